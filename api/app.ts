@@ -6,7 +6,7 @@ import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import Fastify, { type FastifyServerOptions, LogController } from 'fastify'
 import type { Db } from '../db/client.ts'
 import type { Clock } from '../service/clock.ts'
-import type { Check } from '../service/health.ts'
+import type { Readiness } from '../service/health.ts'
 import { accountRoutes } from './accounts/route.ts'
 import { auctionRoutes } from './auctions/route.ts'
 import type { Authenticate } from './auth/authenticator.ts'
@@ -55,7 +55,7 @@ export interface AppPorts {
   readonly sizing: Sizing
   readonly cancelSwitch: CancelSwitch
   readonly faucet: Faucet | null
-  readonly checks: readonly Check[]
+  readonly readiness: () => Promise<Readiness>
 }
 
 const EXPOSED = ['RateLimit-Limit', 'RateLimit-Remaining', 'RateLimit-Reset', 'Retry-After', 'X-Request-Id']

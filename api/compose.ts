@@ -4,7 +4,7 @@ import { createDb, createPool } from '../db/client.ts'
 import { checkSchema } from '../db/migrator.ts'
 import type { MarketSpec } from '../domain/market/market.ts'
 import { systemClock } from '../service/clock.ts'
-import type { Check } from '../service/health.ts'
+import { type Check, createReadiness, serveHealth } from '../service/health.ts'
 import { killAt } from '../service/kill-point.ts'
 import { createSharedLimits } from './adapters/limit-store.ts'
 import { createNotifications } from './adapters/notifications.ts'
@@ -25,6 +25,7 @@ import { createSizing } from './sizing/sizing.ts'
 
 export interface Api {
   readonly app: App
+  readonly internalPort: number
   /** Rejects new commands, answers the accepted ones, then closes all connections. */
   stop(): Promise<void>
 }
@@ -91,14 +92,15 @@ export async function compose(config: Config, logger: Logger): Promise<Api> {
 
   let isStopping = false
   const checks: Check[] = [
-    { name: 'accepting', check: async () => (isStopping ? 'shutting down' : true) },
+    { name: 'accepting', check: async () => (isStopping ? 'shutting_down' : true) },
     {
       name: 'database',
-      check: async () => (await pools.reads.query('select 1')).rowCount === 1 || 'no answer',
+      check: async () => (await pools.reads.query('select 1')).rowCount === 1 || 'no_response',
     },
-    { name: 'markets', check: async () => (await markets.all()).length > 0 || 'no market is listed' },
-    { name: 'notifications', check: async () => notifications.isListening() || 'not listening' },
+    { name: 'markets', check: async () => (await markets.all()).length > 0 || 'no_market_listed' },
+    { name: 'notifications', check: async () => notifications.isListening() || 'not_listening' },
   ]
+  const readiness = createReadiness(checks, logger)
   const app = await buildApp({
     ...{
       config,
@@ -114,13 +116,15 @@ export async function compose(config: Config, logger: Logger): Promise<Api> {
       sizing,
       cancelSwitch,
       faucet,
-      checks,
+      readiness,
     },
   })
   await notifications.start()
+  const internal = await serveHealth({ ...config.internal, registry: metrics.registry, readiness, logger })
 
   return {
     app,
+    internalPort: internal.port,
     async stop() {
       isStopping = true
       await commands.stop()
@@ -129,6 +133,7 @@ export async function compose(config: Config, logger: Logger): Promise<Api> {
       await notifications.stop()
       limits?.stop()
       await signatures.stop()
+      await internal.close()
       await Promise.all([pools.commands.end(), pools.dryRuns.end(), pools.reads.end()])
     },
   }

@@ -1,7 +1,14 @@
 /** The environment of the api, read and checked once. */
 import { isIP } from 'node:net'
 import { availableParallelism } from 'node:os'
-import { type Env, environment, type ProcessConfig, rejectVariable } from '../service/environment.ts'
+import {
+  type Env,
+  environment,
+  type Listener,
+  LOOPBACK,
+  type ProcessConfig,
+  rejectVariable,
+} from '../service/environment.ts'
 
 export interface BearerConfig {
   readonly jwksUrl: string
@@ -42,6 +49,8 @@ export interface ConnectionLimits {
 }
 
 export interface Config extends ProcessConfig {
+  /** Where the api serves clients. */
+  readonly public: Listener
   readonly databaseUrl: string
   readonly databaseConnections: number
   readonly redisUrl: string | null
@@ -146,7 +155,7 @@ function readConnectionLimits(env: Env, longestWaitMs: number): ConnectionLimits
 
 /** Reads the environment. Throws a ConfigError that names the variable. */
 export function readConfig(env: Env): Config {
-  const { text, optional, database, count, flag, address, process } = environment(env, PROCESS)
+  const { text, optional, database, count, flag, address, port, process } = environment(env, PROCESS)
   const origins = text('CORS_ORIGINS', '*')
   const waits = {
     faucetWaitMs: count('FAUCET_WAIT_MS', 10_000),
@@ -154,7 +163,8 @@ export function readConfig(env: Env): Config {
     readAfterWaitMs: count('READ_AFTER_WAIT_MS', 5_000),
   }
   return {
-    ...process(8080),
+    ...process(8083),
+    public: { host: text('HOST', LOOPBACK), port: port('PORT', 8080) },
     ...waits,
     databaseUrl: database(),
     databaseConnections: count('DATABASE_CONNECTIONS', 16),

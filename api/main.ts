@@ -9,7 +9,7 @@ await runProcess(
     readConfig,
     async compose(config, logger) {
       const api = await compose(config, logger)
-      await api.app.listen({ host: config.host, port: config.port })
+      await api.app.listen({ ...config.public })
       return api
     },
   },

@@ -3,7 +3,7 @@ import { sql } from 'kysely'
 import { createDb, createPool, type Db } from '../db/client.ts'
 import { checkSchema } from '../db/migrator.ts'
 import { systemClock as clock } from '../service/clock.ts'
-import { type Check, serveHealth } from '../service/health.ts'
+import { type Check, type CheckFailure, createReadiness, serveHealth } from '../service/health.ts'
 import { type KillPointHook, killAt } from '../service/kill-point.ts'
 import type { Logger } from '../service/logger.ts'
 import { createChain } from './adapters/chain.ts'
@@ -62,8 +62,8 @@ export async function compose(config: Config, logger: Logger): Promise<Indexer> 
   session.start()
   follow.start()
   projection.start()
-  const { host, port } = config
-  const health = await serveHealth({ host, port, registry, checks: checksOf(config, db) })
+  const readiness = createReadiness(checksOf(config, db), logger)
+  const health = await serveHealth({ ...config.internal, registry, readiness, logger })
   logger.info({ port: health.port, chain_id: config.chainId }, 'indexer started')
 
   return {
@@ -129,26 +129,23 @@ function composeFollower(config: Config, { db, logger, metrics, killPoint, sessi
 
 /** The chain's head was reached within `maxLagMs`, by this process or another, and no shard lags by more than ten chunks. */
 function checksOf({ chainId, maxLagMs, chunk }: Config, db: Db): Check[] {
-  async function chain(): Promise<true | string> {
+  async function chain(): Promise<true | CheckFailure> {
     const progress = await db
       .selectFrom('chain_progress')
       .select('completed_at')
       .where('chain_id', '=', chainId)
       .executeTakeFirst()
-    if (progress === undefined || progress.completed_at === 0) return 'its head was never reached'
-    const age = clock.now() - progress.completed_at
-    return age <= maxLagMs || `its head was last reached ${age} ms ago, more than ${maxLagMs} ms`
+    if (progress === undefined || progress.completed_at === 0) return 'head_never_reached'
+    return clock.now() - progress.completed_at <= maxLagMs || 'head_late'
   }
-  async function projection(): Promise<true | string> {
+  async function projection(): Promise<true | CheckFailure> {
     const most = 10 * chunk
-    const late = [...(await projectionLag(db))].filter(([, lag]) => lag > most)
-    const each = late.map(([shard, lag]) => `${shard} is ${lag} rows behind`)
-    return each.length === 0 || `${each.join(', ')}, more than ${most}`
+    return [...(await projectionLag(db)).values()].every((lag) => lag <= most) || 'projection_late'
   }
   return [
     {
       name: 'database',
-      check: async () => (await sql`select 1`.execute(db)).rows.length === 1 || 'no response',
+      check: async () => (await sql`select 1`.execute(db)).rows.length === 1 || 'no_response',
     },
     { name: 'chain', check: chain },
     { name: 'projection', check: projection },

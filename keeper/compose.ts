@@ -9,7 +9,7 @@ import { checkSchema } from '../db/migrator.ts'
 import type { MarketSpec } from '../domain/market/market.ts'
 import type { Address } from '../domain/units.ts'
 import { systemClock } from '../service/clock.ts'
-import { type Check, serveHealth } from '../service/health.ts'
+import { type Check, createReadiness, serveHealth } from '../service/health.ts'
 import { killAt } from '../service/kill-point.ts'
 import type { Logger } from '../service/logger.ts'
 import { createCalls, createChain, createSigner } from './adapters/chain.ts'
@@ -160,13 +160,12 @@ async function runMarkets(db: Db, run: (spec: MarketSpec) => LeaderLoop[], onErr
 const checksOf = (db: Db, watch: HeadWatch): Check[] => [
   {
     name: 'database',
-    check: async () => (await sql`select 1`.execute(db)).rows.length === 1 || 'no response',
+    check: async () => (await sql`select 1`.execute(db)).rows.length === 1 || 'no_response',
   },
-  { name: 'chain', check: async () => watch.isResponding() || 'the node has not responded for 5 s' },
+  { name: 'chain', check: async () => watch.isResponding() || 'no_response' },
 ]
 
 export async function compose(config: Config, logger: Logger): Promise<Keeper> {
-  const { host, port } = config
   const db = createDb(
     createPool({ url: config.databaseUrl, connections: config.databaseConnections, name: 'keeper' }),
   )
@@ -179,8 +178,8 @@ export async function compose(config: Config, logger: Logger): Promise<Keeper> {
   const others = [...runFaucet(config, adapters, db), runSwitches(adapters, db)]
   const onError = (err: unknown): void => logger.error({ err }, 'starting the jobs of listed markets failed')
   const markets = await runMarkets(db, (spec) => runMarket(config, adapters, db, queues, spec), onError)
-  const checks = checksOf(db, adapters.watch)
-  const health = await serveHealth({ host, port, registry: metrics.registry, checks })
+  const readiness = createReadiness(checksOf(db, adapters.watch), logger)
+  const health = await serveHealth({ ...config.internal, registry: metrics.registry, readiness, logger })
   logger.info({ markets: markets.loops.length / 2, port: health.port }, 'keeper started')
   return {
     async stop() {

@@ -13,11 +13,16 @@ export function rejectVariable(name: string, problem: string): never {
   throw new ConfigError(`${name} ${problem}`)
 }
 
+export interface Listener {
+  readonly host: string
+  /** 0 for a free port. */
+  readonly port: number
+}
+
 /** What every process reads. */
 export interface ProcessConfig {
-  /** Where the process serves. */
-  readonly host: string
-  readonly port: number
+  /** Where the process serves its health and metrics, for the operator only. */
+  readonly internal: Listener
   readonly logLevel: string
   /** Bound of a drain: after it the process exits with code 1. */
   readonly drainMs: number
@@ -25,6 +30,7 @@ export interface ProcessConfig {
   readonly killAt: string | null
 }
 
+export const LOOPBACK = '127.0.0.1'
 const POSTGRES = ['postgres:', 'postgresql:']
 const HTTP = ['http:', 'https:']
 const ON = ['on', 'true', '1']
@@ -65,6 +71,7 @@ export function environment(env: Env, processName: string) {
     const bounds = most === Number.MAX_SAFE_INTEGER ? `of at least ${least}` : `from ${least} to ${most}`
     return received(name, `a whole number ${bounds}`)
   }
+  const port = (name: string, fallback: number): number => count(name, fallback, 0, 65_535)
   return {
     optional,
     text,
@@ -89,9 +96,9 @@ export function environment(env: Env, processName: string) {
         ? (value as Address)
         : received(name, 'an address, 0x and 40 hexadecimal digits')
     },
-    process: (defaultPort: number, defaultDrainMs = 10_000): ProcessConfig => ({
-      host: text('HOST', '127.0.0.1'),
-      port: count('PORT', defaultPort, 0, 65_535),
+    port,
+    process: (defaultInternalPort: number, defaultDrainMs = 10_000): ProcessConfig => ({
+      internal: { host: text('INTERNAL_HOST', LOOPBACK), port: port('INTERNAL_PORT', defaultInternalPort) },
       logLevel: choice('LOG_LEVEL', LOG_LEVELS, 'info'),
       drainMs: count('DRAIN_MS', defaultDrainMs, 1),
       killAt: optional('CLEARBATCH_KILL_AT'),

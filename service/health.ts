@@ -1,43 +1,73 @@
-/** Liveness, readiness and metrics over HTTP, in one format for every process. */
+/** Liveness, readiness and metrics over HTTP, in one format for every process, on a listener of their own. */
 import { createServer, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Registry } from 'prom-client'
+import type { Logger } from './logger.ts'
+
+/** Why a check fails. Codes only: the text of an error can contain addresses and credentials, so it is logged instead. */
+export type CheckFailure =
+  | 'failed'
+  | 'timed_out'
+  | 'shutting_down'
+  | 'no_response'
+  | 'no_market_listed'
+  | 'not_listening'
+  | 'head_never_reached'
+  | 'head_late'
+  | 'projection_late'
 
 /** One dependency without which the process cannot do its work. */
 export interface Check {
   readonly name: string
-  /** True, or the reason why the dependency is unavailable. A rejection counts as its message. */
-  check(): Promise<true | string>
+  /** A rejection counts as `failed` and is logged. */
+  check(): Promise<true | CheckFailure>
 }
 
 export interface Readiness {
   /** HTTP status of `/health/ready`. */
   readonly code: 200 | 503
-  readonly body: {
-    readonly status: 'ok' | 'unavailable'
-    readonly checks: Readonly<Record<string, true | string>>
-  }
+  readonly status: 'ok' | 'unavailable'
+  readonly checks: Readonly<Record<string, true | CheckFailure>>
 }
+
+/** Bound of one check, so that a probe gets its answer while a dependency does not respond. */
+const CHECK_MS = 2_000
 
 /** The body of `/health/live`: an answer at all is what shows that the process lives. */
 export const LIVE = { status: 'ok' } as const
 
-async function outcome({ name, check }: Check): Promise<readonly [string, true | string]> {
+async function outcome(
+  { name, check }: Check,
+  logger: Logger,
+): Promise<readonly [string, true | CheckFailure]> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<CheckFailure>((resolve) => {
+    timer = setTimeout(() => resolve('timed_out'), CHECK_MS)
+  })
   try {
-    return [name, await check()]
-  } catch (error) {
-    return [name, error instanceof Error ? error.message : String(error)]
+    return [name, await Promise.race([check(), late])]
+  } catch (err) {
+    logger.warn({ check: name, err }, 'readiness check failed')
+    return [name, 'failed']
+  } finally {
+    clearTimeout(timer)
   }
 }
 
-/** Runs all checks at once. */
-export async function readinessOf(checks: readonly Check[]): Promise<Readiness> {
-  const results = await Promise.all(checks.map(outcome))
-  const isReady = results.every(([, result]) => result === true)
-  return {
-    code: isReady ? 200 : 503,
-    body: { status: isReady ? 'ok' : 'unavailable', checks: Object.fromEntries(results) },
+/** Runs all checks at once. Concurrent callers share one run, so that probes cannot load the dependencies. */
+export function createReadiness(checks: readonly Check[], logger: Logger): () => Promise<Readiness> {
+  let running: Promise<Readiness> | null = null
+  async function run(): Promise<Readiness> {
+    const results = await Promise.all(checks.map((check) => outcome(check, logger)))
+    const isReady = results.every(([, result]) => result === true)
+    running = null
+    return {
+      code: isReady ? 200 : 503,
+      status: isReady ? 'ok' : 'unavailable',
+      checks: Object.fromEntries(results),
+    }
   }
+  return () => (running ??= run())
 }
 
 export interface HealthOptions {
@@ -45,20 +75,26 @@ export interface HealthOptions {
   /** 0 for a free port. */
   readonly port: number
   readonly registry: Registry
-  readonly checks: readonly Check[]
+  readonly logger: Logger
+  readonly readiness: () => Promise<Readiness>
 }
+
+/** A stalled request ends after a few seconds, as on the public listener. */
+const SERVER_OPTIONS = { requestTimeout: 5_000, headersTimeout: 5_000, connectionsCheckingInterval: 1_000 }
 
 export interface HealthServer {
   readonly port: number
   close(): Promise<void>
 }
 
-/** For processes that serve nothing else. Resolves when the port is bound. */
+/** Resolves when the port is bound. */
 export async function serveHealth(options: HealthOptions): Promise<HealthServer> {
-  const server = createServer((request, response) => {
-    answer(new URL(request.url ?? '/', 'http://localhost').pathname, response, options).catch(
-      (error: Error) => respond(response, 500, { message: error.message }),
-    )
+  const server = createServer(SERVER_OPTIONS, (request, response) => {
+    const [path = '/'] = (request.url ?? '/').split('?')
+    answer(path, response, options).catch((err: unknown) => {
+      options.logger.error({ err }, 'answering a probe failed')
+      respond(response, 500, { message: 'internal error' })
+    })
   })
   await listen(server, options)
   return {
@@ -80,11 +116,11 @@ const listen = (server: Server, { host, port }: HealthOptions): Promise<void> =>
 async function answer(
   path: string,
   response: ServerResponse,
-  { registry, checks }: HealthOptions,
+  { registry, readiness }: HealthOptions,
 ): Promise<void> {
   if (path === '/health/live') return respond(response, 200, LIVE)
   if (path === '/health/ready') {
-    const { code, body } = await readinessOf(checks)
+    const { code, ...body } = await readiness()
     return respond(response, code, body)
   }
   if (path === '/metrics') {

@@ -4,6 +4,13 @@ import type { Keys } from './keys.ts'
 import { SEED_MARKETS } from './seed-markets.ts'
 import type { ProcessSpec } from './supervisor.ts'
 
+export interface Ports {
+  /** The public port of the api. */
+  readonly rest: number
+  /** The port of health and metrics of each process. */
+  readonly internal: Readonly<Record<'api' | 'keeper' | 'indexer', number>>
+}
+
 export interface EnvironmentInput {
   readonly databaseUrls: DatabaseUrls
   readonly rpcUrl: string
@@ -12,7 +19,7 @@ export interface EnvironmentInput {
     readonly contracts: Record<'usdm' | 'marginBank' | 'accountManager' | 'forwarder', string>
   }
   readonly keys: Keys
-  readonly ports: { readonly api: number; readonly keeper: number; readonly indexer: number }
+  readonly ports: Ports
 }
 
 export interface Environment {
@@ -43,7 +50,7 @@ export function environmentOf({
   const common = {
     RPC_URL: rpcUrl,
     CHAIN_ID: `${chain_id}`,
-    HOST: '127.0.0.1',
+    INTERNAL_HOST: '127.0.0.1',
     LOG_LEVEL: process.env.LOG_LEVEL ?? 'info',
     ADDRESS_USDM: contracts.usdm,
     ADDRESS_MARGIN_BANK: contracts.marginBank,
@@ -53,12 +60,15 @@ export function environmentOf({
   const service = (name: 'api' | 'keeper' | 'indexer', env: Record<string, string>): ProcessSpec => ({
     name,
     args: [`${name}/main.ts`],
-    env: { ...common, DATABASE_URL: databaseUrls[name], PORT: `${ports[name]}`, ...env },
-    readyUrl: `http://127.0.0.1:${ports[name]}/health/ready`,
+    env: { ...common, DATABASE_URL: databaseUrls[name], INTERNAL_PORT: `${ports.internal[name]}`, ...env },
+    readyUrl: `http://127.0.0.1:${ports.internal[name]}/health/ready`,
   })
+  const baseUrl = `http://127.0.0.1:${ports.rest}`
+  const api = { HOST: '127.0.0.1', PORT: `${ports.rest}`, FAUCET: 'on', ...LOCAL_RATE_LIMITS }
   return {
-    baseUrl: `http://127.0.0.1:${ports.api}`,
-    api: service('api', { FAUCET: 'on', ...LOCAL_RATE_LIMITS }),
+    baseUrl,
+    // Ready once clients can connect.
+    api: { ...service('api', api), readyUrl: `${baseUrl}/health/ready` },
     keeper: service('keeper', { RELAYER_KEYS: JSON.stringify(relayerKeys(keys)) }),
     indexer: service('indexer', { RPC_WS_URL: rpcUrl.replace(/^http/, 'ws') }),
   }

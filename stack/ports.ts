@@ -11,3 +11,10 @@ export async function freePort(): Promise<number> {
   await once(server, 'close')
   return port
 }
+
+/** Ports for health and metrics of the exchange's processes. */
+export const internalPorts = async () => ({
+  api: await freePort(),
+  keeper: await freePort(),
+  indexer: await freePort(),
+})

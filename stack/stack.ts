@@ -19,7 +19,7 @@ import { type Environment, environmentOf } from './environment.ts'
 import { type Keys, loadKeys } from './keys.ts'
 import type { StackOptions } from './options.ts'
 import { createReportSigner, type Feed, type ReportSigner, runOracle } from './oracle.ts'
-import { freePort } from './ports.ts'
+import { freePort, internalPorts } from './ports.ts'
 import { startPostgres } from './postgres.ts'
 import { randomWalk } from './prices.ts'
 import { SEED_MARKETS } from './seed-markets.ts'
@@ -102,7 +102,7 @@ async function start(
 
   const supervisor = createSupervisor({ logDir: dir.logs, report })
   onStop(() => supervisor.stop())
-  const ports = { api: port, keeper: await freePort(), indexer: await freePort() }
+  const ports = { rest: port, internal: await internalPorts() }
   const environment = environmentOf({ databaseUrls, rpcUrl: chain.url, deployment, keys, ports })
   const processes = await startProcesses(supervisor, environment)
   const accounts = await prepareAccounts({ db, dir, provider, keys, deployment })

@@ -1,22 +1,17 @@
-/** Liveness, readiness and metrics on the api's own port, in the format of every process. */
-import { type Check, LIVE, readinessOf } from '../../service/health.ts'
-import type { Metrics } from '../metrics.ts'
+/** Liveness and readiness for load balancers, on the public port. Details and metrics are on the internal listener. */
+import { LIVE, type Readiness } from '../../service/health.ts'
 import type { App } from './types.ts'
 
 export interface ProbePorts {
-  readonly metrics: Metrics
-  readonly checks: readonly Check[]
+  readonly readiness: () => Promise<Readiness>
 }
 
 const hidden = { config: { access: 'internal' }, schema: { hide: true } } as const
 
-export function probeRoutes(app: App, { metrics, checks }: ProbePorts): void {
+export function probeRoutes(app: App, { readiness }: ProbePorts): void {
   app.get('/health/live', hidden, () => LIVE)
   app.get('/health/ready', hidden, async (_request, reply) => {
-    const { code, body } = await readinessOf(checks)
-    return reply.code(code).send(body)
+    const { code, status } = await readiness()
+    return reply.code(code).send({ status })
   })
-  app.get('/metrics', hidden, async (_request, reply) =>
-    reply.header('content-type', metrics.registry.contentType).send(await metrics.registry.metrics()),
-  )
 }

@@ -56,6 +56,7 @@ const apiEnv = (url: string, port: number) => ({
   PATH: process.env.PATH,
   DATABASE_URL: url,
   PORT: String(port),
+  INTERNAL_PORT: '0',
   CHAIN_ID: '6343',
   ADDRESS_USDM: `0x${'aa'.repeat(20)}`,
   ADDRESS_MARGIN_BANK: `0x${'bb'.repeat(20)}`,

@@ -23,6 +23,7 @@ const ENV = {
   ADDRESS_FORWARDER: `0x${'dd'.repeat(20)}`,
   RELAYER_KEYS: '{}',
   PORT: '0',
+  INTERNAL_PORT: '0',
 }
 
 async function run(file: string, url: string): Promise<{ code: unknown; output: string }> {

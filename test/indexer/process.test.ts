@@ -57,7 +57,7 @@ describe('the indexer process', function () {
           RPC_URL: anvil.url,
           CHAIN_ID: `${CHAIN_ID}`,
         },
-        ...{ ADDRESS_MARGIN_BANK: exchange.shared.marginBank, PORT: `${port}`, LOG_LEVEL: 'info' },
+        ...{ ADDRESS_MARGIN_BANK: exchange.shared.marginBank, INTERNAL_PORT: `${port}`, LOG_LEVEL: 'info' },
         ...{ ADDRESS_ACCOUNT_MANAGER: exchange.shared.accountManager, ...env },
       },
       stdio: ['ignore', 'pipe', 'pipe'],
@@ -224,7 +224,7 @@ describe('the indexer process', function () {
     expect(ready.status).to.equal(503)
     expect(await ready.json()).to.deep.include({
       status: 'unavailable',
-      checks: { database: true, chain: 'its head was never reached', projection: true },
+      checks: { database: true, chain: 'head_never_reached', projection: true },
     })
     const back = createServer((socket) => {
       const node = connect(Number(new URL(anvil.url).port))

@@ -76,8 +76,7 @@ describe('environment', () => {
 
   it('when the common variables are not set, every process gets the same defaults', () => {
     expect(read({}).process(8081)).to.deep.equal({
-      host: '127.0.0.1',
-      port: 8081,
+      internal: { host: '127.0.0.1', port: 8081 },
       logLevel: 'info',
       drainMs: 10_000,
       killAt: null,
@@ -85,7 +84,7 @@ describe('environment', () => {
   })
 
   for (const [name, value] of [
-    ['PORT', '70000'],
+    ['INTERNAL_PORT', '70000'],
     ['LOG_LEVEL', 'loud'],
     ['DRAIN_MS', '0'],
   ] as const) {

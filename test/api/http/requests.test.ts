@@ -368,16 +368,27 @@ describe('requests over HTTP', () => {
   })
 
   describe('probes', () => {
-    it('when the probes are read, they report liveness, readiness and metrics', async () => {
-      expect((await exchange.get(null, '/health/live')).body).to.deep.equal({ status: 'ok' })
-      const ready = await exchange.get(null, '/health/ready')
-      expect([ready.status, ready.body.checks]).to.deep.equal([
+    it('when a load balancer reads the public probes, they report no details', async () => {
+      for (const path of ['/health/live', '/health/ready']) {
+        const { status, body } = await exchange.get(null, path)
+        expect([status, body]).to.deep.equal([200, { status: 'ok' }])
+      }
+    })
+
+    it('when metrics are read on the public port, they do not exist', async () => {
+      const { status, body } = await exchange.get(null, '/metrics')
+      expect([status, body.details.code]).to.deep.equal([404, 'ROUTE_NOT_FOUND'])
+    })
+
+    it('when the operator reads the internal port, it reports readiness by check, and metrics', async () => {
+      const ready = await fetch(`http://127.0.0.1:${exchange.api.internalPort}/health/ready`)
+      expect([ready.status, await ready.json()]).to.deep.equal([
         200,
-        { accepting: true, database: true, markets: true, notifications: true },
+        { status: 'ok', checks: { accepting: true, database: true, markets: true, notifications: true } },
       ])
-      const metrics = await exchange.get(null, '/metrics')
-      expect(metrics.body).to.match(/api_commands_total\{kind="place",result="accepted"\} [1-9]/)
-      expect(metrics.body).to.match(/api_request_duration_seconds_bucket\{.*route="\/v0\/orders"/)
+      const metrics = await exchange.metrics()
+      expect(metrics).to.match(/api_commands_total\{kind="place",result="accepted"\} [1-9]/)
+      expect(metrics).to.match(/api_request_duration_seconds_bucket\{.*route="\/v0\/orders"/)
     })
   })
 })

@@ -87,8 +87,7 @@ describe('POST /v0/orders/cancel/by-hash/:order_hash', () => {
 
   it('when the placement is not committed yet, it waits for the placement and cancels the order', async () => {
     const { body, hash } = signedBody(alice)
-    const metric = async (line: string): Promise<boolean> =>
-      (await exchange.api.app.inject('/metrics')).body.includes(line)
+    const metric = async (line: string): Promise<boolean> => (await exchange.metrics()).includes(line)
     const answers = await exchange.db.transaction().execute(async (tx) => {
       await lockShard(tx, 'm1')
       // The first placement waits for the lock, the second one for the first.

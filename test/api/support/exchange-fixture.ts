@@ -130,6 +130,7 @@ const ENV = {
   ADDRESS_ACCOUNT_MANAGER: `0x${'cc'.repeat(20)}`,
   ADDRESS_FORWARDER: `0x${'dd'.repeat(20)}`,
   LOG_LEVEL: 'silent',
+  INTERNAL_PORT: '0',
   FAUCET: 'on',
   RATE_LIMIT_READS: '100000',
   RATE_LIMIT_ORDERS: '100000',
@@ -232,6 +233,8 @@ export interface ExchangeFixture {
   get(user: User | null, path: string): Promise<Answer>
   place(user: User, terms?: OrderTerms): Promise<Answer>
   cancel(user: User, hash: string, body?: unknown): Promise<Answer>
+  /** The api's metrics, as Prometheus reads them. */
+  metrics(): Promise<string>
   /** All rows that a placement can change, to compare before and after a rejection. */
   state(): Promise<unknown>
   /** Projects the journal to its head; only the named shards if any are named. */
@@ -272,6 +275,7 @@ async function startApi(db: Db, url: string, env: Env): Promise<ExchangeFixture>
     get: (user, path) => send(user, 'GET', path),
     place: (user, terms) => send(user, 'POST', '/v0/orders', signedBody(user, terms).body),
     cancel: (user, hash, body) => send(user, 'POST', `/v0/orders/cancel/by-hash/${hash}`, body),
+    metrics: async () => (await fetch(`http://127.0.0.1:${api.internalPort}/metrics`)).text(),
     state: async () => ({
       orders: await db.selectFrom('orders').selectAll().orderBy('order_id').execute(),
       accounts: await db.selectFrom('accounts').selectAll().orderBy('user_id').execute(),

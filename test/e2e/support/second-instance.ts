@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { environmentOf } from '../../../stack/environment.ts'
-import { freePort } from '../../../stack/ports.ts'
+import { freePort, internalPorts } from '../../../stack/ports.ts'
 import type { Stack } from '../../../stack/stack.ts'
 import { createSupervisor } from '../../../stack/supervisor.ts'
 
@@ -25,7 +25,7 @@ export async function startSecondInstance({
     rpcUrl: chain.url,
     deployment: { chain_id: file.chain_id, contracts },
     keys,
-    ports: { api: await freePort(), keeper: await freePort(), indexer: await freePort() },
+    ports: { rest: await freePort(), internal: await internalPorts() },
   })
   const logDir = mkdtempSync(join(tmpdir(), 'clearbatch-second-instance-'))
   const supervisor = createSupervisor({ logDir, report: () => {} })

@@ -32,7 +32,7 @@ export class KeeperProcess {
         REDIS_URL: '',
         RPC_URL: fixture.chainSide.anvil.url,
         CHAIN_ID: '6343',
-        PORT: `${port}`,
+        INTERNAL_PORT: `${port}`,
         LOG_LEVEL: 'warn',
         ADDRESS_USDM: fixture.chainSide.shared.usdm,
         RELAYER_KEYS: JSON.stringify({ m1: laneKey, faucet: faucetKey }),
