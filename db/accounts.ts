@@ -3,6 +3,7 @@ import { CompiledQuery, sql } from 'kysely'
 import type pg from 'pg'
 import type { Funds } from '../domain/orders/recompute-reservations.ts'
 import type { Quote, UserId } from '../domain/units.ts'
+import { anyOf } from './any-of.ts'
 import type { Tx } from './client.ts'
 
 /** Locks account rows in ascending order until the transaction ends, and returns them. Shard locks come first. */
@@ -12,7 +13,7 @@ export async function lockAccounts(tx: Tx, userIds: Iterable<number>) {
   return tx
     .selectFrom('accounts')
     .selectAll()
-    .where('user_id', 'in', ids)
+    .where('user_id', '=', anyOf('bigint', ids))
     .orderBy('user_id')
     .forUpdate()
     .execute()

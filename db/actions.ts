@@ -1,6 +1,7 @@
 /** The `actions` table: each market's queue of operator actions, one per part of a batch, sent in the order of `queue_no`. */
 import { type Selectable, sql } from 'kysely'
 import type { Millis } from '../domain/units.ts'
+import { anyOf } from './any-of.ts'
 import type { Tx } from './client.ts'
 import type { PartKey } from './fills.ts'
 import type { ActionsTable } from './schema.ts'
@@ -72,7 +73,7 @@ export async function endActions(
     .updateTable('actions')
     .set({ status })
     .where('market_id', '=', marketId)
-    .where('queue_no', 'in', queueNos)
+    .where('queue_no', '=', anyOf('bigint', queueNos))
     .execute()
 }
 

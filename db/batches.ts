@@ -4,6 +4,7 @@ import type { PlannedBatch } from '../domain/auction/batch-plan.ts'
 import type { ClearingInputs } from '../domain/auction/clearing.ts'
 import type { StoredValue } from '../domain/journal/journal-row.ts'
 import type { FundingIndex, Millis, Price, Quote, Rate } from '../domain/units.ts'
+import { anyOf } from './any-of.ts'
 import type { Db, Tx } from './client.ts'
 import { toJson } from './json.ts'
 import { fromStoredSpec } from './markets.ts'
@@ -76,7 +77,7 @@ export async function voidBatches(tx: Tx, marketId: number, batchIds: Iterable<n
     .updateTable('batches')
     .set({ status: 'VOIDED' })
     .where('market_id', '=', marketId)
-    .where('batch_id', 'in', [...new Set(batchIds)])
+    .where('batch_id', '=', anyOf('bigint', new Set(batchIds)))
     .execute()
 }
 

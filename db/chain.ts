@@ -2,7 +2,7 @@
  * What the database has of the chain: `chain_progress`, `chain_blocks`, `chain_logs` and `settlement_mismatches`. A follower that moves
  * `next_block` holds the lock of the `chain_progress` row, so no block is recorded twice.
  */
-import type { Insertable } from 'kysely'
+import { type Insertable, sql } from 'kysely'
 import type { ChainBlocksTable, ChainLogsTable, SettlementMismatchesTable } from './chain-schema.ts'
 import type { Db, Tx } from './client.ts'
 
@@ -78,7 +78,12 @@ export async function insertBlock(tx: Tx, block: Insertable<ChainBlocksTable>): 
 }
 
 export async function insertChainLogs(tx: Tx, logs: readonly Insertable<ChainLogsTable>[]): Promise<void> {
-  if (logs.length > 0) await tx.insertInto('chain_logs').values(logs).execute()
+  await sql`
+    insert into chain_logs (block, log_index, tx_hash, address, topics, data, shard, seq)
+    select * from json_to_recordset(${JSON.stringify(logs)}::json) as x (
+      block bigint, log_index integer, tx_hash text, address text, topics text[], data text, shard text, seq bigint
+    )
+  `.execute(tx)
 }
 
 export async function setNextBlock(tx: Tx, chainId: number, nextBlock: number): Promise<void> {

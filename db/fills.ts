@@ -1,6 +1,7 @@
 /** The `fills` table. A fill moves MATCHED → SUBMITTED → MINED → CONFIRMED; RETRYING if its block leaves the chain; FAILED if voided. */
 import { sql } from 'kysely'
 import type { PlannedBatch } from '../domain/auction/batch-plan.ts'
+import { anyOf } from './any-of.ts'
 import type { Tx } from './client.ts'
 import { toJson } from './json.ts'
 
@@ -53,7 +54,7 @@ export async function settleFills(
   fillIds: readonly string[],
   status: 'MINED' | 'RETRYING',
 ): Promise<void> {
-  await tx.updateTable('fills').set({ status }).where('fill_id', 'in', fillIds).execute()
+  await tx.updateTable('fills').set({ status }).where('fill_id', '=', anyOf('text', fillIds)).execute()
 }
 
 /** The part's block has enough confirmations. */

@@ -55,6 +55,7 @@ export const WRITERS: { readonly [Table in keyof Database]: Writers<Table> } = {
     keeper: {
       update: [
         ...(['mode', 'last_batch_id', 'last_batch_head', 'last_action_id', 'last_as_of'] as const),
+        'held_mark',
         ...(['last_price', 'last_price_at'] as const),
       ],
     },

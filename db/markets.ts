@@ -108,6 +108,11 @@ export async function recordBatch(
     .execute()
 }
 
+/** Holds the market's mark until every order that it triggers has been triggered; null lets it move again. */
+export async function setHeldMark(tx: Tx, marketId: number, mark: Price | null): Promise<void> {
+  await tx.updateTable('markets').set({ held_mark: mark }).where('market_id', '=', marketId).execute()
+}
+
 /** Assigns the market's next action id. */
 export async function takeActionId(tx: Tx, marketId: number): Promise<number> {
   const { last_action_id } = await tx

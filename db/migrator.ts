@@ -18,6 +18,7 @@ import * as feeAllowance from './migrations/0012-fee-allowance.ts'
 import * as standingOrders from './migrations/0013-standing-orders.ts'
 import * as accessPaths from './migrations/0014-access-paths.ts'
 import * as fairPriceReads from './migrations/0015-fair-price-reads.ts'
+import * as heldMark from './migrations/0016-held-mark.ts'
 
 export const MIGRATIONS: Record<string, Migration> = {
   '0001-write-side': writeSide,
@@ -36,6 +37,7 @@ export const MIGRATIONS: Record<string, Migration> = {
   '0013-standing-orders': standingOrders,
   '0014-access-paths': accessPaths,
   '0015-fair-price-reads': fairPriceReads,
+  '0016-held-mark': heldMark,
 }
 
 export const createMigrator = (db: Db): Migrator =>

@@ -18,6 +18,7 @@ import type {
   Ticks,
   UserId,
 } from '../domain/units.ts'
+import { anyOf } from './any-of.ts'
 import type { Tx } from './client.ts'
 import { APPENDING, type ShardHead } from './journal.ts'
 import { toJson } from './json.ts'
@@ -83,7 +84,7 @@ export async function loadLiveOrders(
     .selectFrom('orders')
     .selectAll()
     .where('market_id', '=', marketId)
-    .where('user_id', 'in', [...accounts])
+    .where('user_id', '=', anyOf('bigint', accounts))
     .where('ended_at', 'is', null)
     .orderBy('seq')
     .execute()

@@ -6,6 +6,7 @@ import { type Selectable, sql } from 'kysely'
 import type { PositionChange } from '../domain/journal/journal-row.ts'
 import type { Position } from '../domain/positions/position.ts'
 import type { Quote, Steps, UserId } from '../domain/units.ts'
+import { anyOf } from './any-of.ts'
 import type { Tx } from './client.ts'
 import { toJson } from './json.ts'
 import type { PositionsTable } from './schema.ts'
@@ -38,7 +39,7 @@ export async function loadPositions(
     .selectFrom('positions')
     .selectAll()
     .where('market_id', '=', marketId)
-    .where('user_id', 'in', [...accounts])
+    .where('user_id', '=', anyOf('bigint', accounts))
     .execute()
   return new Map(rows.map((row) => [row.user_id as UserId, of(row)]))
 }

@@ -3,6 +3,7 @@
  * stores what it signs, so no nonce is lost or used twice.
  */
 import { type Selectable, sql } from 'kysely'
+import { anyOf } from './any-of.ts'
 import type { Db, Tx } from './client.ts'
 import type { RelayerTransactionsTable } from './schema.ts'
 
@@ -169,7 +170,7 @@ export async function reopenTransactions(
     .set({ status: 'BROADCAST', block: null })
     .where('relayer', '=', relayer)
     .where('chain_id', '=', chainId)
-    .where('nonce', 'in', nonces)
+    .where('nonce', '=', anyOf('bigint', nonces))
     .where('status', 'in', ['MINED', 'REVERTED', 'REPLACED'])
     .execute()
 }

@@ -69,6 +69,8 @@ export interface MarketsTable {
   last_as_of: Generated<number>
   last_price: number | null
   last_price_at: number | null
+  /** The mark in wei that is held until every order that it triggers has been triggered; null if the mark moves. */
+  held_mark: bigint | null
 }
 
 /**

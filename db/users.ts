@@ -1,6 +1,8 @@
 /** The `users` table, and each user's row in `accounts`. */
+import { sql } from 'kysely'
 import type { JournalRow } from '../domain/journal/journal-row.ts'
 import type { Address } from '../domain/units.ts'
+import { anyOf } from './any-of.ts'
 import type { Db, Tx } from './client.ts'
 
 export async function findUsers(db: Db | Tx, addresses: readonly Address[]): Promise<Map<Address, number>> {
@@ -8,7 +10,7 @@ export async function findUsers(db: Db | Tx, addresses: readonly Address[]): Pro
   const rows = await db
     .selectFrom('users')
     .select(['user_id', 'address'])
-    .where('address', 'in', addresses)
+    .where('address', '=', anyOf('text', addresses))
     .execute()
   return new Map(rows.map(({ user_id, address }) => [address as Address, user_id]))
 }
@@ -25,15 +27,13 @@ export async function createUsers(tx: Tx, addresses: readonly Address[], at: num
   const users = await findUsers(tx, addresses)
   const missing = [...new Set(addresses)].filter((address) => !users.has(address))
   if (missing.length === 0) return { users, rows: [] }
-  const created = await tx
-    .insertInto('users')
-    .values(missing.map((address) => ({ address, created_at: at })))
-    .returning(['user_id', 'address'])
-    .execute()
-  await tx
-    .insertInto('accounts')
-    .values(created.map(({ user_id }) => ({ user_id })))
-    .execute()
+  const { rows: created } = await sql<{ user_id: number; address: string }>`
+    insert into users (address, created_at)
+    select address, ${at}::bigint from unnest(${missing}::text[]) with ordinality missing (address, place) order by place
+    returning user_id, address
+  `.execute(tx)
+  const ids = created.map(({ user_id }) => user_id)
+  await sql`insert into accounts (user_id) select unnest(${ids}::bigint[])`.execute(tx)
   const rows: JournalRow[] = []
   for (const { user_id, address } of created) {
     users.set(address as Address, user_id)

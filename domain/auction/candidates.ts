@@ -34,16 +34,15 @@ const isWaitOver = ({ type, acceptedAt }: RestingOrder, asOf: Millis): boolean =
   type === 'MARKET' && asOf - acceptedAt >= MARKET_WAIT_MS
 
 /**
- * The orders that have expired or timedOut too long at `asOf`, by seq, whether or not a batch runs. They take
- * no part in a batch even if they are still in the book. The cost depends on the number of results and of
- * market orders.
+ * The orders that have expired or waited too long at `asOf`, by seq, whether or not a batch runs; at most
+ * `most`, market orders first. They take no part in a batch even if they are still in the book.
  */
-export function overdue(book: Book, asOf: Millis): Cancel[] {
-  const expired = book.expired(asOf)
-  const expiredSeqs = new Set(expired)
+export function overdue(book: Book, asOf: Millis, most = Number.POSITIVE_INFINITY): Cancel[] {
   const timedOut = [...book.marketOrders('LONG'), ...book.marketOrders('SHORT')]
-    .filter((order) => isWaitOver(order, asOf) && !expiredSeqs.has(order.seq))
+    .filter((order) => isWaitOver(order, asOf) && !isExpired(order.expiration, asOf))
+    .slice(0, most)
     .map(({ seq }): Cancel => ({ seq, reason: 'NO_BATCH_IN_TIME' }))
+  const expired = book.expired(asOf, most - timedOut.length)
   const cancels = expired.map((seq): Cancel => ({ seq, reason: 'EXPIRED' })).concat(timedOut)
   return cancels.sort((a, b) => a.seq - b.seq)
 }

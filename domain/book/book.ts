@@ -160,11 +160,11 @@ export class Book {
   }
 
   /**
-   * Seqs of the orders that have expired at `asOf` (see `isExpired`), ascending. The cost depends on the
-   * number of results, not on the size of the book.
+   * Seqs of the orders that have expired at `asOf` (see `isExpired`), ascending; at most `most`, those that
+   * expired first. The cost does not depend on the size of the book.
    */
-  expired(asOf: Millis): Seq[] {
-    return this.#expiries.expired(asOf)
+  expired(asOf: Millis, most?: number): Seq[] {
+    return this.#expiries.expired(asOf, most)
   }
 
   #level(order: RestingOrder): MutableLevel {

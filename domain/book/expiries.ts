@@ -20,12 +20,17 @@ export class Expiries {
   }
 
   /**
-   * Seqs of the orders that have expired at `asOf` (see `isExpired`), ascending. The cost depends on the
-   * number of results, not on the size of the index.
+   * Seqs of the orders that have expired at `asOf` (see `isExpired`), ascending; at most `most`, those that
+   * expired first. The cost depends on the orders of the seconds that it returns, not on the size of the index.
    */
-  expired(asOf: Millis): Seq[] {
+  expired(asOf: Millis, most = Number.POSITIVE_INFINITY): Seq[] {
     const lastDeadSecond = Math.ceil(asOf / 1000) - 1
-    const dead = [...this.#bySecond.upTo(lastDeadSecond)].flatMap((seqs) => [...seqs])
+    const dead: Seq[] = []
+    for (const seqs of this.#bySecond.upTo(lastDeadSecond)) {
+      if (dead.length >= most) break
+      const ordered = [...seqs].sort((a, b) => a - b)
+      for (const seq of ordered.slice(0, most - dead.length)) dead.push(seq)
+    }
     return dead.sort((a, b) => a - b)
   }
 }

@@ -63,10 +63,15 @@ export class MarketBook {
     return [...this.book.ordersOf(account), ...this.waiting.ordersOf(account)]
   }
 
-  /** Open and waiting orders that have expired, and market orders whose wait is over, by seq. */
-  overdue(asOf: Millis): Cancel[] {
-    const expired = this.waiting.expired(asOf).map((seq): Cancel => ({ seq, reason: 'EXPIRED' }))
-    return [...overdue(this.book, asOf), ...expired].sort((a, b) => a.seq - b.seq)
+  /**
+   * Open and waiting orders that have expired, and market orders whose wait is over, by seq; at most `most`,
+   * those in the book first.
+   */
+  overdue(asOf: Millis, most = Number.POSITIVE_INFINITY): Cancel[] {
+    const open = overdue(this.book, asOf, most)
+    const expired = this.waiting.expired(asOf, most - open.length)
+    const waiting = expired.map((seq): Cancel => ({ seq, reason: 'EXPIRED' }))
+    return [...open, ...waiting].sort((a, b) => a.seq - b.seq)
   }
 
   /** Accounts whose matched position has changed since the last call. Clears the set. */

@@ -94,9 +94,9 @@ export class TriggerBook {
     return hits.sort((a, b) => a - b).map((seq) => this.#orders.get(seq) as WaitingOrder)
   }
 
-  /** Seqs of the waiting orders that have expired at `asOf`, ascending. */
-  expired(asOf: Millis): Seq[] {
-    return this.#expiries.expired(asOf)
+  /** Seqs of the waiting orders that have expired at `asOf`, ascending; at most `most`. */
+  expired(asOf: Millis, most?: number): Seq[] {
+    return this.#expiries.expired(asOf, most)
   }
 
   #placeOf({ type, side, trigger }: WaitingOrder): { index: SortedMap<Set<Seq>>; key: number } {

@@ -3,6 +3,7 @@
  * A rollback of the block does not restore them: the trader has asked for the cancel, and may have placed the order again since.
  */
 import { changeReserved } from '../../db/accounts.ts'
+import { anyOf } from '../../db/any-of.ts'
 import type { Tx } from '../../db/client.ts'
 import { endOrders, type OrderRow, toOpenOrder } from '../../db/orders.ts'
 import { marketShard } from '../../domain/journal/journal-row.ts'
@@ -36,7 +37,9 @@ export async function cancelSalts(
     .where('market_id', '=', spec.marketId)
     .where('maker', '=', maker)
     .where((where) =>
-      'below' in salts ? where('salt', '<', Number(salts.below)) : where('salt', 'in', salts.map(Number)),
+      'below' in salts
+        ? where('salt', '<', Number(salts.below))
+        : where('salt', '=', anyOf('bigint', salts.map(Number))),
     )
     .orderBy('seq')
     .execute()

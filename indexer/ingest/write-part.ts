@@ -2,6 +2,7 @@
 import { sql } from 'kysely'
 import { changeLedger, type LedgerChange } from '../../db/accounts.ts'
 import { settleAction } from '../../db/actions.ts'
+import { anyOf } from '../../db/any-of.ts'
 import { settleBatch } from '../../db/batches.ts'
 import type { Tx } from '../../db/client.ts'
 import { settleFills } from '../../db/fills.ts'
@@ -74,7 +75,11 @@ async function waitingFills(
 }
 
 async function loadLedger(tx: Tx, userIds: readonly number[]): Promise<Map<number, LedgerEntry>> {
-  const rows = await tx.selectFrom('accounts').selectAll().where('user_id', 'in', userIds).execute()
+  const rows = await tx
+    .selectFrom('accounts')
+    .selectAll()
+    .where('user_id', '=', anyOf('bigint', userIds))
+    .execute()
   return new Map(rows.map((row) => [row.user_id, { free: row.free, pending: row.pending_withdrawal }]))
 }
 
@@ -114,7 +119,11 @@ async function ordersOfMakers(tx: Tx, marketId: number, settled: BatchSettled): 
 
 export async function loadOrders(tx: Tx, orderIds: readonly string[]): Promise<SettlingOrder[]> {
   if (orderIds.length === 0) return []
-  const rows = await tx.selectFrom('orders').select(ORDER_COLUMNS).where('order_id', 'in', orderIds).execute()
+  const rows = await tx
+    .selectFrom('orders')
+    .select(ORDER_COLUMNS)
+    .where('order_id', '=', anyOf('text', orderIds))
+    .execute()
   return rows.map((row) => ({
     orderId: row.order_id,
     userId: row.user_id,
@@ -147,7 +156,7 @@ export async function loadProtective(
     .selectFrom('orders')
     .select(['order_id', 'user_id', 'side'])
     .where('market_id', '=', marketId)
-    .where('user_id', 'in', [...closed.keys()])
+    .where('user_id', '=', anyOf('bigint', closed.keys()))
     .where('ended_at', 'is', null)
     .where('reduce_only', '=', true)
     .where('type', 'not in', ['MARKET', 'LIMIT'])

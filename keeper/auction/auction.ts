@@ -15,6 +15,7 @@ import type { Clock } from '../../service/clock.ts'
 import type { KillPointHook } from '../../service/kill-point.ts'
 import type { Logger } from '../../service/logger.ts'
 import type { Metrics } from '../ports.ts'
+import { MAX_ORDERS_PER_TURN } from '../turn-bound.ts'
 import {
   catchUp,
   FUNDING_INDEX,
@@ -82,7 +83,7 @@ async function runAuction(
   const { feed, positions } = await catchUp(spec, transaction, before)
   const now = ports.clock.now()
   const asOf = maxOf(now, snapshot.lastAsOf)
-  const due = feed.overdue(asOf)
+  const due = feed.overdue(asOf, MAX_ORDERS_PER_TURN)
   const report = usableReport(scope.memory, snapshot, now)
   const standingSeq = before?.standingSeq ?? snapshot.lastBatchHead
   const outcome = report === null ? null : auction(spec, feed, positions, report, asOf, standingSeq)

@@ -78,6 +78,6 @@ export function isIdle({ feed, seq, cleared }: MarketView, snapshot: MarketSnaps
     cleared?.mode === snapshot.mode &&
     sameReport &&
     !waits &&
-    feed.overdue(asOf).length === 0
+    feed.overdue(asOf, 1).length === 0
   )
 }

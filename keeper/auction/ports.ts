@@ -9,7 +9,7 @@ import type { Funds } from '../../domain/orders/recompute-reservations.ts'
 import type { Position } from '../../domain/positions/position.ts'
 import type { UsedReport } from '../../domain/prices/report.ts'
 import type { OracleReport } from '../../domain/settlement/settlement.ts'
-import type { MarketId, Millis, Seq, Ticks, UserId } from '../../domain/units.ts'
+import type { MarketId, Millis, Price, Seq, Ticks, UserId } from '../../domain/units.ts'
 
 /** Everything that can make a market's next auction differ from its last one. One cheap read, without a lock. */
 export interface MarketSnapshot {
@@ -20,6 +20,8 @@ export interface MarketSnapshot {
   readonly lastBatchHead: Seq
   readonly lastAsOf: Millis
   readonly lastPrice: { readonly price: Ticks; readonly at: Millis } | null
+  /** The mark that is held until every order that it triggers has been triggered; null if the mark moves. */
+  readonly heldMark: Price | null
   readonly report: OracleReport | null
   /** The report of the last batch that settles or has settled. */
   readonly usedReport: UsedReport | null
@@ -45,6 +47,7 @@ export interface MarketTransaction {
   slots(accounts: ReadonlySet<UserId>): Promise<ReadonlyMap<UserId, Set<number>>>
   /** Writes a plan: its orders, batch, reservations and journal rows. */
   save(plan: MarketPlan): Promise<void>
+  holdMark(mark: Price | null): Promise<void>
 }
 
 export interface AuctionStore {

@@ -2,13 +2,14 @@
 import { sql } from 'kysely'
 import { changeReserved, lockFunds } from '../../db/accounts.ts'
 import { queueActions } from '../../db/actions.ts'
+import { anyOf } from '../../db/any-of.ts'
 import { insertBatch } from '../../db/batches.ts'
 import type { Db, Tx } from '../../db/client.ts'
 import type { Fence } from '../../db/fence.ts'
 import { checkFence } from '../../db/fence.ts'
 import { insertFills } from '../../db/fills.ts'
 import { appendRows, lockShard, readRows, type ShardHead } from '../../db/journal.ts'
-import { recordBatch } from '../../db/markets.ts'
+import { recordBatch, setHeldMark } from '../../db/markets.ts'
 import { loadLiveOrders, toOpenOrder, updateOrders } from '../../db/orders.ts'
 import { loadPositions, matchedPosition, setMatchedPositions } from '../../db/positions.ts'
 import type { MarketPlan, PlannedBatch } from '../../domain/auction/batch-plan.ts'
@@ -28,6 +29,7 @@ interface SnapshotRow {
   last_as_of: number
   last_price: number | null
   last_price_at: number | null
+  held_mark: bigint | null
   report_price: bigint | null
   report_at: number | null
   signatures: string | null
@@ -46,6 +48,7 @@ const toSnapshot = (row: SnapshotRow): MarketSnapshot => ({
   lastAsOf: row.last_as_of as Millis,
   lastPrice:
     row.last_price === null ? null : { price: row.last_price as Ticks, at: row.last_price_at as Millis },
+  heldMark: row.held_mark as Price | null,
   report:
     row.report_price === null
       ? null
@@ -61,7 +64,7 @@ const toSnapshot = (row: SnapshotRow): MarketSnapshot => ({
 
 async function readSnapshot(db: Db | Tx, marketId: MarketId): Promise<MarketSnapshot> {
   const { rows } = await sql<SnapshotRow>`
-    select s.head, m.mode, m.last_batch_id, m.last_batch_head, m.last_as_of, m.last_price, m.last_price_at,
+    select s.head, m.mode, m.last_batch_id, m.last_batch_head, m.last_as_of, m.last_price, m.last_price_at, m.held_mark,
       r.price as report_price, r.observed_at as report_at, r.signatures,
       pending.unsettled, pending.oldest, coalesce(newest.queue_no, 0) as queued,
       used.oracle_price as used_price, used.oracle_at as used_at
@@ -110,7 +113,7 @@ async function ordersOf(tx: Tx, marketId: MarketId, orderIds: readonly string[])
   const rows = await tx
     .selectFrom('orders')
     .selectAll()
-    .where('order_id', 'in', orderIds)
+    .where('order_id', '=', anyOf('text', orderIds))
     .where('market_id', '=', marketId)
     .execute()
   return new Map(rows.map((row) => [row.seq as Seq, toOpenOrder(row)]))
@@ -123,7 +126,7 @@ async function slotsOf(tx: Tx, marketId: MarketId, accounts: ReadonlySet<UserId>
     .selectFrom('orders')
     .select(['user_id', 'partial_slot'])
     .where('market_id', '=', marketId)
-    .where('user_id', 'in', [...accounts])
+    .where('user_id', '=', anyOf('bigint', accounts))
     .where('ended_at', 'is', null)
     .where('partial_slot', 'is not', null)
     .execute()
@@ -169,6 +172,7 @@ async function openTransaction(tx: Tx, marketId: MarketId, locked: ShardHead, fe
     orders: (orderIds) => ordersOf(tx, marketId, orderIds),
     liveOrders: (accounts) => loadLiveOrders(tx, marketId, accounts),
     slots: (accounts) => slotsOf(tx, marketId, accounts),
+    holdMark: (mark) => setHeldMark(tx, marketId, mark),
     save: async (plan) => {
       head = { ...head, head: await save(tx, marketId, head, plan) }
     },

@@ -19,6 +19,7 @@ import {
 } from '../auction/market-memory.ts'
 import type { AuctionStore, MarketSnapshot, MarketTransaction } from '../auction/ports.ts'
 import type { Metrics } from '../ports.ts'
+import { MAX_ORDERS_PER_TURN } from '../turn-bound.ts'
 
 export interface MarkPorts {
   readonly store: AuctionStore
@@ -40,7 +41,11 @@ const PUBLISH_INTERVAL_MS = 1000
 const REPUBLISH_MS = 5000
 const NO_FUNDS = { free: 0n as Quote, reserved: 0n as Quote }
 
-/** The average behind the mark lives in memory: a new owner starts from the oracle price. */
+/**
+ * The average behind the mark lives in memory: a new owner starts from the oracle price. A mark that triggers more orders than one
+ * transaction may change is held, in the database, until all of them are triggered: a mark that moved back, or a new owner, would leave
+ * orders waiting whose trigger was reached.
+ */
 export function createMarks(ports: MarkPorts, spec: MarketSpec, memory: MarketMemory): Marks {
   const { store, clock } = ports
   let basis: MarkBasis | null = null
@@ -49,7 +54,7 @@ export function createMarks(ports: MarkPorts, spec: MarketSpec, memory: MarketMe
 
   function quote(
     { feed: { book }, positions }: Pick<MarketView, 'feed' | 'positions'>,
-    { lastPrice }: MarketSnapshot,
+    { lastPrice, heldMark }: MarketSnapshot,
     oracle: OracleReport,
     now: Millis,
   ): MarketPrices {
@@ -58,15 +63,16 @@ export function createMarks(ports: MarkPorts, spec: MarketSpec, memory: MarketMe
     const best = bestPrices({ ...market, book, positions: positionOf, fundingIndex: FUNDING_INDEX })
     const input = { ...market, best, last: lastPrice }
     basis = nextMarkBasis(basis, input)
-    return { oracle, mark: markPrice(input, basis), at: now }
+    return { oracle, mark: heldMark ?? markPrice(input, basis), at: now }
   }
 
-  function triggeredBy(
+  /** The orders whose trigger the mark has reached; null if no batch can run. */
+  function reachedBy(
     { mark, at }: MarketPrices,
     { waiting }: MarketBook,
     snapshot: MarketSnapshot,
-  ): readonly WaitingOrder[] {
-    return usableReport(memory, snapshot, at) === null ? [] : waiting.triggered(mark, spec.tick)
+  ): readonly WaitingOrder[] | null {
+    return usableReport(memory, snapshot, at) === null ? null : waiting.triggered(mark, spec.tick)
   }
 
   async function write(transaction: MarketTransaction, before: MarketView, now: Millis): Promise<MarketView> {
@@ -75,7 +81,8 @@ export function createMarks(ports: MarkPorts, spec: MarketSpec, memory: MarketMe
     const view: MarketView = { ...before, feed, positions, seq: snapshot.head }
     if (snapshot.report === null) return view
     const prices = quote(view, snapshot, snapshot.report, now)
-    const triggered = triggeredBy(prices, feed, snapshot)
+    const reached = reachedBy(prices, feed, snapshot)
+    const triggered = reached?.slice(0, MAX_ORDERS_PER_TURN) ?? []
     const accounts = new Set(triggered.map(({ account }) => account))
     const funds = await transaction.lockFunds(accounts)
     const plan = planMark({
@@ -86,6 +93,9 @@ export function createMarks(ports: MarkPorts, spec: MarketSpec, memory: MarketMe
       fundsOf: (account) => funds.get(account) ?? NO_FUNDS,
     })
     await transaction.save(plan)
+    const hasMore = reached !== null && reached.length > triggered.length
+    const heldMark = hasMore ? prices.mark : null
+    if (reached !== null && heldMark !== snapshot.heldMark) await transaction.holdMark(heldMark)
     last = prices
     ports.metrics.triggered(spec.marketId, triggered.length)
     return view
@@ -102,7 +112,9 @@ export function createMarks(ports: MarkPorts, spec: MarketSpec, memory: MarketMe
       if (isDue) checkedAt = now
       const prices = quote(view, snapshot, snapshot.report, now)
       const isWanted = isDue && (last === null || hasChanged(last, prices))
-      if (!isWanted && triggeredBy(prices, view.feed, snapshot).length === 0) return
+      const reached = reachedBy(prices, view.feed, snapshot)
+      const hasTriggers = reached !== null && (reached.length > 0 || snapshot.heldMark !== null)
+      if (!isWanted && !hasTriggers) return
       // Restored only if the transaction commits.
       memory.view = null
       memory.view = await store.transaction(spec.marketId, fence, (transaction) =>

@@ -1,6 +1,6 @@
 /** A market's queue of actions in Postgres. Action ids and nonces are assigned in the transaction that stores the signed bytes. */
-import { sql } from 'kysely'
 import { type ActionRow, lockNextAction, signAction, submitAction } from '../../db/actions.ts'
+import { anyOf } from '../../db/any-of.ts'
 import type { Db, Tx } from '../../db/client.ts'
 import type { Fence } from '../../db/fence.ts'
 import { checkFence } from '../../db/fence.ts'
@@ -49,10 +49,7 @@ async function transactionsOf(
     .where('relayer', '=', lane.relayer)
     .where('chain_id', '=', lane.chainId)
     .where((t) =>
-      t.or([
-        t('status', 'in', ['SIGNED', 'BROADCAST']),
-        t('nonce', '=', sql<number>`any(${nonces}::bigint[])`),
-      ]),
+      t.or([t('status', 'in', ['SIGNED', 'BROADCAST']), t('nonce', '=', anyOf('bigint', nonces))]),
     )
     .orderBy('nonce')
     .orderBy('signed_at')

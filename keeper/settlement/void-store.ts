@@ -1,6 +1,7 @@
 /** Voids, in one transaction, every action from the first one that will not be mined. */
 import { changeReserved, lockFunds } from '../../db/accounts.ts'
 import { type ActionRow, endActions } from '../../db/actions.ts'
+import { anyOf } from '../../db/any-of.ts'
 import { voidBatches } from '../../db/batches.ts'
 import type { Db, Tx } from '../../db/client.ts'
 import { checkFence } from '../../db/fence.ts'
@@ -36,7 +37,7 @@ async function batchesOf(tx: Tx, marketId: MarketId, actions: readonly ActionRow
     .selectFrom('fills')
     .selectAll()
     .where('market_id', '=', marketId)
-    .where('batch_id', 'in', [...fromPart.keys()])
+    .where('batch_id', '=', anyOf('bigint', fromPart.keys()))
     .orderBy('part')
     .orderBy('place')
     .execute()

@@ -13,8 +13,12 @@ export interface SwitchStore {
   fire(fence: Fence, now: Millis): Promise<void>
   /** Fired switches that are not completed, oldest first, at most 500. */
   fired(): Promise<readonly FiredSwitch[]>
-  markets(): Promise<readonly MarketId[]>
-  /** Cancels in one market the orders accepted before each switch fired. Returns the number of orders. Safe to repeat. */
+  /** The markets in which one of the accounts has live orders. Orders placed after this call are newer than the switch. */
+  markets(fired: readonly FiredSwitch[]): Promise<readonly MarketId[]>
+  /**
+   * Cancels in one market the oldest orders accepted before each switch fired, at most MAX_ORDERS_PER_TURN. Returns their number. Safe to
+   * repeat.
+   */
   cancel(fence: Fence, marketId: MarketId, fired: readonly FiredSwitch[], at: Millis): Promise<number>
   forget(fence: Fence, fired: readonly FiredSwitch[]): Promise<void>
   /** Time at which the next armed switch is due; null if none is armed. */

@@ -1,31 +1,34 @@
 /** Dead-man switches in Postgres: fires those that are due and cancels the orders of their accounts. */
+import { sql } from 'kysely'
 import { changeReserved, lockAccounts } from '../../db/accounts.ts'
 import { deleteFiredSwitches, fireDueSwitches } from '../../db/cancel-switches.ts'
 import type { Db, Tx } from '../../db/client.ts'
 import { checkFence } from '../../db/fence.ts'
 import { appendRows, lockShard } from '../../db/journal.ts'
-import { endOrders, toOpenOrder } from '../../db/orders.ts'
+import { endOrders, type OrderRow, toOpenOrder } from '../../db/orders.ts'
+import { marketsWithOrders } from '../../db/resting.ts'
 import { marketShard } from '../../domain/journal/journal-row.ts'
 import { closeOrders } from '../../domain/orders/close-orders.ts'
 import type { MarketId, Millis, UserId } from '../../domain/units.ts'
+import { MAX_ORDERS_PER_TURN } from '../turn-bound.ts'
 import type { FiredSwitch, SwitchStore } from './ports.ts'
 
 /** Bound of the fired switches that are processed together; the others follow at once. */
 const MAX_SWITCHES = 500
 
-/** Open orders of the accounts in the market that were accepted before their switch fired. The caller holds the shard's lock. */
+/** The oldest open orders of the accounts in the market that were accepted before their switch fired. The caller holds the shard's lock. */
 async function ordersToCancel(tx: Tx, marketId: MarketId, fired: readonly FiredSwitch[]) {
   const firedAt = new Map(fired.map((one) => [one.account, one.firedAt]))
-  const rows = await tx
-    .selectFrom('orders')
-    .selectAll()
-    .where('market_id', '=', marketId)
-    .where('user_id', 'in', [...firedAt.keys()])
-    .where('ended_at', 'is', null)
-    .where('closing_reason', 'is', null)
-    .orderBy('seq')
-    .execute()
-  return rows.map(toOpenOrder).filter(({ account, acceptedAt }) => acceptedAt <= (firedAt.get(account) ?? 0))
+  const { rows } = await sql<OrderRow>`
+    select o.* from unnest(${[...firedAt.keys()]}::bigint[], ${[...firedAt.values()]}::bigint[]) f (user_id, fired_at)
+    cross join lateral (
+      select * from orders where market_id = ${marketId} and user_id = f.user_id and ended_at is null and closing_reason is null
+        and accepted_at <= f.fired_at
+      offset 0
+    ) o
+    order by o.seq limit ${MAX_ORDERS_PER_TURN}
+  `.execute(tx)
+  return rows.map(toOpenOrder)
 }
 
 export const createSwitchStore = (db: Db): SwitchStore => ({
@@ -46,10 +49,12 @@ export const createSwitchStore = (db: Db): SwitchStore => ({
     return rows.map(({ user_id, fired_at }) => ({ account: user_id as UserId, firedAt: fired_at as Millis }))
   },
 
-  async markets() {
-    const rows = await db.selectFrom('markets').select('market_id').orderBy('market_id').execute()
-    return rows.map(({ market_id }) => market_id as MarketId)
-  },
+  markets: (fired) =>
+    db.transaction().execute(async (tx) => {
+      const accounts = fired.map(({ account }) => account)
+      await lockAccounts(tx, accounts)
+      return (await marketsWithOrders(tx, accounts)) as MarketId[]
+    }),
 
   cancel: (fence, marketId, fired, at) =>
     db.transaction().execute(async (tx) => {

@@ -5,6 +5,7 @@ import type { Millis } from '../../domain/units.ts'
 import type { Clock } from '../../service/clock.ts'
 import type { KillPointHook } from '../../service/kill-point.ts'
 import type { Logger } from '../../service/logger.ts'
+import { MAX_ORDERS_PER_TURN } from '../turn-bound.ts'
 import type { FiredSwitch, SwitchStore } from './ports.ts'
 
 export interface SwitchPorts {
@@ -18,8 +19,8 @@ export interface SwitchPorts {
 const POLL_MS = 250
 
 /**
- * Fires the switches that are due and completes all fired ones. One transaction per market cancels the orders of all fired accounts. A
- * fired switch is deleted last, so a crash between two markets loses nothing: the next pass repeats the markets, and finds no orders
+ * Fires the switches that are due and completes all fired ones. In each market, transactions of bounded size cancel the orders of all fired
+ * accounts. A fired switch is deleted last, so a crash between two markets loses nothing: the next pass repeats the markets, and finds no orders
  * where they are already cancelled. Returns the pause before the next pass, ms.
  */
 export async function fireSwitches(ports: SwitchPorts, fence: Fence): Promise<number> {
@@ -40,9 +41,11 @@ async function cancelEverywhere(
 ): Promise<void> {
   const errors: unknown[] = []
   let orders = 0
-  for (const marketId of await switches.markets()) {
+  for (const marketId of await switches.markets(fired)) {
     try {
-      orders += await switches.cancel(fence, marketId, fired, clock.now())
+      for (let cancelled = MAX_ORDERS_PER_TURN; cancelled === MAX_ORDERS_PER_TURN; orders += cancelled) {
+        cancelled = await switches.cancel(fence, marketId, fired, clock.now())
+      }
     } catch (error) {
       errors.push(error)
     }

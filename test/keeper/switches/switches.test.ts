@@ -2,15 +2,19 @@ import { expect } from 'chai'
 import { Wallet } from 'ethers'
 import { afterEach, beforeEach, describe, it } from 'mocha'
 import { type Fence, LeaseLost } from '../../../db/fence.ts'
+import { lockShard } from '../../../db/journal.ts'
 import { listMarket } from '../../../db/markets.ts'
-import type { Address, MarketId } from '../../../domain/units.ts'
+import { marketShard } from '../../../domain/journal/journal-row.ts'
+import type { Address, MarketId, UserId } from '../../../domain/units.ts'
 import { createAuction } from '../../../keeper/auction/auction.ts'
 import { createMarketMemory } from '../../../keeper/auction/market-memory.ts'
 import type { SwitchStore } from '../../../keeper/switches/ports.ts'
 import { createSwitchStore } from '../../../keeper/switches/store.ts'
 import { fireSwitches } from '../../../keeper/switches/switches.ts'
+import { MAX_ORDERS_PER_TURN } from '../../../keeper/turn-bound.ts'
 import { perpetual } from '../../support/markets.ts'
 import { expectConsistent, expectSameBook, expectSameReadModel } from '../support/invariants.ts'
+import { insertManyOrders } from '../support/many-orders.ts'
 import { MarketFixture, RULES, SILENT_LOGGER, type Trader } from '../support/market-fixture.ts'
 import { mineOldestPart } from '../support/mine-part.ts'
 
@@ -197,6 +201,46 @@ describe('the dead-man switch job', () => {
     expect([await stateOf(mine[0] as string), await stateOf(mine[1] as string)]).to.deep.equal(['OPEN', DEAD])
     await run()
     expect(await stateOf(mine[0] as string)).to.equal(DEAD)
+  })
+
+  it('when many orders must be cancelled, each transaction cancels a bounded number of them', async () => {
+    const count = 2 * MAX_ORDERS_PER_TURN + 1
+    const accounts = await insertManyOrders(fixture, { count, perAccount: 500 })
+    for (const account of accounts) await arm({ ...alice, account: account as UserId }, 5)
+    fixture.clock.value += 5_000
+    const store = createSwitchStore(fixture.db)
+    const cancelled: number[] = []
+    const counting: SwitchStore = {
+      ...store,
+      async cancel(...args) {
+        cancelled.push(await store.cancel(...args))
+        return cancelled.at(-1) as number
+      },
+    }
+    await run({ store: counting })
+    expect(cancelled).to.deep.equal([MAX_ORDERS_PER_TURN, MAX_ORDERS_PER_TURN, 1])
+    expect(await left()).to.deep.equal([])
+    const open = await fixture.db
+      .selectFrom('orders')
+      .select('order_id')
+      .where('status', '=', 'OPEN')
+      .execute()
+    expect(open).to.deep.equal([])
+    // The orders are not in the journal, with which the checks after each test compare the tables.
+    await fixture.db.deleteFrom('orders').execute()
+    await fixture.db.deleteFrom('journal').where('shard', '=', 'm1').where('seq', '>', 1).execute()
+    await fixture.db.updateTable('shards').set({ head: 1 }).where('shard', '=', 'm1').execute()
+  })
+
+  it('when the account has no orders in a market, the switch does not wait for that market', async () => {
+    const order = await buy(alice)
+    await arm(alice, 5)
+    fixture.clock.value += 5_000
+    await fixture.db.transaction().execute(async (tx) => {
+      await lockShard(tx, marketShard(OTHER.marketId))
+      await run()
+      expect(await stateOf(order)).to.equal(DEAD)
+    })
   })
 
   it('when the lease is lost, it cancels nothing', async () => {

@@ -1,0 +1,135 @@
+/** Any number of orders may end together: each turn of a market ends a bounded number of them, and its auctions go on. */
+import { expect } from 'chai'
+import { afterEach, beforeEach, describe, it } from 'mocha'
+import type { Fence } from '../../../db/fence.ts'
+import { createAuction } from '../../../keeper/auction/auction.ts'
+import { createMarketMemory } from '../../../keeper/auction/market-memory.ts'
+import { createMarks } from '../../../keeper/marks/marks.ts'
+import { MAX_ORDERS_PER_TURN } from '../../../keeper/turn-bound.ts'
+import { perpetual } from '../../support/markets.ts'
+import { insertManyOrders } from '../support/many-orders.ts'
+import { MarketFixture, RULES, type Trader } from '../support/market-fixture.ts'
+
+describe('many orders that end or trigger together', function () {
+  this.timeout(120_000)
+  let fixture: MarketFixture
+  let fence: Fence
+  let alice: Trader
+  let bob: Trader
+  /** The price that the oracle reports in each turn. */
+  let oracle: number
+
+  beforeEach(async () => {
+    oracle = 1000
+    fixture = await MarketFixture.open(perpetual)
+    fence = await fixture.lease('auction:m1')
+    await fixture.report(1000)
+    alice = await fixture.trader('alice')
+    bob = await fixture.trader('bob')
+  })
+  afterEach(() => fixture.close())
+
+  /** A keeper process with a memory of its own. */
+  function keeper() {
+    const memory = createMarketMemory({ ...RULES, kind: perpetual.kind })
+    const ports = fixture.auctionPorts()
+    const marks = createMarks(ports, perpetual, memory)
+    const auction = createAuction(ports, perpetual, memory)
+    return {
+      /** Returns the batch, if there is one. */
+      async turn(): Promise<number | null> {
+        fixture.clock.value += 200
+        await fixture.report(oracle)
+        await marks.update(fence)
+        return auction.run(fence)
+      },
+    }
+  }
+  const count = async (accounts: readonly number[], status: string): Promise<number> => {
+    const { orders } = await fixture.db
+      .selectFrom('orders')
+      .select(({ fn }) => fn.countAll<number>().as('orders'))
+      .where('status', '=', status as 'OPEN')
+      .where('user_id', 'in', accounts)
+      .executeTakeFirstOrThrow()
+    return Number(orders)
+  }
+  const settleAll = () =>
+    fixture.db.updateTable('actions').set({ status: 'MINED' }).where('status', '=', 'QUEUED').execute()
+  async function cross(): Promise<void> {
+    await fixture.place({ by: alice, side: 'LONG', steps: 10, limit: 1000 })
+    await fixture.place({ by: bob, side: 'SHORT', steps: 10, limit: 1000 })
+  }
+
+  it('when 70,000 orders expire together, turns end at most the bound each, other orders match meanwhile, and all are ended', async () => {
+    const expiration = fixture.clock.value / 1000 + 1
+    const accounts = await insertManyOrders(fixture, { count: 70_000, perAccount: 500, expiration })
+    const own = keeper()
+    await own.turn()
+    expect(await count(accounts, 'EXPIRED')).to.equal(0)
+    fixture.clock.value += 2_000
+    let ended = 0
+    for (let turns = 0; ended < 70_000; turns++) {
+      expect(turns, 'turns').to.be.at.most(70_000 / MAX_ORDERS_PER_TURN)
+      await cross()
+      expect(await own.turn(), 'a batch').to.be.a('number')
+      await settleAll()
+      const now = await count(accounts, 'EXPIRED')
+      expect(now - ended).to.be.within(1, MAX_ORDERS_PER_TURN)
+      ended = now
+    }
+    const reserved = await fixture.db
+      .selectFrom('accounts')
+      .select(({ fn }) => fn.sum('reserved').as('sum'))
+      .where('user_id', 'in', accounts)
+      .executeTakeFirstOrThrow()
+    expect(reserved.sum).to.equal(0n)
+  })
+
+  it('when an expired order is not ended yet, it takes no part in an auction', async () => {
+    const expiration = fixture.clock.value / 1000 + 1
+    const own = keeper()
+    const accounts = await insertManyOrders(fixture, {
+      count: 2 * MAX_ORDERS_PER_TURN,
+      perAccount: 500,
+      expiration,
+    })
+    await own.turn()
+    const late = await fixture.place({ by: alice, side: 'LONG', steps: 10, limit: 1000, expiration })
+    fixture.clock.value += 2_000
+    await fixture.place({ by: bob, side: 'SHORT', steps: 10, limit: 990 })
+    expect(await own.turn()).to.equal(null)
+    expect((await fixture.orderOf(late)).status).to.equal('OPEN')
+    while ((await count(accounts, 'EXPIRED')) < 2 * MAX_ORDERS_PER_TURN)
+      expect(await own.turn()).to.equal(null)
+    await own.turn()
+    expect(await fixture.orderOf(late)).to.include({ status: 'EXPIRED', settling: 0 })
+  })
+
+  it('when a mark triggers many orders, it is held until all are triggered, even by another keeper', async () => {
+    const many = 2 * MAX_ORDERS_PER_TURN + 500
+    const first = keeper()
+    const accounts = await insertManyOrders(fixture, {
+      count: many,
+      perAccount: 500,
+      type: 'STOP_LIMIT',
+      trigger: 1010,
+    })
+    await first.turn()
+    fixture.clock.value += 1_000
+    oracle = 1020
+    await first.turn()
+    expect(await count(accounts, 'OPEN')).to.equal(MAX_ORDERS_PER_TURN)
+    oracle = 1000
+    const second = keeper()
+    await second.turn()
+    await second.turn()
+    expect(await count(accounts, 'OPEN')).to.equal(2 * MAX_ORDERS_PER_TURN)
+    await second.turn()
+    expect(await count(accounts, 'OPEN')).to.equal(many)
+    fixture.clock.value += 1_000
+    await second.turn()
+    const [last] = (await fixture.rows('prices_updated')).slice(-1)
+    expect(last.mark_price).to.equal(String(1000n * perpetual.tick))
+  })
+})
