@@ -22,6 +22,7 @@ import { type LeaderLoop, runLeaderLoop } from './leader/leader-loop.ts'
 import { createMetrics, type KeeperMetrics } from './metrics.ts'
 import type { Signer, WakeQueues } from './ports.ts'
 import { settleQueue } from './queues.ts'
+import { watchBalances } from './relayer/balance-watch.ts'
 import { createHeadWatch, type HeadWatch } from './relayer/head-watch.ts'
 import type { RelayerLane } from './relayer/ports.ts'
 import { createRelayerStore } from './relayer/store.ts'
@@ -49,17 +50,11 @@ function adaptersOf(
   const chain = createChain({ url, chainId, requestTimeoutMs, sendTimeoutMs })
   const policy = config.delivery
   const clock = systemClock
-  const watch = createHeadWatch({
-    chain,
-    clock,
-    metrics,
-    logger,
-    policy,
-    lanes,
-    lowBalance: config.lowBalance,
-  })
+  const watch = createHeadWatch({ chain, clock, metrics, logger, policy })
+  const { lowBalance } = config
+  const balances = () => watchBalances({ chain, clock, metrics, logger, lowBalance, lanes })
   return {
-    ...{ chain, policy, clock, metrics, logger, watch },
+    ...{ chain, policy, clock, metrics, logger, watch, balances },
     fee: () => watch.fee(),
     calls: createCalls(config.gas),
     killPoint: killAt(config.killAt),
@@ -175,6 +170,7 @@ export async function compose(config: Config, logger: Logger): Promise<Keeper> {
   const lanes = [...config.relayerKeys.keys()].map((name) => signerOf(config, name).lane)
   const adapters = adaptersOf(config, logger, db, metrics, () => lanes)
   await adapters.watch.start()
+  const balances = adapters.balances()
   const others = [...runFaucet(config, adapters, db), runSwitches(adapters, db)]
   const onError = (err: unknown): void => logger.error({ err }, 'starting the jobs of listed markets failed')
   const markets = await runMarkets(db, (spec) => runMarket(config, adapters, db, queues, spec), onError)
@@ -186,6 +182,7 @@ export async function compose(config: Config, logger: Logger): Promise<Keeper> {
       markets.stop()
       await Promise.all([...markets.loops, ...others].map((loop) => loop.stop()))
       adapters.watch.stop()
+      balances.stop()
       await queues.close()
       await health.close()
       await db.destroy()

@@ -27,6 +27,11 @@ const instrumentsOf = ({ counter, gauge, histogram }: Instruments) => ({
   inFlight: gauge('keeper_transactions_in_flight', 'Transactions signed and without a receipt', ['lane']),
   queued: gauge('keeper_actions_queued', 'Actions matched and not yet signed', ['lane']),
   balance: gauge('keeper_relayer_balance', 'Native balance of a relayer, whole units', ['lane']),
+  balanceTime: gauge(
+    'keeper_relayer_balance_timestamp_seconds',
+    'Time at which keeper_relayer_balance was read',
+    ['lane'],
+  ),
   block: gauge('keeper_chain_block', 'Newest block that the keeper has fetched'),
   blockTime: gauge('keeper_chain_block_time_seconds', 'Timestamp of keeper_chain_block'),
 })
@@ -47,7 +52,10 @@ export function createMetrics(): KeeperMetrics {
     transactionEnded: (outcome) => known.ended.inc({ outcome }),
     inFlight: (lane, count) => known.inFlight.set({ lane }, count),
     queued: (lane, count) => known.queued.set({ lane }, count),
-    balance: (lane, wei) => known.balance.set({ lane }, Number(wei) / 1e18),
+    balance(lane, wei, at) {
+      known.balance.set({ lane }, Number(wei) / 1e18)
+      known.balanceTime.set({ lane }, at / 1000)
+    },
     head(block, time) {
       known.block.set(block)
       known.blockTime.set(time / 1000)

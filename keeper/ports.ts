@@ -18,7 +18,7 @@ export interface Metrics {
   transactionEnded(outcome: 'mined' | 'reverted'): void
   inFlight(lane: string, transactions: number): void
   queued(lane: string, actions: number): void
-  balance(lane: string, wei: bigint): void
+  balance(lane: string, wei: bigint, at: Millis): void
   head(block: number, time: Millis): void
 }
 

@@ -1,10 +1,9 @@
-/** Polls the chain's head and the relayers' balances: the fee to sign with, whether the node responds, low balances. */
+/** Polls the chain's head: the fee to sign with, and whether the node responds. */
 
 import type { Clock } from '../../service/clock.ts'
 import type { Logger } from '../../service/logger.ts'
 import type { Chain, Fee, Head, Metrics } from '../ports.ts'
 import { type FeePolicy, feeAt } from './fee.ts'
-import type { RelayerLane } from './ports.ts'
 
 export interface HeadWatch {
   start(): Promise<void>
@@ -21,30 +20,17 @@ export interface HeadWatchPorts {
   readonly metrics: Metrics
   readonly logger: Logger
   readonly policy: FeePolicy
-  readonly lowBalance: bigint
-  readonly lanes: () => readonly RelayerLane[]
 }
 
 const POLL_MS = 1000
-const POLLS_PER_BALANCE_CHECK = 30
 const RESPONSIVE_MS = 5000
 
 export function createHeadWatch(ports: HeadWatchPorts): HeadWatch {
   const { chain, clock, metrics, logger, policy } = ports
   let head: Head | null = null
   let seenAt = Number.NEGATIVE_INFINITY
-  let polls = 0
   let timer: NodeJS.Timeout | undefined
   let isPolling = false
-
-  const balances = async (): Promise<void> => {
-    for (const { name, relayer } of ports.lanes()) {
-      const balance = await chain.balance(relayer)
-      metrics.balance(name, balance)
-      if (balance < ports.lowBalance)
-        logger.error({ lane: name, relayer, balance: String(balance) }, 'relayer balance low')
-    }
-  }
 
   const poll = async (): Promise<void> => {
     if (isPolling) return
@@ -53,7 +39,6 @@ export function createHeadWatch(ports: HeadWatchPorts): HeadWatch {
       head = await chain.head()
       seenAt = clock.now()
       metrics.head(head.block, head.time)
-      if (polls++ % POLLS_PER_BALANCE_CHECK === 0) await balances()
     } catch (err) {
       logger.warn({ err }, 'fetching the chain head failed; will retry')
     } finally {

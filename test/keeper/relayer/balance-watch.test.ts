@@ -1,0 +1,106 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { expect } from 'chai'
+import { afterEach, beforeEach, describe, it } from 'mocha'
+import type { Address, Millis } from '../../../domain/units.ts'
+import { createChain } from '../../../keeper/adapters/chain.ts'
+import { createMetrics } from '../../../keeper/metrics.ts'
+import { readBalances } from '../../../keeper/relayer/balance-watch.ts'
+
+const TIMEOUT_MS = 300
+const ETHER = 10n ** 18n
+const lanes = ['m1', 'm2', 'm3'].map((name, index) => ({
+  name,
+  relayer: `0x${String(index + 1).repeat(40)}` as Address,
+  chainId: 6343,
+}))
+
+/** A node that answers balances, and never those of `silent` relayers. */
+describe('the balances of relayers', () => {
+  const silent = new Set<string>()
+  const balances = new Map<string, bigint>()
+  const logged: { readonly message: string; readonly lane: unknown }[] = []
+  const note = (details: object, message: string): void =>
+    void logged.push({ message, lane: (details as { lane?: unknown }).lane })
+  const logger = { info: note, warn: note, error: note }
+  let node = createServer()
+  let now = 0 as Millis
+  let metrics = createMetrics()
+
+  beforeEach(async () => {
+    silent.clear()
+    now = 1_000_000 as Millis
+    logged.splice(0)
+    metrics = createMetrics()
+    for (const { relayer } of lanes) balances.set(relayer, 2n * ETHER)
+    node = createServer(async (request, response) => {
+      const text: string[] = []
+      for await (const chunk of request) text.push(String(chunk))
+      const { id, method, params } = JSON.parse(text.join(''))
+      if (method !== 'eth_getBalance' || silent.has(params[0])) return
+      response.end(
+        JSON.stringify({ jsonrpc: '2.0', id, result: `0x${balances.get(params[0])?.toString(16)}` }),
+      )
+    }).listen(0, '127.0.0.1')
+    await once(node, 'listening')
+  })
+  afterEach(() => {
+    node.closeAllConnections()
+    node.close()
+  })
+
+  const read = (): Promise<void> => {
+    const { port } = node.address() as AddressInfo
+    const options = { chainId: 6343, requestTimeoutMs: TIMEOUT_MS, sendTimeoutMs: TIMEOUT_MS }
+    const chain = createChain({ url: `http://127.0.0.1:${port}`, ...options })
+    const clock = { now: () => now }
+    return readBalances({ chain, clock, metrics, logger, lowBalance: ETHER, lanes: () => lanes })
+  }
+
+  /** Balance and time of its read, by lane. */
+  async function gauges(): Promise<Record<string, readonly [balance: number, seconds: number]>> {
+    const text = await metrics.registry.metrics()
+    const gaugeOf = (name: string, lane: string): number =>
+      Number(new RegExp(`^${name}\\{lane="${lane}"\\} (.*)$`, 'm').exec(text)?.[1])
+    return Object.fromEntries(
+      lanes.map(({ name }) => [
+        name,
+        [
+          gaugeOf('keeper_relayer_balance', name),
+          gaugeOf('keeper_relayer_balance_timestamp_seconds', name),
+        ] as const,
+      ]),
+    )
+  }
+
+  it('when the node answers, every gauge has its balance and the time of the read', async () => {
+    await read()
+    expect(await gauges()).to.deep.equal({ m1: [2, 1000], m2: [2, 1000], m3: [2, 1000] })
+    expect(logged).to.deep.equal([])
+  })
+
+  it('when one balance gets no response, the others are read and that one keeps its value and time', async () => {
+    await read()
+    for (const { relayer } of lanes) balances.set(relayer, 3n * ETHER)
+    silent.add(lanes[0]?.relayer as string)
+    now = (now + 30_000) as Millis
+    await read()
+    expect(await gauges()).to.deep.equal({ m1: [2, 1000], m2: [3, 1030], m3: [3, 1030] })
+    expect(logged).to.deep.equal([{ message: 'reading a relayer balance failed; will retry', lane: 'm1' }])
+  })
+
+  it('when no balance gets a response, all reads together take one timeout', async () => {
+    for (const { relayer } of lanes) silent.add(relayer)
+    const started = Date.now()
+    await read()
+    expect(Date.now() - started).to.be.within(TIMEOUT_MS - 20, 2 * TIMEOUT_MS)
+    expect(logged).to.have.length(3)
+  })
+
+  it('when a balance is below the threshold, it logs an error with the lane', async () => {
+    balances.set(lanes[1]?.relayer as string, ETHER - 1n)
+    await read()
+    expect(logged).to.deep.equal([{ message: 'relayer balance low', lane: 'm2' }])
+  })
+})
