@@ -41,7 +41,7 @@ function placed(seq: number): OrderPlaced {
     alive_until: 0,
     status: 'OPEN',
     accepted_at: 1_700_000_000_000 + seq,
-    openable: 100,
+    openable: 100 + (seq % 50),
     reserved: '123456789012345678901',
     reserved_price: 60_000,
   }

@@ -19,6 +19,7 @@ import * as standingOrders from './migrations/0013-standing-orders.ts'
 import * as accessPaths from './migrations/0014-access-paths.ts'
 import * as fairPriceReads from './migrations/0015-fair-price-reads.ts'
 import * as heldMark from './migrations/0016-held-mark.ts'
+import * as executableLevels from './migrations/0017-executable-levels.ts'
 
 export const MIGRATIONS: Record<string, Migration> = {
   '0001-write-side': writeSide,
@@ -38,6 +39,7 @@ export const MIGRATIONS: Record<string, Migration> = {
   '0014-access-paths': accessPaths,
   '0015-fair-price-reads': fairPriceReads,
   '0016-held-mark': heldMark,
+  '0017-executable-levels': executableLevels,
 }
 
 export const createMigrator = (db: Db): Migrator =>

@@ -49,7 +49,14 @@ export interface ReadOrdersTable {
   filled_value: Generated<bigint>
   settling: Generated<number>
   fee: Generated<bigint>
+  /** What the account withholds for the order; `held` of it for its settling steps. */
   reserved: bigint
+  held: bigint
+  /**
+   * Steps in the book that its reservation covers as opening; 0 for a reduce-only order and once it has left the book. Postgres computes
+   * the others as `uncovered`, which has an index: they execute only if the account's position allows it.
+   */
+  openable: number
   accepted_at: number
   /**
    * The worst price, in ticks, at which the batch that ran with this market order could fill it; null for limit orders, before that
@@ -130,7 +137,7 @@ export interface ReadBalancesTable {
   pending_withdrawal: Generated<bigint>
 }
 
-/** Open limit orders by price, without their settling steps. */
+/** Steps of the open limit orders that can execute, by price; orders without such a step are not counted. */
 export interface ReadBookLevelsTable {
   market_id: number
   side: Side

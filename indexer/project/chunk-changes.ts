@@ -5,7 +5,7 @@ import { marketShard } from '../../domain/journal/journal-row.ts'
 import { RowChanges, type ShardEntry } from './row-change.ts'
 import { type BalanceDelta, balanceDeltas, sumDeltas } from './tables/balances.ts'
 import { batchChanges, type ReadBatch } from './tables/batches.ts'
-import { type LevelDelta, levelDeltas, sumLevels } from './tables/book-levels.ts'
+import type { LevelDelta } from './tables/book-levels.ts'
 import { fillChanges, type PartFills } from './tables/fills.ts'
 import { marketChanges, type ReadMarket } from './tables/markets.ts'
 import {
@@ -80,15 +80,14 @@ export function touchedKeys(entries: readonly ShardEntry[]): TouchedKeys {
   }
 }
 
-/** Applies the journal rows in order. Book levels follow from each change of an order; events are derived after the row's changes. */
-export function changesOf(before: LoadedRows, entries: readonly ShardEntry[]): ReadChanges {
+/** Applies the journal rows in order. Events are derived after the row's changes. Book levels follow from the result, see `levelDeltas`. */
+export function changesOf(before: LoadedRows, entries: readonly ShardEntry[]): Omit<ReadChanges, 'levels'> {
   const users = new RowChanges<ReadUser>([])
   const markets = new RowChanges(before.markets)
   const orders = new RowChanges(before.orders)
   const fills = new RowChanges(before.fills)
   const positions = new RowChanges(before.positions)
   const batches = new RowChanges(before.batches)
-  const levels: LevelDelta[] = []
   const balances: BalanceDelta[] = []
   const removedEvents: PartEvents[] = []
   let events: ReadOrderEvent[] = []
@@ -100,10 +99,7 @@ export function changesOf(before: LoadedRows, entries: readonly ShardEntry[]): R
     for (const change of fillChanges(entry, protectionOf)) fills.apply(change)
     for (const change of positionChanges(entry)) positions.apply(change)
     for (const change of batchChanges(entry)) batches.apply(change)
-    for (const change of orderChanges(entry)) {
-      const order = orders.apply(change)
-      levels.push(...levelDeltas(order.before, order.after))
-    }
+    for (const change of orderChanges(entry)) orders.apply(change)
     balances.push(...balanceDeltas(entry))
     const part = rolledBackEvents(entry)
     if (part !== null) {
@@ -123,7 +119,6 @@ export function changesOf(before: LoadedRows, entries: readonly ShardEntry[]): R
     events,
     removedEvents,
     balances: sumDeltas(balances),
-    levels: sumLevels(levels),
   }
 }
 

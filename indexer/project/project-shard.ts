@@ -9,7 +9,8 @@ import type { JournalEntry } from '../../db/journal.ts'
 import type { JournalRow } from '../../domain/journal/journal-row.ts'
 import type { KillPointHook } from '../../service/kill-point.ts'
 import { changesOf, entriesOf, touchedKeys } from './chunk-changes.ts'
-import { loadRows, saveChanges } from './read-store.ts'
+import { loadPositionedAccounts, loadRows, saveChanges } from './read-store.ts'
+import { levelDeltas, touchedAccounts } from './tables/book-levels.ts'
 
 export interface ChunkProgress {
   readonly shard: string
@@ -53,8 +54,16 @@ async function projectRows(
   const last = rows.at(-1)
   if (last === undefined) return { ...at, rows: 0, isWaiting }
   const entries = entriesOf(shard, rows)
-  const before = await loadRows(tx, entries[0]?.marketId ?? 0, touchedKeys(entries))
-  await saveChanges(tx, changesOf(before, entries), { shard, seq: last.seq })
+  const marketId = entries[0]?.marketId ?? 0
+  const before = await loadRows(tx, marketId, touchedKeys(entries))
+  const changes = changesOf(before, entries)
+  const book = { before: before.orders, orders: changes.orders, positions: changes.positions }
+  const levels = levelDeltas(
+    marketId,
+    book,
+    await loadPositionedAccounts(tx, marketId, touchedAccounts(book)),
+  )
+  await saveChanges(tx, { ...changes, levels }, { shard, seq: last.seq })
   killPoint('before-projection')
   return { shard, epoch: at.epoch, seq: last.seq, rows: rows.length, isWaiting }
 }

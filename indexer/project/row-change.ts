@@ -36,14 +36,11 @@ export class RowChanges<Row> {
     return this.#rows.get(key)
   }
 
-  /** Applies the change. Returns the row before and after it. */
-  apply({ key, apply }: RowChange<Row>): { before: Row | undefined; after: Row | undefined } {
-    const before = this.#rows.get(key)
-    const after = apply(before)
+  apply({ key, apply }: RowChange<Row>): void {
+    const after = apply(this.#rows.get(key))
     if (after === undefined) this.#rows.delete(key)
     else this.#rows.set(key, after)
     this.#changed.add(key)
-    return { before, after }
   }
 
   /** Changed rows that exist after the chunk. */

@@ -1,7 +1,10 @@
-/** `read.book_levels`: one row per market, side and price, with the quantity of its open limit orders. Derived from changes of orders. */
+/** `read.book_levels`: one row per market, side and price, with the steps of its open limit orders that can execute. */
+import { type BookOrder, executableSteps, isCovered } from '../../../domain/orders/executable.ts'
 import type { Side } from '../../../domain/orders/order.ts'
+import type { Seq, Steps, Ticks } from '../../../domain/units.ts'
 import { tableOf } from '../read-table.ts'
 import type { ReadOrder } from './orders.ts'
+import type { ReadPosition } from './positions.ts'
 
 export interface LevelDelta {
   readonly market_id: number
@@ -23,24 +26,118 @@ export const LEVELS = tableOf<LevelDelta>({
   },
 })
 
-/** The change of a level when an order changes from `before` to `after`. An order never moves to another level. */
-export function levelDeltas(before: ReadOrder | undefined, after: ReadOrder | undefined): LevelDelta[] {
-  const order = after ?? before
-  if (order === undefined) return []
-  const quantity = restingQuantity(after) - restingQuantity(before)
-  const count = Number(restingQuantity(after) > 0) - Number(restingQuantity(before) > 0)
-  if (quantity === 0) return []
-  return [{ market_id: order.market_id, side: order.side, price: order.price, quantity, order_count: count }]
+/** The fields of an order that decide what it adds to its level. */
+export type LevelOrder = Pick<
+  ReadOrder,
+  'order_id' | 'seq' | 'side' | 'price' | 'quantity' | 'filled' | 'settling' | 'openable' | 'reduce_only'
+>
+
+/** An account whose position decides how much of its orders can execute, as it was before the chunk. */
+export interface PositionedAccount {
+  readonly user_id: number
+  /** The matched position: mined and pending. */
+  readonly matched: number
+  /** Its open limit orders on the sides that reduce the position before or after the chunk. */
+  readonly orders: readonly LevelOrder[]
 }
 
-/** Steps of an order in the book: the unfilled, unmatched steps of an open limit order; 0 for any other order. */
-function restingQuantity(order: ReadOrder | undefined): number {
-  if (order === undefined || order.status !== 'OPEN' || order.price === 0) return 0
-  return Math.max(0, order.quantity - order.filled - order.settling)
+/** What a chunk changes about orders and positions of one market. */
+export interface LevelInput {
+  /** Orders before the chunk, by id; those that it places are absent. */
+  readonly before: ReadonlyMap<string, ReadOrder>
+  /** The orders that it changes or places, and the positions that it changes. */
+  readonly orders: readonly ReadOrder[]
+  readonly positions: readonly ReadPosition[]
 }
+
+/** The accounts that a chunk touches. */
+export interface TouchedAccounts {
+  readonly touched: ReadonlySet<number>
+  /** Those whose position it changes. */
+  readonly moved: ReadonlySet<number>
+  /** Those with a changed order that its reservation does not cover afterwards. */
+  readonly uncovered: ReadonlySet<number>
+}
+
+export function touchedAccounts({ orders, positions }: LevelInput): TouchedAccounts {
+  const usersOf = (rows: readonly { readonly user_id: number }[]) =>
+    new Set(rows.map(({ user_id }) => user_id))
+  return {
+    touched: usersOf([...orders, ...positions]),
+    moved: usersOf(positions),
+    uncovered: usersOf(orders.filter((order) => isResting(order) && !isCovered(bookOrder(order)))),
+  }
+}
+
+/**
+ * The changes of the levels. `accounts` are the positioned ones among the touched accounts; the orders of the others execute whole. What
+ * a level counts is a function of orders and positions, so chunk sizes do not change it.
+ */
+export function levelDeltas(
+  marketId: number,
+  { before, orders, positions }: LevelInput,
+  accounts: readonly PositionedAccount[],
+): LevelDelta[] {
+  const previousOf = (changed: readonly ReadOrder[]): ReadOrder[] =>
+    changed.map(({ order_id }) => before.get(order_id)).filter((order) => order !== undefined)
+  const positioned = new Set(accounts.map(({ user_id }) => user_id))
+  const others = orders.filter(({ user_id }) => !positioned.has(user_id))
+  const deltas = [...wholeOrders(marketId, previousOf(others), -1), ...wholeOrders(marketId, others, 1)]
+  const changes = Map.groupBy(orders, ({ user_id }) => user_id)
+  const moved = new Map(positions.map((position) => [position.user_id, position.size + position.pending]))
+  for (const { user_id, matched, orders: standing } of accounts) {
+    const changed = changes.get(user_id) ?? []
+    const ids = new Set(changed.map(({ order_id }) => order_id))
+    const unchanged = standing.filter(({ order_id }) => !ids.has(order_id))
+    const old = [...unchanged, ...previousOf(changed).filter(isResting)]
+    const current = [...unchanged, ...changed.filter(isResting)]
+    deltas.push(...executableOrders(marketId, old, matched, -1))
+    deltas.push(...executableOrders(marketId, current, moved.get(user_id) ?? matched, 1))
+  }
+  return sumLevels(deltas)
+}
+
+const wholeOrders = (marketId: number, orders: readonly ReadOrder[], sign: 1 | -1): LevelDelta[] =>
+  orders.filter(isResting).map((order) => levelDelta(marketId, order, remainingOf(order), sign))
+
+function executableOrders(
+  marketId: number,
+  orders: readonly LevelOrder[],
+  matched: number,
+  sign: 1 | -1,
+): LevelDelta[] {
+  const steps = executableSteps(matched as Steps, orders.map(bookOrder))
+  return orders.flatMap((order) => {
+    const quantity = steps.get(order.seq as Seq) ?? 0
+    return quantity === 0 ? [] : [levelDelta(marketId, order, quantity, sign)]
+  })
+}
+
+const levelDelta = (
+  market_id: number,
+  { side, price }: LevelOrder,
+  steps: number,
+  sign: 1 | -1,
+): LevelDelta => ({ market_id, side, price, quantity: sign * steps, order_count: sign })
+
+const remainingOf = ({ quantity, filled, settling }: LevelOrder): Steps =>
+  (quantity - filled - settling) as Steps
+
+/** Whether a limit order is in the book with unmatched steps. */
+const isResting = (order: ReadOrder): boolean =>
+  order.status === 'OPEN' && order.price > 0 && remainingOf(order) > 0
+
+const bookOrder = (order: LevelOrder): BookOrder => ({
+  seq: order.seq as Seq,
+  side: order.side,
+  limit: order.price as Ticks,
+  remaining: remainingOf(order),
+  reduceOnly: order.reduce_only,
+  openable: order.openable as Steps,
+})
 
 /** One delta per level. Levels whose deltas sum to zero are left out. */
-export function sumLevels(deltas: Iterable<LevelDelta>): LevelDelta[] {
+function sumLevels(deltas: Iterable<LevelDelta>): LevelDelta[] {
   const sums = new Map<string, LevelDelta>()
   for (const delta of deltas) {
     const key = `${delta.market_id}-${delta.side}-${delta.price}`

@@ -4,10 +4,12 @@ import type { ReadOrdersTable } from '../../../db/read-schema.ts'
 import { invariant } from '../../../domain/invariant.ts'
 import {
   evidenceOf,
+  type MatchedFill,
   type OrderPlaced,
   type OrderTriggered,
   type PartSettled,
 } from '../../../domain/journal/journal-row.ts'
+import { isTerminal } from '../../../domain/orders/order-state.ts'
 import { tableOf } from '../read-table.ts'
 import { type RowChange, type ShardEntry, signedWei, signOfRow } from '../row-change.ts'
 
@@ -41,6 +43,8 @@ export const ORDERS = tableOf<ReadOrder>({
     settling: 'bigint',
     fee: 'numeric',
     reserved: 'numeric',
+    held: 'numeric',
+    openable: 'bigint',
     accepted_at: 'bigint',
     protection_price: 'bigint',
     triggered: 'jsonb',
@@ -63,21 +67,30 @@ export function orderChanges({ marketId, seq, row }: ShardEntry): RowChange<Read
           status_reason: row.reason,
           note: row.note ?? order.note,
           reserved: order.reserved + BigInt(row.reserved_delta),
+          openable: 0,
           updated_at: row.at,
         })),
       ]
     case 'reservation_changed':
-      return [change(row.order_id, (order) => ({ reserved: order.reserved + BigInt(row.reserved_delta) }))]
+      return [
+        change(row.order_id, (order) => ({
+          reserved: order.reserved + BigInt(row.reserved_delta),
+          openable: row.openable,
+        })),
+      ]
     case 'orders_protected':
       return row.orders.map(({ order_id, price }) => change(order_id, () => ({ protection_price: price })))
     case 'batch_cleared':
-      return row.fills.map(({ order_id, steps }) =>
-        change(order_id, ({ settling }) => ({ settling: settling + steps, updated_at: row.as_of })),
-      )
+      return row.fills.map((fill) => change(fill.order_id, (order) => matched(order, fill, row.as_of)))
     case 'batch_voided':
       return [
-        ...row.fills.map(({ order_id, steps }) =>
-          change(order_id, ({ settling }) => ({ settling: settling - steps, updated_at: row.at })),
+        ...row.fills.map((fill) =>
+          change(fill.order_id, ({ settling, held }) => ({
+            settling: settling - fill.steps,
+            // It returns to the reservation. Where that changes `openable`, a `reservation_changed` row follows.
+            held: held - BigInt(fill.held),
+            updated_at: row.at,
+          })),
         ),
         ...row.reopened.map((orderId) =>
           change(orderId, () => ({
@@ -119,6 +132,8 @@ const placed = (marketId: number, seq: number, row: OrderPlaced): ReadOrder => (
   settling: 0,
   fee: 0n,
   reserved: BigInt(row.reserved),
+  held: 0n,
+  openable: row.openable,
   accepted_at: row.accepted_at,
   protection_price: null,
   triggered: null,
@@ -132,8 +147,21 @@ const triggered = ({ reserved }: ReadOrder, seq: number, row: OrderTriggered): P
   status: 'OPEN',
   triggered: evidenceOf(row),
   reserved: reserved + BigInt(row.reserved_delta),
+  openable: row.openable,
   updated_at: row.at,
 })
+
+/** A reservation is linear in the steps that it covers, so what is held for a fill determines how many of them it opened. */
+function matched(order: ReadOrder, { steps, held }: MatchedFill, at: number): Partial<ReadOrder> {
+  const unheld = order.reserved - order.held
+  const opened = unheld === 0n ? 0 : Number((BigInt(held) * BigInt(order.openable)) / unheld)
+  return {
+    settling: order.settling + steps,
+    held: order.held + BigInt(held),
+    openable: order.openable - opened,
+    updated_at: at,
+  }
+}
 
 const change = (orderId: string, fields: (order: ReadOrder) => Partial<ReadOrder>): RowChange<ReadOrder> => ({
   key: orderId,
@@ -153,13 +181,15 @@ function settled(row: PartSettled): RowChange<ReadOrder>[] {
       filled_value: order.filled_value + BigInt(sign * row.price) * BigInt(fill.steps),
       fee: order.fee + signedWei(row, fill.fee),
       reserved: order.reserved - signedWei(row, fill.held),
+      held: order.held - signedWei(row, fill.held),
       updated_at: row.at,
     })),
   )
   const statuses = row.orders.map(({ order_id, status, reason, reserved_delta }) =>
-    change(order_id, ({ reserved }) => ({
+    change(order_id, ({ reserved, openable }) => ({
       status,
       status_reason: reason,
+      openable: isTerminal(status) ? 0 : openable,
       reserved: reserved + signedWei(row, reserved_delta),
       updated_at: row.at,
     })),

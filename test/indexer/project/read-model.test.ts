@@ -12,7 +12,7 @@ import { renumberEvents, saveChanges } from '../../../indexer/project/read-store
 import { rebuild } from '../../../indexer/project/rebuild.ts'
 import { freshDatabase, type TestDatabase } from '../support/database.ts'
 import { anyHistory, type History } from '../support/histories.ts'
-import type { ModelOrder } from '../support/model-market.ts'
+import { levelsOf, type ModelOrder } from '../support/model-order.ts'
 import { appendToJournal, clearJournal, dumpReadModel } from '../support/read-model.ts'
 
 const killPoint = () => {}
@@ -223,7 +223,11 @@ describe('the read model', () => {
     )
     const levels = await test.db.selectFrom('read.book_levels').selectAll().execute()
     expect(byKey(levels.map((level) => Object.values(level).join(' ')))).to.deep.equal(
-      byKey(markets.flatMap((market) => levelsOf(market.marketId, market.open()))),
+      byKey(
+        markets.flatMap((market) =>
+          levelsOf(market.marketId, market.open(), (userId) => market.matchedOf(userId)),
+        ),
+      ),
     )
     const positions = await test.db.selectFrom('read.positions').selectAll().execute()
     const projected = positions.map((p) =>
@@ -251,22 +255,17 @@ const orderOf = (order: {
   filled: number
   settling: number
   reserved: bigint
+  held: bigint
+  openable: number
+  price: number
   protection_price: number | null
 }): string =>
   [
     ...[order.order_id, order.status, order.status_reason, order.filled, order.settling, order.reserved],
-    order.protection_price,
+    ...[order.held, order.protection_price],
+    // The remainder of a market order is in no level.
+    order.price === 0 ? '' : order.openable,
   ].join(' ')
 
 const modelOrderOf = (order: ModelOrder): string =>
   orderOf({ ...order, status_reason: order.reason, protection_price: order.protection })
-
-/** Levels counted from all orders, independent of the projection's deltas. */
-function levelsOf(marketId: number, orders: readonly ModelOrder[]): string[] {
-  const limits = orders.filter(({ price }) => price !== 0)
-  const levels = Map.groupBy(limits, ({ side, price }) => `${side} ${price}`)
-  return [...levels].map(([level, own]) => {
-    const quantity = own.reduce((sum, order) => sum + order.quantity - order.filled - order.settling, 0)
-    return `${marketId} ${level} ${quantity} ${own.length}`
-  })
-}

@@ -1,7 +1,8 @@
 /** Generated journal histories: two markets, a few accounts, changes in any valid order. */
 import fc from 'fast-check'
 import type { JournalRow } from '../../../domain/journal/journal-row.ts'
-import { ACCOUNTS, type ModelBalance, ModelMarket, type ModelOrder } from './model-market.ts'
+import { ACCOUNTS, type ModelBalance, ModelMarket } from './model-market.ts'
+import type { ModelOrder } from './model-order.ts'
 
 export interface History {
   readonly accounts: readonly JournalRow[]
@@ -51,10 +52,13 @@ function act(market: ModelMarket, { act, a, b, c }: Step): void {
   if (act === 'place') {
     // Every fifth order is a market order.
     const price = c % 5 === 0 ? 0 : 95 + (b % 10)
-    market.place(account(a), a % 8 < 4 ? 'LONG' : 'SHORT', price, 1 + (c % 20))
+    const quantity = 1 + (c % 20)
+    // Half of the orders are covered whole; a quarter are reduce-only.
+    const openable = b % 4 === 0 ? 'reduce-only' : b % 4 === 1 ? a % (quantity + 1) : quantity
+    market.place(account(a), a % 8 < 4 ? 'LONG' : 'SHORT', price, quantity, openable)
   }
   if (act === 'cancel' && order) market.cancel(order)
-  if (act === 'reserve' && order) market.reserve(order, BigInt(b) - 500n)
+  if (act === 'reserve' && order) market.reserve(order, b % 21)
   if (act === 'clear') {
     const side = (of: string) => market.open().filter((candidate) => candidate.side === of)
     const sells = side('SHORT').slice(0, 1 + (b % 3))

@@ -10,25 +10,10 @@ import type {
   MatchedFill,
   PartSettled,
 } from '../../../domain/journal/journal-row.ts'
-import type { OrderStatus, Side, StatusReason } from '../../../domain/orders/order.ts'
+import type { Side, StatusReason } from '../../../domain/orders/order.ts'
 import type { BatchStatus } from '../../../domain/settlement/settlement.ts'
+import { heldFor, type ModelOrder, remainingOf, reservationOf } from './model-order.ts'
 import { PER_STEP, positionChanges, settlementOf } from './model-settlement.ts'
-
-export interface ModelOrder {
-  readonly order_id: string
-  readonly seq: number
-  readonly user_id: number
-  readonly side: Side
-  readonly price: number
-  readonly quantity: number
-  status: OrderStatus
-  reason: StatusReason | null
-  closing: StatusReason | null
-  filled: number
-  settling: number
-  reserved: bigint
-  protection: number | null
-}
 
 interface Part {
   readonly batch: BatchCleared
@@ -78,13 +63,22 @@ export class ModelMarket {
     return orders.filter((o) => o.status === 'OPEN' && o.closing === null && remainingOf(o) > 0)
   }
 
-  place(userId: number, side: Side, price: number, quantity: number): void {
+  /** An account's mined and pending position. */
+  matchedOf(userId: number): number {
+    const { size = 0, pending = 0 } = this.positions.get(userId) ?? {}
+    return size + pending
+  }
+
+  /** `openable` of the steps are covered by the reservation; none of a reduce-only order. */
+  place(userId: number, side: Side, price: number, quantity: number, openable: number | 'reduce-only'): void {
+    const reduce_only = openable === 'reduce-only'
+    const covered = reduce_only ? 0 : openable
     const seq = this.rows.length + 1
     const order_id = `${this.marketId}-${seq}`
-    const reserved = BigInt(quantity) * PER_STEP.reserved
+    const reserved = reservationOf(covered)
     this.orders.set(order_id, {
-      ...{ order_id, seq, user_id: userId, side, price, quantity, reserved },
-      ...{ status: 'OPEN', reason: null, closing: null, filled: 0, settling: 0, protection: null },
+      ...{ order_id, seq, user_id: userId, side, price, quantity, reserved, reduce_only, openable: covered },
+      ...{ status: 'OPEN', reason: null, closing: null, filled: 0, settling: 0, held: 0n, protection: null },
     })
     this.#balance(userId).reserved += reserved
     this.events.push({ event: `${order_id} CREATED`, part: null })
@@ -92,23 +86,17 @@ export class ModelMarket {
       kind: 'order_placed',
       ...{ order_id, user_id: userId, maker: `0x${userId}`, signer: `0x${userId}`, salt: seq, side, price },
       hash: `0x${randomBytes(32).toString('hex')}`,
-      ...{ type: price === 0 ? 'MARKET' : 'LIMIT', quantity, trigger: 0, leverage: 2, reduce_only: false },
-      ...{
-        expiration: 0,
-        alive_until: 0,
-        status: 'OPEN',
-        accepted_at: this.#now,
-        openable: quantity,
-        reserved_price: price,
-      },
-      reserved: reserved.toString(),
+      ...{ type: price === 0 ? 'MARKET' : 'LIMIT', quantity, trigger: 0, leverage: 2, reduce_only },
+      ...{ expiration: 0, alive_until: 0, status: 'OPEN', accepted_at: this.#now },
+      ...{ openable: covered, reserved_price: price, reserved: reserved.toString() },
     })
   }
 
   cancel(order: ModelOrder): void {
     if (order.settling === 0) this.#end(order, 'CANCELLED', 'USER_CANCELLED')
     else {
-      const released = BigInt(remainingOf(order)) * PER_STEP.reserved
+      const released = reservationOf(order.openable)
+      order.openable = 0
       order.status = 'CANCEL_PENDING_FINALIZE'
       order.reason = 'USER_CANCELLED'
       order.closing = 'USER_CANCELLED'
@@ -219,6 +207,7 @@ export class ModelMarket {
       this.batches.set(batch.batch_id, 'VOIDED')
       for (const order of touched) {
         if (order.closing !== null && order.settling === 0) this.#end(order, 'CANCELLED', order.closing)
+        else if (order.closing === null) this.#returnHeld(order, fills)
       }
     }
   }
@@ -244,12 +233,25 @@ export class ModelMarket {
     this.rows.push({ kind: 'prices_updated', ...prices, at: this.#now })
   }
 
-  reserve(order: ModelOrder, delta: bigint): void {
-    if (order.reserved + delta < 0n) return
+  reserve(order: ModelOrder, openable: number): void {
+    if (order.reduce_only || openable > remainingOf(order)) return
+    const delta = reservationOf(openable - order.openable)
     this.#release(order, -delta)
+    this.#reserved(order, openable, delta)
+  }
+
+  /** What was held for voided fills returns to the reservation. */
+  #returnHeld(order: ModelOrder, fills: readonly MatchedFill[]): void {
+    const own = fills.filter(({ order_id }) => order_id === order.order_id)
+    const returned = own.reduce((sum, { held }) => sum + BigInt(held), 0n)
+    if (returned > 0n) this.#reserved(order, order.openable + Number(returned / PER_STEP.reserved), 0n)
+  }
+
+  #reserved(order: ModelOrder, openable: number, delta: bigint): void {
+    order.openable = openable
     const { order_id, user_id } = order
-    const change = { openable: 1, reserved_price: 1, reserved_delta: `${delta}` }
-    this.rows.push({ kind: 'reservation_changed', order_id, user_id, ...change })
+    const reserved = { openable, reserved_price: 1, reserved_delta: `${delta}` }
+    this.rows.push({ kind: 'reservation_changed', order_id, user_id, ...reserved })
   }
 
   /** A batch is SETTLED while all of its parts are mined, unless a part was voided. */
@@ -295,6 +297,7 @@ export class ModelMarket {
   #end(order: ModelOrder, status: 'CANCELLED' | 'EXPIRED', reason: StatusReason): void {
     const released = order.reserved
     this.#release(order, released)
+    order.openable = 0
     order.status = status
     order.reason = reason
     const { order_id, user_id } = order
@@ -304,23 +307,27 @@ export class ModelMarket {
   }
 
   #match(order: ModelOrder, batchId: number, part: number, steps: number): MatchedFill {
+    const held = heldFor(order, steps, batchId % 2 === 0)
     order.settling += steps
+    order.openable -= Number(held / PER_STEP.reserved)
+    order.held += held
     const { order_id, user_id, side } = order
     this.#position(user_id).pending += side === 'LONG' ? steps : -steps
-    const held = (BigInt(steps) * PER_STEP.reserved).toString()
     const fill_id = `${this.marketId}-${batchId}-${part}-${order.seq}`
     this.protections.set(fill_id, order.protection)
-    return { fill_id, order_id, user_id, part, side, steps, taker_steps: 0, held }
+    return { fill_id, order_id, user_id, part, side, steps, taker_steps: 0, held: `${held}` }
   }
 
   #unmatch(order: ModelOrder, fill: MatchedFill): void {
     order.settling -= fill.steps
+    order.held -= BigInt(fill.held)
     this.#position(order.user_id).pending -= fill.side === 'LONG' ? fill.steps : -fill.steps
   }
 
   #mine(order: ModelOrder, fill: MatchedFill) {
     order.settling -= fill.steps
     order.filled += fill.steps
+    order.held -= BigInt(fill.held)
     this.#release(order, BigInt(fill.held))
     let released = 0n
     if (order.filled === order.quantity) [order.status, order.reason] = ['FILLED', 'FILLED']
@@ -330,6 +337,7 @@ export class ModelMarket {
       this.#release(order, released)
     }
     const { order_id, user_id, status, reason } = order
+    if (reason !== null && status !== 'CANCEL_PENDING_FINALIZE') order.openable = 0
     return { order_id, user_id, status, reason, reserved_delta: `${-released}` }
   }
 
@@ -338,6 +346,7 @@ export class ModelMarket {
     const fill = fills.find(({ order_id }) => order_id === was.order_id) as MatchedFill
     order.settling += fill.steps
     order.filled -= fill.steps
+    order.held += BigInt(fill.held)
     this.#release(order, -BigInt(fill.held) + BigInt(was.reserved_delta))
     if (order.status === 'CANCELLED') order.closing = order.reason
     const pending = order.closing !== null && order.closing !== 'MARKET_REMAINDER'
@@ -387,5 +396,3 @@ export class ModelMarket {
     }
   }
 }
-
-const remainingOf = ({ quantity, filled, settling }: ModelOrder): number => quantity - filled - settling

@@ -2,9 +2,11 @@
 import { expect } from 'chai'
 import { MarketBook } from '../../../domain/book/market-book.ts'
 import { marketShard } from '../../../domain/journal/journal-row.ts'
+import { executableSteps } from '../../../domain/orders/executable.ts'
 import { isReservable } from '../../../domain/orders/open-order.ts'
 import { isTerminal } from '../../../domain/orders/order-state.ts'
 import { reservationPerStep } from '../../../domain/orders/reservation.ts'
+import type { Steps } from '../../../domain/units.ts'
 import { projectAll } from '../../../indexer/project/project-shard.ts'
 import type { MarketFixture } from './market-fixture.ts'
 
@@ -119,11 +121,13 @@ export async function expectSameReadModel(fixture: MarketFixture): Promise<void>
   const seen = await db.selectFrom('read.orders').selectAll().orderBy('seq').orderBy('order_id').execute()
   const orders = await fixture.orders()
   expect(
-    seen.map(({ order_id, status, status_reason, filled, settling, reserved, triggered }) => ({
-      ...{ order_id, status, status_reason, filled, settling, reserved, triggered },
-    })),
+    seen.map(
+      ({ order_id, status, status_reason, filled, settling, reserved, held, openable, triggered }) => ({
+        ...{ order_id, status, status_reason, filled, settling, reserved, held, openable, triggered },
+      }),
+    ),
   ).to.deep.equal(
-    orders.map(({ orderId, status, filled, settling, reserved, held, triggered, ...order }) => ({
+    orders.map(({ orderId, status, filled, settling, reserved, held, openable, triggered, ...order }) => ({
       ...{
         order_id: orderId,
         status,
@@ -132,7 +136,7 @@ export async function expectSameReadModel(fixture: MarketFixture): Promise<void>
         filled,
         settling,
         reserved: reserved + held,
-        triggered,
+        ...{ held, openable, triggered },
       },
     })),
   )
@@ -147,14 +151,23 @@ export async function expectSameReadModel(fixture: MarketFixture): Promise<void>
   await expectSameLevels(fixture)
 }
 
+/** The levels promise what the book can execute on the matched positions. */
 async function expectSameLevels(fixture: MarketFixture): Promise<void> {
   const { book } = new MarketBook(fixture.spec, await fixture.orders())
-  const levels = (['LONG', 'SHORT'] as const).flatMap((side) =>
-    [...book.levels(side)].map(
-      ({ price, steps, orders }) => `${side} ${price}: ${steps} in ${orders.length}`,
+  const positions = await fixture.db.selectFrom('positions').selectAll().execute()
+  const matched = new Map(positions.map(({ user_id, matched_size }) => [user_id, matched_size as Steps]))
+  const limits = book.orders().filter(({ type }) => type === 'LIMIT')
+  const shares = [...Map.groupBy(limits, ({ account }) => account)].flatMap(([account, own]) => {
+    const executable = executableSteps(matched.get(account) ?? (0 as Steps), own)
+    return own.map(({ seq, side, limit }) => ({ level: `${side} ${limit}`, steps: executable.get(seq) ?? 0 }))
+  })
+  const levels = [
+    ...Map.groupBy(
+      shares.filter(({ steps }) => steps > 0),
+      ({ level }) => level,
     ),
-  )
-  const seen = await fixture.db.selectFrom('read.book_levels').selectAll().where('quantity', '>', 0).execute()
+  ].map(([level, own]) => `${level}: ${own.reduce((sum, { steps }) => sum + steps, 0)} in ${own.length}`)
+  const seen = await fixture.db.selectFrom('read.book_levels').selectAll().execute()
   const shown = seen.map(
     ({ side, price, quantity, order_count }) => `${side} ${price}: ${quantity} in ${order_count}`,
   )
