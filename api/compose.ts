@@ -85,7 +85,7 @@ export async function compose(config: Config, logger: Logger): Promise<Api> {
   const commands = createCommandPipeline({ ...commandPorts, ...dryRunPorts }, config)
   const admissionInputOf = (spec: MarketSpec, userId: number) =>
     dryRunAdmission(dryRunPorts, config, spec, userId)
-  const sizing = createSizing({ db, markets, admissionInputOf })
+  const sizing = createSizing({ db, clock, markets, admissionInputOf })
   const cancelSwitch = createCancelSwitch(db, clock)
   const faucet = config.faucet ? createFaucet({ db, clock }, config.faucetWaitMs) : null
   metrics.gauge('api_read_after_waiting', 'Reads waiting for their bookmark', () => readAfter.waiting)

@@ -8,9 +8,9 @@
 import { setFlagsFromString } from 'node:v8'
 import { type AuctionInput, clear } from '../domain/auction/auction.ts'
 import type { Clearing } from '../domain/auction/clearing.ts'
-import { DEFAULT_PRICE_PROTECTION } from '../domain/auction/protection.ts'
 import { Book, type RestingOrder } from '../domain/book/book.ts'
 import type { MarketSpec } from '../domain/market/market.ts'
+import { DEFAULT_PRICE_PROTECTION } from '../domain/market/price-protection.ts'
 import { FLAT, type Position } from '../domain/positions/position.ts'
 import {
   type FundingIndex,

@@ -34,8 +34,9 @@ export type Market = Amounts<
   | 'mtb_short'
   | 'maker_fee'
   | 'taker_fee'
+  | 'price_protection'
 > &
-  MaybeAmounts<'oracle_price' | 'mark_price' | 'last_price'> & {
+  MaybeAmounts<'oracle_price' | 'mark_price' | 'last_price' | 'next_price_protection'> & {
     readonly market_id: number
     readonly symbol: string
     readonly type: 'perpetual' | 'future' | 'binary_future'
@@ -44,6 +45,8 @@ export type Market = Amounts<
     readonly chain_id: number
     readonly trader_address: string
     readonly max_leverage: number
+    /** From then on auctions apply `next_price_protection`; null if none is announced. */
+    readonly next_price_protection_at: string | null
     readonly oracle_price_at: string | null
     readonly last_batch_id: number | null
   }

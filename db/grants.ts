@@ -1,6 +1,6 @@
 /**
  * Who writes and reads what: the rights of each process, as the migrations grant them and `test/db/roles.test.ts` checks them against
- * Postgres. The owner of the database writes the rest: it lists markets (`markets`, `shards`) and publishes prices
+ * Postgres. The owner of the database writes the rest: it lists markets (`markets`, `shards`), announces their price protection, and publishes prices
  * (`oracle_reports`).
  */
 import type { Database } from './schema.ts'

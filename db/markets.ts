@@ -6,9 +6,25 @@ import {
   type StoredValue,
 } from '../domain/journal/journal-row.ts'
 import type { MarketKind, MarketSpec } from '../domain/market/market.ts'
-import type { Address, MarketId, Price, Quantity, Rate, Steps, Ticks } from '../domain/units.ts'
+import {
+  announceWidth,
+  DEFAULT_PRICE_PROTECTION,
+  type ProtectionSchedule,
+} from '../domain/market/price-protection.ts'
+import {
+  type Address,
+  type MarketId,
+  type Millis,
+  maxOf,
+  type Price,
+  type Quantity,
+  type Rate,
+  type Steps,
+  type Ticks,
+} from '../domain/units.ts'
 import type { Db, Tx } from './client.ts'
 import { appendRows, createShard, lockShard } from './journal.ts'
+import { toColumns, toSchedule } from './price-protection.ts'
 
 export type StoredSpec = MarketListed['spec']
 
@@ -62,6 +78,7 @@ export async function listMarket(db: Db, spec: MarketSpec): Promise<void> {
   await db.transaction().execute(async (tx) => {
     const head = await lockShard(tx, shard)
     const stored = toStoredSpec(spec)
+    const priceProtection = DEFAULT_PRICE_PROTECTION[spec.kind]
     const { numInsertedOrUpdatedRows } = await tx
       .insertInto('markets')
       .values({
@@ -70,12 +87,46 @@ export async function listMarket(db: Db, spec: MarketSpec): Promise<void> {
         kind: spec.kind,
         trader: spec.trader,
         spec: JSON.stringify(stored),
+        ...toColumns({ inForce: priceProtection, next: null }),
         last_price: null,
         last_price_at: null,
       })
       .onConflict((conflict) => conflict.doNothing())
       .executeTakeFirstOrThrow()
-    if (numInsertedOrUpdatedRows === 1n) await appendRows(tx, head, [{ kind: 'market_listed', spec: stored }])
+    if (numInsertedOrUpdatedRows === 0n) return
+    const row = { kind: 'market_listed', spec: stored, price_protection: priceProtection.toString() } as const
+    await appendRows(tx, head, [row])
+  })
+}
+
+/** Announces a width of price protection for a day ahead. It replaces an announcement that is not in force yet. */
+export async function announceProtection(
+  db: Db,
+  marketId: MarketId,
+  width: Rate,
+  now: Millis,
+): Promise<ProtectionSchedule> {
+  return db.transaction().execute(async (tx) => {
+    const head = await lockShard(tx, marketShard(marketId))
+    const market = await tx
+      .selectFrom('markets')
+      .selectAll()
+      .where('market_id', '=', marketId)
+      .executeTakeFirstOrThrow()
+    // An auction's time may be ahead of this clock: a width that a batch has applied stays in force.
+    const at = maxOf(now, market.last_as_of as Millis)
+    const schedule = announceWidth(toSchedule(market), width, at)
+    await tx.updateTable('markets').set(toColumns(schedule)).where('market_id', '=', marketId).execute()
+    await appendRows(tx, head, [
+      {
+        kind: 'protection_announced',
+        at,
+        price_protection: schedule.inForce.toString(),
+        next_price_protection: schedule.next.width.toString(),
+        next_price_protection_at: schedule.next.at,
+      },
+    ])
+    return schedule
   })
 }
 

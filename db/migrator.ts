@@ -18,6 +18,7 @@ import * as feeAllowance from './migrations/0012-fee-allowance.ts'
 import * as standingOrders from './migrations/0013-standing-orders.ts'
 import * as accessPaths from './migrations/0014-access-paths.ts'
 import * as fairPriceReads from './migrations/0015-fair-price-reads.ts'
+import * as priceProtection from './migrations/0015-price-protection.ts'
 import * as heldMark from './migrations/0016-held-mark.ts'
 import * as executableLevels from './migrations/0017-executable-levels.ts'
 
@@ -38,6 +39,7 @@ export const MIGRATIONS: Record<string, Migration> = {
   '0013-standing-orders': standingOrders,
   '0014-access-paths': accessPaths,
   '0015-fair-price-reads': fairPriceReads,
+  '0015-price-protection': priceProtection,
   '0016-held-mark': heldMark,
   '0017-executable-levels': executableLevels,
 }

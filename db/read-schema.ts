@@ -5,6 +5,7 @@ import type { MarketKind } from '../domain/market/market.ts'
 import type { OrderStatus, OrderType, Side, StatusReason } from '../domain/orders/order.ts'
 import type { FillStatus, OrderEventKind } from '../domain/orders/order-state.ts'
 import type { BatchStatus } from '../domain/settlement/settlement.ts'
+import type { ProtectionColumns } from './price-protection.ts'
 
 export interface ProjectionTable {
   shard: string
@@ -12,7 +13,7 @@ export interface ProjectionTable {
   seq: number
 }
 
-export interface ReadMarketsTable {
+export interface ReadMarketsTable extends ProtectionColumns {
   market_id: number
   symbol: string
   kind: MarketKind

@@ -6,6 +6,7 @@ import type { OrderStatus, OrderType, Side, StatusReason } from '../domain/order
 import type { FillStatus } from '../domain/orders/order-state.ts'
 import type { BatchStatus } from '../domain/settlement/settlement.ts'
 import type { ChainTables } from './chain-schema.ts'
+import type { ProtectionColumns } from './price-protection.ts'
 import type { ReadTables } from './read-schema.ts'
 
 /**
@@ -52,10 +53,10 @@ export interface AccountsTable {
 }
 
 /**
- * A listed market: its specification, its mode, and its latest batch and action.
- * Written by: keeper, indexer. The owner lists markets. Only the keeper writes `last_*`.
+ * A listed market: its specification, its mode, its price protection, and its latest batch and action.
+ * Written by: keeper, indexer. The owner lists markets and announces their price protection. Only the keeper writes `last_*`.
  */
-export interface MarketsTable {
+export interface MarketsTable extends ProtectionColumns {
   market_id: number
   symbol: string
   kind: MarketKind

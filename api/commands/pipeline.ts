@@ -96,6 +96,7 @@ export function createCommandPipeline(
     dispatcher,
     orderMarkets: createOrderMarketIndex(db),
     markets,
+    clock: parts.clock,
     logger: parts.logger,
     verifier: createVerifier(parts, { explanations: options.signatureExplanations }),
   }

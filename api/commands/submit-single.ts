@@ -4,6 +4,7 @@ import { setTimeout } from 'node:timers/promises'
 import type { Db } from '../../db/client.ts'
 import type { MarketSpec } from '../../domain/market/market.ts'
 import { isMarketType, type Order } from '../../domain/orders/order.ts'
+import type { Clock } from '../../service/clock.ts'
 import { type BalanceParts, balanceView } from '../accounts/view.ts'
 import type { Caller } from '../auth/caller.ts'
 import { ApiError } from '../errors.ts'
@@ -28,6 +29,7 @@ export interface CommandPorts {
   readonly orderMarkets: OrderMarketIndex
   readonly markets: MarketDirectory
   readonly verifier: Verifier
+  readonly clock: Clock
   readonly logger: GroupLogger
 }
 
@@ -47,9 +49,14 @@ async function fillsOf(db: Db, spec: MarketSpec, { isDuplicate, order }: Placed)
 const QUOTES_WAIT_MS = 100
 
 /** Null for a limit order, and if the book cannot be read in time: the placement is answered all the same. */
-function quotesFor({ db, logger }: CommandPorts, spec: MarketSpec, userId: number, { type, side }: Order) {
+function quotesFor(
+  { db, clock, logger }: CommandPorts,
+  spec: MarketSpec,
+  userId: number,
+  { type, side }: Order,
+) {
   if (!isMarketType(type)) return async () => null
-  const reading = readQuotes(db, spec, { userId, side }).catch((err: unknown) => {
+  const reading = readQuotes(db, spec, { userId, side }, clock.now()).catch((err: unknown) => {
     logger.warn(
       { err },
       'failed to read the book; a placement is answered without its expected protection price',

@@ -103,7 +103,7 @@ export async function validateOrder(
   const oracle = market.oraclePrice as Price
   const band = priceBand(spec, oracle)
   const quotes = isMarketType(order.type)
-    ? await readQuotes(ports.db, spec, { userId, side: order.side })
+    ? await readQuotes(ports.db, spec, { userId, side: order.side }, ports.clock.now())
     : null
   return {
     valid: true,

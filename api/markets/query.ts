@@ -1,6 +1,9 @@
 /** Modes and last prices of markets, from the write side and the read model. */
 import type { Db, Tx } from '../../db/client.ts'
-import type { MarketKind } from '../../domain/market/market.ts'
+import { toSchedule } from '../../db/price-protection.ts'
+import type { MarketKind, MarketSpec } from '../../domain/market/market.ts'
+import { scheduleAt } from '../../domain/market/price-protection.ts'
+import type { Millis, Rate } from '../../domain/units.ts'
 
 const selectMarkets = (db: Db | Tx) =>
   db
@@ -14,7 +17,11 @@ const selectMarkets = (db: Db | Tx) =>
       'r.mark_price',
       'r.last_price',
       'r.last_batch_id',
+      'r.next_price_protection',
+      'r.next_price_protection_at',
     ])
+    // A market that is not projected yet has had no announcement.
+    .select((eb) => eb.fn.coalesce('r.price_protection', 'm.price_protection').as('price_protection'))
 
 export const marketStates = (db: Db | Tx, filter: { kind?: MarketKind | undefined; limit: number }) => {
   const query = selectMarkets(db)
@@ -26,3 +33,10 @@ export const marketStates = (db: Db | Tx, filter: { kind?: MarketKind | undefine
 
 export const marketState = (db: Db | Tx, marketId: number) =>
   selectMarkets(db).where('m.market_id', '=', marketId).executeTakeFirst()
+
+/** The width of the market's price protection in force. */
+export async function priceProtectionAt(db: Db | Tx, { marketId }: MarketSpec, at: Millis): Promise<Rate> {
+  const state = await marketState(db, marketId)
+  if (state === undefined) throw new Error(`market ${marketId} is not listed`)
+  return scheduleAt(toSchedule(state), at).inForce
+}

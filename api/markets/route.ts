@@ -1,5 +1,6 @@
 /** Public reads of markets. */
 import Type from 'typebox'
+import type { Clock } from '../../service/clock.ts'
 import { ApiError } from '../errors.ts'
 import type { App } from '../http/types.ts'
 import type { ReadAfter } from '../read-after/read-after.ts'
@@ -12,11 +13,12 @@ import { marketView } from './view.ts'
 export interface MarketPorts {
   readonly markets: MarketDirectory
   readonly readAfter: ReadAfter
+  readonly clock: Clock
 }
 
 const tags = ['markets']
 
-export function marketRoutes(app: App, { markets, readAfter }: MarketPorts): void {
+export function marketRoutes(app: App, { markets, readAfter, clock }: MarketPorts): void {
   app.get(
     '/v0/markets',
     {
@@ -31,7 +33,10 @@ export function marketRoutes(app: App, { markets, readAfter }: MarketPorts): voi
     async (request) => {
       const { type: kind, limit = 100 } = request.query
       const states = await readAfter.read(request, (db) => marketStates(db, { kind, limit }))
-      return Promise.all(states.map(async (state) => marketView(await markets.byId(state.market_id), state)))
+      const now = clock.now()
+      return Promise.all(
+        states.map(async (state) => marketView(await markets.byId(state.market_id), state, now)),
+      )
     },
   )
   app.get(
@@ -51,7 +56,7 @@ export function marketRoutes(app: App, { markets, readAfter }: MarketPorts): voi
       const spec = await markets.byId(id)
       const state = await readAfter.read(request, (db) => marketState(db, id))
       if (state === undefined) throw new ApiError('MARKET_NOT_FOUND', { field: 'market_id', received: id })
-      return marketView(spec, state)
+      return marketView(spec, state, clock.now())
     },
   )
 }

@@ -37,6 +37,14 @@ export const Market = Type.Object({
   ...amountOf('maintenance_margin_requirement', 'Fraction of notional at the oracle price.'),
   ...amountOf('mtb_long', 'Price band above the oracle price, as a fraction of it.'),
   ...amountOf('mtb_short', 'Price band below the oracle price, as a fraction of it.'),
+  ...amountOf(
+    'price_protection',
+    'Width of the price protection of market orders in force: a fraction of the price; for binary_future a distance from it.',
+  ),
+  ...maybeAmountOf('next_price_protection', 'The announced width; null if none is announced.'),
+  next_price_protection_at: nullable(
+    Time('Time from which auctions apply the announced width; null if none is announced.'),
+  ),
   ...amountOf('maker_fee', 'Fraction of notional; for binary_future the coefficient.'),
   ...amountOf('taker_fee', 'Fraction of notional; for binary_future the coefficient.'),
   ...maybeAmountOf('oracle_price', 'Last oracle price.'),

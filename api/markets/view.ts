@@ -1,10 +1,12 @@
 /** Converts a market's specification and state to its JSON form. */
+import { type ProtectionColumns, toSchedule } from '../../db/price-protection.ts'
 import { type MarketMode, type MarketSpec, priceOf, quantityOf } from '../../domain/market/market.ts'
-import type { Ticks } from '../../domain/units.ts'
-import { amount, isoTime, maybeAmount } from '../wire/amounts.ts'
+import { scheduleAt } from '../../domain/market/price-protection.ts'
+import type { Millis, Ticks } from '../../domain/units.ts'
+import { amount, isoTime, maybeAmount, maybeTime } from '../wire/amounts.ts'
 import type { Market } from './schema.ts'
 
-export interface MarketState {
+export interface MarketState extends ProtectionColumns {
   readonly mode: MarketMode
   readonly oracle_price: bigint | null
   readonly oracle_at: number | null
@@ -13,7 +15,9 @@ export interface MarketState {
   readonly last_batch_id: number | null
 }
 
-export function marketView(spec: MarketSpec, state: MarketState): Market {
+/** `now` decides whether an announced width of price protection is in force. */
+export function marketView(spec: MarketSpec, state: MarketState, now: Millis): Market {
+  const { inForce, next } = scheduleAt(toSchedule(state), now)
   return {
     market_id: spec.marketId,
     symbol: spec.symbol,
@@ -32,6 +36,9 @@ export function marketView(spec: MarketSpec, state: MarketState): Market {
     ...amount('maintenance_margin_requirement', spec.mmr),
     ...amount('mtb_long', spec.mtbLong),
     ...amount('mtb_short', spec.mtbShort),
+    ...amount('price_protection', inForce),
+    ...maybeAmount('next_price_protection', next?.width ?? null),
+    next_price_protection_at: maybeTime(next?.at ?? null),
     ...amount('maker_fee', spec.makerFee),
     ...amount('taker_fee', spec.takerFee),
     ...maybeAmount('oracle_price', state.oracle_price),

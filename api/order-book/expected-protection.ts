@@ -1,11 +1,12 @@
 /** The protection price that a market order would have in the next batch, from the book as it is projected. */
 import type { Db } from '../../db/client.ts'
-import { DEFAULT_PRICE_PROTECTION, referenceSteps } from '../../domain/auction/protection.ts'
+import { referenceSteps } from '../../domain/auction/protection.ts'
 import { priceBand } from '../../domain/market/band.ts'
 import { type MarketSpec, priceOf } from '../../domain/market/market.ts'
 import { expectedProtection, type QuotedMarket } from '../../domain/orders/estimate.ts'
 import { isMarketType } from '../../domain/orders/order.ts'
-import type { Price } from '../../domain/units.ts'
+import type { Millis, Price } from '../../domain/units.ts'
+import { priceProtectionAt } from '../markets/query.ts'
 import type { OrderRow } from '../orders/view.ts'
 import { depthFacing, type Facing } from './depth-query.ts'
 
@@ -17,9 +18,13 @@ export async function readQuotes(
   db: Db,
   spec: MarketSpec,
   { userId, side }: Omit<Facing, 'marketId'>,
+  now: Millis,
 ): Promise<Quotes> {
-  const depth = await depthFacing(db, { marketId: spec.marketId, userId, side }, referenceSteps(spec))
-  return { depth, priceProtection: DEFAULT_PRICE_PROTECTION[spec.kind] }
+  const [depth, priceProtection] = await Promise.all([
+    depthFacing(db, { marketId: spec.marketId, userId, side }, referenceSteps(spec)),
+    priceProtectionAt(db, spec, now),
+  ])
+  return { depth, priceProtection }
 }
 
 type PlacedOrder = Pick<OrderRow, 'side' | 'type' | 'status' | 'filled' | 'settling'>

@@ -1,7 +1,6 @@
 /** Computes maxima and estimates by running the rules of admission on the current state. */
 
 import type { Db } from '../../db/client.ts'
-import { DEFAULT_PRICE_PROTECTION } from '../../domain/auction/protection.ts'
 import { priceBand } from '../../domain/market/band.ts'
 import { type MarketSpec, quantityOf } from '../../domain/market/market.ts'
 import type { AdmissionInput } from '../../domain/orders/admission.ts'
@@ -14,10 +13,12 @@ import {
   type UnsizedOrder,
 } from '../../domain/orders/sizing.ts'
 import { ONE, type Quantity, type Quote, type Rate, type Steps } from '../../domain/units.ts'
+import type { Clock } from '../../service/clock.ts'
 import type { Caller } from '../auth/caller.ts'
 import { parseOrder, refusalError } from '../commands/parse-order.ts'
 import { ApiError } from '../errors.ts'
 import type { MarketDirectory } from '../markets/market-directory.ts'
+import { priceProtectionAt } from '../markets/query.ts'
 import { depthFacing } from '../order-book/depth-query.ts'
 import { decimalText, parseDecimal } from '../wire/amounts.ts'
 import type { Estimate, EstimateBody, Quantity as QuantityAnswer, QuantityBody } from './schema.ts'
@@ -31,6 +32,7 @@ export interface Sizing {
 export interface SizingPorts {
   readonly db: Db
   readonly markets: MarketDirectory
+  readonly clock: Clock
   /** The input that admission would have for a placement of the account now. */
   admissionInputOf(spec: MarketSpec, userId: number): Promise<AdmissionInput>
 }
@@ -98,15 +100,16 @@ function notBought(
   return refusalError({ ...refusal, code: code as Exclude<typeof code, 'POSITION_SIZE'> })
 }
 
-export function createSizing({ db, markets, admissionInputOf }: SizingPorts): Sizing {
+export function createSizing({ db, clock, markets, admissionInputOf }: SizingPorts): Sizing {
   const factsFor = async (
     spec: MarketSpec,
     userId: number,
     side: UnsizedOrder['side'],
   ): Promise<EstimateInput> => {
-    const [admissionInput, depth] = await Promise.all([
+    const [admissionInput, depth, priceProtection] = await Promise.all([
       admissionInputOf(spec, userId),
       depthFacing(db, { marketId: spec.marketId, userId, side }),
+      priceProtectionAt(db, spec, clock.now()),
     ])
     const { oracle } = admissionInput
     if (oracle === null)
@@ -116,7 +119,7 @@ export function createSizing({ db, markets, admissionInputOf }: SizingPorts): Si
       oracle,
       band: priceBand(spec, oracle),
       depth,
-      priceProtection: DEFAULT_PRICE_PROTECTION[spec.kind],
+      priceProtection,
     }
   }
 

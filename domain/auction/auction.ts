@@ -39,7 +39,7 @@ export interface AuctionInput {
   readonly asOf: Millis
   /** The head of the journal in the market's previous auction; orders up to it count for protections. */
   readonly standingSeq: Seq
-  /** The market's width of price protection, see `DEFAULT_PRICE_PROTECTION`. */
+  /** The width of the market's price protection in force. */
   readonly priceProtection: Rate
   readonly excluded?: Exclusions
 }

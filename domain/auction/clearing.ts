@@ -88,7 +88,7 @@ export interface ClearingInputs {
   readonly fundingIndex: FundingIndex
   /** The head of the journal in the market's previous auction; orders up to it count for protections. */
   readonly standingSeq: Seq
-  /** The market's width of price protection, see `DEFAULT_PRICE_PROTECTION`. */
+  /** The width of the market's price protection in force. */
   readonly priceProtection: Rate
   /**
    * The candidates: buys, then sells; within a side market orders first, then from the best limit, then by

@@ -30,13 +30,6 @@ const REFERENCE_MIN_ORDERS = 5
 /** Factor of the width for triggered orders, so that stops still close, and for forced orders at first. */
 const WIDE = 3n
 
-/** The width with which a market starts: a share of the price, or a distance from it in a binary future. */
-export const DEFAULT_PRICE_PROTECTION: { readonly [Kind in MarketSpec['kind']]: Rate } = {
-  perpetual: (ONE / 100n) as Rate,
-  future: (ONE / 50n) as Rate,
-  binary_future: ((3n * ONE) / 100n) as Rate,
-}
-
 export interface ProtectionInput {
   readonly terms: RiskTerms
   readonly book: Book

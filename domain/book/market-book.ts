@@ -110,6 +110,7 @@ export class MarketBook {
       case 'part_confirmed':
       case 'prices_updated':
       case 'market_listed':
+      case 'protection_announced':
         return 'applied'
     }
   }

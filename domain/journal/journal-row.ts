@@ -146,7 +146,7 @@ export interface OrdersProtected {
   readonly oracle_at: number
   /** The head of the journal in the market's previous auction: limit orders up to it counted. */
   readonly standing_seq: number
-  /** The market's width of price protection, see `DEFAULT_PRICE_PROTECTION`. */
+  /** The width of the market's price protection in force. */
   readonly price_protection: Wei
   /** Prices in ticks, `reference` in wei. `best` and `level` are null if the standing quotes do not suffice. */
   readonly orders: readonly {
@@ -297,6 +297,19 @@ export type StoredValue = string | number | boolean
 export interface MarketListed {
   readonly kind: 'market_listed'
   readonly spec: Record<keyof MarketSpec, StoredValue>
+  /** The width of price protection. Rows from before it was recorded do not have it: it was the default. */
+  readonly price_protection?: Wei
+}
+
+/** Replaces an earlier announcement that was not in force at `at`. */
+export interface ProtectionAnnounced {
+  readonly kind: 'protection_announced'
+  readonly at: number
+  /** The width in force at that time. */
+  readonly price_protection: Wei
+  readonly next_price_protection: Wei
+  /** The first auction with an `asOf` from this time on applies the announced width. */
+  readonly next_price_protection_at: number
 }
 
 /**
@@ -334,6 +347,7 @@ export type MarketRow =
   | BatchVoided
   | PricesUpdated
   | MarketListed
+  | ProtectionAnnounced
 export type JournalRow = MarketRow | AccountsRow
 
 /** The shard of users and the bank's ledger. It sorts before every market shard; this is the lock order. */

@@ -1,16 +1,17 @@
 /** One auction of a market: reads the journal, decides, and writes the batch in one transaction. */
 
 import type { Fence } from '../../db/fence.ts'
+import type { AuctionInput } from '../../domain/auction/auction.ts'
 import { type BatchOutcome, clearAndMatch } from '../../domain/auction/batch.ts'
 import { affectedOrders, decideBatch, planBatch } from '../../domain/auction/batch-plan.ts'
 import type { Cancel } from '../../domain/auction/clearing.ts'
-import { DEFAULT_PRICE_PROTECTION } from '../../domain/auction/protection.ts'
 import { updatePace } from '../../domain/auction/settlement-pace.ts'
 import type { MarketBook } from '../../domain/book/market-book.ts'
 import type { MarketSpec } from '../../domain/market/market.ts'
+import { scheduleAt } from '../../domain/market/price-protection.ts'
 import { FLAT, type Position } from '../../domain/positions/position.ts'
 import type { OracleReport } from '../../domain/settlement/settlement.ts'
-import { type Millis, maxOf, type Quote, type Seq, type UserId } from '../../domain/units.ts'
+import { type Millis, maxOf, type Quote, type UserId } from '../../domain/units.ts'
 import type { Clock } from '../../service/clock.ts'
 import type { KillPointHook } from '../../service/kill-point.ts'
 import type { Logger } from '../../service/logger.ts'
@@ -85,8 +86,10 @@ async function runAuction(
   const asOf = maxOf(now, snapshot.lastAsOf)
   const due = feed.overdue(asOf, MAX_ORDERS_PER_TURN)
   const report = usableReport(scope.memory, snapshot, now)
+  const { inForce: priceProtection } = scheduleAt(snapshot.priceProtection, asOf)
   const standingSeq = before?.standingSeq ?? snapshot.lastBatchHead
-  const outcome = report === null ? null : auction(spec, feed, positions, report, asOf, standingSeq)
+  const outcome =
+    report === null ? null : auction(spec, feed, positions, report, { asOf, standingSeq, priceProtection })
   for (const { orders, reason } of outcome?.refused ?? []) {
     const details = { market_id: spec.marketId, order_ids: orders.map((seq) => feed.idOf(seq)), reason }
     ports.logger.error(details, 'orders excluded from the batch: the contract would reject them')
@@ -109,16 +112,13 @@ const auction = (
   { book }: MarketBook,
   positions: ReadonlyMap<UserId, Position>,
   report: OracleReport,
-  asOf: Millis,
-  standingSeq: Seq,
+  terms: Pick<AuctionInput, 'asOf' | 'standingSeq' | 'priceProtection'>,
 ): BatchOutcome =>
   clearAndMatch({
-    ...{ spec, book, asOf },
+    ...{ spec, book, ...terms },
     positions: (account) => positions.get(account) ?? FLAT,
     fundingIndex: FUNDING_INDEX,
     oracle: report.price,
-    standingSeq,
-    priceProtection: DEFAULT_PRICE_PROTECTION[spec.kind],
   })
 
 interface AuctionResult {

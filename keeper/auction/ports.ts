@@ -4,6 +4,7 @@ import type { JournalEntry } from '../../db/journal.ts'
 import type { MarketPlan } from '../../domain/auction/batch-plan.ts'
 import type { SettlementBacklog } from '../../domain/auction/settlement-pace.ts'
 import type { MarketMode } from '../../domain/market/market.ts'
+import type { ProtectionSchedule } from '../../domain/market/price-protection.ts'
 import type { OpenOrder } from '../../domain/orders/open-order.ts'
 import type { Funds } from '../../domain/orders/recompute-reservations.ts'
 import type { Position } from '../../domain/positions/position.ts'
@@ -19,6 +20,7 @@ export interface MarketSnapshot {
   /** The head of the journal in the auction of the last batch; 0 if there is none. */
   readonly lastBatchHead: Seq
   readonly lastAsOf: Millis
+  readonly priceProtection: ProtectionSchedule
   readonly lastPrice: { readonly price: Ticks; readonly at: Millis } | null
   /** The mark that is held until every order that it triggers has been triggered; null if the mark moves. */
   readonly heldMark: Price | null

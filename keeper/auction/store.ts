@@ -12,6 +12,7 @@ import { appendRows, lockShard, readRows, type ShardHead } from '../../db/journa
 import { recordBatch, setHeldMark } from '../../db/markets.ts'
 import { loadLiveOrders, toOpenOrder, updateOrders } from '../../db/orders.ts'
 import { loadPositions, matchedPosition, setMatchedPositions } from '../../db/positions.ts'
+import { type ProtectionColumns, toSchedule } from '../../db/price-protection.ts'
 import type { MarketPlan, PlannedBatch } from '../../domain/auction/batch-plan.ts'
 import { marketShard } from '../../domain/journal/journal-row.ts'
 import type { MarketMode } from '../../domain/market/market.ts'
@@ -21,7 +22,7 @@ import type { AuctionStore, MarketSnapshot, MarketTransaction } from './ports.ts
 /** More journal rows than this are not replayed: the book is reloaded. */
 export const REPLAY_MOST = 20_000
 
-interface SnapshotRow {
+interface SnapshotRow extends ProtectionColumns {
   head: number
   mode: MarketMode
   last_batch_id: number
@@ -46,6 +47,7 @@ const toSnapshot = (row: SnapshotRow): MarketSnapshot => ({
   lastBatchId: row.last_batch_id,
   lastBatchHead: row.last_batch_head as Seq,
   lastAsOf: row.last_as_of as Millis,
+  priceProtection: toSchedule(row),
   lastPrice:
     row.last_price === null ? null : { price: row.last_price as Ticks, at: row.last_price_at as Millis },
   heldMark: row.held_mark as Price | null,
@@ -65,6 +67,7 @@ const toSnapshot = (row: SnapshotRow): MarketSnapshot => ({
 async function readSnapshot(db: Db | Tx, marketId: MarketId): Promise<MarketSnapshot> {
   const { rows } = await sql<SnapshotRow>`
     select s.head, m.mode, m.last_batch_id, m.last_batch_head, m.last_as_of, m.last_price, m.last_price_at, m.held_mark,
+      m.price_protection, m.next_price_protection, m.next_price_protection_at,
       r.price as report_price, r.observed_at as report_at, r.signatures,
       pending.unsettled, pending.oldest, coalesce(newest.queue_no, 0) as queued,
       used.oracle_price as used_price, used.oracle_at as used_at

@@ -138,7 +138,7 @@ describe('a database role per process', () => {
   it('when the api inserts an order, the trigger counts it in resting, which the api cannot write', async () => {
     await owner.query(`
       insert into users (address, created_at) values ('0xa', 0);
-      insert into markets (market_id, symbol, kind, trader, spec) values (1, 'A', 'perpetual', '0xb', '{}')
+      insert into markets (market_id, symbol, kind, trader, spec, price_protection) values (1, 'A', 'perpetual', '0xb', '{}', 1)
     `)
     const api = logins.get('api') as pg.Client
     await api.query(`

@@ -31,6 +31,7 @@ const MALFORMED = [
     '--quantity must be a decimal number, not lots',
   ],
   ['stack/replay.ts', ['--market', 'X'], '--orders is required'],
+  ['db/set-protection.ts', ['--market', 'X'], '--protection is required'],
   [
     'stack/replay.ts',
     ['--orders', 'x.csv', '--market', 'X', '--speed', '0'],

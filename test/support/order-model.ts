@@ -4,10 +4,10 @@
  */
 
 import { type BatchOutcome, clearAndMatch } from '../../domain/auction/batch.ts'
-import { DEFAULT_PRICE_PROTECTION } from '../../domain/auction/protection.ts'
 import { Book, type RestingOrder } from '../../domain/book/book.ts'
 import { priceBand } from '../../domain/market/band.ts'
 import type { MarketSpec } from '../../domain/market/market.ts'
+import { DEFAULT_PRICE_PROTECTION } from '../../domain/market/price-protection.ts'
 import {
   isConditional,
   isTriggered,

@@ -4,6 +4,7 @@ import type { ReadMarketsTable } from '../../../db/read-schema.ts'
 import { invariant } from '../../../domain/invariant.ts'
 import type { MarketListed } from '../../../domain/journal/journal-row.ts'
 import type { MarketKind } from '../../../domain/market/market.ts'
+import { DEFAULT_PRICE_PROTECTION } from '../../../domain/market/price-protection.ts'
 import { tableOf } from '../read-table.ts'
 import type { RowChange, ShardEntry } from '../row-change.ts'
 
@@ -22,6 +23,9 @@ export const MARKETS = tableOf<ReadMarket>({
     mark_price: 'numeric',
     last_price: 'bigint',
     last_batch_id: 'bigint',
+    price_protection: 'numeric',
+    next_price_protection: 'numeric',
+    next_price_protection_at: 'bigint',
   },
 })
 
@@ -37,6 +41,14 @@ export function marketChanges({ marketId, row }: ShardEntry): RowChange<ReadMark
           mark_price: BigInt(row.mark_price),
         }),
       ]
+    case 'protection_announced':
+      return [
+        change(marketId, {
+          price_protection: BigInt(row.price_protection),
+          next_price_protection: BigInt(row.next_price_protection),
+          next_price_protection_at: row.next_price_protection_at,
+        }),
+      ]
     case 'batch_cleared':
       return [change(marketId, { last_price: row.price, last_batch_id: row.batch_id })]
     default:
@@ -44,7 +56,7 @@ export function marketChanges({ marketId, row }: ShardEntry): RowChange<ReadMark
   }
 }
 
-const listed = (marketId: number, { spec }: MarketListed): ReadMarket => ({
+const listed = (marketId: number, { spec, price_protection }: MarketListed): ReadMarket => ({
   market_id: marketId,
   symbol: String(spec.symbol),
   kind: spec.kind as MarketKind,
@@ -54,6 +66,9 @@ const listed = (marketId: number, { spec }: MarketListed): ReadMarket => ({
   mark_price: null,
   last_price: null,
   last_batch_id: null,
+  price_protection: BigInt(price_protection ?? DEFAULT_PRICE_PROTECTION[spec.kind as MarketKind]),
+  next_price_protection: null,
+  next_price_protection_at: null,
 })
 
 const change = (marketId: number, fields: Partial<ReadMarket>): RowChange<ReadMarket> => ({

@@ -2,10 +2,10 @@
 import fc from 'fast-check'
 import type { AuctionInput } from '../../../domain/auction/auction.ts'
 import type { Cleared, Clearing } from '../../../domain/auction/clearing.ts'
-import { DEFAULT_PRICE_PROTECTION } from '../../../domain/auction/protection.ts'
 import { Book, type RestingOrder } from '../../../domain/book/book.ts'
 import { priceBand } from '../../../domain/market/band.ts'
 import { type MarketSpec, oneInTicks, tickStepValue } from '../../../domain/market/market.ts'
+import { DEFAULT_PRICE_PROTECTION } from '../../../domain/market/price-protection.ts'
 import { FLAT, foldMargin, type Position } from '../../../domain/positions/position.ts'
 import {
   type FundingIndex,

@@ -4,10 +4,10 @@
  */
 
 import { clearAndMatch } from '../../../domain/auction/batch.ts'
-import { DEFAULT_PRICE_PROTECTION } from '../../../domain/auction/protection.ts'
 import { Book, type RestingOrder } from '../../../domain/book/book.ts'
 import { type Band, priceBand, tickNearest } from '../../../domain/market/band.ts'
 import type { MarketSpec } from '../../../domain/market/market.ts'
+import { DEFAULT_PRICE_PROTECTION } from '../../../domain/market/price-protection.ts'
 import { reservedPriceOf } from '../../../domain/orders/reservation.ts'
 import { FLAT, type Position } from '../../../domain/positions/position.ts'
 import {

@@ -2,8 +2,9 @@
  * Generates batches that exceed one transaction from a seed. They are not shrunk, because a shrunk batch of a
  * thousand orders explains nothing.
  */
-import { DEFAULT_PRICE_PROTECTION } from '../../../domain/auction/protection.ts'
+
 import type { RestingOrder } from '../../../domain/book/book.ts'
+import { DEFAULT_PRICE_PROTECTION } from '../../../domain/market/price-protection.ts'
 import { FLAT } from '../../../domain/positions/position.ts'
 import { ONE, type Seq, type Ticks, type UserId } from '../../../domain/units.ts'
 import { steps, ticks } from '../../support/markets.ts'
