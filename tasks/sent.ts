@@ -1,7 +1,7 @@
 /** Decodes the calldata of a transaction to a market into the expectation that its receipt is reconciled with. */
 import { dataSlice, toNumber } from 'ethers'
-import type { Expectation, ExpectedFill, PartExpectation } from '../domain/settlement/reconcile.ts'
-import type { Address } from '../domain/units.ts'
+import type { Expectation, ExpectedFill, PartExpectation } from '../domain/settlement/receipt.ts'
+import type { Address, Millis } from '../domain/units.ts'
 import { IIsolatedTrader__factory } from '../typechain-types/factories/interfaces/IIsolatedTrader__factory.ts'
 
 /** The interface's ABI: the market's delegating functions have no argument names. */
@@ -54,6 +54,15 @@ export function expectationOf(data: string, backstop: string): Expectation | nul
           steps: Number(args.steps[index]),
         })),
       }
+    case 'updateFunding':
+      return {
+        kind: 'funding',
+        actionId: Number(args.actionId),
+        rate: args.rate,
+        validUntil: Number(args.validUntil) as Millis,
+      }
+    case 'finalizeMarket':
+      return { kind: 'final_price', actionId: Number(args.actionId), price: args.report.price }
     default:
       return null
   }

@@ -9,7 +9,8 @@ import {
 } from 'ethers'
 import type { HardhatRuntimeEnvironment } from 'hardhat/types/hre'
 import { type MarketSpec, priceOf, quantityOf } from '../domain/market/market.ts'
-import { NO_EVENTS, type ReceiptEvents, reconcile } from '../domain/settlement/reconcile.ts'
+import { NO_EVENTS, type ReceiptEvents } from '../domain/settlement/receipt.ts'
+import { reconcile } from '../domain/settlement/reconcile.ts'
 import type { BatchSettled, SettledFill } from '../domain/settlement/settlement.ts'
 import { BATCH_SETTLED_TOPIC, decodeBatchSettled } from '../domain/settlement/settlement-codec.ts'
 import { decodeTraderLog } from '../indexer/ingest/decode/isolated-trader.ts'
@@ -195,6 +196,10 @@ function withLog(events: ReceiptEvents, log: Log, spec: MarketSpec): ReceiptEven
       return { ...events, deleveraged: [...events.deleveraged, fact.event] }
     case 'position_adjusted':
       return { ...events, adjusted: [...events.adjusted, fact.event] }
+    case 'funding_updated':
+      return { ...events, fundingUpdated: [...events.fundingUpdated, fact.event] }
+    case 'market_ended':
+      return { ...events, ended: [...events.ended, fact.event] }
     default:
       return events
   }

@@ -11,7 +11,8 @@ import {
   type PartSettled,
   type PositionsMoved,
 } from '../../domain/journal/journal-row.ts'
-import { type Mismatch, NO_EVENTS, reconcile } from '../../domain/settlement/reconcile.ts'
+import { type Mismatch, NO_EVENTS } from '../../domain/settlement/receipt.ts'
+import { reconcile } from '../../domain/settlement/reconcile.ts'
 import {
   closedSides,
   type Movement,

@@ -10,7 +10,7 @@ import { marketShard, type PositionsMoved } from '../../domain/journal/journal-r
 import { FLAT, type Position } from '../../domain/positions/position.ts'
 import { emptied } from '../../domain/risk/liquidation.ts'
 import { applyDeleveraged, applyInherited } from '../../domain/risk/risk-replay.ts'
-import type { FailureKind } from '../../domain/settlement/reconcile.ts'
+import type { FailureKind } from '../../domain/settlement/receipt.ts'
 import { type MinedAt, positionChange } from '../../domain/settlement/settle-part.ts'
 import type { Address } from '../../domain/units.ts'
 import type { Chain } from '../ports.ts'

@@ -12,7 +12,7 @@ import type { PartSettled, PositionsMoved } from '../../domain/journal/journal-r
 import { isConditional, type Side } from '../../domain/orders/order.ts'
 import type { ClosingReason } from '../../domain/orders/order-state.ts'
 import type { Position } from '../../domain/positions/position.ts'
-import type { PartExpectation } from '../../domain/settlement/reconcile.ts'
+import type { PartExpectation } from '../../domain/settlement/receipt.ts'
 import type {
   LedgerEntry,
   PartState,

@@ -12,8 +12,8 @@ import {
   NO_EVENTS,
   type PartExpectation,
   type ReceiptEvents,
-  reconcile,
-} from '../../../domain/settlement/reconcile.ts'
+} from '../../../domain/settlement/receipt.ts'
+import { reconcile } from '../../../domain/settlement/reconcile.ts'
 import type { BatchSettled, SettledFill } from '../../../domain/settlement/settlement.ts'
 
 const seen = new Set<FailureKind>()
@@ -22,7 +22,7 @@ const seen = new Set<FailureKind>()
 function judge(events: Partial<ReceiptEvents>, expected: Expectation | null) {
   const verdict = reconcile({ ...NO_EVENTS, ...events }, expected)
   if (verdict.ok) return null
-  seen.add(verdict.refusal.kind)
+  seen.add(verdict.refusal.kind as FailureKind)
   return verdict.refusal
 }
 

@@ -1,0 +1,149 @@
+/**
+ * What each kind of action is on the chain: the contract's call, what its receipt must contain, and which
+ * errors of the contract its sender expects.
+ */
+import { toHex } from '../hex.ts'
+import type { MarketSpec } from '../market/market.ts'
+import type { Expectation } from '../settlement/receipt.ts'
+import type { OracleReport, SettlementPart } from '../settlement/settlement.ts'
+import { encodeSettleBatch } from '../settlement/settlement-codec.ts'
+import type { ActionKind, SessionReport, SingleAction, SingleKind } from './action.ts'
+
+/** A part with its fills, ready to be signed. Its action id is in the part. */
+export interface SignablePart {
+  readonly kind: 'settle_part'
+  readonly part: SettlementPart
+}
+
+export type SignableAction = SignablePart | SingleAction
+
+/** A call of the market's contract. */
+export interface ContractCall {
+  readonly name: string
+  readonly args: readonly unknown[]
+  /** The number of orders or accounts that it writes: what its gas grows with. */
+  readonly writes: number
+}
+
+interface ActionRules<Action> {
+  call(action: Action, actionId: number, spec: MarketSpec): ContractCall
+  /**
+   * Errors that do not point to a fault of the exchange: the state of the market has moved on since the action
+   * was queued.
+   */
+  readonly expectedErrors: readonly string[]
+}
+
+interface SingleRules<Action> extends ActionRules<Action> {
+  expectation(action: Action, actionId: number | null): Expectation
+}
+
+type RulesByKind = {
+  readonly [Kind in SingleKind]: SingleRules<Extract<SingleAction, { kind: Kind }>>
+} & { readonly settle_part: ActionRules<SignablePart> }
+
+/** Errors of every action: it came too late, the market's mode or a newer report forbids it. */
+const OUTRUN = [
+  'AsOfStale',
+  'MarketNotOpen',
+  'ReportStale',
+  'ReportOlder',
+  'ReportConflict',
+  'ReportMoveTooLarge',
+]
+
+const RULES: RulesByKind = {
+  settle_part: {
+    call: ({ part }, _, spec) => ({
+      name: 'settleBatch',
+      args: [toHex(encodeSettleBatch(part, spec))],
+      writes: part.fills.length,
+    }),
+    expectedErrors: ['AsOfStale'],
+  },
+  update_funding: {
+    call: ({ asOf, rate, validUntil, report, session }, actionId) => ({
+      name: 'updateFunding',
+      args: [actionId, asOf, rate, validUntil, reportArgument(report), sessionArgument(session)],
+      writes: 0,
+    }),
+    expectation: ({ rate, validUntil }, actionId) => ({ kind: 'funding', actionId, rate, validUntil }),
+    expectedErrors: [
+      ...OUTRUN,
+      ...['FundingRateOutOfRange', 'FundingValidityInvalid', 'SessionClosed', 'FundingIndexOutOfRange'],
+    ],
+  },
+  inherit_position: {
+    call: ({ asOf, account, report }, actionId) => ({
+      name: 'inheritPosition',
+      args: [actionId, asOf, account, reportArgument(report)],
+      writes: 2,
+    }),
+    expectation: ({ account, backstop }, actionId) => ({ kind: 'inheritance', actionId, account, backstop }),
+    expectedErrors: [...OUTRUN, 'NotLiquidatable', 'BackstopItself', 'BankPaused', 'PositionOutOfRange'],
+  },
+  deleverage: {
+    call: ({ asOf, account, legs, report }, actionId) => ({
+      name: 'deleverage',
+      args: [
+        ...[actionId, asOf, account, legs.map(({ counterparty }) => counterparty)],
+        ...[legs.map(({ steps }) => steps), reportArgument(report)],
+      ],
+      writes: legs.length + 1,
+    }),
+    expectation: ({ account, legs }, actionId) => ({ kind: 'deleveraging', actionId, account, legs }),
+    expectedErrors: [
+      ...OUTRUN,
+      ...['NotLiquidatable', 'BackstopFirst', 'CounterpartyOutOfOrder', 'BankPaused', 'PoolInsufficient'],
+    ],
+  },
+  finalize_market: {
+    call: ({ asOf, report }, actionId) => ({
+      name: 'finalizeMarket',
+      args: [actionId, asOf, reportArgument(report)],
+      writes: 0,
+    }),
+    expectation: ({ report }, actionId) => ({ kind: 'final_price', actionId, price: report.price }),
+    expectedErrors: ['AsOfStale', 'MarketNotOpen', 'ReportStale'],
+  },
+}
+
+const rulesOf = (kind: ActionKind): ActionRules<SignableAction> => RULES[kind] as ActionRules<SignableAction>
+
+/** The call that executes the action with this id. The id of a part is in the part. */
+export const callOf = (action: SignableAction, actionId: number, spec: MarketSpec): ContractCall =>
+  rulesOf(action.kind).call(action, actionId, spec)
+
+/** What the receipt of a single action must contain. */
+export const expectationOf = (action: SingleAction, actionId: number | null): Expectation =>
+  (RULES[action.kind] as SingleRules<SingleAction>).expectation(action, actionId)
+
+/** What the operator does about an action that the chain has reverted. */
+export interface FailureResponse {
+  /**
+   * `retry`: the action and those behind it are signed again. `drop`: the action ends, those behind it are signed
+   * again without it. `void`: the batch and everything behind it will not settle, and the order or account that
+   * the error names loses its orders.
+   */
+  readonly does: 'retry' | 'drop' | 'void'
+  readonly isExpected: boolean
+}
+
+/** `error`: name of the contract's error; null if no transaction of the action was mined in time. */
+export function responseTo(kind: ActionKind, error: string | null): FailureResponse {
+  const isExpected = error === null || rulesOf(kind).expectedErrors.includes(error)
+  if (error === 'AsOfAhead') return { does: 'retry', isExpected: true }
+  return { does: kind === 'settle_part' ? 'void' : 'drop', isExpected }
+}
+
+const reportArgument = ({ price, observedAt, signatures }: OracleReport) => ({
+  price,
+  observedAt,
+  proof: signatures,
+})
+
+/** The contract does not read the report of a market without a session. */
+const sessionArgument = (session: SessionReport | null) =>
+  session === null
+    ? { price: 0n, observedAt: 0, proof: '0x' }
+    : { price: BigInt(session.endsAt), observedAt: session.observedAt, proof: session.signatures }

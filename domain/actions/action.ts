@@ -1,0 +1,85 @@
+/**
+ * The operator's actions in a market. The contract executes them in the order of their action ids; `asOf` is
+ * the time at which each one takes effect.
+ */
+import type { OracleReport } from '../settlement/settlement.ts'
+import type { Address, HourlyFunding, Millis, Price, Steps } from '../units.ts'
+
+/** A report of the session feed: the end of the running session; 0 outside a session. */
+export interface SessionReport {
+  readonly endsAt: Millis
+  readonly observedAt: Millis
+  readonly signatures: `0x${string}`
+}
+
+/** Sets the funding rate that applies from `asOf` until `validUntil`. */
+export interface UpdateFunding {
+  readonly kind: 'update_funding'
+  readonly asOf: Millis
+  readonly rate: HourlyFunding
+  readonly validUntil: Millis
+  readonly report: OracleReport
+  /** Null if the market has no session. */
+  readonly session: SessionReport | null
+}
+
+/** Moves the whole position of `account` to the backstop. */
+export interface InheritPosition {
+  readonly kind: 'inherit_position'
+  readonly asOf: Millis
+  readonly account: Address
+  /** The market's backstop when the action was queued. */
+  readonly backstop: Address
+  readonly report: OracleReport
+}
+
+/** Closes the position of `account` against the counterparties, in this order. */
+export interface Deleverage {
+  readonly kind: 'deleverage'
+  readonly asOf: Millis
+  readonly account: Address
+  readonly legs: readonly { readonly counterparty: Address; readonly steps: Steps }[]
+  readonly report: OracleReport
+}
+
+/** Ends the market at its final price. */
+export interface FinalizeMarket {
+  readonly kind: 'finalize_market'
+  readonly asOf: Millis
+  /** Of the feed of final prices. */
+  readonly report: OracleReport
+}
+
+/** An action that is not a part of a batch. */
+export type SingleAction = UpdateFunding | InheritPosition | Deleverage | FinalizeMarket
+
+/** One part of a batch in the queue. Its terms and fills are those of the batch. */
+export interface QueuedPart {
+  readonly kind: 'settle_part'
+  readonly asOf: Millis
+  readonly batchId: number
+  /** From 1 to `parts`. */
+  readonly part: number
+  readonly parts: number
+  readonly report: Pick<OracleReport, 'price' | 'observedAt'>
+}
+
+export type QueuedAction = QueuedPart | SingleAction
+export type ActionKind = QueuedAction['kind']
+export type SingleKind = SingleAction['kind']
+
+/** A price report that the action makes the market's last one; null if it makes none. */
+export const reportOf = (action: QueuedAction): { price: Price; observedAt: Millis } | null =>
+  action.kind === 'finalize_market' ? null : action.report
+
+/** The accounts whose position the action may change. Those of a part are the makers of its fills. */
+export function touchedAccounts(action: SingleAction): readonly Address[] {
+  switch (action.kind) {
+    case 'inherit_position':
+      return [action.account, action.backstop]
+    case 'deleverage':
+      return [action.account, ...action.legs.map(({ counterparty }) => counterparty)]
+    default:
+      return []
+  }
+}
