@@ -94,6 +94,37 @@ describe('trading, end to end', function () {
     ])
   })
 
+  it('when a market order fills, order, fill and auction show the protection price and what decided the price', async () => {
+    const [alice, bob] = [exchange.trader(0), exchange.trader(1)]
+    const price = await nearOracle(alice, 1)
+    const order = { marketId: 1, quantity: '0.02', leverage: 5 } as const
+    const rest = await alice.orders.place({ ...order, side: 'LONG', price })
+    const market = await bob.orders.place({ ...order, side: 'SHORT' })
+    const [maker, taker] = await Promise.all([
+      alice.orders.waitFor(rest, isDone),
+      bob.orders.waitFor(market, isDone),
+    ])
+    expect(market.order.protection_price).to.equal(null)
+    expect(market.expected_protection_price).to.be.a('number')
+    expect(rest.expected_protection_price).to.equal(null)
+    expect(maker.protection_price).to.equal(null)
+    expect(taker.protection_price).to.be.a('number').that.is.at.most(Number(price))
+
+    const [fill] = await bob.orders.fills(taker.order_id)
+    expect(fill?.protection_price_e18_raw).to.equal(taker.protection_price_e18_raw)
+    const { auctions } = await waitFor(
+      () => bob.marketData.auctionPage(1, { limit: 100 }),
+      (page) =>
+        page.auctions.some(({ batch_id, status }) => batch_id === fill?.batch_id && status === 'SETTLED'),
+    )
+    const auction = auctions.find(({ batch_id }) => batch_id === fill?.batch_id)
+    expect(auction).to.include({
+      price: Number(price),
+      rule_version: 2,
+      volume_e18_raw: toE18('0.02').toString(),
+    })
+  })
+
   it('when the price band rises while a sell rests, the sell fills to its last step', async () => {
     const [alice, bob] = [exchange.trader(0), exchange.trader(1)]
     const feed = overrideFeed(exchange.stack, 3)
