@@ -1,5 +1,5 @@
 /** Applies the facts of one block to the write side, or rolls them back. The caller's transaction holds the lock of the chain's progress. */
-import { changeLedger, lockAccounts } from '../../db/accounts.ts'
+import { changeLedger } from '../../db/accounts.ts'
 import type { Tx } from '../../db/client.ts'
 import { confirmFills } from '../../db/fills.ts'
 import { createUsers, findUsers } from '../../db/users.ts'
@@ -24,6 +24,7 @@ import type { Address } from '../../domain/units.ts'
 import type { Chain, ChainBlock, ChainLog } from '../ports.ts'
 import { cancelSalts, cancelUncovered } from './cancel-orders.ts'
 import type { ChainFact, LedgerMoved, PartMined } from './facts.ts'
+import { lockOrders } from './lock-orders.ts'
 import { LockedShards, type RowPlace } from './locked-shards.ts'
 import { applyMove, movedAccounts, type PositionMoveFact } from './move-positions.ts'
 import { rollBackSessionKey, updateSessionKey } from './session-keys.ts'
@@ -81,14 +82,10 @@ function cancellersOf({ fact }: BlockFact): Address[] {
   return fact.kind === 'session_key_updated' ? [fact.owner] : []
 }
 
-/** Orders that a withdrawal leaves uncovered, or that a revoked key has signed, may be in any market, and may be placed until its shard is locked. */
-const mayCancelAnywhere = ({ fact }: BlockFact): boolean =>
-  (fact.kind === 'ledger_moved' && fact.cause === 'withdrawal_request') ||
-  (fact.kind === 'session_key_updated' && 'revoked_at' in fact.change)
-
-async function marketShards(tx: Tx): Promise<string[]> {
-  const markets = await tx.selectFrom('markets').select('market_id').execute()
-  return markets.map(({ market_id }) => marketShard(market_id))
+/** Orders that a withdrawal leaves uncovered, or that a revoked key has signed, may be in any market. */
+function cancelledEverywhere({ fact }: BlockFact): Address[] {
+  if (fact.kind === 'ledger_moved' && fact.cause === 'withdrawal_request') return [fact.account]
+  return fact.kind === 'session_key_updated' && 'revoked_at' in fact.change ? [fact.owner] : []
 }
 
 function shardsOf({ fact }: BlockFact): string[] {
@@ -107,16 +104,17 @@ export async function applyFacts(
   { chain, stopped }: { readonly chain: Pick<Chain, 'position'>; readonly stopped: readonly string[] },
 ): Promise<AppliedFacts> {
   const addresses = [...new Set(facts.flatMap(accountsOf))]
-  const known = await findUsers(tx, [...addresses, ...facts.flatMap(cancellersOf)])
+  const isKnown = await findUsers(tx, addresses)
+  const needed = addresses.every((address) => isKnown.has(address)) ? [] : [ACCOUNTS_SHARD]
+  const { shards, users: known } = await lockOrders(tx, {
+    shards: [...facts.flatMap(shardsOf), ...stopped, ...needed],
+    addresses: [...addresses, ...facts.flatMap(cancellersOf)],
+    cancelled: facts.flatMap(cancelledEverywhere),
+  })
   const newcomers = addresses.filter((address) => !known.has(address))
-  const needed = newcomers.length > 0 ? [ACCOUNTS_SHARD] : []
-  const everywhere = facts.some(mayCancelAnywhere) ? await marketShards(tx) : []
-  const wanted = [...facts.flatMap(shardsOf), ...stopped, ...needed, ...everywhere]
-  const shards = await LockedShards.lock(tx, wanted)
   const created = await createUsers(tx, newcomers, block.timestamp * 1000)
   for (const row of created.rows) shards.append(ACCOUNTS_SHARD, row)
   const users = new Map([...known, ...created.users])
-  await lockAccounts(tx, users.values())
 
   const context: Context = { tx, block, chain, shards, users, mismatches: [] }
   const places: (RowPlace | null)[] = []
@@ -134,7 +132,7 @@ async function applyFact(context: Context, { fact, log }: BlockFact): Promise<Ro
     case 'part_mined':
       return applyPart(context, fact, log)
     case 'salts_cancelled':
-      await cancelSalts({ ...context, at: block.timestamp * 1000 }, fact)
+      await cancelSalts({ ...context, at: block.timestamp * 1000 }, fact, context.users.get(fact.maker))
       return null
     case 'session_key_updated':
       return updateSessionKey({ ...context, at: block.timestamp * 1000 }, fact, log)
@@ -245,10 +243,12 @@ export async function rollBackFacts(tx: Tx, facts: readonly JournaledFact[]): Pr
   const owners = facts.flatMap(({ row }) =>
     row.kind === 'session_key_changed' ? [row.owner as Address] : [],
   )
-  const everywhere = owners.length > 0 ? await marketShards(tx) : []
-  const shards = await LockedShards.lock(tx, [...facts.map(({ shard }) => shard), ...everywhere])
-  const users = await findUsers(tx, owners)
-  await lockAccounts(tx, [...facts.flatMap(({ row }) => usersOf(row)), ...users.values()])
+  const { shards } = await lockOrders(tx, {
+    shards: facts.map(({ shard }) => shard),
+    addresses: owners,
+    cancelled: owners,
+    userIds: facts.flatMap(({ row }) => usersOf(row)),
+  })
   for (const { shard, row } of facts) {
     if (row.kind === 'balance_changed') {
       const back: BalanceChanged = { ...row, rollback: true }

@@ -6,10 +6,12 @@ import { changeReserved } from '../../db/accounts.ts'
 import { anyOf } from '../../db/any-of.ts'
 import type { Tx } from '../../db/client.ts'
 import { endOrders, type OrderRow, toOpenOrder } from '../../db/orders.ts'
+import { marketsWithOrders } from '../../db/resting.ts'
+import { findUsers } from '../../db/users.ts'
 import { marketShard } from '../../domain/journal/journal-row.ts'
 import { closeOrders } from '../../domain/orders/close-orders.ts'
 import type { ClosingReason } from '../../domain/orders/order-state.ts'
-import type { Millis } from '../../domain/units.ts'
+import type { Address, Millis } from '../../domain/units.ts'
 import type { SaltsCancelled } from './facts.ts'
 import type { LockedShards } from './locked-shards.ts'
 
@@ -20,22 +22,24 @@ export interface Cancelling {
   readonly at: number
 }
 
-/** Orders that are in the book or wait for a trigger: those that have left the book already end by themselves. */
-const cancellable = (tx: Tx) =>
+/** The account's orders that are in the book or wait for a trigger: those that have left the book already end by themselves. */
+const cancellable = (tx: Tx, userId: number, marketIds: readonly number[]) =>
   tx
     .selectFrom('orders')
-    .selectAll('orders')
-    .where('orders.ended_at', 'is', null)
-    .where('orders.closing_reason', 'is', null)
+    .selectAll()
+    .where('market_id', '=', anyOf('bigint', marketIds))
+    .where('user_id', '=', userId)
+    .where('ended_at', 'is', null)
+    .where('closing_reason', 'is', null)
 
-/** The caller also holds the lock of the maker's account. */
+/** The caller also holds the lock of the maker's account. An account without a user has no orders. */
 export async function cancelSalts(
   cancelling: Cancelling,
-  { spec, maker, salts }: SaltsCancelled,
+  { spec, salts }: SaltsCancelled,
+  maker: number | undefined,
 ): Promise<void> {
-  const orders = await cancellable(cancelling.tx)
-    .where('market_id', '=', spec.marketId)
-    .where('maker', '=', maker)
+  if (maker === undefined) return
+  const orders = await cancellable(cancelling.tx, maker, [spec.marketId])
     .where((where) =>
       'below' in salts
         ? where('salt', '<', Number(salts.below))
@@ -59,8 +63,7 @@ export async function cancelUncovered(cancelling: Cancelling, userId: number): P
     .executeTakeFirstOrThrow()
   let uncovered = reserved - free
   if (uncovered <= 0n) return
-  const newestFirst = await cancellable(tx)
-    .where('user_id', '=', userId)
+  const newestFirst = await cancellable(tx, userId, await marketsWithOrders(tx, [userId]))
     .where('reserved', '>', 0n)
     .orderBy('accepted_at', 'desc')
     .orderBy('market_id')
@@ -77,15 +80,15 @@ export async function cancelUncovered(cancelling: Cancelling, userId: number): P
 /** Cancels every live order that the key signed for the owner, in every market. */
 export async function cancelSignedBy(
   cancelling: Cancelling,
-  { owner, key }: { readonly owner: string; readonly key: string },
+  { owner, key }: { readonly owner: Address; readonly key: string },
 ): Promise<void> {
-  const orders = await cancellable(cancelling.tx)
-    .innerJoin('users', 'users.user_id', 'orders.user_id')
-    .innerJoin('markets', 'markets.market_id', 'orders.market_id')
-    .where('users.address', '=', owner)
-    .where('orders.signer', '=', key)
-    .orderBy('orders.market_id')
-    .orderBy('orders.seq')
+  const { tx } = cancelling
+  const userId = (await findUsers(tx, [owner])).get(owner)
+  if (userId === undefined) return
+  const orders = await cancellable(tx, userId, await marketsWithOrders(tx, [userId]))
+    .where('signer', '=', key)
+    .orderBy('market_id')
+    .orderBy('seq')
     .execute()
   await cancel(cancelling, orders, 'SIGNER_REVOKED')
 }

@@ -2,12 +2,13 @@
 import { loadSessionKey, saveSessionKey } from '../../db/session-keys.ts'
 import type { SessionKeyChanged, SessionKeyState } from '../../domain/journal/accounts-row.ts'
 import { ACCOUNTS_SHARD } from '../../domain/journal/journal-row.ts'
+import type { Address } from '../../domain/units.ts'
 import type { ChainLog } from '../ports.ts'
 import { type Cancelling, cancelSignedBy } from './cancel-orders.ts'
 import type { SessionKeyUpdated } from './facts.ts'
 import type { RowPlace } from './locked-shards.ts'
 
-/** The caller holds the locks of `accounts` and of every market. A revocation cancels the key's live orders. */
+/** The caller holds the locks of `accounts`, of the owner's account, and of every market in which the owner has orders. A revocation cancels the key's live orders. */
 export async function updateSessionKey(
   cancelling: Cancelling,
   { owner, key, change }: SessionKeyUpdated,
@@ -37,6 +38,7 @@ async function write(cancelling: Cancelling, row: SessionKeyChanged): Promise<Ro
   const { tx, shards } = cancelling
   const { after, block } = row
   await saveSessionKey(tx, row, after, block)
-  if (after === null || after.revoked_at !== null) await cancelSignedBy(cancelling, row)
+  if (after === null || after.revoked_at !== null)
+    await cancelSignedBy(cancelling, { owner: row.owner as Address, key: row.key })
   return shards.append(ACCOUNTS_SHARD, row)
 }
