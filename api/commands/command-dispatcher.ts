@@ -3,7 +3,7 @@
 import type { Db } from '../../db/client.ts'
 import { ApiError } from '../errors.ts'
 import type { Metrics } from '../metrics.ts'
-import type { Command } from './command.ts'
+import { type Command, isSpanning } from './command.ts'
 import { type CommandQueue, createCommandQueue } from './command-queue.ts'
 import { createGroupRunner, type GroupOptions, type GroupPorts } from './group.ts'
 import { createJournalNotifier } from './journal-notifier.ts'
@@ -38,8 +38,8 @@ export function createCommandDispatcher(
   const run = createGroupRunner({ ...ports, notifier, observe: ports.metrics.group }, options)
   let isStopping = false
 
-  const queueOf = ({ markets }: NewCommand<unknown>): CommandQueue => {
-    const key = markets.length === 1 ? (markets[0]?.marketId as number) : SPANNING
+  const queueOf = (command: NewCommand<unknown>): CommandQueue => {
+    const key = isSpanning(command) ? SPANNING : (command.markets[0]?.marketId as number)
     const known = queues.get(key)
     if (known !== undefined) return known
     const queue = createCommandQueue({ run, maxGroup: options.maxGroup, maxQueue: options.maxQueue })

@@ -1,5 +1,6 @@
 /** A command: placements or cancels of one account that commit or fail as one unit, with the promise of their answer. */
 
+import type { ShardHead } from '../../db/journal.ts'
 import type { OrdersTable } from '../../db/schema.ts'
 import type { MarketSpec } from '../../domain/market/market.ts'
 import type { SignedOrder } from '../../domain/orders/order.ts'
@@ -29,6 +30,15 @@ export interface CancelItem {
 export interface CancelAllItem {
   readonly kind: 'cancel_all'
   readonly reason: string | null
+  /** The command fails with MarketsMissed if the account has live orders in other markets. */
+  readonly isEverywhere: boolean
+}
+
+/** The account has placed orders in further markets since the markets of its cancel were read. The cancel is submitted again. */
+export class MarketsMissed extends ApiError {
+  constructor() {
+    super('OVERLOADED', {}, '1')
+  }
 }
 
 /** Rejected before it was queued; it keeps its index among the items. */
@@ -94,6 +104,8 @@ export interface Command<Result = unknown> {
   readonly userId: number
   /** Markets of all items; the transaction locks them. With several markets or none it locks the `accounts` shard as well. */
   readonly markets: readonly MarketSpec[]
+  /** Heads of further journals that the command's bookmark covers. Their shards are not locked. */
+  readonly covers: readonly ShardHead[]
   readonly items: readonly Item[]
   /** Whether one rejected item rejects all items. */
   readonly isAtomic: boolean
@@ -107,6 +119,10 @@ export interface Command<Result = unknown> {
   readonly resolve: (result: Result) => void
   readonly reject: (error: unknown) => void
 }
+
+/** Whether the command locks the `accounts` shard, in which the row behind its bookmark is written. */
+export const isSpanning = ({ markets, covers }: Pick<Command, 'markets' | 'covers'>): boolean =>
+  markets.length !== 1 || covers.length > 0
 
 export const hashesOf = ({ items }: Command): string[] =>
   items.flatMap((item) =>

@@ -2,7 +2,14 @@
 import type { Millis } from '../../domain/units.ts'
 import { ApiError, itemError } from '../errors.ts'
 import { cancel, cancelAll } from './cancel.ts'
-import { type Command, type CommandReport, type Item, type ItemResult, reusedRequest } from './command.ts'
+import {
+  type Command,
+  type CommandReport,
+  type Item,
+  type ItemResult,
+  MarketsMissed,
+  reusedRequest,
+} from './command.ts'
 import { GroupChanges } from './group-changes.ts'
 import { type GroupState, requestKey } from './group-state.ts'
 import { type FreshnessLimits, place } from './place.ts'
@@ -63,6 +70,7 @@ function decideNew(
 ): CommandDecision {
   const { userId, request } = command
   const marketIds = command.markets.map(({ marketId }) => marketId)
+  rejectMissedMarkets(command, marketIds, changes)
   const itemResults = command.items.flatMap((item) => {
     const itemResult = resultOrError(() => decideItem(item, command, changes, now, ages))
     return itemResult instanceof ApiError ? [itemResult] : itemResult
@@ -72,7 +80,7 @@ function decideNew(
   const report: CommandReport = {
     itemResults,
     balance: changes.funds(userId),
-    read_after: changes.commandBookmark(userId, marketIds, now),
+    read_after: changes.commandBookmark(command, marketIds, now),
   }
   const { result, stored } = command.answer(report)
   if (request !== null && stored !== null) {
@@ -84,6 +92,17 @@ function decideNew(
     })
   }
   return { result }
+}
+
+/** A cancel everywhere whose account has live orders in a market that is not locked changes nothing. */
+function rejectMissedMarkets(
+  { userId, items }: Command,
+  marketIds: readonly number[],
+  { state }: GroupChanges,
+): void {
+  if (!items.some((item) => item.kind === 'cancel_all' && item.isEverywhere)) return
+  const markets = state.marketsWithOrders.get(userId) ?? []
+  if (markets.some((id) => !marketIds.includes(id))) throw new MarketsMissed()
 }
 
 function decideItem(

@@ -4,17 +4,11 @@ import type { NewClientRequest } from '../../db/client-requests.ts'
 import { type ShardHead, shardId } from '../../db/journal.ts'
 import { type EndedOrder, toEndedOrder, toOpenOrder } from '../../db/orders.ts'
 import type { CommandSpanned } from '../../domain/journal/accounts-row.ts'
-import {
-  type MarketRow,
-  marketShard,
-  type OrderEnded,
-  type OrderEnding,
-  type OrderPlaced,
-} from '../../domain/journal/journal-row.ts'
+import type { MarketRow, OrderEnded, OrderEnding, OrderPlaced } from '../../domain/journal/journal-row.ts'
 import { leaveBook } from '../../domain/orders/open-order.ts'
 import type { ClosingReason } from '../../domain/orders/order-state.ts'
 import type { Millis } from '../../domain/units.ts'
-import type { Bookmark } from './command.ts'
+import type { Bookmark, Command } from './command.ts'
 import {
   type CurrentMarket,
   type Funds,
@@ -81,13 +75,20 @@ export class GroupChanges {
     return { shard_id: shardId(head), shard_seq: String(this.#headOf(marketId)) }
   }
 
-  /** Bookmark of a command over `marketIds`: of the only market, or of a `command_spanned` row in `accounts` that covers all of them. */
-  commandBookmark(userId: number, marketIds: readonly number[], at: Millis): Bookmark {
-    const [only] = marketIds
-    if (only !== undefined && marketIds.length === 1) return this.bookmark(only)
+  /** Bookmark of a command over `marketIds`: of the only journal, or of a `command_spanned` row in `accounts` that covers all of them. */
+  commandBookmark(
+    { userId, covers }: Pick<Command, 'userId' | 'covers'>,
+    marketIds: readonly number[],
+    at: Millis,
+  ): Bookmark {
+    const heads = [...marketIds.map((id) => ({ ...this.market(id).head, head: this.#headOf(id) })), ...covers]
+    const [only] = heads
+    if (only !== undefined && heads.length === 1) {
+      return { shard_id: shardId(only), shard_seq: String(only.head) }
+    }
     const accounts = this.state.accounts as ShardHead
-    if (marketIds.length > 1) {
-      const shards = Object.fromEntries(marketIds.map((id) => [marketShard(id), this.#headOf(id)]))
+    if (heads.length > 1) {
+      const shards = Object.fromEntries(heads.map(({ shard, head }) => [shard, head]))
       this.#push(this.spanned, { kind: 'command_spanned', user_id: userId, shards, at })
     }
     return { shard_id: shardId(accounts), shard_seq: String(accounts.head + this.spanned.length) }

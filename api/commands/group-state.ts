@@ -3,7 +3,7 @@
 import type { Selectable } from 'kysely'
 import type pg from 'pg'
 import type { ShardHead } from '../../db/journal.ts'
-import type { ClientRequestsTable, OrdersTable, SessionKeysTable } from '../../db/schema.ts'
+import type { ClientRequestsTable, OrdersTable, RestingTable, SessionKeysTable } from '../../db/schema.ts'
 import { ACCOUNTS_SHARD, marketShard } from '../../domain/journal/journal-row.ts'
 import type { MarketMode } from '../../domain/market/market.ts'
 import type { Position } from '../../domain/positions/position.ts'
@@ -65,6 +65,8 @@ export interface GroupState {
   readonly bySalt: Map<string, StoredOrder>
   /** Hashes of live orders, oldest first, by `holdingKey`; read only for commands that cancel all orders. */
   readonly live: Map<string, readonly string[]>
+  /** Of accounts that cancel all orders: the markets in which they have live orders. */
+  readonly marketsWithOrders: ReadonlyMap<number, readonly number[]>
   /** Commands that were executed before, by `requestKey`. */
   readonly requests: Map<string, StoredRequest>
   /** Session keys that signed orders of the group, by `signerKey`. */
@@ -159,6 +161,12 @@ const LIVE = `
   order by o.market_id, o.seq
 `
 
+const MARKETS_WITH_ORDERS = `
+  select user_id, market_id from resting where user_id = any($1::bigint[]) and orders > 0
+`
+
+type RestingPair = Pick<RestingTable, 'user_id' | 'market_id'>
+
 const REQUESTS = `
   select r.user_id, r.client_request_id, r.digest, r.answer
   from unnest($1::bigint[], $2::text[]) k (user_id, id)
@@ -222,10 +230,23 @@ function queryStored(client: pg.ClientBase, commands: readonly Command[]): Promi
   return query<StoredOrder>(client, 'command-stored-orders', STORED_ORDERS, [...salts, hashes])
 }
 
+const cancellingAll = (commands: readonly Command[]): readonly Command[] =>
+  commands.filter(({ items }) => items.some(({ kind }) => kind === 'cancel_all'))
+
+/** Final, because the accounts are locked: a placement in any market locks its account. */
+async function queryMarketsWithOrders(
+  client: pg.ClientBase,
+  commands: readonly Command[],
+): Promise<RestingPair[]> {
+  const userIds = cancellingAll(commands).map(({ userId }) => userId)
+  if (userIds.length === 0) return []
+  return query<RestingPair>(client, 'command-markets-with-orders', MARKETS_WITH_ORDERS, [userIds])
+}
+
 async function queryLive(client: pg.ClientBase, commands: readonly Command[]): Promise<StoredOrder[]> {
-  const cancellingAll = commands.filter(({ items }) => items.some(({ kind }) => kind === 'cancel_all'))
-  if (cancellingAll.length === 0) return []
-  const { marketIds, userIds } = pairsOf(cancellingAll)
+  const cancelling = cancellingAll(commands)
+  if (cancelling.length === 0) return []
+  const { marketIds, userIds } = pairsOf(cancelling)
   return query<StoredOrder>(client, 'command-live', LIVE, [marketIds, userIds])
 }
 
@@ -269,11 +290,12 @@ export async function openGroup(
   const shards = marketIds.map(marketShard)
   const pairs = pairsOf(commands)
   const values = [pairs.marketIds, pairs.userIds, chainId]
-  const [heads, held, known, live, requests, signers] = await sendTogether(client, () => [
+  const [heads, held, known, live, resting, requests, signers] = await sendTogether(client, () => [
     openShards(client, isSpanning ? [ACCOUNTS_SHARD, ...shards] : shards, purpose),
     query<HoldingRow>(client, `command-holdings-${purpose}`, holdings(LOCKING[purpose]), values),
     queryStored(client, commands),
     queryLive(client, commands),
+    queryMarketsWithOrders(client, commands),
     queryRequests(client, commands),
     querySigners(client, commands),
   ])
@@ -285,6 +307,7 @@ export async function openGroup(
     byHash: new Map([...known, ...live].map((row) => [row.hash, row])),
     bySalt: new Map([...known, ...live].map((row) => [saltKey(row.market_id, row.maker, row.salt), row])),
     live: hashesByHolding(live),
+    marketsWithOrders: marketsByUser(resting),
     requests: new Map(requests.map((row) => [requestKey(row.user_id, row.client_request_id), row])),
     signers: new Map(signers.map((key) => [signerKey(key.owner, key.key), key])),
   }
@@ -327,6 +350,11 @@ const holdingOf = (row: HoldingRow): Holding => ({
   openValue: row.openValue,
   ordersReserved: row.ordersReserved,
 })
+
+function marketsByUser(pairs: readonly RestingPair[]): Map<number, number[]> {
+  const byUser = Map.groupBy(pairs, ({ user_id }) => user_id)
+  return new Map([...byUser].map(([userId, own]) => [userId, own.map(({ market_id }) => market_id)]))
+}
 
 function hashesByHolding(orders: readonly StoredOrder[]): Map<string, string[]> {
   const hashes = new Map<string, string[]>()

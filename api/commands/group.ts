@@ -4,7 +4,7 @@ import type { Clock } from '../../service/clock.ts'
 import type { KillPointHook } from '../../service/kill-point.ts'
 import { isConnectionError, isContention, isTimeout } from '../database-errors.ts'
 import { ApiError } from '../errors.ts'
-import { type Command, hashesOf } from './command.ts'
+import { type Command, hashesOf, isSpanning } from './command.ts'
 import { type CommandDecision, decide } from './decide.ts'
 import { type GroupScope, openGroup } from './group-state.ts'
 import type { JournalNotifier } from './journal-notifier.ts'
@@ -39,8 +39,7 @@ class CommitUnknown extends Error {}
 
 function scopeOf({ chainId }: GroupOptions, commands: readonly Command[]): GroupScope {
   const marketIds = commands.flatMap(({ markets }) => markets.map(({ marketId }) => marketId))
-  const isSpanning = commands.some(({ markets }) => markets.length !== 1)
-  return { chainId, marketIds: [...new Set(marketIds)], isSpanning }
+  return { chainId, marketIds: [...new Set(marketIds)], isSpanning: commands.some(isSpanning) }
 }
 
 /** Commits the group and returns its answers. Throws CommitUnknown, or another error if nothing was stored. */

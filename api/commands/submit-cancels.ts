@@ -1,12 +1,22 @@
 /** Cancels many orders by one command: a list of hashes, or all live orders of the account. */
+import { sql } from 'kysely'
 import type { Db } from '../../db/client.ts'
+import type { ShardHead } from '../../db/journal.ts'
 import type { Caller } from '../auth/caller.ts'
 import { ApiError, type ItemError, itemError } from '../errors.ts'
 import { specOf } from '../markets/market-directory.ts'
 import type { CancelAllAnswer, CancelBatchAnswer, CancelBatchBody } from '../order-entry/batch-schema.ts'
 import { type OrderRow, orderView } from '../orders/view.ts'
 import { requestOf } from './client-requests.ts'
-import type { Bookmark, Cancelled, CommandReport, Item, ItemResult } from './command.ts'
+import {
+  type Bookmark,
+  type CancelAllItem,
+  type Cancelled,
+  type CommandReport,
+  type Item,
+  type ItemResult,
+  MarketsMissed,
+} from './command.ts'
 import { type CommandPorts, cancelView, NOT_IN_BOOK, singleItem } from './submit-single.ts'
 
 /** The stored part of a result. The order is not stored: every answer shows its current state. */
@@ -56,6 +66,7 @@ export async function cancelBatch(
     kind: 'cancel',
     userId,
     markets: [...specs.values()],
+    covers: [],
     items,
     isAtomic: false,
     request: requestOf('cancel/batch', body),
@@ -78,42 +89,76 @@ export async function cancelBatch(
   })
 }
 
-/**
- * Markets in which the account has ever had orders. The command covers all of them, so that its bookmark includes orders that ended a
- * moment ago, even if there is nothing left to cancel.
- */
-async function usedMarkets(db: Db, userId: number): Promise<number[]> {
-  const rows = await db
-    .selectFrom('markets as m')
-    .select('m.market_id')
-    .where(({ exists, selectFrom }) =>
-      exists(
-        selectFrom('resting as r')
-          .select('r.market_id')
-          .whereRef('r.market_id', '=', 'm.market_id')
-          .where('r.user_id', '=', userId),
-      ),
-    )
-    .orderBy('m.market_id')
-    .execute()
-  return rows.map(({ market_id }) => market_id)
+/** Which journals a cancel of all orders concerns. */
+interface CancelScope {
+  /** Markets in which the account has live orders. They are locked. */
+  readonly marketIds: readonly number[]
+  /**
+   * Journals of other markets in which the account had orders and of which the read model does not show every row yet: its bookmark includes
+   * orders that ended a moment ago.
+   */
+  readonly covers: readonly ShardHead[]
 }
 
-export async function cancelAll(
-  { db, dispatcher, markets }: CommandPorts,
-  { userId }: Caller,
-  { marketId, reason }: { readonly marketId: number | null; readonly reason: string | null },
-): Promise<CancelAllAnswer> {
-  const ids = marketId === null ? await usedMarkets(db, userId) : [marketId]
-  const specs = await markets.byIds(ids)
+async function readScope(db: Db, userId: number): Promise<CancelScope> {
+  const { rows } = await sql<ShardHead & { market_id: number; is_live: boolean }>`
+    select r.market_id, r.orders > 0 as is_live, s.shard, s.epoch, s.head
+    from resting r
+    join shards s on s.shard = 'm' || r.market_id
+    left join read.projection p on p.shard = s.shard and p.epoch = s.epoch
+    where r.user_id = ${userId} and (r.orders > 0 or coalesce(p.seq, 0) < s.head)
+    order by r.market_id
+  `.execute(db)
+  return {
+    marketIds: rows.filter(({ is_live }) => is_live).map(({ market_id }) => market_id),
+    covers: rows.filter(({ is_live }) => !is_live).map(({ shard, epoch, head }) => ({ shard, epoch, head })),
+  }
+}
+
+/** Each attempt misses only markets in which the account has placed its first live order since the one before. */
+const ATTEMPTS = 5
+
+async function submitCancelAll(
+  { dispatcher, markets }: CommandPorts,
+  userId: number,
+  item: CancelAllItem,
+  { marketIds, covers }: CancelScope,
+) {
+  const specs = await markets.byIds(marketIds)
   // The answer is built after the commit, so that serializing thousands of orders does not extend the lock time.
-  const { itemResults, read_after } = await dispatcher.submit<CommandReport>({
+  const report = await dispatcher.submit<CommandReport>({
     kind: 'cancel',
     userId,
     markets: [...specs.values()],
-    items: [{ kind: 'cancel_all', reason }],
+    items: [item],
     ...singleItem((report) => report),
+    covers,
   })
+  return { specs, ...report }
+}
+
+/** Cancels in every market, and again if the account has placed orders in further markets until it was locked. */
+async function submitCancelEverywhere(ports: CommandPorts, userId: number, reason: string | null) {
+  const item = { kind: 'cancel_all', reason, isEverywhere: true } as const
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await submitCancelAll(ports, userId, item, await readScope(ports.db, userId))
+    } catch (error) {
+      if (!(error instanceof MarketsMissed) || attempt === ATTEMPTS) throw error
+    }
+  }
+}
+
+export async function cancelAll(
+  ports: CommandPorts,
+  { userId }: Caller,
+  { marketId, reason }: { readonly marketId: number | null; readonly reason: string | null },
+): Promise<CancelAllAnswer> {
+  const item = { kind: 'cancel_all', reason, isEverywhere: false } as const
+  const { specs, itemResults, read_after } =
+    marketId === null
+      ? await submitCancelEverywhere(ports, userId, reason)
+      : await submitCancelAll(ports, userId, item, { marketIds: [marketId], covers: [] })
   const results = (itemResults as readonly Cancelled[]).map((itemResult) => ({
     order_hash: itemResult.order.hash,
     ...cancelView(specOf(specs, itemResult.order), itemResult),

@@ -103,6 +103,7 @@ export async function placeBatch(
     kind: 'place',
     userId,
     markets: marketsOf(items),
+    covers: [],
     items,
     isAtomic,
     request,

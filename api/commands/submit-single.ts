@@ -75,6 +75,7 @@ function onlyResult<Result extends Placed | Cancelled>({ itemResults }: CommandR
 
 /** The parts of a command of one item. It needs no `client_request_id`: a repetition is recognised by the order. */
 export const singleItem = <Result>(answer: (report: CommandReport) => Result) => ({
+  covers: [],
   isAtomic: false,
   request: null,
   answer: (report: CommandReport): CommandAnswer<Result> => ({ result: answer(report), stored: null }),

@@ -8,7 +8,7 @@ import { type Cancelling, cancelSignedBy } from './cancel-orders.ts'
 import type { SessionKeyUpdated } from './facts.ts'
 import type { RowPlace } from './locked-shards.ts'
 
-/** The caller holds the locks of `accounts`, of the owner's account, and of every market in which the owner has orders. A revocation cancels the key's live orders. */
+/** The caller holds the locks of `lockOrders` for the owner. A revocation cancels the key's live orders. */
 export async function updateSessionKey(
   cancelling: Cancelling,
   { owner, key, change }: SessionKeyUpdated,
