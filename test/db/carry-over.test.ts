@@ -3,6 +3,7 @@ import { expect } from 'chai'
 import { sql } from 'kysely'
 import { after, before, describe, it } from 'mocha'
 import { createMigrator, migrate } from '../../db/migrator.ts'
+import { DEFAULT_PRICE_PROTECTION } from '../../domain/market/price-protection.ts'
 import { connect, type TestDatabase } from '../indexer/support/database.ts'
 import { emptyDatabase } from '../support/postgres.ts'
 
@@ -17,6 +18,8 @@ interface Column {
 
 type Row = Readonly<Record<string, unknown>>
 
+const KINDS = ['perpetual', 'future', 'binary_future'] as const
+
 /** Columns that distinguish the rows of a table or matter to a migration. Every other column is filled by its type. */
 const ROWS: Readonly<Record<string, readonly Row[]>> = {
   shard_log: [
@@ -30,6 +33,8 @@ const ROWS: Readonly<Record<string, readonly Row[]>> = {
       row: '{"kind": "order_ended", "reason": "USER_CANCELLED", "note": "\\"cause\\": \\"insolvent_listed\\""}',
     },
   ],
+  markets: KINDS.map((kind, at) => ({ market_id: at + 1, kind })),
+  'read.markets': KINDS.map((kind, at) => ({ market_id: at + 1, kind })),
   batches: ['SETTLING', 'SETTLED', 'UNWOUND'].map((status, at) => ({
     ...{ market_id: 1, batch_id: at + 1, status, oracle_at: at + 5 },
   })),
@@ -160,6 +165,14 @@ describe('a database of the previous schema', function () {
     for (const [table, rows = []] of Object.entries(expected)) {
       const names = Object.keys(rows[0] ?? {})
       expect(migrated[table]?.map(only(names)), table).to.have.deep.members(rows)
+    }
+    for (const table of ['markets', 'read.markets']) {
+      const widths = migrated[table]?.map(only(['kind', 'price_protection', 'next_price_protection_at']))
+      expect(widths, table).to.have.deep.members(
+        KINDS.map((kind) => ({
+          ...{ kind, price_protection: `${DEFAULT_PRICE_PROTECTION[kind]}`, next_price_protection_at: null },
+        })),
+      )
     }
     const batches = migrated['read.batches']?.map(only(['batch_id', 'status', 'oracle_at', 'rule_version']))
     expect(batches).to.have.deep.members(
