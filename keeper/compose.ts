@@ -13,15 +13,14 @@ import { type Check, createReadiness, serveHealth } from '../service/health.ts'
 import { killAt } from '../service/kill-point.ts'
 import type { Logger } from '../service/logger.ts'
 import { createCalls, createChain, createSigner } from './adapters/chain.ts'
-import { createQueues } from './adapters/queue.ts'
+import { createWakeUps } from './adapters/wake-ups.ts'
 import { createAuctionStore } from './auction/store.ts'
 import type { Config } from './config.ts'
 import { createFaucetStore } from './faucet/store.ts'
 import { auctionJob, faucetJob, type Intervals, settlementJob } from './leader/leader-jobs.ts'
 import { type LeaderLoop, runLeaderLoop } from './leader/leader-loop.ts'
 import { createMetrics, type KeeperMetrics } from './metrics.ts'
-import type { Signer, WakeQueues } from './ports.ts'
-import { settleQueue } from './queues.ts'
+import type { Signer, WakeUps } from './ports.ts'
 import { watchBalances } from './relayer/balance-watch.ts'
 import { createHeadWatch, type HeadWatch } from './relayer/head-watch.ts'
 import type { RelayerLane } from './relayer/ports.ts'
@@ -87,22 +86,23 @@ function runMarket(
   config: Config,
   adapters: Adapters,
   db: Db,
-  queues: WakeQueues,
+  wakeUps: WakeUps,
   spec: MarketSpec,
 ): LeaderLoop[] {
   const { signer, lane } = signerOf(config, `m${spec.marketId}`)
   const intervals = intervalsOf(config)
-  const rule = settleQueue(spec.marketId)
-  const send = queues.sender(rule)
   const store = createAuctionStore(db)
-  const wake = (batchId: number): void => send({ market_id: spec.marketId, batch_id: batchId })
+  const wake = (): void => wakeUps.send(spec.marketId)
   const settlement: LeaderLoop = runLeaderLoop(
     adapters,
     `settle:${lane.name}`,
     settlementJob(
       { ...adapters, signer, store: createSettlementStore(db) },
       { spec, lane, intervals },
-      { onChange: () => settlement.wake(), listen: () => queues.receiver(rule, () => settlement.wake()) },
+      {
+        onChange: () => settlement.wake(),
+        listen: () => wakeUps.listen(spec.marketId, () => settlement.wake()),
+      },
     ),
   )
   const auction = runLeaderLoop(
@@ -166,14 +166,14 @@ export async function compose(config: Config, logger: Logger): Promise<Keeper> {
   )
   await checkSchema(db)
   const metrics = createMetrics()
-  const queues = await createQueues(config, logger)
+  const wakeUps = createWakeUps(config, logger)
   const lanes = [...config.relayerKeys.keys()].map((name) => signerOf(config, name).lane)
   const adapters = adaptersOf(config, logger, db, metrics, () => lanes)
   await adapters.watch.start()
   const balances = adapters.balances()
   const others = [...runFaucet(config, adapters, db), runSwitches(adapters, db)]
   const onError = (err: unknown): void => logger.error({ err }, 'starting the jobs of listed markets failed')
-  const markets = await runMarkets(db, (spec) => runMarket(config, adapters, db, queues, spec), onError)
+  const markets = await runMarkets(db, (spec) => runMarket(config, adapters, db, wakeUps, spec), onError)
   const readiness = createReadiness(checksOf(db, adapters.watch), logger)
   const health = await serveHealth({ ...config.internal, registry: metrics.registry, readiness, logger })
   logger.info({ markets: markets.loops.length / 2, port: health.port }, 'keeper started')
@@ -183,7 +183,7 @@ export async function compose(config: Config, logger: Logger): Promise<Keeper> {
       await Promise.all([...markets.loops, ...others].map((loop) => loop.stop()))
       adapters.watch.stop()
       balances.stop()
-      await queues.close()
+      await wakeUps.close()
       await health.close()
       await db.destroy()
     },

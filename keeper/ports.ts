@@ -5,7 +5,6 @@ import type { ReportRules } from '../domain/prices/report.ts'
 import type { SettlementPart } from '../domain/settlement/settlement.ts'
 import type { Culprit } from '../domain/settlement/void-batch.ts'
 import type { Address, MarketId, Millis } from '../domain/units.ts'
-import type { QueueRule } from './queues.ts'
 
 export interface Metrics {
   /** Duration of an auction transaction. A skipped auction is not reported. */
@@ -22,10 +21,12 @@ export interface Metrics {
   head(block: number, time: Millis): void
 }
 
-/** Wake-ups between processes. They may be lost, late or duplicated. */
-export interface WakeQueues {
-  sender<Payload extends object>(rule: QueueRule<Payload>): (payload: Payload) => void
-  receiver<Payload extends object>(rule: QueueRule<Payload>, onWake: () => void): { close(): Promise<void> }
+/** Wake-ups of settlements. They may be lost, late or duplicated: the work is in Postgres, and a sweep finds it. */
+export interface WakeUps {
+  /** The market has a batch to settle. Wakes its listener in this process or in another one. */
+  send(marketId: MarketId): void
+  /** For the owner of the market's settlement, of which there is one at a time. The returned function ends it. */
+  listen(marketId: MarketId, onWake: () => void): () => void
   close(): Promise<void>
 }
 

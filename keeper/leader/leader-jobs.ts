@@ -83,7 +83,7 @@ async function recoverLane(
 
 export type SettlementJobPorts = Omit<SettlePorts, 'delivery'> & Omit<DeliveryPorts, 'onChange'>
 
-/** A market's settlement. It wakes on the queue, on responses of the node, and every `sweepMs`. */
+/** A market's settlement. It wakes on wake-ups, on responses of the node, and every `sweepMs`. */
 export function settlementJob(
   ports: SettlementJobPorts,
   {
@@ -91,27 +91,26 @@ export function settlementJob(
     lane,
     intervals,
   }: { readonly spec: MarketSpec; readonly lane: RelayerLane; readonly intervals: Intervals },
-  wiring: { readonly onChange: () => void; readonly listen: () => { close(): Promise<void> } },
+  wiring: { readonly onChange: () => void; readonly listen: () => () => void },
 ): LeaderJob {
   const delivery = new Delivery({ ...ports, onChange: wiring.onChange }, lane)
-  let receiver: { close(): Promise<void> } | null = null
-  const closeReceiver = async (): Promise<void> => {
-    const old = receiver
-    receiver = null
-    await old?.close()
+  let endListening: (() => void) | null = null
+  const stopListening = (): void => {
+    endListening?.()
+    endListening = null
   }
   return {
     async start(fence) {
       await recoverLane(ports, lane, delivery, fence)
-      receiver ??= wiring.listen()
+      endListening ??= wiring.listen()
     },
     async step(fence) {
       const progress = await settleMarket({ ...ports, delivery }, spec, lane, fence)
       return progress === 'waiting' ? intervals.pollMs : intervals.sweepMs
     },
-    reset: () => void closeReceiver(),
+    reset: stopListening,
     async finish() {
-      await closeReceiver()
+      stopListening()
       await delivery.settled()
     },
   }
