@@ -21,6 +21,7 @@ import * as fairPriceReads from './migrations/0015-fair-price-reads.ts'
 import * as priceProtection from './migrations/0015-price-protection.ts'
 import * as heldMark from './migrations/0016-held-mark.ts'
 import * as executableLevels from './migrations/0017-executable-levels.ts'
+import * as spanningBookmarks from './migrations/0018-spanning-bookmarks.ts'
 
 export const MIGRATIONS: Record<string, Migration> = {
   '0001-write-side': writeSide,
@@ -42,6 +43,7 @@ export const MIGRATIONS: Record<string, Migration> = {
   '0015-price-protection': priceProtection,
   '0016-held-mark': heldMark,
   '0017-executable-levels': executableLevels,
+  '0018-spanning-bookmarks': spanningBookmarks,
 }
 
 export const createMigrator = (db: Db): Migrator =>

@@ -44,11 +44,10 @@ export async function compose(config: Config, logger: Logger): Promise<Indexer> 
   const session = new DatabaseSession({
     url: config.databaseUrl,
     name: `${name} session`,
-    channels: ['chain', 'journal', 'projected'],
+    channels: ['chain', 'journal'],
     onNotify(channel, payload) {
       const [shard = ''] = payload.split(':')
       if (channel === 'chain') follow.loop.wake()
-      else if (channel === 'projected') projection.wakeWaiting(shard)
       else projection.wake(shard)
     },
     onConnect() {

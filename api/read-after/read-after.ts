@@ -5,6 +5,7 @@
 import { normalizeIP } from '@fastify/rate-limit'
 import { sql } from 'kysely'
 import type { Db, Tx } from '../../db/client.ts'
+import { ACCOUNTS_SHARD } from '../../domain/journal/journal-row.ts'
 import type { Clock } from '../../service/clock.ts'
 import type { Caller } from '../auth/caller.ts'
 import { isConnectionError, isTimeout } from '../database-errors.ts'
@@ -75,8 +76,13 @@ export function parseBookmark(fields: BookmarkFields): Bookmark | null {
   return { shard: match[1] as string, epoch: Number(match[2]), seq: Number(seq) }
 }
 
-/** Whether the read model shows the write. `beyond`: the journal does not have it, because the database copy lags or the bookmark is invented. */
-type Progress = 'shown' | 'behind' | 'beyond'
+/**
+ * `shown`: the read model shows the write. Otherwise `missing` is the place that it must reach first. `beyond`: the journal does not have the
+ * write, because the database copy lags or the bookmark is invented.
+ */
+type Progress =
+  | { readonly kind: 'shown' }
+  | { readonly kind: 'behind' | 'beyond'; readonly missing: Bookmark }
 
 /**
  * The share of waiting places that one caller can occupy, and that all bookmarks beyond the journal can occupy together, so that neither
@@ -104,8 +110,30 @@ async function progressOf(tx: Tx, { shard, epoch, seq }: Bookmark): Promise<Prog
     .where('s.shard', '=', shard)
     .executeTakeFirst()
   if (row === undefined || row.epoch !== epoch) throw stale('read_after_shard_id', `${shard}.${epoch}`)
-  if (row.projected_epoch === epoch && (row.projected_seq ?? -1) >= seq) return 'shown'
-  return row.head < seq ? 'beyond' : 'behind'
+  if (row.projected_epoch !== epoch || (row.projected_seq ?? -1) < seq) {
+    return { kind: row.head < seq ? 'beyond' : 'behind', missing: { shard, epoch, seq } }
+  }
+  const missing = shard === ACCOUNTS_SHARD ? await missingMarket(tx, seq) : null
+  return missing === null ? { kind: 'shown' } : { kind: 'behind', missing }
+}
+
+/**
+ * The bookmark of a command over several shards is its row in `accounts`, which names the sequence that each shard must reach. Returns the first
+ * shard that has not; null if all have, or if the row is of another kind. Rows of `accounts` are projected without waiting for these shards,
+ * so that a market whose projection fails delays only the reads that name it.
+ */
+async function missingMarket(tx: Tx, seq: number): Promise<Bookmark | null> {
+  const { rows } = await sql<Bookmark>`
+    select s.shard, s.epoch, named.value::bigint as seq
+    from journal j
+    cross join lateral json_each_text(j.row -> 'shards') named
+    join shards s on s.shard = named.key
+    left join read.projection p on p.shard = s.shard and p.epoch = s.epoch
+    where j.shard = ${ACCOUNTS_SHARD} and j.seq = ${seq} and j.row ->> 'kind' = 'command_spanned'
+      and coalesce(p.seq, -1) < named.value::bigint
+    order by s.shard limit 1
+  `.execute(tx)
+  return rows[0] ?? null
 }
 
 /** Holds waiting reads and wakes them by NOTIFY, and by one shared poll in case a notification is lost. */
@@ -185,7 +213,7 @@ export function createReadAfter(ports: ReadAfterPorts, limits: ReadAfterLimits):
   const { db, clock } = ports
   const queue = createReadQueue(ports, limits)
 
-  type Attempt<Value> = { readonly value: Value } | { readonly isBeyond: boolean }
+  type Attempt<Value> = { readonly value: Value } | Exclude<Progress, { kind: 'shown' }>
   const attempt = <Value>(bookmark: Bookmark, query: (tx: Tx) => Promise<Value>): Promise<Attempt<Value>> =>
     db
       .transaction()
@@ -193,7 +221,7 @@ export function createReadAfter(ports: ReadAfterPorts, limits: ReadAfterLimits):
       .setAccessMode('read only')
       .execute(async (tx): Promise<Attempt<Value>> => {
         const progress = await progressOf(tx, bookmark)
-        return progress === 'shown' ? { value: await query(tx) } : { isBeyond: progress === 'beyond' }
+        return progress.kind === 'shown' ? { value: await query(tx) } : progress
       })
       .catch((error: unknown) => {
         throw isConnectionError(error) || isTimeout(error) ? unavailable() : error
@@ -209,8 +237,8 @@ export function createReadAfter(ports: ReadAfterPorts, limits: ReadAfterLimits):
         const seen = await attempt(bookmark, query)
         if ('value' in seen) return seen.value
         const left = deadline - clock.now()
-        if (left <= 0) throw pending(bookmark.shard)
-        await queue.wait({ callerKey, bookmark, isBeyond: seen.isBeyond }, left)
+        if (left <= 0) throw pending(seen.missing.shard)
+        await queue.wait({ callerKey, bookmark: seen.missing, isBeyond: seen.kind === 'beyond' }, left)
       }
     },
     get waiting() {

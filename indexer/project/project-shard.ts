@@ -19,8 +19,6 @@ export interface ChunkProgress {
   readonly seq: number
   /** Number of rows in this chunk; 0 at the head. */
   readonly rows: number
-  /** The shard's next row is a `command_spanned` that waits until the shards it names are projected up to its sequences. */
-  readonly isWaiting: boolean
 }
 
 export interface ChunkOptions {
@@ -48,11 +46,9 @@ async function projectRows(
 ): Promise<ChunkProgress | null> {
   const next = await nextRows(tx, shard, limit)
   if (next === null) return null
-  const { at, journal } = next
-  const rows = await projectableRows(tx, journal)
-  const isWaiting = rows.length < journal.length
+  const { at, journal: rows } = next
   const last = rows.at(-1)
-  if (last === undefined) return { ...at, rows: 0, isWaiting }
+  if (last === undefined) return { ...at, rows: 0 }
   const entries = entriesOf(shard, rows)
   const marketId = entries[0]?.marketId ?? 0
   const before = await loadRows(tx, marketId, touchedKeys(entries))
@@ -65,14 +61,12 @@ async function projectRows(
   )
   await saveChanges(tx, { ...changes, levels }, { shard, seq: last.seq })
   killPoint('before-projection')
-  return { shard, epoch: at.epoch, seq: last.seq, rows: rows.length, isWaiting }
+  return { shard, epoch: at.epoch, seq: last.seq, rows: rows.length }
 }
 
 /** Locks the shard's place in the read model and reads the journal rows after it. Null if another projector has locked it. */
 async function nextRows(tx: Tx, shard: string, limit: number) {
-  const { rows } = await sql<
-    Omit<ChunkProgress, 'rows' | 'isWaiting'> & { at: number | null; row: JournalRow }
-  >`
+  const { rows } = await sql<Omit<ChunkProgress, 'rows'> & { at: number | null; row: JournalRow }>`
     with place as materialized (select * from read.projection where shard = ${shard} for update skip locked)
     select place.*, next.seq as at, next.row from place left join lateral (
       select seq, row from journal where shard = place.shard and seq > place.seq order by seq limit ${limit}
@@ -83,18 +77,6 @@ async function nextRows(tx: Tx, shard: string, limit: number) {
   if (first === undefined) return null
   const journal = rows.flatMap(({ at, row }): JournalEntry[] => (at === null ? [] : [{ seq: at, row }]))
   return { at: { shard, epoch: first.epoch, seq: first.seq }, journal }
-}
-
-/** The rows before the first one that must wait for other shards. */
-async function projectableRows(tx: Tx, journal: readonly JournalEntry[]): Promise<readonly JournalEntry[]> {
-  if (journal.every(({ row }) => row.kind !== 'command_spanned')) return journal
-  const projected = await tx.selectFrom('read.projection').select(['shard', 'seq']).execute()
-  const reached = new Map(projected.map(({ shard, seq }) => [shard, seq]))
-  const waits = ({ row }: JournalEntry): boolean =>
-    row.kind === 'command_spanned' &&
-    Object.entries(row.shards).some(([shard, seq]) => (reached.get(shard) ?? 0) < seq)
-  const first = journal.findIndex(waits)
-  return first < 0 ? journal : journal.slice(0, first)
 }
 
 async function notifyProjected(db: Db, { shard, epoch, seq }: ChunkProgress): Promise<void> {
@@ -113,15 +95,9 @@ export async function projectShard(db: Db, shard: string, options: ChunkOptions)
 
 /** Projects every shard up to its head. Returns the number of rows. */
 export async function projectAll(db: Db, options: ChunkOptions): Promise<number> {
-  const shards = await registerShards(db)
-  let total = 0
-  for (;;) {
-    let rows = 0
-    for (const shard of shards) rows += await projectShard(db, shard, options)
-    total += rows
-    // A shard that waited for others may continue now.
-    if (rows === 0) return total
-  }
+  let rows = 0
+  for (const shard of await registerShards(db)) rows += await projectShard(db, shard, options)
+  return rows
 }
 
 /** Inserts the place of every new shard in the read model. Returns all shards. */

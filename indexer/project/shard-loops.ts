@@ -27,8 +27,6 @@ export class ShardLoops {
   readonly #ports: ShardLoopPorts
   readonly #options: ShardLoopOptions
   readonly #shards = new Map<string, Loop>()
-  /** Shards whose next row waits until other shards are projected. */
-  readonly #waiting = new Set<string>()
   readonly #discovery: Loop
 
   constructor(ports: ShardLoopPorts, options: ShardLoopOptions) {
@@ -52,11 +50,6 @@ export class ShardLoops {
     else loop.wake()
   }
 
-  /** A shard's projection has advanced: shards that wait for others check again. */
-  wakeWaiting(advanced: string): void {
-    for (const shard of this.#waiting) if (shard !== advanced) this.#shards.get(shard)?.wake()
-  }
-
   /** Resolves when the running chunks are committed. */
   async stop(): Promise<void> {
     await this.#discovery.stop()
@@ -74,14 +67,7 @@ export class ShardLoops {
     const { db, clock, metrics } = this.#ports
     const start = clock.now()
     const progress = await projectChunk(db, shard, this.#options)
-    if (progress === null) return false
-    const hasWaited = this.#waiting.has(shard)
-    if (progress.isWaiting) this.#waiting.add(shard)
-    else this.#waiting.delete(shard)
-    if (progress.rows > 0) this.wakeWaiting(shard)
-    // Another shard may have advanced before this one was registered as waiting: check once more.
-    if (progress.isWaiting && !hasWaited) return true
-    if (progress.rows === 0) return false
+    if (progress === null || progress.rows === 0) return false
     metrics.projected(shard, progress.rows, (clock.now() - start) / 1000)
     return progress.rows === this.#options.limit
   }
