@@ -77,6 +77,17 @@ export async function endActions(
     .execute()
 }
 
+/** Queues the signed actions from `fromQueueNo` on again. Their transactions are used up; the next ones get new numbers and nonces. */
+export async function requeueActions(tx: Tx, marketId: number, fromQueueNo: number): Promise<void> {
+  await tx
+    .updateTable('actions')
+    .set({ status: 'QUEUED', action_id: null, relayer: null, nonce: null })
+    .where('market_id', '=', marketId)
+    .where('queue_no', '>=', fromQueueNo)
+    .where('status', 'in', ['SIGNED', 'SUBMITTED'])
+    .execute()
+}
+
 /** Marks the part's action as mined. With `rollback` its block has left the chain, and the same transaction is sent again. */
 export async function settleAction(
   tx: Tx,

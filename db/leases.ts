@@ -1,6 +1,7 @@
 /** The `leases` table. Leases expire by the database's clock, so the clocks of their owners need not agree. */
 import { sql } from 'kysely'
 import type { Db } from './client.ts'
+import { DATABASE_NOW } from './clock.ts'
 import type { Fence } from './fence.ts'
 
 export interface Leases {
@@ -11,16 +12,14 @@ export interface Leases {
   release(fence: Fence): Promise<void>
 }
 
-const DB_NOW = sql<number>`(extract(epoch from clock_timestamp()) * 1000)::bigint`
-
 /** `owner` must be new each time a process starts: after a restart a process does not own the leases that it had before. */
 export const createLeases = (db: Db, owner: string, lifeMs: number): Leases => ({
   async acquire(name) {
     const { rows } = await sql<{ token: number }>`
       insert into leases (name, owner, token, expires_at)
-      values (${name}, ${owner}, 1, ${DB_NOW} + ${lifeMs})
+      values (${name}, ${owner}, 1, ${DATABASE_NOW} + ${lifeMs})
       on conflict (name) do update set owner = excluded.owner, token = leases.token + 1, expires_at = excluded.expires_at
-      where leases.expires_at <= ${DB_NOW}
+      where leases.expires_at <= ${DATABASE_NOW}
       returning token
     `.execute(db)
     const row = rows[0]
@@ -30,7 +29,7 @@ export const createLeases = (db: Db, owner: string, lifeMs: number): Leases => (
   async renew({ name, token }) {
     const { numUpdatedRows } = await db
       .updateTable('leases')
-      .set({ expires_at: sql<number>`${DB_NOW} + ${lifeMs}` })
+      .set({ expires_at: sql<number>`${DATABASE_NOW} + ${lifeMs}` })
       .where('name', '=', name)
       .where('owner', '=', owner)
       .where('token', '=', token)

@@ -13,6 +13,7 @@ import { type Check, createReadiness, serveHealth } from '../service/health.ts'
 import { killAt } from '../service/kill-point.ts'
 import type { Logger } from '../service/logger.ts'
 import { createCalls, createChain, createSigner } from './adapters/chain.ts'
+import { createDatabaseClock, type DatabaseClock, MAX_SKEW_MS } from './adapters/database-clock.ts'
 import { createWakeUps } from './adapters/wake-ups.ts'
 import { createAuctionStore } from './auction/store.ts'
 import type { Config } from './config.ts'
@@ -22,7 +23,7 @@ import { type LeaderLoop, runLeaderLoop } from './leader/leader-loop.ts'
 import { createMetrics, type KeeperMetrics } from './metrics.ts'
 import type { Signer, WakeUps } from './ports.ts'
 import { watchBalances } from './relayer/balance-watch.ts'
-import { createHeadWatch, type HeadWatch } from './relayer/head-watch.ts'
+import { createHeadWatch } from './relayer/head-watch.ts'
 import type { RelayerLane } from './relayer/ports.ts'
 import { createRelayerStore } from './relayer/store.ts'
 import { createSettlementStore } from './settlement/store.ts'
@@ -43,18 +44,19 @@ function adaptersOf(
   logger: Logger,
   db: Db,
   metrics: KeeperMetrics,
+  clock: DatabaseClock,
   lanes: () => readonly RelayerLane[],
 ) {
   const { chainId, rpcUrl: url, rpcTimeoutMs: requestTimeoutMs, sendTimeoutMs } = config
   const chain = createChain({ url, chainId, requestTimeoutMs, sendTimeoutMs })
   const policy = config.delivery
-  const clock = systemClock
   const watch = createHeadWatch({ chain, clock, metrics, logger, policy })
   const { lowBalance } = config
   const balances = () => watchBalances({ chain, clock, metrics, logger, lowBalance, lanes })
   return {
     ...{ chain, policy, clock, metrics, logger, watch, balances },
     fee: () => watch.fee(),
+    headTime: () => watch.headTime(),
     calls: createCalls(config.gas),
     killPoint: killAt(config.killAt),
     leases: createLeases(db, `${hostname()}-${process.pid}-${randomUUID()}`, config.leaseMs),
@@ -152,12 +154,13 @@ async function runMarkets(db: Db, run: (spec: MarketSpec) => LeaderLoop[], onErr
   return { loops, stop: () => clearInterval(timer) }
 }
 
-const checksOf = (db: Db, watch: HeadWatch): Check[] => [
+const checksOf = (db: Db, { watch, clock }: Adapters): Check[] => [
   {
     name: 'database',
     check: async () => (await sql`select 1`.execute(db)).rows.length === 1 || 'no_response',
   },
   { name: 'chain', check: async () => watch.isResponding() || 'no_response' },
+  { name: 'clock', check: async () => Math.abs(clock.skewMs()) <= MAX_SKEW_MS || 'clock_skewed' },
 ]
 
 export async function compose(config: Config, logger: Logger): Promise<Keeper> {
@@ -168,13 +171,15 @@ export async function compose(config: Config, logger: Logger): Promise<Keeper> {
   const metrics = createMetrics()
   const wakeUps = createWakeUps(config, logger)
   const lanes = [...config.relayerKeys.keys()].map((name) => signerOf(config, name).lane)
-  const adapters = adaptersOf(config, logger, db, metrics, () => lanes)
+  const clock = createDatabaseClock({ db, system: systemClock, metrics, logger })
+  await clock.start()
+  const adapters = adaptersOf(config, logger, db, metrics, clock, () => lanes)
   await adapters.watch.start()
   const balances = adapters.balances()
   const others = [...runFaucet(config, adapters, db), runSwitches(adapters, db)]
   const onError = (err: unknown): void => logger.error({ err }, 'starting the jobs of listed markets failed')
   const markets = await runMarkets(db, (spec) => runMarket(config, adapters, db, wakeUps, spec), onError)
-  const readiness = createReadiness(checksOf(db, adapters.watch), logger)
+  const readiness = createReadiness(checksOf(db, adapters), logger)
   const health = await serveHealth({ ...config.internal, registry: metrics.registry, readiness, logger })
   logger.info({ markets: markets.loops.length / 2, port: health.port }, 'keeper started')
   return {
@@ -183,6 +188,7 @@ export async function compose(config: Config, logger: Logger): Promise<Keeper> {
       await Promise.all([...markets.loops, ...others].map((loop) => loop.stop()))
       adapters.watch.stop()
       balances.stop()
+      clock.stop()
       await wakeUps.close()
       await health.close()
       await db.destroy()

@@ -33,6 +33,10 @@ const instrumentsOf = ({ counter, gauge, histogram }: Instruments) => ({
     ['lane'],
   ),
   block: gauge('keeper_chain_block', 'Newest block that the keeper has fetched'),
+  clockSkew: gauge(
+    'keeper_clock_skew_seconds',
+    'How far the system clock is ahead of the database clock; negative if it is behind',
+  ),
   blockTime: gauge('keeper_chain_block_time_seconds', 'Timestamp of keeper_chain_block'),
 })
 
@@ -56,6 +60,7 @@ export function createMetrics(): KeeperMetrics {
       known.balance.set({ lane }, Number(wei) / 1e18)
       known.balanceTime.set({ lane }, at / 1000)
     },
+    clockSkew: (seconds) => known.clockSkew.set(seconds),
     head(block, time) {
       known.block.set(block)
       known.blockTime.set(time / 1000)

@@ -19,6 +19,8 @@ export interface Metrics {
   queued(lane: string, actions: number): void
   balance(lane: string, wei: bigint, at: Millis): void
   head(block: number, time: Millis): void
+  /** How far the system's clock is ahead of the database's. */
+  clockSkew(seconds: number): void
 }
 
 /** Wake-ups of settlements. They may be lost, late or duplicated: the work is in Postgres, and a sweep finds it. */

@@ -15,6 +15,7 @@ export type CheckFailure =
   | 'head_never_reached'
   | 'head_late'
   | 'projection_late'
+  | 'clock_skewed'
 
 /** One dependency without which the process cannot do its work. */
 export interface Check {

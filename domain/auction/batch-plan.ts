@@ -96,8 +96,8 @@ export function affectedOrders(decision: BatchDecision, live: LiveOrders): Set<S
   return seqs
 }
 
-const endOverdue = (order: OpenOrder, reason: StatusReason, asOf: Millis): OrderChange =>
-  leaveBook(order, reason === 'EXPIRED' ? expiryReason(order, asOf) : closingReason(reason), asOf)
+const endOverdue = (order: OpenOrder, reason: StatusReason, at: Millis): OrderChange =>
+  leaveBook(order, reason === 'EXPIRED' ? expiryReason(order, at) : closingReason(reason), at)
 
 const closingReason = (reason: StatusReason): ClosingReason => {
   invariant(reason !== 'FILLED', 'the auction ends no order as FILLED; only settlement does')
@@ -129,6 +129,8 @@ export interface MarketPlan extends OrderPlan {
 
 export interface BatchPlanInput {
   readonly spec: MarketSpec
+  /** When orders end. It can be later than `asOf`, which follows block time. */
+  readonly at: Millis
   readonly asOf: Millis
   readonly head: Seq
   readonly batchId: number
@@ -147,7 +149,7 @@ export interface BatchPlanInput {
 export function planBatch(input: BatchPlanInput): MarketPlan {
   const changes = new OrderChanges(input.orders)
   const { overdue, cancels, matched, rebalanced } = input.decision
-  for (const { seq, reason } of overdue) changes.put(endOverdue(changes.get(seq), reason, input.asOf))
+  for (const { seq, reason } of overdue) changes.put(endOverdue(changes.get(seq), reason, input.at))
   pushProtections(input, changes)
   const batch = matched === null ? null : fillOrders(input, matched, changes)
 
@@ -155,11 +157,11 @@ export function planBatch(input: BatchPlanInput): MarketPlan {
   for (const { seq, reason } of cancels) {
     if (filled.has(seq))
       changes.putIf(reserve(changes.get(seq), { openable: 0 as Steps, amount: 0n as Quote }))
-    else changes.put(leaveBook(changes.get(seq), closingReason(reason), input.asOf))
+    else changes.put(leaveBook(changes.get(seq), closingReason(reason), input.at))
   }
   for (const { reservations, cancels: unaffordable } of rebalanced.values()) {
     for (const { seq, reason } of unaffordable)
-      changes.put(leaveBook(changes.get(seq), closingReason(reason), input.asOf))
+      changes.put(leaveBook(changes.get(seq), closingReason(reason), input.at))
     for (const [seq, reservation] of reservations) {
       if (!unaffordable.some((cancel) => cancel.seq === seq) && changes.has(seq))
         changes.putIf(reserve(changes.get(seq), reservation))

@@ -1,5 +1,6 @@
 /** Checks whether the market's contract will accept an oracle report. */
 import type { MarketKind } from '../market/market.ts'
+import { ACTION_AHEAD } from '../settlement/durations.ts'
 import type { OracleReport } from '../settlement/settlement.ts'
 import { abs, type Millis, ONE, type Price } from '../units.ts'
 
@@ -24,9 +25,6 @@ export interface UsedReport {
   readonly observedAt: Millis
 }
 
-/** A report may be observed at most this long after `asOf`. */
-const MAX_AHEAD_MS = 2000
-
 /**
  * True if the report is fresh at `asOf` and, compared with the last used report, neither older, nor of the
  * same time with another price, nor beyond the allowed move.
@@ -38,7 +36,7 @@ export function isReportUsable(
   asOf: Millis,
 ): boolean {
   if (report.price <= 0n || (kind === 'binary_future' && report.price > ONE)) return false
-  if (asOf - report.observedAt > maxAge || report.observedAt - asOf > MAX_AHEAD_MS) return false
+  if (asOf - report.observedAt > maxAge || report.observedAt - asOf > ACTION_AHEAD) return false
   if (last === null) return true
   const elapsed = report.observedAt - last.observedAt
   if (elapsed < 0 || (elapsed === 0 && report.price !== last.price)) return false

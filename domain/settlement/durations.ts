@@ -4,5 +4,8 @@ import type { Millis } from '../units.ts'
 /** A cancel, a revocation or a withdrawal request applies to batches with `asOf` > request time + CANCEL_GRACE. */
 export const CANCEL_GRACE = 5_000 as Millis
 
+/** The chain refuses an action if `asOf` > block time + ACTION_AHEAD, and a report if its time > `asOf` + ACTION_AHEAD. */
+export const ACTION_AHEAD = 2_000 as Millis
+
 /** The chain refuses an action if block time > `asOf` + ACTION_LIFETIME. */
 export const ACTION_LIFETIME = 10_000 as Millis

@@ -22,12 +22,13 @@ import type { Address, Millis, Quote, Seq, Steps, UserId } from '../units.ts'
 
 /**
  * The order or account that the chain's error names. `late`: none, the action exceeded its lifetime.
- * `unnamed`: none, and the cause is unknown.
+ * `early`: none, block time was too far behind `asOf`, so that the same action can settle later. `unnamed`: none, and the cause is
+ * unknown.
  */
 export type Culprit =
   | { readonly kind: 'order'; readonly maker: Address; readonly salt: bigint; readonly error: string }
   | { readonly kind: 'account'; readonly maker: Address; readonly error: string }
-  | { readonly kind: 'late'; readonly error: string }
+  | { readonly kind: 'late' | 'early'; readonly error: string }
   | { readonly kind: 'unnamed'; readonly error: string }
 
 /** A batch of which no part from `fromPart` on will be mined. */
@@ -104,7 +105,7 @@ function culpritsOf(
   byId: ReadonlyMap<string, Seq>,
   changes: OrderChanges,
 ): Set<Seq> {
-  if (culprit.kind === 'late' || culprit.kind === 'unnamed') return new Set()
+  if (culprit.kind !== 'order' && culprit.kind !== 'account') return new Set()
   if (culprit.kind === 'order') {
     const named = (seq: Seq): boolean => {
       const { maker, salt } = changes.get(seq)

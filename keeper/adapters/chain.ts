@@ -111,6 +111,9 @@ const ERRORS = new Interface(
   ),
 )
 
+/** Errors of an action that is not mined at its time. */
+const TIMING_ERRORS: Readonly<Record<string, 'late' | 'early'>> = { AsOfStale: 'late', AsOfAhead: 'early' }
+
 /** Custom errors start with their culprit: an order's maker and salt, or an account. */
 export function culpritOf(data: string): Culprit {
   const found = data.length < 10 ? null : ERRORS.parseError(data)
@@ -121,7 +124,7 @@ export function culpritOf(data: string): Culprit {
   const maker = String(args[0]).toLowerCase() as Address
   if (first === 'maker' && second === 'salt') return { kind: 'order', maker, salt: BigInt(args[1]), error }
   if (first === 'account') return { kind: 'account', maker, error }
-  return { kind: name === 'AsOfStale' ? 'late' : 'unnamed', error }
+  return { kind: TIMING_ERRORS[name] ?? 'unnamed', error }
 }
 
 /** Nodes nest the revert data at different depths. */

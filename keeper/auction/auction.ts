@@ -1,7 +1,6 @@
 /** One auction of a market: reads the journal, decides, and writes the batch in one transaction. */
 
 import type { Fence } from '../../db/fence.ts'
-import type { AuctionInput } from '../../domain/auction/auction.ts'
 import { type BatchOutcome, clearAndMatch } from '../../domain/auction/batch.ts'
 import { affectedOrders, decideBatch, planBatch } from '../../domain/auction/batch-plan.ts'
 import type { Cancel } from '../../domain/auction/clearing.ts'
@@ -10,26 +9,28 @@ import type { MarketBook } from '../../domain/book/market-book.ts'
 import type { MarketSpec } from '../../domain/market/market.ts'
 import { scheduleAt } from '../../domain/market/price-protection.ts'
 import { FLAT, type Position } from '../../domain/positions/position.ts'
-import type { OracleReport } from '../../domain/settlement/settlement.ts'
-import { type Millis, maxOf, type Quote, type UserId } from '../../domain/units.ts'
+import type { Millis, Quote, Seq, UserId } from '../../domain/units.ts'
 import type { Clock } from '../../service/clock.ts'
 import type { KillPointHook } from '../../service/kill-point.ts'
 import type { Logger } from '../../service/logger.ts'
 import type { Metrics } from '../ports.ts'
 import { MAX_ORDERS_PER_TURN } from '../turn-bound.ts'
 import {
+  type BatchBasis,
+  batchBasis,
   catchUp,
   FUNDING_INDEX,
   isIdle,
   type MarketMemory,
   type MarketView,
-  usableReport,
 } from './market-memory.ts'
-import type { AuctionStore, MarketTransaction } from './ports.ts'
+import type { AuctionStore, MarketSnapshot, MarketTransaction } from './ports.ts'
 
 export interface AuctionPorts {
   readonly store: AuctionStore
   readonly clock: Clock
+  /** Block time of the chain's head; null while no node responds. */
+  readonly headTime: () => Millis | null
   readonly killPoint: KillPointHook<'after-batch-commit'>
   readonly metrics: Metrics
   readonly logger: Logger
@@ -50,8 +51,8 @@ export function createAuction(ports: AuctionPorts, spec: MarketSpec, memory: Mar
     memory.view = null
     const snapshot = await ports.store.snapshot(spec.marketId)
     const started = ports.clock.now()
-    memory.pace = updatePace(memory.pace, snapshot.backlog, started)
-    if (before !== null && isIdle(before, snapshot, maxOf(started, snapshot.lastAsOf))) {
+    memory.pace = updatePace(memory.pace, snapshot.backlog, snapshot.now)
+    if (before !== null && isIdle(before, snapshot)) {
       memory.view = before
       return null
     }
@@ -82,14 +83,10 @@ async function runAuction(
   const { spec } = scope
   const { snapshot } = transaction
   const { feed, positions } = await catchUp(spec, transaction, before)
-  const now = ports.clock.now()
-  const asOf = maxOf(now, snapshot.lastAsOf)
-  const due = feed.overdue(asOf, MAX_ORDERS_PER_TURN)
-  const report = usableReport(scope.memory, snapshot, now)
-  const { inForce: priceProtection } = scheduleAt(snapshot.priceProtection, asOf)
+  const due = feed.overdue(snapshot.now, MAX_ORDERS_PER_TURN)
+  const basis = batchBasis(scope.memory, snapshot, ports.headTime())
   const standingSeq = before?.standingSeq ?? snapshot.lastBatchHead
-  const outcome =
-    report === null ? null : auction(spec, feed, positions, report, { asOf, standingSeq, priceProtection })
+  const outcome = basis === null ? null : auction(spec, feed, positions, basis, { snapshot, standingSeq })
   for (const { orders, reason } of outcome?.refused ?? []) {
     const details = { market_id: spec.marketId, order_ids: orders.map((seq) => feed.idOf(seq)), reason }
     ports.logger.error(details, 'orders excluded from the batch: the contract would reject them')
@@ -101,7 +98,7 @@ async function runAuction(
     standingSeq: outcome === null ? standingSeq : snapshot.head,
     cleared: outcome === null ? null : { report: snapshot.report, mode: snapshot.mode },
   }
-  const batchId = await write(spec, transaction, view, { due, outcome, report, asOf })
+  const batchId = await write(spec, transaction, view, { due, outcome, basis })
   const matched = outcome?.matched
   if (matched) ports.metrics.batch(spec.marketId, matched.clearing.fills.length, matched.parts.length)
   return { view, batchId }
@@ -111,11 +108,12 @@ const auction = (
   spec: MarketSpec,
   { book }: MarketBook,
   positions: ReadonlyMap<UserId, Position>,
-  report: OracleReport,
-  terms: Pick<AuctionInput, 'asOf' | 'standingSeq' | 'priceProtection'>,
+  { report, asOf }: BatchBasis,
+  { snapshot, standingSeq }: { readonly snapshot: MarketSnapshot; readonly standingSeq: Seq },
 ): BatchOutcome =>
   clearAndMatch({
-    ...{ spec, book, ...terms },
+    ...{ spec, book, asOf, standingSeq },
+    priceProtection: scheduleAt(snapshot.priceProtection, asOf).inForce,
     positions: (account) => positions.get(account) ?? FLAT,
     fundingIndex: FUNDING_INDEX,
     oracle: report.price,
@@ -124,8 +122,7 @@ const auction = (
 interface AuctionResult {
   readonly due: readonly Cancel[]
   readonly outcome: BatchOutcome | null
-  readonly report: OracleReport | null
-  readonly asOf: Millis
+  readonly basis: BatchBasis | null
 }
 
 /** Writes the result, if there is anything to write. Returns the batch's number; null if nothing was matched. */
@@ -135,7 +132,7 @@ async function write(
   { feed, seq }: MarketView,
   result: AuctionResult,
 ): Promise<number | null> {
-  const { due, outcome, report, asOf } = result
+  const { due, outcome, basis } = result
   const ends = [...due, ...(outcome?.clearing.cancels ?? [])]
   const matched = outcome?.matched ?? null
   if (ends.length === 0 && matched === null) return null
@@ -146,9 +143,9 @@ async function write(
   const decision = decideBatch(spec, feed, due, outcome, (account) => funds.get(account) ?? NO_FUNDS)
   const orders = await transaction.orders([...affectedOrders(decision, feed)].map((seq) => feed.idOf(seq)))
   const slots = await transaction.slots(traders)
-  const batchId = transaction.snapshot.lastBatchId + 1
-  await transaction.save(
-    planBatch({ spec, asOf, head: seq, batchId, oracle: report, decision, orders, slots }),
-  )
+  const { lastBatchId, now } = transaction.snapshot
+  const batchId = lastBatchId + 1
+  const terms = { asOf: basis?.asOf ?? now, oracle: basis?.report ?? null }
+  await transaction.save(planBatch({ spec, ...terms, at: now, head: seq, batchId, decision, orders, slots }))
   return matched === null ? null : batchId
 }

@@ -1,5 +1,6 @@
 /** What the jobs of a market keep in memory between two auctions: the book, fed from the journal, and the matched positions. */
 
+import { nextAsOf } from '../../domain/auction/as-of.ts'
 import { INITIAL_PACE, mayAuction, type SettlementPace } from '../../domain/auction/settlement-pace.ts'
 import { MarketBook } from '../../domain/book/market-book.ts'
 import type { MarketRow } from '../../domain/journal/journal-row.ts'
@@ -7,7 +8,7 @@ import type { MarketSpec } from '../../domain/market/market.ts'
 import type { Position } from '../../domain/positions/position.ts'
 import { isReportUsable, type ReportRules } from '../../domain/prices/report.ts'
 import type { OracleReport } from '../../domain/settlement/settlement.ts'
-import { type FundingIndex, type Millis, maxOf, type Seq, type UserId } from '../../domain/units.ts'
+import type { FundingIndex, Millis, Seq, UserId } from '../../domain/units.ts'
 import type { MarketSnapshot, MarketTransaction } from './ports.ts'
 
 /** No market has a funding rate yet, so the index is still 0. */
@@ -57,19 +58,26 @@ export async function catchUp(
   return before
 }
 
-/** The report to run a batch on now; null if the market must not run one. */
-export function usableReport(
+/** What a batch runs on: the time at which the contract evaluates it, and the oracle report. */
+export interface BatchBasis {
+  readonly asOf: Millis
+  readonly report: OracleReport
+}
+
+/** Null if the market must not run a batch now. `headTime`: of the chain; null while no node responds. */
+export function batchBasis(
   { rules, pace }: MarketMemory,
   snapshot: MarketSnapshot,
-  now: Millis,
-): OracleReport | null {
-  const { report, usedReport, mode, backlog, lastAsOf } = snapshot
+  headTime: Millis | null,
+): BatchBasis | null {
+  const { now, report, usedReport, mode, backlog } = snapshot
   if (mode !== 'open' || report === null || rules === null || !mayAuction(backlog, pace, now)) return null
-  return isReportUsable(report, usedReport, rules, maxOf(now, lastAsOf)) ? report : null
+  const asOf = nextAsOf({ ...snapshot, headTime })
+  return asOf !== null && isReportUsable(report, usedReport, rules, asOf) ? { asOf, report } : null
 }
 
 /** True if an auction would change nothing: no new row or report, same mode, no waiting market order, nothing expires. */
-export function isIdle({ feed, seq, cleared }: MarketView, snapshot: MarketSnapshot, asOf: Millis): boolean {
+export function isIdle({ feed, seq, cleared }: MarketView, snapshot: MarketSnapshot): boolean {
   const { book } = feed
   const waits = book.marketOrders('LONG').length + book.marketOrders('SHORT').length > 0
   const sameReport = cleared?.report?.observedAt === snapshot.report?.observedAt
@@ -78,6 +86,6 @@ export function isIdle({ feed, seq, cleared }: MarketView, snapshot: MarketSnaps
     cleared?.mode === snapshot.mode &&
     sameReport &&
     !waits &&
-    feed.overdue(asOf, 1).length === 0
+    feed.overdue(snapshot.now, 1).length === 0
   )
 }

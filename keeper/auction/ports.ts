@@ -14,6 +14,8 @@ import type { MarketId, Millis, Price, Seq, Ticks, UserId } from '../../domain/u
 
 /** Everything that can make a market's next auction differ from its last one. One cheap read, without a lock. */
 export interface MarketSnapshot {
+  /** The database's clock when the snapshot was read. */
+  readonly now: Millis
   readonly head: Seq
   readonly mode: MarketMode
   readonly lastBatchId: number

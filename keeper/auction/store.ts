@@ -1,10 +1,11 @@
 /** The auction's reads and writes in Postgres: one transaction under the shard's lock. */
-import { sql } from 'kysely'
+import { type RawBuilder, sql } from 'kysely'
 import { changeReserved, lockFunds } from '../../db/accounts.ts'
 import { queueActions } from '../../db/actions.ts'
 import { anyOf } from '../../db/any-of.ts'
 import { insertBatch } from '../../db/batches.ts'
 import type { Db, Tx } from '../../db/client.ts'
+import { DATABASE_NOW } from '../../db/clock.ts'
 import type { Fence } from '../../db/fence.ts'
 import { checkFence } from '../../db/fence.ts'
 import { insertFills } from '../../db/fills.ts'
@@ -22,7 +23,10 @@ import type { AuctionStore, MarketSnapshot, MarketTransaction } from './ports.ts
 /** More journal rows than this are not replayed: the book is reloaded. */
 export const REPLAY_MOST = 20_000
 
+type DatabaseTime = () => RawBuilder<number>
+
 interface SnapshotRow extends ProtectionColumns {
+  now: number
   head: number
   mode: MarketMode
   last_batch_id: number
@@ -42,6 +46,7 @@ interface SnapshotRow extends ProtectionColumns {
 }
 
 const toSnapshot = (row: SnapshotRow): MarketSnapshot => ({
+  now: row.now as Millis,
   head: row.head as Seq,
   mode: row.mode,
   lastBatchId: row.last_batch_id,
@@ -64,9 +69,9 @@ const toSnapshot = (row: SnapshotRow): MarketSnapshot => ({
   backlog: { unsettled: row.unsettled, queued: row.queued, oldest: row.oldest as Millis | null },
 })
 
-async function readSnapshot(db: Db | Tx, marketId: MarketId): Promise<MarketSnapshot> {
+async function readSnapshot(db: Db | Tx, marketId: MarketId, now: DatabaseTime): Promise<MarketSnapshot> {
   const { rows } = await sql<SnapshotRow>`
-    select s.head, m.mode, m.last_batch_id, m.last_batch_head, m.last_as_of, m.last_price, m.last_price_at, m.held_mark,
+    select ${now()} as now, s.head, m.mode, m.last_batch_id, m.last_batch_head, m.last_as_of, m.last_price, m.last_price_at, m.held_mark,
       m.price_protection, m.next_price_protection, m.next_price_protection_at,
       r.price as report_price, r.observed_at as report_at, r.signatures,
       pending.unsettled, pending.oldest, coalesce(newest.queue_no, 0) as queued,
@@ -162,11 +167,16 @@ async function save(tx: Tx, marketId: MarketId, head: ShardHead, plan: MarketPla
   return appendRows(tx, head, plan.rows)
 }
 
-async function openTransaction(tx: Tx, marketId: MarketId, locked: ShardHead, fence: Fence) {
+async function openTransaction(
+  tx: Tx,
+  marketId: MarketId,
+  locked: ShardHead,
+  { fence, now }: { readonly fence: Fence; readonly now: DatabaseTime },
+) {
   let head = locked
   await checkFence(tx, fence)
   const transaction: MarketTransaction = {
-    snapshot: await readSnapshot(tx, marketId),
+    snapshot: await readSnapshot(tx, marketId, now),
     rowsAfter: async (seq) =>
       head.head - seq > REPLAY_MOST ? null : readRows(tx, head.shard, seq, REPLAY_MOST),
     loadBook: () => loadBook(tx, marketId),
@@ -183,15 +193,16 @@ async function openTransaction(tx: Tx, marketId: MarketId, locked: ShardHead, fe
   return { transaction, hasWritten: () => head !== locked }
 }
 
-export const createAuctionStore = (db: Db): AuctionStore => ({
-  snapshot: (marketId) => readSnapshot(db, marketId),
+/** `now`: the time of each snapshot; tests set it. */
+export const createAuctionStore = (db: Db, now: DatabaseTime = () => DATABASE_NOW): AuctionStore => ({
+  snapshot: (marketId) => readSnapshot(db, marketId, now),
   transaction: (marketId, fence, work) =>
     db.transaction().execute(async (tx) => {
       const { transaction, hasWritten } = await openTransaction(
         tx,
         marketId,
         await lockShard(tx, marketShard(marketId)),
-        fence,
+        { fence, now },
       )
       const result = await work(transaction)
       // Without a write the commit only releases locks: placements must not wait for the disk.

@@ -2,6 +2,7 @@
 import type { Fence } from '../../db/fence.ts'
 import type { MarketSpec } from '../../domain/market/market.ts'
 import type { ReportRules } from '../../domain/prices/report.ts'
+import { elapsed } from '../../service/clock.ts'
 import { type AuctionPorts, createAuction } from '../auction/auction.ts'
 import { createMarketMemory } from '../auction/market-memory.ts'
 import { type FaucetPorts, payRequests } from '../faucet/payouts.ts'
@@ -52,7 +53,7 @@ export function auctionJob(
       if (market.memory.rules === null) void fetchRules()
       await market.marks.update(fence)
       await market.auction.run(fence)
-      return Math.max(0, started + auctionMs - ports.clock.now())
+      return Math.max(0, auctionMs - elapsed(ports.clock, started))
     },
     reset() {
       market.memory.view = null

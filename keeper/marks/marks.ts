@@ -9,13 +9,13 @@ import { bestPrices, type MarkBasis, markPrice, nextMarkBasis } from '../../doma
 import { type MarketPrices, planMark } from '../../domain/prices/mark-plan.ts'
 import type { OracleReport } from '../../domain/settlement/settlement.ts'
 import type { Millis, Quote, UserId } from '../../domain/units.ts'
-import type { Clock } from '../../service/clock.ts'
+import { type Clock, elapsed } from '../../service/clock.ts'
 import {
+  batchBasis,
   catchUp,
   FUNDING_INDEX,
   type MarketMemory,
   type MarketView,
-  usableReport,
 } from '../auction/market-memory.ts'
 import type { AuctionStore, MarketSnapshot, MarketTransaction } from '../auction/ports.ts'
 import type { Metrics } from '../ports.ts'
@@ -24,6 +24,8 @@ import { MAX_ORDERS_PER_TURN } from '../turn-bound.ts'
 export interface MarkPorts {
   readonly store: AuctionStore
   readonly clock: Clock
+  /** Block time of the chain's head; null while no node responds. */
+  readonly headTime: () => Millis | null
   readonly metrics: Pick<Metrics, 'triggered'>
 }
 
@@ -47,16 +49,15 @@ const NO_FUNDS = { free: 0n as Quote, reserved: 0n as Quote }
  * orders waiting whose trigger was reached.
  */
 export function createMarks(ports: MarkPorts, spec: MarketSpec, memory: MarketMemory): Marks {
-  const { store, clock } = ports
+  const { store, clock, headTime } = ports
   let basis: MarkBasis | null = null
   let checkedAt = 0
   let last: MarketPrices | null = null
 
   function quote(
     { feed: { book }, positions }: Pick<MarketView, 'feed' | 'positions'>,
-    { lastPrice, heldMark }: MarketSnapshot,
+    { lastPrice, heldMark, now }: MarketSnapshot,
     oracle: OracleReport,
-    now: Millis,
   ): MarketPrices {
     const market = { spec, oracle: oracle.price, now }
     const positionOf = (account: UserId): Position => positions.get(account) ?? FLAT
@@ -68,19 +69,19 @@ export function createMarks(ports: MarkPorts, spec: MarketSpec, memory: MarketMe
 
   /** The orders whose trigger the mark has reached; null if no batch can run. */
   function reachedBy(
-    { mark, at }: MarketPrices,
+    { mark }: MarketPrices,
     { waiting }: MarketBook,
     snapshot: MarketSnapshot,
   ): readonly WaitingOrder[] | null {
-    return usableReport(memory, snapshot, at) === null ? null : waiting.triggered(mark, spec.tick)
+    return batchBasis(memory, snapshot, headTime()) === null ? null : waiting.triggered(mark, spec.tick)
   }
 
-  async function write(transaction: MarketTransaction, before: MarketView, now: Millis): Promise<MarketView> {
+  async function write(transaction: MarketTransaction, before: MarketView): Promise<MarketView> {
     const { snapshot } = transaction
     const { feed, positions } = await catchUp(spec, transaction, before)
     const view: MarketView = { ...before, feed, positions, seq: snapshot.head }
     if (snapshot.report === null) return view
-    const prices = quote(view, snapshot, snapshot.report, now)
+    const prices = quote(view, snapshot, snapshot.report)
     const reached = reachedBy(prices, feed, snapshot)
     const triggered = reached?.slice(0, MAX_ORDERS_PER_TURN) ?? []
     const accounts = new Set(triggered.map(({ account }) => account))
@@ -104,22 +105,19 @@ export function createMarks(ports: MarkPorts, spec: MarketSpec, memory: MarketMe
   return {
     async update(fence) {
       const { view } = memory
-      const now = clock.now()
-      const isDue = now - checkedAt >= PUBLISH_INTERVAL_MS
+      const isDue = elapsed(clock, checkedAt) >= PUBLISH_INTERVAL_MS
       if (view === null || (!isDue && view.feed.waiting.size === 0)) return
       const snapshot = await store.snapshot(spec.marketId)
       if (snapshot.report === null) return
-      if (isDue) checkedAt = now
-      const prices = quote(view, snapshot, snapshot.report, now)
+      if (isDue) checkedAt = clock.now()
+      const prices = quote(view, snapshot, snapshot.report)
       const isWanted = isDue && (last === null || hasChanged(last, prices))
       const reached = reachedBy(prices, view.feed, snapshot)
       const hasTriggers = reached !== null && (reached.length > 0 || snapshot.heldMark !== null)
       if (!isWanted && !hasTriggers) return
       // Restored only if the transaction commits.
       memory.view = null
-      memory.view = await store.transaction(spec.marketId, fence, (transaction) =>
-        write(transaction, view, now),
-      )
+      memory.view = await store.transaction(spec.marketId, fence, (transaction) => write(transaction, view))
     },
   }
 }

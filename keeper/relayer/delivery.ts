@@ -5,7 +5,7 @@
 
 import type { Fence } from '../../db/fence.ts'
 import type { Millis } from '../../domain/units.ts'
-import type { Clock } from '../../service/clock.ts'
+import { type Clock, elapsed } from '../../service/clock.ts'
 import type { KillPointHook } from '../../service/kill-point.ts'
 import type { Logger } from '../../service/logger.ts'
 import type { Calls, Chain, Fee, Metrics, Receipt, SendResult, SignedTransaction, Signer } from '../ports.ts'
@@ -91,7 +91,7 @@ export class Delivery {
   async recoverIfDue(fence: Fence, isPending: boolean): Promise<void> {
     const { clock, policy } = this.#ports
     const interval = isPending ? policy.resendAfterMs : IDLE_RECOVERY_MS
-    if (this.#isNonceUsed || clock.now() - this.#recoveredAt >= interval) await this.recover(fence)
+    if (this.#isNonceUsed || elapsed(clock, this.#recoveredAt) >= interval) await this.recover(fence)
   }
 
   /** Fetches receipts of open transactions that have no send in flight; resends or replaces those without a receipt. */
@@ -183,12 +183,14 @@ export class Delivery {
   /** `hashes`: all open transactions of one nonce, the oldest first. */
   async #resendOrReplace(fence: Fence, hashes: readonly StoredTransaction[], isDead: boolean): Promise<void> {
     const newest = hashes.at(-1) as StoredTransaction
-    const now = this.#ports.clock.now()
-    const { resendAfterMs, stuckAfterMs } = this.#ports.policy
-    const since = (at: Millis | null): number => now - (at ?? newest.signedAt)
-    if (since(newest.signedAt) >= stuckAfterMs && (await this.#isNext(newest.nonce))) {
+    const { clock, policy } = this.#ports
+    const { signedAt, broadcastAt, status, nonce } = newest
+    if (elapsed(clock, signedAt) >= policy.stuckAfterMs && (await this.#isNext(nonce))) {
       await this.#replace(fence, newest, isDead)
-    } else if (since(newest.broadcastAt) >= resendAfterMs || newest.status === 'SIGNED') this.start(newest)
+      return
+    }
+    const isDue = status === 'SIGNED' || elapsed(clock, broadcastAt ?? signedAt) >= policy.resendAfterMs
+    if (isDue) this.start(newest)
   }
 
   async #isNext(nonce: number): Promise<boolean> {

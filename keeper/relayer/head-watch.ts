@@ -1,6 +1,7 @@
 /** Polls the chain's head: the fee to sign with, and whether the node responds. */
 
-import type { Clock } from '../../service/clock.ts'
+import type { Millis } from '../../domain/units.ts'
+import { type Clock, elapsed } from '../../service/clock.ts'
 import type { Logger } from '../../service/logger.ts'
 import type { Chain, Fee, Head, Metrics } from '../ports.ts'
 import { type FeePolicy, feeAt } from './fee.ts'
@@ -12,6 +13,8 @@ export interface HeadWatch {
   fee(): Fee
   /** True if the node has responded within the last 5 s. */
   isResponding(): boolean
+  /** Block time of the head; null while the node does not respond. */
+  headTime(): Millis | null
 }
 
 export interface HeadWatchPorts {
@@ -46,6 +49,8 @@ export function createHeadWatch(ports: HeadWatchPorts): HeadWatch {
     }
   }
 
+  const isResponding = (): boolean => elapsed(clock, seenAt) < RESPONSIVE_MS
+
   return {
     async start() {
       timer = setInterval(() => void poll(), POLL_MS)
@@ -56,6 +61,7 @@ export function createHeadWatch(ports: HeadWatchPorts): HeadWatch {
       if (head === null) throw new Error('no chain head fetched yet')
       return feeAt(head, policy)
     },
-    isResponding: () => clock.now() - seenAt < RESPONSIVE_MS,
+    isResponding,
+    headTime: () => (head !== null && isResponding() ? head.time : null),
   }
 }

@@ -30,14 +30,22 @@ export interface RelayerLaneView {
 /** Signs the part once its numbers are assigned. Synchronous: it runs inside the transaction that assigns them. */
 export type SignPart = (part: SettlementPart, nonce: number) => SignedTransaction
 
+export interface SigningTimes {
+  readonly now: Millis
+  readonly latestAsOf: Millis
+}
+
 export interface SettlementStore {
   view(marketId: MarketId, lane: RelayerLane): Promise<RelayerLaneView>
-  /** Assigns action number and nonce to the next queued action, signs and stores it in one transaction. Null if none is queued. */
+  /**
+   * Assigns action number and nonce to the next queued action, signs and stores it in one transaction. Null if none is queued, or if it
+   * is as of a later time than `latestAsOf`.
+   */
   signNext(
     marketId: MarketId,
     lane: RelayerLane,
     fence: Fence,
-    now: Millis,
+    times: SigningTimes,
     sign: SignPart,
   ): Promise<StoredTransaction | null>
   /** Appends `part_submitted` to the market's journal. Does nothing if the row exists. */
@@ -70,4 +78,6 @@ export interface VoidStore {
     fromQueueNo: number,
     work: (transaction: VoidTransaction) => Promise<void>,
   ): Promise<boolean>
+  /** Queues every action from `fromQueueNo` on again, without number and nonce. The same condition. `error`: of the first one's revert. */
+  requeue(marketId: MarketId, fence: Fence, fromQueueNo: number, error: string): Promise<boolean>
 }

@@ -2,9 +2,9 @@
 
 import type { Fence } from '../../db/fence.ts'
 import type { MarketSpec } from '../../domain/market/market.ts'
-import { ACTION_LIFETIME } from '../../domain/settlement/durations.ts'
+import { ACTION_AHEAD, ACTION_LIFETIME } from '../../domain/settlement/durations.ts'
 import type { Millis } from '../../domain/units.ts'
-import type { Clock } from '../../service/clock.ts'
+import { type Clock, elapsed } from '../../service/clock.ts'
 import type { KillPointHook } from '../../service/kill-point.ts'
 import type { Logger } from '../../service/logger.ts'
 import type { Calls, Chain, Fee, Metrics, Signer } from '../ports.ts'
@@ -30,6 +30,8 @@ export interface SettlePorts {
   /** Blocks on top of a revert before it counts as final. */
   readonly confirmations: number
   readonly fee: () => Fee
+  /** Block time of the chain's head; null while no node responds. */
+  readonly headTime: () => Millis | null
 }
 
 /** `idle`: nothing to do until woken. `waiting`: run again soon. */
@@ -40,12 +42,16 @@ export type ActionState = 'queued' | 'dead' | 'open' | 'mined' | 'lost'
 
 const INDEXER_LATE_MS = 2000
 
+/** The chain decides: without a node no action is dead, because blocks in between can still have mined it. */
+const isOutdated = ({ asOf }: PendingAction, headTime: Millis | null): boolean =>
+  headTime !== null && headTime - asOf > ACTION_LIFETIME
+
 export function actionStateOf(
   action: PendingAction,
   transactions: readonly StoredTransaction[],
-  now: Millis,
+  headTime: Millis | null,
 ): ActionState {
-  if (action.nonce === null) return now - action.asOf > ACTION_LIFETIME ? 'dead' : 'queued'
+  if (action.nonce === null) return isOutdated(action, headTime) ? 'dead' : 'queued'
   const own = transactions.filter(({ nonce }) => nonce === action.nonce)
   if (own.some(({ status, purpose }) => status === 'MINED' && purpose !== NOOP_PURPOSE)) return 'mined'
   return own.some(isOpen) ? 'open' : 'lost'
@@ -59,14 +65,14 @@ export async function settleMarket(
   fence: Fence,
 ): Promise<Progress> {
   const { actions, transactions } = await ports.store.view(spec.marketId, lane)
-  const now = ports.clock.now()
-  const states = actions.map((action) => actionStateOf(action, transactions, now))
+  const headTime = ports.headTime()
+  const states = actions.map((action) => actionStateOf(action, transactions, headTime))
   await recordSubmissions(ports, spec, fence, actions)
 
   const open = transactions.filter(isOpen)
-  await ports.delivery.recoverIfDue(fence, open.length > 0 || isMissedByIndexer(actions, states, now))
+  await ports.delivery.recoverIfDue(fence, open.length > 0 || isMissedByIndexer(ports, actions, states))
   const isDead = (nonce: number): boolean =>
-    actions.some((action) => action.nonce === nonce && now - action.asOf > ACTION_LIFETIME)
+    actions.some((action) => action.nonce === nonce && isOutdated(action, headTime))
   await ports.delivery.check(fence, open, isDead)
 
   const inFlight = states.filter((state) => state === 'open').length
@@ -77,15 +83,15 @@ export async function settleMarket(
     return 'waiting'
   }
   const signed = await signQueued(ports, spec, lane, fence, ports.maxInFlight - inFlight)
-  return open.length + signed > 0 ? 'waiting' : 'idle'
+  return open.length + signed > 0 || states.includes('queued') ? 'waiting' : 'idle'
 }
 
 /** An action has a receipt, but the indexer has not recorded it: its block may have left the chain. */
 const isMissedByIndexer = (
+  { clock }: SettlePorts,
   actions: readonly PendingAction[],
   states: readonly ActionState[],
-  now: Millis,
-): boolean => actions.some(({ asOf }, at) => states[at] === 'mined' && now - asOf > INDEXER_LATE_MS)
+): boolean => actions.some(({ asOf }, at) => states[at] === 'mined' && elapsed(clock, asOf) > INDEXER_LATE_MS)
 
 function reportGauges(
   { metrics }: SettlePorts,
@@ -116,10 +122,15 @@ async function signQueued(
   fence: Fence,
   most: number,
 ): Promise<number> {
+  const headTime = ports.headTime()
+  if (headTime === null) return 0
+  // The next block is not older than the head, so the chain cannot refuse these as too far ahead.
+  const latestAsOf = (headTime + ACTION_AHEAD) as Millis
   for (let signed = 0; signed < most; signed++) {
     const fee = ports.fee()
     const now = ports.clock.now()
-    const transaction = await ports.store.signNext(spec.marketId, lane, fence, now, (part, nonce) => {
+    const times = { now, latestAsOf }
+    const transaction = await ports.store.signNext(spec.marketId, lane, fence, times, (part, nonce) => {
       ports.metrics.stage('matched_to_signed', (now - part.asOf) / 1000)
       return ports.signer.sign(ports.calls.settleBatch(spec, part), nonce, fee)
     })

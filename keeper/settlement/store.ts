@@ -14,7 +14,7 @@ import type { OracleReport, SettlementPart } from '../../domain/settlement/settl
 import type { MarketId, Millis, Price, Rate, Steps, Ticks } from '../../domain/units.ts'
 import type { RelayerLane, StoredTransaction } from '../relayer/ports.ts'
 import { ACTION_PURPOSE, asSigned, toTransaction } from '../relayer/stored-transaction.ts'
-import type { PendingAction, SettlementStore, SignPart } from './ports.ts'
+import type { PendingAction, SettlementStore, SigningTimes, SignPart } from './ports.ts'
 
 const toAction = (row: ActionRow): PendingAction => ({
   queueNo: row.queue_no,
@@ -104,10 +104,10 @@ async function signNext(
   tx: Tx,
   marketId: MarketId,
   lane: RelayerLane,
-  { sign, now }: { readonly sign: SignPart; readonly now: Millis },
+  { sign, now, latestAsOf }: SigningTimes & { readonly sign: SignPart },
 ): Promise<StoredTransaction | null> {
   const action = await lockNextAction(tx, marketId)
-  if (action === undefined) return null
+  if (action === undefined || action.as_of > latestAsOf) return null
   const nonce = await takeNonce(tx, lane)
   const actionId = await takeActionId(tx, marketId)
   const { hash, raw } = sign(await readPart(tx, action, actionId), nonce)
@@ -147,10 +147,10 @@ export const createSettlementStore = (db: Db): SettlementStore => ({
     const actions = await pendingActions(db, marketId)
     return { actions, transactions: await transactionsOf(db, lane, actions) }
   },
-  signNext: (marketId, lane, fence, now, sign) =>
+  signNext: (marketId, lane, fence, times, sign) =>
     db.transaction().execute(async (tx) => {
       await checkFence(tx, fence)
-      return signNext(tx, marketId, lane, { sign, now })
+      return signNext(tx, marketId, lane, { ...times, sign })
     }),
   noteSubmitted: (marketId, fence, nonce, at) =>
     db.transaction().execute((tx) => noteSubmitted(tx, marketId, fence, nonce, at)),

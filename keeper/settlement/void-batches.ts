@@ -42,6 +42,12 @@ export async function voidFrom(
   const { queueNo, reverted } = failure
   const culprit = await culpritOf(ports.chain, failure)
   const isUnnamed = culprit.kind === 'unnamed'
+  if (culprit.kind === 'early') {
+    const isQueued = await ports.voids.requeue(spec.marketId, fence, queueNo, culprit.error)
+    const details = { market_id: spec.marketId, tx_hash: reverted?.hash ?? null, error: culprit.error }
+    if (isQueued) ports.logger.warn(details, 'settlement ahead of block time; queued again')
+    return
+  }
   const at = ports.clock.now()
   await ports.voids.transaction(spec.marketId, fence, queueNo, async (transaction) => {
     const { batches, orders, mined, funds, isAfterUnnamed } = transaction

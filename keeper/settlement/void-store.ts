@@ -1,6 +1,6 @@
 /** Voids, in one transaction, every action from the first one that will not be mined. */
 import { changeReserved, lockFunds } from '../../db/accounts.ts'
-import { type ActionRow, endActions } from '../../db/actions.ts'
+import { type ActionRow, endActions, requeueActions } from '../../db/actions.ts'
 import { anyOf } from '../../db/any-of.ts'
 import { voidBatches } from '../../db/batches.ts'
 import type { Db, Tx } from '../../db/client.ts'
@@ -117,7 +117,31 @@ async function save(
   await appendRows(tx, head, voided.rows)
 }
 
+/** Nothing of the actions is mined or can be: each is signed again. */
+async function requeue(
+  tx: Tx,
+  marketId: MarketId,
+  actions: readonly ActionRow[],
+  error: string,
+): Promise<void> {
+  const [first] = actions
+  if (first?.nonce == null || first.action_id === null) return
+  await recordRevert(tx, first.relayer, first.nonce, error)
+  await requeueActions(tx, marketId, first.queue_no)
+  await resetActionId(tx, marketId, first.action_id - 1)
+}
+
 export const createVoidStore = (db: Db): VoidStore => ({
+  requeue: (marketId, fence, fromQueueNo, error) =>
+    db.transaction().execute(async (tx) => {
+      await lockShard(tx, marketShard(marketId))
+      await checkFence(tx, fence)
+      const actions = await unmined(tx, marketId)
+      if (actions[0]?.queue_no !== fromQueueNo) return false
+      await requeue(tx, marketId, actions, error)
+      return true
+    }),
+
   transaction: (marketId, fence, fromQueueNo, work) =>
     db.transaction().execute(async (tx) => {
       const head = await lockShard(tx, marketShard(marketId))

@@ -70,7 +70,7 @@ describe('the access paths of the write side', function () {
     await createAuction(fixture.auctionPorts(), perpetual, memory).run(fence)
     await fixture.place({ by: alice, side: 'LONG', steps: 20, limit: 1000 })
     await fixture.place({ by: bob, side: 'SHORT', steps: 20, limit: 1000 })
-    const ports = { ...fixture.auctionPorts(), store: createAuctionStore(explained.db) }
+    const ports = { ...fixture.auctionPorts(), store: createAuctionStore(explained.db, fixture.databaseTime) }
     expect(await createAuction(ports, perpetual, memory).run(fence)).to.be.a('number')
   }
 
@@ -78,7 +78,9 @@ describe('the access paths of the write side', function () {
   async function send(): Promise<string> {
     const store = createSettlementStore(explained.db)
     const sign = (_: unknown, nonce: number) => ({ hash: `0xsent${nonce}`, raw: '0x' as const })
-    const sent = await store.signNext(perpetual.marketId, lane, fence, fixture.clock.now(), sign)
+    const now = fixture.clock.now()
+    const times = { now, latestAsOf: now }
+    const sent = await store.signNext(perpetual.marketId, lane, fence, times, sign)
     if (sent === null) throw new Error('no action is queued')
     await store.noteSubmitted(perpetual.marketId, fence, sent.nonce, fixture.clock.now())
     return sent.hash

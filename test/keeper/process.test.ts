@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, it } from 'mocha'
 import { perpetual } from '../support/markets.ts'
 import { ChainFixture, faucetKey, foreignTransaction, useChain } from './support/chain-fixture.ts'
 import { expectConsistent } from './support/invariants.ts'
-import { KeeperProcess, until } from './support/keeper-process.ts'
+import { KeeperProcess, systemClockWrongBy, until } from './support/keeper-process.ts'
 import { addressOf, type Trader } from './support/market-fixture.ts'
 
 describe('the keeper process', function () {
@@ -177,6 +177,33 @@ describe('the keeper process', function () {
 
   const lanes = async () =>
     (await fixture.db.selectFrom('relayers').select('lane').execute()).map(({ lane }) => lane)
+
+  for (const step of [5_000, 3_600_000, -5_000]) {
+    it(`when the system clock is wrong by ${step} ms, it matches and settles, ends no live order and reports the clock`, async () => {
+      const seconds = Math.floor(Date.now() / 1000)
+      const resting = await fixture.place({
+        ...{ by: alice, side: 'LONG', steps: 5, limit: 990, expiration: seconds + 600 },
+      })
+      const keeper = await start(systemClockWrongBy(step))
+      await until(
+        async () => (await fixture.rows('prices_updated')).length > 0,
+        () => keeper.output,
+      )
+      await cross(20)
+      await untilHeld(20, keeper)
+      const market = await fixture.db.selectFrom('markets').selectAll().executeTakeFirstOrThrow()
+      expect(market.mode).to.equal('open')
+      expect(market.last_as_of).to.be.closeTo(Date.now(), 5_000)
+      expect((await fixture.orderOf(resting)).status).to.equal('OPEN')
+      const { checks } = (await (await fetch(`${keeper.url}/health/ready`)).json()) as {
+        checks: Record<string, unknown>
+      }
+      expect(checks.clock).to.equal('clock_skewed')
+      const metrics = await (await fetch(`${keeper.url}/metrics`)).text()
+      const skew = Number(/^keeper_clock_skew_seconds (.*)$/m.exec(metrics)?.[1])
+      expect(skew).to.be.closeTo(step / 1000, 0.5)
+    })
+  }
 
   it('when a required variable is missing, it prints the variable and exits with an error', async () => {
     const keeper = await start({ RPC_URL: '' })

@@ -43,7 +43,7 @@ export function planOf(batch: AnyBatch, fundsOf: (account: UserId) => Funds = ()
   const orders = new Map([...before].filter(([seq]) => affected.has(seq)))
   const oracle: OracleReport = { price: batch.oracle, observedAt: asOf, signatures: '0x' }
   const plan = planBatch({
-    ...{ spec, asOf, batchId: 7, oracle, decision, orders },
+    ...{ spec, asOf, at: asOf, batchId: 7, oracle, decision, orders },
     head: HEAD,
     slots: new Map(),
   })

@@ -5,7 +5,7 @@ import type { Fence } from '../../../db/fence.ts'
 import type { Auction } from '../../../keeper/auction/auction.ts'
 import type { Chain } from '../../../keeper/ports.ts'
 import { perpetual } from '../../support/markets.ts'
-import { ChainFixture, type SettlementFixture, useChain } from '../support/chain-fixture.ts'
+import { ChainFixture, passTime, type SettlementFixture, useChain } from '../support/chain-fixture.ts'
 import { expectConsistent, expectSameReadModel } from '../support/invariants.ts'
 import type { Placement, Trader } from '../support/market-fixture.ts'
 
@@ -188,7 +188,7 @@ describe('a settlement that fails', function () {
     const order = await buy(alice, 10)
     await sell(bob, 10)
     await auction.run(auctioning)
-    fixture.clock.value += 10_001
+    await passTime(chain(), 11_000)
     await settleAll()
     expect(await fixture.orderOf(order)).to.include({ status: 'OPEN', settling: 0 })
     expect(await fixture.transactions()).to.have.length(0)
@@ -213,7 +213,7 @@ describe('a settlement that fails', function () {
     settlement = fixture.settlement({ chain: swallowing })
     await settlement.start(settling)
     await settlement.step(settling)
-    fixture.clock.value += 10_001
+    await passTime(chain(), 11_000)
     await settleAll()
     expect((await fixture.transactions()).map(({ purpose, status }) => [purpose, status])).to.deep.equal([
       ['settle_part', 'REPLACED'],

@@ -1,7 +1,9 @@
 /** A fixture with a chain below it: contracts, relayers, and an indexer that looks when it is asked to. */
 
 import { HDNodeWallet, id, JsonRpcProvider, NonceManager, parseEther, Wallet } from 'ethers'
+import { sql } from 'kysely'
 import { after, afterEach, before, beforeEach } from 'mocha'
+import { DATABASE_NOW } from '../../../db/clock.ts'
 import type { Fence } from '../../../db/fence.ts'
 import type { MarketSpec } from '../../../domain/market/market.ts'
 import type { Address, Millis, Price, UserId } from '../../../domain/units.ts'
@@ -10,6 +12,7 @@ import { Follower } from '../../../indexer/ingest/follow.ts'
 import { createCalls, createChain, createSigner } from '../../../keeper/adapters/chain.ts'
 import { type Auction, createAuction } from '../../../keeper/auction/auction.ts'
 import { createMarketMemory } from '../../../keeper/auction/market-memory.ts'
+import { createAuctionStore } from '../../../keeper/auction/store.ts'
 import type { Chain } from '../../../keeper/ports.ts'
 import { Delivery, type DeliveryPorts } from '../../../keeper/relayer/delivery.ts'
 import type { RelayerLane } from '../../../keeper/relayer/ports.ts'
@@ -89,6 +92,12 @@ export async function revertTo({ provider, admin }: Deployed, snapshot: string):
   const { timestamp } = (await provider.getBlock('latest')) as { timestamp: number }
   const behind = Math.floor(Date.now() / 1000) - timestamp
   if (behind > 0) await provider.send('evm_increaseTime', [behind])
+}
+
+/** Lets the chain's time pass, and mines a block at the end. */
+export async function passTime({ provider }: Deployed, ms: number): Promise<void> {
+  await provider.send('evm_increaseTime', [Math.ceil(ms / 1000)])
+  await provider.send('evm_mine', [])
 }
 
 /** Mines a transaction of a relayer's key that the keeper has not signed. */
@@ -179,12 +188,26 @@ export class ChainFixture extends MarketFixture {
     return IsolatedTrader__factory.connect(this.spec.trader, this.chainSide.provider)
   }
 
-  auction(): Auction {
-    return createAuction(
-      this.auctionPorts(),
+  /** As of the database's clock and the chain's head. `aheadMs`: both of its times are wrong by so much. */
+  auction({ aheadMs = 0 } = {}): Auction {
+    let headTime: Millis | null = null
+    const databaseTime = sql<number>`${DATABASE_NOW} + ${aheadMs}::bigint`
+    const auction = createAuction(
+      {
+        ...this.auctionPorts(),
+        store: createAuctionStore(this.db, () => databaseTime),
+        headTime: () => headTime,
+      },
       this.spec,
       createMarketMemory({ ...RULES, kind: this.spec.kind }),
     )
+    return {
+      run: async (fence) => {
+        const { timestamp } = (await this.chainSide.provider.getBlock('latest')) as { timestamp: number }
+        headTime = (timestamp * 1000 + aheadMs) as Millis
+        return auction.run(fence)
+      },
+    }
   }
 
   /** A keeper's settlement as it is after a start: it remembers nothing. */
@@ -224,6 +247,7 @@ export class SettlementFixture {
   readonly #fixture: ChainFixture
   readonly #ports: SettlePorts
   readonly chain: Chain
+  #headTime: Millis | null = null
 
   constructor(
     fixture: ChainFixture,
@@ -260,6 +284,7 @@ export class SettlementFixture {
       store: createSettlementStore(fixture.db),
       voids: createVoidStore(fixture.db),
       maxInFlight: 8,
+      headTime: () => this.#headTime,
     }
   }
 
@@ -271,6 +296,7 @@ export class SettlementFixture {
 
   /** One look, and the answers of what it sent. */
   async step(fence: Fence): Promise<void> {
+    this.#headTime = (await this.chain.head()).time
     await settleMarket(this.#ports, this.#fixture.spec, this.#fixture.lane, fence)
     await this.delivery.settled()
   }

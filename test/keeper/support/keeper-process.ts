@@ -79,3 +79,9 @@ export async function until(
     await new Promise((resolve) => setTimeout(resolve, 25))
   }
 }
+
+/** The environment of a process whose system clock is wrong. Its monotonic clock is right. */
+export function systemClockWrongBy(ms: number): Record<string, string> {
+  const source = `const now = Date.now; Date.now = () => now() + ${ms}`
+  return { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(source)}` }
+}

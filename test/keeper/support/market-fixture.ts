@@ -1,5 +1,6 @@
 /** A market in a database of its own, with a clock that stands still, traders, and an api reduced to two writes. */
 import { getBytes, id, keccak256, Wallet } from 'ethers'
+import { sql } from 'kysely'
 import { changeReserved, lockAccounts } from '../../../db/accounts.ts'
 import { createDb, createPool, type Db, type Tx } from '../../../db/client.ts'
 import type { Fence } from '../../../db/fence.ts'
@@ -41,6 +42,7 @@ export const NO_METRICS: Metrics = {
   queued: () => {},
   balance: () => {},
   head: () => {},
+  clockSkew: () => {},
 }
 
 /** Everything a fresh report allows: tests of freshness name their own. */
@@ -301,11 +303,15 @@ export class MarketFixture {
     return fence
   }
 
+  /** The database's clock is the fixture's. */
+  readonly databaseTime = () => sql<number>`${this.clock.now()}::bigint`
+
   auctionPorts(): AuctionPorts & { readonly woken: number[] } {
     const woken: number[] = []
     return {
-      store: createAuctionStore(this.db),
+      store: createAuctionStore(this.db, this.databaseTime),
       clock: this.clock,
+      headTime: () => this.clock.now(),
       killPoint: () => {},
       metrics: NO_METRICS,
       logger: SILENT_LOGGER,

@@ -11,7 +11,7 @@ import { reservedPriceOf } from '../../../domain/orders/reservation.ts'
 import type { Culprit } from '../../../domain/settlement/void-batch.ts'
 import type { Seconds, Ticks } from '../../../domain/units.ts'
 import { applyFacts, rollBackFacts } from '../../../indexer/ingest/apply.ts'
-import { usableReport } from '../../../keeper/auction/market-memory.ts'
+import { batchBasis } from '../../../keeper/auction/market-memory.ts'
 import { voidFrom } from '../../../keeper/settlement/void-batches.ts'
 import { createVoidStore } from '../../../keeper/settlement/void-store.ts'
 import { createSwitchStore } from '../../../keeper/switches/store.ts'
@@ -215,10 +215,10 @@ export class ModelRun {
     clock.value += 200
     const keeper = this.#keeper
     const before = await keeper.store.snapshot(spec.marketId)
-    const mayTrigger = usableReport(keeper.memory, before, clock.now()) !== null
+    const mayTrigger = batchBasis(keeper.memory, before, clock.now()) !== null
     if (keeper.memory.view === null) this.#standing = before.lastBatchHead
     const crashesAfterTriggers = await keeper.step()
-    const mayMatch = usableReport(keeper.memory, before, clock.now()) !== null
+    const mayMatch = batchBasis(keeper.memory, before, clock.now()) !== null
     const rows = await db
       .selectFrom('journal')
       .select('row')
