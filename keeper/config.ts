@@ -56,12 +56,23 @@ function readKeys(text: string): Map<string, string> {
 const GWEI = 10n ** 9n
 const ETHER = 10n ** 18n
 
+/** A drain waits for the receipts of what is in flight, each at most `SEND_TIMEOUT_MS`. */
+function checkDrain(drainMs: number, sendTimeoutMs: number): void {
+  if (drainMs <= sendTimeoutMs)
+    rejectVariable(
+      'DRAIN_MS',
+      `is "${drainMs}": expected more than SEND_TIMEOUT_MS, which is ${sendTimeoutMs}`,
+    )
+}
+
 /** Reads the environment. Throws a ConfigError that names the variable. */
 export function readConfig(env: Env): Config {
   const { text, optional, database, http, count, amount, address, process } = environment(env, 'keeper')
+  const common = process(8081, 13_000)
+  const sendTimeoutMs = count('SEND_TIMEOUT_MS', 11_000)
+  checkDrain(common.drainMs, sendTimeoutMs)
   return {
-    // Longer than SEND_TIMEOUT_MS: a drain waits for the receipts of what is in flight.
-    ...process(8081, 13_000),
+    ...common,
     databaseUrl: database(),
     databaseConnections: count('DATABASE_CONNECTIONS', 16),
     redisUrl: optional('REDIS_URL'),
@@ -91,7 +102,7 @@ export function readConfig(env: Env): Config {
       priorityFee: amount('PRIORITY_FEE', 1_000_000n),
     },
     rpcTimeoutMs: count('RPC_TIMEOUT_MS', 3_000),
-    sendTimeoutMs: count('SEND_TIMEOUT_MS', 11_000),
+    sendTimeoutMs,
     lowBalance: amount('LOW_BALANCE', ETHER / 10n),
   }
 }

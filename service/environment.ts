@@ -19,6 +19,11 @@ export interface Listener {
   readonly port: number
 }
 
+/** A supervisor must give a process this time between SIGTERM and SIGKILL. The local stack kills after exactly this time. */
+export const KILL_AFTER_MS = 20_000
+/** A process that exceeds its drain still has to log that and exit before it is killed. */
+export const MOST_DRAIN_MS = KILL_AFTER_MS - 2_000
+
 /** What every process reads. */
 export interface ProcessConfig {
   /** Where the process serves its health and metrics, for the operator only. */
@@ -100,7 +105,7 @@ export function environment(env: Env, processName: string) {
     process: (defaultInternalPort: number, defaultDrainMs = 10_000): ProcessConfig => ({
       internal: { host: text('INTERNAL_HOST', LOOPBACK), port: port('INTERNAL_PORT', defaultInternalPort) },
       logLevel: choice('LOG_LEVEL', LOG_LEVELS, 'info'),
-      drainMs: count('DRAIN_MS', defaultDrainMs, 1),
+      drainMs: count('DRAIN_MS', defaultDrainMs, 1, MOST_DRAIN_MS),
       killAt: optional('CLEARBATCH_KILL_AT'),
     }),
   }

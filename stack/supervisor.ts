@@ -3,6 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { closeSync, mkdirSync, openSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { KILL_AFTER_MS } from '../service/environment.ts'
 import { StackError } from './options.ts'
 
 export interface ProcessSpec {
@@ -45,8 +46,6 @@ const LONGEST_PAUSE_MS = 10_000
 const STEADY_MS = 30_000
 const REPOSITORY = fileURLToPath(new URL('..', import.meta.url))
 const PARENT_WATCH = new URL('parent-watch.ts', import.meta.url).href
-/** A process that has not drained after this time is killed. */
-const DRAIN_MS = 15_000
 
 export function createSupervisor(options: SupervisorOptions): Supervisor {
   mkdirSync(options.logDir, { recursive: true })
@@ -104,7 +103,7 @@ function manage(spec: ProcessSpec, { logDir, report }: SupervisorOptions): Manag
     pending = null
     if (child === null) return
     const gone = nextEnd()
-    const kill = setTimeout(() => child?.kill('SIGKILL'), DRAIN_MS)
+    const kill = setTimeout(() => child?.kill('SIGKILL'), KILL_AFTER_MS)
     child.kill(signal)
     await gone
     clearTimeout(kill)

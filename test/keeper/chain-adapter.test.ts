@@ -71,6 +71,8 @@ describe('readConfig', () => {
   for (const [name, changes] of [
     ['DATABASE_URL', { DATABASE_URL: '' }],
     ['CHAIN_ID', { CHAIN_ID: 'mega' }],
+    ['DRAIN_MS', { DRAIN_MS: '11000' }],
+    ['DRAIN_MS', { SEND_TIMEOUT_MS: '13000' }],
     ['ADDRESS_USDM', { ADDRESS_USDM: '0x12' }],
     ['RELAYER_KEYS', { RELAYER_KEYS: 'm1' }],
     ['RELAYER_KEYS', { RELAYER_KEYS: '{"m1":"0x12"}' }],

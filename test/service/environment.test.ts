@@ -87,6 +87,7 @@ describe('environment', () => {
     ['INTERNAL_PORT', '70000'],
     ['LOG_LEVEL', 'loud'],
     ['DRAIN_MS', '0'],
+    ['DRAIN_MS', '18001'],
   ] as const) {
     it(`when ${name} is ${value}, it rejects it by name`, () => {
       const message = messageOf(() => read({ [name]: value }).process(8081))

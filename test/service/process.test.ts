@@ -115,7 +115,7 @@ describe('runProcess', () => {
     const child = start({ DRAIN_MS: 'soon' })
     expect(await child.exited).to.deep.equal([1, null])
     expect(child.stdout()).to.equal('')
-    expect(child.stderr()).to.equal('small: DRAIN_MS is "soon": expected a whole number of at least 1\n')
+    expect(child.stderr()).to.equal('small: DRAIN_MS is "soon": expected a whole number from 1 to 18000\n')
   })
 
   for (const [failAt, reason] of [
