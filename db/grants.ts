@@ -165,6 +165,7 @@ export const READERS: { readonly [Name in Process]: readonly (keyof Database)[] 
     ...(['journal', 'oracle_reports', 'batches', 'fills', 'actions', 'relayers'] as const),
     ...(['relayer_transactions', 'faucet_requests', 'leases', 'cancel_switches', 'fired_switches'] as const),
     'resting',
+    'chain_progress',
   ],
   indexer: [
     ...SHARED,

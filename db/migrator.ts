@@ -22,6 +22,7 @@ import * as priceProtection from './migrations/0015-price-protection.ts'
 import * as heldMark from './migrations/0016-held-mark.ts'
 import * as executableLevels from './migrations/0017-executable-levels.ts'
 import * as spanningBookmarks from './migrations/0018-spanning-bookmarks.ts'
+import * as indexedBlocks from './migrations/0019-indexed-blocks.ts'
 
 export const MIGRATIONS: Record<string, Migration> = {
   '0001-write-side': writeSide,
@@ -44,6 +45,7 @@ export const MIGRATIONS: Record<string, Migration> = {
   '0016-held-mark': heldMark,
   '0017-executable-levels': executableLevels,
   '0018-spanning-bookmarks': spanningBookmarks,
+  '0019-indexed-blocks': indexedBlocks,
 }
 
 export const createMigrator = (db: Db): Migrator =>

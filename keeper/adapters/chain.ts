@@ -111,8 +111,12 @@ const ERRORS = new Interface(
   ),
 )
 
-/** Errors of an action that is not mined at its time. */
-const TIMING_ERRORS: Readonly<Record<string, 'late' | 'early'>> = { AsOfStale: 'late', AsOfAhead: 'early' }
+/** Errors without an account or an order whose cause is known. */
+const KNOWN_CAUSES: Readonly<Record<string, 'late' | 'early' | 'credit'>> = {
+  AsOfStale: 'late',
+  AsOfAhead: 'early',
+  AmountTooLarge: 'credit',
+}
 
 /** Custom errors start with their culprit: an order's maker and salt, or an account. */
 export function culpritOf(data: string): Culprit {
@@ -124,7 +128,7 @@ export function culpritOf(data: string): Culprit {
   const maker = String(args[0]).toLowerCase() as Address
   if (first === 'maker' && second === 'salt') return { kind: 'order', maker, salt: BigInt(args[1]), error }
   if (first === 'account') return { kind: 'account', maker, error }
-  return { kind: TIMING_ERRORS[name] ?? 'unnamed', error }
+  return { kind: KNOWN_CAUSES[name] ?? 'unnamed', error }
 }
 
 /** Nodes nest the revert data at different depths. */

@@ -4,6 +4,7 @@ import type { OpenOrder } from '../../domain/orders/open-order.ts'
 import type { OrderPlan } from '../../domain/orders/order-changes.ts'
 import type { Funds } from '../../domain/orders/recompute-reservations.ts'
 import type { Position } from '../../domain/positions/position.ts'
+import type { PartTerms } from '../../domain/settlement/refused-credit.ts'
 import type { SettlementPart } from '../../domain/settlement/settlement.ts'
 import type { VoidedBatch } from '../../domain/settlement/void-batch.ts'
 import type { MarketId, Millis, UserId } from '../../domain/units.ts'
@@ -55,11 +56,15 @@ export interface SettlementStore {
 /** A market inside a transaction that holds its shard's lock, a valid lease and its accounts' locks. */
 export interface VoidTransaction {
   readonly batches: readonly VoidedBatch[]
+  /** Of the first batch. */
+  readonly terms: PartTerms
   readonly orders: readonly OpenOrder[]
   readonly mined: ReadonlyMap<UserId, Position>
   readonly funds: ReadonlyMap<UserId, Funds>
   /** True if the last mined action before these also reverted without a culprit. */
   readonly isAfterUnnamed: boolean
+  /** True if the indexer has recorded everything up to the block. */
+  hasIndexed(block: number): Promise<boolean>
   save(voiding: Voided): Promise<void>
 }
 

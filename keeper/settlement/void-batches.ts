@@ -3,12 +3,13 @@
 import type { Fence } from '../../db/fence.ts'
 import type { MarketSpec } from '../../domain/market/market.ts'
 import { FLAT } from '../../domain/positions/position.ts'
+import { refusedCredit } from '../../domain/settlement/refused-credit.ts'
 import { type Culprit, planVoid } from '../../domain/settlement/void-batch.ts'
-import type { Quote } from '../../domain/units.ts'
+import type { Quote, Steps } from '../../domain/units.ts'
 import type { Clock } from '../../service/clock.ts'
 import type { Logger } from '../../service/logger.ts'
 import type { Chain, SignedTransaction } from '../ports.ts'
-import type { VoidStore } from './ports.ts'
+import type { VoidStore, VoidTransaction } from './ports.ts'
 
 export interface VoidPorts {
   readonly voids: VoidStore
@@ -40,16 +41,20 @@ export async function voidFrom(
   failure: Failure,
 ): Promise<void> {
   const { queueNo, reverted } = failure
-  const culprit = await culpritOf(ports.chain, failure)
-  const isUnnamed = culprit.kind === 'unnamed'
-  if (culprit.kind === 'early') {
-    const isQueued = await ports.voids.requeue(spec.marketId, fence, queueNo, culprit.error)
-    const details = { market_id: spec.marketId, tx_hash: reverted?.hash ?? null, error: culprit.error }
+  const cause = await culpritOf(ports.chain, failure)
+  if (cause.kind === 'early') {
+    const isQueued = await ports.voids.requeue(spec.marketId, fence, queueNo, cause.error)
+    const details = { market_id: spec.marketId, tx_hash: reverted?.hash ?? null, error: cause.error }
     if (isQueued) ports.logger.warn(details, 'settlement ahead of block time; queued again')
     return
   }
   const at = ports.clock.now()
   await ports.voids.transaction(spec.marketId, fence, queueNo, async (transaction) => {
+    // A deposit that the indexer has not recorded is missing in the balances.
+    if (cause.kind === 'credit' && reverted !== null && !(await transaction.hasIndexed(reverted.block)))
+      return
+    const culprit = cause.kind === 'credit' ? creditCulprit(spec, transaction, cause.error) : cause
+    const isUnnamed = culprit.kind === 'unnamed'
     const { batches, orders, mined, funds, isAfterUnnamed } = transaction
     const voiding = planVoid({
       spec,
@@ -81,4 +86,29 @@ export async function voidFrom(
 async function culpritOf(chain: VoidPorts['chain'], failure: Failure): Promise<Culprit> {
   if (failure.reverted === null) return { kind: 'late', error: failure.error }
   return chain.findCulprit(failure.reverted.raw, failure.reverted.block)
+}
+
+/** The account whose credit the bank refused in the first part; unnamed if no credit explains the error. */
+function creditCulprit(
+  spec: MarketSpec,
+  { batches, terms, orders, mined, funds }: VoidTransaction,
+  error: string,
+): Culprit {
+  const byId = new Map(orders.map((order) => [order.orderId, order]))
+  const [first] = batches
+  const fills = (first?.fills ?? []).flatMap(({ order_id, part, steps, taker_steps }) => {
+    const order = byId.get(order_id)
+    if (order === undefined || part !== first?.fromPart) return []
+    const { account, side, price, leverage } = order
+    return [
+      { account, side, limit: price, leverage, steps: steps as Steps, takerSteps: taker_steps as Steps },
+    ]
+  })
+  const account = refusedCredit({
+    ...{ spec, terms, fills },
+    positions: (account) => mined.get(account) ?? FLAT,
+    freeOf: (account) => (funds.get(account) ?? NO_FUNDS).free,
+  })
+  const maker = orders.find((order) => order.account === account)?.maker
+  return maker === undefined ? { kind: 'unnamed', error } : { kind: 'account', maker, error }
 }

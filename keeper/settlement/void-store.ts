@@ -12,8 +12,10 @@ import { loadLiveOrders, updateOrders } from '../../db/orders.ts'
 import { loadPositions, minedPosition, setMatchedPositions } from '../../db/positions.ts'
 import { recordRevert } from '../../db/relayers.ts'
 import { marketShard } from '../../domain/journal/journal-row.ts'
+import type { PartTerms } from '../../domain/settlement/refused-credit.ts'
 import type { VoidedBatch } from '../../domain/settlement/void-batch.ts'
-import type { MarketId, UserId } from '../../domain/units.ts'
+import type { MarketId, Price, Rate, Ticks, UserId } from '../../domain/units.ts'
+import { FUNDING_INDEX } from '../auction/market-memory.ts'
 import type { Voided, VoidStore, VoidTransaction } from './ports.ts'
 
 const UNMINED = ['QUEUED', 'SIGNED', 'SUBMITTED'] as const
@@ -51,6 +53,32 @@ async function batchesOf(tx: Tx, marketId: MarketId, actions: readonly ActionRow
         held: held.toString(),
       })),
   }))
+}
+
+async function termsOf(tx: Tx, marketId: MarketId, batchId: number): Promise<PartTerms> {
+  const batch = await tx
+    .selectFrom('batches')
+    .select(['price', 'oracle_price', 'maker_fee', 'taker_fee'])
+    .where('market_id', '=', marketId)
+    .where('batch_id', '=', batchId)
+    .executeTakeFirstOrThrow()
+  return {
+    price: batch.price as Ticks,
+    oracle: batch.oracle_price as Price,
+    makerFee: batch.maker_fee as Rate,
+    takerFee: batch.taker_fee as Rate,
+    fundingIndex: FUNDING_INDEX,
+  }
+}
+
+/** True without an indexer: nothing is recorded later then. */
+async function hasIndexed(tx: Tx, block: number): Promise<boolean> {
+  const behind = await tx
+    .selectFrom('chain_progress')
+    .select('next_block')
+    .where('next_block', '<=', block)
+    .executeTakeFirst()
+  return behind === undefined
 }
 
 async function isAfterUnnamed(tx: Tx, marketId: MarketId, queueNo: number): Promise<boolean> {
@@ -154,6 +182,8 @@ export const createVoidStore = (db: Db): VoidStore => ({
       const mined = await loadPositions(tx, marketId, accounts, minedPosition)
       await work({
         batches,
+        terms: await termsOf(tx, marketId, (actions[0] as ActionRow).batch_id),
+        hasIndexed: (block) => hasIndexed(tx, block),
         orders: await loadLiveOrders(tx, marketId, accounts),
         mined,
         funds,

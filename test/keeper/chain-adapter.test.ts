@@ -20,6 +20,8 @@ describe('culpritOf', () => {
     [trader.encodeErrorResult('MarginInsufficient', [MAKER, 1n, 0n]), { kind: 'account', maker: MAKER }],
     [bank.encodeErrorResult('FreeBalanceInsufficient', [MAKER, 1n, 2n]), { kind: 'account', maker: MAKER }],
     [trader.encodeErrorResult('AsOfStale', [1n, 2n]), { kind: 'late' }],
+    [trader.encodeErrorResult('AsOfAhead', [1n, 2n]), { kind: 'early' }],
+    [bank.encodeErrorResult('AmountTooLarge', [1n]), { kind: 'credit' }],
     [trader.encodeErrorResult('ActionOutOfOrder', [1n, 2n]), { kind: 'unnamed' }],
     ['0x', { kind: 'unnamed' }],
     ['0xdeadbeef', { kind: 'unnamed' }],

@@ -170,11 +170,7 @@ export class ChainFixture extends MarketFixture {
   /** Someone new with a deposit, already seen by the indexer. */
   async depositor(name: string, amount = '100000'): Promise<Trader> {
     const wallet = new Wallet(id(`${name} ${this.url}`))
-    const { shared, admin } = this.chainSide
-    const wei = parseEther(amount)
-    await (await TestUSDM__factory.connect(shared.usdm, admin).mint(await admin.getAddress(), wei)).wait()
-    await (await TestUSDM__factory.connect(shared.usdm, admin).approve(shared.marginBank, wei)).wait()
-    await (await MarginBank__factory.connect(shared.marginBank, admin).depositFor(wallet.address, wei)).wait()
+    await this.deposit(wallet.address, parseEther(amount))
     await this.follow()
     const { user_id } = await this.db
       .selectFrom('users')
@@ -182,6 +178,20 @@ export class ChainFixture extends MarketFixture {
       .where('address', '=', wallet.address.toLowerCase())
       .executeTakeFirstOrThrow()
     return { wallet, account: user_id as UserId }
+  }
+
+  /** Any account may deposit for another one. */
+  async deposit(owner: string, wei: bigint): Promise<void> {
+    const { shared, admin } = this.chainSide
+    const token = TestUSDM__factory.connect(shared.usdm, admin)
+    await (await token.mint(await admin.getAddress(), wei)).wait()
+    await (await token.approve(shared.marginBank, wei)).wait()
+    await (await MarginBank__factory.connect(shared.marginBank, admin).depositFor(owner, wei)).wait()
+  }
+
+  /** The account's ledger as the indexer has recorded it. */
+  account({ account }: Trader) {
+    return this.db.selectFrom('accounts').selectAll().where('user_id', '=', account).executeTakeFirstOrThrow()
   }
 
   trading() {
