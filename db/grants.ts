@@ -76,18 +76,22 @@ export const WRITERS: { readonly [Table in keyof Database]: Writers<Table> } = {
         ...(['expiration', 'alive_until', 'status', 'openable', 'reserved_price', 'reserved'] as const),
         'accepted_at',
       ],
-      update: ['status', 'status_reason', 'closing_reason', 'note', 'ended_at', 'openable', 'reserved'],
+      update: [
+        ...(['status', 'status_reason', 'closing_reason', 'closed_by', 'note', 'ended_at'] as const),
+        ...(['openable', 'reserved'] as const),
+      ],
     },
     keeper: {
       update: [
-        ...(['seq', 'status', 'status_reason', 'note', 'settling', 'closing_reason', 'openable'] as const),
-        ...(['reserved_price', 'reserved', 'held', 'partial_slot', 'triggered', 'ended_at'] as const),
+        ...(['seq', 'status', 'status_reason', 'note', 'settling', 'closing_reason'] as const),
+        ...(['closed_by', 'openable', 'reserved_price', 'reserved', 'held'] as const),
+        ...(['partial_slot', 'triggered', 'ended_at'] as const),
       ],
     },
     indexer: {
       update: [
         ...(['status', 'status_reason', 'note', 'filled', 'settling', 'closing_reason'] as const),
-        ...(['openable', 'reserved', 'held', 'ended_at'] as const),
+        ...(['closed_by', 'openable', 'reserved', 'held', 'ended_at'] as const),
       ],
     },
   },

@@ -20,6 +20,7 @@ import * as accessPaths from './migrations/0014-access-paths.ts'
 import * as fairPriceReads from './migrations/0015-fair-price-reads.ts'
 import * as priceProtection from './migrations/0015-price-protection.ts'
 import * as heldMark from './migrations/0016-held-mark.ts'
+import * as ordersClosedBy from './migrations/0016-orders-closed-by.ts'
 import * as executableLevels from './migrations/0017-executable-levels.ts'
 import * as spanningBookmarks from './migrations/0018-spanning-bookmarks.ts'
 import * as indexedBlocks from './migrations/0019-indexed-blocks.ts'
@@ -43,6 +44,7 @@ export const MIGRATIONS: Record<string, Migration> = {
   '0015-fair-price-reads': fairPriceReads,
   '0015-price-protection': priceProtection,
   '0016-held-mark': heldMark,
+  '0016-orders-closed-by': ordersClosedBy,
   '0017-executable-levels': executableLevels,
   '0018-spanning-bookmarks': spanningBookmarks,
   '0019-indexed-blocks': indexedBlocks,

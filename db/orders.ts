@@ -5,7 +5,7 @@ import type { JournalRow } from '../domain/journal/journal-row.ts'
 import type { OpenOrder } from '../domain/orders/open-order.ts'
 import type { SignedOrder } from '../domain/orders/order.ts'
 import type { ClosingReason } from '../domain/orders/order-state.ts'
-import type { SettlingOrder } from '../domain/settlement/settle-part.ts'
+import type { SettlingOrder } from '../domain/settlement/settling-order.ts'
 import type {
   Address,
   MarketId,
@@ -48,6 +48,7 @@ export const toOpenOrder = (row: OrderRow): OpenOrder => ({
   filled: row.filled as Steps,
   settling: row.settling as Steps,
   closingReason: row.closing_reason as ClosingReason | null,
+  closedBy: row.closed_by,
   openable: row.openable as Steps,
   reservedPrice: row.reserved_price as Ticks,
   reserved: row.reserved as Quote,
@@ -134,6 +135,13 @@ export const insertOrdersQuery = (
   values: [shard, head, JSON.stringify(rows), head + rows.length, signatures],
 })
 
+/** Orders that a cancel still ends: `isClosable`. */
+export const CLOSABLE = sql<boolean>`
+  orders.ended_at is null and (
+    orders.closing_reason is null or (orders.closing_reason = 'POSITION_CLOSED' and orders.status <> 'CANCEL_PENDING_FINALIZE')
+  )
+`
+
 /** The columns of an order that leaves the book: it has ended, or it ends once its settling part is mined or voided. */
 export interface EndedOrder {
   readonly order_id: string
@@ -159,7 +167,7 @@ export const toEndedOrder = (order: OpenOrder, note: string | null = null): Ende
 const END_ORDERS = `
   update orders o set
     status = e.status, status_reason = e.status_reason, closing_reason = e.closing_reason, note = e.note, ended_at = e.ended_at,
-    openable = 0, reserved = 0
+    openable = 0, reserved = 0, closed_by = null
   from jsonb_to_recordset($1::jsonb) as e (
     order_id text, status text, status_reason text, closing_reason text, note text, ended_at bigint
   )
@@ -189,10 +197,10 @@ export async function updateOrders(tx: Tx, orders: readonly OpenOrder[]): Promis
   await sql`
     update orders set
       status = x.status, status_reason = x."statusReason", settling = x.settling, closing_reason = x."closingReason",
-      openable = x.openable, reserved_price = x."reservedPrice", reserved = x.reserved, held = x.held,
+      closed_by = x."closedBy", openable = x.openable, reserved_price = x."reservedPrice", reserved = x.reserved, held = x.held,
       partial_slot = x."partialSlot", ended_at = x."endedAt", seq = x.seq, triggered = x.triggered
     from jsonb_to_recordset(${toJson(orders)}::jsonb) as x(
-      "orderId" text, status text, "statusReason" text, settling bigint, "closingReason" text, openable bigint,
+      "orderId" text, status text, "statusReason" text, settling bigint, "closingReason" text, "closedBy" text, openable bigint,
       "reservedPrice" bigint, reserved numeric, held numeric, "partialSlot" integer, "endedAt" bigint, seq bigint, triggered jsonb
     )
     where orders.order_id = x."orderId"
@@ -207,6 +215,7 @@ export async function settleOrders(tx: Tx, orders: readonly SettlingOrder[], at:
     status: order.status,
     status_reason: order.statusReason,
     closing_reason: order.closingReason,
+    closed_by: order.closedBy,
     filled: order.filled,
     settling: order.settling,
     reserved: order.reserved.toString(),
@@ -215,12 +224,12 @@ export async function settleOrders(tx: Tx, orders: readonly SettlingOrder[], at:
   }))
   await sql`
     update orders set
-      status = x.status, status_reason = x.status_reason, closing_reason = x.closing_reason,
+      status = x.status, status_reason = x.status_reason, closing_reason = x.closing_reason, closed_by = x.closed_by,
       filled = x.filled, settling = x.settling, reserved = x.reserved, held = x.held,
       openable = case when x.is_ended then 0 else openable end,
       ended_at = case when x.is_ended then coalesce(ended_at, ${at}::bigint) end
     from json_to_recordset(${JSON.stringify(states)}::json) as x (
-      order_id text, status text, status_reason text, closing_reason text, filled bigint, settling bigint,
+      order_id text, status text, status_reason text, closing_reason text, closed_by text, filled bigint, settling bigint,
       reserved numeric, held numeric, is_ended boolean
     )
     where orders.order_id = x.order_id

@@ -125,8 +125,10 @@ export interface OrdersTable {
   filled: Generated<number>
   /** Matched and not yet mined. */
   settling: Generated<number>
-  /** Set while the order has left the book and part of it is settling: the reason it ends with. */
+  /** Set while the order has left the book and waits for a batch to be mined: the reason it ends with. */
   closing_reason: StatusReason | null
+  /** The matched fill that closed the position of a reduce-only order which left the book with it. */
+  closed_by: Generated<string | null>
   openable: number
   reserved_price: number
   /** For the part in the book. */

@@ -1,5 +1,6 @@
 /** Decides one cancel. Cancels are accepted in every state of market, oracle and chain. */
-import { type ClosingReason, statusFor } from '../../domain/orders/order-state.ts'
+import { toOpenOrder } from '../../db/orders.ts'
+import { type ClosingReason, isClosable, statusFor } from '../../domain/orders/order-state.ts'
 import type { Millis } from '../../domain/units.ts'
 import { ApiError } from '../errors.ts'
 import type { CancelAllItem, CancelItem, Cancelled } from './command.ts'
@@ -39,10 +40,10 @@ function cancelOwn(
   changes: GroupChanges,
   now: Millis,
 ): Cancelled {
-  const isLeaving = stored.ended_at !== null || stored.closing_reason !== null
-  const order = isLeaving ? stored : changes.end(stored, 'USER_CANCELLED', reason, now)
+  const isEnding = !isClosable(toOpenOrder(stored))
+  const order = isEnding ? stored : changes.end(stored, 'USER_CANCELLED', reason, now)
   const ending = order.status === 'CANCEL_PENDING_FINALIZE' && order.closing_reason !== null
   const cancelled = (ending ? statusFor(order.closing_reason as ClosingReason) : order.status) === 'CANCELLED'
   const read_after = changes.bookmark(stored.market_id)
-  return { kind: 'cancelled', order, cancelled, isDuplicate: isLeaving && cancelled, read_after }
+  return { kind: 'cancelled', order, cancelled, isDuplicate: isEnding && cancelled, read_after }
 }

@@ -123,6 +123,7 @@ export class GroupChanges {
       status: order.status,
       status_reason: order.statusReason,
       closing_reason: order.closingReason,
+      closed_by: order.closedBy,
       note,
       ended_at: order.endedAt,
     }

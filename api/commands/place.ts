@@ -174,6 +174,7 @@ const storedOrder = (
   signature,
   status_reason: null,
   closing_reason: null,
+  closed_by: null,
   note: null,
   filled: 0,
   filled_value: 0n,

@@ -37,7 +37,13 @@ export const Order = Type.Object({
   side: Side,
   order_type: Type.String(),
   status: words(ORDER_STATUSES, 'OPEN, PENDING_TRIGGER and CANCEL_PENDING_FINALIZE are active.'),
-  status_reason: nullable(Type.String({ description: `Why the order ended: ${STATUS_REASONS.join(', ')}.` })),
+  status_reason: nullable(
+    Type.String({
+      description:
+        `Why the order ended: ${STATUS_REASONS.join(', ')}. POSITION_CLOSED on an active order: it has left the book, ` +
+        'and ends once the batch that closed its position is mined.',
+    }),
+  ),
   cancel_reason: nullable(Type.String({ description: 'The `reason` of the cancel request.' })),
   ...amountOf('price', 'Limit price; 0 for market orders.'),
   ...maybeAmountOf(

@@ -11,6 +11,7 @@ import { expiryReason, leaveBook, type OpenOrder, type OrderChange, reserve } fr
 import type { StatusReason } from '../orders/order.ts'
 import { OrderChanges, type OrderPlan } from '../orders/order-changes.ts'
 import { type ClosingReason, transition } from '../orders/order-state.ts'
+import { endsWith, leaveWithPosition } from '../orders/position-closing.ts'
 import {
   type Funds,
   type RecomputedReservations,
@@ -21,7 +22,7 @@ import type { Position } from '../positions/position.ts'
 import { PartialSlots } from '../settlement/partial-slots.ts'
 import type { OracleReport } from '../settlement/settlement.ts'
 import type { Millis, Quote, Seq, Steps, UserId } from '../units.ts'
-import type { BatchOutcome, MatchedBatch } from './batch.ts'
+import type { BatchClosing, BatchOutcome, MatchedBatch } from './batch.ts'
 import type { Cancel, Cleared, Clearing, Fill } from './clearing.ts'
 import type { Part } from './parts.ts'
 
@@ -33,7 +34,15 @@ export interface BatchDecision {
   /** Null if no auction ran. */
   readonly clearing: Clearing | null
   readonly matched: MatchedBatch | null
+  /** Reduce-only orders that leave the book because the batch closes or turns their position. */
+  readonly leaving: readonly Leaving[]
   readonly rebalanced: ReadonlyMap<UserId, RecomputedReservations>
+}
+
+export interface Leaving {
+  readonly seq: Seq
+  /** The fill that closes or turns the position. */
+  readonly closing: BatchClosing
 }
 
 const fillsBySeq = (matched: MatchedBatch | null): ReadonlyMap<Seq, Fill> =>
@@ -61,15 +70,17 @@ export function decideBatch(
   const ending = new Set([...overdue, ...cancels].map(({ seq }) => seq))
   const fills = fillsBySeq(matched)
   const rebalanced = new Map<UserId, RecomputedReservations>()
+  const leaving: Leaving[] = []
   for (const [account, position] of matched?.positions ?? []) {
     const before = live.ordersOf(account)
-    const open = before
-      .filter(({ seq }) => !ending.has(seq))
-      .map((order) => ({
-        ...order,
-        remaining: (order.remaining - (fills.get(order.seq)?.fill ?? 0)) as Steps,
-      }))
-      .filter(({ remaining }) => remaining > 0)
+    const closing = matched?.closings.get(account)
+    const open: LiveOrder[] = []
+    for (const order of before) {
+      const remaining = (order.remaining - (fills.get(order.seq)?.fill ?? 0)) as Steps
+      if (ending.has(order.seq) || remaining === 0) continue
+      if (closing !== undefined && endsWith(order, closing.side)) leaving.push({ seq: order.seq, closing })
+      else open.push({ ...order, remaining })
+    }
     const reservedBefore = before.reduce((sum, order) => sum + reservedFor(spec, order, order.openable), 0n)
     const held = before.reduce(
       (sum, order) => sum + reservedFor(spec, order, fills.get(order.seq)?.opening),
@@ -78,7 +89,7 @@ export function decideBatch(
     const terms = { funds: fundsOf(account), before: (reservedBefore - held) as Quote }
     rebalanced.set(account, recomputeReservations(spec, position.size, open, terms))
   }
-  return { overdue, cancels, clearing: outcome?.clearing ?? null, matched, rebalanced }
+  return { overdue, cancels, clearing: outcome?.clearing ?? null, matched, leaving, rebalanced }
 }
 
 const reservedFor = (spec: MarketSpec, order: LiveOrder, steps: Steps | undefined): bigint =>
@@ -88,6 +99,7 @@ const reservedFor = (spec: MarketSpec, order: LiveOrder, steps: Steps | undefine
 export function affectedOrders(decision: BatchDecision, live: LiveOrders): Set<Seq> {
   const seqs = new Set([...decision.overdue, ...decision.cancels].map(({ seq }) => seq))
   for (const { seq } of decision.matched?.clearing.fills ?? []) seqs.add(seq)
+  for (const { seq } of decision.leaving) seqs.add(seq)
   for (const { reservations, cancels } of decision.rebalanced.values()) {
     for (const { seq } of cancels) seqs.add(seq)
     for (const { seq, openable } of reservations.values())
@@ -214,21 +226,16 @@ function fillOrders(
       const needsSlot = fill.remaining > 0 && (order.price > 0 || (timesCut.get(fill.seq) ?? 0) > 1)
       const slot = order.partialSlot ?? (needsSlot ? slots.allocate(order.account) : null)
       changes.set(afterFill(order, fill, held, slot))
-      return plannedFill(
-        `${spec.marketId}-${batchId}-${at + 1}-${fill.seq}`,
-        at + 1,
-        place,
-        order,
-        fill,
-        held,
-        slot,
-      )
+      return plannedFill(fillIdOf(spec, batchId, at + 1, fill.seq), at + 1, place, order, fill, held, slot)
     }),
   )
-  const closing = closingOrders(input.decision, changes)
+  const closing = [...closingOrders(input.decision, changes), ...leavingOrders(input, changes)]
   changes.rows.push(batchRow(input, clearing, { oracle, parts: parts.length, fills, closing }))
   return { batchId, head, clearing, oracle, parts: parts.length, fills, positions }
 }
+
+const fillIdOf = ({ marketId }: MarketSpec, batchId: number, part: number, seq: Seq): string =>
+  `${marketId}-${batchId}-${part}-${seq}`
 
 const heldFor = (spec: MarketSpec, order: OpenOrder, opening: Steps): Quote =>
   (opening === 0 ? 0n : reservationPerStep(spec, { ...order, limit: order.price }) * BigInt(opening)) as Quote
@@ -289,6 +296,18 @@ function closingOrders(
       changes.set(verdict.value.life)
       return { order_id: order.orderId, reason }
     })
+}
+
+/** Takes the reduce-only orders out of the book whose position the batch closes or turns, and returns them. */
+function leavingOrders(
+  { spec, batchId, decision }: BatchPlanInput,
+  changes: OrderChanges,
+): { order_id: string; reason: StatusReason }[] {
+  return decision.leaving.map(({ seq, closing }) => {
+    const order = changes.get(seq)
+    changes.set(leaveWithPosition(order, fillIdOf(spec, batchId, closing.part, closing.seq)))
+    return { order_id: order.orderId, reason: 'POSITION_CLOSED' }
+  })
 }
 
 function batchRow(

@@ -5,6 +5,8 @@
 
 import type { RestingOrder } from '../book/book.ts'
 import type { MarketSpec } from '../market/market.ts'
+import type { Side } from '../orders/order.ts'
+import { positionClosing } from '../orders/position-closing.ts'
 import { openingBasis, type Position, type PositionFill } from '../positions/position.ts'
 import { type AccountRefusal, settleAccount } from '../settlement/settle-account.ts'
 import type { FundingIndex, Seq, UserId } from '../units.ts'
@@ -18,6 +20,15 @@ export interface MatchedBatch {
   readonly parts: readonly Part[]
   /** After the batch, for every account in it. */
   readonly positions: ReadonlyMap<UserId, Position>
+  /** Of each account whose position the batch closes or turns. */
+  readonly closings: ReadonlyMap<UserId, BatchClosing>
+}
+
+/** The fill that closes or turns a position, and the side of the reduce-only orders that leave the book with it. */
+export interface BatchClosing {
+  readonly part: number
+  readonly seq: Seq
+  readonly side: Side
 }
 
 export interface MatchTerms {
@@ -41,7 +52,8 @@ export interface MatchRefusal {
 export function matchBatch(terms: MatchTerms, clearing: Cleared): Verdict<MatchedBatch, MatchRefusal> {
   const parts = splitIntoParts(clearing)
   const positions = new Map<UserId, Position>()
-  for (const part of parts) {
+  const closings = new Map<UserId, BatchClosing>()
+  for (const [at, part] of parts.entries()) {
     for (const run of byAccount(part.fills)) {
       const account = (run[0] as Fill).account
       const before = positions.get(account) ?? terms.positions(account)
@@ -56,9 +68,11 @@ export function matchBatch(terms: MatchTerms, clearing: Cleared): Verdict<Matche
       })
       if (!settled.ok) return refuse(matchRefusal(run, settled.refusal))
       positions.set(account, settled.value.position)
+      const closing = positionClosing(before.size, run)
+      if (closing) closings.set(account, { part: at + 1, seq: closing.fill.seq, side: closing.side })
     }
   }
-  return accept({ clearing, parts, positions })
+  return accept({ clearing, parts, positions, closings })
 }
 
 export interface BatchOutcome {

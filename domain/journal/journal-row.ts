@@ -177,7 +177,8 @@ export interface BatchCleared {
   readonly parts: number
   readonly fills: readonly MatchedFill[]
   /**
-   * Orders that leave the book with this batch while a part of them settles: the remainders of market orders.
+   * Orders that leave the book with this batch and end once it is mined: the remainders of market orders, and
+   * reduce-only orders whose position the batch closes or turns (POSITION_CLOSED).
    */
   readonly closing: readonly { readonly order_id: string; readonly reason: StatusReason }[]
 }
@@ -246,18 +247,19 @@ export interface PartSettled {
   readonly at: number
   readonly fills: readonly FillSettled[]
   readonly positions: readonly PositionChange[]
-  /** Status of each order after this row, with the reason if the status is terminal. */
-  readonly orders: readonly {
-    readonly order_id: string
-    readonly user_id: number
-    readonly status: OrderStatus
-    readonly reason: StatusReason | null
-    readonly reserved_delta: Wei
-  }[]
-  /**
-   * Those of `orders` that leave the book because the part closed or turned the position that they protect.
-   */
+  readonly orders: readonly SettledOrder[]
+  /** Those of `orders` that end, or leave the book, because the part closed or turned the position that they reduce. */
   readonly position_closed: readonly string[]
+}
+
+/** An order's status after a block. */
+export interface SettledOrder {
+  readonly order_id: string
+  readonly user_id: number
+  readonly status: OrderStatus
+  /** Of a terminal status; or why the order has left the book and is to end. */
+  readonly reason: StatusReason | null
+  readonly reserved_delta: Wei
 }
 
 /** The block of the part has the configured confirmations: its fills are CONFIRMED. */
@@ -281,6 +283,11 @@ export interface BatchVoided {
   readonly at: number
   readonly fills: readonly MatchedFill[]
   readonly reopened: readonly string[]
+  /**
+   * Reduce-only orders that are back in the book, or wait for their trigger again, because a fill that closed
+   * their position is voided. Absent in rows written before such orders left the book at the match.
+   */
+  readonly restored?: readonly string[]
 }
 
 export interface PricesUpdated {
@@ -330,6 +337,11 @@ export interface PositionsMoved {
   readonly at: number
   readonly positions: readonly PositionChange[]
   readonly balances: readonly { readonly user_id: number; readonly free_delta: Wei }[]
+  /**
+   * Reduce-only orders that end, or leave the book, because their position closed or turned. Absent in rows
+   * written before these orders ended with such a move.
+   */
+  readonly orders?: readonly SettledOrder[]
 }
 
 export type MarketRow =

@@ -8,6 +8,7 @@ import {
   type ClosingReason,
   isInBook,
   isTerminal,
+  isWaiting,
   type OrderLife,
   transition,
   unmatched,
@@ -54,7 +55,7 @@ export interface OrderChange {
  */
 export function leaveBook(order: OpenOrder, reason: ClosingReason, at: Millis): OrderChange {
   const verdict = transition(order, { kind: 'close', reason })
-  invariant(verdict.ok, 'an order that leaves the book has not left it before')
+  invariant(verdict.ok, 'an order that is closed has not ended, and does not end for another reason')
   const { life } = verdict.value
   return {
     order: {
@@ -123,8 +124,7 @@ export const expiryReason = ({ expiration }: OpenOrder, at: Millis): ClosingReas
   isExpired(expiration, at) ? 'EXPIRED' : 'SIGNER_EXPIRED'
 
 /** Whether the order counts for reservations: it can still fill, now or once it is triggered. */
-export const isReservable = (order: OpenOrder): boolean =>
-  isInBook(order) || order.status === 'PENDING_TRIGGER'
+export const isReservable = (order: OpenOrder): boolean => isInBook(order) || isWaiting(order)
 
 export const reservable = (order: OpenOrder): Reservable => ({
   seq: order.seq,

@@ -10,6 +10,9 @@
  * | (new)                   | accepted     | PENDING_TRIGGER if conditional, otherwise OPEN                      |
  * | PENDING_TRIGGER         | trigger      | OPEN                                                                |
  * | PENDING_TRIGGER, OPEN   | close        | EXPIRED if it expired, otherwise CANCELLED                          |
+ * | PENDING_TRIGGER, OPEN   | leave        | the same, out of the book with its position (`isLeaving`)           |
+ * | PENDING_TRIGGER, OPEN,  | close        | as from the book: a cancel is final, the end of the position is not |
+ * | leaving                 |              | until the fill that closed it is mined                              |
  * | OPEN, steps settling    | close        | CANCEL_PENDING_FINALIZE; OPEN for the remainder of a market order   |
  * | OPEN                    | match        | OPEN                                                                |
  * | OPEN                    | settle       | FILLED with the last step; CANCELLED with the last receipt of a     |
@@ -25,8 +28,8 @@
  * | FILLED                  | rollback     | OPEN                                                                |
  * | CANCELLED, EXPIRED      | rollback     | the status before the receipt: CANCEL_PENDING_FINALIZE, or OPEN for |
  * |                         |              | the remainder of a market order                                     |
- * | CANCELLED or            | restore      | PENDING_TRIGGER or OPEN                                             |
- * | CANCEL_PENDING_FINALIZE |              |                                                                     |
+ * | leaving, or CANCELLED   | restore      | PENDING_TRIGGER or OPEN: in the book, or leaving with the fill that |
+ * | or CANCEL_PENDING_…     |              | closed the position, if that fill is not mined any more             |
  * | with POSITION_CLOSED    |              |                                                                     |
  *
  * Every other combination is refused and changes nothing.
@@ -52,10 +55,15 @@ export interface OrderLife {
   /** Steps that are matched and not yet mined. */
   readonly settling: Steps
   /**
-   * Set if the order has left the book while some steps settle: the reason with which it ends, unless those
-   * steps fill it.
+   * Set if the order has left the book and has not ended: the reason with which it ends once what it waits for
+   * is mined, unless its settling steps fill it.
    */
   readonly closingReason: ClosingReason | null
+  /**
+   * Id of the matched fill that closed the position which a reduce-only order reduced, if the order left the
+   * book with it. Set only with the reason POSITION_CLOSED, and kept when the order has ended.
+   */
+  readonly closedBy: string | null
 }
 
 export type TransitionInput =
@@ -71,11 +79,15 @@ export type TransitionInput =
   | { readonly kind: 'void'; readonly steps: Steps; readonly ending: ClosingReason | null }
   /** The block of `steps` mined steps has left the chain. `settling` of them wait to be mined again. */
   | { readonly kind: 'rollback'; readonly steps: Steps; readonly settling: Steps }
+  /** The position that a reduce-only order reduces has closed or turned with the matched fill `closedBy`. */
+  | { readonly kind: 'leave'; readonly closedBy: string }
   /**
-   * The block that closed the position which the order protects has left the chain. `waits`: the order has
-   * not been triggered yet.
+   * The position is as it was before it closed: the fill that closed it is voided, or its block has left the
+   * chain. `waits`: the order has not been triggered yet. `closedBy`: the fill that is to be mined again; null
+   * if the order is back in the book.
    */
-  | { readonly kind: 'restore'; readonly waits: boolean }
+  | { readonly kind: 'restore'; readonly waits: boolean; readonly closedBy: string | null }
+  /** Ends the order. POSITION_CLOSED: the position has closed on the chain. */
   | { readonly kind: 'close'; readonly reason: ClosingReason }
 
 /**
@@ -115,6 +127,18 @@ export const unmatched = ({ quantity, filled, settling }: OrderLife): Steps =>
 export const isInBook = (life: OrderLife): boolean =>
   life.status === 'OPEN' && life.closingReason === null && unmatched(life) > 0
 
+/** Whether the order waits for its trigger. */
+export const isWaiting = ({ status, closingReason }: OrderLife): boolean =>
+  status === 'PENDING_TRIGGER' && closingReason === null
+
+/** Whether the order has left the book with its position, and ends or returns with the fill that closed it. */
+export const isLeaving = ({ status, closingReason }: Pick<OrderLife, 'status' | 'closingReason'>): boolean =>
+  closingReason === 'POSITION_CLOSED' && status !== 'CANCEL_PENDING_FINALIZE'
+
+/** Whether a cancel or an expiry still changes how the order ends. */
+export const isClosable = (life: Pick<OrderLife, 'status' | 'closingReason'>): boolean =>
+  !isTerminal(life.status) && (life.closingReason === null || isLeaving(life))
+
 /** State of an order at acceptance. Its event is CREATED. */
 export const accepted = ({ type, quantity }: Pick<Order, 'type' | 'quantity'>): OrderLife => ({
   status: isConditional(type) ? 'PENDING_TRIGGER' : 'OPEN',
@@ -123,6 +147,7 @@ export const accepted = ({ type, quantity }: Pick<Order, 'type' | 'quantity'>): 
   filled: 0 as Steps,
   settling: 0 as Steps,
   closingReason: null,
+  closedBy: null,
 })
 
 /** The order after a transition, or why the transition is not allowed. Other fields of `life` are copied. */
@@ -131,19 +156,19 @@ export function transition<Life extends OrderLife>(
   input: TransitionInput,
 ): TransitionResult<Life> {
   if (input.kind === 'rollback') return rollback(life, input)
-  if (input.kind === 'restore') return restore(life, input.waits)
+  if (input.kind === 'restore') return restore(life, input)
   if (isTerminal(life.status)) return refuse({ code: 'ALREADY_ENDED', status: life.status })
   switch (input.kind) {
     case 'trigger':
-      return life.status === 'PENDING_TRIGGER'
-        ? withoutEvents({ ...life, status: 'OPEN' })
-        : refuse({ code: 'NOT_WAITING' })
+      return isWaiting(life) ? withoutEvents({ ...life, status: 'OPEN' }) : refuse({ code: 'NOT_WAITING' })
     case 'match':
       return match(life, input.steps)
     case 'settle':
       return settle(life, input.steps)
     case 'void':
       return voidMatch(life, input.steps, input.ending)
+    case 'leave':
+      return leave(life, input.closedBy)
     case 'close':
       return close(life, input.reason)
   }
@@ -182,15 +207,23 @@ function voidMatch<Life extends OrderLife>(
   const returned = { ...life, settling: (life.settling - steps) as Steps }
   // A market order's remainder had left the book because of the fill that is voided.
   const earlierReason = isMarketRemainder(life.closingReason) ? null : life.closingReason
+  if (isLeaving(life) && ending !== null) return close(returned, ending)
   return accept(endIfDue({ ...returned, closingReason: earlierReason ?? ending }))
 }
 
-function close<Life extends OrderLife>(life: Life, reason: ClosingReason): TransitionResult<Life> {
+function leave<Life extends OrderLife>(life: Life, closedBy: string): TransitionResult<Life> {
   if (life.closingReason !== null) return refuse({ code: 'ALREADY_CLOSING', reason: life.closingReason })
+  if (!isInBook(life) && !isWaiting(life)) return refuse({ code: 'NOT_IN_BOOK' })
+  return withoutEvents({ ...life, closingReason: 'POSITION_CLOSED', closedBy })
+}
+
+function close<Life extends OrderLife>(life: Life, reason: ClosingReason): TransitionResult<Life> {
+  if (life.closingReason !== null && !isLeaving(life))
+    return refuse({ code: 'ALREADY_CLOSING', reason: life.closingReason })
   if (life.settling === 0) return accept(ended(life, reason))
   // The remainder of a market order ends with its fills, in one event, because its owner did not cancel it.
   const status = isMarketRemainder(reason) ? life.status : 'CANCEL_PENDING_FINALIZE'
-  return withoutEvents({ ...life, status, closingReason: reason })
+  return withoutEvents({ ...life, status, closingReason: reason, closedBy: closedByFor(life, reason) })
 }
 
 function rollback<Life extends OrderLife>(
@@ -215,7 +248,10 @@ function reopened<Life extends OrderLife>(life: Life): Life {
   return { ...life, status, statusReason: null, closingReason: reason }
 }
 
-function restore<Life extends OrderLife>(life: Life, waits: boolean): TransitionResult<Life> {
+function restore<Life extends OrderLife>(
+  life: Life,
+  { waits, closedBy }: { readonly waits: boolean; readonly closedBy: string | null },
+): TransitionResult<Life> {
   if ((life.statusReason ?? life.closingReason) !== 'POSITION_CLOSED') {
     return refuse({ code: 'NOT_CLOSED_WITH_POSITION' })
   }
@@ -223,16 +259,22 @@ function restore<Life extends OrderLife>(life: Life, waits: boolean): Transition
     ...life,
     status: waits ? 'PENDING_TRIGGER' : 'OPEN',
     statusReason: null,
-    closingReason: null,
+    closingReason: closedBy === null ? null : 'POSITION_CLOSED',
+    closedBy,
   })
 }
 
 function endIfDue<Life extends OrderLife>(life: Life): OrderTransition<Life> {
-  const isDue = life.closingReason !== null && life.settling === 0
+  const isDue = life.closingReason !== null && life.settling === 0 && !isLeaving(life)
   return isDue ? ended(life, life.closingReason) : { life, events: [] }
 }
 
 function ended<Life extends OrderLife>(life: Life, reason: StatusReason): OrderTransition<Life> {
   const status = statusFor(reason)
-  return { life: { ...life, status, statusReason: reason, closingReason: null }, events: [status] }
+  const closedBy = closedByFor(life, reason)
+  return { life: { ...life, status, statusReason: reason, closingReason: null, closedBy }, events: [status] }
 }
+
+/** A rollback of the block that closed the position needs the fill; other reasons do not depend on it. */
+const closedByFor = ({ closedBy }: OrderLife, reason: StatusReason): string | null =>
+  reason === 'POSITION_CLOSED' ? closedBy : null

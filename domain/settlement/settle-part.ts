@@ -7,11 +7,20 @@ import { InvariantError, invariant } from '../invariant.ts'
 import type { FillSettled, PartSettled, PositionChange } from '../journal/journal-row.ts'
 import type { MarketSpec } from '../market/market.ts'
 import type { Side } from '../orders/order.ts'
-import { isTerminal, type OrderLife, transition } from '../orders/order-state.ts'
+import { isTerminal, transition } from '../orders/order-state.ts'
 import { applyFill, FLAT, type Position } from '../positions/position.ts'
 import type { Address, Price, Steps } from '../units.ts'
 import type { BatchSettled, SettledFill } from './settlement.ts'
 import { applySettled } from './settlement-replay.ts'
+import {
+  type ClosedOrder,
+  closeWithMove,
+  closeWithPosition,
+  type MovedSize,
+  reopenWithPosition,
+  type SettlingOrder,
+  settledOrder,
+} from './settling-order.ts'
 
 /** A matched fill that is not mined yet. */
 export interface UnsettledFill {
@@ -23,17 +32,6 @@ export interface UnsettledFill {
   readonly steps: number
   readonly takerSteps: number
   readonly held: bigint
-}
-
-export interface SettlingOrder extends OrderLife {
-  readonly orderId: string
-  readonly userId: number
-  readonly maker: Address
-  readonly salt: bigint
-  readonly reserved: bigint
-  readonly held: bigint
-  /** A conditional order that has not been triggered. */
-  readonly waits: boolean
 }
 
 export interface LedgerEntry {
@@ -48,8 +46,12 @@ export interface PartState {
   readonly fills: readonly UnsettledFill[]
   /** The orders of the fills, and other stored orders that the part settles. */
   readonly orders: readonly SettlingOrder[]
-  /** Protective orders (take-profits, stop-losses) of the positions that the part closes: see `closedSides`. */
-  readonly protective: readonly SettlingOrder[]
+  /** Orders that left the book with a position which a fill of this part closed. */
+  readonly leaving: readonly SettlingOrder[]
+  /** Live reduce-only orders of the accounts in `moved`, accepted before the batch. */
+  readonly reduceOnly: readonly SettlingOrder[]
+  /** Accounts with fills that no batch had matched here, by user. */
+  readonly moved: ReadonlyMap<number, MovedSize>
 }
 
 /** Where the part was mined. */
@@ -97,6 +99,19 @@ function realisedBy(spec: MarketSpec, settled: BatchSettled, fill: SettledFill, 
   return verdict.ok ? verdict.value.realised : 0n
 }
 
+/** Makers with a fill that no batch had matched here: their matched positions move with the mined ones. */
+export function unmatchedMakers(settled: BatchSettled, fills: readonly UnsettledFill[]): Set<Address> {
+  const waiting = new Map(fills.map((fill) => [keyOf(fill), fill]))
+  const unmatched = settled.fills.filter((fill) => matchOf(waiting, fill) === undefined)
+  return new Set(unmatched.map(({ maker }) => maker))
+}
+
+/** The stored fill of a settled one. A fill with another size or side is not that fill. */
+function matchOf(waiting: ReadonlyMap<string, UnsettledFill>, fill: SettledFill): UnsettledFill | undefined {
+  const match = findOrder(waiting, fill)
+  return match?.steps === fill.fill && match.side === fill.side ? match : undefined
+}
+
 const keyOf = ({ maker, salt }: { maker: Address; salt: bigint }): string => `${maker}-${salt}`
 
 /** The entry of a fill's order, by maker and salt. A liquidation has no order: its number is not a salt. */
@@ -121,9 +136,7 @@ export function settlePart(
   const after = new Map<string, SettlingOrder>()
   const releases = new Map<string, bigint>()
   const fills = settled.fills.map((fill, place) => {
-    const match = findOrder(waiting, fill)
-    // A fill with another size or side than the stored one is not that fill.
-    const stored = match?.steps === fill.fill && match.side === fill.side ? match : undefined
+    const stored = matchOf(waiting, fill)
     const order = findOrder(after, fill) ?? findOrder(before, fill)
     const next = order && settleFill(order, fill, stored)
     if (next) {
@@ -139,7 +152,7 @@ export function settlePart(
       movement,
     )
   })
-  const closed = state.protective.flatMap((order) => closeWithPosition(after.get(keyOf(order)) ?? order))
+  const closed = closedOrders(state, (order) => after.get(keyOf(order)) ?? order)
   for (const { order, released } of closed) {
     after.set(keyOf(order), order)
     releases.set(order.orderId, (releases.get(order.orderId) ?? 0n) + released)
@@ -156,31 +169,25 @@ export function settlePart(
     ...mined,
     fills: chargePending(fills, state.ledger),
     positions: positionChanges(state, movement),
-    orders: orders.map((order) => statusOf(order, releases.get(order.orderId) ?? 0n)),
+    orders: orders.map((order) => settledOrder(order, releases.get(order.orderId) ?? 0n)),
     position_closed: closed.map(({ order }) => order.orderId),
   }
   return { row, orders }
 }
 
-/** Accounts whose position the part closes or flips, with the side of the orders that reduced it. */
-export function closedSides(
-  { users, positions }: Pick<PartState, 'users' | 'positions'>,
-  movement: Movement,
-): ReadonlyMap<number, Side> {
-  const closed = new Map<number, Side>()
-  for (const [maker, { size }] of movement.positions) {
-    const before = positions.get(maker)?.size ?? 0
-    if (before === 0 || Math.sign(size) === Math.sign(before)) continue
-    closed.set(users.get(maker) as number, before > 0 ? 'SHORT' : 'LONG')
-  }
-  return closed
-}
-
-/** Empty if the order has ended, or is ending, for another reason. */
-function closeWithPosition(order: SettlingOrder): { order: SettlingOrder; released: bigint }[] {
-  const closed = transition(order, { kind: 'close', reason: 'POSITION_CLOSED' })
-  if (!closed.ok) return []
-  return [{ order: { ...closed.value.life, reserved: 0n }, released: order.reserved }]
+/** Orders whose position the part closes. `current`: an order after the part's fills. */
+function closedOrders(
+  { leaving, reduceOnly, moved }: PartState,
+  current: (order: SettlingOrder) => SettlingOrder,
+): ClosedOrder[] {
+  const left = leaving.map((order) => closeWithPosition(current(order)))
+  const ids = new Set(leaving.map(({ orderId }) => orderId))
+  const others = reduceOnly.filter(({ orderId }) => !ids.has(orderId))
+  const ended = others.map((order) => {
+    const size = moved.get(order.userId)
+    return size === undefined ? null : closeWithMove(current(order), size)
+  })
+  return [...left, ...ended].filter((order) => order !== null)
 }
 
 /** The order after one of its fills was mined. Null if an unmatched fill exceeds what the order has left. */
@@ -265,14 +272,6 @@ export const positionChange = (userId: number, before: Position, after: Position
   leverage_after: after.leverage,
 })
 
-const statusOf = (order: SettlingOrder, released: bigint): PartSettled['orders'][number] => ({
-  order_id: order.orderId,
-  user_id: order.userId,
-  status: order.status,
-  reason: order.status === 'OPEN' ? null : (order.statusReason ?? order.closingReason),
-  reserved_delta: (-released).toString(),
-})
-
 /** Rolls back a part whose block left the chain: positions, balances and orders return to their state before, and its fills wait again. */
 export function rollBackPart(row: PartSettled, orders: readonly SettlingOrder[]): PartSettlement {
   const ended = new Map(row.orders.map((order) => [order.order_id, order]))
@@ -280,10 +279,11 @@ export function rollBackPart(row: PartSettled, orders: readonly SettlingOrder[])
   const before = orders.map((order) => {
     const fills = row.fills.filter(({ order_id }) => order_id === order.orderId)
     const back = rollBackFills(order, fills, BigInt(ended.get(order.orderId)?.reserved_delta ?? 0))
-    return closed.has(order.orderId) ? restore(back) : back
+    const after = ended.get(order.orderId)
+    return after !== undefined && closed.has(order.orderId) ? reopenWithPosition(back, after) : back
   })
   const statuses = before.map((order) => ({
-    ...statusOf(order, 0n),
+    ...settledOrder(order, 0n),
     reserved_delta: ended.get(order.orderId)?.reserved_delta ?? '0',
   }))
   return { row: { ...row, rollback: true, orders: statuses }, orders: before }
@@ -306,10 +306,4 @@ function rollBackFills(
   const held = fills.reduce((total, fill) => total + BigInt(fill.held), 0n)
   const { life } = rolledBack.value
   return { ...life, held: life.held + held, reserved: life.reserved - releasedDelta }
-}
-
-/** The position is open again, so its protective order is restored, unless the order has since ended for another reason. */
-function restore(order: SettlingOrder): SettlingOrder {
-  const restored = transition(order, { kind: 'restore', waits: order.waits })
-  return restored.ok ? restored.value.life : order
 }

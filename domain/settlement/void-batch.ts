@@ -15,7 +15,8 @@ import {
   reserve,
 } from '../orders/open-order.ts'
 import { OrderChanges, type OrderPlan } from '../orders/order-changes.ts'
-import { type ClosingReason, isTerminal, transition } from '../orders/order-state.ts'
+import { type ClosingReason, isLeaving, isTerminal, transition } from '../orders/order-state.ts'
+import { restoreWithPosition } from '../orders/position-closing.ts'
 import { type Funds, recomputeReservations } from '../orders/recompute-reservations.ts'
 import type { Position } from '../positions/position.ts'
 import type { Address, Millis, Quote, Seq, Steps, UserId } from '../units.ts'
@@ -53,7 +54,7 @@ export interface VoidInput {
 }
 
 /**
- * Returns every order to its mined state. An order that had left the book ends with the reason for which it
+ * Returns every order to its mined state, reduce-only orders whose position a voided fill closed included. An order that had left the book ends with the reason for which it
  * left. The culprit's orders end with SETTLEMENT_REVERTED. The others are open again at their old seq.
  * Reservations are recomputed on the mined position.
  */
@@ -63,6 +64,7 @@ export function planVoid(input: VoidInput): OrderPlan {
   const fills = input.batches.flatMap((batch) => batch.fills)
   const voided = new Set(fills.map(({ order_id }) => byId.get(order_id) as Seq))
   const culprits = culpritsOf(input, voided, byId, changes)
+  const restored = restoreLeaving(input, changes)
   for (const fill of fills) {
     const seq = byId.get(fill.order_id) as Seq
     const order = changes.get(seq)
@@ -70,7 +72,7 @@ export function planVoid(input: VoidInput): OrderPlan {
     changes.set(voidFill(order, fill, ending))
   }
   const reopened = (orderId: string): boolean => !isTerminal(changes.get(byId.get(orderId) as Seq).status)
-  addVoidRows(input, changes, reopened)
+  addVoidRows(input, changes, { reopened, restored })
   for (const seq of voided) {
     const order = changes.get(seq)
     if (isTerminal(order.status)) changes.put(endVoided(order, input.at))
@@ -78,6 +80,22 @@ export function planVoid(input: VoidInput): OrderPlan {
   for (const account of new Set(input.orders.map((order) => order.account)))
     reserveOnMined(input, account, changes)
   return changes.plan()
+}
+
+/** Ids of the fills that closed the positions of restored orders, by order. */
+type RestoredOrders = ReadonlyMap<Seq, string>
+
+/** Returns the orders to the book that left it with a position which a voided fill had closed. */
+function restoreLeaving({ batches, orders }: VoidInput, changes: OrderChanges): RestoredOrders {
+  const voided = new Set(batches.flatMap(({ fills }) => fills.map(({ fill_id }) => fill_id)))
+  const restored = new Map<Seq, string>()
+  for (const order of orders) {
+    if (!isLeaving(order) || order.closedBy === null || !voided.has(order.closedBy)) continue
+    const waits = order.status === 'PENDING_TRIGGER'
+    changes.set(restoreWithPosition(order, { waits, closedBy: null }))
+    restored.set(order.seq, order.closedBy)
+  }
+  return restored
 }
 
 /** The inverse of a match: the held amount returns to the order's reservation. */
@@ -133,10 +151,12 @@ function endingOf(order: OpenOrder, at: Millis): ClosingReason | null {
 function addVoidRows(
   { batches, culprit, at }: VoidInput,
   changes: OrderChanges,
-  isReopened: (orderId: string) => boolean,
+  orders: { readonly reopened: (orderId: string) => boolean; readonly restored: RestoredOrders },
 ): void {
   for (const { batchId, fromPart, fills } of batches) {
     const ids = [...new Set(fills.map(({ order_id }) => order_id))]
+    const fillIds = new Set(fills.map(({ fill_id }) => fill_id))
+    const restored = [...orders.restored].filter(([, closedBy]) => fillIds.has(closedBy))
     changes.rows.push({
       kind: 'batch_voided',
       batch_id: batchId,
@@ -144,7 +164,8 @@ function addVoidRows(
       why: culprit.error,
       at,
       fills,
-      reopened: ids.filter(isReopened),
+      reopened: ids.filter(orders.reopened),
+      restored: restored.map(([seq]) => changes.get(seq).orderId),
     })
   }
 }

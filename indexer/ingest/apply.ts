@@ -9,16 +9,16 @@ import {
   type JournalRow,
   marketShard,
   type PartSettled,
-  type PositionsMoved,
 } from '../../domain/journal/journal-row.ts'
+import { FLAT } from '../../domain/positions/position.ts'
 import { type Mismatch, NO_EVENTS } from '../../domain/settlement/receipt.ts'
 import { reconcile } from '../../domain/settlement/reconcile.ts'
 import {
-  closedSides,
   type Movement,
   movementOf,
   rollBackPart,
   settlePart,
+  unmatchedMakers,
 } from '../../domain/settlement/settle-part.ts'
 import type { Address } from '../../domain/units.ts'
 import type { Chain, ChainBlock, ChainLog } from '../ports.ts'
@@ -26,9 +26,10 @@ import { cancelSalts, cancelUncovered } from './cancel-orders.ts'
 import type { ChainFact, LedgerMoved, PartMined } from './facts.ts'
 import { lockOrders } from './lock-orders.ts'
 import { LockedShards, type RowPlace } from './locked-shards.ts'
-import { applyMove, movedAccounts, type PositionMoveFact } from './move-positions.ts'
+import { applyMove, movedAccounts, type PositionMoveFact, rollBackMove } from './move-positions.ts'
 import { rollBackSessionKey, updateSessionKey } from './session-keys.ts'
-import { expectationOf, loadOrders, loadPart, loadProtective, writeMove, writePart } from './write-part.ts'
+import { loadMoved, loadOrders } from './settling-orders.ts'
+import { expectationOf, loadPart, writeMove, writePart } from './write-part.ts'
 
 export interface BlockFact {
   readonly log: ChainLog
@@ -205,8 +206,12 @@ async function applyPart(context: Context, { spec, settled }: PartMined, log: Ch
     at: Math.max(block.timestamp * 1000, settled.asOf),
   }
   const moved = movement ?? (await movementOnChain(context, { spec, settled, kind: 'part_mined' }))
-  const protective = await loadProtective(tx, marketId, closedSides(state, moved), settled.asOf)
-  const { row, orders } = settlePart(marketId, settled, moved, { ...state, protective }, mined)
+  const unmatched = [...unmatchedMakers(settled, state.fills)]
+  const moving = unmatched.map(
+    (maker) => [users.get(maker) as number, moved.positions.get(maker) ?? FLAT] as const,
+  )
+  const closing = await loadMoved(tx, marketId, new Map(moving), settled)
+  const { row, orders } = settlePart(marketId, settled, moved, { ...state, ...closing }, mined)
   await writePart(tx, marketId, row, orders)
   return shards.append(marketShard(marketId), row)
 }
@@ -257,8 +262,8 @@ export async function rollBackFacts(tx: Tx, facts: readonly JournaledFact[]): Pr
     }
     if (row.kind === 'session_key_changed') await rollBackSessionKey({ tx, shards, at: row.at }, row)
     if (row.kind === 'positions_moved') {
-      const back: PositionsMoved = { ...row, rollback: true }
-      await writeMove(tx, marketIdOf(shard), back)
+      const { row: back, orders } = await rollBackMove(tx, row)
+      await writeMove(tx, marketIdOf(shard), back, orders)
       shards.append(shard, back)
     }
     if (row.kind === 'part_settled') {

@@ -5,7 +5,7 @@
 import { changeReserved } from '../../db/accounts.ts'
 import { anyOf } from '../../db/any-of.ts'
 import type { Tx } from '../../db/client.ts'
-import { endOrders, type OrderRow, toOpenOrder } from '../../db/orders.ts'
+import { CLOSABLE, endOrders, type OrderRow, toOpenOrder } from '../../db/orders.ts'
 import { marketsWithOrders } from '../../db/resting.ts'
 import { findUsers } from '../../db/users.ts'
 import { marketShard } from '../../domain/journal/journal-row.ts'
@@ -22,15 +22,14 @@ export interface Cancelling {
   readonly at: number
 }
 
-/** The account's orders that are in the book or wait for a trigger: those that have left the book already end by themselves. */
+/** The account's orders that are in the book, wait for a trigger or leave with their position: the others end by themselves. */
 const cancellable = (tx: Tx, userId: number, marketIds: readonly number[]) =>
   tx
     .selectFrom('orders')
     .selectAll()
     .where('market_id', '=', anyOf('bigint', marketIds))
     .where('user_id', '=', userId)
-    .where('ended_at', 'is', null)
-    .where('closing_reason', 'is', null)
+    .where(CLOSABLE)
 
 /** The caller also holds the lock of the maker's account. An account without a user has no orders. */
 export async function cancelSalts(

@@ -6,12 +6,19 @@
 
 import type { Tx } from '../../db/client.ts'
 import { InvariantError } from '../../domain/invariant.ts'
-import { marketShard, type PositionsMoved } from '../../domain/journal/journal-row.ts'
+import { marketShard, type PositionsMoved, type SettledOrder } from '../../domain/journal/journal-row.ts'
 import { FLAT, type Position } from '../../domain/positions/position.ts'
 import { emptied } from '../../domain/risk/liquidation.ts'
 import { applyDeleveraged, applyInherited } from '../../domain/risk/risk-replay.ts'
 import type { FailureKind } from '../../domain/settlement/receipt.ts'
 import { type MinedAt, positionChange } from '../../domain/settlement/settle-part.ts'
+import {
+  closeWithMove,
+  type MovedSize,
+  reopenWithPosition,
+  type SettlingOrder,
+  settledOrder,
+} from '../../domain/settlement/settling-order.ts'
 import type { Address } from '../../domain/units.ts'
 import type { Chain } from '../ports.ts'
 import type {
@@ -22,6 +29,7 @@ import type {
   PositionsDeleveragedFact,
 } from './facts.ts'
 import type { LockedShards, RowPlace } from './locked-shards.ts'
+import { loadMoved, loadOrders, loadVoided } from './settling-orders.ts'
 import { loadMinedPositions, writeMove } from './write-part.ts'
 
 export type PositionMoveFact =
@@ -121,6 +129,12 @@ export async function applyMove(
   const explained = movedPositions(fact, before)
   const after = explained ?? (await positionsOnChain(chain, trader, accounts, mined.block))
   const idOf = (account: Address) => known.get(account) as number
+  const moves = [...after].map(([account, position]) => [idOf(account), position] as const)
+  const { moved, reduceOnly } = await loadMoved(tx, marketId, new Map(moves), null)
+  const closed = reduceOnly.flatMap((order) => {
+    const ended = closeWithMove(order, moved.get(order.userId) as MovedSize)
+    return ended === null ? [] : [ended.order]
+  })
   const row: PositionsMoved = {
     kind: 'positions_moved',
     cause: CAUSES[fact.kind],
@@ -132,10 +146,31 @@ export async function applyMove(
     balances: freeDeltas(fact)
       .filter(({ delta }) => delta !== 0n)
       .map(({ account, delta }) => ({ user_id: idOf(account), free_delta: delta.toString() })),
+    orders: closed.map((order) => settledOrder(order, 0n)),
   }
-  await writeMove(tx, marketId, row)
+  await writeMove(tx, marketId, row, closed)
   const place = shards.append(marketShard(marketId), row)
   return { place, failure: explained === null ? 'trade_events_without_position_updates' : null }
+}
+
+/** The row that takes a move back, and the reduce-only orders as they were before it. */
+export async function rollBackMove(
+  tx: Tx,
+  row: PositionsMoved,
+): Promise<{ row: PositionsMoved; orders: SettlingOrder[] }> {
+  const closed = new Map(row.orders?.map((order) => [order.order_id, order]))
+  const orders = await loadOrders(tx, [...closed.keys()])
+  const voided = await loadVoided(
+    tx,
+    orders.flatMap(({ closedBy }) => closedBy ?? []),
+  )
+  const restored = orders.map((order) => {
+    // A void returns live orders to the book, but not those that the move had ended.
+    const closedBy = order.closedBy === null || voided.has(order.closedBy) ? null : order.closedBy
+    return reopenWithPosition({ ...order, closedBy }, closed.get(order.orderId) as SettledOrder)
+  })
+  const statuses = restored.map((order) => settledOrder(order, 0n))
+  return { row: { ...row, rollback: true, orders: statuses }, orders: restored }
 }
 
 async function positionsOnChain(

@@ -9,25 +9,23 @@ import { settleFills } from '../../db/fills.ts'
 import { settleOrders } from '../../db/orders.ts'
 import { loadPositions, minedPosition, movePositions } from '../../db/positions.ts'
 import type { PartSettled, PositionsMoved } from '../../domain/journal/journal-row.ts'
-import { isConditional, type Side } from '../../domain/orders/order.ts'
-import type { ClosingReason } from '../../domain/orders/order-state.ts'
 import type { Position } from '../../domain/positions/position.ts'
 import type { PartExpectation } from '../../domain/settlement/receipt.ts'
-import type {
-  LedgerEntry,
-  PartState,
-  SettlingOrder,
-  UnsettledFill,
-} from '../../domain/settlement/settle-part.ts'
+import type { LedgerEntry, PartState, UnsettledFill } from '../../domain/settlement/settle-part.ts'
 import type { BatchSettled } from '../../domain/settlement/settlement.ts'
-import type { Address, Steps, UserId } from '../../domain/units.ts'
+import type { SettlingOrder } from '../../domain/settlement/settling-order.ts'
+import type { Address, UserId } from '../../domain/units.ts'
+import { loadLeaving, loadOrders } from './settling-orders.ts'
+
+/** Without what depends on the new positions. */
+type LoadedPart = Omit<PartState, 'reduceOnly' | 'moved'>
 
 export async function loadPart(
   tx: Tx,
   marketId: number,
   settled: BatchSettled,
   users: ReadonlyMap<Address, number>,
-): Promise<Omit<PartState, 'protective'>> {
+): Promise<LoadedPart> {
   const fills = await waitingFills(tx, marketId, settled)
   return {
     users,
@@ -35,6 +33,7 @@ export async function loadPart(
     ledger: await loadLedger(tx, [...users.values()]),
     positions: await loadMinedPositions(tx, marketId, users),
     orders: await ordersOfMakers(tx, marketId, settled),
+    leaving: await loadLeaving(tx, marketId, [...users.values()], fills),
   }
 }
 
@@ -98,11 +97,6 @@ export async function loadMinedPositions(
   )
 }
 
-const ORDER_COLUMNS = [
-  ...(['order_id', 'user_id', 'maker', 'salt', 'status', 'status_reason', 'quantity', 'filled'] as const),
-  ...(['settling', 'closing_reason', 'reserved', 'held', 'type', 'triggered'] as const),
-] as const
-
 async function ordersOfMakers(tx: Tx, marketId: number, settled: BatchSettled): Promise<SettlingOrder[]> {
   const fills = settled.fills.filter(({ isForced }) => !isForced)
   const { rows } = await sql<{ order_id: string }>`
@@ -115,56 +109,6 @@ async function ordersOfMakers(tx: Tx, marketId: number, settled: BatchSettled): 
     tx,
     rows.map(({ order_id }) => order_id),
   )
-}
-
-export async function loadOrders(tx: Tx, orderIds: readonly string[]): Promise<SettlingOrder[]> {
-  if (orderIds.length === 0) return []
-  const rows = await tx
-    .selectFrom('orders')
-    .select(ORDER_COLUMNS)
-    .where('order_id', '=', anyOf('text', orderIds))
-    .execute()
-  return rows.map((row) => ({
-    orderId: row.order_id,
-    userId: row.user_id,
-    maker: row.maker as Address,
-    salt: BigInt(row.salt),
-    status: row.status,
-    statusReason: row.status_reason,
-    quantity: row.quantity as Steps,
-    filled: row.filled as Steps,
-    settling: row.settling as Steps,
-    closingReason: row.closing_reason as ClosingReason | null,
-    reserved: row.reserved,
-    held: row.held,
-    waits: isConditional(row.type) && row.triggered === null,
-  }))
-}
-
-/**
- * Conditional reduce-only orders, waiting or triggered, on the side that reduced a position which is closed now. Orders accepted after
- * the batch that closed it (`asOf`) protect the next position.
- */
-export async function loadProtective(
-  tx: Tx,
-  marketId: number,
-  closed: ReadonlyMap<number, Side>,
-  asOf: number,
-): Promise<SettlingOrder[]> {
-  if (closed.size === 0) return []
-  const rows = await tx
-    .selectFrom('orders')
-    .select(['order_id', 'user_id', 'side'])
-    .where('market_id', '=', marketId)
-    .where('user_id', '=', anyOf('bigint', closed.keys()))
-    .where('ended_at', 'is', null)
-    .where('reduce_only', '=', true)
-    .where('type', 'not in', ['MARKET', 'LIMIT'])
-    .where('closing_reason', 'is', null)
-    .where('accepted_at', '<=', asOf)
-    .execute()
-  const ids = rows.filter(({ user_id, side }) => closed.get(user_id) === side).map(({ order_id }) => order_id)
-  return loadOrders(tx, ids)
 }
 
 /** What the exchange has sent for the part; null if the write side does not have it. */
@@ -212,8 +156,17 @@ export async function writePart(
   await settleBatch(tx, marketId, row.batch_id)
 }
 
-/** Positions that moved outside batches. No batch had matched the move, so the matched positions move along. */
-export async function writeMove(tx: Tx, marketId: number, row: PositionsMoved): Promise<void> {
+/**
+ * Writes positions that moved outside batches. No batch had matched the move, so the matched positions move along. `orders`: the
+ * reduce-only orders as they are after it.
+ */
+export async function writeMove(
+  tx: Tx,
+  marketId: number,
+  row: PositionsMoved,
+  orders: readonly SettlingOrder[],
+): Promise<void> {
+  await settleOrders(tx, orders, row.at)
   await movePositions(tx, marketId, row, new Set(row.positions.map(({ user_id }) => user_id)))
   const changes = row.balances.map(({ user_id, free_delta }) => ({
     user_id,

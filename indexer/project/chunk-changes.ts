@@ -11,10 +11,10 @@ import { marketChanges, type ReadMarket } from './tables/markets.ts'
 import {
   belongsTo,
   orderEvents,
-  type PartEvents,
   type PartRef,
   type ReadOrderEvent,
   rolledBackEvents,
+  type SourceEvents,
   withTrigger,
 } from './tables/order-events.ts'
 import { orderChanges, type ReadOrder } from './tables/orders.ts'
@@ -49,7 +49,7 @@ export interface ReadChanges {
   readonly positions: readonly ReadPosition[]
   readonly batches: readonly ReadBatch[]
   readonly events: readonly ReadOrderEvent[]
-  readonly removedEvents: readonly PartEvents[]
+  readonly removedEvents: readonly SourceEvents[]
   readonly balances: readonly BalanceDelta[]
   readonly levels: readonly LevelDelta[]
 }
@@ -89,7 +89,7 @@ export function changesOf(before: LoadedRows, entries: readonly ShardEntry[]): O
   const positions = new RowChanges(before.positions)
   const batches = new RowChanges(before.batches)
   const balances: BalanceDelta[] = []
-  const removedEvents: PartEvents[] = []
+  const removedEvents: SourceEvents[] = []
   let events: ReadOrderEvent[] = []
   const protectionOf = (orderId: string): number | null => orders.get(orderId)?.protection_price ?? null
 
@@ -101,10 +101,10 @@ export function changesOf(before: LoadedRows, entries: readonly ShardEntry[]): O
     for (const change of batchChanges(entry)) batches.apply(change)
     for (const change of orderChanges(entry)) orders.apply(change)
     balances.push(...balanceDeltas(entry))
-    const part = rolledBackEvents(entry)
-    if (part !== null) {
-      removedEvents.push(part)
-      events = events.filter((event) => !belongsTo(event, part))
+    const removed = rolledBackEvents(entry)
+    if (removed !== null) {
+      removedEvents.push(removed)
+      events = events.filter((event) => !belongsTo(event, removed))
     }
     events.push(...orderEvents(entry).map((event) => withTrigger(event, orders.get(event.order_id))))
   }

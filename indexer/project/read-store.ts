@@ -13,7 +13,7 @@ import {
 } from './tables/book-levels.ts'
 import { FILLS, partKey, type ReadFill } from './tables/fills.ts'
 import { MARKETS } from './tables/markets.ts'
-import { ORDER_CHANGES, type PartEvents, type PartRef } from './tables/order-events.ts'
+import { ORDER_CHANGES, type PartRef, type SourceEvents } from './tables/order-events.ts'
 import { ORDERS, type ReadOrder } from './tables/orders.ts'
 import { POSITIONS, type ReadPosition } from './tables/positions.ts'
 import { USERS } from './tables/users.ts'
@@ -95,7 +95,8 @@ export async function loadPositionedAccounts(
   const { rows } = await sql<PositionedAccount>`
     with positioned as (
       select user_id from read.orders
-      where market_id = ${marketId} and user_id = any(${[...touched]}::bigint[]) and uncovered > 0 and status = 'OPEN' and price > 0
+      where market_id = ${marketId} and user_id = any(${[...touched]}::bigint[]) and uncovered > 0 and status = 'OPEN' and status_reason is null
+        and price > 0
       union select unnest(${[...uncovered]}::bigint[])
     ), accounts as (
       select a.user_id, coalesce(p.size + p.pending, 0) as matched
@@ -104,7 +105,7 @@ export async function loadPositionedAccounts(
     select a.user_id, a.matched, coalesce((
       select json_agg(to_json(standing)) from (
         select order_id, seq, side, price, quantity, filled, settling, openable, reduce_only from read.orders o
-        where o.user_id = a.user_id and o.market_id = ${marketId} and o.status = 'OPEN' and o.price > 0
+        where o.user_id = a.user_id and o.market_id = ${marketId} and o.status = 'OPEN' and o.status_reason is null and o.price > 0
           and o.quantity > o.filled + o.settling
           and (a.user_id = any(${[...moved]}::bigint[]) or o.side = case when a.matched > 0 then 'SHORT' when a.matched < 0 then 'LONG' end)
       ) standing
@@ -126,7 +127,7 @@ export interface ProjectedTo {
  * for the disk (`synchronous_commit` off): rows lost in a crash are projected again.
  */
 export async function saveChanges(tx: Tx, changes: ReadChanges, { shard, seq }: ProjectedTo): Promise<void> {
-  for (const part of changes.removedEvents) await removeEvents(tx, part)
+  for (const removed of changes.removedEvents) await removeEvents(tx, removed)
   for (const part of changes.removedFills) await removeFills(tx, part)
   const writes = writesOf(changes).filter(({ arrays }) => arrays.some((array) => array !== '{}'))
   const values: unknown[] = [shard, seq]
@@ -215,10 +216,10 @@ async function removeFills(tx: Tx, { market_id, batch_id, part }: PartRef): Prom
   `.execute(tx)
 }
 
-async function removeEvents(tx: Tx, { order_ids, ...part }: PartEvents): Promise<void> {
+async function removeEvents(tx: Tx, { order_ids, source }: SourceEvents): Promise<void> {
   await sql`
     delete from read.order_changes
-    where order_id = any(${order_ids}) and details @> ${JSON.stringify(part)}::jsonb
+    where order_id = any(${order_ids}) and details @> ${JSON.stringify(source)}::jsonb
   `.execute(tx)
 }
 

@@ -5,7 +5,7 @@ import { deleteFiredSwitches, fireDueSwitches } from '../../db/cancel-switches.t
 import type { Db, Tx } from '../../db/client.ts'
 import { checkFence } from '../../db/fence.ts'
 import { appendRows, lockShard } from '../../db/journal.ts'
-import { endOrders, type OrderRow, toOpenOrder } from '../../db/orders.ts'
+import { CLOSABLE, endOrders, type OrderRow, toOpenOrder } from '../../db/orders.ts'
 import { marketsWithOrders } from '../../db/resting.ts'
 import { marketShard } from '../../domain/journal/journal-row.ts'
 import { closeOrders } from '../../domain/orders/close-orders.ts'
@@ -22,7 +22,7 @@ async function ordersToCancel(tx: Tx, marketId: MarketId, fired: readonly FiredS
   const { rows } = await sql<OrderRow>`
     select o.* from unnest(${[...firedAt.keys()]}::bigint[], ${[...firedAt.values()]}::bigint[]) f (user_id, fired_at)
     cross join lateral (
-      select * from orders where market_id = ${marketId} and user_id = f.user_id and ended_at is null and closing_reason is null
+      select * from orders where market_id = ${marketId} and user_id = f.user_id and ${CLOSABLE}
         and accepted_at <= f.fired_at
       offset 0
     ) o

@@ -125,7 +125,7 @@ const remainingOf = ({ quantity, filled, settling }: LevelOrder): Steps =>
 
 /** Whether a limit order is in the book with unmatched steps. */
 const isResting = (order: ReadOrder): boolean =>
-  order.status === 'OPEN' && order.price > 0 && remainingOf(order) > 0
+  order.status === 'OPEN' && order.status_reason === null && order.price > 0 && remainingOf(order) > 0
 
 const bookOrder = (order: LevelOrder): BookOrder => ({
   seq: order.seq as Seq,

@@ -1,7 +1,13 @@
 /** `read.order_events`: one row per event of an order, of five kinds. CREATED is derived from the order's row; `read.order_changes` stores the rest. */
 import type { Selectable } from 'kysely'
 import type { ReadOrderEventsTable } from '../../../db/read-schema.ts'
-import type { OrderEnded, OrderPlaced, PartSettled } from '../../../domain/journal/journal-row.ts'
+import type {
+  OrderEnded,
+  OrderPlaced,
+  PartSettled,
+  PositionsMoved,
+  SettledOrder,
+} from '../../../domain/journal/journal-row.ts'
 import type { OrderEventKind } from '../../../domain/orders/order-state.ts'
 import { tableOf } from '../read-table.ts'
 import type { ShardEntry } from '../row-change.ts'
@@ -37,9 +43,17 @@ export interface PartRef {
   readonly part: number
 }
 
-/** The events of one part, by the orders that they belong to. */
-export interface PartEvents extends PartRef {
+/** A log of the chain that moved positions, as the details of its events identify it. */
+export interface MoveRef {
+  readonly market_id: number
+  readonly tx_hash: string
+  readonly log_index: number
+}
+
+/** Events of orders by the part or the move that their details name. */
+export interface SourceEvents {
   readonly order_ids: readonly string[]
+  readonly source: PartRef | MoveRef
 }
 
 type EventFields = Pick<ReadOrderEvent, 'order_id' | 'user_id' | 'kind' | 'details' | 'at'>
@@ -53,6 +67,8 @@ export function orderEvents({ shard, marketId, seq, row }: ShardEntry): ReadOrde
       return [at(ended(row), 0)]
     case 'part_settled':
       return row.rollback ? [] : settled(marketId, row).map(at)
+    case 'positions_moved':
+      return row.rollback ? [] : moved(marketId, row).map(at)
     default:
       return []
   }
@@ -62,19 +78,29 @@ export function orderEvents({ shard, marketId, seq, row }: ShardEntry): ReadOrde
  * The events that a rollback deletes. The keeper sends the same transactions again: either they are mined and write the same events
  * once more, or the fills fail. Either way the remaining events are the ones that took effect.
  */
-export function rolledBackEvents({ marketId, row }: ShardEntry): PartEvents | null {
-  if (row.kind !== 'part_settled' || !row.rollback) return null
-  const order_ids = row.orders.map(({ order_id }) => order_id)
-  return { market_id: marketId, batch_id: row.batch_id, part: row.part, order_ids }
+export function rolledBackEvents({ marketId, row }: ShardEntry): SourceEvents | null {
+  if ((row.kind !== 'part_settled' && row.kind !== 'positions_moved') || !row.rollback) return null
+  const order_ids = (row.orders ?? []).map(({ order_id }) => order_id)
+  if (row.kind === 'positions_moved') return { order_ids, source: moveRef(marketId, row) }
+  return { order_ids, source: partRef(marketId, row) }
 }
 
-/** True if the event comes from the part. */
-export function belongsTo(event: ReadOrderEvent, part: PartRef): boolean {
-  const details = event.details as Partial<PartRef>
-  return (
-    details.market_id === part.market_id && details.batch_id === part.batch_id && details.part === part.part
-  )
+/** True if the event comes from the part or the move. */
+export function belongsTo(event: ReadOrderEvent, { source }: SourceEvents): boolean {
+  const details: Readonly<Record<string, unknown>> = { ...event.details }
+  return Object.entries(source).every(([name, value]) => details[name] === value)
 }
+
+const partRef = (market_id: number, { batch_id, part }: PartSettled): PartRef => ({
+  market_id,
+  batch_id,
+  part,
+})
+const moveRef = (market_id: number, { tx_hash, log_index }: PositionsMoved): MoveRef => ({
+  market_id,
+  tx_hash,
+  log_index,
+})
 
 /** The kinds of event are a closed set, so every event after a trigger carries the trigger's evidence in its details. */
 export const withTrigger = (event: ReadOrderEvent, order: ReadOrder | undefined): ReadOrderEvent =>
@@ -100,7 +126,7 @@ const ended = (row: OrderEnded): EventFields => ({
 
 /** One event per fill, and one more for an order that ends with a remainder, or without a fill of its own. */
 function settled(marketId: number, row: PartSettled): EventFields[] {
-  const part = { market_id: marketId, batch_id: row.batch_id, part: row.part }
+  const part = partRef(marketId, row)
   return row.orders.flatMap(({ order_id, user_id, status, reason }) => {
     const order = { order_id, user_id, at: row.at }
     const fills = row.fills.filter((fill) => fill.order_id === order_id)
@@ -109,7 +135,18 @@ function settled(marketId: number, row: PartSettled): EventFields[] {
       const { price, tx_hash, action_id } = row
       return { ...order, kind, details: { ...part, fill_id, price, steps, fee, tx_hash, action_id } }
     })
-    if (status !== 'CANCELLED' && status !== 'EXPIRED') return filled
-    return [...filled, { ...order, kind: status, details: { ...part, reason } }]
+    const end = ending({ order_id, user_id, status, reason }, row.at, part)
+    return [...filled, ...end]
   })
+}
+
+/** One event per order that ends because its position moved. */
+const moved = (marketId: number, row: PositionsMoved): EventFields[] =>
+  (row.orders ?? []).flatMap((order) => ending(order, row.at, moveRef(marketId, row)))
+
+type Ending = Omit<SettledOrder, 'reserved_delta'>
+
+function ending({ order_id, user_id, status, reason }: Ending, at: number, source: object): EventFields[] {
+  if (status !== 'CANCELLED' && status !== 'EXPIRED') return []
+  return [{ order_id, user_id, at, kind: status, details: { ...source, reason } }]
 }

@@ -8,6 +8,8 @@ import {
   type OrderPlaced,
   type OrderTriggered,
   type PartSettled,
+  type PositionsMoved,
+  type SettledOrder,
 } from '../../../domain/journal/journal-row.ts'
 import { isTerminal } from '../../../domain/orders/order-state.ts'
 import { tableOf } from '../read-table.ts'
@@ -81,7 +83,14 @@ export function orderChanges({ marketId, seq, row }: ShardEntry): RowChange<Read
     case 'orders_protected':
       return row.orders.map(({ order_id, price }) => change(order_id, () => ({ protection_price: price })))
     case 'batch_cleared':
-      return row.fills.map((fill) => change(fill.order_id, (order) => matched(order, fill, row.as_of)))
+      return [
+        ...row.fills.map((fill) => change(fill.order_id, (order) => matched(order, fill, row.as_of))),
+        ...row.closing
+          .filter(({ reason }) => reason === 'POSITION_CLOSED')
+          .map(({ order_id, reason }) =>
+            change(order_id, () => ({ status_reason: reason, updated_at: row.as_of })),
+          ),
+      ]
     case 'batch_voided':
       return [
         ...row.fills.map((fill) =>
@@ -99,7 +108,12 @@ export function orderChanges({ marketId, seq, row }: ShardEntry): RowChange<Read
             protection_price: null,
           })),
         ),
+        ...(row.restored ?? []).map((orderId) =>
+          change(orderId, () => ({ status_reason: null, updated_at: row.at })),
+        ),
       ]
+    case 'positions_moved':
+      return statuses(row, row.orders ?? [])
     case 'part_settled':
       return settled(row)
     default:
@@ -185,7 +199,14 @@ function settled(row: PartSettled): RowChange<ReadOrder>[] {
       updated_at: row.at,
     })),
   )
-  const statuses = row.orders.map(({ order_id, status, reason, reserved_delta }) =>
+  return [...fills, ...statuses(row, row.orders)]
+}
+
+const statuses = (
+  row: PartSettled | PositionsMoved,
+  orders: readonly SettledOrder[],
+): RowChange<ReadOrder>[] =>
+  orders.map(({ order_id, status, reason, reserved_delta }) =>
     change(order_id, ({ reserved, openable }) => ({
       status,
       status_reason: reason,
@@ -194,8 +215,6 @@ function settled(row: PartSettled): RowChange<ReadOrder>[] {
       updated_at: row.at,
     })),
   )
-  return [...fills, ...statuses]
-}
 
 const changeIfKnown = (
   orderId: string,

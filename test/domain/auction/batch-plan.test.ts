@@ -131,6 +131,45 @@ describe('planBatch', () => {
     })
   })
 
+  describe('when a batch closes or turns a position', () => {
+    const position = positionAt(roundMarket, { size: 10, entry: 100, margin: 100n * ONE })
+    const openPositions = new Map([[1 as UserId, position]])
+    const closedBy = (planned: Planned) =>
+      [...planned.after.values()].filter((order) => order.closedBy !== null).map(({ seq }) => seq)
+
+    for (const [name, steps, expected] of [
+      ['reduces the position', 9, []],
+      ['closes the position', 10, [1]],
+      ['turns the position', 14, [1]],
+    ] as const) {
+      it(`if it ${name}, ${expected.length} of its account's reduce-only orders leave the book`, () => {
+        const book = `A sell 104 x10 by 1 reduce-only
+          B buy 96 x10 by 1 reduce-only
+          C sell 104 x10 by 3 reduce-only
+          D sell 100 x${steps} by 1
+          E buy 100 x${steps} by 2`
+        const planned = planOf({ ...calm, openPositions, orders: recent(book) })
+        expect(closedBy(planned)).to.deep.equal(expected)
+        for (const seq of expected) {
+          expect(orderAt(planned, seq)).to.include({ status: 'OPEN', closingReason: 'POSITION_CLOSED' })
+          expect(orderAt(planned, seq).closedBy).to.equal('1-7-1-4')
+        }
+        const cleared = planned.plan.rows.find((row) => row.kind === 'batch_cleared')
+        const closing = expected.map((seq) => ({ order_id: `1-${seq}`, reason: 'POSITION_CLOSED' }))
+        expect(cleared?.closing).to.deep.equal(closing)
+      })
+    }
+
+    it('it takes out the remainder of an order that closes the position, and not an order that the fills complete', () => {
+      const book = `A sell 100 x4 by 1 reduce-only
+        B sell 100 x10 by 1 reduce-only
+        C buy 100 x10 by 2`
+      const planned = planOf({ ...calm, openPositions, orders: recent(book) })
+      expect(orderAt(planned, 1)).to.include({ settling: 4, closingReason: null })
+      expect(orderAt(planned, 2)).to.include({ settling: 6, closingReason: 'POSITION_CLOSED' })
+    })
+  })
+
   it('when nothing changes, it writes nothing', () => {
     const { plan } = turn('A buy 100 x10\nB sell 101 x4')
     expect(plan).to.deep.include({ batch: null, orders: [], rows: [] })

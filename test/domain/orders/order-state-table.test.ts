@@ -5,6 +5,7 @@ import { type OrderLife, type TransitionInput, transition } from '../../../domai
 import {
   cancel,
   expire,
+  leave,
   match,
   open,
   remainder,
@@ -19,7 +20,8 @@ import {
 describe('the table of order transitions', () => {
   const closedWithPosition: TransitionInput = { kind: 'close', reason: 'POSITION_CLOSED' }
   const keyExpires: TransitionInput = { kind: 'close', reason: 'SIGNER_EXPIRED' }
-  const restore: TransitionInput = { kind: 'restore', waits: false }
+  const restore: TransitionInput = { kind: 'restore', waits: false, closedBy: null }
+  const restoreLeaving: TransitionInput = { kind: 'restore', waits: false, closedBy: '1-2-1-7' }
   const STEPS: Readonly<Record<string, TransitionInput>> = {
     trigger,
     match: match(3),
@@ -35,6 +37,8 @@ describe('the table of order transitions', () => {
     rollback: rollback(3),
     'rollback, foreign': rollback(3, 0),
     restore,
+    'restore, leaving': restoreLeaving,
+    leave,
   }
   const whole = [match(10), settle(10)]
   const part = [match(3), settle(3)]
@@ -53,9 +57,14 @@ describe('the table of order transitions', () => {
     'remainder cancelled': walk(open, [match(3), remainder, settle(3)]).life,
     'expired, part filled': walk(open, [...part, expire]).life,
     'position closed': walk(waiting, [closedWithPosition]).life,
+    leaving: walk(open, [leave]).life,
+    'leaving before its trigger': walk(waiting, [leave]).life,
+    'leaving, settling': walk(open, [match(3), leave]).life,
+    'left and ended': walk(open, [leave, closedWithPosition]).life,
   }
 
   const O = 'OPEN'
+  const P = 'PENDING_TRIGGER'
   const C = 'CANCELLED'
   const X = 'EXPIRED'
   const F = 'FILLED'
@@ -75,6 +84,8 @@ describe('the table of order transitions', () => {
       'TOO_MUCH',
       'TOO_MUCH',
       'NOT_CLOSED_WITH_POSITION',
+      'NOT_CLOSED_WITH_POSITION',
+      P,
     ],
     open: [
       'NOT_WAITING',
@@ -88,6 +99,8 @@ describe('the table of order transitions', () => {
       'TOO_MUCH',
       'TOO_MUCH',
       'NOT_CLOSED_WITH_POSITION',
+      'NOT_CLOSED_WITH_POSITION',
+      O,
     ],
     settling: [
       'NOT_WAITING',
@@ -104,6 +117,8 @@ describe('the table of order transitions', () => {
       'TOO_MUCH',
       'TOO_MUCH',
       'NOT_CLOSED_WITH_POSITION',
+      'NOT_CLOSED_WITH_POSITION',
+      O,
     ],
     'settling all': [
       'NOT_WAITING',
@@ -120,6 +135,8 @@ describe('the table of order transitions', () => {
       'TOO_MUCH',
       'TOO_MUCH',
       'NOT_CLOSED_WITH_POSITION',
+      'NOT_CLOSED_WITH_POSITION',
+      'NOT_IN_BOOK',
     ],
     'part filled': [
       'NOT_WAITING',
@@ -133,6 +150,8 @@ describe('the table of order transitions', () => {
       O,
       O,
       'NOT_CLOSED_WITH_POSITION',
+      'NOT_CLOSED_WITH_POSITION',
+      O,
     ],
     'remainder settling': [
       'NOT_WAITING',
@@ -145,6 +164,8 @@ describe('the table of order transitions', () => {
       'TOO_MUCH',
       'TOO_MUCH',
       'NOT_CLOSED_WITH_POSITION',
+      'NOT_CLOSED_WITH_POSITION',
+      'ALREADY_CLOSING',
     ],
     'cancel pending': [
       'NOT_WAITING',
@@ -157,6 +178,8 @@ describe('the table of order transitions', () => {
       'TOO_MUCH',
       'TOO_MUCH',
       'NOT_CLOSED_WITH_POSITION',
+      'NOT_CLOSED_WITH_POSITION',
+      'ALREADY_CLOSING',
     ],
     'expiry pending': [
       'NOT_WAITING',
@@ -169,6 +192,8 @@ describe('the table of order transitions', () => {
       'TOO_MUCH',
       'TOO_MUCH',
       'NOT_CLOSED_WITH_POSITION',
+      'NOT_CLOSED_WITH_POSITION',
+      'ALREADY_CLOSING',
     ],
     'position closed, settling': [
       'NOT_WAITING',
@@ -181,12 +206,84 @@ describe('the table of order transitions', () => {
       'TOO_MUCH',
       'TOO_MUCH',
       O,
+      O,
+      'ALREADY_CLOSING',
     ],
-    filled: [...ended, O, O, 'NOT_CLOSED_WITH_POSITION'],
-    'cancelled, part filled': [...ended, W, C, 'NOT_CLOSED_WITH_POSITION'],
-    'remainder cancelled': [...ended, O, C, 'NOT_CLOSED_WITH_POSITION'],
-    'expired, part filled': [...ended, W, X, 'NOT_CLOSED_WITH_POSITION'],
-    'position closed': [...ended, 'TOO_MUCH', 'TOO_MUCH', O],
+    filled: [...ended, O, O, 'NOT_CLOSED_WITH_POSITION', 'NOT_CLOSED_WITH_POSITION', 'ALREADY_ENDED'],
+    'cancelled, part filled': [
+      ...ended,
+      W,
+      C,
+      'NOT_CLOSED_WITH_POSITION',
+      'NOT_CLOSED_WITH_POSITION',
+      'ALREADY_ENDED',
+    ],
+    'remainder cancelled': [
+      ...ended,
+      O,
+      C,
+      'NOT_CLOSED_WITH_POSITION',
+      'NOT_CLOSED_WITH_POSITION',
+      'ALREADY_ENDED',
+    ],
+    'expired, part filled': [
+      ...ended,
+      W,
+      X,
+      'NOT_CLOSED_WITH_POSITION',
+      'NOT_CLOSED_WITH_POSITION',
+      'ALREADY_ENDED',
+    ],
+    'position closed': [...ended, 'TOO_MUCH', 'TOO_MUCH', O, O, 'ALREADY_ENDED'],
+    leaving: [
+      'NOT_WAITING',
+      'NOT_IN_BOOK',
+      ...Array(4).fill('TOO_MUCH'),
+      C,
+      X,
+      X,
+      C,
+      C,
+      'TOO_MUCH',
+      'TOO_MUCH',
+      O,
+      O,
+      'ALREADY_CLOSING',
+    ],
+    'leaving before its trigger': [
+      'NOT_WAITING',
+      'NOT_IN_BOOK',
+      ...Array(4).fill('TOO_MUCH'),
+      C,
+      X,
+      X,
+      C,
+      C,
+      'TOO_MUCH',
+      'TOO_MUCH',
+      O,
+      O,
+      'ALREADY_CLOSING',
+    ],
+    'leaving, settling': [
+      'NOT_WAITING',
+      'NOT_IN_BOOK',
+      O,
+      'TOO_MUCH',
+      O,
+      C,
+      W,
+      W,
+      W,
+      O,
+      W,
+      'TOO_MUCH',
+      'TOO_MUCH',
+      O,
+      O,
+      'ALREADY_CLOSING',
+    ],
+    'left and ended': [...ended, 'TOO_MUCH', 'TOO_MUCH', O, O, 'ALREADY_ENDED'],
   }
   for (const [name, life] of Object.entries(STATES)) {
     it(`when an order is ${name}, every transition leads to the status in the table`, () => {
@@ -203,7 +300,11 @@ describe('the table of order transitions', () => {
   }
 
   it('when a closed position is restored, an order that had not been triggered waits again', () => {
-    const back = transition(STATES['position closed'] as OrderLife, { kind: 'restore', waits: true })
+    const back = transition(STATES['position closed'] as OrderLife, {
+      kind: 'restore',
+      waits: true,
+      closedBy: null,
+    })
     expect(back).to.deep.equal({ ok: true, value: { life: waiting, events: [] } })
   })
 

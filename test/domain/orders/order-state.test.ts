@@ -3,6 +3,7 @@ import fc from 'fast-check'
 import { describe, it } from 'mocha'
 import {
   isInBook,
+  isLeaving,
   isTerminal,
   type OrderLife,
   type TransitionInput,
@@ -12,6 +13,7 @@ import {
 import {
   cancel,
   expire,
+  leave,
   match,
   open,
   remainder,
@@ -180,7 +182,7 @@ describe('transition', () => {
 
   const anyCount = fc.integer({ min: 1, max: 10 })
   const anyStep = fc.oneof(
-    fc.constantFrom(trigger, cancel, expire, remainder),
+    fc.constantFrom(trigger, cancel, expire, remainder, leave),
     anyCount.map(match),
     anyCount.map(settle),
     anyCount.map((count) => voidMatch(count)),
@@ -204,6 +206,9 @@ describe('transition', () => {
           expect(life.statusReason !== null).to.equal(isTerminal(life.status))
           expect(ends).to.equal(isTerminal(life.status) ? 1 : 0)
           if (isTerminal(life.status)) expect([life.settling, life.closingReason]).to.deep.equal([0, null])
+          if (life.closedBy !== null)
+            expect(life.statusReason ?? life.closingReason).to.equal('POSITION_CLOSED')
+          if (isLeaving(life)) expect(isInBook(life)).to.equal(false)
           if (life.status === 'FILLED') expect(life.filled).to.equal(life.quantity)
           if (life.status === 'CANCEL_PENDING_FINALIZE') expect(isInBook(life)).to.equal(false)
         }

@@ -9,11 +9,11 @@ import {
   movementOf,
   type PartState,
   rollBackPart,
-  type SettlingOrder,
   settlePart,
   type UnsettledFill,
 } from '../../../domain/settlement/settle-part.ts'
 import type { BatchSettled, SettledFill } from '../../../domain/settlement/settlement.ts'
+import type { MovedSize, SettlingOrder } from '../../../domain/settlement/settling-order.ts'
 import type { Address, Quote, Steps } from '../../../domain/units.ts'
 import { perpetual } from '../../support/markets.ts'
 
@@ -31,6 +31,7 @@ const order = (maker: Address, change: Partial<SettlingOrder> = {}): SettlingOrd
     statusReason: null,
   },
   ...{ quantity: 10 as Steps, filled: 0 as Steps, settling: 10 as Steps, closingReason: null },
+  ...{ side: maker === ALICE ? 'LONG' : 'SHORT', reduceOnly: false, closedBy: null },
   ...{ reserved: 0n, held: 100n, waits: false, ...change },
 })
 
@@ -74,7 +75,9 @@ const state = (
   positions: new Map(),
   orders,
   fills,
-  protective: [],
+  leaving: [],
+  reduceOnly: [],
+  moved: new Map<number, MovedSize>(),
 })
 
 const settle = (partState: PartState, fills: readonly SettledFill[]) =>
@@ -175,6 +178,62 @@ describe('settlePart', () => {
         expect(back.row).to.deep.include({ rollback: true, fills: row.fills, positions: row.positions })
       }),
     )
+  })
+
+  describe('when a fill closes the position of reduce-only orders', () => {
+    const sold = order(ALICE)
+    const stored = waiting(sold)
+    const left = order(ALICE, {
+      ...{ orderId: '1-left', salt: 6n, settling: 0 as Steps, held: 0n, reduceOnly: true },
+      ...{ closingReason: 'POSITION_CLOSED', closedBy: stored.fillId },
+    })
+    const before = { ...state([sold, order(BOB)], [stored, waiting(order(BOB))]), leaving: [left] }
+    const fills = [fill(ALICE, 10), fill(BOB, 10)]
+
+    it('it ends those that left the book with that fill, and a rollback returns them to that state', () => {
+      const { row, orders } = settle(before, fills)
+      const ended = orders.find(({ orderId }) => orderId === '1-left') as SettlingOrder
+      expect(ended).to.include({ status: 'CANCELLED', statusReason: 'POSITION_CLOSED' })
+      expect(row.position_closed).to.deep.equal(['1-left'])
+      const back = rollBackPart(row, orders)
+      expect(back.orders.find(({ orderId }) => orderId === '1-left')).to.deep.equal(left)
+      expect(back.row.orders.at(-1)).to.include({ status: 'OPEN', reason: 'POSITION_CLOSED' })
+    })
+
+    const rests = order(ALICE, {
+      ...left,
+      orderId: '1-rests',
+      closingReason: null,
+      closedBy: null,
+      side: 'SHORT',
+    })
+    const closes = { before: 5, after: 0 }
+    const stays = { before: 5, after: 3 }
+    for (const [name, size, expected] of [
+      [
+        'both sizes close',
+        { mined: closes, matched: closes, unsettled: null },
+        ['CANCELLED', 'POSITION_CLOSED'],
+      ],
+      [
+        'only the matched size closes',
+        { mined: stays, matched: closes, unsettled: '1-5-1-9' },
+        ['OPEN', 'POSITION_CLOSED'],
+      ],
+      ['only the mined size closes', { mined: closes, matched: stays, unsettled: '1-5-1-9' }, null],
+      ['no size closes', { mined: stays, matched: stays, unsettled: null }, null],
+    ] as const) {
+      it(`if no batch had matched the fill and ${name}, an order in the book becomes ${expected ?? 'nothing else'}`, () => {
+        const moved = new Map([[1, size]])
+        const { row, orders } = settle({ ...state([], []), reduceOnly: [rests], moved }, fills)
+        const after = orders.find(({ orderId }) => orderId === '1-rests')
+        expect(after ? [after.status, after.statusReason ?? after.closingReason] : null).to.deep.equal(
+          expected,
+        )
+        const back = rollBackPart(row, orders).orders.find(({ orderId }) => orderId === '1-rests')
+        expect(back).to.deep.equal(after && rests)
+      })
+    }
   })
 
   it('when an order is cancelled between mining and rollback, it waits with the reason of the cancel', () => {

@@ -32,7 +32,14 @@ function order(seq: number, maker: Address, changes: Partial<OpenOrder> & { sett
     ...{ type: 'LIMIT', price: ticks(1000), quantity: steps(10), leverage: 5, reduceOnly: false },
     ...{ trigger: ticks(0), aliveUntil: 0 as Seconds, triggered: null },
     ...{ expiration: 0 as Seconds, acceptedAt: 0 as Millis, status: 'OPEN', statusReason: null },
-    ...{ filled: steps(0), closingReason: null, reservedPrice: ticks(1000), partialSlot: 3, endedAt: null },
+    ...{
+      filled: steps(0),
+      closingReason: null,
+      closedBy: null,
+      reservedPrice: ticks(1000),
+      partialSlot: 3,
+      endedAt: null,
+    },
     openable,
     reserved: (perStep * BigInt(openable)) as Quote,
     held: (perStep * BigInt(changes.settling)) as Quote,
@@ -144,6 +151,27 @@ describe('planVoid', () => {
       expect([after?.settling, after?.held, after?.closingReason]).to.deep.equal([0, 0n, null])
     })
   }
+
+  it('when the fill that closed its position is voided, a reduce-only order returns as it was', () => {
+    const sold = order(1, ALICE, { settling: steps(4) })
+    const fill = fillOf(sold)
+    const left = { closingReason: 'POSITION_CLOSED', closedBy: fill.fill_id, reduceOnly: true } as const
+    const none = { ...left, settling: steps(0), held: 0n as Quote, reserved: 0n as Quote, openable: steps(0) }
+    const resting = { ...order(2, ALICE, { settling: steps(0) }), ...none }
+    const waiting = {
+      ...order(3, ALICE, { settling: steps(0) }),
+      ...none,
+      status: 'PENDING_TRIGGER' as const,
+    }
+    const others = { ...order(4, ALICE, { settling: steps(0) }), ...none, closedBy: '1-0-1-9' }
+    const voided = take([sold, resting, waiting, others], {
+      batches: [{ batchId: 1, fromPart: 1, fills: [fill] }],
+    })
+    expect(byId(voided, 2)).to.include({ status: 'OPEN', closingReason: null, closedBy: null, seq: 2 })
+    expect(byId(voided, 3)).to.include({ status: 'PENDING_TRIGGER', closingReason: null, closedBy: null })
+    expect(byId(voided, 4)).to.equal(undefined)
+    expect(voided.rows[0]).to.deep.include({ restored: ['1-2', '1-3'] })
+  })
 
   it('when the account cannot pay for all orders on its mined position, the newest end', () => {
     // The sell closed a long that was never mined; on the flat mined position it opens.

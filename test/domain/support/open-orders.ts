@@ -38,6 +38,7 @@ export function openOrder(
     filled: 0 as Steps,
     settling: 0 as Steps,
     closingReason: null,
+    closedBy: null,
     ...changes,
   }
 }

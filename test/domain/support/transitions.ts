@@ -45,4 +45,5 @@ export const voidMatch = (
 export const cancel: TransitionInput = { kind: 'close', reason: 'USER_CANCELLED' }
 export const expire: TransitionInput = { kind: 'close', reason: 'EXPIRED' }
 export const remainder: TransitionInput = { kind: 'close', reason: 'MARKET_REMAINDER' }
+export const leave: TransitionInput = { kind: 'leave', closedBy: '1-2-1-7' }
 export const trigger: TransitionInput = { kind: 'trigger' }

@@ -1,12 +1,15 @@
 /** Inheritance, deleveraging and wind-down change positions outside batches: applied to the write side and rolled back. */
 import { expect } from 'chai'
 import { describe, it } from 'mocha'
+import type { OrderPlaced } from '../../../domain/journal/journal-row.ts'
 import type { Price } from '../../../domain/units.ts'
 import { Backstop__factory } from '../../../typechain-types/factories/Backstop__factory.ts'
 import { e18 } from '../../support/markets.ts'
 import { expectBooks, expectConservation, expectPositions } from '../support/audit.ts'
-import { catchUp, projectAll } from '../support/exchange-fixture.ts'
+import { addressOf, catchUp, projectAll } from '../support/exchange-fixture.ts'
 import { useFollowerFixture } from '../support/follower-fixture.ts'
+import { matchPart } from '../support/matched-part.ts'
+import { acceptOrder, orderOf } from '../support/resting-order.ts'
 
 const DROPPED = e18('80')
 
@@ -50,6 +53,25 @@ describe('changes of positions outside batches', () => {
     await expectBooks(test.db)
   }
 
+  const acceptReduceOnly = (changes: Partial<OrderPlaced> = {}) =>
+    acceptOrder(fixture.context.test.db, 1, addressOf(fixture.context.alice), {
+      ...{ side: 'SHORT', reduce_only: true, price: 1_100, ...changes },
+    })
+  const stateOf = async (orderId: string) => {
+    const { status, status_reason, closing_reason } = await orderOf(fixture.context.test.db, orderId)
+    return [status, status_reason ?? closing_reason ?? ''].join(' ').trim()
+  }
+  const eventsOf = async (orderId: string) => {
+    await projectAll(fixture.context.test)
+    const events = await fixture.context.test.db
+      .selectFrom('read.order_events')
+      .select('kind')
+      .where('order_id', '=', orderId)
+      .orderBy('seq')
+      .execute()
+    return events.map(({ kind }) => kind).join()
+  }
+
   const causes = async () => {
     const rows = await fixture.context.test.db.selectFrom('journal').select('row').orderBy('seq').execute()
     return rows.flatMap(({ row }) => (row.kind === 'positions_moved' ? [`${row.cause} ${row.rollback}`] : []))
@@ -72,6 +94,96 @@ describe('changes of positions outside batches', () => {
     await audit(backstop)
     expect((await exchange.trader.position(backstop.address)).size).to.equal(0n)
     expect(await causes()).to.deep.equal(['inherited false', 'inherited true'])
+  })
+
+  it('when the backstop inherits a position, the reduce-only orders of its account end, and a reorg returns them', async () => {
+    const { exchange, follower, alice } = fixture.context
+    const backstop = await withBackstop()
+    await fixture.fundAndFollow()
+    await fixture.trade(fixture.pair(500))
+    await catchUp(follower)
+    const limit = await acceptReduceOnly()
+    const stop = await acceptReduceOnly({ type: 'STOP_LOSS_MARKET', price: 0, trigger: 900 })
+    const other = await acceptReduceOnly({ side: 'LONG', price: 900 })
+    const states = async () => [await stateOf(limit), await stateOf(stop), await stateOf(other)]
+    const { trader, actionId, asOf, report } = await afterPriceDrop()
+    await (await trader.inheritPosition(actionId, asOf, alice.address, report)).wait()
+    await catchUp(follower)
+    const closed = 'CANCELLED POSITION_CLOSED'
+    expect(await states()).to.deep.equal([closed, closed, 'OPEN'])
+    expect(await eventsOf(limit)).to.equal('CREATED,CANCELLED')
+    await audit(backstop)
+    await exchange.rpc('anvil_reorg', 1, [])
+    await catchUp(follower)
+    expect(await states()).to.deep.equal(['OPEN', 'PENDING_TRIGGER', 'OPEN'])
+    expect(await eventsOf(limit)).to.equal('CREATED')
+    await audit(backstop)
+  })
+
+  it('when an inheritance closes the position of an order that had left the book with an unsettled fill, the order ends', async () => {
+    const { exchange, test, follower, alice, bob } = fixture.context
+    await withBackstop()
+    await fixture.fundAndFollow()
+    await fixture.trade(fixture.pair(500))
+    await catchUp(follower)
+    const limit = await acceptReduceOnly()
+    // A sell of 600 is matched: the matched position is short, and the order leaves the book.
+    const sell = { by: alice, side: 'SHORT', fill: 600, salt: fixture.salt() } as const
+    const buy = { by: bob, side: 'LONG', fill: 600, salt: fixture.salt() } as const
+    await matchPart(test.db, await exchange.part([sell, buy]), '0x1')
+    expect(await stateOf(limit)).to.equal('OPEN POSITION_CLOSED')
+    const { trader, actionId, asOf, report } = await afterPriceDrop()
+    await (await trader.inheritPosition(actionId, asOf, alice.address, report)).wait()
+    await catchUp(follower)
+    expect(await stateOf(limit)).to.equal('CANCELLED POSITION_CLOSED')
+    await exchange.rpc('anvil_reorg', 1, [])
+    await catchUp(follower)
+    expect(await stateOf(limit)).to.equal('OPEN POSITION_CLOSED')
+  })
+
+  it('when the unsettled fill is voided between the inheritance and its rollback, the order is back in the book', async () => {
+    const { exchange, test, follower, alice, bob } = fixture.context
+    await withBackstop()
+    await fixture.fundAndFollow()
+    await fixture.trade(fixture.pair(500))
+    await catchUp(follower)
+    const limit = await acceptReduceOnly()
+    const sell = { by: alice, side: 'SHORT', fill: 600, salt: fixture.salt() } as const
+    const buy = { by: bob, side: 'LONG', fill: 600, salt: fixture.salt() } as const
+    await matchPart(test.db, await exchange.part([sell, buy]), '0x1')
+    const { trader, actionId, asOf, report } = await afterPriceDrop()
+    await (await trader.inheritPosition(actionId, asOf, alice.address, report)).wait()
+    await catchUp(follower)
+    await test.db.updateTable('fills').set({ status: 'FAILED' }).where('batch_id', '=', 2).execute()
+    await exchange.rpc('anvil_reorg', 1, [])
+    await catchUp(follower)
+    expect(await stateOf(limit)).to.equal('OPEN')
+  })
+
+  it('when a deleveraging closes a position only together with an unsettled fill, its orders leave the book with that fill', async () => {
+    const { exchange, test, follower, alice, bob } = fixture.context
+    await withBackstop()
+    await fixture.fundAndFollow()
+    await fixture.trade(fixture.pair(500))
+    await catchUp(follower)
+    const limit = await acceptOrder(test.db, 1, addressOf(bob), { reduce_only: true, price: 900 })
+    const sell = { by: alice, side: 'SHORT', fill: 100, salt: fixture.salt() } as const
+    const buy = { by: bob, side: 'LONG', fill: 100, salt: fixture.salt() } as const
+    await matchPart(test.db, await exchange.part([sell, buy]), '0x1')
+    const { trader, actionId, asOf, report } = await afterPriceDrop()
+    await (await trader.deleverage(actionId, asOf, alice.address, [bob.address], [400], report)).wait()
+    await catchUp(follower)
+    expect(await stateOf(limit)).to.equal('OPEN POSITION_CLOSED')
+    expect(await eventsOf(limit)).to.equal('CREATED')
+    const { closed_by } = await test.db
+      .selectFrom('orders')
+      .select('closed_by')
+      .where('order_id', '=', limit)
+      .executeTakeFirstOrThrow()
+    expect(closed_by).to.match(/^1-2-1-/)
+    await exchange.rpc('anvil_reorg', 1, [])
+    await catchUp(follower)
+    expect(await stateOf(limit)).to.equal('OPEN')
   })
 
   it('when a position is deleveraged, both sides close and the counterparty is paid', async () => {

@@ -58,6 +58,7 @@ export async function expectBooks(db: Db): Promise<void> {
     select o.user_id from orders o left join read.orders r using (order_id)
     where r.order_id is null or o.status <> r.status or o.status_reason is distinct from
       case when r.status in ('FILLED', 'CANCELLED', 'EXPIRED') then r.status_reason end
+      or o.closed_by is not null and r.status_reason <> 'POSITION_CLOSED'
       or o.filled <> r.filled or o.settling <> r.settling or o.reserved + o.held <> r.reserved
     union all
     select p.user_id from positions p left join read.positions r using (user_id, market_id)

@@ -2,9 +2,15 @@
 import { sql } from 'kysely'
 import type { Db, Tx } from '../../../db/client.ts'
 import { appendRows, lockShard } from '../../../db/journal.ts'
+import { loadLiveOrders, updateOrders } from '../../../db/orders.ts'
+import { loadPositions, matchedPosition, setMatchedPositions } from '../../../db/positions.ts'
 import { findUsers } from '../../../db/users.ts'
 import { type JournalRow, type MatchedFill, marketShard } from '../../../domain/journal/journal-row.ts'
+import { isReservable } from '../../../domain/orders/open-order.ts'
+import { endsWith, leaveWithPosition, positionClosing } from '../../../domain/orders/position-closing.ts'
+import { FLAT } from '../../../domain/positions/position.ts'
 import type { SettlementPart } from '../../../domain/settlement/settlement.ts'
+import type { Steps, UserId } from '../../../domain/units.ts'
 
 /** Reservation per step of an order. Any amount works. */
 const RESERVED_PER_STEP = 10n
@@ -79,13 +85,43 @@ export async function matchPart(db: Db, part: SettlementPart, txHash: string): P
         })
         .execute()
     }
-    rows.push(clearedRow(part, fills))
+    const leaving = await leaveWithPositions(tx, part.marketId, fills)
+    rows.push(clearedRow(part, fills, leaving))
     await insertBatch(tx, part, txHash)
     await appendRows(tx, head, rows)
   })
 }
 
-function clearedRow(part: SettlementPart, fills: readonly MatchedFill[]): JournalRow {
+/** Moves the matched sizes, and takes the reduce-only orders out of the book whose position closes or turns. Returns their ids. */
+async function leaveWithPositions(
+  tx: Tx,
+  marketId: number,
+  fills: readonly MatchedFill[],
+): Promise<string[]> {
+  const left: string[] = []
+  for (const [userId, own] of Map.groupBy(fills, ({ user_id }) => user_id)) {
+    const positions = await loadPositions(tx, marketId, new Set([userId]), matchedPosition)
+    const before = positions.get(userId as UserId) ?? FLAT
+    const sized = own.map((fill) => ({ ...fill, fill: fill.steps as Steps }))
+    const closing = positionClosing(before.size, sized)
+    const moved = own.reduce((sum, { side, steps }) => sum + (side === 'LONG' ? steps : -steps), 0)
+    const after = { ...before, size: (before.size + moved) as Steps, leverage: 5 }
+    await setMatchedPositions(tx, marketId, new Map([[userId as UserId, after]]))
+    if (closing === null) continue
+    for (const order of await loadLiveOrders(tx, marketId, new Set([userId as UserId]))) {
+      if (!endsWith(order, closing.side) || !isReservable(order)) continue
+      await updateOrders(tx, [leaveWithPosition(order, closing.fill.fill_id)])
+      left.push(order.orderId)
+    }
+  }
+  return left
+}
+
+function clearedRow(
+  part: SettlementPart,
+  fills: readonly MatchedFill[],
+  leaving: readonly string[],
+): JournalRow {
   return {
     kind: 'batch_cleared',
     ...{ batch_id: part.batchId, as_of: part.asOf, oracle_price: part.oracle.price.toString() },
@@ -98,7 +134,8 @@ function clearedRow(part: SettlementPart, fills: readonly MatchedFill[]): Journa
       demand: 1,
       supply: 1,
     },
-    ...{ rule: 'volume', parts: part.parts, fills, closing: [] },
+    ...{ rule: 'volume', parts: part.parts, fills },
+    closing: leaving.map((order_id) => ({ order_id, reason: 'POSITION_CLOSED' })),
   }
 }
 

@@ -1,7 +1,9 @@
-/** Protective orders (take-profits, stop-losses) end with their position, and are restored if the block that closed it is rolled back. */
+/** Reduce-only orders end with their position, and are restored if the block that closed it is rolled back. */
 import { expect } from 'chai'
 import { describe, it } from 'mocha'
 import type { OrderPlaced } from '../../../domain/journal/journal-row.ts'
+import { cancelSalts } from '../../../indexer/ingest/cancel-orders.ts'
+import { LockedShards } from '../../../indexer/ingest/locked-shards.ts'
 import { addressOf, catchUp, projectAll } from '../support/exchange-fixture.ts'
 import { useFollowerFixture } from '../support/follower-fixture.ts'
 import { matchPart } from '../support/matched-part.ts'
@@ -9,7 +11,7 @@ import { acceptOrder, orderOf } from '../support/resting-order.ts'
 
 const EVIDENCE = { at: 1_000, mark_price: '1', oracle_price: '1', oracle_at: 1_000, batch_id: 1 }
 
-describe('protective orders', () => {
+describe('reduce-only orders', () => {
   const fixture = useFollowerFixture()
 
   const accept = (changes: Partial<OrderPlaced>) =>
@@ -22,15 +24,24 @@ describe('protective orders', () => {
     return status_reason === null ? status : `${status} ${status_reason}`
   }
   const CLOSED = 'CANCELLED POSITION_CLOSED'
+  const levelAt = (price: number) =>
+    fixture.context.test.db
+      .selectFrom('read.book_levels')
+      .select(['quantity', 'order_count'])
+      .where('price', '=', price)
+      .executeTakeFirst()
   /** Alice buys, or sells if `fill` is negative: matched, mined and ingested. */
   const trade = async (fill: number) => {
-    const { alice, bob, follower } = fixture.context
+    await match(fill)
+    await catchUp(fixture.context.follower)
+  }
+  const match = async (fill: number) => {
+    const { alice, bob } = fixture.context
     const [side, other] = fill > 0 ? (['LONG', 'SHORT'] as const) : (['SHORT', 'LONG'] as const)
     await fixture.trade([
       { by: alice, side, fill: Math.abs(fill), salt: fixture.salt() },
       { by: bob, side: other, fill: Math.abs(fill), salt: fixture.salt() },
     ])
-    await catchUp(follower)
   }
   const trigger = async (orderId: string) =>
     fixture.context.test.db
@@ -63,19 +74,22 @@ describe('protective orders', () => {
         await accept({}),
         await accept({ type: 'TAKE_PROFIT_LIMIT', price: 1_100, trigger: 1_100 }),
         await accept({ type: 'STOP_LIMIT', price: 900 }),
+        await accept({ type: 'LIMIT', price: 1_200, trigger: 0 }),
       ]
       const stays = [
         await accept({ side: 'LONG', trigger: 1_100 }),
         await accept({ type: 'STOP_MARKET', reduce_only: false }),
-        await accept({ type: 'LIMIT', price: 1_200, trigger: 0 }),
-        await accept({ accepted_at: Date.now() + 3_600_000 }),
+        await accept({ type: 'LIMIT', side: 'LONG', price: 800, trigger: 0 }),
         await acceptOrder(test.db, 1, addressOf(bob), {
           side: 'SHORT',
           type: 'STOP_LOSS_MARKET',
           reduce_only: true,
         }),
       ]
-      await trade(last)
+      await match(last)
+      stays.push(await accept({ type: 'LIMIT', price: 1_200, trigger: 0 }))
+      for (const id of ends) expect(await stateOf(id)).to.be.oneOf(['OPEN', 'PENDING_TRIGGER'])
+      await catchUp(fixture.context.follower)
       for (const id of ends) expect(await stateOf(id)).to.equal(CLOSED)
       for (const id of stays) expect(await stateOf(id)).to.be.oneOf(['OPEN', 'PENDING_TRIGGER'])
       await fixture.audit()
@@ -105,7 +119,7 @@ describe('protective orders', () => {
     expect((await orderOf(test.db, order)).closing_reason).to.equal('POSITION_CLOSED')
   })
 
-  it('when the block that closed the position is rolled back, the orders are restored until it closes again', async () => {
+  it('when the block that closed the position is rolled back, the orders wait out of the book until it closes again', async () => {
     const { exchange, test, follower, alice, bob } = fixture.context
     await fixture.fundAndFollow()
     await trade(500)
@@ -113,6 +127,7 @@ describe('protective orders', () => {
     const cancelled = await accept({})
     const open = await accept({ type: 'TAKE_PROFIT_LIMIT', price: 1_100, trigger: 1_100 })
     await trigger(open)
+    const limit = await accept({ type: 'LIMIT', price: 1_100, trigger: 0 })
     await test.db
       .updateTable('orders')
       .set({ status: 'CANCELLED', status_reason: 'USER_CANCELLED', ended_at: 1 })
@@ -123,6 +138,8 @@ describe('protective orders', () => {
       { by: bob, side: 'LONG', fill: 500, salt: fixture.salt() },
     ])
     const states = async () => [await stateOf(waiting), await stateOf(open), await stateOf(cancelled)]
+    await projectAll(test)
+    expect(await levelAt(1_100)).to.include({ order_count: 1 })
     await matchPart(test.db, part, await exchange.send(part))
     await catchUp(follower)
     expect(await states()).to.deep.equal([CLOSED, CLOSED, 'CANCELLED USER_CANCELLED'])
@@ -136,7 +153,8 @@ describe('protective orders', () => {
       .select(['status', 'status_reason'])
       .where('order_id', '=', waiting)
       .executeTakeFirst()
-    expect(read).to.deep.equal({ status: 'PENDING_TRIGGER', status_reason: null })
+    expect(read).to.deep.equal({ status: 'PENDING_TRIGGER', status_reason: 'POSITION_CLOSED' })
+    expect(await levelAt(1_100)).to.equal(undefined)
     const events = await test.db
       .selectFrom('read.order_events')
       .select('kind')
@@ -147,6 +165,52 @@ describe('protective orders', () => {
     await exchange.send(part)
     await catchUp(follower)
     expect(await states()).to.deep.equal([CLOSED, CLOSED, 'CANCELLED USER_CANCELLED'])
+    expect(await stateOf(limit)).to.equal(CLOSED)
     expect(await fixture.mismatches()).to.deep.equal([])
+  })
+
+  it('when the salt of an order that has left the book is cancelled on chain, the order ends as cancelled', async () => {
+    const { test, alice } = fixture.context
+    await fixture.fundAndFollow()
+    await trade(500)
+    const order = await accept({ type: 'LIMIT', price: 1_100, trigger: 0 })
+    await match(-500)
+    const { salt } = await test.db
+      .selectFrom('orders')
+      .select('salt')
+      .where('order_id', '=', order)
+      .executeTakeFirstOrThrow()
+    await test.db.transaction().execute(async (tx) => {
+      const shards = await LockedShards.lock(tx, ['m1'])
+      const fact = { spec: fixture.context.exchange.spec, maker: addressOf(alice), salts: [BigInt(salt)] }
+      await cancelSalts({ tx, shards, at: 5_000 }, { kind: 'salts_cancelled', ...fact } as never)
+      await shards.write(tx)
+    })
+    expect(await stateOf(order)).to.equal('CANCELLED USER_CANCELLED')
+    await catchUp(fixture.context.follower)
+    expect(await stateOf(order)).to.equal('CANCELLED USER_CANCELLED')
+    await fixture.audit()
+  })
+
+  it('when only the chain has the part that closes the position, the orders end, and a rollback returns them to the book', async () => {
+    const { exchange, test, follower, alice, bob } = fixture.context
+    await fixture.fundAndFollow()
+    await trade(500)
+    const order = await accept({ type: 'LIMIT', price: 1_100, trigger: 0 })
+    const later = await accept({ accepted_at: Date.now() + 3_600_000 })
+    const part = await exchange.part([
+      { by: alice, side: 'SHORT', fill: 500, salt: fixture.salt() },
+      { by: bob, side: 'LONG', fill: 500, salt: fixture.salt() },
+    ])
+    await exchange.send(part)
+    await catchUp(follower)
+    expect([await stateOf(order), await stateOf(later)]).to.deep.equal([CLOSED, 'PENDING_TRIGGER'])
+    await fixture.audit()
+    await exchange.rpc('anvil_reorg', 1, [])
+    await catchUp(follower)
+    expect(await stateOf(order)).to.equal('OPEN')
+    expect((await orderOf(test.db, order)).closing_reason).to.equal(null)
+    await projectAll(test)
+    expect(await levelAt(1_100)).to.include({ order_count: 1 })
   })
 })

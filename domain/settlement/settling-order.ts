@@ -1,0 +1,84 @@
+/** A stored order as a block sees it, and what a block that closes its position does to it. */
+import type { SettledOrder } from '../journal/journal-row.ts'
+import type { Side } from '../orders/order.ts'
+import {
+  isInBook,
+  isLeaving,
+  isTerminal,
+  isWaiting,
+  type OrderLife,
+  transition,
+} from '../orders/order-state.ts'
+import { closedSide, endsWith, leaveWithPosition, restoreWithPosition } from '../orders/position-closing.ts'
+import type { Address } from '../units.ts'
+
+export interface SettlingOrder extends OrderLife {
+  readonly orderId: string
+  readonly userId: number
+  readonly maker: Address
+  readonly salt: bigint
+  readonly side: Side
+  readonly reduceOnly: boolean
+  readonly reserved: bigint
+  readonly held: bigint
+  /** A conditional order that has not been triggered. */
+  readonly waits: boolean
+}
+
+/** An account whose position a block moves without a batch that had matched the move. Signed sizes. */
+export interface MovedSize {
+  readonly mined: { readonly before: number; readonly after: number }
+  readonly matched: { readonly before: number; readonly after: number }
+  /** Id of the account's last matched fill that is not mined yet. */
+  readonly unsettled: string | null
+}
+
+/** `released`: the reservation that the order no longer needs. */
+export interface ClosedOrder {
+  readonly order: SettlingOrder
+  readonly released: bigint
+}
+
+/** Ends the order, because its position has closed on the chain. Null if it has ended, or is ending, for another reason. */
+export function closeWithPosition(order: SettlingOrder): ClosedOrder | null {
+  const closed = transition(order, { kind: 'close', reason: 'POSITION_CLOSED' })
+  return closed.ok ? { order: { ...closed.value.life, reserved: 0n }, released: order.reserved } : null
+}
+
+/**
+ * What a move does to a reduce-only order of its account; null if nothing. The order ends if its mined position closes or turns. It leaves
+ * the book if only the matched position does, and ends with the unsettled fills behind which the position is closed.
+ */
+export function closeWithMove(
+  order: SettlingOrder,
+  { mined, matched, unsettled }: MovedSize,
+): ClosedOrder | null {
+  const isMinedClosed = endsWith(order, closedSide(mined.before, mined.after))
+  if (isLeaving(order)) return isMinedClosed ? closeWithPosition(order) : null
+  if (!endsWith(order, closedSide(matched.before, matched.after))) return null
+  if (isMinedClosed || unsettled === null) return closeWithPosition(order)
+  if (!isInBook(order) && !isWaiting(order)) return null
+  return { order: leaveWithPosition(order, unsettled), released: 0n }
+}
+
+/**
+ * The order before the block closed its position. `closed`: its status after the block. An order that the block ended may have left the
+ * book at a match before: then it waits again for the fill that closed its position.
+ */
+export function reopenWithPosition(order: SettlingOrder, closed: SettledOrder): SettlingOrder {
+  const leftHere = closed.status === 'OPEN' || closed.status === 'PENDING_TRIGGER'
+  return restoreWithPosition(order, { waits: order.waits, closedBy: leftHere ? null : order.closedBy })
+}
+
+/** `released`: wei of the order's reservation that the block releases. */
+export const settledOrder = (order: SettlingOrder, released: bigint): SettledOrder => ({
+  order_id: order.orderId,
+  user_id: order.userId,
+  status: order.status,
+  reason: isTerminal(order.status) ? order.statusReason : reasonToEnd(order),
+  reserved_delta: (-released).toString(),
+})
+
+/** The remainder of a market order does not show why it ends until it has. */
+const reasonToEnd = (order: SettlingOrder): SettledOrder['reason'] =>
+  order.status === 'CANCEL_PENDING_FINALIZE' || isLeaving(order) ? order.closingReason : null
