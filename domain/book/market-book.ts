@@ -9,20 +9,16 @@ import type {
   OrderPlaced,
   OrderTriggered,
   PartSettled,
+  PositionsMoved,
 } from '../journal/journal-row.ts'
 import type { MarketSpec } from '../market/market.ts'
 import { enteredBookAt, type OpenOrder, reservable } from '../orders/open-order.ts'
 import { bookType, isConditional } from '../orders/order.ts'
-import { isInBook } from '../orders/order-state.ts'
+import { isInBook, isWaiting } from '../orders/order-state.ts'
 import { type Reservable, reservationPerStep } from '../orders/reservation.ts'
 import type { Millis, Quote, Seconds, Seq, Steps, Ticks, UserId } from '../units.ts'
 import { Book, type RestingOrder } from './book.ts'
 import { TriggerBook, type WaitingOrder } from './trigger-book.ts'
-
-/**
- * `reload`: the row (a void, for example) cannot be applied incrementally; the caller loads the book again.
- */
-export type ApplyResult = 'applied' | 'reload'
 
 /** An open or waiting order with the fields that reservations need. */
 export interface LiveOrder extends Reservable {
@@ -38,13 +34,11 @@ export class MarketBook {
   readonly #seqs = new Map<string, Seq>()
   readonly #ids = new Map<Seq, string>()
   #changedAccounts = new Set<UserId>()
+  #staleAccounts = new Set<UserId>()
 
   constructor(spec: MarketSpec, orders: Iterable<OpenOrder>) {
     this.#spec = spec
-    for (const order of orders) {
-      if (isInBook(order)) this.#insert(order.orderId, restingOrder(order))
-      else if (order.status === 'PENDING_TRIGGER') this.#insertWaiting(order.orderId, waitingOrder(order))
-    }
+    this.insertAll(orders)
   }
 
   /** Id of an open or waiting order. */
@@ -81,38 +75,75 @@ export class MarketBook {
     return changed
   }
 
-  apply(seq: number, row: MarketRow): ApplyResult {
+  /**
+   * Accounts whose orders are out of the book until `insertAll` returns them: a row returned some of them to it that only the orders table
+   * has. Clears the set.
+   */
+  drainStaleAccounts(): ReadonlySet<UserId> {
+    const stale = this.#staleAccounts
+    this.#staleAccounts = new Set()
+    return stale
+  }
+
+  /** Inserts the live orders of accounts that have none in the book. */
+  insertAll(orders: Iterable<OpenOrder>): void {
+    for (const order of orders) {
+      if (isInBook(order)) this.#insert(order.orderId, restingOrder(order))
+      else if (isWaiting(order)) this.#insertWaiting(order.orderId, waitingOrder(order))
+    }
+  }
+
+  apply(seq: number, row: MarketRow): void {
     switch (row.kind) {
       case 'order_placed':
-        if (isConditional(row.type)) this.#insertWaiting(row.order_id, placedWaiting(seq as Seq, row))
-        else this.#insert(row.order_id, placedResting(seq as Seq, row))
-        return 'applied'
+        if (!this.#isStale(row)) this.#place(seq as Seq, row)
+        return
       case 'order_triggered':
-        this.#trigger(seq as Seq, row)
-        return 'applied'
+        if (!this.#isStale(row)) this.#trigger(seq as Seq, row)
+        return
       case 'order_ending':
       case 'order_ended':
         this.#remove(row.order_id)
-        return 'applied'
+        return
       case 'reservation_changed':
         this.#reserve(row.order_id, row.openable as Steps, row.reserved_price as Ticks)
-        return 'applied'
+        return
       case 'batch_cleared':
         this.#match(row)
-        return 'applied'
+        return
       case 'positions_moved':
+        this.#move(row)
+        return
       case 'batch_voided':
-        return 'reload'
+        for (const { user_id } of row.fills) this.#markStale(user_id)
+        return
       case 'part_settled':
-        return this.#settle(row)
+        this.#settle(row)
+        return
       case 'orders_protected':
       case 'part_submitted':
       case 'part_confirmed':
       case 'prices_updated':
       case 'market_listed':
       case 'protection_announced':
-        return 'applied'
+        return
     }
+  }
+
+  #isStale = ({ user_id }: { readonly user_id: number }): boolean =>
+    this.#staleAccounts.has(user_id as UserId)
+
+  /** Takes the account's orders out of the book and requests its orders and its position. */
+  #markStale(userId: number): void {
+    const account = userId as UserId
+    for (const { seq } of this.ordersOf(account)) this.#remove(this.idOf(seq))
+    this.#staleAccounts.add(account)
+    this.#changedAccounts.add(account)
+  }
+
+  #place(seq: Seq, row: OrderPlaced): void {
+    if (isConditional(row.type)) this.#insertWaiting(row.order_id, placedWaiting(seq, row))
+    else this.#insert(row.order_id, placedResting(seq, row))
   }
 
   #insert(orderId: string, order: RestingOrder): void {
@@ -161,6 +192,7 @@ export class MarketBook {
   #match({ fills, closing }: BatchCleared): void {
     for (const { order_id, user_id, steps, held } of fills) {
       this.#changedAccounts.add(user_id as UserId)
+      if (this.#staleAccounts.has(user_id as UserId)) continue
       const seq = this.#seqs.get(order_id)
       const order = seq === undefined ? undefined : this.book.get(seq)
       invariant(order !== undefined, 'a filled order is in the book')
@@ -170,14 +202,19 @@ export class MarketBook {
     for (const { order_id } of closing) this.#remove(order_id)
   }
 
-  /**
-   * Matched steps have left the book already. Orders that end here are those that protected a closed
-   * position.
-   */
-  #settle(row: PartSettled): ApplyResult {
-    if (row.rollback || row.fills.some(({ matched }) => !matched)) return 'reload'
+  /** Matched steps have left the book already. Fills that no batch had matched, and a rollback, change orders that only the table has. */
+  #settle(row: PartSettled): void {
     for (const { order_id, status } of row.orders) if (status !== 'OPEN') this.#remove(order_id)
-    return 'applied'
+    for (const { user_id, matched } of row.fills) if (row.rollback || !matched) this.#markStale(user_id)
+  }
+
+  /** Orders of the row end or leave the book; a rollback restores them. */
+  #move({ positions, orders = [], rollback }: PositionsMoved): void {
+    for (const { user_id } of positions) {
+      if (rollback) this.#markStale(user_id)
+      else this.#changedAccounts.add(user_id as UserId)
+    }
+    for (const { order_id } of orders) this.#remove(order_id)
   }
 }
 

@@ -40,21 +40,25 @@ export interface MarketView {
   readonly cleared: Pick<MarketSnapshot, 'report' | 'mode'> | null
 }
 
-/** Updates the book and the matched positions to the locked journal head. Reloads them if the rows cannot be applied one by one. */
+/**
+ * Updates the book and the matched positions to the locked journal head. Orders that a row returned to the book are read from the table,
+ * by account. Everything is reloaded if there is no memory, or too many rows.
+ */
 export async function catchUp(
   spec: MarketSpec,
   transaction: MarketTransaction,
   before: MarketView | null,
 ): Promise<Pick<MarketView, 'feed' | 'positions'>> {
   const rows = before === null ? null : await transaction.rowsAfter(before.seq)
-  const isFed =
-    before !== null && rows?.every(({ seq, row }) => before.feed.apply(seq, row as MarketRow) === 'applied')
-  if (!isFed) {
+  if (before === null || rows === null) {
     const { orders, positions } = await transaction.loadBook()
     return { feed: new MarketBook(spec, orders), positions: new Map(positions) }
   }
-  const changed = await transaction.matchedPositions(before.feed.drainChangedAccounts())
-  for (const [account, position] of changed) before.positions.set(account, position)
+  const { feed, positions } = before
+  for (const { seq, row } of rows) feed.apply(seq, row as MarketRow)
+  feed.insertAll(await transaction.liveOrders(feed.drainStaleAccounts()))
+  const changed = await transaction.matchedPositions(feed.drainChangedAccounts())
+  for (const [account, position] of changed) positions.set(account, position)
   return before
 }
 

@@ -2,7 +2,13 @@ import { expect } from 'chai'
 import fc from 'fast-check'
 import { describe, it } from 'mocha'
 import { MarketBook } from '../../../domain/book/market-book.ts'
-import type { MarketRow } from '../../../domain/journal/journal-row.ts'
+import type {
+  BatchCleared,
+  MarketRow,
+  PartSettled,
+  PositionsMoved,
+  SettledOrder,
+} from '../../../domain/journal/journal-row.ts'
 import type { OpenOrder } from '../../../domain/orders/open-order.ts'
 import { reservationPerStep } from '../../../domain/orders/reservation.ts'
 import type { Millis, Seq, Steps, UserId } from '../../../domain/units.ts'
@@ -25,7 +31,7 @@ const matched = (
   steps: number,
   opened: number,
   closing: readonly string[] = [],
-): MarketRow => ({
+): BatchCleared => ({
   kind: 'batch_cleared',
   ...{ batch_id: 1, as_of: 1, oracle_price: '1', oracle_at: 1, lo: 95, hi: 105, price: 100, parts: 1 },
   ...{ volume: steps, demand: steps, supply: steps, rule: 'volume' },
@@ -63,7 +69,7 @@ describe('MarketBook', () => {
 
   it('when a fill is applied, it subtracts the fill from the order and the opened steps from its reservation', () => {
     const { order, marketBook } = withOne()
-    expect(marketBook.apply(2, matched(order, 4, 3))).to.equal('applied')
+    marketBook.apply(2, matched(order, 4, 3))
     expect(marketBook.book.get(order.seq)).to.include({ remaining: 6, openable: 6 })
     marketBook.apply(3, matched(order, 4, 4))
     expect(marketBook.book.get(order.seq)).to.include({ remaining: 2, openable: 2 })
@@ -90,29 +96,71 @@ describe('MarketBook', () => {
     marketBook.apply(2, { kind: 'reservation_changed', ...row })
     expect(marketBook.book.get(order.seq)?.openable).to.equal(2)
     marketBook.apply(3, ended(order.orderId))
-    expect(marketBook.apply(4, ended(order.orderId))).to.equal('applied')
+    marketBook.apply(4, ended(order.orderId))
     expect(marketBook.book.size).to.equal(0)
   })
 
-  it('when a row cannot be applied incrementally, it requests a reload', () => {
-    const { marketBook } = withOne()
+  it('when a batch is voided or a part rolled back, it requests the orders of the accounts and takes what they are', () => {
+    const { order, marketBook } = withOne()
+    const { fills } = matched(order, 4, 4)
     const voided: MarketRow = {
-      kind: 'batch_voided',
-      batch_id: 1,
-      from_part: 1,
-      why: '',
-      at: 1,
-      fills: [],
-      reopened: [],
+      ...{ kind: 'batch_voided', batch_id: 1, from_part: 1, why: '', at: 1, fills, reopened: [] },
     }
-    const settled: MarketRow = {
+    const settled: PartSettled = {
       ...{ kind: 'part_settled', rollback: false, batch_id: 1, part: 1, parts: 1, action_id: 1, price: 100 },
-      ...{ block: 1, tx_hash: '0x', log_index: 0, at: 1, fills: [], positions: [], orders: [] },
-      position_closed: [],
+      ...{ block: 1, tx_hash: '0x', log_index: 0, at: 1, positions: [], orders: [], position_closed: [] },
+      fills: fills.map((fill) => ({
+        ...{ ...fill, matched: true, fee: '0', free_delta: '0', from_pending: '0', realized_pnl: '0' },
+      })),
     }
-    expect(marketBook.apply(2, voided)).to.equal('reload')
-    expect(marketBook.apply(3, settled)).to.equal('applied')
-    expect(marketBook.apply(4, { ...settled, rollback: true })).to.equal('reload')
+    const rows: readonly MarketRow[] = [
+      voided,
+      { ...settled, rollback: true },
+      { ...settled, fills: settled.fills.map((fill) => ({ ...fill, matched: false })) },
+    ]
+    for (const row of rows) {
+      marketBook.apply(2, row)
+      expect(marketBook.book.size).to.equal(0)
+      // Rows that follow in the same replay are in the orders that the caller reads.
+      marketBook.apply(3, { ...placedRow(order), order_id: '1-3' })
+      marketBook.apply(4, matched(order, 4, 4))
+      expect(marketBook.book.size).to.equal(0)
+      expect([...marketBook.drainStaleAccounts()]).to.deep.equal([order.account])
+      expect([...marketBook.drainChangedAccounts()]).to.deep.equal([order.account])
+      marketBook.insertAll([order])
+      expect(marketBook.book.orders().map(({ seq }) => seq)).to.deep.equal([order.seq])
+    }
+    marketBook.apply(5, settled)
+    expect([...marketBook.drainStaleAccounts()]).to.deep.equal([])
+  })
+
+  it('when positions move, it removes the orders that end and requests the positions, without their orders', () => {
+    const { order, marketBook } = withOne()
+    const ended: SettledOrder = {
+      ...{ order_id: order.orderId, user_id: 1, reserved_delta: '0' },
+      status: 'CANCELLED',
+      reason: 'POSITION_CLOSED',
+    }
+    const position = {
+      ...{ user_id: 1, size_delta: -5, entry_notional_delta: '0', folded_margin_delta: '0' },
+      ...{ leverage_before: 5, leverage_after: 5 },
+    }
+    const moved: PositionsMoved = {
+      ...{
+        kind: 'positions_moved',
+        cause: 'inherited',
+        rollback: false,
+        block: 1,
+        tx_hash: '0x',
+        log_index: 0,
+      },
+      ...{ at: 1, positions: [position], balances: [], orders: [ended] },
+    }
+    marketBook.apply(2, moved)
+    expect([marketBook.book.size, marketBook.drainStaleAccounts().size]).to.deep.equal([0, 0])
+    expect([...marketBook.drainChangedAccounts()]).to.deep.equal([1])
+    marketBook.apply(3, { ...moved, rollback: true })
+    expect([...marketBook.drainStaleAccounts()]).to.deep.equal([1])
   })
 
   it('when a part closes a position, it removes the orders that protected it, open or waiting', () => {
@@ -162,9 +210,9 @@ describe('MarketBook', () => {
         const { before, after, plan } = planOf(batch)
         const fed = new MarketBook(batch.spec, [])
         const bySeq = [...before.values()].sort((a, b) => a.seq - b.seq)
-        for (const one of bySeq) expect(fed.apply(one.seq, placedRow(one))).to.equal('applied')
+        for (const one of bySeq) fed.apply(one.seq, placedRow(one))
         expect(fed.book.orders()).to.deep.equal(new MarketBook(batch.spec, bySeq).book.orders())
-        for (const row of plan.rows) expect(fed.apply(1_000, row)).to.equal('applied')
+        for (const row of plan.rows) fed.apply(1_000, row)
         const loaded = new MarketBook(batch.spec, after.values())
         expect(fed.book.orders()).to.deep.equal(loaded.book.orders())
         for (const side of ['LONG', 'SHORT'] as const) {
