@@ -21,8 +21,10 @@ export interface ModelOrder {
   enteredAt: number
   status: OrderStatus
   reason: StatusReason | null
-  /** The closing reason of an order that has left the book while it is settling; otherwise null. */
+  /** The closing reason of an order that has left the book and has not ended; otherwise null. */
   leaving: StatusReason | null
+  /** The batch that closed the position of a reduce-only order which left the book with it. */
+  closedBy: number | null
   filled: number
   settling: number
   openable: number
@@ -41,8 +43,8 @@ export interface ModelBatch {
   readonly price: number
   readonly asOf: number
   readonly fills: readonly ModelFill[]
-  /** Take-profit and stop-loss orders that ended because this batch closed their position. */
-  protective: ModelOrder[]
+  /** Reduce-only orders that ended because this batch, once mined, closed their position. */
+  closed: ModelOrder[]
 }
 
 /** Inputs of the model that the chain decides: free balances and mined positions, by account. */

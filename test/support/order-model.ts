@@ -36,7 +36,7 @@ export class Model {
   readonly matched = new Map<number, Position>()
   readonly queue: ModelBatch[] = []
   readonly mined: ModelBatch[] = []
-  readonly seen = { triggered: 0, batches: 0, short: 0, protective: 0, expired: 0 }
+  readonly seen = { triggered: 0, batches: 0, short: 0, expired: 0, left: 0, closed: 0, restored: 0 }
   readonly #spec: MarketSpec
   #observed: Observed = { free: new Map(), mined: new Map() }
   readonly #triggered = new Set<ModelOrder>()
@@ -59,10 +59,14 @@ export class Model {
 
   remaining = (order: ModelOrder): number => order.quantity - order.filled - order.settling
   hasEnded = ({ reason }: ModelOrder): boolean => reason !== null
-  waits = ({ status }: ModelOrder): boolean => status === 'PENDING_TRIGGER'
+  waits = ({ status, leaving }: ModelOrder): boolean => status === 'PENDING_TRIGGER' && leaving === null
   rests = (order: ModelOrder): boolean =>
     order.status === 'OPEN' && order.leaving === null && this.remaining(order) > 0
-  isLive = (order: ModelOrder): boolean => !this.hasEnded(order) && order.leaving === null
+  /** The order's position has closed in a batch that is not mined. */
+  leftWithPosition = ({ leaving, closedBy }: ModelOrder): boolean => leaving !== null && closedBy !== null
+  /** A cancel changes how the order ends. */
+  isLive = (order: ModelOrder): boolean =>
+    !this.hasEnded(order) && (order.leaving === null || this.leftWithPosition(order))
 
   reserved(order: ModelOrder): bigint {
     return order.openable === 0 ? 0n : this.#perStep(order) * BigInt(order.openable)
@@ -88,11 +92,19 @@ export class Model {
   place(
     order: Omit<
       ModelOrder,
-      'rank' | 'openable' | 'held' | 'filled' | 'settling' | 'leaving' | 'reason' | 'enteredAt'
+      'rank' | 'openable' | 'held' | 'filled' | 'settling' | 'leaving' | 'closedBy' | 'reason' | 'enteredAt'
     >,
     rank = ++this.#ranks,
   ): ModelOrder {
-    const fresh = { openable: 0, held: 0n, filled: 0, settling: 0, leaving: null, reason: null }
+    const fresh = {
+      openable: 0,
+      held: 0n,
+      filled: 0,
+      settling: 0,
+      leaving: null,
+      closedBy: null,
+      reason: null,
+    }
     const placed: ModelOrder = { ...order, ...fresh, rank, enteredAt: order.acceptedAt }
     this.orders.push(placed)
     placed.openable = this.#openables(order.account, this.sizeOf(order.account)).get(placed) ?? 0
@@ -101,6 +113,7 @@ export class Model {
 
   leave(order: ModelOrder, reason: StatusReason): void {
     order.openable = 0
+    order.closedBy = null
     if (order.settling > 0) {
       order.leaving = reason
       if (!REMAINDERS.includes(reason)) order.status = 'CANCEL_PENDING_FINALIZE'
@@ -135,25 +148,15 @@ export class Model {
       order.filled += steps
       order.held -= held
       if (order.filled === order.quantity) this.#end(order, 'FILLED')
-      else if (order.leaving !== null && order.settling === 0) this.#end(order, order.leaving)
+      else if (order.leaving !== null && order.settling === 0 && !this.leftWithPosition(order))
+        this.#end(order, order.leaving)
     }
-    for (const account of new Set(batch.fills.map(({ order }) => order.account))) {
-      const before = Math.sign(this.#observed.mined.get(account)?.size ?? 0)
-      const now = Math.sign(after.mined.get(account)?.size ?? 0)
-      if (before === 0 || before === now) continue
-      const guards = this.orders.filter(
-        (order) =>
-          order.account === account &&
-          order.reduceOnly &&
-          order.trigger > 0 &&
-          bit(order.side) !== before &&
-          this.isLive(order) &&
-          order.acceptedAt <= batch.asOf,
-      )
-      for (const order of guards) this.leave(order, 'POSITION_CLOSED')
-      batch.protective.push(...guards)
+    for (const order of this.orders) {
+      if (!this.leftWithPosition(order) || order.closedBy !== batch.id) continue
+      this.#end(order, 'POSITION_CLOSED')
+      batch.closed.push(order)
     }
-    this.seen.protective += batch.protective.length
+    this.seen.closed += batch.closed.length
     this.mined.push(batch)
     this.observe(after)
   }
@@ -172,13 +175,13 @@ export class Model {
       order.reason = null
       order.status = reason === null || REMAINDERS.includes(reason) ? 'OPEN' : 'CANCEL_PENDING_FINALIZE'
     }
-    for (const order of batch.protective) {
-      if ((order.reason ?? order.leaving) !== 'POSITION_CLOSED') continue
+    for (const order of batch.closed) {
       order.reason = null
-      order.leaving = null
-      order.status = this.#triggered.has(order) ? 'OPEN' : 'PENDING_TRIGGER'
+      order.leaving = 'POSITION_CLOSED'
+      order.closedBy = batch.id
+      order.status = order.trigger === 0 || this.#triggered.has(order) ? 'OPEN' : 'PENDING_TRIGGER'
     }
-    batch.protective = []
+    batch.closed = []
     this.queue.unshift(batch)
     this.observe(after)
   }
@@ -187,6 +190,12 @@ export class Model {
   voidBatches(now: number, culprits: (order: ModelOrder) => boolean): void {
     const batches = this.queue.splice(0)
     const accounts = new Set(batches.flatMap(({ fills }) => fills.map(({ order }) => order.account)))
+    for (const order of this.orders) {
+      if (!this.leftWithPosition(order) || !batches.some(({ id }) => id === order.closedBy)) continue
+      order.leaving = null
+      order.closedBy = null
+      this.seen.restored++
+    }
     for (const { order, steps } of batches.flatMap(({ fills }) => fills)) {
       order.settling -= steps
       const { leaving } = order
@@ -338,13 +347,27 @@ export class Model {
     })
     for (const { seq, reason } of clearing.cancels) this.leave(byRank(seq), reason)
     if (matched === null) return
+    const { batchId: id, now: asOf } = auction
     for (const [account, position] of matched.positions) {
+      this.#leaveWithPosition(account, position.size, id)
       this.matched.set(account, position)
       this.#rebalance(account)
     }
     this.seen.batches++
-    const { batchId: id, now: asOf } = auction
-    this.queue.push({ id, price: matched.clearing.price, asOf, fills, protective: [] })
+    this.queue.push({ id, price: matched.clearing.price, asOf, fills, closed: [] })
+  }
+
+  /** The batch makes `after` of the account's position: reduce-only orders against a position that ends leave the book. */
+  #leaveWithPosition(account: number, after: number, batch: number): void {
+    const before = Math.sign(this.sizeOf(account))
+    if (before === 0 || before === Math.sign(after)) return
+    for (const order of this.orders) {
+      if (order.account !== account || !order.reduceOnly || bit(order.side) === before) continue
+      if (!this.rests(order) && !this.waits(order)) continue
+      order.leaving = 'POSITION_CLOSED'
+      order.closedBy = batch
+      this.seen.left++
+    }
   }
 
   #resting(order: ModelOrder): RestingOrder {

@@ -2,6 +2,7 @@
 import type { BatchCleared, MarketRow, PartSettled } from '../../../domain/journal/journal-row.ts'
 import type { MarketSpec } from '../../../domain/market/market.ts'
 import type { OrderStatus, StatusReason } from '../../../domain/orders/order.ts'
+import { isTerminal } from '../../../domain/orders/order-state.ts'
 import type { Position } from '../../../domain/positions/position.ts'
 import { Model } from '../../support/order-model.ts'
 import type { Auction, ModelOrder } from '../../support/order-model-terms.ts'
@@ -99,7 +100,7 @@ export class MarketRecord {
     for (const { order_id, status, reason, reserved_delta } of orders) {
       const written = this.#of(order_id)
       written.status = status
-      if (status !== 'OPEN' && status !== 'CANCEL_PENDING_FINALIZE') written.reason = reason
+      if (isTerminal(status)) written.reason = reason
       written.reserved += BigInt(reserved_delta)
     }
   }

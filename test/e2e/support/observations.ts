@@ -12,11 +12,14 @@ type OrderState = Pick<ModelOrder, 'status' | 'reason'> & {
 const textOf = ({ status, reason, filled, settling }: OrderState): string =>
   `${status} ${reason}, ${filled} filled, ${settling} settling`
 
-const modelState = ({ status, reason, filled, settling }: ModelOrder, spec: MarketSpec): string =>
-  textOf({
-    ...{ status, reason, filled: quantityOf(spec, filled as Steps) },
-    settling: quantityOf(spec, settling as Steps),
-  })
+/** An order that has left the book shows why in reads, and not in the responses of commands. */
+const modelStates = (order: ModelOrder, spec: MarketSpec): string[] =>
+  [order.reason, order.reason ?? order.leaving].map((reason) =>
+    textOf({
+      ...{ status: order.status, reason, filled: quantityOf(spec, order.filled as Steps) },
+      settling: quantityOf(spec, order.settling as Steps),
+    }),
+  )
 
 const observedState = ({ order }: Observation): string =>
   textOf({
@@ -45,7 +48,8 @@ export class Observations {
       const market = this.#markets.get(observed.market_id) as MarketRecord
       const order = market.orders.get(observed.order_id)
       if (order === undefined || !this.#mayShow(observation, market, at)) continue
-      if (source !== 'cancel' || !market.model.isLive(order)) states.add(modelState(order, market.spec))
+      if (source === 'cancel' && market.model.isLive(order)) continue
+      for (const state of modelStates(order, market.spec)) states.add(state)
     }
     if (at !== Number.POSITIVE_INFINITY) this.#last = Math.max(this.#last, at)
   }

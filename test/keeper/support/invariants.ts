@@ -4,7 +4,7 @@ import { MarketBook } from '../../../domain/book/market-book.ts'
 import { marketShard } from '../../../domain/journal/journal-row.ts'
 import { executableSteps } from '../../../domain/orders/executable.ts'
 import { isReservable } from '../../../domain/orders/open-order.ts'
-import { isTerminal } from '../../../domain/orders/order-state.ts'
+import { isLeaving, isTerminal, type OrderLife } from '../../../domain/orders/order-state.ts'
 import { reservationPerStep } from '../../../domain/orders/reservation.ts'
 import type { Steps } from '../../../domain/units.ts'
 import { projectAll } from '../../../indexer/project/project-shard.ts'
@@ -107,12 +107,16 @@ export async function expectSameBook(fixture: MarketFixture): Promise<void> {
     .orderBy('seq')
     .execute()
   const fed = new MarketBook(fixture.spec, [])
-  for (const { seq, row } of rows) {
-    if (fed.apply(seq, row as never) === 'reload') return
-  }
+  for (const { seq, row } of rows) fed.apply(seq, row as never)
+  const stale = fed.drainStaleAccounts()
+  fed.insertAll(orders.filter(({ account }) => stale.has(account)))
   expect(fed.book.orders()).to.deep.equal(loaded.book.orders())
   expect(fed.waiting.orders()).to.deep.equal(loaded.waiting.orders())
 }
+
+/** The reason for which it will end is readable. */
+const isEnding = (order: Pick<OrderLife, 'status' | 'closingReason'>): boolean =>
+  order.status === 'CANCEL_PENDING_FINALIZE' || isLeaving(order)
 
 /** Fails unless what readers see, projected from the log alone, says what the write side says. */
 export async function expectSameReadModel(fixture: MarketFixture): Promise<void> {
@@ -131,8 +135,7 @@ export async function expectSameReadModel(fixture: MarketFixture): Promise<void>
       ...{
         order_id: orderId,
         status,
-        // The reason why an order is leaving is readable, too.
-        status_reason: status === 'CANCEL_PENDING_FINALIZE' ? order.closingReason : order.statusReason,
+        status_reason: isEnding({ ...order, status }) ? order.closingReason : order.statusReason,
         filled,
         settling,
         reserved: reserved + held,

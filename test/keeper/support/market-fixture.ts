@@ -20,7 +20,7 @@ import {
   type Side,
 } from '../../../domain/orders/order.ts'
 import { hashOrder } from '../../../domain/orders/order-hash.ts'
-import { accepted } from '../../../domain/orders/order-state.ts'
+import { accepted, isClosable } from '../../../domain/orders/order-state.ts'
 import { reservationsOf, reservedPriceOf } from '../../../domain/orders/reservation.ts'
 import type { Address, Millis, Price, Quote, Seconds, Steps, Ticks, UserId } from '../../../domain/units.ts'
 import type { AuctionPorts } from '../../../keeper/auction/auction.ts'
@@ -265,7 +265,7 @@ export class MarketFixture {
     return this.db.transaction().execute(async (tx) => {
       const head = await lockShard(tx, marketShard(this.spec.marketId))
       const order = (await this.orders(tx)).find((one) => one.orderId === orderId)
-      if (order === undefined || order.endedAt !== null || order.closingReason !== null) return false
+      if (order === undefined || !isClosable(order)) return false
       await lockAccounts(tx, [order.account])
       const { order: after, row } = leaveBook(order, 'USER_CANCELLED', this.clock.now())
       await updateOrders(tx, [after])

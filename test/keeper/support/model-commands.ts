@@ -18,12 +18,24 @@ export interface Place {
   readonly keyLife: number | null
 }
 
+export interface Protect {
+  readonly kind: 'protect'
+  readonly by: number
+  /** If there is no position. */
+  readonly side: Side
+  readonly type: OrderType
+  readonly steps: number
+  readonly offset: number
+}
+
 export type Command =
   | Place
   /** Two limit orders that meet at the price of the oracle, and a step. */
   | { readonly kind: 'deal'; readonly buyer: number; readonly seller: number; readonly steps: number }
-  /** A deal that closes the trader's position, mined. */
-  | { readonly kind: 'close'; readonly by: number }
+  /** A reduce-only order against the trader's position, or before one. */
+  | Protect
+  /** A deal that closes the trader's position, and what happens to its batch and those before it. */
+  | { readonly kind: 'close'; readonly by: number; readonly next: 'mine' | 'wait' | 'fail' }
   | { readonly kind: 'cancel'; readonly pick: number }
   | { readonly kind: 'step' | 'restart' | 'mine' | 'reorg' | 'fire' | 'halt' | 'open' }
   /** The power goes in the step's first or second transaction. */

@@ -20,7 +20,7 @@ import { Model } from '../../support/order-model.ts'
 import type { ModelOrder, Observed } from '../../support/order-model-terms.ts'
 import { addressOf, MarketFixture, SILENT_LOGGER, type Trader } from './market-fixture.ts'
 import { mineOldestPart } from './mine-part.ts'
-import { type Command, type Place, TRADERS } from './model-commands.ts'
+import { type Command, type Place, type Protect, TRADERS } from './model-commands.ts'
 import { SteppedKeeper } from './stepped-keeper.ts'
 
 const keyOf = (trader: number): Wallet => new Wallet(id(`session key ${trader}`))
@@ -63,7 +63,9 @@ export class ModelRun {
       case 'deal':
         return this.#deal(command.buyer, command.seller, command.steps)
       case 'close':
-        return this.#close(command.by)
+        return this.#close(command.by, command.next)
+      case 'protect':
+        return this.#protect(command)
       case 'cancel':
         return this.#cancel(command.pick)
       case 'step':
@@ -177,11 +179,22 @@ export class ModelRun {
     await this.#step()
   }
 
-  async #close(by: number): Promise<void> {
+  /** The order can rest: on the far side of the price. */
+  async #protect({ by, side, type, steps, offset }: Protect): Promise<void> {
+    const size = this.model.sizeOf((this.#traders[by] as Trader).account)
+    const against = size === 0 ? side : size > 0 ? 'SHORT' : 'LONG'
+    const away = against === 'SHORT' ? offset : -offset
+    const order = { kind: 'place', by, side: against, type, steps, limit: away, trigger: away } as const
+    await this.#place({ ...order, leverage: 1, reduceOnly: true, life: 0, keyLife: null })
+  }
+
+  async #close(by: number, next: 'mine' | 'wait' | 'fail'): Promise<void> {
     const size = this.model.sizeOf((this.#traders[by] as Trader).account)
     if (size === 0) return
     const other = (by + 1) % TRADERS
     await this.#deal(size > 0 ? other : by, size > 0 ? by : other, Math.abs(size))
+    if (next === 'fail') return this.take({ kind: 'fail', culprit: 3 })
+    if (next === 'wait') return
     for (const _ of [...this.model.queue]) await this.take({ kind: 'mine' })
   }
 
