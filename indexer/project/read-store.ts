@@ -95,8 +95,8 @@ export async function loadPositionedAccounts(
   const { rows } = await sql<PositionedAccount>`
     with positioned as (
       select user_id from read.orders
-      where market_id = ${marketId} and user_id = any(${[...touched]}::bigint[]) and uncovered > 0 and status = 'OPEN' and status_reason is null
-        and price > 0
+      where market_id = ${marketId} and user_id = any(${[...touched]}::bigint[])
+        and uncovered > 0 and status = 'OPEN' and status_reason is null and price > 0
       union select unnest(${[...uncovered]}::bigint[])
     ), accounts as (
       select a.user_id, coalesce(p.size + p.pending, 0) as matched
@@ -105,8 +105,8 @@ export async function loadPositionedAccounts(
     select a.user_id, a.matched, coalesce((
       select json_agg(to_json(standing)) from (
         select order_id, seq, side, price, quantity, filled, settling, openable, reduce_only from read.orders o
-        where o.user_id = a.user_id and o.market_id = ${marketId} and o.status = 'OPEN' and o.status_reason is null and o.price > 0
-          and o.quantity > o.filled + o.settling
+        where o.user_id = a.user_id and o.market_id = ${marketId}
+          and o.status = 'OPEN' and o.status_reason is null and o.price > 0 and o.quantity > o.filled + o.settling
           and (a.user_id = any(${[...moved]}::bigint[]) or o.side = case when a.matched > 0 then 'SHORT' when a.matched < 0 then 'LONG' end)
       ) standing
     ), '[]') as orders

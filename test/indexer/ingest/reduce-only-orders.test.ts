@@ -175,15 +175,15 @@ describe('reduce-only orders', () => {
     await trade(500)
     const order = await accept({ type: 'LIMIT', price: 1_100, trigger: 0 })
     await match(-500)
-    const { salt } = await test.db
+    const { salt, user_id } = await test.db
       .selectFrom('orders')
-      .select('salt')
+      .select(['salt', 'user_id'])
       .where('order_id', '=', order)
       .executeTakeFirstOrThrow()
     await test.db.transaction().execute(async (tx) => {
       const shards = await LockedShards.lock(tx, ['m1'])
       const fact = { spec: fixture.context.exchange.spec, maker: addressOf(alice), salts: [BigInt(salt)] }
-      await cancelSalts({ tx, shards, at: 5_000 }, { kind: 'salts_cancelled', ...fact } as never)
+      await cancelSalts({ tx, shards, at: 5_000 }, { kind: 'salts_cancelled', ...fact } as never, user_id)
       await shards.write(tx)
     })
     expect(await stateOf(order)).to.equal('CANCELLED USER_CANCELLED')
