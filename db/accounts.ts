@@ -3,8 +3,8 @@ import { CompiledQuery, sql } from 'kysely'
 import type pg from 'pg'
 import type { Funds } from '../domain/orders/recompute-reservations.ts'
 import type { Quote, UserId } from '../domain/units.ts'
-import { anyOf } from './any-of.ts'
 import type { Tx } from './client.ts'
+import { anyOf } from './values.ts'
 
 /** Locks account rows in ascending order until the transaction ends, and returns them. Shard locks come first. */
 export async function lockAccounts(tx: Tx, userIds: Iterable<number>) {

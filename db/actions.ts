@@ -1,10 +1,10 @@
 /** The `actions` table: each market's queue of operator actions, one per part of a batch, sent in the order of `queue_no`. */
 import { type Selectable, sql } from 'kysely'
 import type { Millis } from '../domain/units.ts'
-import { anyOf } from './any-of.ts'
 import type { Tx } from './client.ts'
 import type { PartKey } from './fills.ts'
 import type { ActionsTable } from './schema.ts'
+import { anyOf, constant } from './values.ts'
 
 export type ActionRow = Selectable<ActionsTable>
 
@@ -29,7 +29,7 @@ export async function lockNextAction(tx: Tx, marketId: number): Promise<ActionRo
     .selectFrom('actions')
     .selectAll()
     .where('market_id', '=', marketId)
-    .where('status', '=', 'QUEUED')
+    .where('status', '=', constant('QUEUED'))
     .orderBy('queue_no')
     .limit(1)
     .forUpdate()
@@ -57,7 +57,7 @@ export async function submitAction(tx: Tx, marketId: number, nonce: number): Pro
     .set({ status: 'SUBMITTED' })
     .where('market_id', '=', marketId)
     .where('nonce', '=', nonce)
-    .where('status', '=', 'SIGNED')
+    .where('status', '=', constant('SIGNED'))
     .returningAll()
     .executeTakeFirst()
 }

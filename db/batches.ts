@@ -4,10 +4,10 @@ import type { PlannedBatch } from '../domain/auction/batch-plan.ts'
 import type { ClearingInputs } from '../domain/auction/clearing.ts'
 import type { StoredValue } from '../domain/journal/journal-row.ts'
 import type { FundingIndex, Millis, Price, Quote, Rate } from '../domain/units.ts'
-import { anyOf } from './any-of.ts'
 import type { Db, Tx } from './client.ts'
 import { toJson } from './json.ts'
 import { fromStoredSpec } from './markets.ts'
+import { anyOf } from './values.ts'
 
 export async function insertBatch(
   tx: Tx,

@@ -5,6 +5,7 @@
 import { type Insertable, sql } from 'kysely'
 import type { ChainBlocksTable, ChainLogsTable, SettlementMismatchesTable } from './chain-schema.ts'
 import type { Db, Tx } from './client.ts'
+import { constant } from './values.ts'
 
 export interface StoredBlock {
   readonly number: number
@@ -105,7 +106,7 @@ export async function confirmChainLogs(tx: Tx, block: number): Promise<void> {
   await tx
     .updateTable('chain_logs')
     .set({ confirmed: true })
-    .where('confirmed', '=', false)
+    .where('confirmed', '=', constant(false))
     .where('block', '<=', block)
     .execute()
 }

@@ -1,9 +1,9 @@
 /** The `fills` table. A fill moves MATCHED → SUBMITTED → MINED → CONFIRMED; RETRYING if its block leaves the chain; FAILED if voided. */
 import { sql } from 'kysely'
 import type { PlannedBatch } from '../domain/auction/batch-plan.ts'
-import { anyOf } from './any-of.ts'
 import type { Tx } from './client.ts'
 import { toJson } from './json.ts'
+import { anyOf } from './values.ts'
 
 /** A part of a batch, as the tables name it. */
 export interface PartKey {

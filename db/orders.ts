@@ -18,11 +18,11 @@ import type {
   Ticks,
   UserId,
 } from '../domain/units.ts'
-import { anyOf } from './any-of.ts'
 import type { Tx } from './client.ts'
 import { APPENDING, type ShardHead } from './journal.ts'
 import { toJson } from './json.ts'
 import type { OrdersTable } from './schema.ts'
+import { anyOf } from './values.ts'
 
 export type OrderRow = Selectable<OrdersTable>
 

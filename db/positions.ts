@@ -6,10 +6,10 @@ import { type Selectable, sql } from 'kysely'
 import type { PositionChange } from '../domain/journal/journal-row.ts'
 import type { Position } from '../domain/positions/position.ts'
 import type { Quote, Steps, UserId } from '../domain/units.ts'
-import { anyOf } from './any-of.ts'
 import type { Tx } from './client.ts'
 import { toJson } from './json.ts'
 import type { PositionsTable } from './schema.ts'
+import { anyOf } from './values.ts'
 
 type PositionRow = Selectable<PositionsTable>
 

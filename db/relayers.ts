@@ -3,9 +3,9 @@
  * stores what it signs, so no nonce is lost or used twice.
  */
 import { type Selectable, sql } from 'kysely'
-import { anyOf } from './any-of.ts'
 import type { Db, Tx } from './client.ts'
 import type { RelayerTransactionsTable } from './schema.ts'
+import { anyOf } from './values.ts'
 
 export type TransactionRow = Selectable<RelayerTransactionsTable>
 

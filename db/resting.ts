@@ -1,7 +1,7 @@
 /** The `resting` table, which triggers on `orders` maintain. */
 
-import { anyOf } from './any-of.ts'
 import type { Db, Tx } from './client.ts'
+import { anyOf } from './values.ts'
 
 /**
  * Ascending ids of the markets in which one of the accounts has an order that has not ended. In a transaction that holds the accounts'

@@ -2,8 +2,8 @@
 import { sql } from 'kysely'
 import type { JournalRow } from '../domain/journal/journal-row.ts'
 import type { Address } from '../domain/units.ts'
-import { anyOf } from './any-of.ts'
 import type { Db, Tx } from './client.ts'
+import { anyOf } from './values.ts'
 
 export async function findUsers(db: Db | Tx, addresses: readonly Address[]): Promise<Map<Address, number>> {
   if (addresses.length === 0) return new Map()

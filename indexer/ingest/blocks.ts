@@ -2,7 +2,6 @@
  * Records blocks with their facts and rolls them back. Each step locks the row of `chain_progress` and checks `next_block` first, so two
  * followers at once cannot apply a block twice.
  */
-import { sql } from 'kysely'
 import {
   confirmChainLogs,
   deleteBlock,
@@ -18,6 +17,7 @@ import {
 } from '../../db/chain.ts'
 import type { Db, Tx } from '../../db/client.ts'
 import { restrictToCancels } from '../../db/markets.ts'
+import { constant } from '../../db/values.ts'
 import { type JournalRow, marketShard } from '../../domain/journal/journal-row.ts'
 import type { Millis } from '../../domain/units.ts'
 import type { Chain, ChainBlock } from '../ports.ts'
@@ -134,7 +134,7 @@ export async function eventlessSettlements(
       join.onRef('sent.relayer', '=', 'actions.relayer').onRef('sent.nonce', '=', 'actions.nonce'),
     )
     .select(['actions.market_id', 'sent.tx_hash', 'actions.batch_id', 'actions.part'])
-    .where('actions.status', 'in', [sql.lit('SIGNED' as const), sql.lit('SUBMITTED' as const)])
+    .where('actions.status', 'in', [constant('SIGNED'), constant('SUBMITTED')])
     // A transaction of nothing may have taken the nonce of a dead settlement.
     .where('sent.purpose', '=', 'settle_part')
     .execute()
@@ -185,7 +185,7 @@ async function loggedFacts(
         ? where('chain_logs.block', '=', wanted.block)
         : where.and([
             where('chain_logs.block', '<=', wanted.unconfirmedTo),
-            where('chain_logs.confirmed', '=', false),
+            where('chain_logs.confirmed', '=', constant(false)),
           ]),
     )
     .orderBy('chain_logs.block', 'desc')
@@ -205,7 +205,7 @@ export async function confirmUpTo(db: Db, block: number, at: Millis): Promise<vo
   const open = await db
     .selectFrom('chain_logs')
     .select('block')
-    .where('confirmed', '=', false)
+    .where('confirmed', '=', constant(false))
     .where('block', '<=', block)
     .limit(1)
     .executeTakeFirst()

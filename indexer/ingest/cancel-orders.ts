@@ -3,11 +3,11 @@
  * A rollback of the block does not restore them: the trader has asked for the cancel, and may have placed the order again since.
  */
 import { changeReserved } from '../../db/accounts.ts'
-import { anyOf } from '../../db/any-of.ts'
 import type { Tx } from '../../db/client.ts'
 import { CLOSABLE, endOrders, type OrderRow, toOpenOrder } from '../../db/orders.ts'
 import { marketsWithOrders } from '../../db/resting.ts'
 import { findUsers } from '../../db/users.ts'
+import { anyOf } from '../../db/values.ts'
 import { marketShard } from '../../domain/journal/journal-row.ts'
 import { closeOrders } from '../../domain/orders/close-orders.ts'
 import type { ClosingReason } from '../../domain/orders/order-state.ts'

@@ -1,8 +1,8 @@
 /** Reads the orders that a block settles, ends or restores. The caller holds the lock of the market's shard. */
 import { sql } from 'kysely'
-import { anyOf } from '../../db/any-of.ts'
 import type { Tx } from '../../db/client.ts'
 import { loadPositions, matchedPosition, minedPosition } from '../../db/positions.ts'
+import { anyOf } from '../../db/values.ts'
 import { isConditional } from '../../domain/orders/order.ts'
 import type { ClosingReason } from '../../domain/orders/order-state.ts'
 import type { Position } from '../../domain/positions/position.ts'

@@ -3,6 +3,7 @@ import type { Db } from '../../db/client.ts'
 import { finishFaucetRequests, lockFaucetRequest, signFaucetRequest } from '../../db/faucet-requests.ts'
 import { checkFence } from '../../db/fence.ts'
 import { insertTransactions, lockNextNonce, setNextNonce } from '../../db/relayers.ts'
+import { constant } from '../../db/values.ts'
 import type { Address } from '../../domain/units.ts'
 import { asSigned } from '../relayer/stored-transaction.ts'
 import type { FaucetRequest, FaucetStore } from './ports.ts'
@@ -19,7 +20,7 @@ export const createFaucetStore = (db: Db): FaucetStore => ({
     const rows = await db
       .selectFrom('faucet_requests')
       .select(['request_id', 'payload'])
-      .where('status', '=', 'REQUESTED')
+      .where('status', '=', constant('REQUESTED'))
       .orderBy('request_id')
       .limit(limit)
       .execute()

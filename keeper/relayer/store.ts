@@ -9,6 +9,7 @@ import {
   reopenTransactions,
   replaceTransactions,
 } from '../../db/relayers.ts'
+import { constant } from '../../db/values.ts'
 import type { RelayerLane, RelayerStore } from './ports.ts'
 import { ACTION_PURPOSE, toTransaction } from './stored-transaction.ts'
 
@@ -34,7 +35,9 @@ export const createRelayerStore = (db: Db): RelayerStore => ({
   },
 
   async open(lane) {
-    const rows = await ofLane(db, lane).where('status', 'in', ['SIGNED', 'BROADCAST']).execute()
+    const rows = await ofLane(db, lane)
+      .where('status', 'in', [constant('SIGNED'), constant('BROADCAST')])
+      .execute()
     return rows.map(toTransaction)
   },
 
@@ -63,7 +66,9 @@ export const createRelayerStore = (db: Db): RelayerStore => ({
                   .select('queue_no')
                   .whereRef('actions.relayer', '=', 'relayer_transactions.relayer')
                   .whereRef('actions.nonce', '=', 'relayer_transactions.nonce')
-                  .where('actions.status', 'not in', ['REVERTED', 'VOIDED']),
+                  .where('actions.status', 'not in', ['REVERTED', 'VOIDED'])
+                  // Looks up each nonce: without the offset the planner may read all actions once instead.
+                  .offset(constant(0)),
               ),
             ),
           ])

@@ -1,6 +1,5 @@
 /** A market's queue of actions in Postgres. Action ids and nonces are assigned in the transaction that stores the signed bytes. */
 import { type ActionRow, lockNextAction, signAction, submitAction } from '../../db/actions.ts'
-import { anyOf } from '../../db/any-of.ts'
 import type { Db, Tx } from '../../db/client.ts'
 import type { Fence } from '../../db/fence.ts'
 import { checkFence } from '../../db/fence.ts'
@@ -9,6 +8,7 @@ import { appendRows, lockShard } from '../../db/journal.ts'
 import { takeActionId } from '../../db/markets.ts'
 import { type OrderRow, toSignedOrder } from '../../db/orders.ts'
 import { insertTransactions, takeNonce } from '../../db/relayers.ts'
+import { anyOf, constant } from '../../db/values.ts'
 import { marketShard } from '../../domain/journal/journal-row.ts'
 import type { OracleReport, SettlementPart } from '../../domain/settlement/settlement.ts'
 import type { MarketId, Millis, Price, Rate, Steps, Ticks } from '../../domain/units.ts'
@@ -30,7 +30,7 @@ async function pendingActions(db: Db, marketId: MarketId): Promise<PendingAction
     .selectFrom('actions')
     .selectAll()
     .where('market_id', '=', marketId)
-    .where('status', 'in', ['QUEUED', 'SIGNED', 'SUBMITTED'])
+    .where('status', 'in', [constant('QUEUED'), constant('SIGNED'), constant('SUBMITTED')])
     .orderBy('queue_no')
     .execute()
   return rows.map(toAction)
@@ -49,7 +49,10 @@ async function transactionsOf(
     .where('relayer', '=', lane.relayer)
     .where('chain_id', '=', lane.chainId)
     .where((t) =>
-      t.or([t('status', 'in', ['SIGNED', 'BROADCAST']), t('nonce', '=', anyOf('bigint', nonces))]),
+      t.or([
+        t('status', 'in', [constant('SIGNED'), constant('BROADCAST')]),
+        t('nonce', '=', anyOf('bigint', nonces)),
+      ]),
     )
     .orderBy('nonce')
     .orderBy('signed_at')

@@ -1,7 +1,6 @@
 /** Voids, in one transaction, every action from the first one that will not be mined. */
 import { changeReserved, lockFunds } from '../../db/accounts.ts'
 import { type ActionRow, endActions, requeueActions } from '../../db/actions.ts'
-import { anyOf } from '../../db/any-of.ts'
 import { voidBatches } from '../../db/batches.ts'
 import type { Db, Tx } from '../../db/client.ts'
 import { checkFence } from '../../db/fence.ts'
@@ -11,6 +10,7 @@ import { resetActionId, restrictToCancels } from '../../db/markets.ts'
 import { loadLiveOrders, updateOrders } from '../../db/orders.ts'
 import { loadPositions, minedPosition, setMatchedPositions } from '../../db/positions.ts'
 import { recordRevert } from '../../db/relayers.ts'
+import { anyOf, constant } from '../../db/values.ts'
 import { marketShard } from '../../domain/journal/journal-row.ts'
 import type { PartTerms } from '../../domain/settlement/refused-credit.ts'
 import type { VoidedBatch } from '../../domain/settlement/void-batch.ts'
@@ -18,7 +18,7 @@ import type { MarketId, Price, Rate, Ticks, UserId } from '../../domain/units.ts
 import { FUNDING_INDEX } from '../auction/market-memory.ts'
 import type { Voided, VoidStore, VoidTransaction } from './ports.ts'
 
-const UNMINED = ['QUEUED', 'SIGNED', 'SUBMITTED'] as const
+const UNMINED = [constant('QUEUED'), constant('SIGNED'), constant('SUBMITTED')]
 /** Prefix of the stored error of a revert that names neither an order nor an account. */
 const UNNAMED = 'unnamed: '
 
@@ -89,7 +89,7 @@ async function isAfterUnnamed(tx: Tx, marketId: MarketId, queueNo: number): Prom
     .where('queue_no', '<', queueNo)
     .where('status', 'in', ['MINED', 'REVERTED'])
     .orderBy('queue_no', 'desc')
-    .limit(1)
+    .limit(constant(1))
   const before = await tx
     .selectFrom(last.as('last'))
     .leftJoin('relayer_transactions as t', (join) =>

@@ -20,13 +20,39 @@ interface Plan {
   readonly Plan: { readonly 'Shared Hit Blocks': number; readonly 'Shared Read Blocks': number }
 }
 
-async function pagesOf(client: pg.ClientBase, text: string, values: unknown[]): Promise<number> {
+const quoted = (text: string): string => `'${text.replaceAll("'", "''")}'`
+
+/** The value as a literal of a type that Postgres infers. */
+function literal(value: unknown): string {
+  if (value === null || value === undefined) return 'null'
+  if (!Array.isArray(value)) return quoted(String(value))
+  const items = value.map((item) => (item === null ? 'null' : JSON.stringify(String(item))))
+  return quoted(`{${items.join(',')}}`)
+}
+
+async function explain(client: pg.ClientBase, text: string, values: unknown[]): Promise<number> {
   const { rows } = await client.query<{ 'QUERY PLAN': Plan[] }>(
     `explain (analyze, buffers, timing off, format json) ${text}`,
     values,
   )
   const plan = rows[0]?.['QUERY PLAN'][0]?.Plan
   return (plan?.['Shared Hit Blocks'] ?? 0) + (plan?.['Shared Read Blocks'] ?? 0)
+}
+
+/** By the plan for these values, and by the plan that serves all values, which a prepared statement may get. */
+async function pagesOf(client: pg.ClientBase, text: string, values: unknown[]): Promise<number> {
+  await client.query('savepoint custom')
+  const custom = await explain(client, text, values)
+  await client.query('rollback to savepoint custom')
+  await client.query("set local plan_cache_mode = 'force_generic_plan'")
+  await client.query(`prepare explained as ${text}`)
+  const generic = await explain(
+    client,
+    values.length === 0 ? 'execute explained' : `execute explained (${values.map(literal).join(', ')})`,
+    [],
+  )
+  await client.query('deallocate explained')
+  return Math.max(custom, generic)
 }
 
 /** The pages of the statement, without its effects. */

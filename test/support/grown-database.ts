@@ -49,9 +49,10 @@ const ordersSql = (marketId: number, { accounts, orders, actions }: GrownSizes, 
       case n % 2 when 0 then 'LONG' else 'SHORT' end, 10, 0, 0, 'CONFIRMED'
     from generate_series(1, ${orders}) n;
   insert into read.orders (order_id, market_id, seq, user_id, maker, signer, hash, salt, side, type, price, quantity, trigger, leverage,
-      reduce_only, expiration, status, status_reason, filled, filled_value, reserved, accepted_at, updated_at, arrival)
+      reduce_only, expiration, status, status_reason, filled, filled_value, reserved, accepted_at, updated_at, arrival, openable,
+      held)
     select order_id, market_id, seq, user_id, maker, signer, hash, salt, side, type, price, quantity, trigger, leverage, reduce_only,
-      expiration, status, status_reason, filled, 0, 0, accepted_at, ended_at, seq
+      expiration, status, status_reason, filled, 0, 0, accepted_at, ended_at, seq, 0, 0
     from orders where market_id = ${marketId};
   insert into read.fills (fill_id, market_id, batch_id, part, order_id, user_id, side, price, steps, taker_steps, fee, realized_pnl, status,
       block, matched_at, updated_at, place)

@@ -1,4 +1,4 @@
-/** Lists in statements. */
+/** Values in statements, other than one parameter each. */
 import { type RawBuilder, sql } from 'kysely'
 
 /**
@@ -7,3 +7,10 @@ import { type RawBuilder, sql } from 'kysely'
  */
 export const anyOf = <Value>(type: 'bigint' | 'text', values: Iterable<Value>): RawBuilder<Value> =>
   sql<Value>`any(${[...values]}::${sql.raw(type)}[])`
+
+/**
+ * A constant that stands in the statement's text. The plan of a prepared statement may serve all values of its parameters; a partial index
+ * is used only if its condition follows from constants.
+ */
+export const constant = <const Value extends string | number | boolean>(value: Value): RawBuilder<Value> =>
+  sql.lit(value)
