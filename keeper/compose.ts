@@ -20,6 +20,7 @@ import type { Config } from './config.ts'
 import { createFaucetStore } from './faucet/store.ts'
 import { auctionJob, faucetJob, type Intervals, settlementJob } from './leader/leader-jobs.ts'
 import { type LeaderLoop, runLeaderLoop } from './leader/leader-loop.ts'
+import { type ListedMarkets, runListedMarkets } from './leader/listed-markets.ts'
 import { createMetrics, type KeeperMetrics } from './metrics.ts'
 import type { Signer, WakeUps } from './ports.ts'
 import { watchBalances } from './relayer/balance-watch.ts'
@@ -35,9 +36,6 @@ export interface Keeper {
   /** Stops matching, waits for the receipts of what is in flight, and releases every lease. */
   stop(): Promise<void>
 }
-
-/** Bound of the time until a market that is listed while the keeper runs gets its jobs. */
-const MARKET_POLL_MS = 5000
 
 function adaptersOf(
   config: Config,
@@ -70,13 +68,29 @@ function adaptersOf(
 
 type Adapters = ReturnType<typeof adaptersOf>
 
-function signerOf({ relayerKeys, chainId }: Config, name: string): { signer: Signer; lane: RelayerLane } {
-  const key = relayerKeys.get(name)
-  if (key === undefined)
-    throw new Error(`RELAYER_KEYS has no key for relayer lane ${name}: add ${name} to it`)
-  const signer = createSigner(chainId, key)
-  return { signer, lane: { name, relayer: signer.address, chainId } }
+interface Relayer {
+  readonly signer: Signer
+  readonly lane: RelayerLane
 }
+
+/** The relayers in use, by the name of their lane. */
+function createKeyring({ relayerKeys, chainId }: Config) {
+  const inUse = new Map<string, Relayer>()
+  return {
+    lanes: (): readonly RelayerLane[] => [...inUse.values()].map(({ lane }) => lane),
+    open(name: string): Relayer {
+      const key = relayerKeys().get(name)
+      if (key === undefined)
+        throw new Error(`no relayer key for lane ${name}: add it to RELAYER_KEYS_FILE or RELAYER_KEYS`)
+      const signer = createSigner(chainId, key)
+      const relayer = { signer, lane: { name, relayer: signer.address, chainId } }
+      inUse.set(name, relayer)
+      return relayer
+    },
+  }
+}
+
+type Keyring = ReturnType<typeof createKeyring>
 
 const intervalsOf = ({ auctionIntervalMs, sweepMs, pollMs }: Config): Intervals => ({
   auctionMs: auctionIntervalMs,
@@ -84,14 +98,19 @@ const intervalsOf = ({ auctionIntervalMs, sweepMs, pollMs }: Config): Intervals 
   pollMs,
 })
 
+interface KeeperParts {
+  readonly config: Config
+  readonly adapters: Adapters
+  readonly db: Db
+  readonly wakeUps: WakeUps
+  readonly keyring: Keyring
+}
+
 function runMarket(
-  config: Config,
-  adapters: Adapters,
-  db: Db,
-  wakeUps: WakeUps,
+  { config, adapters, db, wakeUps, keyring }: KeeperParts,
   spec: MarketSpec,
-): LeaderLoop[] {
-  const { signer, lane } = signerOf(config, `m${spec.marketId}`)
+): readonly LeaderLoop[] {
+  const { signer, lane } = keyring.open(`m${spec.marketId}`)
   const intervals = intervalsOf(config)
   const store = createAuctionStore(db)
   const wake = (): void => wakeUps.send(spec.marketId)
@@ -115,9 +134,9 @@ function runMarket(
   return [auction, settlement]
 }
 
-function runFaucet(config: Config, adapters: Adapters, db: Db): LeaderLoop[] {
-  if (!config.relayerKeys.has('faucet')) return []
-  const { signer, lane } = signerOf(config, 'faucet')
+function runFaucet({ config, adapters, db, keyring }: KeeperParts): LeaderLoop[] {
+  if (!config.relayerKeys().has('faucet')) return []
+  const { signer, lane } = keyring.open('faucet')
   const parts = {
     ...adapters,
     ...config.faucet,
@@ -138,28 +157,13 @@ const runSwitches = (adapters: Adapters, db: Db): LeaderLoop =>
     step: (fence) => fireSwitches({ ...adapters, switches: createSwitchStore(db) }, fence),
   })
 
-/** Starts the jobs of every listed market, and of markets listed later. */
-async function runMarkets(db: Db, run: (spec: MarketSpec) => LeaderLoop[], onError: (err: unknown) => void) {
-  const loops: LeaderLoop[] = []
-  const known = new Set<number>()
-  const startNew = async (): Promise<void> => {
-    for (const spec of await loadMarkets(db)) {
-      if (known.has(spec.marketId)) continue
-      known.add(spec.marketId)
-      loops.push(...run(spec))
-    }
-  }
-  await startNew()
-  const timer = setInterval(() => void startNew().catch(onError), MARKET_POLL_MS)
-  return { loops, stop: () => clearInterval(timer) }
-}
-
-const checksOf = (db: Db, { watch, clock }: Adapters): Check[] => [
+const checksOf = (db: Db, { watch, clock }: Adapters, markets: ListedMarkets): Check[] => [
   {
     name: 'database',
     check: async () => (await sql`select 1`.execute(db)).rows.length === 1 || 'no_response',
   },
   { name: 'chain', check: async () => watch.isResponding() || 'no_response' },
+  { name: 'markets', check: async () => markets.areStarted() || 'market_not_started' },
   { name: 'clock', check: async () => Math.abs(clock.skewMs()) <= MAX_SKEW_MS || 'clock_skewed' },
 ]
 
@@ -170,22 +174,22 @@ export async function compose(config: Config, logger: Logger): Promise<Keeper> {
   await checkSchema(db)
   const metrics = createMetrics()
   const wakeUps = createWakeUps(config, logger)
-  const lanes = [...config.relayerKeys.keys()].map((name) => signerOf(config, name).lane)
+  const keyring = createKeyring(config)
   const clock = createDatabaseClock({ db, system: systemClock, metrics, logger })
   await clock.start()
-  const adapters = adaptersOf(config, logger, db, metrics, clock, () => lanes)
+  const adapters = adaptersOf(config, logger, db, metrics, clock, keyring.lanes)
   await adapters.watch.start()
+  const parts = { config, adapters, db, wakeUps, keyring }
+  const others = [...runFaucet(parts), runSwitches(adapters, db)]
+  const run = (spec: MarketSpec) => runMarket(parts, spec)
+  const markets = await runListedMarkets({ load: () => loadMarkets(db), run, logger })
   const balances = adapters.balances()
-  const others = [...runFaucet(config, adapters, db), runSwitches(adapters, db)]
-  const onError = (err: unknown): void => logger.error({ err }, 'starting the jobs of listed markets failed')
-  const markets = await runMarkets(db, (spec) => runMarket(config, adapters, db, wakeUps, spec), onError)
-  const readiness = createReadiness(checksOf(db, adapters), logger)
+  const readiness = createReadiness(checksOf(db, adapters, markets), logger)
   const health = await serveHealth({ ...config.internal, registry: metrics.registry, readiness, logger })
-  logger.info({ markets: markets.loops.length / 2, port: health.port }, 'keeper started')
+  logger.info({ markets: markets.count(), port: health.port }, 'keeper started')
   return {
     async stop() {
-      markets.stop()
-      await Promise.all([...markets.loops, ...others].map((loop) => loop.stop()))
+      await Promise.all([markets, ...others].map((one) => one.stop()))
       adapters.watch.stop()
       balances.stop()
       clock.stop()

@@ -1,4 +1,5 @@
 /** The environment of the keeper, read and checked once. */
+import { readFileSync } from 'node:fs'
 import { type Env, environment, type ProcessConfig, rejectVariable } from '../service/environment.ts'
 
 export interface Config extends ProcessConfig {
@@ -7,8 +8,11 @@ export interface Config extends ProcessConfig {
   readonly redisUrl: string | null
   readonly rpcUrl: string
   readonly chainId: number
-  /** Private key of each relayer lane: `m<market_id>`, and `faucet`. */
-  readonly relayerKeys: ReadonlyMap<string, string>
+  /**
+   * Private key of each relayer lane: `m<market_id>`, and `faucet`. With `RELAYER_KEYS_FILE` each call reads the file, so that a key can be
+   * added while the keeper runs; throws a ConfigError if the file has become invalid.
+   */
+  readonly relayerKeys: () => ReadonlyMap<string, string>
   readonly collateralToken: string
   readonly faucet: { readonly collateral: bigint; readonly gas: bigint }
   readonly auctionIntervalMs: number
@@ -32,8 +36,8 @@ export interface Config extends ProcessConfig {
 }
 
 /** An error never repeats the value: it contains private keys. */
-function readKeys(text: string): Map<string, string> {
-  const reject = (problem: string): never => rejectVariable('RELAYER_KEYS', problem)
+function parseKeys(variable: string, text: string): ReadonlyMap<string, string> {
+  const reject = (problem: string): never => rejectVariable(variable, problem)
   const valid =
     'expected a JSON object of relayer lane to private key, such as {"m1": "0x…", "faucet": "0x…"}'
   let parsed: unknown
@@ -53,6 +57,29 @@ function readKeys(text: string): Map<string, string> {
   return keys as Map<string, string>
 }
 
+function relayerKeysOf(env: Env): Config['relayerKeys'] {
+  const { text, optional } = environment(env, 'keeper')
+  const file = optional('RELAYER_KEYS_FILE')
+  if (file === null) {
+    const keys = parseKeys('RELAYER_KEYS', text('RELAYER_KEYS'))
+    return () => keys
+  }
+  if (optional('RELAYER_KEYS') !== null)
+    rejectVariable('RELAYER_KEYS_FILE', 'is set although RELAYER_KEYS is set: expected one of both')
+  const read = () => parseKeys('RELAYER_KEYS_FILE', readKeyFile(file))
+  read()
+  return read
+}
+
+function readKeyFile(file: string): string {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    return rejectVariable('RELAYER_KEYS_FILE', `is ${JSON.stringify(file)}, which cannot be read: ${code}`)
+  }
+}
+
 const GWEI = 10n ** 9n
 const ETHER = 10n ** 18n
 
@@ -67,7 +94,7 @@ function checkDrain(drainMs: number, sendTimeoutMs: number): void {
 
 /** Reads the environment. Throws a ConfigError that names the variable. */
 export function readConfig(env: Env): Config {
-  const { text, optional, database, http, count, amount, address, process } = environment(env, 'keeper')
+  const { optional, database, http, count, amount, address, process } = environment(env, 'keeper')
   const common = process(8081, 13_000)
   const sendTimeoutMs = count('SEND_TIMEOUT_MS', 11_000)
   checkDrain(common.drainMs, sendTimeoutMs)
@@ -78,7 +105,7 @@ export function readConfig(env: Env): Config {
     redisUrl: optional('REDIS_URL'),
     rpcUrl: http('RPC_URL'),
     chainId: count('CHAIN_ID'),
-    relayerKeys: readKeys(text('RELAYER_KEYS')),
+    relayerKeys: relayerKeysOf(env),
     collateralToken: address('ADDRESS_USDM'),
     faucet: {
       collateral: amount('FAUCET_COLLATERAL', 10_000n * ETHER),

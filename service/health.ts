@@ -12,6 +12,7 @@ export type CheckFailure =
   | 'no_response'
   | 'no_market_listed'
   | 'not_listening'
+  | 'market_not_started'
   | 'head_never_reached'
   | 'head_late'
   | 'projection_late'

@@ -67,7 +67,7 @@ describe('readConfig', () => {
   it('when the required variables are set, it fills in defaults for the rest', () => {
     const config = readConfig(env)
     expect(config).to.deep.include({ chainId: 6343, auctionIntervalMs: 200, redisUrl: null, killAt: null })
-    expect([...config.relayerKeys.keys()]).to.deep.equal(['m1'])
+    expect([...config.relayerKeys().keys()]).to.deep.equal(['m1'])
   })
 
   for (const [name, changes] of [
@@ -76,6 +76,10 @@ describe('readConfig', () => {
     ['DRAIN_MS', { DRAIN_MS: '11000' }],
     ['DRAIN_MS', { SEND_TIMEOUT_MS: '13000' }],
     ['ADDRESS_USDM', { ADDRESS_USDM: '0x12' }],
+    ['RELAYER_KEYS', { RELAYER_KEYS: '' }],
+    ['RELAYER_KEYS_FILE', { RELAYER_KEYS_FILE: '/nowhere/keys.json', RELAYER_KEYS: '' }],
+    ['RELAYER_KEYS_FILE', { RELAYER_KEYS_FILE: 'package.json', RELAYER_KEYS: '' }],
+    ['RELAYER_KEYS_FILE', { RELAYER_KEYS_FILE: '/nowhere/keys.json' }],
     ['RELAYER_KEYS', { RELAYER_KEYS: 'm1' }],
     ['RELAYER_KEYS', { RELAYER_KEYS: '{"m1":"0x12"}' }],
     ['RELAYER_KEYS', { RELAYER_KEYS: `{"admin":"${laneKey}"}` }],

@@ -1,10 +1,18 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { expect } from 'chai'
+import { id } from 'ethers'
 import { afterEach, beforeEach, describe, it } from 'mocha'
-import { perpetual } from '../support/markets.ts'
-import { ChainFixture, faucetKey, foreignTransaction, useChain } from './support/chain-fixture.ts'
+import { listMarket } from '../../db/markets.ts'
+import { future, perpetual } from '../support/markets.ts'
+import { ChainFixture, faucetKey, foreignTransaction, laneKey, useChain } from './support/chain-fixture.ts'
 import { expectConsistent } from './support/invariants.ts'
 import { KeeperProcess, systemClockWrongBy, until } from './support/keeper-process.ts'
 import { addressOf, type Trader } from './support/market-fixture.ts'
+
+/** Longer than the interval at which the keeper looks for new markets. */
+const MARKET_POLL_MS = 6_000
 
 describe('the keeper process', function () {
   this.timeout(90_000)
@@ -59,7 +67,8 @@ describe('the keeper process', function () {
       const before = (await fixture.transactions()).map(({ tx_hash }) => tx_hash)
 
       await fixture.report(1000)
-      const successor = await start()
+      // On a loaded machine the successor starts later than the default, and would replace the transaction.
+      const successor = await start({ STUCK_AFTER_MS: '30000' })
       await untilHeld(20, successor)
       const hashes = (await fixture.transactions()).map(({ tx_hash }) => tx_hash)
       expect(hashes).to.have.length(1)
@@ -68,12 +77,43 @@ describe('the keeper process', function () {
     })
   }
 
-  it('when every wake-up is lost, it settles by its sweep', async () => {
+  it('when another process matches and every wake-up is lost, it settles by its sweep', async () => {
+    const fence = await fixture.lease('auction:m1')
     const keeper = await start()
     await keeper.ready()
-    await fixture.db.schema.dropSchema('bullmq').cascade().execute()
+    await until(async () => (await leased('settle:m1')) !== undefined)
+    await cross(20)
+    await fixture.auction().run(fence)
+    await untilHeld(20, keeper)
+  })
+
+  const leased = (name: string) =>
+    fixture.db.selectFrom('leases').select('token').where('name', '=', name).executeTakeFirst()
+
+  it('when a market is listed before its relayer key exists, it starts once the key is in the file', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'clearbatch-keys-'))
+    const file = join(folder, 'keys.json')
+    const store = (keys: object): void => writeFileSync(file, JSON.stringify(keys))
+    store({ m1: laneKey })
+    const keeper = await start({ RELAYER_KEYS: '', RELAYER_KEYS_FILE: file })
+    await keeper.ready()
+    await listMarket(fixture.db, future)
+    const checks = async (): Promise<Record<string, unknown>> => {
+      const body = (await (await fetch(`${keeper.url}/health/ready`)).json()) as Record<string, never>
+      return body.checks ?? {}
+    }
+    await until(async () => (await checks()).markets === 'market_not_started')
     await cross(20)
     await untilHeld(20, keeper)
+
+    writeFileSync(file, 'not JSON')
+    await new Promise((resolve) => setTimeout(resolve, MARKET_POLL_MS))
+    store({ m1: laneKey, m2: id('lane m2') })
+    await until(async () => (await checks()).markets === true)
+    await until(
+      async () => (await leased('settle:m2')) !== undefined && (await leased('auction:m2')) !== undefined,
+    )
+    rmSync(folder, { recursive: true })
   })
 
   it('when two processes run, one matches at a time and the other takes over without a duplicate batch', async () => {
