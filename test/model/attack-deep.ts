@@ -1,6 +1,7 @@
 /**
  * Runs the search for hostile plans against market orders for longer than `npm test` does and prints the worst
- * loss found in each kind of market.
+ * loss found in each kind of market: against the book that was shown, and against the worse of that and the
+ * oracle price (`excess`).
  */
 import { argumentsOf, wholeNumber, withDefault } from '../../service/command-line.ts'
 import { ATTACK_MARKETS, searchAttack } from '../domain/support/attack-search.ts'
@@ -16,7 +17,12 @@ const { starts, climbs, seed } = argumentsOf({
 })
 
 for (const market of ATTACK_MARKETS) {
-  const worst = searchAttack(market, randomOf(seed), { starts, climbs })
   const { kind } = market.spec
-  process.stdout.write(`${JSON.stringify({ kind, starts, climbs, seed, worst })}\n`)
+  for (const triggered of [false, true]) {
+    for (const measure of ['excess', 'loss'] as const) {
+      const worst = searchAttack(market, randomOf(seed), { starts, climbs, triggered, measure })
+      const found = worst === null ? null : { ...worst, [measure]: Number(worst[measure].toFixed(4)) }
+      process.stdout.write(`${JSON.stringify({ kind, triggered, measure, starts, climbs, seed, found })}\n`)
+    }
+  }
 }

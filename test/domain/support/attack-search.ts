@@ -68,8 +68,10 @@ interface Plan {
 
 export interface AttackResult {
   readonly plan: Plan
-  /** What the victim paid above `shown`, as a share of it. */
+  /** What the victim lost against `shown`, as a share of it; in a binary market as a distance in price. */
   readonly loss: number
+  /** The same against the worse of `shown` and the oracle price; negative if the price was better. */
+  readonly excess: number
   readonly price: number
   /** The price against the orders that stood before and still do, else the best of them, else the oracle price. */
   readonly shown: number
@@ -126,11 +128,11 @@ function anyAct(random: Random, reach: number): Act {
   }
 }
 
-function anyPlan(random: Random, reach: number): Plan {
+function anyPlan(random: Random, reach: number, triggered: boolean): Plan {
   const acts = () => Array.from({ length: random(ACTS + 1) }, () => anyAct(random, reach))
   return {
     honest: pick(random, HONEST),
-    victim: { side: anySide(random), steps: pick(random, [2, 5, 10, 30, 60]), triggered: random(6) === 0 },
+    victim: { side: anySide(random), steps: pick(random, [2, 5, 10, 30, 60]), triggered },
     batches: Array.from({ length: BATCHES }, acts),
   }
 }
@@ -262,19 +264,25 @@ export function attack(market: AttackMarket, plan: Plan): AttackResult | null {
   const bound = outermost(market, plan.victim, shown)
   const sign = side === 'LONG' ? 1 : -1
   if (sign * paid > sign * bound) throw new Error(`price ${paid} is beyond ${bound}; shown was ${shown}`)
-  return { plan, price: paid, shown, loss: (sign * (paid - shown)) / shown }
+  const fair = worseOf(market, side, shown)
+  const unit = (from: number): number =>
+    market.spec.kind === 'binary_future' ? Number(ONE / market.spec.tick) : from
+  const lossFrom = (from: number): number => (sign * (paid - from)) / unit(from)
+  return { plan, price: paid, shown, loss: lossFrom(shown), excess: lossFrom(fair) }
+}
+
+/** The worse of the shown price and the oracle price, in ticks. */
+function worseOf({ spec, oracle }: AttackMarket, side: Side, shown: number): number {
+  const oracleTicks = Number(oracle) / Number(spec.tick)
+  return side === 'LONG' ? Math.max(shown, oracleTicks) : Math.min(shown, oracleTicks)
 }
 
 /** The worst of the shown price and the oracle price, moved by the width twice: no protection lies beyond. */
-function outermost(
-  { spec, oracle }: AttackMarket,
-  { side, triggered }: Plan['victim'],
-  shown: number,
-): number {
+function outermost(market: AttackMarket, { side, triggered }: Plan['victim'], shown: number): number {
+  const { spec } = market
   const width = (triggered ? 3 : 1) * (Number(DEFAULT_PRICE_PROTECTION[spec.kind]) / 1e18)
-  const oracleTicks = Number(oracle) / Number(spec.tick)
   const sign = side === 'LONG' ? 1 : -1
-  const from = sign * Math.max(sign * shown, sign * oracleTicks)
+  const from = worseOf(market, side, shown)
   if (spec.kind === 'binary_future') return from + (sign * 2 * width * 1e18) / Number(spec.tick) + sign / 1e6
   return from * (1 + sign * width) ** 2 + sign / 1e6
 }
@@ -294,22 +302,31 @@ function priceFor(run: AttackedMarket, seq: Seq): { price: number | null; best: 
   return { price: clearing.price, best }
 }
 
+export interface SearchOptions {
+  readonly starts: number
+  readonly climbs: number
+  /** Whether the victim's order is a triggered one. */
+  readonly triggered: boolean
+  /** What the search makes as large as it can. */
+  readonly measure: 'loss' | 'excess'
+}
+
 /** The worst plan that `starts` random plans lead to, each improved `climbs` times at most. */
 export function searchAttack(
   market: AttackMarket,
   random: Random,
-  { starts, climbs }: { readonly starts: number; readonly climbs: number },
+  { starts, climbs, triggered, measure }: SearchOptions,
 ): AttackResult | null {
   const { lo, hi } = priceBand(market.spec, market.oracle)
   const reach = Math.ceil((hi - lo) / 2) + 2
   let worst: AttackResult | null = null
   for (let start = 0; start < starts; start++) {
-    let best = attack(market, anyPlan(random, reach))
+    let best = attack(market, anyPlan(random, reach, triggered))
     for (let climb = 0; climb < climbs && best !== null; climb++) {
       const next = attack(market, mutated(random, reach, best.plan))
-      if (next !== null && next.loss >= best.loss) best = next
+      if (next !== null && next[measure] >= best[measure]) best = next
     }
-    if (best !== null && (worst === null || best.loss > worst.loss)) worst = best
+    if (best !== null && (worst === null || best[measure] > worst[measure])) worst = best
   }
   return worst
 }
