@@ -1,4 +1,5 @@
 /** The `markets` table: specifications (wei as decimal strings), modes, and each market's latest batch and action. */
+import { sql } from 'kysely'
 import {
   ACCOUNTS_SHARD,
   type MarketListed,
@@ -182,6 +183,31 @@ export async function resetActionId(tx: Tx, marketId: number, lastActionId: numb
     .set({ last_action_id: lastActionId })
     .where('market_id', '=', marketId)
     .execute()
+}
+
+/**
+ * Sets the market's last action id to the contract's, unless an action is in flight or the relayer has an open transaction. Returns the
+ * stored id that it replaced; null if nothing changed.
+ */
+export async function adoptActionId(
+  tx: Tx,
+  marketId: number,
+  relayer: string,
+  actionId: number,
+): Promise<number | null> {
+  const { rows } = await sql<{ replaced: number }>`
+    with stored as (
+      select market_id, last_action_id from markets where market_id = ${marketId} for update
+    )
+    update markets m set last_action_id = ${actionId} from stored
+    where m.market_id = stored.market_id and stored.last_action_id <> ${actionId}
+      and not exists (select from actions a where a.market_id = ${marketId} and a.status in ('SIGNED', 'SUBMITTED'))
+      and not exists (
+        select from relayer_transactions t where t.relayer = ${relayer} and t.status in ('SIGNED', 'BROADCAST')
+      )
+    returning stored.last_action_id as replaced
+  `.execute(tx)
+  return rows[0]?.replaced ?? null
 }
 
 /** Stops placements and batches of an open market; a market in a stricter mode stays in it. */

@@ -90,6 +90,8 @@ export interface Chain {
   balance(address: Address): Promise<bigint>
   /** The culprit that a reverted transaction's custom error names, found by simulating it on the block that reverted it. */
   findCulprit(raw: `0x${string}`, block: number): Promise<Culprit>
+  /** The number of the market's last action at the head. */
+  lastActionId(trader: Address): Promise<number>
   /** The contract's rules for oracle reports. */
   reportRules(trader: Address): Promise<Omit<ReportRules, 'kind'>>
 }

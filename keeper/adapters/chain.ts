@@ -184,6 +184,12 @@ export function createChain({ url, chainId, requestTimeoutMs, sendTimeoutMs }: C
       ),
     balance: async (address) => BigInt(await request<string>('eth_getBalance', [address, 'latest'])),
     findCulprit: (raw, block) => findCulprit(request, raw, block),
+    async lastActionId(trader) {
+      const data = TRADER.encodeFunctionData('clock')
+      const answer = await request<string>('eth_call', [{ to: trader, data }, 'latest'])
+      const [clock] = TRADER.decodeFunctionResult('clock', answer)
+      return Number((clock as { actionId: bigint }).actionId)
+    },
     async reportRules(trader) {
       const data = TRADER.encodeFunctionData('parameters')
       const answer = await request<string>('eth_call', [{ to: trader, data }, 'latest'])

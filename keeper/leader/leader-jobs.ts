@@ -1,5 +1,4 @@
 /** The leader jobs of a market's auction, a market's settlement, and the faucet. */
-import type { Fence } from '../../db/fence.ts'
 import type { MarketSpec } from '../../domain/market/market.ts'
 import type { ReportRules } from '../../domain/prices/report.ts'
 import { elapsed } from '../../service/clock.ts'
@@ -10,7 +9,7 @@ import { createMarks } from '../marks/marks.ts'
 import type { Chain } from '../ports.ts'
 import { Delivery, type DeliveryPorts } from '../relayer/delivery.ts'
 import type { RelayerLane, RelayerStore } from '../relayer/ports.ts'
-import { type SettlePorts, settleMarket } from '../settlement/settle-market.ts'
+import { recoverLane, type SettlePorts, settleMarket } from '../settlement/settle-market.ts'
 import type { LeaderJob } from './leader-loop.ts'
 
 export interface Intervals {
@@ -71,16 +70,8 @@ export interface LanePorts {
   readonly chain: Chain
 }
 
-/** Registers the lane and makes its nonces equal to the chain's. */
-async function recoverLane(
-  { relayers, chain }: LanePorts,
-  lane: RelayerLane,
-  delivery: Delivery,
-  fence: Fence,
-): Promise<void> {
-  await relayers.register(lane, await chain.transactionCount(lane.relayer))
-  await delivery.recover(fence)
-}
+const register = async ({ relayers, chain }: LanePorts, lane: RelayerLane): Promise<void> =>
+  relayers.register(lane, await chain.transactionCount(lane.relayer))
 
 export type SettlementJobPorts = Omit<SettlePorts, 'delivery'> & Omit<DeliveryPorts, 'onChange'>
 
@@ -102,7 +93,8 @@ export function settlementJob(
   }
   return {
     async start(fence) {
-      await recoverLane(ports, lane, delivery, fence)
+      await register(ports, lane)
+      await recoverLane({ ...ports, delivery }, spec, lane, fence)
       endListening ??= wiring.listen()
     },
     async step(fence) {
@@ -127,7 +119,10 @@ export function faucetJob(
 ): LeaderJob {
   const delivery = new Delivery({ ...ports, onChange }, lane)
   return {
-    start: (fence) => recoverLane(ports, lane, delivery, fence),
+    async start(fence) {
+      await register(ports, lane)
+      await delivery.recover(fence)
+    },
     async step(fence) {
       const progress = await payRequests({ ...ports, delivery }, lane, fence)
       return progress === 'waiting' ? intervals.pollMs : Math.min(intervals.sweepMs, FAUCET_SWEEP_MS)

@@ -49,6 +49,11 @@ export interface SettlementStore {
     times: SigningTimes,
     sign: SignPart,
   ): Promise<StoredTransaction | null>
+  /**
+   * Sets the market's last action id to the contract's, unless an action is in flight. Returns the stored id that it replaced; null if
+   * nothing changed.
+   */
+  adoptActionId(marketId: MarketId, lane: RelayerLane, fence: Fence, actionId: number): Promise<number | null>
   /** Appends `part_submitted` to the market's journal. Does nothing if the row exists. */
   noteSubmitted(marketId: MarketId, fence: Fence, nonce: number, at: Millis): Promise<void>
 }

@@ -57,6 +57,24 @@ export function actionStateOf(
   return own.some(isOpen) ? 'open' : 'lost'
 }
 
+/**
+ * Makes the lane equal to the chain: its nonces, and the market's last action id, which an action of another operator or a fork changes.
+ * The id is read first: if a fork took actions back before that, the nonces show it, and the transactions to send again keep the stored id.
+ */
+export async function recoverLane(
+  { chain, delivery, store, logger }: Pick<SettlePorts, 'chain' | 'delivery' | 'store' | 'logger'>,
+  { marketId, trader }: MarketSpec,
+  lane: RelayerLane,
+  fence: Fence,
+): Promise<void> {
+  const actionId = await chain.lastActionId(trader)
+  await delivery.recover(fence)
+  const replaced = await store.adoptActionId(marketId, lane, fence, actionId)
+  if (replaced === null) return
+  const details = { market_id: marketId, stored: replaced, action_id: actionId }
+  logger.error(details, 'last action id differs from the contract; adopted')
+}
+
 /** One pass over the market's actions. Safe to repeat: every pass reads the state from the database. */
 export async function settleMarket(
   ports: SettlePorts,
@@ -79,7 +97,7 @@ export async function settleMarket(
   reportGauges(ports, lane, states, inFlight)
   const failed = states.findIndex((state) => state === 'lost' || state === 'dead')
   if (failed >= 0) {
-    if (inFlight === 0) await voidUnsettled(ports, spec, fence, { actions, transactions }, failed)
+    if (inFlight === 0) await voidUnsettled(ports, { spec, lane, fence }, { actions, transactions }, failed)
     return 'waiting'
   }
   const signed = await signQueued(ports, spec, lane, fence, ports.maxInFlight - inFlight)
@@ -145,8 +163,7 @@ async function signQueued(
 /** Voids everything from the action at `failed` on. Nothing is in flight, and that action will not be mined. */
 async function voidUnsettled(
   ports: SettlePorts,
-  spec: MarketSpec,
-  fence: Fence,
+  { spec, lane, fence }: { readonly spec: MarketSpec; readonly lane: RelayerLane; readonly fence: Fence },
   { actions, transactions }: RelayerLaneView,
   failed: number,
 ): Promise<void> {
@@ -156,7 +173,8 @@ async function voidUnsettled(
   )
   const cause =
     stored === undefined ? missingCause(nonce, transactions) : await confirmedRevert(ports, stored)
-  if (cause !== null) await voidFrom(ports, spec, fence, { queueNo, ...cause })
+  if (cause === null || !(await voidFrom(ports, spec, fence, { queueNo, ...cause }))) return
+  await recoverLane(ports, spec, lane, fence)
 }
 
 /** Why an action without a receipt will not be mined. */

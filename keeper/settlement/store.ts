@@ -5,7 +5,7 @@ import type { Fence } from '../../db/fence.ts'
 import { checkFence } from '../../db/fence.ts'
 import { submitFills } from '../../db/fills.ts'
 import { appendRows, lockShard } from '../../db/journal.ts'
-import { takeActionId } from '../../db/markets.ts'
+import { adoptActionId, takeActionId } from '../../db/markets.ts'
 import { type OrderRow, toSignedOrder } from '../../db/orders.ts'
 import { insertTransactions, takeNonce } from '../../db/relayers.ts'
 import { anyOf, constant } from '../../db/values.ts'
@@ -154,6 +154,11 @@ export const createSettlementStore = (db: Db): SettlementStore => ({
     db.transaction().execute(async (tx) => {
       await checkFence(tx, fence)
       return signNext(tx, marketId, lane, { ...times, sign })
+    }),
+  adoptActionId: (marketId, lane, fence, actionId) =>
+    db.transaction().execute(async (tx) => {
+      await checkFence(tx, fence)
+      return adoptActionId(tx, marketId, lane.relayer, actionId)
     }),
   noteSubmitted: (marketId, fence, nonce, at) =>
     db.transaction().execute((tx) => noteSubmitted(tx, marketId, fence, nonce, at)),

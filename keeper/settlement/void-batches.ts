@@ -33,22 +33,26 @@ export type Failure = FailureCause & { readonly queueNo: number }
 
 const NO_FUNDS = { free: 0n as Quote, reserved: 0n as Quote }
 
-/** Does nothing until the indexer has recorded every action before the failure: positions are reset to the mined ones. */
+/**
+ * Returns false, and changes nothing, until the indexer has recorded every action before the failure: positions are reset to the mined
+ * ones.
+ */
 export async function voidFrom(
   ports: VoidPorts,
   spec: MarketSpec,
   fence: Fence,
   failure: Failure,
-): Promise<void> {
+): Promise<boolean> {
   const { queueNo, reverted } = failure
   const cause = await culpritOf(ports.chain, failure)
   if (cause.kind === 'early') {
     const isQueued = await ports.voids.requeue(spec.marketId, fence, queueNo, cause.error)
     const details = { market_id: spec.marketId, tx_hash: reverted?.hash ?? null, error: cause.error }
     if (isQueued) ports.logger.warn(details, 'settlement ahead of block time; queued again')
-    return
+    return isQueued
   }
   const at = ports.clock.now()
+  let isVoided = false
   await ports.voids.transaction(spec.marketId, fence, queueNo, async (transaction) => {
     // A deposit that the indexer has not recorded is missing in the balances.
     if (cause.kind === 'credit' && reverted !== null && !(await transaction.hasIndexed(reverted.block)))
@@ -67,6 +71,7 @@ export async function voidFrom(
     })
     const cancelOnly = isUnnamed && isAfterUnnamed
     await transaction.save({ ...voiding, error: culprit.error, isUnnamed, cancelOnly })
+    isVoided = true
     const details = {
       market_id: spec.marketId,
       batch_ids: batches.map(({ batchId }) => batchId),
@@ -81,6 +86,7 @@ export async function voidFrom(
       )
     else ports.logger.error(details, 'settlement failed: batches voided')
   })
+  return isVoided
 }
 
 async function culpritOf(chain: VoidPorts['chain'], failure: Failure): Promise<Culprit> {

@@ -93,6 +93,7 @@ describe('the access paths of the write side', function () {
     const { transactions } = await store.view(perpetual.marketId, lane)
     const [sent] = transactions
     if (sent === undefined) throw new Error('nothing was sent')
+    await store.adoptActionId(perpetual.marketId, lane, fence, 1)
     const relayers = createRelayerStore(explained.db)
     await relayers.open(lane)
     await relayers.nextNonce(lane)

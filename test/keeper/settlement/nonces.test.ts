@@ -188,6 +188,56 @@ describe('the nonces of a relayer lane', function () {
     ])
   })
 
+  const storeActionId = (last_action_id: number) =>
+    fixture.db.updateTable('markets').set({ last_action_id }).execute()
+  const storedActionId = async () =>
+    (await fixture.db.selectFrom('markets').select('last_action_id').executeTakeFirstOrThrow()).last_action_id
+
+  it('when the stored action id differs from the contract at the start, the lane adopts the one of the contract', async () => {
+    await storeActionId(7)
+    await start()
+    expect(await storedActionId()).to.equal(0)
+    await match(20)
+    await settleAll()
+    expect((await fixture.actions()).map(({ status, action_id }) => [status, action_id])).to.deep.equal([
+      ['MINED', 1],
+    ])
+  })
+
+  it('when a part reverts because of its action id, the lane adopts the one of the contract after the void', async () => {
+    await match(10)
+    await settleAll()
+    await match(5)
+    await settleAll()
+    await storeActionId(0)
+    await match(20)
+    await settleAll()
+    expect((await fixture.transactions()).at(-1)?.error).to.match(/^unnamed: ActionOutOfOrder\(/)
+    expect(await storedActionId()).to.equal(2)
+    await auction.run(auctioning)
+    await settleAll()
+    expect((await fixture.actions()).at(-1)).to.include({ status: 'MINED', action_id: 3 })
+    expect(await fixture.position(alice)).to.equal(35n)
+  })
+
+  it('when a part is in flight at the start, the stored action id stays', async () => {
+    let isSwallowing = true
+    const swallowing = (chain: Chain): Chain => ({
+      ...chain,
+      send: (raw) => (isSwallowing ? Promise.resolve({ kind: 'sent' }) : chain.send(raw)),
+    })
+    await start(swallowing)
+    await match(20)
+    await settlement.step(settling)
+    await start(swallowing)
+    expect(await storedActionId()).to.equal(1)
+    isSwallowing = false
+    await settleAll()
+    expect((await fixture.actions()).map(({ status, action_id }) => [status, action_id])).to.deep.equal([
+      ['MINED', 1],
+    ])
+  })
+
   it('when the keeper crashes before it sends a transaction of nothing, its successor sends the stored one', async () => {
     const snapshot = await chain().provider.send('evm_snapshot', [])
     await foreignTransaction(chain(), 0)

@@ -17,7 +17,7 @@ import type { Chain } from '../../../keeper/ports.ts'
 import { Delivery, type DeliveryPorts } from '../../../keeper/relayer/delivery.ts'
 import type { RelayerLane } from '../../../keeper/relayer/ports.ts'
 import { createRelayerStore } from '../../../keeper/relayer/store.ts'
-import { type SettlePorts, settleMarket } from '../../../keeper/settlement/settle-market.ts'
+import { recoverLane, type SettlePorts, settleMarket } from '../../../keeper/settlement/settle-market.ts'
 import { createSettlementStore } from '../../../keeper/settlement/store.ts'
 import { createVoidStore } from '../../../keeper/settlement/void-store.ts'
 import type { Clock } from '../../../service/clock.ts'
@@ -301,7 +301,7 @@ export class SettlementFixture {
   async start(fence: Fence): Promise<void> {
     const relayers = createRelayerStore(this.#fixture.db)
     await relayers.register(this.#fixture.lane, await this.chain.transactionCount(this.#fixture.lane.relayer))
-    await this.delivery.recover(fence)
+    await recoverLane(this.#ports, this.#fixture.spec, this.#fixture.lane, fence)
   }
 
   /** One look, and the answers of what it sent. */
