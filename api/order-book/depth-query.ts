@@ -1,8 +1,10 @@
 /** The levels that an order could match, without the orders of its own account. */
 import { sql } from 'kysely'
 import type { Db } from '../../db/client.ts'
+import { type BookOrder, executableSteps } from '../../domain/orders/executable.ts'
 import type { Side } from '../../domain/orders/order.ts'
 import type { Depth } from '../../domain/orders/sizing.ts'
+import type { Seq, Steps, Ticks } from '../../domain/units.ts'
 
 /** The account that places an order, and its side. */
 export interface Facing {
@@ -13,26 +15,54 @@ export interface Facing {
 
 const MAX_LEVELS = 1000
 
+interface FacingRows {
+  readonly levels: Depth
+  /** The account's open limit orders on that side, at most 500. */
+  readonly own: readonly BookOrder[]
+  /** The account's matched position. */
+  readonly matched: Steps
+}
+
 /** The levels on the side opposite to `side`, best price first, at most `levels`. */
-export async function depthFacing(
-  db: Db,
-  { marketId, userId, side }: Facing,
-  levels = MAX_LEVELS,
-): Promise<Depth> {
+export async function depthFacing(db: Db, facing: Facing, levels = MAX_LEVELS): Promise<Depth> {
+  const most = Math.min(levels, MAX_LEVELS)
+  const rows = await facingRows(db, facing, most)
+  const own = ownSteps(rows)
+  return rows.levels
+    .map(({ price, steps }) => ({ price, steps: (steps - (own.get(price) ?? 0)) as Steps }))
+    .filter(({ steps }) => steps > 0)
+    .slice(0, most)
+}
+
+/** One statement, so one snapshot: a level includes exactly the orders that are deducted from it. */
+async function facingRows(db: Db, { marketId, userId, side }: Facing, levels: number): Promise<FacingRows> {
   const facing = side === 'LONG' ? 'SHORT' : 'LONG'
-  const { rows } = await sql<Depth[number]>`
-    select l.price, l.quantity - coalesce(o.quantity, 0) as steps
-    from read.book_levels l
-    left join (
-      select price, sum(quantity - filled - settling)::bigint as quantity
-      from orders
-      where market_id = ${marketId} and user_id = ${userId} and ended_at is null and closing_reason is null
-        and status = 'OPEN' and side = ${facing} and price > 0
-      group by price
-    ) o using (price)
-    where l.market_id = ${marketId} and l.side = ${facing} and l.quantity > coalesce(o.quantity, 0)
-    order by ${facing === 'LONG' ? sql`l.price desc` : sql`l.price`}
-    limit ${Math.min(levels, MAX_LEVELS)}
+  const { rows } = await sql<FacingRows>`
+    with own as (
+      select seq, side, price as limit, quantity - filled - settling as remaining, reduce_only as "reduceOnly", openable
+      from read.orders
+      where market_id = ${marketId} and user_id = ${userId} and status = 'OPEN' and side = ${facing} and price > 0
+        and quantity > filled + settling
+    ), levels as (
+      select price, quantity as steps from read.book_levels
+      where market_id = ${marketId} and side = ${facing}
+      order by ${facing === 'LONG' ? sql`price desc` : sql`price`}
+      limit ${levels} + (select count(*) from own)
+    )
+    select
+      (select coalesce(json_agg(to_json(levels)), '[]') from levels) as levels,
+      (select coalesce(json_agg(to_json(own)), '[]') from own) as own,
+      coalesce((select size + pending from read.positions where market_id = ${marketId} and user_id = ${userId}), 0) as matched
   `.execute(db)
-  return rows
+  return rows[0] as FacingRows
+}
+
+/** The account's executable steps by price. */
+function ownSteps({ own, matched }: FacingRows): ReadonlyMap<Ticks, number> {
+  const executable = executableSteps(matched, own)
+  const steps = new Map<Ticks, number>()
+  for (const { seq, limit } of own) {
+    steps.set(limit, (steps.get(limit) ?? 0) + (executable.get(seq as Seq) ?? 0))
+  }
+  return steps
 }
