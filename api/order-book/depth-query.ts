@@ -41,8 +41,8 @@ async function facingRows(db: Db, { marketId, userId, side }: Facing, levels: nu
     with own as (
       select seq, side, price as limit, quantity - filled - settling as remaining, reduce_only as "reduceOnly", openable
       from read.orders
-      where market_id = ${marketId} and user_id = ${userId} and status = 'OPEN' and side = ${facing} and price > 0
-        and quantity > filled + settling
+      where market_id = ${marketId} and user_id = ${userId} and status = 'OPEN' and status_reason is null
+        and side = ${facing} and price > 0 and quantity > filled + settling
     ), levels as (
       select price, quantity as steps from read.book_levels
       where market_id = ${marketId} and side = ${facing}

@@ -6,8 +6,8 @@ import { amountOf, bookmarkQuery, closed, countInput, expects, maybeAmountOf, Si
 export const Level = closed({
   side: Side,
   ...amountOf('price', 'Price.'),
-  ...amountOf('quantity', 'Total quantity of the open orders at this price and side.'),
-  order_count: Type.Integer(),
+  ...amountOf('quantity', 'Quantity of the open orders at this price and side that can execute.'),
+  order_count: Type.Integer({ description: 'Orders that can execute at least in part.' }),
 })
 export type Level = Static<typeof Level>
 

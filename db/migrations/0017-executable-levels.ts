@@ -8,7 +8,7 @@ const SHORTENED = `
   with open_orders as (
     select o.*, o.quantity - o.filled - o.settling as remaining, coalesce(p.size + p.pending, 0) as matched
     from read.orders o left join read.positions p using (user_id, market_id)
-    where o.status = 'OPEN' and o.price > 0 and o.quantity > o.filled + o.settling
+    where o.status = 'OPEN' and o.status_reason is null and o.price > 0 and o.quantity > o.filled + o.settling
   ), placed as (
     select *, sum(remaining) over (
       partition by market_id, user_id, side

@@ -92,15 +92,18 @@ export async function loadPositionedAccounts(
   { touched, moved, uncovered }: TouchedAccounts,
 ): Promise<readonly PositionedAccount[]> {
   if (touched.size === 0) return []
+  const stored = await sql<{ user_id: number }>`
+    select distinct user_id from read.orders
+    where market_id = ${marketId} and user_id = any(${[...touched]}::bigint[])
+      and uncovered > 0 and status = 'OPEN' and status_reason is null and price > 0
+  `.execute(tx)
+  const positioned = new Set([...uncovered, ...stored.rows.map(({ user_id }) => user_id)])
+  if (positioned.size === 0) return []
   const { rows } = await sql<PositionedAccount>`
-    with positioned as (
-      select user_id from read.orders
-      where market_id = ${marketId} and user_id = any(${[...touched]}::bigint[])
-        and uncovered > 0 and status = 'OPEN' and status_reason is null and price > 0
-      union select unnest(${[...uncovered]}::bigint[])
-    ), accounts as (
+    with accounts as (
       select a.user_id, coalesce(p.size + p.pending, 0) as matched
-      from positioned a left join read.positions p on p.user_id = a.user_id and p.market_id = ${marketId}
+      from unnest(${[...positioned]}::bigint[]) a (user_id)
+      left join read.positions p on p.user_id = a.user_id and p.market_id = ${marketId}
     )
     select a.user_id, a.matched, coalesce((
       select json_agg(to_json(standing)) from (
