@@ -2,6 +2,7 @@
 
 import { toOpenOrder } from '../../../db/orders.ts'
 import { minedPosition } from '../../../db/positions.ts'
+import { anyOf } from '../../../db/values.ts'
 import { byAccount } from '../../../domain/auction/batch.ts'
 import { openingBasis, type Position } from '../../../domain/positions/position.ts'
 import { settleAccount } from '../../../domain/settlement/settle-account.ts'
@@ -31,7 +32,12 @@ async function fillsOf({ db }: MarketFixture, { market_id, batch_id, part }: Act
     .where('part', '=', part)
     .orderBy('place')
     .execute()
-  const orders = await db.selectFrom('orders').selectAll().execute()
+  const orderIds = fills.map(({ order_id }) => order_id)
+  const orders = await db
+    .selectFrom('orders')
+    .selectAll()
+    .where('order_id', '=', anyOf('text', orderIds))
+    .execute()
   const byId = new Map(orders.map((row) => [row.order_id, toOpenOrder(row)]))
   return fills.map((fill) => ({
     account: fill.user_id as UserId,
@@ -47,9 +53,17 @@ async function settledPart(fixture: MarketFixture, action: Action): Promise<Batc
   const batch = await db
     .selectFrom('batches')
     .selectAll()
+    .where('market_id', '=', spec.marketId)
     .where('batch_id', '=', action.batch_id)
     .executeTakeFirstOrThrow()
-  const rows = await db.selectFrom('positions').selectAll().execute()
+  const filled = await fillsOf(fixture, action)
+  const accounts = filled.map(({ account }) => account)
+  const rows = await db
+    .selectFrom('positions')
+    .selectAll()
+    .where('market_id', '=', spec.marketId)
+    .where('user_id', '=', anyOf('bigint', accounts))
+    .execute()
   const positions = new Map<number, Position>(rows.map((row) => [row.user_id, minedPosition(row)]))
   const price = batch.price as Ticks
   const oracle = batch.oracle_price as Price
@@ -59,7 +73,7 @@ async function settledPart(fixture: MarketFixture, action: Action): Promise<Batc
     fundingIndex: 0n as FundingIndex,
     oracle,
   }
-  const fills = byAccount(await fillsOf(fixture, action)).flatMap((run): SettledFill[] => {
+  const fills = byAccount(filled).flatMap((run): SettledFill[] => {
     const before = positions.get(run[0]?.account as number) ?? FLAT
     const given = run.map(({ order, steps, taker }) => ({
       side: order.side,
