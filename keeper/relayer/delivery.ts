@@ -87,11 +87,16 @@ export class Delivery {
     for (const transaction of await restoreNonces(this.#ports, this.#lane, fence)) this.start(transaction)
   }
 
-  /** `recover`, at once if a nonce was used unexpectedly, else at an interval. `isPending`: transactions wait for the chain. */
-  async recoverIfDue(fence: Fence, isPending: boolean): Promise<void> {
+  /**
+   * `recover`, at once if a nonce was used unexpectedly, else at an interval. `isPending`: transactions wait for the chain. Returns whether
+   * it was due.
+   */
+  async recoverIfDue(fence: Fence, isPending: boolean): Promise<boolean> {
     const { clock, policy } = this.#ports
     const interval = isPending ? policy.resendAfterMs : IDLE_RECOVERY_MS
-    if (this.#isNonceUsed || elapsed(clock, this.#recoveredAt) >= interval) await this.recover(fence)
+    if (!this.#isNonceUsed && elapsed(clock, this.#recoveredAt) < interval) return false
+    await this.recover(fence)
+    return true
   }
 
   /** Fetches receipts of open transactions that have no send in flight; resends or replaces those without a receipt. */

@@ -88,7 +88,9 @@ export async function settleMarket(
   await recordSubmissions(ports, spec, fence, actions)
 
   const open = transactions.filter(isOpen)
-  await ports.delivery.recoverIfDue(fence, open.length > 0 || isMissedByIndexer(ports, actions, states))
+  const missed = missedByIndexer(ports, actions, states)
+  const isRecovered = await ports.delivery.recoverIfDue(fence, open.length > 0 || missed.length > 0)
+  if (isRecovered) await refreshMined(ports, transactions, missed)
   const isDead = (nonce: number): boolean =>
     actions.some((action) => action.nonce === nonce && isOutdated(action, headTime))
   await ports.delivery.check(fence, open, isDead)
@@ -104,12 +106,25 @@ export async function settleMarket(
   return open.length + signed > 0 || states.includes('queued') ? 'waiting' : 'idle'
 }
 
-/** An action has a receipt, but the indexer has not recorded it: its block may have left the chain. */
-const isMissedByIndexer = (
+/** The nonces of actions with a receipt that the indexer has not recorded: their blocks may have left the chain. */
+const missedByIndexer = (
   { clock }: SettlePorts,
   actions: readonly PendingAction[],
   states: readonly ActionState[],
-): boolean => actions.some(({ asOf }, at) => states[at] === 'mined' && elapsed(clock, asOf) > INDEXER_LATE_MS)
+): (number | null)[] =>
+  actions
+    .filter(({ asOf }, at) => states[at] === 'mined' && elapsed(clock, asOf) > INDEXER_LATE_MS)
+    .map(({ nonce }) => nonce)
+
+/** A fork can revert a mined transaction, or put a foreign one in its place. The lowest nonces come first; the next pass continues. */
+async function refreshMined(
+  { delivery, maxInFlight }: SettlePorts,
+  transactions: readonly StoredTransaction[],
+  nonces: readonly (number | null)[],
+): Promise<void> {
+  const mined = transactions.filter(({ nonce, status }) => status === 'MINED' && nonces.includes(nonce))
+  for (const transaction of mined.slice(0, maxInFlight)) await delivery.refresh(transaction)
+}
 
 function reportGauges(
   { metrics }: SettlePorts,

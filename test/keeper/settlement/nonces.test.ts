@@ -173,6 +173,22 @@ describe('the nonces of a relayer lane', function () {
     expect(await usedNonces()).to.equal(3)
   })
 
+  it('when a fork puts a foreign transaction in the place of a mined part, the part is voided and settles later', async () => {
+    const snapshot = await chain().provider.send('evm_snapshot', [])
+    await match(20)
+    await settleAll()
+    await revertTo(chain(), snapshot)
+    await foreignTransaction(chain(), 0)
+    await fixture.follow()
+    expect(await statusOfActions()).to.deep.equal(['SUBMITTED'])
+    await settleAll()
+    expect(await statusOfActions()).to.deep.equal(['REVERTED'])
+    await auction.run(auctioning)
+    await settleAll()
+    expect(await statusOfActions()).to.deep.equal(['REVERTED', 'MINED'])
+    expect(await fixture.position(alice)).to.equal(20n)
+  })
+
   it('when a fork removes foreign transactions, transactions of nothing use their nonces', async () => {
     const snapshot = await chain().provider.send('evm_snapshot', [])
     await foreignTransaction(chain(), 0)
