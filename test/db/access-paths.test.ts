@@ -1,9 +1,12 @@
 /** What a statement reads does not grow with the age of the exchange: each touches few pages of a grown database. */
 import { expect } from 'chai'
+import { sql } from 'kysely'
 import { after, before, beforeEach, describe, it } from 'mocha'
 import type { Fence } from '../../db/fence.ts'
 import type { Address } from '../../domain/units.ts'
+import { applyFacts } from '../../indexer/ingest/apply.ts'
 import { confirmUpTo, eventlessSettlements, recordBlock, rollBackBlock } from '../../indexer/ingest/blocks.ts'
+import type { ChainLog } from '../../indexer/ports.ts'
 import { createAuction } from '../../keeper/auction/auction.ts'
 import { createMarketMemory } from '../../keeper/auction/market-memory.ts'
 import { createAuctionStore } from '../../keeper/auction/store.ts'
@@ -12,11 +15,12 @@ import type { RelayerLane } from '../../keeper/relayer/ports.ts'
 import { createRelayerStore } from '../../keeper/relayer/store.ts'
 import { createSettlementStore } from '../../keeper/settlement/store.ts'
 import { createVoidStore } from '../../keeper/settlement/void-store.ts'
-import { MarketFixture, RULES, type Trader } from '../keeper/support/market-fixture.ts'
+import { createSwitchStore } from '../../keeper/switches/store.ts'
+import { addressOf, MarketFixture, RULES, type Trader } from '../keeper/support/market-fixture.ts'
 import { minedPart, oldestPart, UNREAD_CHAIN } from '../keeper/support/mine-part.ts'
 import { createExplainedDb, type ExplainedDb } from '../support/explained-db.ts'
 import { GROWN_CHAIN, GROWN_RELAYER, growDatabase, grownHash } from '../support/grown-database.ts'
-import { perpetual } from '../support/markets.ts'
+import { e18, perpetual } from '../support/markets.ts'
 
 /** Each grown table has more than 300 pages, and a whole index of it more than 100. */
 const SIZES = { accounts: 30_000, orders: 30_000, actions: 30_000, journal: 30_000 }
@@ -151,6 +155,51 @@ describe('the access paths of the write side', function () {
         }),
     )
     expect(isVoided).to.equal(true)
+    expectFewPages()
+  })
+
+  it('when the chain cancels orders of an account with many dead ones, it reads only the live ones', async () => {
+    const maker = addressOf(alice.wallet)
+    await sql`
+      update orders set user_id = ${alice.account}, maker = ${maker}, salt = salt + 1000000 where seq <= ${SIZES.orders / 2} and ended_at is not null
+    `.execute(fixture.db)
+    await sql`vacuum analyze orders`.execute(fixture.db)
+    const { spec } = fixture
+    const key = '0xkey' as Address
+    const placed: string[] = []
+    const salts = { kind: 'salts_cancelled', spec, maker, salts: { below: 2n ** 53n } } as const
+    const withdrawal = {
+      kind: 'ledger_moved',
+      cause: 'withdrawal_request',
+      account: maker,
+      freeDelta: -e18('999999'),
+      pendingDelta: e18('999999'),
+    } as const
+    const revocation = { kind: 'session_key_updated', owner: maker, key, change: { revoked_at: 1 } } as const
+    for (const fact of [salts, withdrawal, revocation]) {
+      placed.push(await fixture.place({ by: alice, side: 'LONG', steps: 100, limit: 960 }))
+      await fixture.db
+        .updateTable('orders')
+        .set({ signer: key })
+        .where('order_id', '=', placed.at(-1) as string)
+        .execute()
+      const log = { txHash: '0x', logIndex: 0, block: 1 } as ChainLog
+      const block = { number: 1, hash: '0x', parentHash: '0x', timestamp: 1, transactions: [] }
+      await explained.db
+        .transaction()
+        .execute((tx) => applyFacts(tx, block, [{ log, fact }], { chain: UNREAD_CHAIN, stopped: [] }))
+    }
+    expectFewPages()
+    for (const order of placed) expect((await fixture.orderOf(order)).status).to.equal('CANCELLED')
+  })
+
+  it('when a dead-man switch fires, it reads only live orders', async () => {
+    await fixture.place({ by: alice, side: 'LONG', steps: 10, limit: 960 })
+    const store = createSwitchStore(explained.db)
+    const fired = [{ account: alice.account, firedAt: fixture.clock.now() }]
+    expect(await store.markets(fired)).to.deep.equal([perpetual.marketId])
+    const cancelled = await store.cancel(fence, perpetual.marketId, fired, fixture.clock.now())
+    expect(cancelled).to.be.greaterThan(0)
     expectFewPages()
   })
 
