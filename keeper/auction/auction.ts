@@ -86,7 +86,8 @@ async function runAuction(
   const due = feed.overdue(snapshot.now, MAX_ORDERS_PER_TURN)
   const basis = batchBasis(scope.memory, snapshot, ports.headTime())
   const standingSeq = before?.standingSeq ?? snapshot.lastBatchHead
-  const outcome = basis === null ? null : auction(spec, feed, positions, basis, { snapshot, standingSeq })
+  const outcome =
+    basis === null ? null : auction(spec, feed, positions, basis, { snapshot, standingSeq, due })
   for (const { orders, reason } of outcome?.refused ?? []) {
     const details = { market_id: spec.marketId, order_ids: orders.map((seq) => feed.idOf(seq)), reason }
     ports.logger.error(details, 'orders excluded from the batch: the contract would reject them')
@@ -109,7 +110,11 @@ const auction = (
   { book }: MarketBook,
   positions: ReadonlyMap<UserId, Position>,
   { report, asOf }: BatchBasis,
-  { snapshot, standingSeq }: { readonly snapshot: MarketSnapshot; readonly standingSeq: Seq },
+  {
+    snapshot,
+    standingSeq,
+    due,
+  }: { readonly snapshot: MarketSnapshot; readonly standingSeq: Seq; readonly due: readonly Cancel[] },
 ): BatchOutcome =>
   clearAndMatch({
     ...{ spec, book, asOf, standingSeq },
@@ -117,6 +122,8 @@ const auction = (
     positions: (account) => positions.get(account) ?? FLAT,
     fundingIndex: FUNDING_INDEX,
     oracle: report.price,
+    // They end now, and some are alive at `asOf`, which can be earlier.
+    excluded: { accounts: new Set(), orders: new Set(due.map(({ seq }) => seq)) },
   })
 
 interface AuctionResult {

@@ -1,8 +1,9 @@
 /** Invariants of everything that REST returns while no change is due. Each check returns one line per violation. */
 import type { Balance, Fill, OrderEvent, PlacedOrder, Position } from '../../../client/responses.ts'
 import { type MarketSpec, priceOf, quantityOf } from '../../../domain/market/market.ts'
+import { type BookOrder, executableSteps } from '../../../domain/orders/executable.ts'
 import { isConditional, isTriggered } from '../../../domain/orders/order.ts'
-import type { Price, Steps } from '../../../domain/units.ts'
+import type { Price, Seq, Steps, Ticks } from '../../../domain/units.ts'
 import type { History } from './history.ts'
 import type { SentOrder, TraderNotes } from './trader-notes.ts'
 
@@ -255,18 +256,31 @@ export function checkMarket(spec: MarketSpec, traders: readonly TraderState[]): 
   return problems
 }
 
-/** The public book must equal the sum of the traders' orders, level by level. `levels`: `LONG 100 -> quantity count`. */
-export function checkBook(
-  spec: MarketSpec,
-  traders: readonly TraderState[],
-  levels: ReadonlyMap<string, string>,
-): string[] {
+/** The public book must promise what the orders can execute, level by level. `levels`: `LONG 100 -> quantity count`. */
+export function checkBook(history: History, spec: MarketSpec, levels: ReadonlyMap<string, string>): string[] {
+  const { model } = history.market(spec.marketId)
+  const limits = model.orders.filter((order) => order.price > 0 && model.rests(order))
   const sums = new Map<string, { quantity: bigint; count: number }>()
-  for (const order of traders.flatMap(({ reads }) => reads.orders)) {
-    if (order.market_id !== spec.marketId || order.status !== 'OPEN' || order.price === 0) continue
-    const name = `${order.side} ${order.price_e18_raw}`
-    const { quantity, count } = sums.get(name) ?? { quantity: 0n, count: 0 }
-    sums.set(name, { quantity: quantity + raw(order.remaining_quantity_e18_raw), count: count + 1 })
+  for (const [account, own] of Map.groupBy(limits, (order) => order.account)) {
+    const bookOrders = own.map(
+      (order): BookOrder => ({
+        ...{
+          seq: order.rank as Seq,
+          side: order.side,
+          limit: order.price as Ticks,
+          reduceOnly: order.reduceOnly,
+        },
+        ...{ remaining: model.remaining(order) as Steps, openable: order.openable as Steps },
+      }),
+    )
+    const executable = executableSteps(model.sizeOf(account) as Steps, bookOrders)
+    for (const { seq, side, limit } of bookOrders) {
+      const steps = executable.get(seq) ?? 0
+      const name = `${side} ${priceOf(spec, limit)}`
+      const { quantity, count } = sums.get(name) ?? { quantity: 0n, count: 0 }
+      if (steps > 0)
+        sums.set(name, { quantity: quantity + quantityOf(spec, steps as Steps), count: count + 1 })
+    }
   }
   const names = new Set([...sums.keys(), ...levels.keys()])
   return [...names].flatMap((name) => {
@@ -275,6 +289,6 @@ export function checkBook(
     const found = levels.get(name) ?? 'none'
     return expected === found
       ? []
-      : [`book of market ${spec.marketId}, ${name}: ${found}; sum of the orders: ${expected}`]
+      : [`book of market ${spec.marketId}, ${name}: ${found}; its orders: ${expected}`]
   })
 }

@@ -102,6 +102,15 @@ const placeIn = (home: MarketId): fc.Arbitrary<Place> =>
     key: fc.constantFrom(null, null, 0, 1),
   })
 
+/** Orders that end with a position: one that may close it, and brackets around it or before it. */
+const reduceIn = (home: MarketId): fc.Arbitrary<Place> =>
+  fc
+    .oneof(
+      placeIn(home).map((place) => ({ ...place, type: 'MARKET' as const, units: 160 })),
+      placeIn(home).map((place) => ({ ...place, type: 'LIMIT' as const })),
+    )
+    .map((place) => ({ ...place, market: home, reduceOnly: true, life: 0 }))
+
 const one = <T extends Command>(weight: number, fields: { readonly [K in keyof T]: fc.Arbitrary<T[K]> }) => ({
   weight,
   arbitrary: fc.record(fields) as unknown as fc.Arbitrary<Command>,
@@ -112,6 +121,7 @@ const times = fc.constantFrom(1, 1, 2)
 const commandIn = (home: MarketId): fc.Arbitrary<Command> =>
   fc.oneof(
     { weight: 20, arbitrary: placeIn(home) as fc.Arbitrary<Command> },
+    { weight: 6, arbitrary: reduceIn(home) as fc.Arbitrary<Command> },
     one(4, {
       kind: kind('batch'),
       mode: fc.constantFrom('atomic', 'best_effort'),

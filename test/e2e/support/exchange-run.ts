@@ -97,7 +97,7 @@ export class ExchangeRun {
         ...checkAccount(trader, this.#specs, history),
       ]),
       ...this.#specs.flatMap((spec) => checkMarket(spec, traders)),
-      ...(await this.#checkBooks(traders)),
+      ...(await this.#checkBooks(history)),
     ]
     this.#countEnds(traders)
     return [...problems.flat(), ...late, ...violations]
@@ -213,7 +213,7 @@ export class ExchangeRun {
     return rows.map(({ status, count, filled, seq }) => `${status} ${count} ${filled} ${seq}`).join()
   }
 
-  async #checkBooks(traders: readonly TraderState[]): Promise<string[]> {
+  async #checkBooks(history: History): Promise<string[]> {
     const problems: string[] = []
     for (const spec of this.#specs) {
       const { long_levels, short_levels } = await this.#reader.marketData.orderbook(spec.marketId, {
@@ -225,7 +225,7 @@ export class ExchangeRun {
           `${quantity_e18_raw} ${order_count}`,
         ],
       )
-      problems.push(...checkBook(spec, traders, new Map(levels)))
+      problems.push(...checkBook(history, spec, new Map(levels)))
     }
     return problems
   }

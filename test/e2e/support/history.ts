@@ -250,7 +250,8 @@ export class History {
     const cleared = rows.map(({ row }) => row).find((row) => row.kind === 'batch_cleared') ?? null
     const endings = rows.map(({ row }) => row).filter(isEnding)
     const now = cleared?.as_of ?? (endings[0] as Ending).at
-    model.expire(now)
+    // Orders expire by the clock, which can be ahead of the batch's `asOf`.
+    model.expire(endings[0]?.at ?? now)
     const ended = endings.filter(({ reason }) => !BY_TIME.includes(reason)).map(({ order_id }) => order_id)
     if (cleared === null && ended.length === 0) return []
     const recent = this.#prices.recent(spec.marketId)

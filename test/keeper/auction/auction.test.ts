@@ -2,6 +2,7 @@ import { expect } from 'chai'
 import { afterEach, beforeEach, describe, it } from 'mocha'
 import { type Fence, LeaseLost } from '../../../db/fence.ts'
 import { createLeases } from '../../../db/leases.ts'
+import type { Millis } from '../../../domain/units.ts'
 import { createAuction } from '../../../keeper/auction/auction.ts'
 import { createMarketMemory } from '../../../keeper/auction/market-memory.ts'
 import { perpetual } from '../../support/markets.ts'
@@ -115,6 +116,19 @@ describe('the auction of a market', () => {
       statusReason: 'EXPIRED',
       reserved: 0n,
     })
+  })
+
+  it('when block time lags so that an order has expired by the clock and not by asOf, the order expires and is not matched', async () => {
+    const seconds = fixture.clock.value / 1000
+    const terms = { by: alice, side: 'LONG', steps: 20, limit: 1010 } as const
+    const order = await fixture.place({ ...terms, expiration: seconds })
+    await fixture.place({ by: bob, side: 'SHORT', steps: 20, limit: 990 })
+    const headTime = (fixture.clock.value - 2_000) as Millis
+    fixture.clock.value += 500
+    const ports = { ...fixture.auctionPorts(), headTime: () => headTime }
+    const memory = createMarketMemory({ ...RULES, kind: perpetual.kind })
+    expect(await createAuction(ports, perpetual, memory).run(fence)).to.equal(null)
+    expect(await fixture.orderOf(order)).to.include({ status: 'EXPIRED', settling: 0 })
   })
 
   it('when an order with an unsettled fill is past its expiration, it leaves the book and waits for the settlement', async () => {
