@@ -144,6 +144,39 @@ describe('POST /v0/orders/cancel/by-hash/:order_hash', () => {
     expect(again.body).to.include({ cancelled: true, is_duplicate: true })
   })
 
+  it('when the order has left the book with its position, it ends at once and does not return with a void', async () => {
+    const { body: placed } = await exchange.place(alice)
+    const id = placed.order.order_id
+    const left = {
+      closing_reason: 'POSITION_CLOSED',
+      closed_by: '1-9-1-9',
+      reserved: 0n,
+      openable: 0,
+    } as const
+    const { reserved } = await exchange.db
+      .selectFrom('orders')
+      .select('reserved')
+      .where('order_id', '=', id)
+      .executeTakeFirstOrThrow()
+    await exchange.db.updateTable('orders').set(left).where('order_id', '=', id).execute()
+    await exchange.db
+      .updateTable('accounts')
+      .set((eb) => ({ reserved: eb('reserved', '-', reserved) }))
+      .where('user_id', '=', placed.order.user_id)
+      .execute()
+    const { body } = await exchange.cancel(alice, placed.order.order_hash)
+    expect(body).to.include({ cancelled: true, is_duplicate: false })
+    expect(body.order).to.include({ status: 'CANCELLED', status_reason: 'USER_CANCELLED' })
+    const row = await exchange.db
+      .selectFrom('orders')
+      .select(['closing_reason', 'closed_by', 'status_reason'])
+      .where('order_id', '=', id)
+      .executeTakeFirstOrThrow()
+    expect(row).to.deep.equal({ closing_reason: null, closed_by: null, status_reason: 'USER_CANCELLED' })
+    const again = await exchange.cancel(alice, placed.order.order_hash)
+    expect(again.body).to.include({ cancelled: true, is_duplicate: true })
+  })
+
   it('when the order has ended otherwise, it answers with its status', async () => {
     const { body: placed } = await exchange.place(alice)
     const end = { status: 'FILLED', status_reason: 'FILLED', filled: 1000, ended_at: Date.now() } as const
