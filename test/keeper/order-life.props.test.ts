@@ -1,6 +1,6 @@
 /**
  * The life of orders, against a model: placements of every type, cancels, marks, expiries, batches, failures, reorganisations, revoked keys,
- * dead-man switches and power cuts in any order. `npm run model:deep` takes many more and longer runs.
+ * dead-man switches, clock steps and power cuts in any order. `npm run model:deep` takes many more and longer runs.
  */
 import { expect } from 'chai'
 import fc from 'fast-check'

@@ -25,10 +25,13 @@ import { SteppedKeeper } from './stepped-keeper.ts'
 
 const keyOf = (trader: number): Wallet => new Wallet(id(`session key ${trader}`))
 
+/** How far the keeper's system clock is ahead of the database's. */
+const SKEWS_MS = [0, 5_000, 3_600_000, -5_000, -3_600_000]
+
 export class ModelRun {
   readonly fixture: MarketFixture
   readonly model: Model
-  readonly counts = { revoked: 0, fired: 0, reorgs: 0, voided: 0, cuts: 0 }
+  readonly counts = { skewed: 0, revoked: 0, fired: 0, reorgs: 0, voided: 0, cuts: 0 }
   readonly #middle: number
   readonly #traders: Trader[] = []
   readonly #armed = new Map<number, number>()
@@ -37,6 +40,7 @@ export class ModelRun {
   /** The newest rank at the last auction. */
   #standing = 0
   #price = 0
+  #starts = 0
 
   private constructor(fixture: MarketFixture, middle: number) {
     this.fixture = fixture
@@ -219,8 +223,11 @@ export class ModelRun {
 
   // ---------------------------------------------------------------------- the keeper
 
+  /** The system clock steps with each start of the keeper. */
   #startKeeper(): SteppedKeeper {
-    return new SteppedKeeper(this.fixture, this.#fences.get('auction') as Fence)
+    const skewMs = SKEWS_MS[this.#starts++ % SKEWS_MS.length] as number
+    if (skewMs !== 0) this.counts.skewed++
+    return new SteppedKeeper(this.fixture, this.#fences.get('auction') as Fence, skewMs)
   }
 
   async #step(): Promise<void> {

@@ -1,4 +1,5 @@
 import type { Fence } from '../../../db/fence.ts'
+import type { Millis } from '../../../domain/units.ts'
 import { createAuction } from '../../../keeper/auction/auction.ts'
 import { createMarketMemory } from '../../../keeper/auction/market-memory.ts'
 import type { AuctionStore } from '../../../keeper/auction/ports.ts'
@@ -17,8 +18,10 @@ export class SteppedKeeper {
   /** In which transaction from here the power goes; 0: in none. */
   cutAt = 0
 
-  constructor(fixture: MarketFixture, fence: Fence) {
-    const ports = fixture.auctionPorts()
+  /** `skewMs`: how far the keeper's system clock is ahead of the database's. */
+  constructor(fixture: MarketFixture, fence: Fence, skewMs = 0) {
+    const clock = { now: () => (fixture.clock.now() + skewMs) as Millis }
+    const ports = { ...fixture.auctionPorts(), clock }
     this.store = {
       snapshot: (marketId) => ports.store.snapshot(marketId),
       transaction: (marketId, own, work) =>
