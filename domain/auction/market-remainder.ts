@@ -45,11 +45,13 @@ export function cancelsOf(input: CancelInput): Cancels {
   for (const { seq, remaining } of input.fills) if (remaining === 0) ending.add(seq)
   const entries = marketEntries(input.entries)
   const remainders = new RemainderReasons(input)
+  const byAccount = new Map(participants.map((participant) => [participant.account, participant]))
   for (const order of candidates.marketOrders) {
     if (ending.has(order.seq)) continue
     const entry = entries.get(order.seq)
+    const participant = byAccount.get(order.account) as Participant
     const reason =
-      entry === undefined ? exclusionReason(input.terms, participants, order) : remainders.reasonOf(entry)
+      entry === undefined ? exclusionReason(input.terms, participant, order) : remainders.reasonOf(entry)
     if (reason !== null) cancels.push({ seq: order.seq, reason })
   }
   return { cancels: cancels.sort(bySeq), beyond: remainders.beyond }
@@ -71,11 +73,10 @@ function marketEntries({ buys, sells }: BatchEntries): Map<Seq, BatchEntry> {
 /** Why a market order took no part in a batch that ran; null if it keeps waiting. */
 function exclusionReason(
   terms: RiskTerms,
-  participants: readonly Participant[],
+  { capacity, orders }: Participant,
   order: RestingOrder,
 ): StatusReason | null {
   if (awaitsOracle(terms, order)) return null
-  const { capacity, orders } = participants.find(({ account }) => account === order.account) as Participant
   if (order.reduceOnly || order.forced) {
     return order.side === capacity.reducingSide ? 'MARKET_REMAINDER' : 'REDUCE_ONLY_NO_POSITION'
   }
@@ -159,14 +160,14 @@ class RemainderReasons {
     { account, side, forced }: RestingOrder,
   ): { own?: LimitQuote; other?: LimitQuote } {
     const quoteSide = side === 'LONG' ? 'SHORT' : 'LONG'
-    let other: LimitQuote | undefined
-    for (const quote of this.#listOf(quoteSide).beyond(price)) {
-      if (isBetter(quoteSide, reach, quote.limit)) break
-      if (other !== undefined && quote.limit !== other.limit) break
-      if (quote.order.account !== account) other ??= quote
-      else if (!forced) return { own: quote }
+    for (const level of this.#listOf(quoteSide).beyond(price)) {
+      if (isBetter(quoteSide, reach, level.limit)) break
+      const own = forced ? undefined : level.of(account)
+      if (own !== undefined) return { own }
+      const other = level.without(account)
+      if (other !== null) return { other }
     }
-    return other === undefined ? {} : { other }
+    return {}
   }
 
   #demandOf(side: Side): FreeDemand {

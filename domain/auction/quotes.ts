@@ -160,43 +160,85 @@ function* merged(
   for (; !next.done; next = rest.next()) yield next.value
 }
 
-/** The quotes of one side, computed once and only as far as they are read. */
+/** The quotes at one limit, of which a market order meets the first that is not its own account's. */
+class QuoteLevel {
+  readonly limit: Ticks
+  readonly #first: LimitQuote
+  /** The first quote of another account than the first quote's. */
+  #second: LimitQuote | null = null
+  readonly #byAccount = new Map<UserId, LimitQuote>()
+
+  constructor(first: LimitQuote) {
+    this.limit = first.limit
+    this.#first = first
+    this.#byAccount.set(first.order.account, first)
+  }
+
+  add(quote: LimitQuote): void {
+    const { account } = quote.order
+    if (this.#byAccount.has(account)) return
+    this.#byAccount.set(account, quote)
+    this.#second ??= quote
+  }
+
+  /** The account's first quote. */
+  of(account: UserId): LimitQuote | undefined {
+    return this.#byAccount.get(account)
+  }
+
+  /** The first quote of another account. */
+  without(account: UserId): LimitQuote | null {
+    return this.#first.order.account === account ? this.#second : this.#first
+  }
+}
+
+/** The quotes of one side by limit, computed once and only as far as they are read. */
 export class QuoteList {
   readonly #side: Side
   readonly #rest: Generator<LimitQuote>
-  readonly #read: LimitQuote[] = []
+  readonly #read: QuoteLevel[] = []
+  /** The first quote behind the levels read so far. */
+  #next: LimitQuote | undefined
 
   /** `known` are quotes that `before` leaves out, in any order. */
   constructor(input: QuoteInput, side: Side, known: readonly LimitQuote[], before: Before) {
     this.#side = side
     const sorted = known.toSorted((a, b) => (side === 'SHORT' ? a.limit - b.limit : b.limit - a.limit))
     this.#rest = merged(side, sorted, limitQuotes(input, side, before))
+    this.#next = this.#nextQuote()
   }
 
-  /** The quotes with a worse limit than `price`, best first. */
-  *beyond(price: Ticks): Generator<LimitQuote> {
+  /** The levels with a worse limit than `price`, best first. */
+  *beyond(price: Ticks): Generator<QuoteLevel> {
     for (let at = this.#firstBeyond(price); ; at++) {
-      const quote = this.#at(at)
-      if (quote === undefined) return
-      if (isBetter(this.#side, price, quote.limit)) yield quote
+      const level = this.#at(at)
+      if (level === undefined) return
+      if (isBetter(this.#side, price, level.limit)) yield level
     }
   }
 
-  #at(index: number): LimitQuote | undefined {
-    if (index < this.#read.length) return this.#read[index]
+  #nextQuote(): LimitQuote | undefined {
     const next = this.#rest.next()
-    if (next.done) return undefined
-    this.#read.push(next.value)
-    return next.value
+    return next.done ? undefined : next.value
   }
 
-  /** The index of the first quote read so far that is beyond the price; the number of them if none is. */
+  #at(index: number): QuoteLevel | undefined {
+    if (index < this.#read.length) return this.#read[index]
+    if (this.#next === undefined) return undefined
+    const level = new QuoteLevel(this.#next)
+    this.#next = this.#nextQuote()
+    for (; this.#next?.limit === level.limit; this.#next = this.#nextQuote()) level.add(this.#next)
+    this.#read.push(level)
+    return level
+  }
+
+  /** The index of the first level read so far that is beyond the price; the number of them if none is. */
   #firstBeyond(price: Ticks): number {
     let low = 0
     let high = this.#read.length
     while (low < high) {
       const middle = (low + high) >>> 1
-      if (isBetter(this.#side, price, (this.#read[middle] as LimitQuote).limit)) high = middle
+      if (isBetter(this.#side, price, (this.#read[middle] as QuoteLevel).limit)) high = middle
       else low = middle + 1
     }
     return low
