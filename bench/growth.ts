@@ -9,7 +9,7 @@ import { performance } from 'node:perf_hooks'
 import type { Fence } from '../db/fence.ts'
 import { ACCOUNTS_SHARD, marketShard } from '../domain/journal/journal-row.ts'
 import type { Address } from '../domain/units.ts'
-import { confirmUpTo, eventlessSettlements, recordBlock } from '../indexer/ingest/blocks.ts'
+import { confirmUpTo, eventlessActions, recordBlock } from '../indexer/ingest/blocks.ts'
 import { projectAll, projectShard } from '../indexer/project/project-shard.ts'
 import { type Auction, createAuction } from '../keeper/auction/auction.ts'
 import { createMarketMemory } from '../keeper/auction/market-memory.ts'
@@ -107,11 +107,10 @@ async function sign({ fixture, fence }: Exchange, round: number): Promise<string
   const store = createSettlementStore(db)
   const now = fixture.clock.now()
   const hash = `0xsent${round}`
-  const sent = await store.signNext(perpetual.marketId, LANE, fence, { now, latestAsOf: now }, () => ({
-    hash,
-    raw: '0x',
-  }))
-  if (sent === null) throw new Error('no action is queued')
+  const reserved = await store.reserveNext(perpetual.marketId, LANE, fence, now)
+  if (reserved === null) throw new Error('no action is queued')
+  const bytes = { hash, raw: '0x', signedAt: now } as const
+  const sent = await store.storeSigned(perpetual.marketId, LANE, fence, reserved, bytes)
   await store.noteSubmitted(perpetual.marketId, fence, sent.nonce, now)
   await store.view(perpetual.marketId, LANE)
   return hash
@@ -127,7 +126,7 @@ async function mine({ fixture, times }: Exchange, hash: string): Promise<void> {
   const block = { ...mined, parentHash: grownHash(mined.number - 1), transactions: [hash] }
   const next = { chainId: GROWN_CHAIN, from: block.number, block, facts, mismatches: [] }
   const recorded = await timed(times.block, async () => {
-    await eventlessSettlements(db, block, facts)
+    await eventlessActions(db, block, facts)
     const outcome = await recordBlock(db, next, { chain: UNREAD_CHAIN, now: fixture.clock.now() })
     await confirmUpTo(db, block.number, fixture.clock.now())
     return outcome

@@ -1,15 +1,43 @@
-/** The `actions` table: each market's queue of operator actions, one per part of a batch, sent in the order of `queue_no`. */
+/**
+ * The `actions` table: each market's queue of operator actions, sent in the order of `queue_no`. Actions are queued under the lock of the
+ * market's shard.
+ */
 import { type Selectable, sql } from 'kysely'
-import type { Millis } from '../domain/units.ts'
-import type { Tx } from './client.ts'
+import { type SingleAction, type SingleKind, touchedAccounts } from '../domain/actions/action.ts'
+import type { QueueTail } from '../domain/actions/queue.ts'
+import { fromStoredPayload, toStoredPayload } from '../domain/actions/stored-action.ts'
+import { invariant } from '../domain/invariant.ts'
+import type { Millis, Price } from '../domain/units.ts'
+import type { Db, Tx } from './client.ts'
 import type { PartKey } from './fills.ts'
 import type { ActionsTable } from './schema.ts'
 import { anyOf, constant } from './values.ts'
 
 export type ActionRow = Selectable<ActionsTable>
 
+// ---------------------------------------------------------------------- kinds
+
+/** The part of a batch that the action settles; null for a single action. */
+export const partOf = ({ batch_id, part }: ActionRow): PartKey | null =>
+  batch_id === null || part === null ? null : { batch_id, part }
+
+/** The parts among the actions. */
+export const partsOf = (actions: readonly ActionRow[]): PartKey[] =>
+  actions.map(partOf).filter((part) => part !== null)
+
+export type SingleRow = ActionRow & { readonly kind: SingleKind }
+
+export const isSingle = (row: ActionRow): row is SingleRow => row.kind !== 'settle_part'
+
+export function toSingleAction({ kind, as_of, payload }: SingleRow): SingleAction {
+  invariant(payload !== null, 'a single action has a payload')
+  return fromStoredPayload(kind, as_of as Millis, payload)
+}
+
+// ---------------------------------------------------------------------- queueing
+
 /** Queues one action per part of the batch, behind those of the market that are queued already. */
-export async function queueActions(
+export async function queueParts(
   tx: Tx,
   marketId: number,
   { batchId, parts }: { readonly batchId: number; readonly parts: number },
@@ -22,6 +50,67 @@ export async function queueActions(
     from generate_series(1, ${parts}::integer) part
   `.execute(tx)
 }
+
+/** Queues a single action behind all others of the market. Returns its number in the queue. */
+export async function queueSingle(tx: Tx, marketId: number, action: SingleAction): Promise<number> {
+  const { rows } = await sql<{ queue_no: number }>`
+    insert into actions (market_id, queue_no, kind, payload, touches, as_of, status, created_at)
+    select ${marketId}, coalesce((select max(queue_no) from actions where market_id = ${marketId}), 0) + 1, ${action.kind},
+      ${JSON.stringify(toStoredPayload(action))}::jsonb,
+      array(select user_id from users where address = any(${touchedAccounts(action)}::text[]) order by user_id),
+      ${action.asOf}, 'QUEUED', ${action.asOf}
+    returning queue_no
+  `.execute(tx)
+  return rows[0]?.queue_no as number
+}
+
+/**
+ * SQL of the last report of the market's feed that an action uses, queued or mined, as `used_price` and `used_at`. `marketId`: an SQL
+ * expression. The report of a finalization is of another feed.
+ */
+export const usedReportSql = (marketId: string): string => `
+  select coalesce(b.oracle_price, (a.payload->'report'->>'price')::numeric) as used_price,
+    coalesce(b.oracle_at, (a.payload->'report'->>'observed_at')::bigint) as used_at
+  from actions a left join batches b on b.market_id = a.market_id and b.batch_id = a.batch_id
+  where a.market_id = ${marketId} and a.kind <> 'finalize_market' and a.status not in ('REVERTED', 'VOIDED')
+  order by a.queue_no desc limit 1
+`
+
+/** What the next action of the market has to follow. The parts of a batch are queued together, so no batch is open. */
+export async function readQueueTail(tx: Tx, marketId: number): Promise<QueueTail> {
+  const { rows } = await sql<{
+    last_as_of: number
+    used_price: bigint | null
+    used_at: number | null
+    is_ended: boolean
+  }>`
+    select m.last_as_of, used.used_price, used.used_at, m.mode = 'settled' or exists (
+      select from actions a
+      where a.market_id = m.market_id and a.kind = 'finalize_market' and a.status in ('QUEUED', 'SIGNED', 'SUBMITTED')
+    ) as is_ended
+    from markets m left join lateral (${sql.raw(usedReportSql('m.market_id'))}) used on true
+    where m.market_id = ${marketId}
+  `.execute(tx)
+  const { last_as_of, used_price, used_at, is_ended } = rows[0] as (typeof rows)[number]
+  return {
+    lastAsOf: last_as_of as Millis,
+    usedReport: used_price === null ? null : { price: used_price as Price, observedAt: used_at as Millis },
+    openBatch: null,
+    isEnded: is_ended,
+  }
+}
+
+// ---------------------------------------------------------------------- from queued to mined
+
+/** The market's actions that are neither mined nor ended, in their order. */
+export const loadPending = (db: Db | Tx, marketId: number): Promise<ActionRow[]> =>
+  db
+    .selectFrom('actions')
+    .selectAll()
+    .where('market_id', '=', marketId)
+    .where('status', 'in', [constant('QUEUED'), constant('SIGNED'), constant('SUBMITTED')])
+    .orderBy('queue_no')
+    .execute()
 
 /** The market's first queued action, locked; undefined if none is queued. */
 export async function lockNextAction(tx: Tx, marketId: number): Promise<ActionRow | undefined> {
@@ -36,18 +125,41 @@ export async function lockNextAction(tx: Tx, marketId: number): Promise<ActionRo
     .executeTakeFirst()
 }
 
-/** Assigns a locked action its id, relayer and nonce. */
-export async function signAction(
+export interface ActionNumbers {
+  readonly action_id: number
+  readonly relayer: string
+  readonly nonce: number
+}
+
+/** Assigns a locked action its id, relayer and nonce. It stays QUEUED until it is signed. */
+export async function reserveNumbers(
   tx: Tx,
   { market_id, queue_no }: Pick<ActionRow, 'market_id' | 'queue_no'>,
-  signed: { readonly action_id: number; readonly relayer: string; readonly nonce: number },
+  numbers: ActionNumbers,
 ): Promise<void> {
   await tx
     .updateTable('actions')
-    .set({ status: 'SIGNED', ...signed })
+    .set(numbers)
     .where('market_id', '=', market_id)
     .where('queue_no', '=', queue_no)
     .execute()
+}
+
+/** The action is signed with its reserved numbers. False if it no longer waits for that. */
+export async function signAction(
+  tx: Tx,
+  { market_id, queue_no }: Pick<ActionRow, 'market_id' | 'queue_no'>,
+  nonce: number,
+): Promise<boolean> {
+  const { numUpdatedRows } = await tx
+    .updateTable('actions')
+    .set({ status: 'SIGNED' })
+    .where('market_id', '=', market_id)
+    .where('queue_no', '=', queue_no)
+    .where('nonce', '=', nonce)
+    .where('status', '=', constant('QUEUED'))
+    .executeTakeFirst()
+  return numUpdatedRows === 1n
 }
 
 /** The signed action with this nonce has been broadcast. Undefined if it was marked before. */
@@ -60,32 +172,6 @@ export async function submitAction(tx: Tx, marketId: number, nonce: number): Pro
     .where('status', '=', constant('SIGNED'))
     .returningAll()
     .executeTakeFirst()
-}
-
-/** `REVERTED`: the action that the chain refused. `VOIDED`: those behind it, which can no longer be mined. */
-export async function endActions(
-  tx: Tx,
-  marketId: number,
-  queueNos: readonly number[],
-  status: 'REVERTED' | 'VOIDED',
-): Promise<void> {
-  await tx
-    .updateTable('actions')
-    .set({ status })
-    .where('market_id', '=', marketId)
-    .where('queue_no', '=', anyOf('bigint', queueNos))
-    .execute()
-}
-
-/** Queues the signed actions from `fromQueueNo` on again. Their transactions are used up; the next ones get new numbers and nonces. */
-export async function requeueActions(tx: Tx, marketId: number, fromQueueNo: number): Promise<void> {
-  await tx
-    .updateTable('actions')
-    .set({ status: 'QUEUED', action_id: null, relayer: null, nonce: null })
-    .where('market_id', '=', marketId)
-    .where('queue_no', '>=', fromQueueNo)
-    .where('status', 'in', ['SIGNED', 'SUBMITTED'])
-    .execute()
 }
 
 /** Marks the part's action as mined. With `rollback` its block has left the chain, and the same transaction is sent again. */
@@ -102,5 +188,77 @@ export async function settleAction(
     .where('batch_id', '=', batch_id)
     .where('part', '=', part)
     .where('status', 'in', rollback ? ['MINED'] : ['SIGNED', 'SUBMITTED'])
+    .execute()
+}
+
+/** Marks the single action with this id as mined. Undefined if this database has not sent it. */
+export async function mineSingle(
+  tx: Tx,
+  marketId: number,
+  kind: SingleKind,
+  actionId: number,
+): Promise<SingleRow | undefined> {
+  const row = await tx
+    .updateTable('actions')
+    .set({ status: 'MINED' })
+    .where('market_id', '=', marketId)
+    .where('action_id', '=', actionId)
+    .where('kind', '=', kind)
+    .where('status', 'in', [constant('SIGNED'), constant('SUBMITTED')])
+    .returningAll()
+    .executeTakeFirst()
+  return row as SingleRow | undefined
+}
+
+/** The block of the single action with this id has left the chain: its transaction is sent again. */
+export async function rollBackSingle(tx: Tx, marketId: number, actionId: number): Promise<void> {
+  await tx
+    .updateTable('actions')
+    .set({ status: 'SUBMITTED', failure: null })
+    .where('market_id', '=', marketId)
+    .where('action_id', '=', actionId)
+    .where('kind', '<>', 'settle_part')
+    .where('status', '=', 'MINED')
+    .execute()
+}
+
+// ---------------------------------------------------------------------- failures
+
+/** Why the action was dropped, or had no effect. */
+export async function noteFailure(
+  tx: Tx,
+  { market_id, queue_no }: Pick<ActionRow, 'market_id' | 'queue_no'>,
+  failure: string,
+): Promise<void> {
+  await tx
+    .updateTable('actions')
+    .set({ failure })
+    .where('market_id', '=', market_id)
+    .where('queue_no', '=', queue_no)
+    .execute()
+}
+
+/** `REVERTED`: the action that the chain refused. `VOIDED`: those behind it, which can no longer be mined, and one that was never sent. */
+export async function endActions(
+  tx: Tx,
+  marketId: number,
+  queueNos: readonly number[],
+  status: 'REVERTED' | 'VOIDED',
+): Promise<void> {
+  await tx
+    .updateTable('actions')
+    .set({ status })
+    .where('market_id', '=', marketId)
+    .where('queue_no', '=', anyOf('bigint', queueNos))
+    .execute()
+}
+
+/** The actions wait to be signed again, with new numbers. */
+export async function requeueActions(tx: Tx, marketId: number, queueNos: readonly number[]): Promise<void> {
+  await tx
+    .updateTable('actions')
+    .set({ status: 'QUEUED', action_id: null, relayer: null, nonce: null })
+    .where('market_id', '=', marketId)
+    .where('queue_no', '=', anyOf('bigint', queueNos))
     .execute()
 }

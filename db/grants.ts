@@ -101,11 +101,15 @@ export const WRITERS: { readonly [Table in keyof Database]: Writers<Table> } = {
   fills: { keeper: { insert: 'all', update: ['status'] }, indexer: { update: ['status'] } },
   actions: {
     keeper: {
-      insert: ['market_id', 'queue_no', 'kind', 'batch_id', 'part', 'as_of', 'status', 'created_at'],
-      update: ['status', 'action_id', 'relayer', 'nonce'],
+      insert: [
+        ...(['market_id', 'queue_no', 'kind', 'batch_id', 'part', 'payload', 'touches', 'as_of'] as const),
+        ...(['status', 'created_at'] as const),
+      ],
+      update: ['status', 'action_id', 'relayer', 'nonce', 'failure'],
     },
-    indexer: { update: ['status'] },
+    indexer: { update: ['status', 'failure'] },
   },
+  funding_states: { indexer: { insert: 'all', delete: true } },
   relayers: { keeper: { insert: 'all', update: ['next_nonce'] } },
   relayer_transactions: {
     keeper: { insert: 'all', update: ['status', 'error', 'broadcast_at', 'block'] },
@@ -161,22 +165,21 @@ export const READERS: { readonly [Name in Process]: readonly (keyof Database)[] 
     ...SHARED,
     ...READ_MODEL,
     ...(['users', 'api_keys', 'resting', 'oracle_reports', 'session_keys', 'cancel_switches'] as const),
-    ...(['client_requests', 'faucet_requests', 'chain_progress'] as const),
-    'journal',
+    ...(['client_requests', 'faucet_requests', 'chain_progress', 'journal', 'actions'] as const),
+    'funding_states',
   ],
   keeper: [
     ...SHARED,
     ...(['journal', 'oracle_reports', 'batches', 'fills', 'actions', 'relayers'] as const),
     ...(['relayer_transactions', 'faucet_requests', 'leases', 'cancel_switches', 'fired_switches'] as const),
-    'resting',
-    'chain_progress',
+    ...(['resting', 'chain_progress', 'users', 'funding_states'] as const),
   ],
   indexer: [
     ...SHARED,
     ...READ_MODEL,
     ...(['journal', 'users', 'batches', 'fills', 'actions', 'relayer_transactions'] as const),
     ...(['session_keys', 'chain_blocks', 'chain_logs', 'chain_progress', 'settlement_mismatches'] as const),
-    'resting',
+    ...(['resting', 'funding_states'] as const),
   ],
 }
 

@@ -6,7 +6,7 @@ import {
   marketShard,
   type StoredValue,
 } from '../domain/journal/journal-row.ts'
-import type { MarketKind, MarketSpec } from '../domain/market/market.ts'
+import type { MarketKind, MarketMode, MarketSpec } from '../domain/market/market.ts'
 import {
   announceWidth,
   DEFAULT_PRICE_PROTECTION,
@@ -186,8 +186,8 @@ export async function resetActionId(tx: Tx, marketId: number, lastActionId: numb
 }
 
 /**
- * Sets the market's last action id to the contract's, unless an action is in flight or the relayer has an open transaction. Returns the
- * stored id that it replaced; null if nothing changed.
+ * Sets the market's last action id to the contract's, unless an id is reserved for an action that is not mined, or the relayer has an open
+ * transaction. Returns the stored id that it replaced; null if nothing changed.
  */
 export async function adoptActionId(
   tx: Tx,
@@ -201,13 +201,27 @@ export async function adoptActionId(
     )
     update markets m set last_action_id = ${actionId} from stored
     where m.market_id = stored.market_id and stored.last_action_id <> ${actionId}
-      and not exists (select from actions a where a.market_id = ${marketId} and a.status in ('SIGNED', 'SUBMITTED'))
+      and not exists (
+        select from actions a
+        where a.market_id = ${marketId} and a.action_id is not null and a.status in ('QUEUED', 'SIGNED', 'SUBMITTED')
+      )
       and not exists (
         select from relayer_transactions t where t.relayer = ${relayer} and t.status in ('SIGNED', 'BROADCAST')
       )
     returning stored.last_action_id as replaced
   `.execute(tx)
   return rows[0]?.replaced ?? null
+}
+
+/** Sets the mode that the chain has. Returns the mode before. */
+export async function setMode(tx: Tx, marketId: number, mode: MarketMode): Promise<MarketMode> {
+  const before = await tx
+    .selectFrom('markets')
+    .select('mode')
+    .where('market_id', '=', marketId)
+    .executeTakeFirstOrThrow()
+  await tx.updateTable('markets').set({ mode }).where('market_id', '=', marketId).execute()
+  return before.mode
 }
 
 /** Stops placements and batches of an open market; a market in a stricter mode stays in it. */

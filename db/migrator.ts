@@ -24,6 +24,7 @@ import * as ordersClosedBy from './migrations/0016-orders-closed-by.ts'
 import * as executableLevels from './migrations/0017-executable-levels.ts'
 import * as spanningBookmarks from './migrations/0018-spanning-bookmarks.ts'
 import * as indexedBlocks from './migrations/0019-indexed-blocks.ts'
+import * as actionQueue from './migrations/0020-action-queue.ts'
 
 export const MIGRATIONS: Record<string, Migration> = {
   '0001-write-side': writeSide,
@@ -48,6 +49,7 @@ export const MIGRATIONS: Record<string, Migration> = {
   '0017-executable-levels': executableLevels,
   '0018-spanning-bookmarks': spanningBookmarks,
   '0019-indexed-blocks': indexedBlocks,
+  '0020-action-queue': actionQueue,
 }
 
 export const createMigrator = (db: Db): Migrator =>

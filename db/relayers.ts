@@ -1,6 +1,6 @@
 /**
- * The tables `relayers` and `relayer_transactions`: nonces, and every transaction ever signed. A nonce is assigned in the transaction that
- * stores what it signs, so no nonce is lost or used twice.
+ * The tables `relayers` and `relayer_transactions`: nonces, and every transaction ever signed. A nonce is assigned before its transaction
+ * is signed. If nothing is stored with it, the relayer lane fills it (`keeper/relayer/nonces.ts`), so no nonce is lost or used twice.
  */
 import { type Selectable, sql } from 'kysely'
 import type { Db, Tx } from './client.ts'
@@ -40,31 +40,16 @@ export async function registerRelayer(
     .execute()
 }
 
-/** Assigns the next nonce. */
-export async function takeNonce(tx: Tx, { relayer, chainId }: RelayerKey): Promise<number> {
+/** Assigns the next nonces. Returns the first of them. */
+export async function takeNonces(tx: Tx, { relayer, chainId }: RelayerKey, count: number): Promise<number> {
   const { next_nonce } = await tx
     .updateTable('relayers')
-    .set((eb) => ({ next_nonce: eb('next_nonce', '+', 1) }))
+    .set((eb) => ({ next_nonce: eb('next_nonce', '+', count) }))
     .where('address', '=', relayer)
     .where('chain_id', '=', chainId)
     .returning('next_nonce')
     .executeTakeFirstOrThrow()
-  return next_nonce - 1
-}
-
-/** The next nonce, locked: the caller signs from it on and calls `setNextNonce`. */
-export async function lockNextNonce(tx: Tx, lane: string): Promise<number> {
-  const { next_nonce } = await tx
-    .selectFrom('relayers')
-    .select('next_nonce')
-    .where('lane', '=', lane)
-    .forUpdate()
-    .executeTakeFirstOrThrow()
-  return next_nonce
-}
-
-export async function setNextNonce(tx: Tx, lane: string, nonce: number): Promise<void> {
-  await tx.updateTable('relayers').set({ next_nonce: nonce }).where('lane', '=', lane).execute()
+  return next_nonce - count
 }
 
 const toRow = (

@@ -1,5 +1,7 @@
 /** The tables of the write side, one interface each. `grants.ts` states which columns each process writes. Wei are bigint; counts, ids and times are safe integers. */
-import type { Generated, JSONColumnType } from 'kysely'
+import type { ColumnType, Generated, JSONColumnType } from 'kysely'
+import type { ActionKind } from '../domain/actions/action.ts'
+import type { StoredPayload } from '../domain/actions/stored-action.ts'
 import type { JournalRow, StoredValue, TriggerEvidence } from '../domain/journal/journal-row.ts'
 import type { MarketKind, MarketMode } from '../domain/market/market.ts'
 import type { OrderStatus, OrderType, Side, StatusReason } from '../domain/orders/order.ts'
@@ -215,21 +217,43 @@ export interface FillsTable {
 export type ActionStatus = 'QUEUED' | 'SIGNED' | 'SUBMITTED' | 'MINED' | 'REVERTED' | 'VOIDED'
 
 /**
- * The market's queue of operator actions. `action_id` is assigned at signing.
+ * The market's queue of operator actions. `action_id`, relayer and nonce are reserved before the action is signed; a QUEUED action that
+ * has them is signed with the same ones.
  * Written by: keeper, indexer. The indexer writes MINED, and SUBMITTED after a rollback.
  */
 export interface ActionsTable {
   market_id: number
   queue_no: number
-  kind: 'settle_part'
-  batch_id: number
-  part: number
+  kind: ActionKind
+  /** Null unless the action is a part of a batch. */
+  batch_id: number | null
+  part: number | null
+  /** The arguments of a single action; null for a part, whose terms are in `batches` and `fills`. */
+  payload: ColumnType<StoredPayload | null, string | null | undefined, never>
+  /** The accounts whose positions a single action may change. Those of a part are in its fills. */
+  touches: Generated<number[]>
   as_of: number
   status: ActionStatus
   action_id: number | null
   relayer: string | null
   nonce: number | null
+  /** Why a single action was dropped, or had no effect. */
+  failure: Generated<string | null>
   created_at: number
+}
+
+/**
+ * The market's funding index and rate after each mined action that changed them; the newest action's row is in force.
+ * Written by: indexer.
+ */
+export interface FundingStatesTable {
+  market_id: number
+  action_id: number
+  as_of: number
+  funding_index: bigint
+  rate: bigint
+  valid_from: number
+  valid_until: number
 }
 
 /** A relayer's key on one chain, and its next nonce. Written by: keeper. */
@@ -327,6 +351,7 @@ export interface Database extends ChainTables, ReadTables {
   batches: BatchesTable
   fills: FillsTable
   actions: ActionsTable
+  funding_states: FundingStatesTable
   relayers: RelayersTable
   relayer_transactions: RelayerTransactionsTable
   faucet_requests: FaucetRequestsTable

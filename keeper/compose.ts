@@ -27,6 +27,7 @@ import { watchBalances } from './relayer/balance-watch.ts'
 import { createHeadWatch } from './relayer/head-watch.ts'
 import type { RelayerLane } from './relayer/ports.ts'
 import { createRelayerStore } from './relayer/store.ts'
+import { createRequeueStore } from './settlement/requeue-store.ts'
 import { createSettlementStore } from './settlement/store.ts'
 import { createVoidStore } from './settlement/void-store.ts'
 import { createSwitchStore } from './switches/store.ts'
@@ -60,6 +61,7 @@ function adaptersOf(
     leases: createLeases(db, `${hostname()}-${process.pid}-${randomUUID()}`, config.leaseMs),
     relayers: createRelayerStore(db),
     voids: createVoidStore(db),
+    requeues: createRequeueStore(db),
     leaseMs: config.leaseMs,
     maxInFlight: config.maxInFlight,
     confirmations: config.confirmations,

@@ -1,8 +1,8 @@
 /** Ports that several jobs use: the chain, metrics, wake-ups. The ports of one job are in its folder. */
 
+import type { SignableAction } from '../domain/actions/action-rules.ts'
 import type { MarketSpec } from '../domain/market/market.ts'
 import type { ReportRules } from '../domain/prices/report.ts'
-import type { SettlementPart } from '../domain/settlement/settlement.ts'
 import type { Culprit } from '../domain/settlement/void-batch.ts'
 import type { Address, MarketId, Millis } from '../domain/units.ts'
 
@@ -71,12 +71,12 @@ export interface Head {
   readonly baseFee: bigint
 }
 
-/** Signs with a relayer's key. The key never leaves the adapter. */
+/** Signs with a relayer's key. The key never leaves the adapter; it may be in another process, so no transaction of the database waits. */
 export interface Signer {
   readonly address: Address
-  sign(call: Call, nonce: number, fee: Fee): SignedTransaction
+  sign(call: Call, nonce: number, fee: Fee): Promise<SignedTransaction>
   /** The same transaction with another fee. */
-  replace(raw: `0x${string}`, fee: Fee): SignedTransaction
+  replace(raw: `0x${string}`, fee: Fee): Promise<SignedTransaction>
   feeOf(raw: `0x${string}`): Fee
 }
 
@@ -98,7 +98,7 @@ export interface Chain {
 
 /** Encoded contract calls of the keeper. */
 export interface Calls {
-  settleBatch(spec: MarketSpec, part: SettlementPart): Call
+  action(spec: MarketSpec, action: SignableAction, actionId: number): Call
   mint(token: Address, to: Address, amount: bigint): Call
   transfer(to: Address, value: bigint): Call
   /** Uses a nonce and does nothing else. */

@@ -68,6 +68,10 @@ export type QueuedAction = QueuedPart | SingleAction
 export type ActionKind = QueuedAction['kind']
 export type SingleKind = SingleAction['kind']
 
+export const ACTION_KINDS: readonly ActionKind[] = [
+  ...(['settle_part', 'update_funding', 'inherit_position', 'deleverage', 'finalize_market'] as const),
+]
+
 /** A price report that the action makes the market's last one; null if it makes none. */
 export const reportOf = (action: QueuedAction): { price: Price; observedAt: Millis } | null =>
   action.kind === 'finalize_market' ? null : action.report

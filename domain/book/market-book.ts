@@ -125,6 +125,10 @@ export class MarketBook {
       case 'part_confirmed':
       case 'prices_updated':
       case 'market_listed':
+      case 'funding_updated':
+      case 'inheritance_failed':
+      case 'market_ended':
+      case 'action_dropped':
       case 'protection_announced':
         return
     }

@@ -8,6 +8,7 @@
 import type { MarketSpec } from '../market/market.ts'
 import type { OrderStatus, OrderType, Side, StatusReason } from '../orders/order.ts'
 import type { AccountsRow } from './accounts-row.ts'
+import type { ActionRow } from './action-rows.ts'
 import type { Wei } from './wei.ts'
 
 export interface OrderPlaced {
@@ -331,6 +332,8 @@ export interface PositionsMoved {
    */
   readonly cause: 'inherited' | 'deleveraged' | 'insolvency_reported' | 'deficit_covered' | 'claimed'
   readonly rollback: boolean
+  /** Of an inheritance or a deleveraging. Rows from before it was recorded do not have it. */
+  readonly action_id?: number
   readonly block: number
   readonly tx_hash: string
   readonly log_index: number
@@ -359,6 +362,7 @@ export type MarketRow =
   | BatchVoided
   | PricesUpdated
   | MarketListed
+  | ActionRow
   | ProtectionAnnounced
 export type JournalRow = MarketRow | AccountsRow
 

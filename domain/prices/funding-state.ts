@@ -1,5 +1,5 @@
 /** A market's funding as its last action leaves it, and as each further action changes it. */
-import type { FundingIndex, Millis } from '../units.ts'
+import { type FundingIndex, type Millis, maxOf, minOf } from '../units.ts'
 import { accrue, type FundingRate, NO_RATE } from './funding.ts'
 
 /** `index` as of `asOf`, the time of the last action. */
@@ -15,6 +15,16 @@ export const NO_FUNDING: FundingState = { index: 0n as FundingIndex, asOf: 0 as 
 /** The index of an action as of `asOf`, if no other action comes before it. Earlier times do not lower it. */
 export const fundingIndexAt = ({ index, running, asOf: from }: FundingState, asOf: Millis): FundingIndex =>
   accrue(index, running, from, asOf)
+
+/**
+ * True if later indexes depend on `after`: the index or the rate is another one, or funding accrued, also if its
+ * amount was truncated to 0.
+ */
+export const changesFunding = (before: FundingState, after: FundingState): boolean =>
+  after.index !== before.index ||
+  after.running !== before.running ||
+  (before.running.rate !== 0n &&
+    minOf(after.asOf, before.running.validUntil) > maxOf(before.asOf, before.running.validFrom))
 
 /** Funding after an action: the index accrues until `asOf`, and then the rate that the action sets applies. */
 export const advanceFunding = (

@@ -2,6 +2,7 @@
 import { changeLedger } from '../../db/accounts.ts'
 import type { Tx } from '../../db/client.ts'
 import { confirmFills } from '../../db/fills.ts'
+import { recordFunding } from '../../db/funding.ts'
 import { createUsers, findUsers } from '../../db/users.ts'
 import type { BalanceChanged } from '../../domain/journal/accounts-row.ts'
 import {
@@ -10,10 +11,12 @@ import {
   marketShard,
   type PartSettled,
 } from '../../domain/journal/journal-row.ts'
+import type { MarketSpec } from '../../domain/market/market.ts'
 import { FLAT } from '../../domain/positions/position.ts'
 import { type Mismatch, NO_EVENTS } from '../../domain/settlement/receipt.ts'
 import { reconcile } from '../../domain/settlement/reconcile.ts'
 import {
+  type MinedAt,
   type Movement,
   movementOf,
   rollBackPart,
@@ -29,6 +32,14 @@ import { LockedShards, type RowPlace } from './locked-shards.ts'
 import { applyMove, movedAccounts, type PositionMoveFact, rollBackMove } from './move-positions.ts'
 import { rollBackSessionKey, updateSessionKey } from './session-keys.ts'
 import { loadMoved, loadOrders } from './settling-orders.ts'
+import {
+  applySingle,
+  isSingleFact,
+  mineAction,
+  minedFunding,
+  rollBackAction,
+  type SingleFact,
+} from './single-actions.ts'
 import { expectationOf, loadPart, writeMove, writePart } from './write-part.ts'
 
 export interface BlockFact {
@@ -91,7 +102,7 @@ function cancelledEverywhere({ fact }: BlockFact): Address[] {
 
 function shardsOf({ fact }: BlockFact): string[] {
   if (fact.kind === 'ledger_moved' || fact.kind === 'session_key_updated') return [ACCOUNTS_SHARD]
-  if (fact.kind === 'part_mined' || fact.kind === 'salts_cancelled' || moves(fact)) {
+  if (fact.kind === 'part_mined' || fact.kind === 'salts_cancelled' || moves(fact) || isSingleFact(fact)) {
     return [marketShard(fact.spec.marketId)]
   }
   return fact.kind === 'undecodable' && fact.spec ? [marketShard(fact.spec.marketId)] : []
@@ -119,7 +130,10 @@ export async function applyFacts(
 
   const context: Context = { tx, block, chain, shards, users, mismatches: [] }
   const places: (RowPlace | null)[] = []
-  for (const fact of facts) places.push(await applyFact(context, fact))
+  for (const fact of facts) {
+    places.push(await applyFact(context, fact))
+    await applyFunding(tx, fact)
+  }
   await shards.write(tx)
   return { places, mismatches: context.mismatches }
 }
@@ -127,6 +141,7 @@ export async function applyFacts(
 async function applyFact(context: Context, { fact, log }: BlockFact): Promise<RowPlace | null> {
   const { block } = context
   if (moves(fact)) return applyMoving(context, fact, log)
+  if (isSingleFact(fact)) return applyAction(context, fact, log)
   switch (fact.kind) {
     case 'ledger_moved':
       return applyLedger(context, fact, log)
@@ -163,17 +178,43 @@ async function applyLedger(context: Context, fact: LedgerMoved, log: ChainLog): 
   return shards.append(ACCOUNTS_SHARD, row)
 }
 
+async function applyFunding(tx: Tx, { fact }: BlockFact): Promise<void> {
+  const funding = minedFunding(fact)
+  if (funding !== null && 'spec' in fact && fact.spec) await recordFunding(tx, fact.spec.marketId, funding)
+}
+
+const minedAt = ({ block }: Context, log: ChainLog): MinedAt => ({
+  block: block.number,
+  tx_hash: log.txHash,
+  log_index: log.logIndex,
+  at: block.timestamp * 1000,
+})
+
 async function applyMoving(context: Context, fact: PositionMoveFact, log: ChainLog): Promise<RowPlace> {
-  const { block } = context
-  const at = { block: block.number, tx_hash: log.txHash, log_index: log.logIndex, at: block.timestamp * 1000 }
-  const { place, failure } = await applyMove(context, fact, at)
-  if (failure !== null) {
-    const reason = 'the positions do not follow from what the log says'
-    const where = { marketId: fact.spec.marketId, txHash: log.txHash, batchId: null, part: null }
-    context.mismatches.push({ kind: failure, reason, ...where })
-  }
+  const { place, failure } = await applyMove(context, fact, minedAt(context, log))
+  const isAction = fact.kind === 'position_inherited' || fact.kind === 'positions_deleveraged'
+  const own = isAction ? await mineAction(context.tx, fact, failure === null) : undefined
+  const reason = 'the positions do not follow from what the log says'
+  const found = own === undefined && failure !== null ? { kind: failure, reason } : own
+  if (found) context.mismatches.push({ ...found, ...placeOf(fact.spec, log) })
   return place
 }
+
+async function applyAction(context: Context, fact: SingleFact, log: ChainLog): Promise<RowPlace> {
+  const { tx, shards, mismatches } = context
+  const found = await mineAction(tx, fact, true)
+  if (found) mismatches.push({ ...found, ...placeOf(fact.spec, log) })
+  const row = await applySingle(tx, fact, minedAt(context, log))
+  return shards.append(marketShard(fact.spec.marketId), row)
+}
+
+/** Where a mismatch occurred that is not of a batch. */
+const placeOf = ({ marketId }: MarketSpec, log: ChainLog) => ({
+  marketId,
+  txHash: log.txHash,
+  batchId: null,
+  part: null,
+})
 
 function writeLedger(tx: Tx, row: BalanceChanged): Promise<void> {
   const signed = (amount: string): string => ((row.rollback ? -1n : 1n) * BigInt(amount)).toString()
@@ -255,6 +296,8 @@ export async function rollBackFacts(tx: Tx, facts: readonly JournaledFact[]): Pr
     userIds: facts.flatMap(({ row }) => usersOf(row)),
   })
   for (const { shard, row } of facts) {
+    const undone = await rollBackAction(tx, marketIdOf(shard), row)
+    if (undone !== null) shards.append(shard, undone)
     if (row.kind === 'balance_changed') {
       const back: BalanceChanged = { ...row, rollback: true }
       await writeLedger(tx, back)

@@ -2,6 +2,7 @@
  * Records blocks with their facts and rolls them back. Each step locks the row of `chain_progress` and checks `next_block` first, so two
  * followers at once cannot apply a block twice.
  */
+import { isSingle, toSingleAction } from '../../db/actions.ts'
 import {
   confirmChainLogs,
   deleteBlock,
@@ -18,7 +19,9 @@ import {
 import type { Db, Tx } from '../../db/client.ts'
 import { restrictToCancels } from '../../db/markets.ts'
 import { constant } from '../../db/values.ts'
+import { expectationOf } from '../../domain/actions/action-rules.ts'
 import { type JournalRow, marketShard } from '../../domain/journal/journal-row.ts'
+import type { Expectation } from '../../domain/settlement/receipt.ts'
 import type { Millis } from '../../domain/units.ts'
 import type { Chain, ChainBlock } from '../ports.ts'
 import {
@@ -110,33 +113,36 @@ async function noteMismatch(tx: Tx, block: number, found: SettlementMismatch, no
   await restrictToCancels(tx, found.marketId)
 }
 
-/** A settlement of the exchange in this block that emitted no event. If it did not revert, it should have emitted one. */
-export interface EventlessSettlement {
+/** An action of the exchange in this block that emitted no event. If it did not revert, it should have emitted one. */
+export interface EventlessAction {
   readonly marketId: number
   readonly txHash: string
-  readonly batchId: number
-  readonly part: number
+  readonly batchId: number | null
+  readonly part: number | null
+  /** Null for a part. */
+  readonly expected: Expectation | null
 }
 
 /**
- * Starts from the exchange's own settlements in flight, which are few: a block of a public chain may contain more transactions than a
+ * Starts from the exchange's own actions in flight, which are few: a block of a public chain may contain more transactions than a
  * statement may have parameters.
  */
-export async function eventlessSettlements(
+export async function eventlessActions(
   db: Db,
   block: Pick<ChainBlock, 'transactions'>,
   facts: readonly BlockFact[],
-): Promise<EventlessSettlement[]> {
+): Promise<EventlessAction[]> {
   if (block.transactions.length === 0) return []
   const sent = await db
     .selectFrom('actions')
     .innerJoin('relayer_transactions as sent', (join) =>
       join.onRef('sent.relayer', '=', 'actions.relayer').onRef('sent.nonce', '=', 'actions.nonce'),
     )
-    .select(['actions.market_id', 'sent.tx_hash', 'actions.batch_id', 'actions.part'])
+    .selectAll('actions')
+    .select('sent.tx_hash')
     .where('actions.status', 'in', [constant('SIGNED'), constant('SUBMITTED')])
-    // A transaction of nothing may have taken the nonce of a dead settlement.
-    .where('sent.purpose', '=', 'settle_part')
+    // A transaction of nothing may have taken the nonce of a dead action.
+    .whereRef('sent.purpose', '=', 'actions.kind')
     .execute()
   if (sent.length === 0) return []
   const withEvents = new Set(facts.map(({ log }) => log.txHash))
@@ -148,6 +154,7 @@ export async function eventlessSettlements(
       txHash: row.tx_hash,
       batchId: row.batch_id,
       part: row.part,
+      expected: isSingle(row) ? expectationOf(toSingleAction(row), row.action_id) : null,
     }))
 }
 

@@ -17,7 +17,7 @@ import type { BlockFact, SettlementMismatch } from './apply.ts'
 import {
   bindChain,
   confirmUpTo,
-  eventlessSettlements,
+  eventlessActions,
   OtherChainError,
   recordBlock,
   rollBackBlock,
@@ -211,14 +211,14 @@ export class Follower {
     )
   }
 
-  /** Settlements that succeeded without an event. The keeper handles those that reverted. */
+  /** Actions that succeeded without an event. The keeper handles those that reverted. */
   async #eventlessMismatches(block: ChainBlock, facts: readonly BlockFact[]): Promise<SettlementMismatch[]> {
     const { db, chain } = this.#ports
     const mismatches: SettlementMismatch[] = []
-    for (const settlement of await eventlessSettlements(db, block, facts)) {
-      if ((await chain.hasSucceeded(settlement.txHash)) !== true) continue
-      const verdict = reconcile(NO_EVENTS, null)
-      if (!verdict.ok) mismatches.push({ ...settlement, ...verdict.refusal })
+    for (const { expected, ...action } of await eventlessActions(db, block, facts)) {
+      if ((await chain.hasSucceeded(action.txHash)) !== true) continue
+      const verdict = reconcile(NO_EVENTS, expected)
+      if (!verdict.ok) mismatches.push({ ...action, ...verdict.refusal })
     }
     return mismatches
   }

@@ -139,6 +139,7 @@ export async function applyMove(
     kind: 'positions_moved',
     cause: CAUSES[fact.kind],
     rollback: false,
+    ...('event' in fact && 'actionId' in fact.event && { action_id: fact.event.actionId }),
     ...mined,
     positions: [...after].map(([account, position]) =>
       positionChange(idOf(account), before.get(account) ?? FLAT, position),

@@ -1,6 +1,6 @@
 /** The chain over JSON-RPC: encodes and signs calls, sends transactions, reads receipts. Private keys stay in this file. */
-import { computeAddress, hexlify, Interface, SigningKey, Transaction } from 'ethers'
-import { encodeSettleBatch } from '../../domain/settlement/settlement-codec.ts'
+import { computeAddress, Interface, SigningKey, Transaction } from 'ethers'
+import { callOf } from '../../domain/actions/action-rules.ts'
 import type { Culprit } from '../../domain/settlement/void-batch.ts'
 import type { Address, Millis } from '../../domain/units.ts'
 import { IIsolatedTrader__factory } from '../../typechain-types/factories/interfaces/IIsolatedTrader__factory.ts'
@@ -208,9 +208,9 @@ export function createSigner(chainId: number, privateKey: string): Signer {
   }
   return {
     address: computeAddress(key.publicKey).toLowerCase() as Address,
-    sign: ({ to, data, value, gas }: Call, nonce: number, fee: Fee) =>
+    sign: async ({ to, data, value, gas }: Call, nonce: number, fee: Fee) =>
       signed(Transaction.from({ type: 2, chainId, nonce, to, data, value, gasLimit: gas, ...fee })),
-    replace(raw, fee) {
+    async replace(raw, fee) {
       const { nonce, to, data, value, gasLimit } = Transaction.from(raw)
       return signed(Transaction.from({ type: 2, chainId, nonce, to, data, value, gasLimit, ...fee }))
     },
@@ -224,6 +224,8 @@ export function createSigner(chainId: number, privateKey: string): Signer {
 // ---------------------------------------------------------------------- calls
 
 const TRADER = IIsolatedTrader__factory.createInterface()
+/** Any function of the contract: names and arguments of actions are those of its ABI (`domain/actions/action-rules.ts`). */
+type ActionFunction = 'settleBatch'
 const TOKEN = new Interface(['function mint(address to, uint256 amount)'])
 
 /** Static: an estimate would cost a round trip per part and can be outdated when it is used. */
@@ -234,12 +236,11 @@ export interface GasLimits {
 }
 
 export const createCalls = (gas: GasLimits): Calls => ({
-  settleBatch: (spec, part) => ({
-    to: spec.trader,
-    data: TRADER.encodeFunctionData('settleBatch', [hexlify(encodeSettleBatch(part, spec))]) as `0x${string}`,
-    value: 0n,
-    gas: gas.part + gas.order * BigInt(part.fills.length),
-  }),
+  action(spec, action, actionId) {
+    const { name, args, writes } = callOf(action, actionId, spec)
+    const data = TRADER.encodeFunctionData(name as ActionFunction, args as never) as `0x${string}`
+    return { to: spec.trader, data, value: 0n, gas: gas.part + gas.order * BigInt(writes) }
+  },
   mint: (token, to, amount) => ({
     to: token,
     data: TOKEN.encodeFunctionData('mint', [to, amount]) as `0x${string}`,

@@ -1,7 +1,7 @@
 /** The auction's reads and writes in Postgres: one transaction under the shard's lock. */
 import { type RawBuilder, sql } from 'kysely'
 import { changeReserved, lockFunds } from '../../db/accounts.ts'
-import { queueActions } from '../../db/actions.ts'
+import { queueParts } from '../../db/actions.ts'
 import { insertBatch } from '../../db/batches.ts'
 import type { Db, Tx } from '../../db/client.ts'
 import { DATABASE_NOW } from '../../db/clock.ts'
@@ -148,7 +148,7 @@ async function slotsOf(tx: Tx, marketId: MarketId, accounts: ReadonlySet<UserId>
 async function storeBatch(tx: Tx, marketId: MarketId, batch: PlannedBatch, asOf: Millis): Promise<void> {
   await insertBatch(tx, marketId, batch, asOf)
   await insertFills(tx, marketId, batch)
-  await queueActions(tx, marketId, batch, asOf)
+  await queueParts(tx, marketId, batch, asOf)
   await recordBatch(tx, marketId, {
     batchId: batch.batchId,
     head: batch.head,

@@ -1,7 +1,7 @@
 /** Faucet payouts: test collateral and gas for a wallet. Transactions are stored before they are sent. */
 
 import type { Fence } from '../../db/fence.ts'
-import type { Address, Millis } from '../../domain/units.ts'
+import type { Address } from '../../domain/units.ts'
 import type { Clock } from '../../service/clock.ts'
 import type { Logger } from '../../service/logger.ts'
 import type { Calls, Fee, Signer } from '../ports.ts'
@@ -27,7 +27,7 @@ export interface FaucetPorts {
 /** Most requests of one step. */
 const PAYOUTS_PER_STEP = 20
 
-/** One pass over the requests. Safe to repeat: a payout is signed in the transaction that marks its request. */
+/** One pass over the requests. Safe to repeat: a payout is stored in the transaction that marks its request. */
 export async function payRequests(
   ports: FaucetPorts,
   lane: RelayerLane,
@@ -53,9 +53,9 @@ async function pay(
   const wanted = [calls.mint(token, request.to, request.collateral ?? ports.collateral)]
   const gas = request.gas ?? ports.gas
   if (gas > 0n) wanted.push(calls.transfer(request.to, gas))
-  const now: Millis = clock.now()
-  const signed = await ports.store.sign(request, lane, fence, now, (firstNonce) =>
-    wanted.map((call, at) => signer.sign(call, firstNonce + at, fee)),
-  )
-  for (const transaction of signed) ports.delivery.start(transaction)
+  const firstNonce = await ports.store.reserve(lane, fence, wanted.length)
+  const transactions = await Promise.all(wanted.map((call, at) => signer.sign(call, firstNonce + at, fee)))
+  const signed = { transactions, firstNonce, signedAt: clock.now() }
+  for (const stored of await ports.store.storeSigned(request, lane, fence, signed))
+    ports.delivery.start(stored)
 }

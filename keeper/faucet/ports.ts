@@ -12,15 +12,22 @@ export interface FaucetRequest {
   readonly gas: bigint | null
 }
 
+export interface SignedPayout {
+  readonly transactions: readonly SignedTransaction[]
+  readonly firstNonce: number
+  readonly signedAt: Millis
+}
+
 export interface FaucetStore {
   requested(limit: number): Promise<readonly FaucetRequest[]>
-  /** Signs and stores the transactions of a request in one transaction. The hash of the first identifies the request. */
-  sign(
+  /** Reserves consecutive nonces and returns the first. If nothing is stored with them, the relayer lane fills them. */
+  reserve(lane: RelayerLane, fence: Fence, count: number): Promise<number>
+  /** Stores the transactions of a request. The hash of the first identifies the request. Empty if the request is signed already. */
+  storeSigned(
     request: FaucetRequest,
     lane: RelayerLane,
     fence: Fence,
-    now: Millis,
-    sign: (firstNonce: number) => readonly SignedTransaction[],
+    signed: SignedPayout,
   ): Promise<readonly StoredTransaction[]>
   /** Marks the requests whose first transaction is mined or reverted. */
   finish(lane: RelayerLane): Promise<void>

@@ -2,7 +2,7 @@
 import type { Db } from '../../db/client.ts'
 import { finishFaucetRequests, lockFaucetRequest, signFaucetRequest } from '../../db/faucet-requests.ts'
 import { checkFence } from '../../db/fence.ts'
-import { insertTransactions, lockNextNonce, setNextNonce } from '../../db/relayers.ts'
+import { insertTransactions, takeNonces } from '../../db/relayers.ts'
 import { constant } from '../../db/values.ts'
 import type { Address } from '../../domain/units.ts'
 import { asSigned } from '../relayer/stored-transaction.ts'
@@ -27,16 +27,20 @@ export const createFaucetStore = (db: Db): FaucetStore => ({
     return rows.map(toRequest)
   },
 
-  sign: ({ requestId }, lane, fence, now, sign) =>
+  reserve: (lane, fence, count) =>
+    db.transaction().execute(async (tx) => {
+      await checkFence(tx, fence)
+      return takeNonces(tx, lane, count)
+    }),
+
+  storeSigned: ({ requestId }, lane, fence, { firstNonce, signedAt, ...signed }) =>
     db.transaction().execute(async (tx) => {
       await checkFence(tx, fence)
       if (!(await lockFaucetRequest(tx, requestId))) return []
-      const nonce = await lockNextNonce(tx, lane.name)
-      const transactions = sign(nonce).map(({ hash, raw }, at) => ({
-        ...{ hash, raw, nonce: nonce + at, purpose: 'faucet', signedAt: now },
+      const transactions = signed.transactions.map(({ hash, raw }, at) => ({
+        ...{ hash, raw, nonce: firstNonce + at, purpose: 'faucet', signedAt },
       }))
       await insertTransactions(tx, lane, transactions)
-      await setNextNonce(tx, lane.name, nonce + transactions.length)
       await signFaucetRequest(tx, requestId, transactions[0]?.hash ?? null)
       return transactions.map(asSigned)
     }),

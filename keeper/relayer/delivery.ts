@@ -213,8 +213,8 @@ export class Delivery {
     }
     const isNoop = isDead && old.purpose !== NOOP_PURPOSE
     const signed: SignedTransaction = isNoop
-      ? signer.sign(calls.noop(this.#lane.relayer), old.nonce, fee)
-      : signer.replace(old.raw, fee)
+      ? await signer.sign(calls.noop(this.#lane.relayer), old.nonce, fee)
+      : await signer.replace(old.raw, fee)
     const purpose = isNoop ? NOOP_PURPOSE : old.purpose
     const transaction = { ...signed, nonce: old.nonce, purpose, signedAt: clock.now() }
     await relayers.addReplacement(fence, this.#lane, transaction)

@@ -1,6 +1,7 @@
 /**
  * Keeps a lane's stored nonces equal to the chain's. A fork can take nonces back, and other transactions of the key can use nonces. A nonce
- * below the chain's next one is used; every nonce from there to the stored next one must have a transaction that may still be sent.
+ * below the chain's next one is used; every nonce from there to the stored next one must have a transaction that may still be sent, or be
+ * reserved for one.
  */
 
 import type { Fence } from '../../db/fence.ts'
@@ -40,8 +41,10 @@ export async function restoreNonces(
   const end = Math.min(next, used + NONCES_PER_PASS)
   if (used >= end) return []
   const assigned = byNonce(await relayers.assigned(lane, used, end))
+  const reserved = await relayers.reserved(lane, used, end)
   const toSend: StoredTransaction[] = []
   for (let nonce = used; nonce < end; nonce++) {
+    if (reserved.has(nonce)) continue
     const transaction = await restore(ports, lane, fence, nonce, assigned.get(nonce) ?? [])
     if (transaction !== null) toSend.push(transaction)
   }
@@ -89,7 +92,7 @@ async function fill(
   old: StoredTransaction | undefined,
 ): Promise<StoredTransaction> {
   const bid = old === undefined ? fee() : raiseFee(signer.feeOf(old.raw), fee())
-  const signed = signer.sign(calls.noop(lane.relayer), nonce, bid)
+  const signed = await signer.sign(calls.noop(lane.relayer), nonce, bid)
   const transaction = { ...signed, nonce, purpose: NOOP_PURPOSE, signedAt: clock.now() }
   await relayers.addReplacement(fence, lane, transaction)
   return asSigned(transaction)

@@ -25,7 +25,7 @@ export interface StoredTransaction extends SignedTransaction {
 
 /** A transaction that its nonce was signed for, and whether it may still be sent. */
 export interface AssignedTransaction extends StoredTransaction {
-  /** True if it settles a part that has been voided or signed again with another nonce. */
+  /** True if its action has ended or was signed again with another nonce. */
   readonly isVoid: boolean
 }
 
@@ -37,6 +37,8 @@ export interface RelayerStore {
   open(lane: RelayerLane): Promise<readonly StoredTransaction[]>
   /** Everything signed with nonces >= `from` and < `to`, in any status, by nonce and time of signing. */
   assigned(lane: RelayerLane, from: number, to: number): Promise<readonly AssignedTransaction[]>
+  /** Those of these nonces that are reserved for queued actions, which will be signed with them. */
+  reserved(lane: RelayerLane, from: number, to: number): Promise<ReadonlySet<number>>
   /** Stores another transaction with an assigned nonce. */
   addReplacement(
     fence: Fence,

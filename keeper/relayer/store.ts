@@ -10,8 +10,9 @@ import {
   replaceTransactions,
 } from '../../db/relayers.ts'
 import { constant } from '../../db/values.ts'
+import { ACTION_KINDS } from '../../domain/actions/action.ts'
 import type { RelayerLane, RelayerStore } from './ports.ts'
-import { ACTION_PURPOSE, toTransaction } from './stored-transaction.ts'
+import { toTransaction } from './stored-transaction.ts'
 
 const ofLane = (db: Db, { relayer, chainId }: RelayerLane) =>
   db
@@ -58,7 +59,7 @@ export const createRelayerStore = (db: Db): RelayerStore => ({
       .select((t) =>
         t
           .and([
-            t('purpose', '=', ACTION_PURPOSE),
+            t('purpose', 'in', ACTION_KINDS),
             t.not(
               t.exists(
                 t
@@ -77,6 +78,18 @@ export const createRelayerStore = (db: Db): RelayerStore => ({
       )
       .execute()
     return rows.map((row) => ({ ...toTransaction(row), isVoid: row.is_void }))
+  },
+
+  async reserved({ relayer }, from, to) {
+    const rows = await db
+      .selectFrom('actions')
+      .select('nonce')
+      .where('relayer', '=', relayer)
+      .where('nonce', '>=', from)
+      .where('nonce', '<', to)
+      .where('status', '=', constant('QUEUED'))
+      .execute()
+    return new Set(rows.map(({ nonce }) => nonce as number))
   },
 
   addReplacement: (fence, lane, transaction) =>

@@ -6,9 +6,6 @@ import type { StoredTransaction } from './ports.ts'
 /** Purpose of a transaction that only uses its nonce. */
 export const NOOP_PURPOSE = 'nothing'
 
-/** Purpose of a transaction that belongs to an action of a market. */
-export const ACTION_PURPOSE = 'settle_part'
-
 /** True while the transaction has no receipt and its nonce is not known to be used. */
 export const isOpen = ({ status }: Pick<StoredTransaction, 'status'>): boolean =>
   status === 'SIGNED' || status === 'BROADCAST'

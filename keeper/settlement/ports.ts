@@ -1,11 +1,12 @@
 /** What the settlement of a market reads and writes. */
 import type { Fence } from '../../db/fence.ts'
+import type { ActionKind } from '../../domain/actions/action.ts'
+import type { SignableAction } from '../../domain/actions/action-rules.ts'
 import type { OpenOrder } from '../../domain/orders/open-order.ts'
 import type { OrderPlan } from '../../domain/orders/order-changes.ts'
 import type { Funds } from '../../domain/orders/recompute-reservations.ts'
 import type { Position } from '../../domain/positions/position.ts'
 import type { PartTerms } from '../../domain/settlement/refused-credit.ts'
-import type { SettlementPart } from '../../domain/settlement/settlement.ts'
 import type { VoidedBatch } from '../../domain/settlement/void-batch.ts'
 import type { MarketId, Millis, UserId } from '../../domain/units.ts'
 import type { SignedTransaction } from '../ports.ts'
@@ -14,11 +15,20 @@ import type { RelayerLane, StoredTransaction } from '../relayer/ports.ts'
 /** An action of a market that is not mined yet. */
 export interface PendingAction {
   readonly queueNo: number
-  readonly batchId: number
-  readonly part: number
+  readonly kind: ActionKind
   readonly asOf: Millis
   readonly status: 'QUEUED' | 'SIGNED' | 'SUBMITTED'
+  /** Reserved before the action is signed. */
   readonly nonce: number | null
+}
+
+/** A queued action with the numbers to sign it with. */
+export interface ReservedAction {
+  readonly queueNo: number
+  readonly asOf: Millis
+  readonly action: SignableAction
+  readonly actionId: number
+  readonly nonce: number
 }
 
 export interface RelayerLaneView {
@@ -28,34 +38,50 @@ export interface RelayerLaneView {
   readonly transactions: readonly StoredTransaction[]
 }
 
-/** Signs the part once its numbers are assigned. Synchronous: it runs inside the transaction that assigns them. */
-export type SignPart = (part: SettlementPart, nonce: number) => SignedTransaction
-
-export interface SigningTimes {
-  readonly now: Millis
-  readonly latestAsOf: Millis
-}
-
 export interface SettlementStore {
   view(marketId: MarketId, lane: RelayerLane): Promise<RelayerLaneView>
   /**
-   * Assigns action number and nonce to the next queued action, signs and stores it in one transaction. Null if none is queued, or if it
-   * is as of a later time than `latestAsOf`.
+   * The next queued action with an action id and a nonce, which it keeps until it is signed: after a crash it is signed with the same ones.
+   * Null if none is queued, or if it is as of a later time than `latestAsOf`.
    */
-  signNext(
+  reserveNext(
     marketId: MarketId,
     lane: RelayerLane,
     fence: Fence,
-    times: SigningTimes,
-    sign: SignPart,
-  ): Promise<StoredTransaction | null>
+    latestAsOf: Millis,
+  ): Promise<ReservedAction | null>
+  /** Stores the signed bytes of a reserved action. Throws if the action has ended meanwhile. */
+  storeSigned(
+    marketId: MarketId,
+    lane: RelayerLane,
+    fence: Fence,
+    reserved: ReservedAction,
+    signed: SignedTransaction & { readonly signedAt: Millis },
+  ): Promise<StoredTransaction>
   /**
-   * Sets the market's last action id to the contract's, unless an action is in flight. Returns the stored id that it replaced; null if
-   * nothing changed.
+   * Sets the market's last action id to the contract's, unless an action has an id and is not mined. Returns the stored id that it
+   * replaced; null if nothing changed.
    */
   adoptActionId(marketId: MarketId, lane: RelayerLane, fence: Fence, actionId: number): Promise<number | null>
-  /** Appends `part_submitted` to the market's journal. Does nothing if the row exists. */
+  /** Marks the action as sent; of a part it appends `part_submitted` to the market's journal. Does nothing if it is marked already. */
   noteSubmitted(marketId: MarketId, fence: Fence, nonce: number, at: Millis): Promise<void>
+}
+
+/** The action at `queueNo` is the market's first that is neither mined nor ended, and it will not be mined as it was signed. */
+export interface QueueRestart {
+  readonly queueNo: number
+  /** True if the action ends; else it is signed again, too. */
+  readonly isDropped: boolean
+  readonly error: string
+  readonly at: Millis
+}
+
+export interface RequeueStore {
+  /**
+   * Drops the action or not, and returns all behind it to the queue, to be signed with new numbers. Returns false and changes nothing until
+   * the indexer has recorded every action before it.
+   */
+  restart(marketId: MarketId, fence: Fence, restart: QueueRestart): Promise<boolean>
 }
 
 /** A market inside a transaction that holds its shard's lock, a valid lease and its accounts' locks. */
@@ -66,7 +92,7 @@ export interface VoidTransaction {
   readonly orders: readonly OpenOrder[]
   readonly mined: ReadonlyMap<UserId, Position>
   readonly funds: ReadonlyMap<UserId, Funds>
-  /** True if the last mined action before these also reverted without a culprit. */
+  /** True if the last part before these also reverted without a culprit. */
   readonly isAfterUnnamed: boolean
   /** True if the indexer has recorded everything up to the block. */
   hasIndexed(block: number): Promise<boolean>
@@ -74,6 +100,7 @@ export interface VoidTransaction {
 }
 
 export interface Voided extends OrderPlan {
+  readonly at: Millis
   readonly error: string
   readonly isUnnamed: boolean
   /** Stops placements and batches. */
@@ -88,6 +115,4 @@ export interface VoidStore {
     fromQueueNo: number,
     work: (transaction: VoidTransaction) => Promise<void>,
   ): Promise<boolean>
-  /** Queues every action from `fromQueueNo` on again, without number and nonce. The same condition. `error`: of the first one's revert. */
-  requeue(marketId: MarketId, fence: Fence, fromQueueNo: number, error: string): Promise<boolean>
 }

@@ -1,4 +1,4 @@
-/** Settles a market's batches: signs queued parts in order, several in flight, and voids parts that will not be mined. */
+/** Works off a market's queue of actions: signs them in order, several in flight, and ends those that will not be mined. */
 
 import type { Fence } from '../../db/fence.ts'
 import type { MarketSpec } from '../../domain/market/market.ts'
@@ -11,21 +11,22 @@ import type { Calls, Chain, Fee, Metrics, Signer } from '../ports.ts'
 import type { Delivery } from '../relayer/delivery.ts'
 import type { RelayerLane, StoredTransaction } from '../relayer/ports.ts'
 import { isOpen, NOOP_PURPOSE } from '../relayer/stored-transaction.ts'
-import type { PendingAction, RelayerLaneView, SettlementStore, VoidStore } from './ports.ts'
-import { type FailureCause, voidFrom } from './void-batches.ts'
+import { endFailed } from './end-failed.ts'
+import type { PendingAction, RequeueStore, SettlementStore, VoidStore } from './ports.ts'
 
 export interface SettlePorts {
   readonly store: SettlementStore
   readonly voids: VoidStore
+  readonly requeues: RequeueStore
   readonly delivery: Delivery
   readonly chain: Chain
   readonly signer: Signer
   readonly calls: Calls
   readonly clock: Clock
-  readonly killPoint: KillPointHook<'after-signing'>
+  readonly killPoint: KillPointHook<'after-reserving' | 'after-signing'>
   readonly metrics: Metrics
   readonly logger: Logger
-  /** Most parts of one market between signing and receipt. */
+  /** Most actions of one market between signing and receipt. */
   readonly maxInFlight: number
   /** Blocks on top of a revert before it counts as final. */
   readonly confirmations: number
@@ -51,8 +52,8 @@ export function actionStateOf(
   transactions: readonly StoredTransaction[],
   headTime: Millis | null,
 ): ActionState {
-  if (action.nonce === null) return isOutdated(action, headTime) ? 'dead' : 'queued'
   const own = transactions.filter(({ nonce }) => nonce === action.nonce)
+  if (own.length === 0) return isOutdated(action, headTime) ? 'dead' : 'queued'
   if (own.some(({ status, purpose }) => status === 'MINED' && purpose !== NOOP_PURPOSE)) return 'mined'
   return own.some(isOpen) ? 'open' : 'lost'
 }
@@ -99,7 +100,8 @@ export async function settleMarket(
   reportGauges(ports, lane, states, inFlight)
   const failed = states.findIndex((state) => state === 'lost' || state === 'dead')
   if (failed >= 0) {
-    if (inFlight === 0) await voidUnsettled(ports, { spec, lane, fence }, { actions, transactions }, failed)
+    if (inFlight === 0 && (await endFailed(ports, spec, fence, { actions, transactions }, failed)))
+      await recoverLane(ports, spec, lane, fence)
     return 'waiting'
   }
   const signed = await signQueued(ports, spec, lane, fence, ports.maxInFlight - inFlight)
@@ -155,56 +157,24 @@ async function signQueued(
   fence: Fence,
   most: number,
 ): Promise<number> {
+  const { store, signer, calls, clock, metrics, delivery, killPoint } = ports
   const headTime = ports.headTime()
   if (headTime === null) return 0
   // The next block is not older than the head, so the chain cannot refuse these as too far ahead.
   const latestAsOf = (headTime + ACTION_AHEAD) as Millis
   for (let signed = 0; signed < most; signed++) {
     const fee = ports.fee()
-    const now = ports.clock.now()
-    const times = { now, latestAsOf }
-    const transaction = await ports.store.signNext(spec.marketId, lane, fence, times, (part, nonce) => {
-      ports.metrics.stage('matched_to_signed', (now - part.asOf) / 1000)
-      return ports.signer.sign(ports.calls.settleBatch(spec, part), nonce, fee)
-    })
-    if (transaction === null) return signed
-    ports.killPoint('after-signing')
-    ports.delivery.start(transaction)
-    await ports.store.noteSubmitted(spec.marketId, fence, transaction.nonce, ports.clock.now())
+    const reserved = await store.reserveNext(spec.marketId, lane, fence, latestAsOf)
+    if (reserved === null) return signed
+    killPoint('after-reserving')
+    const { action, actionId, nonce, asOf } = reserved
+    const bytes = await signer.sign(calls.action(spec, action, actionId), nonce, fee)
+    const signedAt = clock.now()
+    metrics.stage('matched_to_signed', (signedAt - asOf) / 1000)
+    const stored = await store.storeSigned(spec.marketId, lane, fence, reserved, { ...bytes, signedAt })
+    killPoint('after-signing')
+    delivery.start(stored)
+    await store.noteSubmitted(spec.marketId, fence, nonce, clock.now())
   }
   return Math.max(0, most)
-}
-
-/** Voids everything from the action at `failed` on. Nothing is in flight, and that action will not be mined. */
-async function voidUnsettled(
-  ports: SettlePorts,
-  { spec, lane, fence }: { readonly spec: MarketSpec; readonly lane: RelayerLane; readonly fence: Fence },
-  { actions, transactions }: RelayerLaneView,
-  failed: number,
-): Promise<void> {
-  const { queueNo, nonce } = actions[failed] as PendingAction
-  const stored = transactions.find(
-    (transaction) => transaction.nonce === nonce && transaction.status === 'REVERTED',
-  )
-  const cause =
-    stored === undefined ? missingCause(nonce, transactions) : await confirmedRevert(ports, stored)
-  if (cause === null || !(await voidFrom(ports, spec, fence, { queueNo, ...cause }))) return
-  await recoverLane(ports, spec, lane, fence)
-}
-
-/** Why an action without a receipt will not be mined. */
-function missingCause(nonce: number | null, transactions: readonly StoredTransaction[]): FailureCause {
-  const own = transactions.filter((transaction) => transaction.nonce === nonce)
-  const isForeign = own.length > 0 && own.every(({ status }) => status === 'REPLACED')
-  return { reverted: null, error: isForeign ? 'nonce used by a foreign transaction' : 'not mined in time' }
-}
-
-/** The revert with the block that it is in now. Null until that block is final. */
-async function confirmedRevert(
-  { delivery, chain, confirmations }: SettlePorts,
-  { raw, hash, ...stored }: StoredTransaction,
-): Promise<FailureCause | null> {
-  const block = (await delivery.refresh({ raw, hash, ...stored }))?.block ?? null
-  if (block === null || (await chain.head()).block < block + confirmations) return null
-  return { reverted: { raw, hash, block } }
 }

@@ -1,40 +1,41 @@
-/** A market's queue of actions in Postgres. Action ids and nonces are assigned in the transaction that stores the signed bytes. */
-import { type ActionRow, lockNextAction, signAction, submitAction } from '../../db/actions.ts'
+/** A market's queue of actions in Postgres, from queued to sent. */
+import {
+  type ActionNumbers,
+  type ActionRow,
+  isSingle,
+  loadPending,
+  lockNextAction,
+  partOf,
+  reserveNumbers,
+  signAction,
+  submitAction,
+  toSingleAction,
+} from '../../db/actions.ts'
 import type { Db, Tx } from '../../db/client.ts'
 import type { Fence } from '../../db/fence.ts'
 import { checkFence } from '../../db/fence.ts'
-import { submitFills } from '../../db/fills.ts'
+import { type PartKey, submitFills } from '../../db/fills.ts'
 import { appendRows, lockShard } from '../../db/journal.ts'
 import { adoptActionId, takeActionId } from '../../db/markets.ts'
 import { type OrderRow, toSignedOrder } from '../../db/orders.ts'
-import { insertTransactions, takeNonce } from '../../db/relayers.ts'
+import { insertTransactions, takeNonces } from '../../db/relayers.ts'
 import { anyOf, constant } from '../../db/values.ts'
+import type { SignableAction } from '../../domain/actions/action-rules.ts'
 import { marketShard } from '../../domain/journal/journal-row.ts'
 import type { OracleReport, SettlementPart } from '../../domain/settlement/settlement.ts'
 import type { MarketId, Millis, Price, Rate, Steps, Ticks } from '../../domain/units.ts'
+import type { SignedTransaction } from '../ports.ts'
 import type { RelayerLane, StoredTransaction } from '../relayer/ports.ts'
-import { ACTION_PURPOSE, asSigned, toTransaction } from '../relayer/stored-transaction.ts'
-import type { PendingAction, SettlementStore, SigningTimes, SignPart } from './ports.ts'
+import { asSigned, toTransaction } from '../relayer/stored-transaction.ts'
+import type { PendingAction, ReservedAction, SettlementStore } from './ports.ts'
 
 const toAction = (row: ActionRow): PendingAction => ({
   queueNo: row.queue_no,
-  batchId: row.batch_id,
-  part: row.part,
+  kind: row.kind,
   asOf: row.as_of as Millis,
   status: row.status as PendingAction['status'],
   nonce: row.nonce,
 })
-
-async function pendingActions(db: Db, marketId: MarketId): Promise<PendingAction[]> {
-  const rows = await db
-    .selectFrom('actions')
-    .selectAll()
-    .where('market_id', '=', marketId)
-    .where('status', 'in', [constant('QUEUED'), constant('SIGNED'), constant('SUBMITTED')])
-    .orderBy('queue_no')
-    .execute()
-  return rows.map(toAction)
-}
 
 /** The open transactions of the lane, and all with a nonce of the actions. */
 async function transactionsOf(
@@ -60,22 +61,27 @@ async function transactionsOf(
   return rows.map(toTransaction)
 }
 
-/** The part of the action's batch, with the action's id. */
-async function readPart(tx: Tx, action: ActionRow, actionId: number): Promise<SettlementPart> {
+/** The part of a batch, with its action's id. */
+async function readPart(
+  tx: Tx,
+  marketId: MarketId,
+  { batch_id, part }: PartKey,
+  actionId: number,
+): Promise<SettlementPart> {
   const batch = await tx
     .selectFrom('batches')
     .selectAll()
-    .where('market_id', '=', action.market_id)
-    .where('batch_id', '=', action.batch_id)
+    .where('market_id', '=', marketId)
+    .where('batch_id', '=', batch_id)
     .executeTakeFirstOrThrow()
   const fills = await tx
     .selectFrom('fills')
     .innerJoin('orders', 'orders.order_id', 'fills.order_id')
     .selectAll('orders')
     .select(['fills.steps as fill_steps', 'fills.taker_steps', 'fills.partial_slot as fill_slot'])
-    .where('fills.market_id', '=', action.market_id)
-    .where('fills.batch_id', '=', action.batch_id)
-    .where('fills.part', '=', action.part)
+    .where('fills.market_id', '=', marketId)
+    .where('fills.batch_id', '=', batch_id)
+    .where('fills.part', '=', part)
     .orderBy('fills.place')
     .execute()
   const oracle: OracleReport = {
@@ -84,10 +90,10 @@ async function readPart(tx: Tx, action: ActionRow, actionId: number): Promise<Se
     signatures: batch.oracle_signatures as `0x${string}`,
   }
   return {
-    marketId: action.market_id as MarketId,
+    marketId,
     actionId,
     batchId: batch.batch_id,
-    part: action.part,
+    part,
     parts: batch.parts,
     asOf: batch.as_of as Millis,
     price: batch.price as Ticks,
@@ -103,20 +109,50 @@ async function readPart(tx: Tx, action: ActionRow, actionId: number): Promise<Se
   }
 }
 
-async function signNext(
+async function signable(tx: Tx, row: ActionRow, actionId: number): Promise<SignableAction> {
+  if (isSingle(row)) return toSingleAction(row)
+  const part = await readPart(tx, row.market_id as MarketId, partOf(row) as PartKey, actionId)
+  return { kind: 'settle_part', part }
+}
+
+async function reserveNext(
   tx: Tx,
   marketId: MarketId,
   lane: RelayerLane,
-  { sign, now, latestAsOf }: SigningTimes & { readonly sign: SignPart },
-): Promise<StoredTransaction | null> {
-  const action = await lockNextAction(tx, marketId)
-  if (action === undefined || action.as_of > latestAsOf) return null
-  const nonce = await takeNonce(tx, lane)
-  const actionId = await takeActionId(tx, marketId)
-  const { hash, raw } = sign(await readPart(tx, action, actionId), nonce)
-  const transaction = { hash, raw, nonce, purpose: ACTION_PURPOSE, signedAt: now }
+  latestAsOf: Millis,
+): Promise<ReservedAction | null> {
+  const row = await lockNextAction(tx, marketId)
+  if (row === undefined || row.as_of > latestAsOf) return null
+  const { action_id, nonce } = await numbersOf(tx, row, lane)
+  const action = await signable(tx, row, action_id)
+  return { queueNo: row.queue_no, asOf: row.as_of as Millis, action, actionId: action_id, nonce }
+}
+
+/** Those that are reserved for the action already, else the next ones. */
+async function numbersOf(tx: Tx, row: ActionRow, lane: RelayerLane): Promise<ActionNumbers> {
+  const { action_id, relayer, nonce } = row
+  if (action_id !== null && nonce !== null && relayer === lane.relayer) return { action_id, relayer, nonce }
+  const numbers = {
+    nonce: await takeNonces(tx, lane, 1),
+    action_id: action_id ?? (await takeActionId(tx, row.market_id)),
+    relayer: lane.relayer,
+  }
+  await reserveNumbers(tx, row, numbers)
+  return numbers
+}
+
+async function storeSigned(
+  tx: Tx,
+  marketId: MarketId,
+  lane: RelayerLane,
+  { queueNo, action, nonce }: ReservedAction,
+  { hash, raw, signedAt }: SignedTransaction & { readonly signedAt: Millis },
+): Promise<StoredTransaction> {
+  if (!(await signAction(tx, { market_id: marketId, queue_no: queueNo }, nonce))) {
+    throw new Error(`action ${queueNo} of market ${marketId} ended before its signature was stored`)
+  }
+  const transaction = { hash, raw, nonce, purpose: action.kind, signedAt }
   await insertTransactions(tx, lane, [transaction])
-  await signAction(tx, action, { action_id: actionId, relayer: lane.relayer, nonce })
   return asSigned(transaction)
 }
 
@@ -130,8 +166,9 @@ async function noteSubmitted(
   const head = await lockShard(tx, marketShard(marketId))
   await checkFence(tx, fence)
   const action = await submitAction(tx, marketId, nonce)
-  if (action === undefined) return
-  await submitFills(tx, marketId, action)
+  const part = action === undefined ? null : partOf(action)
+  if (action === undefined || part === null) return
+  await submitFills(tx, marketId, part)
   const { tx_hash } = await tx
     .selectFrom('relayer_transactions')
     .select('tx_hash')
@@ -140,20 +177,24 @@ async function noteSubmitted(
     .orderBy('signed_at')
     .limit(1)
     .executeTakeFirstOrThrow()
-  const { batch_id, part, action_id } = action
-  const row = { kind: 'part_submitted' as const, batch_id, part, action_id: action_id as number, tx_hash, at }
+  const row = { kind: 'part_submitted' as const, ...part, action_id: action.action_id as number, tx_hash, at }
   await appendRows(tx, head, [row])
 }
 
 export const createSettlementStore = (db: Db): SettlementStore => ({
   async view(marketId, lane) {
-    const actions = await pendingActions(db, marketId)
+    const actions = (await loadPending(db, marketId)).map(toAction)
     return { actions, transactions: await transactionsOf(db, lane, actions) }
   },
-  signNext: (marketId, lane, fence, times, sign) =>
+  reserveNext: (marketId, lane, fence, latestAsOf) =>
     db.transaction().execute(async (tx) => {
       await checkFence(tx, fence)
-      return signNext(tx, marketId, lane, { ...times, sign })
+      return reserveNext(tx, marketId, lane, latestAsOf)
+    }),
+  storeSigned: (marketId, lane, fence, reserved, signed) =>
+    db.transaction().execute(async (tx) => {
+      await checkFence(tx, fence)
+      return storeSigned(tx, marketId, lane, reserved, signed)
     }),
   adoptActionId: (marketId, lane, fence, actionId) =>
     db.transaction().execute(async (tx) => {

@@ -8,28 +8,21 @@ import { type Culprit, planVoid } from '../../domain/settlement/void-batch.ts'
 import type { Quote, Steps } from '../../domain/units.ts'
 import type { Clock } from '../../service/clock.ts'
 import type { Logger } from '../../service/logger.ts'
-import type { Chain, SignedTransaction } from '../ports.ts'
 import type { VoidStore, VoidTransaction } from './ports.ts'
 
 export interface VoidPorts {
   readonly voids: VoidStore
-  readonly chain: Pick<Chain, 'findCulprit'>
   readonly clock: Clock
   readonly logger: Logger
 }
 
-/** A reverted transaction and the block that reverted it. */
-export interface Reverted extends SignedTransaction {
-  readonly block: number
+/** The first action that will not be mined, and what the chain's error names. */
+export interface Failure {
+  readonly queueNo: number
+  readonly cause: Culprit
+  /** The reverted transaction and the block that reverted it; null if none was mined. */
+  readonly reverted: { readonly hash: string; readonly block: number } | null
 }
-
-/** `error`: why no transaction of the action was mined. */
-export type FailureCause =
-  | { readonly reverted: Reverted }
-  | { readonly reverted: null; readonly error: string }
-
-/** The first action that will not be mined. */
-export type Failure = FailureCause & { readonly queueNo: number }
 
 const NO_FUNDS = { free: 0n as Quote, reserved: 0n as Quote }
 
@@ -41,16 +34,8 @@ export async function voidFrom(
   ports: VoidPorts,
   spec: MarketSpec,
   fence: Fence,
-  failure: Failure,
+  { queueNo, cause, reverted }: Failure,
 ): Promise<boolean> {
-  const { queueNo, reverted } = failure
-  const cause = await culpritOf(ports.chain, failure)
-  if (cause.kind === 'early') {
-    const isQueued = await ports.voids.requeue(spec.marketId, fence, queueNo, cause.error)
-    const details = { market_id: spec.marketId, tx_hash: reverted?.hash ?? null, error: cause.error }
-    if (isQueued) ports.logger.warn(details, 'settlement ahead of block time; queued again')
-    return isQueued
-  }
   const at = ports.clock.now()
   let isVoided = false
   await ports.voids.transaction(spec.marketId, fence, queueNo, async (transaction) => {
@@ -70,7 +55,7 @@ export async function voidFrom(
       fundsOf: (account) => funds.get(account) ?? NO_FUNDS,
     })
     const cancelOnly = isUnnamed && isAfterUnnamed
-    await transaction.save({ ...voiding, error: culprit.error, isUnnamed, cancelOnly })
+    await transaction.save({ ...voiding, at, error: culprit.error, isUnnamed, cancelOnly })
     isVoided = true
     const details = {
       market_id: spec.marketId,
@@ -87,11 +72,6 @@ export async function voidFrom(
     else ports.logger.error(details, 'settlement failed: batches voided')
   })
   return isVoided
-}
-
-async function culpritOf(chain: VoidPorts['chain'], failure: Failure): Promise<Culprit> {
-  if (failure.reverted === null) return { kind: 'late', error: failure.error }
-  return chain.findCulprit(failure.reverted.raw, failure.reverted.block)
 }
 
 /** The account whose credit the bank refused in the first part; unnamed if no credit explains the error. */

@@ -1,6 +1,7 @@
 /** Voids, in one transaction, every action from the first one that will not be mined. */
+import { sql } from 'kysely'
 import { changeReserved, lockFunds } from '../../db/accounts.ts'
-import { type ActionRow, endActions, requeueActions } from '../../db/actions.ts'
+import { type ActionRow, endActions, isSingle, loadPending, partsOf } from '../../db/actions.ts'
 import { voidBatches } from '../../db/batches.ts'
 import type { Db, Tx } from '../../db/client.ts'
 import { checkFence } from '../../db/fence.ts'
@@ -11,30 +12,22 @@ import { loadLiveOrders, updateOrders } from '../../db/orders.ts'
 import { loadPositions, minedPosition, setMatchedPositions } from '../../db/positions.ts'
 import { recordRevert } from '../../db/relayers.ts'
 import { anyOf, constant } from '../../db/values.ts'
+import { invariant } from '../../domain/invariant.ts'
 import { marketShard } from '../../domain/journal/journal-row.ts'
 import type { PartTerms } from '../../domain/settlement/refused-credit.ts'
 import type { VoidedBatch } from '../../domain/settlement/void-batch.ts'
-import type { MarketId, Price, Rate, Ticks, UserId } from '../../domain/units.ts'
-import { FUNDING_INDEX } from '../auction/market-memory.ts'
+import type { FundingIndex, MarketId, Price, Rate, Ticks, UserId } from '../../domain/units.ts'
 import type { Voided, VoidStore, VoidTransaction } from './ports.ts'
+import { noteDropped } from './requeue-store.ts'
 
-const UNMINED = [constant('QUEUED'), constant('SIGNED'), constant('SUBMITTED')]
 /** Prefix of the stored error of a revert that names neither an order nor an account. */
 const UNNAMED = 'unnamed: '
-
-async function unmined(tx: Tx, marketId: MarketId): Promise<ActionRow[]> {
-  return tx
-    .selectFrom('actions')
-    .selectAll()
-    .where('market_id', '=', marketId)
-    .where('status', 'in', UNMINED)
-    .orderBy('queue_no')
-    .execute()
-}
+/** A single action behind a voided batch was decided on positions that have not come about. */
+const BEHIND_VOID = 'behind a voided batch'
 
 async function batchesOf(tx: Tx, marketId: MarketId, actions: readonly ActionRow[]): Promise<VoidedBatch[]> {
   const fromPart = new Map<number, number>()
-  for (const { batch_id, part } of actions) if (!fromPart.has(batch_id)) fromPart.set(batch_id, part)
+  for (const { batch_id, part } of partsOf(actions)) if (!fromPart.has(batch_id)) fromPart.set(batch_id, part)
   const fills = await tx
     .selectFrom('fills')
     .selectAll()
@@ -55,19 +48,22 @@ async function batchesOf(tx: Tx, marketId: MarketId, actions: readonly ActionRow
   }))
 }
 
-async function termsOf(tx: Tx, marketId: MarketId, batchId: number): Promise<PartTerms> {
+async function termsOf(tx: Tx, marketId: MarketId, actions: readonly ActionRow[]): Promise<PartTerms> {
+  const [first] = partsOf(actions)
+  invariant(first !== undefined, 'a void starts with a part')
   const batch = await tx
     .selectFrom('batches')
     .select(['price', 'oracle_price', 'maker_fee', 'taker_fee'])
+    .select(sql<string>`inputs->>'fundingIndex'`.as('funding_index'))
     .where('market_id', '=', marketId)
-    .where('batch_id', '=', batchId)
+    .where('batch_id', '=', first.batch_id)
     .executeTakeFirstOrThrow()
   return {
     price: batch.price as Ticks,
     oracle: batch.oracle_price as Price,
     makerFee: batch.maker_fee as Rate,
     takerFee: batch.taker_fee as Rate,
-    fundingIndex: FUNDING_INDEX,
+    fundingIndex: BigInt(batch.funding_index) as FundingIndex,
   }
 }
 
@@ -87,6 +83,7 @@ async function isAfterUnnamed(tx: Tx, marketId: MarketId, queueNo: number): Prom
     .select(['status', 'relayer', 'nonce'])
     .where('market_id', '=', marketId)
     .where('queue_no', '<', queueNo)
+    .where('kind', '=', 'settle_part')
     .where('status', 'in', ['MINED', 'REVERTED'])
     .orderBy('queue_no', 'desc')
     .limit(constant(1))
@@ -112,7 +109,7 @@ async function endAll(
   const first = actions[0] as ActionRow
   const queueNos = actions.map(({ queue_no }) => queue_no)
   await endActions(tx, marketId, queueNos, 'VOIDED')
-  if (first.nonce === null) return
+  if (first.status === 'QUEUED' || first.nonce === null) return
   await endActions(tx, marketId, [first.queue_no], 'REVERTED')
   const error = `${voided.isUnnamed ? UNNAMED : ''}${voided.error}`
   await recordRevert(tx, first.relayer, first.nonce, error)
@@ -126,15 +123,12 @@ async function save(
   { voided, mined }: { readonly voided: Voided; readonly mined: VoidTransaction['mined'] },
 ): Promise<void> {
   await endAll(tx, marketId, actions, voided)
-  await failFills(
-    tx,
-    marketId,
-    actions.map(({ batch_id, part }) => ({ batch_id, part })),
-  )
+  const parts = partsOf(actions)
+  await failFills(tx, marketId, parts)
   await voidBatches(
     tx,
     marketId,
-    actions.map(({ batch_id }) => batch_id),
+    parts.map(({ batch_id }) => batch_id),
   )
   await updateOrders(tx, voided.orders)
   await setMatchedPositions(tx, marketId, mined)
@@ -142,39 +136,16 @@ async function save(
   const firstActionId = actions.find(({ action_id }) => action_id !== null)?.action_id
   if (firstActionId != null) await resetActionId(tx, marketId, firstActionId - 1)
   if (voided.cancelOnly) await restrictToCancels(tx, marketId)
-  await appendRows(tx, head, voided.rows)
-}
-
-/** Nothing of the actions is mined or can be: each is signed again. */
-async function requeue(
-  tx: Tx,
-  marketId: MarketId,
-  actions: readonly ActionRow[],
-  error: string,
-): Promise<void> {
-  const [first] = actions
-  if (first?.nonce == null || first.action_id === null) return
-  await recordRevert(tx, first.relayer, first.nonce, error)
-  await requeueActions(tx, marketId, first.queue_no)
-  await resetActionId(tx, marketId, first.action_id - 1)
+  const dropped = await noteDropped(tx, actions.filter(isSingle), BEHIND_VOID, voided.at)
+  await appendRows(tx, head, [...voided.rows, ...dropped])
 }
 
 export const createVoidStore = (db: Db): VoidStore => ({
-  requeue: (marketId, fence, fromQueueNo, error) =>
-    db.transaction().execute(async (tx) => {
-      await lockShard(tx, marketShard(marketId))
-      await checkFence(tx, fence)
-      const actions = await unmined(tx, marketId)
-      if (actions[0]?.queue_no !== fromQueueNo) return false
-      await requeue(tx, marketId, actions, error)
-      return true
-    }),
-
   transaction: (marketId, fence, fromQueueNo, work) =>
     db.transaction().execute(async (tx) => {
       const head = await lockShard(tx, marketShard(marketId))
       await checkFence(tx, fence)
-      const actions = await unmined(tx, marketId)
+      const actions = await loadPending(tx, marketId)
       if (actions[0]?.queue_no !== fromQueueNo) return false
       const batches = await batchesOf(tx, marketId, actions)
       const accounts = new Set(batches.flatMap(({ fills }) => fills.map(({ user_id }) => user_id as UserId)))
@@ -182,7 +153,7 @@ export const createVoidStore = (db: Db): VoidStore => ({
       const mined = await loadPositions(tx, marketId, accounts, minedPosition)
       await work({
         batches,
-        terms: await termsOf(tx, marketId, (actions[0] as ActionRow).batch_id),
+        terms: await termsOf(tx, marketId, actions),
         hasIndexed: (block) => hasIndexed(tx, block),
         orders: await loadLiveOrders(tx, marketId, accounts),
         mined,

@@ -5,7 +5,7 @@ import { after, before, beforeEach, describe, it } from 'mocha'
 import type { Fence } from '../../db/fence.ts'
 import type { Address } from '../../domain/units.ts'
 import { applyFacts } from '../../indexer/ingest/apply.ts'
-import { confirmUpTo, eventlessSettlements, recordBlock, rollBackBlock } from '../../indexer/ingest/blocks.ts'
+import { confirmUpTo, eventlessActions, recordBlock, rollBackBlock } from '../../indexer/ingest/blocks.ts'
 import type { ChainLog } from '../../indexer/ports.ts'
 import { createAuction } from '../../keeper/auction/auction.ts'
 import { createMarketMemory } from '../../keeper/auction/market-memory.ts'
@@ -81,11 +81,10 @@ describe('the access paths of the write side', function () {
   /** Signs the next action and marks it as sent. Returns the transaction's hash. */
   async function send(): Promise<string> {
     const store = createSettlementStore(explained.db)
-    const sign = (_: unknown, nonce: number) => ({ hash: `0xsent${nonce}`, raw: '0x' as const })
-    const now = fixture.clock.now()
-    const times = { now, latestAsOf: now }
-    const sent = await store.signNext(perpetual.marketId, lane, fence, times, sign)
-    if (sent === null) throw new Error('no action is queued')
+    const reserved = await store.reserveNext(perpetual.marketId, lane, fence, fixture.clock.now())
+    if (reserved === null) throw new Error('no action is queued')
+    const bytes = { hash: `0xsent${reserved.nonce}`, raw: '0x' as const, signedAt: fixture.clock.now() }
+    const sent = await store.storeSigned(perpetual.marketId, lane, fence, reserved, bytes)
     await store.noteSubmitted(perpetual.marketId, fence, sent.nonce, fixture.clock.now())
     return sent.hash
   }
@@ -102,6 +101,7 @@ describe('the access paths of the write side', function () {
     await relayers.open(lane)
     await relayers.nextNonce(lane)
     await relayers.assigned(lane, sent.nonce, sent.nonce + 100)
+    await relayers.reserved(lane, sent.nonce, sent.nonce + 100)
     await relayers.noteSend(sent.hash, fixture.clock.now(), null)
     const receipt = {
       hash: sent.hash,
@@ -121,7 +121,7 @@ describe('the access paths of the write side', function () {
       facts,
       mismatches: [],
     }
-    await eventlessSettlements(explained.db, next.block, [])
+    await eventlessActions(explained.db, next.block, [])
     expect(
       await recordBlock(explained.db, next, { chain: UNREAD_CHAIN, now: fixture.clock.now() }),
     ).to.deep.equal([])
@@ -146,6 +146,7 @@ describe('the access paths of the write side', function () {
       action.queue_no,
       (transaction) =>
         transaction.save({
+          at: fixture.clock.now(),
           error: 'Test()',
           isUnnamed: false,
           cancelOnly: false,

@@ -41,6 +41,7 @@ const ROWS: Readonly<Record<string, readonly Row[]>> = {
   'read.batches': [1, 2, 3].map((batch_id) => ({ market_id: 1, batch_id })),
   actions: ['QUEUED', 'SIGNED', 'SUBMITTED', 'MINED', 'REVERTED', 'UNWOUND'].map((status, at) => ({
     queue_no: at + 1,
+    kind: 'settle_part',
     status,
   })),
   fills: ['MATCHED', 'SUBMITTED', 'MINED', 'CONFIRMED', 'RETRYING', 'FAILED'].map((status, at) => ({
@@ -159,6 +160,7 @@ describe('a database of the previous schema', function () {
       journal: journal.map((row) => ({ ...row, row: reword(row.row) })),
       actions: voided(before.actions),
       batches: voided(before.batches),
+      funding_states: [],
     }
     const migrated = await dump()
     expect(Object.keys(migrated)).to.have.members(Object.keys(expected))

@@ -36,19 +36,18 @@ describe('createSigner', () => {
   const signer = createSigner(6343, laneKey)
   const call = { to: MAKER as Address, data: '0x1234' as const, value: 5n, gas: 21_000n }
 
-  it('when it signs a call, the transaction contains exactly that call, nonce and chain', () => {
-    const { raw, hash } = signer.sign(call, 3, { maxFeePerGas: 10n, maxPriorityFeePerGas: 1n })
+  it('when it signs a call, the transaction contains exactly that call, nonce and chain', async () => {
+    const { raw, hash } = await signer.sign(call, 3, { maxFeePerGas: 10n, maxPriorityFeePerGas: 1n })
     const parsed = Transaction.from(raw)
     expect(parsed.hash).to.equal(hash)
     expect(parsed.from?.toLowerCase()).to.equal(signer.address)
     expect([parsed.nonce, parsed.chainId, parsed.data, parsed.value]).to.deep.equal([3, 6343n, '0x1234', 5n])
   })
 
-  it('when it replaces a transaction, only the fee differs', () => {
-    const { raw } = signer.sign(call, 3, { maxFeePerGas: 10n, maxPriorityFeePerGas: 1n })
-    const [old, now] = [raw, signer.replace(raw, { maxFeePerGas: 20n, maxPriorityFeePerGas: 2n }).raw].map(
-      (one) => Transaction.from(one),
-    )
+  it('when it replaces a transaction, only the fee differs', async () => {
+    const { raw } = await signer.sign(call, 3, { maxFeePerGas: 10n, maxPriorityFeePerGas: 1n })
+    const replaced = await signer.replace(raw, { maxFeePerGas: 20n, maxPriorityFeePerGas: 2n })
+    const [old, now] = [raw, replaced.raw].map((one) => Transaction.from(one))
     expect([now?.maxFeePerGas, now?.maxPriorityFeePerGas]).to.deep.equal([20n, 2n])
     for (const field of ['nonce', 'to', 'data', 'value', 'gasLimit', 'from'] as const)
       expect(now?.[field]).to.equal(old?.[field])

@@ -89,10 +89,9 @@ describe('a reduce-only order whose position closes', () => {
       .where('status', 'in', ['QUEUED', 'SIGNED', 'SUBMITTED'])
       .orderBy('queue_no')
       .executeTakeFirstOrThrow()
-    const chain = { findCulprit: async () => ({ kind: 'late', error: 'late' }) as const }
-    const reverted = { hash: '0x', raw: '0x', block: 1 } as const
-    const ports = { voids: createVoidStore(fixture.db), chain, clock: fixture.clock, logger: SILENT_LOGGER }
-    await voidFrom(ports, perpetual, settling, { queueNo: queue_no, reverted })
+    const ports = { voids: createVoidStore(fixture.db), clock: fixture.clock, logger: SILENT_LOGGER }
+    const cause = { kind: 'late', error: 'late' } as const
+    await voidFrom(ports, perpetual, settling, { queueNo: queue_no, cause, reverted: null })
   }
   const rollBack = async (batchId: number) => {
     const rows = await fixture.db.selectFrom('journal').selectAll().orderBy('seq', 'desc').execute()

@@ -175,10 +175,12 @@ class Run {
       { kind: 'late', error: 'late' },
     ]
     const culprit = culprits[choice] as Culprit
-    const chain = { findCulprit: async () => culprit }
-    const reverted = { hash: '0x', raw: '0x', block: 1 } as const
-    const ports = { voids: createVoidStore(fixture.db), chain, clock: fixture.clock, logger: SILENT_LOGGER }
-    await voidFrom(ports, fixture.spec, this.settling, { queueNo: action.queue_no, reverted })
+    const ports = { voids: createVoidStore(fixture.db), clock: fixture.clock, logger: SILENT_LOGGER }
+    await voidFrom(ports, fixture.spec, this.settling, {
+      queueNo: action.queue_no,
+      cause: culprit,
+      reverted: null,
+    })
     this.voided++
   }
 }

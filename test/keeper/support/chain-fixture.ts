@@ -17,6 +17,7 @@ import type { Chain } from '../../../keeper/ports.ts'
 import { Delivery, type DeliveryPorts } from '../../../keeper/relayer/delivery.ts'
 import type { RelayerLane } from '../../../keeper/relayer/ports.ts'
 import { createRelayerStore } from '../../../keeper/relayer/store.ts'
+import { createRequeueStore } from '../../../keeper/settlement/requeue-store.ts'
 import { recoverLane, type SettlePorts, settleMarket } from '../../../keeper/settlement/settle-market.ts'
 import { createSettlementStore } from '../../../keeper/settlement/store.ts'
 import { createVoidStore } from '../../../keeper/settlement/void-store.ts'
@@ -293,6 +294,7 @@ export class SettlementFixture {
       delivery: this.delivery,
       store: createSettlementStore(fixture.db),
       voids: createVoidStore(fixture.db),
+      requeues: createRequeueStore(fixture.db),
       maxInFlight: 8,
       headTime: () => this.#headTime,
     }

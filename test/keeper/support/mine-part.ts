@@ -1,5 +1,7 @@
 /** Settlement without a chain: what the contract would log for the oldest part, handed to the indexer as if it had read it. */
 
+import { loadPending, partOf } from '../../../db/actions.ts'
+import type { PartKey } from '../../../db/fills.ts'
 import { toOpenOrder } from '../../../db/orders.ts'
 import { minedPosition } from '../../../db/positions.ts'
 import { anyOf } from '../../../db/values.ts'
@@ -12,14 +14,11 @@ import { applyFacts } from '../../../indexer/ingest/apply.ts'
 import type { MarketFixture } from './market-fixture.ts'
 
 /** The oldest part that is not mined. */
-export const oldestPart = ({ db, spec }: MarketFixture) =>
-  db
-    .selectFrom('actions')
-    .selectAll()
-    .where('market_id', '=', spec.marketId)
-    .where('status', 'in', ['QUEUED', 'SIGNED', 'SUBMITTED'])
-    .orderBy('queue_no')
-    .executeTakeFirst()
+export async function oldestPart({ db, spec }: MarketFixture) {
+  const actions = await loadPending(db, spec.marketId)
+  const action = actions.find(({ kind }) => kind === 'settle_part')
+  return action && { ...action, ...(partOf(action) as PartKey) }
+}
 
 type Action = NonNullable<Awaited<ReturnType<typeof oldestPart>>>
 

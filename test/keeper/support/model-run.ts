@@ -314,10 +314,12 @@ export class ModelRun {
       [{ kind: 'late', error: 'late' }, () => false],
     ]
     const [culprit, isCulprit] = culprits[choice] as (typeof culprits)[number]
-    const chain = { findCulprit: async () => culprit }
-    const reverted = { hash: '0x', raw: '0x', block: 1 } as const
-    const ports = { voids: createVoidStore(fixture.db), chain, clock: fixture.clock, logger: SILENT_LOGGER }
-    await voidFrom(ports, fixture.spec, this.#fences.get('settle') as Fence, { queueNo, reverted })
+    const ports = { voids: createVoidStore(fixture.db), clock: fixture.clock, logger: SILENT_LOGGER }
+    await voidFrom(ports, fixture.spec, this.#fences.get('settle') as Fence, {
+      queueNo,
+      cause: culprit,
+      reverted: null,
+    })
     model.voidBatches(fixture.clock.value, isCulprit)
     this.counts.voided++
   }

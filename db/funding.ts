@@ -1,0 +1,130 @@
+/**
+ * The table `funding_states`, and a market's funding as its queue of actions will make it. The caller of a write holds the lock of the
+ * market's shard.
+ */
+import { type FundingStep, fundingAfter } from '../domain/actions/queue.ts'
+import type { FundingRate } from '../domain/prices/funding.ts'
+import {
+  advanceFunding,
+  changesFunding,
+  type FundingState,
+  NO_FUNDING,
+} from '../domain/prices/funding-state.ts'
+import type { FundingIndex, HourlyFunding, Millis } from '../domain/units.ts'
+import type { Tx } from './client.ts'
+
+/** A mined action, with the index that the chain has as of it. */
+export interface MinedFunding {
+  readonly actionId: number
+  readonly asOf: Millis
+  readonly index: FundingIndex
+  /** The rate that the action sets; null if it sets none. */
+  readonly sets: Pick<FundingRate, 'rate' | 'validUntil'> | null
+}
+
+/** Stores funding after the mined action, if the action changed it. The chain's index is authoritative. */
+export async function recordFunding(
+  tx: Tx,
+  marketId: number,
+  { actionId, asOf, index, sets }: MinedFunding,
+): Promise<void> {
+  const before = await newestFunding(tx, marketId)
+  const after = { ...advanceFunding(before, asOf, sets), index }
+  if (!changesFunding(before, after)) return
+  const { rate, validFrom: valid_from, validUntil: valid_until } = after.running
+  await tx
+    .insertInto('funding_states')
+    .values({
+      ...{ market_id: marketId, action_id: actionId, as_of: asOf, funding_index: index },
+      ...{ rate, valid_from, valid_until },
+    })
+    .execute()
+}
+
+/** The action's block has left the chain. */
+export async function deleteFunding(tx: Tx, marketId: number, actionId: number): Promise<void> {
+  await tx
+    .deleteFrom('funding_states')
+    .where('market_id', '=', marketId)
+    .where('action_id', '=', actionId)
+    .execute()
+}
+
+async function newestFunding(tx: Tx, marketId: number): Promise<FundingState> {
+  const row = await tx
+    .selectFrom('funding_states')
+    .selectAll()
+    .where('market_id', '=', marketId)
+    .orderBy('action_id', 'desc')
+    .limit(1)
+    .executeTakeFirst()
+  if (row === undefined) return NO_FUNDING
+  return {
+    index: row.funding_index as FundingIndex,
+    asOf: row.as_of as Millis,
+    running: {
+      rate: row.rate as HourlyFunding,
+      validFrom: row.valid_from as Millis,
+      validUntil: row.valid_until as Millis,
+    },
+  }
+}
+
+// ---------------------------------------------------------------------- with the queue
+
+/** A market's funding in one JSON value: after the last mined action, and what each queued one changes. */
+export interface StoredFunding {
+  readonly mined: {
+    readonly index: string
+    readonly as_of: number
+    readonly rate: string
+    readonly valid_from: number
+    readonly valid_until: number
+  } | null
+  readonly queue: readonly {
+    readonly as_of: number
+    readonly rate: string | null
+    readonly valid_until: number | null
+  }[]
+}
+
+/** SQL of a `StoredFunding`. `marketId`: an SQL expression. */
+export const fundingColumn = (marketId: string): string => `
+  json_build_object(
+    'mined', (
+      select json_build_object('index', f.funding_index::text, 'as_of', f.as_of, 'rate', f.rate::text,
+        'valid_from', f.valid_from, 'valid_until', f.valid_until)
+      from funding_states f where f.market_id = ${marketId} order by f.action_id desc limit 1
+    ),
+    'queue', (
+      select coalesce(json_agg(json_build_object('as_of', a.as_of, 'rate', a.payload->>'rate',
+        'valid_until', a.payload->'valid_until') order by a.queue_no), '[]')
+      from actions a where a.market_id = ${marketId} and a.status in ('QUEUED', 'SIGNED', 'SUBMITTED')
+    )
+  )
+`
+
+/** Funding after the last queued action: what the next action and every reader start from. */
+export function toFunding({ mined, queue }: StoredFunding): FundingState {
+  const state: FundingState =
+    mined === null
+      ? NO_FUNDING
+      : {
+          index: BigInt(mined.index) as FundingIndex,
+          asOf: mined.as_of as Millis,
+          running: {
+            rate: BigInt(mined.rate) as HourlyFunding,
+            validFrom: mined.valid_from as Millis,
+            validUntil: mined.valid_until as Millis,
+          },
+        }
+  return fundingAfter(state, queue.map(toStep))
+}
+
+const toStep = ({ as_of, rate, valid_until }: StoredFunding['queue'][number]): FundingStep => ({
+  asOf: as_of as Millis,
+  sets:
+    rate === null
+      ? null
+      : { rate: BigInt(rate) as HourlyFunding, validUntil: valid_until as number as Millis },
+})

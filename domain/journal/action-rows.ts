@@ -1,0 +1,57 @@
+/** Rows of a market's journal about actions that are not parts of batches. */
+import type { SingleKind } from '../actions/action.ts'
+import type { MarketMode } from '../market/market.ts'
+import type { Wei } from './wei.ts'
+
+/** If `rollback` is true, the action's block left the chain, and what the row states is undone. */
+interface MinedAction {
+  readonly rollback: boolean
+  readonly action_id: number
+  readonly block: number
+  readonly tx_hash: string
+  readonly log_index: number
+  readonly at: number
+}
+
+/** The funding rate changed as of `as_of`, at which the index is `funding_index`. */
+export interface FundingUpdatedRow extends MinedAction {
+  readonly kind: 'funding_updated'
+  readonly as_of: number
+  /** Wei per step and hour. */
+  readonly rate: Wei
+  readonly valid_until: number
+  readonly funding_index: Wei
+  readonly oracle_price: Wei
+  readonly oracle_at: number
+}
+
+/** The backstop could not inherit: no position and no balance changed. */
+export interface InheritanceFailed extends MinedAction {
+  readonly kind: 'inheritance_failed'
+  readonly account: string
+  readonly reason: string
+  /** Wei of notional, or of free balance. */
+  readonly needed: Wei
+  readonly available: Wei
+}
+
+/** The market ended at its final price, or was frozen. Its mode is `settled`. */
+export interface MarketEndedRow extends MinedAction {
+  readonly kind: 'market_ended'
+  readonly how: 'frozen' | 'finalized'
+  readonly price: Wei
+  readonly price_at: number
+  readonly funding_index: Wei
+  readonly mode_before: MarketMode
+}
+
+/** A queued action will not be executed. It has changed nothing; the market's other actions go on. */
+export interface ActionDropped {
+  readonly kind: 'action_dropped'
+  readonly action: SingleKind
+  readonly queue_no: number
+  readonly reason: string
+  readonly at: number
+}
+
+export type ActionRow = FundingUpdatedRow | InheritanceFailed | MarketEndedRow | ActionDropped

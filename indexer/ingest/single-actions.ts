@@ -1,0 +1,157 @@
+/**
+ * Applies the facts of actions that are not parts of batches: the action is mined, its events are compared with what was sent, and funding,
+ * mode and journal follow. Positions are moved by `move-positions.ts`. The caller holds the lock of the market's shard.
+ */
+import { mineSingle, noteFailure, rollBackSingle, toSingleAction } from '../../db/actions.ts'
+import type { Tx } from '../../db/client.ts'
+import { deleteFunding, type MinedFunding } from '../../db/funding.ts'
+import { setMode } from '../../db/markets.ts'
+import type { SingleKind } from '../../domain/actions/action.ts'
+import { expectationOf } from '../../domain/actions/action-rules.ts'
+import type {
+  FundingUpdatedRow,
+  InheritanceFailed,
+  MarketEndedRow,
+} from '../../domain/journal/action-rows.ts'
+import type { JournalRow } from '../../domain/journal/journal-row.ts'
+import {
+  isWithoutEffect,
+  type Mismatch,
+  NO_EVENTS,
+  type ReceiptEvents,
+} from '../../domain/settlement/receipt.ts'
+import { reconcile } from '../../domain/settlement/reconcile.ts'
+import type { MinedAt } from '../../domain/settlement/settle-part.ts'
+import type {
+  ChainFact,
+  FundingFact,
+  InheritanceFailedFact,
+  MarketEndedFact,
+  PositionInheritedFact,
+  PositionsDeleveragedFact,
+} from './facts.ts'
+
+/** Facts of actions that move no position. */
+export type SingleFact = FundingFact | InheritanceFailedFact | MarketEndedFact
+
+type ActionFact = SingleFact | PositionInheritedFact | PositionsDeleveragedFact
+
+export const isSingleFact = (fact: ChainFact): fact is SingleFact =>
+  fact.kind === 'funding_updated' || fact.kind === 'inheritance_failed' || fact.kind === 'market_ended'
+
+/** The kind of the action that emitted the event; null for a freeze, which any account may send. */
+function kindOf(fact: ActionFact): SingleKind | null {
+  switch (fact.kind) {
+    case 'funding_updated':
+      return 'update_funding'
+    case 'position_inherited':
+    case 'inheritance_failed':
+      return 'inherit_position'
+    case 'positions_deleveraged':
+      return 'deleverage'
+    case 'market_ended':
+      return fact.event.how === 'finalized' ? 'finalize_market' : null
+  }
+}
+
+function eventsOf(fact: ActionFact): ReceiptEvents {
+  switch (fact.kind) {
+    case 'funding_updated':
+      return { ...NO_EVENTS, fundingUpdated: [fact.event] }
+    case 'position_inherited':
+      return { ...NO_EVENTS, inherited: [fact.event] }
+    case 'inheritance_failed':
+      return { ...NO_EVENTS, inheritanceFailed: [fact.event] }
+    case 'positions_deleveraged':
+      return { ...NO_EVENTS, deleveraged: [fact.event] }
+    case 'market_ended':
+      return { ...NO_EVENTS, ended: [fact.event] }
+  }
+}
+
+/**
+ * Marks the fact's action as mined. Returns the first mismatch of its events, null if there is none; undefined if this database has not
+ * sent the action. An action that only had no effect is noted with it, and is no mismatch. `movesPositions`: see `ReceiptEvents`.
+ */
+export async function mineAction(
+  tx: Tx,
+  fact: ActionFact,
+  movesPositions: boolean,
+): Promise<Mismatch | null | undefined> {
+  const kind = kindOf(fact)
+  const { actionId } = fact.event
+  const row = kind === null ? undefined : await mineSingle(tx, fact.spec.marketId, kind, actionId)
+  if (row === undefined) return undefined
+  const verdict = reconcile(
+    { ...eventsOf(fact), movesPositions },
+    expectationOf(toSingleAction(row), actionId),
+  )
+  if (verdict.ok) return null
+  if (!isWithoutEffect(verdict.refusal)) return verdict.refusal
+  await noteFailure(tx, row, verdict.refusal.reason)
+  return null
+}
+
+/** Applies the fact and returns its journal row. */
+export async function applySingle(
+  tx: Tx,
+  fact: SingleFact,
+  mined: MinedAt,
+): Promise<FundingUpdatedRow | InheritanceFailed | MarketEndedRow> {
+  const common = { rollback: false, action_id: fact.event.actionId, ...mined }
+  switch (fact.kind) {
+    case 'funding_updated':
+      return {
+        ...{ kind: 'funding_updated', ...common, as_of: fact.event.validFrom },
+        ...{ rate: fact.event.rate.toString(), valid_until: fact.event.validUntil },
+        ...{ funding_index: fact.event.fundingIndex.toString() },
+        ...{ oracle_price: fact.event.oraclePrice.toString(), oracle_at: fact.event.observedAt },
+      }
+    case 'inheritance_failed':
+      return {
+        ...{ kind: 'inheritance_failed', ...common, account: fact.event.account, reason: fact.event.reason },
+        ...{ needed: fact.event.needed.toString(), available: fact.event.available.toString() },
+      }
+    case 'market_ended':
+      return {
+        ...{ kind: 'market_ended', ...common, how: fact.event.how, price: fact.event.price.toString() },
+        ...{ price_at: fact.event.observedAt, funding_index: fact.event.fundingIndex.toString() },
+        mode_before: await setMode(tx, fact.spec.marketId, 'settled'),
+      }
+  }
+}
+
+/** The funding that the chain has as of the fact's action; null if the fact is of no action, or if its market has no funding. */
+export function minedFunding(fact: ChainFact): MinedFunding | null {
+  if (!('spec' in fact) || fact.spec?.kind !== 'perpetual') return null
+  switch (fact.kind) {
+    case 'part_mined': {
+      const { actionId, asOf, fundingIndex } = fact.settled
+      return { actionId, asOf, index: fundingIndex, sets: null }
+    }
+    case 'funding_updated': {
+      const { actionId, validFrom, fundingIndex } = fact.event
+      return { actionId, asOf: validFrom, index: fundingIndex, sets: fact.event }
+    }
+    case 'position_inherited':
+    case 'inheritance_failed':
+    case 'positions_deleveraged':
+    case 'market_ended': {
+      const { actionId, asOf, fundingIndex } = fact.event
+      return { actionId, asOf, index: fundingIndex, sets: null }
+    }
+    default:
+      return null
+  }
+}
+
+/** Undoes what the row's action did to funding, to the queue and to the mode. Its row that states the rollback; null if another module writes it. */
+export async function rollBackAction(tx: Tx, marketId: number, row: JournalRow): Promise<JournalRow | null> {
+  if (!('action_id' in row) || row.action_id === undefined || row.kind === 'part_submitted') return null
+  await deleteFunding(tx, marketId, row.action_id)
+  if (row.kind === 'part_settled') return null
+  await rollBackSingle(tx, marketId, row.action_id)
+  if (row.kind === 'positions_moved') return null
+  if (row.kind === 'market_ended') await setMode(tx, marketId, row.mode_before)
+  return { ...row, rollback: true }
+}

@@ -1,0 +1,91 @@
+/**
+ * Ends the first action of a market that will not be mined as it was signed. A part takes its batch and everything behind it along. A single
+ * action is dropped, and those behind it are signed again: the market goes on.
+ */
+
+import type { Fence } from '../../db/fence.ts'
+import { responseTo } from '../../domain/actions/action-rules.ts'
+import type { MarketSpec } from '../../domain/market/market.ts'
+import type { Culprit } from '../../domain/settlement/void-batch.ts'
+import type { Chain, SignedTransaction } from '../ports.ts'
+import type { Delivery } from '../relayer/delivery.ts'
+import type { StoredTransaction } from '../relayer/ports.ts'
+import type { PendingAction, RelayerLaneView, RequeueStore } from './ports.ts'
+import { type VoidPorts, voidFrom } from './void-batches.ts'
+
+export interface EndPorts extends VoidPorts {
+  readonly requeues: RequeueStore
+  readonly delivery: Pick<Delivery, 'refresh'>
+  readonly chain: Pick<Chain, 'head' | 'findCulprit'>
+  /** Blocks on top of a revert before it counts as final. */
+  readonly confirmations: number
+}
+
+/** A reverted transaction and the block that reverted it. */
+interface Reverted extends SignedTransaction {
+  readonly block: number
+}
+
+/** `error`: why no transaction of the action was mined. */
+type FailureCause = { readonly reverted: Reverted } | { readonly reverted: null; readonly error: string }
+
+/** Nothing is in flight, and the action at `failed` is lost or dead. False if nothing is done yet, because its revert is not final. */
+export async function endFailed(
+  ports: EndPorts,
+  spec: MarketSpec,
+  fence: Fence,
+  { actions, transactions }: RelayerLaneView,
+  failed: number,
+): Promise<boolean> {
+  const action = actions[failed] as PendingAction
+  const stored = transactions.find(
+    (transaction) => transaction.nonce === action.nonce && transaction.status === 'REVERTED',
+  )
+  const cause =
+    stored === undefined ? missingCause(action.nonce, transactions) : await confirmedRevert(ports, stored)
+  if (cause === null) return false
+  const culprit = await culpritOf(ports.chain, cause)
+  const { does, isExpected } = responseTo(action.kind, cause.reverted === null ? null : errorName(culprit))
+  const { kind, queueNo } = action
+  if (does === 'void') {
+    return voidFrom(ports, spec, fence, { queueNo, cause: culprit, reverted: cause.reverted })
+  }
+  const restart = { queueNo, isDropped: does === 'drop', error: culprit.error, at: ports.clock.now() }
+  if (!(await ports.requeues.restart(spec.marketId, fence, restart))) return false
+  const details = {
+    market_id: spec.marketId,
+    kind,
+    queue_no: queueNo,
+    tx_hash: cause.reverted?.hash ?? null,
+    error: culprit.error,
+  }
+  const event = does === 'drop' ? 'action dropped' : 'action reverted; will be signed again'
+  if (isExpected) ports.logger.warn(details, event)
+  else ports.logger.error(details, event)
+  return true
+}
+
+async function culpritOf(chain: EndPorts['chain'], cause: FailureCause): Promise<Culprit> {
+  if (cause.reverted === null) return { kind: 'late', error: cause.error }
+  return chain.findCulprit(cause.reverted.raw, cause.reverted.block)
+}
+
+/** The name of the contract's error; another text if the chain gave none. */
+const errorName = ({ error }: Culprit): string => error.split('(')[0] as string
+
+/** Why an action without a receipt will not be mined. */
+function missingCause(nonce: number | null, transactions: readonly StoredTransaction[]): FailureCause {
+  const own = transactions.filter((transaction) => transaction.nonce === nonce)
+  const isForeign = own.length > 0 && own.every(({ status }) => status === 'REPLACED')
+  return { reverted: null, error: isForeign ? 'nonce used by a foreign transaction' : 'not mined in time' }
+}
+
+/** The revert with the block that it is in now. Null until that block is final. */
+async function confirmedRevert(
+  { delivery, chain, confirmations }: EndPorts,
+  { raw, hash, ...stored }: StoredTransaction,
+): Promise<FailureCause | null> {
+  const block = (await delivery.refresh({ raw, hash, ...stored }))?.block ?? null
+  if (block === null || (await chain.head()).block < block + confirmations) return null
+  return { reverted: { raw, hash, block } }
+}
