@@ -8,9 +8,9 @@ import {
   type ProtectionSchedule,
 } from '../domain/market/price-protection.ts'
 import { type Rate, toDecimal } from '../domain/units.ts'
-import { systemClock } from '../service/clock.ts'
 import { argumentsOf, decimal, rejectArguments, required, text, UsageError } from '../service/command-line.ts'
 import { createDb, createPool, type Db } from './client.ts'
+import { readClock } from './clock.ts'
 import { ownerDatabaseUrl } from './config.ts'
 import { announceProtection, loadMarkets } from './markets.ts'
 import { checkSchema } from './migrator.ts'
@@ -47,7 +47,7 @@ async function announce(db: Db, symbol: string, protection: string): Promise<Pro
     const valid = `above 0 and at most ${most}, with up to ${DECIMALS} decimals, for a ${spec.kind}`
     return rejectArguments(LINE, `--protection must be ${valid}, not ${protection}`)
   }
-  return announceProtection(db, spec.marketId, width as Rate, systemClock.now())
+  return announceProtection(db, spec.marketId, width as Rate, await readClock(db))
 }
 
 const { market, protection } = argumentsOf(LINE)

@@ -6,6 +6,7 @@ import { after, before, describe, it } from 'mocha'
 import { createDb, createPool, type Db } from '../../db/client.ts'
 import { listMarket } from '../../db/markets.ts'
 import { PROTECTION_NOTICE } from '../../domain/market/price-protection.ts'
+import { systemClockWrongBy } from '../keeper/support/keeper-process.ts'
 import { binary, e18, perpetual } from '../support/markets.ts'
 import { freshDatabase, loginOf } from '../support/postgres.ts'
 
@@ -20,9 +21,9 @@ describe('npm run set-protection', () => {
   })
   after(() => db.destroy())
 
-  async function set(market: string, protection: string, as = url) {
+  async function set(market: string, protection: string, as = url, options: Record<string, string> = {}) {
     const args = ['db/set-protection.ts', '--market', market, '--protection', protection]
-    const env = { ...process.env, DATABASE_URL: as }
+    const env = { ...process.env, DATABASE_URL: as, ...options }
     const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'], env })
     const output = { stdout: '', stderr: '' }
     for (const name of ['stdout', 'stderr'] as const)
@@ -71,6 +72,14 @@ describe('npm run set-protection', () => {
       ...{ price_protection: e18('0.01'), next_price_protection: e18('0.015') },
     })
     expect(await rows('m1')).to.have.length(2)
+  })
+
+  it('when the clock of the machine is two days ahead, the notice starts at the time of the database', async () => {
+    expect((await set('BTC-PERP', '0.03', url, systemClockWrongBy(2 * PROTECTION_NOTICE))).code).to.equal(0)
+    const market = await stored(1)
+    // The width announced before is not in force yet, and is replaced.
+    expect(market).to.include({ price_protection: e18('0.01'), next_price_protection: e18('0.03') })
+    expect(market.next_price_protection_at).to.be.at.most(Date.now() + PROTECTION_NOTICE)
   })
 
   for (const [market, protection, problem] of [
