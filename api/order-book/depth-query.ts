@@ -1,4 +1,4 @@
-/** The levels that an order could match, without the orders of its own account. */
+/** The levels that an order could match, and the orders of its own account, which it cannot. */
 import { sql } from 'kysely'
 import type { Db } from '../../db/client.ts'
 import { type BookOrder, executableSteps } from '../../domain/orders/executable.ts'
@@ -23,15 +23,23 @@ interface FacingRows {
   readonly matched: Steps
 }
 
-/** The levels on the side opposite to `side`, best price first, at most `levels`. */
-export async function depthFacing(db: Db, facing: Facing, levels = MAX_LEVELS): Promise<Depth> {
+/** What an order would meet on the other side of the book. */
+export interface FacingBook {
+  /** The levels without the account's own orders, best price first. */
+  readonly depth: Depth
+  readonly ownOrders: readonly BookOrder[]
+}
+
+/** The side opposite to `side`, at most `levels` levels. */
+export async function depthFacing(db: Db, facing: Facing, levels = MAX_LEVELS): Promise<FacingBook> {
   const most = Math.min(levels, MAX_LEVELS)
   const rows = await facingRows(db, facing, most)
   const own = ownSteps(rows)
-  return rows.levels
+  const depth = rows.levels
     .map(({ price, steps }) => ({ price, steps: (steps - (own.get(price) ?? 0)) as Steps }))
     .filter(({ steps }) => steps > 0)
     .slice(0, most)
+  return { depth, ownOrders: rows.own }
 }
 
 /** One statement, so one snapshot: a level includes exactly the orders that are deducted from it. */

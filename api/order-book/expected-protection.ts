@@ -20,7 +20,7 @@ export async function readQuotes(
   { userId, side }: Omit<Facing, 'marketId'>,
   now: Millis,
 ): Promise<Quotes> {
-  const [depth, priceProtection] = await Promise.all([
+  const [{ depth }, priceProtection] = await Promise.all([
     depthFacing(db, { marketId: spec.marketId, userId, side }, referenceSteps(spec)),
     priceProtectionAt(db, spec, now),
   ])

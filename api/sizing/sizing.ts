@@ -106,7 +106,7 @@ export function createSizing({ db, clock, markets, admissionInputOf }: SizingPor
     userId: number,
     side: UnsizedOrder['side'],
   ): Promise<EstimateInput> => {
-    const [admissionInput, depth, priceProtection] = await Promise.all([
+    const [admissionInput, facing, priceProtection] = await Promise.all([
       admissionInputOf(spec, userId),
       depthFacing(db, { marketId: spec.marketId, userId, side }),
       priceProtectionAt(db, spec, clock.now()),
@@ -118,7 +118,7 @@ export function createSizing({ db, clock, markets, admissionInputOf }: SizingPor
       ...admissionInput,
       oracle,
       band: priceBand(spec, oracle),
-      depth,
+      ...facing,
       priceProtection,
     }
   }

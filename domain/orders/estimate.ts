@@ -29,6 +29,7 @@ import {
   type UserId,
 } from '../units.ts'
 import { type AdmissionInput, type AdmissionResult, admit } from './admission.ts'
+import type { BookOrder } from './executable.ts'
 import { isConditional, isMarketType, type Order } from './order.ts'
 import {
   aboveLargest,
@@ -67,36 +68,35 @@ export interface QuotedMarket {
   readonly priceProtection: Rate
 }
 
-export interface EstimateInput extends Omit<AdmissionInput, 'spec' | 'oracle'>, QuotedMarket {}
+export interface EstimateInput extends Omit<AdmissionInput, 'spec' | 'oracle'>, QuotedMarket {
+  /** The account's own limit orders on the side that the order would meet: the auction prevents self-trades. */
+  readonly ownOrders: readonly BookOrder[]
+}
 
 const OTHERS = 0 as UserId
 const SELF = 1 as UserId
 /** The accounts of the levels have no positions, so no funding accrues. */
 const NO_FUNDING = 0n as FundingIndex
 
-/**
- * One order per level, at leverage 1 and with a reservation for every step, so that only its limit bounds it.
- */
-function restingLevels(order: Pick<Order, 'side'>, { spec, band, depth }: QuotedMarket): RestingOrder[] {
-  const side = order.side === 'LONG' ? 'SHORT' : 'LONG'
-  const isRising = side === 'SHORT' && spec.kind !== 'binary_future'
-  return depth.map(({ price, steps }, at) => ({
-    seq: (at + 1) as Seq,
-    account: OTHERS,
-    side,
-    type: 'LIMIT',
-    limit: price,
-    remaining: steps,
-    leverage: 1,
-    reduceOnly: false,
-    forced: false,
-    triggered: false,
-    widenings: 0,
-    openable: steps,
-    reservedPrice: isRising ? maxOf(price, band.hi) : price,
-    expiration: 0 as Seconds,
-    acceptedAt: 0 as Millis,
-  }))
+/** Only its limit bounds the order: it has leverage 1 and a reservation for every step that it may open. */
+const restingOrder = (
+  { spec, band }: QuotedMarket,
+  order: BookOrder & Pick<RestingOrder, 'account'>,
+): RestingOrder => ({
+  ...order,
+  ...{ type: 'LIMIT', leverage: 1, forced: false, triggered: false, widenings: 0 },
+  reservedPrice:
+    order.side === 'SHORT' && spec.kind !== 'binary_future' ? maxOf(order.limit, band.hi) : order.limit,
+  ...{ expiration: 0 as Seconds, acceptedAt: 0 as Millis },
+})
+
+/** One order per level. */
+function restingLevels({ side }: Pick<Order, 'side'>, market: QuotedMarket): RestingOrder[] {
+  const facing = side === 'LONG' ? 'SHORT' : 'LONG'
+  return market.depth.map(({ price, steps }, at) => {
+    const order = { seq: (at + 1) as Seq, account: OTHERS, side: facing, limit: price } as const
+    return restingOrder(market, { ...order, remaining: steps, openable: steps, reduceOnly: false })
+  })
 }
 
 /**
@@ -127,7 +127,11 @@ export function expectedProtection(order: Pick<Order, 'side' | 'type'>, market: 
 /** Clears the next batch with this order; null if the order does not fill. */
 function inNextBatch(order: Order, admission: AdmissionResult, input: EstimateInput): EstimatedFill | null {
   const levels = restingLevels(order, input)
-  const seq = (levels.length + 1) as Seq
+  const ownOrders = input.ownOrders.map((own, at) =>
+    restingOrder(input, { ...own, seq: (levels.length + 1 + at) as Seq, account: SELF }),
+  )
+  const resting = [...levels, ...ownOrders]
+  const seq = (resting.length + 1) as Seq
   const own: RestingOrder = {
     seq,
     account: SELF,
@@ -147,10 +151,10 @@ function inNextBatch(order: Order, admission: AdmissionResult, input: EstimateIn
   }
   const clearing = clear({
     ...input,
-    book: Book.of([...levels, own]),
+    book: Book.of([...resting, own]),
     positions: (account) => (account === SELF ? input.position : FLAT),
     asOf: input.now,
-    standingSeq: levels.length as Seq,
+    standingSeq: resting.length as Seq,
   })
   const fill = clearing.fills.find((one) => one.seq === seq)
   if (clearing.outcome !== 'cleared' || fill === undefined) return null

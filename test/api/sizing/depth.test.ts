@@ -84,12 +84,19 @@ describe('the depth that an order meets', () => {
     )
   }
 
-  async function fillable(user: User, size: number): Promise<number> {
+  async function estimate(user: User, size: number) {
     const { body } = await exchange.send(user, 'POST', '/v0/orders/estimate', {
       ...{ market_id: 1, side: 'LONG', order_type: 'MARKET', leverage: 10, sizing_intent: 'units', size },
     })
-    return body.estimate.fillable_quantity
+    return body
   }
+
+  const fillable = async (user: User, size: number): Promise<number> =>
+    (await estimate(user, size)).estimate.fillable_quantity
+  const protection = async (user: User): Promise<number> =>
+    (await estimate(user, 1)).expected_protection_price
+  /** 100.2 × 1.01, rounded down to the tick; 101 if no level is left at 100.2. */
+  const PROTECTED_AT_LEVEL = 101.2
 
   const takeProfit: OrderTerms = { side: 'SHORT', price: '100.2', quantity: '5', reduceOnly: true }
 
@@ -119,16 +126,25 @@ describe('the depth that an order meets', () => {
   it('when the account has a reduce-only order, only its executable steps are deducted from the level', async () => {
     await move(2_000)
     await rest(holder, takeProfit)
-    await rest(maker, { side: 'SHORT', price: '100.2', quantity: '10' })
-    expect(await asks()).to.deep.equal(['12 at 100.2 in 2'])
-    expect(await fillable(holder, 20)).to.equal(10)
-    expect(await fillable(taker, 20)).to.equal(12)
+    await rest(maker, { side: 'SHORT', price: '100.2', quantity: '3' })
+    expect(await asks()).to.deep.equal(['5 at 100.2 in 2'])
+    expect(await protection(holder)).to.equal(PROTECTED_AT_LEVEL)
+    expect(await fillable(taker, 20)).to.equal(5)
+  })
+
+  it('when the account has an order of its own before the quotes of others, nothing is fillable, as in the auction', async () => {
+    await rest(maker, { side: 'SHORT', price: '100.2', quantity: '3' })
+    await rest(holder, { side: 'SHORT', price: '100.1', quantity: '1' })
+    await exchange.project()
+    expect(await fillable(holder, 20)).to.equal(0)
+    expect(await fillable(taker, 20)).to.equal(4)
   })
 
   it('when an order of the account is not projected yet, no quantity of others is deducted for it', async () => {
-    await rest(maker, { side: 'SHORT', price: '100.2', quantity: '10' })
+    await rest(maker, { side: 'SHORT', price: '100.2', quantity: '3' })
     await asks()
     await rest(taker, { side: 'SHORT', price: '100.2', quantity: '4' })
-    expect(await fillable(taker, 20)).to.equal(10)
+    expect(await protection(taker)).to.equal(PROTECTED_AT_LEVEL)
+    expect(await fillable(taker, 20)).to.equal(3)
   })
 })

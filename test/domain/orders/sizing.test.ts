@@ -200,6 +200,7 @@ describe('estimate', () => {
     mode: 'open',
     now: 1_000_000,
     priceProtection: DEFAULT_PRICE_PROTECTION.perpetual,
+    ownOrders: [],
   } as const
   const factsFor = (spec: typeof perpetual, oracle: Price, depth: Depth) => {
     const resting = {
