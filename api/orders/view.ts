@@ -16,14 +16,12 @@ export type OrderRow = Omit<Selectable<ReadOrdersTable>, 'arrival'>
 const averagePrice = (spec: MarketSpec, { filled, filled_value }: OrderRow): bigint | null =>
   filled === 0 ? null : (filled_value * spec.tick) / BigInt(filled)
 
-/**
- * The limit at which the order takes part at the oracle price; null if that is its own limit, or if the order is not a limit order in the
- * book. An order reserves margin if and only if some of its steps may open.
- */
+/** The limit at which the order takes part at the oracle price; null if that is its own limit, or if the order is not a limit order in the book. */
 function effectivePrice(spec: MarketSpec, row: OrderRow, oracle: Price | null): bigint | null {
-  if (row.status !== 'OPEN' || isMarketType(row.type) || oracle === null) return null
+  const isInBook = row.status === 'OPEN' && row.status_reason === null
+  if (!isInBook || isMarketType(row.type) || oracle === null) return null
   const limit = row.price as Ticks
-  const terms = { side: row.side, limit, leverage: row.leverage, opens: row.reserved > 0n }
+  const terms = { side: row.side, limit, leverage: row.leverage, opens: row.openable > 0 }
   const effective = effectiveLimit(spec, terms, oracle)
   return effective === limit ? null : priceOf(spec, effective)
 }

@@ -182,6 +182,23 @@ describe('limit orders below the margin requirement', () => {
     expect((await readById(body.order.order_id)).effective_price).to.equal(54)
   })
 
+  it('when all steps that an order opens are settling, or it has left the book, it has no effective price', async () => {
+    const { body } = await exchange.place(alice, { ...BELOW, price: '51' })
+    const { order_id } = body.order
+    await setOracle(exchange.db, future, '48')
+    expect((await readById(order_id)).effective_price).to.equal(49)
+    const set = (fields: { openable?: number; status_reason?: 'POSITION_CLOSED' }) =>
+      exchange.db.updateTable('read.orders').set(fields).where('order_id', '=', order_id).execute()
+    await set({ openable: 0 })
+    expect((await readById(order_id)).effective_price, 'the held reservation is not of the rest').to.equal(
+      null,
+    )
+    await setOracle(exchange.db, future, '40')
+    expect((await readById(order_id)).effective_price, 'the edge of the band').to.equal(48)
+    await set({ status_reason: 'POSITION_CLOSED' })
+    expect((await readById(order_id)).effective_price).to.equal(null)
+  })
+
   it('when an order is a market order or waits for a trigger, it has no effective price', async () => {
     const market = await exchange.place(alice, { market: future, type: 'MARKET', quantity: '0.1' })
     const stop = await exchange.place(alice, { ...BELOW, type: 'STOP_LIMIT', trigger: '52' })
