@@ -5,7 +5,9 @@
  *
  *   npm run bench:growth -- [--orders 2000000] [--actions 1500000] [--journal 5000000] [--accounts 200000] [--rounds 100]
  */
+
 import { performance } from 'node:perf_hooks'
+import { insertProgress } from '../db/chain.ts'
 import type { Fence } from '../db/fence.ts'
 import { ACCOUNTS_SHARD, marketShard } from '../domain/journal/journal-row.ts'
 import type { Address } from '../domain/units.ts'
@@ -66,13 +68,7 @@ async function open(sizes: GrownSizes): Promise<Exchange> {
   const fixture = await MarketFixture.open(perpetual)
   await projectAll(fixture.db, PROJECTING)
   await growDatabase(fixture.db, perpetual.marketId, sizes)
-  await fixture.db
-    .insertInto('chain_progress')
-    .values({
-      ...{ chain_id: GROWN_CHAIN, genesis_hash: '0x00', next_block: sizes.actions + 1 },
-      ...{ head: sizes.actions, completed_at: 0 },
-    })
-    .execute()
+  await insertProgress(fixture.db, { chainId: GROWN_CHAIN, hash: '0x00' }, sizes.actions + 1)
   await fixture.report(1000)
   const memory = createMarketMemory({ ...RULES, kind: perpetual.kind })
   return {

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'chai'
 import { after, before, describe, it } from 'mocha'
 import { e18, future, perpetual } from '../../support/markets.ts'
@@ -183,7 +184,8 @@ describe('POST /v0/orders/place/batch', () => {
           .where('shard', '=', 'accounts')
           .executeTakeFirst()
       )?.seq,
-    ).to.equal(Number(body.read_after.shard_seq) - 1)
+    ).to.equal(Number(body.read_after.shard_seq))
+    expect(await Promise.race([waiting, sleep(300, 'waiting for m2')])).to.equal('waiting for m2')
     await exchange.project()
     expect((await waiting).body.orders).to.have.length(3)
   })

