@@ -262,7 +262,8 @@ export class CommandExecutor {
     if (sentOrder === undefined || sentOrder.id === null) return []
     const { notes, clients } = this.#setup(by)
     const since = notes.bookmark(sentOrder.order.marketId)
-    if (since === undefined) return []
+    // An order of a batch over several markets has a bookmark of `accounts`, so the market's may be older than the order.
+    if (since === undefined || Number(since.shard_seq) < Number(sentOrder.id.split('-')[1])) return []
     const order = await (clients[0] as Client).orders.get(sentOrder.id, { readAfter: since })
     notes.addObservation({ source: 'read', order, since, answeredAt: Date.now() })
     return []
