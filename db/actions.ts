@@ -4,7 +4,7 @@
  */
 import { type Selectable, sql } from 'kysely'
 import { type SingleAction, type SingleKind, touchedAccounts } from '../domain/actions/action.ts'
-import type { QueueTail } from '../domain/actions/queue.ts'
+import { type FundingStep, type QueueTail, fundingStepOf as stepOf } from '../domain/actions/queue.ts'
 import { fromStoredPayload, toStoredPayload } from '../domain/actions/stored-action.ts'
 import { invariant } from '../domain/invariant.ts'
 import type { Millis, Price } from '../domain/units.ts'
@@ -33,6 +33,12 @@ export function toSingleAction({ kind, as_of, payload }: SingleRow): SingleActio
   invariant(payload !== null, 'a single action has a payload')
   return fromStoredPayload(kind, as_of as Millis, payload)
 }
+
+/** What funding needs of the action. */
+export const fundingStepOf = (row: ActionRow): FundingStep => ({
+  asOf: row.as_of as Millis,
+  sets: isSingle(row) ? stepOf(toSingleAction(row)).sets : null,
+})
 
 // ---------------------------------------------------------------------- queueing
 
@@ -74,6 +80,13 @@ export const usedReportSql = (marketId: string): string => `
   from actions a left join batches b on b.market_id = a.market_id and b.batch_id = a.batch_id
   where a.market_id = ${marketId} and a.kind <> 'finalize_market' and a.status not in ('REVERTED', 'VOIDED')
   order by a.queue_no desc limit 1
+`
+
+/** SQL of the accounts whose positions a pending single action of the market may change, as JSON. `marketId`: an SQL expression. */
+export const touchedSql = (marketId: string): string => `
+  select coalesce(json_agg(distinct account), '[]') as touched
+  from actions a cross join unnest(a.touches) account
+  where a.market_id = ${marketId} and a.status in ('QUEUED', 'SIGNED', 'SUBMITTED')
 `
 
 /** What the next action of the market has to follow. The parts of a batch are queued together, so no batch is open. */

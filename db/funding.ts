@@ -2,6 +2,8 @@
  * The table `funding_states`, and a market's funding as its queue of actions will make it. The caller of a write holds the lock of the
  * market's shard.
  */
+
+import { sql } from 'kysely'
 import { type FundingStep, fundingAfter } from '../domain/actions/queue.ts'
 import type { FundingRate } from '../domain/prices/funding.ts'
 import {
@@ -10,7 +12,7 @@ import {
   type FundingState,
   NO_FUNDING,
 } from '../domain/prices/funding-state.ts'
-import type { FundingIndex, HourlyFunding, Millis } from '../domain/units.ts'
+import type { FundingIndex, HourlyFunding, Millis, Quote } from '../domain/units.ts'
 import type { Tx } from './client.ts'
 
 /** A mined action, with the index that the chain has as of it. */
@@ -28,7 +30,7 @@ export async function recordFunding(
   marketId: number,
   { actionId, asOf, index, sets }: MinedFunding,
 ): Promise<void> {
-  const before = await newestFunding(tx, marketId)
+  const before = await loadMinedFunding(tx, marketId)
   const after = { ...advanceFunding(before, asOf, sets), index }
   if (!changesFunding(before, after)) return
   const { rate, validFrom: valid_from, validUntil: valid_until } = after.running
@@ -50,7 +52,8 @@ export async function deleteFunding(tx: Tx, marketId: number, actionId: number):
     .execute()
 }
 
-async function newestFunding(tx: Tx, marketId: number): Promise<FundingState> {
+/** After the last mined action. */
+export async function loadMinedFunding(tx: Tx, marketId: number): Promise<FundingState> {
   const row = await tx
     .selectFrom('funding_states')
     .selectAll()
@@ -121,6 +124,13 @@ export function toFunding({ mined, queue }: StoredFunding): FundingState {
   return fundingAfter(state, queue.map(toStep))
 }
 
+export async function loadFunding(tx: Tx, marketId: number): Promise<FundingState> {
+  const { rows } = await sql<{ funding: StoredFunding }>`
+    select ${sql.raw(fundingColumn('m.market_id'))} as funding from markets m where m.market_id = ${marketId}
+  `.execute(tx)
+  return toFunding((rows[0] as (typeof rows)[number]).funding)
+}
+
 const toStep = ({ as_of, rate, valid_until }: StoredFunding['queue'][number]): FundingStep => ({
   asOf: as_of as Millis,
   sets:
@@ -128,3 +138,29 @@ const toStep = ({ as_of, rate, valid_until }: StoredFunding['queue'][number]): F
       ? null
       : { rate: BigInt(rate) as HourlyFunding, validUntil: valid_until as number as Millis },
 })
+
+// ---------------------------------------------------------------------- margin of all positions
+
+/** A position of an account, as far as its margin needs it. */
+export interface StoredMargin {
+  readonly size: number
+  readonly folded_margin: string
+  readonly funding: StoredFunding
+}
+
+/** SQL of the `StoredMargin`s of an account as JSON. `userId`: an SQL expression. */
+export const marginsColumn = (table: 'positions' | 'read.positions', userId: string): string => `
+  (
+    select coalesce(json_agg(json_build_object('size', p.size, 'folded_margin', p.folded_margin::text,
+      'funding', ${fundingColumn('p.market_id')})), '[]')
+    from ${table} p where p.user_id = ${userId} and (p.size <> 0 or p.folded_margin <> 0)
+  )
+`
+
+/** The margin of all of an account's positions, with funding. */
+export const toMargin = (positions: readonly StoredMargin[]): Quote =>
+  positions.reduce(
+    (sum, { size, folded_margin, funding }) =>
+      sum + BigInt(folded_margin) - BigInt(size) * toFunding(funding).index,
+    0n,
+  ) as Quote

@@ -165,6 +165,11 @@ export async function setHeldMark(tx: Tx, marketId: number, mark: Price | null):
   await tx.updateTable('markets').set({ held_mark: mark }).where('market_id', '=', marketId).execute()
 }
 
+/** Records the time of the last action in the market's queue. */
+export async function recordAsOf(tx: Tx, marketId: number, asOf: number): Promise<void> {
+  await tx.updateTable('markets').set({ last_as_of: asOf }).where('market_id', '=', marketId).execute()
+}
+
 /** Assigns the market's next action id. */
 export async function takeActionId(tx: Tx, marketId: number): Promise<number> {
   const { last_action_id } = await tx

@@ -2,11 +2,20 @@
 
 import type { Selectable } from 'kysely'
 import type pg from 'pg'
+import {
+  fundingColumn,
+  marginsColumn,
+  type StoredFunding,
+  type StoredMargin,
+  toFunding,
+  toMargin,
+} from '../../db/funding.ts'
 import type { ShardHead } from '../../db/journal.ts'
 import type { ClientRequestsTable, OrdersTable, RestingTable, SessionKeysTable } from '../../db/schema.ts'
 import { ACCOUNTS_SHARD, marketShard } from '../../domain/journal/journal-row.ts'
 import type { MarketMode } from '../../domain/market/market.ts'
 import type { Position } from '../../domain/positions/position.ts'
+import { type FundingState, NO_FUNDING } from '../../domain/prices/funding-state.ts'
 import type { Quote, Steps } from '../../domain/units.ts'
 import type { Command } from './command.ts'
 import { sendTogether } from './send-together.ts'
@@ -18,6 +27,8 @@ export interface CurrentMarket {
   readonly oracleAt: number | null
   /** Time at which the indexer last completed a pass over the chain's head. */
   readonly chainSeenAt: number | null
+  /** After the last queued action. */
+  readonly funding: FundingState
 }
 
 /** Balances of an account over all markets. */
@@ -79,7 +90,8 @@ export const saltKey = (marketId: number, maker: string, salt: bigint | number):
 export const signerKey = (owner: string, key: string): string => `${owner}:${key}`
 export const requestKey = (userId: number, id: string): string => `${userId}:${id}`
 
-interface HoldingRow extends Omit<Holding, 'position'>, Funds {
+interface HoldingRow extends Omit<Holding, 'position'>, Omit<Funds, 'positionMargin'> {
+  readonly margins: readonly StoredMargin[]
   readonly user_id: number
   /** 0 if the row describes the account only. */
   readonly market_id: number
@@ -107,7 +119,7 @@ const holdings = (locking: string): string => `
     coalesce(l.free, 0) as free,
     coalesce(l.reserved, 0) as reserved,
     coalesce(l.pending_withdrawal, 0) as "pendingWithdrawal",
-    coalesce((select sum(folded_margin) from positions p where p.user_id = k.user_id), 0) as "positionMargin",
+    ${marginsColumn('positions', 'k.user_id')} as margins,
     coalesce(p.matched_size, 0) as size,
     coalesce(p.matched_entry_notional, 0) as entry_notional,
     coalesce(p.matched_folded_margin, 0) as folded_margin,
@@ -179,6 +191,10 @@ const SIGNERS = `
   select s.owner, s.key, s.permissions, s.registered_at, s.expires_at, s.revoked_at
   from unnest($1::text[], $2::text[]) k (owner, key)
   cross join lateral (select * from session_keys where owner = k.owner and key = k.key limit 1) s
+`
+
+const FUNDING = `
+  select k.market_id, ${fundingColumn('k.market_id')} as funding from unnest($1::integer[]) k (market_id)
 `
 
 /** `write` takes locks; `dry-run` reads a snapshot without locks. */
@@ -270,6 +286,15 @@ async function querySigners(client: pg.ClientBase, commands: readonly Command[])
   return query<SessionKey>(client, 'command-signers', SIGNERS, values)
 }
 
+interface FundingRow {
+  readonly market_id: number
+  readonly funding: StoredFunding
+}
+
+async function queryFunding(client: pg.ClientBase, marketIds: readonly number[]): Promise<FundingRow[]> {
+  return query<FundingRow>(client, 'command-funding', FUNDING, [marketIds])
+}
+
 export interface GroupScope {
   readonly chainId: number
   readonly marketIds: readonly number[]
@@ -290,7 +315,7 @@ export async function openGroup(
   const shards = marketIds.map(marketShard)
   const pairs = pairsOf(commands)
   const values = [pairs.marketIds, pairs.userIds, chainId]
-  const [heads, held, known, live, resting, requests, signers] = await sendTogether(client, () => [
+  const [heads, held, known, live, resting, requests, signers, funding] = await sendTogether(client, () => [
     openShards(client, isSpanning ? [ACCOUNTS_SHARD, ...shards] : shards, purpose),
     query<HoldingRow>(client, `command-holdings-${purpose}`, holdings(LOCKING[purpose]), values),
     queryStored(client, commands),
@@ -298,9 +323,10 @@ export async function openGroup(
     queryMarketsWithOrders(client, commands),
     queryRequests(client, commands),
     querySigners(client, commands),
+    queryFunding(client, marketIds),
   ])
   return {
-    markets: marketsOf(held, heads),
+    markets: marketsOf(held, heads, funding),
     accounts: heads.get(ACCOUNTS_SHARD) ?? null,
     funds: new Map(held.map((row) => [row.user_id, fundsOf(row)])),
     holdings: new Map(held.map((row) => [holdingKey(row.market_id, row.user_id), holdingOf(row)])),
@@ -313,7 +339,12 @@ export async function openGroup(
   }
 }
 
-function marketsOf(rows: readonly HoldingRow[], heads: ReadonlyMap<string, ShardHead>) {
+function marketsOf(
+  rows: readonly HoldingRow[],
+  heads: ReadonlyMap<string, ShardHead>,
+  funding: readonly FundingRow[],
+) {
+  const states = new Map(funding.map((row) => [row.market_id, toFunding(row.funding)]))
   const markets = new Map<number, CurrentMarket>()
   for (const row of rows) {
     const head = heads.get(marketShard(row.market_id))
@@ -324,16 +355,17 @@ function marketsOf(rows: readonly HoldingRow[], heads: ReadonlyMap<string, Shard
       oraclePrice: row.oracle_price,
       oracleAt: row.oracle_at,
       chainSeenAt: row.chain_seen_at,
+      funding: states.get(row.market_id) ?? NO_FUNDING,
     })
   }
   return markets
 }
 
-const fundsOf = ({ free, reserved, pendingWithdrawal, positionMargin }: HoldingRow): Funds => ({
+const fundsOf = ({ free, reserved, pendingWithdrawal, margins }: HoldingRow): Funds => ({
   free,
   reserved,
   pendingWithdrawal,
-  positionMargin,
+  positionMargin: toMargin(margins),
 })
 
 const holdingOf = (row: HoldingRow): Holding => ({

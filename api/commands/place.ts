@@ -8,7 +8,8 @@ import {
   type RestingTotals,
 } from '../../domain/orders/admission.ts'
 import { aliveUntil, isExpired, type SignedOrder } from '../../domain/orders/order.ts'
-import type { FundingIndex, Millis, Price, Quote, Seconds, Steps } from '../../domain/units.ts'
+import { fundingIndexAt } from '../../domain/prices/funding-state.ts'
+import type { Millis, Price, Quote, Seconds, Steps } from '../../domain/units.ts'
 import { ApiError } from '../errors.ts'
 import type { Placed, PlaceItem } from './command.ts'
 import type { GroupChanges } from './group-changes.ts'
@@ -20,8 +21,6 @@ export interface FreshnessLimits {
   readonly chainMaxAgeMs: number
 }
 
-/** No market accrues funding yet, so every funding index is 0. */
-const NO_FUNDING = 0n as FundingIndex
 const HALTED_RETRY = '5'
 const STALE_RETRY = '1'
 
@@ -113,7 +112,7 @@ export function admissionInput(
   now: Millis,
   ages: FreshnessLimits,
 ): AdmissionInput {
-  const { chainSeenAt, oracleAt, oraclePrice, mode } = changes.market(spec.marketId)
+  const { chainSeenAt, oracleAt, oraclePrice, mode, funding } = changes.market(spec.marketId)
   if (chainSeenAt === null || now - chainSeenAt > ages.chainMaxAgeMs) {
     throw new ApiError('CHAIN_UNSEEN', { last_seen_ms: chainSeenAt }, STALE_RETRY)
   }
@@ -126,7 +125,7 @@ export function admissionInput(
     oracle: isFresh ? (oraclePrice as Price) : null,
     now,
     position: holding.position,
-    fundingIndex: NO_FUNDING,
+    fundingIndex: fundingIndexAt(funding, now),
     resting: restingOf(spec, holding),
     available: (free - reserved) as Quote,
   }

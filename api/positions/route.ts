@@ -1,5 +1,6 @@
 /** Reads of the caller's positions. */
-import type { FundingIndex, Price } from '../../domain/units.ts'
+import { toFunding } from '../../db/funding.ts'
+import type { Price } from '../../domain/units.ts'
 import type { App } from '../http/types.ts'
 import type { MarketDirectory } from '../markets/market-directory.ts'
 import type { ReadAfter } from '../read-after/read-after.ts'
@@ -12,9 +13,6 @@ export interface PositionPorts {
   readonly markets: MarketDirectory
   readonly readAfter: ReadAfter
 }
-
-/** No market accrues funding yet, so every funding index is 0. */
-const NO_FUNDING = 0n as FundingIndex
 
 export function positionRoutes(app: App, { markets, readAfter }: PositionPorts): void {
   app.get(
@@ -35,7 +33,8 @@ export function positionRoutes(app: App, { markets, readAfter }: PositionPorts):
       const rows = await readAfter.read(request, (db) => positionsOfUser(db, userId, request.query.market_id))
       const positions = rows.map(async (row) => {
         const oracle = row.oracle_price as Price | null
-        const prices = { oracle, mark: (row.mark_price as Price | null) ?? oracle, fundingIndex: NO_FUNDING }
+        const mark = (row.mark_price as Price | null) ?? oracle
+        const prices = { oracle, mark, fundingIndex: toFunding(row.funding).index }
         return positionView(await markets.byId(row.market_id), row, prices)
       })
       return { positions: await Promise.all(positions) }

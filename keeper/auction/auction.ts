@@ -9,6 +9,7 @@ import type { MarketBook } from '../../domain/book/market-book.ts'
 import type { MarketSpec } from '../../domain/market/market.ts'
 import { scheduleAt } from '../../domain/market/price-protection.ts'
 import { FLAT, type Position } from '../../domain/positions/position.ts'
+import { fundingIndexAt } from '../../domain/prices/funding-state.ts'
 import type { Millis, Quote, Seq, UserId } from '../../domain/units.ts'
 import type { Clock } from '../../service/clock.ts'
 import type { KillPointHook } from '../../service/kill-point.ts'
@@ -19,7 +20,6 @@ import {
   type BatchBasis,
   batchBasis,
   catchUp,
-  FUNDING_INDEX,
   isIdle,
   type MarketMemory,
   type MarketView,
@@ -120,10 +120,14 @@ const auction = (
     ...{ spec, book, asOf, standingSeq },
     priceProtection: scheduleAt(snapshot.priceProtection, asOf).inForce,
     positions: (account) => positions.get(account) ?? FLAT,
-    fundingIndex: FUNDING_INDEX,
+    fundingIndex: fundingIndexAt(snapshot.funding, asOf),
     oracle: report.price,
-    // They end now, and some are alive at `asOf`, which can be earlier.
-    excluded: { accounts: new Set(), orders: new Set(due.map(({ seq }) => seq)) },
+    excluded: {
+      // Their positions are not known until the actions that touch them are mined.
+      accounts: snapshot.touched,
+      // They end now, and some are alive at `asOf`, which can be earlier.
+      orders: new Set(due.map(({ seq }) => seq)),
+    },
   })
 
 interface AuctionResult {

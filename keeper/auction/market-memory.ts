@@ -8,11 +8,8 @@ import type { MarketSpec } from '../../domain/market/market.ts'
 import type { Position } from '../../domain/positions/position.ts'
 import { isReportUsable, type ReportRules } from '../../domain/prices/report.ts'
 import type { OracleReport } from '../../domain/settlement/settlement.ts'
-import type { FundingIndex, Millis, Seq, UserId } from '../../domain/units.ts'
+import type { Millis, Seq, UserId } from '../../domain/units.ts'
 import type { MarketSnapshot, MarketTransaction } from './ports.ts'
-
-/** No market has a funding rate yet, so the index is still 0. */
-export const FUNDING_INDEX = 0n as FundingIndex
 
 /** Shared by the mark and the auction of one market. */
 export interface MarketMemory {

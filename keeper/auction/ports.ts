@@ -8,6 +8,7 @@ import type { ProtectionSchedule } from '../../domain/market/price-protection.ts
 import type { OpenOrder } from '../../domain/orders/open-order.ts'
 import type { Funds } from '../../domain/orders/recompute-reservations.ts'
 import type { Position } from '../../domain/positions/position.ts'
+import type { FundingState } from '../../domain/prices/funding-state.ts'
 import type { UsedReport } from '../../domain/prices/report.ts'
 import type { OracleReport } from '../../domain/settlement/settlement.ts'
 import type { MarketId, Millis, Price, Seq, Ticks, UserId } from '../../domain/units.ts'
@@ -27,8 +28,12 @@ export interface MarketSnapshot {
   /** The mark that is held until every order that it triggers has been triggered; null if the mark moves. */
   readonly heldMark: Price | null
   readonly report: OracleReport | null
-  /** The report of the last batch that settles or has settled. */
+  /** The last report of the market's feed that an action uses, queued or mined. */
   readonly usedReport: UsedReport | null
+  /** After the last queued action. */
+  readonly funding: FundingState
+  /** Accounts whose positions a queued inheritance or deleveraging may change. */
+  readonly touched: ReadonlySet<UserId>
   readonly backlog: SettlementBacklog
 }
 

@@ -1,13 +1,14 @@
 /** The auction's reads and writes in Postgres: one transaction under the shard's lock. */
 import { type RawBuilder, sql } from 'kysely'
 import { changeReserved, lockFunds } from '../../db/accounts.ts'
-import { queueParts } from '../../db/actions.ts'
+import { queueParts, touchedSql, usedReportSql } from '../../db/actions.ts'
 import { insertBatch } from '../../db/batches.ts'
 import type { Db, Tx } from '../../db/client.ts'
 import { DATABASE_NOW } from '../../db/clock.ts'
 import type { Fence } from '../../db/fence.ts'
 import { checkFence } from '../../db/fence.ts'
 import { insertFills } from '../../db/fills.ts'
+import { fundingColumn, type StoredFunding, toFunding } from '../../db/funding.ts'
 import { appendRows, lockShard, readRows, type ShardHead } from '../../db/journal.ts'
 import { recordBatch, setHeldMark } from '../../db/markets.ts'
 import { loadLiveOrders, toOpenOrder, updateOrders } from '../../db/orders.ts'
@@ -43,6 +44,8 @@ interface SnapshotRow extends ProtectionColumns {
   oldest: number | null
   used_price: bigint | null
   used_at: number | null
+  touched: number[]
+  funding: StoredFunding
 }
 
 const toSnapshot = (row: SnapshotRow): MarketSnapshot => ({
@@ -66,6 +69,8 @@ const toSnapshot = (row: SnapshotRow): MarketSnapshot => ({
         },
   usedReport:
     row.used_price === null ? null : { price: row.used_price as Price, observedAt: row.used_at as Millis },
+  touched: new Set(row.touched as UserId[]),
+  funding: toFunding(row.funding),
   backlog: { unsettled: row.unsettled, queued: row.queued, oldest: row.oldest as Millis | null },
 })
 
@@ -75,7 +80,7 @@ async function readSnapshot(db: Db | Tx, marketId: MarketId, now: DatabaseTime):
       m.price_protection, m.next_price_protection, m.next_price_protection_at,
       r.price as report_price, r.observed_at as report_at, r.signatures,
       pending.unsettled, pending.oldest, coalesce(newest.queue_no, 0) as queued,
-      used.oracle_price as used_price, used.oracle_at as used_at
+      used.used_price, used.used_at, touched.touched, ${sql.raw(fundingColumn('m.market_id'))} as funding
     from markets m
     join shards s on s.shard = ${marketShard(marketId)}
     left join oracle_reports r on r.market_id = m.market_id
@@ -86,11 +91,8 @@ async function readSnapshot(db: Db | Tx, marketId: MarketId, now: DatabaseTime):
     left join lateral (
       select queue_no from actions where market_id = m.market_id order by queue_no desc limit 1
     ) newest on true
-    left join lateral (
-      select b.oracle_price, b.oracle_at from actions a join batches b using (market_id, batch_id)
-      where a.market_id = m.market_id and a.status not in ('REVERTED', 'VOIDED')
-      order by a.queue_no desc limit 1
-    ) used on true
+    left join lateral (${sql.raw(usedReportSql('m.market_id'))}) used on true
+    cross join lateral (${sql.raw(touchedSql('m.market_id'))}) touched
     where m.market_id = ${marketId}
   `.execute(db)
   return toSnapshot(rows[0] as SnapshotRow)

@@ -5,18 +5,13 @@ import type { MarketBook } from '../../domain/book/market-book.ts'
 import type { WaitingOrder } from '../../domain/book/trigger-book.ts'
 import type { MarketSpec } from '../../domain/market/market.ts'
 import { FLAT, type Position } from '../../domain/positions/position.ts'
+import { fundingIndexAt } from '../../domain/prices/funding-state.ts'
 import { bestPrices, type MarkBasis, markPrice, nextMarkBasis } from '../../domain/prices/mark.ts'
 import { type MarketPrices, planMark } from '../../domain/prices/mark-plan.ts'
 import type { OracleReport } from '../../domain/settlement/settlement.ts'
 import type { Millis, Quote, UserId } from '../../domain/units.ts'
 import { type Clock, elapsed } from '../../service/clock.ts'
-import {
-  batchBasis,
-  catchUp,
-  FUNDING_INDEX,
-  type MarketMemory,
-  type MarketView,
-} from '../auction/market-memory.ts'
+import { batchBasis, catchUp, type MarketMemory, type MarketView } from '../auction/market-memory.ts'
 import type { AuctionStore, MarketSnapshot, MarketTransaction } from '../auction/ports.ts'
 import type { Metrics } from '../ports.ts'
 import { MAX_ORDERS_PER_TURN } from '../turn-bound.ts'
@@ -56,12 +51,13 @@ export function createMarks(ports: MarkPorts, spec: MarketSpec, memory: MarketMe
 
   function quote(
     { feed: { book }, positions }: Pick<MarketView, 'feed' | 'positions'>,
-    { lastPrice, heldMark, now }: MarketSnapshot,
+    { lastPrice, heldMark, funding, now }: MarketSnapshot,
     oracle: OracleReport,
   ): MarketPrices {
     const market = { spec, oracle: oracle.price, now }
     const positionOf = (account: UserId): Position => positions.get(account) ?? FLAT
-    const best = bestPrices({ ...market, book, positions: positionOf, fundingIndex: FUNDING_INDEX })
+    const fundingIndex = fundingIndexAt(funding, now)
+    const best = bestPrices({ ...market, book, positions: positionOf, fundingIndex })
     const input = { ...market, best, last: lastPrice }
     basis = nextMarkBasis(basis, input)
     return { oracle, mark: heldMark ?? markPrice(input, basis), at: now }

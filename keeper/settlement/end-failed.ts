@@ -51,7 +51,8 @@ export async function endFailed(
     return voidFrom(ports, spec, fence, { queueNo, cause: culprit, reverted: cause.reverted })
   }
   const restart = { queueNo, isDropped: does === 'drop', error: culprit.error, at: ports.clock.now() }
-  if (!(await ports.requeues.restart(spec.marketId, fence, restart))) return false
+  const outcome = await ports.requeues.restart(spec, fence, restart)
+  if (outcome === null) return false
   const details = {
     market_id: spec.marketId,
     kind,
@@ -62,7 +63,10 @@ export async function endFailed(
   const event = does === 'drop' ? 'action dropped' : 'action reverted; will be signed again'
   if (isExpected) ports.logger.warn(details, event)
   else ports.logger.error(details, event)
-  return true
+  if (outcome.unsettleableFrom === null) return true
+  // No order and no account is to blame: the parts were matched on what the dropped action would have changed.
+  const late = { kind: 'late', error: culprit.error } as const
+  return voidFrom(ports, spec, fence, { queueNo: outcome.unsettleableFrom, cause: late, reverted: null })
 }
 
 async function culpritOf(chain: EndPorts['chain'], cause: FailureCause): Promise<Culprit> {

@@ -2,6 +2,7 @@
 import type { Fence } from '../../db/fence.ts'
 import type { ActionKind } from '../../domain/actions/action.ts'
 import type { SignableAction } from '../../domain/actions/action-rules.ts'
+import type { MarketSpec } from '../../domain/market/market.ts'
 import type { OpenOrder } from '../../domain/orders/open-order.ts'
 import type { OrderPlan } from '../../domain/orders/order-changes.ts'
 import type { Funds } from '../../domain/orders/recompute-reservations.ts'
@@ -76,12 +77,17 @@ export interface QueueRestart {
   readonly at: Millis
 }
 
+export interface RestartedQueue {
+  /** The first queued action if a part behind it cannot settle without the dropped action, else null. */
+  readonly unsettleableFrom: number | null
+}
+
 export interface RequeueStore {
   /**
-   * Drops the action or not, and returns all behind it to the queue, to be signed with new numbers. Returns false and changes nothing until
+   * Drops the action or not, and returns all behind it to the queue, to be signed with new numbers. Returns null and changes nothing until
    * the indexer has recorded every action before it.
    */
-  restart(marketId: MarketId, fence: Fence, restart: QueueRestart): Promise<boolean>
+  restart(spec: MarketSpec, fence: Fence, restart: QueueRestart): Promise<RestartedQueue | null>
 }
 
 /** A market inside a transaction that holds its shard's lock, a valid lease and its accounts' locks. */

@@ -2,21 +2,30 @@
 import {
   type ActionRow,
   endActions,
+  fundingStepOf,
   isSingle,
   loadPending,
   noteFailure,
+  partOf,
   requeueActions,
   type SingleRow,
 } from '../../db/actions.ts'
 import type { Db, Tx } from '../../db/client.ts'
 import { checkFence } from '../../db/fence.ts'
+import { loadMinedFunding } from '../../db/funding.ts'
 import { appendRows, lockShard } from '../../db/journal.ts'
 import { resetActionId } from '../../db/markets.ts'
+import { loadPositions, minedPosition, setMatchedPositions } from '../../db/positions.ts'
 import { recordRevert } from '../../db/relayers.ts'
+import { fundingAfter } from '../../domain/actions/queue.ts'
 import { invariant } from '../../domain/invariant.ts'
 import type { ActionDropped } from '../../domain/journal/action-rows.ts'
 import { marketShard } from '../../domain/journal/journal-row.ts'
-import type { Millis } from '../../domain/units.ts'
+import type { MarketSpec } from '../../domain/market/market.ts'
+import { FLAT } from '../../domain/positions/position.ts'
+import type { PartFill } from '../../domain/settlement/refused-credit.ts'
+import { type QueuedFills, replayParts } from '../../domain/settlement/replay-parts.ts'
+import type { FundingIndex, Millis, Price, Rate, Steps, Ticks, UserId } from '../../domain/units.ts'
 import type { QueueRestart, RequeueStore } from './ports.ts'
 
 /** Notes why single actions end. Returns their journal rows. */
@@ -37,14 +46,79 @@ async function drop(tx: Tx, action: ActionRow, { error, at }: QueueRestart): Pro
   return noteDropped(tx, [action], error, at)
 }
 
+// ---------------------------------------------------------------------- matched positions
+
+async function queuedFills(
+  tx: Tx,
+  { market_id, batch_id, part }: { market_id: number; batch_id: number; part: number },
+  fundingIndex: FundingIndex,
+): Promise<QueuedFills> {
+  const batch = await tx
+    .selectFrom('batches')
+    .select(['price', 'oracle_price', 'maker_fee', 'taker_fee'])
+    .where('market_id', '=', market_id)
+    .where('batch_id', '=', batch_id)
+    .executeTakeFirstOrThrow()
+  const fills = await tx
+    .selectFrom('fills')
+    .innerJoin('orders', 'orders.order_id', 'fills.order_id')
+    .select([
+      'fills.user_id',
+      'fills.side',
+      'fills.steps',
+      'fills.taker_steps',
+      'orders.price',
+      'orders.leverage',
+    ])
+    .where('fills.market_id', '=', market_id)
+    .where('fills.batch_id', '=', batch_id)
+    .where('fills.part', '=', part)
+    .orderBy('fills.place')
+    .execute()
+  return {
+    terms: {
+      price: batch.price as Ticks,
+      oracle: batch.oracle_price as Price,
+      makerFee: batch.maker_fee as Rate,
+      takerFee: batch.taker_fee as Rate,
+      fundingIndex,
+    },
+    fills: fills.map(
+      ({ user_id, side, steps, taker_steps, price, leverage }): PartFill => ({
+        ...{ account: user_id as UserId, side, limit: price as Ticks, leverage },
+        ...{ steps: steps as Steps, takerSteps: taker_steps as Steps },
+      }),
+    ),
+  }
+}
+
+/** Computes the matched positions of the queued parts on the funding without the dropped update. False if a part can no longer settle. */
+async function rematch(tx: Tx, spec: MarketSpec, actions: readonly ActionRow[]): Promise<boolean> {
+  let funding = await loadMinedFunding(tx, spec.marketId)
+  const parts: QueuedFills[] = []
+  for (const action of actions) {
+    funding = fundingAfter(funding, [fundingStepOf(action)])
+    const part = partOf(action)
+    if (part !== null) parts.push(await queuedFills(tx, { market_id: spec.marketId, ...part }, funding.index))
+  }
+  const accounts = new Set(parts.flatMap(({ fills }) => fills.map(({ account }) => account)))
+  const mined = await loadPositions(tx, spec.marketId, accounts, minedPosition)
+  const matched = replayParts(spec, parts, (account) => mined.get(account) ?? FLAT)
+  if (matched !== null) await setMatchedPositions(tx, spec.marketId, matched)
+  return matched !== null
+}
+
+// ---------------------------------------------------------------------- restart
+
 export const createRequeueStore = (db: Db): RequeueStore => ({
-  restart: (marketId, fence, restart) =>
+  restart: (spec, fence, restart) =>
     db.transaction().execute(async (tx) => {
+      const { marketId } = spec
       const head = await lockShard(tx, marketShard(marketId))
       await checkFence(tx, fence)
       const actions = await loadPending(tx, marketId)
       const [first] = actions
-      if (first?.queue_no !== restart.queueNo) return false
+      if (first?.queue_no !== restart.queueNo) return null
       if (first.nonce !== null) await recordRevert(tx, first.relayer, first.nonce, restart.error)
       const rows = restart.isDropped ? await drop(tx, first, restart) : []
       const rest = restart.isDropped ? actions.slice(1) : actions
@@ -53,6 +127,8 @@ export const createRequeueStore = (db: Db): RequeueStore => ({
       // Ids are reserved in the order of the queue: those of the first action and of all behind it are free again.
       if (first.action_id !== null) await resetActionId(tx, marketId, first.action_id - 1)
       await appendRows(tx, head, rows)
-      return true
+      const isFundingDropped = restart.isDropped && first.kind === 'update_funding'
+      const isSettleable = !isFundingDropped || (await rematch(tx, spec, rest))
+      return { unsettleableFrom: isSettleable ? null : (rest[0]?.queue_no ?? null) }
     }),
 })

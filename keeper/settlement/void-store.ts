@@ -50,7 +50,7 @@ async function batchesOf(tx: Tx, marketId: MarketId, actions: readonly ActionRow
 
 async function termsOf(tx: Tx, marketId: MarketId, actions: readonly ActionRow[]): Promise<PartTerms> {
   const [first] = partsOf(actions)
-  invariant(first !== undefined, 'a void starts with a part')
+  invariant(first !== undefined, 'a void has a part')
   const batch = await tx
     .selectFrom('batches')
     .select(['price', 'oracle_price', 'maker_fee', 'taker_fee'])

@@ -3,16 +3,19 @@ import { expect } from 'chai'
 import { sql } from 'kysely'
 import { after, before, beforeEach, describe, it } from 'mocha'
 import type { Fence } from '../../db/fence.ts'
-import type { Address } from '../../domain/units.ts'
+import type { UsedReport } from '../../domain/prices/report.ts'
+import type { Address, HourlyFunding } from '../../domain/units.ts'
 import { applyFacts } from '../../indexer/ingest/apply.ts'
 import { confirmUpTo, eventlessActions, recordBlock, rollBackBlock } from '../../indexer/ingest/blocks.ts'
 import type { ChainLog } from '../../indexer/ports.ts'
+import { createActionQueue } from '../../keeper/actions/store.ts'
 import { createAuction } from '../../keeper/auction/auction.ts'
 import { createMarketMemory } from '../../keeper/auction/market-memory.ts'
 import { createAuctionStore } from '../../keeper/auction/store.ts'
 import { createFaucetStore } from '../../keeper/faucet/store.ts'
 import type { RelayerLane } from '../../keeper/relayer/ports.ts'
 import { createRelayerStore } from '../../keeper/relayer/store.ts'
+import { createRequeueStore } from '../../keeper/settlement/requeue-store.ts'
 import { createSettlementStore } from '../../keeper/settlement/store.ts'
 import { createVoidStore } from '../../keeper/settlement/void-store.ts'
 import { createSwitchStore } from '../../keeper/switches/store.ts'
@@ -130,6 +133,25 @@ describe('the access paths of the write side', function () {
     await relayers.noteForeign(lane, sent.nonce)
     await recordBlock(explained.db, next, { chain: UNREAD_CHAIN, now: fixture.clock.now() })
     await confirmUpTo(explained.db, block.number, fixture.clock.now())
+    expectFewPages()
+  })
+
+  it('when a single action is queued and dropped, each statement finds its rows by an index', async () => {
+    const queue = createActionQueue(explained.db, fixture.databaseTime)
+    const queued = await queue.enqueue(
+      perpetual.marketId,
+      fence,
+      fixture.clock.now(),
+      ({ asOf, usedReport }) => ({
+        ...{ kind: 'update_funding', asOf, rate: 1n as HourlyFunding, validUntil: asOf, session: null },
+        report: { ...(usedReport as UsedReport), signatures: '0x' },
+      }),
+    )
+    if (!queued.ok || queued.value === null) throw new Error('the action is not queued')
+    const restart = { queueNo: queued.value, isDropped: true, error: 'Test()', at: fixture.clock.now() }
+    expect(await createRequeueStore(explained.db).restart(perpetual, fence, restart)).to.deep.equal({
+      unsettleableFrom: null,
+    })
     expectFewPages()
   })
 

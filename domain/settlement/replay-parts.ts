@@ -1,0 +1,42 @@
+/**
+ * Computes matched positions again. Queued parts were matched on a funding index that a queued update would have led
+ * to; if the update is dropped, they settle on another one.
+ */
+import { byAccount } from '../auction/batch.ts'
+import type { MarketSpec } from '../market/market.ts'
+import { openingBasis, type Position } from '../positions/position.ts'
+import type { UserId } from '../units.ts'
+import type { PartFill, PartTerms } from './refused-credit.ts'
+import { settleAccount } from './settle-account.ts'
+
+/** A part that is not mined yet, with the funding index on which it will settle. */
+export interface QueuedFills {
+  readonly terms: PartTerms
+  /** In the order of the part. */
+  readonly fills: readonly PartFill[]
+}
+
+/**
+ * The positions of all accounts of the parts after them, from the mined ones. Null if the contract would reject a
+ * part.
+ */
+export function replayParts(
+  spec: MarketSpec,
+  parts: readonly QueuedFills[],
+  mined: (account: UserId) => Position,
+): ReadonlyMap<UserId, Position> | null {
+  const positions = new Map<UserId, Position>()
+  for (const { terms, fills } of parts) {
+    for (const run of byAccount(fills)) {
+      const { account } = run[0] as PartFill
+      const own = run.map(({ side, limit, leverage, steps, takerSteps }) => ({
+        ...{ side, price: terms.price, steps, takerSteps, leverage },
+        basis: openingBasis(spec, { side, limit }, terms.price, terms.oracle),
+      }))
+      const settled = settleAccount(spec, positions.get(account) ?? mined(account), own, terms)
+      if (!settled.ok) return null
+      positions.set(account, settled.value.position)
+    }
+  }
+  return positions
+}

@@ -1,0 +1,113 @@
+/** Queues single actions on a fixture with a chain, as the jobs that decide on them do. */
+import { parseEther } from 'ethers'
+import type { Fence } from '../../../db/fence.ts'
+import type { SingleAction } from '../../../domain/actions/action.ts'
+import type { QueueRefusal } from '../../../domain/actions/queue.ts'
+import type { FundingState } from '../../../domain/prices/funding-state.ts'
+import type { OracleReport } from '../../../domain/settlement/settlement.ts'
+import type { Address, HourlyFunding, Millis, Price, Steps } from '../../../domain/units.ts'
+import type { Verdict } from '../../../domain/verdict.ts'
+import type { QueueEnd } from '../../../keeper/actions/ports.ts'
+import { createActionQueue } from '../../../keeper/actions/store.ts'
+import { Backstop__factory } from '../../../typechain-types/factories/Backstop__factory.ts'
+import type { ChainFixture } from './chain-fixture.ts'
+import { addressOf, type Trader } from './market-fixture.ts'
+
+/** A third of the highest first rate of a market at a price of 100. */
+export const RATE = (10n ** 14n) as HourlyFunding
+
+export class ActionFixture {
+  readonly #fixture: ChainFixture
+  readonly #fence: Fence
+  #observedAt = 0
+
+  constructor(fixture: ChainFixture, fence: Fence) {
+    this.#fixture = fixture
+    this.#fence = fence
+  }
+
+  async headTime(): Promise<Millis> {
+    const block = await this.#fixture.chainSide.provider.getBlock('latest')
+    return ((block?.timestamp ?? 0) * 1000) as Millis
+  }
+
+  enqueue(build: (end: QueueEnd) => SingleAction | null): Promise<Verdict<number | null, QueueRefusal>> {
+    return this.headTime().then((headTime) =>
+      createActionQueue(this.#fixture.db, this.#fixture.databaseTime).enqueue(
+        this.#fixture.spec.marketId,
+        this.#fence,
+        headTime,
+        build,
+      ),
+    )
+  }
+
+  /** Queues an action that must be accepted. Returns its number in the queue. */
+  async queue(build: (end: QueueEnd) => SingleAction): Promise<number> {
+    const verdict = await this.enqueue(build)
+    if (!verdict.ok || verdict.value === null) throw new Error(`not queued: ${JSON.stringify(verdict)}`)
+    return verdict.value
+  }
+
+  /** A new report of the market's price, which auctions use from now on, too. */
+  async report(ticks: number): Promise<OracleReport> {
+    const { spec, clock, signReport } = this.#fixture
+    const price = (BigInt(ticks) * spec.tick) as Price
+    const observedAt = Math.max(clock.value, this.#observedAt + 1) as Millis
+    this.#observedAt = observedAt
+    await this.#fixture.report(ticks, observedAt)
+    return { price, observedAt, signatures: signReport(price, observedAt) as `0x${string}` }
+  }
+
+  async updateFunding(ticks: number, rate: HourlyFunding = RATE, lastsMs = 3_600_000): Promise<number> {
+    const report = await this.report(ticks)
+    return this.queue(({ asOf }) => ({
+      ...{
+        kind: 'update_funding',
+        asOf,
+        rate,
+        validUntil: (asOf + lastsMs) as Millis,
+        report,
+        session: null,
+      },
+    }))
+  }
+
+  async inherit(of: Trader, ticks: number): Promise<number> {
+    const report = await this.report(ticks)
+    const { backstop } = this.#fixture.chainSide.shared
+    const account = addressOf(of.wallet)
+    return this.queue(({ asOf }) => ({ kind: 'inherit_position', asOf, account, backstop, report }))
+  }
+
+  async deleverage(of: Trader, against: Trader, steps: number, ticks: number): Promise<number> {
+    const report = await this.report(ticks)
+    const legs = [{ counterparty: addressOf(against.wallet), steps: steps as Steps }]
+    const account = addressOf(of.wallet)
+    return this.queue(({ asOf }) => ({ kind: 'deleverage', asOf, account, legs, report }))
+  }
+
+  /** The market's backstop may inherit a notional of 1,000 and has that balance. */
+  async withBackstop(): Promise<Address> {
+    const { spec, chainSide } = this.#fixture
+    const { admin, shared } = chainSide
+    const backstop = Backstop__factory.connect(shared.backstop, admin)
+    await (await backstop.setBacked(spec.trader, true)).wait()
+    await (
+      await this.#fixture.trading().connect(admin).setBackstop(shared.backstop, parseEther('1000'))
+    ).wait()
+    await this.#fixture.deposit(shared.backstop, parseEther('1000'))
+    await this.#fixture.follow()
+    return shared.backstop
+  }
+
+  /** Funding after the last queued action. */
+  async funding(): Promise<FundingState> {
+    let found: FundingState | null = null
+    await this.enqueue(({ funding }) => {
+      found = funding
+      return null
+    })
+    return found as unknown as FundingState
+  }
+}
