@@ -13,7 +13,7 @@ import { pairsOf, type SlowPair } from './slow-pairing.ts'
 import { type Row, slowPrice } from './slow-price.ts'
 import { type SlowProtection, type SlowQuote, slowProtection } from './slow-protection.ts'
 import { SlowRisk } from './slow-risk.ts'
-import { fitsOnePart, shares, type Tranche, total, trancheOrder } from './slow-shares.ts'
+import { fitsOnePart, NOTHING, shares, type Tranche, total, trancheOrder } from './slow-shares.ts'
 
 export interface SlowInput {
   readonly spec: MarketSpec
@@ -73,6 +73,7 @@ class Market {
   readonly protections: readonly SlowProtection[] = []
   /** False while protections are computed or left out: market orders then reach to the edge of the band. */
   #protected = false
+  readonly #free = new Map<string, number>()
   readonly #quoted = new Map<string, readonly SlowQuote[]>()
   readonly #allowed = new Map<string, ReadonlySet<number>>()
   #prices: ReadonlyMap<Seq, number> = new Map()
@@ -276,7 +277,7 @@ class Market {
     return markets
       .filter((order) => {
         const left = this.#unfilled(order, tranches, fills.get(order.seq) ?? 0)
-        return left.some((tranche) => this.#isKeptOut(tranche, { price, volume }, first.kept))
+        return left.some((tranche) => this.#isKeptOut(tranche, { price, volume, tranches }, first.kept))
       })
       .map(({ seq }) => seq)
   }
@@ -324,7 +325,7 @@ class Market {
 
   #isKeptOut(
     tranche: Tranche,
-    { price, volume }: { price: number | null; volume: number },
+    { price, volume, tranches }: Pick<Round, 'price' | 'volume' | 'tranches'>,
     kept: readonly RestingOrder[],
   ): boolean {
     const { order } = tranche
@@ -333,7 +334,6 @@ class Market {
     // Only if nothing else stops the share before its protection.
     if (!this.#ticks.includes(limit) || !this.#allows(tranche, limit, kept)) return false
     const offered = this.#sharesBeyond(opposite(order), kept)
-    const sameSide = this.#tranchesByReach(kept).filter((each) => each.order.side === order.side)
     this.#protected = false
     const isBeyond = (tick: number): boolean => (isBuy ? tick > limit : tick < limit)
     const quotes = offered.filter((quote) => isBeyond(quote.limit))
@@ -346,13 +346,28 @@ class Market {
     )
     const others = quotes.filter((quote) => quote.order.account !== order.account)
     const met = reached.filter((tick) => others.some((quote) => quote.limit === tick))
-    // Without protections the steps of this side that reach a price are the more, the nearer it is.
-    const matchesMore = met.some(
-      (tick) => total(sameSide.filter((each) => this.#allowsFree(each, tick, kept))) > volume,
-    )
+    const tookPart = price !== null && !isBeyond(price)
+    const isKeptOut = tookPart
+      ? met.some((tick) => this.#freeSteps(order.side, tick, tranches, kept) > volume)
+      : met.length > 0 || (price !== null && reached.includes(price))
     this.#protected = true
-    if (price === null) return met.length > 0
-    return isBeyond(price) ? reached.includes(price) || met.length > 0 : matchesMore
+    return isKeptOut
+  }
+
+  /** The steps of one side that would trade at the tick without protections. */
+  #freeSteps(
+    side: RestingOrder['side'],
+    tick: number,
+    tranches: readonly Tranche[],
+    kept: readonly RestingOrder[],
+  ): number {
+    const key = `${side} ${tick}`
+    const known = this.#free.get(key)
+    if (known !== undefined) return known
+    const own = tranches.filter(({ order }) => order.side === side)
+    const steps = total(own.filter((tranche) => this.#allowsFree(tranche, tick, kept)))
+    this.#free.set(key, steps)
+    return steps
   }
 
   /** Without protections. What stops before its protection stays where it is. */
@@ -379,16 +394,6 @@ class Market {
     return [...ofSide('LONG'), ...ofSide('SHORT')]
   }
 }
-
-const NOTHING = {
-  price: null,
-  rule: null,
-  volume: 0,
-  demand: 0,
-  supply: 0,
-  fills: new Map<Seq, number>(),
-  pairs: [],
-} as const
 
 const opposite = ({ side }: RestingOrder): RestingOrder['side'] => (side === 'LONG' ? 'SHORT' : 'LONG')
 const bySeq = (a: RestingOrder, b: RestingOrder): number => a.seq - b.seq

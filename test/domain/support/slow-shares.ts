@@ -53,3 +53,14 @@ export function fitsOnePart(orders: readonly RestingOrder[], fills: ReadonlyMap<
   const accounts = new Set(filled.map(({ account }) => account))
   return filled.length <= 200 && filled.length + partly.length + accounts.size + 2 <= 400
 }
+
+/** The result of a round in which no orders cross. */
+export const NOTHING = {
+  price: null,
+  rule: null,
+  volume: 0,
+  demand: 0,
+  supply: 0,
+  fills: new Map<Seq, number>(),
+  pairs: [],
+} as const
