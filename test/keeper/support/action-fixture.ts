@@ -9,6 +9,7 @@ import type { Address, HourlyFunding, Millis, Price, Steps } from '../../../doma
 import type { Verdict } from '../../../domain/verdict.ts'
 import type { QueueEnd } from '../../../keeper/actions/ports.ts'
 import { createActionQueue } from '../../../keeper/actions/store.ts'
+import { finalFeedIdOf } from '../../../stack/deploy.ts'
 import { Backstop__factory } from '../../../typechain-types/factories/Backstop__factory.ts'
 import type { ChainFixture } from './chain-fixture.ts'
 import { addressOf, type Trader } from './market-fixture.ts'
@@ -85,6 +86,14 @@ export class ActionFixture {
     const legs = [{ counterparty: addressOf(against.wallet), steps: steps as Steps }]
     const account = addressOf(of.wallet)
     return this.queue(({ asOf }) => ({ kind: 'deleverage', asOf, account, legs, report }))
+  }
+
+  async finalize(price: Price): Promise<number> {
+    const { spec, clock, signFeed } = this.#fixture
+    const observedAt = clock.now()
+    const signatures = signFeed(finalFeedIdOf(spec.marketId), price, observedAt) as `0x${string}`
+    const report = { price, observedAt, signatures }
+    return this.queue(({ asOf }) => ({ kind: 'finalize_market', asOf, report }))
   }
 
   /** The market's backstop may inherit a notional of 1,000 and has that balance. */

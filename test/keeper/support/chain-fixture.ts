@@ -121,12 +121,15 @@ export class ChainFixture extends MarketFixture {
     chainId: CHAIN_ID,
   }
   follower!: Follower
+  /** The oracle's signature under a report of any feed. */
+  signFeed!: (feedId: string, price: Price, at: Millis) => string
 
   static async openOn(deployed: Deployed): Promise<ChainFixture> {
     const plain = await MarketFixture.open(deployed.spec, realClock())
     const fixture = new ChainFixture(plain.db, plain.url, plain.spec, plain.clock)
     Object.assign(fixture, { chainSide: deployed })
     const signer = createReportSigner(oracleKey, { chainId: CHAIN_ID, address: deployed.shared.oracle })
+    fixture.signFeed = (feed, price, at) => signer.sign(feed, price, at).signatures
     const feed = feedIdOf(deployed.spec.marketId)
     fixture.signReport = (price: Price, at: number) => signer.sign(feed, price, at as Millis).signatures
     fixture.follower = await fixture.#createFollower()
