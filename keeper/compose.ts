@@ -18,7 +18,7 @@ import { createWakeUps } from './adapters/wake-ups.ts'
 import { createAuctionStore } from './auction/store.ts'
 import type { Config } from './config.ts'
 import { createFaucetStore } from './faucet/store.ts'
-import { auctionJob, faucetJob, type Intervals, settlementJob } from './leader/leader-jobs.ts'
+import { auctionJob, faucetJob, heartbeatJob, type Intervals, settlementJob } from './leader/leader-jobs.ts'
 import { type LeaderLoop, runLeaderLoop } from './leader/leader-loop.ts'
 import { type ListedMarkets, runListedMarkets } from './leader/listed-markets.ts'
 import { createMetrics, type KeeperMetrics } from './metrics.ts'
@@ -154,6 +154,18 @@ function runFaucet({ config, adapters, db, keyring }: KeeperParts): LeaderLoop[]
   return [loop]
 }
 
+function runHeartbeats({ config, adapters, db, keyring }: KeeperParts): LeaderLoop[] {
+  if (!config.relayerKeys().has('heartbeat')) return []
+  const { signer, lane } = keyring.open('heartbeat')
+  const parts = { ...adapters, signer, markets: () => loadMarkets(db) }
+  const loop: LeaderLoop = runLeaderLoop(
+    adapters,
+    'heartbeat',
+    heartbeatJob(parts, lane, intervalsOf(config), () => loop.wake()),
+  )
+  return [loop]
+}
+
 const runSwitches = (adapters: Adapters, db: Db): LeaderLoop =>
   runLeaderLoop(adapters, 'switches', {
     step: (fence) => fireSwitches({ ...adapters, switches: createSwitchStore(db) }, fence),
@@ -182,7 +194,7 @@ export async function compose(config: Config, logger: Logger): Promise<Keeper> {
   const adapters = adaptersOf(config, logger, db, metrics, clock, keyring.lanes)
   await adapters.watch.start()
   const parts = { config, adapters, db, wakeUps, keyring }
-  const others = [...runFaucet(parts), runSwitches(adapters, db)]
+  const others = [...runFaucet(parts), ...runHeartbeats(parts), runSwitches(adapters, db)]
   const run = (spec: MarketSpec) => runMarket(parts, spec)
   const markets = await runListedMarkets({ load: () => loadMarkets(db), run, logger })
   const balances = adapters.balances()

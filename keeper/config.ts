@@ -9,7 +9,7 @@ export interface Config extends ProcessConfig {
   readonly rpcUrl: string
   readonly chainId: number
   /**
-   * Private key of each relayer lane: `m<market_id>`, and `faucet`. With `RELAYER_KEYS_FILE` each call reads the file, so that a key can be
+   * Private key of each relayer lane: `m<market_id>`, `faucet` and `heartbeat`. With `RELAYER_KEYS_FILE` each call reads the file, so that a key can be
    * added while the keeper runs; throws a ConfigError if the file has become invalid.
    */
   readonly relayerKeys: () => ReadonlyMap<string, string>
@@ -49,8 +49,10 @@ function parseKeys(variable: string, text: string): ReadonlyMap<string, string> 
   if (typeof parsed !== 'object' || parsed === null) return reject(`is not a JSON object: ${valid}`)
   const keys = new Map(Object.entries(parsed as Record<string, unknown>))
   for (const [lane, key] of keys) {
-    if (!/^(m\d+|faucet)$/.test(lane))
-      reject(`has the unknown relayer lane ${JSON.stringify(lane)}: expected m<market_id> or faucet`)
+    if (!/^(m\d+|faucet|heartbeat)$/.test(lane))
+      reject(
+        `has the unknown relayer lane ${JSON.stringify(lane)}: expected m<market_id>, faucet or heartbeat`,
+      )
     if (typeof key !== 'string' || !/^0x[0-9a-fA-F]{64}$/.test(key))
       reject(`has an invalid key for lane ${lane}: expected 0x and 64 hexadecimal digits`)
   }

@@ -92,6 +92,8 @@ export interface Chain {
   findCulprit(raw: `0x${string}`, block: number): Promise<Culprit>
   /** The number of the market's last action at the head. */
   lastActionId(trader: Address): Promise<number>
+  /** Block time at which the market's operator was last alive: its last action or heartbeat. */
+  liveness(trader: Address): Promise<{ readonly aliveAt: Millis; readonly isEnded: boolean }>
   /** The contract's rules for oracle reports. */
   reportRules(trader: Address): Promise<Omit<ReportRules, 'kind'>>
 }
@@ -99,6 +101,7 @@ export interface Chain {
 /** Encoded contract calls of the keeper. */
 export interface Calls {
   action(spec: MarketSpec, action: SignableAction, actionId: number): Call
+  heartbeat(trader: Address): Call
   mint(token: Address, to: Address, amount: bigint): Call
   transfer(to: Address, value: bigint): Call
   /** Uses a nonce and does nothing else. */

@@ -2,6 +2,7 @@
 import { type JsonRpcProvider, NonceManager, Wallet } from 'ethers'
 import type { MarketSpec } from '../domain/market/market.ts'
 import type { Address } from '../domain/units.ts'
+import { IsolatedTrader__factory } from '../typechain-types/factories/IsolatedTrader__factory.ts'
 import { fundGas } from './accounts.ts'
 import { type DataDir, readJson, writePrivate } from './data-dir.ts'
 import { deployMarket, deployShared, type SharedContracts } from './deploy.ts'
@@ -22,6 +23,17 @@ const NO_ADDRESS = `0x${'0'.repeat(40)}` as Address
 
 /** Refuses a stored deployment whose contracts are not this version's: the processes would misread their events and calls. */
 export async function ensureDeployment(
+  dir: DataDir,
+  keys: Keys,
+  provider: JsonRpcProvider,
+  chainId: number,
+): Promise<Deployment> {
+  const deployment = await loadOrDeploy(dir, keys, provider, chainId)
+  await approveHeartbeats(keys, provider, deployment)
+  return deployment
+}
+
+async function loadOrDeploy(
   dir: DataDir,
   keys: Keys,
   provider: JsonRpcProvider,
@@ -67,6 +79,23 @@ async function deploy(
   const deployment = { chain_id: chainId, contracts, traders }
   writePrivate(dir.deployment, deployment)
   return deployment
+}
+
+const APPROVED = 2n
+
+/** Makes the key that sends heartbeats an operator of every market. A state of an earlier version lacks it. */
+async function approveHeartbeats(
+  { deployer, heartbeat }: Keys,
+  provider: JsonRpcProvider,
+  { traders }: Deployment,
+): Promise<void> {
+  await fundGas(provider, [heartbeat.address])
+  for (const address of Object.values(traders)) {
+    const admin = IsolatedTrader__factory.connect(address, new Wallet(deployer.privateKey, provider))
+    if ((await admin.operatorStatus(heartbeat.address)) === APPROVED) continue
+    await (await admin.proposeOperator(heartbeat.address)).wait()
+    await (await admin.connect(new Wallet(heartbeat.privateKey, provider)).acceptOperator()).wait()
+  }
 }
 
 /** The seeded markets with the addresses of their contracts. */

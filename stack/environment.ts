@@ -74,10 +74,11 @@ export function environmentOf({
   }
 }
 
-/** One relayer per market, so that a stuck nonce stops only that market, and one for the faucet. */
+/** One relayer per market, so that a stuck nonce stops only that market, one for the faucet, and one for heartbeats. */
 const relayerKeys = (keys: Keys): Record<string, string> => ({
   ...Object.fromEntries(
     SEED_MARKETS.map(({ plan }) => [`m${plan.marketId}`, keys.relayer(plan.marketId).privateKey]),
   ),
   faucet: keys.faucet.privateKey,
+  heartbeat: keys.heartbeat.privateKey,
 })

@@ -12,6 +12,8 @@ export interface Keys {
   /** Deploys the contracts and has every role except those of the keys below. */
   readonly deployer: Key
   readonly faucet: Key
+  /** Sends the heartbeats of all markets. */
+  readonly heartbeat: Key
   readonly oracle: Key
   /** The relayer of a market. */
   relayer(marketId: number): Key
@@ -27,6 +29,7 @@ const AT = {
   deployer: 0,
   faucet: 1,
   oracle: 2,
+  heartbeat: 3,
   relayers: 100,
   accounts: 1_000,
   bots: 2_000,
@@ -57,6 +60,7 @@ export function keysOf(phrase: string): Keys {
     deployer: key(AT.deployer),
     faucet: key(AT.faucet),
     oracle: key(AT.oracle),
+    heartbeat: key(AT.heartbeat),
     relayer: (marketId) => key(AT.relayers + marketId),
     account: (index) => key(AT.accounts + index),
     bot: (index) => key(AT.bots + index),

@@ -2,7 +2,7 @@
 import { computeAddress, Interface, SigningKey, Transaction } from 'ethers'
 import { callOf } from '../../domain/actions/action-rules.ts'
 import type { Culprit } from '../../domain/settlement/void-batch.ts'
-import type { Address, Millis } from '../../domain/units.ts'
+import { type Address, type Millis, maxOf } from '../../domain/units.ts'
 import { IIsolatedTrader__factory } from '../../typechain-types/factories/interfaces/IIsolatedTrader__factory.ts'
 import { IMarginBank__factory } from '../../typechain-types/factories/interfaces/IMarginBank__factory.ts'
 import { ISignedPriceOracle__factory } from '../../typechain-types/factories/interfaces/ISignedPriceOracle__factory.ts'
@@ -190,6 +190,18 @@ export function createChain({ url, chainId, requestTimeoutMs, sendTimeoutMs }: C
       const [clock] = TRADER.decodeFunctionResult('clock', answer)
       return Number((clock as { actionId: bigint }).actionId)
     },
+    async liveness(trader) {
+      const view = async (name: string): Promise<Record<string, bigint>> => {
+        const data = TRADER.encodeFunctionData(name as 'clock')
+        const answer = await request<string>('eth_call', [{ to: trader, data }, 'latest'])
+        return TRADER.decodeFunctionResult(name as 'clock', answer)[0]
+      }
+      const [{ asOf = 0n }, { heartbeatAt = 0n, endedAt = 0n }] = [
+        await view('clock'),
+        await view('windDown'),
+      ]
+      return { aliveAt: Number(maxOf(asOf, heartbeatAt)) as Millis, isEnded: endedAt > 0n }
+    },
     async reportRules(trader) {
       const data = TRADER.encodeFunctionData('parameters')
       const answer = await request<string>('eth_call', [{ to: trader, data }, 'latest'])
@@ -241,6 +253,12 @@ export const createCalls = (gas: GasLimits): Calls => ({
     const data = TRADER.encodeFunctionData(name as ActionFunction, args as never) as `0x${string}`
     return { to: spec.trader, data, value: 0n, gas: gas.part + gas.order * BigInt(writes) }
   },
+  heartbeat: (trader) => ({
+    to: trader,
+    data: TRADER.encodeFunctionData('heartbeat') as `0x${string}`,
+    value: 0n,
+    gas: gas.simple,
+  }),
   mint: (token, to, amount) => ({
     to: token,
     data: TOKEN.encodeFunctionData('mint', [to, amount]) as `0x${string}`,

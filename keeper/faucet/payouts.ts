@@ -53,7 +53,7 @@ async function pay(
   const wanted = [calls.mint(token, request.to, request.collateral ?? ports.collateral)]
   const gas = request.gas ?? ports.gas
   if (gas > 0n) wanted.push(calls.transfer(request.to, gas))
-  const firstNonce = await ports.store.reserve(lane, fence, wanted.length)
+  const firstNonce = await ports.relayers.reserve(lane, fence, wanted.length)
   const transactions = await Promise.all(wanted.map((call, at) => signer.sign(call, firstNonce + at, fee)))
   const signed = { transactions, firstNonce, signedAt: clock.now() }
   for (const stored of await ports.store.storeSigned(request, lane, fence, signed))

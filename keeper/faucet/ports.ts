@@ -20,8 +20,6 @@ export interface SignedPayout {
 
 export interface FaucetStore {
   requested(limit: number): Promise<readonly FaucetRequest[]>
-  /** Reserves consecutive nonces and returns the first. If nothing is stored with them, the relayer lane fills them. */
-  reserve(lane: RelayerLane, fence: Fence, count: number): Promise<number>
   /** Stores the transactions of a request. The hash of the first identifies the request. Empty if the request is signed already. */
   storeSigned(
     request: FaucetRequest,

@@ -2,7 +2,7 @@
 import type { Db } from '../../db/client.ts'
 import { finishFaucetRequests, lockFaucetRequest, signFaucetRequest } from '../../db/faucet-requests.ts'
 import { checkFence } from '../../db/fence.ts'
-import { insertTransactions, takeNonces } from '../../db/relayers.ts'
+import { insertTransactions } from '../../db/relayers.ts'
 import { constant } from '../../db/values.ts'
 import type { Address } from '../../domain/units.ts'
 import { asSigned } from '../relayer/stored-transaction.ts'
@@ -26,12 +26,6 @@ export const createFaucetStore = (db: Db): FaucetStore => ({
       .execute()
     return rows.map(toRequest)
   },
-
-  reserve: (lane, fence, count) =>
-    db.transaction().execute(async (tx) => {
-      await checkFence(tx, fence)
-      return takeNonces(tx, lane, count)
-    }),
 
   storeSigned: ({ requestId }, lane, fence, { firstNonce, signedAt, ...signed }) =>
     db.transaction().execute(async (tx) => {

@@ -1,10 +1,11 @@
-/** The leader jobs of a market's auction, a market's settlement, and the faucet. */
+/** The leader jobs of a market's auction, a market's settlement, the faucet, and the heartbeats of all markets. */
 import type { MarketSpec } from '../../domain/market/market.ts'
 import type { ReportRules } from '../../domain/prices/report.ts'
 import { elapsed } from '../../service/clock.ts'
 import { type AuctionPorts, createAuction } from '../auction/auction.ts'
 import { createMarketMemory } from '../auction/market-memory.ts'
 import { type FaucetPorts, payRequests } from '../faucet/payouts.ts'
+import { createHeartbeats, type HeartbeatPorts } from '../heartbeat/heartbeat.ts'
 import { createMarks } from '../marks/marks.ts'
 import type { Chain } from '../ports.ts'
 import { Delivery, type DeliveryPorts } from '../relayer/delivery.ts'
@@ -130,6 +131,30 @@ export function faucetJob(
     finish: () => delivery.settled(),
   }
 }
+
+export type HeartbeatJobPorts = Omit<HeartbeatPorts, 'delivery'> & Omit<DeliveryPorts, 'onChange'>
+
+/** The heartbeats of all markets. */
+export function heartbeatJob(
+  ports: HeartbeatJobPorts,
+  lane: RelayerLane,
+  intervals: Intervals,
+  onChange: () => void,
+): LeaderJob {
+  const delivery = new Delivery({ ...ports, onChange }, lane)
+  const beat = createHeartbeats({ ...ports, delivery }, lane)
+  return {
+    async start(fence) {
+      await register(ports, lane)
+      await delivery.recover(fence)
+    },
+    step: async (fence) => ((await beat(fence)) === 'waiting' ? intervals.pollMs : HEARTBEAT_SWEEP_MS),
+    finish: () => delivery.settled(),
+  }
+}
+
+/** Each sweep reads two views of each market. */
+const HEARTBEAT_SWEEP_MS = 60_000
 
 /** Shorter than other sweeps: a person waits for the payout. */
 const FAUCET_SWEEP_MS = 200

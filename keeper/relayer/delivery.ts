@@ -217,7 +217,7 @@ export class Delivery {
       : await signer.replace(old.raw, fee)
     const purpose = isNoop ? NOOP_PURPOSE : old.purpose
     const transaction = { ...signed, nonce: old.nonce, purpose, signedAt: clock.now() }
-    await relayers.addReplacement(fence, this.#lane, transaction)
+    await relayers.addSigned(fence, this.#lane, transaction)
     logger.warn({ ...details, replacement: signed.hash, purpose }, 'stuck transaction replaced')
     this.start({ ...transaction, status: 'SIGNED', block: null, error: null, broadcastAt: null })
   }

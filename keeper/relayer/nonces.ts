@@ -94,6 +94,6 @@ async function fill(
   const bid = old === undefined ? fee() : raiseFee(signer.feeOf(old.raw), fee())
   const signed = await signer.sign(calls.noop(lane.relayer), nonce, bid)
   const transaction = { ...signed, nonce, purpose: NOOP_PURPOSE, signedAt: clock.now() }
-  await relayers.addReplacement(fence, lane, transaction)
+  await relayers.addSigned(fence, lane, transaction)
   return asSigned(transaction)
 }

@@ -33,14 +33,16 @@ export interface RelayerStore {
   /** Registers the lane. The next nonce becomes the greater of `firstNonce` and the stored one. */
   register(lane: RelayerLane, firstNonce: number): Promise<void>
   nextNonce(lane: RelayerLane): Promise<number>
+  /** Reserves consecutive nonces and returns the first. The lane fills those with which nothing is stored. */
+  reserve(lane: RelayerLane, fence: Fence, count: number): Promise<number>
   /** Transactions not in a block, all hashes of each nonce, by nonce and time of signing. */
   open(lane: RelayerLane): Promise<readonly StoredTransaction[]>
   /** Everything signed with nonces >= `from` and < `to`, in any status, by nonce and time of signing. */
   assigned(lane: RelayerLane, from: number, to: number): Promise<readonly AssignedTransaction[]>
   /** Those of these nonces that are reserved for queued actions, which will be signed with them. */
   reserved(lane: RelayerLane, from: number, to: number): Promise<ReadonlySet<number>>
-  /** Stores another transaction with an assigned nonce. */
-  addReplacement(
+  /** Stores a transaction with an assigned nonce, which may have others already. */
+  addSigned(
     fence: Fence,
     lane: RelayerLane,
     transaction: Pick<StoredTransaction, 'hash' | 'raw' | 'nonce' | 'purpose' | 'signedAt'>,

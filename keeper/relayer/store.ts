@@ -8,6 +8,7 @@ import {
   registerRelayer,
   reopenTransactions,
   replaceTransactions,
+  takeNonces,
 } from '../../db/relayers.ts'
 import { constant } from '../../db/values.ts'
 import { ACTION_KINDS } from '../../domain/actions/action.ts'
@@ -52,6 +53,12 @@ export const createRelayerStore = (db: Db): RelayerStore => ({
     return next_nonce
   },
 
+  reserve: (lane, fence, count) =>
+    db.transaction().execute(async (tx) => {
+      await checkFence(tx, fence)
+      return takeNonces(tx, lane, count)
+    }),
+
   async assigned(lane, from, to) {
     const rows = await ofLane(db, lane)
       .where('nonce', '>=', from)
@@ -92,7 +99,7 @@ export const createRelayerStore = (db: Db): RelayerStore => ({
     return new Set(rows.map(({ nonce }) => nonce as number))
   },
 
-  addReplacement: (fence, lane, transaction) =>
+  addSigned: (fence, lane, transaction) =>
     db.transaction().execute(async (tx) => {
       await checkFence(tx, fence)
       await insertReplacement(tx, lane, transaction)

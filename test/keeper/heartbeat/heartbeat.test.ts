@@ -1,0 +1,91 @@
+import { expect } from 'chai'
+import { describe, it } from 'mocha'
+import { createCalls, createChain, createSigner } from '../../../keeper/adapters/chain.ts'
+import { createHeartbeats, HEARTBEAT_AFTER_MS } from '../../../keeper/heartbeat/heartbeat.ts'
+import { Delivery } from '../../../keeper/relayer/delivery.ts'
+import { createRelayerStore } from '../../../keeper/relayer/store.ts'
+import { perpetual } from '../../support/markets.ts'
+import { ChainFixture, laneKey, POLICY, passTime, useChain } from '../support/chain-fixture.ts'
+import { NO_METRICS, SILENT_LOGGER } from '../support/market-fixture.ts'
+
+describe('heartbeats', function () {
+  this.timeout(60_000)
+  const chain = useChain(perpetual)
+
+  async function openJob(key: string) {
+    const fixture = await ChainFixture.openOn(chain())
+    const { url } = chain().anvil
+    const options = { url, chainId: 6343, requestTimeoutMs: 3000, sendTimeoutMs: 3000 }
+    const signer = createSigner(6343, key)
+    const lane = { name: 'heartbeat', relayer: signer.address, chainId: 6343 }
+    const relayers = createRelayerStore(fixture.db)
+    await relayers.register(lane, 0)
+    const ports = {
+      ...{ relayers, signer, chain: createChain(options), clock: fixture.clock, logger: SILENT_LOGGER },
+      ...{ metrics: NO_METRICS, confirmations: 0, killPoint: () => {}, policy: POLICY, onChange: () => {} },
+      calls: createCalls({ part: 400_000n, order: 150_000n, simple: 300_000n }),
+      fee: () => ({ maxFeePerGas: 10n ** 10n, maxPriorityFeePerGas: 1_000_000n }),
+      markets: async () => [fixture.spec],
+    }
+    const delivery = new Delivery(ports, lane)
+    const beat = createHeartbeats({ ...ports, delivery }, lane)
+    const fence = await fixture.lease('heartbeat')
+    const pass = async () => {
+      const progress = await beat(fence)
+      await delivery.settled()
+      return progress
+    }
+    return { fixture, pass }
+  }
+
+  const heartbeatAt = async (fixture: ChainFixture): Promise<number> =>
+    Number((await fixture.trading().windDown()).heartbeatAt)
+
+  it('when a market is silent for an hour, it gets a heartbeat, and none while it is alive', async () => {
+    const { fixture, pass } = await openJob(laneKey)
+    await pass()
+    const first = await heartbeatAt(fixture)
+    expect(first).to.be.greaterThan(0)
+    fixture.clock.value += HEARTBEAT_AFTER_MS - 60_000
+    expect(await pass()).to.equal('idle')
+    expect(await heartbeatAt(fixture)).to.equal(first)
+    fixture.clock.value += 120_000
+    await passTime(chain(), 5_000)
+    await pass()
+    expect(await heartbeatAt(fixture)).to.be.greaterThan(first)
+    expect((await fixture.transactions()).map(({ purpose, status }) => [purpose, status])).to.deep.equal([
+      ['heartbeat', 'MINED'],
+      ['heartbeat', 'MINED'],
+    ])
+    await fixture.close()
+  })
+
+  it('when a freeze was requested, the next heartbeat voids the request', async () => {
+    const { fixture, pass } = await openJob(laneKey)
+    await (await fixture.trading().connect(chain().admin).requestFreeze()).wait()
+    await passTime(chain(), 5_000)
+    await pass()
+    await passTime(chain(), 2 * 86_400_000)
+    const frozen = fixture.trading().connect(chain().admin).freeze.staticCall()
+    expect(
+      await frozen.then(
+        () => 'frozen',
+        (error: Error) => error.message,
+      ),
+    ).to.include('FreezeRequestVoid')
+    await fixture.close()
+  })
+
+  it('when the heartbeat reverts, it is not repeated at once', async () => {
+    const key = `0x${'77'.repeat(32)}`
+    const { fixture, pass } = await openJob(key)
+    const { address } = createSigner(6343, key)
+    await chain().provider.send('anvil_setBalance', [address, '0xde0b6b3a7640000'])
+    for (let count = 0; count < 3; count++) await pass()
+    expect((await fixture.transactions()).map(({ status }) => status)).to.deep.equal(['REVERTED'])
+    fixture.clock.value += 700_000
+    await pass()
+    expect(await fixture.transactions()).to.have.length(2)
+    await fixture.close()
+  })
+})
