@@ -92,7 +92,7 @@ async function queuedFills(
   }
 }
 
-/** Computes the matched positions of the queued parts on the funding without the dropped update. False if a part can no longer settle. */
+/** Computes the matched positions of the queued parts on the funding without the dropped action. False if a part can no longer settle. */
 async function rematch(tx: Tx, spec: MarketSpec, actions: readonly ActionRow[]): Promise<boolean> {
   let funding = await loadMinedFunding(tx, spec.marketId)
   const parts: QueuedFills[] = []
@@ -127,8 +127,8 @@ export const createRequeueStore = (db: Db): RequeueStore => ({
       // Ids are reserved in the order of the queue: those of the first action and of all behind it are free again.
       if (first.action_id !== null) await resetActionId(tx, marketId, first.action_id - 1)
       await appendRows(tx, head, rows)
-      const isFundingDropped = restart.isDropped && first.kind === 'update_funding'
-      const isSettleable = !isFundingDropped || (await rematch(tx, spec, rest))
+      // Each action truncates the funding of its interval, so a drop of any kind can change the index behind it.
+      const isSettleable = !restart.isDropped || (await rematch(tx, spec, rest))
       return { unsettleableFrom: isSettleable ? null : (rest[0]?.queue_no ?? null) }
     }),
 })
