@@ -114,6 +114,9 @@ export class MarketBook {
       case 'positions_moved':
         this.#move(row)
         return
+      case 'action_dropped':
+        for (const userId of row.rematched) this.#changedAccounts.add(userId as UserId)
+        return
       case 'batch_voided':
         for (const { user_id } of row.fills) this.#markStale(user_id)
         return
@@ -128,7 +131,6 @@ export class MarketBook {
       case 'funding_updated':
       case 'inheritance_failed':
       case 'market_ended':
-      case 'action_dropped':
       case 'protection_announced':
         return
     }

@@ -52,6 +52,8 @@ export interface ActionDropped {
   readonly queue_no: number
   readonly reason: string
   readonly at: number
+  /** Accounts in queued parts whose matched positions were computed again without the action. */
+  readonly rematched: readonly number[]
 }
 
 export type ActionRow = FundingUpdatedRow | InheritanceFailed | MarketEndedRow | ActionDropped

@@ -36,7 +36,14 @@ export async function noteDropped(
   at: Millis,
 ): Promise<ActionDropped[]> {
   for (const action of actions) await noteFailure(tx, action, reason)
-  return actions.map(({ kind, queue_no }) => ({ kind: 'action_dropped', action: kind, queue_no, reason, at }))
+  return actions.map(({ kind, queue_no }) => ({
+    kind: 'action_dropped',
+    action: kind,
+    queue_no,
+    reason,
+    at,
+    rematched: [],
+  }))
 }
 
 async function drop(tx: Tx, action: ActionRow, { error, at }: QueueRestart): Promise<ActionDropped[]> {
@@ -92,8 +99,8 @@ async function queuedFills(
   }
 }
 
-/** Computes the matched positions of the queued parts on the funding without the dropped action. False if a part can no longer settle. */
-async function rematch(tx: Tx, spec: MarketSpec, actions: readonly ActionRow[]): Promise<boolean> {
+/** Computes the matched positions of the queued parts on the funding without the dropped action. Returns their accounts; null if a part can no longer settle. */
+async function rematch(tx: Tx, spec: MarketSpec, actions: readonly ActionRow[]): Promise<UserId[] | null> {
   let funding = await loadMinedFunding(tx, spec.marketId)
   const parts: QueuedFills[] = []
   for (const action of actions) {
@@ -105,7 +112,7 @@ async function rematch(tx: Tx, spec: MarketSpec, actions: readonly ActionRow[]):
   const mined = await loadPositions(tx, spec.marketId, accounts, minedPosition)
   const matched = replayParts(spec, parts, (account) => mined.get(account) ?? FLAT)
   if (matched !== null) await setMatchedPositions(tx, spec.marketId, matched)
-  return matched !== null
+  return matched === null ? null : [...accounts]
 }
 
 // ---------------------------------------------------------------------- restart
@@ -126,9 +133,14 @@ export const createRequeueStore = (db: Db): RequeueStore => ({
       await requeueActions(tx, marketId, numbered)
       // Ids are reserved in the order of the queue: those of the first action and of all behind it are free again.
       if (first.action_id !== null) await resetActionId(tx, marketId, first.action_id - 1)
-      await appendRows(tx, head, rows)
       // Each action truncates the funding of its interval, so a drop of any kind can change the index behind it.
-      const isSettleable = !restart.isDropped || (await rematch(tx, spec, rest))
-      return { unsettleableFrom: isSettleable ? null : (rest[0]?.queue_no ?? null) }
+      const rematched = restart.isDropped ? await rematch(tx, spec, rest) : []
+      // The book of a keeper reads the matched positions of these accounts again.
+      await appendRows(
+        tx,
+        head,
+        rows.map((row) => ({ ...row, rematched: rematched ?? [] })),
+      )
+      return { unsettleableFrom: rematched === null ? (rest[0]?.queue_no ?? null) : null }
     }),
 })

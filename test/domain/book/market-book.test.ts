@@ -83,6 +83,13 @@ describe('MarketBook', () => {
     expect(marketBook.book.size).to.equal(0)
   })
 
+  it('when an action is dropped, it returns the accounts whose matched positions were computed again', () => {
+    const marketBook = new MarketBook(roundMarket, [])
+    const dropped = { action: 'update_funding', queue_no: 3, reason: 'FundingRateOutOfRange', at: 1 } as const
+    marketBook.apply(1, { kind: 'action_dropped', ...dropped, rematched: [4, 7] })
+    expect([...marketBook.drainChangedAccounts()]).to.deep.equal([4, 7])
+  })
+
   it('when positions have changed, it returns their accounts once', () => {
     const { order, marketBook } = withOne()
     marketBook.apply(2, matched(order, 4, 4))
