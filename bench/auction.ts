@@ -60,6 +60,8 @@ const spec = {
   fundingSession: false,
   finalLow: 0n,
   finalHigh: 0n,
+  expiresAt: 0,
+  disputeWindow: 86_400_000,
 } as unknown as MarketSpec
 
 /** The oracle price varies by up to 0.2 %, so that it exceeds the reserved price of some older orders. */

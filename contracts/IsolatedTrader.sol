@@ -15,6 +15,7 @@ import {ActionKind, ActionLib} from "./libraries/ActionLib.sol";
 import {AdjustLib} from "./libraries/AdjustLib.sol";
 import {BandLib} from "./libraries/BandLib.sol";
 import {CancelLib} from "./libraries/CancelLib.sol";
+import {EndingLib} from "./libraries/EndingLib.sol";
 import {FeeLib} from "./libraries/FeeLib.sol";
 import {LedgerCall} from "./libraries/LedgerCall.sol";
 import {ListingLib} from "./libraries/ListingLib.sol";
@@ -62,8 +63,8 @@ contract IsolatedTrader is MarketDelegator, ForwardedSender, EIP712, ReentrancyG
     uint256 private immutable _STEP;
     bytes32 private immutable _FEED_ID;
     bytes32 private immutable _SESSION_FEED_ID;
-    uint96 private immutable _FINAL_LOW;
-    uint96 private immutable _FINAL_HIGH;
+    /// @dev The listed expiry; the largest number for a perpetual. Before it, batches need not read the expiry in force.
+    uint256 private immutable _EXPIRES_AT;
     IMarginBank private immutable _BANK;
     IAccountManager private immutable _ACCOUNT_MANAGER;
     IPriceOracle private immutable _ORACLE;
@@ -89,12 +90,12 @@ contract IsolatedTrader is MarketDelegator, ForwardedSender, EIP712, ReentrancyG
         _STEP = marketGrid.step;
         _FEED_ID = marketGrid.feedId;
         _SESSION_FEED_ID = marketGrid.sessionFeedId;
-        _FINAL_LOW = marketGrid.finalLow;
-        _FINAL_HIGH = marketGrid.finalHigh;
+        _EXPIRES_AT = marketGrid.expiresAt == 0 ? type(uint256).max : marketGrid.expiresAt;
         _BANK = IMarginBank(marginBank);
         _ACCOUNT_MANAGER = IAccountManager(keys);
         _ORACLE = IPriceOracle(priceOracle);
         _state.parameters = firstParameters;
+        EndingLib.initialize(_state, marketGrid);
         emit MarketCreated(marketGrid, marginBank, keys, priceOracle);
         emit ParametersChanged(0, firstParameters);
     }
@@ -375,8 +376,7 @@ contract IsolatedTrader is MarketDelegator, ForwardedSender, EIP712, ReentrancyG
             step: _STEP,
             feedId: _FEED_ID,
             sessionFeedId: _SESSION_FEED_ID,
-            finalLow: _FINAL_LOW,
-            finalHigh: _FINAL_HIGH,
+            expiresAt: _EXPIRES_AT,
             bank: _BANK,
             accountManager: _ACCOUNT_MANAGER,
             oracle: _ORACLE,

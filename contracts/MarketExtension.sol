@@ -23,6 +23,7 @@ import {Report} from "./types/Report.sol";
 import {RiskTerms} from "./types/Risk.sol";
 import {
     Clock,
+    FinalTerms,
     Floors,
     FundingRate,
     PendingChange,
@@ -225,6 +226,7 @@ contract MarketExtension is MarketState, ReentrancyGuardTransient {
 
     function grid() external view returns (MarketGrid memory) {
         MarketContext calldata context = _context();
+        FinalTerms memory terms = _state.finalTerms;
         return MarketGrid({
             marketId: context.marketId,
             kind: context.kind,
@@ -232,8 +234,11 @@ contract MarketExtension is MarketState, ReentrancyGuardTransient {
             step: context.step,
             feedId: context.feedId,
             sessionFeedId: context.sessionFeedId,
-            finalLow: context.finalLow,
-            finalHigh: context.finalHigh
+            finalFeedId: terms.feedId,
+            finalLow: terms.low,
+            finalHigh: terms.high,
+            expiresAt: context.kind == MarketKind.Perpetual ? 0 : uint48(context.expiresAt),
+            disputeWindow: terms.disputeWindow
         });
     }
 

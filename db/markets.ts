@@ -69,6 +69,8 @@ export const fromStoredSpec = (stored: Record<string, StoredValue>): MarketSpec 
   fundingSession: stored.fundingSession === true,
   finalLow: amountOf(stored.finalLow) as Price,
   finalHigh: amountOf(stored.finalHigh) as Price,
+  expiresAt: Number(stored.expiresAt ?? 0) as Millis,
+  disputeWindow: Number(stored.disputeWindow ?? 0) as Millis,
 })
 
 /** Lists a deployed market. Does nothing if it is listed already. */

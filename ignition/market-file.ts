@@ -2,7 +2,17 @@
 import { readFileSync } from 'node:fs'
 import { getAddress, parseUnits } from 'ethers'
 import { listingRefusals, type MarketKind, type MarketSpec } from '../domain/market/market.ts'
-import type { Address, MarketId, Price, Quantity, Quote, Rate, Steps, Ticks } from '../domain/units.ts'
+import type {
+  Address,
+  MarketId,
+  Millis,
+  Price,
+  Quantity,
+  Quote,
+  Rate,
+  Steps,
+  Ticks,
+} from '../domain/units.ts'
 import type { ReportLimits } from '../stack/deploy.ts'
 
 export interface MarketFile {
@@ -62,6 +72,15 @@ class Fields {
     const value = this.#take(name)
     const valid = typeof value === 'number' && Number.isSafeInteger(value) && value >= 0
     return valid ? value : this.#fail(name, 'a whole number')
+  }
+
+  /** An ISO 8601 time in UTC as milliseconds; 0 if the field is missing. */
+  moment(name: string): number {
+    const value = this.#take(name)
+    if (value === undefined) return 0
+    const at =
+      typeof value === 'string' && /^\d{4}-\d\d-\d\dT.*Z$/.test(value) ? Date.parse(value) : Number.NaN
+    return Number.isNaN(at) ? this.#fail(name, 'a time such as "2035-01-01T00:00:00Z"') : at
   }
 
   flag(name: string): boolean {
@@ -149,5 +168,7 @@ function readSpec(fields: Fields, chainId: bigint): MarketSpec {
     fundingSession: fields.flag('funding_session'),
     finalLow: fields.amount('final_low', '0') as Price,
     finalHigh: fields.amount('final_high', '0') as Price,
+    expiresAt: fields.moment('expires_at') as Millis,
+    disputeWindow: fields.count('dispute_window_ms') as Millis,
   }
 }

@@ -84,7 +84,7 @@ export const feedIdOf = (marketId: number): string => toBeHex(marketId, 32)
 export const sessionFeedIdOf = (marketId: number): string =>
   solidityPackedKeccak256(['bytes32', 'string'], [feedIdOf(marketId), 'session'])
 
-/** The feed whose one report ends a market that expires. */
+/** The feed whose report after the expiry ends a market. */
 export const finalFeedIdOf = (marketId: number): string =>
   solidityPackedKeccak256(['bytes32', 'string'], [feedIdOf(marketId), 'final'])
 
@@ -103,8 +103,11 @@ export const gridOf = (spec: MarketSpec) =>
     step: spec.step,
     feedId: feedIdOf(spec.marketId),
     sessionFeedId: spec.fundingSession ? sessionFeedIdOf(spec.marketId) : ZeroHash,
+    finalFeedId: spec.kind === 'perpetual' ? ZeroHash : finalFeedIdOf(spec.marketId),
     finalLow: spec.finalLow,
     finalHigh: spec.finalHigh,
+    expiresAt: spec.expiresAt,
+    disputeWindow: spec.disputeWindow,
   }) satisfies MarketGridStruct
 
 /** The contract's parameters, in millionths. */

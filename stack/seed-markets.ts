@@ -1,6 +1,6 @@
 /** The four markets of the local stack: crypto perpetual, stock perpetual, numeric future, binary future. */
 import type { MarketKind, MarketSpec } from '../domain/market/market.ts'
-import type { MarketId, Price, Quantity, Rate, Steps, Ticks } from '../domain/units.ts'
+import type { MarketId, Millis, Price, Quantity, Rate, Steps, Ticks } from '../domain/units.ts'
 import type { Walk } from './prices.ts'
 
 /** A market whose contract is not deployed yet. */
@@ -14,6 +14,10 @@ export interface SeedMarket {
 
 const E18 = 10n ** 18n
 const E15 = 10n ** 15n
+
+/** Far enough that no local exchange reaches it, and within the ten years that the contract accepts. */
+const EXPIRES_AT = Date.UTC(2035, 0, 1)
+const DISPUTE_WINDOW = 86_400_000 as Millis
 
 interface Terms {
   readonly id: number
@@ -124,6 +128,8 @@ export const SEED_MARKETS: readonly SeedMarket[] = TERMS.map((terms) => {
       fundingSession: terms.fundingSession ?? false,
       finalLow: ((terms.final?.[0] ?? 0n) * E15) as Price,
       finalHigh: ((terms.final?.[1] ?? 0n) * E15) as Price,
+      expiresAt: (terms.final === undefined ? 0 : EXPIRES_AT) as Millis,
+      disputeWindow: DISPUTE_WINDOW,
     },
     firstPrice: firstPrice as Price,
     walk: {

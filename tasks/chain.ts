@@ -7,7 +7,7 @@ import {
   type MarketMode,
   type MarketSpec,
 } from '../domain/market/market.ts'
-import type { Address, MarketId, Price, Quantity, Rate, Steps, Ticks } from '../domain/units.ts'
+import type { Address, MarketId, Millis, Price, Quantity, Rate, Steps, Ticks } from '../domain/units.ts'
 import { AccountManager__factory } from '../typechain-types/factories/AccountManager__factory.ts'
 import { AggregatorOracle__factory } from '../typechain-types/factories/AggregatorOracle__factory.ts'
 import { Backstop__factory } from '../typechain-types/factories/Backstop__factory.ts'
@@ -92,6 +92,8 @@ export async function specOf(trader: IsolatedTrader): Promise<MarketSpec> {
     fundingSession: BigInt(grid.sessionFeedId) !== 0n,
     finalLow: grid.finalLow as Price,
     finalHigh: grid.finalHigh as Price,
+    expiresAt: Number(grid.expiresAt) as Millis,
+    disputeWindow: Number(grid.disputeWindow) as Millis,
   }
 }
 

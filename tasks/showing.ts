@@ -42,6 +42,8 @@ async function printGrid(
     'price feed': grid.feedId,
     'session feed': grid.sessionFeedId === NO_FEED ? 'none: the market has no sessions' : grid.sessionFeedId,
     'final price': grid.kind === 0n ? 'none' : `${toDecimal(grid.finalLow)} to ${price(grid.finalHigh)}`,
+    ...(grid.kind !== 0n && { 'final feed': grid.finalFeedId, expiry: timeOfMillis(grid.expiresAt) }),
+    'dispute window': `${grid.disputeWindow} ms from the first final report`,
     'may settle': openFrom === 0n ? 'never: it is not listed' : `from ${timeOfSeconds(openFrom)}`,
     pool: usdm(pool),
     'fees to collect': usdm(fees),

@@ -40,9 +40,9 @@ import type { TypedContractEvent, TypedDeferredTopicFilter, TypedEventLog, Typed
     export type FundingRateStructOutput = [rate: bigint, validFrom: bigint, validUntil: bigint] & {rate: bigint, validFrom: bigint, validUntil: bigint }
   
 
-    export type MarketGridStruct = {marketId: BigNumberish, kind: BigNumberish, tick: BigNumberish, step: BigNumberish, feedId: BytesLike, sessionFeedId: BytesLike, finalLow: BigNumberish, finalHigh: BigNumberish}
+    export type MarketGridStruct = {marketId: BigNumberish, kind: BigNumberish, tick: BigNumberish, step: BigNumberish, feedId: BytesLike, sessionFeedId: BytesLike, finalFeedId: BytesLike, finalLow: BigNumberish, finalHigh: BigNumberish, expiresAt: BigNumberish, disputeWindow: BigNumberish}
 
-    export type MarketGridStructOutput = [marketId: bigint, kind: bigint, tick: bigint, step: bigint, feedId: string, sessionFeedId: string, finalLow: bigint, finalHigh: bigint] & {marketId: bigint, kind: bigint, tick: bigint, step: bigint, feedId: string, sessionFeedId: string, finalLow: bigint, finalHigh: bigint }
+    export type MarketGridStructOutput = [marketId: bigint, kind: bigint, tick: bigint, step: bigint, feedId: string, sessionFeedId: string, finalFeedId: string, finalLow: bigint, finalHigh: bigint, expiresAt: bigint, disputeWindow: bigint] & {marketId: bigint, kind: bigint, tick: bigint, step: bigint, feedId: string, sessionFeedId: string, finalFeedId: string, finalLow: bigint, finalHigh: bigint, expiresAt: bigint, disputeWindow: bigint }
   
 
     export type AdjustLeverageStruct = {account: AddressLike, leverage: BigNumberish, maxMarginIn: BigNumberish, minMarginOut: BigNumberish, nonce: BigNumberish, deadline: BigNumberish}

@@ -46,6 +46,8 @@ const market = (marketId: number): BenchMarket => ({
     fundingSession: false,
     finalLow: 0n,
     finalHigh: 0n,
+    expiresAt: 0,
+    disputeWindow: 86_400_000,
   } as unknown as MarketSpec,
   oracle: 1_000 as Ticks,
 })

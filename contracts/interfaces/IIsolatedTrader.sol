@@ -42,6 +42,9 @@ interface IIsolatedTrader is ISettlementErrors, IMarketChanges, IFunding, IAdjus
     error NotOperator(address caller);
     error OperatorNotProposed(address caller);
     error GridInvalid();
+    /// @notice The expiry must lie after block time and at most ten years ahead; a perpetual has none. Milliseconds.
+    error ExpiryInvalid(uint256 earliest, uint256 latest, uint256 given);
+    error DisputeWindowInvalid(uint256 shortest, uint256 longest, uint256 given);
     error AddressZero();
     /// @notice The extension runs only by `delegatecall` from a market.
     error ExtensionCalledDirectly();

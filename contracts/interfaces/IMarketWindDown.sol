@@ -73,8 +73,8 @@ interface IMarketWindDown {
     /// exposed to a stale price can submit a newer report with `poke` first. Uses the next action number. Any caller.
     function freeze() external;
 
-    /// @notice Ends a future or binary market in mode settling at its final price: a report of the feed
-    /// `keccak256(feedId ++ "final")` within the market's bounds, binary exactly one of them. Operator only.
+    /// @notice Ends a future or binary market in mode settling at its final price: a report of the market's final feed within
+    /// its bounds, binary exactly one of them. Operator only.
     function finalizeMarket(uint256 actionId, uint256 asOf, Report calldata report) external;
 
     // ------------------------------------------------------------------ after the end

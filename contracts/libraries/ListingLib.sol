@@ -32,13 +32,19 @@ library ListingLib {
             // A tick that divides 1e18 is <= 1e18, so the product fits.
             valid = valid && 1e18 % tick == 0 && 1e18 / tick > 1 && tick % 1e12 == 0 && (tick * tick * step) % 1e42 == 0;
         }
-        valid = valid && _isFinalRange(grid) && _isSessionFeed(grid);
+        valid = valid && _isFinalRange(grid) && _isSessionFeed(grid) && _isFinalFeed(grid);
         if (!valid) revert IIsolatedTrader.GridInvalid();
     }
 
     /// @dev Only perpetuals have a session feed, and it differs from the price feed.
     function _isSessionFeed(MarketGrid memory grid) private pure returns (bool) {
         return grid.sessionFeedId == 0 || (grid.kind == MarketKind.Perpetual && grid.sessionFeedId != grid.feedId);
+    }
+
+    /// @dev Every market but a perpetual has a final feed of its own, which differs from the price feed.
+    function _isFinalFeed(MarketGrid memory grid) private pure returns (bool) {
+        bool isPerpetual = grid.kind == MarketKind.Perpetual;
+        return (grid.finalFeedId == 0) == isPerpetual && grid.finalFeedId != grid.feedId;
     }
 
     /// @dev A perpetual has no final price; the final price of a binary market is exactly 0 or 1.

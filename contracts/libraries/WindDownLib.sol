@@ -9,7 +9,7 @@ import {MarketKind, MarketMode, Parameters} from "../types/Market.sol";
 import {Position} from "../types/Position.sol";
 import {Report} from "../types/Report.sol";
 import {Valuation} from "../types/Risk.sol";
-import {Poked, Reference, TraderState, WindDown} from "../types/TraderState.sol";
+import {FinalTerms, Poked, Reference, TraderState, WindDown} from "../types/TraderState.sol";
 import {ActionKind, ActionLib} from "./ActionLib.sol";
 import {BandLib} from "./BandLib.sol";
 import {INSOLVENCY_WINDOW, SILENCE} from "../types/Durations.sol";
@@ -87,10 +87,10 @@ library WindDownLib {
     ) external {
         ActionLib.Action memory action = ActionLib.Action(state.clock, state.reference_, state.parameters);
         ActionLib.begin(action, state, actionId, asOf, ActionKind.Finalize);
-        _requireFinalPrice(context, report.price);
+        FinalTerms memory terms = state.finalTerms;
+        _requireFinalPrice(context, terms, report.price);
         BandLib.checkAge(asOf, report.observedAt, action.parameters.reportMaxAge);
-        bytes32 feedId = keccak256(abi.encodePacked(context.feedId, "final"));
-        context.oracle.verify(feedId, report.price, report.observedAt, report.proof);
+        context.oracle.verify(terms.feedId, report.price, report.observedAt, report.proof);
         uint256 pool = _end(state, context, action, report.price);
         emit IMarketWindDown.MarketFinalized(
             actionId, action.clock.asOf, report.price, report.observedAt, action.reference_.fundingIndex, pool
@@ -113,8 +113,8 @@ library WindDownLib {
         state.windDown.poolAtEnd = uint112(pool);
     }
 
-    function _requireFinalPrice(MarketContext calldata context, uint256 price) private pure {
-        (uint256 low, uint256 high) = (context.finalLow, context.finalHigh);
+    function _requireFinalPrice(MarketContext calldata context, FinalTerms memory terms, uint256 price) private pure {
+        (uint256 low, uint256 high) = (terms.low, terms.high);
         if (context.kind == MarketKind.Perpetual) revert IMarketWindDown.MarketWithoutExpiry();
         bool valid = context.kind == MarketKind.BinaryFuture
             ? price == low || price == high

@@ -14,5 +14,10 @@ uint256 constant AHEAD = 2_000;
 uint256 constant NOTICE = 86_400_000;
 // Time without an action or heartbeat, counted from a freeze request, after which any account can freeze the market.
 uint256 constant SILENCE = 86_400_000;
+// Maximum time from a market's deployment to its expiry: ten years.
+uint256 constant MAX_LIFE = 315_576_000_000;
+// Bounds of the time in which a final report can be replaced. On a test chain the lower bound is a second.
+uint256 constant MIN_DISPUTE_WINDOW = 86_400_000;
+uint256 constant MAX_DISPUTE_WINDOW = 1_209_600_000;
 // Time after the end of a market in which insolvent accounts can be reported; claims start after it.
 uint256 constant INSOLVENCY_WINDOW = 259_200_000;

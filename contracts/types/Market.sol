@@ -23,7 +23,8 @@ enum OperatorStatus {
     Approved
 }
 
-/// @notice The immutable terms of a market: increments, feeds and final price range.
+/// @notice The terms of a market as listed: increments, feeds, expiry and final price range. They never change; `Ending` has the
+/// expiry and the dispute window in force.
 struct MarketGrid {
     uint256 marketId;
     MarketKind kind;
@@ -34,9 +35,15 @@ struct MarketGrid {
     bytes32 feedId;
     /// Oracle feed of the market's session: funding stops when the session ends. 0: the market has no sessions.
     bytes32 sessionFeedId;
+    /// Oracle feed of the final price; 0 for a perpetual, which ends at a price of `feedId`.
+    bytes32 finalFeedId;
     /// Bounds of the final price x 1e18; both 0 for a perpetual. A binary market ends at exactly one of them: 0 or 1e18.
     uint96 finalLow;
     uint96 finalHigh;
+    /// Milliseconds; 0 for a perpetual.
+    uint48 expiresAt;
+    /// Milliseconds from the first final report, in which another report can replace it.
+    uint48 disputeWindow;
 }
 
 /// @notice The parameters of a market that can change, within the bounds of `ListingLib`. One slot. Fractions are millionths.

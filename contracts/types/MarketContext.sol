@@ -15,8 +15,8 @@ struct MarketContext {
     uint256 step;
     bytes32 feedId;
     bytes32 sessionFeedId;
-    uint96 finalLow;
-    uint96 finalHigh;
+    /// The listed expiry in milliseconds; the largest number for a perpetual. `Ending.expiresAt` may be later.
+    uint256 expiresAt;
     IMarginBank bank;
     IAccountManager accountManager;
     IPriceOracle oracle;

@@ -87,6 +87,32 @@ struct Poked {
     uint48 observedAt;
 }
 
+/// @notice The listed terms of the final price, written by the constructor only. Two slots, read by no action of a live market.
+struct FinalTerms {
+    /// Feed and range of the final price: `feedId` of the market and 0, 0 for a perpetual.
+    bytes32 feedId;
+    uint96 low;
+    uint96 high;
+    /// As listed, in milliseconds.
+    uint48 disputeWindow;
+}
+
+/// @notice The end of a market and its final report. Times in milliseconds. Two slots, of which a batch reads the first from the
+/// listed expiry on only.
+struct Ending {
+    /// The expiry in force; 0 for a perpetual.
+    uint48 expiresAt;
+    /// Time of the scheduled mode settling; 0: none is scheduled.
+    uint48 settlingAt;
+    /// The dispute window in force.
+    uint48 disputeWindow;
+    /// Block time of the first final report, from which the dispute window counts; 0: there is none.
+    uint48 reportedAt;
+    /// The final report in force.
+    uint48 observedAt;
+    uint96 price;
+}
+
 /// @notice A packed word in a slot of its own. A struct, so that the slot is computed once for read and write.
 struct Word {
     uint256 bits;
@@ -102,6 +128,8 @@ struct TraderState {
     RiskTerms riskTerms;
     WindDown windDown;
     Poked poked;
+    FinalTerms finalTerms;
+    Ending ending;
     /// account => packed position (PositionLib).
     mapping(address account => Word) positions;
     /// maker << 96 | salt >> 6 => 64 states of 3 bits and the time of a cancel request (SaltLib).

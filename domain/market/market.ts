@@ -5,6 +5,7 @@
 import {
   type Address,
   type MarketId,
+  type Millis,
   ONE,
   type Price,
   type Quantity,
@@ -53,6 +54,10 @@ export interface MarketSpec {
   /** Bounds of a final price; both 0 for a perpetual, 0 and 1 for a binary market. */
   readonly finalLow: Price
   readonly finalHigh: Price
+  /** The listed expiry; 0 for a perpetual. No batch has an `asOf` at or after it. */
+  readonly expiresAt: Millis
+  /** Time from the first final report in which another report can replace it. */
+  readonly disputeWindow: Millis
 }
 
 /**
@@ -108,6 +113,10 @@ export type ListingRefusal =
   | 'FUNDING'
   /** Not low < high, 0 and 1 for a binary market, 0 and 0 for a perpetual. */
   | 'FINAL_PRICE'
+  /** No expiry, or an expiry of a perpetual. */
+  | 'EXPIRY'
+  /** Not 1 s <= dispute window <= 14 days. */
+  | 'DISPUTE_WINDOW'
 
 /** Order sizes stay at or below this many steps, so that sums over a whole book are safe integers. */
 export const MAX_ORDER_STEPS = (2 ** 33) as Steps
@@ -116,6 +125,9 @@ export const MAX_LEVERAGE = 127
 
 const MILLIONTH = 10n ** 12n
 const MIN_MARGIN_SPREAD = 7_500n * MILLIONTH
+/** On a production chain the contract demands a day. */
+const MIN_DISPUTE_WINDOW = 1_000
+const MAX_DISPUTE_WINDOW = 1_209_600_000
 const MAX_FEE = 50_000n * MILLIONTH
 const MAX_FUNDING_CAP = 40_000n * MILLIONTH
 
@@ -162,6 +174,11 @@ export function listingRefusals(spec: MarketSpec): readonly ListingRefusal[] {
     ['FEES', makerFee <= takerFee && takerFee <= MAX_FEE],
     ['FUNDING', fundingCap <= MAX_FUNDING_CAP && (!funds || spec.kind === 'perpetual')],
     ['FINAL_PRICE', isFinalRange(spec)],
+    [
+      'EXPIRY',
+      isBetween(spec.expiresAt, 0, 2 ** 48 - 1) && (spec.expiresAt === 0) === (spec.kind === 'perpetual'),
+    ],
+    ['DISPUTE_WINDOW', isBetween(spec.disputeWindow, MIN_DISPUTE_WINDOW, MAX_DISPUTE_WINDOW)],
   ]
   return rules.filter(([, holds]) => !holds).map(([refusal]) => refusal)
 }

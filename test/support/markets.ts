@@ -1,6 +1,6 @@
 /** Markets that satisfy the listing rules, one of each kind, and helpers for prices and amounts. */
 import type { MarketSpec } from '../../domain/market/market.ts'
-import type { FundingIndex, Price, Quantity, Quote, Rate, Steps, Ticks } from '../../domain/units.ts'
+import type { FundingIndex, Millis, Price, Quantity, Quote, Rate, Steps, Ticks } from '../../domain/units.ts'
 
 /** A decimal number as an integer x 1e18, exactly: `e18('0.005')`. */
 export function e18(text: string): bigint {
@@ -15,6 +15,9 @@ export const rate = (text: string): Rate => e18(text) as Rate
 export const index = (wei: bigint): FundingIndex => wei as FundingIndex
 export const ticks = (count: number): Ticks => count as Ticks
 export const steps = (count: number): Steps => count as Steps
+
+/** Later than every time in the tests, and within ten years of them: 2033-05-18. */
+export const EXPIRES_AT = 2_000_000_000_000 as Millis
 
 /** Tick 0.1, step 0.001, leverage 20, band 5 %, 5 bps. */
 export const perpetual: MarketSpec = {
@@ -39,6 +42,8 @@ export const perpetual: MarketSpec = {
   fundingSession: false,
   finalLow: price('0'),
   finalHigh: price('0'),
+  expiresAt: 0 as Millis,
+  disputeWindow: 86_400_000 as Millis,
 }
 
 /** Tick 0.5, step 0.01, leverage 5, band 20 %, 20 bps. */
@@ -59,6 +64,7 @@ export const future: MarketSpec = {
   fundingCap: rate('0'),
   finalLow: price('1'),
   finalHigh: price('100000000'),
+  expiresAt: EXPIRES_AT,
 }
 
 /** Tick 0.001, step 1, leverage 5, coefficient 0.02. */
@@ -80,6 +86,7 @@ export const binary: MarketSpec = {
   takerFee: rate('0.02'),
   fundingCap: rate('0'),
   finalHigh: price('1'),
+  expiresAt: EXPIRES_AT,
 }
 
 export const markets: readonly MarketSpec[] = [perpetual, future, binary]

@@ -1,9 +1,9 @@
 import { expect } from 'chai'
-import { ZeroAddress } from 'ethers'
+import { ZeroAddress, ZeroHash } from 'ethers'
 import type { MarketSpec } from '../../../domain/market/market.ts'
 import { encodeSettleBatch } from '../../../domain/settlement/settlement-codec.ts'
 import type { Price, Quantity } from '../../../domain/units.ts'
-import { feedIdOf, gridOf, parametersOf } from '../../../stack/deploy.ts'
+import { feedIdOf, finalFeedIdOf, gridOf, parametersOf } from '../../../stack/deploy.ts'
 import { IsolatedTrader__factory } from '../../../typechain-types/factories/IsolatedTrader__factory.ts'
 import {
   addressOf,
@@ -13,7 +13,7 @@ import {
   pair,
   perpetualExchange,
 } from '../../support/exchange.ts'
-import { binary, e18, future, markets, perpetual, rate } from '../../support/markets.ts'
+import { binary, EXPIRES_AT, e18, future, markets, perpetual, rate } from '../../support/markets.ts'
 
 describe('constructor', () => {
   let exchange: Exchange
@@ -49,6 +49,8 @@ describe('constructor', () => {
     for (const spec of markets) {
       const trader = await deploy(spec)
       const grid = await trader.grid()
+      expect([grid.expiresAt, grid.disputeWindow]).to.deep.equal([BigInt(spec.expiresAt), 86_400_000n])
+      expect(grid.finalFeedId).to.equal(spec.kind === 'perpetual' ? ZeroHash : finalFeedIdOf(spec.marketId))
       expect([grid.marketId, grid.tick, grid.step, grid.feedId]).to.deep.equal([
         BigInt(spec.marketId),
         spec.tick,
@@ -105,6 +107,48 @@ describe('constructor', () => {
 
   it('when the session feed equals the price feed, it reverts with GridInvalid', () =>
     refused(deploy(perpetual, {}, {}, { sessionFeedId: feedIdOf(perpetual.marketId) }), 'GridInvalid'))
+
+  it('when the final feed is missing, equals the price feed or belongs to a perpetual, it reverts with GridInvalid', async () => {
+    for (const spec of [future, binary]) {
+      await refused(deploy(spec, {}, {}, { finalFeedId: ZeroHash }), 'GridInvalid')
+      await refused(deploy(spec, {}, {}, { finalFeedId: feedIdOf(spec.marketId) }), 'GridInvalid')
+    }
+    await refused(
+      deploy(perpetual, {}, {}, { finalFeedId: finalFeedIdOf(perpetual.marketId) }),
+      'GridInvalid',
+    )
+  })
+
+  it('when the expiry is not after block time, lies over ten years ahead or is set for a perpetual, it reverts with ExpiryInvalid', async () => {
+    const { time } = exchange.connection.networkHelpers
+    const deployAt = async (expiresAt: (at: number) => number) => {
+      const at = (await time.latest()) + 10
+      await time.setNextBlockTimestamp(at)
+      return deploy(future, {}, {}, { expiresAt: expiresAt(at * 1000) })
+    }
+    const TEN_YEARS = 315_576_000_000
+    for (const expiresAt of [0, 1, TEN_YEARS + 1]) {
+      await refused(
+        deployAt((at) => (expiresAt < 2 ? at * expiresAt : at + expiresAt)),
+        'ExpiryInvalid',
+      )
+    }
+    for (const ahead of [1, TEN_YEARS]) {
+      const trader = await deployAt((at) => at + ahead)
+      expect((await trader.grid()).expiresAt).to.equal(BigInt((await time.latest()) * 1000 + ahead))
+    }
+    await refused(deploy(perpetual, {}, {}, { expiresAt: EXPIRES_AT }), 'ExpiryInvalid')
+  })
+
+  it('when the dispute window is below a second or above 14 days, it reverts with DisputeWindowInvalid', async () => {
+    for (const disputeWindow of [0, 999, 1_209_600_001]) {
+      await refused(deploy(perpetual, {}, {}, { disputeWindow }), 'DisputeWindowInvalid')
+    }
+    for (const disputeWindow of [1_000, 1_209_600_000]) {
+      const trader = await deploy(perpetual, {}, {}, { disputeWindow })
+      expect((await trader.grid()).disputeWindow).to.equal(BigInt(disputeWindow))
+    }
+  })
 
   const parameters: readonly [string, object][] = [
     ['no maintenance requirement', { mmr: 0 }],

@@ -56,6 +56,7 @@ contract ExchangeFixture {
     uint256 internal constant START_BALANCE = 2e23;
     address internal constant FORWARDER = address(1);
     bytes32 internal constant FEED = bytes32(uint256(1));
+    bytes32 internal constant FINAL_FEED = bytes32(uint256(2));
 
     TestUSDM public immutable token;
     IMarginBank public immutable bank;
@@ -102,7 +103,11 @@ contract ExchangeFixture {
         grid.tick = listed.tick;
         grid.step = listed.step;
         grid.feedId = FEED;
-        if (listed.kind != MarketKind.Perpetual) grid.finalHigh = listed.kind == MarketKind.Future ? 1e24 : 1e18;
+        grid.disputeWindow = 1 days * 1000;
+        if (listed.kind == MarketKind.Perpetual) return grid;
+        grid.finalFeedId = FINAL_FEED;
+        grid.finalHigh = listed.kind == MarketKind.Future ? 1e24 : 1e18;
+        grid.expiresAt = 2_000_000_000_000;
     }
 
     function _parameters(Listing memory listed) private pure returns (Parameters memory p) {

@@ -7,9 +7,10 @@ import {
   oneInTicks,
   tickStepValue,
 } from '../../../domain/market/market.ts'
-import type { Price, Quantity, Rate } from '../../../domain/units.ts'
+import type { Millis, Price, Quantity, Rate } from '../../../domain/units.ts'
 import {
   binary,
+  EXPIRES_AT,
   e18,
   future,
   markets,
@@ -72,6 +73,15 @@ describe('listingRefusals', () => {
     ['a band above twice the price', perpetual, { mtbLong: rate('1.000001') }, ['BAND_WIDTH']],
     ['a maker fee above the taker fee', perpetual, { makerFee: rate('0.001') }, ['FEES']],
     ['a fee above 5 %', future, { takerFee: rate('0.050001') }, ['FEES']],
+    ['a perpetual that expires', perpetual, { expiresAt: EXPIRES_AT }, ['EXPIRY']],
+    ['a future without an expiry', future, { expiresAt: 0 as Millis }, ['EXPIRY']],
+    ['no time to dispute', binary, { disputeWindow: 999 as Millis }, ['DISPUTE_WINDOW']],
+    [
+      'a dispute window above 14 days',
+      perpetual,
+      { disputeWindow: 1_209_600_001 as Millis },
+      ['DISPUTE_WINDOW'],
+    ],
   ]
   for (const [name, spec, change, refusals] of table) {
     it(`when there is ${name}, it returns ${refusals.join(', ')}`, () => {

@@ -408,8 +408,50 @@
     "type": "error"
   },
   {
+    "inputs": [
+      {
+        "internalType": "uint256",
+        "name": "shortest",
+        "type": "uint256"
+      },
+      {
+        "internalType": "uint256",
+        "name": "longest",
+        "type": "uint256"
+      },
+      {
+        "internalType": "uint256",
+        "name": "given",
+        "type": "uint256"
+      }
+    ],
+    "name": "DisputeWindowInvalid",
+    "type": "error"
+  },
+  {
     "inputs": [],
     "name": "EmptyPart",
+    "type": "error"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "uint256",
+        "name": "earliest",
+        "type": "uint256"
+      },
+      {
+        "internalType": "uint256",
+        "name": "latest",
+        "type": "uint256"
+      },
+      {
+        "internalType": "uint256",
+        "name": "given",
+        "type": "uint256"
+      }
+    ],
+    "name": "ExpiryInvalid",
     "type": "error"
   },
   {
@@ -2062,6 +2104,11 @@
             "type": "bytes32"
           },
           {
+            "internalType": "bytes32",
+            "name": "finalFeedId",
+            "type": "bytes32"
+          },
+          {
             "internalType": "uint96",
             "name": "finalLow",
             "type": "uint96"
@@ -2070,6 +2117,16 @@
             "internalType": "uint96",
             "name": "finalHigh",
             "type": "uint96"
+          },
+          {
+            "internalType": "uint48",
+            "name": "expiresAt",
+            "type": "uint48"
+          },
+          {
+            "internalType": "uint48",
+            "name": "disputeWindow",
+            "type": "uint48"
           }
         ],
         "indexed": false,
@@ -3176,6 +3233,11 @@
             "type": "bytes32"
           },
           {
+            "internalType": "bytes32",
+            "name": "finalFeedId",
+            "type": "bytes32"
+          },
+          {
             "internalType": "uint96",
             "name": "finalLow",
             "type": "uint96"
@@ -3184,6 +3246,16 @@
             "internalType": "uint96",
             "name": "finalHigh",
             "type": "uint96"
+          },
+          {
+            "internalType": "uint48",
+            "name": "expiresAt",
+            "type": "uint48"
+          },
+          {
+            "internalType": "uint48",
+            "name": "disputeWindow",
+            "type": "uint48"
           }
         ],
         "internalType": "struct MarketGrid",

@@ -359,8 +359,50 @@
     "type": "error"
   },
   {
+    "inputs": [
+      {
+        "internalType": "uint256",
+        "name": "shortest",
+        "type": "uint256"
+      },
+      {
+        "internalType": "uint256",
+        "name": "longest",
+        "type": "uint256"
+      },
+      {
+        "internalType": "uint256",
+        "name": "given",
+        "type": "uint256"
+      }
+    ],
+    "name": "DisputeWindowInvalid",
+    "type": "error"
+  },
+  {
     "inputs": [],
     "name": "EmptyPart",
+    "type": "error"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "uint256",
+        "name": "earliest",
+        "type": "uint256"
+      },
+      {
+        "internalType": "uint256",
+        "name": "latest",
+        "type": "uint256"
+      },
+      {
+        "internalType": "uint256",
+        "name": "given",
+        "type": "uint256"
+      }
+    ],
+    "name": "ExpiryInvalid",
     "type": "error"
   },
   {
@@ -2000,6 +2042,11 @@
             "type": "bytes32"
           },
           {
+            "internalType": "bytes32",
+            "name": "finalFeedId",
+            "type": "bytes32"
+          },
+          {
             "internalType": "uint96",
             "name": "finalLow",
             "type": "uint96"
@@ -2008,6 +2055,16 @@
             "internalType": "uint96",
             "name": "finalHigh",
             "type": "uint96"
+          },
+          {
+            "internalType": "uint48",
+            "name": "expiresAt",
+            "type": "uint48"
+          },
+          {
+            "internalType": "uint48",
+            "name": "disputeWindow",
+            "type": "uint48"
           }
         ],
         "indexed": false,
@@ -3101,6 +3158,11 @@
             "type": "bytes32"
           },
           {
+            "internalType": "bytes32",
+            "name": "finalFeedId",
+            "type": "bytes32"
+          },
+          {
             "internalType": "uint96",
             "name": "finalLow",
             "type": "uint96"
@@ -3109,6 +3171,16 @@
             "internalType": "uint96",
             "name": "finalHigh",
             "type": "uint96"
+          },
+          {
+            "internalType": "uint48",
+            "name": "expiresAt",
+            "type": "uint48"
+          },
+          {
+            "internalType": "uint48",
+            "name": "disputeWindow",
+            "type": "uint48"
           }
         ],
         "internalType": "struct MarketGrid",
