@@ -21,6 +21,8 @@ contract ExchangeAccess is AccessManager, IExchangeAccess {
 
     uint32 private constant MAX_DELAY = 30 days;
     uint48 private constant SETUP = 3 days;
+    /// @dev Bounds the loop of `adminCount`.
+    uint256 private constant MAX_ADMINS = 16;
 
     uint32 private immutable _MINIMUM_DELAY;
     uint48 private immutable _SETUP_END;
@@ -29,8 +31,8 @@ contract ExchangeAccess is AccessManager, IExchangeAccess {
 
     mapping(uint64 roleId => mapping(address account => Offer)) private _offers;
 
-    /// @inheritdoc IExchangeAccess
-    uint256 public adminCount;
+    /// @dev Accounts that have accepted the admin role, also those whose grant delay has not passed.
+    address[] private _admins;
 
     // ------------------------------------------------------------------ constructor
 
@@ -79,17 +81,19 @@ contract ExchangeAccess is AccessManager, IExchangeAccess {
         _grantRole(roleId, msg.sender, getRoleGrantDelay(roleId), offer.executionDelay);
     }
 
-    /// @dev Counts new admins.
+    /// @dev Records new admins.
     function _grantRole(uint64 roleId, address account, uint32 grantDelay, uint32 executionDelay)
         internal
         override
         returns (bool joined)
     {
         joined = super._grantRole(roleId, account, grantDelay, executionDelay);
-        if (joined && roleId == ADMIN_ROLE) ++adminCount;
+        if (!joined || roleId != ADMIN_ROLE) return joined;
+        if (_admins.length == MAX_ADMINS) revert TooManyAdmins(MAX_ADMINS);
+        _admins.push(account);
     }
 
-    /// @dev Also withdraws an open offer. Reverts for the last admin.
+    /// @dev Also withdraws an open offer. Reverts for the last active admin: an admin whose grant delay runs could not act.
     function _revokeRole(uint64 roleId, address account) internal override returns (bool left) {
         if (_offers[roleId][account].expiresAt != 0) {
             delete _offers[roleId][account];
@@ -97,11 +101,40 @@ contract ExchangeAccess is AccessManager, IExchangeAccess {
         }
         left = super._revokeRole(roleId, account);
         if (!left || roleId != ADMIN_ROLE) return left;
-        if (adminCount == 1) revert LastAdmin(account);
-        --adminCount;
+        _removeAdmin(account);
+        if (adminCount() == 0) revert LastAdmin(account);
+    }
+
+    /// @dev The last entry takes the place of the removed one.
+    function _removeAdmin(address account) private {
+        uint256 last = _admins.length - 1;
+        for (uint256 i; i < last; ++i) {
+            if (_admins[i] == account) _admins[i] = _admins[last];
+        }
+        _admins.pop();
+    }
+
+    /// @dev A shorter delay takes effect after its difference to the longer one, so an unbounded delay would be permanent.
+    function _setGrantDelay(uint64 roleId, uint32 newDelay) internal override {
+        DelayBoundsLib.requireWithin(newDelay, 0, MAX_DELAY);
+        super._setGrantDelay(roleId, newDelay);
+    }
+
+    /// @dev Bounded for the same reason.
+    function _setTargetAdminDelay(address target, uint32 newDelay) internal override {
+        DelayBoundsLib.requireWithin(newDelay, 0, MAX_DELAY);
+        super._setTargetAdminDelay(target, newDelay);
     }
 
     // ------------------------------------------------------------------ views
+
+    /// @inheritdoc IExchangeAccess
+    function adminCount() public view returns (uint256 count) {
+        for (uint256 i; i < _admins.length; ++i) {
+            (bool isActive,) = hasRole(ADMIN_ROLE, _admins[i]);
+            if (isActive) ++count;
+        }
+    }
 
     /// @notice Whether `account` has the role, and its delay: at least the minimum after the set-up period.
     /// @inheritdoc IAccessManager

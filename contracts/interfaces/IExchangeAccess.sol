@@ -7,9 +7,10 @@ import {IAccessManager} from "@openzeppelin/contracts/access/manager/IAccessMana
  * @title Roles of the exchange, and the delays of their operations
  * @notice OpenZeppelin's AccessManager with four restrictions that no admin can remove:
  * - A role is granted in two steps: the grantee accepts it within a week, or the offer expires. A mistyped address gets no role.
- * - The last admin can neither renounce the role nor be removed.
+ * - The last active admin can neither renounce the role nor be removed. An admin whose grant delay has not passed is not active.
+ *   At most 16 accounts are admins.
  * - After the set-up period (three days from deployment), members of every role except the guardian have a delay of at least
- *   `minimumDelay`, whatever delay they were granted with. No delay exceeds 30 days.
+ *   `minimumDelay`, whatever delay they were granted with. No delay of a member, a grant or a target exceeds 30 days.
  * - There is no multicall.
  *
  * No admin can replace the manager of a contract: each contract keeps the one that it was deployed with (`Restricted`).
@@ -24,7 +25,9 @@ interface IExchangeAccess is IAccessManager {
     event RoleOfferWithdrawn(uint64 indexed roleId, address indexed account);
 
     error RoleNotOffered(uint64 roleId, address account);
+    /// @notice Without `admin`, no admin would be active.
     error LastAdmin(address admin);
+    error TooManyAdmins(uint256 most);
     error NoMulticall();
 
     /// @notice Accepts a role that was offered to the caller. A grant delay of the role starts now.
@@ -36,6 +39,7 @@ interface IExchangeAccess is IAccessManager {
         view
         returns (uint32 executionDelay, uint48 expiresAt);
 
+    /// @notice Admins that can act now: those whose grant delay has passed.
     function adminCount() external view returns (uint256);
 
     /// @notice Seconds; applies from `setupEnd` on to every role except the guardian.

@@ -8,10 +8,19 @@ const MINIMUM = 2 * DAY
 
 async function freshAccess() {
   const { ethers, networkHelpers } = await chain()
-  const [admin, grantee, unauthorized] = await ethers.getSigners()
+  const [admin, grantee, unauthorized, ...others] = await ethers.getSigners()
   if (!admin || !grantee || !unauthorized) throw new Error('the test chain has too few accounts')
   const access = await new ExchangeAccess__factory(admin).deploy(admin, MINIMUM)
-  return { access, admin, grantee, unauthorized, time: networkHelpers.time }
+  return { access, admin, grantee, unauthorized, others, time: networkHelpers.time }
+}
+
+/** As `freshAccess`, with a grant delay of one day for admins. Without a minimum delay, the admin still acts at once after set-up. */
+async function slowGrants() {
+  const fresh = await freshAccess()
+  const access = await new ExchangeAccess__factory(fresh.admin).deploy(fresh.admin, 0)
+  await access.setGrantDelay(ROLES.admin, DAY)
+  await fresh.time.increase(5 * DAY)
+  return { ...fresh, access }
 }
 
 describe('roles of ExchangeAccess', () => {
@@ -143,7 +152,86 @@ describe('roles of ExchangeAccess', () => {
     })
   })
 
+  describe('when admins have a grant delay of a day and the successor has just accepted', () => {
+    beforeEach(async () => {
+      at = await (await chain()).networkHelpers.loadFixture(slowGrants)
+      await offer(ROLES.admin)
+      await accept(ROLES.admin)
+    })
+
+    it('the only active admin can neither renounce nor be revoked: both revert with LastAdmin', async () => {
+      const { access, admin, grantee } = at
+      expect(await has(ROLES.admin, grantee)).to.deep.equal([false, 0n])
+      expect(await access.adminCount()).to.equal(1n)
+      await refused(access.renounceRole(ROLES.admin, admin), 'LastAdmin', admin.address)
+      await refused(access.revokeRole(ROLES.admin, admin), 'LastAdmin', admin.address)
+    })
+    it('the first admin may renounce as soon as the successor is active, and not a second earlier', async () => {
+      const { access, admin, grantee, time } = at
+      const [since] = await access.getAccess(ROLES.admin, grantee)
+      await time.setNextBlockTimestamp(since - 1n)
+      await refused(access.renounceRole(ROLES.admin, admin), 'LastAdmin', admin.address)
+      await time.setNextBlockTimestamp(since)
+      await access.renounceRole(ROLES.admin, admin)
+      expect(await access.adminCount()).to.equal(1n)
+      expect(await has(ROLES.admin, grantee)).to.deep.equal([true, 0n])
+    })
+    it('the successor can be revoked or renounce: the active admin remains', async () => {
+      const { access, grantee } = at
+      await access.revokeRole(ROLES.admin, grantee)
+      await offer(ROLES.admin)
+      await accept(ROLES.admin)
+      await access.connect(grantee).renounceRole(ROLES.admin, grantee)
+      expect(await access.adminCount()).to.equal(1n)
+    })
+    it('when two active admins have scheduled each other’s removal, only the first removal executes', async () => {
+      const { access, admin, grantee, time } = at
+      await time.increase(DAY)
+      await access.grantRole(ROLES.admin, grantee, 60)
+      await access.grantRole(ROLES.admin, admin, 60)
+      const removal = (of: string) => access.interface.encodeFunctionData('revokeRole', [ROLES.admin, of])
+      await access.schedule(access, removal(grantee.address), 0)
+      await access.connect(grantee).schedule(access, removal(admin.address), 0)
+      await time.increase(60)
+      await access.execute(access, removal(grantee.address))
+      await refused(
+        access.connect(grantee).execute(access, removal(admin.address)),
+        'AccessManagerUnauthorizedCall',
+        grantee.address,
+        await access.getAddress(),
+        removal('0x'.padEnd(42, '0')).slice(0, 10),
+      )
+      expect(await access.adminCount()).to.equal(1n)
+    })
+  })
+
+  it('when sixteen accounts are admins, acceptance by a seventeenth reverts with TooManyAdmins until one leaves', async () => {
+    const { access, others } = at
+    const [seventeenth, ...joining] = others
+    for (const account of [...joining.slice(0, 15), seventeenth!])
+      await access.grantRole(ROLES.admin, account, 0)
+    for (const account of joining.slice(0, 15)) await access.connect(account).acceptRole(ROLES.admin)
+    expect(await access.adminCount()).to.equal(16n)
+    await refused(access.connect(seventeenth).acceptRole(ROLES.admin), 'TooManyAdmins', 16)
+    await access.revokeRole(ROLES.admin, joining[0]!)
+    await access.connect(seventeenth).acceptRole(ROLES.admin)
+    expect(await access.adminCount()).to.equal(16n)
+  })
+
   describe('bounded delays', () => {
+    it('when a grant delay or a target’s admin delay is above 30 days, setting it reverts with DelayOutOfRange', async () => {
+      const { access } = at
+      const most = 30 * DAY
+      for (const set of [
+        (delay: number) => access.setGrantDelay(ROLES.listing, delay),
+        (delay: number) => access.setGrantDelay(ROLES.admin, delay),
+        (delay: number) => access.setTargetAdminDelay(access, delay),
+      ]) {
+        for (const delay of [most + 1, 2 ** 32 - 1])
+          await refused(set(delay), 'DelayOutOfRange', delay, 0, most)
+        await set(most)
+      }
+    })
     it('when set-up is over, every role except the guardian’s has at least the minimum delay', async () => {
       const { access, admin, time } = at
       for (const role of [ROLES.listing, ROLES.guardian]) {
@@ -181,6 +269,20 @@ describe('roles of ExchangeAccess', () => {
       await refused(deployment, 'DelayOutOfRange', 30 * DAY + 1, 0, 30 * DAY)
       expect(await access.minimumDelay()).to.equal(BigInt(MINIMUM))
     })
+  })
+
+  it('when the guardian cancels the scheduled removal of an admin, it reverts with AccessManagerUnauthorizedCancel', async () => {
+    const { access, admin, grantee, time } = at
+    await offer(ROLES.guardian)
+    await accept(ROLES.guardian)
+    await time.increaseTo(await access.setupEnd())
+    const removal = access.interface.encodeFunctionData('revokeRole', [ROLES.admin, grantee.address])
+    await access.schedule(access, removal, 0)
+    const [target, selector] = [await access.getAddress(), removal.slice(0, 10)]
+    const cancel = access.connect(grantee).cancel(admin, access, removal)
+    const refusal = [grantee.address, admin.address, target, selector]
+    await refused(cancel, 'AccessManagerUnauthorizedCancel', ...refusal)
+    await access.cancel(admin, access, removal)
   })
 
   it('rejects multicall with NoMulticall', () => refused(at.access.multicall([]), 'NoMulticall'))

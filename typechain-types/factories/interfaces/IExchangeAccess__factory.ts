@@ -196,6 +196,17 @@
     "type": "error"
   },
   {
+    "inputs": [
+      {
+        "internalType": "uint256",
+        "name": "most",
+        "type": "uint256"
+      }
+    ],
+    "name": "TooManyAdmins",
+    "type": "error"
+  },
+  {
     "anonymous": false,
     "inputs": [
       {
