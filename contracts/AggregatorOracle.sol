@@ -13,6 +13,8 @@ contract AggregatorOracle is IAggregatorOracle, Restricted {
     // ------------------------------------------------------------------ constants, immutables
 
     uint256 private constant ROUND_BYTES = 10;
+    /// @dev A feed's round number has the phase of its aggregator above these bits.
+    uint256 private constant PHASE_SHIFT = 64;
     uint256 private constant PRICE_DECIMALS = 18;
     uint256 private constant MAX_HEARTBEAT = 2 days;
     uint256 private constant MAX_NOTICE = 30 days;
@@ -93,7 +95,9 @@ contract AggregatorOracle is IAggregatorOracle, Restricted {
     function _endOf(IAggregator aggregator, uint80 round, uint256 outdated) private view returns (uint256) {
         (uint80 latest,,,,) = aggregator.latestRoundData();
         if (latest == round) return outdated;
-        // A round that is not the latest has a next round, unless the feed's phase ended with it.
+        // The feed has replaced the aggregator of an earlier phase, which may go on answering.
+        if (latest >> PHASE_SHIFT != round >> PHASE_SHIFT) revert RoundSuperseded(round, latest);
+        // A round that is not the latest has a next round, unless that round has no answer.
         try aggregator.getRoundData(round + 1) returns (uint80, int256, uint256, uint256 updatedAt, uint80) {
             if (updatedAt == 0) revert RoundSuperseded(round, latest);
             uint256 end = updatedAt * 1000 + AHEAD;

@@ -7,7 +7,8 @@ import {IPriceOracle} from "./IPriceOracle.sol";
  * @title Price oracle over Chainlink-style feeds
  * @notice The proof is a round number (10 bytes). A report is valid if that round was the feed's answer at `observedAt`: the
  * round is complete and positive, was updated by then, is younger than the feed's heartbeat, and the next round came at most two
- * seconds before. A valid report stays valid, whenever it settles.
+ * seconds before. A valid report stays valid, whenever it settles, until the feed starts a new phase (replaces its aggregator):
+ * then only rounds of the new phase are valid, because a replaced aggregator may go on answering.
  *
  * If the chain has an uptime feed, reports observed before the end of the last outage plus a grace period are invalid.
  * A round never answers 0: a binary market that may end at 0 needs a signed final price.
@@ -35,7 +36,7 @@ interface IAggregatorOracle is IPriceOracle {
     error AnswerDiffers(bytes32 feedId, uint80 round, uint256 answer, uint256 given);
     /// @notice The round was the feed's answer from `from` (inclusive) to `to` (exclusive), in milliseconds.
     error ObservedOutsideRound(uint80 round, uint256 from, uint256 to, uint256 observedAt);
-    /// @notice The round is not the latest and has no next round, because the feed's phase changed: its end is unknown.
+    /// @notice The round belongs to another phase of the feed than the latest round, or has no next round with an answer.
     error RoundSuperseded(uint80 round, uint80 latest);
     error SequencerDown();
     /// @notice Reports are valid again from `from` (milliseconds).

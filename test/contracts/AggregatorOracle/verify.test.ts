@@ -114,6 +114,26 @@ describe('AggregatorOracle', () => {
       await refused(verify(), 'RoundSuperseded', ROUND, phase3)
       await verify({ round: phase3, at: LATER * 1000 })
     })
+    it('when a new phase has started, a round of the former phase with a next round reverts with RoundSuperseded', async () => {
+      const phase3 = (3n << 64n) + 1n
+      await at.push(ROUND + 1n, { updatedAt: LATER })
+      await at.push(phase3, { updatedAt: LATER })
+      await refused(verify(), 'RoundSuperseded', ROUND, phase3)
+      await refused(verify({ round: ROUND + 1n, at: LATER * 1000 }), 'RoundSuperseded', ROUND + 1n, phase3)
+    })
+    it('when the former phase’s aggregator still answers, its newer rounds revert with RoundSuperseded', async () => {
+      const phase3 = (3n << 64n) + 1n
+      await at.push(ROUND + 1n, { updatedAt: LATER + 30 })
+      await at.push(ROUND + 2n, { updatedAt: LATER + 60 })
+      await at.push(phase3, { updatedAt: LATER })
+      await refused(
+        verify({ round: ROUND + 1n, at: (LATER + 30) * 1000 }),
+        'RoundSuperseded',
+        ROUND + 1n,
+        phase3,
+      )
+      await verify({ round: phase3, at: (LATER + 30) * 1000 })
+    })
     it('when the next round has no answer and a later one is the latest, it reverts with RoundSuperseded', async () => {
       await at.push(ROUND + 1n, { updatedAt: 0 })
       await at.push(ROUND + 2n, { updatedAt: LATER })
