@@ -30,7 +30,7 @@ export const forwarderOf = ({ shared, admin }: Exchange) =>
 export async function signForward(
   exchange: Exchange,
   from: SignerWithAddress,
-  call: { readonly to: string; readonly data: string },
+  call: { readonly to: string; readonly data: string; readonly gas?: bigint; readonly nonce?: bigint },
   signer: SignerWithAddress = from,
 ) {
   const { shared, spec, connection } = exchange
