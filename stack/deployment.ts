@@ -5,7 +5,7 @@ import type { Address } from '../domain/units.ts'
 import { IsolatedTrader__factory } from '../typechain-types/factories/IsolatedTrader__factory.ts'
 import { fundGas } from './accounts.ts'
 import { type DataDir, readJson, writePrivate } from './data-dir.ts'
-import { deployMarket, deployShared, type SharedContracts } from './deploy.ts'
+import { deployMarket, deployShared, gridOf, type SharedContracts } from './deploy.ts'
 import { contractsOfOtherCode } from './deployed-code.ts'
 import type { Keys } from './keys.ts'
 import { StackError } from './options.ts'
@@ -47,12 +47,30 @@ async function loadOrDeploy(
         'MarginBank: the stack was killed before the chain was saved for the first time. Delete this state with --fresh',
     )
   const differences = await contractsOfOtherCode(provider, stored)
+  // The grid of a market with other code may have other fields.
+  if (differences.length === 0) differences.push(...(await marketsOfOtherTerms(provider, stored)))
   if (differences.length === 0) return stored
   throw new StackError(
-    `the contracts in ${dir.path} were deployed by another version, and their code differs from this version's:\n` +
+    `the contracts in ${dir.path} were deployed by another version, and differ from this version's:\n` +
       `${differences.map((line) => `  ${line}`).join('\n')}\n` +
       'Delete this state with --fresh. To keep it, choose another --data-dir or run the version that wrote it',
   )
+}
+
+/** One line per seeded market whose fixed terms are not this version's. */
+async function marketsOfOtherTerms(provider: JsonRpcProvider, { traders }: Deployment): Promise<string[]> {
+  const lines = SEED_MARKETS.map(async ({ plan }) => {
+    const trader = traders[plan.marketId]
+    if (trader === undefined) return [`market ${plan.symbol} is not in deployment.json`]
+    const grid = await IsolatedTrader__factory.connect(trader, provider).grid()
+    const expected = gridOf({ ...plan, chainId: 0n, trader })
+    return Object.entries(expected).flatMap(([name, value]) => {
+      const found = grid[name as keyof typeof expected]
+      if (BigInt(found) === BigInt(value)) return []
+      return [`market ${plan.symbol} at ${trader} has ${name} ${found} instead of ${value}`]
+    })
+  })
+  return (await Promise.all(lines)).flat()
 }
 
 async function deploy(

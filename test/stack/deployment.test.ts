@@ -98,6 +98,23 @@ describe('stack/deployment, in a data directory of an earlier start', function (
       .and.to.include('--fresh')
   })
 
+  it('when a market has other terms than its seed, it refuses and names the term, both values and --fresh', async () => {
+    const { 1: bitcoin = '', 2: apple = '', ...others } = deployment.traders
+    const traders = { ...others, 1: apple, 2: bitcoin }
+    writeFileSync(dir.deployment, JSON.stringify({ ...deployment, traders }))
+    const message = await refusal()
+    expect(message).to.match(new RegExp(`market BTC-PERP at ${apple} has marketId 2 instead of 1`))
+    expect(message).to.include('tick').and.to.include('--fresh')
+  })
+
+  it('when the deployment lacks a seeded market, it refuses and names the market and --fresh', async () => {
+    const { 4: _, ...traders } = deployment.traders
+    writeFileSync(dir.deployment, JSON.stringify({ ...deployment, traders }))
+    expect(await refusal())
+      .to.match(/market \S+ is not in deployment.json/)
+      .and.to.include('--fresh')
+  })
+
   it('when the chain has none of the contracts, it refuses and names the reason and --fresh', async () => {
     const contracts = { ...deployment.contracts, marginBank: `0x${'77'.repeat(20)}` }
     writeFileSync(dir.deployment, JSON.stringify({ ...deployment, contracts }))
