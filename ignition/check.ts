@@ -1,5 +1,5 @@
 /** The post-deployment check: compares code, parameters, markets and roles on chain with the configuration. */
-import { type Provider, TypedDataEncoder, ZeroAddress, zeroPadValue } from 'ethers'
+import { type Block, type Provider, TypedDataEncoder, ZeroAddress, zeroPadValue } from 'ethers'
 import { FUNCTIONS, type Restricted, ROLES, type Role } from '../stack/access.ts'
 import { feedsOf, gridOf, parametersOf } from '../stack/deploy.ts'
 import { AccountManager__factory } from '../typechain-types/factories/AccountManager__factory.ts'
@@ -9,14 +9,21 @@ import { IsolatedTrader__factory } from '../typechain-types/factories/IsolatedTr
 import { MarginBank__factory } from '../typechain-types/factories/MarginBank__factory.ts'
 import { PauseLatch__factory } from '../typechain-types/factories/PauseLatch__factory.ts'
 import { SignedPriceOracle__factory } from '../typechain-types/factories/SignedPriceOracle__factory.ts'
+import type { IsolatedTrader } from '../typechain-types/IsolatedTrader.ts'
+import { backdoorsIn } from './backdoors.ts'
 import { type Compiled, codeDifference, immutablesOf } from './code.ts'
 import { contractOf, type Deployment, traderOf } from './deployment.ts'
 import type { NetworkParameters } from './handover.ts'
+import { type History, historyOf } from './history.ts'
+import { firstBlockOf } from './journal.ts'
 import type { MarketFile } from './market-file.ts'
 import { selectorsOf } from './selectors.ts'
 
 /** Value of `OperatorStatus`: none, proposed, approved. */
 const APPROVED = 2n
+
+/** A time in milliseconds far enough ahead that `feedAt` returns the scheduled signers of a feed. */
+const LATER = 2n ** 47n
 
 /** One compared value. */
 export interface Finding {
@@ -48,13 +55,18 @@ const finding = (what: string, expected: unknown, found: unknown): Finding => ({
 })
 
 export async function checkDeployment(input: CheckInput): Promise<readonly Finding[]> {
+  const { provider, deployment } = input
+  const head = await provider.getBlock('latest')
+  if (head === null) throw new Error('the node has no latest block')
+  const history = await historyOf(provider, deployment, firstBlockOf(deployment.id), head.number)
   const findings = [
     ...(await checkCode(input)),
     ...(await checkShared(input)),
     ...(await checkFunctions(input)),
-    ...(await checkMembers(input)),
+    ...(await checkMembers(input, history)),
+    ...(await checkHistory(input, history, head)),
   ]
-  for (const file of input.markets) findings.push(...(await checkMarket(input, file)))
+  for (const file of input.markets) findings.push(...(await checkMarket(input, file, history)))
   return findings
 }
 
@@ -146,10 +158,10 @@ async function checkFunctions({ provider, deployment }: CheckInput): Promise<Fin
 }
 
 /** Every account that ever accepted a role and still has it must be a configured holder. */
-async function checkMembers(input: CheckInput): Promise<Finding[]> {
+async function checkMembers(input: CheckInput, { standing }: History): Promise<Finding[]> {
   const { provider, deployment, parameters, handedOver } = input
   const access = ExchangeAccess__factory.connect(contractOf(deployment, 'ExchangeAccess'), { provider })
-  const granted = await access.queryFilter(access.filters.RoleGranted(), 0)
+  const granted = standing.filter(({ event }) => event === 'RoleGranted')
   const findings: Finding[] = []
   for (const [role, id] of Object.entries(ROLES) as [Role, bigint][]) {
     const accounts = new Set(granted.filter((log) => log.args.roleId === id).map((log) => log.args.account))
@@ -158,8 +170,8 @@ async function checkMembers(input: CheckInput): Promise<Finding[]> {
       const [isMember, delay] = await access.hasRole(id, account)
       if (!isMember) continue
       members.push(account)
-      if (!handedOver || role === 'guardian') continue
-      const least = Math.max(Number(delay), parameters.exchange.roleDelay)
+      if (!handedOver) continue
+      const least = role === 'guardian' ? 0 : Math.max(Number(delay), parameters.exchange.roleDelay)
       findings.push(finding(`${role} ${account}: delay, s`, least, delay))
     }
     const holder = parameters.holders[role]
@@ -167,6 +179,28 @@ async function checkMembers(input: CheckInput): Promise<Finding[]> {
     else findings.push(finding(`${role}: has a member`, true, members.length > 0))
   }
   return findings
+}
+
+/** Nothing may stand in the history that the description does not mention, and the history must be complete. */
+async function checkHistory(
+  input: CheckInput,
+  { standing, deployer }: History,
+  head: Block,
+): Promise<Finding[]> {
+  const { provider, deployment } = input
+  const access = ExchangeAccess__factory.connect(contractOf(deployment, 'ExchangeAccess'), { provider })
+  const now = BigInt(head.timestamp)
+  const admins = standing.filter(({ event, args }) => event === 'RoleGranted' && args.roleId === ROLES.admin)
+  const active: string[] = []
+  for (const { args } of admins)
+    if ((await access.hasRole(ROLES.admin, args.account))[0]) active.push(args.account)
+  const backdoors = backdoorsIn(standing, { ...input, deployer, now })
+  return [
+    finding('history: the node returned the first event', true, deployer !== null),
+    finding('history: active admins', await access.adminCount(), active.length),
+    finding('history: events that the description does not mention', 0, backdoors.length),
+    ...backdoors.map(({ what, expected, found }) => ({ what, expected, found, ok: false })),
+  ]
 }
 
 // ---------------------------------------------------------------------- a market
@@ -204,7 +238,7 @@ export async function checkTrader(
   ]
 }
 
-async function checkMarket(input: CheckInput, file: MarketFile): Promise<Finding[]> {
+async function checkMarket(input: CheckInput, file: MarketFile, history: History): Promise<Finding[]> {
   const { provider, deployment } = input
   const { spec, oracle: feeds } = file
   const address = traderOf(deployment, spec.marketId)
@@ -219,29 +253,38 @@ async function checkMarket(input: CheckInput, file: MarketFile): Promise<Finding
   ]
   const latest = await provider.getBlock('latest')
   for (const feed of feedsOf(spec)) {
-    const [signers, threshold] = await oracle.feedAt(feed, (latest?.timestamp ?? 0) * 1000)
-    findings.push(finding(`${name}: signers of feed ${feed}`, feeds.signers, [...signers]))
-    findings.push(finding(`${name}: threshold of feed ${feed}`, feeds.threshold, threshold))
+    for (const [when, at] of [
+      ['', BigInt(latest?.timestamp ?? 0) * 1000n],
+      ['scheduled ', LATER],
+    ] as const) {
+      const [signers, threshold] = await oracle.feedAt(feed, at)
+      findings.push(finding(`${name}: ${when}signers of feed ${feed}`, feeds.signers, [...signers]))
+      findings.push(finding(`${name}: ${when}threshold of feed ${feed}`, feeds.threshold, threshold))
+    }
   }
   const risk = await trader.riskTerms()
   const backstop = file.backstopCap > 0n ? at('Backstop') : ZeroAddress
   findings.push(
     finding(`${name}: backstop and cap`, [backstop, file.backstopCap], [risk.backstop, risk.backstopCap]),
   )
-  return [...findings, ...(await checkOperators(provider, address, name, file))]
+  const operators = history.standing
+    .filter((each) => each.event === 'OperatorChanged' && text(each.address) === text(address))
+    .filter(({ args }) => args.status === APPROVED)
+    .map(({ args }) => text(args.operator))
+  return [
+    ...findings,
+    finding(`${name}: operators`, [...file.operators].sort(), operators.sort()),
+    finding(`${name}: number of operators`, operators.length, (await trader.readiness())[1]),
+    ...(await checkPending(trader, name)),
+  ]
 }
 
-async function checkOperators(
-  provider: Provider,
-  address: string,
-  name: string,
-  file: MarketFile,
-): Promise<Finding[]> {
-  const trader = IsolatedTrader__factory.connect(address, { provider })
-  const changes = await trader.queryFilter(trader.filters.OperatorChanged(), 0)
-  const operators: string[] = []
-  for (const account of new Set(changes.map((log) => log.args.operator))) {
-    if ((await trader.operatorStatus(account)) === APPROVED) operators.push(account.toLowerCase())
-  }
-  return [finding(`${name}: operators`, [...file.operators].sort(), operators.sort())]
+/** Changes of parameters and modes are announced on chain, and take effect without another call. */
+async function checkPending(trader: IsolatedTrader, name: string): Promise<Finding[]> {
+  const { parametersFrom, modeFrom, restrictionFrom } = await trader.pendingChange()
+  return [
+    finding(`${name}: time of scheduled parameters`, 0, parametersFrom),
+    finding(`${name}: time of a scheduled mode`, 0, modeFrom),
+    finding(`${name}: time of a restriction`, 0, restrictionFrom),
+  ]
 }

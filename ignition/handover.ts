@@ -16,6 +16,8 @@ export interface ExchangeParameters {
 export interface NetworkParameters {
   readonly exchange: ExchangeParameters
   readonly holders: Readonly<Record<Role, string>>
+  /** Session keys that may trade for the backstop. */
+  readonly backstopKeys: readonly string[]
 }
 
 const ROLE_NAMES: readonly Role[] = ['admin', 'listing', 'parameters', 'guardian', 'treasury']
@@ -34,7 +36,9 @@ export function readParameters(path: string): NetworkParameters {
   const holders = Object.fromEntries(
     ROLE_NAMES.map((role) => [role, addressOf(file.HandOver[role], `${path}: HandOver.${role}`)]),
   ) as Record<Role, string>
-  return { exchange: file.Exchange, holders }
+  const keys: unknown[] = file.HandOver.backstopKeys ?? []
+  const backstopKeys = keys.map((key) => addressOf(key, `${path}: HandOver.backstopKeys`))
+  return { exchange: file.Exchange, holders, backstopKeys }
 }
 
 function addressOf(value: unknown, where: string): string {
@@ -42,5 +46,5 @@ function addressOf(value: unknown, where: string): string {
     const address = getAddress(String(value))
     if (address !== ZeroAddress) return address
   } catch {}
-  throw new Error(`${where} must be the address of its holder; received ${JSON.stringify(value)}`)
+  throw new Error(`${where} must be an address other than zero; received ${JSON.stringify(value)}`)
 }

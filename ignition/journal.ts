@@ -13,6 +13,7 @@ interface Message {
   readonly networkInteraction?: { readonly id: number }
   readonly nonce?: number
   readonly transaction?: { readonly hash: string }
+  readonly receipt?: { readonly blockNumber: number }
 }
 
 /** A contract or call of the journal that has started and is not complete. */
@@ -57,6 +58,19 @@ function follow(open: Map<string, Open>, message: Message): void {
   if (type === 'TRANSACTION_SEND') change({ nonce, hash: transaction?.hash ?? null })
   if (type === 'TRANSACTION_CONFIRM') change({ isConfirmed: true })
   if (VOIDED.test(type)) change({ nonce: null, hash: null })
+}
+
+/** The block of the deployment's first mined transaction. */
+export function firstBlockOf(deploymentId: string): number {
+  const path = pathOf(deploymentId)
+  const lines = existsSync(path) ? readFileSync(path, 'utf8').split('\n') : []
+  const blocks = lines.flatMap((line) => {
+    const { type, receipt }: Message = line === '' ? { type: '', futureId: '' } : JSON.parse(line)
+    return type === 'TRANSACTION_CONFIRM' && receipt !== undefined ? [receipt.blockNumber] : []
+  })
+  if (blocks.length === 0)
+    throw new Error(`cannot find the block of deployment "${deploymentId}": ${path} has no mined transaction`)
+  return Math.min(...blocks)
 }
 
 // ---------------------------------------------------------------------- mined transactions

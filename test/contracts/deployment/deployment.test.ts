@@ -8,6 +8,7 @@ import { folderOf, readDeployment } from '../../../ignition/deployment.ts'
 import { ExchangeAccess__factory } from '../../../typechain-types/factories/ExchangeAccess__factory.ts'
 import { MarginBank__factory } from '../../../typechain-types/factories/MarginBank__factory.ts'
 import { useAnvil } from '../../support/anvil.ts'
+import { BACKDOORS, Planting } from '../support/backdoors.ts'
 import { runTask } from '../support/tasks.ts'
 
 const MNEMONIC = Mnemonic.fromPhrase('test test test test test test test test test test test junk')
@@ -80,7 +81,9 @@ for (const network of NETWORKS) {
     const deploymentId = `test-${network.chainId}-${process.pid}`
     const folder = mkdtempSync(join(tmpdir(), 'clearbatch-deploy-'))
     const parameters = join(folder, 'parameters.json')
-    const markets = [BTC, RAIN].join(',')
+    const eth = join(folder, 'eth-perp.json')
+    /** Descriptions of all markets that are deployed. */
+    const markets = [BTC, RAIN]
 
     /** Runs a task with this account's key, as from the command line; returns its output. */
     async function run(
@@ -124,7 +127,13 @@ for (const network of NETWORKS) {
     }
 
     async function check(handedOver: boolean): Promise<{ text: string; failed: boolean }> {
-      const text = await run(deployer, 'check-deployment', { deploymentId, parameters, markets, handedOver })
+      const described = markets.join(',')
+      const text = await run(deployer, 'check-deployment', {
+        deploymentId,
+        parameters,
+        markets: described,
+        handedOver,
+      })
       const failed = process.exitCode === 1
       process.exitCode = 0
       return { text, failed }
@@ -195,7 +204,6 @@ for (const network of NETWORKS) {
     })
 
     it('when a market is added later, it prints the missing calls, and the market is live once they are sent', async () => {
-      const eth = join(folder, 'eth-perp.json')
       const terms = { ...JSON.parse(readFileSync(BTC, 'utf8')), market_id: 3, symbol: 'ETH-PERP' }
       writeFileSync(eth, JSON.stringify(terms))
       const said = await run(withoutRole, 'deploy-market', { market: eth, deploymentId, parameters })
@@ -222,13 +230,8 @@ for (const network of NETWORKS) {
         for (const call of asked) await sendPrinted(holders[call.by] as HDNodeWallet, call, roleDelay)
       }
       expect(await complete(withoutRole, eth, false)).to.match(/^market 3 \(ETH-PERP\) 0x\w{40} is live$/)
-      const all = [BTC, RAIN, eth].join(',')
-      const text = await run(deployer, 'check-deployment', {
-        deploymentId,
-        parameters,
-        markets: all,
-        handedOver: true,
-      })
+      markets.push(eth)
+      const { text } = await check(true)
       expect(text).to.match(/, 0 not$|as meant, 0 not/)
     })
 
@@ -239,7 +242,7 @@ for (const network of NETWORKS) {
       const text = await run(deployer, 'check-deployment', {
         deploymentId,
         parameters,
-        markets: tampered,
+        markets: [tampered, RAIN, eth].join(','),
         handedOver: true,
       })
       expect(process.exitCode).to.equal(1)
@@ -275,6 +278,48 @@ for (const network of NETWORKS) {
       provider.destroy()
       expect(paused.failed, paused.text).to.equal(false)
       expect((await check(true)).failed).to.equal(false)
+    })
+
+    describe('given one backdoor', () => {
+      let planting: Planting
+      let untouched: string
+
+      before(() => {
+        const { roleDelay, listingDelay } = JSON.parse(readFileSync(parameters, 'utf8')).Exchange
+        const deployment = readDeployment(deploymentId)
+        const roles = { roleDelay, listingDelay, governor, treasury, thief: withoutRole }
+        planting = new Planting({ url: chain.url, deployment, ...roles })
+      })
+      beforeEach(async () => {
+        untouched = await planting.provider.send('evm_snapshot', [])
+      })
+      afterEach(() => planting.provider.send('evm_revert', [untouched]))
+      after(() => planting.provider.destroy())
+
+      for (const backdoor of BACKDOORS)
+        it(`when it is ${backdoor.name}, the check fails and cites its event, contract and block`, async () => {
+          const block = await planting.provider.getBlockNumber()
+          await backdoor.plant(planting)
+          const { text, failed } = await check(true)
+          expect(failed).to.equal(true)
+          const line = text
+            .split('\n')
+            .find((each) => /^ +WRONG /.test(each) && each.includes(backdoor.line(planting)))
+          expect(line, text).not.to.equal(undefined)
+          if (backdoor.event === null) return
+          const [event, contract] = backdoor.event
+          const address = contract === 'IsolatedTrader' ? planting.market : planting.at(contract)
+          const cited = new RegExp(`\\(${event} of ${contract} ${address}, block (\\d+)\\)`).exec(line ?? '')
+          expect(Number(cited?.[1]), line).to.be.greaterThan(block)
+        })
+
+      it('when an offer, an operation and an announcement have lapsed, the check passes', async () => {
+        for (const name of ['an open offer of a role', 'a scheduled operation', 'an announced market'])
+          await BACKDOORS.find((backdoor) => backdoor.name === name)?.plant(planting)
+        await planting.pass(80 * 86_400)
+        const { text, failed } = await check(true)
+        expect(failed, text).to.equal(false)
+      })
     })
 
     it('when the code at an address differs, the check fails and names the contract', async () => {

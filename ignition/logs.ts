@@ -1,0 +1,35 @@
+/** Event logs by ranges of blocks. */
+import type { Log, Provider } from 'ethers'
+
+export interface LogFilter {
+  readonly address: string[]
+  readonly topics: (string | string[])[]
+}
+
+/** Blocks per query at most. */
+const RANGE = 10_000
+
+/**
+ * All logs of the blocks from `from` to `to`. Nodes limit the blocks or the logs of a query, and each reports it in its own words, so
+ * a failed query is repeated, and all later ones are made, with half the range. Throws the node's error if a single block fails.
+ */
+export async function logsOf(
+  provider: Pick<Provider, 'getLogs'>,
+  { address, topics }: LogFilter,
+  from: number,
+  to: number,
+): Promise<readonly Log[]> {
+  const logs: Log[] = []
+  let range = RANGE
+  for (let next = from; next <= to; ) {
+    const toBlock = Math.min(next + range - 1, to)
+    try {
+      logs.push(...(await provider.getLogs({ address, topics, fromBlock: next, toBlock })))
+      next = toBlock + 1
+    } catch (error) {
+      if (toBlock === next) throw error
+      range = Math.ceil((toBlock - next + 1) / 2)
+    }
+  }
+  return logs
+}
