@@ -8,9 +8,11 @@ import {Address} from "@openzeppelin/contracts/utils/Address.sol";
 import {ReentrancyGuardTransient} from "@openzeppelin/contracts/utils/ReentrancyGuardTransient.sol";
 import {PauseLatch} from "./PauseLatch.sol";
 import {Restricted} from "./base/Restricted.sol";
+import {IIsolatedTrader} from "./interfaces/IIsolatedTrader.sol";
 import {IMarginBank} from "./interfaces/IMarginBank.sol";
 import {DelayBoundsLib} from "./libraries/DelayBoundsLib.sol";
 import {ACTION_LIFETIME, CANCEL_GRACE} from "./types/Durations.sol";
+import {MarketMode} from "./types/Market.sol";
 
 /// @title Custody of the collateral token and the ledger over it
 contract MarginBank is IMarginBank, Restricted, ReentrancyGuardTransient {
@@ -27,6 +29,9 @@ contract MarginBank is IMarginBank, Restricted, ReentrancyGuardTransient {
     // ------------------------------------------------------------------ constants, immutables
 
     uint256 private constant FREE = type(uint96).max;
+    /// @dev Most tokens of the bank after a deposit. All balances, pools and fees together are at most the bank's tokens, so no
+    /// credit that a pool covers can exceed `FREE`.
+    uint256 private constant MAX_TOKENS = 2 ** 94;
     uint256 private constant PAUSE = 3 days;
     /// @dev Minimum time between the starts of two pauses.
     uint256 private constant PAUSE_INTERVAL = 30 days;
@@ -103,10 +108,12 @@ contract MarginBank is IMarginBank, Restricted, ReentrancyGuardTransient {
         // Interaction: the reentrancy guard covers the transfer until the credit is written.
         uint256 before = _TOKEN.balanceOf(address(this));
         _TOKEN.safeTransferFrom(msg.sender, address(this), amount);
-        uint256 received = _TOKEN.balanceOf(address(this)) - before;
+        uint256 tokens = _TOKEN.balanceOf(address(this));
+        uint256 received = tokens - before;
 
         // Effect: credit the amount received.
         if (received == 0) revert NothingArrived(amount);
+        if (tokens > MAX_TOKENS) revert BankFull(owner, tokens, MAX_TOKENS);
         _credit(owner, received);
         emit Deposited(owner, msg.sender, received);
     }
@@ -122,7 +129,8 @@ contract MarginBank is IMarginBank, Restricted, ReentrancyGuardTransient {
 
         // Effect: the amount leaves free immediately; the clock restarts for the whole pending amount.
         entry.free -= uint96(amount);
-        entry.pending = _toUint96(entry.pending + amount);
+        // Free and pending together are at most `MAX_TOKENS`.
+        entry.pending += uint96(amount);
         entry.requestedAt = uint64(block.timestamp);
         _accounts[msg.sender].bits = _pack(entry);
         emit WithdrawalRequested(msg.sender, amount, entry.pending, entry.requestedAt);
@@ -187,7 +195,7 @@ contract MarginBank is IMarginBank, Restricted, ReentrancyGuardTransient {
         // Free is the low field of the word: adding a delta to the word changes free only.
         unchecked { // U18
             if (delta >= 0) {
-                if (free + uint256(delta) > FREE) revert AmountTooLarge(free + uint256(delta));
+                if (free + uint256(delta) > FREE) revert CreditTooLarge(owner, free + uint256(delta));
                 place.bits = word + uint256(delta);
                 return;
             }
@@ -244,6 +252,8 @@ contract MarginBank is IMarginBank, Restricted, ReentrancyGuardTransient {
         if (block.timestamp < announced.listableFrom) revert ListingEarly(trader, announced.listableFrom);
         if (block.timestamp >= announced.lapsesAt) revert AnnouncementLapsed(trader, announced.lapsesAt);
         if (trader.codehash != announced.codeHash) revert MarketCodeChanged(trader, announced.codeHash, trader.codehash);
+        (MarketMode mode, uint256 operators) = IIsolatedTrader(trader).readiness();
+        if (mode != MarketMode.Open || operators == 0) revert MarketNotReady(trader, mode, operators);
         _listed.push(trader);
         _markets[trader].openFrom = uint32(block.timestamp);
         emit MarketListed(trader, announced.codeHash);
@@ -368,7 +378,7 @@ contract MarginBank is IMarginBank, Restricted, ReentrancyGuardTransient {
         Word storage place = _accounts[owner];
         uint256 word = place.bits;
         uint256 sum = (word & FREE) + amount;
-        if (sum > FREE) revert AmountTooLarge(sum);
+        if (sum > FREE) revert CreditTooLarge(owner, sum);
         unchecked { // U19
             place.bits = word + amount;
         }
@@ -380,11 +390,6 @@ contract MarginBank is IMarginBank, Restricted, ReentrancyGuardTransient {
 
     function _pack(Account memory entry) private pure returns (uint256) {
         return uint256(entry.free) | (uint256(entry.pending) << 96) | (uint256(entry.requestedAt) << 192);
-    }
-
-    function _toUint96(uint256 amount) private pure returns (uint96) {
-        if (amount > type(uint96).max) revert AmountTooLarge(amount);
-        return uint96(amount);
     }
 
     function _toUint112(uint256 amount) private pure returns (uint112) {

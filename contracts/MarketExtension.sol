@@ -77,6 +77,8 @@ contract MarketExtension is MarketState, ReentrancyGuardTransient {
     }
 
     function _setOperator(address operator, OperatorStatus status) private {
+        if (_operators[operator] == OperatorStatus.Approved) --_operatorCount;
+        if (status == OperatorStatus.Approved) ++_operatorCount;
         _operators[operator] = status;
         emit IIsolatedTrader.OperatorChanged(operator, status);
     }
@@ -84,6 +86,16 @@ contract MarketExtension is MarketState, ReentrancyGuardTransient {
     function operatorStatus(address operator) external view returns (OperatorStatus) {
         _requireDelegated();
         return _operators[operator];
+    }
+
+    function readiness() external view returns (MarketMode mode, uint256 operators) {
+        PendingChange memory pending = _market().pending;
+        mode = _state.parameters.mode;
+        if (pending.modeFrom != 0 && pending.mode > mode) mode = pending.mode;
+        if (pending.restrictionFrom != 0 && pending.restriction > mode) mode = pending.restriction;
+        uint256 expiresAt = _state.ending.expiresAt;
+        if (expiresAt != 0 && block.timestamp * 1000 >= expiresAt && mode < MarketMode.Settling) mode = MarketMode.Settling;
+        operators = _operatorCount;
     }
 
     // ------------------------------------------------------------------ changes

@@ -158,6 +158,12 @@ async function missingBackstop(state: MarketState, assigned: string | null): Pro
   return isBacked ? [name] : [agree, name]
 }
 
+/** The bank lists an announced market that has an operator. */
+function precondition(isAnnounced: boolean, isOperated: boolean): string | null {
+  if (!isAnnounced) return 'it is announced'
+  return isOperated ? null : 'an operator has accepted'
+}
+
 async function missingListing({ provider, deployment, file }: MarketState): Promise<MarketCall[]> {
   const trader = traderOf(deployment, file.spec.marketId)
   const target = contractOf(deployment, 'MarginBank')
@@ -166,6 +172,7 @@ async function missingListing({ provider, deployment, file }: MarketState): Prom
   const { listableFrom, lapsesAt } = await bank.announcement(trader)
   const now = BigInt((await provider.getBlock('latest'))?.timestamp ?? 0)
   const isAnnounced = now < lapsesAt
+  const [, operators] = await IsolatedTrader__factory.connect(trader, { provider }).readiness()
   const call = (name: string, data: string, after: string | null, from: number): MarketCall => ({
     what: `MarginBank.${name}(${trader})`,
     by: 'listing',
@@ -178,7 +185,7 @@ async function missingListing({ provider, deployment, file }: MarketState): Prom
   const list = call(
     'listMarket',
     bank.interface.encodeFunctionData('listMarket', [trader]),
-    isAnnounced ? null : 'it is announced',
+    precondition(isAnnounced, operators > 0n),
     Number(listableFrom),
   )
   if (isAnnounced) return [list]

@@ -7,12 +7,12 @@ import type { MarketFile } from './market-file.ts'
 
 export const marketModuleId = (marketId: number): string => `Market${marketId}`
 
-/** Steps that the deployer's roles allow: deploy the code; also configure and announce the market; also list it. */
-export type Reach = 'code' | 'announced' | 'listed'
+/** Steps that the deployer's roles allow: deploy the code; also configure and announce the market. */
+export type Reach = 'code' | 'announced'
 
 /**
  * Configuring and announcing require the deployer's roles of the set-up. `missingCalls` lists the calls that remain. Operators are
- * proposed here and accept with their own keys.
+ * proposed here and accept with their own keys; the bank lists no market without an operator.
  */
 export const marketModule = (deployment: Deployment, file: MarketFile, reach: Reach) =>
   buildModule(marketModuleId(file.spec.marketId), (m) => {
@@ -40,7 +40,6 @@ export const marketModule = (deployment: Deployment, file: MarketFile, reach: Re
       m.call(trader, 'setBackstop', [backstop, backstopCap], { after: [backed] })
     }
     assignRoles(m, access, 'IsolatedTrader', trader)
-    const announced = m.call(bank, 'announceMarket', [trader])
-    if (reach === 'listed') m.call(bank, 'listMarket', [trader], { after: [announced] })
+    m.call(bank, 'announceMarket', [trader])
     return { trader }
   })

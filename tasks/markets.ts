@@ -29,23 +29,19 @@ export async function deployMarket(given: MarketArguments, hre: HardhatRuntimeEn
   const deployment = readDeployment(given.deploymentId)
   const parameters = readParameters(given.parameters)
   const access = ExchangeAccess__factory.connect(contractOf(deployment, 'ExchangeAccess'), signer)
-  const reach = await reachOf(access, signer.address, parameters)
+  const reach = await reachOf(access, signer.address)
   const module = marketModule(deployment, file, reach)
   await connection.ignition.deploy(module, { deploymentId: given.deploymentId, displayUi: true })
   await report({ ...given, provider: connection.ethers.provider, file }, parameters)
 }
 
 /** The deployer of the exchange has every role without delay until the hand-over. A later deployer has no role. */
-async function reachOf(
-  access: ExchangeAccess,
-  deployer: string,
-  { exchange }: NetworkParameters,
-): Promise<Reach> {
+async function reachOf(access: ExchangeAccess, deployer: string): Promise<Reach> {
   for (const role of ['admin', 'listing', 'parameters', 'treasury'] as const) {
     const [isMember, delay] = await access.hasRole(ROLES[role], deployer)
     if (!isMember || delay > 0n) return 'code'
   }
-  return exchange.listingDelay === 0 ? 'listed' : 'announced'
+  return 'announced'
 }
 
 // ---------------------------------------------------------------------- completing

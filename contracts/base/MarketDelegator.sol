@@ -89,6 +89,11 @@ abstract contract MarketDelegator is MarketState, IIsolatedTrader, Restricted {
         _staticDelegate();
     }
 
+    /// @inheritdoc IIsolatedTrader
+    function readiness() external view returns (MarketMode mode, uint256 operators) {
+        _staticDelegate();
+    }
+
     // ------------------------------------------------------------------ changes
 
     /// @inheritdoc IMarketChanges

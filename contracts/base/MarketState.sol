@@ -13,6 +13,8 @@ abstract contract MarketState {
     TraderState internal _state;
 
     mapping(address operator => OperatorStatus) internal _operators;
+    /// @dev Number of approved operators.
+    uint256 internal _operatorCount;
 
     // ------------------------------------------------------------------ modifiers
 

@@ -7,7 +7,7 @@ import {IMarketChanges} from "./IMarketChanges.sol";
 import {IMarketWindDown} from "./IMarketWindDown.sol";
 import {IMarketRisk} from "./IMarketRisk.sol";
 import {ISettlementErrors} from "./ISettlementErrors.sol";
-import {MarketGrid, OperatorStatus, Parameters} from "../types/Market.sol";
+import {MarketGrid, MarketMode, OperatorStatus, Parameters} from "../types/Market.sol";
 import {Order, SaltState} from "../types/Order.sol";
 import {Position} from "../types/Position.sol";
 import {Clock, Floors, PendingChange, Reference} from "../types/TraderState.sol";
@@ -117,6 +117,11 @@ interface IIsolatedTrader is ISettlementErrors, IMarketChanges, IFunding, IAdjus
     /// @notice The account's floors: salts and margin nonces below them are invalid.
     function floors(address account) external view returns (Floors memory);
     function operatorStatus(address operator) external view returns (OperatorStatus);
+
+    /// @notice Whether the market can settle, for the bank that lists it.
+    /// @return mode The strictest of the mode in force and the modes that are scheduled; at least settling after the expiry.
+    /// @return operators Number of approved operators.
+    function readiness() external view returns (MarketMode mode, uint256 operators);
     function clock() external view returns (Clock memory);
     function lastReference() external view returns (Reference memory);
     function parameters() external view returns (Parameters memory);

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: MIT
 pragma solidity ^0.8.28;
 
+import {MarketMode} from "../types/Market.sol";
+
 /**
  * @title Custody of the collateral token, and the ledger of balances
  * @notice One free balance per account and one pool per market. A market moves value between free balances and its own pool, and
  * never more out of the pool than its balance. Invariant:
- * `sum of free + sum of pending + sum of pools + sum of fees = tokens of the bank` (donations aside).
+ * `sum of free + sum of pending + sum of pools + sum of fees = tokens of the bank` (donations aside). A deposit may raise the
+ * bank's tokens to at most 2^94, so no sequence of deposits and settlements fills the 96 bits of an account.
  *
  * A withdrawal has two steps. The requested amount leaves *free* immediately, but backs batches with `asOf` <= request time +
  * CANCEL_GRACE; a debit reduces free first, then pending. The amount can be paid when no such batch can settle any more: after
@@ -13,7 +16,8 @@ pragma solidity ^0.8.28;
  * request restarts the clock for the whole amount.
  *
  * A listed market's code can debit free balances: listing is the most dangerous operation. A market is announced, can be listed
- * after `listingDelay` while no pause is active, and must have exactly the announced code.
+ * after `listingDelay` while no pause is active, must have exactly the announced code, and must be able to settle: its mode is
+ * open, no stricter mode is scheduled, it has not expired, and it has an operator.
  *
  * A pause blocks deposits, payouts, settlement and listing. It ends after three days at the latest, and the next pause can start
  * thirty days after its start at the earliest. During a pause the bank holds 1 wei, which its latch (`PauseLatch`) holds at all
@@ -74,7 +78,12 @@ interface IMarginBank {
 
     error AmountZero();
     error AccountZero();
+    /// @notice A market's pool or fees would not fit 112 bits: only a malicious market can cause it.
     error AmountTooLarge(uint256 amount);
+    /// @notice The deposit for `account` would raise the bank's tokens above `most`.
+    error BankFull(address account, uint256 tokens, uint256 most);
+    /// @notice The free balance of `account` would not fit 96 bits: only a malicious market can cause it.
+    error CreditTooLarge(address account, uint256 balance);
     error FreeBalanceInsufficient(address account, uint256 available, uint256 asked);
     error NothingPending(address account);
     error WithdrawalEarly(address account, uint256 availableAfter);
@@ -86,6 +95,8 @@ interface IMarginBank {
     error ListingEarly(address market, uint256 listableFrom);
     error AnnouncementLapsed(address market, uint256 lapsedAt);
     error MarketCodeChanged(address market, bytes32 announced, bytes32 found);
+    /// @notice The market's mode, or the strictest that is scheduled, is not open, or it has no approved operator.
+    error MarketNotReady(address market, MarketMode mode, uint256 operators);
     error CollateralWithoutCode(address collateral);
     /// @notice The transfer succeeded, but the bank's token balance did not increase.
     error NothingArrived(uint256 asked);
@@ -137,8 +148,8 @@ interface IMarginBank {
     /// @notice Withdraws the announcement of `market`. Restricted.
     function withdrawAnnouncement(address market) external;
 
-    /// @notice Lists an announced market permanently. Requires the announced code, a time within the listing window, and no
-    /// pause. Restricted.
+    /// @notice Lists an announced market permanently. Requires the announced code, a time within the listing window, a market
+    /// that can settle (`IIsolatedTrader.readiness`), and no pause. Restricted.
     function listMarket(address market) external;
 
     /// @notice Pauses deposits, payouts, settlement and listing for three days. Withdrawals can be requested. Restricted.

@@ -4,10 +4,24 @@
  */
 import { byAccount } from '../auction/batch.ts'
 import type { MarketSpec } from '../market/market.ts'
-import { openingBasis, type Position } from '../positions/position.ts'
-import type { UserId } from '../units.ts'
-import type { PartFill, PartTerms } from './refused-credit.ts'
+import type { Side } from '../orders/order.ts'
+import { type FillTerms, openingBasis, type Position } from '../positions/position.ts'
+import type { Price, Steps, Ticks, UserId } from '../units.ts'
 import { settleAccount } from './settle-account.ts'
+
+interface PartTerms extends FillTerms {
+  readonly price: Ticks
+  readonly oracle: Price
+}
+
+export interface PartFill {
+  readonly account: UserId
+  readonly side: Side
+  readonly limit: Ticks
+  readonly leverage: number
+  readonly steps: Steps
+  readonly takerSteps: Steps
+}
 
 /** A part that is not mined yet, with the funding index on which it will settle. */
 export interface QueuedFills {

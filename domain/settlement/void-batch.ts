@@ -23,14 +23,13 @@ import type { Address, Millis, Quote, Seq, Steps, UserId } from '../units.ts'
 
 /**
  * The order or account that the chain's error names. `late`: none, the action exceeded its lifetime.
- * `credit`: an account that the error does not name, because its free balance would exceed the bank's ceiling (`refusedCredit`).
  * `early`: none, block time was too far behind `asOf`, so that the same action can settle later. `unnamed`: none, and the cause is
  * unknown.
  */
 export type Culprit =
   | { readonly kind: 'order'; readonly maker: Address; readonly salt: bigint; readonly error: string }
   | { readonly kind: 'account'; readonly maker: Address; readonly error: string }
-  | { readonly kind: 'late' | 'early' | 'credit'; readonly error: string }
+  | { readonly kind: 'late' | 'early'; readonly error: string }
   | { readonly kind: 'unnamed'; readonly error: string }
 
 /** A batch of which no part from `fromPart` on will be mined. */

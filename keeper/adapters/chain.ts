@@ -112,10 +112,9 @@ const ERRORS = new Interface(
 )
 
 /** Errors without an account or an order whose cause is known. */
-const KNOWN_CAUSES: Readonly<Record<string, 'late' | 'early' | 'credit'>> = {
+const KNOWN_CAUSES: Readonly<Record<string, 'late' | 'early'>> = {
   AsOfStale: 'late',
   AsOfAhead: 'early',
-  AmountTooLarge: 'credit',
 }
 
 /** Custom errors start with their culprit: an order's maker and salt, or an account. */

@@ -7,7 +7,6 @@ import type { OpenOrder } from '../../domain/orders/open-order.ts'
 import type { OrderPlan } from '../../domain/orders/order-changes.ts'
 import type { Funds } from '../../domain/orders/recompute-reservations.ts'
 import type { Position } from '../../domain/positions/position.ts'
-import type { PartTerms } from '../../domain/settlement/refused-credit.ts'
 import type { VoidedBatch } from '../../domain/settlement/void-batch.ts'
 import type { MarketId, Millis, UserId } from '../../domain/units.ts'
 import type { SignedTransaction } from '../ports.ts'
@@ -93,15 +92,11 @@ export interface RequeueStore {
 /** A market inside a transaction that holds its shard's lock, a valid lease and its accounts' locks. */
 export interface VoidTransaction {
   readonly batches: readonly VoidedBatch[]
-  /** Of the first batch. */
-  readonly terms: PartTerms
   readonly orders: readonly OpenOrder[]
   readonly mined: ReadonlyMap<UserId, Position>
   readonly funds: ReadonlyMap<UserId, Funds>
   /** True if the last part before these also reverted without a culprit. */
   readonly isAfterUnnamed: boolean
-  /** True if the indexer has recorded everything up to the block. */
-  hasIndexed(block: number): Promise<boolean>
   save(voiding: Voided): Promise<void>
 }
 

@@ -1,5 +1,4 @@
 /** Voids, in one transaction, every action from the first one that will not be mined. */
-import { sql } from 'kysely'
 import { changeReserved, lockFunds } from '../../db/accounts.ts'
 import { type ActionRow, endActions, isSingle, loadPending, partsOf } from '../../db/actions.ts'
 import { voidBatches } from '../../db/batches.ts'
@@ -12,11 +11,9 @@ import { loadLiveOrders, updateOrders } from '../../db/orders.ts'
 import { loadPositions, minedPosition, setMatchedPositions } from '../../db/positions.ts'
 import { recordRevert } from '../../db/relayers.ts'
 import { anyOf, constant } from '../../db/values.ts'
-import { invariant } from '../../domain/invariant.ts'
 import { marketShard } from '../../domain/journal/journal-row.ts'
-import type { PartTerms } from '../../domain/settlement/refused-credit.ts'
 import type { VoidedBatch } from '../../domain/settlement/void-batch.ts'
-import type { FundingIndex, MarketId, Price, Rate, Ticks, UserId } from '../../domain/units.ts'
+import type { MarketId, UserId } from '../../domain/units.ts'
 import type { Voided, VoidStore, VoidTransaction } from './ports.ts'
 import { noteDropped } from './requeue-store.ts'
 
@@ -46,35 +43,6 @@ async function batchesOf(tx: Tx, marketId: MarketId, actions: readonly ActionRow
         held: held.toString(),
       })),
   }))
-}
-
-async function termsOf(tx: Tx, marketId: MarketId, actions: readonly ActionRow[]): Promise<PartTerms> {
-  const [first] = partsOf(actions)
-  invariant(first !== undefined, 'a void has a part')
-  const batch = await tx
-    .selectFrom('batches')
-    .select(['price', 'oracle_price', 'maker_fee', 'taker_fee'])
-    .select(sql<string>`inputs->>'fundingIndex'`.as('funding_index'))
-    .where('market_id', '=', marketId)
-    .where('batch_id', '=', first.batch_id)
-    .executeTakeFirstOrThrow()
-  return {
-    price: batch.price as Ticks,
-    oracle: batch.oracle_price as Price,
-    makerFee: batch.maker_fee as Rate,
-    takerFee: batch.taker_fee as Rate,
-    fundingIndex: BigInt(batch.funding_index) as FundingIndex,
-  }
-}
-
-/** True without an indexer: nothing is recorded later then. */
-async function hasIndexed(tx: Tx, block: number): Promise<boolean> {
-  const behind = await tx
-    .selectFrom('chain_progress')
-    .select('next_block')
-    .where('next_block', '<=', block)
-    .executeTakeFirst()
-  return behind === undefined
 }
 
 async function isAfterUnnamed(tx: Tx, marketId: MarketId, queueNo: number): Promise<boolean> {
@@ -153,8 +121,6 @@ export const createVoidStore = (db: Db): VoidStore => ({
       const mined = await loadPositions(tx, marketId, accounts, minedPosition)
       await work({
         batches,
-        terms: await termsOf(tx, marketId, actions),
-        hasIndexed: (block) => hasIndexed(tx, block),
         orders: await loadLiveOrders(tx, marketId, accounts),
         mined,
         funds,

@@ -80,7 +80,11 @@ describe('storage of a market', () => {
 
   it('is laid out as in the extension, to the last member', () => {
     const extension = variablesOf('MarketExtension')
-    expect(extension.map((variable) => (variable as Variable).label)).to.deep.equal(['_state', '_operators'])
+    expect(extension.map((variable) => (variable as Variable).label)).to.deep.equal([
+      '_state',
+      '_operators',
+      '_operatorCount',
+    ])
     expect(variablesOf('IsolatedTrader').slice(0, extension.length)).to.deep.equal(extension)
   })
 

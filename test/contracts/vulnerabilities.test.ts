@@ -3,10 +3,13 @@
  * classes that unit tests cover.
  */
 import { expect } from 'chai'
-import { Wallet } from 'ethers'
+import { TypedDataEncoder, Wallet } from 'ethers'
+import { network } from 'hardhat'
 import { encodeSettleBatch } from '../../domain/settlement/settlement-codec.ts'
 import type { MarketId } from '../../domain/units.ts'
 import { deployMarket } from '../../stack/deploy.ts'
+import type { Forwarder } from '../../typechain-types/Forwarder.ts'
+import { Forwarder__factory } from '../../typechain-types/factories/Forwarder__factory.ts'
 import { IsolatedTrader__factory } from '../../typechain-types/factories/IsolatedTrader__factory.ts'
 import {
   addressOf,
@@ -88,6 +91,37 @@ describe('vulnerability classes', () => {
       const forged = { by: alice, side: 'LONG', fill: 1000, signer: Wallet.createRandom() } as never
       const fills = [forged, { by: bob, side: 'SHORT', fill: 1000 } as FillInput]
       await expectPartRefused(exchange, { price: PRICE, fills }, { error: 'SignerUnauthorized' })
+    })
+  })
+
+  describe('a chain id cached at deployment: a chain that forks to another id', () => {
+    it('changes every signing domain, so signatures for one chain are invalid on the other', async () => {
+      const { provider } = exchange.connection.ethers
+      const { spec, shared } = exchange
+      const FORKED_ID = 777
+      const forked = await network.create({ override: { chainId: FORKED_ID } })
+      for (const [address, name, version] of [
+        [spec.trader, 'IsolatedTrader', '2.0'],
+        [shared.oracle, null, null],
+        [shared.forwarder, 'Forwarder', '1'],
+        [shared.usdm, null, null],
+      ] as const) {
+        await forked.networkHelpers.setCode(address, await provider.getCode(address))
+        const [here, there] = [provider, forked.ethers.provider].map((runner) =>
+          Forwarder__factory.connect(address, { provider: runner }),
+        ) as [Forwarder, Forwarder]
+        const [before, after] = [await here.eip712Domain(), await there.eip712Domain()]
+        expect([before.chainId, after.chainId]).to.deep.equal([spec.chainId, BigInt(FORKED_ID)])
+        expect(after.verifyingContract.toLowerCase()).to.equal(address)
+        if (name !== null) expect([after.name, after.version]).to.deep.equal([name, version])
+      }
+      const market = IsolatedTrader__factory.connect(spec.trader, { provider: forked.ethers.provider })
+      expect(await market.domainSeparator()).to.equal(
+        TypedDataEncoder.hashDomain({
+          ...{ name: 'IsolatedTrader', version: '2.0' },
+          ...{ chainId: FORKED_ID, verifyingContract: spec.trader },
+        }),
+      )
     })
   })
 

@@ -21,7 +21,7 @@ describe('culpritOf', () => {
     [bank.encodeErrorResult('FreeBalanceInsufficient', [MAKER, 1n, 2n]), { kind: 'account', maker: MAKER }],
     [trader.encodeErrorResult('AsOfStale', [1n, 2n]), { kind: 'late' }],
     [trader.encodeErrorResult('AsOfAhead', [1n, 2n]), { kind: 'early' }],
-    [bank.encodeErrorResult('AmountTooLarge', [1n]), { kind: 'credit' }],
+    [bank.encodeErrorResult('CreditTooLarge', [MAKER, 1n]), { kind: 'account', maker: MAKER }],
     [trader.encodeErrorResult('ActionOutOfOrder', [1n, 2n]), { kind: 'unnamed' }],
     ['0x', { kind: 'unnamed' }],
     ['0xdeadbeef', { kind: 'unnamed' }],

@@ -89,7 +89,7 @@ const FILLS = [
 
 /** The bank except the loop over a part's deltas, which does not terminate with some faults. Constructor and `receive` have no name. */
 const CUSTODY = [
-  ...['', 'MarginBank', '_credit', '_unpack', '_pack', '_toUint96', '_move', '_drawPending'],
+  ...['', 'MarginBank', '_credit', '_unpack', '_pack', '_move', '_drawPending'],
   ...['deposit', 'depositFor', 'depositWithPermit', '_deposit', 'requestWithdrawal', 'withdraw'],
   ...['announceMarket', 'withdrawAnnouncement', 'listMarket', '_removeAnnouncement', 'listingDelay'],
   ...['pause', 'unpause', 'restoreLatch', '_returnEther', '_pauseUntil', 'isPaused', '_requireNotPaused'],

@@ -91,7 +91,7 @@ import type { TypedContractEvent, TypedDeferredTopicFilter, TypedEventLog, Typed
   
 
   export interface IIsolatedTraderInterface extends Interface {
-    getFunction(nameOrSignature: "acceptOperator" | "accountManager" | "adjustLeverage" | "adjustMargin" | "bank" | "cancelSalts" | "cancelSaltsBelow" | "cancelScheduledParameters" | "claim" | "clock" | "coverDeficit" | "deleverage" | "domainSeparator" | "extension" | "finalizeMarket" | "floors" | "freeze" | "fundingRate" | "grid" | "hashLeverageAdjustment" | "hashMarginAdjustment" | "hashOrder" | "health" | "heartbeat" | "inheritPosition" | "invalidateMarginNonces" | "isMarginNonceUsed" | "lastReference" | "operatorStatus" | "oracle" | "parameters" | "partialSlot" | "pendingChange" | "poke" | "poked" | "position" | "proposeOperator" | "reportInsolvent" | "requestFreeze" | "restrictMode" | "revokeOperator" | "riskTerms" | "saltState" | "scheduleMode" | "scheduleParameters" | "setBackstop" | "settleBatch" | "unpaidClaim" | "updateFunding" | "validateOrder" | "windDown"): FunctionFragment;
+    getFunction(nameOrSignature: "acceptOperator" | "accountManager" | "adjustLeverage" | "adjustMargin" | "bank" | "cancelSalts" | "cancelSaltsBelow" | "cancelScheduledParameters" | "claim" | "clock" | "coverDeficit" | "deleverage" | "domainSeparator" | "extension" | "finalizeMarket" | "floors" | "freeze" | "fundingRate" | "grid" | "hashLeverageAdjustment" | "hashMarginAdjustment" | "hashOrder" | "health" | "heartbeat" | "inheritPosition" | "invalidateMarginNonces" | "isMarginNonceUsed" | "lastReference" | "operatorStatus" | "oracle" | "parameters" | "partialSlot" | "pendingChange" | "poke" | "poked" | "position" | "proposeOperator" | "readiness" | "reportInsolvent" | "requestFreeze" | "restrictMode" | "revokeOperator" | "riskTerms" | "saltState" | "scheduleMode" | "scheduleParameters" | "setBackstop" | "settleBatch" | "unpaidClaim" | "updateFunding" | "validateOrder" | "windDown"): FunctionFragment;
 
     getEvent(nameOrSignatureOrTopic: "BackstopChanged" | "BackstopInheritanceFailed" | "BatchSettled" | "Claimed" | "DeficitCovered" | "FreezeRequested" | "FundingUpdated" | "HaircutFixed" | "Heartbeat" | "InsolvencyReported" | "LeverageAdjusted" | "MarginAdjusted" | "MarginNoncesInvalidated" | "MarketCreated" | "MarketFinalized" | "MarketFrozen" | "ModeRestricted" | "ModeScheduled" | "OperatorChanged" | "ParametersChanged" | "ParametersScheduled" | "PositionInherited" | "PositionsDeleveraged" | "PricePoked" | "SaltsCancelled" | "SaltsCancelledBelow" | "ScheduledParametersCancelled"): EventFragment;
 
@@ -132,6 +132,7 @@ encodeFunctionData(functionFragment: 'poke', values: [ReportStruct]): string;
 encodeFunctionData(functionFragment: 'poked', values?: undefined): string;
 encodeFunctionData(functionFragment: 'position', values: [AddressLike]): string;
 encodeFunctionData(functionFragment: 'proposeOperator', values: [AddressLike]): string;
+encodeFunctionData(functionFragment: 'readiness', values?: undefined): string;
 encodeFunctionData(functionFragment: 'reportInsolvent', values: [AddressLike[]]): string;
 encodeFunctionData(functionFragment: 'requestFreeze', values?: undefined): string;
 encodeFunctionData(functionFragment: 'restrictMode', values: [BigNumberish]): string;
@@ -184,6 +185,7 @@ decodeFunctionResult(functionFragment: 'poke', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'poked', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'position', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'proposeOperator', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'readiness', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'reportInsolvent', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'requestFreeze', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'restrictMode', data: BytesLike): Result;
@@ -855,6 +857,14 @@ decodeFunctionResult(functionFragment: 'windDown', data: BytesLike): Result;
     
 
     
+    readiness: TypedContractMethod<
+      [],
+      [[bigint, bigint] & {mode: bigint, operators: bigint }],
+      'view'
+    >
+    
+
+    
     reportInsolvent: TypedContractMethod<
       [accounts: AddressLike[], ],
       [void],
@@ -1153,6 +1163,11 @@ getFunction(nameOrSignature: 'proposeOperator'): TypedContractMethod<
       [operator: AddressLike, ],
       [void],
       'nonpayable'
+    >;
+getFunction(nameOrSignature: 'readiness'): TypedContractMethod<
+      [],
+      [[bigint, bigint] & {mode: bigint, operators: bigint }],
+      'view'
     >;
 getFunction(nameOrSignature: 'reportInsolvent'): TypedContractMethod<
       [accounts: AddressLike[], ],

@@ -1,15 +1,18 @@
 import { expect } from 'chai'
-import { MaxUint256, Signature, ZeroAddress } from 'ethers'
+import { MaxUint256, Signature, type Wallet, ZeroAddress } from 'ethers'
+import { TestUSDM__factory } from '../../../typechain-types/factories/TestUSDM__factory.ts'
 import {
   caller,
   chain,
   type Exchange,
+  pair,
   perpetualExchange,
   START_BALANCE,
-  wallet,
+  settle,
 } from '../../support/exchange.ts'
 import { e18 } from '../../support/markets.ts'
 import { audit } from '../support/audit.ts'
+import { bankOver } from '../support/tokens.ts'
 
 const AMOUNT = e18('100')
 
@@ -88,13 +91,49 @@ describe('deposit, depositFor, depositWithPermit', () => {
       'ERC20InsufficientAllowance',
     )
   })
-  it('when the balance would not fit its 96-bit field, it reverts with AmountTooLarge', async () => {
-    const { usdm, bank, admin, shared } = exchange
-    const huge = 1n << 96n
-    await usdm.mint(admin.address, huge)
-    await usdm.approve(shared.marginBank, huge)
-    await expect(bank.depositFor(wallet('whale').address, huge))
-      .to.be.revertedWithCustomError(bank, 'AmountTooLarge')
-      .withArgs(huge)
+
+  describe('given deposits up to 2^94, the most tokens that the bank accepts', () => {
+    const MOST = 1n << 94n
+    /** A deposit by the admin that fills the bank up to `tokens`. */
+    const fillTo = async (owner: string, tokens: bigint) => {
+      const { usdm, bank, admin, shared } = exchange
+      const amount = tokens - (await usdm.balanceOf(shared.marginBank))
+      await usdm.mint(admin.address, amount)
+      await usdm.approve(shared.marginBank, amount)
+      return bank.depositFor(owner, amount)
+    }
+
+    it('when a deposit exceeds it by one wei, it reverts with BankFull, which names the account', async () => {
+      const { bank } = exchange
+      const whale = exchange.users[2]!.address
+      await expect(fillTo(whale, MOST + 1n))
+        .to.be.revertedWithCustomError(bank, 'BankFull')
+        .withArgs(whale, MOST + 1n, MOST)
+      await fillTo(whale, MOST)
+      await expect(fillTo(alice().address, MOST + 1n))
+        .to.be.revertedWithCustomError(bank, 'BankFull')
+        .withArgs(alice().address, MOST + 1n, MOST)
+    })
+    it('when all of it is the free balance of one account, parts that credit and debit the account settle', async () => {
+      const [, bob] = exchange.users as [Wallet, Wallet]
+      await settle(exchange, { price: 500_000, fills: pair(alice(), bob, 1000) })
+      await fillTo(alice().address, MOST)
+      const before = (await exchange.bank.account(alice().address)).free
+      await settle(exchange, { price: 500_100, fills: pair(bob, alice(), 1000) })
+      expect((await exchange.bank.account(alice().address)).free).to.be.greaterThan(before)
+    })
+    it('when tokens were transferred without a deposit, they count towards it and do not block withdrawals', async () => {
+      const { token, bank, owner, asOwner, time } = await bankOver(TestUSDM__factory, 2n * AMOUNT)
+      await token.connect(owner).approve(bank, 2n * AMOUNT)
+      await asOwner.deposit(AMOUNT)
+      await token.mint(bank, MOST - AMOUNT)
+      await expect(asOwner.deposit(1))
+        .to.be.revertedWithCustomError(bank, 'BankFull')
+        .withArgs(owner.address, MOST + 1n, MOST)
+      await asOwner.requestWithdrawal(AMOUNT)
+      await time.increase(16)
+      await asOwner.withdraw()
+      await asOwner.deposit(AMOUNT)
+    })
   })
 })

@@ -1,24 +1,31 @@
 import { expect } from 'chai'
-import { keccak256 } from 'ethers'
+import { getAddress, keccak256 } from 'ethers'
 import { LATCH_WEI } from '../../../stack/deploy.ts'
 import { MarginBank__factory } from '../../../typechain-types/factories/MarginBank__factory.ts'
-import { FeedMock__factory } from '../../../typechain-types/factories/mocks/FeedMock__factory.ts'
-import { TestUSDM__factory } from '../../../typechain-types/factories/TestUSDM__factory.ts'
-import { chain, wallet } from '../../support/exchange.ts'
-import { bankOver } from '../support/tokens.ts'
+import {
+  chain,
+  type Exchange,
+  futureExchange,
+  pair,
+  perpetualExchange,
+  settle,
+  wallet,
+} from '../../support/exchange.ts'
+import { freeze } from '../support/wind-down.ts'
 
 const DAY = 86_400
 const DELAY = 7 * DAY
 const WINDOW = 14 * DAY
 
-/** A bank with a listing delay of a week, and a contract to list as a market. */
+/** A bank with a listing delay of a week, and a market of another bank to list. */
 async function strictBank() {
-  const { token, access, admin, time } = await bankOver(TestUSDM__factory, 1n)
-  const bank = await new MarginBank__factory(admin).deploy(token, access, admin, DELAY, { value: LATCH_WEI })
-  const market = await (await new FeedMock__factory(admin).deploy(8)).getAddress()
-  const { ethers, networkHelpers } = await chain()
+  const exchange = await perpetualExchange()
+  const { usdm, access, admin, spec, connection } = exchange
+  const bank = await new MarginBank__factory(admin).deploy(usdm, access, admin, DELAY, { value: LATCH_WEI })
+  const market = getAddress(spec.trader)
+  const { ethers, networkHelpers } = connection
   const codeHash = keccak256(await ethers.provider.getCode(market))
-  return { bank, market, codeHash, admin, time, ethers, networkHelpers }
+  return { exchange, bank, market, codeHash, time: networkHelpers.time, ethers, networkHelpers }
 }
 
 describe('announceMarket, withdrawAnnouncement, listMarket', () => {
@@ -113,6 +120,87 @@ describe('announceMarket, withdrawAnnouncement, listMarket', () => {
     await time.increaseTo(endsAt)
     await bank.listMarket(market)
   })
+
+  describe('given a market that cannot settle', () => {
+    const [OPEN, CANCEL_ONLY, HALTED, SETTLING, SETTLED] = [0, 1, 2, 3, 4]
+    const asAdmin = (exchange: Exchange) => exchange.trader.connect(exchange.admin)
+    const states: readonly [string, number, number, (exchange: Exchange) => Promise<unknown>][] = [
+      [
+        'its only operator was revoked',
+        OPEN,
+        0,
+        (exchange) => asAdmin(exchange).revokeOperator(exchange.operator),
+      ],
+      ['the guardian halted it', HALTED, 1, (exchange) => asAdmin(exchange).restrictMode(HALTED)],
+      [
+        'a stricter mode is scheduled',
+        CANCEL_ONLY,
+        1,
+        async (exchange) => asAdmin(exchange).scheduleMode(CANCEL_ONLY, await aDayAhead()),
+      ],
+      [
+        'its end is scheduled',
+        SETTLING,
+        1,
+        async (exchange) => asAdmin(exchange).scheduleMode(SETTLING, (await aDayAhead()) * 2),
+      ],
+      [
+        'it is frozen',
+        SETTLED,
+        1,
+        async (exchange) => {
+          const [alice, bob] = exchange.users
+          await settle(exchange, { price: 500_000, fills: pair(alice!, bob!, 10) })
+          await freeze({ exchange })
+        },
+      ],
+    ]
+    const aDayAhead = async () => ((await at.time.latest()) + DAY + 60) * 1000
+    for (const [state, mode, operators, reach] of states)
+      it(`when ${state}, listing reverts with MarketNotReady`, async () => {
+        const { exchange, bank, market, time } = at
+        const listableFrom = await announce()
+        await reach(exchange)
+        expect([...(await exchange.trader.readiness())]).to.deep.equal([BigInt(mode), BigInt(operators)])
+        await time.increaseTo(listableFrom)
+        await refused(bank.listMarket(market), 'MarketNotReady', market, mode, operators)
+      })
+    it('when it has expired, listing reverts with MarketNotReady', async () => {
+      const { time } = at
+      const { trader, spec, usdm, access, admin } = await futureExchange()
+      const { expiresAt } = await trader.grid()
+      await time.increaseTo(expiresAt / 1000n)
+      const bank = await new MarginBank__factory(admin).deploy(usdm, access, admin, DELAY, {
+        value: LATCH_WEI,
+      })
+      await bank.announceMarket(trader)
+      await time.increase(DELAY)
+      await expect(bank.listMarket(trader))
+        .to.be.revertedWithCustomError(bank, 'MarketNotReady')
+        .withArgs(getAddress(spec.trader), SETTLING, 1)
+    })
+    it('when its operator is only proposed, listing reverts with MarketNotReady until the operator accepts', async () => {
+      const { exchange, bank, market, time } = at
+      const { operator } = exchange
+      await asAdmin(exchange).revokeOperator(operator)
+      await asAdmin(exchange).proposeOperator(operator)
+      await time.increaseTo(await announce())
+      await refused(bank.listMarket(market), 'MarketNotReady', market, OPEN, 0)
+      await exchange.trader.acceptOperator()
+      expect([...(await exchange.trader.readiness())]).to.deep.equal([0n, 1n])
+      await bank.listMarket(market)
+    })
+    it('when a proposal is revoked or an operator is revoked twice, the number of operators stays right', async () => {
+      const { exchange } = at
+      const trader = asAdmin(exchange)
+      await trader.proposeOperator(exchange.treasury)
+      await trader.revokeOperator(exchange.treasury)
+      expect((await trader.readiness())[1]).to.equal(1n)
+      for (let time = 0; time < 2; time++) await trader.revokeOperator(exchange.operator)
+      expect((await trader.readiness())[1]).to.equal(0n)
+    })
+  })
+
   it('when the caller lacks the role, it reverts with AccessManagedUnauthorized', async () => {
     const { bank, market, ethers } = at
     const [, unauthorized] = await ethers.getSigners()

@@ -48,15 +48,15 @@ describe('settleDeltas, collectFees, setTreasury', () => {
         .to.be.revertedWithCustomError(bank, 'AmountTooLarge')
         .withArgs(pool + (1n << 112n))
     })
-    it('when a credit would not fit its field, it reverts with AmountTooLarge', async () => {
+    it('when a credit would not fit its field, it reverts with CreditTooLarge, which names the account', async () => {
       const bank = await asMarket()
       const [alice] = exchange.users
       const most = (1n << 95n) - 1n
       const { free } = await bank.account(alice!.address)
       const deltas = [delta(alice!.address, most), delta(alice!.address, most)]
       await expect(bank.settleDeltas.staticCall(0, 0, deltas))
-        .to.be.revertedWithCustomError(bank, 'AmountTooLarge')
-        .withArgs(free + 2n * most)
+        .to.be.revertedWithCustomError(bank, 'CreditTooLarge')
+        .withArgs(alice!.address, free + 2n * most)
     })
   })
 

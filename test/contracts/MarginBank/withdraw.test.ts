@@ -43,23 +43,20 @@ describe('requestWithdrawal and withdraw', () => {
       .to.be.revertedWithCustomError(exchange.bank, 'FreeBalanceInsufficient')
       .withArgs(alice().address, START_BALANCE, START_BALANCE + 1n)
   })
-  it('when the pending amount would not fit its field, it reverts with AmountTooLarge', async () => {
+  it('when an account owns as much as the bank accepts, its pending amount grows to all of it and is paid', async () => {
+    const { usdm, bank: bankContract, shared } = exchange
     const whale = await caller(exchange, wallet('whale'))
-    const most = (1n << 96n) - 1n
-    await exchange.usdm.mint(whale.address, most + 1n)
-    await exchange.usdm.connect(whale).approve(exchange.bank, most + 1n)
-    const asWhale = exchange.bank.connect(whale)
-    await asWhale.deposit(most)
-    await asWhale.requestWithdrawal(most)
-    await asWhale.deposit(1)
-    await expect(asWhale.requestWithdrawal(1))
-      .to.be.revertedWithCustomError(exchange.bank, 'AmountTooLarge')
-      .withArgs(most + 1n)
-    await exchange.connection.networkHelpers.time.increase(16)
-    await asWhale.withdraw()
+    const room = (1n << 94n) - (await usdm.balanceOf(shared.marginBank))
+    await usdm.mint(whale.address, room)
+    await usdm.connect(whale).approve(bankContract, room)
+    const asWhale = bankContract.connect(whale)
+    await asWhale.deposit(room)
+    await asWhale.requestWithdrawal(room - 1n)
     await asWhale.requestWithdrawal(1)
+    expect((await bankContract.account(whale.address)).pending).to.equal(room)
     await exchange.connection.networkHelpers.time.increase(16)
     await asWhale.withdraw()
+    expect(await usdm.balanceOf(whale.address)).to.equal(room)
   })
   it('when the amount is zero, it reverts with AmountZero', async () => {
     await expect((await bank()).requestWithdrawal(0)).to.be.revertedWithCustomError(

@@ -2,8 +2,9 @@
 import { globSync, readFileSync } from 'node:fs'
 import { expect } from 'chai'
 import type { Wallet } from 'ethers'
+import type { MarketId } from '../../../domain/units.ts'
 import { assignFunctions, ROLES } from '../../../stack/access.ts'
-import { feedIdOf } from '../../../stack/deploy.ts'
+import { deployMarket, feedIdOf } from '../../../stack/deploy.ts'
 import { ExchangeAccess__factory } from '../../../typechain-types/factories/ExchangeAccess__factory.ts'
 import { SignedPriceOracle__factory } from '../../../typechain-types/factories/SignedPriceOracle__factory.ts'
 import type { ParametersStruct } from '../../../typechain-types/IsolatedTrader.ts'
@@ -167,7 +168,12 @@ describe('replaying events', () => {
     await bank.announceMarket(shared.oracle)
     await bank.withdrawAnnouncement(keys)
     await replayAndCompare(exchange)
-    await bank.listMarket(shared.oracle)
+    const listed = { ...exchange.spec, marketId: 77 as MarketId }
+    const { admin, operator, oracleSigners } = exchange
+    await deployMarket(admin, shared, listed, {
+      operators: [operator],
+      oracleSigners: oracleSigners.map(addressOf),
+    })
     await bank.collectFees(exchange.spec.trader)
     await bank.setTreasury(carol)
     await bank.connect(alice).requestWithdrawal(e18('10'))

@@ -3875,6 +3875,24 @@
     "type": "function"
   },
   {
+    "inputs": [],
+    "name": "readiness",
+    "outputs": [
+      {
+        "internalType": "enum MarketMode",
+        "name": "mode",
+        "type": "uint8"
+      },
+      {
+        "internalType": "uint256",
+        "name": "operators",
+        "type": "uint256"
+      }
+    ],
+    "stateMutability": "view",
+    "type": "function"
+  },
+  {
     "inputs": [
       {
         "internalType": "address[]",

@@ -45,6 +45,27 @@
     "type": "error"
   },
   {
+    "inputs": [
+      {
+        "internalType": "address",
+        "name": "account",
+        "type": "address"
+      },
+      {
+        "internalType": "uint256",
+        "name": "tokens",
+        "type": "uint256"
+      },
+      {
+        "internalType": "uint256",
+        "name": "most",
+        "type": "uint256"
+      }
+    ],
+    "name": "BankFull",
+    "type": "error"
+  },
+  {
     "inputs": [],
     "name": "BankNotPaused",
     "type": "error"
@@ -69,6 +90,22 @@
       }
     ],
     "name": "CollateralWithoutCode",
+    "type": "error"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "address",
+        "name": "account",
+        "type": "address"
+      },
+      {
+        "internalType": "uint256",
+        "name": "balance",
+        "type": "uint256"
+      }
+    ],
+    "name": "CreditTooLarge",
     "type": "error"
   },
   {
@@ -165,6 +202,27 @@
       }
     ],
     "name": "MarketNotListed",
+    "type": "error"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "address",
+        "name": "market",
+        "type": "address"
+      },
+      {
+        "internalType": "enum MarketMode",
+        "name": "mode",
+        "type": "uint8"
+      },
+      {
+        "internalType": "uint256",
+        "name": "operators",
+        "type": "uint256"
+      }
+    ],
+    "name": "MarketNotReady",
     "type": "error"
   },
   {
