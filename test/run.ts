@@ -1,10 +1,11 @@
 /**
- * `npm test`: runs every suite in turn, shows its output as it comes, and ends with one line of counts.
- * Arguments choose suites: `npm test -- contracts`.
+ * `npm test`: runs every suite in turn and ends with one line of counts. Arguments choose suites: `npm test -- contracts`.
+ * Service tests run in two processes at a time.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { globSync } from 'node:fs'
+import { dirname } from 'node:path'
 import { createInterface } from 'node:readline'
 import { stripVTControlCharacters } from 'node:util'
 import {
@@ -17,40 +18,82 @@ import {
 import { addCounts, type Counts, closingLine, countsOf, NONE } from './support/counts.ts'
 import { startTestPostgres } from './support/postgres.ts'
 
-interface Suite {
+/** A program of node_modules/.bin with its arguments. */
+interface Job {
   readonly name: string
-  /** A program of node_modules/.bin and its arguments. */
   readonly words: readonly string[]
 }
 
-const mocha = (name: string, pattern: string, exclude: readonly string[] = []): Suite[] => {
-  const files = globSync(pattern, { exclude }).sort()
-  return files.length > 0 ? [{ name, words: ['mocha', '--forbid-only', ...files] }] : []
+interface Suite {
+  readonly name: string
+  readonly jobs: readonly Job[]
 }
+
+/** Services wait more than they compute. The files of one folder run in one process, which loads their modules once. */
+const SERVICE_PROCESSES = 2
+
+const mocha = (name: string, files: readonly string[]): Job => ({
+  name,
+  words: ['mocha', '--forbid-only', ...files],
+})
+
+/** One job per folder. The folders with the most files come first, so that the processes end at about the same time. */
+function folderJobs(files: readonly string[]): Job[] {
+  const folders = [...Map.groupBy(files, dirname)].sort(([, one], [, other]) => other.length - one.length)
+  return folders.map(([folder, own]) => mocha(folder, own.sort()))
+}
+
+const E2E = 'test/e2e/**/*.test.ts'
+const SERVICES = globSync('test/**/*.test.ts', { exclude: ['test/contracts/**', 'test/e2e/**'] })
 
 /** The contracts come first: their artifacts let the others read a custom error. */
 const SUITES: readonly Suite[] = [
-  { name: 'contracts', words: ['hardhat', 'test'] },
-  ...mocha('services', 'test/**/*.test.ts', ['test/contracts/**', 'test/e2e/**']),
-  ...mocha('e2e', 'test/e2e/**/*.test.ts'),
+  { name: 'contracts', jobs: [{ name: 'contracts', words: ['hardhat', 'test'] }] },
+  { name: 'services', jobs: folderJobs(SERVICES) },
+  { name: 'e2e', jobs: [mocha('e2e', globSync(E2E).sort())] },
 ]
 
-async function run({ name, words: [program, ...args] }: Suite, env: NodeJS.ProcessEnv): Promise<Counts> {
-  console.log(`\n== ${name} ==`)
+const secondsSince = (start: number): string => `${((Date.now() - start) / 1000).toFixed(0)} s`
+
+async function runJob(
+  { name, words: [program, ...args] }: Job,
+  print: (line: string) => void,
+): Promise<Counts> {
   const child = spawn(process.execPath, [`node_modules/.bin/${program}`, ...args], {
-    env,
-    stdio: ['ignore', 'pipe', 'inherit'],
+    env: { ...process.env, TEST_POSTGRES_URL: postgres.url },
+    stdio: ['ignore', 'pipe', 'pipe'],
   })
   let counts = NONE
+  createInterface(child.stderr).on('line', print)
   createInterface(child.stdout).on('line', (line) => {
-    console.log(line)
+    print(line)
     counts = addCounts(counts, countsOf(stripVTControlCharacters(line)))
   })
   const [code, signal] = await once(child, 'close')
   if (code === 0 || counts.failed > 0) return counts
 
-  console.log(`${name} ended early (${signal ?? `exit code ${code}`}), counted as one failure`)
+  print(`${name} ended early (${signal ?? `exit code ${code}`}), counted as one failure`)
   return addCounts(counts, { ...NONE, failed: 1 })
+}
+
+/** The output of a single job is printed as it comes, that of one among several when it ends. */
+async function runSuite({ name, jobs }: Suite): Promise<Counts> {
+  const start = Date.now()
+  console.log(`\n== ${name} ==`)
+  let total = NONE
+  const waiting = jobs.values()
+  const work = async (): Promise<void> => {
+    for (const job of waiting) {
+      const started = Date.now()
+      const lines: string[] = []
+      const counts = await runJob(job, jobs.length === 1 ? console.log : (line) => lines.push(line))
+      total = addCounts(total, counts)
+      console.log([...lines, `-- ${job.name}: ${closingLine(counts)}, ${secondsSince(started)}`].join('\n'))
+    }
+  }
+  await Promise.all(Array.from({ length: SERVICE_PROCESSES }, work))
+  console.log(`== ${name}: ${closingLine(total)}, ${secondsSince(start)}`)
+  return total
 }
 
 const COMMAND_LINE: CommandLine<Flags> = { command: 'npm test --', flags: {}, positionals: '[suite …]' }
@@ -63,9 +106,7 @@ if (unknown !== undefined)
 const chosen = SUITES.filter(({ name }) => wanted.length === 0 || wanted.includes(name))
 const postgres = await startTestPostgres()
 let total = NONE
-for (const suite of chosen) {
-  total = addCounts(total, await run(suite, { ...process.env, TEST_POSTGRES_URL: postgres.url }))
-}
+for (const suite of chosen) total = addCounts(total, await runSuite(suite))
 await postgres.stop()
 console.log(`\n${closingLine(total)}`)
 process.exitCode = total.failed > 0 || total.passed === 0 ? 1 : 0
