@@ -1,5 +1,7 @@
 /** Queues single actions on a fixture with a chain, as the jobs that decide on them do. */
+import { setTimeout as sleep } from 'node:timers/promises'
 import { parseEther } from 'ethers'
+import { sql } from 'kysely'
 import type { Fence } from '../../../db/fence.ts'
 import type { SingleAction } from '../../../domain/actions/action.ts'
 import type { QueueRefusal } from '../../../domain/actions/queue.ts'
@@ -17,14 +19,19 @@ import { addressOf, type Trader } from './market-fixture.ts'
 /** A third of the highest first rate of a market at a price of 100. */
 export const RATE = (10n ** 14n) as HourlyFunding
 
+const QUEUE_LIMIT_MS = 10_000
+
 export class ActionFixture {
   readonly #fixture: ChainFixture
   readonly #fence: Fence
+  readonly #now: () => number
   #observedAt = 0
 
-  constructor(fixture: ChainFixture, fence: Fence) {
+  /** `now`: the clock of the database and of the oracle; the fixture's by default. */
+  constructor(fixture: ChainFixture, fence: Fence, now: () => number = () => fixture.clock.value) {
     this.#fixture = fixture
     this.#fence = fence
+    this.#now = now
   }
 
   async headTime(): Promise<Millis> {
@@ -34,7 +41,7 @@ export class ActionFixture {
 
   enqueue(build: (end: QueueEnd) => SingleAction | null): Promise<Verdict<number | null, QueueRefusal>> {
     return this.headTime().then((headTime) =>
-      createActionQueue(this.#fixture.db, this.#fixture.databaseTime).enqueue(
+      createActionQueue(this.#fixture.db, () => sql<number>`${this.#now()}::bigint`).enqueue(
         this.#fixture.spec.marketId,
         this.#fence,
         headTime,
@@ -43,18 +50,21 @@ export class ActionFixture {
     )
   }
 
-  /** Queues an action that must be accepted. Returns its number in the queue. */
+  /** Queues an action that must be accepted, as soon as one can be mined. Returns its number in the queue. */
   async queue(build: (end: QueueEnd) => SingleAction): Promise<number> {
-    const verdict = await this.enqueue(build)
-    if (!verdict.ok || verdict.value === null) throw new Error(`not queued: ${JSON.stringify(verdict)}`)
-    return verdict.value
+    for (const deadline = Date.now() + QUEUE_LIMIT_MS; ; await sleep(100)) {
+      const verdict = await this.enqueue(build)
+      if (verdict.ok && verdict.value !== null) return verdict.value
+      // After a fork the chain's time may be too far behind the last action.
+      if (!verdict.ok || Date.now() > deadline) throw new Error(`not queued: ${JSON.stringify(verdict)}`)
+    }
   }
 
   /** A new report of the market's price, which auctions use from now on, too. */
   async report(ticks: number): Promise<OracleReport> {
-    const { spec, clock, signReport } = this.#fixture
+    const { spec, signReport } = this.#fixture
     const price = (BigInt(ticks) * spec.tick) as Price
-    const observedAt = Math.max(clock.value, this.#observedAt + 1) as Millis
+    const observedAt = Math.max(this.#now(), this.#observedAt + 1) as Millis
     this.#observedAt = observedAt
     await this.#fixture.report(ticks, observedAt)
     return { price, observedAt, signatures: signReport(price, observedAt) as `0x${string}` }
@@ -89,8 +99,8 @@ export class ActionFixture {
   }
 
   async finalize(price: Price): Promise<number> {
-    const { spec, clock, signFeed } = this.#fixture
-    const observedAt = clock.now()
+    const { spec, signFeed } = this.#fixture
+    const observedAt = this.#now() as Millis
     const signatures = signFeed(finalFeedIdOf(spec.marketId), price, observedAt) as `0x${string}`
     const report = { price, observedAt, signatures }
     return this.queue(({ asOf }) => ({ kind: 'finalize_market', asOf, report }))

@@ -111,6 +111,8 @@ export async function foreignTransaction(
   await (await wallet.sendTransaction({ to: wallet.address, value: 1n, nonce })).wait()
 }
 
+const FOLLOW_LIMIT_MS = 5_000
+
 export const POLICY = { resendAfterMs: 200, stuckAfterMs: 1500, feeCap: 10n ** 12n, priorityFee: 1_000_000n }
 
 export class ChainFixture extends MarketFixture {
@@ -168,7 +170,14 @@ export class ChainFixture extends MarketFixture {
 
   /** The indexer sees everything that is on the chain by now. */
   async follow(): Promise<void> {
-    while (!(await this.follower.pass())) {}
+    for (const deadline = Date.now() + FOLLOW_LIMIT_MS; ; ) {
+      try {
+        if (await this.follower.pass()) return
+      } catch (error) {
+        // A node that switches forks during a pass contradicts itself; the indexer starts the pass over, too.
+        if ((error as Error).name !== 'InconsistentNodeError' || Date.now() > deadline) throw error
+      }
+    }
   }
 
   /** Someone new with a deposit, already seen by the indexer. */
