@@ -196,7 +196,12 @@ export async function compose(config: Config, logger: Logger): Promise<Keeper> {
   const parts = { config, adapters, db, wakeUps, keyring }
   const others = [...runFaucet(parts), ...runHeartbeats(parts), runSwitches(adapters, db)]
   const run = (spec: MarketSpec) => runMarket(parts, spec)
-  const markets = await runListedMarkets({ load: () => loadMarkets(db), run, logger })
+  const markets = await runListedMarkets({
+    load: () => loadMarkets(db),
+    run,
+    logger,
+    pollMs: config.marketPollMs,
+  })
   const balances = adapters.balances()
   const readiness = createReadiness(checksOf(db, adapters, markets), logger)
   const health = await serveHealth({ ...config.internal, registry: metrics.registry, readiness, logger })

@@ -20,6 +20,8 @@ export interface Config extends ProcessConfig {
   readonly sweepMs: number
   /** Interval of receipt polling, for nodes that do not respond with the receipt. */
   readonly pollMs: number
+  /** Interval at which new markets and new relayer keys are looked for. */
+  readonly marketPollMs: number
   readonly maxInFlight: number
   readonly confirmations: number
   readonly gas: { readonly part: bigint; readonly order: bigint; readonly simple: bigint }
@@ -117,6 +119,7 @@ export function readConfig(env: Env): Config {
     leaseMs: count('LEASE_MS', 3_000),
     sweepMs: count('SWEEP_MS', 500),
     pollMs: count('POLL_MS', 50),
+    marketPollMs: count('MARKET_POLL_MS', 5_000),
     maxInFlight: count('MAX_IN_FLIGHT', 8),
     confirmations: count('CONFIRMATIONS', 1),
     gas: {

@@ -5,7 +5,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { globSync } from 'node:fs'
-import { dirname } from 'node:path'
+import { dirname, resolve } from 'node:path'
 import { createInterface } from 'node:readline'
 import { stripVTControlCharacters } from 'node:util'
 import {
@@ -37,11 +37,20 @@ const mocha = (name: string, files: readonly string[]): Job => ({
   words: ['mocha', '--forbid-only', ...files],
 })
 
-/** One job per folder. The folders with the most files come first, so that the processes end at about the same time. */
+/** Folders whose tests start processes and chains: they take longest and come first, so that all jobs end at about the same time. */
+const SLOW = /^test\/(keeper|indexer)/
+
+/** One job per folder. */
 function folderJobs(files: readonly string[]): Job[] {
-  const folders = [...Map.groupBy(files, dirname)].sort(([, one], [, other]) => other.length - one.length)
-  return folders.map(([folder, own]) => mocha(folder, own.sort()))
+  const folders = [...Map.groupBy(files.toSorted(), dirname)]
+  const [slow, others] = [true, false].map((isSlow) =>
+    folders.filter(([folder]) => SLOW.test(folder) === isSlow),
+  ) as [typeof folders, typeof folders]
+  return [...slow, ...others].map(([folder, own]) => mocha(folder, own))
 }
+
+/** Compiled modules, for the processes that tests start: it halves the time until they run. */
+const COMPILE_CACHE = resolve('node_modules/.cache/compiled')
 
 const E2E = 'test/e2e/**/*.test.ts'
 const SERVICES = globSync('test/**/*.test.ts', { exclude: ['test/contracts/**', 'test/e2e/**'] })
@@ -60,7 +69,7 @@ async function runJob(
   print: (line: string) => void,
 ): Promise<Counts> {
   const child = spawn(process.execPath, [`node_modules/.bin/${program}`, ...args], {
-    env: { ...process.env, TEST_POSTGRES_URL: postgres.url },
+    env: { ...process.env, TEST_POSTGRES_URL: postgres.url, NODE_COMPILE_CACHE: COMPILE_CACHE },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   let counts = NONE

@@ -8,6 +8,8 @@ export interface ListedMarketsPorts {
   /** Starts the jobs of a market. Throws if it has no relayer key. */
   readonly run: (spec: MarketSpec) => readonly LeaderLoop[]
   readonly logger: Logger
+  /** Bound of the time until a market that is listed, or gets its relayer key, while the keeper runs gets its jobs. */
+  readonly pollMs: number
 }
 
 export interface ListedMarkets {
@@ -17,10 +19,12 @@ export interface ListedMarkets {
   stop(): Promise<void>
 }
 
-/** Bound of the time until a market that is listed, or gets its relayer key, while the keeper runs gets its jobs. */
-const POLL_MS = 5_000
-
-export async function runListedMarkets({ load, run, logger }: ListedMarketsPorts): Promise<ListedMarkets> {
+export async function runListedMarkets({
+  load,
+  run,
+  logger,
+  pollMs,
+}: ListedMarketsPorts): Promise<ListedMarkets> {
   const started = new Map<number, readonly LeaderLoop[]>()
   let waiting = 0
   let isStopping = false
@@ -47,7 +51,7 @@ export async function runListedMarkets({ load, run, logger }: ListedMarketsPorts
       void startNew().catch((err: unknown) =>
         logger.error({ err }, 'loading the markets failed; will retry'),
       ),
-    POLL_MS,
+    pollMs,
   )
   return {
     areStarted: () => waiting === 0,

@@ -53,6 +53,7 @@ describe('the indexer process', function () {
       env: {
         ...{
           PATH: process.env.PATH,
+          NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE,
           DATABASE_URL: await loginOf(test.url, 'indexer'),
           RPC_URL: anvil.url,
           CHAIN_ID: `${CHAIN_ID}`,

@@ -11,8 +11,8 @@ import { expectConsistent } from './support/invariants.ts'
 import { KeeperProcess, systemClockWrongBy, until } from './support/keeper-process.ts'
 import { addressOf, type Trader } from './support/market-fixture.ts'
 
-/** Longer than the interval at which the keeper looks for new markets. */
-const MARKET_POLL_MS = 6_000
+/** The interval at which the keeper looks for new markets. */
+const MARKET_POLL_MS = 300
 
 describe('the keeper process', function () {
   this.timeout(90_000)
@@ -95,7 +95,11 @@ describe('the keeper process', function () {
     const file = join(folder, 'keys.json')
     const store = (keys: object): void => writeFileSync(file, JSON.stringify(keys))
     store({ m1: laneKey })
-    const keeper = await start({ RELAYER_KEYS: '', RELAYER_KEYS_FILE: file })
+    const keeper = await start({
+      RELAYER_KEYS: '',
+      RELAYER_KEYS_FILE: file,
+      MARKET_POLL_MS: `${MARKET_POLL_MS}`,
+    })
     await keeper.ready()
     await listMarket(fixture.db, future)
     const checks = async (): Promise<Record<string, unknown>> => {
@@ -107,7 +111,7 @@ describe('the keeper process', function () {
     await untilHeld(20, keeper)
 
     writeFileSync(file, 'not JSON')
-    await new Promise((resolve) => setTimeout(resolve, MARKET_POLL_MS))
+    await new Promise((resolve) => setTimeout(resolve, 3 * MARKET_POLL_MS))
     store({ m1: laneKey, m2: id('lane m2') })
     await until(async () => (await checks()).markets === true)
     await until(

@@ -4,6 +4,11 @@ import { freePort } from '../../../stack/ports.ts'
 import { loginOf } from '../../support/postgres.ts'
 import { apiEnv, type Env } from './exchange-fixture.ts'
 
+/** Of `npm test`: without it, every process that starts compiles its modules again. */
+const COMPILE_CACHE = process.env.NODE_COMPILE_CACHE
+  ? { NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE }
+  : {}
+
 export interface ApiProcess {
   readonly process: ChildProcess
   readonly base: string
@@ -13,7 +18,11 @@ export interface ApiProcess {
 export async function startApiProcess(url: string, env: Env = {}): Promise<ApiProcess> {
   const port = await freePort()
   const login = await loginOf(url, 'api')
-  const all = { PATH: process.env.PATH ?? '', ...apiEnv(login, { PORT: String(port), ...env }) }
+  const all = {
+    PATH: process.env.PATH ?? '',
+    ...COMPILE_CACHE,
+    ...apiEnv(login, { PORT: String(port), ...env }),
+  }
   const child = spawn(process.execPath, ['api/main.ts'], { env: all, stdio: ['ignore', 'ignore', 'inherit'] })
   const base = `http://127.0.0.1:${port}`
   for (;;) {
