@@ -7,7 +7,7 @@ import { e18, future, perpetual } from '../../support/markets.ts'
 import { freshDatabase } from '../../support/postgres.ts'
 import { startProxy } from '../../support/proxy.ts'
 import { expectConsistentAccounting } from '../support/accounting.ts'
-import { type ApiProcess, startApiProcess } from '../support/api-process.ts'
+import { type ApiProcess, COMPILE_CACHE, startApiProcess } from '../support/api-process.ts'
 import {
   apiEnv,
   createUser,
@@ -287,9 +287,10 @@ describe('the command pipeline under load and failures', () => {
       await expectConsistentAccounting(db)
     })
 
-    it('when an environment variable is missing or invalid, it names the variable and exits with 1', async () => {
+    it('when an environment variable is missing or invalid, it names the variable and exits with 1', async function () {
+      this.timeout(60_000)
       for (const env of [{ DATABASE_URL: '' }, { CHAIN_ID: 'six' }, { ADDRESS_USDM: '0x12' }]) {
-        const all = { PATH: process.env.PATH ?? '', ...apiEnv(url, env as never) }
+        const all = { PATH: process.env.PATH ?? '', ...COMPILE_CACHE, ...apiEnv(url, env as never) }
         const child = spawn(process.execPath, ['api/main.ts'], {
           env: all,
           stdio: ['ignore', 'ignore', 'pipe'],

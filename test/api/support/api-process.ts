@@ -5,7 +5,7 @@ import { loginOf } from '../../support/postgres.ts'
 import { apiEnv, type Env } from './exchange-fixture.ts'
 
 /** Of `npm test`: without it, every process that starts compiles its modules again. */
-const COMPILE_CACHE = process.env.NODE_COMPILE_CACHE
+export const COMPILE_CACHE = process.env.NODE_COMPILE_CACHE
   ? { NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE }
   : {}
 

@@ -193,6 +193,7 @@ describe('a settlement that fails', function () {
       bad.push(await buy(alice, 10, signer))
       await sell(bob, 10)
     }
+    await fixture.report(1000)
     await auction.run(auctioning)
     await settleAll()
     expect((await fixture.actions()).map(({ status }) => status)).to.deep.equal(['MINED', 'REVERTED'])

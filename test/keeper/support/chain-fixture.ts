@@ -37,8 +37,15 @@ export const laneKey = id('lane m1')
 export const faucetKey = id('lane faucet')
 const oracleKey = id('oracle')
 
+/** Traders with a deposit from the start of the chain. */
+const FUNDED = ['alice', 'bob', 'carol', 'dave']
+const FUNDS = '100000'
+const walletOf = (name: string): Wallet => new Wallet(id(name))
+
 export interface Deployed {
   readonly anvil: Anvil
+  /** The first block that the indexer has to read. */
+  readonly startBlock: number
   readonly provider: JsonRpcProvider
   readonly admin: NonceManager
   readonly shared: SharedContracts
@@ -63,7 +70,31 @@ export async function deployChain(listed: MarketSpec): Promise<Deployed> {
   })
   // The lane has accepted its role; tests count its transactions from here.
   await provider.send('anvil_setNonce', [new Wallet(laneKey).address, '0x0'])
-  return { anvil, provider, admin, shared, spec: { ...listed, trader } }
+  const deployed = { anvil, provider, admin, shared, spec: { ...listed, trader } }
+  const startBlock = await provider.getBlockNumber()
+  await deposit(
+    deployed,
+    FUNDED.map((name) => walletOf(name).address),
+    parseEther(FUNDS),
+  )
+  return { ...deployed, startBlock }
+}
+
+/** Any account may deposit for another one. */
+async function deposit(
+  { shared, admin }: Pick<Deployed, 'shared' | 'admin'>,
+  owners: readonly string[],
+  wei: bigint,
+): Promise<void> {
+  const token = TestUSDM__factory.connect(shared.usdm, admin)
+  const bank = MarginBank__factory.connect(shared.marginBank, admin)
+  const total = wei * BigInt(owners.length)
+  const sent = [
+    await token.mint(await admin.getAddress(), total),
+    await token.approve(shared.marginBank, total),
+  ]
+  for (const owner of owners) sent.push(await bank.depositFor(owner, wei))
+  await Promise.all(sent.map((transaction) => transaction.wait()))
 }
 
 /** Runs `before` and `after` of a file: one chain, as good as new for each test. */
@@ -160,7 +191,7 @@ export class ChainFixture extends MarketFixture {
         chainId: CHAIN_ID,
         bank: marginBank,
         accountManager,
-        startBlock: await this.chainSide.provider.getBlockNumber(),
+        startBlock: this.chainSide.startBlock,
         range: 500,
         liveDepth: 20,
         confirmations: 1,
@@ -180,10 +211,12 @@ export class ChainFixture extends MarketFixture {
     }
   }
 
-  /** Someone new with a deposit, already seen by the indexer. */
-  async depositor(name: string, amount = '100000'): Promise<Trader> {
-    const wallet = new Wallet(id(`${name} ${this.url}`))
-    await this.deposit(wallet.address, parseEther(amount))
+  /** An account with a deposit that the indexer has recorded. */
+  async depositor(name: string, amount = FUNDS): Promise<Trader> {
+    const wallet = walletOf(name)
+    if (!FUNDED.includes(name)) await this.deposit(wallet.address, parseEther(amount))
+    else if (amount !== FUNDS)
+      throw new Error(`${name} has a deposit of ${FUNDS}; another amount needs another name`)
     await this.follow()
     const { user_id } = await this.db
       .selectFrom('users')
@@ -193,13 +226,8 @@ export class ChainFixture extends MarketFixture {
     return { wallet, account: user_id as UserId }
   }
 
-  /** Any account may deposit for another one. */
-  async deposit(owner: string, wei: bigint): Promise<void> {
-    const { shared, admin } = this.chainSide
-    const token = TestUSDM__factory.connect(shared.usdm, admin)
-    await (await token.mint(await admin.getAddress(), wei)).wait()
-    await (await token.approve(shared.marginBank, wei)).wait()
-    await (await MarginBank__factory.connect(shared.marginBank, admin).depositFor(owner, wei)).wait()
+  deposit(owner: string, wei: bigint): Promise<void> {
+    return deposit(this.chainSide, [owner], wei)
   }
 
   /** The account's ledger as the indexer has recorded it. */
