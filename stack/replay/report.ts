@@ -10,7 +10,8 @@ import { compare, percentile } from './statistics.ts'
 export async function report(admin: Admin, replayed: Replayed): Promise<string> {
   await settled(admin.db)
   const { spec, sent, skipped, lateMs } = replayed
-  const batches = await batchesOf(admin, replayed)
+  const all = await batchesOf(admin, replayed)
+  const batches = all.filter(({ status }) => status !== 'VOIDED')
   const fills = await fillsOf(admin, replayed)
   const volume = batches.reduce((sum, batch) => sum + batch.volume, 0)
   const turnover = batches.reduce(
@@ -34,7 +35,7 @@ export async function report(admin: Admin, replayed: Replayed): Promise<string> 
     '',
     `orders      ${sent.orders} sent, ${sent.accepted} accepted; rejected: ${listed(sent.rejected)}`,
     `cancels     ${sent.cancels} sent; rejected: ${listed(sent.cancelsRejected)}; ${skipped} events of unknown orders skipped`,
-    `batches     ${batches.length}, volume ${quantity(volume, spec.step)}, turnover ${Number(fromE18(turnover)).toFixed(0)} USDM`,
+    `batches     ${batches.length} settled, ${all.length - batches.length} voided, volume ${quantity(volume, spec.step)}, turnover ${Number(fromE18(turnover)).toFixed(0)} USDM`,
     `fills       ${fills} of the replay's own orders`,
     `prices      ${prices.pairs} clearing prices compared with recorded trades: mean absolute difference ` +
       `${prices.difference.toFixed(2)} ticks, correlation ${prices.correlation?.toFixed(4) ?? 'none'}`,
@@ -56,7 +57,7 @@ const quantity = (steps: number, step: bigint): string => fromE18(BigInt(steps) 
 const batchesOf = ({ db }: Admin, { spec, from, until }: Replayed) =>
   db
     .selectFrom('read.batches')
-    .select(['as_of', 'price', 'volume'])
+    .select(['as_of', 'price', 'volume', 'status'])
     .where('market_id', '=', spec.marketId)
     .where('as_of', '>=', from)
     .where('as_of', '<=', until)
@@ -69,6 +70,7 @@ async function fillsOf({ db }: Admin, { spec, accounts, from }: Replayed): Promi
     .select((select) => select.fn.countAll<number>().as('count'))
     .where('market_id', '=', spec.marketId)
     .where('matched_at', '>=', from)
+    .where('status', '<>', 'FAILED')
     .where(
       'user_id',
       'in',
