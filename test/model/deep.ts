@@ -1,6 +1,7 @@
 /**
  * `npm run model:deep -- [seed] [minutes]` runs the model tests for about 20 minutes or the given number: first the orders of one market,
- * then the complete exchange with one and with two of each process. It exits with 1 at the first difference from the model.
+ * then its settlement under faults, then the complete exchange with one and with two of each process. It exits with 1 at the first
+ * difference from the model.
  * `npm run model:deep -- --shrink seed rounds [minutes]` searches for a shorter run of the complete exchange that still fails.
  */
 import { spawnSync } from 'node:child_process'
@@ -10,15 +11,16 @@ import { shrinkRun } from './shrink-run.ts'
 const SECONDS_PER_ROUND = 8
 
 function runAll(seed: number, minutes: number): boolean {
-  const rounds = Math.ceil((minutes * 45) / SECONDS_PER_ROUND / 2)
-  const runs = Math.ceil(minutes * 5)
+  const rounds = Math.ceil((minutes * 40) / SECONDS_PER_ROUND / 2)
+  const runs = Math.ceil(minutes * 4)
   console.log(
-    `seed ${seed}: ${runs} runs of one market, then two times ${rounds} rounds of the complete exchange`,
+    `seed ${seed}: ${runs} runs of one market, ${minutes} of its settlement, then two times ${rounds} rounds of the complete exchange`,
   )
   const env = { ...process.env, MODEL_SEED: `${seed}`, MODEL_TIMEOUT: '7200000', MODEL_VERBOSE: '1' }
   return (
     [
       ['test/keeper/order-life.props.test.ts', { MODEL_RUNS: `${runs}`, MODEL_LENGTH: '150' }],
+      ['test/keeper/settlement/faults.props.test.ts', { FAULT_SEED: `${seed}`, FAULT_RUNS: `${minutes}` }],
       ['test/e2e/model.test.ts', { MODEL_ROUNDS: `${rounds}` }],
     ] as const
   ).every(([file, more]) => {

@@ -4,36 +4,36 @@ import { mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type Command, type Round, roundsOf } from '../e2e/support/commands.ts'
+import type { Fault } from '../e2e/support/faults.ts'
 import { shrink } from './shrink.ts'
 
 /** A part of a run that can be removed. */
 type Piece =
   | { readonly round: number; readonly kind: 'prices' }
-  | { readonly round: number; readonly kind: 'fault' }
+  | { readonly round: number; readonly kind: 'fault'; readonly fault: Fault }
   | { readonly round: number; readonly kind: 'command'; readonly by: number; readonly command: Command }
 
 const piecesOf = (rounds: readonly Round[]): Piece[] =>
-  rounds.flatMap(({ commands, fault }, round): Piece[] => [
+  rounds.flatMap(({ commands, faults }, round): Piece[] => [
     { round, kind: 'prices' },
     ...commands.flatMap((list, by) =>
       list.map((command): Piece => ({ round, kind: 'command', by, command })),
     ),
-    ...(fault === null ? [] : [{ round, kind: 'fault' } as const]),
+    ...faults.map((fault): Piece => ({ round, kind: 'fault', fault })),
   ])
 
 /** The rounds with only these pieces. A round without prices keeps the prices of the round before it. */
 function roundsWith(all: readonly Round[], pieces: readonly Piece[]): Round[] {
   const rounds: Round[] = []
-  for (const [at, { prices, commands, fault }] of all.entries()) {
+  for (const [at, { prices, commands }] of all.entries()) {
     const own = pieces.filter(({ round }) => round === at)
     if (own.length === 0) continue
-    const has = (kind: Piece['kind']): boolean => own.some((piece) => piece.kind === kind)
     rounds.push({
-      prices: has('prices') ? prices : (rounds.at(-1)?.prices ?? []),
+      prices: own.some(({ kind }) => kind === 'prices') ? prices : (rounds.at(-1)?.prices ?? []),
       commands: commands.map((_, trader) =>
         own.flatMap((piece) => (piece.kind === 'command' && piece.by === trader ? [piece.command] : [])),
       ),
-      fault: has('fault') ? fault : null,
+      faults: own.flatMap((piece) => (piece.kind === 'fault' ? [piece.fault] : [])),
     })
   }
   return rounds

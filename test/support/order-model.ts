@@ -40,6 +40,7 @@ export class Model {
   readonly #spec: MarketSpec
   #observed: Observed = { free: new Map(), mined: new Map() }
   readonly #triggered = new Set<ModelOrder>()
+  readonly #overdue = new Set<ModelOrder>()
   #ranks = 0
 
   constructor(spec: MarketSpec) {
@@ -303,12 +304,15 @@ export class Model {
     }
   }
 
-  expire(now: number): void {
+  /** Ends the orders that are due. Those that `mayEnd` excludes stay, and take no part in an auction. */
+  expire(now: number, mayEnd: (order: ModelOrder) => boolean = () => true): void {
+    this.#overdue.clear()
     for (const order of this.orders) {
       if (!this.waits(order) && !this.rests(order)) continue
       const isDead = order.aliveUntil !== 0 && now > order.aliveUntil * 1000
       const byItself = order.expiration !== 0 && now > order.expiration * 1000
-      if (isDead) {
+      if (isDead && !mayEnd(order)) this.#overdue.add(order)
+      else if (isDead) {
         this.seen.expired++
         this.leave(order, byItself ? 'EXPIRED' : 'SIGNER_EXPIRED')
       } else if (this.rests(order) && order.price === 0 && now - order.enteredAt >= MARKET_WAIT) {
@@ -319,7 +323,9 @@ export class Model {
 
   /** The result of an auction without applying it. */
   outcome({ now, oracle, standing }: Omit<Auction, 'batchId'>): BatchOutcome {
-    const resting = this.orders.filter(this.rests).map((order) => this.#resting(order))
+    const resting = this.orders
+      .filter((order) => this.rests(order) && !this.#overdue.has(order))
+      .map((order) => this.#resting(order))
     return clearAndMatch({
       ...{
         spec: this.#spec,

@@ -6,7 +6,7 @@ import type { Client } from '../../../client/client.ts'
 import { fromE18 } from '../../../client/decimals.ts'
 import { ClearbatchError } from '../../../client/errors.ts'
 import type { NewOrder } from '../../../client/order-factory.ts'
-import type { BatchPlacement, PlacedOrder, Placement } from '../../../client/responses.ts'
+import type { BatchPlacement, Placement } from '../../../client/responses.ts'
 import { waitFor } from '../../../client/wait-for.ts'
 import type { MarketSpec } from '../../../domain/market/market.ts'
 import { isConditional, isMarketType } from '../../../domain/orders/order.ts'
@@ -20,11 +20,22 @@ import type { TraderSetup } from './trader-setup.ts'
 /** Notional of one unit of quantity, in USDM wei. */
 const UNIT = 10_000n * 10n ** 18n
 
+/** Thousandths of the center price: no order of a run fills at this distance. */
+const FAR_BELOW = -40
+/** Most orders of one request. */
+const MAX_BATCH_ORDERS = 50
+
+type Crowd = Extract<Command, { readonly kind: 'crowd' }>
+
+const expirationOf = ({ life }: Place): number => (life === 0 ? 0 : Math.floor(Date.now() / 1000) + life)
+
 interface ExecutorOptions {
   readonly stack: Stack
   readonly specs: readonly MarketSpec[]
   readonly setups: readonly TraderSetup[]
   readonly prices: Prices
+  /** No fork takes back what `work` sends. */
+  readonly keepBlocks: <Result>(work: () => Promise<Result>) => Promise<Result>
   readonly count: (name: string) => void
 }
 
@@ -33,13 +44,15 @@ export class CommandExecutor {
   readonly #specs: readonly MarketSpec[]
   readonly #setups: readonly TraderSetup[]
   readonly #prices: Prices
+  readonly #keepBlocks: ExecutorOptions['keepBlocks']
   readonly #count: (name: string) => void
 
-  constructor({ stack, specs, setups, prices, count }: ExecutorOptions) {
+  constructor({ stack, specs, setups, prices, keepBlocks, count }: ExecutorOptions) {
     this.#stack = stack
     this.#specs = specs
     this.#setups = setups
     this.#prices = prices
+    this.#keepBlocks = keepBlocks
     this.#count = count
   }
 
@@ -94,15 +107,17 @@ export class CommandExecutor {
       case 'pause':
         await sleep(command.ms)
         return []
+      case 'crowd':
+        return this.#crowd(by, command)
     }
   }
 
   /** Signs an order and notes it before it is sent. */
-  async sign(by: number, place: Place): Promise<SentOrder> {
+  async sign(by: number, place: Place, expiration = expirationOf(place)): Promise<SentOrder> {
     const { notes, clients, keys } = this.#setup(by)
     const spec = this.#specs.find(({ marketId }) => marketId === place.market) as MarketSpec
     const client = clients[place.key === null ? 0 : place.key + 1] as Client
-    const outgoing = await client.orders.sign(this.#termsOf(spec, place))
+    const outgoing = await client.orders.sign({ ...this.#termsOf(spec, place), expiration })
     const key = place.key === null ? undefined : keys[place.key]
     const sentOrder: SentOrder = {
       ...{ by, spec, outgoing, order: outgoing.order, hash: outgoing.hash },
@@ -113,7 +128,7 @@ export class CommandExecutor {
     return sentOrder
   }
 
-  #termsOf(spec: MarketSpec, place: Place): NewOrder {
+  #termsOf(spec: MarketSpec, place: Place): Omit<NewOrder, 'expiration'> {
     const onTick = (thousandths: number): bigint => {
       const price = (this.#prices.priceAt(spec.marketId, thousandths) / spec.tick) * spec.tick
       const top = spec.kind === 'binary_future' ? 10n ** 18n - spec.tick : price
@@ -122,11 +137,10 @@ export class CommandExecutor {
     const value = (this.#prices.center(spec.marketId) * spec.step) / 10n ** 18n
     const steps = (UNIT / value) * BigInt(place.units)
     const largest = BigInt(spec.maxQuantity)
-    const { market: marketId, side, type, leverage, reduceOnly, life } = place
+    const { market: marketId, side, type, leverage, reduceOnly } = place
     return {
       ...{ marketId, side, type, leverage, reduceOnly },
       quantity: fromE18((steps < largest ? steps : largest) * spec.step),
-      expiration: life === 0 ? 0 : Math.floor(Date.now() / 1000) + life,
       ...(isMarketType(type) ? {} : { price: fromE18(onTick(place.limit)) }),
       ...(isConditional(type) ? { trigger: fromE18(onTick(place.trigger)) } : {}),
     }
@@ -170,10 +184,29 @@ export class CommandExecutor {
       : [`accepted as ${order.status} ${order.status_reason}`]
   }
 
-  async #batch(by: number, mode: 'atomic' | 'best_effort', places: readonly Place[]): Promise<string[]> {
+  async #crowd(by: number, { market, count, life }: Crowd): Promise<string[]> {
+    const place: Place = {
+      ...{ kind: 'place', market, side: 'LONG', type: 'LIMIT', units: 1, limit: FAR_BELOW, trigger: 0 },
+      ...{ leverage: 3, reduceOnly: false, life, key: null },
+    }
+    const expiration = expirationOf(place)
+    const problems: string[] = []
+    for (let left = count; left > 0; left -= MAX_BATCH_ORDERS) {
+      const places = Array<Place>(Math.min(left, MAX_BATCH_ORDERS)).fill(place)
+      problems.push(...(await this.#batch(by, 'best_effort', places, expiration)))
+    }
+    return problems
+  }
+
+  async #batch(
+    by: number,
+    mode: 'atomic' | 'best_effort',
+    places: readonly Place[],
+    expiration?: number,
+  ): Promise<string[]> {
     const { notes, clients } = this.#setup(by)
     const orders: SentOrder[] = []
-    for (const place of places) orders.push(await this.sign(by, place))
+    for (const place of places) orders.push(await this.sign(by, place, expiration))
     const clientRequestId = `${by}-${notes.sent.length}`
     const outgoing = orders.map((order) => order.outgoing)
     const sentAt = Date.now()
@@ -280,7 +313,7 @@ export class CommandExecutor {
         () => (clients[0] as Client).orders.cancel(sentOrder.hash, 'cancelled by the model test'),
       )
       notes.addBookmark(result.read_after)
-      problems.push(...noteCancelled(notes, sentOrder, result, since))
+      problems.push(...notes.noteCancelled(sentOrder, result, since))
     }
     return problems
   }
@@ -304,7 +337,7 @@ export class CommandExecutor {
         const result = results[at]
         // A repeated command returns the states of its first execution, so the observation starts when it was first sent.
         if (result !== undefined && 'order' in result)
-          problems.push(...noteCancelled(notes, sentOrder, result, since))
+          problems.push(...notes.noteCancelled(sentOrder, result, since))
         else if (sentOrder.id !== null)
           problems.push(`a sent order is not cancelled: ${JSON.stringify(result)}`)
       }
@@ -325,7 +358,7 @@ export class CommandExecutor {
       const sentOrder = covered.find(({ hash }) => hash === result.order_hash)
       return sentOrder === undefined
         ? [`cancels ${result.order_hash}, which the trader did not send`]
-        : noteCancelled(notes, sentOrder, result, since)
+        : notes.noteCancelled(sentOrder, result, since)
     })
     // Every order accepted before must end. One that is missing in the response had ended already, perhaps by an earlier attempt of this
     // command whose response was lost.
@@ -341,7 +374,7 @@ export class CommandExecutor {
     const { provider, file, db } = this.#stack
     const owner = new Wallet(file.accounts[by]?.private_key ?? '', provider)
     const manager = AccountManager__factory.connect(file.contracts.account_manager, owner)
-    await (await manager.revokeSessionKey(key)).wait()
+    await this.#keepBlocks(async () => (await manager.revokeSessionKey(key)).wait())
     const read = () => db.selectFrom('session_keys').select('revoked_at').where('key', '=', key.toLowerCase())
     await waitFor(
       () => read().executeTakeFirst(),
@@ -354,19 +387,3 @@ export class CommandExecutor {
 }
 
 const firstStatus = ({ order }: SentOrder): string => (isConditional(order.type) ? 'PENDING_TRIGGER' : 'OPEN')
-
-/** Notes the order in a cancel's response, and checks `cancelled` against its status. `Observations` checks the status. */
-function noteCancelled(
-  notes: TraderNotes,
-  sentOrder: SentOrder,
-  { order, cancelled }: { readonly order: PlacedOrder; readonly cancelled: boolean },
-  since: number,
-): string[] {
-  sentOrder.id ??= order.order_id
-  sentOrder.cancelPromised = true
-  notes.addObservation({ source: 'cancel', order, since, answeredAt: Date.now() })
-  if (order.order_hash !== sentOrder.hash)
-    return [`cancel of ${sentOrder.hash} returned order ${order.order_hash}`]
-  const isOut = order.status === 'CANCELLED' || order.status === 'CANCEL_PENDING_FINALIZE'
-  return cancelled === isOut ? [] : [`cancelled is ${cancelled} with status ${order.status}`]
-}

@@ -1,13 +1,11 @@
 /** Generates the rounds of a model run from one seed: prices, commands of traders, and faults. */
 import fc from 'fast-check'
 import { ORDER_TYPES, type OrderType, type Side } from '../../../domain/orders/order.ts'
+import { anyFault, type Fault, MARKETS, type MarketId } from './faults.ts'
 
 export const TRADERS = 4
 /** Session keys of each trader. */
 export const KEYS = 2
-/** One market of each kind. */
-export const MARKETS = [1, 3, 4] as const
-type MarketId = (typeof MARKETS)[number]
 
 export interface Place {
   readonly kind: 'place'
@@ -45,37 +43,17 @@ export type Command =
   | { readonly kind: 'arm'; readonly seconds: number }
   | { readonly kind: 'revoke'; readonly key: number }
   | { readonly kind: 'pause'; readonly ms: number }
-
-export type Part = 'api' | 'keeper' | 'indexer'
-
-/** Kills a process at once (`point` is null), or when it next reaches a kill point between two of its writes. */
-export interface Fault {
-  readonly part: Part
-  readonly point: string | null
-  readonly afterMs: number
-}
+  /** Places buys far below the price that expire together `life` seconds after the command. */
+  | { readonly kind: 'crowd'; readonly market: MarketId; readonly count: number; readonly life: number }
 
 export interface Round {
   /** Price of each market: distance from its center in thousandths. */
   readonly prices: readonly number[]
   /** Commands of each trader, executed one after another. The traders run concurrently. */
   readonly commands: readonly (readonly Command[])[]
-  readonly fault: Fault | null
+  /** One after another, beside the commands. */
+  readonly faults: readonly Fault[]
 }
-
-const POINTS = [
-  ['api', 'after-placement-commit'],
-  ['api', 'after-request-commit'],
-  ['keeper', 'after-batch-commit'],
-  ['keeper', 'after-signing'],
-  ['keeper', 'after-broadcast'],
-  ['keeper', 'after-switch-market'],
-  ['indexer', 'after-block-commit'],
-  ['indexer', 'before-projection'],
-  ['api', null],
-  ['keeper', null],
-  ['indexer', null],
-] as const
 
 const pick = fc.nat(200)
 /** More than half of a round's orders are in one market, so that many match and later orders reduce the positions. */
@@ -138,43 +116,42 @@ const commandIn = (home: MarketId): fc.Arbitrary<Command> =>
     one(3, { kind: kind('pause'), ms: fc.integer({ min: 1, max: 400 }) }),
   )
 
-const anyRound = (fault: fc.Arbitrary<Fault | null>, revoke: fc.Arbitrary<readonly Command[]>) =>
-  fc.constantFrom(...MARKETS).chain((home) => roundIn(home, fault, revoke))
+/** Orders that rest and expire together. */
+const crowdIn = (market: MarketId): fc.Arbitrary<Command> =>
+  fc.record({
+    ...{ kind: kind('crowd'), market: fc.constant(market) },
+    ...{ count: fc.constantFrom(25, 60, 260), life: fc.constantFrom(3, 6) },
+  }) as fc.Arbitrary<Command>
 
-const roundIn = (
-  home: MarketId,
-  fault: fc.Arbitrary<Fault | null>,
-  revoke: fc.Arbitrary<readonly Command[]>,
-): fc.Arbitrary<Round> =>
+const sometimes = <T>(weights: readonly [yes: number, no: number], arbitrary: fc.Arbitrary<T>) =>
+  fc.oneof(
+    { weight: weights[0], arbitrary: fc.tuple(arbitrary) },
+    { weight: weights[1], arbitrary: fc.constant([]) },
+  )
+
+/** Two rounds of three have a fault, one of six two of them. One of six revokes a session key, and in one of eight many orders expire. */
+const roundIn = (home: MarketId): fc.Arbitrary<Round> =>
   fc
     .record({
       prices: fc.tuple(...MARKETS.map(() => fc.integer({ min: -12, max: 12 }))),
       commands: fc.tuple(
         ...Array.from({ length: TRADERS }, () => fc.array(commandIn(home), { minLength: 3, maxLength: 9 })),
       ),
-      fault,
-      revoke,
+      first: sometimes([4, 2], anyFault(home, TRADERS)),
+      second: sometimes([1, 3], anyFault(home, TRADERS)),
+      revoked: sometimes([1, 5], fc.nat(KEYS - 1)),
+      crowd: sometimes([1, 7], crowdIn(home)),
       by: fc.nat(TRADERS - 1),
     })
-    .map(
-      ({ prices, commands, fault, revoke, by }): Round => ({
+    .map(({ prices, commands, first, second, revoked, crowd, by }): Round => {
+      const revoke = revoked.map((key): Command => ({ kind: 'revoke', key }))
+      return {
         prices,
-        commands: commands.map((list, trader) => (trader === by ? [...list, ...revoke] : list)),
-        fault,
-      }),
-    )
+        commands: commands.map((list, trader) => [...crowd, ...list, ...(trader === by ? revoke : [])]),
+        faults: [...first, ...(first.length > 0 ? second : [])],
+      }
+    })
 
-const anyFault: fc.Arbitrary<Fault> = fc
-  .tuple(fc.constantFrom(...POINTS), fc.integer({ min: 0, max: 800 }))
-  .map(([[part, point], afterMs]) => ({ part, point, afterMs }))
-
-/** Deterministic by seed. Two rounds of three have a fault, and one of six revokes a session key. */
-export function roundsOf(seed: number, count: number): readonly Round[] {
-  const fault = fc.oneof({ weight: 2, arbitrary: anyFault }, { weight: 1, arbitrary: fc.constant(null) })
-  const revoked = fc.nat(KEYS - 1).map((key): readonly Command[] => [{ kind: 'revoke', key }])
-  const revoke = fc.oneof(
-    { weight: 1, arbitrary: revoked },
-    { weight: 5, arbitrary: fc.constant<readonly Command[]>([]) },
-  )
-  return fc.sample(anyRound(fault, revoke), { seed, numRuns: count })
-}
+/** Deterministic by seed. */
+export const roundsOf = (seed: number, count: number): readonly Round[] =>
+  fc.sample(fc.constantFrom(...MARKETS).chain(roundIn), { seed, numRuns: count })

@@ -8,13 +8,17 @@ import { settled } from '../../../stack/audit/audit.ts'
 import type { Stack } from '../../../stack/stack.ts'
 import { checkAccount, checkBook, checkMarket, checkOrders, type TraderState } from './checks.ts'
 import { CommandExecutor } from './command-executor.ts'
-import { type Fault, MARKETS, type Place, type Round, TRADERS } from './commands.ts'
+import { type Place, type Round, TRADERS } from './commands.ts'
+import { FaultInjector } from './fault-injector.ts'
+import { MARKETS } from './faults.ts'
 import { History } from './history.ts'
 import { MarketRecord } from './market-record.ts'
 import { overdue } from './overdue.ts'
 import { Prices } from './prices.ts'
+import { SignatureSpoiler } from './signature-spoiler.ts'
 import { readAccount, setUpTrader, type TraderSetup } from './trader-setup.ts'
 import { TransactionRecorder } from './transaction-recorder.ts'
+import { UnseenChain } from './unseen-chain.ts'
 
 /** Time limit for all due changes after a round: longer than a keeper's lease, a late part and its resending together. */
 const SETTLE_LIMIT_MS = 90_000
@@ -25,13 +29,17 @@ interface RunParts {
   readonly specs: readonly MarketSpec[]
   readonly prices: Prices
   readonly recorder: TransactionRecorder
+  readonly spoiler: SignatureSpoiler
+  readonly unseen: UnseenChain
+  readonly injector: FaultInjector
+  readonly counts: Record<string, number>
   readonly markets: readonly MarketRecord[]
   /** By account. */
   readonly free: ReadonlyMap<number, bigint>
 }
 
 export class ExchangeRun {
-  readonly counts: Record<string, number> = {}
+  readonly counts: Record<string, number>
   readonly #stack: Stack
   readonly #setups: readonly TraderSetup[]
   readonly #specs: readonly MarketSpec[]
@@ -40,21 +48,29 @@ export class ExchangeRun {
   /** The client of the extra trader, who probes the batches and reads public data. */
   readonly #reader: Client
   readonly #recorder: TransactionRecorder
+  readonly #spoiler: SignatureSpoiler
+  readonly #unseen: UnseenChain
+  readonly #injector: FaultInjector
   readonly #history: History
   readonly #ends = new Set<string>()
   #problems: string[] = []
   #rounds = 0
 
-  private constructor({ stack, setups, specs, prices, recorder, markets, free }: RunParts) {
-    const count = (name: string) => this.#count(name)
+  private constructor({ stack, setups, specs, prices, recorder, markets, free, ...parts }: RunParts) {
+    this.counts = parts.counts
+    const count = counterOf(this.counts)
     const notes = new Map(setups.map(({ notes }) => [notes.account, notes]))
     this.#stack = stack
     this.#setups = setups
     this.#specs = specs
     this.#prices = prices
     this.#recorder = recorder
+    this.#spoiler = parts.spoiler
+    this.#unseen = parts.unseen
+    this.#injector = parts.injector
     this.#history = new History({ markets, free, notes, prices, count })
-    this.#executor = new CommandExecutor({ stack, setups, specs, prices, count })
+    const keepBlocks = this.#injector.keepBlocks.bind(this.#injector)
+    this.#executor = new CommandExecutor({ stack, setups, specs, prices, keepBlocks, count })
     this.#reader = clientOf(setups[TRADERS])
   }
 
@@ -74,20 +90,29 @@ export class ExchangeRun {
     const accounts = await stack.db.selectFrom('accounts').select(['user_id', 'free']).execute()
     const markets = specs.map((spec) => new MarketRecord(spec))
     const free = new Map(accounts.map(({ user_id, free }) => [user_id, free]))
-    return new ExchangeRun({ stack, setups, specs, prices, recorder, markets, free })
+    const spoiler = await SignatureSpoiler.install(stack.db)
+    const unseen = await UnseenChain.install(stack.db)
+    const counts: Record<string, number> = {}
+    const traders = setups.slice(0, TRADERS).map(({ notes }) => notes.address)
+    const injector = await FaultInjector.start({ stack, spoiler, traders, count: counterOf(counts) })
+    const parts = { stack, setups, specs, prices, recorder, spoiler, unseen, injector, counts }
+    return new ExchangeRun({ ...parts, markets, free })
   }
 
   async close(): Promise<void> {
     for (const { clients } of this.#setups) for (const client of clients) client.close()
     await this.#prices.close()
+    await this.#injector.close()
   }
 
   /** Plays one round, waits until no change is due, and returns one line per difference from the model. */
-  async playRound({ prices, commands, fault }: Round): Promise<readonly string[]> {
+  async playRound({ prices, commands, faults }: Round): Promise<readonly string[]> {
+    await this.#injector.beginRound()
     await this.#prices.publish(prices, this.#reader)
-    const faulty = fault === null ? Promise.resolve() : this.#fault(fault)
+    const injected = this.#injector.inject(faults)
     const problems = await Promise.all(commands.map((list, by) => this.#executor.execute(by, list)))
-    await faulty
+    await injected
+    await this.#spoiler.end()
     const { traders, late } = await this.#untilNothingDue()
     const history = this.#history
     const violations = [
@@ -98,20 +123,19 @@ export class ExchangeRun {
       ]),
       ...this.#specs.flatMap((spec) => checkMarket(spec, traders)),
       ...(await this.#checkBooks(history)),
+      ...(await this.#checkModes()),
     ]
+    history.endRound()
     this.#countEnds(traders)
     return [...problems.flat(), ...late, ...violations]
   }
 
-  #count(name: string): void {
-    this.counts[name] = (this.counts[name] ?? 0) + 1
-  }
-
-  async #fault({ part, point, afterMs }: Fault): Promise<void> {
-    await sleep(afterMs)
-    this.#count(`${part} ${point ?? 'killed'}`)
-    if (point === null) await this.#stack[part].restart('SIGKILL')
-    else await this.#stack[part].restart('SIGTERM', { CLEARBATCH_KILL_AT: point })
+  /** No fault of a round may close a market. */
+  async #checkModes(): Promise<string[]> {
+    const markets = await this.#stack.db.selectFrom('markets').select(['market_id', 'mode']).execute()
+    return markets.flatMap(({ market_id, mode }) =>
+      mode === 'open' ? [] : [`market ${market_id} is ${mode}`],
+    )
   }
 
   // ---------------------------------------------------------------------- until nothing is due
@@ -172,9 +196,9 @@ export class ExchangeRun {
   async #catchUp(): Promise<void> {
     const attempts = this.#setups.flatMap(({ notes }) => notes.drainAttempts())
     const observations = this.#setups.flatMap(({ notes }) => notes.drainObservations())
-    this.#problems.push(
-      ...this.#history.apply(await this.#recorder.nextTransactions(), { attempts, observations }),
-    )
+    const transactions = await this.#recorder.nextTransactions()
+    const [unseen, spoiled] = [await this.#unseen.times(), await this.#spoiler.orders()]
+    this.#problems.push(...this.#history.apply(transactions, { attempts, observations, unseen, spoiled }))
   }
 
   #expiresSoon(traders: readonly TraderState[]): boolean {
@@ -230,6 +254,10 @@ export class ExchangeRun {
     return problems
   }
 
+  #count(name: string): void {
+    counterOf(this.counts)(name)
+  }
+
   #countEnds(traders: readonly TraderState[]): void {
     for (const { order_id, status_reason, trigger } of traders.flatMap(({ reads }) => reads.orders)) {
       if (status_reason === null || this.#ends.has(order_id)) continue
@@ -239,6 +267,12 @@ export class ExchangeRun {
     }
   }
 }
+
+const counterOf =
+  (counts: Record<string, number>) =>
+  (name: string): void => {
+    counts[name] = (counts[name] ?? 0) + 1
+  }
 
 function clientOf(setup: TraderSetup | undefined): Client {
   const client = setup?.clients[0]

@@ -11,20 +11,21 @@ import {
   marketShard,
   type OrderPlaced,
   type PartSettled,
-  type PositionChange,
 } from '../../../domain/journal/journal-row.ts'
 import { priceBand } from '../../../domain/market/band.ts'
 import { isConditional, type StatusReason } from '../../../domain/orders/order.ts'
 import { reservedPriceOf } from '../../../domain/orders/reservation.ts'
-import { FLAT, type Position } from '../../../domain/positions/position.ts'
-import type { Price, Quote, Steps } from '../../../domain/units.ts'
+import type { Price } from '../../../domain/units.ts'
+import { MAX_ORDERS_PER_TURN } from '../../../keeper/turn-bound.ts'
 import type { ModelOrder } from '../../support/order-model-terms.ts'
 import type { MarketRecord } from './market-record.ts'
 import { Observations } from './observations.ts'
 import { PlacementPrediction } from './placement-prediction.ts'
 import type { Prices } from './prices.ts'
+import { movedPosition, signedWei } from './settled-rows.ts'
 import type { Observation, PlacementAttempt, TraderNotes } from './trader-notes.ts'
 import type { Entry, Transaction } from './transaction-recorder.ts'
+import type { UnseenTime } from './unseen-chain.ts'
 
 export interface HistoryOptions {
   readonly markets: readonly MarketRecord[]
@@ -35,10 +36,14 @@ export interface HistoryOptions {
   readonly count: (name: string) => void
 }
 
-/** The responses that traders received since the last call. */
-interface Responses {
+/** What happened outside the journal since the last call. */
+interface Outside {
+  /** The responses that traders received. */
   readonly attempts: readonly PlacementAttempt[]
   readonly observations: readonly Observation[]
+  readonly unseen: readonly UnseenTime[]
+  /** The orders with a signature of another order. */
+  readonly spoiled: ReadonlySet<string>
 }
 
 type Rows = readonly { readonly seq: number; readonly row: MarketRow }[]
@@ -54,6 +59,9 @@ type Ending = Extract<MarketRow, { readonly kind: 'order_ended' | 'order_ending'
 
 /** Reasons that end orders by time. */
 const BY_TIME: readonly StatusReason[] = ['EXPIRED', 'SIGNER_EXPIRED', 'NO_BATCH_IN_TIME']
+/** Largest difference between a time that the keeper reads and the time at which the database writes it: drift, and waits for locks. */
+const AHEAD_MS = 250
+const BEHIND_MS = 30_000
 const isEnding = (row: MarketRow): row is Ending => row.kind === 'order_ended' || row.kind === 'order_ending'
 
 export class History {
@@ -64,6 +72,9 @@ export class History {
   readonly #count: (name: string) => void
   readonly #predictions: PlacementPrediction
   readonly #observations: Observations
+  #spoiled: ReadonlySet<string> = new Set()
+  /** Batches whose block has left the chain, until they are mined again or voided: their credits are missing. */
+  readonly #retrying = new Set<string>()
   #problems: string[] = []
 
   constructor({ markets, free, notes, prices, count }: HistoryOptions) {
@@ -110,9 +121,13 @@ export class History {
   // ---------------------------------------------------------------------- transactions
 
   /** Applies the transactions and returns one line per difference from the model, in rows and in responses. */
-  apply(transactions: readonly Transaction[], { attempts, observations }: Responses): string[] {
+  apply(
+    transactions: readonly Transaction[],
+    { attempts, observations, unseen, spoiled }: Outside,
+  ): string[] {
     this.#problems = []
-    this.#predictions.begin(attempts)
+    this.#spoiled = spoiled
+    this.#predictions.begin(attempts, unseen)
     this.#observations.begin(observations)
     for (const transaction of transactions) {
       this.#observations.before(transaction.at)
@@ -120,6 +135,11 @@ export class History {
       this.#apply(transaction)
     }
     return [...this.#problems, ...this.#predictions.end(), ...this.#observations.end()]
+  }
+
+  /** No fork of a later round takes back what has ended by now. */
+  endRound(): void {
+    for (const market of this.#markets.values()) market.forgetEnded()
   }
 
   #apply({ at, entries }: Transaction): void {
@@ -138,7 +158,7 @@ export class History {
       this.#problems.push(...[...problems, ...market.differences()].map((what) => `${where}: ${what}`))
     }
     for (const account of this.#notes.keys())
-      if (this.available(account) < 0n)
+      if (this.available(account) < 0n && this.#retrying.size === 0)
         this.#problems.push(
           `account ${account} has reserved ${-this.available(account)} more than its free balance`,
         )
@@ -154,7 +174,7 @@ export class History {
 
   /** Returns the session keys that the row revokes. */
   #applyAccounts(row: AccountsRow): string[] {
-    if (row.kind === 'balance_changed') this.#credit(row.user_id, BigInt(row.free_delta))
+    if (row.kind === 'balance_changed') this.#credit(row.user_id, signedWei(row, row.free_delta))
     if (row.kind !== 'session_key_changed' || row.after?.revoked_at == null) return []
     this.#predictions.revoked.add(row.key)
     const wasRequested = [...this.#notes.values()].some(({ revoking }) => revoking.has(row.key))
@@ -168,12 +188,12 @@ export class History {
     const endings = rows.map(({ row }) => row).filter(isEnding)
     const reasons = new Set(endings.map(({ reason }) => reason))
     if (kinds.has('prices_updated')) return this.#mark(market, rows)
-    if (kinds.has('batch_cleared')) return this.#auction(market, rows)
+    if (kinds.has('batch_cleared')) return this.#auction(market, at, rows)
     if (kinds.has('batch_voided')) return this.#voidBatches(market, rows)
     if (kinds.has('part_settled') || keys.length > 0) return this.#block(market, rows, keys)
     if (reasons.has('DEAD_MAN_SWITCH')) return this.#fireSwitch(market, endings)
     if (kinds.has('order_placed') || reasons.has('USER_CANCELLED')) return this.#command(market, at, rows)
-    return endings.length > 0 ? this.#auction(market, rows) : []
+    return endings.length > 0 ? this.#auction(market, at, rows) : []
   }
 
   // ---------------------------------------------------------------------- the api's commands
@@ -242,7 +262,7 @@ export class History {
     return problems
   }
 
-  #auction(market: MarketRecord, rows: Rows): string[] {
+  #auction(market: MarketRecord, at: number, rows: Rows): string[] {
     const { model, spec } = market
     const protection = rows.map(({ row }) => row).find((row) => row.kind === 'orders_protected')
     // Standing orders matter to market orders only, and an auction that fills or ends any has this row.
@@ -251,9 +271,16 @@ export class History {
     const endings = rows.map(({ row }) => row).filter(isEnding)
     const now = cleared?.as_of ?? (endings[0] as Ending).at
     // Orders expire by the clock, which can be ahead of the batch's `asOf`.
-    model.expire(endings[0]?.at ?? now)
+    const late = endings.filter(({ reason }) => BY_TIME.includes(reason)).map(({ order_id }) => order_id)
+    const isBounded = late.length >= MAX_ORDERS_PER_TURN
+    model.expire(endings[0]?.at ?? now, ({ id }) => !isBounded || late.includes(id))
     const ended = endings.filter(({ reason }) => !BY_TIME.includes(reason)).map(({ order_id }) => order_id)
-    if (cleared === null && ended.length === 0) return []
+    const wrongTimes = [now, ...endings.map(({ at }) => at)].filter(
+      (time) => time > at + AHEAD_MS || time < at - BEHIND_MS,
+    )
+    const problems = wrongTimes.map((time) => `a time of the auction is ${time - at} ms after the database's`)
+    if (late.length > MAX_ORDERS_PER_TURN) problems.push(`${late.length} orders end by time in one turn`)
+    if (cleared === null && ended.length === 0) return problems
     const recent = this.#prices.recent(spec.marketId)
     // Without a match there is no row with the oracle price, so it is the recent price that explains the cancels.
     const explains = (oracle: Price): boolean => {
@@ -263,8 +290,7 @@ export class History {
     }
     const source = cleared ?? protection
     const oracle = source ? (BigInt(source.oracle_price) as Price) : (recent.find(explains) ?? recent[0])
-    const problems =
-      oracle !== undefined && recent.includes(oracle) ? [] : [`price ${oracle} was not published`]
+    if (oracle === undefined || !recent.includes(oracle)) problems.push(`price ${oracle} was not published`)
     if (protection && (standing < market.lastBatchHead || standing > market.written))
       problems.push(
         `orders stand up to ${standing}, which is not from ${market.lastBatchHead} to ${market.written}`,
@@ -290,15 +316,22 @@ export class History {
     })
   }
 
-  #voidBatches({ model }: MarketRecord, rows: Rows): string[] {
+  #voidBatches({ model, spec }: MarketRecord, rows: Rows): string[] {
     const voided = rows.flatMap(({ row }) => (row.kind === 'batch_voided' ? [row] : []))
     const waiting = model.queue.map(({ id }) => id).join()
     const batches = voided.map(({ batch_id }) => batch_id).join()
     const problems = batches === waiting ? [] : [`voids ${batches}; the model waits for ${waiting}`]
-    // The chain must accept every match of the auction, so a batch may be voided only because it was not mined in time.
-    for (const { why } of voided) if (why !== 'not mined in time') problems.push(`a batch was voided: ${why}`)
-    this.#count('voided')
-    model.voidBatches(voided[0]?.at ?? 0, () => false)
+    const filled = voided.flatMap(({ fills }) => fills.map(({ order_id }) => order_id))
+    const isSpoiled = filled.some((id) => this.#spoiled.has(id))
+    for (const { why } of voided) if (!isVoidable(why, isSpoiled)) problems.push(`a batch was voided: ${why}`)
+    this.#count(`voided, ${(voided[0]?.why ?? '').split('(')[0]}`)
+    for (const { batch_id } of voided) this.#retrying.delete(`${spec.marketId} ${batch_id}`)
+    const blamed = rows.flatMap(({ row }) =>
+      isEnding(row) && row.reason === 'SETTLEMENT_REVERTED' && this.#spoiled.has(row.order_id)
+        ? [row.order_id]
+        : [],
+    )
+    model.voidBatches(voided[0]?.at ?? 0, ({ id }) => blamed.includes(id))
     return problems
   }
 
@@ -309,25 +342,38 @@ export class History {
     const { model } = market
     const revoke = () => model.leaveAll(({ signer }) => keys.includes(signer), 'SIGNER_REVOKED')
     if (rows[0] !== undefined && isEnding(rows[0].row)) revoke()
-    const problems = rows.flatMap(({ row }) => (row.kind === 'part_settled' ? this.#mine(market, row) : []))
+    const problems = rows.flatMap(({ row }) => (row.kind === 'part_settled' ? this.#settle(market, row) : []))
     revoke()
     return problems
   }
 
-  #mine({ model, mined }: MarketRecord, row: PartSettled): string[] {
-    const [batch] = model.queue
+  /** A part is mined, or its block has left the chain: then the newest mined batch waits again. */
+  #settle({ model, mined, spec }: MarketRecord, row: PartSettled): string[] {
+    const batch = row.rollback ? model.mined.at(-1) : model.queue[0]
     const [expected, found] = [batch, { id: row.batch_id, price: row.price }].map(
       (one) => `batch ${one?.id} at ${one?.price}`,
     )
-    const problems = found === expected ? [] : [`${found} is mined; the model waits for ${expected}`]
-    if (row.rollback || row.parts !== 1)
-      problems.push('the part is a rollback or one of several, which this run must not have')
+    const does = row.rollback ? 'is rolled back' : 'is mined'
+    const problems = found === expected ? [] : [`${found} ${does}; the model waits for ${expected}`]
+    if (row.parts !== 1) problems.push('the part is one of several, which this run must not have')
+    const spoiled = row.fills.filter(({ order_id }) => this.#spoiled.has(order_id))
+    for (const { order_id } of spoiled) problems.push(`${order_id} is filled without its signature`)
     for (const { user_id, free_delta, from_pending } of row.fills)
-      this.#credit(user_id, BigInt(free_delta) + BigInt(from_pending))
+      this.#credit(user_id, signedWei(row, free_delta) + signedWei(row, from_pending))
     const before = new Map(mined)
-    for (const change of row.positions) mined.set(change.user_id, moved(mined.get(change.user_id), change))
+    for (const change of row.positions)
+      mined.set(change.user_id, movedPosition(mined.get(change.user_id), change, row))
+    const after = { free: this.free, mined: new Map(mined) }
+    const name = `${spec.marketId} ${row.batch_id}`
+    if (row.rollback) {
+      this.#count('rolled back')
+      this.#retrying.add(name)
+      model.unmine(after)
+      return problems
+    }
+    this.#retrying.delete(name)
     model.observe({ free: this.free, mined: before })
-    model.mine({ free: this.free, mined: new Map(mined) })
+    model.mine(after)
     return problems
   }
 
@@ -336,14 +382,9 @@ export class History {
   }
 }
 
-const moved = (
-  { size, entryNotional, foldedMargin } = FLAT,
-  { size_delta, entry_notional_delta, folded_margin_delta, leverage_after }: PositionChange,
-): Position => ({
-  size: (size + size_delta) as Steps,
-  entryNotional: (entryNotional + BigInt(entry_notional_delta)) as Quote,
-  foldedMargin: (foldedMargin + BigInt(folded_margin_delta)) as Quote,
-  leverage: leverage_after,
-})
+/** The chain must accept every match of signed orders, so only faults of the chain or of a signature void a batch. */
+const isVoidable = (why: string, isSpoiled: boolean): boolean =>
+  ['not mined in time', 'nonce used by a foreign transaction'].includes(why) ||
+  (isSpoiled && why.startsWith('SignerUnauthorized('))
 
 const nameOfRow = ({ seq, row }: Entry | Rows[number]): string => `${seq} ${row.kind}`

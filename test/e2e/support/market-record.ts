@@ -90,22 +90,24 @@ export class MarketRecord {
     return written
   }
 
-  #settle({ fills, orders }: PartSettled): void {
+  /** A row that undoes another one has the other's amounts and the statuses before it. */
+  #settle({ rollback, fills, orders }: PartSettled): void {
+    const sign = rollback ? -1 : 1
     for (const { order_id, steps, held } of fills) {
       const written = this.#of(order_id)
-      written.settling -= steps
-      written.filled += steps
-      written.reserved -= BigInt(held)
+      written.settling -= sign * steps
+      written.filled += sign * steps
+      written.reserved -= BigInt(sign) * BigInt(held)
     }
     for (const { order_id, status, reason, reserved_delta } of orders) {
       const written = this.#of(order_id)
       written.status = status
-      if (isTerminal(status)) written.reason = reason
-      written.reserved += BigInt(reserved_delta)
+      written.reason = isTerminal(status) ? reason : null
+      written.reserved += BigInt(sign) * BigInt(reserved_delta)
     }
   }
 
-  /** One line per order whose state differs between journal and model. Ended orders are dropped; `checkEnd` checks them. */
+  /** One line per order whose state differs between journal and model. */
   differences(): string[] {
     const { model } = this
     const problems = model.orders.flatMap((order) => {
@@ -116,9 +118,15 @@ export class MarketRecord {
     const known = new Set(model.orders.map(({ id }) => id))
     for (const id of this.#orders.keys())
       if (!known.has(id)) problems.push(`order ${id} changes after its end`)
+    return problems
+  }
+
+  /** Orders that have ended must not change from now on; `checkEnd` checks them. */
+  forgetEnded(): void {
+    const { model } = this
     for (const order of model.orders) if (model.hasEnded(order)) this.#orders.delete(order.id)
     model.forget(model.hasEnded)
-    return problems
+    model.mined.splice(0)
   }
 
   /** Runs the auction in the model and compares it with the keeper's. `cleared` is null if the keeper's matched nothing. */

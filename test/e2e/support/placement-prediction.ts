@@ -11,6 +11,7 @@ import type { MarketRecord } from './market-record.ts'
 import type { Prices } from './prices.ts'
 import { CLOCK_SLACK_MS, type PlacementAttempt, type SentOrder } from './trader-notes.ts'
 import type { Transaction } from './transaction-recorder.ts'
+import type { UnseenTime } from './unseen-chain.ts'
 
 /** Valid responses of one request at most: before and after one transaction of the account, times before and after one expiry. */
 const MAX_RESPONSES = 4
@@ -31,13 +32,15 @@ export class PlacementPrediction {
   readonly revoked = new Set<string>()
   readonly #context: PredictionContext
   #open = new Map<PlacementAttempt, Set<string>>()
+  #unseen: readonly UnseenTime[] = []
   #last = 0
 
   constructor(context: PredictionContext) {
     this.#context = context
   }
 
-  begin(attempts: readonly PlacementAttempt[]): void {
+  begin(attempts: readonly PlacementAttempt[], unseen: readonly UnseenTime[]): void {
+    this.#unseen = unseen
     this.#open = new Map(attempts.map((attempt) => [attempt, new Set()]))
   }
 
@@ -92,25 +95,31 @@ export class PlacementPrediction {
         continue
       for (const now of [Math.max(this.#last, sentAt), Math.min(until, answeredAt)])
         answers.add(this.#predict(attempt, now))
+      // A client sends a single order and an atomic batch again until the chain has been seen.
+      const isUnseen = this.#unseen.some(({ from, until }) => from <= answeredAt && sentAt <= until)
+      if (isUnseen && attempt.mode === 'best_effort') answers.add(this.#predict(attempt, sentAt, true))
     }
     if (until !== Number.POSITIVE_INFINITY) this.#last = Math.max(this.#last, until)
   }
 
-  #predict({ account, orders, mode }: PlacementAttempt, now: number): string {
+  #predict({ account, orders, mode }: PlacementAttempt, now: number, isUnseen = false): string {
     const malformed = orders.map(malformedCode)
     const firstMalformed = malformed.find((code) => code !== null)
     if (mode === 'atomic' && firstMalformed != null) return firstMalformed
-    const codes = orders.map((sentOrder, at) => malformed[at] ?? this.#admit(account, sentOrder, now))
+    const codes = orders.map(
+      (sentOrder, at) => malformed[at] ?? this.#admit(account, sentOrder, now, isUnseen),
+    )
     for (const { model } of this.#context.markets.values()) model.forget(({ rank }) => rank === NEWEST)
     const rejected = codes.find((code) => code !== null)
     return mode === 'atomic' && rejected != null ? rejected : codes.map((code) => code ?? 'accepted').join()
   }
 
   /** The code of a rejection, or null. Adds an accepted order to the model, where later orders of the command see it. */
-  #admit(account: number, sentOrder: SentOrder, now: number): string | null {
+  #admit(account: number, sentOrder: SentOrder, now: number, isUnseen: boolean): string | null {
     const { order, signer } = sentOrder
     const { model, spec } = this.#context.markets.get(order.marketId) as MarketRecord
     if (this.revoked.has(signer)) return 'SESSION_KEY_REVOKED'
+    if (isUnseen) return 'CHAIN_UNSEEN'
     if (order.expiration !== 0 && now > order.expiration * 1000) return 'ORDER_EXPIRED'
     const oracle = this.#context.prices.now(order.marketId)
     const isBuy = order.side === 'LONG'

@@ -1,4 +1,7 @@
-/** Starts a second api, keeper and indexer on the database and chain of a running stack. */
+/**
+ * Starts a second api, keeper and indexer on the database and chain of a running stack. The keeper's node responds to a send before the
+ * transaction is in a block.
+ */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -6,6 +9,7 @@ import { environmentOf } from '../../../stack/environment.ts'
 import { freePort, internalPorts } from '../../../stack/ports.ts'
 import type { Stack } from '../../../stack/stack.ts'
 import { createSupervisor } from '../../../stack/supervisor.ts'
+import { preconfirmed, startRpcProxy } from '../../support/rpc-proxy.ts'
 
 export interface SecondInstance {
   readonly baseUrl: string
@@ -29,12 +33,15 @@ export async function startSecondInstance({
   })
   const logDir = mkdtempSync(join(tmpdir(), 'clearbatch-second-instance-'))
   const supervisor = createSupervisor({ logDir, report: () => {} })
-  const started = [environment.indexer, environment.keeper, environment.api].map(supervisor.start)
+  const node = await startRpcProxy(chain.url, preconfirmed)
+  const keeper = { ...environment.keeper, env: { ...environment.keeper.env, RPC_URL: node.url } }
+  const started = [environment.indexer, keeper, environment.api].map(supervisor.start)
   await Promise.all(started.map((process) => process.ready()))
   return {
     baseUrl: environment.baseUrl,
     async stop() {
       await supervisor.stop()
+      await node.close()
       rmSync(logDir, { recursive: true, force: true })
     },
   }

@@ -151,6 +151,21 @@ export class TraderNotes {
     )
   }
 
+  /** Notes the order in a cancel's response, and checks `cancelled` against its status. `Observations` checks the status. */
+  noteCancelled(
+    sentOrder: SentOrder,
+    { order, cancelled }: { readonly order: PlacedOrder; readonly cancelled: boolean },
+    since: number,
+  ): string[] {
+    sentOrder.id ??= order.order_id
+    sentOrder.cancelPromised = true
+    this.addObservation({ source: 'cancel', order, since, answeredAt: Date.now() })
+    if (order.order_hash !== sentOrder.hash)
+      return [`cancel of ${sentOrder.hash} returned order ${order.order_hash}`]
+    const isOut = order.status === 'CANCELLED' || order.status === 'CANCEL_PENDING_FINALIZE'
+    return cancelled === isOut ? [] : [`cancelled is ${cancelled} with status ${order.status}`]
+  }
+
   get accepted(): readonly SentOrder[] {
     return this.sent.filter(({ id }) => id !== null)
   }

@@ -64,7 +64,7 @@ export async function setUpTrader(stack: Stack, at: number, baseUrl: string): Pr
   return { notes, clients, keys, salts }
 }
 
-/** Reads orders, fills, events, positions and balance of the account over HTTP, page by page. */
+/** Reads orders, fills, events, positions and balance of the account over HTTP, page by page. Voided fills stay listed as FAILED. */
 export async function readAccount({ notes, clients }: TraderSetup): Promise<TraderState> {
   const { account, orders: ownOrders } = clients[0] as Client
   const orders: PlacedOrder[] = []
@@ -72,7 +72,7 @@ export async function readAccount({ notes, clients }: TraderSetup): Promise<Trad
     orders.push(...page.orders)
   const fills = []
   for await (const page of pages((cursor) => account.fillPage({ limit: 100, ...(cursor && { cursor }) })))
-    fills.push(...page.fills)
+    fills.push(...page.fills.filter(({ status }) => status !== 'FAILED'))
   const events = []
   for await (const page of pages((cursor) =>
     account.orderEventPage({ limit: 100, ...(cursor && { cursor }) }),

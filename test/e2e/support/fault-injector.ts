@@ -1,0 +1,160 @@
+/** Carries out the faults of a round on a running exchange. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Wallet } from 'ethers'
+import { sql } from 'kysely'
+import { waitFor } from '../../../client/wait-for.ts'
+import type { Stack } from '../../../stack/stack.ts'
+import { preconfirmed, type RpcProxy, startRpcProxy } from '../../support/rpc-proxy.ts'
+import type { Fault, MarketId } from './faults.ts'
+import type { SignatureSpoiler } from './signature-spoiler.ts'
+import { BUDGET_MS } from './trader-notes.ts'
+
+/** After its start the keeper's clock is right for the first time, then wrong for the second. */
+const CLOCK_STEP_MS = [700, 3_000] as const
+
+export interface InjectorParts {
+  readonly stack: Stack
+  readonly spoiler: SignatureSpoiler
+  /** Addresses of the traders. */
+  readonly traders: readonly string[]
+  readonly count: (name: string) => void
+}
+
+export class FaultInjector {
+  readonly #parts: InjectorParts
+  /** In front of the chain's node: it responds to a send before the transaction is in a block. */
+  readonly #node: RpcProxy
+  /** Forks keep the blocks up to this one. */
+  #kept = 0
+  /** Forks, and transactions of the run that must not be lost with one, are executed one after another. */
+  #chain: Promise<unknown> = Promise.resolve()
+
+  private constructor(parts: InjectorParts, node: RpcProxy) {
+    this.#parts = parts
+    this.#node = node
+  }
+
+  static async start(parts: InjectorParts): Promise<FaultInjector> {
+    return new FaultInjector(parts, await startRpcProxy(parts.stack.chain.url, preconfirmed))
+  }
+
+  close(): Promise<void> {
+    return this.#node.close()
+  }
+
+  /** Forks of the round that begins reach back at most to here: the model forgets the orders that ended before. */
+  async beginRound(): Promise<void> {
+    await this.keepBlocks(async () => {})
+  }
+
+  /** No fork happens while `work` runs, and none takes back what it sent. */
+  keepBlocks<Result>(work: () => Promise<Result>): Promise<Result> {
+    return this.#alone(async () => {
+      const result = await work()
+      this.#kept = await this.#parts.stack.provider.getBlockNumber()
+      return result
+    })
+  }
+
+  async inject(faults: readonly Fault[]): Promise<void> {
+    for (const fault of faults) {
+      await sleep(fault.afterMs)
+      await this.#inject(fault)
+    }
+  }
+
+  async #inject(fault: Fault): Promise<void> {
+    const { stack, spoiler, traders, count } = this.#parts
+    switch (fault.kind) {
+      case 'kill': {
+        const { part, point } = fault
+        count(`${part} ${point ?? 'killed'}`)
+        if (point === null) return stack[part].restart('SIGKILL')
+        return stack[part].restart('SIGTERM', { CLEARBATCH_KILL_AT: point })
+      }
+      case 'foreign':
+        return this.#foreign(fault.market)
+      case 'fork':
+        return this.#alone(() => this.#fork(fault.depth, fault.foreign))
+      case 'clock':
+        count('clock steps')
+        return stack.keeper.restart('SIGTERM', { NODE_OPTIONS: `--import=${steppingClock(fault.ms)}` })
+      case 'spoil':
+        count('spoiled orders')
+        await stack.keeper.restart('SIGTERM', { RPC_URL: this.#node.url })
+        return spoiler.spoil(traders[fault.by] as string, fault.market, fault.orders)
+    }
+  }
+
+  #alone<Result>(work: () => Promise<Result>): Promise<Result> {
+    const done = this.#chain.then(work)
+    this.#chain = done.catch(() => {})
+    return done
+  }
+
+  /** Its nonce is the next one of the chain; the keeper may be faster. */
+  async #foreign(market: MarketId): Promise<void> {
+    const { stack, count } = this.#parts
+    const { provider } = stack
+    const raw = await this.#foreignBytes(market, 'latest')
+    const hash = await provider.send('eth_sendRawTransaction', [raw]).catch(() => null)
+    count(hash === null ? 'foreign nonces that the keeper used first' : 'foreign nonces')
+  }
+
+  async #fork(depth: number, foreign: MarketId | null): Promise<void> {
+    const { stack, count } = this.#parts
+    const { provider } = stack
+    const head = await provider.getBlockNumber()
+    const replaced = Math.min(depth, head - this.#kept)
+    if (replaced <= 0) return
+    count(foreign === null ? 'forks' : 'forks with a foreign transaction')
+    const transactions = foreign === null ? [] : [[await this.#foreignBytes(foreign, head - replaced), 0]]
+    await provider.send('anvil_reorg', [replaced, transactions])
+    await this.#restoreTime()
+    await this.#untilFollowed(head - replaced)
+  }
+
+  /** A fork takes the clock of anvil back to its first block. Validators of a real chain have clocks of their own. */
+  async #restoreTime(): Promise<void> {
+    const { provider } = this.#parts.stack
+    const { timestamp = 0 } = (await provider.getBlock('latest')) ?? {}
+    const behind = Math.floor(Date.now() / 1000) - timestamp
+    if (behind > 0) await provider.send('evm_increaseTime', [behind])
+    await provider.send('evm_mine', [])
+  }
+
+  /** The indexer has none of the blocks that the fork replaced. */
+  async #untilFollowed(common: number): Promise<void> {
+    const { db, provider } = this.#parts.stack
+    const isFollowed = async (): Promise<boolean> => {
+      const { rows } = await sql<{ number: number; hash: string }>`
+        select number, hash from chain_blocks where number > ${common} order by number
+      `.execute(db)
+      const blocks = await Promise.all(rows.map(({ number }) => provider.getBlock(number)))
+      return rows.length > 0 && rows.every(({ hash }, at) => hash === blocks[at]?.hash)
+    }
+    await waitFor(isFollowed, (done) => done, { budgetMs: BUDGET_MS })
+  }
+
+  /** A transfer of the market's relayer with the first nonce that is unused at the block. */
+  async #foreignBytes(market: MarketId, block: number | 'latest'): Promise<string> {
+    const { provider, keys, file } = this.#parts.stack
+    const wallet = new Wallet(keys.relayer(market).privateKey)
+    const nonce = await provider.getTransactionCount(wallet.address, block)
+    const fees = { maxFeePerGas: 10n ** 10n, maxPriorityFeePerGas: 1n }
+    const transfer = { to: wallet.address, value: 1n, gasLimit: 21_000n, type: 2, nonce }
+    return wallet.signTransaction({ ...transfer, ...fees, chainId: file.chain_id })
+  }
+}
+
+/** A module that makes the system clock of a process step and step back. Its monotonic clock is right. */
+function steppingClock(ms: number): string {
+  const [from, until] = CLOCK_STEP_MS
+  const source = `
+    const now = Date.now
+    let ahead = 0
+    Date.now = () => now() + ahead
+    setTimeout(() => { ahead = ${ms} }, ${from}).unref()
+    setTimeout(() => { ahead = 0 }, ${until}).unref()`
+  return `data:text/javascript,${encodeURIComponent(source)}`
+}

@@ -1,0 +1,81 @@
+/** The faults of a round: what happens to processes, relayer keys, chain, clock and signatures while the traders send commands. */
+import fc from 'fast-check'
+
+/** One market of each kind. */
+export const MARKETS = [1, 3, 4] as const
+export type MarketId = (typeof MARKETS)[number]
+
+export type Part = 'api' | 'keeper' | 'indexer'
+
+export type Fault = { readonly afterMs: number } & (
+  | /** Ends a process at once (`point` is null), or when it next reaches a kill point between two of its writes. */ {
+      readonly kind: 'kill'
+      readonly part: Part
+      readonly point: string | null
+    }
+  /** A transaction of a market's relayer key that the keeper has not signed. */
+  | { readonly kind: 'foreign'; readonly market: MarketId }
+  /** The chain's last blocks are replaced, by ones with such a transaction if `foreign` is a market. */
+  | { readonly kind: 'fork'; readonly depth: number; readonly foreign: MarketId | null }
+  /** The keeper's system clock steps by `ms`, and back seconds later. */
+  | { readonly kind: 'clock'; readonly ms: number }
+  /**
+   * The trader's next orders in the market lose their signature, so that their part reverts. The keeper's node responds with receipts without
+   * a block, so that the revert is preconfirmed.
+   */
+  | { readonly kind: 'spoil'; readonly market: MarketId; readonly by: number; readonly orders: number }
+)
+
+const KILLS = [
+  ['api', 'after-placement-commit'],
+  ['api', 'after-request-commit'],
+  ['keeper', 'after-batch-commit'],
+  ['keeper', 'after-signing'],
+  ['keeper', 'after-broadcast'],
+  ['keeper', 'after-switch-market'],
+  ['indexer', 'after-block-commit'],
+  ['indexer', 'before-projection'],
+  ['api', null],
+  ['keeper', null],
+  ['indexer', null],
+] as const
+
+const kind = <K extends string>(name: K) => fc.constant(name)
+const afterMs = fc.integer({ min: 0, max: 800 })
+
+/** Faults of the chain hit batches in flight: most batches are matched within two seconds after the start of a round. */
+const laterMs = fc.integer({ min: 300, max: 2_500 })
+
+/** In `home` most orders are placed. `traders`: their number. */
+export const anyFault = (home: MarketId, traders: number): fc.Arbitrary<Fault> => {
+  const market = fc.constantFrom(home, home, ...MARKETS)
+  const kill = fc
+    .constantFrom(...KILLS)
+    .chain(([part, point]) =>
+      fc.record({ kind: kind('kill'), part: fc.constant(part), point: fc.constant(point), afterMs }),
+    )
+  const foreign = fc.constantFrom(null, home)
+  return fc.oneof(
+    { weight: 11, arbitrary: kill },
+    { weight: 3, arbitrary: fc.record({ kind: kind('foreign'), market, afterMs: laterMs }) },
+    {
+      weight: 5,
+      arbitrary: fc.record({
+        ...{ kind: kind('fork'), depth: fc.integer({ min: 1, max: 8 }), foreign, afterMs: laterMs },
+      }),
+    },
+    {
+      weight: 3,
+      arbitrary: fc.record({
+        ...{ kind: kind('clock'), ms: fc.constantFrom(5_000, -5_000, 3_600_000, -3_600_000), afterMs },
+      }),
+    },
+    {
+      weight: 3,
+      arbitrary: fc.record({
+        ...{ kind: kind('spoil'), market, by: fc.nat(traders - 1), orders: fc.integer({ min: 1, max: 2 }) },
+        afterMs,
+      }),
+    },
+  ) as fc.Arbitrary<Fault>
+}
