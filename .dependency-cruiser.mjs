@@ -14,7 +14,7 @@ const CHAIN_FILES = [
 
 /** The folder of a keeper job contains the job, its ports, and the store that implements them on Postgres. */
 const KEEPER_JOBS = '^keeper/(auction|marks|settlement|relayer|faucet|switches|actions|heartbeat)/'
-const STORES = '^keeper/.*/(void-|requeue-)?store\\.ts$'
+const STORES = '^keeper/.*/(void-|requeue-|book-)?store\\.ts$'
 
 const rule = (name, comment, from, to) => ({ name, comment, severity: 'error', from, to })
 

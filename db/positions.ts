@@ -20,7 +20,12 @@ export const minedPosition = (row: PositionRow): Position => ({
   leverage: row.leverage,
 })
 
-export const matchedPosition = (row: PositionRow): Position => ({
+export const matchedPosition = (
+  row: Pick<
+    PositionRow,
+    'matched_size' | 'matched_entry_notional' | 'matched_folded_margin' | 'matched_leverage'
+  >,
+): Position => ({
   size: row.matched_size as Steps,
   entryNotional: row.matched_entry_notional as Quote,
   foldedMargin: row.matched_folded_margin as Quote,

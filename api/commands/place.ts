@@ -7,9 +7,9 @@ import {
   admit,
   type RestingTotals,
 } from '../../domain/orders/admission.ts'
-import { aliveUntil, isExpired, type SignedOrder } from '../../domain/orders/order.ts'
+import { aliveUntil, isExpired, orderIdOf, type SignedOrder } from '../../domain/orders/order.ts'
 import { fundingIndexAt } from '../../domain/prices/funding-state.ts'
-import type { Millis, Price, Quote, Seconds, Steps } from '../../domain/units.ts'
+import type { Millis, Price, Quote, Seconds, Seq, Steps } from '../../domain/units.ts'
 import { ApiError } from '../errors.ts'
 import type { Placed, PlaceItem } from './command.ts'
 import type { GroupChanges } from './group-changes.ts'
@@ -140,7 +140,7 @@ function placedRow(
 ): Omit<OrderPlaced, 'alive_until'> {
   return {
     kind: 'order_placed',
-    order_id: `${order.marketId}-${seq}`,
+    order_id: orderIdOf(order.marketId, seq as Seq),
     user_id: userId,
     maker: order.maker,
     signer: order.signer,

@@ -2,21 +2,24 @@
 
 import type { Millis, Seconds, Seq } from '../units.ts'
 import { SortedMap } from './sorted-map.ts'
+import { addSeq, removeSeq } from './sorted-seqs.ts'
 
 export class Expiries {
-  readonly #bySecond = new SortedMap<Set<Seq>>()
+  readonly #bySecond = new SortedMap<Seq[]>()
 
   /** An `expiration` of 0 never expires and is not indexed. */
   add(seq: Seq, expiration: Seconds): void {
     if (expiration === 0) return
     const seqs = this.#bySecond.get(expiration)
-    if (seqs === undefined) this.#bySecond.set(expiration, new Set([seq]))
-    else seqs.add(seq)
+    if (seqs === undefined) this.#bySecond.set(expiration, [seq])
+    else addSeq(seqs, seq)
   }
 
   remove(seq: Seq, expiration: Seconds): void {
     const seqs = this.#bySecond.get(expiration)
-    if (seqs?.delete(seq) && seqs.size === 0) this.#bySecond.delete(expiration)
+    if (seqs === undefined) return
+    removeSeq(seqs, seq)
+    if (seqs.length === 0) this.#bySecond.delete(expiration)
   }
 
   /**
@@ -28,8 +31,7 @@ export class Expiries {
     const dead: Seq[] = []
     for (const seqs of this.#bySecond.upTo(lastDeadSecond)) {
       if (dead.length >= most) break
-      const ordered = [...seqs].sort((a, b) => a - b)
-      for (const seq of ordered.slice(0, most - dead.length)) dead.push(seq)
+      for (const seq of seqs.slice(0, most - dead.length)) dead.push(seq)
     }
     return dead.sort((a, b) => a - b)
   }

@@ -116,8 +116,13 @@ export function triggerOrder(order: OpenOrder, trigger: Trigger): OrderChange {
 }
 
 /** When the order entered the book. A market order waits for a batch from then. */
-export const enteredBookAt = ({ acceptedAt, triggered }: OpenOrder): Millis =>
-  triggered === null ? acceptedAt : (triggered.at as Millis)
+export const enteredBookAt = ({
+  acceptedAt,
+  triggered,
+}: {
+  readonly acceptedAt: Millis
+  readonly triggered: Pick<TriggerEvidence, 'at'> | null
+}): Millis => (triggered === null ? acceptedAt : (triggered.at as Millis))
 
 /** Why time ended the order: its own expiration, or that of its session key. */
 export const expiryReason = ({ expiration }: OpenOrder, at: Millis): ClosingReason =>
@@ -126,7 +131,20 @@ export const expiryReason = ({ expiration }: OpenOrder, at: Millis): ClosingReas
 /** Whether the order counts for reservations: it can still fill, now or once it is triggered. */
 export const isReservable = (order: OpenOrder): boolean => isInBook(order) || isWaiting(order)
 
-export const reservable = (order: OpenOrder): Reservable => ({
+export const reservable = (
+  order: Pick<
+    OpenOrder,
+    | 'seq'
+    | 'side'
+    | 'price'
+    | 'leverage'
+    | 'reduceOnly'
+    | 'reservedPrice'
+    | 'quantity'
+    | 'filled'
+    | 'settling'
+  >,
+): Reservable => ({
   seq: order.seq,
   side: order.side,
   limit: order.price,

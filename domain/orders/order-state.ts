@@ -120,15 +120,19 @@ export const isTerminal = (status: OrderStatus): status is TerminalStatus =>
   status === 'FILLED' || status === 'CANCELLED' || status === 'EXPIRED'
 
 /** Steps that the auction may still fill. */
-export const unmatched = ({ quantity, filled, settling }: OrderLife): Steps =>
-  (quantity - filled - settling) as Steps
+export const unmatched = ({
+  quantity,
+  filled,
+  settling,
+}: Pick<OrderLife, 'quantity' | 'filled' | 'settling'>): Steps => (quantity - filled - settling) as Steps
 
 /** Whether the order takes part in batches. */
-export const isInBook = (life: OrderLife): boolean =>
-  life.status === 'OPEN' && life.closingReason === null && unmatched(life) > 0
+export const isInBook = (
+  life: Pick<OrderLife, 'status' | 'closingReason' | 'quantity' | 'filled' | 'settling'>,
+): boolean => life.status === 'OPEN' && life.closingReason === null && unmatched(life) > 0
 
 /** Whether the order waits for its trigger. */
-export const isWaiting = ({ status, closingReason }: OrderLife): boolean =>
+export const isWaiting = ({ status, closingReason }: Pick<OrderLife, 'status' | 'closingReason'>): boolean =>
   status === 'PENDING_TRIGGER' && closingReason === null
 
 /** Whether the order has left the book with its position, and ends or returns with the fill that closed it. */

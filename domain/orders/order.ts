@@ -1,5 +1,5 @@
 /** The signed order, its types and statuses, and its trigger and expiration rules. */
-import type { Address, MarketId, Millis, OrderHash, Price, Seconds, Steps, Ticks } from '../units.ts'
+import type { Address, MarketId, Millis, OrderHash, Price, Seconds, Seq, Steps, Ticks } from '../units.ts'
 
 export type Side = 'LONG' | 'SHORT'
 
@@ -70,6 +70,11 @@ export interface Order {
   /** Unique per maker and market, below 2^53. */
   readonly salt: bigint
 }
+
+/** An order's id names its market and the seq of its acceptance. */
+export const orderIdOf = (marketId: MarketId, accepted: Seq): string => `${marketId}-${accepted}`
+
+export const acceptedSeq = (orderId: string): Seq => Number(orderId.slice(orderId.indexOf('-') + 1)) as Seq
 
 /** Types that fill at any price of the batch; their signed price is 0. */
 export const isMarketType = (type: OrderType): boolean => type === 'MARKET' || type.endsWith('_MARKET')

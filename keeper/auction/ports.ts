@@ -3,6 +3,7 @@ import type { Fence } from '../../db/fence.ts'
 import type { JournalEntry } from '../../db/journal.ts'
 import type { MarketPlan } from '../../domain/auction/batch-plan.ts'
 import type { SettlementBacklog } from '../../domain/auction/settlement-pace.ts'
+import type { BookOrder } from '../../domain/book/market-book.ts'
 import type { MarketMode } from '../../domain/market/market.ts'
 import type { ProtectionSchedule } from '../../domain/market/price-protection.ts'
 import type { OpenOrder } from '../../domain/orders/open-order.ts'
@@ -42,9 +43,10 @@ export interface MarketTransaction {
   readonly snapshot: MarketSnapshot
   /** Journal rows after `seq`; null if there are too many to replay. */
   rowsAfter(seq: number): Promise<readonly JournalEntry[] | null>
-  /** All orders that are open or wait for a trigger, and the matched position of every account that ever had one. */
+  /** All orders that are open or wait for a trigger, and the matched positions that are not closed. */
   loadBook(): Promise<{
-    readonly orders: readonly OpenOrder[]
+    /** Can be iterated once. */
+    readonly orders: Iterable<BookOrder>
     readonly positions: ReadonlyMap<UserId, Position>
   }>
   matchedPositions(accounts: ReadonlySet<UserId>): Promise<ReadonlyMap<UserId, Position>>

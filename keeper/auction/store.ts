@@ -19,6 +19,7 @@ import type { MarketPlan, PlannedBatch } from '../../domain/auction/batch-plan.t
 import { marketShard } from '../../domain/journal/journal-row.ts'
 import type { MarketMode } from '../../domain/market/market.ts'
 import type { MarketId, Millis, Price, Seq, Ticks, UserId } from '../../domain/units.ts'
+import { loadBook } from './book-store.ts'
 import type { AuctionStore, MarketSnapshot, MarketTransaction } from './ports.ts'
 
 /** More journal rows than this are not replayed: the book is reloaded. */
@@ -96,26 +97,6 @@ async function readSnapshot(db: Db | Tx, marketId: MarketId, now: DatabaseTime):
     where m.market_id = ${marketId}
   `.execute(db)
   return toSnapshot(rows[0] as SnapshotRow)
-}
-
-async function loadBook(tx: Tx, marketId: MarketId) {
-  const orders = await tx
-    .selectFrom('orders')
-    .selectAll()
-    .where('market_id', '=', marketId)
-    .where('ended_at', 'is', null)
-    .where('status', 'in', ['OPEN', 'PENDING_TRIGGER'])
-    .execute()
-  const positions = await tx
-    .selectFrom('positions')
-    .selectAll()
-    .where('market_id', '=', marketId)
-    .where('matched_leverage', '>', 0)
-    .execute()
-  return {
-    orders: orders.map(toOpenOrder),
-    positions: new Map(positions.map((row) => [row.user_id as UserId, matchedPosition(row)])),
-  }
 }
 
 async function ordersOf(tx: Tx, marketId: MarketId, orderIds: readonly string[]) {

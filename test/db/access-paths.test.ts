@@ -37,7 +37,6 @@ describe('the access paths of the write side', function () {
   let alice: Trader
   let bob: Trader
   let fence: Fence
-  /** Contains the book, so that no auction loads every position. */
   const memory = createMarketMemory({ ...RULES, kind: perpetual.kind })
 
   before(async () => {
@@ -73,7 +72,6 @@ describe('the access paths of the write side', function () {
   }
 
   async function match(): Promise<void> {
-    // Reloads the book where a rollback requires it: this reads every position by design.
     await createAuction(fixture.auctionPorts(), perpetual, memory).run(fence)
     await fixture.place({ by: alice, side: 'LONG', steps: 20, limit: 1000 })
     await fixture.place({ by: bob, side: 'SHORT', steps: 20, limit: 1000 })
@@ -91,6 +89,13 @@ describe('the access paths of the write side', function () {
     await store.noteSubmitted(perpetual.marketId, fence, sent.nonce, fixture.clock.now())
     return sent.hash
   }
+
+  it('when a keeper starts, it reads the live orders and the open positions only', async () => {
+    const ports = { ...fixture.auctionPorts(), store: createAuctionStore(explained.db, fixture.databaseTime) }
+    const fresh = createMarketMemory({ ...RULES, kind: perpetual.kind })
+    expect(await createAuction(ports, perpetual, fresh).run(fence)).to.equal(null)
+    expectFewPages()
+  })
 
   it('when a batch is matched, signed, sent and mined, each statement finds its rows by an index', async () => {
     await match()

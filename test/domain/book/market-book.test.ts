@@ -56,12 +56,13 @@ describe('MarketBook', () => {
       openOrder(spec, one),
     )
     const [a, b, c, d] = open as [OpenOrder, OpenOrder, OpenOrder, OpenOrder]
-    const marketBook = new MarketBook(spec, [
+    const stored: readonly OpenOrder[] = [
       { ...a, filled: 3 as Steps, settling: 2 as Steps },
       { ...b, status: 'CANCELLED', statusReason: 'USER_CANCELLED' },
       { ...c, settling: 10 as Steps },
       { ...d, closingReason: 'MARKET_REMAINDER', settling: 1 as Steps },
-    ])
+    ]
+    const marketBook = new MarketBook(spec, stored)
     expect(marketBook.book.orders().map(({ seq, remaining }) => [seq, remaining])).to.deep.equal([[1, 5]])
     expect(marketBook.idOf(1 as Seq)).to.equal('1-1')
     expect(() => marketBook.idOf(2 as Seq)).to.throw('the order is in the book')

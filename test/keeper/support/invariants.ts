@@ -1,13 +1,15 @@
 /** What holds in the database between any two transactions. */
 import { expect } from 'chai'
+import { matchedPosition } from '../../../db/positions.ts'
 import { MarketBook } from '../../../domain/book/market-book.ts'
 import { marketShard } from '../../../domain/journal/journal-row.ts'
 import { executableSteps } from '../../../domain/orders/executable.ts'
 import { isReservable } from '../../../domain/orders/open-order.ts'
 import { isLeaving, isTerminal, type OrderLife } from '../../../domain/orders/order-state.ts'
 import { reservationPerStep } from '../../../domain/orders/reservation.ts'
-import type { Steps } from '../../../domain/units.ts'
+import type { Steps, UserId } from '../../../domain/units.ts'
 import { projectAll } from '../../../indexer/project/project-shard.ts'
+import { loadBook } from '../../../keeper/auction/book-store.ts'
 import type { MarketFixture } from './market-fixture.ts'
 
 /** Fails unless every account holds back exactly what its orders do, and positions and fills add up. */
@@ -92,7 +94,7 @@ async function expectSlotsApart({ db }: MarketFixture): Promise<void> {
   expect(new Set(keys).size).to.equal(keys.length)
 }
 
-/** Fails unless the book that is fed row by row equals the one that is read from the table. */
+/** Fails unless the book that is fed row by row equals the one of the table's orders, which equals the one that a keeper loads. */
 export async function expectSameBook(fixture: MarketFixture): Promise<void> {
   const { marketId } = fixture.spec
   const orders = await fixture.orders()
@@ -112,6 +114,22 @@ export async function expectSameBook(fixture: MarketFixture): Promise<void> {
   fed.insertAll(orders.filter(({ account }) => stale.has(account)))
   expect(fed.book.orders()).to.deep.equal(loaded.book.orders())
   expect(fed.waiting.orders()).to.deep.equal(loaded.waiting.orders())
+  await expectLoaded(fixture, loaded)
+}
+
+/** Fails unless a keeper that starts loads the book with its ids, and the matched positions other than closed ones. */
+async function expectLoaded({ db, spec }: MarketFixture, book: MarketBook): Promise<void> {
+  const { orders, positions } = await db.transaction().execute((tx) => loadBook(tx, spec.marketId))
+  const loaded = new MarketBook(spec, orders)
+  expect(loaded.book.orders()).to.deep.equal(book.book.orders())
+  expect(loaded.waiting.orders()).to.deep.equal(book.waiting.orders())
+  for (const { seq } of [...book.book.orders(), ...book.waiting.orders()])
+    expect(loaded.idOf(seq)).to.equal(book.idOf(seq))
+  const rows = await db.selectFrom('positions').selectAll().where('market_id', '=', spec.marketId).execute()
+  const open = rows.filter(({ matched_size }) => matched_size !== 0)
+  expect(positions).to.deep.equal(new Map(open.map((row) => [row.user_id as UserId, matchedPosition(row)])))
+  for (const row of rows.filter(({ matched_size }) => matched_size === 0))
+    expect(matchedPosition(row)).to.include({ entryNotional: 0n, foldedMargin: 0n })
 }
 
 /** The reason for which it will end is readable. */
