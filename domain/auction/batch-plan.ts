@@ -108,6 +108,18 @@ export function affectedOrders(decision: BatchDecision, live: LiveOrders): Set<S
   return seqs
 }
 
+/** How many orders of each account a decision changes, without those that it fills and those that time ends. */
+export function sideChanges(decision: BatchDecision, live: LiveOrders): ReadonlyMap<UserId, number> {
+  const apart = new Set(decision.overdue.map(({ seq }) => seq))
+  for (const { seq } of decision.matched?.clearing.fills ?? []) apart.add(seq)
+  const changes = new Map<UserId, number>()
+  for (const seq of affectedOrders(decision, live)) {
+    const account = live.get(seq)?.account
+    if (account !== undefined && !apart.has(seq)) changes.set(account, (changes.get(account) ?? 0) + 1)
+  }
+  return changes
+}
+
 const endOverdue = (order: OpenOrder, reason: StatusReason, at: Millis): OrderChange =>
   leaveBook(order, reason === 'EXPIRED' ? expiryReason(order, at) : closingReason(reason), at)
 
@@ -172,11 +184,11 @@ export function planBatch(input: BatchPlanInput): MarketPlan {
     else changes.put(leaveBook(changes.get(seq), closingReason(reason), input.at))
   }
   for (const { reservations, cancels: unaffordable } of rebalanced.values()) {
+    const cancelled = new Set(unaffordable.map(({ seq }) => seq))
     for (const { seq, reason } of unaffordable)
       changes.put(leaveBook(changes.get(seq), closingReason(reason), input.at))
     for (const [seq, reservation] of reservations) {
-      if (!unaffordable.some((cancel) => cancel.seq === seq) && changes.has(seq))
-        changes.putIf(reserve(changes.get(seq), reservation))
+      if (!cancelled.has(seq) && changes.has(seq)) changes.putIf(reserve(changes.get(seq), reservation))
     }
   }
   for (const [seq, fill] of filled) {

@@ -45,17 +45,22 @@ export interface MatchRefusal {
 }
 
 /**
- * Applies a clearing to the matched positions with the contract's rules, part by part. Refuses with the
+ * Applies a clearing to the matched positions with the contract's rules, part by part. Refuses with all
  * orders that the contract would reject; the caller clears again without them, so that every matched fill can
  * settle.
  */
-export function matchBatch(terms: MatchTerms, clearing: Cleared): Verdict<MatchedBatch, MatchRefusal> {
+export function matchBatch(
+  terms: MatchTerms,
+  clearing: Cleared,
+): Verdict<MatchedBatch, ReadonlyMap<UserId, MatchRefusal>> {
   const parts = splitIntoParts(clearing)
   const positions = new Map<UserId, Position>()
   const closings = new Map<UserId, BatchClosing>()
+  const refusals = new Map<UserId, MatchRefusal>()
   for (const [at, part] of parts.entries()) {
     for (const run of byAccount(part.fills)) {
       const account = (run[0] as Fill).account
+      if (refusals.has(account)) continue
       const before = positions.get(account) ?? terms.positions(account)
       const fills = run.map((fill) => positionFill(terms, clearing, fill))
       const { oracle } = clearing.inputs
@@ -66,13 +71,16 @@ export function matchBatch(terms: MatchTerms, clearing: Cleared): Verdict<Matche
         takerFee,
         fundingIndex: terms.fundingIndex,
       })
-      if (!settled.ok) return refuse(matchRefusal(run, settled.refusal))
+      if (!settled.ok) {
+        refusals.set(account, matchRefusal(run, settled.refusal))
+        continue
+      }
       positions.set(account, settled.value.position)
       const closing = positionClosing(before.size, run)
       if (closing) closings.set(account, { part: at + 1, seq: closing.fill.seq, side: closing.side })
     }
   }
-  return accept({ clearing, parts, positions, closings })
+  return refusals.size > 0 ? refuse(refusals) : accept({ clearing, parts, positions, closings })
 }
 
 export interface BatchOutcome {
@@ -83,25 +91,38 @@ export interface BatchOutcome {
    * contract disagree.
    */
   readonly refused: readonly MatchRefusal[]
+  /**
+   * Null, unless the contract would still reject orders after `MATCH_ROUNDS` rounds: then the clearing must not be written, and these
+   * accounts, of the refused orders, are to be left out of the next attempt.
+   */
+  readonly unresolved: ReadonlySet<UserId> | null
 }
+
+/** Most rounds in which one attempt leaves out refused orders. Each costs as much as an auction. */
+export const MATCH_ROUNDS = 5
 
 /**
  * Clears the book and repeats without the orders that the contract would reject, until every fill can settle.
  */
 export function clearAndMatch(input: AuctionInput): BatchOutcome {
   const refused: MatchRefusal[] = []
+  const accounts = new Set<UserId>()
   const orders = new Set<Seq>(input.excluded?.orders)
   const terms: MatchTerms = { ...input, orderOf: (seq) => input.book.get(seq) as RestingOrder }
-  for (;;) {
+  for (let round = 1; ; round++) {
     const clearing = clear({
       ...input,
       excluded: { accounts: input.excluded?.accounts ?? new Set(), orders },
     })
-    if (clearing.outcome === 'no_cross') return { clearing, matched: null, refused }
+    if (clearing.outcome === 'no_cross') return { clearing, matched: null, refused, unresolved: null }
     const verdict = matchBatch(terms, clearing)
-    if (verdict.ok) return { clearing, matched: verdict.value, refused }
-    refused.push(verdict.refusal)
-    for (const seq of verdict.refusal.orders) orders.add(seq)
+    if (verdict.ok) return { clearing, matched: verdict.value, refused, unresolved: null }
+    for (const [account, refusal] of verdict.refusal) {
+      accounts.add(account)
+      refused.push(refusal)
+      for (const seq of refusal.orders) orders.add(seq)
+    }
+    if (round === MATCH_ROUNDS) return { clearing, matched: null, refused, unresolved: accounts }
   }
 }
 

@@ -2,8 +2,15 @@
 
 import type { Fence } from '../../db/fence.ts'
 import { type BatchOutcome, clearAndMatch } from '../../domain/auction/batch.ts'
-import { affectedOrders, decideBatch, planBatch } from '../../domain/auction/batch-plan.ts'
+import {
+  affectedOrders,
+  type BatchDecision,
+  decideBatch,
+  planBatch,
+  sideChanges,
+} from '../../domain/auction/batch-plan.ts'
 import type { Cancel } from '../../domain/auction/clearing.ts'
+import { completeAuction, type Deferrals, deferBeyond, exclude } from '../../domain/auction/deferral.ts'
 import { updatePace } from '../../domain/auction/settlement-pace.ts'
 import type { MarketBook } from '../../domain/book/market-book.ts'
 import type { MarketSpec } from '../../domain/market/market.ts'
@@ -45,22 +52,35 @@ export interface Auction {
 
 const NO_FUNDS = { free: 0n as Quote, reserved: 0n as Quote }
 
+/**
+ * Most attempts of one turn. Each is a transaction of its own and releases the shard's lock; the next turn continues without the same
+ * accounts.
+ */
+const ATTEMPTS = 4
+
 export function createAuction(ports: AuctionPorts, spec: MarketSpec, memory: MarketMemory): Auction {
-  async function run(fence: Fence): Promise<number | null> {
+  async function attempt(fence: Fence): Promise<AuctionAttempt | null> {
     const before = memory.view
     memory.view = null
     const snapshot = await ports.store.snapshot(spec.marketId)
     const started = ports.clock.now()
     memory.pace = updatePace(memory.pace, snapshot.backlog, snapshot.now)
-    if (before !== null && isIdle(before, snapshot)) {
+    if (before !== null && isIdle(before, memory.deferrals, snapshot)) {
       memory.view = before
       return null
     }
     const work = (transaction: MarketTransaction) => runAuction(ports, { spec, memory }, transaction, before)
     const done = await ports.store.transaction(spec.marketId, fence, work)
     memory.view = done.view
+    memory.deferrals = done.deferrals
     ports.metrics.auction(spec.marketId, (ports.clock.now() - started) / 1000)
-    if (done.batchId === null) return null
+    return done
+  }
+
+  async function run(fence: Fence): Promise<number | null> {
+    let done = await attempt(fence)
+    for (let attempts = 1; done?.isRepeated && attempts < ATTEMPTS; attempts++) done = await attempt(fence)
+    if (done === null || done.batchId === null) return null
     ports.killPoint('after-batch-commit')
     ports.wake(done.batchId)
     return done.batchId
@@ -74,35 +94,49 @@ interface AuctionScope {
   readonly memory: MarketMemory
 }
 
+interface AuctionAttempt {
+  readonly view: MarketView
+  readonly deferrals: Deferrals
+  /** The auction's result was discarded; it is repeated without further accounts. */
+  readonly isRepeated: boolean
+  readonly batchId: number | null
+}
+
 async function runAuction(
   ports: AuctionPorts,
-  scope: AuctionScope,
+  { spec, memory }: AuctionScope,
   transaction: MarketTransaction,
   before: MarketView | null,
-) {
-  const { spec } = scope
+): Promise<AuctionAttempt> {
   const { snapshot } = transaction
   const { feed, positions } = await catchUp(spec, transaction, before)
   const due = feed.overdue(snapshot.now, MAX_ORDERS_PER_TURN)
-  const basis = batchBasis(scope.memory, snapshot, ports.headTime())
+  const basis = batchBasis(memory, snapshot, ports.headTime())
   const standingSeq = before?.standingSeq ?? snapshot.lastBatchHead
-  const outcome =
-    basis === null ? null : auction(spec, feed, positions, basis, { snapshot, standingSeq, due })
+  const terms = { snapshot, standingSeq, due, deferrals: memory.deferrals }
+  const outcome = basis === null ? null : auction(spec, feed, positions, basis, terms)
   for (const { orders, reason } of outcome?.refused ?? []) {
     const details = { market_id: spec.marketId, order_ids: orders.map((seq) => feed.idOf(seq)), reason }
     ports.logger.error(details, 'orders excluded from the batch: the contract would reject them')
   }
+  const { decision, deferred } = await decide(spec, transaction, feed, { due, outcome, ...memory })
+  const isComplete = outcome !== null && deferred === null
   const view: MarketView = {
     feed,
     seq: snapshot.head,
     positions,
-    standingSeq: outcome === null ? standingSeq : snapshot.head,
-    cleared: outcome === null ? null : { report: snapshot.report, mode: snapshot.mode },
+    standingSeq: isComplete ? snapshot.head : standingSeq,
+    cleared: isComplete ? { report: snapshot.report, mode: snapshot.mode } : null,
   }
-  const batchId = await write(spec, transaction, view, { due, outcome, basis })
-  const matched = outcome?.matched
+  const batchId = await write(spec, transaction, view, { decision, basis })
+  const matched = decision.matched
   if (matched) ports.metrics.batch(spec.marketId, matched.clearing.fills.length, matched.parts.length)
-  return { view, batchId }
+  if (deferred !== null) {
+    const details = { market_id: spec.marketId, accounts: deferred.excluded.size }
+    ports.logger.warn(details, 'auction is repeated without some accounts: its batch cannot be written')
+  }
+  const after = isComplete ? completeAuction(memory.deferrals) : memory.deferrals
+  return { view, deferrals: deferred ?? after, isRepeated: deferred !== null, batchId }
 }
 
 const auction = (
@@ -110,11 +144,7 @@ const auction = (
   { book }: MarketBook,
   positions: ReadonlyMap<UserId, Position>,
   { report, asOf }: BatchBasis,
-  {
-    snapshot,
-    standingSeq,
-    due,
-  }: { readonly snapshot: MarketSnapshot; readonly standingSeq: Seq; readonly due: readonly Cancel[] },
+  { snapshot, standingSeq, due, deferrals }: AuctionTerms,
 ): BatchOutcome =>
   clearAndMatch({
     ...{ spec, book, asOf, standingSeq },
@@ -123,16 +153,64 @@ const auction = (
     fundingIndex: fundingIndexAt(snapshot.funding, asOf),
     oracle: report.price,
     excluded: {
-      // Their positions are not known until the actions that touch them are mined.
-      accounts: snapshot.touched,
+      // The positions of touched accounts are not known until the actions that touch them are mined.
+      accounts: new Set([...snapshot.touched, ...deferrals.excluded]),
       // They end now, and some are alive at `asOf`, which can be earlier.
       orders: new Set(due.map(({ seq }) => seq)),
     },
   })
 
-interface AuctionResult {
+interface AuctionTerms {
+  readonly snapshot: MarketSnapshot
+  readonly standingSeq: Seq
+  /** Orders that end because of time. */
   readonly due: readonly Cancel[]
+  readonly deferrals: Deferrals
+}
+
+interface AuctionDecision {
+  readonly decision: BatchDecision
+  /** Set if the outcome is discarded, and the auction repeated without further accounts. */
+  readonly deferred: Deferrals | null
+}
+
+interface DecisionInput extends Pick<AuctionTerms, 'due' | 'deferrals'> {
   readonly outcome: BatchOutcome | null
+}
+
+/** Orders that are due end also if the outcome is discarded. */
+async function decide(
+  spec: MarketSpec,
+  transaction: MarketTransaction,
+  feed: MarketBook,
+  { due, outcome, deferrals }: DecisionInput,
+): Promise<AuctionDecision> {
+  const resolved = outcome?.unresolved === null ? outcome : null
+  const ends = [...due, ...(resolved?.clearing.cancels ?? [])]
+  const ended = ends.map(({ seq }) => feed.get(seq)?.account as UserId)
+  const traders = resolved?.matched?.positions.keys() ?? []
+  const funds = await transaction.lockFunds(new Set([...traders, ...ended]))
+  const decisionOn = (result: BatchOutcome | null) =>
+    decideBatch(spec, feed, due, result, (account) => funds.get(account) ?? NO_FUNDS)
+  const decision = decisionOn(resolved)
+  const deferred = outcome === null ? null : deferredBy(outcome, decision, feed, deferrals)
+  return { decision: deferred === null ? decision : decisionOn(null), deferred }
+}
+
+function deferredBy(
+  { clearing, unresolved }: BatchOutcome,
+  decision: BatchDecision,
+  feed: MarketBook,
+  deferrals: Deferrals,
+): Deferrals | null {
+  if (unresolved !== null) return exclude(deferrals, unresolved)
+  const forced = clearing.inputs.orders.filter((order) => order.forced).map(({ account }) => account)
+  const bound = { most: MAX_ORDERS_PER_TURN, forced: new Set(forced) }
+  return deferBeyond(bound, sideChanges(decision, feed), deferrals)
+}
+
+interface AuctionResult {
+  readonly decision: BatchDecision
   readonly basis: BatchBasis | null
 }
 
@@ -141,19 +219,13 @@ async function write(
   spec: MarketSpec,
   transaction: MarketTransaction,
   { feed, seq }: MarketView,
-  result: AuctionResult,
+  { decision, basis }: AuctionResult,
 ): Promise<number | null> {
-  const { due, outcome, basis } = result
-  const ends = [...due, ...(outcome?.clearing.cancels ?? [])]
-  const matched = outcome?.matched ?? null
-  if (ends.length === 0 && matched === null) return null
+  const { overdue, cancels, matched } = decision
+  if (overdue.length + cancels.length === 0 && matched === null) return null
 
-  const traders = new Set(matched?.positions.keys())
-  const ended = ends.map(({ seq }) => feed.get(seq)?.account as UserId)
-  const funds = await transaction.lockFunds(new Set([...traders, ...ended]))
-  const decision = decideBatch(spec, feed, due, outcome, (account) => funds.get(account) ?? NO_FUNDS)
   const orders = await transaction.orders([...affectedOrders(decision, feed)].map((seq) => feed.idOf(seq)))
-  const slots = await transaction.slots(traders)
+  const slots = await transaction.slots(new Set(matched?.positions.keys()))
   const { lastBatchId, now } = transaction.snapshot
   const batchId = lastBatchId + 1
   const terms = { asOf: basis?.asOf ?? now, oracle: basis?.report ?? null }

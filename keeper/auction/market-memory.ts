@@ -1,6 +1,7 @@
 /** What the jobs of a market keep in memory between two auctions: the book, fed from the journal, and the matched positions. */
 
 import { nextAsOf } from '../../domain/auction/as-of.ts'
+import { type Deferrals, NO_DEFERRALS } from '../../domain/auction/deferral.ts'
 import { INITIAL_PACE, mayAuction, type SettlementPace } from '../../domain/auction/settlement-pace.ts'
 import { MarketBook } from '../../domain/book/market-book.ts'
 import type { MarketRow } from '../../domain/journal/journal-row.ts'
@@ -16,6 +17,8 @@ export interface MarketMemory {
   /** Null before the first auction, during a transaction, and after an error. */
   view: MarketView | null
   pace: SettlementPace
+  /** Accounts that the auction leaves out for a time. Lost with the process: then all take part again. */
+  deferrals: Deferrals
   /** The contract's rules for oracle reports; null until they are fetched. */
   rules: ReportRules | null
 }
@@ -23,6 +26,7 @@ export interface MarketMemory {
 export const createMarketMemory = (rules: ReportRules | null = null): MarketMemory => ({
   view: null,
   pace: INITIAL_PACE,
+  deferrals: NO_DEFERRALS,
   rules,
 })
 
@@ -77,8 +81,14 @@ export function batchBasis(
   return asOf !== null && isReportUsable(report, usedReport, rules, asOf) ? { asOf, report } : null
 }
 
-/** True if an auction would change nothing: no new row or report, same mode, no waiting market order, nothing expires. */
-export function isIdle({ feed, seq, cleared }: MarketView, snapshot: MarketSnapshot): boolean {
+/**
+ * True if an auction would change nothing: no new row or report, same mode, no market order or account waits, nothing expires.
+ */
+export function isIdle(
+  { feed, seq, cleared }: MarketView,
+  { waiting }: Deferrals,
+  snapshot: MarketSnapshot,
+): boolean {
   const { book } = feed
   const waits = book.marketOrders('LONG').length + book.marketOrders('SHORT').length > 0
   const sameReport = cleared?.report?.observedAt === snapshot.report?.observedAt
@@ -87,6 +97,7 @@ export function isIdle({ feed, seq, cleared }: MarketView, snapshot: MarketSnaps
     cleared?.mode === snapshot.mode &&
     sameReport &&
     !waits &&
+    waiting.size === 0 &&
     feed.overdue(snapshot.now, 1).length === 0
   )
 }

@@ -1,6 +1,7 @@
 /** Arbitrary batches in which orders truly meet: few accounts, few prices, positions near their limits, orders of every sort. */
 import fc from 'fast-check'
 import type { AuctionInput } from '../../../domain/auction/auction.ts'
+import type { Exclusions } from '../../../domain/auction/candidates.ts'
 import type { Cleared, Clearing } from '../../../domain/auction/clearing.ts'
 import { Book, type RestingOrder } from '../../../domain/book/book.ts'
 import { priceBand } from '../../../domain/market/band.ts'
@@ -46,6 +47,7 @@ export interface AnyBatch {
   readonly standingSeq: Seq
   readonly priceProtection: Rate
   readonly asOf: Millis
+  readonly excluded?: Exclusions
 }
 
 export const positionsOf =

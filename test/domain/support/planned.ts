@@ -5,6 +5,7 @@ import {
   decideBatch,
   type MarketPlan,
   planBatch,
+  sideChanges,
 } from '../../../domain/auction/batch-plan.ts'
 import { overdue } from '../../../domain/auction/candidates.ts'
 import { Book } from '../../../domain/book/book.ts'
@@ -21,6 +22,8 @@ export interface Planned {
   readonly after: ReadonlyMap<Seq, OpenOrder>
   readonly outcome: BatchOutcome
   readonly plan: MarketPlan
+  /** See `sideChanges`. */
+  readonly sideChanges: ReadonlyMap<UserId, number>
 }
 
 /** The journal head that every planned batch reads. */
@@ -39,6 +42,7 @@ export function planOf(batch: AnyBatch, fundsOf: (account: UserId) => Funds = ()
   const book = Book.of(resting)
   const outcome = clearAndMatch(toInput(batch, resting))
   const decision = decideBatch(spec, book, overdue(book, asOf), outcome, fundsOf)
+  const changes = sideChanges(decision, book)
   const affected = affectedOrders(decision, book)
   const orders = new Map([...before].filter(([seq]) => affected.has(seq)))
   const oracle: OracleReport = { price: batch.oracle, observedAt: asOf, signatures: '0x' }
@@ -47,5 +51,5 @@ export function planOf(batch: AnyBatch, fundsOf: (account: UserId) => Funds = ()
     head: HEAD,
     slots: new Map(),
   })
-  return { before, after: new Map([...before, ...bySeq(plan.orders)]), outcome, plan }
+  return { before, after: new Map([...before, ...bySeq(plan.orders)]), outcome, plan, sideChanges: changes }
 }

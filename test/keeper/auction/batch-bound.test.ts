@@ -1,0 +1,196 @@
+/** However many orders a batch would change beside those that it fills, no transaction of its market changes more than the bound. */
+import { expect } from 'chai'
+import { afterEach, beforeEach, describe, it } from 'mocha'
+import { loadInputs } from '../../../db/batches.ts'
+import type { Fence } from '../../../db/fence.ts'
+import { recompute } from '../../../domain/auction/auction.ts'
+import type { ClearingInputs } from '../../../domain/auction/clearing.ts'
+import { createAuction } from '../../../keeper/auction/auction.ts'
+import { createMarketMemory } from '../../../keeper/auction/market-memory.ts'
+import { MAX_ORDERS_PER_TURN } from '../../../keeper/turn-bound.ts'
+import { perpetual } from '../../support/markets.ts'
+import { expectConsistent } from '../support/invariants.ts'
+import { insertLongs, insertManyOrders } from '../support/many-orders.ts'
+import { MarketFixture, RULES, type Trader } from '../support/market-fixture.ts'
+import { mineOldestPart } from '../support/mine-part.ts'
+
+const PER_ACCOUNT = 400
+const ACCOUNTS = 7
+
+describe('the orders that one transaction of a market changes', function () {
+  this.timeout(120_000)
+  let fixture: MarketFixture
+  let fence: Fence
+  let alice: Trader
+  let bob: Trader
+  /** Of each transaction with a write: the orders that it changes beside those that it fills. */
+  let changes: number[]
+
+  beforeEach(async () => {
+    fixture = await MarketFixture.open(perpetual)
+    fence = await fixture.lease('auction:m1')
+    await fixture.report(1000)
+    alice = await fixture.trader('alice')
+    bob = await fixture.trader('bob')
+    changes = []
+  })
+  afterEach(async () => {
+    await expectConsistent(fixture).finally(() => fixture.close())
+  })
+
+  /** A keeper process with a memory of its own. */
+  function keeper() {
+    const ports = fixture.auctionPorts()
+    const transaction: typeof ports.store.transaction = (marketId, own, work) =>
+      ports.store.transaction(marketId, own, (inner) =>
+        work({
+          ...inner,
+          save: (plan) => {
+            changes.push(plan.orders.length - (plan.batch?.clearing.fills.length ?? 0))
+            return inner.save(plan)
+          },
+        }),
+      )
+    const memory = createMarketMemory({ ...RULES, kind: perpetual.kind })
+    return createAuction({ ...ports, store: { ...ports.store, transaction } }, perpetual, memory)
+  }
+  async function tick(): Promise<void> {
+    fixture.clock.value += 200
+    await fixture.report(1000)
+  }
+  const count = async (accounts: readonly number[], status: 'OPEN' | 'CANCELLED'): Promise<number> => {
+    const { orders } = await fixture.db
+      .selectFrom('orders')
+      .select(({ fn }) => fn.countAll<number>().as('orders'))
+      .where('status', '=', status)
+      .where('user_id', 'in', accounts)
+      .executeTakeFirstOrThrow()
+    return Number(orders)
+  }
+  async function cross(): Promise<string> {
+    await fixture.place({ by: bob, side: 'SHORT', steps: 10, limit: 1000 })
+    return fixture.place({ by: alice, side: 'LONG', steps: 10, limit: 1000 })
+  }
+  /** Positions that one bid closes, each with many sells that are out of reach. */
+  async function crowdedPositions(reduceOnly: boolean): Promise<readonly number[]> {
+    const steps = 10 * PER_ACCOUNT
+    const sells = { side: 'SHORT', limit: 1040, opens: false, reduceOnly } as const
+    const ids = await insertManyOrders(fixture, {
+      ...sells,
+      count: ACCOUNTS * PER_ACCOUNT,
+      perAccount: PER_ACCOUNT,
+    })
+    await insertLongs(fixture, ids, steps)
+    const close = { count: ACCOUNTS, perAccount: 1, accounts: ids, side: 'SHORT', limit: 995 } as const
+    await insertManyOrders(fixture, { ...close, steps, reduceOnly: true })
+    await insertManyOrders(fixture, { count: 1, perAccount: 1, limit: 1000, steps: steps * ACCOUNTS })
+    return ids
+  }
+  async function expectRecomputable(batchId: number): Promise<void> {
+    const stored = await fixture.db
+      .selectFrom('batches')
+      .select(['price', 'volume', 'demand', 'supply', 'rule'])
+      .where('batch_id', '=', batchId)
+      .executeTakeFirstOrThrow()
+    const inputs = await loadInputs(fixture.db, perpetual.marketId, batchId)
+    expect(recompute(inputs as ClearingInputs)).to.include(stored)
+  }
+  const mineAll = async (): Promise<void> => {
+    while (await mineOldestPart(fixture)) {}
+  }
+
+  it('when positions with many reduce-only orders close together, each auction closes some, orders of other accounts fill at once, and all are closed', async () => {
+    const ids = await crowdedPositions(true)
+    const light = await cross()
+    // A keeper that stops loses its memory of who waits, and nothing else.
+    let own = keeper()
+    const batches: number[] = []
+    for (let open = ids.length; open > 0; ) {
+      await tick()
+      const batch = (await own.run(fence)) as number
+      expect(batch, 'a batch').to.be.a('number')
+      batches.push(batch)
+      if (batches.length === 1) expect((await fixture.orderOf(light)).settling).to.be.greaterThan(0)
+      if (batches.length === 2) own = keeper()
+      await expectRecomputable(batch)
+      await mineAll()
+      const closed = (await count(ids, 'CANCELLED')) / PER_ACCOUNT
+      expect(ids.length - closed).to.be.lessThan(open)
+      open = ids.length - closed
+    }
+    expect(Math.max(...changes)).to.be.within(PER_ACCOUNT, MAX_ORDERS_PER_TURN)
+    expect(batches).to.have.length(Math.ceil(ACCOUNTS / Math.floor(MAX_ORDERS_PER_TURN / PER_ACCOUNT)))
+  })
+
+  it('when positions close that many plain orders were to reduce, each auction recomputes the reservations of some of them, and all reserve in the end', async () => {
+    const ids = await crowdedPositions(false)
+    const own = keeper()
+    for (let turns = 0; turns < Math.ceil(ACCOUNTS / 2); turns++) {
+      await tick()
+      expect(await own.run(fence), 'a batch').to.be.a('number')
+      await mineAll()
+    }
+    expect(Math.max(...changes)).to.be.within(PER_ACCOUNT, MAX_ORDERS_PER_TURN)
+    const reserving = (await fixture.orders()).filter(
+      ({ account, openable }) => ids.includes(account) && openable === 10,
+    )
+    expect(reserving).to.have.length(ACCOUNTS * PER_ACCOUNT)
+  })
+
+  it('when accounts have many market orders, each auction ends some, and one of another account fills at once', async () => {
+    const ids = await insertManyOrders(fixture, {
+      count: ACCOUNTS * PER_ACCOUNT,
+      perAccount: PER_ACCOUNT,
+      type: 'MARKET',
+    })
+    const light = await fixture.place({ by: alice, side: 'SHORT', steps: 10 })
+    const own = keeper()
+    await tick()
+    expect(await own.run(fence)).to.equal(1)
+    expect((await fixture.orderOf(light)).settling).to.be.greaterThan(0)
+    await mineAll()
+    for (let turns = 1; (await count(ids, 'OPEN')) > 0; turns++) {
+      await tick()
+      await own.run(fence)
+      await mineAll()
+      expect(turns).to.be.at.most(Math.ceil(ACCOUNTS / 2))
+    }
+    expect(Math.max(...changes)).to.be.within(PER_ACCOUNT, MAX_ORDERS_PER_TURN)
+  })
+
+  it('when many orders of accounts cross their own, each auction ends some, until none cross', async () => {
+    const own = { count: ACCOUNTS * PER_ACCOUNT, perAccount: PER_ACCOUNT }
+    const ids = await insertManyOrders(fixture, { ...own, limit: 1001 })
+    await insertManyOrders(fixture, { ...own, accounts: ids, side: 'SHORT', limit: 1001 })
+    const auction = keeper()
+    for (let turns = 1; (await count(ids, 'CANCELLED')) < ACCOUNTS * PER_ACCOUNT; turns++) {
+      await tick()
+      await auction.run(fence)
+      await mineAll()
+      expect(turns).to.be.at.most(ACCOUNTS)
+    }
+    expect(Math.max(...changes)).to.be.within(PER_ACCOUNT, MAX_ORDERS_PER_TURN)
+  })
+
+  it('when an auction leaves out the account that two others would have met, it meets them in the next one, although nothing else changes', async () => {
+    const sells = { side: 'SHORT', limit: 1040, reduceOnly: true } as const
+    const longs = await insertManyOrders(fixture, { ...sells, count: 2 * 300, perAccount: 300 })
+    await insertLongs(fixture, longs, 3_000)
+    const close = { accounts: longs, side: 'SHORT', limit: 995, steps: 3_000, reduceOnly: true } as const
+    await insertManyOrders(fixture, { ...close, count: 2, perAccount: 1 })
+    // It has the most changes: its own bids cross its sells, besides the one that the others meet.
+    const crossed = await insertManyOrders(fixture, { count: 450, perAccount: 450, limit: 1030, steps: 20 })
+    await insertManyOrders(fixture, {
+      count: 449,
+      perAccount: 449,
+      accounts: crossed,
+      side: 'SHORT',
+      limit: 1030,
+    })
+    const auction = keeper()
+    expect(await auction.run(fence)).to.equal(null)
+    expect(changes).to.deep.equal([])
+    expect(await auction.run(fence)).to.equal(1)
+    expect(await count(crossed, 'CANCELLED')).to.equal(449)
+  })
+})
