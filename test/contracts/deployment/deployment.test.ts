@@ -178,6 +178,15 @@ for (const network of NETWORKS) {
       expect([...readDeployment(deploymentId).markets.keys()]).to.deep.equal([1, 2])
     })
 
+    it('when nothing is handed over yet, the check reports only markets, signers and operators that are pending', async () => {
+      const { text, failed } = await check(false)
+      const wrong = text.split('\n').filter((line) => line.startsWith('  WRONG'))
+      const pending = /WRONG market [12]: (listed|signers of feed|threshold of feed|operators)\b/
+      expect(wrong.filter((line) => !pending.test(line))).to.deep.equal([])
+      expect(wrong.filter((line) => line.includes(': listed'))).to.have.length(2)
+      expect(failed).to.equal(true)
+    })
+
     it('hands over every role and lists the announced markets after the delay', async () => {
       await run(deployer, 'hand-over', { deploymentId, parameters })
       for (const role of ['admin', 'listing', 'parameters'])
