@@ -2,6 +2,7 @@
 import { sql } from 'kysely'
 import type { Db } from '../../db/client.ts'
 import { marketShard } from '../../domain/journal/journal-row.ts'
+import { bulkLoad } from './bulk-load.ts'
 
 export interface GrownSizes {
   readonly accounts: number
@@ -25,11 +26,8 @@ export const grownHash = (n: number): string => `0x${n.toString(16).padStart(64,
 
 const ADDRESS = `'0x' || lpad(to_hex(x'acc000000000'::bigint + n), 40, '0')`
 const HASH = `'0x' || lpad(to_hex(n), 64, '0')`
-/** Long enough to occupy the space of a real signature or transaction, and not compressible. */
-const noise = (bytes: number): string => {
-  const digests = Array.from({ length: Math.ceil(bytes / 16) }, (_, at) => `md5(n::text || '${at}')`)
-  return `'0x' || ${digests.join(' || ')}`
-}
+/** As long as a real signature or transaction. Rows below 2 kB are not compressed, so the bytes may be equal. */
+const noise = (bytes: number): string => `'0x' || repeat('5a', ${bytes})`
 
 const accountsSql = (accounts: number): string => `
   insert into users (address, created_at) select ${ADDRESS}, 0 from generate_series(1, ${accounts}) n;
@@ -44,6 +42,8 @@ const ordersSql = (marketId: number, { accounts, orders, actions }: GrownSizes, 
     select '${marketId}-' || n, ${marketId}, n, ${first} + n % ${accounts}, u.address, u.address, ${HASH}, ${noise(64)}, n,
       case n % 2 when 0 then 'LONG' else 'SHORT' end, 'LIMIT', 1000, 10, 0, 5, false, 0, 0, 'FILLED', 'FILLED', 10, 0, 1000, 0, n, n + 1
     from generate_series(1, ${orders}) n join users u on u.user_id = ${first} + n % ${accounts};
+  insert into resting (market_id, user_id, orders, plain_long, plain_short, openable, open_value, reserved)
+    select ${marketId}, ${first} + n, 0, 0, 0, 0, 0, 0 from generate_series(0, ${Math.min(accounts, orders) - 1}) n;
   insert into fills (fill_id, market_id, batch_id, part, place, order_id, user_id, side, steps, taker_steps, held, status)
     select '${marketId}-' || n, ${marketId}, 1 + n % ${actions}, 1, n / ${actions}, '${marketId}-' || n, ${first} + n % ${accounts},
       case n % 2 when 0 then 'LONG' else 'SHORT' end, 10, 0, 0, 'CONFIRMED'
@@ -87,8 +87,8 @@ const actionsSql = (marketId: number, actions: number): string => `
 /** Rows of an ordinary size that change no read table. They are projected already. */
 const journalSql = (marketId: number, rows: number): string => `
   insert into journal (shard, seq, row)
-    select '${marketShard(marketId)}', s.head + n, json_build_object('kind', 'part_confirmed', 'batch_id', n, 'part', 1, 'block', n, 'at', n,
-      'noise', ${noise(256)})
+    select '${marketShard(marketId)}', s.head + n, format('{"kind":"part_confirmed","batch_id":%1$s,"part":1,"block":%1$s,"at":%1$s,'
+      || '"noise":"%2$s"}', n, ${noise(256)})::json
     from shards s cross join generate_series(1, ${rows}) n where s.shard = '${marketShard(marketId)}';
   update shards set head = head + ${rows} where shard = '${marketShard(marketId)}';
   insert into read.projection (shard, epoch, seq) select shard, epoch, head from shards
@@ -101,6 +101,28 @@ const faucetSql = (accounts: number, first: number): string => `
     select 'faucet', ${first} + n % ${accounts}, '{"wallet": "0x"}', 'MINED', ${HASH}, n from generate_series(1, ${accounts}) n;
 `
 
+const GROWN_TABLES = [
+  ...[
+    'orders',
+    'resting',
+    'fills',
+    'positions',
+    'read.orders',
+    'read.fills',
+    'read.positions',
+    'read.balances',
+  ],
+  ...[
+    'batches',
+    'actions',
+    'relayer_transactions',
+    'chain_blocks',
+    'chain_logs',
+    'journal',
+    'faucet_requests',
+  ],
+]
+
 /** Fills the database for a listed market. The user ids of the generated accounts are consecutive; returns the first. */
 export async function growDatabase(db: Db, marketId: number, sizes: GrownSizes): Promise<number> {
   await sql.raw(accountsSql(sizes.accounts)).execute(db)
@@ -109,10 +131,12 @@ export async function growDatabase(db: Db, marketId: number, sizes: GrownSizes):
     .select('user_id')
     .where('address', '=', grownAddress(1))
     .executeTakeFirstOrThrow()
-  await sql.raw(actionsSql(marketId, sizes.actions)).execute(db)
-  await sql.raw(ordersSql(marketId, sizes, first)).execute(db)
-  await sql.raw(journalSql(marketId, sizes.journal)).execute(db)
-  await sql.raw(faucetSql(sizes.accounts, first)).execute(db)
+  await bulkLoad(db, GROWN_TABLES, async (tx) => {
+    await sql.raw(actionsSql(marketId, sizes.actions)).execute(tx)
+    await sql.raw(ordersSql(marketId, sizes, first)).execute(tx)
+    await sql.raw(journalSql(marketId, sizes.journal)).execute(tx)
+    await sql.raw(faucetSql(sizes.accounts, first)).execute(tx)
+  })
   await sql`vacuum analyze`.execute(db)
   return first
 }
