@@ -1,6 +1,7 @@
 /** Wires the api: the one place where ports meet their adapters. */
 import type { Logger } from 'pino'
 import { createDb, createPool } from '../db/client.ts'
+import { createDatabaseClock } from '../db/database-clock.ts'
 import { checkSchema } from '../db/migrator.ts'
 import type { MarketSpec } from '../domain/market/market.ts'
 import { systemClock } from '../service/clock.ts'
@@ -65,11 +66,12 @@ function createPools({ databaseUrl: url, databaseConnections, commandTimeoutMs }
 }
 
 export async function compose(config: Config, logger: Logger): Promise<Api> {
-  const clock = systemClock
   const pools = createPools(config)
   const db = createDb(pools.reads)
   await checkSchema(db)
   const metrics = createMetrics()
+  const clock = createDatabaseClock({ db, system: systemClock, metrics, logger })
+  await clock.start()
   const notifications = createNotifications(config.databaseUrl)
   const limits = config.redisUrl === null ? null : createSharedLimits(config.redisUrl, clock, logger)
 
@@ -134,6 +136,7 @@ export async function compose(config: Config, logger: Logger): Promise<Api> {
       limits?.stop()
       await signatures.stop()
       await internal.close()
+      clock.stop()
       await Promise.all([pools.commands.end(), pools.dryRuns.end(), pools.reads.end()])
     },
   }

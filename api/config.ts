@@ -6,6 +6,7 @@ import {
   environment,
   type Listener,
   LOOPBACK,
+  MOST_DRAIN_MS,
   type ProcessConfig,
   rejectVariable,
 } from '../service/environment.ts'
@@ -153,24 +154,40 @@ function readConnectionLimits(env: Env, longestWaitMs: number): ConnectionLimits
   return { requestTimeoutMs: count('REQUEST_TIMEOUT_MS', 5_000, 1, 300_000), idleMs }
 }
 
+/** Time of a drain after the longest wait of a request. */
+const DRAIN_MARGIN_MS = 3_000
+
+/** A drain waits for the answers to the requests in flight. */
+function readProcess(env: Env, longestWaitMs: number): ProcessConfig {
+  const drainMs = Math.min(longestWaitMs + DRAIN_MARGIN_MS, MOST_DRAIN_MS)
+  const config = environment(env, PROCESS).process(8083, drainMs)
+  if (config.drainMs <= longestWaitMs)
+    rejectVariable(
+      'DRAIN_MS',
+      `is "${config.drainMs}": expected more than ${longestWaitMs} ms, the longest wait of a request`,
+    )
+  return config
+}
+
 /** Reads the environment. Throws a ConfigError that names the variable. */
 export function readConfig(env: Env): Config {
-  const { text, optional, database, count, flag, address, port, process } = environment(env, PROCESS)
+  const { text, optional, database, count, flag, address, port } = environment(env, PROCESS)
   const origins = text('CORS_ORIGINS', '*')
   const waits = {
     faucetWaitMs: count('FAUCET_WAIT_MS', 10_000),
     commandTimeoutMs: count('COMMAND_TIMEOUT_MS', 5_000),
     readAfterWaitMs: count('READ_AFTER_WAIT_MS', 5_000),
   }
+  const longestWaitMs = Math.max(...Object.values(waits))
   return {
-    ...process(8083),
+    ...readProcess(env, longestWaitMs),
     public: { host: text('HOST', LOOPBACK), port: port('PORT', 8080) },
     ...waits,
     databaseUrl: database(),
     databaseConnections: count('DATABASE_CONNECTIONS', 16),
     redisUrl: optional('REDIS_URL'),
     trustProxy: readTrustedProxies(env),
-    connections: readConnectionLimits(env, Math.max(...Object.values(waits))),
+    connections: readConnectionLimits(env, longestWaitMs),
     corsOrigins: origins === '*' ? true : origins.split(',').map((origin) => origin.trim()),
     logRequests: flag('LOG_REQUESTS', false),
     chainId: count('CHAIN_ID'),

@@ -8,13 +8,15 @@ export interface Metrics {
   /** One transaction of a command queue; `size` in commands. */
   group(size: number, seconds: number): void
   command(kind: string, result: string): void
+  /** System time less database time. */
+  clockSkew(seconds: number): void
   /** A gauge whose value is read at each scrape. */
   gauge(name: string, help: string, read: () => number): void
 }
 
 export function createMetrics(): Metrics {
   const { registry, instruments } = createRegistry()
-  const { counter, histogram } = instruments
+  const { counter, gauge, histogram } = instruments
   const requests = histogram(
     'api_request_duration_seconds',
     'Time from the arrival of a request to its response',
@@ -32,6 +34,7 @@ export function createMetrics(): Metrics {
     LATENCY_SECONDS,
   )
   const commands = counter('api_commands_total', 'Commands by kind and result', ['kind', 'result'])
+  const skew = gauge('api_clock_skew_seconds', 'System time less database time')
   return {
     registry,
     request: (method, route, status, seconds) =>
@@ -41,6 +44,7 @@ export function createMetrics(): Metrics {
       groupSeconds.observe(seconds)
     },
     command: (kind, result) => commands.inc({ kind, result }),
+    clockSkew: (seconds) => skew.set(seconds),
     gauge: instruments.computed,
   }
 }

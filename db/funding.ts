@@ -10,6 +10,7 @@ import {
   advanceFunding,
   changesFunding,
   type FundingState,
+  fundingIndexAt,
   NO_FUNDING,
 } from '../domain/prices/funding-state.ts'
 import type { FundingIndex, HourlyFunding, Millis, Quote } from '../domain/units.ts'
@@ -143,24 +144,42 @@ const toStep = ({ as_of, rate, valid_until }: StoredFunding['queue'][number]): F
 
 /** A position of an account, as far as its margin needs it. */
 export interface StoredMargin {
+  readonly market_id: number
   readonly size: number
   readonly folded_margin: string
+}
+
+export interface MarketFunding {
+  readonly market_id: number
   readonly funding: StoredFunding
 }
+
+const HAS_MARGIN = '(p.size <> 0 or p.folded_margin <> 0)'
 
 /** SQL of the `StoredMargin`s of an account as JSON. `userId`: an SQL expression. */
 export const marginsColumn = (table: 'positions' | 'read.positions', userId: string): string => `
   (
-    select coalesce(json_agg(json_build_object('size', p.size, 'folded_margin', p.folded_margin::text,
-      'funding', ${fundingColumn('p.market_id')})), '[]')
-    from ${table} p where p.user_id = ${userId} and (p.size <> 0 or p.folded_margin <> 0)
+    select coalesce(json_agg(json_build_object('market_id', p.market_id, 'size', p.size, 'folded_margin', p.folded_margin::text)), '[]')
+    from ${table} p where p.user_id = ${userId} and ${HAS_MARGIN}
   )
 `
 
-/** The margin of all of an account's positions, with funding. */
-export const toMargin = (positions: readonly StoredMargin[]): Quote =>
-  positions.reduce(
-    (sum, { size, folded_margin, funding }) =>
-      sum + BigInt(folded_margin) - BigInt(size) * toFunding(funding).index,
-    0n,
-  ) as Quote
+/** SQL of the `MarketFunding`s of all markets in which one of the accounts has margin, as rows. `userIds`: an SQL expression of an array. */
+export const fundingOfMargins = (table: 'positions' | 'read.positions', userIds: string): string => `
+  select o.market_id, ${fundingColumn('o.market_id')} as funding
+  from (select distinct p.market_id from ${table} p where p.user_id = any(${userIds}) and ${HAS_MARGIN}) o
+`
+
+export const toFundings = (rows: readonly MarketFunding[]): ReadonlyMap<number, FundingState> =>
+  new Map(rows.map(({ market_id, funding }) => [market_id, toFunding(funding)]))
+
+/** The margin of all of an account's positions, with the funding of an action as of `asOf`. `fundings`: of all their markets. */
+export const toMargin = (
+  positions: readonly StoredMargin[],
+  fundings: ReadonlyMap<number, FundingState>,
+  asOf: Millis,
+): Quote =>
+  positions.reduce((sum, { market_id, size, folded_margin }) => {
+    const index = fundingIndexAt(fundings.get(market_id) ?? NO_FUNDING, asOf)
+    return sum + BigInt(folded_margin) - BigInt(size) * index
+  }, 0n) as Quote

@@ -1,8 +1,9 @@
 /** Wires the indexer: gives the follower and the projections the adapters behind their ports. */
 import { sql } from 'kysely'
 import { createDb, createPool, type Db } from '../db/client.ts'
+import { createDatabaseClock } from '../db/database-clock.ts'
 import { checkSchema } from '../db/migrator.ts'
-import { systemClock as clock } from '../service/clock.ts'
+import { type Clock, systemClock } from '../service/clock.ts'
 import { type Check, type CheckFailure, createReadiness, serveHealth } from '../service/health.ts'
 import { type KillPointHook, killAt } from '../service/kill-point.ts'
 import type { Logger } from '../service/logger.ts'
@@ -36,6 +37,8 @@ export async function compose(config: Config, logger: Logger): Promise<Indexer> 
   const name = 'clearbatch indexer'
   const db = createDb(createPool({ url: config.databaseUrl, connections: config.databaseConnections, name }))
   await checkSchema(db)
+  const clock = createDatabaseClock({ db, system: systemClock, metrics, logger })
+  await clock.start()
   const failure = Promise.withResolvers<never>()
   failure.promise.catch(() => {})
 
@@ -56,12 +59,20 @@ export async function compose(config: Config, logger: Logger): Promise<Indexer> 
     },
     onError: (err) => logger.warn({ err }, 'database session lost'),
   })
-  const follow = composeFollower(config, { db, logger, metrics, killPoint, session, fail: failure.reject })
+  const follow = composeFollower(config, {
+    db,
+    clock,
+    logger,
+    metrics,
+    killPoint,
+    session,
+    fail: failure.reject,
+  })
 
   session.start()
   follow.start()
   projection.start()
-  const readiness = createReadiness(checksOf(config, db), logger)
+  const readiness = createReadiness(checksOf(config, db, clock), logger)
   const health = await serveHealth({ ...config.internal, registry, readiness, logger })
   logger.info({ port: health.port, chain_id: config.chainId }, 'indexer started')
 
@@ -73,6 +84,7 @@ export async function compose(config: Config, logger: Logger): Promise<Indexer> 
       await projection.stop()
       await session.stop()
       await health.close()
+      clock.stop()
       await db.destroy()
     },
   }
@@ -80,6 +92,7 @@ export async function compose(config: Config, logger: Logger): Promise<Indexer> 
 
 interface FollowerPorts {
   readonly db: Db
+  readonly clock: Clock
   readonly logger: Logger
   readonly metrics: Metrics
   readonly killPoint: KillPointHook
@@ -87,7 +100,10 @@ interface FollowerPorts {
   readonly fail: (error: Error) => void
 }
 
-function composeFollower(config: Config, { db, logger, metrics, killPoint, session, fail }: FollowerPorts) {
+function composeFollower(
+  config: Config,
+  { db, clock, logger, metrics, killPoint, session, fail }: FollowerPorts,
+) {
   const { rpcUrl, rpcWsUrl, rpcTimeoutMs, chainId, pollMs } = config
   const chain = createChain({ url: rpcUrl, chainId, timeoutMs: rpcTimeoutMs })
   const follower = new Follower({ db, chain, clock, logger, metrics, killPoint }, config)
@@ -127,7 +143,7 @@ function composeFollower(config: Config, { db, logger, metrics, killPoint, sessi
 }
 
 /** The chain's head was reached within `maxLagMs`, by this process or another, and no shard lags by more than ten chunks. */
-function checksOf({ chainId, maxLagMs, chunk }: Config, db: Db): Check[] {
+function checksOf({ chainId, maxLagMs, chunk }: Config, db: Db, clock: Clock): Check[] {
   async function chain(): Promise<true | CheckFailure> {
     const progress = await db
       .selectFrom('chain_progress')

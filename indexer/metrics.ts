@@ -25,6 +25,7 @@ export function createMetrics(): { readonly metrics: Metrics; readonly registry:
     'Time to project one chunk of journal rows',
     LATENCY_SECONDS,
   )
+  const skew = gauge('indexer_clock_skew_seconds', 'System time less database time')
   const failures = counter('indexer_failures_total', 'Failed passes that will be retried', ['job'])
   const metrics: Metrics = {
     headReached(number) {
@@ -41,6 +42,7 @@ export function createMetrics(): { readonly metrics: Metrics; readonly registry:
       rows.inc({ shard }, count)
       seconds.observe(duration)
     },
+    clockSkew: (seconds) => skew.set(seconds),
     failed: (job) => failures.inc({ job }),
   }
   return { metrics, registry }

@@ -47,4 +47,6 @@ export interface Metrics {
   mismatch(kind: string): void
   projected(shard: string, rows: number, seconds: number): void
   failed(job: 'follow' | 'project'): void
+  /** System time less database time. */
+  clockSkew(seconds: number): void
 }

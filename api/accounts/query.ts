@@ -1,22 +1,38 @@
 /** Users and balances in the read model. */
 import { sql } from 'kysely'
 import type { Db, Tx } from '../../db/client.ts'
-import { marginsColumn, type StoredMargin, toMargin } from '../../db/funding.ts'
+import {
+  fundingOfMargins,
+  type MarketFunding,
+  marginsColumn,
+  type StoredMargin,
+  toFundings,
+  toMargin,
+} from '../../db/funding.ts'
+import type { Millis } from '../../domain/units.ts'
 import type { BalanceParts } from './view.ts'
 
 export const userByAddress = (db: Db | Tx, address: string) =>
   db.selectFrom('read.users').selectAll().where('address', '=', address.toLowerCase()).executeTakeFirst()
 
-/** One statement, so one snapshot. All amounts are 0 for an account that never deposited. */
-export async function balanceOfUser(db: Db | Tx, userId: number): Promise<BalanceParts> {
-  const { rows } = await sql<Omit<BalanceParts, 'positionMargin'> & { margins: StoredMargin[] }>`
+interface BalanceRow extends Omit<BalanceParts, 'positionMargin'> {
+  readonly margins: readonly StoredMargin[]
+  readonly fundings: readonly MarketFunding[]
+}
+
+/** One statement, so one snapshot. Funding accrues until `now`. All amounts are 0 for an account that never deposited. */
+export async function balanceOfUser(db: Db | Tx, userId: number, now: Millis): Promise<BalanceParts> {
+  const { rows } = await sql<BalanceRow>`
     select
       coalesce(b.free, 0) as free,
       coalesce(b.reserved, 0) as reserved,
       coalesce(b.pending_withdrawal, 0) as "pendingWithdrawal",
-      ${sql.raw(marginsColumn('read.positions', 'one.user_id'))} as margins
+      ${sql.raw(marginsColumn('read.positions', 'one.user_id'))} as margins,
+      (
+        select coalesce(json_agg(f), '[]') from (${sql.raw(fundingOfMargins('read.positions', 'array[one.user_id]'))}) f
+      ) as fundings
     from (select ${userId}::bigint as user_id) one left join read.balances b on b.user_id = one.user_id
   `.execute(db)
-  const { margins, ...parts } = rows[0] as (typeof rows)[number]
-  return { ...parts, positionMargin: toMargin(margins) }
+  const { margins, fundings, ...parts } = rows[0] as BalanceRow
+  return { ...parts, positionMargin: toMargin(margins, toFundings(fundings), now) }
 }

@@ -1,4 +1,5 @@
 /** Reads of the caller's balance, and the public lookup of a user. */
+import type { Clock } from '../../service/clock.ts'
 import { ApiError } from '../errors.ts'
 import type { App } from '../http/types.ts'
 import type { ReadAfter } from '../read-after/read-after.ts'
@@ -10,7 +11,12 @@ import { balanceView } from './view.ts'
 
 const tags = ['account']
 
-export function accountRoutes(app: App, { readAfter }: { readonly readAfter: ReadAfter }): void {
+export interface AccountPorts {
+  readonly readAfter: ReadAfter
+  readonly clock: Clock
+}
+
+export function accountRoutes(app: App, { readAfter, clock }: AccountPorts): void {
   app.get(
     '/v0/balance/:user_id/margin',
     {
@@ -26,7 +32,7 @@ export function accountRoutes(app: App, { readAfter }: { readonly readAfter: Rea
     },
     async (request) => {
       const { user_id: userId } = request.params
-      const parts = await readAfter.read(request, (db) => balanceOfUser(db, userId))
+      const parts = await readAfter.read(request, (db) => balanceOfUser(db, userId, clock.now()))
       return { user_id: userId, asset: 'USDM' as const, balance: balanceView(parts) }
     },
   )

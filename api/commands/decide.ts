@@ -79,7 +79,7 @@ function decideNew(
     rejectWhole(itemResults.map((itemResult) => withoutRolledBackOrder(itemResult, itemResults)))
   const report: CommandReport = {
     itemResults,
-    balance: changes.funds(userId),
+    balance: changes.balance(userId, now),
     read_after: changes.commandBookmark(command, marketIds, now),
   }
   const { result, stored } = command.answer(report)

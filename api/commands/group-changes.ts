@@ -1,6 +1,7 @@
 /** The changes that a group will write, applied to the state in memory. Every step can be rolled back until it is written. */
 
 import type { NewClientRequest } from '../../db/client-requests.ts'
+import { toMargin } from '../../db/funding.ts'
 import { type ShardHead, shardId } from '../../db/journal.ts'
 import { type EndedOrder, toEndedOrder, toOpenOrder } from '../../db/orders.ts'
 import type { CommandSpanned } from '../../domain/journal/accounts-row.ts'
@@ -8,6 +9,7 @@ import type { MarketRow, OrderEnded, OrderEnding, OrderPlaced } from '../../doma
 import { leaveBook } from '../../domain/orders/open-order.ts'
 import type { ClosingReason } from '../../domain/orders/order-state.ts'
 import type { Millis } from '../../domain/units.ts'
+import type { BalanceParts } from '../accounts/view.ts'
 import type { Bookmark, Command } from './command.ts'
 import {
   type CurrentMarket,
@@ -59,6 +61,12 @@ export class GroupChanges {
 
   funds(userId: number): Funds {
     return this.state.funds.get(userId) as Funds
+  }
+
+  /** Funding of its positions accrues until `now`. */
+  balance(userId: number, now: Millis): BalanceParts {
+    const { margins, ...parts } = this.funds(userId)
+    return { ...parts, positionMargin: toMargin(margins, this.state.fundings, now) }
   }
 
   holding(marketId: number, userId: number): Holding {

@@ -4,11 +4,11 @@ import type { Selectable } from 'kysely'
 import type pg from 'pg'
 import {
   fundingColumn,
+  fundingOfMargins,
+  type MarketFunding,
   marginsColumn,
-  type StoredFunding,
   type StoredMargin,
-  toFunding,
-  toMargin,
+  toFundings,
 } from '../../db/funding.ts'
 import type { ShardHead } from '../../db/journal.ts'
 import type { ClientRequestsTable, OrdersTable, RestingTable, SessionKeysTable } from '../../db/schema.ts'
@@ -31,12 +31,12 @@ export interface CurrentMarket {
   readonly funding: FundingState
 }
 
-/** Balances of an account over all markets. */
+/** Balances of an account, and its margins in all markets. */
 export interface Funds {
   readonly free: bigint
   readonly reserved: bigint
   readonly pendingWithdrawal: bigint
-  readonly positionMargin: bigint
+  readonly margins: readonly StoredMargin[]
 }
 
 /** An account in one market: its position and the sums over its live orders. */
@@ -71,6 +71,8 @@ export interface GroupState {
   readonly funds: Map<number, Funds>
   /** By `holdingKey`. */
   readonly holdings: Map<string, Holding>
+  /** After the last queued action: of the group's markets, and of those in which its accounts have margin. */
+  readonly fundings: ReadonlyMap<number, FundingState>
   /** Existing orders, by hash and by `saltKey`. */
   readonly byHash: Map<string, StoredOrder>
   readonly bySalt: Map<string, StoredOrder>
@@ -90,8 +92,7 @@ export const saltKey = (marketId: number, maker: string, salt: bigint | number):
 export const signerKey = (owner: string, key: string): string => `${owner}:${key}`
 export const requestKey = (userId: number, id: string): string => `${userId}:${id}`
 
-interface HoldingRow extends Omit<Holding, 'position'>, Omit<Funds, 'positionMargin'> {
-  readonly margins: readonly StoredMargin[]
+interface HoldingRow extends Omit<Holding, 'position'>, Funds {
   readonly user_id: number
   /** 0 if the row describes the account only. */
   readonly market_id: number
@@ -193,8 +194,11 @@ const SIGNERS = `
   cross join lateral (select * from session_keys where owner = k.owner and key = k.key limit 1) s
 `
 
+/** Each market once, however many accounts and positions use it. */
 const FUNDING = `
   select k.market_id, ${fundingColumn('k.market_id')} as funding from unnest($1::integer[]) k (market_id)
+  union all
+  select * from (${fundingOfMargins('positions', '$2::bigint[]')}) f where market_id <> all($1::integer[])
 `
 
 /** `write` takes locks; `dry-run` reads a snapshot without locks. */
@@ -286,15 +290,6 @@ async function querySigners(client: pg.ClientBase, commands: readonly Command[])
   return query<SessionKey>(client, 'command-signers', SIGNERS, values)
 }
 
-interface FundingRow {
-  readonly market_id: number
-  readonly funding: StoredFunding
-}
-
-async function queryFunding(client: pg.ClientBase, marketIds: readonly number[]): Promise<FundingRow[]> {
-  return query<FundingRow>(client, 'command-funding', FUNDING, [marketIds])
-}
-
 export interface GroupScope {
   readonly chainId: number
   readonly marketIds: readonly number[]
@@ -323,10 +318,15 @@ export async function openGroup(
     queryMarketsWithOrders(client, commands),
     queryRequests(client, commands),
     querySigners(client, commands),
-    queryFunding(client, marketIds),
+    query<MarketFunding & pg.QueryResultRow>(client, 'command-funding', FUNDING, [
+      marketIds,
+      [...new Set(pairs.userIds)],
+    ]),
   ])
+  const fundings = toFundings(funding)
   return {
-    markets: marketsOf(held, heads, funding),
+    markets: marketsOf(held, heads, fundings),
+    fundings,
     accounts: heads.get(ACCOUNTS_SHARD) ?? null,
     funds: new Map(held.map((row) => [row.user_id, fundsOf(row)])),
     holdings: new Map(held.map((row) => [holdingKey(row.market_id, row.user_id), holdingOf(row)])),
@@ -342,9 +342,8 @@ export async function openGroup(
 function marketsOf(
   rows: readonly HoldingRow[],
   heads: ReadonlyMap<string, ShardHead>,
-  funding: readonly FundingRow[],
+  fundings: GroupState['fundings'],
 ) {
-  const states = new Map(funding.map((row) => [row.market_id, toFunding(row.funding)]))
   const markets = new Map<number, CurrentMarket>()
   for (const row of rows) {
     const head = heads.get(marketShard(row.market_id))
@@ -355,17 +354,14 @@ function marketsOf(
       oraclePrice: row.oracle_price,
       oracleAt: row.oracle_at,
       chainSeenAt: row.chain_seen_at,
-      funding: states.get(row.market_id) ?? NO_FUNDING,
+      funding: fundings.get(row.market_id) ?? NO_FUNDING,
     })
   }
   return markets
 }
 
 const fundsOf = ({ free, reserved, pendingWithdrawal, margins }: HoldingRow): Funds => ({
-  free,
-  reserved,
-  pendingWithdrawal,
-  positionMargin: toMargin(margins),
+  ...{ free, reserved, pendingWithdrawal, margins },
 })
 
 const holdingOf = (row: HoldingRow): Holding => ({

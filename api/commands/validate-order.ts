@@ -5,7 +5,7 @@ import { highestPrice, type MarketSpec, priceOf, quantityOf } from '../../domain
 import { isConditional, isMarketType, type Order, type SignedOrder } from '../../domain/orders/order.ts'
 import { hashOrder } from '../../domain/orders/order-hash.ts'
 import { maxOf, type Price, type Quote, type Steps, type Ticks } from '../../domain/units.ts'
-import { balanceView } from '../accounts/view.ts'
+import { type BalanceParts, balanceView } from '../accounts/view.ts'
 import { keccak } from '../adapters/crypto.ts'
 import type { Caller } from '../auth/caller.ts'
 import type { MarketDirectory } from '../markets/market-directory.ts'
@@ -18,7 +18,7 @@ import { amount, maybeAmount } from '../wire/amounts.ts'
 import type { Placed } from './command.ts'
 import { type DryRunPorts, dryRun } from './dry-run.ts'
 import type { GroupOptions } from './group.ts'
-import type { CurrentMarket, Funds } from './group-state.ts'
+import type { CurrentMarket } from './group-state.ts'
 import { parseOrder } from './parse-order.ts'
 import { place } from './place.ts'
 import type { Verifier } from './verify-signature.ts'
@@ -31,7 +31,7 @@ export interface ValidatePorts extends DryRunPorts {
 
 interface DryRunResult {
   readonly placed: Placed
-  readonly funds: Funds
+  readonly balance: BalanceParts
   readonly market: CurrentMarket
 }
 
@@ -56,8 +56,9 @@ function dryRunPlacement(
 ): Promise<DryRunResult> {
   const item = { kind: 'place', spec, order } as const
   return dryRun(ports, options, { userId, spec, items: [item] }, (changes) => {
-    const placed = place(item, userId, changes, ports.clock.now(), options)
-    return { placed, funds: changes.funds(userId), market: changes.market(spec.marketId) }
+    const now = ports.clock.now()
+    const placed = place(item, userId, changes, now, options)
+    return { placed, balance: changes.balance(userId, now), market: changes.market(spec.marketId) }
   })
 }
 
@@ -99,7 +100,7 @@ export async function validateOrder(
   const spec = await ports.markets.byId(Number(body.market_id))
   const order = parseOrder(spec, address, body as PlaceOrderBody)
   const signed = await signedOrder(ports, spec, order, body.signature)
-  const { placed, funds, market } = await dryRunPlacement(ports, options, userId, spec, signed)
+  const { placed, balance, market } = await dryRunPlacement(ports, options, userId, spec, signed)
   const oracle = market.oraclePrice as Price
   const band = priceBand(spec, oracle)
   const quotes = isMarketType(order.type)
@@ -120,7 +121,7 @@ export async function validateOrder(
     ),
     price_band: bandView(spec, band, oracle),
     nearest_valid: boundsView(spec, limitsOf(spec, order, band)),
-    balance: balanceView(funds),
+    balance: balanceView(balance),
     typed_data: typedData(spec, order),
   }
 }

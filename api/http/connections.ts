@@ -19,6 +19,8 @@ export function createConnections({ requestTimeoutMs, idleMs }: ConnectionLimits
     serverOptions: {
       requestTimeout: requestTimeoutMs,
       connectionTimeout: idleMs,
+      // Fastify's own answer is not an error of the catalogue; `rejectOnStop` sends one.
+      return503OnClosing: false,
       http: {
         // Node.js applies the greater of both timeouts to bodies; the default for headers is 60 s.
         headersTimeout: requestTimeoutMs,
@@ -41,7 +43,7 @@ export function createConnections({ requestTimeoutMs, idleMs }: ConnectionLimits
         if (httpVersion === '1.1' && headers.host === undefined)
           throw new ApiError('MALFORMED_REQUEST', { field: 'host', expected: 'a Host header' })
       })
-      closeOnStop(app)
+      rejectOnStop(app)
     },
   }
 }
@@ -96,12 +98,18 @@ function rawAnswer(error: ApiError, requestId: string): string {
   ].join('\r\n')
 }
 
-/** A response sent during a stop ends its connection; kept alive, the connection would delay the stop until its client closes it. */
-function closeOnStop(app: App): void {
+/**
+ * A request that arrives during a stop is rejected. A response sent during a stop ends its connection; kept alive, the connection would
+ * delay the stop until its client closes it.
+ */
+function rejectOnStop(app: App): void {
   let isClosing = false
   app.addHook('preClose', (done) => {
     isClosing = true
     done()
+  })
+  app.addHook('onRequest', async () => {
+    if (isClosing) throw new ApiError('SHUTTING_DOWN', {}, '1')
   })
   app.addHook('onSend', (_request, reply, payload, done) => {
     if (isClosing) reply.header('connection', 'close')

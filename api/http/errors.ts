@@ -112,7 +112,9 @@ export function handleErrors(app: FastifyInstance): void {
       request,
       new ApiError('ROUTE_NOT_FOUND', {
         received: `${request.method} ${request.url}`,
-        ...(methods.length > 0 && { expected: methods.map((method) => `${method} ${path}`) }),
+        ...(methods.length > 0 && {
+          expected: `${methods.join(' or ')}: this path has no ${request.method}`,
+        }),
       }),
     )
   })

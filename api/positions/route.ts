@@ -1,6 +1,8 @@
 /** Reads of the caller's positions. */
 import { toFunding } from '../../db/funding.ts'
+import { fundingIndexAt } from '../../domain/prices/funding-state.ts'
 import type { Price } from '../../domain/units.ts'
+import type { Clock } from '../../service/clock.ts'
 import type { App } from '../http/types.ts'
 import type { MarketDirectory } from '../markets/market-directory.ts'
 import type { ReadAfter } from '../read-after/read-after.ts'
@@ -12,9 +14,10 @@ import { positionView } from './view.ts'
 export interface PositionPorts {
   readonly markets: MarketDirectory
   readonly readAfter: ReadAfter
+  readonly clock: Clock
 }
 
-export function positionRoutes(app: App, { markets, readAfter }: PositionPorts): void {
+export function positionRoutes(app: App, { markets, readAfter, clock }: PositionPorts): void {
   app.get(
     '/v0/positions/by-user/:user_id',
     {
@@ -31,10 +34,11 @@ export function positionRoutes(app: App, { markets, readAfter }: PositionPorts):
     async (request) => {
       const { user_id: userId } = request.params
       const rows = await readAfter.read(request, (db) => positionsOfUser(db, userId, request.query.market_id))
+      const now = clock.now()
       const positions = rows.map(async (row) => {
         const oracle = row.oracle_price as Price | null
         const mark = (row.mark_price as Price | null) ?? oracle
-        const prices = { oracle, mark, fundingIndex: toFunding(row.funding).index }
+        const prices = { oracle, mark, fundingIndex: fundingIndexAt(toFunding(row.funding), now) }
         return positionView(await markets.byId(row.market_id), row, prices)
       })
       return { positions: await Promise.all(positions) }

@@ -2,12 +2,11 @@
  * The time of day by the database's clock. Between two readings it continues with the process's monotonic clock, so a step of the
  * system's clock changes nothing.
  */
-import type { Db } from '../../db/client.ts'
-import { readClock } from '../../db/clock.ts'
-import type { Millis } from '../../domain/units.ts'
-import type { Clock } from '../../service/clock.ts'
-import type { Logger } from '../../service/logger.ts'
-import type { Metrics } from '../ports.ts'
+import type { Millis } from '../domain/units.ts'
+import type { Clock } from '../service/clock.ts'
+import type { Logger } from '../service/logger.ts'
+import type { Db } from './client.ts'
+import { readClock } from './clock.ts'
 
 export interface DatabaseClock extends Clock {
   /** Resolves after the first reading. */
@@ -20,7 +19,7 @@ export interface DatabaseClock extends Clock {
 export interface DatabaseClockPorts {
   readonly db: Db
   readonly system: Clock
-  readonly metrics: Pick<Metrics, 'clockSkew'>
+  readonly metrics: { clockSkew(seconds: number): void }
   readonly logger: Logger
 }
 

@@ -1,10 +1,10 @@
 import { expect } from 'chai'
 import { afterEach, beforeEach, describe, it } from 'mocha'
-import { createDb, createPool, type Db } from '../../../db/client.ts'
-import { readClock } from '../../../db/clock.ts'
-import type { Millis } from '../../../domain/units.ts'
-import { createDatabaseClock, type DatabaseClock } from '../../../keeper/adapters/database-clock.ts'
-import { freshDatabase } from '../../support/postgres.ts'
+import { createDb, createPool, type Db } from '../../db/client.ts'
+import { readClock } from '../../db/clock.ts'
+import { createDatabaseClock, type DatabaseClock } from '../../db/database-clock.ts'
+import type { Millis } from '../../domain/units.ts'
+import { freshDatabase } from '../support/postgres.ts'
 
 describe('the database clock', () => {
   let db: Db
