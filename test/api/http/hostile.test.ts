@@ -300,7 +300,7 @@ describe('hostile requests', () => {
     expect(statusCode).to.equal(404)
     expect(headers.allow).to.equal('POST')
     expect(JSON.parse(body).details).to.deep.include({
-      expected: ['POST /v0/orders/'],
+      expected: 'POST: this path has no PUT',
       code: 'ROUTE_NOT_FOUND',
     })
     const { headers: cancel } = await exchange.api.app.inject({ url: `/v0/orders/cancel/by-hash/${hash}` })
