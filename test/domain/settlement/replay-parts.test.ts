@@ -1,8 +1,7 @@
 import { expect } from 'chai'
 import { describe, it } from 'mocha'
 import { FLAT, marginOf, type Position } from '../../../domain/positions/position.ts'
-import type { PartFill } from '../../../domain/settlement/refused-credit.ts'
-import { type QueuedFills, replayParts } from '../../../domain/settlement/replay-parts.ts'
+import { type PartFill, type QueuedFills, replayParts } from '../../../domain/settlement/replay-parts.ts'
 import type { UserId } from '../../../domain/units.ts'
 import { index, perpetual, price, rate, steps, ticks } from '../../support/markets.ts'
 
@@ -51,8 +50,8 @@ describe('replayParts', () => {
 
   it('when funding between two parts leaves an account too little margin for the second, it returns null', () => {
     const open = part(0n, deal(30))
-    const { foldedMargin } = replayParts(perpetual, [open], flat)?.get(buyer) as Position
-    const paid = (foldedMargin * 9n) / 10n / 30n
+    const opened = replayParts(perpetual, [open], flat)?.get(buyer) ?? FLAT
+    const paid = (opened.foldedMargin * 9n) / 10n / 30n
     expect(replayParts(perpetual, [open, part(0n, deal(1))], flat)).to.not.equal(null)
     expect(replayParts(perpetual, [open, part(paid, deal(1))], flat)).to.equal(null)
   })
