@@ -7,6 +7,7 @@ import { type SingleAction, type SingleKind, touchedAccounts } from '../domain/a
 import { type FundingStep, type QueueTail, fundingStepOf as stepOf } from '../domain/actions/queue.ts'
 import { fromStoredPayload, toStoredPayload } from '../domain/actions/stored-action.ts'
 import { invariant } from '../domain/invariant.ts'
+import type { OracleReport } from '../domain/settlement/settlement.ts'
 import type { Millis, Price } from '../domain/units.ts'
 import type { Db, Tx } from './client.ts'
 import type { PartKey } from './fills.ts'
@@ -81,6 +82,28 @@ export const usedReportSql = (marketId: string): string => `
   where a.market_id = ${marketId} and a.kind <> 'finalize_market' and a.status not in ('REVERTED', 'VOIDED')
   order by a.queue_no desc limit 1
 `
+
+/**
+ * The report that the market's action with this id uses or will use. Null if it has none, if it reports on another feed, or if the id
+ * is not of an action that is signed or mined.
+ */
+export async function reportOfAction(
+  tx: Tx,
+  marketId: number,
+  actionId: number,
+): Promise<Pick<OracleReport, 'price' | 'observedAt'> | null> {
+  const { rows } = await sql<{ price: bigint | null; observed_at: number | null }>`
+    select coalesce(b.oracle_price, (a.payload->'report'->>'price')::numeric) as price,
+      coalesce(b.oracle_at, (a.payload->'report'->>'observed_at')::bigint) as observed_at
+    from actions a left join batches b on b.market_id = a.market_id and b.batch_id = a.batch_id
+    where a.market_id = ${marketId} and a.action_id = ${actionId} and a.kind <> 'finalize_market'
+      and a.status in ('SIGNED', 'SUBMITTED', 'MINED')
+    limit 1
+  `.execute(tx)
+  const [row] = rows
+  if (row === undefined || row.price === null || row.observed_at === null) return null
+  return { price: row.price as Price, observedAt: row.observed_at as Millis }
+}
 
 /** SQL of the accounts whose positions a pending single action of the market may change, as JSON. `marketId`: an SQL expression. */
 export const touchedSql = (marketId: string): string => `

@@ -110,6 +110,24 @@ const RULES: RulesByKind = {
 
 const rulesOf = (kind: ActionKind): ActionRules<SignableAction> => RULES[kind] as ActionRules<SignableAction>
 
+/**
+ * The action without the proof of its report if `previous`, the report of the action with the id before it, is the same one. The contract
+ * executes an action only right behind the one before it, and does not verify the market's last report again; each byte of a proof costs
+ * up to 176 gas on 4326 and 6343. A finalization reports on another feed.
+ */
+export function withoutRepeatedProof(
+  action: SignableAction,
+  previous: Pick<OracleReport, 'price' | 'observedAt'> | null,
+): SignableAction {
+  if (previous === null || action.kind === 'finalize_market') return action
+  const report = action.kind === 'settle_part' ? action.part.oracle : action.report
+  if (report.price !== previous.price || report.observedAt !== previous.observedAt) return action
+  const bare: OracleReport = { ...report, signatures: '0x' }
+  return action.kind === 'settle_part'
+    ? { ...action, part: { ...action.part, oracle: bare } }
+    : { ...action, report: bare }
+}
+
 /** The call that executes the action with this id. The id of a part is in the part. */
 export const callOf = (action: SignableAction, actionId: number, spec: MarketSpec): ContractCall =>
   rulesOf(action.kind).call(action, actionId, spec)

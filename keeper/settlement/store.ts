@@ -6,6 +6,7 @@ import {
   loadPending,
   lockNextAction,
   partOf,
+  reportOfAction,
   reserveNumbers,
   signAction,
   submitAction,
@@ -20,7 +21,7 @@ import { adoptActionId, takeActionId } from '../../db/markets.ts'
 import { type OrderRow, toSignedOrder } from '../../db/orders.ts'
 import { insertTransactions, takeNonces } from '../../db/relayers.ts'
 import { anyOf, constant } from '../../db/values.ts'
-import type { SignableAction } from '../../domain/actions/action-rules.ts'
+import { type SignableAction, withoutRepeatedProof } from '../../domain/actions/action-rules.ts'
 import { marketShard } from '../../domain/journal/journal-row.ts'
 import type { OracleReport, SettlementPart } from '../../domain/settlement/settlement.ts'
 import type { MarketId, Millis, Price, Rate, Steps, Ticks } from '../../domain/units.ts'
@@ -109,11 +110,18 @@ async function readPart(
   }
 }
 
-async function signable(tx: Tx, row: ActionRow, actionId: number): Promise<SignableAction> {
+async function toSignable(tx: Tx, row: ActionRow, actionId: number): Promise<SignableAction> {
   if (isSingle(row)) return toSingleAction(row)
   const part = await readPart(tx, row.market_id as MarketId, partOf(row) as PartKey, actionId)
   return { kind: 'settle_part', part }
 }
+
+/** If the action before it ends, the action is read and signed again: its proof is omitted only behind the action that has it. */
+const signable = async (tx: Tx, row: ActionRow, actionId: number): Promise<SignableAction> =>
+  withoutRepeatedProof(
+    await toSignable(tx, row, actionId),
+    await reportOfAction(tx, row.market_id, actionId - 1),
+  )
 
 async function reserveNext(
   tx: Tx,

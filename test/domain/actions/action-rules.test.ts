@@ -3,7 +3,12 @@ import { expect } from 'chai'
 import fc from 'fast-check'
 import { describe, it } from 'mocha'
 import type { ActionKind } from '../../../domain/actions/action.ts'
-import { callOf, expectationOf, responseTo } from '../../../domain/actions/action-rules.ts'
+import {
+  callOf,
+  expectationOf,
+  responseTo,
+  withoutRepeatedProof,
+} from '../../../domain/actions/action-rules.ts'
 import { expectationOf as expectationOfCalldata } from '../../../tasks/sent.ts'
 import { IIsolatedTrader__factory } from '../../../typechain-types/factories/interfaces/IIsolatedTrader__factory.ts'
 import { IMarginBank__factory } from '../../../typechain-types/factories/interfaces/IMarginBank__factory.ts'
@@ -37,6 +42,25 @@ describe('calls of the actions', () => {
     const action = fc.sample(anySingleAction, 50).find(({ kind }) => kind === 'update_funding')
     const { args } = callOf({ ...(action as object), session: null } as never, 1, perpetual)
     expect(args.at(-1)).to.deep.equal({ price: 0n, observedAt: 0, proof: '0x' })
+  })
+})
+
+describe('proofs of reports', () => {
+  it('when the action before it has the same report, its proof is omitted and nothing else changes', () => {
+    fc.assert(
+      fc.property(anySingleAction, (action) => {
+        const { price, observedAt } = action.report
+        const bare = withoutRepeatedProof(action, { price, observedAt })
+        const signatures = action.kind === 'finalize_market' ? action.report.signatures : '0x'
+        expect(bare).to.deep.equal({ ...action, report: { ...action.report, signatures } })
+        for (const other of [
+          null,
+          { price: (price + 1n) as typeof price, observedAt },
+          { price, observedAt: (observedAt + 1) as typeof observedAt },
+        ])
+          expect(withoutRepeatedProof(action, other)).to.deep.equal(action)
+      }),
+    )
   })
 })
 

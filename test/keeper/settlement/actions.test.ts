@@ -1,10 +1,12 @@
 /** Actions of every kind in one queue: mined in order, followed, rolled back, dropped. On a real chain with the real contracts. */
 import { expect } from 'chai'
+import { dataLength, dataSlice, Transaction } from 'ethers'
 import { afterEach, beforeEach, describe, it } from 'mocha'
 import { loadInputs } from '../../../db/batches.ts'
 import type { Fence } from '../../../db/fence.ts'
 import type { HourlyFunding } from '../../../domain/units.ts'
 import type { Auction } from '../../../keeper/auction/auction.ts'
+import { IIsolatedTrader__factory } from '../../../typechain-types/factories/interfaces/IIsolatedTrader__factory.ts'
 import { perpetual } from '../../support/markets.ts'
 import { ActionFixture, RATE } from '../support/action-fixture.ts'
 import { ChainFixture, revertTo, useChain } from '../support/chain-fixture.ts'
@@ -155,6 +157,45 @@ describe('the queue of actions', function () {
     await expectAsOnChain([alice, bob, carol, dave])
     expect((await fixture.transactions()).map(({ tx_hash }) => tx_hash)).to.deep.equal(sent)
     expect(await mode()).to.equal('open')
+  })
+
+  /** Bytes of the oracle's proof in each transaction, in the order of nonces. */
+  async function proofSizes(): Promise<number[]> {
+    const contract = IIsolatedTrader__factory.createInterface()
+    return (await fixture.transactions()).map(({ raw }) => {
+      const { name, args } = contract.parseTransaction({ data: Transaction.from(raw).data })!
+      return name === 'settleBatch' ? Number(dataSlice(args.part, 22, 24)) : dataLength(args.report.proof)
+    })
+  }
+
+  it('when actions in a row use one report, only the first one sends its proof', async () => {
+    await match(alice, bob)
+    await match(carol, bob)
+    await actions.updateFunding(1000)
+    await match(carol, dave)
+    await match(alice, bob)
+    await settleAll()
+    expect(await statuses()).to.deep.equal([
+      ...['settle_part MINED', 'settle_part MINED', 'update_funding MINED', 'settle_part MINED'],
+      'settle_part MINED',
+    ])
+    expect(await proofSizes()).to.deep.equal([65, 0, 65, 0, 0])
+    await match(carol, dave)
+    await settleAll()
+    expect((await proofSizes()).at(-1)).to.equal(0)
+    await expectAsOnChain([alice, bob, carol, dave])
+  })
+
+  it('when the action that proves a report is dropped, the next one is signed again with the proof', async () => {
+    await match(alice, bob)
+    await actions.updateFunding(1000, (RATE * 1000n) as HourlyFunding)
+    await match(carol, dave)
+    await settleAll()
+    expect(await statuses()).to.deep.equal([
+      ...['settle_part MINED', 'update_funding REVERTED', 'settle_part MINED'],
+    ])
+    expect(await proofSizes()).to.deep.equal([65, 65, 0, 65])
+    await expectAsOnChain([alice, bob, carol, dave])
   })
 
   it('when a funding rate is out of range, it is dropped, and the batches behind it settle', async () => {
