@@ -107,7 +107,7 @@ contract IsolatedTrader is MarketDelegator, ForwardedSender, EIP712, ReentrancyG
         PartHeader memory header = SettlementCodec.readHeader(part);
         SettlementContext memory settlement;
         _beginPart(part, header, settlement.terms);
-        bytes memory log = _settleOrders(part, header.orders, settlement);
+        bytes memory log = _settleOrders(part, header, settlement);
         _requireBalanced(settlement.volumes, settlement.terms.forcedOnly);
         LedgerCall.send(settlement.ledger, settlement.ledgerEnd, _BANK, header.asOf, settlement.fees);
         emit BatchSettled(header.actionId, header.batchId, log);
@@ -115,7 +115,7 @@ contract IsolatedTrader is MarketDelegator, ForwardedSender, EIP712, ReentrancyG
     }
 
     /// @dev Settles the records. Writes the balance deltas for the bank into `settlement` and returns the log.
-    function _settleOrders(bytes calldata part, uint256 orders, SettlementContext memory settlement)
+    function _settleOrders(bytes calldata part, PartHeader memory header, SettlementContext memory settlement)
         private
         returns (bytes memory log)
     {
@@ -123,22 +123,29 @@ contract IsolatedTrader is MarketDelegator, ForwardedSender, EIP712, ReentrancyG
         assembly ("memory-safe") {
             next := add(part.offset, 64)
         }
-        (settlement.ledger, settlement.ledgerEnd) = LedgerCall.start(orders);
-        (log, settlement.logEnd) = SettlementCodec.startLog(part, orders, settlement.terms.fundingIndex);
-        unchecked { // U2
-            uint256 end = next + orders * OrderLib.RECORD;
-            while (next != end) next = _settleRun(settlement, next, end);
-        }
+        uint256 left = header.orders;
+        (settlement.ledger, settlement.ledgerEnd) = LedgerCall.start(left);
+        (log, settlement.logEnd) = SettlementCodec.startLog(part, left, settlement.terms.fundingIndex);
+        while (left != 0) (next, left) = _settleRun(settlement, next, left);
+        SettlementCodec.requireEnd(part, header.proofLength, next);
         SettlementCodec.finishLog(log, settlement.logEnd);
     }
 
-    /// @dev Settles one run: adjacent records of one account. The position is read once before the run, and checked and written
-    /// once after it. A forced record starts its own run, so that the liquidation check sees the position before the record.
+    /// @dev Settles one run: adjacent records of one account, at most `left`. The position is read once before the run, and
+    /// checked and written once after it. A forced record starts its own run, so that the liquidation check sees the position
+    /// before the record.
     /// @return Calldata position of the next run.
-    function _settleRun(SettlementContext memory settlement, uint256 next, uint256 end) private returns (uint256) {
+    /// @return Records left behind the run.
+    function _settleRun(SettlementContext memory settlement, uint256 next, uint256 left)
+        private
+        returns (uint256, uint256)
+    {
         PartTerms memory terms = settlement.terms;
         Position memory held = settlement.position;
-        (RecordHead head, RecordBody body) = OrderLib.read(next);
+        uint256 pointer = next;
+        RecordHead head;
+        RecordBody body;
+        (head, body, next) = OrderLib.read(pointer);
         address account = head.maker();
         Word storage place = _state.positions[account];
         PositionLib.unpack(place.bits, terms.fundingIndex, held);
@@ -146,21 +153,21 @@ contract IsolatedTrader is MarketDelegator, ForwardedSender, EIP712, ReentrancyG
         int256 change;
         bool opened;
         unchecked { // U3
-            do {
-                (bool opens, int256 freeDelta) = _settleOrder(settlement, head, body, next);
+            while (true) {
+                (bool opens, int256 freeDelta) = _settleOrder(settlement, head, body, pointer);
                 if (opens) opened = true;
                 change += freeDelta;
-                next += OrderLib.RECORD;
-                if (next == end) break;
-                (head, body) = OrderLib.read(next);
-            } while (head.maker() == account && !body.isForced());
+                if (--left == 0 || !OrderLib.continuesRun(next, account)) break;
+                pointer = next;
+                (head, body, next) = OrderLib.read(pointer);
+            }
         }
         uint256 word = PositionLib.pack(held, terms.fundingIndex, account);
         if (opened) MarginLib.requireInitial(held, terms, account);
         place.bits = word;
         if (change != int96(change)) revert PositionOutOfRange(account);
         settlement.ledgerEnd = LedgerCall.push(settlement.ledgerEnd, account, change);
-        return next;
+        return (next, left);
     }
 
     /// @dev Settles one record: checks, signature, fill state, position, log.
@@ -173,7 +180,7 @@ contract IsolatedTrader is MarketDelegator, ForwardedSender, EIP712, ReentrancyG
         PartTerms memory terms = settlement.terms;
         bool dead;
         if (body.isForced()) {
-            OrderLib.requireForced(head, body, pointer);
+            OrderLib.requireForced(head, body);
         } else {
             OrderLib.requireValid(head, body, terms);
             _requireSigner(head, body, pointer, terms);

@@ -10,7 +10,8 @@ import {OrderFill, PartHeader} from "./types/Settlement.sol";
 contract SettlementLens {
     // ------------------------------------------------------------------ views
 
-    /// @notice Decodes the argument of `settleBatch`. Reverts if settlement would reject its header or length.
+    /// @notice Decodes the argument of `settleBatch`. Reverts if settlement would reject its header or its
+    /// length.
     function decodePart(bytes calldata part)
         external
         pure
@@ -18,20 +19,23 @@ contract SettlementLens {
     {
         header = SettlementCodec.readHeader(part);
         orders = new OrderFill[](header.orders);
-        uint256 pointer;
+        uint256 next;
         assembly ("memory-safe") {
-            pointer := add(part.offset, 64)
+            next := add(part.offset, 64)
         }
         for (uint256 i; i < header.orders; ++i) {
-            _read(pointer + i * OrderLib.RECORD, orders[i]);
+            next = _read(next, orders[i]);
         }
+        SettlementCodec.requireEnd(part, header.proofLength, next);
         proof = SettlementCodec.proofOf(part, header);
     }
 
     // ------------------------------------------------------------------ internals
 
-    function _read(uint256 pointer, OrderFill memory order) private pure {
-        (RecordHead head, RecordBody body) = OrderLib.read(pointer);
+    function _read(uint256 pointer, OrderFill memory order) private pure returns (uint256 next) {
+        RecordHead head;
+        RecordBody body;
+        (head, body, next) = OrderLib.read(pointer);
         order.maker = head.maker();
         order.flags = body.flags();
         order.salt = body.salt();
@@ -47,7 +51,7 @@ contract SettlementLens {
         order.taker = body.taker();
         order.slot = body.slot();
         order.forced = body.isForced();
-        (order.r, order.s) = OrderLib.readSignature(pointer);
+        if (!order.forced) (order.r, order.s) = OrderLib.readSignature(pointer);
         order.v = 27 + body.parity();
     }
 }

@@ -8,7 +8,9 @@ import { IIsolatedTrader__factory } from '../typechain-types/factories/interface
 const MARKET = IIsolatedTrader__factory.createInterface()
 
 const HEADER = 64
-const RECORD = 128
+/** Bytes of a record before its optional fields, without and with a signature. */
+const [FORCED_RECORD, SIGNED_RECORD] = [46, 110]
+const OPTIONAL_FIELD = 6
 const lower = (text: unknown): Address => String(text).toLowerCase() as Address
 
 /** Null for a call without an expectation. `backstop` is the market's. */
@@ -76,7 +78,6 @@ const LOWEST = -(2n ** 96n)
 const count = (data: string, at: number, length: number): number => toNumber(dataSlice(data, at, at + length))
 
 function partOf(part: string): PartExpectation {
-  const orders = count(part, 20, 2)
   return {
     kind: 'part',
     actionId: count(part, 0, 6),
@@ -85,18 +86,42 @@ function partOf(part: string): PartExpectation {
     part: count(part, 18, 1),
     parts: count(part, 19, 1),
     price: count(part, 32, 5),
-    fills: Array.from({ length: orders }, (_, index) => fillOf(part, HEADER + index * RECORD)),
+    fills: fillsOf(part, count(part, 20, 2)),
   }
 }
 
-function fillOf(part: string, at: number): ExpectedFill {
-  const flags = BigInt(dataSlice(part, at + 32, at + 40))
+function fillsOf(part: string, orders: number): ExpectedFill[] {
+  const fills: ExpectedFill[] = []
+  let at = HEADER
+  while (fills.length < orders) {
+    const { fill, end } = readFill(part, at)
+    fills.push(fill)
+    at = end
+  }
+  return fills
+}
+
+function readFill(part: string, at: number): { fill: ExpectedFill; end: number } {
+  const flags = BigInt.asUintN(57, BigInt(dataSlice(part, at + 26, at + 34)))
+  const meta = count(part, at + 44, 2)
+  const steps = count(part, at + 20, 6)
+  const isForced = (meta & 4) !== 0
+  const [hasQuantity, hasTrigger, hasTaker] = [2, 1, 32].map((bit) => (meta & bit) !== 0)
+  const takerAt =
+    at +
+    (isForced ? FORCED_RECORD : SIGNED_RECORD) +
+    (hasQuantity ? OPTIONAL_FIELD : 0) +
+    (hasTrigger ? OPTIONAL_FIELD : 0)
+  const whole = (meta & 16) !== 0 ? steps : 0
   return {
-    maker: lower(dataSlice(part, at, at + 20)),
-    salt: flags >> 4n,
-    isForced: (count(part, at + 62, 2) & 4) !== 0,
-    side: flags & 1n ? 'LONG' : 'SHORT',
-    steps: count(part, at + 26, 6),
-    takerSteps: count(part, at + 55, 6),
+    fill: {
+      maker: lower(dataSlice(part, at, at + 20)),
+      salt: flags >> 4n,
+      isForced,
+      side: flags & 1n ? 'LONG' : 'SHORT',
+      steps,
+      takerSteps: hasTaker ? count(part, takerAt, OPTIONAL_FIELD) : whole,
+    },
+    end: takerAt + (hasTaker ? OPTIONAL_FIELD : 0),
   }
 }

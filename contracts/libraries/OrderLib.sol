@@ -7,13 +7,24 @@ import {RecordBody, RecordHead} from "../types/OrderRecord.sol";
 import {PartTerms} from "../types/Settlement.sol";
 
 /**
- * @title Order records: checks, EIP-712 digest and signer
- * @notice A record is four words of calldata: head and body (types/OrderRecord.sol), then r and s of the signature. `flags` is
- * the signed field: salt 53 bits above 4 flag bits. The bits above the salt and the two reserved flag bits are zero. The suffix
- * byte of the signature is implied: only personal-message signatures are valid.
+ * @title Order records: decoding, checks, EIP-712 digest and signer
+ * @notice A record in calldata contains only the fields that differ from their default (domain/settlement/settlement-codec.ts
+ * encodes it). `read` turns it into head and body (types/OrderRecord.sol).
+ *
+ *    0  maker 20 | 20 fill 6 | 26 leverage 7 bits, flags 57 bits | 34 price 5 | 39 expiration 5
+ *   44  slot 10 bits | has taker 1 | all taker 1 | v - 27 1 | forced 1 | has quantity 1 | has trigger 1                   (46 bytes)
+ *       unless forced:  r 32 | s 32
+ *       has quantity:   quantity 6                otherwise the quantity is the fill
+ *       has trigger:    condition 1 | trigger 5   otherwise both are 0
+ *       has taker:      taker 6                   otherwise the whole fill if "all taker", else 0
+ *
+ * `flags` is the signed field: salt 53 bits above 4 flag bits, of which two are reserved and zero. The suffix byte of the
+ * signature is implied: only personal-message signatures are valid.
  */
 library OrderLib {
-    uint256 internal constant RECORD = 128;
+    /// @dev Bytes of a record before its signature and its optional fields.
+    uint256 private constant FIXED = 46;
+    uint256 private constant SIGNATURE = 64;
 
     bytes32 internal constant ORDER_TYPEHASH = keccak256(
         "Order(bytes8 flags,uint128 quantity,uint128 price,uint128 triggerPrice,uint8 triggerCondition,"
@@ -23,13 +34,13 @@ library OrderLib {
     /// @dev Permission bit of session keys.
     uint256 private constant SIGN_ORDERS = 1;
 
-    /// @dev Reserved bits of the signed flags: bits 2 and 3, and all above a 53-bit salt.
+    /// @dev Reserved bits of the signed flags: bits 2 and 3, and all above a 53-bit salt. A record has no bits above the salt.
     uint256 internal constant RESERVED_FLAGS = 0xFE0000000000000C;
-    uint256 private constant RESERVED_WORD = (RESERVED_FLAGS << 192) | 3;
+    uint256 private constant RESERVED_WORD = 12 << 192;
     /// @dev Trigger and condition: an order that has them takes the slow path of `requireValid`.
     uint256 private constant TRIGGER_WORD = (uint256(type(uint40).max) << 112) | (3 << 4);
     /// @dev RESERVED_WORD | TRIGGER_WORD, as a literal because assembly requires one.
-    uint256 private constant ODD_WORD = 0xFE0000000000000C0000000000FFFFFFFFFF0000000000000000000000000033;
+    uint256 private constant ODD_WORD = 0x000000000000000C0000000000FFFFFFFFFF0000000000000000000000000030;
     /// @dev Value and mask of the fixed fields of a forced record: reduce-only, no slot, forced, all others zero. Salt, side and
     /// taker are free.
     uint256 private constant FORCED_WORD = (2 << 192) | (1023 << 6) | 4;
@@ -41,19 +52,66 @@ library OrderLib {
 
     // ------------------------------------------------------------------ record
 
-    /// @notice Reads head and body of the record at calldata position `pointer`. The caller has checked the part's length against
-    /// its header.
-    function read(uint256 pointer) internal pure returns (RecordHead head, RecordBody body) {
+    /// @notice Reads the record at calldata position `pointer`. Bytes beyond the end of the part are read too: the caller
+    /// compares the end of the last record, `next`, with the end of the records.
+    function read(uint256 pointer) internal pure returns (RecordHead head, RecordBody body, uint256 next) {
+        uint256 optional;
         assembly ("memory-safe") {
-            head := calldataload(pointer)
-            body := calldataload(add(pointer, 32))
+            // All fields behind the maker, which end with the low bit.
+            let fields := calldataload(add(pointer, 14))
+            let fill := and(shr(160, fields), 0xffffffffffff)
+            head := or(or(shl(96, shr(96, calldataload(pointer))), shl(48, fill)), fill)
+            // Flags and price, expiration, leverage; then slot, v and forced, which are the same bits in both words.
+            body := and(shl(96, fields), 0x01ffffffffffffffffffffffff00000000000000000000000000000000000000)
+            body := or(body, and(shl(56, fields), 0xffffffffff000000000000000000))
+            body := or(body, or(and(shr(137, fields), 0x7f0000), and(fields, 0xffcc)))
+            body := or(body, shl(24, mul(fill, and(shr(4, fields), 1))))
+            next := add(pointer, add(FIXED, mul(SIGNATURE, iszero(and(fields, 4)))))
+            optional := and(fields, 0x23)
+        }
+        if (optional != 0) (head, body, next) = _readOptional(head, body, next, optional);
+    }
+
+    /// @notice Whether the record at `pointer` continues the run of `account`: a forced record starts its own.
+    function continuesRun(uint256 pointer, address account) internal pure returns (bool continues) {
+        assembly ("memory-safe") {
+            let forced := and(calldataload(add(pointer, 14)), 4)
+            continues := gt(eq(shr(96, calldataload(pointer)), shr(96, shl(96, account))), forced)
         }
     }
 
+    /// @dev The optional fields at `next`. Bits of `optional`: 2 quantity, 1 trigger, 32 taker.
+    function _readOptional(RecordHead head, RecordBody body, uint256 next, uint256 optional)
+        private
+        pure
+        returns (RecordHead, RecordBody, uint256)
+    {
+        assembly ("memory-safe") {
+            if and(optional, 2) {
+                head := or(and(head, not(shl(48, 0xffffffffffff))), shl(48, shr(208, calldataload(next))))
+                next := add(next, 6)
+            }
+            if and(optional, 1) {
+                let trigger := calldataload(next)
+                let condition := shr(248, trigger)
+                // A condition that does not fit its two bits becomes 3, which is invalid too.
+                condition := or(and(condition, 3), mul(3, gt(condition, 3)))
+                body := or(body, or(shl(112, and(shr(208, trigger), 0xffffffffff)), shl(4, condition)))
+                next := add(next, 6)
+            }
+            if and(optional, 32) {
+                body := or(and(body, not(shl(24, 0xffffffffffff))), shl(24, shr(208, calldataload(next))))
+                next := add(next, 6)
+            }
+        }
+        return (head, body, next);
+    }
+
+    /// @notice The signature of the record at `pointer`, unless it is forced.
     function readSignature(uint256 pointer) internal pure returns (bytes32 r, bytes32 s) {
         assembly ("memory-safe") {
-            r := calldataload(add(pointer, 64))
-            s := calldataload(add(pointer, 96))
+            r := calldataload(add(pointer, FIXED))
+            s := calldataload(add(pointer, add(FIXED, 32)))
         }
     }
 
@@ -128,11 +186,10 @@ library OrderLib {
     }
 
     /// @notice Reverts unless the record is a well-formed forced record: a reduce-only market order that names account, fill,
-    /// side, number (in the salt field) and taker steps. Every other field and the signature are zero.
-    function requireForced(RecordHead head, RecordBody body, uint256 pointer) internal pure {
-        (bytes32 r, bytes32 s) = readSignature(pointer);
+    /// side, number (in the salt field) and taker steps. Every other field is zero.
+    function requireForced(RecordHead head, RecordBody body) internal pure {
         uint256 fill = head.fill();
-        bool plain = RecordBody.unwrap(body) & FORCED_MASK == FORCED_WORD && (r | s) == 0;
+        bool plain = RecordBody.unwrap(body) & FORCED_MASK == FORCED_WORD;
         if (!plain || fill == 0 || head.quantity() != fill || body.taker() > fill) {
             revert ISettlementErrors.ForcedEncoding(head.maker(), body.salt());
         }

@@ -4,11 +4,10 @@ pragma solidity ^0.8.28;
 import {ISettlementErrors} from "../interfaces/ISettlementErrors.sol";
 import {RecordBody, RecordHead} from "../types/OrderRecord.sol";
 import {PartHeader} from "../types/Settlement.sol";
-import {OrderLib} from "./OrderLib.sol";
 
 /**
  * @title Encoding of a part, in calldata and in the log
- * @notice Calldata: header (2 words), then `orders` records of 128 bytes (OrderLib), then the oracle's proof. From the high bit:
+ * @notice Calldata: header (2 words), then `orders` records (OrderLib), then the oracle's proof. From the high bit:
  *
  *   0  actionId 48 | batchId 48 | asOf 48 | part 8 | parts 8 | orders 16 | proofLength 16
  *      makerFee 24 | takerFee 24 | version 16
@@ -24,7 +23,7 @@ import {OrderLib} from "./OrderLib.sol";
  * Twin of domain/settlement/settlement-codec.ts. contracts/README.md has an example in hex.
  */
 library SettlementCodec {
-    uint256 internal constant VERSION = 2;
+    uint256 internal constant VERSION = 3;
     uint256 internal constant HEADER = 64;
     uint256 internal constant MAX_ORDERS = 200;
     uint256 internal constant LOG_HEADER = 80;
@@ -62,14 +61,26 @@ library SettlementCodec {
 
         if (header.orders == 0) revert ISettlementErrors.EmptyPart();
         if (header.orders > MAX_ORDERS) revert ISettlementErrors.PartTooLarge(MAX_ORDERS, header.orders);
+        uint256 least;
+        unchecked { // U2
+            least = HEADER + header.proofLength;
+        }
+        if (part.length < least) revert ISettlementErrors.PartLengthWrong(least, part.length);
+    }
+
+    /// @notice Reverts unless the last record, which ends at calldata position `end`, ends where the proof starts.
+    function requireEnd(bytes calldata part, uint256 proofLength, uint256 end) internal pure {
         uint256 expected;
         unchecked { // U2
-            expected = HEADER + header.orders * OrderLib.RECORD + header.proofLength;
+            expected = end + proofLength;
+            assembly ("memory-safe") {
+                expected := sub(expected, part.offset)
+            }
         }
         if (part.length != expected) revert ISettlementErrors.PartLengthWrong(expected, part.length);
     }
 
-    /// @dev `readHeader` has checked the length of the part.
+    /// @dev `readHeader` has checked that the part is long enough.
     function proofOf(bytes calldata part, PartHeader memory header) internal pure returns (bytes calldata proof) {
         uint256 length = header.proofLength;
         assembly ("memory-safe") {

@@ -127,20 +127,20 @@ contract LibHarness {
         return OrderLib.recover(orderDigest, yParity, r, s);
     }
 
-    /// @param record Four words, as in a part.
+    /// @param record As in a part.
     function requireValid(bytes calldata record, PartTerms memory terms) external pure {
-        (RecordHead head, RecordBody body) = OrderLib.read(_pointerOf(record));
+        (RecordHead head, RecordBody body,) = OrderLib.read(_pointerOf(record));
         OrderLib.requireValid(head, body, terms);
     }
 
     function requireForced(bytes calldata record) external pure {
-        (RecordHead head, RecordBody body) = OrderLib.read(_pointerOf(record));
-        OrderLib.requireForced(head, body, _pointerOf(record));
+        (RecordHead head, RecordBody body,) = OrderLib.read(_pointerOf(record));
+        OrderLib.requireForced(head, body);
     }
 
     /// @notice Digest and signer of a record, computed as in settlement.
     function signerOf(bytes calldata record, PartTerms memory terms) external view returns (bytes32 hash, address signer) {
-        (RecordHead head, RecordBody body) = OrderLib.read(_pointerOf(record));
+        (RecordHead head, RecordBody body,) = OrderLib.read(_pointerOf(record));
         (bytes32 r, bytes32 s) = OrderLib.readSignature(_pointerOf(record));
         hash = OrderLib.digest(head, body, terms);
         signer = OrderLib.recover(hash, body.parity(), r, s);

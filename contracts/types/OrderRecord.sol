@@ -2,8 +2,8 @@
 pragma solidity ^0.8.28;
 
 /**
- * @notice The first two words of an order's record in calldata, kept packed on the stack: reading a field costs a shift, while a
- * memory struct would cost a write and a read. Prices in ticks, quantities in steps.
+ * @notice The fields of an order's record besides the signature, kept packed on the stack: reading a field costs a shift, while
+ * a memory struct would cost a write and a read. `OrderLib.read` builds them from calldata. Prices in ticks, quantities in steps.
  *
  *   head  maker 160 | quantity 48 | fill 48
  *   body  flags 64 | price 40 | trigger 40 | expiration 40 | taker 48 | leverage 8 | slot 10 | condition 2 | v 1 | forced 1 |

@@ -7,10 +7,12 @@
  *   header   0  actionId 6 · 6 batchId 6 · 12 asOf 6 · 18 part 1 · 19 parts 1 · 20 orders 2 · 22 proof length 2
  *           24  makerFee 3 · 27 takerFee 3 (millionths) · 30 version 2
  *           32  price 5 (ticks) · 37 oracle price 12 (x 1e18) · 49 observedAt 6 · 55 zero 9                          = 64
- *   record   0  maker 20 · 20 quantity 6 · 26 fill 6 (steps)
- *           32  flags 8 · 40 price 5 · 45 trigger 5 (ticks) · 50 expiration 5 (s) · 55 taker 6 · 61 leverage 1
- *           62  slot 10 bits · trigger condition 2 bits · v 1 bit · forced 1 bit · zero 2 bits
- *           64  r 32 · 96 s 32                                                                                      = 128
+ *   record   0  maker 20 · 20 fill 6 (steps) · 26 leverage 7 bits, flags 57 bits
+ *           34  price 5 (ticks) · 39 expiration 5 (s)
+ *           44  slot 10 bits · has taker 1 · all taker 1 · v 1 · forced 1 · has quantity 1 · has trigger 1           = 46
+ *           r 32 · s 32, unless it is forced
+ *           quantity 6 if it is not the fill · trigger condition 1, trigger 5 (ticks) if it has one
+ *           taker 6 if it is neither 0 nor the fill
  *
  * Event data: the header again, the funding index, one record per order.
  *
@@ -31,16 +33,23 @@ import type { Address, FundingIndex, Millis, Price, Quote, Rate, Steps, Ticks } 
 import type { BatchSettled, ForcedFill, SettledFill, SettlementFill, SettlementPart } from './settlement.ts'
 
 export const HEADER_BYTES = 64
-export const RECORD_BYTES = 128
+/** A record without signature and optional fields, and the longest record. */
+const RECORD_FIXED_BYTES = 46
+const RECORD_MOST_BYTES = RECORD_FIXED_BYTES + 64 + 3 * 6
 /** Bounds of the record's fields. Admission rejects orders that would not fit. */
 export const QUANTITY_END = 2 ** 48
 export const PRICE_END = 2 ** 40
 export const EXPIRATION_END = 2 ** 40
 export const LEVERAGE_MAX = 127
 
-const VERSION = 2n
+const VERSION = 3n
 const NO_SLOT = 1023
+/** Bits of a record's last two fixed bytes, besides slot and v. */
+const HAS_TAKER = 32n
+const ALL_TAKER = 16n
 const FORCED = 4n
+const HAS_QUANTITY = 2n
+const HAS_TRIGGER = 1n
 const MILLIONTH = 10n ** 12n
 const LOG_HEADER_BYTES = HEADER_BYTES + 16
 const LOG_RECORD_BYTES = 48
@@ -104,59 +113,99 @@ function writeHeader(bytes: Uint8Array, part: SettlementPart, proofLength: numbe
   writeUint(bytes, 49, 6, BigInt(part.oracle.observedAt))
 }
 
-function writeRecord(
+/** Writes the field if `isPresent`; returns the position behind it. */
+function writeOptional(
   bytes: Uint8Array,
   at: number,
-  { order, fill, taker, partialSlot }: SettlementFill,
-): void {
-  const signature = fromHex(order.signature)
-  invariant(signature.length === 66 && signature[65] === 1, 'an order is signed as a personal message')
-  const slot = BigInt(partialSlot ?? NO_SLOT)
-  const condition = BigInt(triggerCondition(order.type, order.side))
-  const v = BigInt((signature[64] as number) - 27)
-
-  invariant(writeHex(order.maker, bytes, at), 'a maker is an address')
-  writeUint(bytes, at + 20, 6, BigInt(order.quantity))
-  writeUint(bytes, at + 26, 6, BigInt(fill))
-  writeUint(bytes, at + 32, 8, packFlags(order))
-  writeUint(bytes, at + 40, 5, BigInt(order.price))
-  writeUint(bytes, at + 45, 5, BigInt(order.trigger))
-  writeUint(bytes, at + 50, 5, BigInt(order.expiration))
-  writeUint(bytes, at + 55, 6, BigInt(taker))
-  writeUint(bytes, at + 61, 1, BigInt(order.leverage))
-  writeUint(bytes, at + 62, 2, (slot << 6n) | (condition << 4n) | (v << 3n))
-  bytes.set(signature.subarray(0, 64), at + 64)
+  length: number,
+  isPresent: boolean,
+  value: bigint,
+): number {
+  if (isPresent) writeUint(bytes, at, length, value)
+  return isPresent ? at + length : at
 }
 
-/** The record of a liquidation: no limit, expiration, leverage, slot or signature. */
-function writeForced(
-  bytes: Uint8Array,
-  at: number,
-  { account, number, side, fill, taker }: ForcedFill,
-): void {
+/** Taker steps need a field only if they are neither none nor all of the fill. */
+const hasTaker = ({ fill, taker }: { fill: Steps; taker: Steps }): boolean => taker !== 0 && taker !== fill
+
+function takerBits(steps: { fill: Steps; taker: Steps }): bigint {
+  if (hasTaker(steps)) return HAS_TAKER
+  return steps.taker === 0 ? 0n : ALL_TAKER
+}
+
+interface FixedFields {
+  readonly account: Address
+  readonly fill: Steps
+  readonly leverage: number
+  readonly flags: bigint
+  readonly price: number
+  readonly expiration: number
+  readonly meta: bigint
+}
+
+/** The fields of every record; returns the position behind them. */
+function writeFixed(bytes: Uint8Array, at: number, fields: FixedFields): number {
+  invariant(writeHex(fields.account, bytes, at), 'an account is an address')
+  writeUint(bytes, at + 20, 6, BigInt(fields.fill))
+  writeUint(bytes, at + 26, 8, (BigInt(fields.leverage) << 57n) | fields.flags)
+  writeUint(bytes, at + 34, 5, BigInt(fields.price))
+  writeUint(bytes, at + 39, 5, BigInt(fields.expiration))
+  writeUint(bytes, at + 44, 2, fields.meta)
+  return at + RECORD_FIXED_BYTES
+}
+
+/** Returns the position behind the record. */
+function writeRecord(bytes: Uint8Array, at: number, settled: SettlementFill): number {
+  const { order, fill, taker, partialSlot } = settled
+  const signature = fromHex(order.signature)
+  invariant(signature.length === 66 && signature[65] === 1, 'an order is signed as a personal message')
+  invariant(order.leverage <= LEVERAGE_MAX, 'leverage fits into 7 bits')
+  const condition = BigInt(triggerCondition(order.type, order.side))
+  const hasQuantity = order.quantity !== fill
+  const hasTrigger = condition !== 0n || order.trigger !== 0
+  const meta =
+    (BigInt(partialSlot ?? NO_SLOT) << 6n) |
+    takerBits(settled) |
+    (BigInt((signature[64] as number) - 27) << 3n) |
+    (hasQuantity ? HAS_QUANTITY : 0n) |
+    (hasTrigger ? HAS_TRIGGER : 0n)
+
+  const { maker: account, leverage, price, expiration } = order
+  let next = writeFixed(bytes, at, {
+    account,
+    fill,
+    leverage,
+    flags: packFlags(order),
+    price,
+    expiration,
+    meta,
+  })
+  bytes.set(signature.subarray(0, 64), next)
+  next = writeOptional(bytes, next + 64, 6, hasQuantity, BigInt(order.quantity))
+  next = writeOptional(bytes, next, 6, hasTrigger, (condition << 40n) | BigInt(order.trigger))
+  return writeOptional(bytes, next, 6, hasTaker(settled), BigInt(taker))
+}
+
+/** The record of a liquidation: no limit, expiration, leverage, slot or signature. Returns the position behind it. */
+function writeForced(bytes: Uint8Array, at: number, forced: ForcedFill): number {
+  const { account, number, side, fill, taker } = forced
   const flags = packFlags({ salt: number, reduceOnly: true, side })
-  invariant(writeHex(account, bytes, at), 'an account is an address')
-  writeUint(bytes, at + 20, 6, BigInt(fill))
-  writeUint(bytes, at + 26, 6, BigInt(fill))
-  writeUint(bytes, at + 32, 8, flags)
-  writeUint(bytes, at + 55, 6, BigInt(taker))
-  writeUint(bytes, at + 62, 2, (BigInt(NO_SLOT) << 6n) | FORCED)
+  const meta = (BigInt(NO_SLOT) << 6n) | takerBits(forced) | FORCED
+  const next = writeFixed(bytes, at, { account, fill, leverage: 0, flags, price: 0, expiration: 0, meta })
+  return writeOptional(bytes, next, 6, hasTaker(forced), BigInt(taker))
 }
 
 /** Encodes the argument of `settleBatch`. */
 export function encodeSettleBatch(part: SettlementPart, spec: MarketSpec): Uint8Array {
   invariant(part.marketId === spec.marketId, 'the part belongs to the market of the spec')
   const proof = fromHex(part.oracle.signatures)
-  const proofAt = HEADER_BYTES + part.fills.length * RECORD_BYTES
-  const bytes = new Uint8Array(proofAt + proof.length)
+  const bytes = new Uint8Array(HEADER_BYTES + part.fills.length * RECORD_MOST_BYTES + proof.length)
   writeHeader(bytes, part, proof.length)
-  for (const [index, fill] of part.fills.entries()) {
-    const at = HEADER_BYTES + index * RECORD_BYTES
-    if ('order' in fill) writeRecord(bytes, at, fill)
-    else writeForced(bytes, at, fill)
-  }
-  bytes.set(proof, proofAt)
-  return bytes
+  let next = HEADER_BYTES
+  for (const fill of part.fills)
+    next = 'order' in fill ? writeRecord(bytes, next, fill) : writeForced(bytes, next, fill)
+  bytes.set(proof, next)
+  return bytes.slice(0, next + proof.length)
 }
 
 // ---------------------------------------------------------------------- event

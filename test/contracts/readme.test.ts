@@ -165,7 +165,7 @@ describe('contracts/README.md', () => {
       const part = await buildPart(exchange, { price: 500_000, fills: pair(alice!, bob!, 1_000) })
       const { hash } = await send(exchange, encodeSettleBatch(part, exchange.spec))
       const starts = rowsOf('Memory of a part').map(([from = '']) => Number(from.replace(',', '')))
-      expect(await freePointers(exchange, hash)).to.deep.equal(starts.filter((from) => from >= 320))
+      expect(await freePointers(exchange, hash)).to.deep.equal(starts.filter((from) => from >= 192))
     })
   })
 })

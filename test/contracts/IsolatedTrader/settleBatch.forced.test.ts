@@ -22,7 +22,7 @@ const LAST_SAFE = 48_843_187_660_668_380_462_725n
 const FALLEN = e18('48750')
 const CLEARING = 488_000
 /** Offset of the second record. */
-const FORCED = 64 + 128
+const FORCED = 64 + 110
 
 describe('settleBatch: forced records', () => {
   let exchange: Exchange
@@ -136,19 +136,16 @@ describe('settleBatch: forced records', () => {
   })
 
   const spoiled: readonly [string, number, number][] = [
-    ['another quantity', 25, 1],
-    ['no reduce-only flag', 39, 0x70],
-    ['a limit', 44, 1],
-    ['a trigger', 49, 1],
-    ['a life', 54, 1],
-    ['leverage', 61, 1],
-    ['a slot', 62, 0xfe],
-    ['a trigger condition', 63, 0xd4],
-    ['the parity of a signature', 63, 0xcc],
-    ['a reserved bit', 63, 0xc5],
-    ['r of a signature', 64, 1],
-    ['s of a signature', 127, 1],
-    ['a taker share above the fill', 56, 1],
+    ['no reduce-only flag', 33, 0x70],
+    ['leverage', 26, 2],
+    ['a limit', 38, 1],
+    ['a life', 43, 1],
+    ['a slot', 44, 0xfe],
+    ['the parity of a signature', 45, 0xcc],
+    // The optional fields are then read from the oracle's proof, which follows.
+    ['another quantity', 45, 0xc6],
+    ['a trigger', 45, 0xc5],
+    ['a taker share above the fill', 45, 0xe4],
   ]
   for (const [what, at, value] of spoiled) {
     it(`when the record has ${what}, it reverts with ForcedEncoding`, () =>
@@ -162,7 +159,7 @@ describe('settleBatch: forced records', () => {
 
   it('when its forced flag is removed, it reverts as an order with leverage 0', async () => {
     const part = await buildPart(exchange, liquidation())
-    const bytes = withBytes(encodeSettleBatch(part, exchange.spec), FORCED + 63, 0xc0)
+    const bytes = withBytes(encodeSettleBatch(part, exchange.spec), FORCED + 45, 0xc0)
     await expectRefused(exchange, bytes, { error: 'LeverageOutOfRange' })
   })
 

@@ -29,19 +29,18 @@ import { audit } from '../support/audit.ts'
 
 const PRICE = 500_000
 const SALT = 77n
-/** Offsets of the first record's fields. */
+/** Offsets of the first record's fields. The optional fields follow the signature. */
 const AT = {
   maker: 64,
-  quantity: 84,
-  fill: 90,
-  flags: 96,
-  price: 104,
-  trigger: 109,
-  expiration: 114,
-  leverage: 125,
-  tail: 126,
-  r: 128,
-  s: 160,
+  fill: 84,
+  leverage: 90,
+  flags: 91,
+  price: 98,
+  expiration: 103,
+  tail: 108,
+  r: 110,
+  s: 142,
+  optional: 174,
 }
 
 describe('settleBatch: checks per order', () => {
@@ -82,16 +81,10 @@ describe('settleBatch: checks per order', () => {
           exchange,
           against(),
           { error: 'ReservedBits', args: [maker, SALT] },
-          (bytes) => withBytes(bytes, AT.flags + 6, flags >> 8, flags & 255),
+          (bytes) => withBytes(bytes, AT.flags + 5, flags >> 8, flags & 255),
         )
       }
     })
-    it('when the salt is 2^53 or above, it reverts with ReservedBits', () =>
-      expectPartRefused(exchange, against(), { error: 'ReservedBits' }, (bytes) =>
-        withBytes(bytes, AT.flags, 2),
-      ))
-    it('when a reserved bit of the record is set, it reverts with ReservedBits', () =>
-      refused({}, 'ReservedBits', [], (bytes) => withBytes(bytes, AT.tail + 1, bytes[AT.tail + 1]! | 1)))
     it('when the fill is zero, it reverts with ZeroFill', () =>
       refused({ quantity: 1000, fill: 0 }, 'ZeroFill'))
     it('when the taker share exceeds the fill, it reverts with TakerAboveFill', () =>
@@ -118,8 +111,8 @@ describe('settleBatch: checks per order', () => {
   })
 
   describe('trigger fields', () => {
-    const tail = (condition: number) => (bytes: Uint8Array) =>
-      withBytes(bytes, AT.tail + 1, (bytes[AT.tail + 1]! & ~0x30) | (condition << 4))
+    const condition = (value: number) => (bytes: Uint8Array) => withBytes(bytes, AT.optional, value)
+    const noTrigger = (bytes: Uint8Array) => withBytes(bytes, AT.optional + 1, 0, 0, 0, 0, 0)
 
     for (const type of ['STOP_MARKET', 'STOP_LIMIT'] as OrderType[]) {
       for (const side of ['LONG', 'SHORT'] as const) {
@@ -130,12 +123,13 @@ describe('settleBatch: checks per order', () => {
           ))
       }
     }
-    it('when a plain order has a trigger condition, it reverts with TriggerEncoding', () =>
-      refused({}, 'TriggerEncoding', [1, 0], tail(1)))
+    it('when a condition has no trigger, it reverts with TriggerEncoding', () =>
+      refused({ type: 'STOP_LIMIT', trigger: 9 }, 'TriggerEncoding', [1, 0], noTrigger))
     it('when a trigger order has no condition, it reverts with TriggerEncoding', () =>
-      refused({ type: 'STOP_LIMIT', trigger: 9 }, 'TriggerEncoding', [0, 9], tail(0)))
-    it('when the condition is 3, it reverts with TriggerEncoding', () =>
-      refused({ type: 'STOP_LIMIT', trigger: 9 }, 'TriggerEncoding', [3, 9], tail(3)))
+      refused({ type: 'STOP_LIMIT', trigger: 9 }, 'TriggerEncoding', [0, 9], condition(0)))
+    for (const value of [3, 4, 5, 255])
+      it(`when the condition is ${value}, it reverts with TriggerEncoding`, () =>
+        refused({ type: 'STOP_LIMIT', trigger: 9 }, 'TriggerEncoding', [3, 9], condition(value)))
     it('when a take-profit is not reduce-only, it reverts with TriggerEncoding', async () => {
       await refused({ type: 'TAKE_PROFIT_LIMIT', trigger: 9 }, 'TriggerEncoding', [2, 9])
       await refused({ side: 'SHORT', type: 'TAKE_PROFIT_LIMIT', trigger: 9 }, 'TriggerEncoding', [1, 9])
@@ -144,15 +138,17 @@ describe('settleBatch: checks per order', () => {
 
   describe('signature', () => {
     it('when any signed bit of the order is flipped, it reverts', async () => {
-      const bytes = encodeSettleBatch(await buildPart(exchange, against()), exchange.spec)
+      const order = { type: 'STOP_LIMIT', trigger: PRICE, quantity: 5000, slot: 0 } as const
+      const bytes = encodeSettleBatch(await buildPart(exchange, against(order)), exchange.spec)
       const fields = [
         AT.maker,
-        AT.quantity + 4,
-        AT.flags + 5,
-        AT.price + 3,
-        AT.trigger + 4,
-        AT.expiration + 2,
         AT.leverage,
+        AT.flags + 4,
+        AT.price + 3,
+        AT.expiration + 2,
+        AT.optional + 4,
+        AT.optional + 6,
+        AT.optional + 10,
         AT.r + 7,
         AT.s + 9,
       ]
@@ -280,7 +276,13 @@ describe('settleBatch: checks per order', () => {
   })
 
   it('encodes header and records in the documented sizes', async () => {
-    const bytes = encodeSettleBatch(await buildPart(exchange, against()), exchange.spec)
-    expect(bytes.length).to.equal(HEADER_BYTES + 2 * 128 + 2 * 65)
+    const sizeOf = async (input: Partial<FillInput>): Promise<number> =>
+      encodeSettleBatch(await buildPart(exchange, against(input)), exchange.spec).length
+    const plain = HEADER_BYTES + 2 * 110 + 2 * 65
+    expect(await sizeOf({})).to.equal(plain)
+    expect(await sizeOf({ quantity: 5000, slot: 0 })).to.equal(plain + 6)
+    expect(await sizeOf({ type: 'STOP_LIMIT', trigger: PRICE })).to.equal(plain + 6)
+    // Taker steps of both orders.
+    expect(await sizeOf({ taker: 1 })).to.equal(plain + 12)
   })
 })

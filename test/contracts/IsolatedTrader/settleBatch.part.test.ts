@@ -56,14 +56,31 @@ describe('settleBatch: checks per part', () => {
       expectPartRefused(exchange, part(), { error: 'PartTooLarge', args: [200, 201] }, (bytes) =>
         withBytes(bytes, 20, 0, 201),
       ))
-    it('when one byte is missing, it reverts with PartLengthWrong', () =>
-      expectPartRefused(exchange, part(), { error: 'PartLengthWrong', args: [450, 449] }, (bytes) =>
-        bytes.slice(0, -1),
+    it('when it is shorter than header and proof, it reverts with PartLengthWrong', () =>
+      expectPartRefused(exchange, part(), { error: 'PartLengthWrong', args: [194, 193] }, (bytes) =>
+        bytes.slice(0, 193),
       ))
-    it('when one byte is added, it reverts with PartLengthWrong', () =>
-      expectPartRefused(exchange, part(), { error: 'PartLengthWrong', args: [450, 451] }, (bytes) =>
-        Uint8Array.from([...bytes, 0]),
+    for (const [what, change] of [
+      ['missing', (bytes: Uint8Array) => bytes.slice(0, -1)],
+      ['added', (bytes: Uint8Array) => Uint8Array.from([...bytes, 0])],
+    ] as const)
+      it(`when one byte is ${what} at the end, it reverts with an error of the oracle`, async () => {
+        const bytes = encodeSettleBatch(await buildPart(exchange, part()), exchange.spec)
+        const errors = /SignersNotAscending|SignerUnknown|ReportSignatureInvalid/
+        await expectRejected(send(exchange, change(bytes)), errors)
+      })
+
+    const RECORDS_END = 64 + 2 * 110
+    const refusedWith = (expected: number, change: (bytes: Uint8Array) => Uint8Array, length: number) =>
+      expectPartRefused(exchange, part(), { error: 'PartLengthWrong', args: [expected, length] }, change)
+    it('when there is a byte between the records and the proof, it reverts with PartLengthWrong', () =>
+      refusedWith(
+        414,
+        (bytes) => Uint8Array.from([...bytes.slice(0, RECORDS_END), 0, ...bytes.slice(RECORDS_END)]),
+        415,
       ))
+    it('when it contains a record more than its header counts, it reverts with PartLengthWrong', () =>
+      refusedWith(304, (bytes) => withBytes(bytes, 20, 0, 1), 414))
   })
 
   describe('sequence of actions', () => {

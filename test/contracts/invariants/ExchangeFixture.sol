@@ -51,7 +51,7 @@ contract ExchangeFixture {
     /// @dev Accounts that can hold a position: the actors and the backstop.
     uint256 internal constant HOLDERS = ACTORS + 1;
     uint256 internal constant ORACLE_KEY = 0x0AC1E;
-    uint16 private constant VERSION = 2;
+    uint16 private constant VERSION = 3;
     uint256 internal constant NO_SLOT = 1023;
     uint256 internal constant START_BALANCE = 2e23;
     address internal constant FORWARDER = address(1);
@@ -67,9 +67,12 @@ contract ExchangeFixture {
     IBackstop public immutable backstop;
 
     Listing public listing;
+    /// @dev Stored, because deriving an address from its key costs more time than most steps.
+    address[ACTORS] private _actors;
 
     constructor(Listing memory listed) {
         vm.warp(1_900_000_000);
+        for (uint256 i; i < ACTORS; ++i) _actors[i] = vm.addr(keyOf(i));
         listing = listed;
         token = TestUSDM(deploy("TestUSDM", ""));
         // Its admin may call every function that is not assigned to another role.
@@ -131,8 +134,8 @@ contract ExchangeFixture {
         return 0xA11CE + index;
     }
 
-    function actor(uint256 index) public pure returns (address) {
-        return vm.addr(keyOf(index));
+    function actor(uint256 index) public view returns (address) {
+        return _actors[index];
     }
 
     function holder(uint256 index) public view returns (address) {
@@ -188,16 +191,20 @@ contract ExchangeFixture {
         if (leg.forced) return _forcedRecord(leg);
         Order memory order = _orderOf(leg);
         (uint8 v, bytes32 r, bytes32 s) = vm.sign(keyOf(leg.actor), _personal(trader.hashOrder(order)));
-        uint256 tail = (leg.slot << 6) | (uint256(v - 27) << 3);
-        bytes memory first = abi.encodePacked(order.maker, uint48(leg.quantity), uint48(leg.fill), order.flags);
-        bytes memory second = abi.encodePacked(uint40(leg.limit), uint40(0), uint40(0), uint48(leg.taker));
-        return abi.encodePacked(first, second, uint8(leg.leverage), uint16(tail), r, s);
+        uint256 terms = (leg.leverage << 57) | uint64(order.flags);
+        // Quantity and taker steps follow the signature.
+        uint256 meta = (leg.slot << 6) | 0x22 | (uint256(v - 27) << 3);
+        bytes memory fixedFields =
+            abi.encodePacked(order.maker, uint48(leg.fill), uint64(terms), uint40(leg.limit), uint40(0), uint16(meta));
+        return abi.encodePacked(fixedFields, r, s, uint48(leg.quantity), uint48(leg.taker));
     }
 
-    function _forcedRecord(Leg memory leg) private pure returns (bytes memory) {
+    function _forcedRecord(Leg memory leg) private view returns (bytes memory) {
         uint256 flags = (leg.salt << 4) | 2 | (leg.buy ? 1 : 0);
-        bytes memory head = abi.encodePacked(actor(leg.actor), uint48(leg.fill), uint48(leg.fill), uint64(flags));
-        return abi.encodePacked(head, uint120(0), uint48(leg.taker), uint8(0), uint16((NO_SLOT << 6) | 4), new bytes(64));
+        uint256 meta = (NO_SLOT << 6) | 0x24;
+        return abi.encodePacked(
+            actor(leg.actor), uint48(leg.fill), uint64(flags), uint80(0), uint16(meta), uint48(leg.taker)
+        );
     }
 
     function _orderOf(Leg memory leg) internal view returns (Order memory order) {

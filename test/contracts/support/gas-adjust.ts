@@ -1,4 +1,4 @@
-/** Gas of funding updates and adjustments, including the relay: receipt gas of the operator's transaction. */
+/** Gas of funding updates and adjustments: of the operator's transaction. */
 import type { ContractTransactionResponse, Wallet } from 'ethers'
 import {
   caller,
@@ -11,15 +11,13 @@ import {
 } from '../../support/exchange.ts'
 import { e18 } from '../../support/markets.ts'
 import { adjustLeverage, adjustMargin, setFunding } from './adjust.ts'
-import type { GasTable } from './gas.ts'
+import { type GasTable, gasAbove, gasOf } from './gas-charge.ts'
 
 const PRICE = 500_000
 const ORACLE = e18('50000')
 const [ALICE, BOB] = ['alice', 'bob'].map(wallet) as [Wallet, Wallet]
 
 type Call = () => Promise<ContractTransactionResponse>
-
-const gasOf = async (call: Call): Promise<number> => Number((await (await call()).wait())?.gasUsed)
 
 /** Alice has a position, and the storage of Alice's accounts is already in use. */
 async function warmUp(exchange: Exchange): Promise<void> {
@@ -56,14 +54,14 @@ const batch = (exchange: Exchange, salt: bigint): Call => {
 }
 
 async function funding(exchange: Exchange): Promise<GasTable> {
-  const still = await gasOf(batch(exchange, 10n))
-  const first = await gasOf(() => setFunding(exchange, { price: ORACLE, rate: 3n }))
-  const moving = await gasOf(batch(exchange, 11n))
-  const again = await gasOf(() => setFunding(exchange, { price: ORACLE, rate: 2n }))
+  const still = await gasOf(batch(exchange, 10n)())
+  const first = await gasOf(setFunding(exchange, { price: ORACLE, rate: 3n }))
+  const moving = await gasOf(batch(exchange, 11n)())
+  const again = await gasOf(setFunding(exchange, { price: ORACLE, rate: 2n }))
   return {
     'update funding, first': first,
     'update funding': again,
-    'a rate runs: above a batch': moving - still,
+    'a rate runs: above a batch': gasAbove(moving, still),
   }
 }
 
@@ -72,6 +70,6 @@ export async function adjustmentGas(): Promise<GasTable> {
   const table: GasTable = {}
   const exchange = await networkHelpers.loadFixture(perpetualExchange)
   await warmUp(exchange)
-  for (const [name, call] of await adjustmentsOf(exchange)) table[name] = await gasOf(call)
+  for (const [name, call] of await adjustmentsOf(exchange)) table[name] = await gasOf(call())
   return { ...table, ...(await funding(exchange)) }
 }

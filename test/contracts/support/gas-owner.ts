@@ -1,9 +1,9 @@
-/** Receipt gas of owners' own calls, sent directly or through the forwarder. */
+/** Gas of owners' own calls, sent directly or through the forwarder. */
 import type { ContractTransactionResponse } from 'ethers'
 import { caller, chain, type Exchange, perpetualExchange, wallet } from '../../support/exchange.ts'
 import { e18 } from '../../support/markets.ts'
 import { forwarderOf, signForward } from './forward.ts'
-import type { GasTable } from './gas.ts'
+import { type GasTable, gasOf } from './gas-charge.ts'
 
 const AMOUNT = e18('100')
 const SALTS = Array.from({ length: 20 }, (_, index) => 200 + index)
@@ -62,8 +62,7 @@ export async function ownerGas(): Promise<GasTable> {
   const { networkHelpers } = await chain()
   const table: GasTable = {}
   for (const [name, call] of await callsOf(await networkHelpers.loadFixture(perpetualExchange))) {
-    const receipt = await (await call()).wait()
-    table[name] = Number(receipt?.gasUsed)
+    table[name] = await gasOf(call())
   }
   return table
 }

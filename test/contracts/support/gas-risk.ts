@@ -1,7 +1,7 @@
-/** Receipt gas of the actions of backstop, deleveraging and wind-down, per action or per account. */
-import type { ContractTransactionResponse } from 'ethers'
+/** Gas of the actions of backstop, deleveraging and wind-down, per action or per account. */
 import { chain, crowdedExchange, type Exchange, settle } from '../../support/exchange.ts'
 import { e18 } from '../../support/markets.ts'
+import { type GasTable, gasOf } from './gas-charge.ts'
 import {
   type ActionInput,
   deleverage,
@@ -13,14 +13,7 @@ import {
 } from './risk.ts'
 import { asAnyAccount, freeze, poke } from './wind-down.ts'
 
-type GasTable = Record<string, number>
-
 const COUNTERPARTIES = 10
-
-const gasOf = async (sent: Promise<ContractTransactionResponse>, shares = 1): Promise<number> => {
-  const receipt = await (await sent).wait()
-  return Math.round(Number(receipt?.gasUsed) / shares)
-}
 
 const user = (exchange: Exchange, at: number) => exchange.users[at] as Exchange['users'][number]
 

@@ -2,7 +2,7 @@
  * Named gas scenarios besides plain settlement. To add one: a name and a measurement on a fresh exchange of the fixture. The
  * golden file and `npm run bench:gas` read this list.
  */
-import type { ContractTransactionResponse, Wallet } from 'ethers'
+import type { Wallet } from 'ethers'
 import {
   caller,
   type Exchange,
@@ -13,11 +13,12 @@ import {
   wallet,
 } from '../../support/exchange.ts'
 import { e18 } from '../../support/markets.ts'
+import { type Gas, type GasTable, gasAbove, gasOf } from './gas-charge.ts'
 import { deleverage, inherit, withBackstop } from './risk.ts'
 
 export interface GasScenario {
   readonly name: string
-  readonly measure: (exchange: Exchange) => Promise<number>
+  readonly measure: (exchange: Exchange) => Promise<Gas>
 }
 
 const PRICE = 500_000
@@ -28,9 +29,6 @@ const [ALICE, BOB, CAROL, DAVE] = ['alice', 'bob', 'carol', 'dave'].map(wallet) 
   Wallet,
 ]
 
-type Sent = Promise<ContractTransactionResponse> | ContractTransactionResponse
-const gasOf = async (sent: Sent): Promise<number> => Number((await (await sent).wait())?.gasUsed)
-
 /** Positions, salt words, slots and the market itself are already in use. */
 async function warmUp(exchange: Exchange): Promise<void> {
   const used = pair(ALICE, BOB, 10, { salt: 1_000n, quantity: 20, slot: 3 })
@@ -38,16 +36,16 @@ async function warmUp(exchange: Exchange): Promise<void> {
 }
 
 /** Extra gas of the same batch with Alice's order changed. */
-async function extra(exchange: Exchange, change: Partial<FillInput>): Promise<number> {
+async function extra(exchange: Exchange, change: Partial<FillInput>): Promise<Gas> {
   const fills = (salt: bigint): FillInput[] => [...pair(ALICE, BOB, 10, { salt })]
   const plain = await gasOf(settle(exchange, { price: PRICE, fills: fills(1_001n) }))
   const [first, second] = fills(1_002n)
   const changed = [{ ...(first as FillInput), ...change }, second as FillInput]
-  return (await gasOf(settle(exchange, { price: PRICE, fills: changed }))) - plain
+  return gasAbove(await gasOf(settle(exchange, { price: PRICE, fills: changed })), plain)
 }
 
 /** A batch of four, `count` of them signed by session keys. */
-async function withSessionKeys(exchange: Exchange, count: number, salt: bigint): Promise<number> {
+async function withSessionKeys(exchange: Exchange, count: number, salt: bigint): Promise<Gas> {
   const makers = [ALICE, CAROL, BOB, DAVE]
   const fills = makers.map((by, index): FillInput => {
     const signer = index < count ? wallet(`session key of ${by.address}`) : by
@@ -57,7 +55,7 @@ async function withSessionKeys(exchange: Exchange, count: number, salt: bigint):
 }
 
 /** The first session key of a batch also pays for the cold access to the account manager. */
-async function furtherSessionKey(exchange: Exchange): Promise<number> {
+async function furtherSessionKey(exchange: Exchange): Promise<Gas> {
   for (const maker of [ALICE, CAROL]) {
     const key = wallet(`session key of ${maker.address}`)
     const keys = exchange.keys.connect(await caller(exchange, maker))
@@ -65,7 +63,7 @@ async function furtherSessionKey(exchange: Exchange): Promise<number> {
   }
   await withSessionKeys(exchange, 0, 1_001n)
   const one = await withSessionKeys(exchange, 1, 1_002n)
-  return (await withSessionKeys(exchange, 2, 1_003n)) - one
+  return gasAbove(await withSessionKeys(exchange, 2, 1_003n), one)
 }
 
 /** Bought at 50,000 with 5 %: liquidatable by the book at 48,750, by the backstop at 48,400. */
@@ -73,16 +71,16 @@ async function fallen(exchange: Exchange): Promise<void> {
   await settle(exchange, { price: PRICE, fills: pair(CAROL, DAVE, 1_000, { leverage: 20, salt: 1_001n }) })
 }
 
-async function forced(exchange: Exchange): Promise<number> {
+async function forced(exchange: Exchange): Promise<Gas> {
   await fallen(exchange)
   const price = 488_000
   const buyer: FillInput = { by: ALICE, side: 'LONG', fill: 500, salt: 1_004n }
   const sold = { side: 'SHORT' as const, fill: 500 }
   const fills = [buyer, { by: CAROL, ...sold, forced: 1n }]
-  return Math.round((await gasOf(settle(exchange, { price, oraclePrice: e18('48750'), fills }))) / 2)
+  return gasOf(settle(exchange, { price, oraclePrice: e18('48750'), fills }), 2)
 }
 
-async function inherited(exchange: Exchange): Promise<number> {
+async function inherited(exchange: Exchange): Promise<Gas> {
   await withBackstop(exchange, e18('1000000000'), e18('100000'))
   await fallen(exchange)
   // The second inheritance finds the backstop's slot in use.
@@ -94,7 +92,7 @@ async function inherited(exchange: Exchange): Promise<number> {
   return gasOf(inherit(exchange, CAROL, { price: e18('46800') }))
 }
 
-async function deleveraged(exchange: Exchange): Promise<number> {
+async function deleveraged(exchange: Exchange): Promise<Gas> {
   const fills: FillInput[] = [
     { by: CAROL, side: 'LONG', fill: 1_000, leverage: 20, salt: 1_005n },
     { by: DAVE, side: 'SHORT', fill: 600, leverage: 20, salt: 1_005n },
@@ -106,7 +104,7 @@ async function deleveraged(exchange: Exchange): Promise<number> {
   const price = e18('47000')
   const one = await gasOf(deleverage(exchange, CAROL, [first], { price }))
   const two = await gasOf(deleverage(exchange, CAROL, [first, second], { price }))
-  return two - one
+  return gasAbove(two, one)
 }
 
 export const GAS_SCENARIOS: readonly GasScenario[] = [
@@ -131,8 +129,8 @@ export const GAS_SCENARIOS: readonly GasScenario[] = [
 
 export async function measureScenarios(
   fresh: (fixture: () => Promise<Exchange>) => Promise<Exchange>,
-): Promise<Record<string, number>> {
-  const table: Record<string, number> = {}
+): Promise<GasTable> {
+  const table: GasTable = {}
   for (const { name, measure } of GAS_SCENARIOS) {
     const exchange = await fresh(perpetualExchange)
     await warmUp(exchange)

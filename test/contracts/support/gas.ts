@@ -1,6 +1,9 @@
-/** Gas per settled order: receipt gas over orders, one order per account, non-zero expiry and fees. Includes the named scenarios. */
+/** Gas per settled order: gas of a part over its orders, one order per account, non-zero expiry and fees. Includes the named scenarios. */
 import type { Wallet } from 'ethers'
 import { chain, crowdedExchange, type Exchange, type FillInput, settle } from '../../support/exchange.ts'
+import { adjustmentGas } from './gas-adjust.ts'
+import { type GasTable, gasOf } from './gas-charge.ts'
+import { ownerGas } from './gas-owner.ts'
 import { riskGas } from './gas-risk.ts'
 import { measureScenarios } from './gas-scenarios.ts'
 
@@ -8,15 +11,16 @@ export const SIZES = [2, 20, 50, 100] as const
 export const SALTS = ['sequential', 'random'] as const
 export const MOVES = ['opening', 'growing', 'reducing'] as const
 
-/** For example `sequential 50 growing` => gas per order. */
-export type GasTable = Record<string, number>
-
 const PRICE = 500_000
 const STEPS = 1_000
 
+/** An odd number without zero bytes: its multiples are spread over all 53-bit salts. */
+const SPREAD = 0x1e3779b97f4a7dn
+const SALT_END = 1n << 53n
+
 /** Sequential: adjacent salts in one word. Random: a new word for every order. */
 const saltOf = (mode: (typeof SALTS)[number], move: number): bigint =>
-  mode === 'sequential' ? BigInt(1 + move) : BigInt(1 + move) << 20n
+  mode === 'sequential' ? BigInt(1 + move) : (BigInt(1 + move) * SPREAD) % SALT_END
 
 function fillsOf(users: readonly Wallet[], mode: (typeof SALTS)[number], move: number): FillInput[] {
   return users.map((by, index) => {
@@ -42,15 +46,15 @@ async function measure(exchange: Exchange, size: number, mode: (typeof SALTS)[nu
   await settle(exchange, { price: PRICE, fills: fillsOf(exchange.users.slice(100, 102), 'random', 5) })
   if (mode === 'sequential') await useWords(exchange, users)
   for (const [index, move] of MOVES.entries()) {
-    const sent = await settle(exchange, { price: PRICE, fills: fillsOf(users, mode, index) })
-    const receipt = await sent.wait()
-    table[`${mode} ${size} ${move}`] = Math.round(Number(receipt?.gasUsed) / size)
+    const sent = settle(exchange, { price: PRICE, fills: fillsOf(users, mode, index) })
+    table[`${mode} ${size} ${move}`] = await gasOf(sent, size)
   }
   return table
 }
 
 const crowd = (): Promise<Exchange> => crowdedExchange(102)
 
+/** All measurements. For example `sequential 50 growing` => gas per order. */
 export async function gasTable(): Promise<GasTable> {
   const { networkHelpers } = await chain()
   const table: GasTable = {}
@@ -59,5 +63,6 @@ export async function gasTable(): Promise<GasTable> {
       Object.assign(table, await measure(await networkHelpers.loadFixture(crowd), size, mode))
   }
   const scenarios = await measureScenarios((fixture) => networkHelpers.loadFixture(fixture))
-  return { ...table, ...scenarios, ...(await riskGas()) }
+  const others = [await riskGas(), await ownerGas(), await adjustmentGas()]
+  return Object.assign(table, scenarios, ...others)
 }
