@@ -20,6 +20,7 @@ import { createFaucet } from './faucet/faucet.ts'
 import type { App } from './http/types.ts'
 import { createMarketDirectory } from './markets/market-directory.ts'
 import { createMetrics } from './metrics.ts'
+import { createCompleteness } from './read-after/completeness.ts'
 import { createReadAfter } from './read-after/read-after.ts'
 import { createSignaturePool } from './signatures/pool.ts'
 import { createSizing } from './sizing/sizing.ts'
@@ -78,7 +79,8 @@ export async function compose(config: Config, logger: Logger): Promise<Api> {
   const verifyBearer = config.bearer === null ? null : createBearerVerifier(db, clock, config.bearer)
   const authenticate = createAuthenticator({ db, clock, notifications, verifyBearer })
   const markets = createMarketDirectory(db, clock)
-  const readAfter = createReadAfter({ db, clock, notifications }, config)
+  const completeness = createCompleteness(db, clock)
+  const readAfter = createReadAfter({ db, clock, notifications, completeness }, config)
   const killPoint = killAt(config.killAt)
   const signatures = createSignaturePool(config.signatureThreads)
   const { recoverSigners } = signatures

@@ -162,6 +162,7 @@ export const CATALOGUE = {
   IDENTITY_PROVIDER_UNAVAILABLE: temporary(503, 'The identity provider is not reachable.'),
   FAUCET_FAILED: temporary(503, 'The faucet failed to send its transaction.'),
   SHUTTING_DOWN: temporary(503, 'This process is shutting down.'),
+  READ_MODEL_FILLING: temporary(503, 'The requested data is being rebuilt; retry later.'),
   HTV1_READ_AFTER_PENDING: temporary(
     503,
     'The write is not in the read model yet; retry with the same bookmark.',

@@ -25,6 +25,7 @@ import * as executableLevels from './migrations/0017-executable-levels.ts'
 import * as spanningBookmarks from './migrations/0018-spanning-bookmarks.ts'
 import * as indexedBlocks from './migrations/0019-indexed-blocks.ts'
 import * as actionQueue from './migrations/0020-action-queue.ts'
+import * as projections from './migrations/0021-projections.ts'
 import * as openPositions from './migrations/0023-open-positions.ts'
 
 export const MIGRATIONS: Record<string, Migration> = {
@@ -51,6 +52,7 @@ export const MIGRATIONS: Record<string, Migration> = {
   '0018-spanning-bookmarks': spanningBookmarks,
   '0019-indexed-blocks': indexedBlocks,
   '0020-action-queue': actionQueue,
+  '0021-projections': projections,
   '0023-open-positions': openPositions,
 }
 

@@ -7,10 +7,34 @@ import type { FillStatus, OrderEventKind } from '../domain/orders/order-state.ts
 import type { BatchStatus } from '../domain/settlement/settlement.ts'
 import type { ProtectionColumns } from './price-protection.ts'
 
+/**
+ * The projections and the tables that each of them fills. A projection is projected, versioned and rebuilt on its own; its tables change
+ * together, because rows of one are derived from rows of another.
+ */
+export const PROJECTED_TABLES = {
+  users: ['read.users'],
+  markets: ['read.markets'],
+  batches: ['read.batches'],
+  balances: ['read.balances'],
+  orders: ['read.orders', 'read.order_changes', 'read.fills', 'read.positions', 'read.book_levels'],
+} as const satisfies Record<string, readonly (keyof ReadTables)[]>
+
+export type ProjectionName = keyof typeof PROJECTED_TABLES
+
+/** A table of the read model that a projection fills. The view `read.order_events` is read as its two tables. */
+export type ReadTableName = (typeof PROJECTED_TABLES)[ProjectionName][number]
+
+/** The place of one projection in one shard's journal. */
 export interface ProjectionTable {
   shard: string
+  projection: string
   epoch: number
+  /** Of the definition that projected the rows. An indexer with a higher version empties the tables and fills them again. */
+  version: number
+  /** The last journal row that is projected. */
   seq: number
+  /** While the tables are being filled: the journal's head when that began. Null once they are complete. */
+  fill_to: number | null
 }
 
 export interface ReadMarketsTable extends ProtectionColumns {

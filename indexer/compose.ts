@@ -16,6 +16,7 @@ import { Follower } from './ingest/follow.ts'
 import { Loop } from './loop.ts'
 import { createMetrics } from './metrics.ts'
 import type { Metrics } from './ports.ts'
+import { MARKED_MS } from './project/fill.ts'
 import { projectionLag } from './project/project-shard.ts'
 import { ShardLoops } from './project/shard-loops.ts'
 
@@ -42,7 +43,7 @@ export async function compose(config: Config, logger: Logger): Promise<Indexer> 
   const failure = Promise.withResolvers<never>()
   failure.promise.catch(() => {})
 
-  const options = { limit: config.chunk, pollMs: config.projectPollMs, killPoint }
+  const options = { limit: config.chunk, pollMs: config.projectPollMs, killPoint, markedMs: MARKED_MS }
   const projection = new ShardLoops({ db, clock, logger, metrics }, options)
   const session = new DatabaseSession({
     url: config.databaseUrl,

@@ -12,6 +12,11 @@ import {
 import type { Millis } from '../../domain/units.ts'
 import type { BalanceParts } from './view.ts'
 
+/** Tables that `userByAddress` reads. */
+export const USER_TABLES = ['read.users'] as const
+/** Tables of the read model that `balanceOfUser` reads. */
+export const BALANCE_TABLES = ['read.balances', 'read.positions'] as const
+
 export const userByAddress = (db: Db | Tx, address: string) =>
   db.selectFrom('read.users').selectAll().where('address', '=', address.toLowerCase()).executeTakeFirst()
 

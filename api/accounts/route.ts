@@ -5,7 +5,7 @@ import type { App } from '../http/types.ts'
 import type { ReadAfter } from '../read-after/read-after.ts'
 import { isoTime } from '../wire/amounts.ts'
 import { BookmarkQuery, UserIdParams } from '../wire/schema.ts'
-import { balanceOfUser, userByAddress } from './query.ts'
+import { BALANCE_TABLES, balanceOfUser, USER_TABLES, userByAddress } from './query.ts'
 import { AddressParams, MarginBalance, User } from './schema.ts'
 import { balanceView } from './view.ts'
 
@@ -32,7 +32,9 @@ export function accountRoutes(app: App, { readAfter, clock }: AccountPorts): voi
     },
     async (request) => {
       const { user_id: userId } = request.params
-      const parts = await readAfter.read(request, (db) => balanceOfUser(db, userId, clock.now()))
+      const parts = await readAfter.read(request, { tables: BALANCE_TABLES }, (db) =>
+        balanceOfUser(db, userId, clock.now()),
+      )
       return { user_id: userId, asset: 'USDM' as const, balance: balanceView(parts) }
     },
   )
@@ -50,7 +52,7 @@ export function accountRoutes(app: App, { readAfter, clock }: AccountPorts): voi
     },
     async (request) => {
       const { address } = request.params
-      const user = await readAfter.read(request, (db) => userByAddress(db, address))
+      const user = await readAfter.read(request, { tables: USER_TABLES }, (db) => userByAddress(db, address))
       if (user === undefined) throw new ApiError('USER_NOT_FOUND', { field: 'address', received: address })
       return { user_id: user.user_id, address: user.address, created_at: isoTime(user.created_at) }
     },

@@ -3,6 +3,9 @@ import type { Selectable } from 'kysely'
 import type { Db, Tx } from '../../db/client.ts'
 import type { ReadBatchesTable } from '../../db/read-schema.ts'
 
+/** Tables that `batchesOfMarket` reads. */
+export const BATCH_TABLES = ['read.batches'] as const
+
 export type BatchRow = Selectable<ReadBatchesTable>
 
 export interface BatchFilter {

@@ -1,8 +1,9 @@
 /** Public reads of auctions. */
+import { marketShard } from '../../domain/journal/journal-row.ts'
 import type { App } from '../http/types.ts'
 import type { ReadPorts } from '../orders/own-orders.ts'
 import { decodeCursor, invalidCursor, pageOf } from '../wire/cursor.ts'
-import { batchesOfMarket } from './query.ts'
+import { BATCH_TABLES, batchesOfMarket } from './query.ts'
 import { Auctions, AuctionsQuery } from './schema.ts'
 import { auctionView } from './view.ts'
 
@@ -31,7 +32,8 @@ export function auctionRoutes(app: App, { markets, readAfter }: ReadPorts): void
       const { market_id: marketId, limit = 100, cursor } = request.query
       const spec = await markets.byId(marketId)
       const filter = { limit, before: lastBatch(marketId, cursor) }
-      const rows = await readAfter.read(request, (db) => batchesOfMarket(db, marketId, filter))
+      const scope = { tables: BATCH_TABLES, shard: marketShard(marketId) }
+      const rows = await readAfter.read(request, scope, (db) => batchesOfMarket(db, marketId, filter))
       const { page, next_cursor } = pageOf('auctions', rows, limit, ({ batch_id, market_id }) => ({
         at: batch_id,
         id: String(market_id),

@@ -18,7 +18,9 @@ export async function exchangeStatus(db: Db) {
     from markets m
     join shards s on s.shard = 'm' || m.market_id
     left join oracle_reports o on o.market_id = m.market_id
-    left join read.projection p on p.shard = s.shard and p.epoch = s.epoch
+    left join lateral (
+      select min(seq) as seq from read.projection where shard = s.shard and epoch = s.epoch and fill_to is null
+    ) p on true
     order by m.market_id
   `.execute(db)
   const chain = await db

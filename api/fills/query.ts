@@ -5,6 +5,9 @@ import type { Side } from '../../domain/orders/order.ts'
 import { anyNumber, type Page } from '../wire/list-query.ts'
 import type { FillRow } from './view.ts'
 
+/** Tables that the queries of fills read. */
+export const FILL_TABLES = ['read.fills'] as const
+
 export interface FillFilter extends Page {
   readonly marketId?: number | undefined
   readonly side?: Side | undefined

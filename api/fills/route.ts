@@ -1,14 +1,22 @@
 /** Reads of fills: the caller's own, their settlement stages, and the public fills of a market. */
+import { marketShard } from '../../domain/journal/journal-row.ts'
 import { callerOf } from '../http/access.ts'
 import type { App } from '../http/types.ts'
 import { specOf } from '../markets/market-directory.ts'
 import { MarketIdParams } from '../markets/schema.ts'
 import { ownOrder, type ReadPorts } from '../orders/own-orders.ts'
-import { orderById } from '../orders/query.ts'
+import { ORDER_TABLES, orderById } from '../orders/query.ts'
 import { OrderIdParams } from '../orders/schema.ts'
 import { type Cursor, decodeCursor, invalidCursor, pageOf } from '../wire/cursor.ts'
 import { UserIdParams } from '../wire/schema.ts'
-import { fillStages, fillsOfMarket, fillsOfOrder, fillsOfUser, type PublicPlace } from './query.ts'
+import {
+  FILL_TABLES,
+  fillStages,
+  fillsOfMarket,
+  fillsOfOrder,
+  fillsOfUser,
+  type PublicPlace,
+} from './query.ts'
 import {
   FILL_STATUSES,
   FillProcessing,
@@ -22,6 +30,8 @@ import { type FillRow, fillProcessingView, fillView, publicFillView } from './vi
 
 const tags = ['fills']
 const own = { access: 'user' } as const
+/** Fills of one order are read with the order, which decides who may read them. */
+const OF_ORDER = { tables: [...ORDER_TABLES, ...FILL_TABLES] } as const
 
 export function fillRoutes(app: App, ports: ReadPorts): void {
   ofOrder(app, ports)
@@ -56,7 +66,7 @@ function ofOrder(app: App, ports: ReadPorts): void {
       const { limit = 100, cursor } = request.query
       const page = { limit, cursor: decodeCursor('fills', cursor) }
       const id = request.params.order_id
-      const rows = await ports.readAfter.read(request, async (db) => {
+      const rows = await ports.readAfter.read(request, OF_ORDER, async (db) => {
         ownOrder(await orderById(db, id), callerOf(request).userId, { field: 'order_id', received: id })
         return fillsOfOrder(db, id, page)
       })
@@ -82,7 +92,7 @@ function ofUser(app: App, ports: ReadPorts): void {
     async (request) => {
       const { market_id: marketId, side, limit = 100, cursor } = request.query
       const filter = { marketId, side, limit, cursor: decodeCursor('fills', cursor) }
-      const rows = await ports.readAfter.read(request, (db) =>
+      const rows = await ports.readAfter.read(request, { tables: FILL_TABLES }, (db) =>
         fillsOfUser(db, request.params.user_id, filter),
       )
       return answer(ports, rows, limit)
@@ -109,7 +119,8 @@ function ofMarket(app: App, { markets, readAfter }: ReadPorts): void {
       const { side, limit = 100, cursor } = request.query
       const spec = await markets.byId(request.params.market_id)
       const filter = { side, limit, after: publicPlace(cursor) }
-      const rows = await readAfter.read(request, (db) => fillsOfMarket(db, spec.marketId, filter))
+      const scope = { tables: FILL_TABLES, shard: marketShard(spec.marketId) }
+      const rows = await readAfter.read(request, scope, (db) => fillsOfMarket(db, spec.marketId, filter))
       const { page, next_cursor } = pageOf('market-fills', rows, limit, publicCursor)
       return { fills: page.map((row) => publicFillView(spec, row)), next_cursor }
     },
@@ -147,7 +158,7 @@ function processing(app: App, { markets, readAfter }: ReadPorts): void {
       const { limit = 100, cursor } = request.query
       const page = { limit, cursor: decodeCursor('fills', cursor) }
       const id = request.params.order_id
-      const { order, stages, rows } = await readAfter.read(request, async (db) => ({
+      const { order, stages, rows } = await readAfter.read(request, OF_ORDER, async (db) => ({
         order: ownOrder(await orderById(db, id), callerOf(request).userId, {
           field: 'order_id',
           received: id,

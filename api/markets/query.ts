@@ -5,6 +5,9 @@ import type { MarketKind, MarketSpec } from '../../domain/market/market.ts'
 import { scheduleAt } from '../../domain/market/price-protection.ts'
 import type { Millis, Rate } from '../../domain/units.ts'
 
+/** Tables of the read model that the queries of markets read. */
+export const MARKET_TABLES = ['read.markets'] as const
+
 const selectMarkets = (db: Db | Tx) =>
   db
     .selectFrom('markets as m')
@@ -34,9 +37,13 @@ export const marketStates = (db: Db | Tx, filter: { kind?: MarketKind | undefine
 export const marketState = (db: Db | Tx, marketId: number) =>
   selectMarkets(db).where('m.market_id', '=', marketId).executeTakeFirst()
 
-/** The width of the market's price protection in force. */
+/** The width of the market's price protection in force, from the write side, as the auction reads it. */
 export async function priceProtectionAt(db: Db | Tx, { marketId }: MarketSpec, at: Millis): Promise<Rate> {
-  const state = await marketState(db, marketId)
-  if (state === undefined) throw new Error(`market ${marketId} is not listed`)
-  return scheduleAt(toSchedule(state), at).inForce
+  const row = await db
+    .selectFrom('markets')
+    .select(['price_protection', 'next_price_protection', 'next_price_protection_at'])
+    .where('market_id', '=', marketId)
+    .executeTakeFirst()
+  if (row === undefined) throw new Error(`market ${marketId} is not listed`)
+  return scheduleAt(toSchedule(row), at).inForce
 }

@@ -1,12 +1,13 @@
 /** Public reads of markets. */
 import Type from 'typebox'
+import { marketShard } from '../../domain/journal/journal-row.ts'
 import type { Clock } from '../../service/clock.ts'
 import { ApiError } from '../errors.ts'
 import type { App } from '../http/types.ts'
 import type { ReadAfter } from '../read-after/read-after.ts'
 import { BookmarkQuery } from '../wire/schema.ts'
 import type { MarketDirectory } from './market-directory.ts'
-import { marketState, marketStates } from './query.ts'
+import { MARKET_TABLES, marketState, marketStates } from './query.ts'
 import { Market, MarketIdParams, MarketsQuery } from './schema.ts'
 import { marketView } from './view.ts'
 
@@ -32,7 +33,9 @@ export function marketRoutes(app: App, { markets, readAfter, clock }: MarketPort
     },
     async (request) => {
       const { type: kind, limit = 100 } = request.query
-      const states = await readAfter.read(request, (db) => marketStates(db, { kind, limit }))
+      const states = await readAfter.read(request, { tables: MARKET_TABLES }, (db) =>
+        marketStates(db, { kind, limit }),
+      )
       const now = clock.now()
       return Promise.all(
         states.map(async (state) => marketView(await markets.byId(state.market_id), state, now)),
@@ -54,7 +57,8 @@ export function marketRoutes(app: App, { markets, readAfter, clock }: MarketPort
     async (request) => {
       const id = request.params.market_id
       const spec = await markets.byId(id)
-      const state = await readAfter.read(request, (db) => marketState(db, id))
+      const scope = { tables: MARKET_TABLES, shard: marketShard(id) }
+      const state = await readAfter.read(request, scope, (db) => marketState(db, id))
       if (state === undefined) throw new ApiError('MARKET_NOT_FOUND', { field: 'market_id', received: id })
       return marketView(spec, state, clock.now())
     },

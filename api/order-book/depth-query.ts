@@ -1,10 +1,13 @@
 /** The levels that an order could match, and the orders of its own account, which it cannot. */
 import { sql } from 'kysely'
 import type { Db } from '../../db/client.ts'
+import { marketShard } from '../../domain/journal/journal-row.ts'
 import { type BookOrder, executableSteps } from '../../domain/orders/executable.ts'
 import type { Side } from '../../domain/orders/order.ts'
 import type { Depth } from '../../domain/orders/sizing.ts'
 import type { Seq, Steps, Ticks } from '../../domain/units.ts'
+import { ApiError } from '../errors.ts'
+import { isFilling } from '../read-after/completeness.ts'
 
 /** The account that places an order, and its side. */
 export interface Facing {
@@ -16,6 +19,7 @@ export interface Facing {
 const MAX_LEVELS = 1000
 
 interface FacingRows {
+  readonly is_filling: boolean
   readonly levels: Depth
   /** The account's open limit orders on that side, at most 500. */
   readonly own: readonly BookOrder[]
@@ -30,10 +34,11 @@ export interface FacingBook {
   readonly ownOrders: readonly BookOrder[]
 }
 
-/** The side opposite to `side`, at most `levels` levels. */
+/** The side opposite to `side`, at most `levels` levels. Rejects with READ_MODEL_FILLING while the book is being rebuilt. */
 export async function depthFacing(db: Db, facing: Facing, levels = MAX_LEVELS): Promise<FacingBook> {
   const most = Math.min(levels, MAX_LEVELS)
   const rows = await facingRows(db, facing, most)
+  if (rows.is_filling) throw new ApiError('READ_MODEL_FILLING', {}, '2')
   const own = ownSteps(rows)
   const depth = rows.levels
     .map(({ price, steps }) => ({ price, steps: (steps - (own.get(price) ?? 0)) as Steps }))
@@ -57,7 +62,7 @@ async function facingRows(db: Db, { marketId, userId, side }: Facing, levels: nu
       order by ${facing === 'LONG' ? sql`price desc` : sql`price`}
       limit ${levels} + (select count(*) from own)
     )
-    select
+    select ${isFilling(`'orders'`, marketShard(marketId))} as is_filling,
       (select coalesce(json_agg(to_json(levels)), '[]') from levels) as levels,
       (select coalesce(json_agg(to_json(own)), '[]') from own) as own,
       coalesce((select size + pending from read.positions where market_id = ${marketId} and user_id = ${userId}), 0) as matched

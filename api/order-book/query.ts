@@ -5,6 +5,9 @@ import { marketShard } from '../../domain/journal/journal-row.ts'
 import type { Side } from '../../domain/orders/order.ts'
 import type { LevelRow } from './view.ts'
 
+/** Tables that `bookLevels` reads. */
+export const LEVEL_TABLES = ['read.book_levels'] as const
+
 export interface BookRows {
   readonly seq: number
   readonly long: LevelRow[]
@@ -25,7 +28,7 @@ const side = (marketId: number, which: Side, depth: number) => sql`(
 export async function bookLevels(db: Db | Tx, marketId: number, depth: number): Promise<BookRows> {
   const { rows } = await sql<BookRows>`
     select
-      coalesce((select seq from read.projection where shard = ${marketShard(marketId)}), 0) as seq,
+      coalesce((select seq from read.projection where shard = ${marketShard(marketId)} and projection = 'orders'), 0) as seq,
       ${side(marketId, 'LONG', depth)} as long,
       ${side(marketId, 'SHORT', depth)} as short
   `.execute(db)

@@ -1,10 +1,11 @@
 /** Public reads of order books. */
+import { marketShard } from '../../domain/journal/journal-row.ts'
 import type { MarketSpec } from '../../domain/market/market.ts'
 import type { App } from '../http/types.ts'
 import type { MarketDirectory } from '../markets/market-directory.ts'
 import { MarketIdParams } from '../markets/schema.ts'
 import type { ReadAfter, Reading } from '../read-after/read-after.ts'
-import { bookLevels } from './query.ts'
+import { bookLevels, LEVEL_TABLES } from './query.ts'
 import { Book, BookBySymbol, BookBySymbolQuery, BookQuery } from './schema.ts'
 import { levelView } from './view.ts'
 
@@ -22,7 +23,8 @@ export function orderBookRoutes(app: App, { markets, readAfter }: OrderBookPorts
     reading: Reading & { readonly query: { readonly depth?: number } },
   ) => {
     const depth = reading.query.depth ?? MAX_DEPTH
-    const rows = await readAfter.read(reading, (db) => bookLevels(db, spec.marketId, depth))
+    const scope = { tables: LEVEL_TABLES, shard: marketShard(spec.marketId) }
+    const rows = await readAfter.read(reading, scope, (db) => bookLevels(db, spec.marketId, depth))
     return {
       market_id: spec.marketId,
       symbol: spec.symbol,

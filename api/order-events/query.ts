@@ -7,6 +7,9 @@ import type { Cursor } from '../wire/cursor.ts'
 import type { Page } from '../wire/list-query.ts'
 import type { EventPlace, OrderEventRow } from './view.ts'
 
+/** Tables that the queries of events read. */
+export const EVENT_TABLES = ['read.order_changes', 'read.orders'] as const
+
 const selectEvents = (db: Db | Tx) =>
   db
     .selectFrom('read.order_events as e')

@@ -7,7 +7,7 @@ import { orderById } from '../orders/query.ts'
 import { OrderIdParams } from '../orders/schema.ts'
 import { type Cursor, decodeCursor, invalidCursor, pageOf } from '../wire/cursor.ts'
 import { UserIdParams } from '../wire/schema.ts'
-import { eventsOfOrder, eventsOfUser } from './query.ts'
+import { EVENT_TABLES, eventsOfOrder, eventsOfUser } from './query.ts'
 import { OrderEvents, OrderEventsQuery, UserEventsQuery } from './schema.ts'
 import { type EventPlace, eventId, eventView, type OrderEventRow, parseEventId } from './view.ts'
 
@@ -37,7 +37,7 @@ function orderEvents(app: App, { markets, readAfter }: ReadPorts): void {
       const { limit = 100, cursor } = request.query
       const page = { limit, cursor: placeInOrder(cursor) }
       const id = request.params.order_id
-      const { order, rows } = await readAfter.read(request, async (db) => ({
+      const { order, rows } = await readAfter.read(request, { tables: EVENT_TABLES }, async (db) => ({
         order: ownOrder(await orderById(db, id), callerOf(request).userId, {
           field: 'order_id',
           received: id,
@@ -78,7 +78,9 @@ function userEvents(app: App, { markets, readAfter }: ReadPorts): void {
     async (request) => {
       const { market_id: marketId, kind, limit = 100, cursor } = request.query
       const filter = { marketId, kind, limit, after: placeOfUser(cursor) }
-      const rows = await readAfter.read(request, (db) => eventsOfUser(db, request.params.user_id, filter))
+      const rows = await readAfter.read(request, { tables: EVENT_TABLES }, (db) =>
+        eventsOfUser(db, request.params.user_id, filter),
+      )
       const specs = await markets.ofRows(rows)
       const { page, next_cursor } = pageOf('user-events', rows, limit, cursorOfUser)
       return { events: page.map((row) => eventView(specOf(specs, row), row)), next_cursor }

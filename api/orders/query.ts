@@ -6,6 +6,9 @@ import type { Price } from '../../domain/units.ts'
 import { anyNumber, type Page } from '../wire/list-query.ts'
 import type { OrderRow } from './view.ts'
 
+/** Tables that the queries of orders read. */
+export const ORDER_TABLES = ['read.orders'] as const
+
 /** An order with the latest oracle price of its market, from which its effective price is computed. */
 export interface PricedOrderRow extends OrderRow {
   readonly oracle_price: Price | null

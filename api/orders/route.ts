@@ -8,7 +8,7 @@ import type { Reading } from '../read-after/read-after.ts'
 import { decodeCursor, pageOf } from '../wire/cursor.ts'
 import { BookmarkQuery, UserIdParams } from '../wire/schema.ts'
 import { ownOrder, type ReadPorts, type RequestedOrder } from './own-orders.ts'
-import { orderByHash, orderById, ordersOfUser, type PricedOrderRow } from './query.ts'
+import { ORDER_TABLES, orderByHash, orderById, ordersOfUser, type PricedOrderRow } from './query.ts'
 import { Order, OrderHashParams, OrderIdParams, Orders, OrdersQuery } from './schema.ts'
 import { orderView } from './view.ts'
 
@@ -26,7 +26,11 @@ function oneOrder(app: App, { markets, readAfter }: ReadPorts): void {
     requested: RequestedOrder,
     find: (db: Db | Tx) => Promise<PricedOrderRow | undefined>,
   ): Promise<Order> => {
-    const row = ownOrder(await readAfter.read(request, find), callerOf(request).userId, requested)
+    const row = ownOrder(
+      await readAfter.read(request, { tables: ORDER_TABLES }, find),
+      callerOf(request).userId,
+      requested,
+    )
     return orderView(await markets.byId(row.market_id), row, row.oracle_price)
   }
   app.get(
@@ -86,7 +90,9 @@ function orderList(app: App, { markets, readAfter }: ReadPorts): void {
     async (request) => {
       const { market_id: marketId, status, side, limit = 100, cursor } = request.query
       const filter = { marketId, status, side, limit, cursor: decodeCursor('orders', cursor) }
-      const rows = await readAfter.read(request, (db) => ordersOfUser(db, request.params.user_id, filter))
+      const rows = await readAfter.read(request, { tables: ORDER_TABLES }, (db) =>
+        ordersOfUser(db, request.params.user_id, filter),
+      )
       const specs = await markets.ofRows(rows)
       const { page, next_cursor } = pageOf('orders', rows, limit, (row) => ({
         at: row.accepted_at,

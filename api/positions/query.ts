@@ -4,6 +4,9 @@ import type { Db, Tx } from '../../db/client.ts'
 import { fundingColumn, type StoredFunding } from '../../db/funding.ts'
 import { anyNumber } from '../wire/list-query.ts'
 
+/** Tables of the read model that `positionsOfUser` reads. */
+export const POSITION_TABLES = ['read.positions', 'read.markets'] as const
+
 /** Positions with an open size, or with fills that are not settled yet. */
 export function positionsOfUser(db: Db | Tx, userId: number, marketId?: number) {
   const query = db

@@ -7,7 +7,7 @@ import type { App } from '../http/types.ts'
 import type { MarketDirectory } from '../markets/market-directory.ts'
 import type { ReadAfter } from '../read-after/read-after.ts'
 import { UserIdParams } from '../wire/schema.ts'
-import { positionsOfUser } from './query.ts'
+import { POSITION_TABLES, positionsOfUser } from './query.ts'
 import { Positions, PositionsQuery } from './schema.ts'
 import { positionView } from './view.ts'
 
@@ -33,7 +33,9 @@ export function positionRoutes(app: App, { markets, readAfter, clock }: Position
     },
     async (request) => {
       const { user_id: userId } = request.params
-      const rows = await readAfter.read(request, (db) => positionsOfUser(db, userId, request.query.market_id))
+      const rows = await readAfter.read(request, { tables: POSITION_TABLES }, (db) =>
+        positionsOfUser(db, userId, request.query.market_id),
+      )
       const now = clock.now()
       const positions = rows.map(async (row) => {
         const oracle = row.oracle_price as Price | null

@@ -1,6 +1,7 @@
 /**
  * Reads that must show an earlier write. A bookmark names a shard and a sequence. A read that carries one waits until the read model has
- * reached that sequence, and reads the projected sequence and its data from one snapshot. A read without a bookmark never waits.
+ * reached that sequence in all tables that it reads, and reads the projected sequence and its data from one snapshot. A read without a
+ * bookmark never waits. Neither shows tables that are being filled.
  */
 import { normalizeIP } from '@fastify/rate-limit'
 import { sql } from 'kysely'
@@ -11,6 +12,7 @@ import type { Caller } from '../auth/caller.ts'
 import { isConnectionError, isTimeout } from '../database-errors.ts'
 import { ApiError } from '../errors.ts'
 import type { Notifications } from '../ports.ts'
+import { type Completeness, isFilling, projectionsOf, type ReadScope } from './completeness.ts'
 
 export interface Bookmark {
   readonly shard: string
@@ -31,7 +33,8 @@ export interface Reading {
 }
 
 export interface ReadAfter {
-  read<Value>(reading: Reading, query: (db: Db | Tx) => Promise<Value>): Promise<Value>
+  /** `query` may read the tables of the scope, and the write side. */
+  read<Value>(reading: Reading, scope: ReadScope, query: (db: Db | Tx) => Promise<Value>): Promise<Value>
   readonly waiting: number
   stop(): void
 }
@@ -40,6 +43,7 @@ export interface ReadAfterPorts {
   readonly db: Db
   readonly clock: Clock
   readonly notifications: Notifications
+  readonly completeness: Completeness
 }
 
 export interface ReadAfterLimits {
@@ -48,7 +52,10 @@ export interface ReadAfterLimits {
   readonly readAfterPollMs: number
 }
 
+/** Notified with `<shard>:<epoch>:<seq>:<projections>` after each chunk. */
 export const PROJECTED_CHANNEL = 'projected'
+/** Notified with the name of a projection that has been filled. */
+export const FILLED_CHANNEL = 'filled'
 
 const stale = (field: string, received: string) =>
   new ApiError('HTV1_READ_AFTER_STALE_BOOKMARK', {
@@ -76,13 +83,18 @@ export function parseBookmark(fields: BookmarkFields): Bookmark | null {
   return { shard: match[1] as string, epoch: Number(match[2]), seq: Number(seq) }
 }
 
+/** A place that one projection must reach. */
+interface Missing extends Bookmark {
+  readonly projection: string
+  /** True if the projection must first be filled. */
+  readonly is_filling: boolean
+}
+
 /**
  * `shown`: the read model shows the write. Otherwise `missing` is the place that it must reach first. `beyond`: the journal does not have the
  * write, because the database copy lags or the bookmark is invented.
  */
-type Progress =
-  | { readonly kind: 'shown' }
-  | { readonly kind: 'behind' | 'beyond'; readonly missing: Bookmark }
+type Progress = { readonly kind: 'shown' } | { readonly kind: 'behind' | 'beyond'; readonly missing: Missing }
 
 /**
  * The share of waiting places that one caller can occupy, and that all bookmarks beyond the journal can occupy together, so that neither
@@ -91,29 +103,46 @@ type Progress =
 const SHARE = 0.25
 
 interface Waiter {
-  readonly bookmark: Bookmark
+  readonly missing: Missing
   /** The account, or the address of an unauthenticated caller. */
   readonly callerKey: string
   readonly isBeyond: boolean
   readonly wake: (error?: ApiError) => void
 }
 
-const hasReached = (at: Bookmark, { shard, epoch, seq }: Bookmark): boolean =>
-  at.shard === shard && (at.epoch !== epoch || at.seq >= seq)
+/** Where a projection is in a shard. */
+type Place = Bookmark & Pick<Missing, 'projection'>
+
+const hasReached = (at: Place, { projection, shard, epoch, seq, is_filling }: Missing): boolean =>
+  at.projection === projection && at.shard === shard && !is_filling && (at.epoch !== epoch || at.seq >= seq)
 
 /** Compares the bookmark with the read model inside `tx`, from whose snapshot the data is read as well. */
-async function progressOf(tx: Tx, { shard, epoch, seq }: Bookmark): Promise<Progress> {
-  const row = await tx
-    .selectFrom('shards as s')
-    .leftJoin('read.projection as p', 'p.shard', 's.shard')
-    .select(['s.epoch', 's.head', 'p.epoch as projected_epoch', 'p.seq as projected_seq'])
-    .where('s.shard', '=', shard)
-    .executeTakeFirst()
-  if (row === undefined || row.epoch !== epoch) throw stale('read_after_shard_id', `${shard}.${epoch}`)
-  if (row.projected_epoch !== epoch || (row.projected_seq ?? -1) < seq) {
-    return { kind: row.head < seq ? 'beyond' : 'behind', missing: { shard, epoch, seq } }
+async function progressOf(tx: Tx, { shard, epoch, seq }: Bookmark, scope: ReadScope): Promise<Progress> {
+  const projections = projectionsOf(scope)
+  const { rows } = await sql<{
+    epoch: number
+    head: number
+    projection: string
+    is_at: boolean
+    is_filling: boolean
+  }>`
+    select s.epoch, s.head, needed.projection, coalesce(p.epoch = ${epoch} and p.seq >= ${seq}::bigint, false) as is_at,
+      ${isFilling('needed.projection', scope.shard)} as is_filling
+    from shards s cross join unnest(${projections}::text[]) needed (projection)
+    left join read.projection p on p.shard = s.shard and p.projection = needed.projection
+    where s.shard = ${shard}
+  `.execute(tx)
+  const [first] = rows
+  if (first === undefined || first.epoch !== epoch) throw stale('read_after_shard_id', `${shard}.${epoch}`)
+  const behind = rows.find(({ is_at, is_filling }) => !is_at || is_filling)
+  if (behind !== undefined) {
+    const { projection, is_filling } = behind
+    return {
+      kind: behind.head < seq ? 'beyond' : 'behind',
+      missing: { shard, epoch, seq, projection, is_filling },
+    }
   }
-  const missing = shard === ACCOUNTS_SHARD ? await missingMarket(tx, seq) : null
+  const missing = shard === ACCOUNTS_SHARD ? await missingMarket(tx, seq, projections) : null
   return missing === null ? { kind: 'shown' } : { kind: 'behind', missing }
 }
 
@@ -122,13 +151,14 @@ async function progressOf(tx: Tx, { shard, epoch, seq }: Bookmark): Promise<Prog
  * shard that has not; null if all have, or if the row is of another kind. Rows of `accounts` are projected without waiting for these shards,
  * so that a market whose projection fails delays only the reads that name it.
  */
-async function missingMarket(tx: Tx, seq: number): Promise<Bookmark | null> {
-  const { rows } = await sql<Bookmark>`
-    select s.shard, s.epoch, named.value::bigint as seq
+async function missingMarket(tx: Tx, seq: number, projections: readonly string[]): Promise<Missing | null> {
+  const { rows } = await sql<Missing>`
+    select s.shard, s.epoch, named.value::bigint as seq, needed.projection, false as is_filling
     from journal j
     cross join lateral json_each_text(j.row -> 'shards') named
     join shards s on s.shard = named.key
-    left join read.projection p on p.shard = s.shard and p.epoch = s.epoch
+    cross join unnest(${projections}::text[]) needed (projection)
+    left join read.projection p on p.shard = s.shard and p.epoch = s.epoch and p.projection = needed.projection
     where j.shard = ${ACCOUNTS_SHARD} and j.seq = ${seq} and j.row ->> 'kind' = 'command_spanned'
       and coalesce(p.seq, -1) < named.value::bigint
     order by s.shard limit 1
@@ -140,20 +170,30 @@ async function missingMarket(tx: Tx, seq: number): Promise<Bookmark | null> {
 function createReadQueue({ db, notifications }: ReadAfterPorts, limits: ReadAfterLimits) {
   const waiters = new Set<Waiter>()
   const placesOf = new Map<string, number>()
-  const seen = new Map<string, Bookmark>()
+  const seen = new Map<string, Place>()
   let poll: NodeJS.Timeout | undefined
 
-  const advance = (to: Bookmark): void => {
-    seen.set(to.shard, to)
-    for (const waiter of waiters) if (hasReached(to, waiter.bookmark)) waiter.wake()
+  const keyOf = ({ shard, projection }: Pick<Place, 'shard' | 'projection'>): string =>
+    `${shard} ${projection}`
+  const advance = (to: Place): void => {
+    seen.set(keyOf(to), to)
+    for (const waiter of waiters) if (hasReached(to, waiter.missing)) waiter.wake()
+  }
+  const fill = (isFilled: (projection: string) => boolean): void => {
+    for (const waiter of waiters) {
+      if (waiter.missing.is_filling && isFilled(waiter.missing.projection)) waiter.wake()
+    }
   }
   const failAll = (): void => {
     for (const waiter of waiters) waiter.wake(unavailable())
   }
   notifications.on(PROJECTED_CHANNEL, (payload) => {
-    const [shard = '', epoch, seq] = payload.split(':')
-    advance({ shard, epoch: Number(epoch), seq: Number(seq) })
+    const [shard = '', epoch, seq, projections = ''] = payload.split(':')
+    for (const projection of projections.split(',')) {
+      advance({ shard, epoch: Number(epoch), seq: Number(seq), projection })
+    }
   })
+  notifications.on(FILLED_CHANNEL, (name) => fill((projection) => projection === name))
 
   const isFull = ({ callerKey, isBeyond }: Pick<Waiter, 'callerKey' | 'isBeyond'>): boolean => {
     const places = limits.readAfterWaiters
@@ -174,7 +214,12 @@ function createReadQueue({ db, notifications }: ReadAfterPorts, limits: ReadAfte
 
   const pollProgress = async (): Promise<void> => {
     try {
-      for (const row of await db.selectFrom('read.projection').selectAll().execute()) advance(row)
+      const places = await db.selectFrom('read.projection').selectAll().execute()
+      for (const place of places) advance(place)
+      const filling = new Set(
+        places.filter(({ fill_to }) => fill_to !== null).map(({ projection }) => projection),
+      )
+      fill((projection) => !filling.has(projection))
     } catch {
       if (!notifications.isListening()) failAll()
     }
@@ -185,11 +230,11 @@ function createReadQueue({ db, notifications }: ReadAfterPorts, limits: ReadAfte
     waiters,
     /** Resolves when the read model may have reached the bookmark, or after `ms`. */
     wait(read: Omit<Waiter, 'wake'>, ms: number): Promise<void> {
-      const { bookmark } = read
+      const { missing } = read
       if (isFull(read)) throw new ApiError('HTV1_READ_AFTER_CAPACITY', {}, '1')
       // The notification may have arrived between the database read and now.
-      const last = seen.get(bookmark.shard)
-      if (last?.epoch === bookmark.epoch && last.seq >= bookmark.seq) return Promise.resolve()
+      const last = seen.get(keyOf(missing))
+      if (last?.epoch === missing.epoch && hasReached(last, missing)) return Promise.resolve()
       return new Promise((resolve, reject) => {
         const wake = (error?: ApiError): void => {
           clearTimeout(timer)
@@ -210,17 +255,21 @@ function createReadQueue({ db, notifications }: ReadAfterPorts, limits: ReadAfte
 }
 
 export function createReadAfter(ports: ReadAfterPorts, limits: ReadAfterLimits): ReadAfter {
-  const { db, clock } = ports
+  const { db, clock, completeness } = ports
   const queue = createReadQueue(ports, limits)
 
   type Attempt<Value> = { readonly value: Value } | Exclude<Progress, { kind: 'shown' }>
-  const attempt = <Value>(bookmark: Bookmark, query: (tx: Tx) => Promise<Value>): Promise<Attempt<Value>> =>
+  const attempt = <Value>(
+    bookmark: Bookmark,
+    scope: ReadScope,
+    query: (tx: Tx) => Promise<Value>,
+  ): Promise<Attempt<Value>> =>
     db
       .transaction()
       .setIsolationLevel('repeatable read')
       .setAccessMode('read only')
       .execute(async (tx): Promise<Attempt<Value>> => {
-        const progress = await progressOf(tx, bookmark)
+        const progress = await progressOf(tx, bookmark, scope)
         return progress.kind === 'shown' ? { value: await query(tx) } : progress
       })
       .catch((error: unknown) => {
@@ -228,17 +277,20 @@ export function createReadAfter(ports: ReadAfterPorts, limits: ReadAfterLimits):
       })
 
   return {
-    async read({ query: fields, caller, ip }, query) {
+    async read({ query: fields, caller, ip }, scope, query) {
       const bookmark = parseBookmark(fields)
-      if (bookmark === null) return query(db)
+      if (bookmark === null) {
+        await completeness.expect(scope)
+        return query(db)
+      }
       const callerKey = caller === null ? normalizeIP(ip) : `user ${caller.userId}`
       const deadline = clock.now() + limits.readAfterWaitMs
       for (;;) {
-        const seen = await attempt(bookmark, query)
+        const seen = await attempt(bookmark, scope, query)
         if ('value' in seen) return seen.value
         const left = deadline - clock.now()
         if (left <= 0) throw pending(seen.missing.shard)
-        await queue.wait({ callerKey, bookmark: seen.missing, isBeyond: seen.kind === 'beyond' }, left)
+        await queue.wait({ callerKey, missing: seen.missing, isBeyond: seen.kind === 'beyond' }, left)
       }
     },
     get waiting() {
@@ -247,7 +299,3 @@ export function createReadAfter(ports: ReadAfterPorts, limits: ReadAfterLimits):
     stop: queue.stop,
   }
 }
-
-/** SQL for the highest projected sequence of a shard, for use in a query on the same snapshot. */
-export const projectedSeq = (shard: string) =>
-  sql<number>`coalesce((select seq from read.projection where shard = ${shard}), 0)`

@@ -9,7 +9,8 @@ export async function waitForReadModel(db: Db): Promise<void> {
   const deadline = Date.now() + CATCH_UP_LIMIT_MS
   for (;;) {
     const { rows } = await sql<{ unread: number }>`
-      select count(*) as unread from shards s left join read.projection p using (shard) where s.head > coalesce(p.seq, 0)
+      select count(*) as unread from shards s
+      where s.head > (select coalesce(min(p.seq), 0) from read.projection p where p.shard = s.shard)
     `.execute(db)
     if (rows[0]?.unread === 0) return
     if (Date.now() > deadline)

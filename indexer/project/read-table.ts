@@ -7,14 +7,21 @@ interface TableShape<Row> {
   readonly table: string
   readonly key: readonly (keyof Row & string)[]
   readonly columns: { readonly [Column in keyof Row]: PgType }
+  /** See WriteClause. */
+  readonly isShared?: true
 }
 
 /** One clause of the statement that writes a chunk. It passes one array per column: Postgres parses arrays in half the time of JSON. */
 export interface WriteClause {
   readonly name: string
-  /** `first` is the number of the clause's first parameter. */
-  readonly text: (first: number) => string
+  /**
+   * `first` is the number of the clause's first parameter. `condition` is true, but makes a shared clause wait for the shared clauses
+   * before it.
+   */
+  readonly text: (first: number, condition: string) => string
   readonly arrays: readonly string[]
+  /** True if several shards write the same rows: all chunks must lock them in one order. */
+  readonly isShared?: true
 }
 
 /** The ways to write rows into a table. */
@@ -38,7 +45,7 @@ function arrayElement(value: unknown): string {
   return String(value)
 }
 
-export function tableOf<Row>({ table, key, columns }: TableShape<Row>): ReadTable<Row> {
+export function tableOf<Row>({ table, key, columns, ...shared }: TableShape<Row>): ReadTable<Row> {
   const names = Object.keys(columns) as (keyof Row & string)[]
   const types = Object.values<PgType>(columns)
   const quoted = (name: string): string => `"${name}"`
@@ -54,8 +61,9 @@ export function tableOf<Row>({ table, key, columns }: TableShape<Row>): ReadTabl
     const set = others.map((column) => `${column} = ${resolve(column)}`).join()
     return (rows: readonly Row[]): WriteClause => ({
       name: quoted(`set ${table}`),
-      text: (first) =>
-        `${inserting(first)} on conflict (${key.map(quoted).join()}) do update set ${set} returning 1`,
+      ...shared,
+      text: (first, condition) =>
+        `${inserting(first)} where ${condition} on conflict (${key.map(quoted).join()}) do update set ${set} returning 1`,
       arrays: arraysOf(rows),
     })
   }

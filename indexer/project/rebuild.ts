@@ -1,45 +1,57 @@
-/** Rebuilds the read model from the journal. Every shard moves to a new epoch, so earlier bookmarks become stale. */
+/** Rebuilds the read model, or one projection of it, from the first row of the journal. */
+import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'kysely'
 import type { Db } from '../../db/client.ts'
 import { lockShards, startNextEpochs } from '../../db/journal.ts'
-import { type ChunkOptions, projectAll } from './project-shard.ts'
-import { renumberEvents } from './read-store.ts'
-
-const READ_TABLES = [
-  'projection',
-  'users',
-  'markets',
-  'orders',
-  'order_changes',
-  'fills',
-  'positions',
-  'balances',
-  'book_levels',
-  'batches',
-] as const
+import { declared, type FillOptions, mark, truncate } from './fill.ts'
+import { projectAll } from './project-shard.ts'
+import { PROJECTIONS } from './projections.ts'
 
 /**
- * Empties the read model and moves every shard to its next epoch. All shards are locked meanwhile, so that no writer returns a
- * bookmark of the old epoch for a row of the new one.
+ * Empties the whole read model and moves every shard to its next epoch, so that earlier bookmarks become stale. All shards are locked
+ * meanwhile, so that no writer returns a bookmark of the old epoch for a row of the new one.
  */
-export async function resetReadModel(db: Db): Promise<void> {
+export async function resetReadModel(db: Db, projections = PROJECTIONS): Promise<void> {
   await db.transaction().execute(async (tx) => {
     const shards = await tx.selectFrom('shards').select('shard').execute()
     await lockShards(
       tx,
       shards.map(({ shard }) => shard),
     )
-    const tables = READ_TABLES.map((table) => sql.table(`read.${table}`))
-    await sql`truncate ${sql.join(tables)}`.execute(tx)
+    await truncate(tx, ['read.projection', ...projections.flatMap(({ tables }) => tables)])
     await startNextEpochs(tx)
-    await sql`insert into read.projection (shard, epoch, seq) select shard, epoch, 0 from shards`.execute(tx)
+    await sql`
+      insert into read.projection (shard, projection, epoch, version, seq, fill_to)
+      select s.shard, declared.projection, s.epoch, declared.version, 0, nullif(s.head, 0)
+      from shards s cross join ${declared(projections)}
+    `.execute(tx)
   })
 }
 
 /** Returns the number of rows that this process projected. Running projectors of other processes project the rest. */
-export async function rebuild(db: Db, options: ChunkOptions): Promise<number> {
-  await resetReadModel(db)
-  const rows = await projectAll(db, options)
-  await db.transaction().execute(renumberEvents)
-  return rows
+export async function rebuild(db: Db, options: FillOptions): Promise<number> {
+  const { projections = PROJECTIONS } = options
+  const names = projections.map(({ name }) => name)
+  await db.transaction().execute((tx) => mark(tx, names))
+  await sleep(options.markedMs ?? 0)
+  await resetReadModel(db, projections)
+  return projectAll(db, options)
+}
+
+const POLL_MS = 100
+
+/** Rebuilds one projection while the others serve; bookmarks stay valid. Resolves when it is complete, with the help of running indexers. */
+export async function rebuildProjection(db: Db, name: string, options: FillOptions): Promise<void> {
+  await db.transaction().execute(async (tx) => {
+    await mark(tx, [name])
+    await sql`update read.projection set version = 0 where projection = ${name}`.execute(tx)
+  })
+  for (;;) {
+    await projectAll(db, options)
+    const { rows } = await sql`
+      select from read.projection where projection = ${name} and (version = 0 or fill_to is not null) limit 1
+    `.execute(db)
+    if (rows.length === 0) return
+    await sleep(POLL_MS)
+  }
 }

@@ -1,10 +1,18 @@
-/** Runs one projection loop per shard, so that each shard's read model stays at the head of its journal. */
+/**
+ * Runs one projection loop per shard, so that each shard's read model stays at the head of its journal, and one loop that fills
+ * projections which are behind.
+ */
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Db } from '../../db/client.ts'
 import type { Clock } from '../../service/clock.ts'
 import type { Logger } from '../../service/logger.ts'
 import { Loop } from '../loop.ts'
 import type { Metrics } from '../ports.ts'
-import { type ChunkOptions, projectChunk, registerShards } from './project-shard.ts'
+import { type FillOptions, fillStep } from './fill.ts'
+import { type ChunkProgress, projectAlone, projectChunk } from './project-chunk.ts'
+import { registerShards } from './project-shard.ts'
+import type { Projection } from './projection.ts'
+import { PROJECTIONS } from './projections.ts'
 
 export interface ShardLoopPorts {
   readonly db: Db
@@ -13,7 +21,7 @@ export interface ShardLoopPorts {
   readonly metrics: Pick<Metrics, 'projected' | 'failed'>
 }
 
-export interface ShardLoopOptions extends ChunkOptions {
+export interface ShardLoopOptions extends FillOptions {
   /** Finds what no notification announces: new shards, and rows that were announced while the session was down. */
   readonly pollMs: number
 }
@@ -22,24 +30,36 @@ export interface ShardLoopOptions extends ChunkOptions {
 const REST_MS = 20
 const RETRY_MS = 100
 const RETRY_MAX_MS = 5_000
+/** Least pause after a step of filling. */
+const FILL_REST_MS = 10
+
+/** A projection that failed on a shard: the shard's chunks leave it out until `until`. */
+interface Setback {
+  readonly pauseMs: number
+  readonly until: number
+}
 
 export class ShardLoops {
   readonly #ports: ShardLoopPorts
   readonly #options: ShardLoopOptions
   readonly #shards = new Map<string, Loop>()
   readonly #discovery: Loop
+  readonly #filling: Loop
+  readonly #setbacks = new Map<string, Setback>()
 
   constructor(ports: ShardLoopPorts, options: ShardLoopOptions) {
     this.#ports = ports
     this.#options = options
     this.#discovery = this.#createLoop('shards', async () => {
-      for (const shard of await registerShards(ports.db)) this.#startLoop(shard)
+      for (const shard of await registerShards(ports.db, options.projections)) this.#startLoop(shard)
       return false
     })
+    this.#filling = this.#createLoop('fills', () => this.#fill())
   }
 
   start(): void {
     this.#discovery.start()
+    this.#filling.start()
   }
 
   /** A shard has new rows. Without a name, any shard may have new rows. */
@@ -53,6 +73,7 @@ export class ShardLoops {
   /** Resolves when the running chunks are committed. */
   async stop(): Promise<void> {
     await this.#discovery.stop()
+    await this.#filling.stop()
     await Promise.all([...this.#shards.values()].map((loop) => loop.stop()))
   }
 
@@ -64,12 +85,61 @@ export class ShardLoops {
   }
 
   async #project(shard: string): Promise<boolean> {
-    const { db, clock, metrics } = this.#ports
+    const { clock, metrics } = this.#ports
     const start = clock.now()
-    const progress = await projectChunk(db, shard, this.#options)
+    const projections = this.#projections().filter((each) => !this.#isPaused(shard, each))
+    const progress = await this.#projectTogether(shard, projections)
     if (progress === null || progress.rows === 0) return false
     metrics.projected(shard, progress.rows, (clock.now() - start) / 1000)
     return progress.rows === this.#options.limit
+  }
+
+  /** A projection that fails must not hold up the others, so after a failure each projects the chunk alone. */
+  async #projectTogether(shard: string, projections: readonly Projection[]): Promise<ChunkProgress | null> {
+    const { db } = this.#ports
+    try {
+      const progress = await projectChunk(db, shard, { ...this.#options, projections })
+      for (const name of progress?.projections ?? []) this.#setbacks.delete(`${shard} ${name}`)
+      return progress
+    } catch (error) {
+      let advanced: ChunkProgress | null = null
+      const failed: (readonly [Projection, Error])[] = []
+      for (const projection of projections) {
+        try {
+          advanced = (await projectAlone(db, shard, projection, this.#options)) ?? advanced
+        } catch (alone) {
+          failed.push([projection, alone as Error])
+        }
+      }
+      if (advanced === null) throw error
+      for (const [projection, alone] of failed) this.#setBack(shard, projection, alone)
+      return advanced
+    }
+  }
+
+  #projections(): readonly Projection[] {
+    return this.#options.projections ?? PROJECTIONS
+  }
+
+  #isPaused(shard: string, { name }: Projection): boolean {
+    return (this.#setbacks.get(`${shard} ${name}`)?.until ?? 0) > this.#ports.clock.now()
+  }
+
+  #setBack(shard: string, { name }: Projection, error: Error): void {
+    const { clock, logger, metrics } = this.#ports
+    const before = this.#setbacks.get(`${shard} ${name}`)
+    const pauseMs = before === undefined ? RETRY_MS : Math.min(RETRY_MAX_MS, 2 * before.pauseMs)
+    this.#setbacks.set(`${shard} ${name}`, { pauseMs, until: clock.now() + pauseMs })
+    metrics.failed('project')
+    logger.error({ err: error, shard, projection: name, pause_ms: pauseMs }, 'projection failed; will retry')
+  }
+
+  /** Pauses after each step for as long as the step took, so that filling takes at most half of one connection. */
+  async #fill(): Promise<boolean> {
+    const start = performance.now()
+    const { isFilling } = await fillStep(this.#ports.db, this.#options)
+    if (isFilling) await sleep(Math.max(FILL_REST_MS, performance.now() - start))
+    return isFilling
   }
 
   #createLoop(name: string, run: () => Promise<boolean>): Loop {

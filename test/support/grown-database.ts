@@ -2,7 +2,10 @@
 import { sql } from 'kysely'
 import type { Db } from '../../db/client.ts'
 import { marketShard } from '../../domain/journal/journal-row.ts'
+import { PROJECTIONS } from '../../indexer/project/projections.ts'
 import { bulkLoad } from './bulk-load.ts'
+
+const PROJECTION_VALUES = PROJECTIONS.map(({ name, version }) => `('${name}', ${version})`).join()
 
 export interface GrownSizes {
   readonly accounts: number
@@ -91,8 +94,9 @@ const journalSql = (marketId: number, rows: number): string => `
       || '"noise":"%2$s"}', n, ${noise(256)})::json
     from shards s cross join generate_series(1, ${rows}) n where s.shard = '${marketShard(marketId)}';
   update shards set head = head + ${rows} where shard = '${marketShard(marketId)}';
-  insert into read.projection (shard, epoch, seq) select shard, epoch, head from shards
-    on conflict (shard) do update set seq = excluded.seq;
+  insert into read.projection (shard, projection, epoch, version, seq)
+    select shard, projection, epoch, version, head from shards cross join (values ${PROJECTION_VALUES}) p (projection, version)
+    on conflict (shard, projection) do update set seq = excluded.seq, fill_to = null;
 `
 
 /** Requests that the faucet has paid. */

@@ -3,6 +3,8 @@
  * change it, so it is a sum of deltas: the result does not depend on the order in which shards are projected.
  */
 
+import { PROJECTED_TABLES } from '../../../db/read-schema.ts'
+import type { Projection } from '../projection.ts'
 import { tableOf } from '../read-table.ts'
 import { type ShardEntry, signedWei } from '../row-change.ts'
 
@@ -13,13 +15,21 @@ export interface BalanceDelta {
   readonly pending_withdrawal: bigint
 }
 
-export const BALANCES = tableOf<BalanceDelta>({
+const BALANCES = tableOf<BalanceDelta>({
   table: 'read.balances',
   key: ['user_id'],
   columns: { user_id: 'bigint', free: 'numeric', reserved: 'numeric', pending_withdrawal: 'numeric' },
+  isShared: true,
 })
 
-export function balanceDeltas({ row }: ShardEntry): BalanceDelta[] {
+export const balances: Projection = {
+  name: 'balances',
+  version: 1,
+  tables: PROJECTED_TABLES.balances,
+  project: async (_tx, entries) => ({ clauses: [BALANCES.add(sumDeltas(entries.flatMap(balanceDeltas)))] }),
+}
+
+function balanceDeltas({ row }: ShardEntry): BalanceDelta[] {
   switch (row.kind) {
     case 'user_created':
       return [delta(row.user_id, {})]
@@ -60,7 +70,7 @@ export function balanceDeltas({ row }: ShardEntry): BalanceDelta[] {
 }
 
 /** One delta per account, ascending by account: shards that are projected concurrently lock rows in the same order. */
-export function sumDeltas(deltas: Iterable<BalanceDelta>): BalanceDelta[] {
+function sumDeltas(deltas: Iterable<BalanceDelta>): BalanceDelta[] {
   const sums = new Map<number, BalanceDelta>()
   for (const delta of deltas) {
     const sum = sums.get(delta.user_id)

@@ -1,13 +1,14 @@
 /** `read.batches`: one row per cleared batch, with the number of its mined parts and its status. */
-import type { Selectable } from 'kysely'
-import type { ReadBatchesTable } from '../../../db/read-schema.ts'
+import { type Selectable, sql } from 'kysely'
+import { PROJECTED_TABLES, type ReadBatchesTable } from '../../../db/read-schema.ts'
 import type { BatchCleared } from '../../../domain/journal/journal-row.ts'
+import { rowProjection } from '../projection.ts'
 import { tableOf } from '../read-table.ts'
 import { type RowChange, type ShardEntry, signOfRow } from '../row-change.ts'
 
-export type ReadBatch = Selectable<ReadBatchesTable>
+type ReadBatch = Selectable<ReadBatchesTable>
 
-export const BATCHES = tableOf<ReadBatch>({
+const BATCHES = tableOf<ReadBatch>({
   table: 'read.batches',
   key: ['market_id', 'batch_id'],
   columns: {
@@ -30,7 +31,21 @@ export const BATCHES = tableOf<ReadBatch>({
   },
 })
 
-export function batchChanges({ marketId, row }: ShardEntry): RowChange<ReadBatch>[] {
+export const batches = rowProjection<ReadBatch>({
+  name: 'batches',
+  version: 1,
+  tables: PROJECTED_TABLES.batches,
+  table: BATCHES,
+  changes: batchChanges,
+  async load(tx, marketId, ids) {
+    const { rows } = await sql<ReadBatch>`
+      select * from read.batches where market_id = ${marketId} and batch_id = any(${ids}::bigint[])
+    `.execute(tx)
+    return rows.map((batch) => [String(batch.batch_id), batch] as const)
+  },
+})
+
+function batchChanges({ marketId, row }: ShardEntry): RowChange<ReadBatch>[] {
   switch (row.kind) {
     case 'batch_cleared': {
       const batch = cleared(marketId, row)

@@ -1,16 +1,17 @@
 /** `read.markets`: one row per market, with its specification and latest prices. */
 import type { Selectable } from 'kysely'
-import type { ReadMarketsTable } from '../../../db/read-schema.ts'
+import { PROJECTED_TABLES, type ReadMarketsTable } from '../../../db/read-schema.ts'
 import { invariant } from '../../../domain/invariant.ts'
 import type { MarketListed } from '../../../domain/journal/journal-row.ts'
 import type { MarketKind } from '../../../domain/market/market.ts'
 import { DEFAULT_PRICE_PROTECTION } from '../../../domain/market/price-protection.ts'
+import { rowProjection } from '../projection.ts'
 import { tableOf } from '../read-table.ts'
 import type { RowChange, ShardEntry } from '../row-change.ts'
 
-export type ReadMarket = Selectable<ReadMarketsTable>
+type ReadMarket = Selectable<ReadMarketsTable>
 
-export const MARKETS = tableOf<ReadMarket>({
+const MARKETS = tableOf<ReadMarket>({
   table: 'read.markets',
   key: ['market_id'],
   columns: {
@@ -29,7 +30,19 @@ export const MARKETS = tableOf<ReadMarket>({
   },
 })
 
-export function marketChanges({ marketId, row }: ShardEntry): RowChange<ReadMarket>[] {
+export const markets = rowProjection<ReadMarket>({
+  name: 'markets',
+  version: 1,
+  tables: PROJECTED_TABLES.markets,
+  table: MARKETS,
+  changes: marketChanges,
+  async load(tx, marketId) {
+    const rows = await tx.selectFrom('read.markets').selectAll().where('market_id', '=', marketId).execute()
+    return rows.map((market) => [String(market.market_id), market] as const)
+  },
+})
+
+function marketChanges({ marketId, row }: ShardEntry): RowChange<ReadMarket>[] {
   switch (row.kind) {
     case 'market_listed':
       return [{ key: String(marketId), apply: () => listed(marketId, row) }]

@@ -4,11 +4,11 @@ import { expect } from 'chai'
 import fc from 'fast-check'
 import { sql } from 'kysely'
 import { after, before, describe, it } from 'mocha'
-import { createShard } from '../../../db/journal.ts'
-import { ACCOUNTS_SHARD, marketShard } from '../../../domain/journal/journal-row.ts'
-import type { ReadChanges } from '../../../indexer/project/chunk-changes.ts'
-import { projectChunk, projectShard, registerShards } from '../../../indexer/project/project-shard.ts'
-import { renumberEvents, saveChanges } from '../../../indexer/project/read-store.ts'
+import { ACCOUNTS_SHARD, type JournalRow, marketShard } from '../../../domain/journal/journal-row.ts'
+import { fillStep } from '../../../indexer/project/fill.ts'
+import { orders } from '../../../indexer/project/orders/projection.ts'
+import { projectChunk, save } from '../../../indexer/project/project-chunk.ts'
+import { projectShard, registerShards } from '../../../indexer/project/project-shard.ts'
 import { rebuild } from '../../../indexer/project/rebuild.ts'
 import { freshDatabase, type TestDatabase } from '../support/database.ts'
 import { anyHistory, type History } from '../support/histories.ts'
@@ -120,50 +120,53 @@ describe('the read model', () => {
     )
   })
 
+  const placedIn = (marketId: number): JournalRow => ({
+    ...{ kind: 'order_placed', order_id: `${marketId}-1`, user_id: 1, maker: '0xa', signer: '0xa' },
+    ...{ hash: `0x${marketId}`, salt: 1, side: 'LONG', type: 'LIMIT', price: 1, quantity: 1, trigger: 0 },
+    ...{ leverage: 1, reduce_only: false, expiration: 0, alive_until: 0, status: 'OPEN', accepted_at: 1 },
+    ...{ openable: 1, reserved: '1', reserved_price: 1 },
+  })
+
   it('when a chunk has not committed, the events of another shard are numbered after its own', async () => {
     await clearJournal(test.db)
-    const nothing = { users: [], markets: [], orders: [], fills: [], removedFills: [], positions: [] }
-    const eventIn = (shard: string) => ({
-      ...{ ...nothing, batches: [], removedEvents: [], balances: [], levels: [] },
-      events: [
-        { shard, seq: 1, place: 0, order_id: '1-1', user_id: 1, kind: 'CANCELLED', details: {}, at: 1 },
-      ],
-    })
-    const save = (shard: string, then = async () => {}) =>
-      test.db.transaction().execute(async (tx) => {
-        await saveChanges(tx, eventIn(shard) as unknown as ReadChanges, { shard, seq: 1 })
-        await then()
-      })
+    for (const marketId of [1, 2]) await appendToJournal(test.db, marketShard(marketId), [placedIn(marketId)])
+    await registerShards(test.db)
     const order: string[] = []
     let late: Promise<unknown> = Promise.resolve()
-    await save('m1', async () => {
-      late = save('m2').then(() => order.push('m2'))
+    await test.db.transaction().execute(async (tx) => {
+      const shard = marketShard(1)
+      const entries = [{ shard, marketId: 1, seq: 1, row: placedIn(1) }]
+      await save(tx, [await orders.project(tx, entries)], {
+        shard,
+        epoch: 1,
+        seq: 1,
+        projections: ['orders'],
+      })
+      late = projectChunk(test.db, marketShard(2), { limit: 10, killPoint }).then(() => order.push('m2'))
       await setTimeout(200)
       order.push('m1')
     })
     await late
     expect(order).to.deep.equal(['m1', 'm2'])
-    const events = await test.db.selectFrom('read.order_changes').select('shard').orderBy('arrival').execute()
+    const events = await test.db.selectFrom('read.order_events').select('shard').orderBy('arrival').execute()
     expect(events.map(({ shard }) => shard)).to.deep.equal(['m1', 'm2'])
   })
 
-  it('when a chunk is running, a rebuild numbers events after it', async () => {
+  it('when a chunk is running, the end of a fill numbers events after it', async () => {
     await clearJournal(test.db)
-    await createShard(test.db, 'm1')
+    await appendToJournal(test.db, 'm1', [placedIn(1)])
     await registerShards(test.db)
-    const order: string[] = []
-    let numbered: Promise<unknown> = Promise.resolve()
+    await projectShard(test.db, 'm1', { limit: 10, killPoint })
+    const finished: string[] = []
+    let filled: Promise<unknown> = Promise.resolve()
     await test.db.transaction().execute(async (chunk) => {
       await sql`select from read.projection where shard = 'm1' for update`.execute(chunk)
-      numbered = test.db
-        .transaction()
-        .execute(renumberEvents)
-        .then(() => order.push('numbered'))
+      filled = fillStep(test.db, { limit: 10, killPoint }).then(() => finished.push('numbered'))
       await setTimeout(200)
-      order.push('chunk')
+      finished.push('chunk')
     })
-    await numbered
-    expect(order).to.deep.equal(['chunk', 'numbered'])
+    await filled
+    expect(finished).to.deep.equal(['chunk', 'numbered'])
   })
 
   it('when it is rebuilt, it numbers events by time, and within a shard in journal order', async () => {

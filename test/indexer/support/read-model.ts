@@ -17,12 +17,12 @@ const TABLES = [
   'read.projection',
 ] as const
 
-/** Every row of every read table as sorted text, without epochs and arrivals, which a rebuild changes. */
+/** Every row of every read table as sorted text, without epochs, arrivals and the state of fills, which a rebuild changes. */
 export async function dumpReadModel(db: Db): Promise<Record<string, string[]>> {
   const dump: Record<string, string[]> = {}
   for (const table of TABLES) {
     const { rows } = await sql<{ line: string }>`
-      select (to_jsonb(t) - 'epoch' - 'arrival')::text as line from ${sql.table(table)} t order by 1
+      select (to_jsonb(t) - 'epoch' - 'arrival' - 'fill_to')::text as line from ${sql.table(table)} t order by 1
     `.execute(db)
     dump[table] = rows.map(({ line }) => line)
   }

@@ -1,33 +1,18 @@
-/** Computes what a chunk of journal rows changes in the read model, from the rows that it touches. Pure. */
+/** Computes what a chunk of journal rows changes in the tables of the projection `orders`, from the rows that it touches. Pure. */
 
-import type { JournalEntry } from '../../db/journal.ts'
-import { marketShard } from '../../domain/journal/journal-row.ts'
-import { RowChanges, type ShardEntry } from './row-change.ts'
-import { type BalanceDelta, balanceDeltas, sumDeltas } from './tables/balances.ts'
-import { batchChanges, type ReadBatch } from './tables/batches.ts'
-import type { LevelDelta } from './tables/book-levels.ts'
-import { fillChanges, type PartFills } from './tables/fills.ts'
-import { marketChanges, type ReadMarket } from './tables/markets.ts'
-import {
-  belongsTo,
-  orderEvents,
-  type PartRef,
-  type ReadOrderEvent,
-  rolledBackEvents,
-  type SourceEvents,
-  withTrigger,
-} from './tables/order-events.ts'
-import { orderChanges, type ReadOrder } from './tables/orders.ts'
-import { positionChanges, type ReadPosition } from './tables/positions.ts'
-import { type ReadUser, userChanges } from './tables/users.ts'
+import { RowChanges, type ShardEntry } from '../row-change.ts'
+import type { LevelDelta } from '../tables/book-levels.ts'
+import { fillChanges, type PartFills } from '../tables/fills.ts'
+import type { PartRef, ReadOrderEvent, SourceEvents } from '../tables/order-events.ts'
+import { belongsTo, orderEvents, rolledBackEvents, withTrigger } from '../tables/order-events.ts'
+import { orderChanges, type ReadOrder } from '../tables/orders.ts'
+import { positionChanges, type ReadPosition } from '../tables/positions.ts'
 
-/** Rows of the read model before the chunk, by the keys of their changes. */
+/** Rows before the chunk, by the keys of their changes. */
 export interface LoadedRows {
   readonly orders: Map<string, ReadOrder>
   readonly fills: Map<string, PartFills>
   readonly positions: Map<string, ReadPosition>
-  readonly batches: Map<string, ReadBatch>
-  readonly markets: Map<string, ReadMarket>
 }
 
 /** Keys of the rows that the chunk changes and that may exist already. */
@@ -35,34 +20,17 @@ export interface TouchedKeys {
   readonly orders: Set<string>
   readonly fills: Set<string>
   readonly positions: Set<string>
-  readonly batches: Set<string>
-  readonly markets: Set<string>
 }
 
-/** What a chunk writes. Rows replace the row with their key; deltas are added to it. */
-export interface ReadChanges {
-  readonly users: readonly ReadUser[]
-  readonly markets: readonly ReadMarket[]
+/** What a chunk writes. Rows replace the row with their key; level deltas are added to it. */
+export interface OrderChanges {
   readonly orders: readonly ReadOrder[]
   readonly fills: readonly PartFills[]
   readonly removedFills: readonly PartRef[]
   readonly positions: readonly ReadPosition[]
-  readonly batches: readonly ReadBatch[]
   readonly events: readonly ReadOrderEvent[]
   readonly removedEvents: readonly SourceEvents[]
-  readonly balances: readonly BalanceDelta[]
   readonly levels: readonly LevelDelta[]
-}
-
-/** The market of a shard `m<id>`; 0 for `accounts`. */
-const marketOf = (shard: string): number => {
-  const marketId = Number(shard.slice(1))
-  return shard === marketShard(marketId) ? marketId : 0
-}
-
-export function entriesOf(shard: string, rows: readonly JournalEntry[]): ShardEntry[] {
-  const marketId = marketOf(shard)
-  return rows.map(({ seq, row }) => ({ shard, marketId, seq, row }))
 }
 
 /** What must be loaded before `changesOf`. Orders that the chunk itself places do not exist yet and are left out. */
@@ -75,32 +43,22 @@ export function touchedKeys(entries: readonly ShardEntry[]): TouchedKeys {
     orders,
     fills: keys((entry) => fillChanges(entry, () => null)),
     positions: keys(positionChanges),
-    batches: keys(batchChanges),
-    markets: keys(marketChanges),
   }
 }
 
 /** Applies the journal rows in order. Events are derived after the row's changes. Book levels follow from the result, see `levelDeltas`. */
-export function changesOf(before: LoadedRows, entries: readonly ShardEntry[]): Omit<ReadChanges, 'levels'> {
-  const users = new RowChanges<ReadUser>([])
-  const markets = new RowChanges(before.markets)
+export function changesOf(before: LoadedRows, entries: readonly ShardEntry[]): Omit<OrderChanges, 'levels'> {
   const orders = new RowChanges(before.orders)
   const fills = new RowChanges(before.fills)
   const positions = new RowChanges(before.positions)
-  const batches = new RowChanges(before.batches)
-  const balances: BalanceDelta[] = []
   const removedEvents: SourceEvents[] = []
   let events: ReadOrderEvent[] = []
   const protectionOf = (orderId: string): number | null => orders.get(orderId)?.protection_price ?? null
 
   for (const entry of entries) {
-    for (const change of userChanges(entry)) users.apply(change)
-    for (const change of marketChanges(entry)) markets.apply(change)
     for (const change of fillChanges(entry, protectionOf)) fills.apply(change)
     for (const change of positionChanges(entry)) positions.apply(change)
-    for (const change of batchChanges(entry)) batches.apply(change)
     for (const change of orderChanges(entry)) orders.apply(change)
-    balances.push(...balanceDeltas(entry))
     const removed = rolledBackEvents(entry)
     if (removed !== null) {
       removedEvents.push(removed)
@@ -109,16 +67,12 @@ export function changesOf(before: LoadedRows, entries: readonly ShardEntry[]): O
     events.push(...orderEvents(entry).map((event) => withTrigger(event, orders.get(event.order_id))))
   }
   return {
-    users: users.changed(),
-    markets: markets.changed(),
     orders: orders.changed(),
     fills: fills.changed(),
     removedFills: rolledBackFills(entries),
     positions: positions.changed(),
-    batches: batches.changed(),
     events,
     removedEvents,
-    balances: sumDeltas(balances),
   }
 }
 

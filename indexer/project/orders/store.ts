@@ -1,22 +1,19 @@
-/** The SQL of a chunk: loads the read rows that it touches and writes the rows that it changed. */
-import { CompiledQuery, sql } from 'kysely'
-import type { Tx } from '../../db/client.ts'
-import type { LoadedRows, ReadChanges, TouchedKeys } from './chunk-changes.ts'
-import type { WriteClause } from './read-table.ts'
-import { BALANCES } from './tables/balances.ts'
-import { BATCHES, type ReadBatch } from './tables/batches.ts'
+/** The SQL of the projection `orders`: loads the rows that a chunk touches and writes the rows that it changed. */
+import { sql } from 'kysely'
+import type { Tx } from '../../../db/client.ts'
+import type { ChunkWrites } from '../projection.ts'
+import type { WriteClause } from '../read-table.ts'
 import {
   LEVELS,
   type LevelDelta,
   type PositionedAccount,
   type TouchedAccounts,
-} from './tables/book-levels.ts'
-import { FILLS, partKey, type ReadFill } from './tables/fills.ts'
-import { MARKETS } from './tables/markets.ts'
-import { ORDER_CHANGES, type PartRef, type SourceEvents } from './tables/order-events.ts'
-import { ORDERS, type ReadOrder } from './tables/orders.ts'
-import { POSITIONS, type ReadPosition } from './tables/positions.ts'
-import { USERS } from './tables/users.ts'
+} from '../tables/book-levels.ts'
+import { FILLS, partKey, type ReadFill } from '../tables/fills.ts'
+import { ORDER_CHANGES, type PartRef, type SourceEvents } from '../tables/order-events.ts'
+import { ORDERS, type ReadOrder } from '../tables/orders.ts'
+import { POSITIONS, type ReadPosition } from '../tables/positions.ts'
+import type { LoadedRows, OrderChanges, TouchedKeys } from './changes.ts'
 
 /** The touched rows of one market. */
 export async function loadRows(tx: Tx, marketId: number, touched: TouchedKeys): Promise<LoadedRows> {
@@ -24,8 +21,6 @@ export async function loadRows(tx: Tx, marketId: number, touched: TouchedKeys): 
     orders: await loadOrders(tx, touched.orders),
     fills: await loadFills(tx, marketId, touched.fills),
     positions: await loadPositions(tx, marketId, touched.positions),
-    batches: await loadBatches(tx, marketId, touched.batches),
-    markets: await loadMarket(tx, marketId, touched.markets),
   }
 }
 
@@ -57,28 +52,6 @@ async function loadPositions(
     select * from read.positions where market_id = ${marketId} and user_id = any(${[...users]}::bigint[])
   `.execute(tx)
   return new Map(rows.map((position) => [String(position.user_id), position]))
-}
-
-async function loadBatches(
-  tx: Tx,
-  marketId: number,
-  ids: ReadonlySet<string>,
-): Promise<LoadedRows['batches']> {
-  if (ids.size === 0) return new Map()
-  const { rows } = await sql<ReadBatch>`
-    select * from read.batches where market_id = ${marketId} and batch_id = any(${[...ids]}::bigint[])
-  `.execute(tx)
-  return new Map(rows.map((batch) => [String(batch.batch_id), batch]))
-}
-
-async function loadMarket(
-  tx: Tx,
-  marketId: number,
-  ids: ReadonlySet<string>,
-): Promise<LoadedRows['markets']> {
-  if (ids.size === 0) return new Map()
-  const rows = await tx.selectFrom('read.markets').selectAll().where('market_id', '=', marketId).execute()
-  return new Map(rows.map((market) => [String(market.market_id), market]))
 }
 
 /**
@@ -118,58 +91,32 @@ export async function loadPositionedAccounts(
   return rows
 }
 
-/** How far a shard is projected. */
-export interface ProjectedTo {
-  readonly shard: string
-  readonly seq: number
-}
-
-/**
- * Writes a chunk's changes and its shard's place in one statement: the cost of a small chunk is mostly the number of its statements.
- * Rows that several shards write are locked in one order by all projectors: balances, then `read.arrivals`. The commit does not wait
- * for the disk (`synchronous_commit` off): rows lost in a crash are projected again.
- */
-export async function saveChanges(tx: Tx, changes: ReadChanges, { shard, seq }: ProjectedTo): Promise<void> {
-  for (const removed of changes.removedEvents) await removeEvents(tx, removed)
-  for (const part of changes.removedFills) await removeFills(tx, part)
-  const writes = writesOf(changes).filter(({ arrays }) => arrays.some((array) => array !== '{}'))
-  const values: unknown[] = [shard, seq]
-  const parts = writes.map(({ name, text, arrays }) => {
-    const part = `${name} as (${text(values.length + 1)})`
-    values.push(...arrays)
-    return part
-  })
-  const text = `
-    ${parts.length > 0 ? `with ${parts.join()}` : ''}
-    update read.projection set seq = $2::bigint from (select set_config('synchronous_commit', 'off', true)) settings
-    where shard = $1::text
-  `
-  await tx.executeQuery(CompiledQuery.raw(text, values))
-  await removeEmptyLevels(tx, changes.levels)
-}
+export const writesOf = (changes: OrderChanges): ChunkWrites => ({
+  clauses: clausesOf(changes),
+  async before(tx) {
+    for (const removed of changes.removedEvents) await removeEvents(tx, removed)
+    for (const part of changes.removedFills) await removeFills(tx, part)
+  },
+  after: (tx) => removeEmptyLevels(tx, changes.levels),
+})
 
 /** The items that match, then the items that do not. */
 function partition<Item>(items: readonly Item[], matches: (item: Item) => boolean): [Item[], Item[]] {
   return [items.filter(matches), items.filter((item) => !matches(item))]
 }
 
-function writesOf(changes: ReadChanges): WriteClause[] {
-  const { events, orders, balances } = changes
+function clausesOf({ events, orders, fills, positions, levels }: OrderChanges): WriteClause[] {
   const numbered = events.map((event, at) => ({ ...event, arrival: at + 1 - events.length }))
   const [created, changed] = partition(numbered, ({ kind }) => kind === 'CREATED')
   const arrivals = new Map(created.map(({ order_id, arrival }) => [order_id, arrival]))
   const [placed, known] = partition(orders, ({ order_id }) => arrivals.has(order_id))
   const withArrivals = placed.map((order) => ({ ...order, arrival: arrivals.get(order.order_id) as number }))
   return [
-    USERS.replace(changes.users),
-    MARKETS.replace(changes.markets),
     ORDERS.replace(known),
-    FILLS.replace(changes.fills.flat()),
-    POSITIONS.replace(changes.positions),
-    BATCHES.replace(changes.batches),
-    LEVELS.add(changes.levels),
-    BALANCES.add(balances),
-    takeArrivals(events.length, balances.length > 0),
+    FILLS.replace(fills.flat()),
+    POSITIONS.replace(positions),
+    LEVELS.add(levels),
+    takeArrivals(events.length),
     ORDERS.insert(withArrivals, ARRIVED),
     ORDER_CHANGES.insert(changed, ARRIVED),
   ]
@@ -182,21 +129,20 @@ const ARRIVED = { arrival: '(select last from arrivals) + arrival' }
  * Reserves the chunk's arrival numbers and locks their counter until the transaction ends, so that events are numbered in the order
  * in which they become visible to readers.
  */
-const takeArrivals = (count: number, isBehindBalances: boolean): WriteClause => ({
+const takeArrivals = (count: number): WriteClause => ({
   name: 'arrivals',
-  text: (first) => `
-    update read.arrivals set last = last + ($${first}::bigint[])[1]
-    ${isBehindBalances ? 'where (select count(*) from "set read.balances") > 0' : ''} returning last
+  isShared: true,
+  text: (first, condition) => `
+    update read.arrivals set last = last + ($${first}::bigint[])[1] where ${condition} returning last
   `,
   arrays: [count > 0 ? `{${count}}` : '{}'],
 })
 
 /**
- * Numbers all events by time after a rebuild, which projects one shard after another. Inside a shard the journal's order decides. It
- * locks all shards' places first: it waits for running chunks, and later chunks wait for it.
+ * Numbers all events by time after a fill, which projects one shard after another. Inside a shard the journal's order decides. The
+ * caller has locked the projection's place in every shard, so that no chunk runs meanwhile.
  */
 export async function renumberEvents(tx: Tx): Promise<void> {
-  await sql`select from read.projection order by shard for update`.execute(tx)
   await sql`
     with numbered as materialized (
       select shard, seq, place, order_id, kind, row_number() over (order by latest, shard, seq, place) as number from (

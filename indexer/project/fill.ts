@@ -1,0 +1,155 @@
+/**
+ * Fills projections from the journal while the others serve: new ones, those whose version in the code is higher than the stored one,
+ * and those that an operator has ordered to rebuild. States of a projection, all in `read.projection`:
+ *
+ * | version | fill_to | state |
+ * |---|---|---|
+ * | lower than the code's | set | outdated: readers wait; its tables are emptied once no reader uses them |
+ * | the code's | set | being filled |
+ * | the code's | null | complete |
+ */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { sql } from 'kysely'
+import type { Db, Tx } from '../../db/client.ts'
+import { type ChunkOptions, projectAlone } from './project-chunk.ts'
+import type { Projection } from './projection.ts'
+import { PROJECTIONS } from './projections.ts'
+
+/**
+ * The `markedMs` of a database with readers. It exceeds the age up to which an API process relies on a projection's state
+ * (`api/read-after/completeness.ts`) plus the duration of a read.
+ */
+export const MARKED_MS = 5_000
+/** Bound of the wait for the locks that emptying a table takes: readers queue behind it. */
+const LOCK_TIMEOUT_MS = 1_000
+
+export interface FillOptions extends ChunkOptions {
+  /** How long a projection with rows stays marked before it is emptied; 0 unless set, for a database without readers. */
+  readonly markedMs?: number
+}
+
+/** A row of `read.projection` with work to do. */
+interface Unfinished {
+  readonly projection: string
+  readonly shard: string
+  /** Its version is lower than the code's. */
+  readonly is_outdated: boolean
+  /** Its tables have rows. */
+  readonly has_rows: boolean
+  readonly is_marked: boolean
+  /** Behind the shard's foremost projection; once it is complete, by more than a chunk: less than that the next chunk of the shard includes. */
+  readonly is_behind: boolean
+}
+
+/** The projections of the code, as a table expression. */
+export const declared = (projections: readonly Projection[]) => sql`
+  unnest(${projections.map(({ name }) => name)}::text[], ${projections.map(({ version }) => version)}::integer[])
+    as declared (projection, version)
+`
+
+async function unfinished(db: Db, { limit, projections = PROJECTIONS }: FillOptions): Promise<Unfinished[]> {
+  const { rows } = await sql<Unfinished>`
+    select * from (
+      select p.projection, p.shard, p.version < declared.version as is_outdated, p.seq > 0 as has_rows,
+        p.fill_to is not null as is_marked,
+        p.version = declared.version and p.seq < max(p.seq) filter (where p.version = declared.version)
+          over (partition by p.shard) - case when p.fill_to is null then ${limit}::bigint else 0 end as is_behind
+      from read.projection p join ${declared(projections)} on declared.projection = p.projection
+    ) places where is_outdated or is_marked or is_behind
+  `.execute(db)
+  return rows
+}
+
+/** What one step of filling did. */
+export interface FillStep {
+  /** True if something remains to be filled. */
+  readonly isFilling: boolean
+  /** True if the step changed something. */
+  readonly hasAdvanced: boolean
+}
+
+/** Does one bounded step: empties outdated projections, or projects one chunk of one that is behind, and completes those that are level. */
+export async function fillStep(db: Db, options: FillOptions): Promise<FillStep> {
+  const { projections = PROJECTIONS } = options
+  const places = await unfinished(db, options)
+  if (places.length === 0) return { isFilling: false, hasAdvanced: false }
+  const of = (which: readonly Unfinished[]) =>
+    projections.filter(({ name }) => which.some(({ projection }) => projection === name))
+  const outdated = places.filter(({ is_outdated }) => is_outdated)
+  if (outdated.length > 0) {
+    await empty(db, of(outdated), outdated, options)
+    return { isFilling: true, hasAdvanced: true }
+  }
+  const behind = places.filter(({ is_behind }) => is_behind)
+  // At random, so that several processes share the work, and a projection that fails on one shard delays no other.
+  const next = behind[Math.floor(Math.random() * behind.length)]
+  const [projection] = next === undefined ? [] : of([next])
+  const progress =
+    next === undefined || projection === undefined
+      ? null
+      : await projectAlone(db, next.shard, projection, options)
+  let completed = 0
+  for (const each of of(places.filter(({ is_marked }) => is_marked))) completed += await complete(db, each)
+  return { isFilling: true, hasAdvanced: (progress?.rows ?? 0) > 0 || completed > 0 }
+}
+
+/** Marks the projections, so that readers wait, and empties them. */
+async function empty(
+  db: Db,
+  projections: readonly Projection[],
+  places: readonly Unfinished[],
+  { markedMs = 0 }: FillOptions,
+): Promise<void> {
+  const names = projections.map(({ name }) => name)
+  await db.transaction().execute((tx) => mark(tx, names))
+  if (places.some(({ has_rows }) => has_rows)) await sleep(markedMs)
+  for (const projection of projections) {
+    await db.transaction().execute(async (tx) => {
+      await sql`select set_config('lock_timeout', ${`${LOCK_TIMEOUT_MS}ms`}, true)`.execute(tx)
+      // Waits for a running chunk. Another process may have emptied the tables meanwhile.
+      const { rows } = await sql<{ version: number }>`
+        select version from read.projection where projection = ${projection.name} order by shard for update
+      `.execute(tx)
+      if (rows.every(({ version }) => version >= projection.version)) return
+      await truncate(tx, projection.tables)
+      await sql`
+        update read.projection p set version = ${projection.version}, seq = 0, fill_to = s.head
+        from shards s where s.shard = p.shard and p.projection = ${projection.name}
+      `.execute(tx)
+    })
+  }
+}
+
+/** From now on readers treat the projections as incomplete. */
+export const mark = (tx: Tx, projections: readonly string[]) =>
+  sql`
+    update read.projection p set fill_to = s.head from shards s
+    where s.shard = p.shard and p.projection = any(${projections}) and p.fill_to is null
+  `.execute(tx)
+
+export const truncate = (tx: Tx, tables: readonly string[]) =>
+  sql`truncate ${sql.join(tables.map((table) => sql.table(table)))}`.execute(tx)
+
+/**
+ * Completes the projection in the shards where it is level with the foremost projection and has passed the head at which its fill began.
+ * Its `finish` runs with the last of them. Returns the number of shards.
+ */
+async function complete(db: Db, { name, version, finish }: Projection): Promise<number> {
+  const completed = await db.transaction().execute(async (tx) => {
+    const { rows: locked } = await sql<{ version: number; fill_to: number | null }>`
+      select version, fill_to from read.projection where projection = ${name} order by shard for update
+    `.execute(tx)
+    if (locked.some((place) => place.version !== version)) return 0
+    const { rows } = await sql`
+      update read.projection p set fill_to = null
+      where projection = ${name} and seq >= fill_to
+        and seq >= (select max(seq) from read.projection q where q.shard = p.shard)
+      returning shard
+    `.execute(tx)
+    const isLast = rows.length > 0 && rows.length === locked.filter(({ fill_to }) => fill_to !== null).length
+    if (isLast) await finish?.(tx)
+    return rows.length
+  })
+  if (completed > 0) await sql`select pg_notify('filled', ${name})`.execute(db)
+  return completed
+}

@@ -1,0 +1,28 @@
+/**
+ * The projection `orders`: orders, their events and fills, positions, and the levels of the book. They are one projection because levels
+ * are derived from orders and positions, fills take their protection price from their order, and events its trigger.
+ */
+import type { Tx } from '../../../db/client.ts'
+import { PROJECTED_TABLES } from '../../../db/read-schema.ts'
+import type { Projection } from '../projection.ts'
+import type { ShardEntry } from '../row-change.ts'
+import { levelDeltas, touchedAccounts } from '../tables/book-levels.ts'
+import { changesOf, touchedKeys } from './changes.ts'
+import { loadPositionedAccounts, loadRows, renumberEvents, writesOf } from './store.ts'
+
+async function project(tx: Tx, entries: readonly ShardEntry[]) {
+  const marketId = entries[0]?.marketId ?? 0
+  const before = await loadRows(tx, marketId, touchedKeys(entries))
+  const changes = changesOf(before, entries)
+  const book = { before: before.orders, orders: changes.orders, positions: changes.positions }
+  const accounts = await loadPositionedAccounts(tx, marketId, touchedAccounts(book))
+  return writesOf({ ...changes, levels: levelDeltas(marketId, book, accounts) })
+}
+
+export const orders: Projection = {
+  name: 'orders',
+  version: 1,
+  tables: PROJECTED_TABLES.orders,
+  project,
+  finish: renumberEvents,
+}

@@ -1,0 +1,180 @@
+/**
+ * Projects a shard's journal into the read model, chunk by chunk. A chunk is one transaction: the changed rows and the places of its
+ * projections in `read.projection`. The transaction locks these places, so each journal row is projected once per projection. Projections
+ * that are less than a chunk apart share their chunks: one read of the journal, one write. Readers are notified after the commit: a
+ * `notify` inside the transaction would serialize commits.
+ */
+import { CompiledQuery, sql } from 'kysely'
+import type { Db, Tx } from '../../db/client.ts'
+import type { JournalEntry } from '../../db/journal.ts'
+import type { ProjectionTable } from '../../db/read-schema.ts'
+import { invariant } from '../../domain/invariant.ts'
+import { type JournalRow, marketShard } from '../../domain/journal/journal-row.ts'
+import type { KillPointHook } from '../../service/kill-point.ts'
+import type { ChunkWrites, Projection } from './projection.ts'
+import { PROJECTIONS } from './projections.ts'
+import type { ShardEntry } from './row-change.ts'
+
+export interface ChunkProgress {
+  readonly shard: string
+  readonly epoch: number
+  /** The last projected row. */
+  readonly seq: number
+  /** Number of rows in this chunk; 0 at the head. */
+  readonly rows: number
+  readonly projections: readonly string[]
+}
+
+export interface ChunkOptions {
+  /** Most rows of one chunk. */
+  readonly limit: number
+  /** Called after the rows are projected and before the transaction commits. */
+  readonly killPoint: KillPointHook<'before-projection'>
+  /** All projections, unless set. Places of other versions stay as they are. */
+  readonly projections?: readonly Projection[]
+}
+
+/**
+ * Projects the shard's next rows into the projections that are less than a chunk behind the foremost. The others are filled by
+ * `catchUp`. Null if another projector works on the shard, or the shard is not registered.
+ */
+export function projectChunk(db: Db, shard: string, options: ChunkOptions): Promise<ChunkProgress | null> {
+  const { limit, projections = PROJECTIONS } = options
+  const known = versionsOf(projections)
+  // One projector at a time, so that the projections stay together: skipping locked places, two projectors could divide them.
+  const places = sql`
+    select * from read.projection
+    where (select pg_try_advisory_xact_lock(hashtextextended(${`projection ${shard}`}, 0)))
+      and shard = ${shard} and projection || ' ' || version = any(${known})
+      and seq >= (
+        select max(seq) from read.projection where shard = ${shard} and projection || ' ' || version = any(${known})
+      ) - ${limit}::bigint
+    for update skip locked
+  `
+  return project(db, places, options)
+}
+
+/** Projects the shard's next rows into one projection. Null if another projector has locked its place. */
+export function projectAlone(
+  db: Db,
+  shard: string,
+  projection: Projection,
+  options: ChunkOptions,
+): Promise<ChunkProgress | null> {
+  const places = sql`
+    select * from read.projection
+    where shard = ${shard} and projection = ${projection.name} and version = ${projection.version}
+    for update skip locked
+  `
+  return project(db, places, { ...options, projections: [projection] })
+}
+
+/** A projection and its version, as `projection || ' ' || version` in SQL. */
+export const versionsOf = (projections: readonly Projection[]): string[] =>
+  projections.map(({ name, version }) => `${name} ${version}`)
+
+async function project(
+  db: Db,
+  places: ReturnType<typeof sql>,
+  options: ChunkOptions,
+): Promise<ChunkProgress | null> {
+  const progress = await db.transaction().execute((tx) => projectRows(tx, places, options))
+  if (progress !== null && progress.rows > 0) await notifyProjected(db, progress)
+  return progress
+}
+
+async function projectRows(
+  tx: Tx,
+  query: ReturnType<typeof sql>,
+  { limit, killPoint, projections = PROJECTIONS }: ChunkOptions,
+): Promise<ChunkProgress | null> {
+  const { places, journal } = await nextRows(tx, query, limit)
+  const [place] = places
+  if (place === undefined) return null
+  const { shard, epoch } = place
+  const behind = Math.min(...places.map(({ seq }) => seq))
+  const progress = { shard, epoch, projections: places.map(({ projection }) => projection) }
+  const last = journal.at(-1)
+  if (last === undefined) return { ...progress, seq: behind, rows: 0 }
+  invariant(
+    last.seq === behind + journal.length,
+    `the journal of ${shard} lacks ${last.seq - behind - journal.length} rows between row ${behind} and row ${last.seq}`,
+  )
+  const seqOf = new Map(places.map(({ projection, seq }) => [projection, seq]))
+  const entries = entriesOf(shard, journal)
+  const writes: ChunkWrites[] = []
+  for (const { name, project } of projections) {
+    const own = entries.slice((seqOf.get(name) ?? last.seq) - behind)
+    if (own.length > 0) writes.push(await project(tx, own))
+  }
+  await save(tx, writes, { ...progress, seq: last.seq })
+  killPoint('before-projection')
+  return { ...progress, seq: last.seq, rows: journal.length }
+}
+
+/** Locks the places and reads the journal rows after the last of them. */
+async function nextRows(tx: Tx, places: ReturnType<typeof sql>, limit: number) {
+  const { rows } = await sql<{ seq: null; row: ProjectionTable[] | null } | JournalEntry>`
+    with place as materialized (${places})
+    select null::bigint as seq, json_agg(place) as row from place
+    union all
+    select next.seq, next.row
+    from (select shard, min(seq) as seq from place group by shard) first
+    cross join lateral (
+      select seq, row from journal where shard = first.shard and seq > first.seq order by seq limit ${limit}
+    ) next
+    order by seq nulls first
+  `.execute(tx)
+  const [locked, ...journal] = rows
+  return {
+    places: (locked?.row as ProjectionTable[] | null) ?? [],
+    journal: journal as JournalEntry[],
+  }
+}
+
+/** The market of a shard `m<id>`; 0 for `accounts`. */
+const marketOf = (shard: string): number => {
+  const marketId = Number(shard.slice(1))
+  return shard === marketShard(marketId) ? marketId : 0
+}
+
+function entriesOf(shard: string, rows: readonly { seq: number; row: JournalRow }[]): ShardEntry[] {
+  const marketId = marketOf(shard)
+  return rows.map(({ seq, row }) => ({ shard, marketId, seq, row }))
+}
+
+/**
+ * Writes a chunk's rows and places in one statement: the cost of a small chunk is mostly the number of its statements. Shared clauses run
+ * one after the other, so that all projectors lock rows in one order. The commit does not wait for the disk (`synchronous_commit` off):
+ * rows lost in a crash are projected again.
+ */
+export async function save(
+  tx: Tx,
+  writes: readonly ChunkWrites[],
+  { shard, seq, projections }: Omit<ChunkProgress, 'rows'>,
+): Promise<void> {
+  for (const { before } of writes) await before?.(tx)
+  const values: unknown[] = [shard, seq, projections]
+  const shared: string[] = []
+  const clauses = writes.flatMap((write) => write.clauses)
+  const parts = clauses
+    .filter(({ arrays }) => arrays.some((array) => array !== '{}'))
+    .map(({ name, text, arrays, isShared }) => {
+      const condition = shared.map((earlier) => `(select count(*) from ${earlier}) >= 0`).join(' and ')
+      const part = `${name} as (${text(values.length + 1, condition || 'true')})`
+      values.push(...arrays)
+      if (isShared) shared.push(name)
+      return part
+    })
+  const statement = `
+    ${parts.length > 0 ? `with ${parts.join()}` : ''}
+    update read.projection set seq = $2::bigint from (select set_config('synchronous_commit', 'off', true)) settings
+    where shard = $1::text and projection = any($3::text[])
+  `
+  await tx.executeQuery(CompiledQuery.raw(statement, values))
+  for (const { after } of writes) await after?.(tx)
+}
+
+async function notifyProjected(db: Db, { shard, epoch, seq, projections }: ChunkProgress): Promise<void> {
+  await sql`select pg_notify('projected', ${`${shard}:${epoch}:${seq}:${projections.join()}`})`.execute(db)
+}

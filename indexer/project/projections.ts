@@ -1,0 +1,9 @@
+/** All projections. Each appears once; the order is the one in which they lock rows that several shards write. */
+import { orders } from './orders/projection.ts'
+import type { Projection } from './projection.ts'
+import { balances } from './tables/balances.ts'
+import { batches } from './tables/batches.ts'
+import { markets } from './tables/markets.ts'
+import { users } from './tables/users.ts'
+
+export const PROJECTIONS: readonly Projection[] = [users, markets, batches, balances, orders]
