@@ -36,7 +36,8 @@ interface Unfinished {
   readonly is_outdated: boolean
   /** Its tables have rows. */
   readonly has_rows: boolean
-  readonly is_marked: boolean
+  /** Incomplete and not behind: see `complete`. */
+  readonly is_level: boolean
   /** Behind the shard's foremost projection; once it is complete, by more than a chunk: less than that the next chunk of the shard includes. */
   readonly is_behind: boolean
 }
@@ -49,13 +50,15 @@ export const declared = (projections: readonly Projection[]) => sql`
 
 async function unfinished(db: Db, { limit, projections = PROJECTIONS }: FillOptions): Promise<Unfinished[]> {
   const { rows } = await sql<Unfinished>`
-    select * from (
-      select p.projection, p.shard, p.version < declared.version as is_outdated, p.seq > 0 as has_rows,
-        p.fill_to is not null as is_marked,
-        p.version = declared.version and p.seq < max(p.seq) filter (where p.version = declared.version)
-          over (partition by p.shard) - case when p.fill_to is null then ${limit}::bigint else 0 end as is_behind
-      from read.projection p join ${declared(projections)} on declared.projection = p.projection
-    ) places where is_outdated or is_marked or is_behind
+    select projection, shard, is_outdated, seq > 0 as has_rows,
+      not is_outdated and fill_to is not null and seq >= greatest(fill_to, front) as is_level,
+      not is_outdated and seq < front - case when fill_to is null then ${limit}::bigint else 0 end as is_behind
+    from (
+      select p.*, p.version < declared.version as is_outdated,
+        max(p.seq) filter (where p.version = declared.version) over (partition by p.shard) as front
+      from read.projection p join ${declared(projections)} on declared.projection = p.projection and p.version <= declared.version
+    ) places
+    where is_outdated or fill_to is not null or seq < front - ${limit}::bigint
   `.execute(db)
   return rows
 }
@@ -68,7 +71,7 @@ export interface FillStep {
   readonly hasAdvanced: boolean
 }
 
-/** Does one bounded step: empties outdated projections, or projects one chunk of one that is behind, and completes those that are level. */
+/** Does one bounded step: empties outdated projections, or completes those that are level and projects one chunk of one that is behind. */
 export async function fillStep(db: Db, options: FillOptions): Promise<FillStep> {
   const { projections = PROJECTIONS } = options
   const places = await unfinished(db, options)
@@ -80,16 +83,14 @@ export async function fillStep(db: Db, options: FillOptions): Promise<FillStep> 
     await empty(db, of(outdated), outdated, options)
     return { isFilling: true, hasAdvanced: true }
   }
+  let completed = 0
+  for (const each of of(places.filter(({ is_level }) => is_level))) completed += await complete(db, each)
   const behind = places.filter(({ is_behind }) => is_behind)
   // At random, so that several processes share the work, and a projection that fails on one shard delays no other.
   const next = behind[Math.floor(Math.random() * behind.length)]
-  const [projection] = next === undefined ? [] : of([next])
-  const progress =
-    next === undefined || projection === undefined
-      ? null
-      : await projectAlone(db, next.shard, projection, options)
-  let completed = 0
-  for (const each of of(places.filter(({ is_marked }) => is_marked))) completed += await complete(db, each)
+  if (next === undefined) return { isFilling: true, hasAdvanced: completed > 0 }
+  const [projection] = of([next])
+  const progress = await projectAlone(db, next.shard, projection as Projection, options)
   return { isFilling: true, hasAdvanced: (progress?.rows ?? 0) > 0 || completed > 0 }
 }
 
