@@ -69,38 +69,43 @@ export interface FillStep {
   readonly isFilling: boolean
   /** True if the step changed something. */
   readonly hasAdvanced: boolean
+  /** Projections that it emptied, and those that it completed in some shard. */
+  readonly emptied: readonly string[]
+  readonly completed: readonly string[]
 }
 
 /** Does one bounded step: empties outdated projections, or completes those that are level and projects one chunk of one that is behind. */
 export async function fillStep(db: Db, options: FillOptions): Promise<FillStep> {
   const { projections = PROJECTIONS } = options
   const places = await unfinished(db, options)
-  if (places.length === 0) return { isFilling: false, hasAdvanced: false }
   const of = (which: readonly Unfinished[]) =>
     projections.filter(({ name }) => which.some(({ projection }) => projection === name))
   const outdated = places.filter(({ is_outdated }) => is_outdated)
   if (outdated.length > 0) {
-    await empty(db, of(outdated), outdated, options)
-    return { isFilling: true, hasAdvanced: true }
+    const emptied = await empty(db, of(outdated), outdated, options)
+    return { isFilling: true, hasAdvanced: true, emptied, completed: [] }
   }
-  let completed = 0
-  for (const each of of(places.filter(({ is_level }) => is_level))) completed += await complete(db, each)
+  const completed: string[] = []
+  for (const each of of(places.filter(({ is_level }) => is_level))) {
+    if (await complete(db, each)) completed.push(each.name)
+  }
   const behind = places.filter(({ is_behind }) => is_behind)
   // At random, so that several processes share the work, and a projection that fails on one shard delays no other.
   const next = behind[Math.floor(Math.random() * behind.length)]
-  if (next === undefined) return { isFilling: true, hasAdvanced: completed > 0 }
-  const [projection] = of([next])
-  const progress = await projectAlone(db, next.shard, projection as Projection, options)
-  return { isFilling: true, hasAdvanced: (progress?.rows ?? 0) > 0 || completed > 0 }
+  const progress =
+    next === undefined ? null : await projectAlone(db, next.shard, of([next])[0] as Projection, options)
+  const hasAdvanced = (progress?.rows ?? 0) > 0 || completed.length > 0
+  return { isFilling: places.length > 0, hasAdvanced, emptied: [], completed }
 }
 
-/** Marks the projections, so that readers wait, and empties them. */
+/** Marks the projections, so that readers wait, and empties them. Returns those that another process has not emptied meanwhile. */
 async function empty(
   db: Db,
   projections: readonly Projection[],
   places: readonly Unfinished[],
   { markedMs = 0 }: FillOptions,
-): Promise<void> {
+): Promise<string[]> {
+  const emptied: string[] = []
   const names = projections.map(({ name }) => name)
   await db.transaction().execute((tx) => mark(tx, names))
   if (places.some(({ has_rows }) => has_rows)) await sleep(markedMs)
@@ -117,8 +122,10 @@ async function empty(
         update read.projection p set version = ${projection.version}, seq = 0, fill_to = s.head
         from shards s where s.shard = p.shard and p.projection = ${projection.name}
       `.execute(tx)
+      emptied.push(projection.name)
     })
   }
+  return emptied
 }
 
 /** From now on readers treat the projections as incomplete. */
@@ -133,9 +140,9 @@ export const truncate = (tx: Tx, tables: readonly string[]) =>
 
 /**
  * Completes the projection in the shards where it is level with the foremost projection and has passed the head at which its fill began.
- * Its `finish` runs with the last of them. Returns the number of shards.
+ * Its `finish` runs with the last of them. Returns false if it is level in none.
  */
-async function complete(db: Db, { name, version, finish }: Projection): Promise<number> {
+async function complete(db: Db, { name, version, finish }: Projection): Promise<boolean> {
   const completed = await db.transaction().execute(async (tx) => {
     const { rows: locked } = await sql<{ version: number; fill_to: number | null }>`
       select version, fill_to from read.projection where projection = ${name} order by shard for update
@@ -152,5 +159,5 @@ async function complete(db: Db, { name, version, finish }: Projection): Promise<
     return rows.length
   })
   if (completed > 0) await sql`select pg_notify('filled', ${name})`.execute(db)
-  return completed
+  return completed > 0
 }

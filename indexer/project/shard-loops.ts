@@ -137,7 +137,10 @@ export class ShardLoops {
   /** Pauses after each step for as long as the step took, so that filling takes at most half of one connection. */
   async #fill(): Promise<boolean> {
     const start = performance.now()
-    const { isFilling } = await fillStep(this.#ports.db, this.#options)
+    const { db, logger } = this.#ports
+    const { isFilling, emptied, completed } = await fillStep(db, this.#options)
+    if (emptied.length > 0) logger.info({ projections: emptied }, 'filling read tables from the journal')
+    if (completed.length > 0) logger.info({ projections: completed }, 'read tables filled')
     if (isFilling) await sleep(Math.max(FILL_REST_MS, performance.now() - start))
     return isFilling
   }

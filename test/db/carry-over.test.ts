@@ -161,6 +161,11 @@ describe('a database of the previous schema', function () {
       actions: voided(before.actions),
       batches: voided(before.batches),
       funding_states: [],
+      'read.projection': (before['read.projection'] ?? []).flatMap((row) =>
+        ['users', 'markets', 'batches', 'balances', 'orders'].map((projection) => ({
+          ...{ ...row, projection, version: '1', fill_to: null },
+        })),
+      ),
     }
     const migrated = await dump()
     expect(Object.keys(migrated)).to.have.members(Object.keys(expected))

@@ -15,6 +15,7 @@ import { ShardLoops } from '../../../indexer/project/shard-loops.ts'
 import { freshDatabase, type TestDatabase } from '../support/database.ts'
 import { createPlacedCounts, placedCounts, readPlacedCounts } from '../support/extra-projection.ts'
 import { anyHistory, type History } from '../support/histories.ts'
+import { placements } from '../support/placements.ts'
 import { appendToJournal, clearJournal, dumpReadModel } from '../support/read-model.ts'
 
 const killPoint = () => {}
@@ -33,28 +34,6 @@ const deposit = (userId: number): JournalRow => ({
   ...{ cause: 'deposit', rollback: false, user_id: userId, free_delta: '1', pending_withdrawal_delta: '0' },
   ...{ block: 1, tx_hash: '0x', log_index: 0, at: 1 },
 })
-const placed = (marketId: number, seq: number): JournalRow => ({
-  ...{
-    kind: 'order_placed',
-    order_id: `${marketId}-${seq}`,
-    user_id: 1 + (seq % 7),
-    maker: '0xa',
-    signer: '0xa',
-  },
-  ...{
-    hash: `0x${marketId}-${seq}`,
-    salt: seq,
-    side: 'LONG',
-    type: 'LIMIT',
-    price: 1 + (seq % 9),
-    quantity: 1,
-  },
-  ...{ trigger: 0, leverage: 1, reduce_only: false, expiration: 0, alive_until: 0, status: 'OPEN' },
-  ...{ accepted_at: seq, openable: 1, reserved: '1', reserved_price: 1 },
-})
-const placements = (marketId: number, first: number, count: number): JournalRow[] =>
-  Array.from({ length: count }, (_, at) => placed(marketId, first + at))
-
 describe('filling a projection', function () {
   this.timeout(120_000)
   let test: TestDatabase

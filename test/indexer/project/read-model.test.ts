@@ -4,7 +4,7 @@ import { expect } from 'chai'
 import fc from 'fast-check'
 import { sql } from 'kysely'
 import { after, before, describe, it } from 'mocha'
-import { ACCOUNTS_SHARD, type JournalRow, marketShard } from '../../../domain/journal/journal-row.ts'
+import { ACCOUNTS_SHARD, marketShard } from '../../../domain/journal/journal-row.ts'
 import { fillStep } from '../../../indexer/project/fill.ts'
 import { orders } from '../../../indexer/project/orders/projection.ts'
 import { projectChunk, save } from '../../../indexer/project/project-chunk.ts'
@@ -13,6 +13,7 @@ import { rebuild } from '../../../indexer/project/rebuild.ts'
 import { freshDatabase, type TestDatabase } from '../support/database.ts'
 import { anyHistory, type History } from '../support/histories.ts'
 import { levelsOf, type ModelOrder } from '../support/model-order.ts'
+import { placed } from '../support/placements.ts'
 import { appendToJournal, clearJournal, dumpReadModel } from '../support/read-model.ts'
 
 const killPoint = () => {}
@@ -120,22 +121,16 @@ describe('the read model', () => {
     )
   })
 
-  const placedIn = (marketId: number): JournalRow => ({
-    ...{ kind: 'order_placed', order_id: `${marketId}-1`, user_id: 1, maker: '0xa', signer: '0xa' },
-    ...{ hash: `0x${marketId}`, salt: 1, side: 'LONG', type: 'LIMIT', price: 1, quantity: 1, trigger: 0 },
-    ...{ leverage: 1, reduce_only: false, expiration: 0, alive_until: 0, status: 'OPEN', accepted_at: 1 },
-    ...{ openable: 1, reserved: '1', reserved_price: 1 },
-  })
-
   it('when a chunk has not committed, the events of another shard are numbered after its own', async () => {
     await clearJournal(test.db)
-    for (const marketId of [1, 2]) await appendToJournal(test.db, marketShard(marketId), [placedIn(marketId)])
+    for (const marketId of [1, 2])
+      await appendToJournal(test.db, marketShard(marketId), [placed(marketId, 1)])
     await registerShards(test.db)
     const order: string[] = []
     let late: Promise<unknown> = Promise.resolve()
     await test.db.transaction().execute(async (tx) => {
       const shard = marketShard(1)
-      const entries = [{ shard, marketId: 1, seq: 1, row: placedIn(1) }]
+      const entries = [{ shard, marketId: 1, seq: 1, row: placed(1, 1) }]
       await save(tx, [await orders.project(tx, entries)], {
         shard,
         epoch: 1,
@@ -154,7 +149,7 @@ describe('the read model', () => {
 
   it('when a chunk is running, the end of a fill numbers events after it', async () => {
     await clearJournal(test.db)
-    await appendToJournal(test.db, 'm1', [placedIn(1)])
+    await appendToJournal(test.db, 'm1', [placed(1, 1)])
     await registerShards(test.db)
     await projectShard(test.db, 'm1', { limit: 10, killPoint })
     const finished: string[] = []
