@@ -117,7 +117,7 @@ async function empty(
         select version from read.projection where projection = ${projection.name} order by shard for update
       `.execute(tx)
       if (rows.every(({ version }) => version >= projection.version)) return
-      await truncate(tx, projection.tables)
+      await emptyTables(tx, projection.tables)
       await sql`
         update read.projection p set version = ${projection.version}, seq = 0, fill_to = s.head
         from shards s where s.shard = p.shard and p.projection = ${projection.name}
@@ -135,7 +135,7 @@ export const mark = (tx: Tx, projections: readonly string[]) =>
     where s.shard = p.shard and p.projection = any(${projections}) and p.fill_to is null
   `.execute(tx)
 
-export const truncate = (tx: Tx, tables: readonly string[]) =>
+export const emptyTables = (tx: Tx, tables: readonly string[]) =>
   sql`truncate ${sql.join(tables.map((table) => sql.table(table)))}`.execute(tx)
 
 /**

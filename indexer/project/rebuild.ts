@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'kysely'
 import type { Db } from '../../db/client.ts'
 import { lockShards, startNextEpochs } from '../../db/journal.ts'
-import { declared, type FillOptions, mark, truncate } from './fill.ts'
+import { declared, emptyTables, type FillOptions, mark } from './fill.ts'
 import { projectAll } from './project-shard.ts'
 import { PROJECTIONS } from './projections.ts'
 
@@ -18,7 +18,7 @@ export async function resetReadModel(db: Db, projections = PROJECTIONS): Promise
       tx,
       shards.map(({ shard }) => shard),
     )
-    await truncate(tx, ['read.projection', ...projections.flatMap(({ tables }) => tables)])
+    await emptyTables(tx, ['read.projection', ...projections.flatMap(({ tables }) => tables)])
     await startNextEpochs(tx)
     await sql`
       insert into read.projection (shard, projection, epoch, version, seq, fill_to)
