@@ -88,7 +88,7 @@ export interface Chain {
   /** Number of mined transactions of the address, which is its next nonce: at the head, or at the end of `block`. */
   transactionCount(address: Address, block?: number): Promise<number>
   balance(address: Address): Promise<bigint>
-  /** The culprit that a reverted transaction's custom error names, found by simulating it on the block that reverted it. */
+  /** The culprit that a reverted transaction's custom error names, found where it reverted, or else on the state after its block. */
   findCulprit(raw: `0x${string}`, block: number): Promise<Culprit>
   /** The number of the market's last action at the head. */
   lastActionId(trader: Address): Promise<number>

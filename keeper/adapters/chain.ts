@@ -138,8 +138,26 @@ function errorData(error: RpcError): string {
   return typeof inner === 'string' ? inner : '0x'
 }
 
+/** The revert data of a mined transaction, traced at its place in its block; null if the node does not trace. */
+async function tracedRevert(request: Request, hash: string): Promise<string | null> {
+  try {
+    const options = { tracer: 'callTracer', tracerConfig: { onlyTopCall: true } }
+    const { error, output } = await request<{ error?: string; output?: string }>('debug_traceTransaction', [
+      hash,
+      options,
+    ])
+    return error === undefined ? null : (output ?? '0x')
+  } catch (error) {
+    if (error instanceof RpcError) return null
+    throw error
+  }
+}
+
+/** Without a trace, a later transaction of the same block can hide the culprit: the call runs on the state after the block. */
 async function findCulprit(request: Request, raw: `0x${string}`, block: number): Promise<Culprit> {
-  const { from, to, data, gasLimit, value } = Transaction.from(raw)
+  const { hash, from, to, data, gasLimit, value } = Transaction.from(raw)
+  const traced = await tracedRevert(request, hash as string)
+  if (traced !== null) return culpritOf(traced)
   const call = { from, to, data, gas: quantity(gasLimit), value: quantity(value) }
   try {
     await request('eth_call', [call, quantity(block)])
