@@ -27,6 +27,7 @@ import * as indexedBlocks from './migrations/0019-indexed-blocks.ts'
 import * as actionQueue from './migrations/0020-action-queue.ts'
 import * as projections from './migrations/0021-projections.ts'
 import * as openPositions from './migrations/0023-open-positions.ts'
+import * as resetAsOf from './migrations/0023-reset-as-of.ts'
 
 export const MIGRATIONS: Record<string, Migration> = {
   '0001-write-side': writeSide,
@@ -54,6 +55,7 @@ export const MIGRATIONS: Record<string, Migration> = {
   '0020-action-queue': actionQueue,
   '0021-projections': projections,
   '0023-open-positions': openPositions,
+  '0023-reset-as-of': resetAsOf,
 }
 
 export const createMigrator = (db: Db): Migrator =>
