@@ -3,9 +3,13 @@ import type { JsonRpcProvider } from 'ethers'
 import { sql } from 'kysely'
 import { Client } from '../../client/client.ts'
 import type { Db, Tx } from '../../db/client.ts'
+import { readClock } from '../../db/clock.ts'
+import { loadFunding } from '../../db/funding.ts'
 import { readRows } from '../../db/journal.ts'
 import { ACCOUNTS_SHARD, marketShard } from '../../domain/journal/journal-row.ts'
 import type { MarketSpec } from '../../domain/market/market.ts'
+import { type FundingState, fundingIndexAt } from '../../domain/prices/funding-state.ts'
+import type { Millis } from '../../domain/units.ts'
 import { IsolatedTrader__factory } from '../../typechain-types/factories/IsolatedTrader__factory.ts'
 import { MarginBank__factory } from '../../typechain-types/factories/MarginBank__factory.ts'
 import type { StackAccount } from '../stack-file.ts'
@@ -56,7 +60,7 @@ async function auditOnce(input: AuditInput): Promise<Audit | null> {
     .execute((tx) => auditSnapshot(input, tx))
   if (snapshot === null) return null
   const { users, chain, sources, reservations } = snapshot
-  const rest = await valuesInRest(input)
+  const rest = await valuesInRest(input, chain)
   const positions = [...chain.keys()].filter((name) => name.endsWith('size')).length
   return { users, positions, differences: [...compare(chain, { ...sources, REST: rest }), ...reservations] }
 }
@@ -100,6 +104,9 @@ const put = (values: Map<string, string>, name: string, fields: Record<string, b
     if (value !== 0n && value !== 0) values.set(`${name} ${field}`, `${value}`)
 }
 
+/** The margin without the funding that has accrued: it changes with fills only, so that sources with another time compare equal. */
+const FOLDED = 'folded margin'
+
 const user = (userId: number): string => `user ${userId}`
 const positionName = (userId: number, marketId: number): string => `user ${userId} market ${marketId}`
 
@@ -114,12 +121,14 @@ async function valuesOnChain(
     spec,
     trader: IsolatedTrader__factory.connect(spec.trader, provider),
   }))
+  const indexes = await Promise.all(traders.map(({ trader }) => trader.lastReference({ blockTag })))
   for (const { user_id, address } of users) {
     const { free, pending } = await bank.account(address, { blockTag })
     put(values, user(user_id), { free, pending })
-    for (const { spec, trader } of traders) {
+    for (const [at, { spec, trader }] of traders.entries()) {
       const { size, entryNotional, margin } = await trader.position(address, { blockTag })
-      put(values, positionName(user_id, spec.marketId), { size, entry: entryNotional, margin })
+      const folded = margin + size * (indexes[at]?.fundingIndex ?? 0n)
+      put(values, positionName(user_id, spec.marketId), { size, entry: entryNotional, [FOLDED]: folded })
     }
   }
   return values
@@ -139,7 +148,7 @@ async function valuesInJournal(db: Tx, specs: readonly MarketSpec[]): Promise<Va
     put(values, positionName(Number(userId), Number(marketId)), {
       size,
       entry: entryNotional,
-      margin: foldedMargin,
+      [FOLDED]: foldedMargin,
     })
   }
   return values
@@ -162,7 +171,7 @@ async function valuesInWriteSide(db: Tx): Promise<Values> {
     put(values, user(user_id), { free, pending: pending_withdrawal })
   }
   for (const row of await db.selectFrom('positions').selectAll().execute()) {
-    const mined = { size: row.size, entry: row.entry_notional, margin: row.folded_margin }
+    const mined = { size: row.size, entry: row.entry_notional, [FOLDED]: row.folded_margin }
     put(values, positionName(row.user_id, row.market_id), mined)
   }
   return values
@@ -177,29 +186,52 @@ async function valuesInReadModel(db: Tx): Promise<Values> {
     put(values, user(user_id), { free, pending: pending_withdrawal })
   }
   for (const row of await db.selectFrom('read.positions').selectAll().execute()) {
-    const mined = { size: row.size, entry: row.entry_notional, margin: row.folded_margin }
+    const mined = { size: row.size, entry: row.entry_notional, [FOLDED]: row.folded_margin }
     put(values, positionName(row.user_id, row.market_id), mined)
   }
   return values
 }
 
-async function valuesInRest({ baseUrl, accounts, specs }: AuditInput): Promise<Values> {
+/** How far the clock of an api may be from the database's. */
+const CLOCK_ERROR_MS = 250
+
+async function valuesInRest({ db, baseUrl, accounts, specs }: AuditInput, chain: Values): Promise<Values> {
   const values = new Map<string, string>()
-  const steps = new Map(specs.map((spec) => [spec.marketId as number, spec.step as bigint]))
+  const markets = new Map(specs.map((spec) => [spec.marketId as number, spec]))
   for (const { user_id, api_key, private_key } of accounts) {
     const client = new Client({ baseUrl, apiKey: api_key, privateKey: private_key })
     const { free_e18_raw, pending_withdrawals_e18_raw } = await client.account.balance()
     putAll(values, user(user_id), { free: free_e18_raw, pending: pending_withdrawals_e18_raw })
-    for (const position of await client.account.positions()) {
-      const size = BigInt(position.size_e18_raw) / (steps.get(position.market_id) ?? 1n)
-      putAll(values, positionName(user_id, position.market_id), {
+    const from = (await readClock(db)) - CLOCK_ERROR_MS
+    const positions = await client.account.positions()
+    const until = (await readClock(db)) + CLOCK_ERROR_MS
+    for (const position of positions) {
+      const name = positionName(user_id, position.market_id)
+      const size = BigInt(position.size_e18_raw) / (markets.get(position.market_id)?.step ?? 1n)
+      const funding = await db.transaction().execute((tx) => loadFunding(tx, position.market_id))
+      const margin = BigInt(position.margin_e18_raw)
+      const possible = foldedMargins({ size, margin }, funding, { from, until })
+      const known = BigInt(chain.get(`${name} ${FOLDED}`) ?? 0)
+      const folded = possible.has(known) ? known : [...possible].at(-1)
+      putAll(values, name, {
         size: `${size}`,
         entry: position.entry_notional_e18_raw,
-        margin: position.margin_e18_raw,
+        [FOLDED]: `${folded}`,
       })
     }
   }
   return values
+}
+
+/** REST accrues funding to the time of the read, which its answer does not contain: the folded margins for each millisecond of the interval. */
+function foldedMargins(
+  { size, margin }: { readonly size: bigint; readonly margin: bigint },
+  funding: FundingState,
+  { from, until }: { readonly from: number; readonly until: number },
+): Set<bigint> {
+  const folded = new Set<bigint>()
+  for (let at = from; at <= until; at++) folded.add(margin + size * fundingIndexAt(funding, at as Millis))
+  return folded
 }
 
 /** Keeps zeros: `compare` finds by them which users were read in REST. */

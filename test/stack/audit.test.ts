@@ -1,0 +1,108 @@
+/** The audit while funding runs: markets on a chain, the database that follows it, and the REST answers of an api on it. */
+import type { AddressInfo } from 'node:net'
+import { expect } from 'chai'
+import { afterEach, beforeEach, describe, it } from 'mocha'
+import { createApiKey } from '../../api/auth/credentials.ts'
+import { type Api, compose } from '../../api/compose.ts'
+import { readConfig } from '../../api/config.ts'
+import type { Fence } from '../../db/fence.ts'
+import type { HourlyFunding } from '../../domain/units.ts'
+import { projectAll } from '../../indexer/project/project-shard.ts'
+import type { Auction } from '../../keeper/auction/auction.ts'
+import { createLogger } from '../../service/logger.ts'
+import { audit } from '../../stack/audit/audit.ts'
+import { apiEnv } from '../api/support/exchange-fixture.ts'
+import { ActionFixture, RATE } from '../keeper/support/action-fixture.ts'
+import { ChainFixture, useChain } from '../keeper/support/chain-fixture.ts'
+import type { Trader } from '../keeper/support/market-fixture.ts'
+import { perpetual } from '../support/markets.ts'
+
+describe('stack/audit', function () {
+  this.timeout(120_000)
+  const chain = useChain(perpetual)
+  let fixture: ChainFixture
+  let actions: ActionFixture
+  let traders: readonly Trader[]
+  let api: Api
+  let auction: Auction
+  let auctioning: Fence
+  let settling: Fence
+
+  beforeEach(async () => {
+    fixture = await ChainFixture.openOn(chain())
+    actions = new ActionFixture(fixture, await fixture.lease('funding:m1'))
+    await actions.report(1000)
+    traders = [await fixture.depositor('alice'), await fixture.depositor('bob')]
+    auction = fixture.auction()
+    auctioning = await fixture.lease('auction:m1')
+    settling = await fixture.lease('settle:m1')
+    const config = readConfig(apiEnv(fixture.url))
+    api = await compose(config, createLogger('api', config.logLevel))
+    await api.app.listen({ port: 0, host: '127.0.0.1' })
+  })
+
+  afterEach(async () => {
+    await api.stop()
+    await fixture.close()
+  })
+
+  async function settleBatch(steps: number): Promise<void> {
+    const [long, short] = traders as [Trader, Trader]
+    await fixture.place({ by: long, side: 'LONG', steps, limit: 1000 })
+    await fixture.place({ by: short, side: 'SHORT', steps, limit: 1000 })
+    await auction.run(auctioning)
+    await settle()
+  }
+
+  async function settle(): Promise<void> {
+    const settlement = fixture.settlement()
+    await settlement.start(settling)
+    await settlement.settleAll(settling)
+  }
+
+  const project = () => projectAll(fixture.db, { limit: 1_000, killPoint() {} })
+
+  async function runAudit() {
+    await project()
+    const { port } = api.app.server.address() as AddressInfo
+    const accounts = await Promise.all(
+      traders.map(async ({ wallet, account }) => ({
+        ...{ address: wallet.address, private_key: wallet.privateKey, user_id: account as number },
+        api_key: await createApiKey(fixture.db, account),
+      })),
+    )
+    const { provider, shared } = chain()
+    return audit({
+      ...{ db: fixture.db, provider, specs: [fixture.spec], marginBank: shared.marginBank },
+      ...{ baseUrl: `http://127.0.0.1:${port}`, accounts },
+    })
+  }
+
+  it('when funding accrues between batches and up to the read, all sources agree to the last wei', async () => {
+    await settleBatch(20)
+    await actions.updateFunding(1000, (RATE + 7n) as HourlyFunding)
+    await settle()
+    await new Promise((resolve) => setTimeout(resolve, 1_200))
+    await settleBatch(11)
+    const { fundingIndex } = await fixture.trading().lastReference()
+    expect(fundingIndex).to.not.equal(0n)
+    const { positions, differences } = await runAudit()
+    expect(differences).to.deep.equal([])
+    expect(positions).to.equal(2)
+  })
+
+  it('when a margin differs while funding runs, the audit names it', async () => {
+    await settleBatch(20)
+    await actions.updateFunding(1000)
+    await settle()
+    await project()
+    await fixture.db
+      .updateTable('read.positions')
+      .set((row) => ({ folded_margin: row('folded_margin', '+', 1n) }))
+      .where('size', '>', 0)
+      .execute()
+    const { differences } = await runAudit()
+    expect(differences).to.have.length(1)
+    expect(differences[0]).to.match(/folded margin: chain \d+, read model \d+, REST \d+$/)
+  })
+})
