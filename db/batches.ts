@@ -3,7 +3,8 @@ import { sql } from 'kysely'
 import type { PlannedBatch } from '../domain/auction/batch-plan.ts'
 import type { ClearingInputs } from '../domain/auction/clearing.ts'
 import type { StoredValue } from '../domain/journal/journal-row.ts'
-import type { FundingIndex, Millis, Price, Quote, Rate } from '../domain/units.ts'
+import type { OracleReport } from '../domain/settlement/settlement.ts'
+import type { FundingIndex, Millis, Price, Quote, Rate, Ticks } from '../domain/units.ts'
 import type { Db, Tx } from './client.ts'
 import { toJson } from './json.ts'
 import { fromStoredSpec } from './markets.ts'
@@ -35,6 +36,40 @@ export async function insertBatch(
       created_at: asOf,
     })
     .execute()
+}
+
+/** The terms on which every part of a batch settles. */
+export interface BatchTerms {
+  readonly batchId: number
+  readonly parts: number
+  readonly asOf: Millis
+  readonly price: Ticks
+  readonly makerFee: Rate
+  readonly takerFee: Rate
+  readonly oracle: OracleReport
+}
+
+export async function loadTerms(tx: Tx, marketId: number, batchId: number): Promise<BatchTerms> {
+  const row = await tx
+    .selectFrom('batches')
+    .select(['parts', 'as_of', 'price', 'maker_fee', 'taker_fee'])
+    .select(['oracle_price', 'oracle_at', 'oracle_signatures'])
+    .where('market_id', '=', marketId)
+    .where('batch_id', '=', batchId)
+    .executeTakeFirstOrThrow()
+  return {
+    batchId,
+    parts: row.parts,
+    asOf: row.as_of as Millis,
+    price: row.price as Ticks,
+    makerFee: row.maker_fee as Rate,
+    takerFee: row.taker_fee as Rate,
+    oracle: {
+      price: row.oracle_price as Price,
+      observedAt: row.oracle_at as Millis,
+      signatures: row.oracle_signatures as `0x${string}`,
+    },
+  }
 }
 
 type StoredInputs = Omit<ClearingInputs, 'spec'> & { readonly spec: Record<string, StoredValue> }

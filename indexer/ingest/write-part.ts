@@ -2,7 +2,7 @@
 import { sql } from 'kysely'
 import { changeLedger, type LedgerChange } from '../../db/accounts.ts'
 import { settleAction } from '../../db/actions.ts'
-import { settleBatch } from '../../db/batches.ts'
+import { loadTerms, settleBatch } from '../../db/batches.ts'
 import type { Tx } from '../../db/client.ts'
 import { settleFills } from '../../db/fills.ts'
 import { settleOrders } from '../../db/orders.ts'
@@ -119,12 +119,7 @@ export async function expectationOf(
   fills: readonly UnsettledFill[],
 ): Promise<PartExpectation | null> {
   if (fills.length === 0) return null
-  const batch = await tx
-    .selectFrom('batches')
-    .select(['price', 'parts', 'as_of'])
-    .where('market_id', '=', marketId)
-    .where('batch_id', '=', batchId)
-    .executeTakeFirst()
+  const { price, parts, asOf } = await loadTerms(tx, marketId, batchId)
   const action = await tx
     .selectFrom('actions')
     .select(['action_id', 'as_of'])
@@ -133,9 +128,7 @@ export async function expectationOf(
     .where('part', '=', part)
     .orderBy('queue_no', 'desc')
     .executeTakeFirst()
-  if (batch === undefined) return null
-  const { price, parts } = batch
-  const terms = { batchId, part, parts, price, asOf: batch.as_of, actionId: action?.action_id ?? null }
+  const terms = { batchId, part, parts, price, asOf, actionId: action?.action_id ?? null }
   return { kind: 'part', ...terms, fills: fills.map((fill) => ({ ...fill, isForced: false })) }
 }
 

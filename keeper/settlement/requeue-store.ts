@@ -10,6 +10,7 @@ import {
   requeueActions,
   type SingleRow,
 } from '../../db/actions.ts'
+import { loadTerms } from '../../db/batches.ts'
 import type { Db, Tx } from '../../db/client.ts'
 import { checkFence } from '../../db/fence.ts'
 import { loadMinedFunding } from '../../db/funding.ts'
@@ -24,7 +25,7 @@ import { marketShard } from '../../domain/journal/journal-row.ts'
 import type { MarketSpec } from '../../domain/market/market.ts'
 import { FLAT } from '../../domain/positions/position.ts'
 import { type PartFill, type QueuedFills, replayParts } from '../../domain/settlement/replay-parts.ts'
-import type { FundingIndex, Millis, Price, Rate, Steps, Ticks, UserId } from '../../domain/units.ts'
+import type { FundingIndex, Millis, Steps, Ticks, UserId } from '../../domain/units.ts'
 import type { QueueRestart, RequeueStore } from './ports.ts'
 
 /** Notes why single actions end. Returns their journal rows. */
@@ -59,12 +60,7 @@ async function queuedFills(
   { market_id, batch_id, part }: { market_id: number; batch_id: number; part: number },
   fundingIndex: FundingIndex,
 ): Promise<QueuedFills> {
-  const batch = await tx
-    .selectFrom('batches')
-    .select(['price', 'oracle_price', 'maker_fee', 'taker_fee'])
-    .where('market_id', '=', market_id)
-    .where('batch_id', '=', batch_id)
-    .executeTakeFirstOrThrow()
+  const { price, oracle, makerFee, takerFee } = await loadTerms(tx, market_id, batch_id)
   const fills = await tx
     .selectFrom('fills')
     .innerJoin('orders', 'orders.order_id', 'fills.order_id')
@@ -82,13 +78,7 @@ async function queuedFills(
     .orderBy('fills.place')
     .execute()
   return {
-    terms: {
-      price: batch.price as Ticks,
-      oracle: batch.oracle_price as Price,
-      makerFee: batch.maker_fee as Rate,
-      takerFee: batch.taker_fee as Rate,
-      fundingIndex,
-    },
+    terms: { price, oracle: oracle.price, makerFee, takerFee, fundingIndex },
     fills: fills.map(
       ({ user_id, side, steps, taker_steps, price, leverage }): PartFill => ({
         ...{ account: user_id as UserId, side, limit: price as Ticks, leverage },

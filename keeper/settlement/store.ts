@@ -12,6 +12,7 @@ import {
   submitAction,
   toSingleAction,
 } from '../../db/actions.ts'
+import { loadTerms } from '../../db/batches.ts'
 import type { Db, Tx } from '../../db/client.ts'
 import type { Fence } from '../../db/fence.ts'
 import { checkFence } from '../../db/fence.ts'
@@ -23,8 +24,8 @@ import { insertTransactions, takeNonces } from '../../db/relayers.ts'
 import { anyOf, constant } from '../../db/values.ts'
 import { type SignableAction, withoutRepeatedProof } from '../../domain/actions/action-rules.ts'
 import { marketShard } from '../../domain/journal/journal-row.ts'
-import type { OracleReport, SettlementPart } from '../../domain/settlement/settlement.ts'
-import type { MarketId, Millis, Price, Rate, Steps, Ticks } from '../../domain/units.ts'
+import type { SettlementPart } from '../../domain/settlement/settlement.ts'
+import type { MarketId, Millis, Steps } from '../../domain/units.ts'
 import type { SignedTransaction } from '../ports.ts'
 import type { RelayerLane, StoredTransaction } from '../relayer/ports.ts'
 import { asSigned, toTransaction } from '../relayer/stored-transaction.ts'
@@ -69,12 +70,7 @@ async function readPart(
   { batch_id, part }: PartKey,
   actionId: number,
 ): Promise<SettlementPart> {
-  const batch = await tx
-    .selectFrom('batches')
-    .selectAll()
-    .where('market_id', '=', marketId)
-    .where('batch_id', '=', batch_id)
-    .executeTakeFirstOrThrow()
+  const terms = await loadTerms(tx, marketId, batch_id)
   const fills = await tx
     .selectFrom('fills')
     .innerJoin('orders', 'orders.order_id', 'fills.order_id')
@@ -85,22 +81,11 @@ async function readPart(
     .where('fills.part', '=', part)
     .orderBy('fills.place')
     .execute()
-  const oracle: OracleReport = {
-    price: batch.oracle_price as Price,
-    observedAt: batch.oracle_at as Millis,
-    signatures: batch.oracle_signatures as `0x${string}`,
-  }
   return {
+    ...terms,
     marketId,
     actionId,
-    batchId: batch.batch_id,
     part,
-    parts: batch.parts,
-    asOf: batch.as_of as Millis,
-    price: batch.price as Ticks,
-    makerFee: batch.maker_fee as Rate,
-    takerFee: batch.taker_fee as Rate,
-    oracle,
     fills: fills.map((row) => ({
       order: toSignedOrder(row as OrderRow),
       fill: row.fill_steps as Steps,
