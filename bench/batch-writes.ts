@@ -1,13 +1,14 @@
 /**
  * Measures the longest transactions of a market when a batch would change very many orders: positions that close with many orders that reduce
  * them, many market orders, many self-trades. Each case runs auctions and mines their parts until nothing is left to do. Prints a table
- * and one JSON line; times are milliseconds. Fails if a transaction holds the market's lock longer than 300 ms.
+ * and one JSON line; times are milliseconds. Fails if a transaction holds the market's lock longer than 300 ms. Needs a quiet machine.
  */
 
 import { performance } from 'node:perf_hooks'
 import { createAuction } from '../keeper/auction/auction.ts'
 import { createMarketMemory } from '../keeper/auction/market-memory.ts'
 import { argumentsOf, wholeNumber, withDefault } from '../service/command-line.ts'
+import { percentile } from '../stack/replay/statistics.ts'
 import { insertLongs, insertManyOrders } from '../test/keeper/support/many-orders.ts'
 import { MarketFixture, RULES } from '../test/keeper/support/market-fixture.ts'
 import { mineOldestPart } from '../test/keeper/support/mine-part.ts'
@@ -86,10 +87,12 @@ async function run(name: string, fill: (fixture: MarketFixture) => Promise<void>
   }
   await fixture.close()
   const most = (times: readonly number[]) => Math.round(Math.max(0, ...times))
+  const median = (times: readonly number[]) => Math.round(percentile(times, 0.5))
   return {
     name,
     transactions: auctions.length,
     batches,
+    auction_p50: median(auctions),
     auction_max: most(auctions),
     block_max: most(blocks),
   }

@@ -79,7 +79,7 @@ export function decideBatch(
       const remaining = (order.remaining - (fills.get(order.seq)?.fill ?? 0)) as Steps
       if (ending.has(order.seq) || remaining === 0) continue
       if (closing !== undefined && endsWith(order, closing.side)) leaving.push({ seq: order.seq, closing })
-      else open.push({ ...order, remaining })
+      else open.push(remaining === order.remaining ? order : { ...order, remaining })
     }
     const reservedBefore = before.reduce((sum, order) => sum + reservedFor(spec, order, order.openable), 0n)
     const held = before.reduce(

@@ -177,7 +177,8 @@ export function reservationsOf(
  * before it.
  */
 export function newestToCancel(reservations: readonly Reservation[], budget: Quote): readonly Seq[] {
-  let reserved = reservations.reduce((sum, { amount }) => sum + amount, 0n)
+  let reserved = reservations.reduce((sum, { amount }) => (amount === 0n ? sum : sum + amount), 0n)
+  if (reserved <= budget) return []
   const newestFirst = [...reservations].sort((a, b) => b.seq - a.seq)
   const cancelled: Seq[] = []
   for (const { seq, amount } of newestFirst) {
