@@ -126,7 +126,7 @@ async function submitCancelAll(
 ) {
   const specs = await markets.byIds(marketIds)
   // The answer is built after the commit, so that serializing thousands of orders does not extend the lock time.
-  const report = await dispatcher.submit<CommandReport>({
+  return dispatcher.submit<CommandReport>({
     kind: 'cancel',
     userId,
     markets: [...specs.values()],
@@ -134,7 +134,6 @@ async function submitCancelAll(
     ...singleItem((report) => report),
     covers,
   })
-  return { specs, ...report }
 }
 
 /** Cancels in every market, and again if the account has placed orders in further markets until it was locked. */
@@ -149,17 +148,42 @@ async function submitCancelEverywhere(ports: CommandPorts, userId: number, reaso
   }
 }
 
+/**
+ * Cancels in one market after another, so that a transaction ends the orders of one market only. The last transaction locks the account and
+ * what is left: it ends orders that were placed meanwhile, and its bookmark covers all markets.
+ */
+async function cancelEverywhere(ports: CommandPorts, userId: number, reason: string | null) {
+  const item = { kind: 'cancel_all', reason, isEverywhere: false } as const
+  const { marketIds } = await readScope(ports.db, userId)
+  const cancelled = new Map<string, Cancelled>()
+  const note = ({ itemResults }: { readonly itemResults: readonly ItemResult[] }): void => {
+    for (const result of itemResults as readonly Cancelled[])
+      if (!cancelled.has(result.order.hash)) cancelled.set(result.order.hash, result)
+  }
+  try {
+    for (const marketId of marketIds.length > 1 ? marketIds : [])
+      note(await submitCancelAll(ports, userId, item, { marketIds: [marketId], covers: [] }))
+    const last = await submitCancelEverywhere(ports, userId, reason)
+    note(last)
+    return { ...last, itemResults: [...cancelled.values()] }
+  } catch (error) {
+    throw cancelled.size > 0 && error instanceof ApiError ? new ApiError('OUTCOME_UNKNOWN', {}, '1') : error
+  }
+}
+
 export async function cancelAll(
   ports: CommandPorts,
   { userId }: Caller,
   { marketId, reason }: { readonly marketId: number | null; readonly reason: string | null },
 ): Promise<CancelAllAnswer> {
   const item = { kind: 'cancel_all', reason, isEverywhere: false } as const
-  const { specs, itemResults, read_after } =
+  const { itemResults, read_after } =
     marketId === null
-      ? await submitCancelEverywhere(ports, userId, reason)
+      ? await cancelEverywhere(ports, userId, reason)
       : await submitCancelAll(ports, userId, item, { marketIds: [marketId], covers: [] })
-  const results = (itemResults as readonly Cancelled[]).map((itemResult) => ({
+  const cancelled = itemResults as readonly Cancelled[]
+  const specs = await ports.markets.byIds(cancelled.map(({ order }) => order.market_id))
+  const results = cancelled.map((itemResult) => ({
     order_hash: itemResult.order.hash,
     ...cancelView(specOf(specs, itemResult.order), itemResult),
   }))

@@ -13,6 +13,7 @@ import {
   startExchange,
   type User,
 } from '../support/exchange-fixture.ts'
+import { until } from '../support/wait.ts'
 
 describe('the locks of a cancel of all orders', () => {
   let exchange: ExchangeFixture
@@ -69,5 +70,45 @@ describe('the locks of a cancel of all orders', () => {
       .where('ended_at', 'is', null)
       .execute()
     expect(live).to.deep.equal([])
+  })
+
+  it('when a market is busy, the orders of the markets before it are cancelled, and their markets are free', async () => {
+    const carol = await createUser(exchange.db, 'carol')
+    const { order } = (await exchange.place(carol, {})).body
+    await exchange.place(carol, { market: binary, price: '0.5' })
+    const statusOf = async () =>
+      (
+        await exchange.db
+          .selectFrom('orders')
+          .select('status')
+          .where('order_id', '=', order.order_id)
+          .executeTakeFirstOrThrow()
+      ).status
+    let cancelling: Promise<Answer> | undefined
+    await exchange.db.transaction().execute(async (tx) => {
+      await lockShard(tx, marketShard(binary.marketId))
+      cancelling = all(carol)
+      await until(async () => (await statusOf()) === 'CANCELLED')
+      const other = await createUser(exchange.db, 'dora')
+      expect((await exchange.place(other, {})).status).to.equal(200)
+    })
+    const answer = await cancelling
+    expect(answer?.body).to.include({ cancelled_count: 2, is_duplicate: false })
+    expect(
+      new Set(answer?.body.results.map((result: { order: { market_id: number } }) => result.order.market_id)),
+    ).to.deep.equal(new Set([perpetual.marketId, binary.marketId]))
+  })
+
+  it('when a later market is too busy, the outcome is unknown, and a repetition cancels the rest', async () => {
+    const erin = await createUser(exchange.db, 'erin')
+    await exchange.place(erin, {})
+    await exchange.place(erin, { market: binary, price: '0.5' })
+    const failed = await exchange.db.transaction().execute(async (tx) => {
+      await lockShard(tx, marketShard(binary.marketId))
+      return all(erin)
+    })
+    expect([failed.status, failed.body.details.code]).to.deep.equal([408, 'OUTCOME_UNKNOWN'])
+    const { body } = await all(erin)
+    expect(body).to.include({ cancelled_count: 1, is_duplicate: false })
   })
 })
