@@ -4,9 +4,10 @@ import { afterEach, beforeEach, describe, it } from 'mocha'
 import { loadInputs } from '../../../db/batches.ts'
 import type { Fence } from '../../../db/fence.ts'
 import { recompute } from '../../../domain/auction/auction.ts'
+import { MATCH_ROUNDS } from '../../../domain/auction/batch.ts'
 import type { ClearingInputs } from '../../../domain/auction/clearing.ts'
 import { createAuction } from '../../../keeper/auction/auction.ts'
-import { createMarketMemory } from '../../../keeper/auction/market-memory.ts'
+import { createMarketMemory, type MarketMemory } from '../../../keeper/auction/market-memory.ts'
 import { MAX_ORDERS_PER_TURN } from '../../../keeper/turn-bound.ts'
 import { perpetual } from '../../support/markets.ts'
 import { expectConsistent } from '../support/invariants.ts'
@@ -16,6 +17,17 @@ import { mineOldestPart } from '../support/mine-part.ts'
 
 const PER_ACCOUNT = 400
 const ACCOUNTS = 7
+
+/** From now on a match sees the orders of these accounts at a leverage that the margin requirement does not allow. */
+function dispute({ view }: MarketMemory, accounts: ReadonlySet<number>): void {
+  if (view === null) throw new Error('the book is loaded by the first auction')
+  const { book } = view.feed
+  const get = book.get.bind(book)
+  book.get = (seq) => {
+    const order = get(seq)
+    return order && accounts.has(order.account) ? { ...order, leverage: 1_000 } : order
+  }
+}
 
 describe('the orders that one transaction of a market changes', function () {
   this.timeout(120_000)
@@ -52,7 +64,8 @@ describe('the orders that one transaction of a market changes', function () {
         }),
       )
     const memory = createMarketMemory({ ...RULES, kind: perpetual.kind })
-    return createAuction({ ...ports, store: { ...ports.store, transaction } }, perpetual, memory)
+    const auction = createAuction({ ...ports, store: { ...ports.store, transaction } }, perpetual, memory)
+    return { memory, run: () => auction.run(fence) }
   }
   async function tick(): Promise<void> {
     fixture.clock.value += 200
@@ -107,7 +120,7 @@ describe('the orders that one transaction of a market changes', function () {
     const batches: number[] = []
     for (let open = ids.length; open > 0; ) {
       await tick()
-      const batch = (await own.run(fence)) as number
+      const batch = (await own.run()) as number
       expect(batch, 'a batch').to.be.a('number')
       batches.push(batch)
       if (batches.length === 1) expect((await fixture.orderOf(light)).settling).to.be.greaterThan(0)
@@ -127,7 +140,7 @@ describe('the orders that one transaction of a market changes', function () {
     const own = keeper()
     for (let turns = 0; turns < Math.ceil(ACCOUNTS / 2); turns++) {
       await tick()
-      expect(await own.run(fence), 'a batch').to.be.a('number')
+      expect(await own.run(), 'a batch').to.be.a('number')
       await mineAll()
     }
     expect(Math.max(...changes)).to.be.within(PER_ACCOUNT, MAX_ORDERS_PER_TURN)
@@ -146,12 +159,12 @@ describe('the orders that one transaction of a market changes', function () {
     const light = await fixture.place({ by: alice, side: 'SHORT', steps: 10 })
     const own = keeper()
     await tick()
-    expect(await own.run(fence)).to.equal(1)
+    expect(await own.run()).to.equal(1)
     expect((await fixture.orderOf(light)).settling).to.be.greaterThan(0)
     await mineAll()
     for (let turns = 1; (await count(ids, 'OPEN')) > 0; turns++) {
       await tick()
-      await own.run(fence)
+      await own.run()
       await mineAll()
       expect(turns).to.be.at.most(Math.ceil(ACCOUNTS / 2))
     }
@@ -165,7 +178,7 @@ describe('the orders that one transaction of a market changes', function () {
     const auction = keeper()
     for (let turns = 1; (await count(ids, 'CANCELLED')) < ACCOUNTS * PER_ACCOUNT; turns++) {
       await tick()
-      await auction.run(fence)
+      await auction.run()
       await mineAll()
       expect(turns).to.be.at.most(ACCOUNTS)
     }
@@ -188,9 +201,28 @@ describe('the orders that one transaction of a market changes', function () {
       limit: 1030,
     })
     const auction = keeper()
-    expect(await auction.run(fence)).to.equal(null)
+    expect(await auction.run()).to.equal(null)
     expect(changes).to.deep.equal([])
-    expect(await auction.run(fence)).to.equal(1)
+    expect(await auction.run()).to.equal(1)
     expect(await count(crossed, 'CANCELLED')).to.equal(449)
+  })
+
+  it('when the contract would reject the orders of many accounts, the turn repeats its auction without them until it has a batch', async () => {
+    const auction = keeper()
+    await auction.run()
+    const many = 420 * MATCH_ROUNDS
+    const rejected = await insertManyOrders(fixture, { count: many, perAccount: 1, limit: 1001 })
+    await fixture.place({ by: bob, side: 'SHORT', steps: 10 * many, limit: 1000 })
+    auction.memory.view = null
+    auction.memory.rules = null
+    await auction.run()
+    dispute(auction.memory, new Set(rejected))
+    auction.memory.rules = { ...RULES, kind: perpetual.kind }
+    const buy = await fixture.place({ by: alice, side: 'LONG', steps: 10, limit: 1001 })
+    await tick()
+    expect(await auction.run()).to.equal(1)
+    expect((await fixture.orderOf(buy)).settling).to.equal(10)
+    const fills = await fixture.db.selectFrom('fills').select('user_id').orderBy('user_id').execute()
+    expect(fills.map(({ user_id }) => user_id)).to.deep.equal([alice.account, bob.account])
   })
 })
