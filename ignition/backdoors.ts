@@ -158,19 +158,24 @@ const operation: Judge = ({ schedule, caller, target, data }, { now }) => {
 const descriptionOf = (market: string, { deployment, markets }: Description): MarketFile | undefined =>
   markets.find(({ spec }) => same(deployment.markets.get(spec.marketId) ?? '', market))
 
+/** Until the hand-over the deployer controls every market of the deployment, so a market needs no description. */
+const isInSetUp = (market: string, { deployment, handedOver }: Description): boolean =>
+  !handedOver && [...deployment.markets.values()].some((trader) => same(trader, market))
+
 const announcement: Judge = ({ market, codeHash, listableFrom, lapsesAt }, described) => {
-  const isDescribed = descriptionOf(market, described) !== undefined
+  const isDescribed = isInSetUp(market, described) || descriptionOf(market, described) !== undefined
   const found = `code hash ${codeHash}, listable from ${timeOf(listableFrom)}`
   return unless(lapsesAt <= described.now || isDescribed, `announced market ${market}`, found, 'none')
 }
 
 const listing: Judge = ({ market, codeHash }, described) => {
-  const isDescribed = descriptionOf(market, described) !== undefined
+  const isDescribed = isInSetUp(market, described) || descriptionOf(market, described) !== undefined
   return unless(isDescribed, `listed market ${market}`, `code hash ${codeHash}`, 'described by --markets')
 }
 
 const backed: Judge = ({ market, backed: agrees }, described) => {
-  const isDescribed = (descriptionOf(market, described)?.backstopCap ?? 0n) > 0n
+  const file = descriptionOf(market, described)
+  const isDescribed = file === undefined ? isInSetUp(market, described) : file.backstopCap > 0n
   return unless(!agrees || isDescribed, `market ${market} of the backstop`, 'backed', 'not backed')
 }
 
@@ -182,8 +187,8 @@ const sessionKey: Judge = ({ key, permissions, expiresAt }, { parameters, now })
 
 /** `checkMarket` compares the approved operators of a market with its description. */
 const operator: Judge = ({ operator: account, status }, described, { address }) => {
-  const operators = descriptionOf(address, described)?.operators ?? []
-  const isDescribed = operators.some((each) => same(each, account))
+  const file = descriptionOf(address, described)
+  const isDescribed = file?.operators.some((each) => same(each, account)) ?? isInSetUp(address, described)
   const what = `operator ${account} of market ${address}`
   return unless(status !== PROPOSED || isDescribed, what, 'proposed', 'none')
 }
