@@ -5,9 +5,10 @@ import type { Fence } from '../../../db/fence.ts'
 import type { Auction } from '../../../keeper/auction/auction.ts'
 import { perpetual } from '../../support/markets.ts'
 import { ActionFixture } from '../support/action-fixture.ts'
-import { ChainFixture, passTime, useChain } from '../support/chain-fixture.ts'
+import { type ChainFixture, passTime, useChain } from '../support/chain-fixture.ts'
 import { expectConsistent } from '../support/invariants.ts'
 import type { Trader } from '../support/market-fixture.ts'
+import { openTrading } from '../support/trading.ts'
 
 describe('an action between reservation and signature', function () {
   this.timeout(60_000)
@@ -21,14 +22,8 @@ describe('an action between reservation and signature', function () {
   let bob: Trader
 
   beforeEach(async () => {
-    fixture = await ChainFixture.openOn(chain())
-    auctioning = await fixture.lease('auction:m1')
-    settling = await fixture.lease('settle:m1')
+    ;({ fixture, auction, auctioning, settling, alice, bob } = await openTrading(chain()))
     actions = new ActionFixture(fixture, await fixture.lease('funding:m1'))
-    await actions.report(1000)
-    auction = fixture.auction()
-    alice = await fixture.depositor('alice')
-    bob = await fixture.depositor('bob')
   })
 
   afterEach(async () => {
@@ -53,11 +48,7 @@ describe('an action between reservation and signature', function () {
     await dying.step(settling).catch(() => {})
   }
 
-  async function settleAll(): Promise<void> {
-    const settlement = fixture.settlement()
-    await settlement.start(settling)
-    await settlement.settleAll(settling)
-  }
+  const settleAll = () => fixture.settle(settling)
 
   const numbers = async () =>
     (await fixture.actions()).map(({ kind, status, action_id, nonce }) => ({

@@ -9,9 +9,10 @@ import type { Auction } from '../../../keeper/auction/auction.ts'
 import { IIsolatedTrader__factory } from '../../../typechain-types/factories/interfaces/IIsolatedTrader__factory.ts'
 import { perpetual } from '../../support/markets.ts'
 import { ActionFixture, RATE } from '../support/action-fixture.ts'
-import { ChainFixture, revertTo, useChain } from '../support/chain-fixture.ts'
+import { type ChainFixture, revertTo, useChain } from '../support/chain-fixture.ts'
 import { expectConsistent } from '../support/invariants.ts'
 import type { Trader } from '../support/market-fixture.ts'
+import { openTrading } from '../support/trading.ts'
 
 describe('the queue of actions', function () {
   this.timeout(60_000)
@@ -27,18 +28,8 @@ describe('the queue of actions', function () {
   let dave: Trader
 
   beforeEach(async () => {
-    fixture = await ChainFixture.openOn(chain())
-    auctioning = await fixture.lease('auction:m1')
-    settling = await fixture.lease('settle:m1')
+    ;({ fixture, auction, auctioning, settling, alice, bob, carol, dave } = await openTrading(chain()))
     actions = new ActionFixture(fixture, await fixture.lease('funding:m1'))
-    await actions.report(1000)
-    auction = fixture.auction()
-    ;[alice, bob, carol, dave] = [
-      await fixture.depositor('alice'),
-      await fixture.depositor('bob'),
-      await fixture.depositor('carol'),
-      await fixture.depositor('dave'),
-    ]
   })
 
   afterEach(async () => {
@@ -61,15 +52,10 @@ describe('the queue of actions', function () {
     return batch
   }
 
-  async function settleAll(): Promise<void> {
-    const settlement = fixture.settlement()
-    await settlement.start(settling)
-    await settlement.settleAll(settling)
-  }
+  const settleAll = () => fixture.settle(settling)
 
   const statuses = async () => (await fixture.actions()).map(({ kind, status }) => `${kind} ${status}`)
-  const mode = async () =>
-    (await fixture.db.selectFrom('markets').select('mode').executeTakeFirstOrThrow()).mode
+  const mode = () => fixture.mode()
   const minedFunding = () =>
     fixture.db.selectFrom('funding_states').selectAll().orderBy('action_id', 'desc').execute()
 

@@ -5,9 +5,10 @@ import type { Fence } from '../../../db/fence.ts'
 import type { Millis } from '../../../domain/units.ts'
 import type { Chain } from '../../../keeper/ports.ts'
 import { perpetual } from '../../support/markets.ts'
-import { ChainFixture, passTime, useChain } from '../support/chain-fixture.ts'
+import { type ChainFixture, passTime, useChain } from '../support/chain-fixture.ts'
 import { expectConsistent } from '../support/invariants.ts'
 import type { Trader } from '../support/market-fixture.ts'
+import { openTrading } from '../support/trading.ts'
 
 const HOUR_MS = 3_600_000
 
@@ -21,12 +22,7 @@ describe('the times of a settlement', function () {
   let bob: Trader
 
   beforeEach(async () => {
-    fixture = await ChainFixture.openOn(chain())
-    await fixture.report(1000, Date.now())
-    alice = await fixture.depositor('alice')
-    bob = await fixture.depositor('bob')
-    auctioning = await fixture.lease('auction:m1')
-    settling = await fixture.lease('settle:m1')
+    ;({ fixture, auctioning, settling, alice, bob } = await openTrading(chain()))
   })
 
   afterEach(async () => {

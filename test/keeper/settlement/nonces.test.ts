@@ -8,7 +8,7 @@ import type { Chain } from '../../../keeper/ports.ts'
 import type { Clock } from '../../../service/clock.ts'
 import { perpetual } from '../../support/markets.ts'
 import {
-  ChainFixture,
+  type ChainFixture,
   foreignTransaction,
   revertTo,
   type SettlementFixture,
@@ -16,6 +16,7 @@ import {
 } from '../support/chain-fixture.ts'
 import { expectConsistent } from '../support/invariants.ts'
 import { type Placement, realClock, type Trader } from '../support/market-fixture.ts'
+import { openTrading } from '../support/trading.ts'
 
 const stranger = new Wallet(id('stranger'))
 
@@ -32,13 +33,7 @@ describe('the nonces of a relayer lane', function () {
   let sent: string[]
 
   beforeEach(async () => {
-    fixture = await ChainFixture.openOn(chain())
-    await fixture.report(1000)
-    alice = await fixture.depositor('alice')
-    bob = await fixture.depositor('bob')
-    auction = fixture.auction()
-    auctioning = await fixture.lease('auction:m1')
-    settling = await fixture.lease('settle:m1')
+    ;({ fixture, auction, auctioning, settling, alice, bob } = await openTrading(chain()))
     sent = []
     await start()
   })
@@ -46,7 +41,7 @@ describe('the nonces of a relayer lane', function () {
   afterEach(async () => {
     try {
       await expectConsistent(fixture)
-      expect(await modeOf()).to.equal('open')
+      expect(await fixture.mode()).to.equal('open')
     } finally {
       await fixture.close()
     }
@@ -71,8 +66,6 @@ describe('the nonces of a relayer lane', function () {
     await auction.run(auctioning)
   }
 
-  const modeOf = async () =>
-    (await fixture.db.selectFrom('markets').select('mode').executeTakeFirstOrThrow()).mode
   const settleAll = () => settlement.settleAll(settling)
   /** Also the receipts that the indexer did not wait for. */
   async function recordedTransactions() {

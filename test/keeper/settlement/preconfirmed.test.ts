@@ -6,9 +6,10 @@ import type { Fence } from '../../../db/fence.ts'
 import type { Auction } from '../../../keeper/auction/auction.ts'
 import { perpetual } from '../../support/markets.ts'
 import { preconfirmed, type RpcProxy, startRpcProxy } from '../../support/rpc-proxy.ts'
-import { ChainFixture, revertTo, type SettlementFixture, useChain } from '../support/chain-fixture.ts'
+import { type ChainFixture, revertTo, type SettlementFixture, useChain } from '../support/chain-fixture.ts'
 import { expectConsistent } from '../support/invariants.ts'
 import type { Placement, Trader } from '../support/market-fixture.ts'
+import { openTrading } from '../support/trading.ts'
 
 const stranger = new Wallet(id('stranger'))
 
@@ -25,13 +26,7 @@ describe('settlement over preconfirmed receipts', function () {
   let bob: Trader
 
   beforeEach(async () => {
-    fixture = await ChainFixture.openOn(chain())
-    await fixture.report(1000)
-    alice = await fixture.depositor('alice')
-    bob = await fixture.depositor('bob')
-    auction = fixture.auction()
-    auctioning = await fixture.lease('auction:m1')
-    settling = await fixture.lease('settle:m1')
+    ;({ fixture, auction, auctioning, settling, alice, bob } = await openTrading(chain()))
     node = await startRpcProxy(chain().anvil.url, preconfirmed)
     settlement = fixture.settlement({ url: node.url })
     await settlement.start(settling)
@@ -49,8 +44,6 @@ describe('settlement over preconfirmed receipts', function () {
   const order = (by: Trader, side: Placement['side'], more: Partial<Placement> = {}) =>
     fixture.place({ by, side, steps: 10, limit: 1000, ...more })
   const settleAll = () => settlement.settleAll(settling)
-  const modeOf = async () =>
-    (await fixture.db.selectFrom('markets').select('mode').executeTakeFirstOrThrow()).mode
 
   it('when a part reverts, its receipt is stored once it has a block, and the order that it names ends', async () => {
     const bad = await order(alice, 'LONG', { signer: stranger })
@@ -68,7 +61,7 @@ describe('settlement over preconfirmed receipts', function () {
       statusReason: 'SETTLEMENT_REVERTED',
     })
     expect(await fixture.orderOf(good)).to.include({ status: 'OPEN', settling: 0 })
-    expect(await modeOf()).to.equal('open')
+    expect(await fixture.mode()).to.equal('open')
   })
 
   it('when two parts in a row revert without a culprit, the market becomes cancel-only', async () => {
@@ -78,10 +71,10 @@ describe('settlement over preconfirmed receipts', function () {
     await order(bob, 'SHORT')
     await auction.run(auctioning)
     await settleAll()
-    expect(await modeOf()).to.equal('open')
+    expect(await fixture.mode()).to.equal('open')
     await auction.run(auctioning)
     await settleAll()
-    expect(await modeOf()).to.equal('cancel_only')
+    expect(await fixture.mode()).to.equal('cancel_only')
   })
 
   it('when a preconfirmed revert is rolled back, the same bytes are sent again', async () => {

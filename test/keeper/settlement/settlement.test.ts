@@ -4,9 +4,10 @@ import type { Fence } from '../../../db/fence.ts'
 import type { Auction } from '../../../keeper/auction/auction.ts'
 import type { Chain } from '../../../keeper/ports.ts'
 import { perpetual } from '../../support/markets.ts'
-import { ChainFixture, revertTo, useChain } from '../support/chain-fixture.ts'
+import { type ChainFixture, revertTo, useChain } from '../support/chain-fixture.ts'
 import { expectConsistent } from '../support/invariants.ts'
 import type { Trader } from '../support/market-fixture.ts'
+import { openTrading } from '../support/trading.ts'
 
 describe('settlement', function () {
   this.timeout(60_000)
@@ -19,13 +20,7 @@ describe('settlement', function () {
   let bob: Trader
 
   beforeEach(async () => {
-    fixture = await ChainFixture.openOn(chain())
-    await fixture.report(1000)
-    alice = await fixture.depositor('alice')
-    bob = await fixture.depositor('bob')
-    auction = fixture.auction()
-    auctioning = await fixture.lease('auction:m1')
-    settling = await fixture.lease('settle:m1')
+    ;({ fixture, auction, auctioning, settling, alice, bob } = await openTrading(chain()))
   })
 
   afterEach(async () => {
@@ -77,6 +72,7 @@ describe('settlement', function () {
       await fixture.place({ by: alice, side: 'LONG', steps: 10, limit: 1000 })
       await fixture.place({ by: bob, side: 'SHORT', steps: 10, limit: 1000 })
     }
+    await fixture.report(1000)
     await auction.run(auctioning)
     const settlement = fixture.settlement()
     await settlement.start(settling)

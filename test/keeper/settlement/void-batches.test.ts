@@ -6,9 +6,10 @@ import type { Auction } from '../../../keeper/auction/auction.ts'
 import type { Chain } from '../../../keeper/ports.ts'
 import { TestUSDM__factory } from '../../../typechain-types/factories/TestUSDM__factory.ts'
 import { perpetual } from '../../support/markets.ts'
-import { ChainFixture, passTime, type SettlementFixture, useChain } from '../support/chain-fixture.ts'
+import { type ChainFixture, passTime, type SettlementFixture, useChain } from '../support/chain-fixture.ts'
 import { expectConsistent, expectSameReadModel } from '../support/invariants.ts'
 import type { Placement, Trader } from '../support/market-fixture.ts'
+import { openTrading } from '../support/trading.ts'
 
 const stranger = new Wallet(id('stranger'))
 /** `MarginBank` accepts deposits up to this balance of tokens. */
@@ -27,15 +28,8 @@ describe('a settlement that fails', function () {
   let carol: Trader
 
   beforeEach(async () => {
-    fixture = await ChainFixture.openOn(chain())
-    await fixture.report(1000)
-    alice = await fixture.depositor('alice')
-    bob = await fixture.depositor('bob')
-    carol = await fixture.depositor('carol')
-    auction = fixture.auction()
+    ;({ fixture, auction, auctioning, settling, alice, bob, carol } = await openTrading(chain()))
     settlement = fixture.settlement()
-    auctioning = await fixture.lease('auction:m1')
-    settling = await fixture.lease('settle:m1')
     await settlement.start(settling)
   })
 

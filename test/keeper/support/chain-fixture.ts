@@ -275,6 +275,17 @@ export class ChainFixture extends MarketFixture {
     return new SettlementFixture(this, changes)
   }
 
+  /** A keeper that starts settles everything in the queue. */
+  async settle(fence: Fence): Promise<void> {
+    const settlement = this.settlement()
+    await settlement.start(fence)
+    await settlement.settleAll(fence)
+  }
+
+  async mode(): Promise<string> {
+    return (await this.db.selectFrom('markets').select('mode').executeTakeFirstOrThrow()).mode
+  }
+
   async actions() {
     return this.db.selectFrom('actions').selectAll().orderBy('queue_no').execute()
   }
