@@ -36,6 +36,9 @@ export class Model {
   readonly matched = new Map<number, Position>()
   readonly queue: ModelBatch[] = []
   readonly mined: ModelBatch[] = []
+  /** Accounts of which no auction fills orders. */
+  excluded: ReadonlySet<number> = new Set()
+  fundingIndex = 0n
   readonly seen = { triggered: 0, batches: 0, short: 0, expired: 0, left: 0, closed: 0, restored: 0 }
   readonly #spec: MarketSpec
   #observed: Observed = { free: new Map(), mined: new Map() }
@@ -125,8 +128,7 @@ export class Model {
 
   /** Removes orders: those that have ended for good, and those of a dry run. */
   forget(which: (order: ModelOrder) => boolean): void {
-    const kept = this.orders.filter((order) => !which(order))
-    this.orders.splice(0, this.orders.length, ...kept)
+    this.orders.splice(0, this.orders.length, ...this.orders.filter((order) => !which(order)))
   }
 
   leaveAll(which: (order: ModelOrder) => boolean, reason: StatusReason): void {
@@ -229,9 +231,8 @@ export class Model {
 
   /** Openable steps of each order: the oldest orders against the position that are not reduce-only close it first. */
   #openables(account: number, size: number): Map<ModelOrder, number> {
-    const own = this.orders.filter(
-      (order) => order.account === account && (this.rests(order) || this.waits(order)),
-    )
+    const isOpen = (order: ModelOrder): boolean => this.rests(order) || this.waits(order)
+    const own = this.orders.filter((order) => order.account === account && isOpen(order))
     let left = Math.abs(size)
     const openables = new Map<ModelOrder, number>()
     for (const order of own.sort((a, b) => a.rank - b.rank)) {
@@ -286,9 +287,8 @@ export class Model {
       if (order.reduceOnly && this.sizeOf(order.account) * bit(order.side) >= 0)
         this.leave(order, 'REDUCE_ONLY_NO_POSITION')
     }
-    for (const account of new Set(
-      hits.filter(({ reduceOnly }) => !reduceOnly).map(({ account }) => account),
-    )) {
+    const opening = hits.filter(({ reduceOnly }) => !reduceOnly)
+    for (const account of new Set(opening.map(({ account }) => account))) {
       this.#endBelowRequirement(account, hits, oracle as Price)
       this.#rebalance(account)
     }
@@ -336,7 +336,8 @@ export class Model {
         priceProtection: DEFAULT_PRICE_PROTECTION[this.#spec.kind],
       },
       positions: (account) => this.#positionOf(account),
-      fundingIndex: 0n as FundingIndex,
+      fundingIndex: this.fundingIndex as FundingIndex,
+      excluded: { accounts: this.excluded as ReadonlySet<UserId>, orders: new Set() },
     })
   }
 

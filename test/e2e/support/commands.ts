@@ -120,7 +120,7 @@ const commandIn = (home: MarketId): fc.Arbitrary<Command> =>
 const crowdIn = (market: MarketId): fc.Arbitrary<Command> =>
   fc.record({
     ...{ kind: kind('crowd'), market: fc.constant(market) },
-    ...{ count: fc.constantFrom(25, 60, 260), life: fc.constantFrom(3, 6) },
+    ...{ count: fc.constantFrom(25, 60, 260), life: fc.constantFrom(6, 10) },
   }) as fc.Arbitrary<Command>
 
 const sometimes = <T>(weights: readonly [yes: number, no: number], arbitrary: fc.Arbitrary<T>) =>

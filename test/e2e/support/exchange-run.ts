@@ -4,6 +4,7 @@ import type { Client } from '../../../client/client.ts'
 import type { Market } from '../../../client/responses.ts'
 import type { MarketSpec } from '../../../domain/market/market.ts'
 import { isMarketType } from '../../../domain/orders/order.ts'
+import type { Address } from '../../../domain/units.ts'
 import { settled } from '../../../stack/audit/audit.ts'
 import type { Stack } from '../../../stack/stack.ts'
 import { checkAccount, checkBook, checkMarket, checkOrders, type TraderState } from './checks.ts'
@@ -16,6 +17,7 @@ import { MarketRecord } from './market-record.ts'
 import { overdue } from './overdue.ts'
 import { Prices } from './prices.ts'
 import { SignatureSpoiler } from './signature-spoiler.ts'
+import { SingleActions } from './single-actions.ts'
 import { readAccount, setUpTrader, type TraderSetup } from './trader-setup.ts'
 import { TransactionRecorder } from './transaction-recorder.ts'
 import { UnseenChain } from './unseen-chain.ts'
@@ -30,6 +32,7 @@ interface RunParts {
   readonly prices: Prices
   readonly recorder: TransactionRecorder
   readonly spoiler: SignatureSpoiler
+  readonly queue: SingleActions
   readonly unseen: UnseenChain
   readonly injector: FaultInjector
   readonly counts: Record<string, number>
@@ -49,6 +52,7 @@ export class ExchangeRun {
   readonly #reader: Client
   readonly #recorder: TransactionRecorder
   readonly #spoiler: SignatureSpoiler
+  readonly #queue: SingleActions
   readonly #unseen: UnseenChain
   readonly #injector: FaultInjector
   readonly #history: History
@@ -66,6 +70,7 @@ export class ExchangeRun {
     this.#prices = prices
     this.#recorder = recorder
     this.#spoiler = parts.spoiler
+    this.#queue = parts.queue
     this.#unseen = parts.unseen
     this.#injector = parts.injector
     this.#history = new History({ markets, free, notes, prices, count })
@@ -93,9 +98,10 @@ export class ExchangeRun {
     const spoiler = await SignatureSpoiler.install(stack.db)
     const unseen = await UnseenChain.install(stack.db)
     const counts: Record<string, number> = {}
-    const traders = setups.slice(0, TRADERS).map(({ notes }) => notes.address)
-    const injector = await FaultInjector.start({ stack, spoiler, traders, count: counterOf(counts) })
-    const parts = { stack, setups, specs, prices, recorder, spoiler, unseen, injector, counts }
+    const traders = setups.slice(0, TRADERS).map(({ notes }) => notes.address.toLowerCase() as Address)
+    const queue = await SingleActions.install(stack)
+    const injector = await FaultInjector.start({ stack, spoiler, queue, traders, count: counterOf(counts) })
+    const parts = { stack, setups, specs, prices, recorder, spoiler, queue, unseen, injector, counts }
     return new ExchangeRun({ ...parts, markets, free })
   }
 
@@ -196,9 +202,12 @@ export class ExchangeRun {
   async #catchUp(): Promise<void> {
     const attempts = this.#setups.flatMap(({ notes }) => notes.drainAttempts())
     const observations = this.#setups.flatMap(({ notes }) => notes.drainObservations())
-    const transactions = await this.#recorder.nextTransactions()
+    const transactions = await this.#recorder.nextTransactions(this.#queue)
     const [unseen, spoiled] = [await this.#unseen.times(), await this.#spoiler.orders()]
-    this.#problems.push(...this.#history.apply(transactions, { attempts, observations, unseen, spoiled }))
+    const funding = await this.#queue.fundingIndexes()
+    this.#problems.push(
+      ...this.#history.apply(transactions, { attempts, observations, unseen, spoiled, funding }),
+    )
   }
 
   #expiresSoon(traders: readonly TraderState[]): boolean {

@@ -1,12 +1,14 @@
 /** Carries out the faults of a round on a running exchange. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { Wallet } from 'ethers'
 import { sql } from 'kysely'
 import { waitFor } from '../../../client/wait-for.ts'
+import type { Address } from '../../../domain/units.ts'
 import type { Stack } from '../../../stack/stack.ts'
+import { foreignTransfer, replaceBlocks } from '../../support/chain-faults.ts'
 import { preconfirmed, type RpcProxy, startRpcProxy } from '../../support/rpc-proxy.ts'
 import type { Fault, MarketId } from './faults.ts'
 import type { SignatureSpoiler } from './signature-spoiler.ts'
+import type { SingleActions } from './single-actions.ts'
 import { BUDGET_MS } from './trader-notes.ts'
 
 /** After its start the keeper's clock is right for the first time, then wrong for the second. */
@@ -15,8 +17,9 @@ const CLOCK_STEP_MS = [700, 3_000] as const
 export interface InjectorParts {
   readonly stack: Stack
   readonly spoiler: SignatureSpoiler
-  /** Addresses of the traders. */
-  readonly traders: readonly string[]
+  readonly queue: SingleActions
+  /** Addresses of the traders, in lower case. */
+  readonly traders: readonly Address[]
   readonly count: (name: string) => void
 }
 
@@ -64,7 +67,7 @@ export class FaultInjector {
   }
 
   async #inject(fault: Fault): Promise<void> {
-    const { stack, spoiler, traders, count } = this.#parts
+    const { stack, spoiler, queue, traders, count } = this.#parts
     switch (fault.kind) {
       case 'kill': {
         const { part, point } = fault
@@ -81,8 +84,14 @@ export class FaultInjector {
         return stack.keeper.restart('SIGTERM', { NODE_OPTIONS: `--import=${steppingClock(fault.ms)}` })
       case 'spoil':
         count('spoiled orders')
-        await stack.keeper.restart('SIGTERM', { RPC_URL: this.#node.url })
-        return spoiler.spoil(traders[fault.by] as string, fault.market, fault.orders)
+        await spoiler.spoil(traders[fault.by] as Address, fault.market, fault.orders)
+        return stack.keeper.restart('SIGTERM', { RPC_URL: this.#node.url })
+      case 'queue':
+        count(`queued ${fault.action}`)
+        return queue.add(fault.market, fault.action, {
+          account: traders[fault.by] as Address,
+          counterparty: traders[(fault.by + 1) % traders.length] as Address,
+        })
     }
   }
 
@@ -96,7 +105,7 @@ export class FaultInjector {
   async #foreign(market: MarketId): Promise<void> {
     const { stack, count } = this.#parts
     const { provider } = stack
-    const raw = await this.#foreignBytes(market, 'latest')
+    const raw = await foreignTransfer(provider, stack.keys.relayer(market).privateKey)
     const hash = await provider.send('eth_sendRawTransaction', [raw]).catch(() => null)
     count(hash === null ? 'foreign nonces that the keeper used first' : 'foreign nonces')
   }
@@ -108,19 +117,11 @@ export class FaultInjector {
     const replaced = Math.min(depth, head - this.#kept)
     if (replaced <= 0) return
     count(foreign === null ? 'forks' : 'forks with a foreign transaction')
-    const transactions = foreign === null ? [] : [[await this.#foreignBytes(foreign, head - replaced), 0]]
-    await provider.send('anvil_reorg', [replaced, transactions])
-    await this.#restoreTime()
-    await this.#untilFollowed(head - replaced)
-  }
-
-  /** A fork takes the clock of anvil back to its first block. Validators of a real chain have clocks of their own. */
-  async #restoreTime(): Promise<void> {
-    const { provider } = this.#parts.stack
-    const { timestamp = 0 } = (await provider.getBlock('latest')) ?? {}
-    const behind = Math.floor(Date.now() / 1000) - timestamp
-    if (behind > 0) await provider.send('evm_increaseTime', [behind])
-    await provider.send('evm_mine', [])
+    const common = head - replaced
+    const keyOf = (market: MarketId) => stack.keys.relayer(market).privateKey
+    const transactions = foreign === null ? [] : [await foreignTransfer(provider, keyOf(foreign), common)]
+    await replaceBlocks(provider, replaced, transactions)
+    await this.#untilFollowed(common)
   }
 
   /** The indexer has none of the blocks that the fork replaced. */
@@ -134,16 +135,6 @@ export class FaultInjector {
       return rows.length > 0 && rows.every(({ hash }, at) => hash === blocks[at]?.hash)
     }
     await waitFor(isFollowed, (done) => done, { budgetMs: BUDGET_MS })
-  }
-
-  /** A transfer of the market's relayer with the first nonce that is unused at the block. */
-  async #foreignBytes(market: MarketId, block: number | 'latest'): Promise<string> {
-    const { provider, keys, file } = this.#parts.stack
-    const wallet = new Wallet(keys.relayer(market).privateKey)
-    const nonce = await provider.getTransactionCount(wallet.address, block)
-    const fees = { maxFeePerGas: 10n ** 10n, maxPriorityFeePerGas: 1n }
-    const transfer = { to: wallet.address, value: 1n, gasLimit: 21_000n, type: 2, nonce }
-    return wallet.signTransaction({ ...transfer, ...fees, chainId: file.chain_id })
   }
 }
 

@@ -24,7 +24,13 @@ export type Fault = { readonly afterMs: number } & (
    * a block, so that the revert is preconfirmed.
    */
   | { readonly kind: 'spoil'; readonly market: MarketId; readonly by: number; readonly orders: number }
+  /** A single action in the market's queue. The contract executes a funding update within its bounds, and rejects all others. */
+  | { readonly kind: 'queue'; readonly market: MarketId; readonly action: QueuedKind; readonly by: number }
 )
+
+export type QueuedKind = 'fund' | 'fund_beyond_bounds' | 'inherit' | 'deleverage' | 'finalize'
+/** The market of a run with funding. */
+const FUNDED: MarketId = 1
 
 const KILLS = [
   ['api', 'after-placement-commit'],
@@ -55,6 +61,9 @@ export const anyFault = (home: MarketId, traders: number): fc.Arbitrary<Fault> =
       fc.record({ kind: kind('kill'), part: fc.constant(part), point: fc.constant(point), afterMs }),
     )
   const foreign = fc.constantFrom(null, home)
+  const queue = { kind: kind('queue'), by: fc.nat(traders - 1), afterMs: laterMs }
+  const funding = fc.constantFrom<QueuedKind>('fund', 'fund', 'fund_beyond_bounds')
+  const rejected = fc.constantFrom<QueuedKind>('inherit', 'deleverage', 'finalize')
   return fc.oneof(
     { weight: 11, arbitrary: kill },
     { weight: 3, arbitrary: fc.record({ kind: kind('foreign'), market, afterMs: laterMs }) },
@@ -73,9 +82,11 @@ export const anyFault = (home: MarketId, traders: number): fc.Arbitrary<Fault> =
     {
       weight: 3,
       arbitrary: fc.record({
-        ...{ kind: kind('spoil'), market, by: fc.nat(traders - 1), orders: fc.integer({ min: 1, max: 2 }) },
-        afterMs,
+        ...{ kind: kind('spoil'), market, by: fc.nat(traders - 1), orders: fc.integer({ min: 1, max: 3 }) },
+        afterMs: fc.constant(0),
       }),
     },
+    { weight: 3, arbitrary: fc.record({ ...queue, market: fc.constant(FUNDED), action: funding }) },
+    { weight: 2, arbitrary: fc.record({ ...queue, market, action: rejected }) },
   ) as fc.Arbitrary<Fault>
 }

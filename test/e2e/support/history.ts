@@ -44,6 +44,8 @@ interface Outside {
   readonly unseen: readonly UnseenTime[]
   /** The orders with a signature of another order. */
   readonly spoiled: ReadonlySet<string>
+  /** The index that the keeper used, by `<market> <batch>`; 0 if it is missing. */
+  readonly funding: ReadonlyMap<string, bigint>
 }
 
 type Rows = readonly { readonly seq: number; readonly row: MarketRow }[]
@@ -73,6 +75,7 @@ export class History {
   readonly #predictions: PlacementPrediction
   readonly #observations: Observations
   #spoiled: ReadonlySet<string> = new Set()
+  #funding: Outside['funding'] = new Map()
   /** Batches whose block has left the chain, until they are mined again or voided: their credits are missing. */
   readonly #retrying = new Set<string>()
   #problems: string[] = []
@@ -121,12 +124,11 @@ export class History {
   // ---------------------------------------------------------------------- transactions
 
   /** Applies the transactions and returns one line per difference from the model, in rows and in responses. */
-  apply(
-    transactions: readonly Transaction[],
-    { attempts, observations, unseen, spoiled }: Outside,
-  ): string[] {
+  apply(transactions: readonly Transaction[], outside: Outside): string[] {
+    const { attempts, observations, unseen } = outside
     this.#problems = []
-    this.#spoiled = spoiled
+    this.#spoiled = outside.spoiled
+    this.#funding = outside.funding
     this.#predictions.begin(attempts, unseen)
     this.#observations.begin(observations)
     for (const transaction of transactions) {
@@ -142,7 +144,8 @@ export class History {
     for (const market of this.#markets.values()) market.forgetEnded()
   }
 
-  #apply({ at, entries }: Transaction): void {
+  #apply({ at, entries, touches }: Transaction): void {
+    for (const touch of touches) this.#markets.get(touch.market_id)?.touch(touch)
     const byShard = Map.groupBy(entries, ({ shard }) => shard)
     const keys = (byShard.get(ACCOUNTS_SHARD) ?? []).flatMap(({ row }) =>
       this.#applyAccounts(row as AccountsRow),
@@ -280,6 +283,7 @@ export class History {
     )
     const problems = wrongTimes.map((time) => `a time of the auction is ${time - at} ms after the database's`)
     if (late.length > MAX_ORDERS_PER_TURN) problems.push(`${late.length} orders end by time in one turn`)
+    if (cleared !== null) model.fundingIndex = this.#funding.get(`${spec.marketId} ${cleared.batch_id}`) ?? 0n
     if (cleared === null && ended.length === 0) return problems
     const recent = this.#prices.recent(spec.marketId)
     // Without a match there is no row with the oracle price, so it is the recent price that explains the cancels.

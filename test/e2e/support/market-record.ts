@@ -6,6 +6,7 @@ import { isTerminal } from '../../../domain/orders/order-state.ts'
 import type { Position } from '../../../domain/positions/position.ts'
 import { Model } from '../../support/order-model.ts'
 import type { Auction, ModelOrder } from '../../support/order-model-terms.ts'
+import type { Touch } from './single-actions.ts'
 
 /** The state of an order as the rows of the journal add up. */
 interface JournalOrder {
@@ -33,6 +34,8 @@ export class MarketRecord {
   /** Sequence of the last journal row that was added up. */
   written = 0
   readonly #orders = new Map<string, JournalOrder>()
+  /** By number in the queue. */
+  readonly #touches = new Map<number, readonly number[]>()
 
   constructor(spec: MarketSpec) {
     this.spec = spec
@@ -41,6 +44,13 @@ export class MarketRecord {
 
   /** The order's reservation in the model. */
   reservedBy = (order: ModelOrder): bigint => this.model.reserved(order) + order.held
+
+  /** No batch fills orders of the accounts whose positions a queued action may change. */
+  touch({ queue_no, touches, is_pending }: Touch): void {
+    if (is_pending) this.#touches.set(queue_no, touches)
+    else this.#touches.delete(queue_no)
+    this.model.excluded = new Set([...this.#touches.values()].flat())
+  }
 
   /** Adds up one row of the journal. */
   write(seq: number, row: MarketRow): void {

@@ -2,6 +2,7 @@
 import { sql } from 'kysely'
 import type { Db } from '../../../db/client.ts'
 import type { JournalRow } from '../../../domain/journal/journal-row.ts'
+import type { SingleActions, Touch } from './single-actions.ts'
 
 export interface Entry {
   readonly shard: string
@@ -16,9 +17,12 @@ export interface Transaction {
    */
   readonly at: number
   readonly entries: readonly Entry[]
+  /** Recorded since the transaction before. */
+  readonly touches: readonly Touch[]
 }
 
 interface RecordedEntry extends Entry {
+  readonly n: number
   readonly tx: string
   readonly at: number
 }
@@ -51,6 +55,7 @@ export class TransactionRecorder {
   readonly #db: Db
   /** By shard: the last sequence that was returned. */
   readonly #read: Map<string, number>
+  #touchesRead = 0
 
   private constructor(db: Db, read: Map<string, number>) {
     this.#db = db
@@ -64,19 +69,22 @@ export class TransactionRecorder {
     return new TransactionRecorder(db, new Map(heads.map(({ shard, head }) => [shard, head])))
   }
 
-  /** The transactions that were committed since the last call. */
-  async nextTransactions(): Promise<Transaction[]> {
+  /** The transactions that were committed since the last call, with what queued actions touch. */
+  async nextTransactions(actions: SingleActions): Promise<Transaction[]> {
     const { rows } = await sql<RecordedEntry>`
-      select j.shard, j.seq, j.row, t.tx, t.at
+      select t.n, j.shard, j.seq, j.row, t.tx, t.at
       from unnest(${[...this.#read.keys()]}::text[], ${[...this.#read.values()]}::bigint[]) as r(shard, seq)
       join journal j on j.shard = r.shard and j.seq > r.seq
       join transaction_record t on t.shard = j.shard and t.seq = j.seq
       order by t.n
     `.execute(this.#db)
     for (const { shard, seq } of rows) this.#read.set(shard, seq)
-    return [...Map.groupBy(rows, ({ tx }) => tx).values()].map((entries) => ({
-      at: Math.min(...entries.map(({ at }) => at)),
-      entries,
-    }))
+    const recorded = await actions.touchesAfter(this.#touchesRead)
+    return [...Map.groupBy(rows, ({ tx }) => tx).values()].map((entries) => {
+      const first = Math.min(...entries.map(({ n }) => n))
+      const touches = recorded.filter(({ n }) => n > this.#touchesRead && n < first)
+      this.#touchesRead = touches.at(-1)?.n ?? this.#touchesRead
+      return { at: Math.min(...entries.map(({ at }) => at)), entries, touches }
+    })
   }
 }

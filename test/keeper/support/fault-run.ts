@@ -7,6 +7,7 @@ import type { Fence } from '../../../db/fence.ts'
 import type { HourlyFunding } from '../../../domain/units.ts'
 import type { Auction } from '../../../keeper/auction/auction.ts'
 import { MarginBank__factory } from '../../../typechain-types/factories/MarginBank__factory.ts'
+import { foreignTransfer, replaceBlocks } from '../../support/chain-faults.ts'
 import { ActionFixture, RATE } from './action-fixture.ts'
 import { type ChainFixture, foreignTransaction, laneKey, type SettlementFixture } from './chain-fixture.ts'
 import { expectConsistent, expectSameReadModel } from './invariants.ts'
@@ -190,21 +191,8 @@ export class FaultRun {
     const { provider } = this.fixture.chainSide
     const head = await provider.getBlockNumber()
     const replaced = Math.min(depth, head - this.#firstBlock)
-    if (replaced > 0) {
-      const foreign = isForeign ? [[await this.#foreignBytes(head - replaced), 0]] : []
-      await provider.send('anvil_reorg', [replaced, foreign])
-    }
-    await provider.send('evm_mine', [])
-  }
-
-  /** A transfer of the relayer's key with the first nonce that is unused after the block. */
-  async #foreignBytes(block: number): Promise<string> {
-    const { chainSide, lane } = this.fixture
-    const nonce = await chainSide.provider.getTransactionCount(lane.relayer, block)
-    const fees = { maxFeePerGas: 10n ** 10n, maxPriorityFeePerGas: 1n }
-    const wallet = new Wallet(laneKey)
-    const transfer = { to: wallet.address, value: 1n, gasLimit: 21_000n, chainId: 6343, type: 2, nonce }
-    return wallet.signTransaction({ ...transfer, ...fees })
+    const foreign = isForeign ? [await foreignTransfer(provider, laneKey, head - replaced)] : []
+    if (replaced > 0) await replaceBlocks(provider, replaced, foreign)
   }
 
   #usedNonces(): Promise<number> {

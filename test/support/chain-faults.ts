@@ -1,0 +1,30 @@
+/** Faults of a local chain: forks, and transactions of a relayer's key that the keeper has not signed. */
+import { type JsonRpcProvider, Wallet } from 'ethers'
+
+/** Replaces the last blocks. The first of the new ones contains the signed transactions. */
+export async function replaceBlocks(
+  provider: JsonRpcProvider,
+  depth: number,
+  transactions: readonly string[] = [],
+): Promise<void> {
+  await provider.send('anvil_reorg', [depth, transactions.map((raw) => [raw, 0])])
+  // A fork takes the clock of anvil back. The validators of a real chain have clocks of their own.
+  const { timestamp = 0 } = (await provider.getBlock('latest')) ?? {}
+  const behind = Math.floor(Date.now() / 1000) - timestamp
+  if (behind > 0) await provider.send('evm_increaseTime', [behind])
+  await provider.send('evm_mine', [])
+}
+
+/** A signed transfer of the key with the first nonce that is unused at the block. */
+export async function foreignTransfer(
+  provider: JsonRpcProvider,
+  key: string,
+  block: number | 'latest' = 'latest',
+): Promise<string> {
+  const wallet = new Wallet(key)
+  const { chainId } = await provider.getNetwork()
+  const nonce = await provider.getTransactionCount(wallet.address, block)
+  const fees = { maxFeePerGas: 10n ** 10n, maxPriorityFeePerGas: 1n }
+  const transfer = { to: wallet.address, value: 1n, gasLimit: 21_000n, type: 2, nonce, chainId }
+  return wallet.signTransaction({ ...transfer, ...fees })
+}
