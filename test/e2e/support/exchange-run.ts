@@ -115,7 +115,9 @@ export class ExchangeRun {
   async playRound({ prices, commands, faults }: Round): Promise<readonly string[]> {
     await this.#injector.beginRound()
     await this.#prices.publish(prices, this.#reader)
-    const injected = this.#injector.inject(faults)
+    const executor = this.#executor
+    const place = async (by: number, order: Place) => executor.send(await executor.sign(by, order))
+    const injected = this.#injector.inject(faults, place)
     const problems = await Promise.all(commands.map((list, by) => this.#executor.execute(by, list)))
     await injected
     await this.#spoiler.end()

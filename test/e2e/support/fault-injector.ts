@@ -6,6 +6,7 @@ import type { Address } from '../../../domain/units.ts'
 import type { Stack } from '../../../stack/stack.ts'
 import { foreignTransfer, replaceBlocks } from '../../support/chain-faults.ts'
 import { preconfirmed, type RpcProxy, startRpcProxy } from '../../support/rpc-proxy.ts'
+import type { Place } from './commands.ts'
 import type { Fault, MarketId } from './faults.ts'
 import type { SignatureSpoiler } from './signature-spoiler.ts'
 import type { SingleActions } from './single-actions.ts'
@@ -13,6 +14,11 @@ import { BUDGET_MS } from './trader-notes.ts'
 
 /** After its start the keeper's clock is right for the first time, then wrong for the second. */
 const CLOCK_STEP_MS = [700, 3_000] as const
+
+/** Thousandths of the center price: more than the oracle price of a round is away from it, less than the band. */
+const CROSSING = 15
+
+type PlaceOrder = (by: number, place: Place) => Promise<unknown>
 
 export interface InjectorParts {
   readonly stack: Stack
@@ -59,14 +65,15 @@ export class FaultInjector {
     })
   }
 
-  async inject(faults: readonly Fault[]): Promise<void> {
+  /** `place` sends an order of a trader. */
+  async inject(faults: readonly Fault[], place: PlaceOrder): Promise<void> {
     for (const fault of faults) {
       await sleep(fault.afterMs)
-      await this.#inject(fault)
+      await this.#inject(fault, place)
     }
   }
 
-  async #inject(fault: Fault): Promise<void> {
+  async #inject(fault: Fault, place: PlaceOrder): Promise<void> {
     const { stack, spoiler, queue, traders, count } = this.#parts
     switch (fault.kind) {
       case 'kill': {
@@ -85,7 +92,9 @@ export class FaultInjector {
       case 'spoil':
         count('spoiled orders')
         await spoiler.spoil(traders[fault.by] as Address, fault.market, fault.orders)
-        return stack.keeper.restart('SIGTERM', { RPC_URL: this.#node.url })
+        await stack.keeper.restart('SIGTERM', { RPC_URL: this.#node.url })
+        await stack.keeper.ready()
+        return cross(fault.market, fault.by, (fault.by + 1) % traders.length, place)
       case 'queue':
         count(`queued ${fault.action}`)
         return queue.add(fault.market, fault.action, {
@@ -136,6 +145,14 @@ export class FaultInjector {
     }
     await waitFor(isFollowed, (done) => done, { budgetMs: BUDGET_MS })
   }
+}
+
+/** Two orders that match, whatever else rests. */
+async function cross(market: MarketId, buyer: number, seller: number, place: PlaceOrder): Promise<void> {
+  const order = { kind: 'place', market, type: 'LIMIT', units: 1, trigger: 0, leverage: 2 } as const
+  const common = { ...order, reduceOnly: false, life: 0, key: null }
+  await place(buyer, { ...common, side: 'LONG', limit: CROSSING })
+  await place(seller, { ...common, side: 'SHORT', limit: -CROSSING })
 }
 
 /** A module that makes the system clock of a process step and step back. Its monotonic clock is right. */

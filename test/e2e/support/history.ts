@@ -389,6 +389,7 @@ export class History {
 /** The chain must accept every match of signed orders, so only faults of the chain or of a signature void a batch. */
 const isVoidable = (why: string, isSpoiled: boolean): boolean =>
   ['not mined in time', 'nonce used by a foreign transaction'].includes(why) ||
+  why.startsWith('AsOfStale(') ||
   (isSpoiled && why.startsWith('SignerUnauthorized('))
 
 const nameOfRow = ({ seq, row }: Entry | Rows[number]): string => `${seq} ${row.kind}`
