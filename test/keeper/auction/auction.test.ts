@@ -209,25 +209,46 @@ describe('the auction of a market', () => {
     expect((await fixture.rows('batch_cleared'))[0]).to.include({ volume: 7 })
   })
 
-  it('when nothing can have changed, it does not open a transaction', async () => {
+  /** An auction that counts its transactions. */
+  function countedAuction() {
     const ports = fixture.auctionPorts()
     let turns = 0
     const transaction: typeof ports.store.transaction = (...args) => {
       turns++
       return ports.store.transaction(...args)
     }
-    const counted = { ...ports.store, transaction }
-    const own = createAuction(
-      { ...ports, store: counted },
-      perpetual,
-      createMarketMemory({ ...RULES, kind: 'perpetual' }),
-    )
+    const counted = { ...ports, store: { ...ports.store, transaction } }
+    const memory = createMarketMemory({ ...RULES, kind: 'perpetual' })
+    return { own: createAuction(counted, perpetual, memory), turns: () => turns }
+  }
+
+  it('when nothing can have changed, it does not open a transaction', async () => {
+    const { own, turns } = countedAuction()
     await fixture.place({ by: alice, side: 'LONG', steps: 50, limit: 990 })
     for (let tick = 0; tick < 5; tick++) await own.run(fence)
-    expect(turns).to.equal(1)
+    expect(turns()).to.equal(1)
     await fixture.report(1001, fixture.clock.value + 1)
     await own.run(fence)
-    expect(turns).to.equal(2)
+    expect(turns()).to.equal(2)
+  })
+
+  it('when only funding accrues, it is skipped until the next report', async () => {
+    const { own, turns } = countedAuction()
+    const start = fixture.clock.value
+    await fixture.db
+      .insertInto('funding_states')
+      .values({
+        ...{ market_id: perpetual.marketId, action_id: 1, as_of: start, funding_index: 7n, rate: 3_600_000n },
+        ...{ valid_from: start, valid_until: start + 60_000 },
+      })
+      .execute()
+    await own.run(fence)
+    fixture.clock.value += 1_000
+    await own.run(fence)
+    expect(turns()).to.equal(1)
+    await fixture.report(1000)
+    await own.run(fence)
+    expect(turns()).to.equal(2)
   })
 
   it('when the clock goes back, it does not decrease asOf', async () => {
