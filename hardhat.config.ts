@@ -4,6 +4,7 @@ import toolbox from '@nomicfoundation/hardhat-toolbox-mocha-ethers'
 import { configVariable, defineConfig } from 'hardhat/config'
 import { definePlugin } from 'hardhat/plugins'
 import { coverageBuild } from './tasks/coverage-build.ts'
+import { DEEP, type FuzzProfile, SHORT } from './tasks/fuzz-profiles.ts'
 import { TASKS } from './tasks/index.ts'
 
 /** Sorts artifact paths, so that the generated types do not depend on the order of the file system. */
@@ -51,6 +52,11 @@ const BUILD = {
 
 /** Handlers catch expected reverts; any other revert fails the run. */
 const INVARIANT = { failOnRevert: true, shrinkRunLimit: 200 }
+
+const fuzzing = ({ seed, runs, depth, fuzzRuns }: FuzzProfile) => ({
+  fuzz: { runs: fuzzRuns, seed },
+  invariant: { ...INVARIANT, runs, depth },
+})
 
 /**
  * Both chains have a fixed base fee of 0.001 gwei and need no tip, so fees are fixed and never bumped. Contract code costs 10,000
@@ -134,8 +140,8 @@ export default defineConfig({
     mocha: { timeout: 60_000 },
     solidity: {
       profiles: {
-        default: { fuzz: { runs: 200, seed: '0x5eed' }, invariant: { ...INVARIANT, runs: 10, depth: 50 } },
-        deep: { fuzz: { runs: 50_000, seed: '0x5eed' }, invariant: { ...INVARIANT, runs: 300, depth: 200 } },
+        default: fuzzing(SHORT),
+        deep: fuzzing({ ...DEEP, runs: Number(process.env.FUZZ_RUNS ?? DEEP.runs) }),
       },
     },
   },

@@ -53,8 +53,7 @@ abstract contract ExchangeInvariants {
     /// @notice One run checks all laws; the error names the law that does not hold.
     function invariant_exchange() public view {
         _bankBacked();
-        _longsEqualShorts();
-        _priceFreeSolvency();
+        _longsEqualShortsAtAnyPrice();
         _checkThisMarket();
     }
 
@@ -69,20 +68,13 @@ abstract contract ExchangeInvariants {
         same("bankBacked: in and out", int256(handler.deposited() - handler.withdrawn()), int256(owed));
     }
 
-    /// @dev Sizes sum to zero.
-    function _longsEqualShorts() private view {
-        (int256 size,) = handler.sums(0);
-        same("longsEqualShorts", 0, size);
-    }
-
-    /// @dev The pool equals the sum of the accounts' equities at any price, to the wei.
-    function _priceFreeSolvency() private view {
-        int256 pool = int256(uint256(handler.bank().market(address(handler.trader())).pool)) * 1e18;
+    /// @dev Sizes sum to zero, and the pool equals the sum of the accounts' equities at any price, to the wei.
+    function _longsEqualShortsAtAnyPrice() private view {
         uint256[3] memory prices = [uint256(0), 5e17, 1e18];
-        for (uint256 i; i < prices.length; ++i) {
-            (, int256 equityX) = handler.sums(prices[i]);
-            same("priceFreeSolvency", pool, equityX);
-        }
+        (int256 size, int256[3] memory equitiesX) = handler.sums(prices);
+        same("longsEqualShorts", 0, size);
+        int256 pool = int256(uint256(handler.bank().market(address(handler.trader())).pool)) * 1e18;
+        for (uint256 i; i < prices.length; ++i) same("priceFreeSolvency", pool, equitiesX[i]);
     }
 
     /// @notice Requires that enough parts and adjustments succeeded for the run to be meaningful; then every account exits.

@@ -3,6 +3,7 @@ pragma solidity ^0.8.28;
 
 import {Math} from "@openzeppelin/contracts/utils/math/Math.sol";
 import {IMarginBank} from "../../../contracts/interfaces/IMarginBank.sol";
+import {Position} from "../../../contracts/types/Position.sol";
 import {OperatorHandler} from "./OperatorHandler.sol";
 import {Listing} from "./ExchangeFixture.sol";
 import {holds, same, vm, within} from "./Vm.sol";
@@ -159,12 +160,19 @@ contract ExchangeHandler is OperatorHandler {
         }
     }
 
-    /// @notice Sum of sizes, and of equities at a price (x 1e18).
-    function sums(uint256 price) external view returns (int256 size, int256 equityX) {
+    /// @notice Sum of sizes, and of equities at each price (x 1e18). Equities are computed from the positions, and compared with
+    /// those of the market at one price.
+    function sums(uint256[3] calldata prices) external view returns (int256 size, int256[3] memory equitiesX) {
         for (uint256 i; i < HOLDERS; ++i) {
-            size += trader.position(holder(i)).size;
-            (int256 equity,) = trader.health(holder(i), price);
-            equityX += equity;
+            Position memory held = trader.position(holder(i));
+            size += held.size;
+            for (uint256 n; n < prices.length; ++n) {
+                (int256 equityX,) = _exposure(held, prices[n]);
+                equitiesX[n] += equityX;
+                if (n != i % prices.length) continue;
+                (int256 shown,) = trader.health(holder(i), prices[n]);
+                same("health shows the equity", equityX, shown);
+            }
         }
     }
 
