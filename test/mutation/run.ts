@@ -21,7 +21,8 @@ import type { Task, Verdict } from './worker.ts'
 
 const RESULTS = 'cache/mutants.json'
 const ACCEPTED_SURVIVORS = 'test/mutation/survivors.json'
-const TASK_TIMEOUT_MS = 180_000
+/** For a fault that never ends; tests of a mutant take seconds, on a busy machine minutes. */
+const TASK_TIMEOUT_MS = 600_000
 /** The compiler's memory grows with every run, so a worker process is replaced after this many tasks. */
 const TASKS_PER_WORKER = 150
 

@@ -29,7 +29,7 @@ interface Swap {
   readonly to: string
 }
 
-const current: { swap?: Swap } = {}
+const current: { swap?: Swap; swaps: number } = { swaps: 0 }
 const LINK = /__\$[0-9a-f]{34}\$__/g
 
 const codeOf = (contract: string): string => {
@@ -44,7 +44,9 @@ function swapped(data: string, { from, to }: Swap): string {
   const libraries = new Map<string, string>()
   for (const { 0: place, index } of from.matchAll(LINK)) libraries.set(place, data.slice(index, index + 40))
   const link = (code: string): string => code.replaceAll(LINK, (place) => libraries.get(place) ?? place)
-  return data.startsWith(link(from)) ? link(to) + data.slice(from.length) : data
+  if (!data.startsWith(link(from))) return data
+  current.swaps++
+  return link(to) + data.slice(from.length)
 }
 
 const deploying = ContractFactory.prototype.getDeployTransaction
@@ -64,6 +66,8 @@ async function loaded(file: string): Promise<Mocha> {
   mocha.cleanReferencesAfterRun(false)
   mocha.addFile(file)
   await mocha.loadFilesAsync()
+  // The run limits the time of a mutant. A limit per test would kill mutants on a busy machine.
+  mocha.suite.eachTest((test) => test.timeout(0))
   if (mocha.suite.total() === 0) throw new Error(`${file} defines no tests`)
   return mocha
 }
@@ -95,7 +99,11 @@ process.on('message', async ({ id, stage, sources }: Task) => {
   const to = compile(stage.path, stage.contract, sources)
   if (to === null) return process.send?.({ id, killedBy: undefined })
   current.swap = { from: codeOf(stage.contract), to }
-  const killedBy = await firstFailure(stage.tests)
+  current.swaps = 0
+  const failure = await firstFailure(stage.tests)
+  // Tests that deploy other code than the artifact would let every mutant survive.
+  const isSwapped = failure !== null || current.swaps > 0
+  const killedBy = isSwapped ? failure : 'the artifact is not the deployed code: npm run build:contracts'
   process.send?.({ id, killedBy } satisfies Verdict)
 })
 process.on('disconnect', () => process.exit())
