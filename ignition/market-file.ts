@@ -131,6 +131,7 @@ export function readMarketFile(path: string, chainId: bigint): MarketFile {
       maxAge: reports.count('max_age_ms'),
       moveBase: reports.amount('move_base') as Rate,
       moveSlope: reports.amount('move_per_second') as Rate,
+      moveWindow: reports.count('move_window_ms'),
     },
     oracle: { signers: oracle.addresses('signers').sort(), threshold: oracle.count('threshold') },
     operators: fields.addresses('operators'),

@@ -56,15 +56,17 @@ export interface MarketOptions {
 export interface ReportLimits {
   /** Maximum age of a report at `asOf`, in milliseconds. */
   readonly maxAge: number
-  /** A report may differ from the one before by base + slope x seconds, fractions x 1e18. */
+  /** The move from the last used report, fractions x 1e18: all of `moveBase` after `moveWindow` ms, and `moveSlope` per second. */
   readonly moveBase: Rate
   readonly moveSlope: Rate
+  readonly moveWindow: number
 }
 
 export const REPORT_LIMITS: ReportLimits = {
   maxAge: 10_000,
   moveBase: 100_000_000_000_000_000n as Rate,
   moveSlope: 20_000_000_000_000_000n as Rate,
+  moveWindow: 1_000,
 }
 
 /** Sent with the bank's deployment for its pause latch: this wei is in the latch while no pause is active. */
@@ -122,6 +124,7 @@ export const parametersOf = (spec: MarketSpec, reports: ReportLimits = REPORT_LI
     reportMaxAge: reports.maxAge,
     moveBase: millionths(reports.moveBase),
     moveSlope: millionths(reports.moveSlope),
+    moveWindow: reports.moveWindow,
     fundingCap: millionths(spec.fundingCap),
     maxLeverage: spec.maxLeverage,
     mode: MODE_OPEN,

@@ -43,7 +43,8 @@ export interface Feed {
   readonly source: (start: Price | null) => PriceSource
 }
 
-const INTERVAL_MS = 500
+/** A walk's step in this time is far below the move that a market accepts in it (`allowedMove`), so that prices never halt one. */
+export const INTERVAL_MS = 500
 /** While a program owns this lease, it publishes the market's price instead of the simulated oracle. */
 export const feedLease = (marketId: number): string => `oracle:${marketId}`
 

@@ -64,7 +64,7 @@ async function printParameters(market: IsolatedTrader): Promise<void> {
     'price band': `- ${percent(now.mtbShort)} to + ${percent(now.mtbLong)} of the oracle price`,
     'highest maker and taker rate': `${percent(now.makerFee)}, ${percent(now.takerFee)}`,
     'oldest report': `${now.reportMaxAge} ms before an action`,
-    'move between reports': `${percent(now.moveBase)} + ${percent(now.moveSlope)} per second`,
+    'move between reports': `${percent(now.moveBase)} over ${now.moveWindow} ms + ${percent(now.moveSlope)} per second`,
     'highest funding':
       now.fundingCap === 0n ? 'none' : `${percent(now.fundingCap)} of the oracle price per hour`,
   })

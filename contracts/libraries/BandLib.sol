@@ -54,10 +54,29 @@ library BandLib {
             revert ISettlementErrors.ReportConflict(observedAt, before, price);
         }
         unchecked { // U11
-            uint256 share = parameters.moveBase + (uint256(parameters.moveSlope) * (observedAt - last.observedAt)) / 1000;
-            uint256 allowed = (before * share) / MILLION;
+            uint256 allowed = allowedMove(before, observedAt - last.observedAt, parameters);
             uint256 move = price > before ? price - before : before - price;
             if (move > allowed) revert ISettlementErrors.ReportMoveTooLarge(before, price, allowed);
+        }
+    }
+
+    /**
+     * @notice Maximum move from the price `before` to a report that was observed `elapsed` milliseconds (D) later, with
+     * T = `moveWindow`: before x (moveBase x min(D, T) / T + moveSlope x D / 1 s). Exact, and rounded down once, to a wei.
+     *
+     * What n reports within D can reach: report i comes D_i after the one before and may move by the share s_i. As min(D_i, T)
+     * is at most D_i and at most T, the sum S of all s_i is at most moveBase x min(n, D / T) + moveSlope x D. Each price is at
+     * most 1 + s_i and at least 1 - s_i times the one before. The last price is therefore at most e^S and at least 1 - S times
+     * the first, however many reports there are. No allowance is used up: a report that repeats the price shortens the time of
+     * the next one, and costs it nothing else.
+     */
+    function allowedMove(uint256 before, uint256 elapsed, Parameters memory parameters) internal pure returns (uint256) {
+        unchecked { // U11
+            uint256 window = parameters.moveWindow;
+            uint256 based = elapsed < window ? elapsed : window;
+            // Millionths x 1000 x window.
+            uint256 share = parameters.moveBase * based * 1000 + parameters.moveSlope * elapsed * window;
+            return (before * share) / (window * 1000 * MILLION);
         }
     }
 

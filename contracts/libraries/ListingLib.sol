@@ -18,6 +18,10 @@ library ListingLib {
     uint256 private constant MILLION = 1e6;
     /// @dev Maximum of `moveBase` and of `moveSlope` (per second).
     uint256 private constant MAX_MOVE = 1e6;
+    /// @dev Bounds of `moveWindow` in milliseconds. A shorter window would let a series of reports sum up `moveBase` within less
+    /// than a second. After a longer one even a report as old as allowed could not have used all of `moveBase`.
+    uint256 private constant MIN_MOVE_WINDOW = 1_000;
+    uint256 private constant MAX_MOVE_WINDOW = MAX_REPORT_AGE;
     /// @dev Bound of tick and step. It keeps every product of settlement within 256 bits (rows U5 to U10 in contracts/README.md).
     uint256 private constant INCREMENT_END = 1 << 80;
 
@@ -62,6 +66,7 @@ library ListingLib {
         valid = valid && p.makerFee <= p.takerFee && p.takerFee <= MAX_FEE;
         // At least one of both must allow a price move.
         valid = valid && p.moveBase <= MAX_MOVE && p.moveSlope <= MAX_MOVE && (p.moveBase | p.moveSlope) != 0;
+        valid = valid && p.moveWindow >= MIN_MOVE_WINDOW && p.moveWindow <= MAX_MOVE_WINDOW;
         valid = valid && p.fundingCap <= MAX_FUNDING_CAP && (p.fundingCap == 0 || kind == MarketKind.Perpetual);
         if (!valid) revert IMarketChanges.ParametersInvalid();
     }

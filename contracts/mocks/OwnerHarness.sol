@@ -98,4 +98,12 @@ contract OwnerHarness {
     ) external pure {
         BandLib.checkReport(asOf, price, observedAt, last, parameters, binary);
     }
+
+    function allowedMove(uint256 before, uint256 elapsed, Parameters memory parameters)
+        external
+        pure
+        returns (uint256)
+    {
+        return BandLib.allowedMove(before, elapsed, parameters);
+    }
 }

@@ -58,12 +58,14 @@ struct Parameters {
     uint24 makerFee;
     uint24 takerFee;
     /// Maximum age of a report at `asOf`, in milliseconds.
-    uint24 reportMaxAge;
-    /// Maximum move from the last report: `moveBase + moveSlope * seconds elapsed`.
+    uint16 reportMaxAge;
+    /// Maximum move from the last report that an action used (`BandLib.allowedMove`): `moveBase` becomes available in proportion
+    /// to the time since that report, all of it after `moveWindow` milliseconds; `moveSlope` is added per second.
     uint24 moveBase;
     uint24 moveSlope;
+    uint16 moveWindow;
     /// Maximum absolute funding rate per hour, as a fraction of the oracle price; 0: the market has no funding.
-    uint24 fundingCap;
+    uint16 fundingCap;
     uint8 maxLeverage;
     MarketMode mode;
 }

@@ -11,12 +11,12 @@ import { abs, type Millis, ONE, type Price } from '../units.ts'
 export interface ReportRules {
   readonly kind: MarketKind
   readonly maxAge: Millis
-  /**
-   * A report may differ from the one before by at most `moveBase + moveSlope × seconds elapsed`, fractions of
-   * the earlier price.
-   */
+  /** Fractions of the last used price, see `allowedMove`. */
   readonly moveBase: bigint
+  /** Per second. */
   readonly moveSlope: bigint
+  /** Time after which all of `moveBase` is available. */
+  readonly moveWindow: Millis
 }
 
 /** The report that the market used last. */
@@ -26,20 +26,36 @@ export interface UsedReport {
 }
 
 /**
+ * The most by which a report may differ from the one used last, observed `elapsed` earlier:
+ * `price × (moveBase × min(elapsed, moveWindow) / moveWindow + moveSlope × seconds elapsed)`, rounded down
+ * once, to a wei. `BandLib.allowedMove` proves what a series of reports can reach: with
+ * `S = (moveBase / moveWindow + moveSlope) × elapsed`, at most `e^S` and at least `1 − S` times the first price.
+ */
+export function allowedMove(
+  price: Price,
+  elapsed: number,
+  { moveBase, moveSlope, moveWindow }: Pick<ReportRules, 'moveBase' | 'moveSlope' | 'moveWindow'>,
+): bigint {
+  const based = BigInt(Math.min(elapsed, moveWindow))
+  const window = BigInt(moveWindow)
+  const share = moveBase * based * 1000n + moveSlope * BigInt(elapsed) * window
+  return (price * share) / (window * 1_000_000_000n)
+}
+
+/**
  * True if the report is fresh at `asOf` and, compared with the last used report, neither older, nor of the
  * same time with another price, nor beyond the allowed move.
  */
 export function isReportUsable(
   report: OracleReport,
   last: UsedReport | null,
-  { kind, maxAge, moveBase, moveSlope }: ReportRules,
+  rules: ReportRules,
   asOf: Millis,
 ): boolean {
+  const { kind, maxAge } = rules
   if (report.price <= 0n || (kind === 'binary_future' && report.price > ONE)) return false
   if (asOf - report.observedAt > maxAge || report.observedAt - asOf > ACTION_AHEAD) return false
   if (last === null) return true
   const elapsed = report.observedAt - last.observedAt
-  if (elapsed < 0 || (elapsed === 0 && report.price !== last.price)) return false
-  const share = moveBase + (moveSlope * BigInt(elapsed)) / 1000n
-  return abs(report.price - last.price) <= (last.price * share) / 1_000_000n
+  return elapsed >= 0 && abs(report.price - last.price) <= allowedMove(last.price, elapsed, rules)
 }

@@ -223,8 +223,11 @@ export function createChain({ url, chainId, requestTimeoutMs, sendTimeoutMs }: C
       const data = TRADER.encodeFunctionData('parameters')
       const answer = await request<string>('eth_call', [{ to: trader, data }, 'latest'])
       const [parameters] = TRADER.decodeFunctionResult('parameters', answer)
-      const { reportMaxAge, moveBase, moveSlope } = parameters as Record<string, bigint>
-      return { maxAge: Number(reportMaxAge) as Millis, moveBase: moveBase ?? 0n, moveSlope: moveSlope ?? 0n }
+      const { reportMaxAge, moveBase = 0n, moveSlope = 0n, moveWindow } = parameters as Record<string, bigint>
+      return {
+        ...{ maxAge: Number(reportMaxAge) as Millis, moveBase, moveSlope },
+        moveWindow: Number(moveWindow) as Millis,
+      }
     },
   }
 }

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { isReportUsable, type ReportRules, type UsedReport } from '../../domain/prices/report.ts'
+import { allowedMove, isReportUsable, type ReportRules, type UsedReport } from '../../domain/prices/report.ts'
 import { type Millis, ONE, type Price } from '../../domain/units.ts'
 import { parametersOf } from '../../stack/deploy.ts'
 import type { OwnerHarness } from '../../typechain-types/mocks/OwnerHarness.ts'
@@ -29,6 +29,7 @@ describe('parity: reports', () => {
       maxAge: [1, 10_000, 60_000][random(3)] as Millis,
       moveBase: BigInt([0, 1, 100_000, 1_000_001][random(4)] as number),
       moveSlope: BigInt([0, 1, 20_000, 333_333][random(4)] as number),
+      moveWindow: [1_000, 1_500, 60_000][random(3)] as Millis,
     }
     const last: UsedReport | null =
       random(5) === 0
@@ -40,7 +41,8 @@ describe('parity: reports', () => {
     const oldest = near(random, AS_OF - given.maxAge)
     const newest = near(random, AS_OF + AHEAD)
     const same = last?.observedAt ?? AS_OF
-    const moments = [oldest, newest, same, near(random, same), AS_OF - random(500)]
+    const soon = same + random(2_000)
+    const moments = [oldest, newest, same, near(random, same), soon, AS_OF - random(500)]
     const observedAt = moments[random(moments.length)] as Millis
     const price = drawPrice(random, given, last, observedAt)
     return { given, last, report: { price, observedAt, signatures: '0x' as const } }
@@ -49,9 +51,7 @@ describe('parity: reports', () => {
   /** A price at the bounds of the allowed move. */
   function drawPrice(random: Random, rules: ReportRules, last: UsedReport | null, at: Millis): Price {
     const before = last?.price ?? e18('50')
-    const elapsed = BigInt(Math.max(0, at - (last?.observedAt ?? at)))
-    const share = rules.moveBase + (rules.moveSlope * elapsed) / 1000n
-    const allowed = (before * share) / 1_000_000n
+    const allowed = allowedMove(before as Price, Math.max(0, at - (last?.observedAt ?? at)), rules)
     const edge = BigInt(random(3) - 1)
     const most = rules.kind === 'binary_future' ? ONE + edge : before
     return [0n, before, before + allowed + edge, before - allowed - edge, most][random(5)] as Price
@@ -72,6 +72,21 @@ describe('parity: reports', () => {
     return new RegExp(`^ReportMoveTooLarge\\(${last?.price},${price},\\d+\\)`)
   }
 
+  it(`allows moves of ${RUNS} reports alike, to the wei`, async () => {
+    const random = randomOf(2)
+    for (let run = 0; run < RUNS; run++) {
+      const { given } = draw(random)
+      const { moveBase, moveSlope, moveWindow } = given
+      const price = (BigInt(random(2 ** 31)) * 10n ** BigInt(random(19)) + BigInt(random(1000))) as Price
+      const elapsed = [0, 1, near(random, moveWindow), random(120_000), 2 ** 40 + random(1000)][
+        random(5)
+      ] as number
+      const parameters = { ...parametersOf(perpetual), moveBase, moveSlope, moveWindow }
+      const allowed = await rules.allowedMove(price, elapsed, parameters)
+      expect(allowed).to.equal(allowedMove(price, elapsed, given))
+    }
+  }).timeout(60_000)
+
   it(`accepts ${RUNS} reports alike or reverts with the expected error`, async () => {
     const random = randomOf(1)
     const seen = new Map<string, number>()
@@ -79,9 +94,9 @@ describe('parity: reports', () => {
       const drawn = draw(random)
       const { given, last, report } = drawn
       if (report.price < 0n) continue
-      const { maxAge: reportMaxAge, moveBase, moveSlope, kind } = given
+      const { maxAge: reportMaxAge, moveBase, moveSlope, moveWindow, kind } = given
       const spec = kind === 'perpetual' ? perpetual : binary
-      const parameters = { ...parametersOf(spec), reportMaxAge, moveBase, moveSlope }
+      const parameters = { ...parametersOf(spec), reportMaxAge, moveBase, moveSlope, moveWindow }
       const before = {
         oraclePrice: last?.price ?? 0n,
         observedAt: last?.observedAt ?? 0,

@@ -1,11 +1,15 @@
+import { readFileSync } from 'node:fs'
 import { expect } from 'chai'
 import { verifyTypedData, Wallet } from 'ethers'
 import { describe, it } from 'mocha'
 import type { MarketSpec } from '../../domain/market/market.ts'
+import { allowedMove } from '../../domain/prices/report.ts'
 import type { Millis, Price } from '../../domain/units.ts'
-import { createReportSigner } from '../../stack/oracle.ts'
+import { REPORT_LIMITS } from '../../stack/deploy.ts'
+import { createReportSigner, INTERVAL_MS } from '../../stack/oracle.ts'
 import { randomWalk, type Walk } from '../../stack/prices.ts'
 import { SEED_MARKETS } from '../../stack/seed-markets.ts'
+import { e18 } from '../support/markets.ts'
 
 const E18 = 10n ** 18n
 const walk: Walk = { grain: E18 / 100n, home: 100n * E18, volatility: 0.001, probability: false }
@@ -31,6 +35,56 @@ describe('stack/prices', () => {
     for (const price of nextPrices(randomWalk(wild, E18 / 2n, 4), 5_000))
       expect(price > 0n && price <= E18).to.equal(true)
   })
+})
+
+/** The default limits of a market, in millionths. */
+const DEFAULT_MOVES = {
+  moveBase: REPORT_LIMITS.moveBase / 10n ** 12n,
+  moveSlope: REPORT_LIMITS.moveSlope / 10n ** 12n,
+  moveWindow: REPORT_LIMITS.moveWindow as Millis,
+}
+
+describe('prices of the seed markets', () => {
+  it('when any two published prices of a run are used one after the other, the market accepts the move', () => {
+    for (const { plan, firstPrice, walk } of SEED_MARKETS) {
+      const prices = nextPrices(randomWalk(walk, firstPrice, 5), 20_000) as Price[]
+      // Quiet markets use every report, busy or halted ones the next one or a much later one.
+      for (const distance of [1, 2, 3, 20, 120, 1_200]) {
+        const refused = prices.slice(distance).filter((price, at) => {
+          const before = prices[at] as Price
+          const move = price > before ? price - before : before - price
+          return move > allowedMove(before, distance * INTERVAL_MS, DEFAULT_MOVES)
+        })
+        expect(refused, `${plan.symbol}, ${distance} reports apart`).to.deep.equal([])
+      }
+    }
+  })
+})
+
+describe('the table of jumps in docs/trust-model.md', () => {
+  const cases = [
+    ['perpetual', '30 %, up or down', '100', ['130', '70']],
+    ['numeric future', '30 %, up or down', '100', ['130', '70']],
+    ['binary future', '30 % of the price, up or down', '0.5', ['0.65', '0.35']],
+    ['binary future', 'from 0.5 to 0.8 or to 0.2', '0.5', ['0.8', '0.2']],
+    ['binary future', 'from 0.1 to 0.9', '0.1', ['0.9']],
+    ['binary future', 'from 0.9 to 0.1', '0.9', ['0.1']],
+  ] as const
+  const table = readFileSync('docs/trust-model.md', 'utf8')
+
+  for (const [kind, jump, from, targets] of cases) {
+    it(`when the price of a ${kind} jumps ${jump}, it has the first tenth of a second at which the default limits accept it`, () => {
+      const tenths = targets.map((to) => {
+        const [before, after] = [e18(from) as Price, e18(to)]
+        const move = after > before ? after - before : before - after
+        let tenth = 1
+        while (allowedMove(before, tenth * 100, DEFAULT_MOVES) < move) tenth++
+        return tenth
+      })
+      expect(new Set(tenths).size).to.equal(1)
+      expect(table).to.include(`| ${kind} | ${jump} | ${(tenths[0] ?? 0) / 10} s |`)
+    })
+  }
 })
 
 describe('stack/oracle', () => {

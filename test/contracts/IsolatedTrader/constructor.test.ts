@@ -163,6 +163,8 @@ describe('constructor', () => {
     ['no move of the price', { moveBase: 0, moveSlope: 0 }],
     ['a leap beyond 100 %', { moveBase: 1_000_001 }],
     ['a slope beyond 100 % a second', { moveSlope: 1_000_001 }],
+    ['a window of moves below a second', { moveWindow: 999 }],
+    ['a window of moves above a minute', { moveWindow: 60_001 }],
     ['no report age', { reportMaxAge: 0 }],
     ['a report age above a minute', { reportMaxAge: 60_001 }],
     ['a funding cap above 4 % per hour', { fundingCap: 40_001 }],

@@ -22,7 +22,7 @@ struct Listing {
     uint24 mmr;
     uint24 makerFee;
     uint24 takerFee;
-    uint24 fundingCap;
+    uint16 fundingCap;
     /// Oracle price at the start, in ticks.
     uint256 start;
     /// Whether the oracle price stays constant.
@@ -123,6 +123,7 @@ contract ExchangeFixture {
         p.reportMaxAge = 10_000;
         p.moveBase = 100_000;
         p.moveSlope = 20_000;
+        p.moveWindow = 1_000;
         p.fundingCap = listed.fundingCap;
         p.maxLeverage = listed.maxLeverage;
         p.mode = MarketMode.Open;

@@ -46,7 +46,12 @@ export const NO_METRICS: Metrics = {
 }
 
 /** Everything a fresh report allows: tests of freshness name their own. */
-export const RULES = { maxAge: 10_000 as Millis, moveBase: 1_000_000n, moveSlope: 0n }
+export const RULES = {
+  maxAge: 10_000 as Millis,
+  moveBase: 1_000_000n,
+  moveSlope: 0n,
+  moveWindow: 1 as Millis,
+}
 
 export const keccak = (message: Uint8Array): Uint8Array => getBytes(keccak256(message))
 export const addressOf = (wallet: Wallet): Address => wallet.address.toLowerCase() as Address
