@@ -44,13 +44,15 @@ interface IMarketWindDown {
     /// @notice A freeze request is already in force.
     error FreezeAlreadyRequested(uint256 requestedAt);
     error FreezeNotRequested();
+    /// @notice No batch has settled: there is no position that a freeze could free.
+    error MarketNeverTraded();
     /// @notice An action or heartbeat after the request voids it.
     error FreezeRequestVoid(uint256 requestedAt, uint256 aliveAt);
     error FreezeEarly(uint256 availableAfter);
     /// @notice A perpetual has no final price.
     error MarketWithoutExpiry();
     error FinalPriceInvalid(uint256 lowest, uint256 highest, uint256 price);
-    error InsolvencyWindowOver(uint256 endedAt);
+    error InsolvencyWindowOver(uint256 windowEnd);
     error ClaimEarly(uint256 availableAfter);
     error NothingToClaim(address account);
     error AmountZero();
@@ -80,7 +82,7 @@ interface IMarketWindDown {
     // ------------------------------------------------------------------ after the end
 
     /// @notice Adds the deficits of these accounts to the sum of deficits and empties their positions, within three days after
-    /// the end. Solvent and empty accounts are skipped. Any caller.
+    /// the end, or until a day after a pause of the bank. Solvent and empty accounts are skipped. Any caller.
     function reportInsolvent(address[] calldata accounts) external;
 
     /// @notice Moves `amount` from the market's own free balance (`IMarginBank.depositFor` the market) into the pool. Before the

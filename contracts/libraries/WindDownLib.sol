@@ -33,6 +33,9 @@ library WindDownLib {
     function requestFreeze(TraderState storage state) external {
         WindDown memory windDown = state.windDown;
         _requireNotEnded(windDown);
+        // Only batches open positions, and only a listed market settles batches: before the first one there is nothing to free.
+        // Heartbeats and other actions do not count, because an operator can send them before the market is listed.
+        if (state.clock.batchId == 0) revert IMarketWindDown.MarketNeverTraded();
         uint256 aliveAt = _lastActivity(state, windDown);
         if (windDown.requestedAt != 0 && windDown.requestedAt >= aliveAt) {
             revert IMarketWindDown.FreezeAlreadyRequested(windDown.requestedAt);

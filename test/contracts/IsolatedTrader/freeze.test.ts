@@ -10,6 +10,37 @@ import { asAnyAccount, type CurrentExchange, freeze, fresh, poke } from '../supp
 const alice = wallet('alice')
 const bob = wallet('bob')
 
+describe('requestFreeze of a market in which no batch has settled', () => {
+  const current = {} as CurrentExchange
+  beforeEach(async () => {
+    current.exchange = await fresh(perpetualExchange)
+  })
+  const refused = async () => {
+    const trader = await asAnyAccount(current)
+    await expect(trader.requestFreeze()).to.be.revertedWithCustomError(trader, 'MarketNeverTraded')
+  }
+
+  it('when nothing has happened since the deployment, it reverts with MarketNeverTraded', () => refused())
+
+  it('when the operator has only sent heartbeats, it reverts with MarketNeverTraded', async () => {
+    await current.exchange.trader.heartbeat()
+    await pass(current.exchange, 2 * SILENCE)
+    await refused()
+  })
+
+  it('when the only action is a funding update, which needs no listed market, it reverts with MarketNeverTraded', async () => {
+    await setFunding(current.exchange, { price: e18('100'), rate: 0n })
+    expect((await current.exchange.trader.clock()).actionId).to.equal(1n)
+    await refused()
+  })
+
+  it('when the first batch has settled, it emits FreezeRequested', async () => {
+    await trade(current.exchange, alice, bob, { steps: 1, price: 1000 })
+    const trader = await asAnyAccount(current)
+    await expect(trader.requestFreeze()).to.emit(trader, 'FreezeRequested')
+  })
+})
+
 describe('freeze', () => {
   const current = {} as CurrentExchange
   beforeEach(async () => {
