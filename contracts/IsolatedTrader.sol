@@ -190,7 +190,10 @@ contract IsolatedTrader is MarketDelegator, ForwardedSender, EIP712, ReentrancyG
         uint256 fee;
         bool capped;
         (opened, freeDelta, fee, capped) = PositionLib.applyFill(settlement.position, head, body, terms);
-        if (freeDelta != int96(freeDelta)) revert AmountOutOfRange(head.maker(), body.salt(), freeDelta);
+        // The log has 96 bits of both.
+        if (freeDelta != int96(freeDelta) || fee >> 96 != 0) {
+            revert AmountOutOfRange(head.maker(), body.salt(), freeDelta);
+        }
         settlement.logEnd = SettlementCodec.writeRecord(settlement.logEnd, head, body, freeDelta, fee, capped, dead);
         _count(settlement, head.fill(), body, fee);
     }

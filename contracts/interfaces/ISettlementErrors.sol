@@ -65,7 +65,8 @@ interface ISettlementErrors {
     error PartialSlotMismatch(address maker, uint256 salt, uint256 slot);
     error ReduceOnlyExceeded(address maker, uint256 salt, uint256 available, uint256 fill);
     error ProceedsNegative(address maker, uint256 salt, int256 proceeds);
-    error AmountOutOfRange(address maker, uint256 salt, int256 amount);
+    /// @notice The change of the free balance does not fit int96, or its fee uint96.
+    error AmountOutOfRange(address maker, uint256 salt, int256 freeDelta);
 
     // ------------------------------------------------------------------ a liquidation
 

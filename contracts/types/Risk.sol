@@ -49,7 +49,8 @@ struct ActionTerms {
 /// @notice One counterparty's share of a deleveraging. 0 steps: it did not qualify, or nothing was left to close.
 struct DeleveragedLeg {
     address counterparty;
-    uint48 steps;
+    /// As wide as a position's size.
+    uint64 steps;
     /// Credit to the counterparty's free balance. The account in liquidation receives nothing.
     uint96 payout;
 }

@@ -129,6 +129,27 @@ describe('contracts/README.md', () => {
     })
   })
 
+  // -------------------------------------------------------------------- narrowing casts
+
+  describe('when a value is cast to a narrower type', () => {
+    const entry = /`(\w+)`: ((?:`[^`]+`(?:, )?)+)/g
+    const documented = rowsOf('Narrowing casts').flatMap(([, casts = '']) =>
+      [...casts.matchAll(entry)].flatMap(([, file, list = '']) =>
+        [...list.matchAll(/`([^`]+)`/g)].map(([, cast]) => `${file}: ${cast}`),
+      ),
+    )
+
+    it('the table has the cast, and no cast that the contracts do not have', () => {
+      const found = globSync('contracts/**/*.sol')
+        .filter((path) => !path.includes('/mocks/'))
+        .flatMap((path) =>
+          narrowingCasts(readFileSync(path, 'utf8')).map((cast) => `${basename(path, '.sol')}: ${cast}`),
+        )
+      expect(found.length).to.be.greaterThan(50)
+      expect(documented.sort()).to.deep.equal(found.sort())
+    })
+  })
+
   // -------------------------------------------------------------------- one part in hex
 
   describe('when the example part is encoded', () => {
@@ -169,6 +190,28 @@ describe('contracts/README.md', () => {
     })
   })
 })
+
+/** The distinct casts to a type of less than a word. The number of an address (`uint160(account)`) is as wide as the address. */
+function narrowingCasts(source: string): string[] {
+  const code = source.replaceAll(/\/\/.*|\/\*[\s\S]*?\*\//g, '')
+  const casts = [...code.matchAll(/\b(u?int|bytes)(\d+)\(/g)].flatMap(
+    ({ 0: start, 1: type, 2: size, index }) => {
+      const argument = code.slice(index + start.length, closingParenthesis(code, index + start.length))
+      const bits = Number(size) * (type === 'bytes' ? 8 : 1)
+      const isAddress = bits === 160 && /^[a-zA-Z.]+$/.test(argument)
+      return bits >= 256 || isAddress ? [] : [`${start}${argument})`]
+    },
+  )
+  return [...new Set(casts)]
+}
+
+/** Index of the parenthesis that closes the one before `from`. */
+function closingParenthesis(code: string, from: number): number {
+  let depth = 1
+  let at = from
+  for (; depth > 0; at++) depth += code[at] === '(' ? 1 : code[at] === ')' ? -1 : 0
+  return at - 1
+}
 
 interface TraceStep {
   readonly depth: number
