@@ -21,6 +21,7 @@ import {LedgerCall} from "./libraries/LedgerCall.sol";
 import {ListingLib} from "./libraries/ListingLib.sol";
 import {MarginLib} from "./libraries/MarginLib.sol";
 import {OrderLib} from "./libraries/OrderLib.sol";
+import {PauseLib} from "./libraries/PauseLib.sol";
 import {PositionLib} from "./libraries/PositionLib.sol";
 import {ReportLib} from "./libraries/ReportLib.sol";
 import {SaltLib} from "./libraries/SaltLib.sol";
@@ -149,7 +150,9 @@ contract IsolatedTrader is MarketDelegator, ForwardedSender, EIP712, ReentrancyG
         address account = head.maker();
         Word storage place = _state.positions[account];
         PositionLib.unpack(place.bits, terms.fundingIndex, held);
-        if (body.isForced()) MarginLib.requireLiquidatable(held, terms, account);
+        if (body.isForced() && MarginLib.requireLiquidatable(held, terms, account) > 0) {
+            PauseLib.requireGraceOver(_BANK, terms.asOf, account);
+        }
         int256 change;
         bool opened;
         unchecked { // U3
@@ -190,10 +193,7 @@ contract IsolatedTrader is MarketDelegator, ForwardedSender, EIP712, ReentrancyG
         uint256 fee;
         bool capped;
         (opened, freeDelta, fee, capped) = PositionLib.applyFill(settlement.position, head, body, terms);
-        // The log has 96 bits of both.
-        if (freeDelta != int96(freeDelta) || fee >> 96 != 0) {
-            revert AmountOutOfRange(head.maker(), body.salt(), freeDelta);
-        }
+        if (freeDelta != int96(freeDelta)) revert AmountOutOfRange(head.maker(), body.salt(), freeDelta);
         settlement.logEnd = SettlementCodec.writeRecord(settlement.logEnd, head, body, freeDelta, fee, capped, dead);
         _count(settlement, head.fill(), body, fee);
     }

@@ -11,8 +11,8 @@ import {Report} from "../types/Report.sol";
  *
  * The operator sets the rate. The contract enforces these bounds: the market's cap, a fraction of the oracle price; at least 45
  * minutes from one end of the cap to the other (as in dYdX's P1FundingOracle); within a third of the cap if no rate was
- * running; a validity of at most an hour that ends with the session, if the market has one. A rate that is not renewed ends:
- * without updates funding stops.
+ * running; a validity of at most an hour that ends with the session, if the market has one; no update during a pause of the
+ * bank. A rate that is not renewed ends: without updates funding stops.
  */
 interface IFunding {
     /// @notice `rate` runs from `asOf` until `validUntil`, both milliseconds. `fundingIndex` is the index as of `asOf`. The
@@ -36,7 +36,8 @@ interface IFunding {
     error FundingIndexOutOfRange(int256 index);
 
     /**
-     * @notice Accrues funding and sets the rate that runs from `asOf` on. Operator only; uses the next action number.
+     * @notice Accrues funding and sets the rate that runs from `asOf` on. Operator only; uses the next action number. Reverts
+     * during a pause of the bank.
      * @param rate Wei per step and hour.
      * @param report Of the market's price: the bounds are fractions of it.
      * @param session Report of the market's session feed: the end of the running session. Not read if the market has no session.

@@ -8,7 +8,8 @@ import {ActionTerms, DeleveragedLeg, InheritanceFailure, RiskTerms} from "../typ
  * @title Inheritance by the backstop, and deleveraging
  * @notice Handles positions that forced orders did not close. The backstop, an account that has agreed to, inherits a position.
  * If it cannot, the position is closed against profitable opposite positions. Both are actions of the market, use a verified
- * report, and revert for an account whose ratio >= MMR.
+ * report, and revert for an account whose ratio >= MMR. For PAUSE_GRACE after a pause of the bank both revert with
+ * `LiquidationTooSoon` for an account with equity.
  */
 interface IMarketRisk {
     /// @notice Effective immediately. Zero address: no backstop. `cap` in wei of notional.

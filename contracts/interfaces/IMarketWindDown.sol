@@ -10,6 +10,9 @@ import {Poked, WindDown} from "../types/TraderState.sol";
  * if the operator has been silent for a day after a freeze request. From then on price and funding index are fixed, and no other
  * action is possible. Insolvent accounts can be reported for three days. The first claim after that fixes one haircut. Any
  * account can then submit claims for any account, in any order. Times are milliseconds.
+ *
+ * A pause of the bank stops payments that cover a deficit. If one begins before the haircut is fixed, reports remain possible
+ * and claims impossible until a day after its end: at most seven days after the end of the market.
  */
 interface IMarketWindDown {
     /// @notice The operator is alive; voids earlier freeze requests.
@@ -62,7 +65,7 @@ interface IMarketWindDown {
     /// @notice Records that the operator is alive while nothing trades. Requires neither a report nor an order. Operator only.
     function heartbeat() external;
 
-    /// @notice Requests a freeze. Any later action or heartbeat voids the request. Any caller.
+    /// @notice Requests a freeze. Any later action or heartbeat voids the request. Reverts before the first batch. Any caller.
     function requestFreeze() external;
 
     /// @notice Stores a newer report for a freeze; no action reads it. Checked like the report of an action with `asOf` = block

@@ -65,8 +65,7 @@ interface ISettlementErrors {
     error PartialSlotMismatch(address maker, uint256 salt, uint256 slot);
     error ReduceOnlyExceeded(address maker, uint256 salt, uint256 available, uint256 fill);
     error ProceedsNegative(address maker, uint256 salt, int256 proceeds);
-    /// @notice The change of the free balance does not fit int96, or its fee uint96.
-    error AmountOutOfRange(address maker, uint256 salt, int256 freeDelta);
+    error AmountOutOfRange(address maker, uint256 salt, int256 amount);
 
     // ------------------------------------------------------------------ a liquidation
 
@@ -80,4 +79,6 @@ interface ISettlementErrors {
     error MarginInsufficient(address account, int256 required, int256 equity);
     /// @notice The account has no position, or its equity before the action meets the requirement. Wei x 1e18.
     error NotLiquidatable(address account, int256 equityX, int256 requiredX);
+    /// @notice The account has equity left, and `asOf` comes before the end of the bank's last pause + PAUSE_GRACE.
+    error LiquidationTooSoon(address account, uint256 graceEndsAt, uint256 asOf);
 }

@@ -8,6 +8,7 @@ import {Report} from "../types/Report.sol";
 import {FundingRate, Reference, TraderState} from "../types/TraderState.sol";
 import {ActionKind, ActionLib} from "./ActionLib.sol";
 import {BandLib} from "./BandLib.sol";
+import {PauseLib} from "./PauseLib.sol";
 import {ReportLib} from "./ReportLib.sol";
 
 /**
@@ -35,7 +36,8 @@ library FundingLib {
     }
 
     /// @notice Index + rate x (overlap of the interval with the rate's validity) / 1 h, rounded toward zero. Accruing in n steps
-    /// adds at most n - 1 wei less than accruing in one step, and never more.
+    /// adds at most n - 1 wei less than accruing in one step, and never more: both sides of the market lose and gain the same
+    /// wei, and an operator who sends an action every few milliseconds withholds less than a wei per step with each of them.
     function indexAt(FundingRate memory running, int256 index, uint256 from, uint256 to) internal pure returns (int256) {
         uint256 start = from > running.validFrom ? from : running.validFrom;
         uint256 end = to < running.validUntil ? to : running.validUntil;
@@ -63,6 +65,8 @@ library FundingLib {
         Report calldata session
     ) external {
         if (context.kind != MarketKind.Perpetual) revert IFunding.NotPerpetual();
+        // During a pause no owner can add margin. The rate that runs at its start still accrues until it ends.
+        PauseLib.requireNotPaused(context.bank);
         ActionLib.Action memory action = ActionLib.Action(state.clock, state.reference_, state.parameters);
         ActionLib.begin(action, state, actionId, asOf, ActionKind.UpdateFunding);
         Reference memory reference_ = action.reference_;

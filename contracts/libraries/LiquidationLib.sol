@@ -13,6 +13,7 @@ import {BackstopLib} from "./BackstopLib.sol";
 import {DeleverageLib} from "./DeleverageLib.sol";
 import {LedgerCall} from "./LedgerCall.sol";
 import {MarginLib} from "./MarginLib.sol";
+import {PauseLib} from "./PauseLib.sol";
 import {PositionLib} from "./PositionLib.sol";
 import {ReportLib} from "./ReportLib.sol";
 
@@ -45,12 +46,14 @@ library LiquidationLib {
         Valuation memory valuation = ReportLib.accept(action, context, report);
         ActionLib.save(state, action);
 
-        // Check: the account is below MMR.
+        // Check: the account is below MMR, and had time to add margin after a pause.
         int256 fundingIndex = action.reference_.fundingIndex;
         RiskTerms memory terms = state.riskTerms;
         if (account == terms.backstop) revert IMarketRisk.BackstopItself(account);
         Position memory position = _load(state, account, fundingIndex);
-        _requireBelowMaintenance(position, valuation, account);
+        if (_requireBelowMaintenance(position, valuation, account) > 0) {
+            PauseLib.requireGraceOver(context.bank, asOf, account);
+        }
 
         // Effect: the whole position moves, or nothing.
         Position memory held = _load(state, terms.backstop, fundingIndex);
@@ -102,10 +105,10 @@ library LiquidationLib {
         ongoing.valuation = ReportLib.accept(action, context, report);
         ActionLib.save(state, action);
 
-        // Check: no equity left, or the backstop cannot inherit.
+        // Check: no equity left, or the account had time to add margin after a pause and the backstop cannot inherit.
         ongoing.fundingIndex = action.reference_.fundingIndex;
         ongoing.position = _load(state, account, ongoing.fundingIndex);
-        _requireDeleverageable(state, context, ongoing, account);
+        _requireDeleverageable(state, context, ongoing, asOf, account);
         _requireDistinct(counterparties, steps);
 
         // Effect: close each leg, then credit all counterparties in one bank call.
@@ -137,9 +140,7 @@ library LiquidationLib {
         (uint256 steps, uint256 payout) = DeleverageLib.closeAgainst(ongoing.position, other, asked);
         if (steps == 0) return;
         _store(state, counterparty, other, ongoing.fundingIndex);
-        // `steps` is at most the size of a position. A payout is a sum of entries and folded margins of equal shares, whose
-        // funding cancels out: < 2^92 + 2 x 2^91.
-        leg.steps = uint48(steps);
+        leg.steps = uint64(steps);
         leg.payout = uint96(payout);
     }
 
@@ -156,10 +157,12 @@ library LiquidationLib {
         TraderState storage state,
         MarketContext calldata context,
         DeleverageContext memory ongoing,
+        uint256 asOf,
         address account
     ) private view {
         int256 equityX = _requireBelowMaintenance(ongoing.position, ongoing.valuation, account);
         if (equityX <= 0) return;
+        PauseLib.requireGraceOver(context.bank, asOf, account);
         RiskTerms memory terms = state.riskTerms;
         InheritanceFailure failure;
         if (account != terms.backstop) {

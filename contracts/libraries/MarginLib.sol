@@ -70,11 +70,17 @@ library MarginLib {
 
     /// @notice Reverts unless the account's ratio at the oracle price < MMR + `LIQUIDATION_BUFFER`. Call before the account's
     /// fills. A fully collateralised binary position is never liquidatable: its equity covers its notional.
-    function requireLiquidatable(Position memory position, PartTerms memory terms, address account) internal pure {
-        (int256 equityX, uint256 notionalX) = exposure(position, terms.oracleStepX, terms.step, terms.binary);
+    /// @return equityX Before the fills.
+    function requireLiquidatable(Position memory position, PartTerms memory terms, address account)
+        internal
+        pure
+        returns (int256 equityX)
+    {
+        uint256 notionalX;
+        (equityX, notionalX) = exposure(position, terms.oracleStepX, terms.step, terms.binary);
         unchecked { // U9
             int256 required = int256(notionalX * terms.liquidationRatio);
-            if (equityX * MILLION < required) return;
+            if (equityX * MILLION < required) return equityX;
             revert ISettlementErrors.NotLiquidatable(account, equityX, required / MILLION);
         }
     }

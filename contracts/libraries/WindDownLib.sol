@@ -12,9 +12,10 @@ import {Valuation} from "../types/Risk.sol";
 import {FinalTerms, Poked, Reference, TraderState, WindDown} from "../types/TraderState.sol";
 import {ActionKind, ActionLib} from "./ActionLib.sol";
 import {BandLib} from "./BandLib.sol";
-import {INSOLVENCY_WINDOW, SILENCE} from "../types/Durations.sol";
+import {COVER_TIME, INSOLVENCY_WINDOW, SILENCE} from "../types/Durations.sol";
 import {LedgerCall} from "./LedgerCall.sol";
 import {MarginLib} from "./MarginLib.sol";
+import {PauseLib} from "./PauseLib.sol";
 import {PositionLib} from "./PositionLib.sol";
 
 /// @title Wind-down of a market: freeze or final price, insolvency reports, claims. Linked to the extension; runs on a market's
@@ -132,7 +133,8 @@ library WindDownLib {
     {
         WindDown memory windDown = state.windDown;
         _requireEnded(windDown);
-        if (_now() > windDown.endedAt + INSOLVENCY_WINDOW) revert IMarketWindDown.InsolvencyWindowOver(windDown.endedAt);
+        uint256 windowEnd = _windowEnd(windDown, context);
+        if (_now() > windowEnd) revert IMarketWindDown.InsolvencyWindowOver(windowEnd);
         uint256 sum = windDown.deficit;
         for (uint256 i; i < accounts.length; ++i) {
             address account = accounts[i];
@@ -158,7 +160,7 @@ library WindDownLib {
         // Check: the window for insolvency reports is over.
         WindDown memory windDown = state.windDown;
         _requireEnded(windDown);
-        uint256 availableAfter = windDown.endedAt + INSOLVENCY_WINDOW;
+        uint256 availableAfter = _windowEnd(windDown, context);
         if (_now() <= availableAfter) revert IMarketWindDown.ClaimEarly(availableAfter);
         uint256 pool = context.bank.market(address(this)).pool;
         if (!windDown.haircutFixed) _fixHaircut(state, windDown, pool);
@@ -188,6 +190,17 @@ library WindDownLib {
     }
 
     // ------------------------------------------------------------------ internals
+
+    /**
+     * @dev Last millisecond for reports of insolvent accounts; claims are possible after it. A pause that began before the
+     * haircut was fixed extends it to the end of the pause + COVER_TIME. A pause that ended before the market did has no
+     * effect: COVER_TIME is shorter than the window. After the haircut is fixed no pause extends it.
+     */
+    function _windowEnd(WindDown memory windDown, MarketContext calldata context) private view returns (uint256) {
+        uint256 planned = windDown.endedAt + INSOLVENCY_WINDOW;
+        if (windDown.haircutFixed) return planned;
+        return Math.max(planned, PauseLib.lastPauseEnd(context.bank) * 1000 + COVER_TIME);
+    }
 
     /// @dev Rounded down. The full value if nothing is owed: the pool was empty, and no insolvency was reported.
     function _shareOf(uint256 value, WindDown memory windDown) private pure returns (uint256) {

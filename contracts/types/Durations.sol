@@ -21,3 +21,10 @@ uint256 constant MIN_DISPUTE_WINDOW = 86_400_000;
 uint256 constant MAX_DISPUTE_WINDOW = 1_209_600_000;
 // Time after the end of a market in which insolvent accounts can be reported; claims start after it.
 uint256 constant INSOLVENCY_WINDOW = 259_200_000;
+// If a pause of the bank begins before the haircut is fixed, claims start at the earliest this long after the end of the pause,
+// so that the deficit can be covered. They start at most 3 days (window) + 3 days (pause) + COVER_TIME after the end.
+uint256 constant COVER_TIME = 86_400_000;
+// Time after a pause of the bank in which no account with equity is liquidated, so that owners can add margin first. A
+// constant: no role can shorten it, and a pause stops all markets at once. Ten minutes suffice to sign, send and mine an
+// addition on a busy chain, and expose the other accounts of a market to few moves of the price.
+uint256 constant PAUSE_GRACE = 600_000;

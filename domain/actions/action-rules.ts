@@ -52,6 +52,9 @@ const OUTRUN = [
   'ReportMoveTooLarge',
 ]
 
+/** Errors of a liquidation: the account has recovered, or a pause of the bank has just ended. */
+const SPARED = ['NotLiquidatable', 'LiquidationTooSoon']
+
 const RULES: RulesByKind = {
   settle_part: {
     call: ({ part }, _, spec) => ({
@@ -71,6 +74,7 @@ const RULES: RulesByKind = {
     expectedErrors: [
       ...OUTRUN,
       ...['FundingRateOutOfRange', 'FundingValidityInvalid', 'SessionClosed', 'FundingIndexOutOfRange'],
+      'BankPaused',
     ],
   },
   inherit_position: {
@@ -80,7 +84,7 @@ const RULES: RulesByKind = {
       writes: 2,
     }),
     expectation: ({ account, backstop }, actionId) => ({ kind: 'inheritance', actionId, account, backstop }),
-    expectedErrors: [...OUTRUN, 'NotLiquidatable', 'BackstopItself', 'BankPaused', 'PositionOutOfRange'],
+    expectedErrors: [...[...OUTRUN, ...SPARED], ...['BackstopItself', 'BankPaused', 'PositionOutOfRange']],
   },
   deleverage: {
     call: ({ asOf, account, legs, report }, actionId) => ({
@@ -94,7 +98,8 @@ const RULES: RulesByKind = {
     expectation: ({ account, legs }, actionId) => ({ kind: 'deleveraging', actionId, account, legs }),
     expectedErrors: [
       ...OUTRUN,
-      ...['NotLiquidatable', 'BackstopFirst', 'CounterpartyOutOfOrder', 'BankPaused', 'PoolInsufficient'],
+      ...SPARED,
+      ...['BackstopFirst', 'CounterpartyOutOfOrder', 'BankPaused', 'PoolInsufficient'],
     ],
   },
   finalize_market: {

@@ -16,12 +16,24 @@ import {
   ONE,
   type Price,
   type Quote,
+  type Seconds,
 } from '../units.ts'
 
 /** Time without a heartbeat after a freeze request, from which any account may freeze the market. */
 export const SILENCE = 86_400_000 as Millis
 /** Window after the end in which insolvent accounts can be reported; claims begin after it. */
 export const INSOLVENCY_WINDOW = 259_200_000 as Millis
+/** Time for covering a deficit after a pause of the bank that began before the haircut was fixed. */
+export const COVER_TIME = 86_400_000 as Millis
+
+/**
+ * Last moment for reports of insolvent accounts; claims begin after it. A pause that begins before the haircut
+ * is fixed extends it to a day after the pause. `pauseEndsAt`: of the last pause; 0 if there was none.
+ */
+export const windowEndOf = (endedAt: Millis, isHaircutFixed: boolean, pauseEndsAt: Seconds): Millis => {
+  const planned = (endedAt + INSOLVENCY_WINDOW) as Millis
+  return isHaircutFixed ? planned : (Math.max(planned, pauseEndsAt * 1000 + COVER_TIME) as Millis)
+}
 
 /** Value of the position in wei at the fixed price, rounded down; negative for a deficit. */
 export const valueAt = (spec: MarketSpec, position: Position, index: FundingIndex, price: Price): Quote =>

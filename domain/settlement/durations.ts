@@ -7,5 +7,8 @@ export const CANCEL_GRACE = 5_000 as Millis
 /** The chain refuses an action if `asOf` > block time + ACTION_AHEAD, and a report if its time > `asOf` + ACTION_AHEAD. */
 export const ACTION_AHEAD = 2_000 as Millis
 
+/** Time after a pause of the bank in which the chain liquidates no account with equity. */
+export const PAUSE_GRACE = 600_000 as Millis
+
 /** The chain refuses an action if block time > `asOf` + ACTION_LIFETIME. */
 export const ACTION_LIFETIME = 10_000 as Millis

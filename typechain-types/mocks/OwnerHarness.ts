@@ -15,9 +15,9 @@ import type { TypedContractEvent, TypedDeferredTopicFilter, TypedEventLog, Typed
     export type ReferenceStructOutput = [oraclePrice: bigint, observedAt: bigint, fundingIndex: bigint, funded: boolean, changePending: boolean] & {oraclePrice: bigint, observedAt: bigint, fundingIndex: bigint, funded: boolean, changePending: boolean }
   
 
-    export type ParametersStruct = {imr: BigNumberish, mmr: BigNumberish, mtbLong: BigNumberish, mtbShort: BigNumberish, makerFee: BigNumberish, takerFee: BigNumberish, reportMaxAge: BigNumberish, moveBase: BigNumberish, moveSlope: BigNumberish, fundingCap: BigNumberish, maxLeverage: BigNumberish, mode: BigNumberish}
+    export type ParametersStruct = {imr: BigNumberish, mmr: BigNumberish, mtbLong: BigNumberish, mtbShort: BigNumberish, makerFee: BigNumberish, takerFee: BigNumberish, reportMaxAge: BigNumberish, moveBase: BigNumberish, moveSlope: BigNumberish, moveWindow: BigNumberish, fundingCap: BigNumberish, maxLeverage: BigNumberish, mode: BigNumberish}
 
-    export type ParametersStructOutput = [imr: bigint, mmr: bigint, mtbLong: bigint, mtbShort: bigint, makerFee: bigint, takerFee: bigint, reportMaxAge: bigint, moveBase: bigint, moveSlope: bigint, fundingCap: bigint, maxLeverage: bigint, mode: bigint] & {imr: bigint, mmr: bigint, mtbLong: bigint, mtbShort: bigint, makerFee: bigint, takerFee: bigint, reportMaxAge: bigint, moveBase: bigint, moveSlope: bigint, fundingCap: bigint, maxLeverage: bigint, mode: bigint }
+    export type ParametersStructOutput = [imr: bigint, mmr: bigint, mtbLong: bigint, mtbShort: bigint, makerFee: bigint, takerFee: bigint, reportMaxAge: bigint, moveBase: bigint, moveSlope: bigint, moveWindow: bigint, fundingCap: bigint, maxLeverage: bigint, mode: bigint] & {imr: bigint, mmr: bigint, mtbLong: bigint, mtbShort: bigint, makerFee: bigint, takerFee: bigint, reportMaxAge: bigint, moveBase: bigint, moveSlope: bigint, moveWindow: bigint, fundingCap: bigint, maxLeverage: bigint, mode: bigint }
   
 
     export type AdjustLeverageStruct = {account: AddressLike, leverage: BigNumberish, maxMarginIn: BigNumberish, minMarginOut: BigNumberish, nonce: BigNumberish, deadline: BigNumberish}
@@ -44,11 +44,12 @@ export declare namespace AdjustLib {
     }
 
   export interface OwnerHarnessInterface extends Interface {
-    getFunction(nameOrSignature: "accrue" | "bounds" | "capAt" | "checkReport" | "hashLeverage" | "hashMargin" | "indexAt" | "isNonceUsed" | "marginForLeverage" | "marginToMove" | "maxRemovable" | "requireRoom" | "useNonce"): FunctionFragment;
+    getFunction(nameOrSignature: "accrue" | "allowedMove" | "bounds" | "capAt" | "checkReport" | "hashLeverage" | "hashMargin" | "indexAt" | "isNonceUsed" | "marginForLeverage" | "marginToMove" | "maxRemovable" | "requireRoom" | "useNonce"): FunctionFragment;
 
     
 
     encodeFunctionData(functionFragment: 'accrue', values: [FundingRateStruct, ReferenceStruct, BigNumberish, BigNumberish]): string;
+encodeFunctionData(functionFragment: 'allowedMove', values: [BigNumberish, BigNumberish, ParametersStruct]): string;
 encodeFunctionData(functionFragment: 'bounds', values: [FundingRateStruct, BigNumberish, BigNumberish]): string;
 encodeFunctionData(functionFragment: 'capAt', values: [BigNumberish, BigNumberish, BigNumberish]): string;
 encodeFunctionData(functionFragment: 'checkReport', values: [BigNumberish, BigNumberish, BigNumberish, ReferenceStruct, ParametersStruct, boolean]): string;
@@ -63,6 +64,7 @@ encodeFunctionData(functionFragment: 'requireRoom', values: [BigNumberish, BigNu
 encodeFunctionData(functionFragment: 'useNonce', values: [AddressLike, BigNumberish]): string;
 
     decodeFunctionResult(functionFragment: 'accrue', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'allowedMove', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'bounds', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'capAt', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'checkReport', data: BytesLike): Result;
@@ -116,6 +118,14 @@ decodeFunctionResult(functionFragment: 'useNonce', data: BytesLike): Result;
     accrue: TypedContractMethod<
       [running: FundingRateStruct, reference_: ReferenceStruct, from: BigNumberish, to: BigNumberish, ],
       [ReferenceStructOutput],
+      'view'
+    >
+    
+
+    
+    allowedMove: TypedContractMethod<
+      [before: BigNumberish, elapsed: BigNumberish, parameters: ParametersStruct, ],
+      [bigint],
       'view'
     >
     
@@ -222,6 +232,11 @@ decodeFunctionResult(functionFragment: 'useNonce', data: BytesLike): Result;
     getFunction(nameOrSignature: 'accrue'): TypedContractMethod<
       [running: FundingRateStruct, reference_: ReferenceStruct, from: BigNumberish, to: BigNumberish, ],
       [ReferenceStructOutput],
+      'view'
+    >;
+getFunction(nameOrSignature: 'allowedMove'): TypedContractMethod<
+      [before: BigNumberish, elapsed: BigNumberish, parameters: ParametersStruct, ],
+      [bigint],
       'view'
     >;
 getFunction(nameOrSignature: 'bounds'): TypedContractMethod<

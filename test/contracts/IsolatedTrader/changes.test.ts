@@ -71,7 +71,21 @@ describe('scheduled parameters and modes', () => {
       const time = { asOf: activeFrom as Millis, observedAt: activeFrom }
       await expect(settle(exchange, { price: 500_000, fills, ...time }))
         .to.emit(trader, 'ParametersChanged')
-        .withArgs(2, [22500 * 2, 22500, 50_000, 50_000, 100, 500, 10_000, 100_000, 20_000, 10_000, 4, OPEN])
+        .withArgs(2, [
+          22500 * 2,
+          22500,
+          50_000,
+          50_000,
+          100,
+          500,
+          10_000,
+          100_000,
+          20_000,
+          1_000,
+          10_000,
+          4,
+          OPEN,
+        ])
       expect((await trader.parameters()).maxLeverage).to.equal(4n)
       expect((await trader.lastReference()).changePending).to.equal(false)
       expect((await trader.pendingChange()).parametersFrom).to.equal(0n)

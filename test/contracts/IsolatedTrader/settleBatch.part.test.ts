@@ -298,8 +298,8 @@ describe('settleBatch: checks per part', () => {
     it('when the price moves further than base and slope allow, it reverts with ReportMoveTooLarge', async () => {
       const observedAt = await ms()
       await settle(exchange, part({ observedAt }))
-      // Base 10 % and slope 2 % per second, half a second later.
-      const highest = O + (O * 110_000n) / 1_000_000n
+      // Half of the base of 10 %, and the slope of 2 % per second, half a second later.
+      const highest = O + (O * 60_000n) / 1_000_000n
       const leap = { price: 550_000, observedAt: observedAt + 500 }
       await expectPartRefused(exchange, part({ ...leap, oraclePrice: highest + 1n }), {
         error: 'ReportMoveTooLarge',

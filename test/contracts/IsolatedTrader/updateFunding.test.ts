@@ -54,6 +54,24 @@ describe('updateFunding', () => {
   })
   afterEach(() => audit(exchange))
 
+  it('when the bank is paused, any update reverts with BankPaused, and the running rate accrues until it ends', async () => {
+    await update({ rate: THIRD })
+    const before = await indexOf()
+    const { validFrom, validUntil } = await exchange.trader.fundingRate()
+    await exchange.bank.pause()
+    const { endsAt } = await exchange.bank.lastPause()
+    for (const rate of [THIRD, 0n, THIRD + 1n]) {
+      await expect(update({ rate }))
+        .to.be.revertedWithCustomError(exchange.bank, 'BankPaused')
+        .withArgs(endsAt)
+    }
+    await exchange.connection.networkHelpers.time.increaseTo(endsAt)
+    await update({ rate: 0n })
+    // An hour at most, although the pause lasted three days.
+    expect((await indexOf()) - before).to.equal((THIRD * (validUntil - validFrom)) / BigInt(HOUR))
+    expect(validUntil - validFrom <= BigInt(HOUR)).to.equal(true)
+  })
+
   // ---------------------------------------------------------------------- accrual
 
   it('when a rate is active, longs pay exactly what shorts receive, at each action', async () => {

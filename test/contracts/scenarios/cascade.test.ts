@@ -4,7 +4,9 @@
  */
 import { expect } from 'chai'
 import type { Wallet } from 'ethers'
-import type { Quote } from '../../../domain/units.ts'
+import { COVER_TIME, windowEndOf } from '../../../domain/risk/wind-down.ts'
+import { PAUSE_GRACE } from '../../../domain/settlement/durations.ts'
+import type { Millis, Quote, Seconds } from '../../../domain/units.ts'
 import { addressOf, chain, type Exchange, type FillInput, perpetualExchange } from '../../support/exchange.ts'
 import { e18 } from '../../support/markets.ts'
 import { audit, rebuild } from '../support/audit.ts'
@@ -99,6 +101,30 @@ describe('liquidation, backstop, deleveraging, freeze', () => {
     await audit(exchange)
   })
 
+  it('when the bank was paused just before, no account with equity is liquidated for ten minutes, and then every step has its outcome', async () => {
+    await runner.pauseBriefly()
+    const early = [
+      await runner.settle(973, forced(alice, frank, 200), 'forced'),
+      await runner.inherit(966, bob),
+      await runner.deleverageFully(966, bob),
+    ]
+    expect(early).to.deep.equal(early.map(() => 'LiquidationTooSoon'))
+    // Carol has no equity.
+    expect(await runner.deleverage(944, carol, [{ of: erin, steps: 400 }])).to.equal('done')
+    await pass(exchange, PAUSE_GRACE / 1000)
+    expect(await fall()).to.deep.equal([
+      'done',
+      'NotLiquidatable',
+      'done',
+      'CAP_EXCEEDED',
+      'done',
+      'done',
+      'done',
+    ])
+    await expectRebuilt()
+    await audit(exchange)
+  })
+
   it('when the price falls, the events are emitted in this order and rebuild the books', async () => {
     await fall()
     const { provider } = exchange.connection.ethers
@@ -127,16 +153,22 @@ describe('liquidation, backstop, deleveraging, freeze', () => {
     expect(runner.twin.books.deficit > 0n).to.equal(true)
     await runner.reportInsolvent(insolvent)
 
-    // Paused on the last day of the report window: the bank pays no claim for three days, and no state is half changed.
+    // Paused on the last day of the report window: no claim is paid until a day after the pause, and no state is half changed.
     await pass(exchange, INSOLVENCY_WINDOW - DAY)
     await bank.connect(admin).pause()
     await pass(exchange, 2 * DAY)
     const { endsAt } = await bank.lastPause()
-    for (const each of [dave, erin, frank]) {
-      await expect(trader.claim(each.address))
-        .to.be.revertedWithCustomError(bank, 'BankPaused')
-        .withArgs(endsAt)
+    const { endedAt } = await trader.windDown()
+    const opensAfter = windEndOf(endedAt, endsAt)
+    expect(opensAfter).to.equal(Number(endsAt) * 1000 + COVER_TIME)
+    const tooEarly = async () => {
+      for (const each of [dave, erin, frank]) {
+        await expect(trader.claim(each.address))
+          .to.be.revertedWithCustomError(trader, 'ClaimEarly')
+          .withArgs(opensAfter)
+      }
     }
+    await tooEarly()
     const early = trader.connect(admin).coverDeficit(1)
     await expect(early).to.be.revertedWithCustomError(bank, 'BankPaused').withArgs(endsAt)
     expect((await trader.windDown()).haircutFixed).to.equal(false)
@@ -145,6 +177,8 @@ describe('liquidation, backstop, deleveraging, freeze', () => {
     expect(await bank.isPaused()).to.equal(false)
 
     await runner.cover(e18('0.5') + 1n)
+    await tooEarly()
+    await pass(exchange, COVER_TIME / 1000)
     const pool = runner.twin.books.pool
     for (const each of [erin, frank, dave]) expect(await runner.claim(addressOf(each))).to.equal('done')
     for (const each of runner.holders) expect(await runner.claim(each)).to.equal('NothingToClaim')
@@ -156,6 +190,9 @@ describe('liquidation, backstop, deleveraging, freeze', () => {
     await expectRebuilt()
     await audit(exchange)
   })
+
+  const windEndOf = (endedAt: bigint, pauseEndsAt: bigint): Millis =>
+    windowEndOf(Number(endedAt) as Millis, false, Number(pauseEndsAt) as Seconds)
 
   /** Compares the books rebuilt from events with those that domain/ kept. */
   async function expectRebuilt(): Promise<void> {

@@ -26,6 +26,8 @@ import { INSOLVENCY_WINDOW, pass, withBackstop } from '../support/risk.ts'
 import { atTicks } from '../support/twin.ts'
 
 const STEPS = 120
+/** The bank is paused and unpaused before this step. */
+const PAUSE_STEP = 60
 /** Salts of random batches start above the sequential ones. */
 const FIRST_BATCH = 20_000
 const HOUR = 3_600_000
@@ -239,6 +241,7 @@ describe('random markets in domain/ and on the chain', () => {
         const runner = await DifferentialRunner.of(exchange, hasBackstop ? cap : null)
         const play = new RandomTrading(runner, middle, seed)
         for (let step = 1; step <= STEPS; step++) {
+          if (step === PAUSE_STEP) await runner.pauseBriefly()
           await play.step()
           if (step % 30 === 0) await audit(exchange)
         }

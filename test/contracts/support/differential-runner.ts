@@ -4,7 +4,7 @@ import type { Wallet } from 'ethers'
 import type { LeverageAdjustment, MarginAdjustment } from '../../../domain/positions/adjustment.ts'
 import { marginOf } from '../../../domain/positions/position.ts'
 import { INHERITANCE_FAILURES } from '../../../domain/risk/risk-replay.ts'
-import type { Address, HourlyFunding, Millis, Price, Quote } from '../../../domain/units.ts'
+import type { Address, HourlyFunding, Millis, Price, Quote, Seconds } from '../../../domain/units.ts'
 import {
   addressOf,
   type Exchange,
@@ -141,6 +141,14 @@ export class DifferentialRunner {
     const ranked = this.twin.ranked(addressOf(account), await this.#moment(ticks))
     const legs = ranked.map(({ account: address }) => ({ of: { address }, steps: Number.MAX_SAFE_INTEGER }))
     return this.deleverage(ticks, account, legs)
+  }
+
+  /** Pauses the bank and ends the pause at once: the grace for liquidations starts. */
+  async pauseBriefly(): Promise<void> {
+    const bank = this.exchange.bank.connect(this.exchange.admin)
+    await bank.pause()
+    await bank.unpause()
+    this.twin.pauseEndsAt = Number((await bank.lastPause()).endsAt) as Seconds
   }
 
   async fund(ticks: number, rate: bigint, lastsMs: number): Promise<StepOutcome> {

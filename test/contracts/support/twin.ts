@@ -7,7 +7,7 @@ import {
   type LeverageAdjustment,
   type MarginAdjustment,
 } from '../../../domain/positions/adjustment.ts'
-import { isBelow, isLiquidatable } from '../../../domain/positions/margin.ts'
+import { exposureOf, isBelow, isLiquidatable } from '../../../domain/positions/margin.ts'
 import {
   closingSteps,
   FLAT,
@@ -16,6 +16,7 @@ import {
   type PositionFill,
 } from '../../../domain/positions/position.ts'
 import { accrue, type FundingUpdate, setFunding } from '../../../domain/prices/funding.ts'
+import { isPastGrace } from '../../../domain/risk/bank-pause.ts'
 import {
   closeAgainst,
   compareRanks,
@@ -66,6 +67,8 @@ export class Twin {
   readonly spec: MarketSpec
   readonly #backstop: { readonly address: Address; readonly cap: Quote } | null
   #books = emptyBooks()
+  /** Of the bank's last pause. */
+  pauseEndsAt = 0 as Seconds
 
   constructor(spec: MarketSpec, backstop: { readonly address: Address; readonly cap: Quote } | null = null) {
     this.spec = spec
@@ -165,12 +168,14 @@ export class Twin {
     })
   }
 
-  #settleRun(books: Books, { oracle }: Moment, price: Ticks, run: readonly FillInput[]) {
+  #settleRun(books: Books, moment: Moment, price: Ticks, run: readonly FillInput[]) {
     const { spec } = this
+    const { oracle } = moment
     const account = addressOf((run[0] as FillInput).by)
     const before = books.positions.get(account) ?? FLAT
     const isForced = run[0]?.forced !== undefined
     requireThat(!isForced || isLiquidatable(spec, before, books.index, oracle), 'NotLiquidatable')
+    if (isForced) this.#requirePastGrace(before, moment, books)
     const { makerFee, takerFee } = spec
     const terms = { fundingIndex: books.index, oracle, makerFee, takerFee }
     const settle = (fills: readonly PositionFill[]) =>
@@ -180,6 +185,11 @@ export class Twin {
     const settled = settle(applied)
     books.positions.set(account, settled.position)
     return { account, delta: settled.freeDelta, fee: settled.fee }
+  }
+
+  #requirePastGrace(position: Position, { asOf, oracle }: Moment, { index }: Books): void {
+    const { equity } = exposureOf(this.spec, position, index, oracle)
+    requireThat(isPastGrace(this.pauseEndsAt, asOf, equity), 'LiquidationTooSoon')
   }
 
   // ------------------------------------------------------------------ backstop and deleveraging
@@ -197,6 +207,7 @@ export class Twin {
       requireThat(account !== this.#backstop?.address, 'BackstopItself')
       const position = books.positions.get(account) ?? FLAT
       requireThat(isInheritable(spec, position, books.index, moment.oracle), 'NotLiquidatable')
+      this.#requirePastGrace(position, moment, books)
       const verdict = inherit(spec, position, this.#backstopIn(books), books.index, moment.oracle)
       // The action is consumed, and nothing moves.
       if (!verdict.ok) return verdict.refusal.code
@@ -219,6 +230,7 @@ export class Twin {
       const { oracle } = moment
       const own = positions.get(account) ?? FLAT
       requireThat(isBelow(spec, own, index, oracle, spec.mmr), 'NotLiquidatable')
+      this.#requirePastGrace(own, moment, books)
       const backstop = account === this.#backstop?.address ? 'itself' : this.#backstopIn(books)
       requireThat(isDeleverageable(spec, own, backstop, index, oracle), 'BackstopFirst')
       let position = own

@@ -92,14 +92,15 @@ describe('responses to reverted actions', () => {
     expect(expectedErrors('finalize_market')).to.have.members(late)
     expect(expectedErrors('update_funding')).to.have.members([
       ...[...late, ...reports, 'FundingRateOutOfRange', 'FundingValidityInvalid'],
-      ...['SessionClosed', 'FundingIndexOutOfRange'],
+      ...['SessionClosed', 'FundingIndexOutOfRange', 'BankPaused'],
     ])
     expect(expectedErrors('inherit_position')).to.have.members([
-      ...[...late, ...reports, 'NotLiquidatable', 'BackstopItself', 'BankPaused', 'PositionOutOfRange'],
+      ...[...late, ...reports, 'NotLiquidatable', 'LiquidationTooSoon', 'BackstopItself', 'BankPaused'],
+      'PositionOutOfRange',
     ])
     expect(expectedErrors('deleverage')).to.have.members([
-      ...[...late, ...reports, 'NotLiquidatable', 'BackstopFirst', 'CounterpartyOutOfOrder', 'BankPaused'],
-      'PoolInsufficient',
+      ...[...late, ...reports, 'NotLiquidatable', 'LiquidationTooSoon', 'BackstopFirst'],
+      ...['CounterpartyOutOfOrder', 'BankPaused', 'PoolInsufficient'],
     ])
   })
 })

@@ -2,12 +2,40 @@ import { expect } from 'chai'
 import fc from 'fast-check'
 import { describe, it } from 'mocha'
 import type { Position } from '../../../domain/positions/position.ts'
-import { claimDue, deficitAt, haircutOf, valueAt } from '../../../domain/risk/wind-down.ts'
-import { ONE, type Price, type Quote } from '../../../domain/units.ts'
+import {
+  claimDue,
+  deficitAt,
+  haircutOf,
+  INSOLVENCY_WINDOW,
+  valueAt,
+  windowEndOf,
+} from '../../../domain/risk/wind-down.ts'
+import { type Millis, ONE, type Price, type Quote, type Seconds } from '../../../domain/units.ts'
 import { anyMarketCase, worthOf } from '../../support/any-positions.ts'
 import { quote } from '../../support/markets.ts'
 
 const sum = (amounts: readonly bigint[]): bigint => amounts.reduce((total, each) => total + each, 0n)
+
+describe('windowEndOf', () => {
+  const endedAt = (1_700_000_000 * 1000) as Millis
+  const planned = (endedAt + INSOLVENCY_WINDOW) as Millis
+  const DAY = 86_400
+  const pausedUntil = (days: number) => (endedAt / 1000 + days * DAY) as Seconds
+
+  it('when there was no pause, or one that ended a day before the planned end, claims open as planned', () => {
+    for (const pause of [0 as Seconds, pausedUntil(-1), pausedUntil(2)])
+      expect(windowEndOf(endedAt, false, pause)).to.equal(planned)
+  })
+
+  it('when a pause ends later, claims open a day after it', () => {
+    expect(windowEndOf(endedAt, false, (pausedUntil(2) + 1) as Seconds)).to.equal(planned + 1000)
+    expect(windowEndOf(endedAt, false, pausedUntil(6))).to.equal(endedAt + 7 * DAY * 1000)
+  })
+
+  it('when the haircut is fixed, no pause changes the end of the window', () => {
+    expect(windowEndOf(endedAt, true, pausedUntil(30))).to.equal(planned)
+  })
+})
 
 describe('haircutOf', () => {
   it('when no account has a deficit, it pays in full', () => {

@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import { toBeHex } from 'ethers'
 import { describe, it } from 'mocha'
 import { createCalls, createChain, createSigner } from '../../../keeper/adapters/chain.ts'
 import { createHeartbeats, HEARTBEAT_AFTER_MS } from '../../../keeper/heartbeat/heartbeat.ts'
@@ -7,6 +8,9 @@ import { createRelayerStore } from '../../../keeper/relayer/store.ts'
 import { perpetual } from '../../support/markets.ts'
 import { ChainFixture, laneKey, POLICY, passTime, useChain } from '../support/chain-fixture.ts'
 import { NO_METRICS, SILENT_LOGGER } from '../support/market-fixture.ts'
+
+/** The market's clock, its first slot, with batch 1: before it no freeze can be requested. */
+const AFTER_FIRST_BATCH = [toBeHex(0, 32), toBeHex(1n << 48n, 32)]
 
 describe('heartbeats', function () {
   this.timeout(60_000)
@@ -62,6 +66,7 @@ describe('heartbeats', function () {
 
   it('when a freeze was requested, the next heartbeat voids the request', async () => {
     const { fixture, pass } = await openJob(laneKey)
+    await chain().provider.send('anvil_setStorageAt', [fixture.spec.trader, ...AFTER_FIRST_BATCH])
     await (await fixture.trading().connect(chain().admin).requestFreeze()).wait()
     await passTime(chain(), 5_000)
     await pass()

@@ -622,7 +622,7 @@
     "inputs": [
       {
         "internalType": "uint256",
-        "name": "endedAt",
+        "name": "windowEnd",
         "type": "uint256"
       }
     ],
@@ -700,6 +700,27 @@
       }
     ],
     "name": "LimitViolated",
+    "type": "error"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "address",
+        "name": "account",
+        "type": "address"
+      },
+      {
+        "internalType": "uint256",
+        "name": "graceEndsAt",
+        "type": "uint256"
+      },
+      {
+        "internalType": "uint256",
+        "name": "asOf",
+        "type": "uint256"
+      }
+    ],
+    "name": "LiquidationTooSoon",
     "type": "error"
   },
   {
@@ -848,6 +869,11 @@
       }
     ],
     "name": "MarketEnded",
+    "type": "error"
+  },
+  {
+    "inputs": [],
+    "name": "MarketNeverTraded",
     "type": "error"
   },
   {
@@ -2341,9 +2367,9 @@
             "type": "uint24"
           },
           {
-            "internalType": "uint24",
+            "internalType": "uint16",
             "name": "reportMaxAge",
-            "type": "uint24"
+            "type": "uint16"
           },
           {
             "internalType": "uint24",
@@ -2356,9 +2382,14 @@
             "type": "uint24"
           },
           {
-            "internalType": "uint24",
+            "internalType": "uint16",
+            "name": "moveWindow",
+            "type": "uint16"
+          },
+          {
+            "internalType": "uint16",
             "name": "fundingCap",
-            "type": "uint24"
+            "type": "uint16"
           },
           {
             "internalType": "uint8",
@@ -2416,9 +2447,9 @@
             "type": "uint24"
           },
           {
-            "internalType": "uint24",
+            "internalType": "uint16",
             "name": "reportMaxAge",
-            "type": "uint24"
+            "type": "uint16"
           },
           {
             "internalType": "uint24",
@@ -2431,9 +2462,14 @@
             "type": "uint24"
           },
           {
-            "internalType": "uint24",
+            "internalType": "uint16",
+            "name": "moveWindow",
+            "type": "uint16"
+          },
+          {
+            "internalType": "uint16",
             "name": "fundingCap",
-            "type": "uint24"
+            "type": "uint16"
           },
           {
             "internalType": "uint8",
@@ -2589,9 +2625,9 @@
             "type": "address"
           },
           {
-            "internalType": "uint48",
+            "internalType": "uint64",
             "name": "steps",
-            "type": "uint48"
+            "type": "uint64"
           },
           {
             "internalType": "uint96",
@@ -3669,9 +3705,9 @@
             "type": "uint24"
           },
           {
-            "internalType": "uint24",
+            "internalType": "uint16",
             "name": "reportMaxAge",
-            "type": "uint24"
+            "type": "uint16"
           },
           {
             "internalType": "uint24",
@@ -3684,9 +3720,14 @@
             "type": "uint24"
           },
           {
-            "internalType": "uint24",
+            "internalType": "uint16",
+            "name": "moveWindow",
+            "type": "uint16"
+          },
+          {
+            "internalType": "uint16",
             "name": "fundingCap",
-            "type": "uint24"
+            "type": "uint16"
           },
           {
             "internalType": "uint8",
@@ -3780,9 +3821,9 @@
                 "type": "uint24"
               },
               {
-                "internalType": "uint24",
+                "internalType": "uint16",
                 "name": "reportMaxAge",
-                "type": "uint24"
+                "type": "uint16"
               },
               {
                 "internalType": "uint24",
@@ -3795,9 +3836,14 @@
                 "type": "uint24"
               },
               {
-                "internalType": "uint24",
+                "internalType": "uint16",
+                "name": "moveWindow",
+                "type": "uint16"
+              },
+              {
+                "internalType": "uint16",
                 "name": "fundingCap",
-                "type": "uint24"
+                "type": "uint16"
               },
               {
                 "internalType": "uint8",
@@ -4128,9 +4174,9 @@
             "type": "uint24"
           },
           {
-            "internalType": "uint24",
+            "internalType": "uint16",
             "name": "reportMaxAge",
-            "type": "uint24"
+            "type": "uint16"
           },
           {
             "internalType": "uint24",
@@ -4143,9 +4189,14 @@
             "type": "uint24"
           },
           {
-            "internalType": "uint24",
+            "internalType": "uint16",
+            "name": "moveWindow",
+            "type": "uint16"
+          },
+          {
+            "internalType": "uint16",
             "name": "fundingCap",
-            "type": "uint24"
+            "type": "uint16"
           },
           {
             "internalType": "uint8",

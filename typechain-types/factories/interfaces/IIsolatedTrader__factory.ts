@@ -573,7 +573,7 @@
     "inputs": [
       {
         "internalType": "uint256",
-        "name": "endedAt",
+        "name": "windowEnd",
         "type": "uint256"
       }
     ],
@@ -651,6 +651,27 @@
       }
     ],
     "name": "LimitViolated",
+    "type": "error"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "address",
+        "name": "account",
+        "type": "address"
+      },
+      {
+        "internalType": "uint256",
+        "name": "graceEndsAt",
+        "type": "uint256"
+      },
+      {
+        "internalType": "uint256",
+        "name": "asOf",
+        "type": "uint256"
+      }
+    ],
+    "name": "LiquidationTooSoon",
     "type": "error"
   },
   {
@@ -799,6 +820,11 @@
       }
     ],
     "name": "MarketEnded",
+    "type": "error"
+  },
+  {
+    "inputs": [],
+    "name": "MarketNeverTraded",
     "type": "error"
   },
   {
@@ -2279,9 +2305,9 @@
             "type": "uint24"
           },
           {
-            "internalType": "uint24",
+            "internalType": "uint16",
             "name": "reportMaxAge",
-            "type": "uint24"
+            "type": "uint16"
           },
           {
             "internalType": "uint24",
@@ -2294,9 +2320,14 @@
             "type": "uint24"
           },
           {
-            "internalType": "uint24",
+            "internalType": "uint16",
+            "name": "moveWindow",
+            "type": "uint16"
+          },
+          {
+            "internalType": "uint16",
             "name": "fundingCap",
-            "type": "uint24"
+            "type": "uint16"
           },
           {
             "internalType": "uint8",
@@ -2354,9 +2385,9 @@
             "type": "uint24"
           },
           {
-            "internalType": "uint24",
+            "internalType": "uint16",
             "name": "reportMaxAge",
-            "type": "uint24"
+            "type": "uint16"
           },
           {
             "internalType": "uint24",
@@ -2369,9 +2400,14 @@
             "type": "uint24"
           },
           {
-            "internalType": "uint24",
+            "internalType": "uint16",
+            "name": "moveWindow",
+            "type": "uint16"
+          },
+          {
+            "internalType": "uint16",
             "name": "fundingCap",
-            "type": "uint24"
+            "type": "uint16"
           },
           {
             "internalType": "uint8",
@@ -2527,9 +2563,9 @@
             "type": "address"
           },
           {
-            "internalType": "uint48",
+            "internalType": "uint64",
             "name": "steps",
-            "type": "uint48"
+            "type": "uint64"
           },
           {
             "internalType": "uint96",
@@ -3581,9 +3617,9 @@
             "type": "uint24"
           },
           {
-            "internalType": "uint24",
+            "internalType": "uint16",
             "name": "reportMaxAge",
-            "type": "uint24"
+            "type": "uint16"
           },
           {
             "internalType": "uint24",
@@ -3596,9 +3632,14 @@
             "type": "uint24"
           },
           {
-            "internalType": "uint24",
+            "internalType": "uint16",
+            "name": "moveWindow",
+            "type": "uint16"
+          },
+          {
+            "internalType": "uint16",
             "name": "fundingCap",
-            "type": "uint24"
+            "type": "uint16"
           },
           {
             "internalType": "uint8",
@@ -3692,9 +3733,9 @@
                 "type": "uint24"
               },
               {
-                "internalType": "uint24",
+                "internalType": "uint16",
                 "name": "reportMaxAge",
-                "type": "uint24"
+                "type": "uint16"
               },
               {
                 "internalType": "uint24",
@@ -3707,9 +3748,14 @@
                 "type": "uint24"
               },
               {
-                "internalType": "uint24",
+                "internalType": "uint16",
+                "name": "moveWindow",
+                "type": "uint16"
+              },
+              {
+                "internalType": "uint16",
                 "name": "fundingCap",
-                "type": "uint24"
+                "type": "uint16"
               },
               {
                 "internalType": "uint8",
@@ -4040,9 +4086,9 @@
             "type": "uint24"
           },
           {
-            "internalType": "uint24",
+            "internalType": "uint16",
             "name": "reportMaxAge",
-            "type": "uint24"
+            "type": "uint16"
           },
           {
             "internalType": "uint24",
@@ -4055,9 +4101,14 @@
             "type": "uint24"
           },
           {
-            "internalType": "uint24",
+            "internalType": "uint16",
+            "name": "moveWindow",
+            "type": "uint16"
+          },
+          {
+            "internalType": "uint16",
             "name": "fundingCap",
-            "type": "uint24"
+            "type": "uint16"
           },
           {
             "internalType": "uint8",

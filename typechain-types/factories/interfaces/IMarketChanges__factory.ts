@@ -172,9 +172,9 @@
             "type": "uint24"
           },
           {
-            "internalType": "uint24",
+            "internalType": "uint16",
             "name": "reportMaxAge",
-            "type": "uint24"
+            "type": "uint16"
           },
           {
             "internalType": "uint24",
@@ -187,9 +187,14 @@
             "type": "uint24"
           },
           {
-            "internalType": "uint24",
+            "internalType": "uint16",
+            "name": "moveWindow",
+            "type": "uint16"
+          },
+          {
+            "internalType": "uint16",
             "name": "fundingCap",
-            "type": "uint24"
+            "type": "uint16"
           },
           {
             "internalType": "uint8",
@@ -247,9 +252,9 @@
             "type": "uint24"
           },
           {
-            "internalType": "uint24",
+            "internalType": "uint16",
             "name": "reportMaxAge",
-            "type": "uint24"
+            "type": "uint16"
           },
           {
             "internalType": "uint24",
@@ -262,9 +267,14 @@
             "type": "uint24"
           },
           {
-            "internalType": "uint24",
+            "internalType": "uint16",
+            "name": "moveWindow",
+            "type": "uint16"
+          },
+          {
+            "internalType": "uint16",
             "name": "fundingCap",
-            "type": "uint24"
+            "type": "uint16"
           },
           {
             "internalType": "uint8",
@@ -371,9 +381,9 @@
             "type": "uint24"
           },
           {
-            "internalType": "uint24",
+            "internalType": "uint16",
             "name": "reportMaxAge",
-            "type": "uint24"
+            "type": "uint16"
           },
           {
             "internalType": "uint24",
@@ -386,9 +396,14 @@
             "type": "uint24"
           },
           {
-            "internalType": "uint24",
+            "internalType": "uint16",
+            "name": "moveWindow",
+            "type": "uint16"
+          },
+          {
+            "internalType": "uint16",
             "name": "fundingCap",
-            "type": "uint24"
+            "type": "uint16"
           },
           {
             "internalType": "uint8",

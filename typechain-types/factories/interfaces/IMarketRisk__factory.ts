@@ -332,9 +332,9 @@
             "type": "address"
           },
           {
-            "internalType": "uint48",
+            "internalType": "uint64",
             "name": "steps",
-            "type": "uint48"
+            "type": "uint64"
           },
           {
             "internalType": "uint96",

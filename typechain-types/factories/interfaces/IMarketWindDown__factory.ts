@@ -91,7 +91,7 @@
     "inputs": [
       {
         "internalType": "uint256",
-        "name": "endedAt",
+        "name": "windowEnd",
         "type": "uint256"
       }
     ],
@@ -107,6 +107,11 @@
       }
     ],
     "name": "MarketEnded",
+    "type": "error"
+  },
+  {
+    "inputs": [],
+    "name": "MarketNeverTraded",
     "type": "error"
   },
   {

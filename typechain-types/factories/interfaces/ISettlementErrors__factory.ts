@@ -221,6 +221,27 @@
         "type": "address"
       },
       {
+        "internalType": "uint256",
+        "name": "graceEndsAt",
+        "type": "uint256"
+      },
+      {
+        "internalType": "uint256",
+        "name": "asOf",
+        "type": "uint256"
+      }
+    ],
+    "name": "LiquidationTooSoon",
+    "type": "error"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "address",
+        "name": "account",
+        "type": "address"
+      },
+      {
         "internalType": "int256",
         "name": "required",
         "type": "int256"
