@@ -137,7 +137,7 @@ export const WRITERS: { readonly [Table in keyof Database]: Writers<Table> } = {
   chain_logs: { indexer: { insert: 'all', update: ['confirmed'], delete: true } },
   chain_progress: { indexer: { insert: 'all', update: ['next_block', 'head', 'completed_at'] } },
   settlement_mismatches: { indexer: { insert: 'all' } },
-  'read.projection': PROJECTED,
+  'read.places': PROJECTED,
   'read.arrivals': PROJECTED,
   'read.users': PROJECTED,
   'read.markets': PROJECTED,
@@ -152,7 +152,7 @@ export const WRITERS: { readonly [Table in keyof Database]: Writers<Table> } = {
 }
 
 const READ_MODEL = [
-  ...(['read.projection', 'read.arrivals', 'read.users', 'read.markets', 'read.orders'] as const),
+  ...(['read.places', 'read.arrivals', 'read.users', 'read.markets', 'read.orders'] as const),
   ...(['read.order_changes', 'read.order_events', 'read.fills', 'read.positions'] as const),
   ...(['read.balances', 'read.book_levels', 'read.batches'] as const),
 ] as const

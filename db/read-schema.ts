@@ -25,7 +25,7 @@ export type ProjectionName = keyof typeof PROJECTED_TABLES
 export type ReadTableName = (typeof PROJECTED_TABLES)[ProjectionName][number]
 
 /** The place of one projection in one shard's journal. */
-export interface ProjectionTable {
+export interface PlacesTable {
   shard: string
   projection: string
   epoch: number
@@ -192,7 +192,7 @@ export interface ReadBatchesTable {
 }
 
 export interface ReadTables {
-  'read.projection': ProjectionTable
+  'read.places': PlacesTable
   'read.users': { user_id: number; address: string; created_at: number }
   'read.markets': ReadMarketsTable
   'read.orders': ReadOrdersTable

@@ -105,7 +105,7 @@ async function readScope(db: Db, userId: number): Promise<CancelScope> {
     select r.market_id, r.orders > 0 as is_live, s.shard, s.epoch, s.head
     from resting r
     join shards s on s.shard = 'm' || r.market_id
-    left join lateral (select min(seq) as seq from read.projection where shard = s.shard and epoch = s.epoch) p on true
+    left join lateral (select min(seq) as seq from read.places where shard = s.shard and epoch = s.epoch) p on true
     where r.user_id = ${userId} and (r.orders > 0 or coalesce(p.seq, 0) < s.head)
     order by r.market_id
   `.execute(db)

@@ -28,7 +28,7 @@ const side = (marketId: number, which: Side, depth: number) => sql`(
 export async function bookLevels(db: Db | Tx, marketId: number, depth: number): Promise<BookRows> {
   const { rows } = await sql<BookRows>`
     select
-      coalesce((select seq from read.projection where shard = ${marketShard(marketId)} and projection = 'orders'), 0) as seq,
+      coalesce((select seq from read.places where shard = ${marketShard(marketId)} and projection = 'orders'), 0) as seq,
       ${side(marketId, 'LONG', depth)} as long,
       ${side(marketId, 'SHORT', depth)} as short
   `.execute(db)

@@ -25,7 +25,7 @@ export function projectionsOf({ tables }: ReadScope): ProjectionName[] {
 
 /** SQL: whether the projection, an SQL expression, is incomplete in the shard, or in any shard if none is given. */
 export const isFilling = (projection: string, shard: string | undefined) => sql<boolean>`exists (
-  select from read.projection filling where filling.projection = ${sql.raw(projection)} and filling.fill_to is not null
+  select from read.places filling where filling.projection = ${sql.raw(projection)} and filling.fill_to is not null
     ${shard === undefined ? sql`` : sql`and filling.shard = ${shard}`}
 )`
 
@@ -57,7 +57,7 @@ export function createCompleteness(db: Db, clock: Clock): Completeness {
     const startedAt = clock.now()
     const { rows } = await sql<{ projection: string; shards: string[] }>`
       select projection, coalesce(array_agg(shard) filter (where fill_to is not null), '{}') as shards
-      from read.projection group by projection
+      from read.places group by projection
     `.execute(db)
     filling = new Map(rows.map(({ projection, shards }) => [projection, shards]))
     knownAt = startedAt

@@ -129,7 +129,7 @@ async function progressOf(tx: Tx, { shard, epoch, seq }: Bookmark, scope: ReadSc
     select s.epoch, s.head, needed.projection, coalesce(p.epoch = ${epoch} and p.seq >= ${seq}::bigint, false) as is_at,
       ${isFilling('needed.projection', scope.shard)} as is_filling
     from shards s cross join unnest(${projections}::text[]) needed (projection)
-    left join read.projection p on p.shard = s.shard and p.projection = needed.projection
+    left join read.places p on p.shard = s.shard and p.projection = needed.projection
     where s.shard = ${shard}
   `.execute(tx)
   const [first] = rows
@@ -158,7 +158,7 @@ async function missingMarket(tx: Tx, seq: number, projections: readonly string[]
     cross join lateral json_each_text(j.row -> 'shards') named
     join shards s on s.shard = named.key
     cross join unnest(${projections}::text[]) needed (projection)
-    left join read.projection p on p.shard = s.shard and p.epoch = s.epoch and p.projection = needed.projection
+    left join read.places p on p.shard = s.shard and p.epoch = s.epoch and p.projection = needed.projection
     where j.shard = ${ACCOUNTS_SHARD} and j.seq = ${seq} and j.row ->> 'kind' = 'command_spanned'
       and coalesce(p.seq, -1) < named.value::bigint
     order by s.shard limit 1
@@ -214,7 +214,7 @@ function createReadQueue({ db, notifications }: ReadAfterPorts, limits: ReadAfte
 
   const pollProgress = async (): Promise<void> => {
     try {
-      const places = await db.selectFrom('read.projection').selectAll().execute()
+      const places = await db.selectFrom('read.places').selectAll().execute()
       for (const place of places) advance(place)
       const filling = new Set(
         places.filter(({ fill_to }) => fill_to !== null).map(({ projection }) => projection),

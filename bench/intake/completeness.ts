@@ -10,7 +10,7 @@ export async function waitForReadModel(db: Db): Promise<void> {
   for (;;) {
     const { rows } = await sql<{ unread: number }>`
       select count(*) as unread from shards s
-      where s.head > (select coalesce(min(p.seq), 0) from read.projection p where p.shard = s.shard)
+      where s.head > (select coalesce(min(p.seq), 0) from read.places p where p.shard = s.shard)
     `.execute(db)
     if (rows[0]?.unread === 0) return
     if (Date.now() > deadline)

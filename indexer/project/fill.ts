@@ -1,6 +1,6 @@
 /**
  * Fills projections from the journal while the others serve: new ones, those whose version in the code is higher than the stored one,
- * and those that an operator has ordered to rebuild. States of a projection, all in `read.projection`:
+ * and those that an operator has ordered to rebuild. States of a projection, all in `read.places`:
  *
  * | version | fill_to | state |
  * |---|---|---|
@@ -28,7 +28,7 @@ export interface FillOptions extends ChunkOptions {
   readonly markedMs?: number
 }
 
-/** A row of `read.projection` with work to do. */
+/** A row of `read.places` with work to do. */
 interface Unfinished {
   readonly projection: string
   readonly shard: string
@@ -56,7 +56,7 @@ async function unfinished(db: Db, { limit, projections = PROJECTIONS }: FillOpti
     from (
       select p.*, p.version < declared.version as is_outdated,
         max(p.seq) filter (where p.version = declared.version) over (partition by p.shard) as front
-      from read.projection p join ${declared(projections)} on declared.projection = p.projection and p.version <= declared.version
+      from read.places p join ${declared(projections)} on declared.projection = p.projection and p.version <= declared.version
     ) places
     where is_outdated or fill_to is not null or seq < front - ${limit}::bigint
   `.execute(db)
@@ -114,12 +114,12 @@ async function empty(
       await sql`select set_config('lock_timeout', ${`${LOCK_TIMEOUT_MS}ms`}, true)`.execute(tx)
       // Waits for a running chunk. Another process may have emptied the tables meanwhile.
       const { rows } = await sql<{ version: number }>`
-        select version from read.projection where projection = ${projection.name} order by shard for update
+        select version from read.places where projection = ${projection.name} order by shard for update
       `.execute(tx)
       if (rows.every(({ version }) => version >= projection.version)) return
       await emptyTables(tx, projection.tables)
       await sql`
-        update read.projection p set version = ${projection.version}, seq = 0, fill_to = s.head
+        update read.places p set version = ${projection.version}, seq = 0, fill_to = s.head
         from shards s where s.shard = p.shard and p.projection = ${projection.name}
       `.execute(tx)
       emptied.push(projection.name)
@@ -131,7 +131,7 @@ async function empty(
 /** From now on readers treat the projections as incomplete. */
 export const mark = (tx: Tx, projections: readonly string[]) =>
   sql`
-    update read.projection p set fill_to = s.head from shards s
+    update read.places p set fill_to = s.head from shards s
     where s.shard = p.shard and p.projection = any(${projections}) and p.fill_to is null
   `.execute(tx)
 
@@ -145,13 +145,13 @@ export const emptyTables = (tx: Tx, tables: readonly string[]) =>
 async function complete(db: Db, { name, version, finish }: Projection): Promise<boolean> {
   const completed = await db.transaction().execute(async (tx) => {
     const { rows: locked } = await sql<{ version: number; fill_to: number | null }>`
-      select version, fill_to from read.projection where projection = ${name} order by shard for update
+      select version, fill_to from read.places where projection = ${name} order by shard for update
     `.execute(tx)
     if (locked.some((place) => place.version !== version)) return 0
     const { rows } = await sql`
-      update read.projection p set fill_to = null
+      update read.places p set fill_to = null
       where projection = ${name} and seq >= fill_to
-        and seq >= (select max(seq) from read.projection q where q.shard = p.shard)
+        and seq >= (select max(seq) from read.places q where q.shard = p.shard)
       returning shard
     `.execute(tx)
     const isLast = rows.length > 0 && rows.length === locked.filter(({ fill_to }) => fill_to !== null).length

@@ -1,13 +1,13 @@
 /**
  * Projects a shard's journal into the read model, chunk by chunk. A chunk is one transaction: the changed rows and the places of its
- * projections in `read.projection`. The transaction locks these places, so each journal row is projected once per projection. Projections
+ * projections in `read.places`. The transaction locks these places, so each journal row is projected once per projection. Projections
  * that are less than a chunk apart share their chunks: one read of the journal, one write. Readers are notified after the commit: a
  * `notify` inside the transaction would serialize commits.
  */
 import { CompiledQuery, sql } from 'kysely'
 import type { Db, Tx } from '../../db/client.ts'
 import type { JournalEntry } from '../../db/journal.ts'
-import type { ProjectionTable } from '../../db/read-schema.ts'
+import type { PlacesTable } from '../../db/read-schema.ts'
 import { invariant } from '../../domain/invariant.ts'
 import { type JournalRow, marketShard } from '../../domain/journal/journal-row.ts'
 import type { KillPointHook } from '../../service/kill-point.ts'
@@ -43,11 +43,11 @@ export function projectChunk(db: Db, shard: string, options: ChunkOptions): Prom
   const known = versionsOf(projections)
   // One projector at a time, so that the projections stay together: skipping locked places, two projectors could divide them.
   const places = sql`
-    select * from read.projection
+    select * from read.places
     where (select pg_try_advisory_xact_lock(hashtextextended(${`projection ${shard}`}, 0)))
       and shard = ${shard} and projection || ' ' || version = any(${known})
       and seq >= (
-        select max(seq) from read.projection where shard = ${shard} and projection || ' ' || version = any(${known})
+        select max(seq) from read.places where shard = ${shard} and projection || ' ' || version = any(${known})
       ) - ${limit}::bigint
     for update skip locked
   `
@@ -62,7 +62,7 @@ export function projectAlone(
   options: ChunkOptions,
 ): Promise<ChunkProgress | null> {
   const places = sql`
-    select * from read.projection
+    select * from read.places
     where shard = ${shard} and projection = ${projection.name} and version = ${projection.version}
     for update skip locked
   `
@@ -114,7 +114,7 @@ async function projectRows(
 
 /** Locks the places and reads the journal rows after the last of them. */
 async function nextRows(tx: Tx, places: ReturnType<typeof sql>, limit: number) {
-  const { rows } = await sql<{ seq: null; row: ProjectionTable[] | null } | JournalEntry>`
+  const { rows } = await sql<{ seq: null; row: PlacesTable[] | null } | JournalEntry>`
     with place as materialized (${places})
     select null::bigint as seq, json_agg(place) as row from place
     union all
@@ -127,7 +127,7 @@ async function nextRows(tx: Tx, places: ReturnType<typeof sql>, limit: number) {
   `.execute(tx)
   const [locked, ...journal] = rows
   return {
-    places: (locked?.row as ProjectionTable[] | null) ?? [],
+    places: (locked?.row as PlacesTable[] | null) ?? [],
     journal: journal as JournalEntry[],
   }
 }
@@ -168,7 +168,7 @@ export async function save(
     })
   const statement = `
     ${parts.length > 0 ? `with ${parts.join()}` : ''}
-    update read.projection set seq = $2::bigint from (select set_config('synchronous_commit', 'off', true)) settings
+    update read.places set seq = $2::bigint from (select set_config('synchronous_commit', 'off', true)) settings
     where shard = $1::text and projection = any($3::text[])
   `
   await tx.executeQuery(CompiledQuery.raw(statement, values))

@@ -11,12 +11,12 @@ import { PROJECTIONS } from './projections.ts'
  */
 export async function registerShards(db: Db, projections = PROJECTIONS): Promise<string[]> {
   await sql`
-    insert into read.projection (shard, projection, epoch, version, seq, fill_to)
+    insert into read.places (shard, projection, epoch, version, seq, fill_to)
     select s.shard, declared.projection, s.epoch,
-      case when stored.version is not null or not exists (select from read.projection) then declared.version else 0 end,
+      case when stored.version is not null or not exists (select from read.places) then declared.version else 0 end,
       0, case when stored.version is null then nullif(s.head, 0) end
     from shards s cross join ${declared(projections)} left join (
-      select projection, max(version) as version from read.projection group by projection
+      select projection, max(version) as version from read.places group by projection
     ) stored on stored.projection = declared.projection
     where coalesce(stored.version, 0) <= declared.version
     on conflict do nothing
@@ -49,7 +49,7 @@ export async function projectAll(db: Db, options: FillOptions): Promise<number> 
 export async function projectionLag(db: Db): Promise<Map<string, number>> {
   const { rows } = await sql<{ shard: string; lag: number }>`
     select s.shard, s.head - coalesce(min(p.seq), 0) as lag
-    from shards s left join read.projection p on p.shard = s.shard and p.fill_to is null
+    from shards s left join read.places p on p.shard = s.shard and p.fill_to is null
     group by s.shard, s.head
   `.execute(db)
   return new Map(rows.map(({ shard, lag }) => [shard, lag]))

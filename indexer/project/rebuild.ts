@@ -18,10 +18,10 @@ export async function resetReadModel(db: Db, projections = PROJECTIONS): Promise
       tx,
       shards.map(({ shard }) => shard),
     )
-    await emptyTables(tx, ['read.projection', ...projections.flatMap(({ tables }) => tables)])
+    await emptyTables(tx, ['read.places', ...projections.flatMap(({ tables }) => tables)])
     await startNextEpochs(tx)
     await sql`
-      insert into read.projection (shard, projection, epoch, version, seq, fill_to)
+      insert into read.places (shard, projection, epoch, version, seq, fill_to)
       select s.shard, declared.projection, s.epoch, declared.version, 0, nullif(s.head, 0)
       from shards s cross join ${declared(projections)}
     `.execute(tx)
@@ -44,12 +44,12 @@ const POLL_MS = 100
 export async function rebuildProjection(db: Db, name: string, options: FillOptions): Promise<void> {
   await db.transaction().execute(async (tx) => {
     await mark(tx, [name])
-    await sql`update read.projection set version = 0 where projection = ${name}`.execute(tx)
+    await sql`update read.places set version = 0 where projection = ${name}`.execute(tx)
   })
   for (;;) {
     await projectAll(db, options)
     const { rows } = await sql`
-      select from read.projection where projection = ${name} and (version = 0 or fill_to is not null) limit 1
+      select from read.places where projection = ${name} and (version = 0 or fill_to is not null) limit 1
     `.execute(db)
     if (rows.length === 0) return
     await sleep(POLL_MS)

@@ -68,7 +68,7 @@ async function auditOnce(input: AuditInput): Promise<Audit | null> {
 async function auditSnapshot(input: AuditInput, tx: Tx) {
   const { rows } = await sql<{ block: number; unread: number }>`
     select (select next_block - 1 from chain_progress) as block,
-      (select count(*) from shards s where s.head > (select coalesce(min(p.seq), 0) from read.projection p where p.shard = s.shard)) as unread
+      (select count(*) from shards s where s.head > (select coalesce(min(p.seq), 0) from read.places p where p.shard = s.shard)) as unread
   `.execute(tx)
   const { block = 0, unread = 0 } = rows[0] ?? {}
   if (unread > 0) return null
@@ -259,7 +259,7 @@ export async function settled(db: Db, budgetMs = 30_000): Promise<void> {
   for (;;) {
     const { rows } = await sql<{ settling: number; unread: number }>`
       select (select count(*) from orders where settling > 0) as settling,
-        (select count(*) from shards s where s.head > (select coalesce(min(p.seq), 0) from read.projection p where p.shard = s.shard)) as unread
+        (select count(*) from shards s where s.head > (select coalesce(min(p.seq), 0) from read.places p where p.shard = s.shard)) as unread
     `.execute(db)
     const { settling = 0, unread = 0 } = rows[0] ?? {}
     if (settling === 0 && unread === 0) return

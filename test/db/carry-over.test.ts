@@ -151,7 +151,12 @@ describe('a database of the previous schema', function () {
     expect(Object.values(before).every((rows) => rows.length > 0)).to.equal(true)
 
     await migrate(test.db)
-    const { shard_log: journal = [], relay_requests: requests, ...others } = before
+    const {
+      shard_log: journal = [],
+      relay_requests: requests,
+      'read.projection': places = [],
+      ...others
+    } = before
     const voided = (rows: readonly Row[] = []) =>
       rows.map((row) => ({ ...row, status: row.status === 'UNWOUND' ? 'VOIDED' : row.status }))
     const expected = {
@@ -161,7 +166,7 @@ describe('a database of the previous schema', function () {
       actions: voided(before.actions),
       batches: voided(before.batches),
       funding_states: [],
-      'read.projection': (before['read.projection'] ?? []).flatMap((row) =>
+      'read.places': places.flatMap((row) =>
         ['users', 'markets', 'batches', 'balances', 'orders'].map((projection) => ({
           ...{ ...row, projection, version: '1', fill_to: null },
         })),

@@ -101,7 +101,7 @@ describe('the indexer process', function () {
     if (progress?.next_block !== head + 1 || progress.head !== head) return false
     const shards = await test.db
       .selectFrom('shards')
-      .leftJoin('read.projection as at', 'at.shard', 'shards.shard')
+      .leftJoin('read.places as at', 'at.shard', 'shards.shard')
       .select(['shards.head', 'at.seq'])
       .execute()
     return shards.every((shard) => shard.head === shard.seq)
@@ -261,7 +261,7 @@ describe('the indexer process', function () {
     await rebuild(test.db, { limit: 100, killPoint() {} })
     await until('the head', isUpToDate)
     expect(await dumpReadModel(test.db)).to.deep.equal(before)
-    const epochs = await test.db.selectFrom('read.projection').select('epoch').execute()
+    const epochs = await test.db.selectFrom('read.places').select('epoch').execute()
     expect(epochs.every(({ epoch }) => epoch === 2)).to.equal(true)
   })
 })

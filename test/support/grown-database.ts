@@ -94,7 +94,7 @@ const journalSql = (marketId: number, rows: number): string => `
       || '"noise":"%2$s"}', n, ${noise(256)})::json
     from shards s cross join generate_series(1, ${rows}) n where s.shard = '${marketShard(marketId)}';
   update shards set head = head + ${rows} where shard = '${marketShard(marketId)}';
-  insert into read.projection (shard, projection, epoch, version, seq)
+  insert into read.places (shard, projection, epoch, version, seq)
     select shard, projection, epoch, version, head from shards cross join (values ${PROJECTION_VALUES}) p (projection, version)
     on conflict (shard, projection) do update set seq = excluded.seq, fill_to = null;
 `

@@ -269,7 +269,7 @@ const BOOKMARKS: Readonly<Record<string, Proof>> = {
 /** Locks the shard's row in the projection while `work` runs, so that the projector waits. */
 async function holdingBack(db: Suite['exchange']['stack']['db'], shard: string, work: () => Promise<void>) {
   await db.transaction().execute(async (tx) => {
-    await sql`select 1 from read.projection where shard = ${shard} for update`.execute(tx)
+    await sql`select 1 from read.places where shard = ${shard} for update`.execute(tx)
     await work()
   })
 }

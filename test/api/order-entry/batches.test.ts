@@ -179,7 +179,7 @@ describe('POST /v0/orders/place/batch', () => {
     expect(
       (
         await exchange.db
-          .selectFrom('read.projection')
+          .selectFrom('read.places')
           .selectAll()
           .where('shard', '=', 'accounts')
           .executeTakeFirst()

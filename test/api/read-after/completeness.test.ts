@@ -92,7 +92,7 @@ describe('a read while a projection is being filled', () => {
 
   it('when the market of the read is complete, it does not wait for other markets', async () => {
     await exchange.db
-      .updateTable('read.projection')
+      .updateTable('read.places')
       .set({ fill_to: 1_000_000 })
       .where('shard', '=', 'm2')
       .where('projection', '=', 'orders')
@@ -103,7 +103,7 @@ describe('a read while a projection is being filled', () => {
     expect((await exchange.get(null, marked)).status).to.equal(200)
     expect(codeOf(await exchange.get(null, '/v0/orderbook/by-market/2'))).to.deep.equal(FILLING)
     expect(codeOf(await exchange.get(alice, `/v0/orders/by-user/${alice.userId}`))).to.deep.equal(FILLING)
-    await exchange.db.updateTable('read.projection').set({ fill_to: null }).execute()
+    await exchange.db.updateTable('read.places').set({ fill_to: null }).execute()
   })
 
   it('when a market order is placed, it is accepted without an expected price, and an estimate is 503', async () => {
@@ -120,7 +120,7 @@ describe('a read while a projection is being filled', () => {
   })
 
   it('when a projection is not registered yet, its tables are incomplete', async () => {
-    await exchange.db.deleteFrom('read.projection').where('projection', '=', 'batches').execute()
+    await exchange.db.deleteFrom('read.places').where('projection', '=', 'batches').execute()
     await sleep(1_100)
     expect(codeOf(await exchange.get(null, '/v0/auctions?market_id=1'))).to.deep.equal(FILLING)
     expect((await exchange.get(null, '/v0/orderbook/by-market/1')).status).to.equal(200)

@@ -80,8 +80,8 @@ describe('a new projection', () => {
     await projectAll(test.db, options)
     expect(await counted).to.equal(LENGTH)
     expect(await readAfter.read(unmarked, COUNTS, total)).to.equal(LENGTH)
-    const { 'read.projection': places, ...tables } = await dumpReadModel(test.db)
-    const { 'read.projection': placesBefore, ...tablesBefore } = before
+    const { 'read.places': places, ...tables } = await dumpReadModel(test.db)
+    const { 'read.places': placesBefore, ...tablesBefore } = before
     expect(tables).to.deep.equal(tablesBefore)
     expect(places).to.include.members(placesBefore as string[])
   })

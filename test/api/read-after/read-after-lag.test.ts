@@ -40,7 +40,7 @@ async function whileHeld(
   const ended = Promise.withResolvers<void>()
   const holding = Promise.withResolvers<void>()
   const done = db.transaction().execute(async (tx) => {
-    await sql`select 1 from read.projection where shard = ${shard} for update`.execute(tx)
+    await sql`select 1 from read.places where shard = ${shard} for update`.execute(tx)
     holding.resolve()
     await ended.promise
   })

@@ -37,7 +37,7 @@ describe('a read with a bookmark', () => {
     const waiting = exchange.get(alice, `/v0/orders/by-user/${alice.userId}?${query(placed.read_after)}`)
     const { shard_seq } = placed.read_after
     await exchange.db
-      .updateTable('read.projection')
+      .updateTable('read.places')
       .set({ seq: Number(shard_seq) })
       .where('shard', '=', 'm1')
       .execute()

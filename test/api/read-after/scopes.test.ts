@@ -39,7 +39,7 @@ function analyse(statements: readonly { text: string; values: readonly unknown[]
   const named = statements
     .filter((statement) => statement !== comparing)
     .flatMap(({ text }) => [...text.replaceAll('"', '').matchAll(/\bread\.\w+/g)].map(([name]) => name))
-  const tables = named.filter((name) => name !== 'read.projection').flatMap((name) => VIEWS[name] ?? [name])
+  const tables = named.filter((name) => name !== 'read.places').flatMap((name) => VIEWS[name] ?? [name])
   return { needed: needed ?? [], tables }
 }
 

@@ -65,7 +65,7 @@ describe('filling a projection', function () {
 
   const placeOf = async (projection: string, shard: string) =>
     test.db
-      .selectFrom('read.projection')
+      .selectFrom('read.places')
       .select(['seq', 'fill_to', 'version', 'epoch'])
       .where('projection', '=', projection)
       .where('shard', '=', shard)
@@ -91,7 +91,7 @@ describe('filling a projection', function () {
       const { isFilling } = await fillStep(test.db, options(WITH_EXTRA))
       if (!isFilling) break
       const { rows } = await sql<{ done: number }>`
-        select sum(seq)::bigint as done from read.projection where projection = 'placed_counts'
+        select sum(seq)::bigint as done from read.places where projection = 'placed_counts'
       `.execute(test.db)
       expect((rows[0]?.done ?? 0) - last).to.be.within(0, CHUNK)
       last = rows[0]?.done ?? 0
@@ -118,8 +118,8 @@ describe('filling a projection', function () {
     await sql`update read.balances set free = 77`.execute(test.db)
     const projections = raised(PROJECTIONS, 'balances')
     await projectAll(test.db, options(projections))
-    const { 'read.projection': _, ...tables } = await dumpReadModel(test.db)
-    const { 'read.projection': __, ...expected } = before
+    const { 'read.places': _, ...tables } = await dumpReadModel(test.db)
+    const { 'read.places': __, ...expected } = before
     expect(tables).to.deep.equal(expected)
     expect(await versionsOf(['read.orders', 'read.batches', 'read.book_levels'])).to.deep.equal(others)
     expect((await placeOf('balances', 'm2'))?.version).to.equal(2)
@@ -365,7 +365,7 @@ describe('filling a projection', function () {
             if (!isWhole) await write(history, 1)
             await projectAll(test.db, options(projections, 50))
             const filled = [await dumpReadModel(test.db), await readPlacedCounts(test.db)]
-            const { rows } = await sql`select from read.projection where fill_to is not null`.execute(test.db)
+            const { rows } = await sql`select from read.places where fill_to is not null`.execute(test.db)
             expect(rows).to.have.length(0)
             await rebuild(test.db, options(projections, 1_000))
             expect(filled).to.deep.equal([await dumpReadModel(test.db), await readPlacedCounts(test.db)])

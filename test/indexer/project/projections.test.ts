@@ -6,7 +6,7 @@ import { PROJECTIONS } from '../../../indexer/project/projections.ts'
 import { freshDatabase, type TestDatabase } from '../support/database.ts'
 
 /** The state of the projections, and the counter of event numbers, which a rebuild continues. */
-const NOT_PROJECTED = ['read.projection', 'read.arrivals']
+const NOT_PROJECTED = ['read.places', 'read.arrivals']
 
 describe('the list of projections', () => {
   let test: TestDatabase

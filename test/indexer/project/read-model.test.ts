@@ -155,7 +155,7 @@ describe('the read model', () => {
     const finished: string[] = []
     let filled: Promise<unknown> = Promise.resolve()
     await test.db.transaction().execute(async (chunk) => {
-      await sql`select from read.projection where shard = 'm1' for update`.execute(chunk)
+      await sql`select from read.places where shard = 'm1' for update`.execute(chunk)
       filled = fillStep(test.db, { limit: 10, killPoint }).then(() => finished.push('numbered'))
       await setTimeout(200)
       finished.push('chunk')

@@ -72,7 +72,7 @@ describe('a command over several shards', () => {
     }
     await loops.stop()
     expect(failures).to.be.greaterThan(0)
-    const rows = await test.db.selectFrom('read.projection').select(['shard', 'seq']).execute()
+    const rows = await test.db.selectFrom('read.places').select(['shard', 'seq']).execute()
     expect(new Map(rows.map(({ shard, seq }) => [shard, seq])).get('m2')).to.equal(1)
   })
 

@@ -14,7 +14,7 @@ const TABLES = [
   'read.balances',
   'read.book_levels',
   'read.batches',
-  'read.projection',
+  'read.places',
 ] as const
 
 /** Every row of every read table as sorted text, without epochs, arrivals and the state of fills, which a rebuild changes. */
