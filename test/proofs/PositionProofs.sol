@@ -25,12 +25,19 @@ contract PositionProofs {
         assert(closing == fill || closing == PositionLib.abs(size) || (size > 0) == buy);
     }
 
-    /// @notice Released margin rounds down, by less than 1 wei.
+    /// @notice Released margin rounds down.
     function releasedRoundsDown(Position memory position, uint256 closing) external pure {
         _requireBounds(position);
         require(position.size > 0 && closing > 0 && closing <= uint256(position.size));
         (int256 released,) = PositionLib.closedShare(position, closing, true);
         assert(released * position.size <= position.margin * int256(closing));
+    }
+
+    /// @notice Released margin is less than 1 wei below the exact share.
+    function releasedIsWithinOneWei(Position memory position, uint256 closing) external pure {
+        _requireBounds(position);
+        require(position.size > 0 && closing > 0 && closing <= uint256(position.size));
+        (int256 released,) = PositionLib.closedShare(position, closing, true);
         assert((released + 1) * position.size > position.margin * int256(closing));
     }
 
@@ -63,24 +70,29 @@ contract PositionProofs {
         assert(released == position.margin && entry == position.entryNotional);
     }
 
-    /// @notice A partial close never lowers the equity per step of a long's remainder, so its ratio does not fall.
-    function remainderOfALongIsNotWorse(Position memory position, uint256 closing) external pure {
-        _requireBounds(position);
-        require(position.size > 0 && closing > 0 && closing < uint256(position.size));
-        (int256 released, uint256 entry) = PositionLib.closedShare(position, closing, true);
-        int256 before = position.margin - int256(position.entryNotional);
-        int256 rest = (position.margin - released) - int256(position.entryNotional - entry);
-        assert(rest * position.size >= before * (position.size - int256(closing)));
+    /// @notice A partial close never lowers the equity per step of a long's remainder, so its ratio does not fall, given that
+    /// released margin rounds down and the closed entry up.
+    function remainderOfALongIsNotWorse(int256 margin, int256 entry, int256 size, int256 closing, int256 released, int256 closed)
+        external
+        pure
+    {
+        require(0 < closing && closing < size && size < SIZE_END && 0 <= entry && entry < 1 << 92);
+        require(margin > -MARGIN_END && margin < MARGIN_END && released > -MARGIN_END && released < MARGIN_END);
+        require(0 <= closed && closed <= entry);
+        require(released * size <= margin * closing && closed * size >= entry * closing);
+        assert((margin - released - (entry - closed)) * size >= (margin - entry) * (size - closing));
     }
 
-    /// @notice A partial close never lowers the equity per step of a short's remainder, so its ratio does not fall.
-    function remainderOfAShortIsNotWorse(Position memory position, uint256 closing) external pure {
-        _requireBounds(position);
-        require(position.size < 0 && closing > 0 && closing < uint256(-position.size));
-        (int256 released, uint256 entry) = PositionLib.closedShare(position, closing, false);
-        int256 held = -position.size;
-        int256 before = position.margin + int256(position.entryNotional);
-        int256 rest = (position.margin - released) + int256(position.entryNotional - entry);
-        assert(rest * held >= before * (held - int256(closing)));
+    /// @notice A partial close never lowers the equity per step of a short's remainder, so its ratio does not fall, given that
+    /// released margin and the closed entry round down.
+    function remainderOfAShortIsNotWorse(int256 margin, int256 entry, int256 held, int256 closing, int256 released, int256 closed)
+        external
+        pure
+    {
+        require(0 < closing && closing < held && held < SIZE_END && 0 <= entry && entry < 1 << 92);
+        require(margin > -MARGIN_END && margin < MARGIN_END && released > -MARGIN_END && released < MARGIN_END);
+        require(0 <= closed && closed <= entry);
+        require(released * held <= margin * closing && closed * held <= entry * closing);
+        assert((margin - released + (entry - closed)) * held >= (margin + entry) * (held - closing));
     }
 }
