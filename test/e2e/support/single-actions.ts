@@ -135,9 +135,9 @@ export class SingleActions {
 
   /** Those recorded after `n`, in order. */
   async touchesAfter(n: number): Promise<readonly Touch[]> {
-    const { rows } = await sql<Touch>`select * from touch_record where n > ${n} order by n`.execute(
-      this.#stack.db,
-    )
+    const { rows } = await sql<Touch>`
+      select n, market_id, queue_no, to_json(touches) as touches, is_pending from touch_record where n > ${n} order by n
+    `.execute(this.#stack.db)
     return rows
   }
 
