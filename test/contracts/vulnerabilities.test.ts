@@ -242,6 +242,7 @@ describe('vulnerability classes', () => {
         spec: { ...listed, trader },
         trader: IsolatedTrader__factory.connect(trader, operator),
       }
+      await settle(exchange, { price: PRICE, fills: pair(alice, bob, 1) })
       await freeze({ exchange })
       const matched = await buildPart(other, { price: PRICE, fills: pair(alice, bob, 1000) })
       const gift = exchange.trader.connect(await caller(exchange, alice)).coverDeficit(START_BALANCE)
