@@ -138,7 +138,10 @@ function errorData(error: RpcError): string {
   return typeof inner === 'string' ? inner : '0x'
 }
 
-/** The revert data of a mined transaction, traced at its place in its block; null if the node does not trace. */
+/**
+ * The revert data of a mined transaction, traced at its place in its block. Null without a trace: gateways that reject the
+ * method answer with a page, with null or not at all, and the call that follows fails by itself if the node is down.
+ */
 async function tracedRevert(request: Request, hash: string): Promise<string | null> {
   try {
     const options = { tracer: 'callTracer', tracerConfig: { onlyTopCall: true } }
@@ -147,9 +150,8 @@ async function tracedRevert(request: Request, hash: string): Promise<string | nu
       options,
     ])
     return error === undefined ? null : (output ?? '0x')
-  } catch (error) {
-    if (error instanceof RpcError) return null
-    throw error
+  } catch {
+    return null
   }
 }
 
