@@ -22,6 +22,7 @@ import {
 } from '../../domain/settlement/receipt.ts'
 import { reconcile } from '../../domain/settlement/reconcile.ts'
 import type { MinedAt } from '../../domain/settlement/settle-part.ts'
+import type { HourlyFunding } from '../../domain/units.ts'
 import type {
   ChainFact,
   FundingFact,
@@ -135,10 +136,15 @@ export function minedFunding(fact: ChainFact): MinedFunding | null {
     }
     case 'position_inherited':
     case 'inheritance_failed':
-    case 'positions_deleveraged':
-    case 'market_ended': {
+    case 'positions_deleveraged': {
       const { actionId, asOf, fundingIndex } = fact.event
       return { actionId, asOf, index: fundingIndex, sets: null }
+    }
+    case 'market_ended': {
+      const { actionId, asOf, fundingIndex } = fact.event
+      // It is the market's last action: the index stays, although the rate may be valid for longer.
+      const sets = { rate: 0n as HourlyFunding, validUntil: asOf }
+      return { actionId, asOf, index: fundingIndex, sets }
     }
     default:
       return null
