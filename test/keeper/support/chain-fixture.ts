@@ -117,13 +117,14 @@ export function useChain(listed: MarketSpec): () => Deployed {
   return () => deployed as Deployed
 }
 
-/** Forgets everything since the snapshot; the node would take its clock back as well. */
+/** Forgets everything since the snapshot. The node would take its clock back as well, and an auction is as of its latest block. */
 export async function revertTo({ provider, admin }: Deployed, snapshot: string): Promise<void> {
   await provider.send('evm_revert', [snapshot])
   admin.reset()
   const { timestamp } = (await provider.getBlock('latest')) as { timestamp: number }
   const behind = Math.floor(Date.now() / 1000) - timestamp
   if (behind > 0) await provider.send('evm_increaseTime', [behind])
+  await provider.send('evm_mine', [])
 }
 
 /** Lets the chain's time pass, and mines a block at the end. */
