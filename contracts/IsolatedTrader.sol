@@ -229,7 +229,7 @@ contract IsolatedTrader is MarketDelegator, ForwardedSender, EIP712, ReentrancyG
     /// @dev Begins the action, checks order of the part, report, price and fee rates, and computes the terms of all its records.
     function _beginPart(bytes calldata part, PartHeader memory header, PartTerms memory terms) private {
         ActionLib.Action memory action = ActionLib.Action(_state.clock, _state.reference_, _state.parameters);
-        ActionLib.begin(action, _state, header.actionId, header.asOf, ActionKind.Batch);
+        ActionLib.begin(action, _state, _EXPIRES_AT, header.actionId, header.asOf, ActionKind.Batch);
         Parameters memory current = action.parameters;
         Reference memory last = action.reference_;
         bool binary = _KIND == MarketKind.BinaryFuture;

@@ -23,6 +23,7 @@ import {Report} from "./types/Report.sol";
 import {RiskTerms} from "./types/Risk.sol";
 import {
     Clock,
+    Ending,
     FinalTerms,
     Floors,
     FundingRate,
@@ -116,6 +117,14 @@ contract MarketExtension is MarketState, ReentrancyGuardTransient {
         ChangeLib.restrictMode(_market(), mode);
     }
 
+    function extendExpiry(uint48 expiresAt) external {
+        ChangeLib.extendExpiry(_state, _context().expiresAt, expiresAt);
+    }
+
+    function extendDisputeWindow(uint48 disputeWindow) external {
+        ChangeLib.extendDisputeWindow(_market(), disputeWindow);
+    }
+
     function setBackstop(address backstop, uint96 cap) external {
         ChangeLib.setBackstop(_market(), backstop, cap);
     }
@@ -159,8 +168,12 @@ contract MarketExtension is MarketState, ReentrancyGuardTransient {
         WindDownLib.freeze(_state, _context());
     }
 
-    function finalizeMarket(uint256 actionId, uint256 asOf, Report calldata report) external onlyOperator nonReentrant {
-        WindDownLib.finalizeMarket(_state, _context(), actionId, asOf, report);
+    function submitFinalReport(Report calldata report) external {
+        WindDownLib.submitFinalReport(_state, _context(), report);
+    }
+
+    function finalizeMarket(uint256 actionId, uint256 asOf) external nonReentrant {
+        WindDownLib.finalizeMarket(_state, _context(), actionId, asOf);
     }
 
     function reportInsolvent(address[] calldata accounts) external nonReentrant {
@@ -280,6 +293,10 @@ contract MarketExtension is MarketState, ReentrancyGuardTransient {
 
     function windDown() external view returns (WindDown memory) {
         return _market().windDown;
+    }
+
+    function ending() external view returns (Ending memory) {
+        return _market().ending;
     }
 
     function poked() external view returns (Poked memory) {

@@ -1,14 +1,27 @@
 // SPDX-License-Identifier: MIT
 pragma solidity ^0.8.28;
 
+import {IIsolatedTrader} from "./interfaces/IIsolatedTrader.sol";
+import {IMarginBank} from "./interfaces/IMarginBank.sol";
+import {BackstopLib} from "./libraries/BackstopLib.sol";
+import {DeleverageLib} from "./libraries/DeleverageLib.sol";
+import {FundingLib} from "./libraries/FundingLib.sol";
 import {OrderLib} from "./libraries/OrderLib.sol";
+import {RiskLens} from "./libraries/RiskLens.sol";
 import {SettlementCodec} from "./libraries/SettlementCodec.sol";
+import {AccountRisk, EndingPreview, MarketTerms} from "./types/Lens.sol";
 import {RecordBody, RecordHead} from "./types/OrderRecord.sol";
+import {Position} from "./types/Position.sol";
+import {DeleveragedLeg, Inheritance, RiskTerms, Valuation} from "./types/Risk.sol";
 import {OrderFill, PartHeader} from "./types/Settlement.sol";
 
-/// @title Decodes a packed part into structs, for auditors and tools. Uses the decoder of `settleBatch`
+/**
+ * @title Views over markets for keepers, indexers, auditors and tools
+ * @notice Decodes packed parts with the decoder of `settleBatch`, and computes what an action would find or do with the libraries
+ * of the markets. Prices are x 1e18 and not checked against a report; `asOf` is milliseconds. Holds no state and has no rights.
+ */
 contract SettlementLens {
-    // ------------------------------------------------------------------ views
+    // ------------------------------------------------------------------ parts
 
     /// @notice Decodes the argument of `settleBatch`. Reverts if settlement would reject its header or its
     /// length.
@@ -28,6 +41,105 @@ contract SettlementLens {
         }
         SettlementCodec.requireEnd(part, header.proofLength, next);
         proof = SettlementCodec.proofOf(part, header);
+    }
+
+    // ------------------------------------------------------------------ risk
+
+    /// @notice The terms that an action with this `asOf` would find.
+    function termsAt(IIsolatedTrader market, uint256 asOf) external view returns (MarketTerms memory) {
+        return RiskLens.termsAt(market, asOf);
+    }
+
+    /// @notice The accounts at this oracle price, as of `asOf`.
+    function risks(IIsolatedTrader market, address[] calldata accounts, uint256 price, uint256 asOf)
+        external
+        view
+        returns (MarketTerms memory terms, AccountRisk[] memory found)
+    {
+        terms = RiskLens.termsAt(market, asOf);
+        found = new AccountRisk[](accounts.length);
+        for (uint256 i; i < accounts.length; ++i) {
+            found[i] = RiskLens.riskOf(market, terms, accounts[i], price);
+        }
+    }
+
+    /// @notice Those of the accounts that a forced order may close at this oracle price, as of `asOf`, in their order.
+    function liquidatable(IIsolatedTrader market, address[] calldata accounts, uint256 price, uint256 asOf)
+        external
+        view
+        returns (address[] memory found)
+    {
+        MarketTerms memory terms = RiskLens.termsAt(market, asOf);
+        found = new address[](accounts.length);
+        uint256 count;
+        for (uint256 i; i < accounts.length; ++i) {
+            if (RiskLens.riskOf(market, terms, accounts[i], price).liquidatable) found[count++] = accounts[i];
+        }
+        assembly ("memory-safe") {
+            mstore(found, count)
+        }
+    }
+
+    // ------------------------------------------------------------------ what an action would do
+
+    /// @notice The range of rates that `updateFunding` would accept, and the index that it would start from.
+    function previewFunding(IIsolatedTrader market, uint256 price, uint256 asOf)
+        external
+        view
+        returns (int256 lowest, int256 highest, int256 fundingIndex)
+    {
+        MarketTerms memory terms = RiskLens.termsAt(market, asOf);
+        int256 cap = FundingLib.capAt(terms.parameters.fundingCap, price, market.grid().step);
+        (lowest, highest) = FundingLib.bounds(market.fundingRate(), cap, asOf);
+        return (lowest, highest, terms.fundingIndex);
+    }
+
+    /// @notice What `inheritPosition` would do: the backstop's position afterwards, or why it cannot inherit. The account must be
+    /// below MMR.
+    function previewInheritance(IIsolatedTrader market, address account, uint256 price, uint256 asOf)
+        external
+        view
+        returns (AccountRisk memory risk, Position memory merged, Inheritance memory result)
+    {
+        MarketTerms memory terms = RiskLens.termsAt(market, asOf);
+        RiskTerms memory backstop = market.riskTerms();
+        Valuation memory valuation = RiskLens.valuationOf(market, terms, price);
+        risk = RiskLens.riskOf(market, terms, account, price);
+        Position memory held = RiskLens.positionAt(market, terms, backstop.backstop);
+        (merged, result) = BackstopLib.inherit(held, risk.position, backstop, valuation, IMarginBank(market.bank()));
+    }
+
+    /// @notice The legs that `deleverage` would close, and the account afterwards. The account must be below MMR, and its
+    /// counterparties in the order of their scores.
+    function previewDeleveraging(
+        IIsolatedTrader market,
+        address account,
+        address[] calldata counterparties,
+        uint256[] calldata steps,
+        uint256 price,
+        uint256 asOf
+    ) external view returns (DeleveragedLeg[] memory legs, uint256[] memory scores, Position memory rest) {
+        MarketTerms memory terms = RiskLens.termsAt(market, asOf);
+        Valuation memory valuation = RiskLens.valuationOf(market, terms, price);
+        rest = RiskLens.positionAt(market, terms, account);
+        legs = new DeleveragedLeg[](counterparties.length);
+        scores = new uint256[](counterparties.length);
+        for (uint256 i; i < counterparties.length; ++i) {
+            legs[i].counterparty = counterparties[i];
+            Position memory other = RiskLens.positionAt(market, terms, counterparties[i]);
+            if (!DeleverageLib.opposes(rest, other)) continue;
+            bool qualifies;
+            (qualifies, scores[i]) = DeleverageLib.score(other, valuation);
+            if (!qualifies) continue;
+            (uint256 closed, uint256 payout) = DeleverageLib.closeAgainst(rest, other, steps[i]);
+            // Widths as in `LiquidationLib._closeLeg`.
+            (legs[i].steps, legs[i].payout) = (uint48(closed), uint96(payout));
+        }
+    }
+
+    /// @notice Whether and how the market can end at the current block.
+    function previewEnding(IIsolatedTrader market) external view returns (EndingPreview memory) {
+        return RiskLens.endingOf(market);
     }
 
     // ------------------------------------------------------------------ internals

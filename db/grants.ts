@@ -59,7 +59,7 @@ export const WRITERS: { readonly [Table in keyof Database]: Writers<Table> } = {
         ...(['last_price', 'last_price_at'] as const),
       ],
     },
-    indexer: { update: ['mode'] },
+    indexer: { update: ['mode', 'expires_at', 'settling_at', 'dispute_window'] },
   },
   positions: {
     keeper: { insert: ['user_id', 'market_id', ...MATCHED], update: MATCHED },

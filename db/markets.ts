@@ -1,5 +1,6 @@
 /** The `markets` table: specifications (wei as decimal strings), modes, and each market's latest batch and action. */
 import { sql } from 'kysely'
+import type { EndingTimes } from '../domain/journal/action-rows.ts'
 import {
   ACCOUNTS_SHARD,
   type MarketListed,
@@ -12,6 +13,7 @@ import {
   DEFAULT_PRICE_PROTECTION,
   type ProtectionSchedule,
 } from '../domain/market/price-protection.ts'
+import type { Closing } from '../domain/risk/ending.ts'
 import {
   type Address,
   type MarketId,
@@ -90,6 +92,8 @@ export async function listMarket(db: Db, spec: MarketSpec): Promise<void> {
         kind: spec.kind,
         trader: spec.trader,
         spec: JSON.stringify(stored),
+        expires_at: spec.expiresAt,
+        dispute_window: spec.disputeWindow,
         ...toColumns({ inForce: priceProtection, next: null }),
         last_price: null,
         last_price_at: null,
@@ -229,6 +233,26 @@ export async function setMode(tx: Tx, marketId: number, mode: MarketMode): Promi
     .executeTakeFirstOrThrow()
   await tx.updateTable('markets').set({ mode }).where('market_id', '=', marketId).execute()
   return before.mode
+}
+
+export interface ClosingColumns {
+  readonly expires_at: number
+  readonly settling_at: number
+}
+
+export const toClosing = ({ expires_at, settling_at }: ClosingColumns): Closing => ({
+  ...{ expiresAt: expires_at as Millis, settlingAt: settling_at as Millis },
+})
+
+/** Sets the times of the market's close that the chain has. Returns those before. */
+export async function setEnding(tx: Tx, marketId: number, times: Partial<EndingTimes>): Promise<EndingTimes> {
+  const before = await tx
+    .selectFrom('markets')
+    .select(['expires_at', 'settling_at', 'dispute_window'])
+    .where('market_id', '=', marketId)
+    .executeTakeFirstOrThrow()
+  await tx.updateTable('markets').set(times).where('market_id', '=', marketId).execute()
+  return before
 }
 
 /** Stops placements and batches of an open market; a market in a stricter mode stays in it. */

@@ -28,6 +28,7 @@ import * as actionQueue from './migrations/0020-action-queue.ts'
 import * as projections from './migrations/0021-projections.ts'
 import * as openPositions from './migrations/0023-open-positions.ts'
 import * as resetAsOf from './migrations/0023-reset-as-of.ts'
+import * as marketEndings from './migrations/0024-market-endings.ts'
 
 export const MIGRATIONS: Record<string, Migration> = {
   '0001-write-side': writeSide,
@@ -56,6 +57,7 @@ export const MIGRATIONS: Record<string, Migration> = {
   '0021-projections': projections,
   '0023-open-positions': openPositions,
   '0023-reset-as-of': resetAsOf,
+  '0024-market-endings': marketEndings,
 }
 
 export const createMigrator = (db: Db): Migrator =>

@@ -55,7 +55,7 @@ export interface AccountsTable {
 }
 
 /**
- * A listed market: its specification, its mode, its price protection, and its latest batch and action.
+ * A listed market: its specification, its mode and close, its price protection, and its latest batch and action.
  * Written by: keeper, indexer. The owner lists markets and announces their price protection. Only the keeper writes `last_*`.
  */
 export interface MarketsTable extends ProtectionColumns {
@@ -65,6 +65,10 @@ export interface MarketsTable extends ProtectionColumns {
   trader: string
   spec: JSONColumnType<Record<string, StoredValue>>
   mode: Generated<MarketMode>
+  /** In force on the chain, in milliseconds; 0: not set. Written by the indexer. */
+  expires_at: Generated<number>
+  settling_at: Generated<number>
+  dispute_window: Generated<number>
   last_batch_id: Generated<number>
   /** The head of the market's journal in the auction of that batch: orders up to it stood there. */
   last_batch_head: Generated<number>

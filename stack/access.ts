@@ -26,7 +26,14 @@ export const FUNCTIONS: Readonly<Record<Restricted, Functions>> = {
     treasury: ['setTreasury'],
   },
   IsolatedTrader: {
-    parameters: ['proposeOperator', 'scheduleParameters', 'scheduleMode', 'setBackstop'],
+    parameters: [
+      'proposeOperator',
+      'scheduleParameters',
+      'scheduleMode',
+      'extendExpiry',
+      'extendDisputeWindow',
+      'setBackstop',
+    ],
     guardian: ['revokeOperator', 'cancelScheduledParameters', 'restrictMode'],
   },
   SignedPriceOracle: ORACLE,

@@ -1,7 +1,7 @@
 /** Decodes the calldata of a transaction to a market into the expectation that its receipt is reconciled with. */
 import { dataSlice, toNumber } from 'ethers'
 import type { Expectation, ExpectedFill, PartExpectation } from '../domain/settlement/receipt.ts'
-import type { Address, Millis } from '../domain/units.ts'
+import type { Address, Millis, Price } from '../domain/units.ts'
 import { IIsolatedTrader__factory } from '../typechain-types/factories/interfaces/IIsolatedTrader__factory.ts'
 
 /** The interface's ABI: the market's delegating functions have no argument names. */
@@ -13,8 +13,15 @@ const [FORCED_RECORD, SIGNED_RECORD] = [46, 110]
 const OPTIONAL_FIELD = 6
 const lower = (text: unknown): Address => String(text).toLowerCase() as Address
 
-/** Null for a call without an expectation. `backstop` is the market's. */
-export function expectationOf(data: string, backstop: string): Expectation | null {
+/** What the expectation needs of the market besides the call. */
+export interface MarketTerms {
+  readonly backstop: string
+  /** Of the final report in force. */
+  readonly finalPrice: Price
+}
+
+/** Null for a call without an expectation. */
+export function expectationOf(data: string, market: MarketTerms): Expectation | null {
   const call = MARKET.parseTransaction({ data })
   if (call === null) return null
   const { name, args } = call
@@ -44,7 +51,7 @@ export function expectationOf(data: string, backstop: string): Expectation | nul
         kind: 'inheritance',
         actionId: Number(args.actionId),
         account: lower(args.account),
-        backstop: lower(backstop),
+        backstop: lower(market.backstop),
       }
     case 'deleverage':
       return {
@@ -64,7 +71,7 @@ export function expectationOf(data: string, backstop: string): Expectation | nul
         validUntil: Number(args.validUntil) as Millis,
       }
     case 'finalizeMarket':
-      return { kind: 'final_price', actionId: Number(args.actionId), price: args.report.price }
+      return { kind: 'final_price', actionId: Number(args.actionId), price: market.finalPrice }
     default:
       return null
   }

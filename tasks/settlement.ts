@@ -13,6 +13,7 @@ import { NO_EVENTS, type ReceiptEvents } from '../domain/settlement/receipt.ts'
 import { reconcile } from '../domain/settlement/reconcile.ts'
 import type { BatchSettled, SettledFill } from '../domain/settlement/settlement.ts'
 import { BATCH_SETTLED_TOPIC, decodeBatchSettled } from '../domain/settlement/settlement-codec.ts'
+import type { Price } from '../domain/units.ts'
 import { decodeTraderLog } from '../indexer/ingest/decode/isolated-trader.ts'
 import { IsolatedTrader__factory } from '../typechain-types/factories/IsolatedTrader__factory.ts'
 import { KNOWN, providerOf, reasonOf, specOf } from './chain.ts'
@@ -164,8 +165,8 @@ async function printVerdict(
 ): Promise<void> {
   const sent = await provider.getTransaction(receipt.hash)
   const trader = IsolatedTrader__factory.connect(spec.trader, { provider })
-  const { backstop } = await trader.riskTerms()
-  const expected = expectationOf(sent?.data ?? '0x', backstop)
+  const [{ backstop }, { price }] = [await trader.riskTerms(), await trader.ending()]
+  const expected = expectationOf(sent?.data ?? '0x', { backstop, finalPrice: price as Price })
   if (expected === null) return
   const verdict = reconcile(eventsOf(receipt, spec), expected)
   print('verdict', {

@@ -101,10 +101,15 @@ async function printQueue(market: IsolatedTrader, grid: MarketGridStructOutput):
 }
 
 async function printEnd(market: IsolatedTrader): Promise<void> {
-  const [risk, windDown] = [await market.riskTerms(), await market.windDown()]
+  const [risk, windDown, ending] = [await market.riskTerms(), await market.windDown(), await market.ending()]
   print('risk and wind-down', {
     backstop:
       risk.backstop === NOWHERE ? 'none' : `${risk.backstop}, up to ${usdm(risk.backstopCap)} of notional`,
+    ...(ending.expiresAt !== 0n && { expires: timeOfMillis(ending.expiresAt) }),
+    ...(ending.settlingAt !== 0n && { 'settles from': timeOfMillis(ending.settlingAt) }),
+    ...(ending.reportedAt !== 0n && {
+      'final report': `${price(ending.price)}, replaceable until ${timeOfMillis(ending.reportedAt + ending.disputeWindow)}`,
+    }),
     'last heartbeat': timeOfMillis(windDown.heartbeatAt),
     'freeze requested': timeOfMillis(windDown.requestedAt),
     ended: windDown.endedAt === 0n ? 'no' : `${timeOfMillis(windDown.endedAt)} at ${price(windDown.price)}`,

@@ -30,6 +30,11 @@ import type { TypedContractEvent, TypedDeferredTopicFilter, TypedEventLog, Typed
     export type ReportStructOutput = [price: bigint, observedAt: bigint, proof: string] & {price: bigint, observedAt: bigint, proof: string }
   
 
+    export type EndingStruct = {expiresAt: BigNumberish, settlingAt: BigNumberish, disputeWindow: BigNumberish, reportedAt: BigNumberish, observedAt: BigNumberish, price: BigNumberish}
+
+    export type EndingStructOutput = [expiresAt: bigint, settlingAt: bigint, disputeWindow: bigint, reportedAt: bigint, observedAt: bigint, price: bigint] & {expiresAt: bigint, settlingAt: bigint, disputeWindow: bigint, reportedAt: bigint, observedAt: bigint, price: bigint }
+  
+
     export type FloorsStruct = {settled: BigNumberish, requested: BigNumberish, requestedAt: BigNumberish, marginNonce: BigNumberish}
 
     export type FloorsStructOutput = [settled: bigint, requested: bigint, requestedAt: bigint, marginNonce: bigint] & {settled: bigint, requested: bigint, requestedAt: bigint, marginNonce: bigint }
@@ -91,7 +96,7 @@ import type { TypedContractEvent, TypedDeferredTopicFilter, TypedEventLog, Typed
   
 
   export interface MarketExtensionInterface extends Interface {
-    getFunction(nameOrSignature: "acceptOperator" | "cancelScheduledParameters" | "claim" | "clock" | "coverDeficit" | "deleverage" | "finalizeMarket" | "floors" | "freeze" | "fundingRate" | "grid" | "hashLeverageAdjustment" | "hashMarginAdjustment" | "hashOrder" | "health" | "heartbeat" | "inheritPosition" | "isMarginNonceUsed" | "lastReference" | "operatorStatus" | "parameters" | "partialSlot" | "pendingChange" | "poke" | "poked" | "position" | "proposeOperator" | "readiness" | "reportInsolvent" | "requestFreeze" | "restrictMode" | "revokeOperator" | "riskTerms" | "saltState" | "scheduleMode" | "scheduleParameters" | "setBackstop" | "unpaidClaim" | "updateFunding" | "validateOrder" | "windDown"): FunctionFragment;
+    getFunction(nameOrSignature: "acceptOperator" | "cancelScheduledParameters" | "claim" | "clock" | "coverDeficit" | "deleverage" | "ending" | "extendDisputeWindow" | "extendExpiry" | "finalizeMarket" | "floors" | "freeze" | "fundingRate" | "grid" | "hashLeverageAdjustment" | "hashMarginAdjustment" | "hashOrder" | "health" | "heartbeat" | "inheritPosition" | "isMarginNonceUsed" | "lastReference" | "operatorStatus" | "parameters" | "partialSlot" | "pendingChange" | "poke" | "poked" | "position" | "proposeOperator" | "reportInsolvent" | "requestFreeze" | "restrictMode" | "revokeOperator" | "riskTerms" | "saltState" | "scheduleMode" | "scheduleParameters" | "setBackstop" | "submitFinalReport" | "unpaidClaim" | "updateFunding" | "validateOrder" | "windDown"): FunctionFragment;
 
     getEvent(nameOrSignatureOrTopic: "BackstopInheritanceFailed" | "OperatorChanged" | "ParametersChanged" | "PositionInherited" | "PositionsDeleveraged"): EventFragment;
 
@@ -101,7 +106,10 @@ encodeFunctionData(functionFragment: 'claim', values: [AddressLike]): string;
 encodeFunctionData(functionFragment: 'clock', values?: undefined): string;
 encodeFunctionData(functionFragment: 'coverDeficit', values: [BigNumberish]): string;
 encodeFunctionData(functionFragment: 'deleverage', values: [BigNumberish, BigNumberish, AddressLike, AddressLike[], BigNumberish[], ReportStruct]): string;
-encodeFunctionData(functionFragment: 'finalizeMarket', values: [BigNumberish, BigNumberish, ReportStruct]): string;
+encodeFunctionData(functionFragment: 'ending', values?: undefined): string;
+encodeFunctionData(functionFragment: 'extendDisputeWindow', values: [BigNumberish]): string;
+encodeFunctionData(functionFragment: 'extendExpiry', values: [BigNumberish]): string;
+encodeFunctionData(functionFragment: 'finalizeMarket', values: [BigNumberish, BigNumberish]): string;
 encodeFunctionData(functionFragment: 'floors', values: [AddressLike]): string;
 encodeFunctionData(functionFragment: 'freeze', values?: undefined): string;
 encodeFunctionData(functionFragment: 'fundingRate', values?: undefined): string;
@@ -122,7 +130,6 @@ encodeFunctionData(functionFragment: 'poke', values: [ReportStruct]): string;
 encodeFunctionData(functionFragment: 'poked', values?: undefined): string;
 encodeFunctionData(functionFragment: 'position', values: [AddressLike]): string;
 encodeFunctionData(functionFragment: 'proposeOperator', values: [AddressLike]): string;
-encodeFunctionData(functionFragment: 'readiness', values?: undefined): string;
 encodeFunctionData(functionFragment: 'reportInsolvent', values: [AddressLike[]]): string;
 encodeFunctionData(functionFragment: 'requestFreeze', values?: undefined): string;
 encodeFunctionData(functionFragment: 'restrictMode', values: [BigNumberish]): string;
@@ -132,6 +139,7 @@ encodeFunctionData(functionFragment: 'saltState', values: [AddressLike, BigNumbe
 encodeFunctionData(functionFragment: 'scheduleMode', values: [BigNumberish, BigNumberish]): string;
 encodeFunctionData(functionFragment: 'scheduleParameters', values: [ParametersStruct, BigNumberish]): string;
 encodeFunctionData(functionFragment: 'setBackstop', values: [AddressLike, BigNumberish]): string;
+encodeFunctionData(functionFragment: 'submitFinalReport', values: [ReportStruct]): string;
 encodeFunctionData(functionFragment: 'unpaidClaim', values: [AddressLike]): string;
 encodeFunctionData(functionFragment: 'updateFunding', values: [BigNumberish, BigNumberish, BigNumberish, BigNumberish, ReportStruct, ReportStruct]): string;
 encodeFunctionData(functionFragment: 'validateOrder', values: [OrderStruct, BytesLike, BigNumberish]): string;
@@ -143,6 +151,9 @@ decodeFunctionResult(functionFragment: 'claim', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'clock', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'coverDeficit', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'deleverage', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'ending', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'extendDisputeWindow', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'extendExpiry', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'finalizeMarket', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'floors', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'freeze', data: BytesLike): Result;
@@ -164,7 +175,6 @@ decodeFunctionResult(functionFragment: 'poke', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'poked', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'position', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'proposeOperator', data: BytesLike): Result;
-decodeFunctionResult(functionFragment: 'readiness', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'reportInsolvent', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'requestFreeze', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'restrictMode', data: BytesLike): Result;
@@ -174,6 +184,7 @@ decodeFunctionResult(functionFragment: 'saltState', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'scheduleMode', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'scheduleParameters', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'setBackstop', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'submitFinalReport', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'unpaidClaim', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'updateFunding', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'validateOrder', data: BytesLike): Result;
@@ -323,8 +334,32 @@ decodeFunctionResult(functionFragment: 'windDown', data: BytesLike): Result;
     
 
     
+    ending: TypedContractMethod<
+      [],
+      [EndingStructOutput],
+      'view'
+    >
+    
+
+    
+    extendDisputeWindow: TypedContractMethod<
+      [disputeWindow: BigNumberish, ],
+      [void],
+      'nonpayable'
+    >
+    
+
+    
+    extendExpiry: TypedContractMethod<
+      [expiresAt: BigNumberish, ],
+      [void],
+      'nonpayable'
+    >
+    
+
+    
     finalizeMarket: TypedContractMethod<
-      [actionId: BigNumberish, asOf: BigNumberish, report: ReportStruct, ],
+      [actionId: BigNumberish, asOf: BigNumberish, ],
       [void],
       'nonpayable'
     >
@@ -491,14 +526,6 @@ decodeFunctionResult(functionFragment: 'windDown', data: BytesLike): Result;
     
 
     
-    readiness: TypedContractMethod<
-      [],
-      [[bigint, bigint] & {mode: bigint, operators: bigint }],
-      'view'
-    >
-    
-
-    
     reportInsolvent: TypedContractMethod<
       [accounts: AddressLike[], ],
       [void],
@@ -571,6 +598,14 @@ decodeFunctionResult(functionFragment: 'windDown', data: BytesLike): Result;
     
 
     
+    submitFinalReport: TypedContractMethod<
+      [report: ReportStruct, ],
+      [void],
+      'nonpayable'
+    >
+    
+
+    
     unpaidClaim: TypedContractMethod<
       [account: AddressLike, ],
       [bigint],
@@ -635,8 +670,23 @@ getFunction(nameOrSignature: 'deleverage'): TypedContractMethod<
       [void],
       'nonpayable'
     >;
+getFunction(nameOrSignature: 'ending'): TypedContractMethod<
+      [],
+      [EndingStructOutput],
+      'view'
+    >;
+getFunction(nameOrSignature: 'extendDisputeWindow'): TypedContractMethod<
+      [disputeWindow: BigNumberish, ],
+      [void],
+      'nonpayable'
+    >;
+getFunction(nameOrSignature: 'extendExpiry'): TypedContractMethod<
+      [expiresAt: BigNumberish, ],
+      [void],
+      'nonpayable'
+    >;
 getFunction(nameOrSignature: 'finalizeMarket'): TypedContractMethod<
-      [actionId: BigNumberish, asOf: BigNumberish, report: ReportStruct, ],
+      [actionId: BigNumberish, asOf: BigNumberish, ],
       [void],
       'nonpayable'
     >;
@@ -740,11 +790,6 @@ getFunction(nameOrSignature: 'proposeOperator'): TypedContractMethod<
       [void],
       'nonpayable'
     >;
-getFunction(nameOrSignature: 'readiness'): TypedContractMethod<
-      [],
-      [[bigint, bigint] & {mode: bigint, operators: bigint }],
-      'view'
-    >;
 getFunction(nameOrSignature: 'reportInsolvent'): TypedContractMethod<
       [accounts: AddressLike[], ],
       [void],
@@ -787,6 +832,11 @@ getFunction(nameOrSignature: 'scheduleParameters'): TypedContractMethod<
     >;
 getFunction(nameOrSignature: 'setBackstop'): TypedContractMethod<
       [backstop: AddressLike, cap: BigNumberish, ],
+      [void],
+      'nonpayable'
+    >;
+getFunction(nameOrSignature: 'submitFinalReport'): TypedContractMethod<
+      [report: ReportStruct, ],
       [void],
       'nonpayable'
     >;

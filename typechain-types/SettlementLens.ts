@@ -15,14 +15,63 @@ import type { TypedContractEvent, TypedDeferredTopicFilter, TypedEventLog, Typed
     export type OrderFillStructOutput = [maker: string, flags: bigint, salt: bigint, buy: boolean, reduceOnly: boolean, quantity: bigint, price: bigint, trigger: bigint, triggerCondition: bigint, leverage: bigint, expiration: bigint, fill: bigint, taker: bigint, slot: bigint, forced: boolean, r: string, s: string, v: bigint] & {maker: string, flags: bigint, salt: bigint, buy: boolean, reduceOnly: boolean, quantity: bigint, price: bigint, trigger: bigint, triggerCondition: bigint, leverage: bigint, expiration: bigint, fill: bigint, taker: bigint, slot: bigint, forced: boolean, r: string, s: string, v: bigint }
   
 
+    export type DeleveragedLegStruct = {counterparty: AddressLike, steps: BigNumberish, payout: BigNumberish}
+
+    export type DeleveragedLegStructOutput = [counterparty: string, steps: bigint, payout: bigint] & {counterparty: string, steps: bigint, payout: bigint }
+  
+
+    export type PositionStruct = {size: BigNumberish, entryNotional: BigNumberish, margin: BigNumberish, leverage: BigNumberish, hasFloors: boolean}
+
+    export type PositionStructOutput = [size: bigint, entryNotional: bigint, margin: bigint, leverage: bigint, hasFloors: boolean] & {size: bigint, entryNotional: bigint, margin: bigint, leverage: bigint, hasFloors: boolean }
+  
+
+    export type EndingPreviewStruct = {closesAt: BigNumberish, reportableUntil: BigNumberish, finalizable: boolean, freezable: boolean, price: BigNumberish}
+
+    export type EndingPreviewStructOutput = [closesAt: bigint, reportableUntil: bigint, finalizable: boolean, freezable: boolean, price: bigint] & {closesAt: bigint, reportableUntil: bigint, finalizable: boolean, freezable: boolean, price: bigint }
+  
+
+    export type AccountRiskStruct = {account: AddressLike, position: PositionStruct, free: BigNumberish, equityX: BigNumberish, notionalX: BigNumberish, liquidatable: boolean, belowMaintenance: boolean, liquidationPrice: BigNumberish, bankruptcyPrice: BigNumberish}
+
+    export type AccountRiskStructOutput = [account: string, position: PositionStructOutput, free: bigint, equityX: bigint, notionalX: bigint, liquidatable: boolean, belowMaintenance: boolean, liquidationPrice: bigint, bankruptcyPrice: bigint] & {account: string, position: PositionStructOutput, free: bigint, equityX: bigint, notionalX: bigint, liquidatable: boolean, belowMaintenance: boolean, liquidationPrice: bigint, bankruptcyPrice: bigint }
+  
+
+    export type InheritanceStruct = {freeDelta: BigNumberish, failure: BigNumberish, needed: BigNumberish, available: BigNumberish}
+
+    export type InheritanceStructOutput = [freeDelta: bigint, failure: bigint, needed: bigint, available: bigint] & {freeDelta: bigint, failure: bigint, needed: bigint, available: bigint }
+  
+
+    export type ParametersStruct = {imr: BigNumberish, mmr: BigNumberish, mtbLong: BigNumberish, mtbShort: BigNumberish, makerFee: BigNumberish, takerFee: BigNumberish, reportMaxAge: BigNumberish, moveBase: BigNumberish, moveSlope: BigNumberish, fundingCap: BigNumberish, maxLeverage: BigNumberish, mode: BigNumberish}
+
+    export type ParametersStructOutput = [imr: bigint, mmr: bigint, mtbLong: bigint, mtbShort: bigint, makerFee: bigint, takerFee: bigint, reportMaxAge: bigint, moveBase: bigint, moveSlope: bigint, fundingCap: bigint, maxLeverage: bigint, mode: bigint] & {imr: bigint, mmr: bigint, mtbLong: bigint, mtbShort: bigint, makerFee: bigint, takerFee: bigint, reportMaxAge: bigint, moveBase: bigint, moveSlope: bigint, fundingCap: bigint, maxLeverage: bigint, mode: bigint }
+  
+
+    export type MarketTermsStruct = {mode: BigNumberish, parameters: ParametersStruct, fundingIndex: BigNumberish, closesAt: BigNumberish}
+
+    export type MarketTermsStructOutput = [mode: bigint, parameters: ParametersStructOutput, fundingIndex: bigint, closesAt: bigint] & {mode: bigint, parameters: ParametersStructOutput, fundingIndex: bigint, closesAt: bigint }
+  
+
   export interface SettlementLensInterface extends Interface {
-    getFunction(nameOrSignature: "decodePart"): FunctionFragment;
+    getFunction(nameOrSignature: "decodePart" | "liquidatable" | "previewDeleveraging" | "previewEnding" | "previewFunding" | "previewInheritance" | "risks" | "termsAt"): FunctionFragment;
 
     
 
     encodeFunctionData(functionFragment: 'decodePart', values: [BytesLike]): string;
+encodeFunctionData(functionFragment: 'liquidatable', values: [AddressLike, AddressLike[], BigNumberish, BigNumberish]): string;
+encodeFunctionData(functionFragment: 'previewDeleveraging', values: [AddressLike, AddressLike, AddressLike[], BigNumberish[], BigNumberish, BigNumberish]): string;
+encodeFunctionData(functionFragment: 'previewEnding', values: [AddressLike]): string;
+encodeFunctionData(functionFragment: 'previewFunding', values: [AddressLike, BigNumberish, BigNumberish]): string;
+encodeFunctionData(functionFragment: 'previewInheritance', values: [AddressLike, AddressLike, BigNumberish, BigNumberish]): string;
+encodeFunctionData(functionFragment: 'risks', values: [AddressLike, AddressLike[], BigNumberish, BigNumberish]): string;
+encodeFunctionData(functionFragment: 'termsAt', values: [AddressLike, BigNumberish]): string;
 
     decodeFunctionResult(functionFragment: 'decodePart', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'liquidatable', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'previewDeleveraging', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'previewEnding', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'previewFunding', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'previewInheritance', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'risks', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'termsAt', data: BytesLike): Result;
   }
 
   
@@ -68,12 +117,103 @@ import type { TypedContractEvent, TypedDeferredTopicFilter, TypedEventLog, Typed
     >
     
 
+    
+    liquidatable: TypedContractMethod<
+      [market: AddressLike, accounts: AddressLike[], price: BigNumberish, asOf: BigNumberish, ],
+      [string[]],
+      'view'
+    >
+    
+
+    
+    previewDeleveraging: TypedContractMethod<
+      [market: AddressLike, account: AddressLike, counterparties: AddressLike[], steps: BigNumberish[], price: BigNumberish, asOf: BigNumberish, ],
+      [[DeleveragedLegStructOutput[], bigint[], PositionStructOutput] & {legs: DeleveragedLegStructOutput[], scores: bigint[], rest: PositionStructOutput }],
+      'view'
+    >
+    
+
+    
+    previewEnding: TypedContractMethod<
+      [market: AddressLike, ],
+      [EndingPreviewStructOutput],
+      'view'
+    >
+    
+
+    
+    previewFunding: TypedContractMethod<
+      [market: AddressLike, price: BigNumberish, asOf: BigNumberish, ],
+      [[bigint, bigint, bigint] & {lowest: bigint, highest: bigint, fundingIndex: bigint }],
+      'view'
+    >
+    
+
+    
+    previewInheritance: TypedContractMethod<
+      [market: AddressLike, account: AddressLike, price: BigNumberish, asOf: BigNumberish, ],
+      [[AccountRiskStructOutput, PositionStructOutput, InheritanceStructOutput] & {risk: AccountRiskStructOutput, merged: PositionStructOutput, result: InheritanceStructOutput }],
+      'view'
+    >
+    
+
+    
+    risks: TypedContractMethod<
+      [market: AddressLike, accounts: AddressLike[], price: BigNumberish, asOf: BigNumberish, ],
+      [[MarketTermsStructOutput, AccountRiskStructOutput[]] & {terms: MarketTermsStructOutput, found: AccountRiskStructOutput[] }],
+      'view'
+    >
+    
+
+    
+    termsAt: TypedContractMethod<
+      [market: AddressLike, asOf: BigNumberish, ],
+      [MarketTermsStructOutput],
+      'view'
+    >
+    
+
 
     getFunction<T extends ContractMethod = ContractMethod>(key: string | FunctionFragment): T;
 
     getFunction(nameOrSignature: 'decodePart'): TypedContractMethod<
       [part: BytesLike, ],
       [[PartHeaderStructOutput, OrderFillStructOutput[], string] & {header: PartHeaderStructOutput, orders: OrderFillStructOutput[], proof: string }],
+      'view'
+    >;
+getFunction(nameOrSignature: 'liquidatable'): TypedContractMethod<
+      [market: AddressLike, accounts: AddressLike[], price: BigNumberish, asOf: BigNumberish, ],
+      [string[]],
+      'view'
+    >;
+getFunction(nameOrSignature: 'previewDeleveraging'): TypedContractMethod<
+      [market: AddressLike, account: AddressLike, counterparties: AddressLike[], steps: BigNumberish[], price: BigNumberish, asOf: BigNumberish, ],
+      [[DeleveragedLegStructOutput[], bigint[], PositionStructOutput] & {legs: DeleveragedLegStructOutput[], scores: bigint[], rest: PositionStructOutput }],
+      'view'
+    >;
+getFunction(nameOrSignature: 'previewEnding'): TypedContractMethod<
+      [market: AddressLike, ],
+      [EndingPreviewStructOutput],
+      'view'
+    >;
+getFunction(nameOrSignature: 'previewFunding'): TypedContractMethod<
+      [market: AddressLike, price: BigNumberish, asOf: BigNumberish, ],
+      [[bigint, bigint, bigint] & {lowest: bigint, highest: bigint, fundingIndex: bigint }],
+      'view'
+    >;
+getFunction(nameOrSignature: 'previewInheritance'): TypedContractMethod<
+      [market: AddressLike, account: AddressLike, price: BigNumberish, asOf: BigNumberish, ],
+      [[AccountRiskStructOutput, PositionStructOutput, InheritanceStructOutput] & {risk: AccountRiskStructOutput, merged: PositionStructOutput, result: InheritanceStructOutput }],
+      'view'
+    >;
+getFunction(nameOrSignature: 'risks'): TypedContractMethod<
+      [market: AddressLike, accounts: AddressLike[], price: BigNumberish, asOf: BigNumberish, ],
+      [[MarketTermsStructOutput, AccountRiskStructOutput[]] & {terms: MarketTermsStructOutput, found: AccountRiskStructOutput[] }],
+      'view'
+    >;
+getFunction(nameOrSignature: 'termsAt'): TypedContractMethod<
+      [market: AddressLike, asOf: BigNumberish, ],
+      [MarketTermsStructOutput],
       'view'
     >;
 

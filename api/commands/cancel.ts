@@ -5,7 +5,8 @@ import type { Millis } from '../../domain/units.ts'
 import { ApiError } from '../errors.ts'
 import type { CancelAllItem, CancelItem, Cancelled } from './command.ts'
 import type { GroupChanges } from './group-changes.ts'
-import { holdingKey, type StoredOrder } from './group-state.ts'
+import type { StoredOrder } from './group-state.ts'
+import { holdingKey } from './state-keys.ts'
 
 /** Throws an ApiError if the cancel is rejected. */
 export function cancel(

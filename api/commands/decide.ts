@@ -11,8 +11,9 @@ import {
   reusedRequest,
 } from './command.ts'
 import { GroupChanges } from './group-changes.ts'
-import { type GroupState, requestKey } from './group-state.ts'
+import type { GroupState } from './group-state.ts'
 import { type FreshnessLimits, place } from './place.ts'
+import { requestKey } from './state-keys.ts'
 
 export type CommandDecision = { readonly result: unknown } | ApiError
 

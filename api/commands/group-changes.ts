@@ -11,16 +11,8 @@ import type { ClosingReason } from '../../domain/orders/order-state.ts'
 import type { Millis } from '../../domain/units.ts'
 import type { BalanceParts } from '../accounts/view.ts'
 import type { Bookmark, Command } from './command.ts'
-import {
-  type CurrentMarket,
-  type Funds,
-  type GroupState,
-  type Holding,
-  holdingKey,
-  requestKey,
-  type StoredOrder,
-  saltKey,
-} from './group-state.ts'
+import type { CurrentMarket, Funds, GroupState, Holding, StoredOrder } from './group-state.ts'
+import { holdingKey, requestKey, saltKey } from './state-keys.ts'
 
 /** The journal row of a placement, and the signature, which only the row in `orders` stores. */
 export interface PlacedOrder {

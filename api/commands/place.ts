@@ -9,12 +9,14 @@ import {
 } from '../../domain/orders/admission.ts'
 import { aliveUntil, isExpired, orderIdOf, type SignedOrder } from '../../domain/orders/order.ts'
 import { fundingIndexAt } from '../../domain/prices/funding-state.ts'
+import { modeAt } from '../../domain/risk/ending.ts'
 import type { Millis, Price, Quote, Seconds, Seq, Steps } from '../../domain/units.ts'
 import { ApiError } from '../errors.ts'
 import type { Placed, PlaceItem } from './command.ts'
 import type { GroupChanges } from './group-changes.ts'
-import { type Holding, type StoredOrder, saltKey, signerKey } from './group-state.ts'
+import type { Holding, StoredOrder } from './group-state.ts'
 import { refusalError } from './parse-order.ts'
+import { saltKey, signerKey } from './state-keys.ts'
 
 export interface FreshnessLimits {
   readonly oracleMaxAgeMs: number
@@ -112,7 +114,7 @@ export function admissionInput(
   now: Millis,
   ages: FreshnessLimits,
 ): AdmissionInput {
-  const { chainSeenAt, oracleAt, oraclePrice, mode, funding } = changes.market(spec.marketId)
+  const { chainSeenAt, oracleAt, oraclePrice, mode, closing, funding } = changes.market(spec.marketId)
   if (chainSeenAt === null || now - chainSeenAt > ages.chainMaxAgeMs) {
     throw new ApiError('CHAIN_UNSEEN', { last_seen_ms: chainSeenAt }, STALE_RETRY)
   }
@@ -121,7 +123,7 @@ export function admissionInput(
   const { free, reserved } = changes.funds(userId)
   return {
     spec,
-    mode,
+    mode: modeAt(mode, closing, now),
     oracle: isFresh ? (oraclePrice as Price) : null,
     now,
     position: holding.position,

@@ -1,5 +1,8 @@
 /** Public reads of the exchange itself: contracts, time, status. */
 import type { Db } from '../../db/client.ts'
+import { toClosing } from '../../db/markets.ts'
+import { modeAt } from '../../domain/risk/ending.ts'
+import type { Millis } from '../../domain/units.ts'
 import type { Clock } from '../../service/clock.ts'
 import type { Config } from '../config.ts'
 import type { App } from '../http/types.ts'
@@ -53,17 +56,18 @@ function reference(app: App, { config, clock }: ExchangePorts): void {
 }
 
 function status(app: App, { db, clock, config }: ExchangePorts): void {
-  const view = (row: StatusRow, now: number, isChainFresh: boolean) => {
+  const view = (row: StatusRow, now: Millis, isChainFresh: boolean) => {
     const age = row.observed_at === null ? null : Math.max(0, now - row.observed_at)
+    const mode = modeAt(row.mode, toClosing(row), now)
     const isFresh = age !== null && age <= config.oracleMaxAgeMs
     return {
       market_id: row.market_id,
       symbol: row.symbol,
-      mode: row.mode,
+      mode,
       oracle_age_ms: age,
       oracle_fresh: isFresh,
       last_batch_id: row.last_batch_id,
-      placements: isFresh && isChainFresh && row.mode === 'open',
+      placements: isFresh && isChainFresh && mode === 'open',
       read_model_lag: row.lag,
     }
   }

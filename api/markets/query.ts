@@ -15,6 +15,9 @@ const selectMarkets = (db: Db | Tx) =>
     .select([
       'm.market_id',
       'm.mode',
+      'm.expires_at',
+      'm.settling_at',
+      'm.dispute_window',
       'r.oracle_price',
       'r.oracle_at',
       'r.mark_price',

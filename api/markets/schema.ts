@@ -23,6 +23,11 @@ export const Market = Type.Object({
     description: 'Whether the market accepts placements; true if and only if `mode` is `open`.',
   }),
   mode: words(MARKET_MODES, 'open, cancel_only, halted, settling or settled.'),
+  expiry_at: nullable(Time('Time from which the market is settling; null for a perpetual.')),
+  settling_at: nullable(Time('Scheduled time from which the market is settling; null if none is scheduled.')),
+  dispute_window_ms: Type.Integer({
+    description: 'Milliseconds from the first final report in which another one can replace it.',
+  }),
   chain_id: Type.Integer({ description: 'Chain id of the signing domain.' }),
   trader_address: Type.String({
     description: "The market's contract: verifying contract of the signing domain.",

@@ -15,7 +15,7 @@ import {Order, SaltState} from "../types/Order.sol";
 import {Position} from "../types/Position.sol";
 import {Report} from "../types/Report.sol";
 import {RiskTerms} from "../types/Risk.sol";
-import {Clock, Floors, FundingRate, PendingChange, Poked, Reference, WindDown} from "../types/TraderState.sol";
+import {Clock, Ending, Floors, FundingRate, PendingChange, Poked, Reference, WindDown} from "../types/TraderState.sol";
 import {MarketState} from "./MarketState.sol";
 import {Restricted} from "./Restricted.sol";
 
@@ -116,6 +116,16 @@ abstract contract MarketDelegator is MarketState, IIsolatedTrader, Restricted {
         _delegate();
     }
 
+    /// @inheritdoc IMarketChanges
+    function extendExpiry(uint48) external restricted {
+        _delegate();
+    }
+
+    /// @inheritdoc IMarketChanges
+    function extendDisputeWindow(uint48) external restricted {
+        _delegate();
+    }
+
     // ------------------------------------------------------------------ risk
 
     /// @inheritdoc IMarketRisk
@@ -161,7 +171,12 @@ abstract contract MarketDelegator is MarketState, IIsolatedTrader, Restricted {
     }
 
     /// @inheritdoc IMarketWindDown
-    function finalizeMarket(uint256, uint256, Report calldata) external {
+    function submitFinalReport(Report calldata) external {
+        _delegate();
+    }
+
+    /// @inheritdoc IMarketWindDown
+    function finalizeMarket(uint256, uint256) external {
         _delegate();
     }
 
@@ -187,6 +202,11 @@ abstract contract MarketDelegator is MarketState, IIsolatedTrader, Restricted {
 
     /// @inheritdoc IMarketWindDown
     function poked() external view returns (Poked memory) {
+        _staticDelegate();
+    }
+
+    /// @inheritdoc IMarketWindDown
+    function ending() external view returns (Ending memory) {
         _staticDelegate();
     }
 

@@ -4,7 +4,7 @@ pragma solidity ^0.8.28;
 import {MarketMode, Parameters} from "../types/Market.sol";
 
 /**
- * @title Scheduled changes of a market's parameters and mode
+ * @title Scheduled changes of a market's parameters and mode, and extensions of its expiry
  * @notice New parameters apply a day after their announcement or later. A restriction applies late enough that batches matched
  * before it can settle. Each change applies with the first action whose `asOf` (milliseconds) >= its time; that action emits
  * `ParametersChanged`.
@@ -21,7 +21,18 @@ interface IMarketChanges {
     /// @notice Applies with the first action whose `asOf` >= `activeFrom`. A scheduled laxer mode is dropped.
     event ModeRestricted(MarketMode mode, uint48 activeFrom);
 
+    /// @notice The market expires at this time (milliseconds) instead of the listed one.
+    event ExpiryExtended(uint48 expiresAt);
+    /// @notice The dispute window (milliseconds) in force instead of the listed one.
+    event DisputeWindowExtended(uint48 disputeWindow);
+
     error ParametersInvalid();
+    /// @notice A perpetual has no expiry, and an expiry can be extended once. 0: there is none.
+    error ExpiryFixed(uint256 expiresAt);
+    /// @notice A dispute window can be extended once.
+    error DisputeWindowFixed(uint256 disputeWindow);
+    /// @notice The expiry can be extended a day ahead, the dispute window until it ends. Milliseconds.
+    error ExtensionTooLate(uint256 latestCall);
     error ChangeTooEarly(uint256 earliest, uint256 given);
     error ParametersAlreadyScheduled(uint256 activeFrom);
     error NoParametersScheduled();
@@ -38,12 +49,19 @@ interface IMarketChanges {
     /// @notice Drops the scheduled parameters. Restricted.
     function cancelScheduledParameters() external;
 
-    /// @notice Schedules a mode: open, cancel-only, halted or settling. Replaces a scheduled mode. A perpetual in mode settling
-    /// has no final price: it ends by a freeze. Restricted.
+    /// @notice Schedules a mode: open, cancel-only, halted or settling. Replaces a scheduled mode. The time of mode settling is
+    /// the close of the market, unless its expiry is earlier; the final price is observed at or after the close. Restricted.
     /// @param activeFrom Milliseconds, > block time + CANCEL_GRACE; for settling >= block time + 1 day.
     function scheduleMode(MarketMode mode, uint48 activeFrom) external;
 
     /// @notice Makes the market cancel-only or halted for actions with `asOf` > block time + CANCEL_GRACE, and drops a scheduled
     /// laxer mode. It never makes the mode laxer. Restricted.
     function restrictMode(MarketMode mode) external;
+
+    /// @notice Replaces the listed expiry by one that is at most 30 days later, at least a day before the listed one, once.
+    /// Restricted.
+    function extendExpiry(uint48 expiresAt) external;
+
+    /// @notice Replaces the listed dispute window by a longer one of at most 14 days, before it ends, once. Restricted.
+    function extendDisputeWindow(uint48 disputeWindow) external;
 }

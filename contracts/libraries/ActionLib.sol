@@ -6,6 +6,7 @@ import {ISettlementErrors} from "../interfaces/ISettlementErrors.sol";
 import {ACTION_LIFETIME, AHEAD} from "../types/Durations.sol";
 import {MarketMode, Parameters} from "../types/Market.sol";
 import {Clock, PendingChange, Reference, TraderState} from "../types/TraderState.sol";
+import {EndingLib} from "./EndingLib.sol";
 import {FundingLib} from "./FundingLib.sol";
 
 /// @notice Kinds of actions and adjustments. The market's mode must allow the kind.
@@ -28,7 +29,7 @@ enum ActionKind {
  * accrues funding into the index, both up to `asOf`. Every action ends with `requireTimely`.
  *
  *     ActionLib.Action memory action = ActionLib.Action(state.clock, state.reference_, state.parameters);
- *     ActionLib.begin(action, state, actionId, asOf, kind);
+ *     ActionLib.begin(action, state, context.expiresAt, actionId, asOf, kind);
  *     ... change action.clock, action.reference_ ...
  *     ActionLib.save(state, action);
  *     ActionLib.requireTimely(asOf);
@@ -54,9 +55,15 @@ library ActionLib {
     /// @notice Checks the action number and `asOf`, and advances `action` in memory. Writes storage only if a scheduled change is
     /// due.
     /// @dev The caller fills `action`: as a return value it would be zeroed first, for some 400 gas.
-    function begin(Action memory action, TraderState storage state, uint256 actionId, uint256 asOf, ActionKind kind)
-        internal
-    {
+    /// @param expiresAt The listed expiry, an immutable of the market: the expiry in force is read from it on only.
+    function begin(
+        Action memory action,
+        TraderState storage state,
+        uint256 expiresAt,
+        uint256 actionId,
+        uint256 asOf,
+        ActionKind kind
+    ) internal {
         Clock memory clock = action.clock;
         if (actionId != uint256(clock.actionId) + 1) {
             revert ISettlementErrors.ActionOutOfOrder(uint256(clock.actionId) + 1, actionId);
@@ -64,7 +71,9 @@ library ActionLib {
         if (asOf < clock.asOf) revert ISettlementErrors.AsOfDecreased(clock.asOf, asOf);
         Reference memory reference_ = action.reference_;
         if (reference_.changePending) action.parameters = _applyScheduled(state, action.parameters, reference_, actionId, asOf);
-        requireMode(action.parameters.mode, kind);
+        MarketMode mode = action.parameters.mode;
+        if (asOf >= expiresAt) mode = EndingLib.modeAt(state.ending.expiresAt, mode, asOf);
+        requireMode(mode, kind);
 
         if (reference_.funded && asOf != clock.asOf) {
             FundingLib.accrue(state.funding, reference_, clock.asOf, asOf);
@@ -94,6 +103,12 @@ library ActionLib {
         if ((ALLOWED >> (16 * uint256(mode) + uint256(kind))) & 1 == 0) revert ISettlementErrors.MarketNotOpen(mode);
     }
 
+    /// @notice The mode at `asOf`, including due scheduled changes and the expiry. For calls without an action number.
+    function modeAt(TraderState storage state, uint256 asOf) internal view returns (MarketMode) {
+        MarketMode mode = parametersAt(state, state.reference_.changePending, asOf).mode;
+        return EndingLib.modeAt(state.ending.expiresAt, mode, asOf);
+    }
+
     // ------------------------------------------------------------------ scheduled changes
 
     /// @notice The parameters in force as of `asOf`, including due scheduled changes. For calls without an action number.
@@ -104,7 +119,7 @@ library ActionLib {
         returns (Parameters memory current)
     {
         current = state.parameters;
-        if (changePending) (current,) = _changed(current, state.pending, asOf);
+        if (changePending) (current,) = changed(current, state.pending, asOf);
     }
 
     function _applyScheduled(
@@ -116,7 +131,7 @@ library ActionLib {
     ) private returns (Parameters memory) {
         PendingChange memory pending = state.pending;
         bool due;
-        (current, due) = _changed(current, pending, asOf);
+        (current, due) = changed(current, pending, asOf);
         if (!due) return current;
         state.pending = pending;
         state.parameters = current;
@@ -125,9 +140,9 @@ library ActionLib {
         return current;
     }
 
-    /// @dev Applies each change that is due at its own time, and clears its time in `pending`. The others remain scheduled.
-    function _changed(Parameters memory current, PendingChange memory pending, uint256 asOf)
-        private
+    /// @notice Applies each change that is due at its own time, and clears its time in `pending`. The others remain scheduled.
+    function changed(Parameters memory current, PendingChange memory pending, uint256 asOf)
+        internal
         pure
         returns (Parameters memory next, bool due)
     {

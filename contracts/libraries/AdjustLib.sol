@@ -13,6 +13,7 @@ import {Report} from "../types/Report.sol";
 import {Reference, TraderState, Word} from "../types/TraderState.sol";
 import {ActionKind, ActionLib} from "./ActionLib.sol";
 import {BandLib} from "./BandLib.sol";
+import {EndingLib} from "./EndingLib.sol";
 import {FundingLib} from "./FundingLib.sol";
 import {LedgerCall} from "./LedgerCall.sol";
 import {MarginLib} from "./MarginLib.sol";
@@ -335,11 +336,15 @@ library AdjustLib {
                 (next.mode, next.imr, next.mmr, next.maxLeverage);
             maxAge = next.reportMaxAge;
         }
+        if (asOf >= context.expiresAt) {
+            adjustment.mode = EndingLib.modeAt(state.ending.expiresAt, adjustment.mode, asOf);
+        }
         adjustment.step = context.step;
         adjustment.binary = context.kind == MarketKind.BinaryFuture;
         adjustment.fundingIndex = last.fundingIndex;
         if (last.funded) {
-            adjustment.fundingIndex = FundingLib.indexAt(state.funding, last.fundingIndex, state.clock.asOf, asOf);
+            uint256 until = _accruedUntil(state, asOf);
+            adjustment.fundingIndex = FundingLib.indexAt(state.funding, last.fundingIndex, state.clock.asOf, until);
         }
         uint256 price = _newestPrice(state, context, report, asOf, maxAge);
         PositionLib.unpack(word, adjustment.fundingIndex, adjustment.position);
@@ -347,6 +352,12 @@ library AdjustLib {
             (adjustment.equityX, adjustment.notionalX) =
                 MarginLib.exposure(adjustment.position, price * adjustment.step, adjustment.step, adjustment.binary);
         }
+    }
+
+    /// @dev Funding accrues up to the close.
+    function _accruedUntil(TraderState storage state, uint256 asOf) private view returns (uint256) {
+        uint256 settlingAt = state.ending.settlingAt;
+        return settlingAt != 0 && settlingAt < asOf ? settlingAt : asOf;
     }
 
     /// @dev The price of the newer of the passed report and the market's last report. A batch mined in between therefore does not

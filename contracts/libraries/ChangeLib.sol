@@ -2,18 +2,21 @@
 pragma solidity ^0.8.28;
 
 import {IBackstop} from "../interfaces/IBackstop.sol";
+import {IIsolatedTrader} from "../interfaces/IIsolatedTrader.sol";
 import {IMarketChanges} from "../interfaces/IMarketChanges.sol";
 import {IMarketRisk} from "../interfaces/IMarketRisk.sol";
 import {IMarketWindDown} from "../interfaces/IMarketWindDown.sol";
-import {CANCEL_GRACE, NOTICE} from "../types/Durations.sol";
+import {CANCEL_GRACE, MAX_DISPUTE_WINDOW, MAX_EXPIRY_EXTENSION, NOTICE} from "../types/Durations.sol";
 import {MarketKind, MarketMode, Parameters} from "../types/Market.sol";
 import {RiskTerms} from "../types/Risk.sol";
-import {PendingChange, TraderState} from "../types/TraderState.sol";
+import {Ending, PendingChange, TraderState} from "../types/TraderState.sol";
 import {ActionLib} from "./ActionLib.sol";
+import {EndingLib} from "./EndingLib.sol";
 import {ListingLib} from "./ListingLib.sol";
 import {PositionLib} from "./PositionLib.sol";
 
-/// @title Scheduling of parameters and modes, and choice of a backstop. Linked to the extension; `ActionLib` applies due changes
+/// @title Scheduling of parameters and modes, extension of the expiry, and choice of a backstop. Linked to the extension;
+/// `ActionLib` applies due changes
 library ChangeLib {
     // ------------------------------------------------------------------ parameters
 
@@ -52,6 +55,7 @@ library ChangeLib {
         }
         _requireNotice(activeFrom, mode == MarketMode.Settling ? NOTICE : CANCEL_GRACE + 1);
         (state.pending.mode, state.pending.modeFrom) = (mode, activeFrom);
+        state.ending.settlingAt = mode == MarketMode.Settling ? activeFrom : 0;
         state.reference_.changePending = true;
         emit IMarketChanges.ModeScheduled(mode, activeFrom);
     }
@@ -74,6 +78,43 @@ library ChangeLib {
         emit IMarketChanges.ModeRestricted(mode, activeFrom);
     }
 
+    // ------------------------------------------------------------------ expiry, dispute window
+
+    /// @param listed The listed expiry.
+    function extendExpiry(TraderState storage state, uint256 listed, uint48 expiresAt) external {
+        uint256 current = state.ending.expiresAt;
+        if (current != listed) revert IMarketChanges.ExpiryFixed(current);
+        MarketMode mode = _currentMode(state);
+        if (mode >= MarketMode.Settling) revert IMarketChanges.ModeFinal(mode, mode);
+        uint256 latestCall = current - NOTICE;
+        if (block.timestamp * 1000 > latestCall) revert IMarketChanges.ExtensionTooLate(latestCall);
+        if (expiresAt <= current || expiresAt > current + MAX_EXPIRY_EXTENSION) {
+            revert IIsolatedTrader.ExpiryInvalid(current + 1, current + MAX_EXPIRY_EXTENSION, expiresAt);
+        }
+        state.ending.expiresAt = expiresAt;
+        emit IMarketChanges.ExpiryExtended(expiresAt);
+    }
+
+    function extendDisputeWindow(TraderState storage state, uint48 disputeWindow) external {
+        uint256 endedAt = state.windDown.endedAt;
+        if (endedAt != 0) revert IMarketWindDown.MarketEnded(endedAt);
+        Ending memory ending = state.ending;
+        if (ending.disputeWindow != state.finalTerms.disputeWindow) {
+            revert IMarketChanges.DisputeWindowFixed(ending.disputeWindow);
+        }
+        uint256 latestCall = EndingLib.reportableUntil(ending);
+        if (ending.reportedAt != 0 && block.timestamp * 1000 > latestCall) {
+            revert IMarketChanges.ExtensionTooLate(latestCall);
+        }
+        if (disputeWindow <= ending.disputeWindow || disputeWindow > MAX_DISPUTE_WINDOW) {
+            revert IIsolatedTrader.DisputeWindowInvalid(
+                uint256(ending.disputeWindow) + 1, MAX_DISPUTE_WINDOW, disputeWindow
+            );
+        }
+        state.ending.disputeWindow = disputeWindow;
+        emit IMarketChanges.DisputeWindowExtended(disputeWindow);
+    }
+
     // ------------------------------------------------------------------ backstop
 
     function setBackstop(TraderState storage state, address backstop, uint96 cap) external {
@@ -92,9 +133,9 @@ library ChangeLib {
 
     // ------------------------------------------------------------------ internals
 
-    /// @dev The mode that an action with `asOf` = block time would find, including scheduled changes that are due.
+    /// @dev The mode that an action with `asOf` = block time would find.
     function _currentMode(TraderState storage state) private view returns (MarketMode) {
-        return ActionLib.parametersAt(state, state.reference_.changePending, block.timestamp * 1000).mode;
+        return ActionLib.modeAt(state, block.timestamp * 1000);
     }
 
     function _requireNotice(uint256 activeFrom, uint256 notice) private view {

@@ -68,7 +68,7 @@ library FundingLib {
         // During a pause no owner can add margin. The rate that runs at its start still accrues until it ends.
         PauseLib.requireNotPaused(context.bank);
         ActionLib.Action memory action = ActionLib.Action(state.clock, state.reference_, state.parameters);
-        ActionLib.begin(action, state, actionId, asOf, ActionKind.UpdateFunding);
+        ActionLib.begin(action, state, context.expiresAt, actionId, asOf, ActionKind.UpdateFunding);
         Reference memory reference_ = action.reference_;
         ReportLib.accept(action, context, report);
         _requireValidity(context, asOf, validUntil, session, action.parameters.reportMaxAge);

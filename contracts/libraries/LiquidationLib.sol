@@ -42,7 +42,7 @@ library LiquidationLib {
         Report calldata report
     ) internal {
         ActionLib.Action memory action = ActionLib.Action(state.clock, state.reference_, state.parameters);
-        ActionLib.begin(action, state, actionId, asOf, ActionKind.InheritPosition);
+        ActionLib.begin(action, state, context.expiresAt, actionId, asOf, ActionKind.InheritPosition);
         Valuation memory valuation = ReportLib.accept(action, context, report);
         ActionLib.save(state, action);
 
@@ -100,7 +100,7 @@ library LiquidationLib {
         Report calldata report
     ) internal {
         ActionLib.Action memory action = ActionLib.Action(state.clock, state.reference_, state.parameters);
-        ActionLib.begin(action, state, actionId, asOf, ActionKind.Deleverage);
+        ActionLib.begin(action, state, context.expiresAt, actionId, asOf, ActionKind.Deleverage);
         DeleverageContext memory ongoing;
         ongoing.valuation = ReportLib.accept(action, context, report);
         ActionLib.save(state, action);

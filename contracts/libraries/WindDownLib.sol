@@ -4,15 +4,18 @@ pragma solidity ^0.8.28;
 import {Math} from "@openzeppelin/contracts/utils/math/Math.sol";
 import {SafeCast} from "@openzeppelin/contracts/utils/math/SafeCast.sol";
 import {IMarketWindDown} from "../interfaces/IMarketWindDown.sol";
+import {ISettlementErrors} from "../interfaces/ISettlementErrors.sol";
 import {MarketContext} from "../types/MarketContext.sol";
 import {MarketKind, MarketMode, Parameters} from "../types/Market.sol";
 import {Position} from "../types/Position.sol";
 import {Report} from "../types/Report.sol";
 import {Valuation} from "../types/Risk.sol";
-import {FinalTerms, Poked, Reference, TraderState, WindDown} from "../types/TraderState.sol";
+import {Ending, FinalTerms, Poked, Reference, TraderState, WindDown} from "../types/TraderState.sol";
 import {ActionKind, ActionLib} from "./ActionLib.sol";
 import {BandLib} from "./BandLib.sol";
-import {COVER_TIME, INSOLVENCY_WINDOW, SILENCE} from "../types/Durations.sol";
+import {AHEAD, COVER_TIME, INSOLVENCY_WINDOW, SILENCE} from "../types/Durations.sol";
+import {EndingLib} from "./EndingLib.sol";
+import {FundingLib} from "./FundingLib.sol";
 import {LedgerCall} from "./LedgerCall.sol";
 import {MarginLib} from "./MarginLib.sol";
 import {PauseLib} from "./PauseLib.sol";
@@ -34,6 +37,7 @@ library WindDownLib {
     function requestFreeze(TraderState storage state) external {
         WindDown memory windDown = state.windDown;
         _requireNotEnded(windDown);
+        _requireNotClosed(state.ending);
         // Only batches open positions, and only a listed market settles batches: before the first one there is nothing to free.
         // Heartbeats and other actions do not count, because an operator can send them before the market is listed.
         if (state.clock.batchId == 0) revert IMarketWindDown.MarketNeverTraded();
@@ -49,6 +53,8 @@ library WindDownLib {
 
     function poke(TraderState storage state, MarketContext calldata context, Report calldata report) external {
         _requireNotEnded(state.windDown);
+        uint256 close = EndingLib.closesAt(state.ending);
+        if (close != 0 && report.observedAt >= close) revert IMarketWindDown.MarketClosed(close);
         uint256 asOf = _now();
         Reference memory last = _newest(state);
         Parameters memory current = ActionLib.parametersAt(state, last.changePending, asOf);
@@ -62,19 +68,16 @@ library WindDownLib {
     // ------------------------------------------------------------------ the end
 
     function freeze(TraderState storage state, MarketContext calldata context) external {
-        // Check: a request is in force, and SILENCE has passed since without an action or heartbeat.
+        // Check: the operator is silent, or the market is closed without a final report.
         WindDown memory windDown = state.windDown;
         _requireNotEnded(windDown);
-        uint256 aliveAt = _lastActivity(state, windDown);
-        if (windDown.requestedAt == 0) revert IMarketWindDown.FreezeNotRequested();
-        if (aliveAt > windDown.requestedAt) revert IMarketWindDown.FreezeRequestVoid(windDown.requestedAt, aliveAt);
-        uint256 availableAfter = windDown.requestedAt + SILENCE;
-        if (_now() <= availableAfter) revert IMarketWindDown.FreezeEarly(availableAfter);
+        Ending memory ending = state.ending;
+        if (EndingLib.isClosed(ending, _now())) _requireUnreported(ending);
+        else _requireSilent(state, windDown);
 
         // Effect: the last action of the market, at the newest known price.
         uint256 actionId = uint256(state.clock.actionId) + 1;
-        ActionLib.Action memory action = ActionLib.Action(state.clock, state.reference_, state.parameters);
-        ActionLib.begin(action, state, actionId, _now(), ActionKind.Freeze);
+        ActionLib.Action memory action = _begin(state, context, actionId, _now(), ActionKind.Freeze);
         Reference memory newest = _newest(state);
         uint256 pool = _end(state, context, action, newest.oraclePrice);
         emit IMarketWindDown.MarketFrozen(
@@ -82,24 +85,55 @@ library WindDownLib {
         );
     }
 
-    function finalizeMarket(
+    function finalizeMarket(TraderState storage state, MarketContext calldata context, uint256 actionId, uint256 asOf)
+        external
+    {
+        // Check: the final report can no longer be replaced.
+        ActionLib.Action memory action = _begin(state, context, actionId, asOf, ActionKind.Finalize);
+        Ending memory ending = state.ending;
+        if (ending.reportedAt == 0) revert IMarketWindDown.FinalReportMissing();
+        uint256 availableAfter = EndingLib.reportableUntil(ending);
+        if (_now() <= availableAfter) revert IMarketWindDown.FinalizeEarly(availableAfter);
+
+        // Effect: the last action of the market, at the final price.
+        uint256 pool = _end(state, context, action, ending.price);
+        emit IMarketWindDown.MarketFinalized(
+            actionId, action.clock.asOf, ending.price, ending.observedAt, action.reference_.fundingIndex, pool
+        );
+        ActionLib.requireTimely(asOf);
+    }
+
+    /// @dev Begins the last action of the market. Funding accrues up to the close and not beyond it.
+    function _begin(
         TraderState storage state,
         MarketContext calldata context,
         uint256 actionId,
         uint256 asOf,
-        Report calldata report
-    ) external {
-        ActionLib.Action memory action = ActionLib.Action(state.clock, state.reference_, state.parameters);
-        ActionLib.begin(action, state, actionId, asOf, ActionKind.Finalize);
-        FinalTerms memory terms = state.finalTerms;
-        _requireFinalPrice(context, terms, report.price);
-        BandLib.checkAge(asOf, report.observedAt, action.parameters.reportMaxAge);
-        context.oracle.verify(terms.feedId, report.price, report.observedAt, report.proof);
-        uint256 pool = _end(state, context, action, report.price);
-        emit IMarketWindDown.MarketFinalized(
-            actionId, action.clock.asOf, report.price, report.observedAt, action.reference_.fundingIndex, pool
-        );
-        ActionLib.requireTimely(asOf);
+        ActionKind kind
+    ) private returns (ActionLib.Action memory action) {
+        action = ActionLib.Action(state.clock, state.reference_, state.parameters);
+        uint256 close = EndingLib.closesAt(state.ending);
+        if (close != 0 && close < asOf && action.reference_.funded) {
+            FundingLib.accrue(state.funding, action.reference_, action.clock.asOf, close);
+            action.reference_.funded = false;
+        }
+        ActionLib.begin(action, state, context.expiresAt, actionId, asOf, kind);
+    }
+
+    /// @dev Reverts unless a request is in force and SILENCE has passed since without an action or heartbeat.
+    function _requireSilent(TraderState storage state, WindDown memory windDown) private view {
+        uint256 aliveAt = _lastActivity(state, windDown);
+        if (windDown.requestedAt == 0) revert IMarketWindDown.FreezeNotRequested();
+        if (aliveAt > windDown.requestedAt) revert IMarketWindDown.FreezeRequestVoid(windDown.requestedAt, aliveAt);
+        uint256 availableAfter = windDown.requestedAt + SILENCE;
+        if (_now() <= availableAfter) revert IMarketWindDown.FreezeEarly(availableAfter);
+    }
+
+    /// @dev Reverts unless the time for a first final report has passed without one.
+    function _requireUnreported(Ending memory ending) private view {
+        if (ending.reportedAt != 0) revert IMarketWindDown.FinalReportPresent(ending.reportedAt);
+        uint256 availableAfter = EndingLib.reportableUntil(ending);
+        if (_now() <= availableAfter) revert IMarketWindDown.FreezeEarly(availableAfter);
     }
 
     /// @dev Fixes the price and drops scheduled changes.
@@ -117,10 +151,55 @@ library WindDownLib {
         state.windDown.poolAtEnd = uint112(pool);
     }
 
-    function _requireFinalPrice(MarketContext calldata context, FinalTerms memory terms, uint256 price) private pure {
+    // ------------------------------------------------------------------ the final report
+
+    function submitFinalReport(TraderState storage state, MarketContext calldata context, Report calldata report)
+        external
+    {
+        // Check: time of the call, then time, price and proof of the report.
+        _requireNotEnded(state.windDown);
+        Ending memory ending = state.ending;
+        _requireReportable(ending);
+        bool isPerpetual = context.kind == MarketKind.Perpetual;
+        (uint96 price, uint48 observedAt) = (report.price, report.observedAt);
+        _requireObserved(ending, isPerpetual, observedAt);
+        if (isPerpetual) _requireMove(state, price, observedAt);
+        else _requireFinalPrice(state.finalTerms, context.kind, price);
+        bytes32 feedId = isPerpetual ? context.feedId : state.finalTerms.feedId;
+        context.oracle.verify(feedId, price, observedAt, report.proof);
+
+        // Effect: the report is in force. The dispute window starts with the first one.
+        if (ending.reportedAt == 0) ending.reportedAt = _now();
+        (ending.price, ending.observedAt) = (price, observedAt);
+        state.ending = ending;
+        uint48 replaceableUntil = uint48(EndingLib.reportableUntil(ending));
+        emit IMarketWindDown.FinalPriceReported(msg.sender, price, observedAt, replaceableUntil);
+    }
+
+    function _requireReportable(Ending memory ending) private view {
+        if (!EndingLib.isClosed(ending, _now())) revert IMarketWindDown.MarketNotClosed(EndingLib.closesAt(ending));
+        uint256 until = EndingLib.reportableUntil(ending);
+        if (_now() > until) revert IMarketWindDown.FinalReportLate(until);
+    }
+
+    function _requireObserved(Ending memory ending, bool isPerpetual, uint256 observedAt) private view {
+        uint256 close = EndingLib.closesAt(ending);
+        if (observedAt < close) revert IMarketWindDown.FinalReportEarly(close, observedAt);
+        if (observedAt > uint256(_now()) + AHEAD) revert ISettlementErrors.ReportAhead(_now(), observedAt);
+        if (!EndingLib.supersedes(ending, isPerpetual, observedAt)) {
+            revert IMarketWindDown.FinalReportSuperseded(ending.observedAt, observedAt);
+        }
+    }
+
+    /// @dev The price of a perpetual's own feed may move from the newest known one as far as in any action.
+    function _requireMove(TraderState storage state, uint256 price, uint256 observedAt) private view {
+        Parameters memory current = ActionLib.parametersAt(state, state.reference_.changePending, _now());
+        BandLib.checkReport(observedAt, price, observedAt, _newest(state), current, false);
+    }
+
+    function _requireFinalPrice(FinalTerms memory terms, MarketKind kind, uint256 price) private pure {
         (uint256 low, uint256 high) = (terms.low, terms.high);
-        if (context.kind == MarketKind.Perpetual) revert IMarketWindDown.MarketWithoutExpiry();
-        bool valid = context.kind == MarketKind.BinaryFuture
+        bool valid = kind == MarketKind.BinaryFuture
             ? price == low || price == high
             : price >= low && price <= high;
         if (!valid) revert IMarketWindDown.FinalPriceInvalid(low, high, price);
@@ -243,6 +322,10 @@ library WindDownLib {
 
     function _requireNotEnded(WindDown memory windDown) private pure {
         if (windDown.endedAt != 0) revert IMarketWindDown.MarketEnded(windDown.endedAt);
+    }
+
+    function _requireNotClosed(Ending memory ending) private view {
+        if (EndingLib.isClosed(ending, _now())) revert IMarketWindDown.MarketClosed(EndingLib.closesAt(ending));
     }
 
     function _requireEnded(WindDown memory windDown) private pure {

@@ -97,8 +97,8 @@ struct FinalTerms {
     uint48 disputeWindow;
 }
 
-/// @notice The end of a market and its final report. Times in milliseconds. Two slots, of which a batch reads the first from the
-/// listed expiry on only.
+/// @notice Close and dispute window of a market, and its final report. Times in milliseconds. Two slots; a batch reads the first
+/// from the listed expiry on only.
 struct Ending {
     /// The expiry in force; 0 for a perpetual.
     uint48 expiresAt;

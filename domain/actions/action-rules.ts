@@ -103,13 +103,14 @@ const RULES: RulesByKind = {
     ],
   },
   finalize_market: {
-    call: ({ asOf, report }, actionId) => ({
+    call: ({ asOf }, actionId) => ({
       name: 'finalizeMarket',
-      args: [actionId, asOf, reportArgument(report)],
+      args: [actionId, asOf],
       writes: 0,
     }),
     expectation: ({ report }, actionId) => ({ kind: 'final_price', actionId, price: report.price }),
-    expectedErrors: ['AsOfStale', 'MarketNotOpen', 'ReportStale'],
+    // Any account can finalize the market, or replace the report while the dispute window runs.
+    expectedErrors: ['AsOfStale', 'MarketNotOpen', 'ActionOutOfOrder', 'FinalizeEarly'],
   },
 }
 

@@ -42,11 +42,11 @@ export interface Deleverage {
   readonly report: OracleReport
 }
 
-/** Ends the market at its final price. */
+/** Ends the market at the final report that the contract has in force. */
 export interface FinalizeMarket {
   readonly kind: 'finalize_market'
   readonly asOf: Millis
-  /** Of the feed of final prices. */
+  /** The final report in force when the action was queued. */
   readonly report: OracleReport
 }
 

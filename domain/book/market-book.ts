@@ -156,6 +156,7 @@ export class MarketBook {
       case 'funding_updated':
       case 'inheritance_failed':
       case 'market_ended':
+      case 'ending_changed':
       case 'protection_announced':
         return
     }

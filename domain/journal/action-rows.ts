@@ -45,6 +45,24 @@ export interface MarketEndedRow extends MinedAction {
   readonly mode_before: MarketMode
 }
 
+/** Times of a market's close and its dispute window, as on the chain; 0: not set. */
+export interface EndingTimes {
+  readonly expires_at: number
+  readonly settling_at: number
+  readonly dispute_window: number
+}
+
+/** The expiry or the dispute window was extended, or a close was scheduled or replaced. */
+export interface EndingChanged extends EndingTimes {
+  readonly kind: 'ending_changed'
+  readonly rollback: boolean
+  readonly before: EndingTimes
+  readonly block: number
+  readonly tx_hash: string
+  readonly log_index: number
+  readonly at: number
+}
+
 /** A queued action will not be executed. It has changed nothing; the market's other actions go on. */
 export interface ActionDropped {
   readonly kind: 'action_dropped'
@@ -56,4 +74,4 @@ export interface ActionDropped {
   readonly rematched: readonly number[]
 }
 
-export type ActionRow = FundingUpdatedRow | InheritanceFailed | MarketEndedRow | ActionDropped
+export type ActionRow = FundingUpdatedRow | InheritanceFailed | MarketEndedRow | EndingChanged | ActionDropped

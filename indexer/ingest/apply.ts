@@ -1,8 +1,10 @@
 /** Applies the facts of one block to the write side, or rolls them back. The caller's transaction holds the lock of the chain's progress. */
+import { isDeepStrictEqual } from 'node:util'
 import { changeLedger } from '../../db/accounts.ts'
 import type { Tx } from '../../db/client.ts'
 import { confirmFills } from '../../db/fills.ts'
 import { recordFunding } from '../../db/funding.ts'
+import { setEnding } from '../../db/markets.ts'
 import { createUsers, findUsers } from '../../db/users.ts'
 import type { BalanceChanged } from '../../domain/journal/accounts-row.ts'
 import {
@@ -26,7 +28,7 @@ import {
 import type { Address } from '../../domain/units.ts'
 import type { Chain, ChainBlock, ChainLog } from '../ports.ts'
 import { cancelSalts, cancelUncovered } from './cancel-orders.ts'
-import type { ChainFact, LedgerMoved, PartMined } from './facts.ts'
+import type { ChainFact, EndingChangedFact, LedgerMoved, PartMined } from './facts.ts'
 import { lockOrders } from './lock-orders.ts'
 import { LockedShards, type RowPlace } from './locked-shards.ts'
 import { applyMove, movedAccounts, type PositionMoveFact, rollBackMove } from './move-positions.ts'
@@ -102,7 +104,13 @@ function cancelledEverywhere({ fact }: BlockFact): Address[] {
 
 function shardsOf({ fact }: BlockFact): string[] {
   if (fact.kind === 'ledger_moved' || fact.kind === 'session_key_updated') return [ACCOUNTS_SHARD]
-  if (fact.kind === 'part_mined' || fact.kind === 'salts_cancelled' || moves(fact) || isSingleFact(fact)) {
+  if (
+    fact.kind === 'part_mined' ||
+    fact.kind === 'salts_cancelled' ||
+    fact.kind === 'ending_changed' ||
+    moves(fact) ||
+    isSingleFact(fact)
+  ) {
     return [marketShard(fact.spec.marketId)]
   }
   return fact.kind === 'undecodable' && fact.spec ? [marketShard(fact.spec.marketId)] : []
@@ -152,11 +160,27 @@ async function applyFact(context: Context, { fact, log }: BlockFact): Promise<Ro
       return null
     case 'session_key_updated':
       return updateSessionKey({ ...context, at: block.timestamp * 1000 }, fact, log)
+    case 'ending_changed':
+      return applyEnding(context, fact, log)
     case 'undecodable':
       return noteUndecodable(context, fact.spec?.marketId ?? null, fact.problem, log)
     default:
       return null
   }
+}
+
+/** Null if nothing changed: a mode other than settling was scheduled while no close was. */
+async function applyEnding(
+  context: Context,
+  { spec, times }: EndingChangedFact,
+  log: ChainLog,
+): Promise<RowPlace | null> {
+  const before = await setEnding(context.tx, spec.marketId, times)
+  const after = { ...before, ...times }
+  if (isDeepStrictEqual(before, after)) return null
+  return context.shards.append(marketShard(spec.marketId), {
+    ...{ kind: 'ending_changed', rollback: false, ...after, before, ...minedAt(context, log) },
+  })
 }
 
 async function applyLedger(context: Context, fact: LedgerMoved, log: ChainLog): Promise<RowPlace> {
@@ -302,6 +326,10 @@ export async function rollBackFacts(tx: Tx, facts: readonly JournaledFact[]): Pr
       const back: BalanceChanged = { ...row, rollback: true }
       await writeLedger(tx, back)
       shards.append(shard, back)
+    }
+    if (row.kind === 'ending_changed') {
+      await setEnding(tx, marketIdOf(shard), row.before)
+      shards.append(shard, { ...row, rollback: true })
     }
     if (row.kind === 'session_key_changed') await rollBackSessionKey({ tx, shards, at: row.at }, row)
     if (row.kind === 'positions_moved') {

@@ -1,6 +1,7 @@
 /** Facts: the meaning of each event of the followed contracts. `decode/` creates them; `apply.ts` applies them to the write side. */
 
 import type { SessionKeyState } from '../../domain/journal/accounts-row.ts'
+import type { EndingTimes } from '../../domain/journal/action-rows.ts'
 import type { MarketSpec } from '../../domain/market/market.ts'
 import type { PositionAdjusted } from '../../domain/positions/adjustment-replay.ts'
 import type { FundingUpdated } from '../../domain/prices/funding.ts'
@@ -73,6 +74,12 @@ export interface MarketEndedFact extends MarketFact {
   readonly event: MarketEnded
 }
 
+/** Expiry or dispute window were extended, or a close was scheduled or replaced. */
+export interface EndingChangedFact extends MarketFact {
+  readonly kind: 'ending_changed'
+  readonly times: Partial<EndingTimes>
+}
+
 export interface InsolvencyReportedFact extends MarketFact {
   readonly kind: 'insolvency_reported'
   readonly event: InsolvencyReported
@@ -130,7 +137,13 @@ export interface UndecodableLog {
 }
 
 /** What a market's contract emits. */
-export type TraderFact = PartMined | SaltsCancelled | RiskFact | PositionAdjustedFact | FundingFact
+export type TraderFact =
+  | PartMined
+  | SaltsCancelled
+  | RiskFact
+  | PositionAdjustedFact
+  | FundingFact
+  | EndingChangedFact
 
 export type ChainFact = LedgerMoved | SessionKeyUpdated | TraderFact | IgnoredEvent | UndecodableLog
 

@@ -8,6 +8,7 @@ import type { MarketRow } from '../../domain/journal/journal-row.ts'
 import type { MarketSpec } from '../../domain/market/market.ts'
 import type { Position } from '../../domain/positions/position.ts'
 import { isReportUsable, type ReportRules } from '../../domain/prices/report.ts'
+import { modeAt } from '../../domain/risk/ending.ts'
 import type { OracleReport } from '../../domain/settlement/settlement.ts'
 import type { Millis, Seq, UserId } from '../../domain/units.ts'
 import type { MarketSnapshot, MarketTransaction } from './ports.ts'
@@ -75,10 +76,11 @@ export function batchBasis(
   snapshot: MarketSnapshot,
   headTime: Millis | null,
 ): BatchBasis | null {
-  const { now, report, usedReport, mode, backlog } = snapshot
-  if (mode !== 'open' || report === null || rules === null || !mayAuction(backlog, pace, now)) return null
+  const { now, report, usedReport, mode, closing, backlog } = snapshot
+  if (report === null || rules === null || !mayAuction(backlog, pace, now)) return null
   const asOf = nextAsOf({ ...snapshot, headTime })
-  return asOf !== null && isReportUsable(report, usedReport, rules, asOf) ? { asOf, report } : null
+  if (asOf === null || modeAt(mode, closing, asOf) !== 'open') return null
+  return isReportUsable(report, usedReport, rules, asOf) ? { asOf, report } : null
 }
 
 /**

@@ -11,6 +11,7 @@ import type { Funds } from '../../domain/orders/recompute-reservations.ts'
 import type { Position } from '../../domain/positions/position.ts'
 import type { FundingState } from '../../domain/prices/funding-state.ts'
 import type { UsedReport } from '../../domain/prices/report.ts'
+import type { Closing } from '../../domain/risk/ending.ts'
 import type { OracleReport } from '../../domain/settlement/settlement.ts'
 import type { MarketId, Millis, Price, Seq, Ticks, UserId } from '../../domain/units.ts'
 
@@ -20,6 +21,8 @@ export interface MarketSnapshot {
   readonly now: Millis
   readonly head: Seq
   readonly mode: MarketMode
+  /** When the market closes. */
+  readonly closing: Closing
   readonly lastBatchId: number
   /** The head of the journal in the auction of the last batch; 0 if there is none. */
   readonly lastBatchHead: Seq

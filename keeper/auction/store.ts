@@ -10,7 +10,7 @@ import { checkFence } from '../../db/fence.ts'
 import { insertFills } from '../../db/fills.ts'
 import { fundingColumn, type StoredFunding, toFunding } from '../../db/funding.ts'
 import { appendRows, lockShard, readRows, type ShardHead } from '../../db/journal.ts'
-import { recordBatch, setHeldMark } from '../../db/markets.ts'
+import { type ClosingColumns, recordBatch, setHeldMark, toClosing } from '../../db/markets.ts'
 import { loadLiveOrders, toOpenOrder, updateOrders } from '../../db/orders.ts'
 import { loadPositions, matchedPosition, setMatchedPositions } from '../../db/positions.ts'
 import { type ProtectionColumns, toSchedule } from '../../db/price-protection.ts'
@@ -27,7 +27,7 @@ export const REPLAY_MOST = 20_000
 
 type DatabaseTime = () => RawBuilder<number>
 
-interface SnapshotRow extends ProtectionColumns {
+interface SnapshotRow extends ProtectionColumns, ClosingColumns {
   now: number
   head: number
   mode: MarketMode
@@ -53,6 +53,7 @@ const toSnapshot = (row: SnapshotRow): MarketSnapshot => ({
   now: row.now as Millis,
   head: row.head as Seq,
   mode: row.mode,
+  closing: toClosing(row),
   lastBatchId: row.last_batch_id,
   lastBatchHead: row.last_batch_head as Seq,
   lastAsOf: row.last_as_of as Millis,
@@ -77,7 +78,7 @@ const toSnapshot = (row: SnapshotRow): MarketSnapshot => ({
 
 async function readSnapshot(db: Db | Tx, marketId: MarketId, now: DatabaseTime): Promise<MarketSnapshot> {
   const { rows } = await sql<SnapshotRow>`
-    select ${now()} as now, s.head, m.mode, m.last_batch_id, m.last_batch_head, m.last_as_of, m.last_price, m.last_price_at, m.held_mark,
+    select ${now()} as now, s.head, m.mode, m.expires_at, m.settling_at, m.last_batch_id, m.last_batch_head, m.last_as_of, m.last_price, m.last_price_at, m.held_mark,
       m.price_protection, m.next_price_protection, m.next_price_protection_at,
       r.price as report_price, r.observed_at as report_at, r.signatures,
       pending.unsettled, pending.oldest, coalesce(newest.queue_no, 0) as queued,

@@ -45,6 +45,11 @@ import type { TypedContractEvent, TypedDeferredTopicFilter, TypedEventLog, Typed
     export type ClockStructOutput = [actionId: bigint, batchId: bigint, asOf: bigint, part: bigint, parts: bigint, price: bigint, makerFee: bigint, takerFee: bigint] & {actionId: bigint, batchId: bigint, asOf: bigint, part: bigint, parts: bigint, price: bigint, makerFee: bigint, takerFee: bigint }
   
 
+    export type EndingStruct = {expiresAt: BigNumberish, settlingAt: BigNumberish, disputeWindow: BigNumberish, reportedAt: BigNumberish, observedAt: BigNumberish, price: BigNumberish}
+
+    export type EndingStructOutput = [expiresAt: bigint, settlingAt: bigint, disputeWindow: bigint, reportedAt: bigint, observedAt: bigint, price: bigint] & {expiresAt: bigint, settlingAt: bigint, disputeWindow: bigint, reportedAt: bigint, observedAt: bigint, price: bigint }
+  
+
     export type FloorsStruct = {settled: BigNumberish, requested: BigNumberish, requestedAt: BigNumberish, marginNonce: BigNumberish}
 
     export type FloorsStructOutput = [settled: bigint, requested: bigint, requestedAt: bigint, marginNonce: bigint] & {settled: bigint, requested: bigint, requestedAt: bigint, marginNonce: bigint }
@@ -91,9 +96,9 @@ import type { TypedContractEvent, TypedDeferredTopicFilter, TypedEventLog, Typed
   
 
   export interface MarketDelegatorInterface extends Interface {
-    getFunction(nameOrSignature: "acceptOperator" | "accountManager" | "adjustLeverage" | "adjustMargin" | "authority" | "bank" | "cancelSalts" | "cancelSaltsBelow" | "cancelScheduledParameters" | "claim" | "clock" | "coverDeficit" | "deleverage" | "domainSeparator" | "extension" | "finalizeMarket" | "floors" | "freeze" | "fundingRate" | "grid" | "hashLeverageAdjustment" | "hashMarginAdjustment" | "hashOrder" | "health" | "heartbeat" | "inheritPosition" | "invalidateMarginNonces" | "isConsumingScheduledOp" | "isMarginNonceUsed" | "lastReference" | "operatorStatus" | "oracle" | "parameters" | "partialSlot" | "pendingChange" | "poke" | "poked" | "position" | "proposeOperator" | "readiness" | "reportInsolvent" | "requestFreeze" | "restrictMode" | "revokeOperator" | "riskTerms" | "saltState" | "scheduleMode" | "scheduleParameters" | "setAuthority" | "setBackstop" | "settleBatch" | "unpaidClaim" | "updateFunding" | "validateOrder" | "windDown"): FunctionFragment;
+    getFunction(nameOrSignature: "acceptOperator" | "accountManager" | "adjustLeverage" | "adjustMargin" | "authority" | "bank" | "cancelSalts" | "cancelSaltsBelow" | "cancelScheduledParameters" | "claim" | "clock" | "coverDeficit" | "deleverage" | "domainSeparator" | "ending" | "extendDisputeWindow" | "extendExpiry" | "extension" | "finalizeMarket" | "floors" | "freeze" | "fundingRate" | "grid" | "hashLeverageAdjustment" | "hashMarginAdjustment" | "hashOrder" | "health" | "heartbeat" | "inheritPosition" | "invalidateMarginNonces" | "isConsumingScheduledOp" | "isMarginNonceUsed" | "lastReference" | "operatorStatus" | "oracle" | "parameters" | "partialSlot" | "pendingChange" | "poke" | "poked" | "position" | "proposeOperator" | "reportInsolvent" | "requestFreeze" | "restrictMode" | "revokeOperator" | "riskTerms" | "saltState" | "scheduleMode" | "scheduleParameters" | "setAuthority" | "setBackstop" | "settleBatch" | "submitFinalReport" | "unpaidClaim" | "updateFunding" | "validateOrder" | "windDown"): FunctionFragment;
 
-    getEvent(nameOrSignatureOrTopic: "AuthorityUpdated" | "BackstopChanged" | "BackstopInheritanceFailed" | "BatchSettled" | "Claimed" | "DeficitCovered" | "FreezeRequested" | "FundingUpdated" | "HaircutFixed" | "Heartbeat" | "InsolvencyReported" | "LeverageAdjusted" | "MarginAdjusted" | "MarginNoncesInvalidated" | "MarketCreated" | "MarketFinalized" | "MarketFrozen" | "ModeRestricted" | "ModeScheduled" | "OperatorChanged" | "ParametersChanged" | "ParametersScheduled" | "PositionInherited" | "PositionsDeleveraged" | "PricePoked" | "SaltsCancelled" | "SaltsCancelledBelow" | "ScheduledParametersCancelled"): EventFragment;
+    getEvent(nameOrSignatureOrTopic: "AuthorityUpdated" | "BackstopChanged" | "BackstopInheritanceFailed" | "BatchSettled" | "Claimed" | "DeficitCovered" | "DisputeWindowExtended" | "ExpiryExtended" | "FinalPriceReported" | "FreezeRequested" | "FundingUpdated" | "HaircutFixed" | "Heartbeat" | "InsolvencyReported" | "LeverageAdjusted" | "MarginAdjusted" | "MarginNoncesInvalidated" | "MarketCreated" | "MarketFinalized" | "MarketFrozen" | "ModeRestricted" | "ModeScheduled" | "OperatorChanged" | "ParametersChanged" | "ParametersScheduled" | "PositionInherited" | "PositionsDeleveraged" | "PricePoked" | "SaltsCancelled" | "SaltsCancelledBelow" | "ScheduledParametersCancelled"): EventFragment;
 
     encodeFunctionData(functionFragment: 'acceptOperator', values?: undefined): string;
 encodeFunctionData(functionFragment: 'accountManager', values?: undefined): string;
@@ -109,8 +114,11 @@ encodeFunctionData(functionFragment: 'clock', values?: undefined): string;
 encodeFunctionData(functionFragment: 'coverDeficit', values: [BigNumberish]): string;
 encodeFunctionData(functionFragment: 'deleverage', values: [BigNumberish, BigNumberish, AddressLike, AddressLike[], BigNumberish[], ReportStruct]): string;
 encodeFunctionData(functionFragment: 'domainSeparator', values?: undefined): string;
+encodeFunctionData(functionFragment: 'ending', values?: undefined): string;
+encodeFunctionData(functionFragment: 'extendDisputeWindow', values: [BigNumberish]): string;
+encodeFunctionData(functionFragment: 'extendExpiry', values: [BigNumberish]): string;
 encodeFunctionData(functionFragment: 'extension', values?: undefined): string;
-encodeFunctionData(functionFragment: 'finalizeMarket', values: [BigNumberish, BigNumberish, ReportStruct]): string;
+encodeFunctionData(functionFragment: 'finalizeMarket', values: [BigNumberish, BigNumberish]): string;
 encodeFunctionData(functionFragment: 'floors', values: [AddressLike]): string;
 encodeFunctionData(functionFragment: 'freeze', values?: undefined): string;
 encodeFunctionData(functionFragment: 'fundingRate', values?: undefined): string;
@@ -134,7 +142,6 @@ encodeFunctionData(functionFragment: 'poke', values: [ReportStruct]): string;
 encodeFunctionData(functionFragment: 'poked', values?: undefined): string;
 encodeFunctionData(functionFragment: 'position', values: [AddressLike]): string;
 encodeFunctionData(functionFragment: 'proposeOperator', values: [AddressLike]): string;
-encodeFunctionData(functionFragment: 'readiness', values?: undefined): string;
 encodeFunctionData(functionFragment: 'reportInsolvent', values: [AddressLike[]]): string;
 encodeFunctionData(functionFragment: 'requestFreeze', values?: undefined): string;
 encodeFunctionData(functionFragment: 'restrictMode', values: [BigNumberish]): string;
@@ -146,6 +153,7 @@ encodeFunctionData(functionFragment: 'scheduleParameters', values: [ParametersSt
 encodeFunctionData(functionFragment: 'setAuthority', values: [AddressLike]): string;
 encodeFunctionData(functionFragment: 'setBackstop', values: [AddressLike, BigNumberish]): string;
 encodeFunctionData(functionFragment: 'settleBatch', values: [BytesLike]): string;
+encodeFunctionData(functionFragment: 'submitFinalReport', values: [ReportStruct]): string;
 encodeFunctionData(functionFragment: 'unpaidClaim', values: [AddressLike]): string;
 encodeFunctionData(functionFragment: 'updateFunding', values: [BigNumberish, BigNumberish, BigNumberish, BigNumberish, ReportStruct, ReportStruct]): string;
 encodeFunctionData(functionFragment: 'validateOrder', values: [OrderStruct, BytesLike, BigNumberish]): string;
@@ -165,6 +173,9 @@ decodeFunctionResult(functionFragment: 'clock', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'coverDeficit', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'deleverage', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'domainSeparator', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'ending', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'extendDisputeWindow', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'extendExpiry', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'extension', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'finalizeMarket', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'floors', data: BytesLike): Result;
@@ -190,7 +201,6 @@ decodeFunctionResult(functionFragment: 'poke', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'poked', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'position', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'proposeOperator', data: BytesLike): Result;
-decodeFunctionResult(functionFragment: 'readiness', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'reportInsolvent', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'requestFreeze', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'restrictMode', data: BytesLike): Result;
@@ -202,6 +212,7 @@ decodeFunctionResult(functionFragment: 'scheduleParameters', data: BytesLike): R
 decodeFunctionResult(functionFragment: 'setAuthority', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'setBackstop', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'settleBatch', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'submitFinalReport', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'unpaidClaim', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'updateFunding', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'validateOrder', data: BytesLike): Result;
@@ -273,6 +284,42 @@ decodeFunctionResult(functionFragment: 'windDown', data: BytesLike): Result;
       export type InputTuple = [amount: BigNumberish];
       export type OutputTuple = [amount: bigint];
       export interface OutputObject {amount: bigint };
+      export type Event = TypedContractEvent<InputTuple, OutputTuple, OutputObject>
+      export type Filter = TypedDeferredTopicFilter<Event>
+      export type Log = TypedEventLog<Event>
+      export type LogDescription = TypedLogDescription<Event>
+    }
+
+  
+
+    export namespace DisputeWindowExtendedEvent {
+      export type InputTuple = [disputeWindow: BigNumberish];
+      export type OutputTuple = [disputeWindow: bigint];
+      export interface OutputObject {disputeWindow: bigint };
+      export type Event = TypedContractEvent<InputTuple, OutputTuple, OutputObject>
+      export type Filter = TypedDeferredTopicFilter<Event>
+      export type Log = TypedEventLog<Event>
+      export type LogDescription = TypedLogDescription<Event>
+    }
+
+  
+
+    export namespace ExpiryExtendedEvent {
+      export type InputTuple = [expiresAt: BigNumberish];
+      export type OutputTuple = [expiresAt: bigint];
+      export interface OutputObject {expiresAt: bigint };
+      export type Event = TypedContractEvent<InputTuple, OutputTuple, OutputObject>
+      export type Filter = TypedDeferredTopicFilter<Event>
+      export type Log = TypedEventLog<Event>
+      export type LogDescription = TypedLogDescription<Event>
+    }
+
+  
+
+    export namespace FinalPriceReportedEvent {
+      export type InputTuple = [by: AddressLike, price: BigNumberish, observedAt: BigNumberish, replaceableUntil: BigNumberish];
+      export type OutputTuple = [by: string, price: bigint, observedAt: bigint, replaceableUntil: bigint];
+      export interface OutputObject {by: string, price: bigint, observedAt: bigint, replaceableUntil: bigint };
       export type Event = TypedContractEvent<InputTuple, OutputTuple, OutputObject>
       export type Filter = TypedDeferredTopicFilter<Event>
       export type Log = TypedEventLog<Event>
@@ -691,6 +738,30 @@ decodeFunctionResult(functionFragment: 'windDown', data: BytesLike): Result;
     
 
     
+    ending: TypedContractMethod<
+      [],
+      [EndingStructOutput],
+      'view'
+    >
+    
+
+    
+    extendDisputeWindow: TypedContractMethod<
+      [arg0: BigNumberish, ],
+      [void],
+      'nonpayable'
+    >
+    
+
+    
+    extendExpiry: TypedContractMethod<
+      [arg0: BigNumberish, ],
+      [void],
+      'nonpayable'
+    >
+    
+
+    
     extension: TypedContractMethod<
       [],
       [string],
@@ -700,7 +771,7 @@ decodeFunctionResult(functionFragment: 'windDown', data: BytesLike): Result;
 
     
     finalizeMarket: TypedContractMethod<
-      [arg0: BigNumberish, arg1: BigNumberish, arg2: ReportStruct, ],
+      [arg0: BigNumberish, arg1: BigNumberish, ],
       [void],
       'nonpayable'
     >
@@ -891,14 +962,6 @@ decodeFunctionResult(functionFragment: 'windDown', data: BytesLike): Result;
     
 
     
-    readiness: TypedContractMethod<
-      [],
-      [[bigint, bigint] & {mode: bigint, operators: bigint }],
-      'view'
-    >
-    
-
-    
     reportInsolvent: TypedContractMethod<
       [arg0: AddressLike[], ],
       [void],
@@ -981,6 +1044,14 @@ decodeFunctionResult(functionFragment: 'windDown', data: BytesLike): Result;
     
     settleBatch: TypedContractMethod<
       [part: BytesLike, ],
+      [void],
+      'nonpayable'
+    >
+    
+
+    
+    submitFinalReport: TypedContractMethod<
+      [arg0: ReportStruct, ],
       [void],
       'nonpayable'
     >
@@ -1091,13 +1162,28 @@ getFunction(nameOrSignature: 'domainSeparator'): TypedContractMethod<
       [string],
       'view'
     >;
+getFunction(nameOrSignature: 'ending'): TypedContractMethod<
+      [],
+      [EndingStructOutput],
+      'view'
+    >;
+getFunction(nameOrSignature: 'extendDisputeWindow'): TypedContractMethod<
+      [arg0: BigNumberish, ],
+      [void],
+      'nonpayable'
+    >;
+getFunction(nameOrSignature: 'extendExpiry'): TypedContractMethod<
+      [arg0: BigNumberish, ],
+      [void],
+      'nonpayable'
+    >;
 getFunction(nameOrSignature: 'extension'): TypedContractMethod<
       [],
       [string],
       'view'
     >;
 getFunction(nameOrSignature: 'finalizeMarket'): TypedContractMethod<
-      [arg0: BigNumberish, arg1: BigNumberish, arg2: ReportStruct, ],
+      [arg0: BigNumberish, arg1: BigNumberish, ],
       [void],
       'nonpayable'
     >;
@@ -1216,11 +1302,6 @@ getFunction(nameOrSignature: 'proposeOperator'): TypedContractMethod<
       [void],
       'nonpayable'
     >;
-getFunction(nameOrSignature: 'readiness'): TypedContractMethod<
-      [],
-      [[bigint, bigint] & {mode: bigint, operators: bigint }],
-      'view'
-    >;
 getFunction(nameOrSignature: 'reportInsolvent'): TypedContractMethod<
       [arg0: AddressLike[], ],
       [void],
@@ -1276,6 +1357,11 @@ getFunction(nameOrSignature: 'settleBatch'): TypedContractMethod<
       [void],
       'nonpayable'
     >;
+getFunction(nameOrSignature: 'submitFinalReport'): TypedContractMethod<
+      [arg0: ReportStruct, ],
+      [void],
+      'nonpayable'
+    >;
 getFunction(nameOrSignature: 'unpaidClaim'): TypedContractMethod<
       [arg0: AddressLike, ],
       [bigint],
@@ -1303,6 +1389,9 @@ getEvent(key: 'BackstopInheritanceFailed'): TypedContractEvent<BackstopInheritan
 getEvent(key: 'BatchSettled'): TypedContractEvent<BatchSettledEvent.InputTuple, BatchSettledEvent.OutputTuple, BatchSettledEvent.OutputObject>;
 getEvent(key: 'Claimed'): TypedContractEvent<ClaimedEvent.InputTuple, ClaimedEvent.OutputTuple, ClaimedEvent.OutputObject>;
 getEvent(key: 'DeficitCovered'): TypedContractEvent<DeficitCoveredEvent.InputTuple, DeficitCoveredEvent.OutputTuple, DeficitCoveredEvent.OutputObject>;
+getEvent(key: 'DisputeWindowExtended'): TypedContractEvent<DisputeWindowExtendedEvent.InputTuple, DisputeWindowExtendedEvent.OutputTuple, DisputeWindowExtendedEvent.OutputObject>;
+getEvent(key: 'ExpiryExtended'): TypedContractEvent<ExpiryExtendedEvent.InputTuple, ExpiryExtendedEvent.OutputTuple, ExpiryExtendedEvent.OutputObject>;
+getEvent(key: 'FinalPriceReported'): TypedContractEvent<FinalPriceReportedEvent.InputTuple, FinalPriceReportedEvent.OutputTuple, FinalPriceReportedEvent.OutputObject>;
 getEvent(key: 'FreezeRequested'): TypedContractEvent<FreezeRequestedEvent.InputTuple, FreezeRequestedEvent.OutputTuple, FreezeRequestedEvent.OutputObject>;
 getEvent(key: 'FundingUpdated'): TypedContractEvent<FundingUpdatedEvent.InputTuple, FundingUpdatedEvent.OutputTuple, FundingUpdatedEvent.OutputObject>;
 getEvent(key: 'HaircutFixed'): TypedContractEvent<HaircutFixedEvent.InputTuple, HaircutFixedEvent.OutputTuple, HaircutFixedEvent.OutputObject>;
@@ -1350,6 +1439,18 @@ getEvent(key: 'ScheduledParametersCancelled'): TypedContractEvent<ScheduledParam
 
       'DeficitCovered(uint256)': TypedContractEvent<DeficitCoveredEvent.InputTuple, DeficitCoveredEvent.OutputTuple, DeficitCoveredEvent.OutputObject>;
       DeficitCovered: TypedContractEvent<DeficitCoveredEvent.InputTuple, DeficitCoveredEvent.OutputTuple, DeficitCoveredEvent.OutputObject>;
+    
+
+      'DisputeWindowExtended(uint48)': TypedContractEvent<DisputeWindowExtendedEvent.InputTuple, DisputeWindowExtendedEvent.OutputTuple, DisputeWindowExtendedEvent.OutputObject>;
+      DisputeWindowExtended: TypedContractEvent<DisputeWindowExtendedEvent.InputTuple, DisputeWindowExtendedEvent.OutputTuple, DisputeWindowExtendedEvent.OutputObject>;
+    
+
+      'ExpiryExtended(uint48)': TypedContractEvent<ExpiryExtendedEvent.InputTuple, ExpiryExtendedEvent.OutputTuple, ExpiryExtendedEvent.OutputObject>;
+      ExpiryExtended: TypedContractEvent<ExpiryExtendedEvent.InputTuple, ExpiryExtendedEvent.OutputTuple, ExpiryExtendedEvent.OutputObject>;
+    
+
+      'FinalPriceReported(address,uint96,uint48,uint48)': TypedContractEvent<FinalPriceReportedEvent.InputTuple, FinalPriceReportedEvent.OutputTuple, FinalPriceReportedEvent.OutputObject>;
+      FinalPriceReported: TypedContractEvent<FinalPriceReportedEvent.InputTuple, FinalPriceReportedEvent.OutputTuple, FinalPriceReportedEvent.OutputObject>;
     
 
       'FreezeRequested(address,uint48)': TypedContractEvent<FreezeRequestedEvent.InputTuple, FreezeRequestedEvent.OutputTuple, FreezeRequestedEvent.OutputObject>;

@@ -45,6 +45,11 @@ import type { TypedContractEvent, TypedDeferredTopicFilter, TypedEventLog, Typed
     export type ClockStructOutput = [actionId: bigint, batchId: bigint, asOf: bigint, part: bigint, parts: bigint, price: bigint, makerFee: bigint, takerFee: bigint] & {actionId: bigint, batchId: bigint, asOf: bigint, part: bigint, parts: bigint, price: bigint, makerFee: bigint, takerFee: bigint }
   
 
+    export type EndingStruct = {expiresAt: BigNumberish, settlingAt: BigNumberish, disputeWindow: BigNumberish, reportedAt: BigNumberish, observedAt: BigNumberish, price: BigNumberish}
+
+    export type EndingStructOutput = [expiresAt: bigint, settlingAt: bigint, disputeWindow: bigint, reportedAt: bigint, observedAt: bigint, price: bigint] & {expiresAt: bigint, settlingAt: bigint, disputeWindow: bigint, reportedAt: bigint, observedAt: bigint, price: bigint }
+  
+
     export type FloorsStruct = {settled: BigNumberish, requested: BigNumberish, requestedAt: BigNumberish, marginNonce: BigNumberish}
 
     export type FloorsStructOutput = [settled: bigint, requested: bigint, requestedAt: bigint, marginNonce: bigint] & {settled: bigint, requested: bigint, requestedAt: bigint, marginNonce: bigint }
@@ -91,9 +96,9 @@ import type { TypedContractEvent, TypedDeferredTopicFilter, TypedEventLog, Typed
   
 
   export interface IIsolatedTraderInterface extends Interface {
-    getFunction(nameOrSignature: "acceptOperator" | "accountManager" | "adjustLeverage" | "adjustMargin" | "bank" | "cancelSalts" | "cancelSaltsBelow" | "cancelScheduledParameters" | "claim" | "clock" | "coverDeficit" | "deleverage" | "domainSeparator" | "extension" | "finalizeMarket" | "floors" | "freeze" | "fundingRate" | "grid" | "hashLeverageAdjustment" | "hashMarginAdjustment" | "hashOrder" | "health" | "heartbeat" | "inheritPosition" | "invalidateMarginNonces" | "isMarginNonceUsed" | "lastReference" | "operatorStatus" | "oracle" | "parameters" | "partialSlot" | "pendingChange" | "poke" | "poked" | "position" | "proposeOperator" | "readiness" | "reportInsolvent" | "requestFreeze" | "restrictMode" | "revokeOperator" | "riskTerms" | "saltState" | "scheduleMode" | "scheduleParameters" | "setBackstop" | "settleBatch" | "unpaidClaim" | "updateFunding" | "validateOrder" | "windDown"): FunctionFragment;
+    getFunction(nameOrSignature: "acceptOperator" | "accountManager" | "adjustLeverage" | "adjustMargin" | "bank" | "cancelSalts" | "cancelSaltsBelow" | "cancelScheduledParameters" | "claim" | "clock" | "coverDeficit" | "deleverage" | "domainSeparator" | "ending" | "extendDisputeWindow" | "extendExpiry" | "extension" | "finalizeMarket" | "floors" | "freeze" | "fundingRate" | "grid" | "hashLeverageAdjustment" | "hashMarginAdjustment" | "hashOrder" | "health" | "heartbeat" | "inheritPosition" | "invalidateMarginNonces" | "isMarginNonceUsed" | "lastReference" | "operatorStatus" | "oracle" | "parameters" | "partialSlot" | "pendingChange" | "poke" | "poked" | "position" | "proposeOperator" | "reportInsolvent" | "requestFreeze" | "restrictMode" | "revokeOperator" | "riskTerms" | "saltState" | "scheduleMode" | "scheduleParameters" | "setBackstop" | "settleBatch" | "submitFinalReport" | "unpaidClaim" | "updateFunding" | "validateOrder" | "windDown"): FunctionFragment;
 
-    getEvent(nameOrSignatureOrTopic: "BackstopChanged" | "BackstopInheritanceFailed" | "BatchSettled" | "Claimed" | "DeficitCovered" | "FreezeRequested" | "FundingUpdated" | "HaircutFixed" | "Heartbeat" | "InsolvencyReported" | "LeverageAdjusted" | "MarginAdjusted" | "MarginNoncesInvalidated" | "MarketCreated" | "MarketFinalized" | "MarketFrozen" | "ModeRestricted" | "ModeScheduled" | "OperatorChanged" | "ParametersChanged" | "ParametersScheduled" | "PositionInherited" | "PositionsDeleveraged" | "PricePoked" | "SaltsCancelled" | "SaltsCancelledBelow" | "ScheduledParametersCancelled"): EventFragment;
+    getEvent(nameOrSignatureOrTopic: "BackstopChanged" | "BackstopInheritanceFailed" | "BatchSettled" | "Claimed" | "DeficitCovered" | "DisputeWindowExtended" | "ExpiryExtended" | "FinalPriceReported" | "FreezeRequested" | "FundingUpdated" | "HaircutFixed" | "Heartbeat" | "InsolvencyReported" | "LeverageAdjusted" | "MarginAdjusted" | "MarginNoncesInvalidated" | "MarketCreated" | "MarketFinalized" | "MarketFrozen" | "ModeRestricted" | "ModeScheduled" | "OperatorChanged" | "ParametersChanged" | "ParametersScheduled" | "PositionInherited" | "PositionsDeleveraged" | "PricePoked" | "SaltsCancelled" | "SaltsCancelledBelow" | "ScheduledParametersCancelled"): EventFragment;
 
     encodeFunctionData(functionFragment: 'acceptOperator', values?: undefined): string;
 encodeFunctionData(functionFragment: 'accountManager', values?: undefined): string;
@@ -108,8 +113,11 @@ encodeFunctionData(functionFragment: 'clock', values?: undefined): string;
 encodeFunctionData(functionFragment: 'coverDeficit', values: [BigNumberish]): string;
 encodeFunctionData(functionFragment: 'deleverage', values: [BigNumberish, BigNumberish, AddressLike, AddressLike[], BigNumberish[], ReportStruct]): string;
 encodeFunctionData(functionFragment: 'domainSeparator', values?: undefined): string;
+encodeFunctionData(functionFragment: 'ending', values?: undefined): string;
+encodeFunctionData(functionFragment: 'extendDisputeWindow', values: [BigNumberish]): string;
+encodeFunctionData(functionFragment: 'extendExpiry', values: [BigNumberish]): string;
 encodeFunctionData(functionFragment: 'extension', values?: undefined): string;
-encodeFunctionData(functionFragment: 'finalizeMarket', values: [BigNumberish, BigNumberish, ReportStruct]): string;
+encodeFunctionData(functionFragment: 'finalizeMarket', values: [BigNumberish, BigNumberish]): string;
 encodeFunctionData(functionFragment: 'floors', values: [AddressLike]): string;
 encodeFunctionData(functionFragment: 'freeze', values?: undefined): string;
 encodeFunctionData(functionFragment: 'fundingRate', values?: undefined): string;
@@ -132,7 +140,6 @@ encodeFunctionData(functionFragment: 'poke', values: [ReportStruct]): string;
 encodeFunctionData(functionFragment: 'poked', values?: undefined): string;
 encodeFunctionData(functionFragment: 'position', values: [AddressLike]): string;
 encodeFunctionData(functionFragment: 'proposeOperator', values: [AddressLike]): string;
-encodeFunctionData(functionFragment: 'readiness', values?: undefined): string;
 encodeFunctionData(functionFragment: 'reportInsolvent', values: [AddressLike[]]): string;
 encodeFunctionData(functionFragment: 'requestFreeze', values?: undefined): string;
 encodeFunctionData(functionFragment: 'restrictMode', values: [BigNumberish]): string;
@@ -143,6 +150,7 @@ encodeFunctionData(functionFragment: 'scheduleMode', values: [BigNumberish, BigN
 encodeFunctionData(functionFragment: 'scheduleParameters', values: [ParametersStruct, BigNumberish]): string;
 encodeFunctionData(functionFragment: 'setBackstop', values: [AddressLike, BigNumberish]): string;
 encodeFunctionData(functionFragment: 'settleBatch', values: [BytesLike]): string;
+encodeFunctionData(functionFragment: 'submitFinalReport', values: [ReportStruct]): string;
 encodeFunctionData(functionFragment: 'unpaidClaim', values: [AddressLike]): string;
 encodeFunctionData(functionFragment: 'updateFunding', values: [BigNumberish, BigNumberish, BigNumberish, BigNumberish, ReportStruct, ReportStruct]): string;
 encodeFunctionData(functionFragment: 'validateOrder', values: [OrderStruct, BytesLike, BigNumberish]): string;
@@ -161,6 +169,9 @@ decodeFunctionResult(functionFragment: 'clock', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'coverDeficit', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'deleverage', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'domainSeparator', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'ending', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'extendDisputeWindow', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'extendExpiry', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'extension', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'finalizeMarket', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'floors', data: BytesLike): Result;
@@ -185,7 +196,6 @@ decodeFunctionResult(functionFragment: 'poke', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'poked', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'position', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'proposeOperator', data: BytesLike): Result;
-decodeFunctionResult(functionFragment: 'readiness', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'reportInsolvent', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'requestFreeze', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'restrictMode', data: BytesLike): Result;
@@ -196,6 +206,7 @@ decodeFunctionResult(functionFragment: 'scheduleMode', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'scheduleParameters', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'setBackstop', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'settleBatch', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'submitFinalReport', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'unpaidClaim', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'updateFunding', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'validateOrder', data: BytesLike): Result;
@@ -255,6 +266,42 @@ decodeFunctionResult(functionFragment: 'windDown', data: BytesLike): Result;
       export type InputTuple = [amount: BigNumberish];
       export type OutputTuple = [amount: bigint];
       export interface OutputObject {amount: bigint };
+      export type Event = TypedContractEvent<InputTuple, OutputTuple, OutputObject>
+      export type Filter = TypedDeferredTopicFilter<Event>
+      export type Log = TypedEventLog<Event>
+      export type LogDescription = TypedLogDescription<Event>
+    }
+
+  
+
+    export namespace DisputeWindowExtendedEvent {
+      export type InputTuple = [disputeWindow: BigNumberish];
+      export type OutputTuple = [disputeWindow: bigint];
+      export interface OutputObject {disputeWindow: bigint };
+      export type Event = TypedContractEvent<InputTuple, OutputTuple, OutputObject>
+      export type Filter = TypedDeferredTopicFilter<Event>
+      export type Log = TypedEventLog<Event>
+      export type LogDescription = TypedLogDescription<Event>
+    }
+
+  
+
+    export namespace ExpiryExtendedEvent {
+      export type InputTuple = [expiresAt: BigNumberish];
+      export type OutputTuple = [expiresAt: bigint];
+      export interface OutputObject {expiresAt: bigint };
+      export type Event = TypedContractEvent<InputTuple, OutputTuple, OutputObject>
+      export type Filter = TypedDeferredTopicFilter<Event>
+      export type Log = TypedEventLog<Event>
+      export type LogDescription = TypedLogDescription<Event>
+    }
+
+  
+
+    export namespace FinalPriceReportedEvent {
+      export type InputTuple = [by: AddressLike, price: BigNumberish, observedAt: BigNumberish, replaceableUntil: BigNumberish];
+      export type OutputTuple = [by: string, price: bigint, observedAt: bigint, replaceableUntil: bigint];
+      export interface OutputObject {by: string, price: bigint, observedAt: bigint, replaceableUntil: bigint };
       export type Event = TypedContractEvent<InputTuple, OutputTuple, OutputObject>
       export type Filter = TypedDeferredTopicFilter<Event>
       export type Log = TypedEventLog<Event>
@@ -665,6 +712,30 @@ decodeFunctionResult(functionFragment: 'windDown', data: BytesLike): Result;
     
 
     
+    ending: TypedContractMethod<
+      [],
+      [EndingStructOutput],
+      'view'
+    >
+    
+
+    
+    extendDisputeWindow: TypedContractMethod<
+      [disputeWindow: BigNumberish, ],
+      [void],
+      'nonpayable'
+    >
+    
+
+    
+    extendExpiry: TypedContractMethod<
+      [expiresAt: BigNumberish, ],
+      [void],
+      'nonpayable'
+    >
+    
+
+    
     extension: TypedContractMethod<
       [],
       [string],
@@ -674,7 +745,7 @@ decodeFunctionResult(functionFragment: 'windDown', data: BytesLike): Result;
 
     
     finalizeMarket: TypedContractMethod<
-      [actionId: BigNumberish, asOf: BigNumberish, report: ReportStruct, ],
+      [actionId: BigNumberish, asOf: BigNumberish, ],
       [void],
       'nonpayable'
     >
@@ -857,14 +928,6 @@ decodeFunctionResult(functionFragment: 'windDown', data: BytesLike): Result;
     
 
     
-    readiness: TypedContractMethod<
-      [],
-      [[bigint, bigint] & {mode: bigint, operators: bigint }],
-      'view'
-    >
-    
-
-    
     reportInsolvent: TypedContractMethod<
       [accounts: AddressLike[], ],
       [void],
@@ -939,6 +1002,14 @@ decodeFunctionResult(functionFragment: 'windDown', data: BytesLike): Result;
     
     settleBatch: TypedContractMethod<
       [part: BytesLike, ],
+      [void],
+      'nonpayable'
+    >
+    
+
+    
+    submitFinalReport: TypedContractMethod<
+      [report: ReportStruct, ],
       [void],
       'nonpayable'
     >
@@ -1044,13 +1115,28 @@ getFunction(nameOrSignature: 'domainSeparator'): TypedContractMethod<
       [string],
       'view'
     >;
+getFunction(nameOrSignature: 'ending'): TypedContractMethod<
+      [],
+      [EndingStructOutput],
+      'view'
+    >;
+getFunction(nameOrSignature: 'extendDisputeWindow'): TypedContractMethod<
+      [disputeWindow: BigNumberish, ],
+      [void],
+      'nonpayable'
+    >;
+getFunction(nameOrSignature: 'extendExpiry'): TypedContractMethod<
+      [expiresAt: BigNumberish, ],
+      [void],
+      'nonpayable'
+    >;
 getFunction(nameOrSignature: 'extension'): TypedContractMethod<
       [],
       [string],
       'view'
     >;
 getFunction(nameOrSignature: 'finalizeMarket'): TypedContractMethod<
-      [actionId: BigNumberish, asOf: BigNumberish, report: ReportStruct, ],
+      [actionId: BigNumberish, asOf: BigNumberish, ],
       [void],
       'nonpayable'
     >;
@@ -1164,11 +1250,6 @@ getFunction(nameOrSignature: 'proposeOperator'): TypedContractMethod<
       [void],
       'nonpayable'
     >;
-getFunction(nameOrSignature: 'readiness'): TypedContractMethod<
-      [],
-      [[bigint, bigint] & {mode: bigint, operators: bigint }],
-      'view'
-    >;
 getFunction(nameOrSignature: 'reportInsolvent'): TypedContractMethod<
       [accounts: AddressLike[], ],
       [void],
@@ -1219,6 +1300,11 @@ getFunction(nameOrSignature: 'settleBatch'): TypedContractMethod<
       [void],
       'nonpayable'
     >;
+getFunction(nameOrSignature: 'submitFinalReport'): TypedContractMethod<
+      [report: ReportStruct, ],
+      [void],
+      'nonpayable'
+    >;
 getFunction(nameOrSignature: 'unpaidClaim'): TypedContractMethod<
       [account: AddressLike, ],
       [bigint],
@@ -1245,6 +1331,9 @@ getEvent(key: 'BackstopInheritanceFailed'): TypedContractEvent<BackstopInheritan
 getEvent(key: 'BatchSettled'): TypedContractEvent<BatchSettledEvent.InputTuple, BatchSettledEvent.OutputTuple, BatchSettledEvent.OutputObject>;
 getEvent(key: 'Claimed'): TypedContractEvent<ClaimedEvent.InputTuple, ClaimedEvent.OutputTuple, ClaimedEvent.OutputObject>;
 getEvent(key: 'DeficitCovered'): TypedContractEvent<DeficitCoveredEvent.InputTuple, DeficitCoveredEvent.OutputTuple, DeficitCoveredEvent.OutputObject>;
+getEvent(key: 'DisputeWindowExtended'): TypedContractEvent<DisputeWindowExtendedEvent.InputTuple, DisputeWindowExtendedEvent.OutputTuple, DisputeWindowExtendedEvent.OutputObject>;
+getEvent(key: 'ExpiryExtended'): TypedContractEvent<ExpiryExtendedEvent.InputTuple, ExpiryExtendedEvent.OutputTuple, ExpiryExtendedEvent.OutputObject>;
+getEvent(key: 'FinalPriceReported'): TypedContractEvent<FinalPriceReportedEvent.InputTuple, FinalPriceReportedEvent.OutputTuple, FinalPriceReportedEvent.OutputObject>;
 getEvent(key: 'FreezeRequested'): TypedContractEvent<FreezeRequestedEvent.InputTuple, FreezeRequestedEvent.OutputTuple, FreezeRequestedEvent.OutputObject>;
 getEvent(key: 'FundingUpdated'): TypedContractEvent<FundingUpdatedEvent.InputTuple, FundingUpdatedEvent.OutputTuple, FundingUpdatedEvent.OutputObject>;
 getEvent(key: 'HaircutFixed'): TypedContractEvent<HaircutFixedEvent.InputTuple, HaircutFixedEvent.OutputTuple, HaircutFixedEvent.OutputObject>;
@@ -1288,6 +1377,18 @@ getEvent(key: 'ScheduledParametersCancelled'): TypedContractEvent<ScheduledParam
 
       'DeficitCovered(uint256)': TypedContractEvent<DeficitCoveredEvent.InputTuple, DeficitCoveredEvent.OutputTuple, DeficitCoveredEvent.OutputObject>;
       DeficitCovered: TypedContractEvent<DeficitCoveredEvent.InputTuple, DeficitCoveredEvent.OutputTuple, DeficitCoveredEvent.OutputObject>;
+    
+
+      'DisputeWindowExtended(uint48)': TypedContractEvent<DisputeWindowExtendedEvent.InputTuple, DisputeWindowExtendedEvent.OutputTuple, DisputeWindowExtendedEvent.OutputObject>;
+      DisputeWindowExtended: TypedContractEvent<DisputeWindowExtendedEvent.InputTuple, DisputeWindowExtendedEvent.OutputTuple, DisputeWindowExtendedEvent.OutputObject>;
+    
+
+      'ExpiryExtended(uint48)': TypedContractEvent<ExpiryExtendedEvent.InputTuple, ExpiryExtendedEvent.OutputTuple, ExpiryExtendedEvent.OutputObject>;
+      ExpiryExtended: TypedContractEvent<ExpiryExtendedEvent.InputTuple, ExpiryExtendedEvent.OutputTuple, ExpiryExtendedEvent.OutputObject>;
+    
+
+      'FinalPriceReported(address,uint96,uint48,uint48)': TypedContractEvent<FinalPriceReportedEvent.InputTuple, FinalPriceReportedEvent.OutputTuple, FinalPriceReportedEvent.OutputObject>;
+      FinalPriceReported: TypedContractEvent<FinalPriceReportedEvent.InputTuple, FinalPriceReportedEvent.OutputTuple, FinalPriceReportedEvent.OutputObject>;
     
 
       'FreezeRequested(address,uint48)': TypedContractEvent<FreezeRequestedEvent.InputTuple, FreezeRequestedEvent.OutputTuple, FreezeRequestedEvent.OutputObject>;

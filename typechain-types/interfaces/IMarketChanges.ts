@@ -11,22 +11,50 @@ import type { TypedContractEvent, TypedDeferredTopicFilter, TypedEventLog, Typed
   
 
   export interface IMarketChangesInterface extends Interface {
-    getFunction(nameOrSignature: "cancelScheduledParameters" | "restrictMode" | "scheduleMode" | "scheduleParameters"): FunctionFragment;
+    getFunction(nameOrSignature: "cancelScheduledParameters" | "extendDisputeWindow" | "extendExpiry" | "restrictMode" | "scheduleMode" | "scheduleParameters"): FunctionFragment;
 
-    getEvent(nameOrSignatureOrTopic: "ModeRestricted" | "ModeScheduled" | "ParametersChanged" | "ParametersScheduled" | "ScheduledParametersCancelled"): EventFragment;
+    getEvent(nameOrSignatureOrTopic: "DisputeWindowExtended" | "ExpiryExtended" | "ModeRestricted" | "ModeScheduled" | "ParametersChanged" | "ParametersScheduled" | "ScheduledParametersCancelled"): EventFragment;
 
     encodeFunctionData(functionFragment: 'cancelScheduledParameters', values?: undefined): string;
+encodeFunctionData(functionFragment: 'extendDisputeWindow', values: [BigNumberish]): string;
+encodeFunctionData(functionFragment: 'extendExpiry', values: [BigNumberish]): string;
 encodeFunctionData(functionFragment: 'restrictMode', values: [BigNumberish]): string;
 encodeFunctionData(functionFragment: 'scheduleMode', values: [BigNumberish, BigNumberish]): string;
 encodeFunctionData(functionFragment: 'scheduleParameters', values: [ParametersStruct, BigNumberish]): string;
 
     decodeFunctionResult(functionFragment: 'cancelScheduledParameters', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'extendDisputeWindow', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'extendExpiry', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'restrictMode', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'scheduleMode', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'scheduleParameters', data: BytesLike): Result;
   }
 
   
+    export namespace DisputeWindowExtendedEvent {
+      export type InputTuple = [disputeWindow: BigNumberish];
+      export type OutputTuple = [disputeWindow: bigint];
+      export interface OutputObject {disputeWindow: bigint };
+      export type Event = TypedContractEvent<InputTuple, OutputTuple, OutputObject>
+      export type Filter = TypedDeferredTopicFilter<Event>
+      export type Log = TypedEventLog<Event>
+      export type LogDescription = TypedLogDescription<Event>
+    }
+
+  
+
+    export namespace ExpiryExtendedEvent {
+      export type InputTuple = [expiresAt: BigNumberish];
+      export type OutputTuple = [expiresAt: bigint];
+      export interface OutputObject {expiresAt: bigint };
+      export type Event = TypedContractEvent<InputTuple, OutputTuple, OutputObject>
+      export type Filter = TypedDeferredTopicFilter<Event>
+      export type Log = TypedEventLog<Event>
+      export type LogDescription = TypedLogDescription<Event>
+    }
+
+  
+
     export namespace ModeRestrictedEvent {
       export type InputTuple = [mode: BigNumberish, activeFrom: BigNumberish];
       export type OutputTuple = [mode: bigint, activeFrom: bigint];
@@ -129,6 +157,22 @@ decodeFunctionResult(functionFragment: 'scheduleParameters', data: BytesLike): R
     
 
     
+    extendDisputeWindow: TypedContractMethod<
+      [disputeWindow: BigNumberish, ],
+      [void],
+      'nonpayable'
+    >
+    
+
+    
+    extendExpiry: TypedContractMethod<
+      [expiresAt: BigNumberish, ],
+      [void],
+      'nonpayable'
+    >
+    
+
+    
     restrictMode: TypedContractMethod<
       [mode: BigNumberish, ],
       [void],
@@ -160,6 +204,16 @@ decodeFunctionResult(functionFragment: 'scheduleParameters', data: BytesLike): R
       [void],
       'nonpayable'
     >;
+getFunction(nameOrSignature: 'extendDisputeWindow'): TypedContractMethod<
+      [disputeWindow: BigNumberish, ],
+      [void],
+      'nonpayable'
+    >;
+getFunction(nameOrSignature: 'extendExpiry'): TypedContractMethod<
+      [expiresAt: BigNumberish, ],
+      [void],
+      'nonpayable'
+    >;
 getFunction(nameOrSignature: 'restrictMode'): TypedContractMethod<
       [mode: BigNumberish, ],
       [void],
@@ -176,7 +230,9 @@ getFunction(nameOrSignature: 'scheduleParameters'): TypedContractMethod<
       'nonpayable'
     >;
 
-    getEvent(key: 'ModeRestricted'): TypedContractEvent<ModeRestrictedEvent.InputTuple, ModeRestrictedEvent.OutputTuple, ModeRestrictedEvent.OutputObject>;
+    getEvent(key: 'DisputeWindowExtended'): TypedContractEvent<DisputeWindowExtendedEvent.InputTuple, DisputeWindowExtendedEvent.OutputTuple, DisputeWindowExtendedEvent.OutputObject>;
+getEvent(key: 'ExpiryExtended'): TypedContractEvent<ExpiryExtendedEvent.InputTuple, ExpiryExtendedEvent.OutputTuple, ExpiryExtendedEvent.OutputObject>;
+getEvent(key: 'ModeRestricted'): TypedContractEvent<ModeRestrictedEvent.InputTuple, ModeRestrictedEvent.OutputTuple, ModeRestrictedEvent.OutputObject>;
 getEvent(key: 'ModeScheduled'): TypedContractEvent<ModeScheduledEvent.InputTuple, ModeScheduledEvent.OutputTuple, ModeScheduledEvent.OutputObject>;
 getEvent(key: 'ParametersChanged'): TypedContractEvent<ParametersChangedEvent.InputTuple, ParametersChangedEvent.OutputTuple, ParametersChangedEvent.OutputObject>;
 getEvent(key: 'ParametersScheduled'): TypedContractEvent<ParametersScheduledEvent.InputTuple, ParametersScheduledEvent.OutputTuple, ParametersScheduledEvent.OutputObject>;
@@ -184,6 +240,14 @@ getEvent(key: 'ScheduledParametersCancelled'): TypedContractEvent<ScheduledParam
 
     filters: {
       
+      'DisputeWindowExtended(uint48)': TypedContractEvent<DisputeWindowExtendedEvent.InputTuple, DisputeWindowExtendedEvent.OutputTuple, DisputeWindowExtendedEvent.OutputObject>;
+      DisputeWindowExtended: TypedContractEvent<DisputeWindowExtendedEvent.InputTuple, DisputeWindowExtendedEvent.OutputTuple, DisputeWindowExtendedEvent.OutputObject>;
+    
+
+      'ExpiryExtended(uint48)': TypedContractEvent<ExpiryExtendedEvent.InputTuple, ExpiryExtendedEvent.OutputTuple, ExpiryExtendedEvent.OutputObject>;
+      ExpiryExtended: TypedContractEvent<ExpiryExtendedEvent.InputTuple, ExpiryExtendedEvent.OutputTuple, ExpiryExtendedEvent.OutputObject>;
+    
+
       'ModeRestricted(uint8,uint48)': TypedContractEvent<ModeRestrictedEvent.InputTuple, ModeRestrictedEvent.OutputTuple, ModeRestrictedEvent.OutputObject>;
       ModeRestricted: TypedContractEvent<ModeRestrictedEvent.InputTuple, ModeRestrictedEvent.OutputTuple, ModeRestrictedEvent.OutputObject>;
     

@@ -5,6 +5,11 @@
 import type { BaseContract, BigNumberish, BytesLike, FunctionFragment, Result, Interface, EventFragment, AddressLike, ContractRunner, ContractMethod, Listener } from "ethers"
 import type { TypedContractEvent, TypedDeferredTopicFilter, TypedEventLog, TypedLogDescription, TypedListener, TypedContractMethod } from "../common.js"
   
+    export type EndingStruct = {expiresAt: BigNumberish, settlingAt: BigNumberish, disputeWindow: BigNumberish, reportedAt: BigNumberish, observedAt: BigNumberish, price: BigNumberish}
+
+    export type EndingStructOutput = [expiresAt: bigint, settlingAt: bigint, disputeWindow: bigint, reportedAt: bigint, observedAt: bigint, price: bigint] & {expiresAt: bigint, settlingAt: bigint, disputeWindow: bigint, reportedAt: bigint, observedAt: bigint, price: bigint }
+  
+
     export type ReportStruct = {price: BigNumberish, observedAt: BigNumberish, proof: BytesLike}
 
     export type ReportStructOutput = [price: bigint, observedAt: bigint, proof: string] & {price: bigint, observedAt: bigint, proof: string }
@@ -21,24 +26,27 @@ import type { TypedContractEvent, TypedDeferredTopicFilter, TypedEventLog, Typed
   
 
   export interface IMarketWindDownInterface extends Interface {
-    getFunction(nameOrSignature: "claim" | "coverDeficit" | "finalizeMarket" | "freeze" | "heartbeat" | "poke" | "poked" | "reportInsolvent" | "requestFreeze" | "unpaidClaim" | "windDown"): FunctionFragment;
+    getFunction(nameOrSignature: "claim" | "coverDeficit" | "ending" | "finalizeMarket" | "freeze" | "heartbeat" | "poke" | "poked" | "reportInsolvent" | "requestFreeze" | "submitFinalReport" | "unpaidClaim" | "windDown"): FunctionFragment;
 
-    getEvent(nameOrSignatureOrTopic: "Claimed" | "DeficitCovered" | "FreezeRequested" | "HaircutFixed" | "Heartbeat" | "InsolvencyReported" | "MarketFinalized" | "MarketFrozen" | "PricePoked"): EventFragment;
+    getEvent(nameOrSignatureOrTopic: "Claimed" | "DeficitCovered" | "FinalPriceReported" | "FreezeRequested" | "HaircutFixed" | "Heartbeat" | "InsolvencyReported" | "MarketFinalized" | "MarketFrozen" | "PricePoked"): EventFragment;
 
     encodeFunctionData(functionFragment: 'claim', values: [AddressLike]): string;
 encodeFunctionData(functionFragment: 'coverDeficit', values: [BigNumberish]): string;
-encodeFunctionData(functionFragment: 'finalizeMarket', values: [BigNumberish, BigNumberish, ReportStruct]): string;
+encodeFunctionData(functionFragment: 'ending', values?: undefined): string;
+encodeFunctionData(functionFragment: 'finalizeMarket', values: [BigNumberish, BigNumberish]): string;
 encodeFunctionData(functionFragment: 'freeze', values?: undefined): string;
 encodeFunctionData(functionFragment: 'heartbeat', values?: undefined): string;
 encodeFunctionData(functionFragment: 'poke', values: [ReportStruct]): string;
 encodeFunctionData(functionFragment: 'poked', values?: undefined): string;
 encodeFunctionData(functionFragment: 'reportInsolvent', values: [AddressLike[]]): string;
 encodeFunctionData(functionFragment: 'requestFreeze', values?: undefined): string;
+encodeFunctionData(functionFragment: 'submitFinalReport', values: [ReportStruct]): string;
 encodeFunctionData(functionFragment: 'unpaidClaim', values: [AddressLike]): string;
 encodeFunctionData(functionFragment: 'windDown', values?: undefined): string;
 
     decodeFunctionResult(functionFragment: 'claim', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'coverDeficit', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'ending', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'finalizeMarket', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'freeze', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'heartbeat', data: BytesLike): Result;
@@ -46,6 +54,7 @@ decodeFunctionResult(functionFragment: 'poke', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'poked', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'reportInsolvent', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'requestFreeze', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'submitFinalReport', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'unpaidClaim', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'windDown', data: BytesLike): Result;
   }
@@ -67,6 +76,18 @@ decodeFunctionResult(functionFragment: 'windDown', data: BytesLike): Result;
       export type InputTuple = [amount: BigNumberish];
       export type OutputTuple = [amount: bigint];
       export interface OutputObject {amount: bigint };
+      export type Event = TypedContractEvent<InputTuple, OutputTuple, OutputObject>
+      export type Filter = TypedDeferredTopicFilter<Event>
+      export type Log = TypedEventLog<Event>
+      export type LogDescription = TypedLogDescription<Event>
+    }
+
+  
+
+    export namespace FinalPriceReportedEvent {
+      export type InputTuple = [by: AddressLike, price: BigNumberish, observedAt: BigNumberish, replaceableUntil: BigNumberish];
+      export type OutputTuple = [by: string, price: bigint, observedAt: bigint, replaceableUntil: bigint];
+      export interface OutputObject {by: string, price: bigint, observedAt: bigint, replaceableUntil: bigint };
       export type Event = TypedContractEvent<InputTuple, OutputTuple, OutputObject>
       export type Filter = TypedDeferredTopicFilter<Event>
       export type Log = TypedEventLog<Event>
@@ -209,8 +230,16 @@ decodeFunctionResult(functionFragment: 'windDown', data: BytesLike): Result;
     
 
     
+    ending: TypedContractMethod<
+      [],
+      [EndingStructOutput],
+      'view'
+    >
+    
+
+    
     finalizeMarket: TypedContractMethod<
-      [actionId: BigNumberish, asOf: BigNumberish, report: ReportStruct, ],
+      [actionId: BigNumberish, asOf: BigNumberish, ],
       [void],
       'nonpayable'
     >
@@ -265,6 +294,14 @@ decodeFunctionResult(functionFragment: 'windDown', data: BytesLike): Result;
     
 
     
+    submitFinalReport: TypedContractMethod<
+      [report: ReportStruct, ],
+      [void],
+      'nonpayable'
+    >
+    
+
+    
     unpaidClaim: TypedContractMethod<
       [account: AddressLike, ],
       [bigint],
@@ -293,8 +330,13 @@ getFunction(nameOrSignature: 'coverDeficit'): TypedContractMethod<
       [void],
       'nonpayable'
     >;
+getFunction(nameOrSignature: 'ending'): TypedContractMethod<
+      [],
+      [EndingStructOutput],
+      'view'
+    >;
 getFunction(nameOrSignature: 'finalizeMarket'): TypedContractMethod<
-      [actionId: BigNumberish, asOf: BigNumberish, report: ReportStruct, ],
+      [actionId: BigNumberish, asOf: BigNumberish, ],
       [void],
       'nonpayable'
     >;
@@ -328,6 +370,11 @@ getFunction(nameOrSignature: 'requestFreeze'): TypedContractMethod<
       [void],
       'nonpayable'
     >;
+getFunction(nameOrSignature: 'submitFinalReport'): TypedContractMethod<
+      [report: ReportStruct, ],
+      [void],
+      'nonpayable'
+    >;
 getFunction(nameOrSignature: 'unpaidClaim'): TypedContractMethod<
       [account: AddressLike, ],
       [bigint],
@@ -341,6 +388,7 @@ getFunction(nameOrSignature: 'windDown'): TypedContractMethod<
 
     getEvent(key: 'Claimed'): TypedContractEvent<ClaimedEvent.InputTuple, ClaimedEvent.OutputTuple, ClaimedEvent.OutputObject>;
 getEvent(key: 'DeficitCovered'): TypedContractEvent<DeficitCoveredEvent.InputTuple, DeficitCoveredEvent.OutputTuple, DeficitCoveredEvent.OutputObject>;
+getEvent(key: 'FinalPriceReported'): TypedContractEvent<FinalPriceReportedEvent.InputTuple, FinalPriceReportedEvent.OutputTuple, FinalPriceReportedEvent.OutputObject>;
 getEvent(key: 'FreezeRequested'): TypedContractEvent<FreezeRequestedEvent.InputTuple, FreezeRequestedEvent.OutputTuple, FreezeRequestedEvent.OutputObject>;
 getEvent(key: 'HaircutFixed'): TypedContractEvent<HaircutFixedEvent.InputTuple, HaircutFixedEvent.OutputTuple, HaircutFixedEvent.OutputObject>;
 getEvent(key: 'Heartbeat'): TypedContractEvent<HeartbeatEvent.InputTuple, HeartbeatEvent.OutputTuple, HeartbeatEvent.OutputObject>;
@@ -357,6 +405,10 @@ getEvent(key: 'PricePoked'): TypedContractEvent<PricePokedEvent.InputTuple, Pric
 
       'DeficitCovered(uint256)': TypedContractEvent<DeficitCoveredEvent.InputTuple, DeficitCoveredEvent.OutputTuple, DeficitCoveredEvent.OutputObject>;
       DeficitCovered: TypedContractEvent<DeficitCoveredEvent.InputTuple, DeficitCoveredEvent.OutputTuple, DeficitCoveredEvent.OutputObject>;
+    
+
+      'FinalPriceReported(address,uint96,uint48,uint48)': TypedContractEvent<FinalPriceReportedEvent.InputTuple, FinalPriceReportedEvent.OutputTuple, FinalPriceReportedEvent.OutputObject>;
+      FinalPriceReported: TypedContractEvent<FinalPriceReportedEvent.InputTuple, FinalPriceReportedEvent.OutputTuple, FinalPriceReportedEvent.OutputObject>;
     
 
       'FreezeRequested(address,uint48)': TypedContractEvent<FreezeRequestedEvent.InputTuple, FreezeRequestedEvent.OutputTuple, FreezeRequestedEvent.OutputObject>;

@@ -13,7 +13,7 @@ import type { TypedContractEvent, TypedDeferredTopicFilter, TypedEventLog, Typed
   export interface ChangeLibInterface extends Interface {
     
 
-    getEvent(nameOrSignatureOrTopic: "BackstopChanged" | "ModeRestricted" | "ModeScheduled" | "ParametersScheduled" | "ScheduledParametersCancelled"): EventFragment;
+    getEvent(nameOrSignatureOrTopic: "BackstopChanged" | "DisputeWindowExtended" | "ExpiryExtended" | "ModeRestricted" | "ModeScheduled" | "ParametersScheduled" | "ScheduledParametersCancelled"): EventFragment;
 
     
 
@@ -25,6 +25,30 @@ import type { TypedContractEvent, TypedDeferredTopicFilter, TypedEventLog, Typed
       export type InputTuple = [backstop: AddressLike, cap: BigNumberish];
       export type OutputTuple = [backstop: string, cap: bigint];
       export interface OutputObject {backstop: string, cap: bigint };
+      export type Event = TypedContractEvent<InputTuple, OutputTuple, OutputObject>
+      export type Filter = TypedDeferredTopicFilter<Event>
+      export type Log = TypedEventLog<Event>
+      export type LogDescription = TypedLogDescription<Event>
+    }
+
+  
+
+    export namespace DisputeWindowExtendedEvent {
+      export type InputTuple = [disputeWindow: BigNumberish];
+      export type OutputTuple = [disputeWindow: bigint];
+      export interface OutputObject {disputeWindow: bigint };
+      export type Event = TypedContractEvent<InputTuple, OutputTuple, OutputObject>
+      export type Filter = TypedDeferredTopicFilter<Event>
+      export type Log = TypedEventLog<Event>
+      export type LogDescription = TypedLogDescription<Event>
+    }
+
+  
+
+    export namespace ExpiryExtendedEvent {
+      export type InputTuple = [expiresAt: BigNumberish];
+      export type OutputTuple = [expiresAt: bigint];
+      export interface OutputObject {expiresAt: bigint };
       export type Event = TypedContractEvent<InputTuple, OutputTuple, OutputObject>
       export type Filter = TypedDeferredTopicFilter<Event>
       export type Log = TypedEventLog<Event>
@@ -121,6 +145,8 @@ import type { TypedContractEvent, TypedDeferredTopicFilter, TypedEventLog, Typed
     
 
     getEvent(key: 'BackstopChanged'): TypedContractEvent<BackstopChangedEvent.InputTuple, BackstopChangedEvent.OutputTuple, BackstopChangedEvent.OutputObject>;
+getEvent(key: 'DisputeWindowExtended'): TypedContractEvent<DisputeWindowExtendedEvent.InputTuple, DisputeWindowExtendedEvent.OutputTuple, DisputeWindowExtendedEvent.OutputObject>;
+getEvent(key: 'ExpiryExtended'): TypedContractEvent<ExpiryExtendedEvent.InputTuple, ExpiryExtendedEvent.OutputTuple, ExpiryExtendedEvent.OutputObject>;
 getEvent(key: 'ModeRestricted'): TypedContractEvent<ModeRestrictedEvent.InputTuple, ModeRestrictedEvent.OutputTuple, ModeRestrictedEvent.OutputObject>;
 getEvent(key: 'ModeScheduled'): TypedContractEvent<ModeScheduledEvent.InputTuple, ModeScheduledEvent.OutputTuple, ModeScheduledEvent.OutputObject>;
 getEvent(key: 'ParametersScheduled'): TypedContractEvent<ParametersScheduledEvent.InputTuple, ParametersScheduledEvent.OutputTuple, ParametersScheduledEvent.OutputObject>;
@@ -130,6 +156,14 @@ getEvent(key: 'ScheduledParametersCancelled'): TypedContractEvent<ScheduledParam
       
       'BackstopChanged(address,uint96)': TypedContractEvent<BackstopChangedEvent.InputTuple, BackstopChangedEvent.OutputTuple, BackstopChangedEvent.OutputObject>;
       BackstopChanged: TypedContractEvent<BackstopChangedEvent.InputTuple, BackstopChangedEvent.OutputTuple, BackstopChangedEvent.OutputObject>;
+    
+
+      'DisputeWindowExtended(uint48)': TypedContractEvent<DisputeWindowExtendedEvent.InputTuple, DisputeWindowExtendedEvent.OutputTuple, DisputeWindowExtendedEvent.OutputObject>;
+      DisputeWindowExtended: TypedContractEvent<DisputeWindowExtendedEvent.InputTuple, DisputeWindowExtendedEvent.OutputTuple, DisputeWindowExtendedEvent.OutputObject>;
+    
+
+      'ExpiryExtended(uint48)': TypedContractEvent<ExpiryExtendedEvent.InputTuple, ExpiryExtendedEvent.OutputTuple, ExpiryExtendedEvent.OutputObject>;
+      ExpiryExtended: TypedContractEvent<ExpiryExtendedEvent.InputTuple, ExpiryExtendedEvent.OutputTuple, ExpiryExtendedEvent.OutputObject>;
     
 
       'ModeRestricted(uint8,uint48)': TypedContractEvent<ModeRestrictedEvent.InputTuple, ModeRestrictedEvent.OutputTuple, ModeRestrictedEvent.OutputObject>;

@@ -13,7 +13,7 @@ import type { TypedContractEvent, TypedDeferredTopicFilter, TypedEventLog, Typed
   export interface WindDownLibInterface extends Interface {
     
 
-    getEvent(nameOrSignatureOrTopic: "Claimed" | "DeficitCovered" | "FreezeRequested" | "HaircutFixed" | "Heartbeat" | "InsolvencyReported" | "MarketFinalized" | "MarketFrozen" | "ParametersChanged" | "PricePoked"): EventFragment;
+    getEvent(nameOrSignatureOrTopic: "Claimed" | "DeficitCovered" | "FinalPriceReported" | "FreezeRequested" | "HaircutFixed" | "Heartbeat" | "InsolvencyReported" | "MarketFinalized" | "MarketFrozen" | "ParametersChanged" | "PricePoked"): EventFragment;
 
     
 
@@ -37,6 +37,18 @@ import type { TypedContractEvent, TypedDeferredTopicFilter, TypedEventLog, Typed
       export type InputTuple = [amount: BigNumberish];
       export type OutputTuple = [amount: bigint];
       export interface OutputObject {amount: bigint };
+      export type Event = TypedContractEvent<InputTuple, OutputTuple, OutputObject>
+      export type Filter = TypedDeferredTopicFilter<Event>
+      export type Log = TypedEventLog<Event>
+      export type LogDescription = TypedLogDescription<Event>
+    }
+
+  
+
+    export namespace FinalPriceReportedEvent {
+      export type InputTuple = [by: AddressLike, price: BigNumberish, observedAt: BigNumberish, replaceableUntil: BigNumberish];
+      export type OutputTuple = [by: string, price: bigint, observedAt: bigint, replaceableUntil: bigint];
+      export interface OutputObject {by: string, price: bigint, observedAt: bigint, replaceableUntil: bigint };
       export type Event = TypedContractEvent<InputTuple, OutputTuple, OutputObject>
       export type Filter = TypedDeferredTopicFilter<Event>
       export type Log = TypedEventLog<Event>
@@ -182,6 +194,7 @@ import type { TypedContractEvent, TypedDeferredTopicFilter, TypedEventLog, Typed
 
     getEvent(key: 'Claimed'): TypedContractEvent<ClaimedEvent.InputTuple, ClaimedEvent.OutputTuple, ClaimedEvent.OutputObject>;
 getEvent(key: 'DeficitCovered'): TypedContractEvent<DeficitCoveredEvent.InputTuple, DeficitCoveredEvent.OutputTuple, DeficitCoveredEvent.OutputObject>;
+getEvent(key: 'FinalPriceReported'): TypedContractEvent<FinalPriceReportedEvent.InputTuple, FinalPriceReportedEvent.OutputTuple, FinalPriceReportedEvent.OutputObject>;
 getEvent(key: 'FreezeRequested'): TypedContractEvent<FreezeRequestedEvent.InputTuple, FreezeRequestedEvent.OutputTuple, FreezeRequestedEvent.OutputObject>;
 getEvent(key: 'HaircutFixed'): TypedContractEvent<HaircutFixedEvent.InputTuple, HaircutFixedEvent.OutputTuple, HaircutFixedEvent.OutputObject>;
 getEvent(key: 'Heartbeat'): TypedContractEvent<HeartbeatEvent.InputTuple, HeartbeatEvent.OutputTuple, HeartbeatEvent.OutputObject>;
@@ -199,6 +212,10 @@ getEvent(key: 'PricePoked'): TypedContractEvent<PricePokedEvent.InputTuple, Pric
 
       'DeficitCovered(uint256)': TypedContractEvent<DeficitCoveredEvent.InputTuple, DeficitCoveredEvent.OutputTuple, DeficitCoveredEvent.OutputObject>;
       DeficitCovered: TypedContractEvent<DeficitCoveredEvent.InputTuple, DeficitCoveredEvent.OutputTuple, DeficitCoveredEvent.OutputObject>;
+    
+
+      'FinalPriceReported(address,uint96,uint48,uint48)': TypedContractEvent<FinalPriceReportedEvent.InputTuple, FinalPriceReportedEvent.OutputTuple, FinalPriceReportedEvent.OutputObject>;
+      FinalPriceReported: TypedContractEvent<FinalPriceReportedEvent.InputTuple, FinalPriceReportedEvent.OutputTuple, FinalPriceReportedEvent.OutputObject>;
     
 
       'FreezeRequested(address,uint48)': TypedContractEvent<FreezeRequestedEvent.InputTuple, FreezeRequestedEvent.OutputTuple, FreezeRequestedEvent.OutputObject>;

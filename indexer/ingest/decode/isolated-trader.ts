@@ -56,6 +56,9 @@ const adjustedOf = (args: Result, leverage: number | null): PositionAdjusted => 
   leverage,
 })
 
+/** The contract's number of the mode. */
+const SETTLING = 3n
+
 const EVENTS: EventTable<IsolatedTraderInterface, TraderFact, MarketFact> = {
   BatchSettled: (_, { spec }, { topics, data }) => ({
     kind: 'part_mined',
@@ -150,7 +153,22 @@ const EVENTS: EventTable<IsolatedTraderInterface, TraderFact, MarketFact> = {
   ParametersChanged: IGNORED,
   ParametersScheduled: IGNORED,
   ScheduledParametersCancelled: IGNORED,
-  ModeScheduled: IGNORED,
+  ModeScheduled: ({ mode, activeFrom }, { spec }) => ({
+    kind: 'ending_changed',
+    spec,
+    times: { settling_at: mode === SETTLING ? Number(activeFrom) : 0 },
+  }),
+  ExpiryExtended: ({ expiresAt }, { spec }) => ({
+    kind: 'ending_changed',
+    spec,
+    times: { expires_at: Number(expiresAt) },
+  }),
+  DisputeWindowExtended: ({ disputeWindow }, { spec }) => ({
+    kind: 'ending_changed',
+    spec,
+    times: { dispute_window: Number(disputeWindow) },
+  }),
+  FinalPriceReported: IGNORED,
   ModeRestricted: IGNORED,
   OperatorChanged: IGNORED,
   BackstopChanged: IGNORED,

@@ -2,7 +2,6 @@
 import { expect } from 'chai'
 import { encodeSettleBatch } from '../../../domain/settlement/settlement-codec.ts'
 import type { Millis } from '../../../domain/units.ts'
-import { finalFeedIdOf } from '../../../stack/deploy.ts'
 import {
   buildPart,
   type Exchange,
@@ -14,7 +13,16 @@ import {
   wallet,
 } from '../../support/exchange.ts'
 import { e18 } from '../../support/markets.ts'
-import { type ActionInput, actionOf, DAY, pass, tick, trade } from '../support/risk.ts'
+import {
+  type ActionInput,
+  actionOf,
+  pass,
+  passDisputeWindow,
+  reportFinal,
+  settleMode,
+  tick,
+  trade,
+} from '../support/risk.ts'
 import { fresh } from '../support/wind-down.ts'
 
 const [alice, bob] = [wallet('alice'), wallet('bob')]
@@ -42,12 +50,14 @@ async function bought(): Promise<Exchange> {
   return exchange
 }
 
+/** The dispute window of its final report is over. */
 async function settling(): Promise<Exchange> {
   const exchange = await futureExchange()
   await trade(exchange, alice, bob, { ...BOUGHT, leverage: 1 })
-  const later = (await nextSecond(exchange)) * 1000 + DAY * 1000
-  await exchange.trader.connect(exchange.admin).scheduleMode(3, later)
-  await pass(exchange, DAY + 20)
+  await settleMode(exchange)
+  await reportFinal(exchange, { price: e18('600') })
+  await passDisputeWindow(exchange)
+  await pass(exchange, 20)
   return exchange
 }
 
@@ -101,9 +111,8 @@ const deleveragingOf = async (exchange: Exchange, place: Place): Promise<string>
 }
 
 const finalOf = async (exchange: Exchange, place: Place): Promise<string> => {
-  const feedId = finalFeedIdOf(exchange.spec.marketId)
-  const { actionId, asOf, report } = await actionOf(exchange, { ...place, price: e18('600'), feedId })
-  return exchange.trader.interface.encodeFunctionData('finalizeMarket', [actionId, asOf, report])
+  const { actionId, asOf } = await actionOf(exchange, { ...place, price: e18('600') })
+  return exchange.trader.interface.encodeFunctionData('finalizeMarket', [actionId, asOf])
 }
 
 /** No kind changes what the next attempt depends on: the inheritance fails for lack of a backstop; deleveraging closes one step of many. */

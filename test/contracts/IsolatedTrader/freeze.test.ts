@@ -135,7 +135,7 @@ describe('freeze', () => {
     await notOpen(inherit(exchange, alice, { price: e18('100') }))
     await notOpen(deleverage(exchange, alice, [{ of: bob, steps: 1 }], { price: e18('100') }))
     await notOpen(setFunding(exchange, { price: e18('100'), rate: 0n }))
-    await notOpen(finalize(exchange, { price: e18('100') }))
+    await notOpen(finalize(exchange))
     for (const amount of [1n, -1n])
       await notOpen(adjustMargin(exchange, { by: alice, amount, price: e18('105') }))
     await notOpen(adjustLeverage(exchange, { by: alice, leverage: 5, price: e18('100') }))

@@ -57,6 +57,8 @@ contract ExchangeFixture {
     address internal constant FORWARDER = address(1);
     bytes32 internal constant FEED = bytes32(uint256(1));
     bytes32 internal constant FINAL_FEED = bytes32(uint256(2));
+    /// @dev Within a second, so that block time reaches it late.
+    uint256 internal constant EXPIRES_AT = 2_000_000_000_500;
 
     TestUSDM public immutable token;
     IMarginBank public immutable bank;
@@ -88,6 +90,7 @@ contract ExchangeFixture {
         address[] memory signers = new address[](1);
         signers[0] = vm.addr(ORACLE_KEY);
         oracle.setFeed(FEED, signers, 1);
+        oracle.setFeed(FINAL_FEED, signers, 1);
         trader.proposeOperator(address(this));
         trader.acceptOperator();
         bank.announceMarket(address(trader));
@@ -110,7 +113,7 @@ contract ExchangeFixture {
         if (listed.kind == MarketKind.Perpetual) return grid;
         grid.finalFeedId = FINAL_FEED;
         grid.finalHigh = listed.kind == MarketKind.Future ? 1e24 : 1e18;
-        grid.expiresAt = 2_000_000_000_000;
+        grid.expiresAt = uint48(EXPIRES_AT);
     }
 
     function _parameters(Listing memory listed) private pure returns (Parameters memory p) {
@@ -222,7 +225,11 @@ contract ExchangeFixture {
     }
 
     function _report(uint256 price, uint256 observedAt) internal view returns (bytes memory) {
-        (uint8 v, bytes32 r, bytes32 s) = vm.sign(ORACLE_KEY, oracle.reportDigest(FEED, price, observedAt));
+        return _reportOn(FEED, price, observedAt);
+    }
+
+    function _reportOn(bytes32 feedId, uint256 price, uint256 observedAt) internal view returns (bytes memory) {
+        (uint8 v, bytes32 r, bytes32 s) = vm.sign(ORACLE_KEY, oracle.reportDigest(feedId, price, observedAt));
         return abi.encodePacked(r, s, v);
     }
 }

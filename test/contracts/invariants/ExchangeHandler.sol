@@ -3,7 +3,9 @@ pragma solidity ^0.8.28;
 
 import {Math} from "@openzeppelin/contracts/utils/math/Math.sol";
 import {IMarginBank} from "../../../contracts/interfaces/IMarginBank.sol";
+import {MarketKind, MarketMode} from "../../../contracts/types/Market.sol";
 import {Position} from "../../../contracts/types/Position.sol";
+import {Report} from "../../../contracts/types/Report.sol";
 import {OperatorHandler} from "./OperatorHandler.sol";
 import {Listing} from "./ExchangeFixture.sol";
 import {holds, same, vm, within} from "./Vm.sol";
@@ -90,13 +92,34 @@ contract ExchangeHandler is OperatorHandler {
         for (uint256 i; i < ACTORS; ++i) _withdrawAll(actor(i));
     }
 
-    /// @dev Freezes after a day of silence and reports the deficits. Returns the amount that each account may claim.
-    function _end() private returns (uint256[HOLDERS] memory due) {
-        // Without a batch no account has a position, and no account can end the market.
-        if (trader.clock().batchId == 0) return due;
+    function _freeze() private {
         trader.requestFreeze();
         vm.warp(block.timestamp + 1 days + 3);
         trader.freeze();
+    }
+
+    /// @dev Closes the market with a day's notice; its final price is reported, disputed by no report, and fixed.
+    function _finalize() private {
+        bool isPerpetual = listing.kind == MarketKind.Perpetual;
+        uint256 closesAt = (block.timestamp + 1 days) * 1000;
+        trader.scheduleMode(MarketMode.Settling, uint48(closesAt));
+        vm.warp(closesAt / 1000);
+        // 0 or 1 in a binary market, else twice or half of the last price.
+        uint256 price = trader.lastReference().oraclePrice;
+        price = _draws % 2 == 0 ? price * 2 : price / 2;
+        if (listing.kind == MarketKind.BinaryFuture) price = (_draws % 2) * 1e18;
+        bytes memory proof = _reportOn(isPerpetual ? FEED : FINAL_FEED, price, closesAt);
+        trader.submitFinalReport(Report(uint96(price), uint48(closesAt), proof));
+        vm.warp(block.timestamp + 1 days + 1);
+        trader.finalizeMarket(uint256(trader.clock().actionId) + 1, block.timestamp * 1000);
+    }
+
+    /// @dev Ends the market in one of its two ways and reports the deficits. Returns the amount that each account may claim.
+    function _end() private returns (uint256[HOLDERS] memory due) {
+        // Without a batch no account has a position.
+        if (trader.clock().batchId == 0) return due;
+        if (_draws % 3 == 0) _freeze();
+        else _finalize();
         address[] memory all = new address[](HOLDERS);
         int256[HOLDERS] memory value;
         uint256 deficit;

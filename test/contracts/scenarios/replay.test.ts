@@ -31,6 +31,9 @@ import {
   INSOLVENCY_WINDOW,
   inherit,
   pass,
+  passDisputeWindow,
+  reportFinal,
+  settleMode,
   trade,
   withBackstop,
 } from '../support/risk.ts'
@@ -152,9 +155,14 @@ describe('replaying events', () => {
     const ending = await (await chain()).networkHelpers.loadFixture(futureExchange)
     const price = 1_000n * ending.spec.tick
     await trade(ending, alice, bob, { steps: 1_000, price: 1_000, leverage: 5 })
-    await ending.trader.connect(ending.admin).scheduleMode(3, ((await nextSecond(ending)) + DAY + 60) * 1000)
-    await pass(ending, DAY + 120)
-    await finalize(ending, { price })
+    await ending.trader.connect(ending.admin).extendExpiry(ending.spec.expiresAt + DAY * 1000)
+    await ending.trader.connect(ending.admin).extendDisputeWindow(2 * DAY * 1000)
+    await settleMode(ending)
+    await reportFinal(ending, { price: 2n * price })
+    await replayAndCompare(ending)
+    await reportFinal(ending, { price })
+    await passDisputeWindow(ending)
+    await finalize(ending)
     await replayAndCompare(ending)
     await pass(ending, INSOLVENCY_WINDOW + 1)
     await ending.trader.claim(alice.address)

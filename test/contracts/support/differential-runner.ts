@@ -24,14 +24,13 @@ import {
   finalize as finalizeOnChain,
   inherit as inheritOnChain,
   pass,
+  passDisputeWindow,
   type RequestedLeg,
+  reportFinal,
   SILENCE,
+  settleMode,
 } from './risk.ts'
 import { atTicks, DONE, type Moment, type StepOutcome, Twin } from './twin.ts'
-
-/** A value of `MarketMode`. */
-const SETTLING = 3
-const MODE_NOTICE = 86_400 + 60
 
 export class DifferentialRunner {
   readonly exchange: Exchange
@@ -193,16 +192,15 @@ export class DifferentialRunner {
     await this.#compare('freeze', expected, trader.connect(admin).freeze())
   }
 
-  /** The operator finalizes the market a day after announcing its settling mode. */
+  /** The market closes a day after the announcement; its final report and, after the dispute window, its end follow. */
   async finalize(ticks: number): Promise<void> {
-    const { trader, admin, connection } = this.exchange
-    const { time } = connection.networkHelpers
-    const from = ((await time.latest()) + MODE_NOTICE) * 1000
-    await trader.connect(admin).scheduleMode(SETTLING, from)
-    await time.increaseTo(from / 1000)
-    const moment = await this.#moment(ticks)
-    const expected = this.twin.end(moment)
-    await this.#compare('finalize', expected, finalizeOnChain(this.exchange, onChain(moment)))
+    const closesAt = (await settleMode(this.exchange)) as Millis
+    const oracle = (await this.#moment(ticks)).oracle
+    await reportFinal(this.exchange, { price: oracle })
+    await passDisputeWindow(this.exchange)
+    const asOf = ((await nextSecond(this.exchange)) * 1000) as Millis
+    const expected = this.twin.end({ asOf, oracle }, closesAt)
+    await this.#compare('finalize', expected, finalizeOnChain(this.exchange, { asOf }))
   }
 
   async reportInsolvent(accounts: readonly Address[]): Promise<StepOutcome> {

@@ -10,6 +10,7 @@ type Fields = Record<string, unknown>
 const plain = (struct: unknown): Fields => fieldsOf(struct as Result) as unknown as Fields
 const NEVER_CHANGED = { settled: 0n, requested: 0n, requestedAt: 0n, marginNonce: 0n }
 const MILLIONTH = 10n ** 12n
+const SETTLING = 3n
 
 /** An action of the market's sequence, as in its event. */
 interface Action {
@@ -58,6 +59,10 @@ export class MarketReplay {
   readonly #usedNonces = new Set<string>()
   readonly #cancelled = new Set<string>()
   #poked = { price: 0n, observedAt: 0n }
+  readonly #ending = {
+    ...{ expiresAt: 0n, settlingAt: 0n, disputeWindow: 0n },
+    ...{ reportedAt: 0n, observedAt: 0n, price: 0n },
+  }
   #heartbeatAt = 0n
   #freezeRequestedAt = 0n
 
@@ -84,6 +89,7 @@ export class MarketReplay {
     },
     MarketCreated: ({ grid }) => {
       this.#grid = plain(grid)
+      Object.assign(this.#ending, { expiresAt: grid.expiresAt, disputeWindow: grid.disputeWindow })
     },
     ParametersChanged: ({ parameters }) => {
       this.#parameters = plain(parameters)
@@ -96,6 +102,7 @@ export class MarketReplay {
     },
     ModeScheduled: ({ mode, activeFrom }) => {
       Object.assign(this.#pending, { mode, modeFrom: activeFrom })
+      this.#ending.settlingAt = mode === SETTLING ? activeFrom : 0n
     },
     ModeRestricted: ({ mode, activeFrom }) => {
       // It drops a scheduled mode that is less strict.
@@ -129,6 +136,16 @@ export class MarketReplay {
       const isRipe = requestedAt > standing.requestedAt + BigInt(CANCEL_GRACE + ACTION_LIFETIME)
       const settled = isRipe ? standing.requested : standing.settled
       this.#floors.set(maker, { ...standing, settled, requested: floor, requestedAt })
+    },
+    ExpiryExtended: ({ expiresAt }) => {
+      this.#ending.expiresAt = expiresAt
+    },
+    DisputeWindowExtended: ({ disputeWindow }) => {
+      this.#ending.disputeWindow = disputeWindow
+    },
+    FinalPriceReported: ({ price, observedAt, replaceableUntil }) => {
+      const reportedAt = replaceableUntil - this.#ending.disputeWindow
+      Object.assign(this.#ending, { price, observedAt, reportedAt })
     },
     // The audit compares claims.
     InsolvencyReported: () => undefined,
@@ -198,6 +215,7 @@ export class MarketReplay {
     expect(plain(await trader.fundingRate()), 'funding rate').to.deep.equal(this.#funding)
     expect(plain(await trader.riskTerms()), 'backstop').to.deep.equal(this.#risk)
     expect(plain(await trader.poked()), 'poked').to.deep.equal(this.#poked)
+    expect(plain(await trader.ending()), 'ending').to.deep.equal(this.#ending)
     const windDown = await trader.windDown()
     expect([windDown.heartbeatAt, windDown.requestedAt]).to.deep.equal([
       this.#heartbeatAt,

@@ -1,7 +1,7 @@
 /** Sends the actions of backstop, deleveraging and wind-down to a deployed exchange. */
 import type { ContractTransactionResponse, Wallet } from 'ethers'
 import type { Address, Price } from '../../../domain/units.ts'
-import { finalFeedIdOf } from '../../../stack/deploy.ts'
+import { feedIdOf, finalFeedIdOf } from '../../../stack/deploy.ts'
 import { Backstop__factory } from '../../../typechain-types/factories/Backstop__factory.ts'
 import {
   addressOf,
@@ -74,13 +74,50 @@ export async function deleverage(
   return exchange.trader.deleverage(actionId, asOf, account.address, counterparties, steps, report)
 }
 
-export async function finalize(exchange: Exchange, input: ActionInput): Promise<ContractTransactionResponse> {
-  const { actionId, asOf, report } = await actionOf(exchange, {
-    feedId: finalFeedIdOf(exchange.spec.marketId),
-    ...input,
-  })
+/** The feed of the final price: a perpetual ends at a price of its own feed. */
+export const finalFeedOf = ({ spec }: Pick<Exchange, 'spec'>): string =>
+  spec.kind === 'perpetual' ? feedIdOf(spec.marketId) : finalFeedIdOf(spec.marketId)
+
+/** Submits a final report of a closed market, by default observed now. */
+export async function reportFinal(
+  exchange: Exchange,
+  input: ActionInput,
+): Promise<ContractTransactionResponse> {
+  const { report } = await actionOf(exchange, { feedId: finalFeedOf(exchange), ...input })
   await tick(exchange)
-  return exchange.trader.finalizeMarket(actionId, asOf, report)
+  return exchange.trader.submitFinalReport(report)
+}
+
+export async function finalize(
+  exchange: Exchange,
+  place: Pick<ActionInput, 'actionId' | 'asOf'> = {},
+): Promise<ContractTransactionResponse> {
+  const actionId = place.actionId ?? Number((await exchange.trader.clock()).actionId) + 1
+  const asOf = place.asOf ?? (await nextSecond(exchange)) * 1000
+  await tick(exchange)
+  return exchange.trader.finalizeMarket(actionId, asOf)
+}
+
+/** Schedules mode settling a day ahead and waits for it. Returns the time of the close. */
+export async function settleMode(exchange: Exchange): Promise<number> {
+  const from = ((await nextSecond(exchange)) + DAY) * 1000
+  await tick(exchange)
+  await exchange.trader.connect(exchange.admin).scheduleMode(SETTLING, from)
+  await exchange.connection.networkHelpers.time.increaseTo(from / 1000)
+  return from
+}
+
+/** Waits until the dispute window of the final report is over. */
+export async function passDisputeWindow(exchange: Exchange): Promise<void> {
+  const { reportedAt, disputeWindow } = await exchange.trader.ending()
+  await exchange.connection.networkHelpers.time.increaseTo(Number(reportedAt + disputeWindow) / 1000 + 1)
+}
+
+/** Reports the final price of a closed market, waits for the dispute window and finalizes. */
+export async function endAt(exchange: Exchange, price: bigint): Promise<ContractTransactionResponse> {
+  await reportFinal(exchange, { price })
+  await passDisputeWindow(exchange)
+  return finalize(exchange)
 }
 
 /** Advances the clock by `seconds`; the next block is mined one second later. */
@@ -88,6 +125,7 @@ export const pass = (exchange: Exchange, seconds: number): Promise<number> =>
   exchange.connection.networkHelpers.time.increase(seconds)
 
 export const DAY = 86_400
+const SETTLING = 3
 export const SILENCE = DAY
 export const INSOLVENCY_WINDOW = 3 * DAY
 

@@ -293,8 +293,9 @@ export class Twin {
 
   // ------------------------------------------------------------------ wind-down
 
-  end({ asOf, oracle }: Moment): StepOutcome {
-    return this.#action({ asOf }, (books) => {
+  /** Funding accrues up to the close of a market, which may be earlier than its last action. */
+  end({ asOf, oracle }: Moment, closesAt: Millis = asOf): StepOutcome {
+    return this.#action({ asOf: closesAt }, (books) => {
       books.ended = { price: oracle, pool: books.pool as Quote }
     })
   }

@@ -32,7 +32,10 @@ describe('calls of the actions', () => {
         const action = drawn.kind === 'inherit_position' ? { ...drawn, backstop: BACKSTOP as never } : drawn
         const { name, args } = callOf(action, 77, perpetual)
         const data = MARKET.encodeFunctionData(name as 'updateFunding', args as never)
-        expect(expectationOfCalldata(data, BACKSTOP)).to.deep.equal(expectationOf(action, 77))
+        const finalPrice = drawn.report.price
+        expect(expectationOfCalldata(data, { backstop: BACKSTOP, finalPrice })).to.deep.equal(
+          expectationOf(action, 77),
+        )
         expect(MARKET.parseTransaction({ data })?.args.asOf).to.equal(BigInt(action.asOf))
       }),
     )
@@ -89,7 +92,9 @@ describe('responses to reverted actions', () => {
     const late = ['AsOfAhead', 'AsOfStale', 'MarketNotOpen', 'ReportStale']
     const reports = ['ReportOlder', 'ReportConflict', 'ReportMoveTooLarge']
     expect(expectedErrors('settle_part')).to.have.members(['AsOfAhead', 'AsOfStale'])
-    expect(expectedErrors('finalize_market')).to.have.members(late)
+    expect(expectedErrors('finalize_market')).to.have.members([
+      ...['AsOfAhead', 'AsOfStale', 'MarketNotOpen', 'ActionOutOfOrder', 'FinalizeEarly'],
+    ])
     expect(expectedErrors('update_funding')).to.have.members([
       ...[...late, ...reports, 'FundingRateOutOfRange', 'FundingValidityInvalid'],
       ...['SessionClosed', 'FundingIndexOutOfRange', 'BankPaused'],

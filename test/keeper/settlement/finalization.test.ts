@@ -36,9 +36,12 @@ describe('the finalization of a market', function () {
     await (await fixture.trading().connect(chain().admin).scheduleMode(SETTLING, from)).wait()
     await passTime(chain(), DAY_MS + 10_000)
     fixture.clock.value = (await actions.headTime()) as number
+    const report = await actions.reportFinal(price('123'))
+    await passTime(chain(), DAY_MS + 10_000)
+    fixture.clock.value = (await actions.headTime()) as number
     const snapshot = await chain().provider.send('evm_snapshot', [])
 
-    await actions.finalize(price('123'))
+    await actions.finalize(report)
     await settleAll()
     expect(await mode()).to.equal('settled')
     expect((await fixture.actions()).at(-1)).to.include({

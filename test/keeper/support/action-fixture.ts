@@ -98,11 +98,17 @@ export class ActionFixture {
     return this.queue(({ asOf }) => ({ kind: 'deleverage', asOf, account, legs, report }))
   }
 
-  async finalize(price: Price): Promise<number> {
+  /** Submits the final price of a closed market. */
+  async reportFinal(price: Price): Promise<OracleReport> {
     const { spec, signFeed } = this.#fixture
     const observedAt = this.#now() as Millis
     const signatures = signFeed(finalFeedIdOf(spec.marketId), price, observedAt) as `0x${string}`
-    const report = { price, observedAt, signatures }
+    const market = this.#fixture.trading().connect(this.#fixture.chainSide.admin)
+    await (await market.submitFinalReport({ price, observedAt, proof: signatures })).wait()
+    return { price, observedAt, signatures }
+  }
+
+  finalize(report: OracleReport): Promise<number> {
     return this.queue(({ asOf }) => ({ kind: 'finalize_market', asOf, report }))
   }
 

@@ -411,6 +411,17 @@
     "inputs": [
       {
         "internalType": "uint256",
+        "name": "disputeWindow",
+        "type": "uint256"
+      }
+    ],
+    "name": "DisputeWindowFixed",
+    "type": "error"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "uint256",
         "name": "shortest",
         "type": "uint256"
       },
@@ -437,6 +448,17 @@
     "inputs": [
       {
         "internalType": "uint256",
+        "name": "expiresAt",
+        "type": "uint256"
+      }
+    ],
+    "name": "ExpiryFixed",
+    "type": "error"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "uint256",
         "name": "earliest",
         "type": "uint256"
       },
@@ -457,6 +479,17 @@
   {
     "inputs": [],
     "name": "ExtensionCalledDirectly",
+    "type": "error"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "uint256",
+        "name": "latestCall",
+        "type": "uint256"
+      }
+    ],
+    "name": "ExtensionTooLate",
     "type": "error"
   },
   {
@@ -494,6 +527,76 @@
       }
     ],
     "name": "FinalPriceInvalid",
+    "type": "error"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "uint256",
+        "name": "closesAt",
+        "type": "uint256"
+      },
+      {
+        "internalType": "uint256",
+        "name": "observedAt",
+        "type": "uint256"
+      }
+    ],
+    "name": "FinalReportEarly",
+    "type": "error"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "uint256",
+        "name": "latest",
+        "type": "uint256"
+      }
+    ],
+    "name": "FinalReportLate",
+    "type": "error"
+  },
+  {
+    "inputs": [],
+    "name": "FinalReportMissing",
+    "type": "error"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "uint256",
+        "name": "reportedAt",
+        "type": "uint256"
+      }
+    ],
+    "name": "FinalReportPresent",
+    "type": "error"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "uint256",
+        "name": "inForce",
+        "type": "uint256"
+      },
+      {
+        "internalType": "uint256",
+        "name": "given",
+        "type": "uint256"
+      }
+    ],
+    "name": "FinalReportSuperseded",
+    "type": "error"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "uint256",
+        "name": "availableAfter",
+        "type": "uint256"
+      }
+    ],
+    "name": "FinalizeEarly",
     "type": "error"
   },
   {
@@ -864,11 +967,33 @@
     "inputs": [
       {
         "internalType": "uint256",
+        "name": "closesAt",
+        "type": "uint256"
+      }
+    ],
+    "name": "MarketClosed",
+    "type": "error"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "uint256",
         "name": "endedAt",
         "type": "uint256"
       }
     ],
     "name": "MarketEnded",
+    "type": "error"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "uint256",
+        "name": "closesAt",
+        "type": "uint256"
+      }
+    ],
+    "name": "MarketNotClosed",
     "type": "error"
   },
   {
@@ -916,11 +1041,6 @@
       }
     ],
     "name": "MarketOrderStale",
-    "type": "error"
-  },
-  {
-    "inputs": [],
-    "name": "MarketWithoutExpiry",
     "type": "error"
   },
   {
@@ -1862,6 +1982,63 @@
       }
     ],
     "name": "DeficitCovered",
+    "type": "event"
+  },
+  {
+    "anonymous": false,
+    "inputs": [
+      {
+        "indexed": false,
+        "internalType": "uint48",
+        "name": "disputeWindow",
+        "type": "uint48"
+      }
+    ],
+    "name": "DisputeWindowExtended",
+    "type": "event"
+  },
+  {
+    "anonymous": false,
+    "inputs": [
+      {
+        "indexed": false,
+        "internalType": "uint48",
+        "name": "expiresAt",
+        "type": "uint48"
+      }
+    ],
+    "name": "ExpiryExtended",
+    "type": "event"
+  },
+  {
+    "anonymous": false,
+    "inputs": [
+      {
+        "indexed": true,
+        "internalType": "address",
+        "name": "by",
+        "type": "address"
+      },
+      {
+        "indexed": false,
+        "internalType": "uint96",
+        "name": "price",
+        "type": "uint96"
+      },
+      {
+        "indexed": false,
+        "internalType": "uint48",
+        "name": "observedAt",
+        "type": "uint48"
+      },
+      {
+        "indexed": false,
+        "internalType": "uint48",
+        "name": "replaceableUntil",
+        "type": "uint48"
+      }
+    ],
+    "name": "FinalPriceReported",
     "type": "event"
   },
   {
@@ -3103,6 +3280,77 @@
   },
   {
     "inputs": [],
+    "name": "ending",
+    "outputs": [
+      {
+        "components": [
+          {
+            "internalType": "uint48",
+            "name": "expiresAt",
+            "type": "uint48"
+          },
+          {
+            "internalType": "uint48",
+            "name": "settlingAt",
+            "type": "uint48"
+          },
+          {
+            "internalType": "uint48",
+            "name": "disputeWindow",
+            "type": "uint48"
+          },
+          {
+            "internalType": "uint48",
+            "name": "reportedAt",
+            "type": "uint48"
+          },
+          {
+            "internalType": "uint48",
+            "name": "observedAt",
+            "type": "uint48"
+          },
+          {
+            "internalType": "uint96",
+            "name": "price",
+            "type": "uint96"
+          }
+        ],
+        "internalType": "struct Ending",
+        "name": "",
+        "type": "tuple"
+      }
+    ],
+    "stateMutability": "view",
+    "type": "function"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "uint48",
+        "name": "",
+        "type": "uint48"
+      }
+    ],
+    "name": "extendDisputeWindow",
+    "outputs": [],
+    "stateMutability": "nonpayable",
+    "type": "function"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "uint48",
+        "name": "",
+        "type": "uint48"
+      }
+    ],
+    "name": "extendExpiry",
+    "outputs": [],
+    "stateMutability": "nonpayable",
+    "type": "function"
+  },
+  {
+    "inputs": [],
     "name": "extension",
     "outputs": [
       {
@@ -3125,28 +3373,6 @@
         "internalType": "uint256",
         "name": "",
         "type": "uint256"
-      },
-      {
-        "components": [
-          {
-            "internalType": "uint96",
-            "name": "price",
-            "type": "uint96"
-          },
-          {
-            "internalType": "uint48",
-            "name": "observedAt",
-            "type": "uint48"
-          },
-          {
-            "internalType": "bytes",
-            "name": "proof",
-            "type": "bytes"
-          }
-        ],
-        "internalType": "struct Report",
-        "name": "",
-        "type": "tuple"
       }
     ],
     "name": "finalizeMarket",
@@ -4264,6 +4490,36 @@
       }
     ],
     "name": "settleBatch",
+    "outputs": [],
+    "stateMutability": "nonpayable",
+    "type": "function"
+  },
+  {
+    "inputs": [
+      {
+        "components": [
+          {
+            "internalType": "uint96",
+            "name": "price",
+            "type": "uint96"
+          },
+          {
+            "internalType": "uint48",
+            "name": "observedAt",
+            "type": "uint48"
+          },
+          {
+            "internalType": "bytes",
+            "name": "proof",
+            "type": "bytes"
+          }
+        ],
+        "internalType": "struct Report",
+        "name": "",
+        "type": "tuple"
+      }
+    ],
+    "name": "submitFinalReport",
     "outputs": [],
     "stateMutability": "nonpayable",
     "type": "function"

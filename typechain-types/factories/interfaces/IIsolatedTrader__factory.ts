@@ -362,6 +362,17 @@
     "inputs": [
       {
         "internalType": "uint256",
+        "name": "disputeWindow",
+        "type": "uint256"
+      }
+    ],
+    "name": "DisputeWindowFixed",
+    "type": "error"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "uint256",
         "name": "shortest",
         "type": "uint256"
       },
@@ -388,6 +399,17 @@
     "inputs": [
       {
         "internalType": "uint256",
+        "name": "expiresAt",
+        "type": "uint256"
+      }
+    ],
+    "name": "ExpiryFixed",
+    "type": "error"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "uint256",
         "name": "earliest",
         "type": "uint256"
       },
@@ -408,6 +430,17 @@
   {
     "inputs": [],
     "name": "ExtensionCalledDirectly",
+    "type": "error"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "uint256",
+        "name": "latestCall",
+        "type": "uint256"
+      }
+    ],
+    "name": "ExtensionTooLate",
     "type": "error"
   },
   {
@@ -445,6 +478,76 @@
       }
     ],
     "name": "FinalPriceInvalid",
+    "type": "error"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "uint256",
+        "name": "closesAt",
+        "type": "uint256"
+      },
+      {
+        "internalType": "uint256",
+        "name": "observedAt",
+        "type": "uint256"
+      }
+    ],
+    "name": "FinalReportEarly",
+    "type": "error"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "uint256",
+        "name": "latest",
+        "type": "uint256"
+      }
+    ],
+    "name": "FinalReportLate",
+    "type": "error"
+  },
+  {
+    "inputs": [],
+    "name": "FinalReportMissing",
+    "type": "error"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "uint256",
+        "name": "reportedAt",
+        "type": "uint256"
+      }
+    ],
+    "name": "FinalReportPresent",
+    "type": "error"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "uint256",
+        "name": "inForce",
+        "type": "uint256"
+      },
+      {
+        "internalType": "uint256",
+        "name": "given",
+        "type": "uint256"
+      }
+    ],
+    "name": "FinalReportSuperseded",
+    "type": "error"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "uint256",
+        "name": "availableAfter",
+        "type": "uint256"
+      }
+    ],
+    "name": "FinalizeEarly",
     "type": "error"
   },
   {
@@ -815,11 +918,33 @@
     "inputs": [
       {
         "internalType": "uint256",
+        "name": "closesAt",
+        "type": "uint256"
+      }
+    ],
+    "name": "MarketClosed",
+    "type": "error"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "uint256",
         "name": "endedAt",
         "type": "uint256"
       }
     ],
     "name": "MarketEnded",
+    "type": "error"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "uint256",
+        "name": "closesAt",
+        "type": "uint256"
+      }
+    ],
+    "name": "MarketNotClosed",
     "type": "error"
   },
   {
@@ -867,11 +992,6 @@
       }
     ],
     "name": "MarketOrderStale",
-    "type": "error"
-  },
-  {
-    "inputs": [],
-    "name": "MarketWithoutExpiry",
     "type": "error"
   },
   {
@@ -1800,6 +1920,63 @@
       }
     ],
     "name": "DeficitCovered",
+    "type": "event"
+  },
+  {
+    "anonymous": false,
+    "inputs": [
+      {
+        "indexed": false,
+        "internalType": "uint48",
+        "name": "disputeWindow",
+        "type": "uint48"
+      }
+    ],
+    "name": "DisputeWindowExtended",
+    "type": "event"
+  },
+  {
+    "anonymous": false,
+    "inputs": [
+      {
+        "indexed": false,
+        "internalType": "uint48",
+        "name": "expiresAt",
+        "type": "uint48"
+      }
+    ],
+    "name": "ExpiryExtended",
+    "type": "event"
+  },
+  {
+    "anonymous": false,
+    "inputs": [
+      {
+        "indexed": true,
+        "internalType": "address",
+        "name": "by",
+        "type": "address"
+      },
+      {
+        "indexed": false,
+        "internalType": "uint96",
+        "name": "price",
+        "type": "uint96"
+      },
+      {
+        "indexed": false,
+        "internalType": "uint48",
+        "name": "observedAt",
+        "type": "uint48"
+      },
+      {
+        "indexed": false,
+        "internalType": "uint48",
+        "name": "replaceableUntil",
+        "type": "uint48"
+      }
+    ],
+    "name": "FinalPriceReported",
     "type": "event"
   },
   {
@@ -3028,6 +3205,77 @@
   },
   {
     "inputs": [],
+    "name": "ending",
+    "outputs": [
+      {
+        "components": [
+          {
+            "internalType": "uint48",
+            "name": "expiresAt",
+            "type": "uint48"
+          },
+          {
+            "internalType": "uint48",
+            "name": "settlingAt",
+            "type": "uint48"
+          },
+          {
+            "internalType": "uint48",
+            "name": "disputeWindow",
+            "type": "uint48"
+          },
+          {
+            "internalType": "uint48",
+            "name": "reportedAt",
+            "type": "uint48"
+          },
+          {
+            "internalType": "uint48",
+            "name": "observedAt",
+            "type": "uint48"
+          },
+          {
+            "internalType": "uint96",
+            "name": "price",
+            "type": "uint96"
+          }
+        ],
+        "internalType": "struct Ending",
+        "name": "",
+        "type": "tuple"
+      }
+    ],
+    "stateMutability": "view",
+    "type": "function"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "uint48",
+        "name": "disputeWindow",
+        "type": "uint48"
+      }
+    ],
+    "name": "extendDisputeWindow",
+    "outputs": [],
+    "stateMutability": "nonpayable",
+    "type": "function"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "uint48",
+        "name": "expiresAt",
+        "type": "uint48"
+      }
+    ],
+    "name": "extendExpiry",
+    "outputs": [],
+    "stateMutability": "nonpayable",
+    "type": "function"
+  },
+  {
+    "inputs": [],
     "name": "extension",
     "outputs": [
       {
@@ -3050,28 +3298,6 @@
         "internalType": "uint256",
         "name": "asOf",
         "type": "uint256"
-      },
-      {
-        "components": [
-          {
-            "internalType": "uint96",
-            "name": "price",
-            "type": "uint96"
-          },
-          {
-            "internalType": "uint48",
-            "name": "observedAt",
-            "type": "uint48"
-          },
-          {
-            "internalType": "bytes",
-            "name": "proof",
-            "type": "bytes"
-          }
-        ],
-        "internalType": "struct Report",
-        "name": "report",
-        "type": "tuple"
       }
     ],
     "name": "finalizeMarket",
@@ -4163,6 +4389,36 @@
       }
     ],
     "name": "settleBatch",
+    "outputs": [],
+    "stateMutability": "nonpayable",
+    "type": "function"
+  },
+  {
+    "inputs": [
+      {
+        "components": [
+          {
+            "internalType": "uint96",
+            "name": "price",
+            "type": "uint96"
+          },
+          {
+            "internalType": "uint48",
+            "name": "observedAt",
+            "type": "uint48"
+          },
+          {
+            "internalType": "bytes",
+            "name": "proof",
+            "type": "bytes"
+          }
+        ],
+        "internalType": "struct Report",
+        "name": "report",
+        "type": "tuple"
+      }
+    ],
+    "name": "submitFinalReport",
     "outputs": [],
     "stateMutability": "nonpayable",
     "type": "function"

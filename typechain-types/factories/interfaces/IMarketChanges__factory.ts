@@ -26,6 +26,39 @@
   {
     "inputs": [
       {
+        "internalType": "uint256",
+        "name": "disputeWindow",
+        "type": "uint256"
+      }
+    ],
+    "name": "DisputeWindowFixed",
+    "type": "error"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "uint256",
+        "name": "expiresAt",
+        "type": "uint256"
+      }
+    ],
+    "name": "ExpiryFixed",
+    "type": "error"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "uint256",
+        "name": "latestCall",
+        "type": "uint256"
+      }
+    ],
+    "name": "ExtensionTooLate",
+    "type": "error"
+  },
+  {
+    "inputs": [
+      {
         "internalType": "enum MarketMode",
         "name": "current",
         "type": "uint8"
@@ -91,6 +124,32 @@
     "inputs": [],
     "name": "ParametersInvalid",
     "type": "error"
+  },
+  {
+    "anonymous": false,
+    "inputs": [
+      {
+        "indexed": false,
+        "internalType": "uint48",
+        "name": "disputeWindow",
+        "type": "uint48"
+      }
+    ],
+    "name": "DisputeWindowExtended",
+    "type": "event"
+  },
+  {
+    "anonymous": false,
+    "inputs": [
+      {
+        "indexed": false,
+        "internalType": "uint48",
+        "name": "expiresAt",
+        "type": "uint48"
+      }
+    ],
+    "name": "ExpiryExtended",
+    "type": "event"
   },
   {
     "anonymous": false,
@@ -311,6 +370,32 @@
   {
     "inputs": [],
     "name": "cancelScheduledParameters",
+    "outputs": [],
+    "stateMutability": "nonpayable",
+    "type": "function"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "uint48",
+        "name": "disputeWindow",
+        "type": "uint48"
+      }
+    ],
+    "name": "extendDisputeWindow",
+    "outputs": [],
+    "stateMutability": "nonpayable",
+    "type": "function"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "uint48",
+        "name": "expiresAt",
+        "type": "uint48"
+      }
+    ],
+    "name": "extendExpiry",
     "outputs": [],
     "stateMutability": "nonpayable",
     "type": "function"

@@ -48,6 +48,76 @@
     "inputs": [
       {
         "internalType": "uint256",
+        "name": "closesAt",
+        "type": "uint256"
+      },
+      {
+        "internalType": "uint256",
+        "name": "observedAt",
+        "type": "uint256"
+      }
+    ],
+    "name": "FinalReportEarly",
+    "type": "error"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "uint256",
+        "name": "latest",
+        "type": "uint256"
+      }
+    ],
+    "name": "FinalReportLate",
+    "type": "error"
+  },
+  {
+    "inputs": [],
+    "name": "FinalReportMissing",
+    "type": "error"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "uint256",
+        "name": "reportedAt",
+        "type": "uint256"
+      }
+    ],
+    "name": "FinalReportPresent",
+    "type": "error"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "uint256",
+        "name": "inForce",
+        "type": "uint256"
+      },
+      {
+        "internalType": "uint256",
+        "name": "given",
+        "type": "uint256"
+      }
+    ],
+    "name": "FinalReportSuperseded",
+    "type": "error"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "uint256",
+        "name": "availableAfter",
+        "type": "uint256"
+      }
+    ],
+    "name": "FinalizeEarly",
+    "type": "error"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "uint256",
         "name": "requestedAt",
         "type": "uint256"
       }
@@ -91,11 +161,22 @@
     "inputs": [
       {
         "internalType": "uint256",
-        "name": "windowEnd",
+        "name": "endedAt",
         "type": "uint256"
       }
     ],
     "name": "InsolvencyWindowOver",
+    "type": "error"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "uint256",
+        "name": "closesAt",
+        "type": "uint256"
+      }
+    ],
+    "name": "MarketClosed",
     "type": "error"
   },
   {
@@ -110,18 +191,19 @@
     "type": "error"
   },
   {
-    "inputs": [],
-    "name": "MarketNeverTraded",
+    "inputs": [
+      {
+        "internalType": "uint256",
+        "name": "closesAt",
+        "type": "uint256"
+      }
+    ],
+    "name": "MarketNotClosed",
     "type": "error"
   },
   {
     "inputs": [],
     "name": "MarketNotEnded",
-    "type": "error"
-  },
-  {
-    "inputs": [],
-    "name": "MarketWithoutExpiry",
     "type": "error"
   },
   {
@@ -177,6 +259,37 @@
       }
     ],
     "name": "DeficitCovered",
+    "type": "event"
+  },
+  {
+    "anonymous": false,
+    "inputs": [
+      {
+        "indexed": true,
+        "internalType": "address",
+        "name": "by",
+        "type": "address"
+      },
+      {
+        "indexed": false,
+        "internalType": "uint96",
+        "name": "price",
+        "type": "uint96"
+      },
+      {
+        "indexed": false,
+        "internalType": "uint48",
+        "name": "observedAt",
+        "type": "uint48"
+      },
+      {
+        "indexed": false,
+        "internalType": "uint48",
+        "name": "replaceableUntil",
+        "type": "uint48"
+      }
+    ],
+    "name": "FinalPriceReported",
     "type": "event"
   },
   {
@@ -381,6 +494,51 @@
     "type": "function"
   },
   {
+    "inputs": [],
+    "name": "ending",
+    "outputs": [
+      {
+        "components": [
+          {
+            "internalType": "uint48",
+            "name": "expiresAt",
+            "type": "uint48"
+          },
+          {
+            "internalType": "uint48",
+            "name": "settlingAt",
+            "type": "uint48"
+          },
+          {
+            "internalType": "uint48",
+            "name": "disputeWindow",
+            "type": "uint48"
+          },
+          {
+            "internalType": "uint48",
+            "name": "reportedAt",
+            "type": "uint48"
+          },
+          {
+            "internalType": "uint48",
+            "name": "observedAt",
+            "type": "uint48"
+          },
+          {
+            "internalType": "uint96",
+            "name": "price",
+            "type": "uint96"
+          }
+        ],
+        "internalType": "struct Ending",
+        "name": "",
+        "type": "tuple"
+      }
+    ],
+    "stateMutability": "view",
+    "type": "function"
+  },
+  {
     "inputs": [
       {
         "internalType": "uint256",
@@ -391,28 +549,6 @@
         "internalType": "uint256",
         "name": "asOf",
         "type": "uint256"
-      },
-      {
-        "components": [
-          {
-            "internalType": "uint96",
-            "name": "price",
-            "type": "uint96"
-          },
-          {
-            "internalType": "uint48",
-            "name": "observedAt",
-            "type": "uint48"
-          },
-          {
-            "internalType": "bytes",
-            "name": "proof",
-            "type": "bytes"
-          }
-        ],
-        "internalType": "struct Report",
-        "name": "report",
-        "type": "tuple"
       }
     ],
     "name": "finalizeMarket",
@@ -505,6 +641,36 @@
   {
     "inputs": [],
     "name": "requestFreeze",
+    "outputs": [],
+    "stateMutability": "nonpayable",
+    "type": "function"
+  },
+  {
+    "inputs": [
+      {
+        "components": [
+          {
+            "internalType": "uint96",
+            "name": "price",
+            "type": "uint96"
+          },
+          {
+            "internalType": "uint48",
+            "name": "observedAt",
+            "type": "uint48"
+          },
+          {
+            "internalType": "bytes",
+            "name": "proof",
+            "type": "bytes"
+          }
+        ],
+        "internalType": "struct Report",
+        "name": "report",
+        "type": "tuple"
+      }
+    ],
+    "name": "submitFinalReport",
     "outputs": [],
     "stateMutability": "nonpayable",
     "type": "function"

@@ -1,0 +1,108 @@
+/**
+ * The close of a market at its expiry or at the scheduled mode settling, the report of its final price, and when it can be
+ * finalized or frozen. Twin of the contract's EndingLib.
+ */
+import type { MarketMode, MarketSpec } from '../market/market.ts'
+import { ACTION_AHEAD } from '../settlement/durations.ts'
+import { type Millis, minOf, type Price } from '../units.ts'
+import { accept, refuse, type Verdict } from '../verdict.ts'
+
+/** Time after the close in which the first final report must be submitted; afterwards any account can freeze the market. */
+export const FINAL_REPORT_TIME = 604_800_000 as Millis
+
+/** The final report in force. */
+export interface FinalReport {
+  readonly price: Price
+  readonly observedAt: Millis
+  /** Block time of the first final report, from which the dispute window counts. */
+  readonly reportedAt: Millis
+}
+
+/** The terms in force. */
+export interface Ending {
+  /** 0 for a perpetual. */
+  readonly expiresAt: Millis
+  /** Time of the scheduled mode settling; 0 if none is scheduled. */
+  readonly settlingAt: Millis
+  readonly disputeWindow: Millis
+  /** Null until a report is submitted. */
+  readonly report: FinalReport | null
+}
+
+/** The times from which a market closes. */
+export type Closing = Pick<Ending, 'expiresAt' | 'settlingAt'>
+
+/** The listed terms of a market. */
+export const listedEnding = ({ expiresAt, disputeWindow }: MarketSpec): Ending => ({
+  ...{ expiresAt, settlingAt: 0 as Millis, disputeWindow, report: null },
+})
+
+/** The expiry or the time of the mode settling, whichever is earlier; null if neither is set. */
+export function closesAt({ expiresAt, settlingAt }: Closing): Millis | null {
+  if (expiresAt === 0) return settlingAt === 0 ? null : settlingAt
+  return settlingAt === 0 ? expiresAt : minOf(expiresAt, settlingAt)
+}
+
+export const isClosed = (ending: Closing, time: Millis): boolean => {
+  const close = closesAt(ending)
+  return close !== null && time >= close
+}
+
+/** A closed market is in mode settling, whatever mode is stored. */
+export const modeAt = (mode: MarketMode, ending: Closing, asOf: Millis): MarketMode =>
+  mode !== 'settled' && isClosed(ending, asOf) ? 'settling' : mode
+
+/**
+ * The last time at which a final report is accepted: FINAL_REPORT_TIME after the close, or, once there is a report, the end of the
+ * dispute window. The market can be frozen after the first, and finalized after the second. Null if no close is set.
+ */
+export function reportableUntil(ending: Ending): Millis | null {
+  if (ending.report !== null) return (ending.report.reportedAt + ending.disputeWindow) as Millis
+  const close = closesAt(ending)
+  return close === null ? null : ((close + FINAL_REPORT_TIME) as Millis)
+}
+
+export type FinalReportRefusal =
+  /** The market is not closed. */
+  | 'MARKET_NOT_CLOSED'
+  /** The time for a first report, or the dispute window, is over. */
+  | 'LATE'
+  /** Observed before the close. */
+  | 'EARLY'
+  /** Observed too far ahead of block time. */
+  | 'AHEAD'
+  /** The report in force counts. */
+  | 'SUPERSEDED'
+
+/**
+ * The ending with the report, or why the contract rejects its time. The newest report of a final feed counts, and of a perpetual's
+ * own feed the one nearest to the close. The contract also checks price and proof.
+ */
+export function submitFinalReport(
+  { kind }: Pick<MarketSpec, 'kind'>,
+  ending: Ending,
+  { price, observedAt }: Pick<FinalReport, 'price' | 'observedAt'>,
+  blockTime: Millis,
+): Verdict<Ending, FinalReportRefusal> {
+  const [close, until, last] = [closesAt(ending), reportableUntil(ending), ending.report]
+  if (close === null || until === null || blockTime < close) return refuse('MARKET_NOT_CLOSED')
+  if (blockTime > until) return refuse('LATE')
+  if (observedAt < close) return refuse('EARLY')
+  if (observedAt > blockTime + ACTION_AHEAD) return refuse('AHEAD')
+  if (last !== null) {
+    const counts = kind === 'perpetual' ? observedAt < last.observedAt : observedAt > last.observedAt
+    if (!counts) return refuse('SUPERSEDED')
+  }
+  const reportedAt = last?.reportedAt ?? blockTime
+  return accept({ ...ending, report: { price, observedAt, reportedAt } })
+}
+
+/** Whether any account can end the market at its final price. */
+export const isFinalizable = (ending: Ending, blockTime: Millis): boolean =>
+  ending.report !== null && blockTime > (reportableUntil(ending) as Millis)
+
+/** Whether any account can freeze the market because no final report came in time. */
+export const isUnreported = (ending: Ending, blockTime: Millis): boolean => {
+  const until = reportableUntil(ending)
+  return ending.report === null && until !== null && blockTime > until
+}
