@@ -184,6 +184,16 @@ describe('the auction of a market', () => {
     expect(await auction().run(fence)).to.equal(null)
   })
 
+  it('when the market closes at asOf, it does not match; when it closes 1 ms later, it does', async () => {
+    await fixture.place({ by: alice, side: 'LONG', steps: 50, limit: 1010 })
+    await fixture.place({ by: bob, side: 'SHORT', steps: 50, limit: 990 })
+    const closeAt = (settling_at: number) => fixture.db.updateTable('markets').set({ settling_at }).execute()
+    await closeAt(fixture.clock.value)
+    expect(await auction().run(fence)).to.equal(null)
+    await closeAt(fixture.clock.value + 1)
+    expect(await auction().run(fence)).to.equal(1)
+  })
+
   it('when the oldest unsettled batch has half an action’s lifetime, it does not match', async () => {
     const own = auction()
     await fixture.place({ by: alice, side: 'LONG', steps: 50, limit: 1010 })
