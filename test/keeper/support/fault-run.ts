@@ -186,7 +186,7 @@ export class FaultRun {
 
   /** Nothing may be queued behind it, so it is only queued where its end does not have to be waited for. */
   async #finalize(): Promise<void> {
-    await this.#actions.finalize(this.fixture.spec.finalHigh)
+    await this.#actions.finalize(await this.#actions.report(PRICE))
     await this.#settleAll()
   }
 
