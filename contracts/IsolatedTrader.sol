@@ -58,7 +58,6 @@ contract IsolatedTrader is MarketDelegator, ForwardedSender, EIP712, ReentrancyG
 
     // ------------------------------------------------------------------ constants, immutables
 
-    uint256 private immutable _MARKET_ID;
     MarketKind private immutable _KIND;
     uint256 private immutable _TICK;
     uint256 private immutable _STEP;
@@ -85,7 +84,6 @@ contract IsolatedTrader is MarketDelegator, ForwardedSender, EIP712, ReentrancyG
         if (marginBank.code.length == 0 || keys == address(0) || priceOracle == address(0)) revert AddressZero();
         ListingLib.requireGrid(marketGrid);
         ListingLib.requireParameters(firstParameters, marketGrid.kind);
-        _MARKET_ID = marketGrid.marketId;
         _KIND = marketGrid.kind;
         _TICK = marketGrid.tick;
         _STEP = marketGrid.step;
@@ -380,7 +378,6 @@ contract IsolatedTrader is MarketDelegator, ForwardedSender, EIP712, ReentrancyG
     /// @inheritdoc MarketDelegator
     function _context() internal view override returns (MarketContext memory) {
         return MarketContext({
-            marketId: _MARKET_ID,
             kind: _KIND,
             tick: _TICK,
             step: _STEP,

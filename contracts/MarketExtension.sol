@@ -24,9 +24,9 @@ import {RiskTerms} from "./types/Risk.sol";
 import {
     Clock,
     Ending,
-    FinalTerms,
     Floors,
     FundingRate,
+    ListedTerms,
     PendingChange,
     Poked,
     Reference,
@@ -251,9 +251,9 @@ contract MarketExtension is MarketState, ReentrancyGuardTransient {
 
     function grid() external view returns (MarketGrid memory) {
         MarketContext calldata context = _context();
-        FinalTerms memory terms = _state.finalTerms;
+        ListedTerms memory terms = _state.listedTerms;
         return MarketGrid({
-            marketId: context.marketId,
+            marketId: terms.marketId,
             kind: context.kind,
             tick: context.tick,
             step: context.step,

@@ -343,8 +343,9 @@ library AdjustLib {
         adjustment.binary = context.kind == MarketKind.BinaryFuture;
         adjustment.fundingIndex = last.fundingIndex;
         if (last.funded) {
-            uint256 until = _accruedUntil(state, asOf);
-            adjustment.fundingIndex = FundingLib.indexAt(state.funding, last.fundingIndex, state.clock.asOf, until);
+            // After the close of a perpetual this may count funding that does not accrue any more, for at most an hour: only the
+            // requirement of an addition uses it.
+            adjustment.fundingIndex = FundingLib.indexAt(state.funding, last.fundingIndex, state.clock.asOf, asOf);
         }
         uint256 price = _newestPrice(state, context, report, asOf, maxAge);
         PositionLib.unpack(word, adjustment.fundingIndex, adjustment.position);
@@ -352,12 +353,6 @@ library AdjustLib {
             (adjustment.equityX, adjustment.notionalX) =
                 MarginLib.exposure(adjustment.position, price * adjustment.step, adjustment.step, adjustment.binary);
         }
-    }
-
-    /// @dev Funding accrues up to the close.
-    function _accruedUntil(TraderState storage state, uint256 asOf) private view returns (uint256) {
-        uint256 settlingAt = state.ending.settlingAt;
-        return settlingAt != 0 && settlingAt < asOf ? settlingAt : asOf;
     }
 
     /// @dev The price of the newer of the passed report and the market's last report. A batch mined in between therefore does not

@@ -99,7 +99,7 @@ library ChangeLib {
         uint256 endedAt = state.windDown.endedAt;
         if (endedAt != 0) revert IMarketWindDown.MarketEnded(endedAt);
         Ending memory ending = state.ending;
-        if (ending.disputeWindow != state.finalTerms.disputeWindow) {
+        if (ending.disputeWindow != state.listedTerms.disputeWindow) {
             revert IMarketChanges.DisputeWindowFixed(ending.disputeWindow);
         }
         uint256 latestCall = EndingLib.reportableUntil(ending);

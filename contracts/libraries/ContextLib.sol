@@ -8,13 +8,13 @@ library ContextLib {
     /// @notice Delegates to `code` with the current calldata followed by `context`. `finish` returns the answer.
     /// @dev `code` is a contract: the market's constructor checks it.
     function delegateCall(address code, MarketContext memory context) internal returns (bool success) {
-        // Only `finish` runs afterwards, so memory beyond the free memory pointer is free. 352: the eleven words of a context.
+        // Only `finish` runs afterwards, so memory beyond the free memory pointer is free. 320: the ten words of a context.
         assembly ("memory-safe") {
             let data := mload(0x40)
             let size := calldatasize()
             calldatacopy(data, 0, size)
-            mcopy(add(data, size), context, 352)
-            success := delegatecall(gas(), code, data, add(size, 352), 0, 0)
+            mcopy(add(data, size), context, 320)
+            success := delegatecall(gas(), code, data, add(size, 320), 0, 0)
         }
     }
 
@@ -28,10 +28,10 @@ library ContextLib {
         }
     }
 
-    /// @notice The appended context: the last 352 bytes of calldata, also if a caller of the market appended bytes of its own.
+    /// @notice The appended context: the last 320 bytes of calldata, also if a caller of the market appended bytes of its own.
     function read() internal pure returns (MarketContext calldata context) {
         assembly ("memory-safe") {
-            context := sub(calldatasize(), 352)
+            context := sub(calldatasize(), 320)
         }
     }
 }

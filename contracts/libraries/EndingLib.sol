@@ -4,7 +4,7 @@ pragma solidity ^0.8.28;
 import {IIsolatedTrader} from "../interfaces/IIsolatedTrader.sol";
 import {FINAL_REPORT_TIME, MAX_DISPUTE_WINDOW, MAX_LIFE, MIN_DISPUTE_WINDOW} from "../types/Durations.sol";
 import {MarketGrid, MarketKind, MarketMode} from "../types/Market.sol";
-import {Ending, FinalTerms, TraderState} from "../types/TraderState.sol";
+import {Ending, ListedTerms, TraderState} from "../types/TraderState.sol";
 import {DelayBoundsLib} from "./DelayBoundsLib.sol";
 
 /// @title Close of a market, final report and dispute window. Twin of domain/risk/ending.ts
@@ -53,8 +53,12 @@ library EndingLib {
     function initialize(TraderState storage state, MarketGrid memory grid) internal {
         _requireExpiry(grid);
         requireWindow(grid.disputeWindow);
-        state.finalTerms = FinalTerms({
-            feedId: grid.finalFeedId, low: grid.finalLow, high: grid.finalHigh, disputeWindow: grid.disputeWindow
+        state.listedTerms = ListedTerms({
+            marketId: grid.marketId,
+            feedId: grid.finalFeedId,
+            low: grid.finalLow,
+            high: grid.finalHigh,
+            disputeWindow: grid.disputeWindow
         });
         state.ending.expiresAt = grid.expiresAt;
         state.ending.disputeWindow = grid.disputeWindow;

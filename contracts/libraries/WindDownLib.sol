@@ -10,7 +10,7 @@ import {MarketKind, MarketMode, Parameters} from "../types/Market.sol";
 import {Position} from "../types/Position.sol";
 import {Report} from "../types/Report.sol";
 import {Valuation} from "../types/Risk.sol";
-import {Ending, FinalTerms, Poked, Reference, TraderState, WindDown} from "../types/TraderState.sol";
+import {Ending, ListedTerms, Poked, Reference, TraderState, WindDown} from "../types/TraderState.sol";
 import {ActionKind, ActionLib} from "./ActionLib.sol";
 import {BandLib} from "./BandLib.sol";
 import {AHEAD, COVER_TIME, INSOLVENCY_WINDOW, SILENCE} from "../types/Durations.sol";
@@ -164,8 +164,8 @@ library WindDownLib {
         (uint96 price, uint48 observedAt) = (report.price, report.observedAt);
         _requireObserved(ending, isPerpetual, observedAt);
         if (isPerpetual) _requireMove(state, price, observedAt);
-        else _requireFinalPrice(state.finalTerms, context.kind, price);
-        bytes32 feedId = isPerpetual ? context.feedId : state.finalTerms.feedId;
+        else _requireFinalPrice(state.listedTerms, context.kind, price);
+        bytes32 feedId = isPerpetual ? context.feedId : state.listedTerms.feedId;
         context.oracle.verify(feedId, price, observedAt, report.proof);
 
         // Effect: the report is in force. The dispute window starts with the first one.
@@ -197,7 +197,7 @@ library WindDownLib {
         BandLib.checkReport(observedAt, price, observedAt, _newest(state), current, false);
     }
 
-    function _requireFinalPrice(FinalTerms memory terms, MarketKind kind, uint256 price) private pure {
+    function _requireFinalPrice(ListedTerms memory terms, MarketKind kind, uint256 price) private pure {
         (uint256 low, uint256 high) = (terms.low, terms.high);
         bool valid = kind == MarketKind.BinaryFuture
             ? price == low || price == high

@@ -9,7 +9,6 @@ import {MarketKind} from "./Market.sol";
 /// @notice The immutables of a market, appended to delegated calls because the extension's code cannot read them (`ContextLib`).
 /// One word per field, in memory and in calldata.
 struct MarketContext {
-    uint256 marketId;
     MarketKind kind;
     uint256 tick;
     uint256 step;

@@ -87,8 +87,10 @@ struct Poked {
     uint48 observedAt;
 }
 
-/// @notice The listed terms of the final price, written by the constructor only. Two slots, read by no action of a live market.
-struct FinalTerms {
+/// @notice Listed terms that no action reads before the close of a market. Written by the constructor only; as immutables they
+/// would take code from settlement. Three slots.
+struct ListedTerms {
+    uint256 marketId;
     /// Feed and range of the final price: `feedId` of the market and 0, 0 for a perpetual.
     bytes32 feedId;
     uint96 low;
@@ -128,7 +130,7 @@ struct TraderState {
     RiskTerms riskTerms;
     WindDown windDown;
     Poked poked;
-    FinalTerms finalTerms;
+    ListedTerms listedTerms;
     Ending ending;
     /// account => packed position (PositionLib).
     mapping(address account => Word) positions;
