@@ -349,28 +349,8 @@ contract IsolatedTrader is MarketDelegator, ForwardedSender, EIP712, ReentrancyG
     // ------------------------------------------------------------------ views
 
     /// @inheritdoc IIsolatedTrader
-    function bank() external view returns (address) {
-        return address(_BANK);
-    }
-
-    /// @inheritdoc IIsolatedTrader
-    function accountManager() external view returns (address) {
-        return address(_ACCOUNT_MANAGER);
-    }
-
-    /// @inheritdoc IIsolatedTrader
-    function oracle() external view returns (address) {
-        return address(_ORACLE);
-    }
-
-    /// @inheritdoc IIsolatedTrader
     function extension() external view returns (address) {
         return _EXTENSION;
-    }
-
-    /// @inheritdoc IIsolatedTrader
-    function domainSeparator() external view returns (bytes32) {
-        return _domainSeparatorV4();
     }
 
     // ------------------------------------------------------------------ internals

@@ -249,6 +249,22 @@ contract MarketExtension is MarketState, ReentrancyGuardTransient {
 
     // ------------------------------------------------------------------ the market's own state
 
+    function bank() external view returns (address) {
+        return address(_context().bank);
+    }
+
+    function accountManager() external view returns (address) {
+        return address(_context().accountManager);
+    }
+
+    function oracle() external view returns (address) {
+        return address(_context().oracle);
+    }
+
+    function domainSeparator() external view returns (bytes32) {
+        return _context().domainSeparator;
+    }
+
     function grid() external view returns (MarketGrid memory) {
         MarketContext calldata context = _context();
         ListedTerms memory terms = _state.listedTerms;

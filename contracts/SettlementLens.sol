@@ -133,7 +133,7 @@ contract SettlementLens {
             if (!qualifies) continue;
             (uint256 closed, uint256 payout) = DeleverageLib.closeAgainst(rest, other, steps[i]);
             // Widths as in `LiquidationLib._closeLeg`.
-            (legs[i].steps, legs[i].payout) = (uint48(closed), uint96(payout));
+            (legs[i].steps, legs[i].payout) = (uint64(closed), uint96(payout));
         }
     }
 

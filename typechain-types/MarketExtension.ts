@@ -96,16 +96,19 @@ import type { TypedContractEvent, TypedDeferredTopicFilter, TypedEventLog, Typed
   
 
   export interface MarketExtensionInterface extends Interface {
-    getFunction(nameOrSignature: "acceptOperator" | "cancelScheduledParameters" | "claim" | "clock" | "coverDeficit" | "deleverage" | "ending" | "extendDisputeWindow" | "extendExpiry" | "finalizeMarket" | "floors" | "freeze" | "fundingRate" | "grid" | "hashLeverageAdjustment" | "hashMarginAdjustment" | "hashOrder" | "health" | "heartbeat" | "inheritPosition" | "isMarginNonceUsed" | "lastReference" | "operatorStatus" | "parameters" | "partialSlot" | "pendingChange" | "poke" | "poked" | "position" | "proposeOperator" | "readiness" | "reportInsolvent" | "requestFreeze" | "restrictMode" | "revokeOperator" | "riskTerms" | "saltState" | "scheduleMode" | "scheduleParameters" | "setBackstop" | "submitFinalReport" | "unpaidClaim" | "updateFunding" | "validateOrder" | "windDown"): FunctionFragment;
+    getFunction(nameOrSignature: "acceptOperator" | "accountManager" | "bank" | "cancelScheduledParameters" | "claim" | "clock" | "coverDeficit" | "deleverage" | "domainSeparator" | "ending" | "extendDisputeWindow" | "extendExpiry" | "finalizeMarket" | "floors" | "freeze" | "fundingRate" | "grid" | "hashLeverageAdjustment" | "hashMarginAdjustment" | "hashOrder" | "health" | "heartbeat" | "inheritPosition" | "isMarginNonceUsed" | "lastReference" | "operatorStatus" | "oracle" | "parameters" | "partialSlot" | "pendingChange" | "poke" | "poked" | "position" | "proposeOperator" | "readiness" | "reportInsolvent" | "requestFreeze" | "restrictMode" | "revokeOperator" | "riskTerms" | "saltState" | "scheduleMode" | "scheduleParameters" | "setBackstop" | "submitFinalReport" | "unpaidClaim" | "updateFunding" | "validateOrder" | "windDown"): FunctionFragment;
 
     getEvent(nameOrSignatureOrTopic: "BackstopInheritanceFailed" | "OperatorChanged" | "ParametersChanged" | "PositionInherited" | "PositionsDeleveraged"): EventFragment;
 
     encodeFunctionData(functionFragment: 'acceptOperator', values?: undefined): string;
+encodeFunctionData(functionFragment: 'accountManager', values?: undefined): string;
+encodeFunctionData(functionFragment: 'bank', values?: undefined): string;
 encodeFunctionData(functionFragment: 'cancelScheduledParameters', values?: undefined): string;
 encodeFunctionData(functionFragment: 'claim', values: [AddressLike]): string;
 encodeFunctionData(functionFragment: 'clock', values?: undefined): string;
 encodeFunctionData(functionFragment: 'coverDeficit', values: [BigNumberish]): string;
 encodeFunctionData(functionFragment: 'deleverage', values: [BigNumberish, BigNumberish, AddressLike, AddressLike[], BigNumberish[], ReportStruct]): string;
+encodeFunctionData(functionFragment: 'domainSeparator', values?: undefined): string;
 encodeFunctionData(functionFragment: 'ending', values?: undefined): string;
 encodeFunctionData(functionFragment: 'extendDisputeWindow', values: [BigNumberish]): string;
 encodeFunctionData(functionFragment: 'extendExpiry', values: [BigNumberish]): string;
@@ -123,6 +126,7 @@ encodeFunctionData(functionFragment: 'inheritPosition', values: [BigNumberish, B
 encodeFunctionData(functionFragment: 'isMarginNonceUsed', values: [AddressLike, BigNumberish]): string;
 encodeFunctionData(functionFragment: 'lastReference', values?: undefined): string;
 encodeFunctionData(functionFragment: 'operatorStatus', values: [AddressLike]): string;
+encodeFunctionData(functionFragment: 'oracle', values?: undefined): string;
 encodeFunctionData(functionFragment: 'parameters', values?: undefined): string;
 encodeFunctionData(functionFragment: 'partialSlot', values: [AddressLike, BigNumberish]): string;
 encodeFunctionData(functionFragment: 'pendingChange', values?: undefined): string;
@@ -147,11 +151,14 @@ encodeFunctionData(functionFragment: 'validateOrder', values: [OrderStruct, Byte
 encodeFunctionData(functionFragment: 'windDown', values?: undefined): string;
 
     decodeFunctionResult(functionFragment: 'acceptOperator', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'accountManager', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'bank', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'cancelScheduledParameters', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'claim', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'clock', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'coverDeficit', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'deleverage', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'domainSeparator', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'ending', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'extendDisputeWindow', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'extendExpiry', data: BytesLike): Result;
@@ -169,6 +176,7 @@ decodeFunctionResult(functionFragment: 'inheritPosition', data: BytesLike): Resu
 decodeFunctionResult(functionFragment: 'isMarginNonceUsed', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'lastReference', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'operatorStatus', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'oracle', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'parameters', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'partialSlot', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'pendingChange', data: BytesLike): Result;
@@ -296,6 +304,22 @@ decodeFunctionResult(functionFragment: 'windDown', data: BytesLike): Result;
     
 
     
+    accountManager: TypedContractMethod<
+      [],
+      [string],
+      'view'
+    >
+    
+
+    
+    bank: TypedContractMethod<
+      [],
+      [string],
+      'view'
+    >
+    
+
+    
     cancelScheduledParameters: TypedContractMethod<
       [],
       [void],
@@ -332,6 +356,14 @@ decodeFunctionResult(functionFragment: 'windDown', data: BytesLike): Result;
       [actionId: BigNumberish, asOf: BigNumberish, account: AddressLike, counterparties: AddressLike[], steps: BigNumberish[], report: ReportStruct, ],
       [void],
       'nonpayable'
+    >
+    
+
+    
+    domainSeparator: TypedContractMethod<
+      [],
+      [string],
+      'view'
     >
     
 
@@ -467,6 +499,14 @@ decodeFunctionResult(functionFragment: 'windDown', data: BytesLike): Result;
     operatorStatus: TypedContractMethod<
       [operator: AddressLike, ],
       [bigint],
+      'view'
+    >
+    
+
+    
+    oracle: TypedContractMethod<
+      [],
+      [string],
       'view'
     >
     
@@ -655,6 +695,16 @@ decodeFunctionResult(functionFragment: 'windDown', data: BytesLike): Result;
       [void],
       'nonpayable'
     >;
+getFunction(nameOrSignature: 'accountManager'): TypedContractMethod<
+      [],
+      [string],
+      'view'
+    >;
+getFunction(nameOrSignature: 'bank'): TypedContractMethod<
+      [],
+      [string],
+      'view'
+    >;
 getFunction(nameOrSignature: 'cancelScheduledParameters'): TypedContractMethod<
       [],
       [void],
@@ -679,6 +729,11 @@ getFunction(nameOrSignature: 'deleverage'): TypedContractMethod<
       [actionId: BigNumberish, asOf: BigNumberish, account: AddressLike, counterparties: AddressLike[], steps: BigNumberish[], report: ReportStruct, ],
       [void],
       'nonpayable'
+    >;
+getFunction(nameOrSignature: 'domainSeparator'): TypedContractMethod<
+      [],
+      [string],
+      'view'
     >;
 getFunction(nameOrSignature: 'ending'): TypedContractMethod<
       [],
@@ -763,6 +818,11 @@ getFunction(nameOrSignature: 'lastReference'): TypedContractMethod<
 getFunction(nameOrSignature: 'operatorStatus'): TypedContractMethod<
       [operator: AddressLike, ],
       [bigint],
+      'view'
+    >;
+getFunction(nameOrSignature: 'oracle'): TypedContractMethod<
+      [],
+      [string],
       'view'
     >;
 getFunction(nameOrSignature: 'parameters'): TypedContractMethod<

@@ -40,9 +40,9 @@ import type { TypedContractEvent, TypedDeferredTopicFilter, TypedEventLog, Typed
     export type InheritanceStructOutput = [freeDelta: bigint, failure: bigint, needed: bigint, available: bigint] & {freeDelta: bigint, failure: bigint, needed: bigint, available: bigint }
   
 
-    export type ParametersStruct = {imr: BigNumberish, mmr: BigNumberish, mtbLong: BigNumberish, mtbShort: BigNumberish, makerFee: BigNumberish, takerFee: BigNumberish, reportMaxAge: BigNumberish, moveBase: BigNumberish, moveSlope: BigNumberish, fundingCap: BigNumberish, maxLeverage: BigNumberish, mode: BigNumberish}
+    export type ParametersStruct = {imr: BigNumberish, mmr: BigNumberish, mtbLong: BigNumberish, mtbShort: BigNumberish, makerFee: BigNumberish, takerFee: BigNumberish, reportMaxAge: BigNumberish, moveBase: BigNumberish, moveSlope: BigNumberish, moveWindow: BigNumberish, fundingCap: BigNumberish, maxLeverage: BigNumberish, mode: BigNumberish}
 
-    export type ParametersStructOutput = [imr: bigint, mmr: bigint, mtbLong: bigint, mtbShort: bigint, makerFee: bigint, takerFee: bigint, reportMaxAge: bigint, moveBase: bigint, moveSlope: bigint, fundingCap: bigint, maxLeverage: bigint, mode: bigint] & {imr: bigint, mmr: bigint, mtbLong: bigint, mtbShort: bigint, makerFee: bigint, takerFee: bigint, reportMaxAge: bigint, moveBase: bigint, moveSlope: bigint, fundingCap: bigint, maxLeverage: bigint, mode: bigint }
+    export type ParametersStructOutput = [imr: bigint, mmr: bigint, mtbLong: bigint, mtbShort: bigint, makerFee: bigint, takerFee: bigint, reportMaxAge: bigint, moveBase: bigint, moveSlope: bigint, moveWindow: bigint, fundingCap: bigint, maxLeverage: bigint, mode: bigint] & {imr: bigint, mmr: bigint, mtbLong: bigint, mtbShort: bigint, makerFee: bigint, takerFee: bigint, reportMaxAge: bigint, moveBase: bigint, moveSlope: bigint, moveWindow: bigint, fundingCap: bigint, maxLeverage: bigint, mode: bigint }
   
 
     export type MarketTermsStruct = {mode: BigNumberish, parameters: ParametersStruct, fundingIndex: BigNumberish, closesAt: BigNumberish}

@@ -272,6 +272,26 @@ abstract contract MarketDelegator is MarketState, IIsolatedTrader, Restricted {
     // ------------------------------------------------------------------ the market's own state
 
     /// @inheritdoc IIsolatedTrader
+    function bank() external view returns (address) {
+        _staticDelegate();
+    }
+
+    /// @inheritdoc IIsolatedTrader
+    function accountManager() external view returns (address) {
+        _staticDelegate();
+    }
+
+    /// @inheritdoc IIsolatedTrader
+    function oracle() external view returns (address) {
+        _staticDelegate();
+    }
+
+    /// @inheritdoc IIsolatedTrader
+    function domainSeparator() external view returns (bytes32) {
+        _staticDelegate();
+    }
+
+    /// @inheritdoc IIsolatedTrader
     function grid() external view returns (MarketGrid memory) {
         _staticDelegate();
     }

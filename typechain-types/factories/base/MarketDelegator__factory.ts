@@ -986,6 +986,11 @@
     "type": "error"
   },
   {
+    "inputs": [],
+    "name": "MarketNeverTraded",
+    "type": "error"
+  },
+  {
     "inputs": [
       {
         "internalType": "uint256",
@@ -994,11 +999,6 @@
       }
     ],
     "name": "MarketNotClosed",
-    "type": "error"
-  },
-  {
-    "inputs": [],
-    "name": "MarketNeverTraded",
     "type": "error"
   },
   {

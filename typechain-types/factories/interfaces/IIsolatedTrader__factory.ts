@@ -937,6 +937,11 @@
     "type": "error"
   },
   {
+    "inputs": [],
+    "name": "MarketNeverTraded",
+    "type": "error"
+  },
+  {
     "inputs": [
       {
         "internalType": "uint256",
@@ -945,11 +950,6 @@
       }
     ],
     "name": "MarketNotClosed",
-    "type": "error"
-  },
-  {
-    "inputs": [],
-    "name": "MarketNeverTraded",
     "type": "error"
   },
   {

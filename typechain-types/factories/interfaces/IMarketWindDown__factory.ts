@@ -161,7 +161,7 @@
     "inputs": [
       {
         "internalType": "uint256",
-        "name": "endedAt",
+        "name": "windowEnd",
         "type": "uint256"
       }
     ],
@@ -188,6 +188,11 @@
       }
     ],
     "name": "MarketEnded",
+    "type": "error"
+  },
+  {
+    "inputs": [],
+    "name": "MarketNeverTraded",
     "type": "error"
   },
   {
