@@ -98,6 +98,7 @@ export function createCommandPipeline(
     markets,
     clock: parts.clock,
     logger: parts.logger,
+    commandTimeoutMs: options.commandTimeoutMs,
     verifier: createVerifier(parts, { explanations: options.signatureExplanations }),
   }
   const stopPruning = startPruning(parts, options)

@@ -150,10 +150,12 @@ async function submitCancelEverywhere(ports: CommandPorts, userId: number, reaso
 
 /**
  * Cancels in one market after another, so that a transaction ends the orders of one market only. The last transaction locks the account and
- * what is left: it ends orders that were placed meanwhile, and its bookmark covers all markets.
+ * what is left: it ends orders that were placed meanwhile, and its bookmark covers all markets. No transaction begins later than
+ * `commandTimeoutMs`: a stop of the process waits for the answer.
  */
 async function cancelEverywhere(ports: CommandPorts, userId: number, reason: string | null) {
   const item = { kind: 'cancel_all', reason, isEverywhere: false } as const
+  const deadline = ports.clock.now() + ports.commandTimeoutMs
   const { marketIds } = await readScope(ports.db, userId)
   const cancelled = new Map<string, Cancelled>()
   const note = ({ itemResults }: { readonly itemResults: readonly ItemResult[] }): void => {
@@ -161,8 +163,10 @@ async function cancelEverywhere(ports: CommandPorts, userId: number, reason: str
       if (!cancelled.has(result.order.hash)) cancelled.set(result.order.hash, result)
   }
   try {
-    for (const marketId of marketIds.length > 1 ? marketIds : [])
+    for (const marketId of marketIds.length > 1 ? marketIds : []) {
       note(await submitCancelAll(ports, userId, item, { marketIds: [marketId], covers: [] }))
+      if (ports.clock.now() > deadline) throw new ApiError('OVERLOADED', {}, '1')
+    }
     const last = await submitCancelEverywhere(ports, userId, reason)
     note(last)
     return { ...last, itemResults: [...cancelled.values()] }

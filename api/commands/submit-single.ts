@@ -31,6 +31,7 @@ export interface CommandPorts {
   readonly verifier: Verifier
   readonly clock: Clock
   readonly logger: GroupLogger
+  readonly commandTimeoutMs: number
 }
 
 /** A cancelled order is not in the book, so its effective price needs no oracle price. */

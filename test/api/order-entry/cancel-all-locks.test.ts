@@ -99,6 +99,24 @@ describe('the locks of a cancel of all orders', () => {
     ).to.deep.equal(new Set([perpetual.marketId, binary.marketId]))
   })
 
+  it('when the markets together take longer than one command may, the outcome is unknown, and a repetition cancels the rest', async () => {
+    const frank = await createUser(exchange.db, 'frank')
+    for (const terms of [{}, { market: future, price: '50' }, { market: binary, price: '0.5' }])
+      await exchange.place(frank, terms)
+    const release = async (marketId: number, at: number) =>
+      exchange.db.transaction().execute(async (tx) => {
+        await lockShard(tx, marketShard(marketId))
+        await new Promise((resolve) => setTimeout(resolve, at))
+      })
+    // Each market is free before its lock times out after 60 % of the command's time.
+    const locks = [release(perpetual.marketId, 2_600), release(future.marketId, 5_300)]
+    await new Promise((resolve) => setTimeout(resolve, 100))
+    const late = await all(frank)
+    await Promise.all(locks)
+    expect([late.status, late.body.details?.code]).to.deep.equal([408, 'OUTCOME_UNKNOWN'])
+    expect((await all(frank)).body).to.include({ cancelled_count: 1, is_duplicate: false })
+  })
+
   it('when a later market is too busy, the outcome is unknown, and a repetition cancels the rest', async () => {
     const erin = await createUser(exchange.db, 'erin')
     await exchange.place(erin, {})
