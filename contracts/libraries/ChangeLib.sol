@@ -49,6 +49,7 @@ library ChangeLib {
     // ------------------------------------------------------------------ modes
 
     function scheduleMode(TraderState storage state, MarketMode mode, uint48 activeFrom) external {
+        _storeDue(state);
         MarketMode current = _currentMode(state);
         if (current >= MarketMode.Settling || mode == MarketMode.Settled) {
             revert IMarketChanges.ModeFinal(current, mode);
@@ -61,6 +62,7 @@ library ChangeLib {
     }
 
     function restrictMode(TraderState storage state, MarketMode mode) external {
+        _storeDue(state);
         MarketMode current = _currentMode(state);
         PendingChange storage pending = state.pending;
         if (pending.restrictionFrom != 0 && pending.restriction > current) current = pending.restriction;
@@ -132,6 +134,17 @@ library ChangeLib {
     }
 
     // ------------------------------------------------------------------ internals
+
+    /// @dev Stores the changes that are due, as the next action would. A schedule or restriction replaces the one before it, which
+    /// possibly no action has stored: in a halted market none can. The callers set `changePending`.
+    function _storeDue(TraderState storage state) private {
+        PendingChange memory pending = state.pending;
+        (Parameters memory next, bool due) = ActionLib.changed(state.parameters, pending, block.timestamp * 1000);
+        if (!due) return;
+        state.pending = pending;
+        state.parameters = next;
+        emit IMarketChanges.ParametersChanged(uint256(state.clock.actionId) + 1, next);
+    }
 
     /// @dev The mode that an action with `asOf` = block time would find.
     function _currentMode(TraderState storage state) private view returns (MarketMode) {

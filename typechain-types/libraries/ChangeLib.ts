@@ -13,7 +13,7 @@ import type { TypedContractEvent, TypedDeferredTopicFilter, TypedEventLog, Typed
   export interface ChangeLibInterface extends Interface {
     
 
-    getEvent(nameOrSignatureOrTopic: "BackstopChanged" | "DisputeWindowExtended" | "ExpiryExtended" | "ModeRestricted" | "ModeScheduled" | "ParametersScheduled" | "ScheduledParametersCancelled"): EventFragment;
+    getEvent(nameOrSignatureOrTopic: "BackstopChanged" | "DisputeWindowExtended" | "ExpiryExtended" | "ModeRestricted" | "ModeScheduled" | "ParametersChanged" | "ParametersScheduled" | "ScheduledParametersCancelled"): EventFragment;
 
     
 
@@ -73,6 +73,18 @@ import type { TypedContractEvent, TypedDeferredTopicFilter, TypedEventLog, Typed
       export type InputTuple = [mode: BigNumberish, activeFrom: BigNumberish];
       export type OutputTuple = [mode: bigint, activeFrom: bigint];
       export interface OutputObject {mode: bigint, activeFrom: bigint };
+      export type Event = TypedContractEvent<InputTuple, OutputTuple, OutputObject>
+      export type Filter = TypedDeferredTopicFilter<Event>
+      export type Log = TypedEventLog<Event>
+      export type LogDescription = TypedLogDescription<Event>
+    }
+
+  
+
+    export namespace ParametersChangedEvent {
+      export type InputTuple = [actionId: BigNumberish, parameters: ParametersStruct];
+      export type OutputTuple = [actionId: bigint, parameters: ParametersStructOutput];
+      export interface OutputObject {actionId: bigint, parameters: ParametersStructOutput };
       export type Event = TypedContractEvent<InputTuple, OutputTuple, OutputObject>
       export type Filter = TypedDeferredTopicFilter<Event>
       export type Log = TypedEventLog<Event>
@@ -149,6 +161,7 @@ getEvent(key: 'DisputeWindowExtended'): TypedContractEvent<DisputeWindowExtended
 getEvent(key: 'ExpiryExtended'): TypedContractEvent<ExpiryExtendedEvent.InputTuple, ExpiryExtendedEvent.OutputTuple, ExpiryExtendedEvent.OutputObject>;
 getEvent(key: 'ModeRestricted'): TypedContractEvent<ModeRestrictedEvent.InputTuple, ModeRestrictedEvent.OutputTuple, ModeRestrictedEvent.OutputObject>;
 getEvent(key: 'ModeScheduled'): TypedContractEvent<ModeScheduledEvent.InputTuple, ModeScheduledEvent.OutputTuple, ModeScheduledEvent.OutputObject>;
+getEvent(key: 'ParametersChanged'): TypedContractEvent<ParametersChangedEvent.InputTuple, ParametersChangedEvent.OutputTuple, ParametersChangedEvent.OutputObject>;
 getEvent(key: 'ParametersScheduled'): TypedContractEvent<ParametersScheduledEvent.InputTuple, ParametersScheduledEvent.OutputTuple, ParametersScheduledEvent.OutputObject>;
 getEvent(key: 'ScheduledParametersCancelled'): TypedContractEvent<ScheduledParametersCancelledEvent.InputTuple, ScheduledParametersCancelledEvent.OutputTuple, ScheduledParametersCancelledEvent.OutputObject>;
 
@@ -172,6 +185,10 @@ getEvent(key: 'ScheduledParametersCancelled'): TypedContractEvent<ScheduledParam
 
       'ModeScheduled(uint8,uint48)': TypedContractEvent<ModeScheduledEvent.InputTuple, ModeScheduledEvent.OutputTuple, ModeScheduledEvent.OutputObject>;
       ModeScheduled: TypedContractEvent<ModeScheduledEvent.InputTuple, ModeScheduledEvent.OutputTuple, ModeScheduledEvent.OutputObject>;
+    
+
+      'ParametersChanged(uint256,tuple)': TypedContractEvent<ParametersChangedEvent.InputTuple, ParametersChangedEvent.OutputTuple, ParametersChangedEvent.OutputObject>;
+      ParametersChanged: TypedContractEvent<ParametersChangedEvent.InputTuple, ParametersChangedEvent.OutputTuple, ParametersChangedEvent.OutputObject>;
     
 
       'ParametersScheduled(tuple,uint48)': TypedContractEvent<ParametersScheduledEvent.InputTuple, ParametersScheduledEvent.OutputTuple, ParametersScheduledEvent.OutputObject>;

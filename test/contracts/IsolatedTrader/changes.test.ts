@@ -206,6 +206,36 @@ describe('scheduled parameters and modes', () => {
       await refused(trader.restrictMode(HALTED), 'ModeNotStricter', SETTLING, HALTED)
     })
 
+    it('when settling is scheduled for a halted market, the market stays halted until then', async () => {
+      await trader.scheduleMode(HALTED, (await latest()) + 7_000)
+      await wait(20_000)
+      await trader.scheduleMode(SETTLING, (await latest()) + DAY + 60_000)
+      await refused(tradeAsOf((await latest()) + 1_000), 'MarketNotOpen', HALTED)
+    })
+
+    it('when settling is scheduled for a market that was reopened, the market stays open until then', async () => {
+      await trader.restrictMode(HALTED)
+      await wait(6_000)
+      await trader.scheduleMode(OPEN, (await latest()) + 7_000)
+      await wait(20_000)
+      await trader.scheduleMode(SETTLING, (await latest()) + DAY + 60_000)
+      await tradeAsOf((await latest()) + 1_000)
+    })
+
+    it('when a market that no action has used since it became cancel-only is halted, it stays cancel-only until then', async () => {
+      for (const makeCancelOnly of [
+        async () => trader.scheduleMode(CANCEL_ONLY, (await latest()) + 7_000),
+        () => trader.restrictMode(CANCEL_ONLY),
+      ]) {
+        await makeCancelOnly()
+        await wait(20_000)
+        await trader.restrictMode(HALTED)
+        await refused(tradeAsOf((await latest()) + 1_000), 'MarketNotOpen', CANCEL_ONLY)
+        await trader.scheduleMode(OPEN, (await latest()) + 7_000)
+        await wait(20_000)
+      }
+    })
+
     it('when a mode is scheduled with too little notice, it reverts with ChangeTooEarly; settling needs a day', async () => {
       const block = (await latest()) + 1_000
       const { setNextBlockTimestamp } = exchange.connection.networkHelpers.time

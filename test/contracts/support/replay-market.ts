@@ -73,13 +73,15 @@ export class MarketReplay {
   // -------------------------------------------------------------------- events
 
   /** Throws for an event without a handler. */
-  follow(event: LogDescription, data: { topics: readonly string[]; data: string }): void {
+  follow(event: LogDescription, at: bigint, data: { topics: readonly string[]; data: string }): void {
     if (event.name === 'BatchSettled') {
       this.#batch(data)
       return
     }
     const handler = this.#handlers[event.name]
     if (handler === undefined) throw new Error(`no handler for the market's event ${event.name}`)
+    // A new schedule of the mode first stores the changes that are due at block time.
+    if (event.name === 'ModeScheduled' || event.name === 'ModeRestricted') this.#storeDue(at * 1000n)
     handler(event.args)
   }
 
@@ -166,12 +168,16 @@ export class MarketReplay {
     return this.#floors.get(account) ?? NEVER_CHANGED
   }
 
-  #begin({ actionId, asOf, isBatch = false }: Action): void {
-    const [clock, pending] = [this.#clock, this.#pending]
-    // An action activates every change that is due.
+  /** An action stores every change that is due at its `asOf`. */
+  #storeDue(time: bigint): void {
     for (const from of ['parametersFrom', 'modeFrom', 'restrictionFrom'] as const) {
-      if (asOf >= pending[from]) pending[from] = 0n
+      if (time >= this.#pending[from]) this.#pending[from] = 0n
     }
+  }
+
+  #begin({ actionId, asOf, isBatch = false }: Action): void {
+    const clock = this.#clock
+    this.#storeDue(asOf)
     if (!isBatch || asOf !== clock.asOf) clock.parts = clock.part
     Object.assign(clock, { actionId, asOf })
   }

@@ -215,7 +215,7 @@ function marketOf(exchange: Exchange): ContractReplay {
   const replay = new MarketReplay(exchange)
   return {
     contract: exchange.trader,
-    follow: (event, _at, raw) => replay.follow(event, raw),
+    follow: (event, at, raw) => replay.follow(event, at, raw),
     compare: () => replay.compare(),
   }
 }
