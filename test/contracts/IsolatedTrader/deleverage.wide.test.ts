@@ -1,5 +1,6 @@
 /** Sizes beyond the width of a fill: a position grows over several fills. */
 import { expect } from 'chai'
+import { SettlementLens__factory } from '../../../typechain-types/factories/SettlementLens__factory.ts'
 import { type FillInput, settle, wallet, wideExchange } from '../../support/exchange.ts'
 import { audit } from '../support/audit.ts'
 import { deleverage } from '../support/risk.ts'
@@ -13,7 +14,7 @@ const FILL = 2 ** 48 - 1
 const STEPS = BigInt(FILLS * FILL)
 
 describe('deleveraging of a position above 2^48 steps', () => {
-  it('when more steps close than a fill can have, the event has as many steps as the positions lose', async () => {
+  it('when more steps close than a fill can have, event and preview have as many steps as the positions lose', async () => {
     const exchange = await fresh(wideExchange)
     const { trader } = exchange
     const fills = (by: typeof alice, side: FillInput['side'], leverage: number): FillInput[] =>
@@ -22,6 +23,9 @@ describe('deleveraging of a position above 2^48 steps', () => {
     expect((await trader.position(alice.address)).size).to.equal(STEPS)
 
     const price = 940n * exchange.spec.tick
+    const lens = await new SettlementLens__factory(exchange.admin).deploy()
+    const preview = await lens.previewDeleveraging(trader, alice, [bob.address], [STEPS], price, 0)
+    expect(preview.legs.map((leg) => leg.steps)).to.deep.equal([STEPS])
     const sent = await deleverage(exchange, alice, [{ of: bob, steps: STEPS }], { price })
     const receipt = await sent.wait()
     const event = receipt?.logs
