@@ -115,6 +115,8 @@ describe('vulnerability classes', () => {
         expect(after.verifyingContract.toLowerCase()).to.equal(address)
         if (name !== null) expect([after.name, after.version]).to.deep.equal([name, version])
       }
+      // The market delegates the view.
+      await forked.networkHelpers.setCode(shared.extension, await provider.getCode(shared.extension))
       const market = IsolatedTrader__factory.connect(spec.trader, { provider: forked.ethers.provider })
       expect(await market.domainSeparator()).to.equal(
         TypedDataEncoder.hashDomain({
