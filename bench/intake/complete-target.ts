@@ -11,7 +11,7 @@ import { type Stack, startStack } from '../../stack/stack.ts'
 import { accountOf, type BenchMarket } from './orders.ts'
 import { ACCOUNTS, type Target } from './target.ts'
 
-const DEPOSIT = 100_000_000n * 10n ** 18n
+const DEPOSIT = 1_000_000n * 10n ** 18n
 
 /** Deposits for the accounts, waits until the indexer has ingested the deposits, and returns an API key for each. */
 async function openAccounts(stackFile: string): Promise<string[]> {

@@ -6,7 +6,7 @@ import { after, afterEach, before, beforeEach } from 'mocha'
 import { DATABASE_NOW } from '../../../db/clock.ts'
 import type { Fence } from '../../../db/fence.ts'
 import type { MarketSpec } from '../../../domain/market/market.ts'
-import type { Address, Millis, Price, UserId } from '../../../domain/units.ts'
+import { type Address, type Millis, ONE, type Price, type Rate, type UserId } from '../../../domain/units.ts'
 import { createChain as createFollowerChain } from '../../../indexer/adapters/chain.ts'
 import { Follower } from '../../../indexer/ingest/follow.ts'
 import { createCalls, createChain, createSigner } from '../../../keeper/adapters/chain.ts'
@@ -23,7 +23,13 @@ import { createSettlementStore } from '../../../keeper/settlement/store.ts'
 import { createVoidStore } from '../../../keeper/settlement/void-store.ts'
 import type { Clock } from '../../../service/clock.ts'
 import { type Anvil, startAnvil } from '../../../stack/anvil.ts'
-import { deployMarket, deployShared, feedIdOf, type SharedContracts } from '../../../stack/deploy.ts'
+import {
+  deployMarket,
+  deployShared,
+  feedIdOf,
+  REPORT_LIMITS,
+  type SharedContracts,
+} from '../../../stack/deploy.ts'
 import { createReportSigner } from '../../../stack/oracle.ts'
 import { IsolatedTrader__factory } from '../../../typechain-types/factories/IsolatedTrader__factory.ts'
 import { MarginBank__factory } from '../../../typechain-types/factories/MarginBank__factory.ts'
@@ -67,6 +73,8 @@ export async function deployChain(listed: MarketSpec): Promise<Deployed> {
   const trader = await deployMarket(admin, shared, listed, {
     operators: [new Wallet(laneKey, provider)],
     oracleSigners: [new Wallet(oracleKey).address.toLowerCase() as Address],
+    // Tests move the price by some percent within a tenth of a second.
+    reports: { ...REPORT_LIMITS, moveBase: ONE as Rate },
   })
   // The lane has accepted its role; tests count its transactions from here.
   await provider.send('anvil_setNonce', [new Wallet(laneKey).address, '0x0'])
