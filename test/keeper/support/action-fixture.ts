@@ -21,6 +21,9 @@ export const RATE = (10n ** 14n) as HourlyFunding
 
 const QUEUE_LIMIT_MS = 10_000
 
+/** Within this time the market accepts a price that moved by a tenth. */
+const REPORT_SPACING_MS = 100
+
 export class ActionFixture {
   readonly #fixture: ChainFixture
   readonly #fence: Fence
@@ -64,7 +67,7 @@ export class ActionFixture {
   async report(ticks: number): Promise<OracleReport> {
     const { spec, signReport } = this.#fixture
     const price = (BigInt(ticks) * spec.tick) as Price
-    const observedAt = Math.max(this.#now(), this.#observedAt + 1) as Millis
+    const observedAt = Math.max(this.#now(), this.#observedAt + REPORT_SPACING_MS) as Millis
     this.#observedAt = observedAt
     await this.#fixture.report(ticks, observedAt)
     return { price, observedAt, signatures: signReport(price, observedAt) as `0x${string}` }
