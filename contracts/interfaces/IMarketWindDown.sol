@@ -82,8 +82,8 @@ interface IMarketWindDown {
     /// @notice Records that the operator is alive while nothing trades. Requires neither a report nor an order. Operator only.
     function heartbeat() external;
 
-    /// @notice Requests a freeze of a market that is not closed. Any later action or heartbeat voids the request. Reverts before the
-    /// first batch. Any caller.
+    /// @notice Requests a freeze of a market that is not closed. Any later action or heartbeat voids the request. Reverts before
+    /// the first batch. Any caller.
     function requestFreeze() external;
 
     /// @notice Stores a newer report for a freeze; no action reads it. Checked like the report of an action with `asOf` = block

@@ -135,8 +135,8 @@ library ChangeLib {
 
     // ------------------------------------------------------------------ internals
 
-    /// @dev Stores the changes that are due, as the next action would. A schedule or restriction replaces the one before it, which
-    /// possibly no action has stored: in a halted market none can. The callers set `changePending`.
+    /// @dev Stores the changes that are due, as the next action would. A schedule or restriction replaces the one before it,
+    /// which possibly no action has stored: in a halted market none can. The callers set `changePending`.
     function _storeDue(TraderState storage state) private {
         PendingChange memory pending = state.pending;
         (Parameters memory next, bool due) = ActionLib.changed(state.parameters, pending, block.timestamp * 1000);

@@ -12,7 +12,7 @@ import {PartTerms} from "../types/Settlement.sol";
  * encodes it). `read` turns it into head and body (types/OrderRecord.sol).
  *
  *    0  maker 20 | 20 fill 6 | 26 leverage 7 bits, flags 57 bits | 34 price 5 | 39 expiration 5
- *   44  slot 10 bits | has taker 1 | all taker 1 | v - 27 1 | forced 1 | has quantity 1 | has trigger 1                   (46 bytes)
+ *   44  slot 10 bits | has taker 1 | all taker 1 | v - 27 1 | forced 1 | has quantity 1 | has trigger 1                (46 bytes)
  *       unless forced:  r 32 | s 32
  *       has quantity:   quantity 6                otherwise the quantity is the fill
  *       has trigger:    condition 1 | trigger 5   otherwise both are 0

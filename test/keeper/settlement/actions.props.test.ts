@@ -8,7 +8,7 @@ import type { HourlyFunding } from '../../../domain/units.ts'
 import type { Auction } from '../../../keeper/auction/auction.ts'
 import { perpetual } from '../../support/markets.ts'
 import { ActionFixture, RATE } from '../support/action-fixture.ts'
-import { ChainFixture, useChain } from '../support/chain-fixture.ts'
+import { ChainFixture, revertTo, useChain } from '../support/chain-fixture.ts'
 import { expectConsistent } from '../support/invariants.ts'
 import type { Trader } from '../support/market-fixture.ts'
 
@@ -136,12 +136,8 @@ describe('random queues of actions on the contracts', function () {
       fc.asyncProperty(
         fc.array(fc.constantFrom(...KINDS), { minLength: 6, maxLength: 14 }),
         async (steps) => {
-          await chain().provider.send('evm_revert', [latest])
+          await revertTo(chain(), latest)
           latest = await chain().provider.send('evm_snapshot', [])
-          chain().admin.reset()
-          const behind =
-            Math.floor(Date.now() / 1000) - ((await chain().provider.getBlock('latest'))?.timestamp ?? 0)
-          if (behind > 0) await chain().provider.send('evm_increaseTime', [behind])
           const run = await Run.open(await ChainFixture.openOn(chain()))
           try {
             for (const step of steps) await run.take(step)
