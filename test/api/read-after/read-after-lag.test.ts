@@ -219,8 +219,8 @@ describe('the limit of waiting reads', () => {
 
 describe('several processes', () => {
   it('when a row is projected by any process, the waiting reads of every process are woken', async () => {
-    // Poll interval and wait exceed the test's timeout, so only a notification can wake the reads.
-    const slow = { READ_AFTER_POLL_MS: '120000', READ_AFTER_WAIT_MS: '120000' }
+    // The poll interval exceeds the wait, so only a notification can wake the reads in time.
+    const slow = { READ_AFTER_POLL_MS: '120000', READ_AFTER_WAIT_MS: '15000' }
     const exchange = await startExchange(slow)
     const second = await startSecondApi(exchange, slow)
     const alice = await createUser(exchange.db, 'alice')
