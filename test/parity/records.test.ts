@@ -267,6 +267,9 @@ describe('parity: records', () => {
         expect(refusal === null, `bit ${bit}: ${refusal}`).to.equal(free.has(bit))
         if (refusal !== null) expect(refusal).to.match(/^ForcedEncoding\(/)
       }
+      // A trigger that is present with its default is no other record.
+      const spelledOut = withBitFlipped(getBytes(concat([recordOf(fields), toBeHex(0, 6)])), 8 * 46 - 1)
+      expect(await refusalOf(rules.requireForced(spelledOut))).to.equal(null)
       const refused = `ForcedEncoding(${maker.address},${fields.salt})`
       for (const change of [
         { fill: 0n, quantity: 0n, taker: 0n },
