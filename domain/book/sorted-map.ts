@@ -1,4 +1,5 @@
 /** A map whose keys can be iterated in ascending order. Keys are finite numbers. */
+import { lowerBound } from './lower-bound.ts'
 
 /**
  * A chunk splits at twice this length: short enough to shift cheaply, long enough to keep the number of
@@ -85,16 +86,4 @@ export class SortedMap<V> {
     }
     return low
   }
-}
-
-/** Index of the first key that is not smaller. */
-function lowerBound(keys: readonly number[], key: number): number {
-  let low = 0
-  let high = keys.length
-  while (low < high) {
-    const middle = (low + high) >>> 1
-    if ((keys[middle] as number) < key) low = middle + 1
-    else high = middle
-  }
-  return low
 }

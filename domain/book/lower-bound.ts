@@ -1,0 +1,11 @@
+/** Index of the first key of an ascending list that is not smaller. */
+export function lowerBound(keys: readonly number[], key: number): number {
+  let low = 0
+  let high = keys.length
+  while (low < high) {
+    const middle = (low + high) >>> 1
+    if ((keys[middle] as number) < key) low = middle + 1
+    else high = middle
+  }
+  return low
+}
