@@ -136,6 +136,14 @@ async function submitCancelAll(
   })
 }
 
+const submitCancelMarket = (ports: CommandPorts, userId: number, reason: string | null, marketId: number) =>
+  submitCancelAll(
+    ports,
+    userId,
+    { kind: 'cancel_all', reason, isEverywhere: false },
+    { marketIds: [marketId], covers: [] },
+  )
+
 /** Cancels in every market, and again if the account has placed orders in further markets until it was locked. */
 async function submitCancelEverywhere(ports: CommandPorts, userId: number, reason: string | null) {
   const item = { kind: 'cancel_all', reason, isEverywhere: true } as const
@@ -154,7 +162,6 @@ async function submitCancelEverywhere(ports: CommandPorts, userId: number, reaso
  * `commandTimeoutMs`: a stop of the process waits for the answer.
  */
 async function cancelEverywhere(ports: CommandPorts, userId: number, reason: string | null) {
-  const item = { kind: 'cancel_all', reason, isEverywhere: false } as const
   const deadline = ports.clock.now() + ports.commandTimeoutMs
   const { marketIds } = await readScope(ports.db, userId)
   const cancelled = new Map<string, Cancelled>()
@@ -164,7 +171,7 @@ async function cancelEverywhere(ports: CommandPorts, userId: number, reason: str
   }
   try {
     for (const marketId of marketIds.length > 1 ? marketIds : []) {
-      note(await submitCancelAll(ports, userId, item, { marketIds: [marketId], covers: [] }))
+      note(await submitCancelMarket(ports, userId, reason, marketId))
       if (ports.clock.now() > deadline) throw new ApiError('OVERLOADED', {}, '1')
     }
     const last = await submitCancelEverywhere(ports, userId, reason)
@@ -180,11 +187,10 @@ export async function cancelAll(
   { userId }: Caller,
   { marketId, reason }: { readonly marketId: number | null; readonly reason: string | null },
 ): Promise<CancelAllAnswer> {
-  const item = { kind: 'cancel_all', reason, isEverywhere: false } as const
   const { itemResults, read_after } =
     marketId === null
       ? await cancelEverywhere(ports, userId, reason)
-      : await submitCancelAll(ports, userId, item, { marketIds: [marketId], covers: [] })
+      : await submitCancelMarket(ports, userId, reason, marketId)
   const cancelled = itemResults as readonly Cancelled[]
   const specs = await ports.markets.byIds(cancelled.map(({ order }) => order.market_id))
   const results = cancelled.map((itemResult) => ({
