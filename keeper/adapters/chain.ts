@@ -181,6 +181,17 @@ export interface ChainOptions {
 
 export function createChain({ url, chainId, requestTimeoutMs, sendTimeoutMs }: ChainOptions): Chain {
   const request = connect(url, requestTimeoutMs)
+
+  /** The struct that a view of a market without arguments returns. */
+  async function view(
+    trader: string,
+    name: 'clock' | 'windDown' | 'parameters',
+  ): Promise<Record<string, bigint>> {
+    const data = TRADER.encodeFunctionData(name as 'clock')
+    const answer = await request<string>('eth_call', [{ to: trader, data }, 'latest'])
+    return TRADER.decodeFunctionResult(name as 'clock', answer)[0]
+  }
+
   return {
     chainId,
     send: createSender(request, sendTimeoutMs),
@@ -204,28 +215,16 @@ export function createChain({ url, chainId, requestTimeoutMs, sendTimeoutMs }: C
     balance: async (address) => BigInt(await request<string>('eth_getBalance', [address, 'latest'])),
     findCulprit: (raw, block) => findCulprit(request, raw, block),
     async lastActionId(trader) {
-      const data = TRADER.encodeFunctionData('clock')
-      const answer = await request<string>('eth_call', [{ to: trader, data }, 'latest'])
-      const [clock] = TRADER.decodeFunctionResult('clock', answer)
-      return Number((clock as { actionId: bigint }).actionId)
+      const { actionId } = await view(trader, 'clock')
+      return Number(actionId)
     },
     async liveness(trader) {
-      const view = async (name: string): Promise<Record<string, bigint>> => {
-        const data = TRADER.encodeFunctionData(name as 'clock')
-        const answer = await request<string>('eth_call', [{ to: trader, data }, 'latest'])
-        return TRADER.decodeFunctionResult(name as 'clock', answer)[0]
-      }
-      const [{ asOf = 0n }, { heartbeatAt = 0n, endedAt = 0n }] = [
-        await view('clock'),
-        await view('windDown'),
-      ]
+      const { asOf = 0n } = await view(trader, 'clock')
+      const { heartbeatAt = 0n, endedAt = 0n } = await view(trader, 'windDown')
       return { aliveAt: Number(maxOf(asOf, heartbeatAt)) as Millis, isEnded: endedAt > 0n }
     },
     async reportRules(trader) {
-      const data = TRADER.encodeFunctionData('parameters')
-      const answer = await request<string>('eth_call', [{ to: trader, data }, 'latest'])
-      const [parameters] = TRADER.decodeFunctionResult('parameters', answer)
-      const { reportMaxAge, moveBase = 0n, moveSlope = 0n, moveWindow } = parameters as Record<string, bigint>
+      const { reportMaxAge, moveBase = 0n, moveSlope = 0n, moveWindow } = await view(trader, 'parameters')
       return {
         ...{ maxAge: Number(reportMaxAge) as Millis, moveBase, moveSlope },
         moveWindow: Number(moveWindow) as Millis,
