@@ -34,6 +34,8 @@ export type Steps = Count<'Steps'>
 export type Seconds = Count<'Seconds'>
 /** Unix milliseconds. */
 export type Millis = Count<'Millis'>
+/** A date of the Gregorian calendar: days since 1970-01-01, in whichever time zone the date is read. */
+export type Day = Count<'Day'>
 /** Sequence of an order in its market's journal. Smaller is earlier. */
 export type Seq = Count<'Seq'>
 export type MarketId = Count<'MarketId'>

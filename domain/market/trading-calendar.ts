@@ -1,0 +1,111 @@
+/**
+ * Trading sessions: when the exchange of a market's underlying is open. Funding of a market with a calendar
+ * accrues only in them, and its index feed repeats the last regular price outside of them.
+ */
+import { type Day, type Millis, maxOf, minOf } from '../units.ts'
+import { plusDays } from './civil-day.ts'
+import { type Hours, nyseHours, REGULAR_HOURS } from './nyse-hours.ts'
+
+/** `ALWAYS_OPEN` is one session without an end, for tests and demonstrations. */
+export const CALENDAR_NAMES = ['NYSE', 'ALWAYS_OPEN'] as const
+export type CalendarName = (typeof CALENDAR_NAMES)[number]
+
+/** Converts New York time, as a date and minutes after its midnight, to the time in milliseconds. */
+export type LocalTime = (day: Day, minute: number) => Millis
+
+/** A date whose hours differ from the rules. Operators edit them; null: closed all day. */
+export interface CalendarException {
+  readonly day: Day
+  readonly hours: Hours | null
+}
+
+/**
+ * An exception shortens a session or moves it within the regular hours, so no session is longer than 6.5
+ * hours.
+ */
+export const areExceptionHours = ({ opens, closes }: Hours): boolean =>
+  Number.isInteger(opens) &&
+  Number.isInteger(closes) &&
+  REGULAR_HOURS.opens <= opens &&
+  opens < closes &&
+  closes <= REGULAR_HOURS.closes
+
+export type TradingCalendar =
+  | { readonly name: 'ALWAYS_OPEN' }
+  | {
+      readonly name: 'NYSE'
+      readonly exceptions: ReadonlyMap<Day, Hours | null>
+      readonly newYorkTime: LocalTime
+    }
+
+export const ALWAYS_OPEN: TradingCalendar = { name: 'ALWAYS_OPEN' }
+
+export const nyseCalendar = (
+  exceptions: readonly CalendarException[],
+  newYorkTime: LocalTime,
+): TradingCalendar => ({
+  name: 'NYSE',
+  exceptions: new Map(exceptions.map(({ day, hours }) => [day, hours])),
+  newYorkTime,
+})
+
+/** Open from `opensAt`, inclusive, to `closesAt`, exclusive. */
+export interface TradingSession {
+  readonly opensAt: Millis
+  readonly closesAt: Millis
+}
+
+export interface SessionState {
+  readonly isOpen: boolean
+  /** End of the running session; 0 outside a session. The price of the session feed. */
+  readonly endsAt: Millis
+  /** The next opening or closing; null if none is known. */
+  readonly nextChangeAt: Millis | null
+}
+
+/** The end of a session that never ends: 10000-01-01, which every clock and format can represent. */
+const NEVER = 253_402_300_800_000 as Millis
+const MILLIS_PER_DAY = 86_400_000
+/**
+ * How far the next session is searched. The longest closure of the exchange so far took four months, in 1914.
+ */
+const SEARCH_DAYS = 400
+
+/** The session at `at`, and its next opening or closing. */
+export function sessionAt(calendar: TradingCalendar, at: Millis): SessionState {
+  if (calendar.name === 'ALWAYS_OPEN') return { isOpen: true, endsAt: NEVER, nextChangeAt: null }
+  for (const { opensAt, closesAt } of sessionsAfter(calendar, at, SEARCH_DAYS)) {
+    if (opensAt <= at) return { isOpen: true, endsAt: closesAt, nextChangeAt: closesAt }
+    return { isOpen: false, endsAt: 0 as Millis, nextChangeAt: opensAt }
+  }
+  return { isOpen: false, endsAt: 0 as Millis, nextChangeAt: null }
+}
+
+/**
+ * The sessions between two times, ascending and without overlap; the first and the last are cut to the
+ * interval.
+ */
+export function sessionsBetween(calendar: TradingCalendar, from: Millis, to: Millis): TradingSession[] {
+  if (from >= to) return []
+  if (calendar.name === 'ALWAYS_OPEN') return [{ opensAt: from, closesAt: to }]
+  const days = Math.ceil((to - from) / MILLIS_PER_DAY)
+  return [...sessionsAfter(calendar, from, days)]
+    .filter(({ opensAt }) => opensAt < to)
+    .map(({ opensAt, closesAt }) => ({ opensAt: maxOf(opensAt, from), closesAt: minOf(closesAt, to) }))
+}
+
+/** Yields the sessions that end after `at`, ascending, up to those of the given number of days later. */
+function* sessionsAfter(
+  calendar: Extract<TradingCalendar, { name: 'NYSE' }>,
+  at: Millis,
+  days: number,
+): Generator<TradingSession> {
+  // New York's date is the date in UTC or the day before.
+  const first = plusDays(Math.floor(at / MILLIS_PER_DAY) as Day, -1)
+  for (let day = first; day <= first + days + 1; day = plusDays(day, 1)) {
+    const hours = calendar.exceptions.has(day) ? calendar.exceptions.get(day) : nyseHours(day)
+    if (!hours) continue
+    const closesAt = calendar.newYorkTime(day, hours.closes)
+    if (closesAt > at) yield { opensAt: calendar.newYorkTime(day, hours.opens), closesAt }
+  }
+}
