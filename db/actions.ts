@@ -3,7 +3,7 @@
  * market's shard.
  */
 import { type Selectable, sql } from 'kysely'
-import { type SingleAction, type SingleKind, touchedAccounts } from '../domain/actions/action.ts'
+import { reportsOf, type SingleAction, type SingleKind, touchedAccounts } from '../domain/actions/action.ts'
 import { type FundingStep, type QueueTail, fundingStepOf as stepOf } from '../domain/actions/queue.ts'
 import { fromStoredPayload, toStoredPayload } from '../domain/actions/stored-action.ts'
 import { invariant } from '../domain/invariant.ts'
@@ -11,6 +11,7 @@ import type { OracleReport } from '../domain/settlement/settlement.ts'
 import type { Millis, Price } from '../domain/units.ts'
 import type { Db, Tx } from './client.ts'
 import type { PartKey } from './fills.ts'
+import { keepReport } from './oracle-reports.ts'
 import type { ActionsTable } from './schema.ts'
 import { anyOf, constant } from './values.ts'
 
@@ -58,8 +59,9 @@ export async function queueParts(
   `.execute(tx)
 }
 
-/** Queues a single action behind all others of the market. Returns its number in the queue. */
+/** Queues a single action behind all others of the market, and keeps its reports as evidence. Returns its number in the queue. */
 export async function queueSingle(tx: Tx, marketId: number, action: SingleAction): Promise<number> {
+  for (const { feed, report } of reportsOf(action)) await keepReport(tx, { marketId, feed }, report)
   const { rows } = await sql<{ queue_no: number }>`
     insert into actions (market_id, queue_no, kind, payload, touches, as_of, status, created_at)
     select ${marketId}, coalesce((select max(queue_no) from actions where market_id = ${marketId}), 0) + 1, ${action.kind},

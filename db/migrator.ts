@@ -29,6 +29,7 @@ import * as projections from './migrations/0021-projections.ts'
 import * as openPositions from './migrations/0023-open-positions.ts'
 import * as resetAsOf from './migrations/0023-reset-as-of.ts'
 import * as marketEndings from './migrations/0024-market-endings.ts'
+import * as priceFeeds from './migrations/0025-price-feeds.ts'
 
 export const MIGRATIONS: Record<string, Migration> = {
   '0001-write-side': writeSide,
@@ -58,6 +59,7 @@ export const MIGRATIONS: Record<string, Migration> = {
   '0023-open-positions': openPositions,
   '0023-reset-as-of': resetAsOf,
   '0024-market-endings': marketEndings,
+  '0025-price-feeds': priceFeeds,
 }
 
 export const createMigrator = (db: Db): Migrator =>

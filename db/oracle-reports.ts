@@ -1,23 +1,123 @@
-/** The `oracle_reports` table: the latest signed report of each market. */
+/**
+ * The tables of the price publisher: `oracle_reports` with the state and the latest report of each feed, `recent_reports` with the
+ * reports before it, and `used_reports` with those that something was decided on.
+ */
+import { sql } from 'kysely'
+import type { JudgedReading } from '../domain/prices/aggregate.ts'
+import { type AbsenceReason, type Feed, statusOf } from '../domain/prices/feed.ts'
 import type { OracleReport } from '../domain/settlement/settlement.ts'
-import type { Db } from './client.ts'
+import type { Millis, Price } from '../domain/units.ts'
+import type { Db, Tx } from './client.ts'
+import { DATABASE_NOW } from './clock.ts'
+import { toJson } from './json.ts'
 
-/** Stores the market's latest report. A report that is not newer than the stored one is dropped. */
-export async function publishReport(db: Db, marketId: number, report: OracleReport): Promise<void> {
-  const row = {
-    price: report.price,
-    observed_at: report.observedAt,
-    signatures: report.signatures,
-    received_at: Date.now(),
-  }
-  await db
-    .insertInto('oracle_reports')
-    .values({ market_id: marketId, ...row })
-    .onConflict((conflict) =>
-      conflict
-        .column('market_id')
-        .doUpdateSet(row)
-        .where('oracle_reports.observed_at', '<', report.observedAt),
+export interface FeedKey {
+  readonly marketId: number
+  readonly feed: Feed
+}
+
+/** A new report of a feed. */
+export interface FeedReport extends FeedKey {
+  readonly report: OracleReport
+  readonly readings: readonly JudgedReading[]
+}
+
+/** A feed that has no new report. */
+export interface FeedAbsence extends FeedKey {
+  readonly reason: AbsenceReason
+  readonly readings: readonly JudgedReading[]
+}
+
+/** Reports that a feed's ring has: those of 64 s at two per second. No market accepts a report that is older than 60 s. */
+const RECENT_REPORTS = 128
+
+/** In one order, so that two writers never wait for each other in a circle. */
+const inOrder = <Row extends FeedKey>(rows: readonly Row[]): Row[] =>
+  [...rows].sort((a, b) => a.marketId - b.marketId || (a.feed < b.feed ? -1 : 1))
+
+const feedColumns = (rows: readonly FeedKey[]) => ({
+  markets: rows.map(({ marketId }) => marketId),
+  feeds: rows.map(({ feed }) => feed),
+})
+
+const readingsOf = (rows: readonly { readonly readings: readonly JudgedReading[] }[]): string[] =>
+  rows.map(({ readings }) => toJson(readings))
+
+/**
+ * Stores the latest reports of feeds, at most one each, in one statement. Their feeds are live. A report that is not newer than the stored
+ * one is dropped: a feed never goes back in time. Returns the feeds whose report was stored.
+ */
+export async function publishReports(db: Db | Tx, reports: readonly FeedReport[]): Promise<FeedKey[]> {
+  const rows = inOrder(reports)
+  const { markets, feeds } = feedColumns(rows)
+  const { rows: stored } = await sql<{ market_id: number; feed: Feed }>`
+    with published as (
+      insert into oracle_reports as o (market_id, feed, price, observed_at, signatures, readings, received_at, since)
+      select r.*, t.now, t.now from (select ${DATABASE_NOW} as now offset 0) t cross join unnest(
+        ${markets}::integer[], ${feeds}::text[], ${rows.map(({ report }) => report.price)}::numeric[],
+        ${rows.map(({ report }) => report.observedAt)}::bigint[], ${rows.map(({ report }) => report.signatures)}::text[],
+        ${readingsOf(rows)}::text[]
+      ) r
+      on conflict (market_id, feed) do update set
+        price = excluded.price, observed_at = excluded.observed_at, signatures = excluded.signatures,
+        readings = excluded.readings, received_at = excluded.received_at, status = 'live', reason = null,
+        since = case when o.status = 'live' then o.since else excluded.since end, slot = (o.slot + 1) % ${RECENT_REPORTS}
+      where o.observed_at is null or o.observed_at < excluded.observed_at
+      returning market_id, feed, slot, price, observed_at, signatures, readings
+    ), recent as (
+      insert into recent_reports (market_id, feed, slot, price, observed_at, signatures, readings) select * from published
+      on conflict (market_id, feed, slot) do update set
+        price = excluded.price, observed_at = excluded.observed_at, signatures = excluded.signatures, readings = excluded.readings
     )
-    .execute()
+    select market_id, feed from published
+  `.execute(db)
+  return stored.map(({ market_id, feed }) => ({ marketId: market_id, feed }))
+}
+
+/** Stores why feeds have no new report, at most one row each, in one statement. Their latest reports stay. */
+export async function recordAbsences(db: Db | Tx, absences: readonly FeedAbsence[]): Promise<void> {
+  const rows = inOrder(absences)
+  const { markets, feeds } = feedColumns(rows)
+  await sql`
+    insert into oracle_reports as o (market_id, feed, status, reason, readings, since)
+    select r.*, t.now from (select ${DATABASE_NOW} as now offset 0) t cross join unnest(
+      ${markets}::integer[], ${feeds}::text[], ${rows.map(({ reason }) => statusOf(reason))}::text[],
+      ${rows.map(({ reason }) => reason)}::text[], ${readingsOf(rows)}::text[]
+    ) r
+    on conflict (market_id, feed) do update set
+      status = excluded.status, reason = excluded.reason, readings = excluded.readings,
+      since = case when o.status = excluded.status then o.since else excluded.since end
+  `.execute(db)
+}
+
+/** The latest report of a feed; null if there is none, or if the feed is halted. It can be older than the market accepts. */
+export async function latestReport(db: Db | Tx, { marketId, feed }: FeedKey): Promise<OracleReport | null> {
+  const row = await db
+    .selectFrom('oracle_reports')
+    .select(['price', 'observed_at', 'signatures'])
+    .where('market_id', '=', marketId)
+    .where('feed', '=', feed)
+    .where('status', '<>', 'halted')
+    .executeTakeFirst()
+  if (row === undefined || row.price === null) return null
+  return {
+    price: row.price as Price,
+    observedAt: row.observed_at as Millis,
+    signatures: row.signatures as `0x${string}`,
+  }
+}
+
+/**
+ * Keeps a report as evidence, with the readings behind it, in the transaction of the decision that uses it. A report that was not
+ * published by the publisher has no readings.
+ */
+export async function keepReport(tx: Tx, { marketId, feed }: FeedKey, report: OracleReport): Promise<void> {
+  await sql`
+    insert into used_reports (market_id, feed, observed_at, price, signatures, readings)
+    values (${marketId}, ${feed}, ${report.observedAt}, ${report.price}::numeric, ${report.signatures}, coalesce((
+      select readings from recent_reports
+      where market_id = ${marketId} and feed = ${feed} and observed_at = ${report.observedAt} limit 1
+    ), '[]'))
+    on conflict do nothing
+  `.execute(tx)
 }

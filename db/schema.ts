@@ -9,6 +9,7 @@ import type { FillStatus } from '../domain/orders/order-state.ts'
 import type { BatchStatus } from '../domain/settlement/settlement.ts'
 import type { ChainTables } from './chain-schema.ts'
 import type { ProtectionColumns } from './price-protection.ts'
+import type { PriceTables } from './price-schema.ts'
 import type { ReadTables } from './read-schema.ts'
 
 /**
@@ -164,15 +165,6 @@ export interface RestingTable {
   open_value: bigint
   /** Sum of reserved and held. */
   reserved: bigint
-}
-
-/** The latest signed report of each market. Written by: no process. The price feed writes it with the rights of the owner. */
-export interface OracleReportsTable {
-  market_id: number
-  price: bigint
-  observed_at: number
-  signatures: string
-  received_at: number
 }
 
 /**
@@ -341,7 +333,7 @@ export interface ClientRequestsTable {
   created_at: number
 }
 
-export interface Database extends ChainTables, ReadTables {
+export interface Database extends ChainTables, ReadTables, PriceTables {
   shards: ShardsTable
   journal: JournalTable
   users: UsersTable
@@ -351,7 +343,6 @@ export interface Database extends ChainTables, ReadTables {
   positions: PositionsTable
   orders: OrdersTable
   resting: RestingTable
-  oracle_reports: OracleReportsTable
   batches: BatchesTable
   fills: FillsTable
   actions: ActionsTable

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Db } from '../db/client.ts'
 import { deleteLease, seizeLease } from '../db/leases.ts'
-import { publishReport } from '../db/oracle-reports.ts'
+import { publishReports } from '../db/oracle-reports.ts'
 import type { Millis, Price } from '../domain/units.ts'
 import { feedIdOf } from './deploy.ts'
 import { feedLease, latestPrice, type ReportSigner } from './oracle.ts'
@@ -34,7 +34,8 @@ export function overrideFeed(
     // `setPrice` may have run while the query did.
     price ??= published
     if (price === null) return
-    await publishReport(db, marketId, oracle.sign(feedIdOf(marketId), price, Date.now() as Millis))
+    const signed = oracle.sign(feedIdOf(marketId), price, Date.now() as Millis)
+    await publishReports(db, [{ marketId, feed: 'index', report: signed, readings: [] }])
   }
   const loop = (async () => {
     while (!stopped) {

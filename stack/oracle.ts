@@ -1,7 +1,7 @@
 /** The simulated oracle: reads prices from a source, signs them as reports, and publishes the reports to the database. */
 import { Signature, SigningKey, TypedDataEncoder } from 'ethers'
 import type { Db } from '../db/client.ts'
-import { publishReport } from '../db/oracle-reports.ts'
+import { publishReports } from '../db/oracle-reports.ts'
 import type { OracleReport } from '../domain/settlement/settlement.ts'
 import type { Millis, Price } from '../domain/units.ts'
 import type { PriceSource } from './prices.ts'
@@ -73,7 +73,8 @@ export function runOracle(
       }
       const prices = sources.get(marketId) ?? source(await latestPrice(db, marketId))
       sources.set(marketId, prices)
-      await publishReport(db, marketId, signer.sign(feedId, prices.next(), Date.now() as Millis))
+      const report = signer.sign(feedId, prices.next(), Date.now() as Millis)
+      await publishReports(db, [{ marketId, feed: 'index', report, readings: [] }])
     }
   }
 
@@ -122,6 +123,7 @@ export async function latestPrice(db: Db, marketId: number): Promise<Price | nul
     .selectFrom('oracle_reports')
     .select('price')
     .where('market_id', '=', marketId)
+    .where('feed', '=', 'index')
     .executeTakeFirst()
   return (row?.price as Price | undefined) ?? null
 }

@@ -129,14 +129,17 @@ const holdings = (locking: string): string => `
     coalesce(t.openable, 0) as openable,
     coalesce(t.open_value, 0) as "openValue",
     coalesce(t.reserved, 0) as "ordersReserved",
-    m.mode, m.expires_at, m.settling_at, r.price as oracle_price, r.observed_at as oracle_at, c.completed_at as chain_seen_at
+    m.mode, m.expires_at, m.settling_at, r.price as oracle_price,
+    case when r.status <> 'halted' then r.observed_at end as oracle_at, c.completed_at as chain_seen_at
   from unnest($1::integer[], $2::bigint[]) k (market_id, user_id)
   left join locked l on l.user_id = k.user_id
   left join lateral (select mode, expires_at, settling_at from markets where market_id = k.market_id limit 1) m on true
   left join lateral (
     select * from positions where user_id = k.user_id and market_id = k.market_id limit 1
   ) p on true
-  left join lateral (select * from oracle_reports where market_id = k.market_id limit 1) r on true
+  left join lateral (
+    select * from oracle_reports where market_id = k.market_id and feed = 'index' limit 1
+  ) r on true
   left join lateral (select completed_at from chain_progress where chain_id = $3 limit 1) c on true
   left join lateral (select * from resting where market_id = k.market_id and user_id = k.user_id limit 1) t on true
 `

@@ -19,7 +19,7 @@ export async function exchangeStatus(db: Db) {
       greatest(0, s.head - coalesce(p.seq, 0)) as lag
     from markets m
     join shards s on s.shard = 'm' || m.market_id
-    left join oracle_reports o on o.market_id = m.market_id
+    left join oracle_reports o on o.market_id = m.market_id and o.feed = 'index'
     left join lateral (
       select min(seq) as seq from read.places where shard = s.shard and epoch = s.epoch and fill_to is null
     ) p on true

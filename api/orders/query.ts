@@ -1,6 +1,7 @@
 /** Orders in the read model. */
 import { sql } from 'kysely'
 import type { Db, Tx } from '../../db/client.ts'
+import { constant } from '../../db/values.ts'
 import type { OrderStatus, Side } from '../../domain/orders/order.ts'
 import type { Price } from '../../domain/units.ts'
 import { anyNumber, type Page } from '../wire/list-query.ts'
@@ -17,7 +18,9 @@ export interface PricedOrderRow extends OrderRow {
 const selectOrders = (db: Db | Tx) =>
   db
     .selectFrom('read.orders as o')
-    .leftJoin('oracle_reports as r', 'r.market_id', 'o.market_id')
+    .leftJoin('oracle_reports as r', (join) =>
+      join.onRef('r.market_id', '=', 'o.market_id').on('r.feed', '=', constant('index')),
+    )
     .selectAll('o')
     .select(sql<Price | null>`r.price`.as('oracle_price'))
 

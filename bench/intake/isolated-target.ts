@@ -10,7 +10,7 @@ import { insertProgress, recordHead } from '../../db/chain.ts'
 import { createDb, createPool, type Db } from '../../db/client.ts'
 import { listMarket } from '../../db/markets.ts'
 import { migrate } from '../../db/migrator.ts'
-import { publishReport } from '../../db/oracle-reports.ts'
+import { publishReports } from '../../db/oracle-reports.ts'
 import { createUsers } from '../../db/users.ts'
 import type { MarketSpec } from '../../domain/market/market.ts'
 import { type Address, type Millis, ONE, type Price, type Ticks } from '../../domain/units.ts'
@@ -81,7 +81,8 @@ async function seed(db: Db): Promise<string[]> {
   for (const { spec, oracle } of ISOLATED_MARKETS) {
     await listMarket(db, spec)
     const price = BigInt(oracle) * spec.tick
-    await publishReport(db, spec.marketId, { price: price as Price, observedAt: at, signatures: '0x' })
+    const report = { price: price as Price, observedAt: at, signatures: '0x' } as const
+    await publishReports(db, [{ marketId: spec.marketId, feed: 'index', report, readings: [] }])
   }
   await insertProgress(db, { chainId: 6343, hash: '0x' }, 1)
   await recordHead(db, 6343, 0, at)

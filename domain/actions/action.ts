@@ -2,6 +2,7 @@
  * The operator's actions in a market. The contract executes them in the order of their action ids; `asOf` is
  * the time at which each one takes effect.
  */
+import type { Feed } from '../prices/feed.ts'
 import type { OracleReport } from '../settlement/settlement.ts'
 import type { Address, HourlyFunding, Millis, Price, Steps } from '../units.ts'
 
@@ -75,6 +76,18 @@ export const ACTION_KINDS: readonly ActionKind[] = [
 /** A price report that the action makes the market's last one; null if it makes none. */
 export const reportOf = (action: QueuedAction): { price: Price; observedAt: Millis } | null =>
   action.kind === 'finalize_market' ? null : action.report
+
+/** Every report that a single action uses, with its feed. */
+export function reportsOf(
+  action: SingleAction,
+): readonly { readonly feed: Feed; readonly report: OracleReport }[] {
+  const { kind, report } = action
+  if (kind === 'finalize_market') return [{ feed: 'final', report }]
+  const index = { feed: 'index' as const, report }
+  if (kind !== 'update_funding' || action.session === null) return [index]
+  const { endsAt, observedAt, signatures } = action.session
+  return [index, { feed: 'session', report: { price: BigInt(endsAt) as Price, observedAt, signatures } }]
+}
 
 /** The accounts whose position the action may change. Those of a part are the makers of its fills. */
 export function touchedAccounts(action: SingleAction): readonly Address[] {

@@ -11,6 +11,7 @@ import { insertFills } from '../../db/fills.ts'
 import { fundingColumn, type StoredFunding, toFunding } from '../../db/funding.ts'
 import { appendRows, lockShard, readRows, type ShardHead } from '../../db/journal.ts'
 import { type ClosingColumns, recordBatch, setHeldMark, toClosing } from '../../db/markets.ts'
+import { keepReport } from '../../db/oracle-reports.ts'
 import { loadLiveOrders, toOpenOrder, updateOrders } from '../../db/orders.ts'
 import { loadPositions, matchedPosition, setMatchedPositions } from '../../db/positions.ts'
 import { type ProtectionColumns, toSchedule } from '../../db/price-protection.ts'
@@ -18,6 +19,7 @@ import { anyOf } from '../../db/values.ts'
 import type { MarketPlan, PlannedBatch } from '../../domain/auction/batch-plan.ts'
 import { marketShard } from '../../domain/journal/journal-row.ts'
 import type { MarketMode } from '../../domain/market/market.ts'
+import type { OracleReport } from '../../domain/settlement/settlement.ts'
 import type { MarketId, Millis, Price, Seq, Ticks, UserId } from '../../domain/units.ts'
 import { loadBook } from './book-store.ts'
 import type { AuctionStore, MarketSnapshot, MarketTransaction } from './ports.ts'
@@ -85,7 +87,7 @@ async function readSnapshot(db: Db | Tx, marketId: MarketId, now: DatabaseTime):
       used.used_price, used.used_at, touched.touched, ${sql.raw(fundingColumn('m.market_id'))} as funding
     from markets m
     join shards s on s.shard = ${marketShard(marketId)}
-    left join oracle_reports r on r.market_id = m.market_id
+    left join oracle_reports r on r.market_id = m.market_id and r.feed = 'index' and r.status <> 'halted'
     cross join lateral (
       select count(*) as unsettled, min(created_at) as oldest from actions
       where market_id = m.market_id and status in ('QUEUED', 'SIGNED', 'SUBMITTED')
@@ -131,6 +133,7 @@ async function slotsOf(tx: Tx, marketId: MarketId, accounts: ReadonlySet<UserId>
 
 async function storeBatch(tx: Tx, marketId: MarketId, batch: PlannedBatch, asOf: Millis): Promise<void> {
   await insertBatch(tx, marketId, batch, asOf)
+  await keepReport(tx, { marketId, feed: 'index' }, batch.oracle)
   await insertFills(tx, marketId, batch)
   await queueParts(tx, marketId, batch, asOf)
   await recordBatch(tx, marketId, {
@@ -141,11 +144,19 @@ async function storeBatch(tx: Tx, marketId: MarketId, batch: PlannedBatch, asOf:
   })
 }
 
-async function save(tx: Tx, marketId: MarketId, head: ShardHead, plan: MarketPlan): Promise<number> {
+/** `report`: of the snapshot on which the plan was decided. */
+async function save(
+  tx: Tx,
+  marketId: MarketId,
+  head: ShardHead,
+  { plan, report }: { readonly plan: MarketPlan; readonly report: OracleReport | null },
+): Promise<number> {
   if (plan.batch !== null) {
     await storeBatch(tx, marketId, plan.batch, plan.asOf)
     await setMatchedPositions(tx, marketId, plan.batch.positions)
   }
+  if (report !== null && plan.rows.some(({ kind }) => kind === 'order_triggered'))
+    await keepReport(tx, { marketId, feed: 'index' }, report)
   await updateOrders(tx, plan.orders)
   await changeReserved(tx, plan.reserved)
   return appendRows(tx, head, plan.rows)
@@ -159,8 +170,9 @@ async function openTransaction(
 ) {
   let head = locked
   await checkFence(tx, fence)
+  const snapshot = await readSnapshot(tx, marketId, now)
   const transaction: MarketTransaction = {
-    snapshot: await readSnapshot(tx, marketId, now),
+    snapshot,
     rowsAfter: async (seq) =>
       head.head - seq > REPLAY_MOST ? null : readRows(tx, head.shard, seq, REPLAY_MOST),
     loadBook: () => loadBook(tx, marketId),
@@ -171,7 +183,7 @@ async function openTransaction(
     slots: (accounts) => slotsOf(tx, marketId, accounts),
     holdMark: (mark) => setHeldMark(tx, marketId, mark),
     save: async (plan) => {
-      head = { ...head, head: await save(tx, marketId, head, plan) }
+      head = { ...head, head: await save(tx, marketId, head, { plan, report: snapshot.report }) }
     },
   }
   return { transaction, hasWritten: () => head !== locked }

@@ -174,7 +174,7 @@ export async function setOracle(
   await db
     .insertInto('oracle_reports')
     .values({ market_id: spec.marketId, ...report })
-    .onConflict((conflict) => conflict.column('market_id').doUpdateSet(report))
+    .onConflict((conflict) => conflict.columns(['market_id', 'feed']).doUpdateSet(report))
     .execute()
 }
 

@@ -160,7 +160,7 @@ export class MarketFixture {
     await this.db
       .insertInto('oracle_reports')
       .values({ market_id: this.spec.marketId, ...row })
-      .onConflict((conflict) => conflict.column('market_id').doUpdateSet(row))
+      .onConflict((conflict) => conflict.columns(['market_id', 'feed']).doUpdateSet(row))
       .execute()
   }
 

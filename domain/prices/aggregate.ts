@@ -1,0 +1,154 @@
+/**
+ * Aggregates the readings of several sources to one value of a feed, or to the reason why there is none.
+ *
+ * The value is the median of all usable readings. If fewer than half of them are wrong, by any amount, it lies
+ * within the range of the right ones. Outliers are dropped after the median has been computed, not before: the
+ * median of what remains could leave that range.
+ */
+import { abs, type Millis } from '../units.ts'
+import type { AbsenceReason, ValueRange } from './feed.ts'
+
+/** What a source says: a price, or another value of a feed, and when it was observed. */
+export interface Reading {
+  readonly price: bigint
+  readonly observedAt: Millis
+}
+
+/** Why a reading does not count. Closed list. */
+export const DROP_REASONS = [
+  /** The source has yielded nothing; `detail` says why. */
+  'NO_READING',
+  'NOT_POSITIVE',
+  /** Outside the values that the market's contract accepts. */
+  'OUT_OF_RANGE',
+  /** Observed longer ago than the source's maximum age. */
+  'STALE',
+  /** Observed later than now, beyond the tolerated difference of clocks. */
+  'FUTURE',
+  /** Observed before the source's previous reading. */
+  'OUT_OF_ORDER',
+  /** Another price at the time of the source's previous reading. */
+  'CONTRADICTORY',
+  /** Farther from the median than the source's bound. */
+  'OUTLIER',
+] as const
+export type DropReason = (typeof DROP_REASONS)[number]
+
+/** What a source has yielded. */
+export interface SourceAnswer {
+  readonly source: string
+  /** Null if there is none. */
+  readonly reading: Reading | null
+  /** The fault of a source without a reading. */
+  readonly fault: string | null
+}
+
+export interface SourceBounds {
+  readonly maxAge: Millis
+  /** Largest distance from the median, in millionths of it. */
+  readonly maxDeviation: bigint
+}
+
+export interface AggregationRules {
+  readonly range: ValueRange
+  /** Fewest agreeing readings. */
+  readonly minimum: number
+  /** Largest distance between two agreeing readings, in millionths of the median. */
+  readonly maxSpread: bigint
+  /** By how much the clock of a source may be ahead. */
+  readonly maxAhead: Millis
+  readonly boundsOf: (source: string) => SourceBounds
+  /** The source's previous usable reading; null if there is none. */
+  readonly previousOf: (source: string) => Reading | null
+}
+
+/** A reading with what became of it: kept as evidence with the report. */
+export interface JudgedReading {
+  readonly source: string
+  readonly reading: Reading | null
+  /** Null if the reading counts. */
+  readonly dropped: DropReason | null
+  readonly detail: string | null
+}
+
+export type Aggregate = {
+  /** In the order of the answers. */
+  readonly readings: readonly JudgedReading[]
+} & (
+  | { readonly value: bigint; readonly reason: null }
+  | { readonly value: null; readonly reason: AbsenceReason }
+)
+
+export function aggregate(answers: readonly SourceAnswer[], rules: AggregationRules, now: Millis): Aggregate {
+  const guarded = answers.map((answer) => guard(answer, rules, now))
+  const usable = guarded.filter(isUsed).map(({ reading }) => reading.price)
+  if (usable.length < rules.minimum || usable.length === 0)
+    return { readings: guarded, value: null, reason: 'TOO_FEW_SOURCES' }
+  const value = median(usable)
+  const readings = guarded.map((one) => dropOutlier(one, value, rules))
+  const agreeing = readings.filter(isUsed).map(({ reading }) => reading.price)
+  const agree =
+    agreeing.length >= rules.minimum &&
+    2 * agreeing.length > usable.length &&
+    isWithin(spreadOf(agreeing), value, rules.maxSpread)
+  return agree ? { readings, value, reason: null } : { readings, value: null, reason: 'SOURCES_DISAGREE' }
+}
+
+type UsedReading = JudgedReading & { readonly reading: Reading }
+
+const isUsed = (judged: JudgedReading): judged is UsedReading =>
+  judged.dropped === null && judged.reading !== null
+
+function guard(
+  { source, reading, fault }: SourceAnswer,
+  rules: AggregationRules,
+  now: Millis,
+): JudgedReading {
+  const dropped = reading === null ? 'NO_READING' : dropReason(source, reading, rules, now)
+  return { source, reading, dropped, detail: fault }
+}
+
+function dropReason(
+  source: string,
+  { price, observedAt }: Reading,
+  { range, maxAhead, boundsOf, previousOf }: AggregationRules,
+  now: Millis,
+): DropReason | null {
+  if (price < range.low) return price <= 0n ? 'NOT_POSITIVE' : 'OUT_OF_RANGE'
+  if (price > range.high) return 'OUT_OF_RANGE'
+  if (observedAt - now > maxAhead) return 'FUTURE'
+  if (now - observedAt > boundsOf(source).maxAge) return 'STALE'
+  const previous = previousOf(source)
+  if (previous === null || observedAt > previous.observedAt) return null
+  if (observedAt < previous.observedAt) return 'OUT_OF_ORDER'
+  return price === previous.price ? null : 'CONTRADICTORY'
+}
+
+function dropOutlier(judged: JudgedReading, value: bigint, { boundsOf }: AggregationRules): JudgedReading {
+  if (!isUsed(judged)) return judged
+  const distance = abs(judged.reading.price - value)
+  return isWithin(distance, value, boundsOf(judged.source).maxDeviation)
+    ? judged
+    : { ...judged, dropped: 'OUTLIER' }
+}
+
+const MILLION = 1_000_000n
+
+const isWithin = (distance: bigint, value: bigint, millionths: bigint): boolean =>
+  distance * MILLION <= value * millionths
+
+/** The middle one; of an even number the mean of the two in the middle, rounded down. */
+function median(values: readonly bigint[]): bigint {
+  const sorted = [...values].sort(ascending)
+  const middle = sorted.length >> 1
+  const high = sorted[middle] as bigint
+  return sorted.length % 2 === 1 ? high : ((sorted[middle - 1] as bigint) + high) / 2n
+}
+
+const ascending = (a: bigint, b: bigint): number => (a < b ? -1 : a > b ? 1 : 0)
+
+/** Of at least one value. */
+function spreadOf(values: readonly bigint[]): bigint {
+  const sorted = [...values].sort(ascending)
+  return (sorted.at(-1) ?? 0n) - (sorted[0] ?? 0n)
+}

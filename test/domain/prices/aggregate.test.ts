@@ -1,0 +1,199 @@
+import { expect } from 'chai'
+import fc from 'fast-check'
+import { describe, it } from 'mocha'
+import {
+  type AggregationRules,
+  aggregate,
+  type DropReason,
+  type Reading,
+  type SourceAnswer,
+} from '../../../domain/prices/aggregate.ts'
+import { feedsOf, rangeOf, statusOf } from '../../../domain/prices/feed.ts'
+import { type Millis, ONE } from '../../../domain/units.ts'
+import { binary, e18, future, perpetual } from '../../support/markets.ts'
+
+const NOW = 1_800_000_000_000 as Millis
+const RULES: AggregationRules = {
+  range: rangeOf(perpetual, 'index'),
+  minimum: 2,
+  maxSpread: 20_000n,
+  maxAhead: 2_000 as Millis,
+  boundsOf: () => ({ maxAge: 5_000 as Millis, maxDeviation: 10_000n }),
+  previousOf: () => null,
+}
+
+const answer = (source: string, price: string, age = 0): SourceAnswer => ({
+  source,
+  reading: { price: e18(price), observedAt: (NOW - age) as Millis },
+  fault: null,
+})
+const silent = (source: string, fault: string): SourceAnswer => ({ source, reading: null, fault })
+const droppedOf = (answers: readonly SourceAnswer[], rules = RULES) =>
+  aggregate(answers, rules, NOW).readings.map(({ dropped }) => dropped)
+
+describe('aggregate', () => {
+  it('when three sources agree, it returns the middle price and drops none', () => {
+    const result = aggregate([answer('a', '101'), answer('b', '100'), answer('c', '100.5')], RULES, NOW)
+    expect(result).to.include({ value: e18('100.5'), reason: null })
+    expect(result.readings.map(({ dropped }) => dropped)).to.deep.equal([null, null, null])
+  })
+
+  it('when two sources agree, it returns their mean, rounded down to a wei', () => {
+    const { value } = aggregate([answer('a', '100'), answer('b', '100.000000000000000001')], RULES, NOW)
+    expect(value).to.equal(e18('100'))
+  })
+
+  const cases: readonly (readonly [string, SourceAnswer, DropReason])[] = [
+    ['negative', answer('liar', '-1'), 'NOT_POSITIVE'],
+    ['zero', answer('liar', '0'), 'NOT_POSITIVE'],
+    ['older than its source may be', answer('liar', '100', 5_001), 'STALE'],
+    ['of a clock that is too far ahead', answer('liar', '100', -2_001), 'FUTURE'],
+    ['farther from the median than its source may be', answer('liar', '101.01'), 'OUTLIER'],
+    ['above every price of the market', answer('liar', '1000000000000000000000'), 'OUT_OF_RANGE'],
+    ['missing because of an error page', silent('liar', 'NOT_JSON'), 'NO_READING'],
+  ]
+  for (const [what, liar, reason] of cases) {
+    it(`when the reading of one source is ${what}, it is dropped as ${reason} and the price is that of the others`, () => {
+      const result = aggregate([answer('a', '100'), liar, answer('b', '100')], RULES, NOW)
+      expect(result.value).to.equal(e18('100'))
+      expect(result.readings.map(({ dropped }) => dropped)).to.deep.equal([null, reason, null])
+    })
+  }
+
+  it('when readings are exactly as old, as early and as far away as allowed, they count', () => {
+    const readings = [answer('a', '100', 5_000), answer('b', '100', -2_000), answer('c', '101')]
+    expect(droppedOf(readings)).to.deep.equal([null, null, null])
+  })
+
+  it('when a source goes back in time or contradicts itself, its reading is dropped until a newer one', () => {
+    const previous: Reading = { price: e18('100'), observedAt: (NOW - 100) as Millis }
+    const rules = { ...RULES, previousOf: (source: string) => (source === 'a' ? previous : null) }
+    const others = [answer('b', '100'), answer('c', '100')]
+    expect(droppedOf([answer('a', '100', 101), ...others], rules)[0]).to.equal('OUT_OF_ORDER')
+    expect(droppedOf([answer('a', '100.1', 100), ...others], rules)[0]).to.equal('CONTRADICTORY')
+    expect(droppedOf([answer('a', '100', 100), ...others], rules)[0]).to.equal(null)
+    expect(droppedOf([answer('a', '100.1', 99), ...others], rules)[0]).to.equal(null)
+  })
+
+  it('when fewer readings than the minimum are usable, there is no price, and the latest report may serve', () => {
+    const result = aggregate([answer('a', '100'), answer('b', '100', 60_000)], RULES, NOW)
+    expect(result).to.include({ value: null, reason: 'TOO_FEW_SOURCES' })
+    expect(statusOf('TOO_FEW_SOURCES')).to.equal('waiting')
+    expect(aggregate([], { ...RULES, minimum: 0 }, NOW).reason).to.equal('TOO_FEW_SOURCES')
+  })
+
+  it('when two of two sources contradict each other, there is no price and the feed halts', () => {
+    const result = aggregate([answer('a', '100'), answer('b', '110')], RULES, NOW)
+    expect(result).to.include({ value: null, reason: 'SOURCES_DISAGREE' })
+    expect(statusOf('SOURCES_DISAGREE')).to.equal('halted')
+  })
+
+  it('when the agreeing readings are no majority of the usable ones, there is no price', () => {
+    const rules = { ...RULES, minimum: 1 }
+    const readings = [answer('a', '90'), answer('b', '100'), answer('c', '110')]
+    expect(aggregate(readings, rules, NOW).reason).to.equal('SOURCES_DISAGREE')
+  })
+
+  it('when the readings near the median are farther apart than the market allows, there is no price', () => {
+    const readings = [answer('a', '99.1'), answer('b', '100'), answer('c', '100.9')]
+    expect(aggregate(readings, RULES, NOW).reason).to.equal(null)
+    expect(aggregate(readings, { ...RULES, maxSpread: 17_999n }, NOW).reason).to.equal('SOURCES_DISAGREE')
+  })
+
+  it('when a probability is 1, it counts, and above 1 it does not', () => {
+    const rules = { ...RULES, minimum: 1, range: rangeOf(binary, 'index') }
+    expect(droppedOf([answer('a', '1')], rules)).to.deep.equal([null])
+    expect(droppedOf([answer('a', '1.000000000000000001')], rules)).to.deep.equal(['OUT_OF_RANGE'])
+  })
+
+  it('when no session runs, the session feed has the value 0', () => {
+    const rules = { ...RULES, minimum: 1, range: rangeOf(perpetual, 'session') }
+    expect(aggregate([answer('calendar', '0')], rules, NOW)).to.include({ value: 0n, reason: null })
+  })
+})
+
+describe('the feeds of a market', () => {
+  it('when a market has a session or expires, it has the feed of each', () => {
+    expect(feedsOf(perpetual)).to.deep.equal(['index'])
+    expect(feedsOf({ ...perpetual, fundingSession: true })).to.deep.equal(['index', 'session'])
+    expect(feedsOf(future)).to.deep.equal(['index', 'final'])
+  })
+
+  it('when a final price is judged, its range is that of the listing', () => {
+    expect(rangeOf(binary, 'final')).to.deep.equal({ low: 0n, high: ONE })
+    expect(rangeOf(future, 'final')).to.deep.equal({ low: future.finalLow, high: future.finalHigh })
+  })
+})
+
+/** Prices within 1 % of 100. */
+const honestPrice = fc.bigInt({ min: e18('99.5'), max: e18('100.5') })
+/** Anything, with a preference for what is near. */
+const anyPrice = fc.oneof(
+  fc.bigInt({ min: -e18('1'), max: e18('1000000') }),
+  fc.bigInt({ min: e18('98'), max: e18('102') }),
+)
+const age = fc.integer({ min: -2_000, max: 5_000 })
+const anyAge = fc.integer({ min: -10_000, max: 20_000 })
+const answers = (price: fc.Arbitrary<bigint>, ages: fc.Arbitrary<number>, size: fc.ArrayConstraints) =>
+  fc.array(
+    fc.tuple(price, ages).map(([value, old]) => ({ price: value, observedAt: (NOW - old) as Millis })),
+    size,
+  )
+const named = (readings: readonly Reading[], prefix: string): SourceAnswer[] =>
+  readings.map((reading, at) => ({ source: `${prefix}${at}`, reading, fault: null }))
+
+describe('the laws of aggregate', () => {
+  it('when fewer than half of the usable readings are wrong, a price lies within the range of the right ones', () => {
+    const run = fc
+      .integer({ min: 1, max: 6 })
+      .chain((honest) =>
+        fc.tuple(
+          answers(honestPrice, age, { minLength: honest, maxLength: honest }),
+          answers(anyPrice, anyAge, { maxLength: honest - 1 }),
+        ),
+      )
+    fc.assert(
+      fc.property(run, ([right, wrong]) => {
+        const { value } = aggregate([...named(right, 'right'), ...named(wrong, 'wrong')], RULES, NOW)
+        if (value === null) return
+        const prices = right.map(({ price }) => price)
+        expect(prices.some((price) => price <= value) && prices.some((price) => price >= value)).to.equal(
+          true,
+        )
+      }),
+      { numRuns: 2_000 },
+    )
+  })
+
+  it('when the order of the sources changes, neither the price nor what is dropped changes', () => {
+    const shuffled = answers(anyPrice, anyAge, { maxLength: 7 }).chain((readings) => {
+      const one = named(readings, 's')
+      return fc.tuple(fc.constant(one), fc.shuffledSubarray(one, { minLength: one.length }))
+    })
+    fc.assert(
+      fc.property(shuffled, ([one, other]) => {
+        const [a, b] = [aggregate(one, RULES, NOW), aggregate(other, RULES, NOW)]
+        expect([a.value, a.reason]).to.deep.equal([b.value, b.reason])
+        const inOrder = (result: typeof a) =>
+          new Map(result.readings.map(({ source, dropped }) => [source, dropped]))
+        for (const [source, dropped] of inOrder(a)) expect(inOrder(b).get(source)).to.equal(dropped)
+      }),
+      { numRuns: 1_000 },
+    )
+  })
+
+  it('when one source follows its own readings, the times of those that count never decrease', () => {
+    fc.assert(
+      fc.property(answers(honestPrice, anyAge, { minLength: 1, maxLength: 30 }), (readings) => {
+        let previous: Reading | null = null
+        for (const reading of readings) {
+          const rules: AggregationRules = { ...RULES, minimum: 1, previousOf: () => previous }
+          const { value } = aggregate([{ source: 's', reading, fault: null }], rules, NOW)
+          if (value === null) continue
+          if (previous !== null) expect(reading.observedAt).to.be.at.least((previous as Reading).observedAt)
+          previous = reading
+        }
+      }),
+    )
+  })
+})
