@@ -47,7 +47,7 @@ export async function ordersOfUser(
 ): Promise<PricedOrderRow[]> {
   let query = selectOrders(db).where('user_id', '=', userId)
   if (filter.marketId !== undefined) query = query.where('o.market_id', '=', anyNumber(filter.marketId))
-  if (filter.status !== undefined) query = query.where('status', '=', filter.status)
+  if (filter.status !== undefined) query = query.where('o.status', '=', filter.status)
   if (filter.side !== undefined) query = query.where('side', '=', filter.side)
   if (filter.cursor !== null) {
     const { at, id } = filter.cursor
