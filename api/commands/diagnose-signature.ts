@@ -12,7 +12,7 @@ import {
   type SignatureRefusal,
 } from '../../domain/orders/order-hash.ts'
 import { ONE } from '../../domain/units.ts'
-import { keccak, recover } from '../adapters/crypto.ts'
+import { keccak, recover } from '../../service/crypto.ts'
 import { ApiError, type ErrorCode } from '../errors.ts'
 
 interface Fields {

@@ -1,7 +1,7 @@
 /** Hashes orders and recovers their signers. */
 import type { Order } from '../../domain/orders/order.ts'
 import { type OrderVerifier, orderVerifier, type SigningTerms } from '../../domain/orders/order-hash.ts'
-import { keccak, recover } from '../adapters/crypto.ts'
+import { keccak, recover } from '../../service/crypto.ts'
 import type { Recovered } from '../ports.ts'
 
 /** One verifier per market, because it precomputes the parts of the digest that are equal for all orders. */

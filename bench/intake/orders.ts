@@ -1,11 +1,11 @@
 /** Signs the orders of a load, which never cross: buys are below the market's first price, sells above it. */
 import secp256k1 from 'secp256k1'
-import { keccak } from '../../api/adapters/crypto.ts'
 import { toHex } from '../../domain/hex.ts'
 import { highestPrice, type MarketSpec, priceOf, quantityOf } from '../../domain/market/market.ts'
 import type { Order } from '../../domain/orders/order.ts'
 import { orderHasher } from '../../domain/orders/order-hash.ts'
 import { type Address, ONE, type Seconds, type Steps, type Ticks, toDecimal } from '../../domain/units.ts'
+import { keccak } from '../../service/crypto.ts'
 
 export interface BenchMarket {
   readonly spec: MarketSpec

@@ -1,8 +1,8 @@
 /** Measures the complete check of an order's signature, and public-key recovery alone. */
 
 import secp256k1 from 'secp256k1'
-import { keccak, recover } from '../../api/adapters/crypto.ts'
 import { orderVerifier } from '../../domain/orders/order-hash.ts'
+import { keccak, recover } from '../../service/crypto.ts'
 import { ISOLATED_MARKETS } from './isolated-target.ts'
 import { accountOf, type BenchMarket, type Signed, signerOf } from './orders.ts'
 

@@ -53,7 +53,7 @@ const WORD = 32
 const U64_MASK = (1n << 64n) - 1n
 
 /** Writes `value`, below 2^128, right-aligned into the 32-byte word at `at`. */
-function writeUint(view: DataView, at: number, value: bigint): void {
+export function writeUint(view: DataView, at: number, value: bigint): void {
   view.setBigUint64(at + 16, value >> 64n)
   view.setBigUint64(at + 24, value & U64_MASK)
 }
@@ -66,16 +66,31 @@ export interface SigningTerms {
   readonly step: Quantity
 }
 
+/** The EIP-712 domain of a contract that verifies signatures. */
+export interface SigningDomain {
+  readonly name: string
+  readonly version: string
+  readonly chainId: bigint
+  readonly contract: Address
+}
+
 /** keccak of the encoded domain: name, version, chain, verifying contract. */
-export function domainSeparator(spec: Pick<SigningTerms, 'chainId' | 'trader'>, keccak: Keccak): Uint8Array {
+export function separatorOf({ name, version, chainId, contract }: SigningDomain, keccak: Keccak): Uint8Array {
   const words = new Uint8Array(5 * WORD)
   words.set(keccak(ascii(DOMAIN_TYPE)), 0)
-  words.set(keccak(ascii(DOMAIN_NAME)), WORD)
-  words.set(keccak(ascii(DOMAIN_VERSION)), 2 * WORD)
-  writeUint(new DataView(words.buffer), 3 * WORD, spec.chainId)
-  invariant(writeHex(spec.trader, words, 4 * WORD + 12), 'a trader address is hex')
+  words.set(keccak(ascii(name)), WORD)
+  words.set(keccak(ascii(version)), 2 * WORD)
+  writeUint(new DataView(words.buffer), 3 * WORD, chainId)
+  invariant(writeHex(contract, words, 4 * WORD + 12), 'the address of a contract is hex')
   return keccak(words).slice()
 }
+
+/** Of a market's contract. */
+export const domainSeparator = (
+  { chainId, trader }: Pick<SigningTerms, 'chainId' | 'trader'>,
+  keccak: Keccak,
+): Uint8Array =>
+  separatorOf({ name: DOMAIN_NAME, version: DOMAIN_VERSION, chainId, contract: trader }, keccak)
 
 /**
  * Returns a function that hashes a digest as a personal message, as wallets do before signing. Its results

@@ -2,12 +2,12 @@ import { expect } from 'chai'
 import { formatEther, getBytes, keccak256, recoverAddress, SigningKey, Wallet } from 'ethers'
 import fc from 'fast-check'
 import { describe, it } from 'mocha'
-import { keccak, recover } from '../../../api/adapters/crypto.ts'
 import type { ApiError } from '../../../api/errors.ts'
 import { keepsPrecision, parseJson } from '../../../api/http/json.ts'
 import { decimalText, parseDecimal, toNumber } from '../../../api/wire/amounts.ts'
 import { decodeCursor, encodeCursor } from '../../../api/wire/cursor.ts'
 import { toHex } from '../../../domain/hex.ts'
+import { keccak, recover } from '../../../service/crypto.ts'
 
 const wei = fc.bigInt({ min: -(10n ** 40n), max: 10n ** 40n })
 

@@ -2,7 +2,6 @@ import { expect } from 'chai'
 import { getBytes, TypedDataEncoder } from 'ethers'
 import fc from 'fast-check'
 import { describe, it } from 'mocha'
-import { recover } from '../../../api/adapters/crypto.ts'
 import { REMOVE_MODES } from '../../../domain/positions/adjustment.ts'
 import {
   ADJUST_LEVERAGE_TYPE,
@@ -14,6 +13,7 @@ import {
   type SignedMargin,
 } from '../../../domain/positions/adjustment-hash.ts'
 import { ONE, type Quote, type Seconds } from '../../../domain/units.ts'
+import { recover } from '../../../service/crypto.ts'
 import { addressOf, keccak, wallet } from '../../support/exchange.ts'
 import { perpetual } from '../../support/markets.ts'
 

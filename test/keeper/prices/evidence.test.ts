@@ -53,7 +53,12 @@ describe('the evidence of used reports', () => {
   }
   const kept = async () => {
     const rows = await fixture.db.selectFrom('used_reports').selectAll().orderBy('observed_at').execute()
-    return rows.map(({ feed, observed_at, signatures, readings }) => [feed, observed_at, signatures, readings])
+    return rows.map(({ feed, observed_at, signatures, readings }) => [
+      feed,
+      observed_at,
+      signatures,
+      readings,
+    ])
   }
   const cross = async () => {
     await fixture.place({ by: alice, side: 'LONG', steps: 10, limit: 1000 })
@@ -101,7 +106,13 @@ describe('the evidence of used reports', () => {
   })
 
   it('when the feed is halted, no batch is matched and no order triggers, until a report ends the halt', async () => {
-    const order = await fixture.place({ by: alice, side: 'LONG', steps: 10, type: 'STOP_MARKET', trigger: 1010 })
+    const order = await fixture.place({
+      by: alice,
+      side: 'LONG',
+      steps: 10,
+      type: 'STOP_MARKET',
+      trigger: 1010,
+    })
     await cross()
     await publish(1010)
     await recordAbsences(fixture.db, [
