@@ -53,12 +53,9 @@ describe('domain/prices/report-hash', () => {
   })
 
   it('when a proof has several signatures, they are in ascending order of the signers', () => {
-    const [a, b, c] = ['0x0a', '0x0b', '0x0c'] as Address[]
-    const signatures = new Map([
-      [c, '0xcc'],
-      [a, '0xaa'],
-      [b, '0xbb'],
-    ] as [Address, string][])
+    const signatures = new Map(
+      ['c', 'a', 'b'].map((digit) => [`0x0${digit}` as Address, `0x${digit}${digit}`]),
+    )
     expect(proofOf(signatures)).to.equal('0xaabbcc')
   })
 })
