@@ -5,6 +5,7 @@ import rateLimit, { type FastifyRateLimitStoreCtor } from '@fastify/rate-limit'
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import Fastify, { type FastifyServerOptions, LogController } from 'fastify'
 import type { Db } from '../db/client.ts'
+import type { CalendarCache } from '../db/trading-calendars.ts'
 import type { Clock } from '../service/clock.ts'
 import type { Readiness } from '../service/health.ts'
 import { accountRoutes } from './accounts/route.ts'
@@ -50,6 +51,7 @@ export interface AppPorts {
   readonly metrics: Metrics
   readonly authenticate: Authenticate
   readonly markets: MarketDirectory
+  readonly calendars: CalendarCache
   readonly readAfter: ReadAfter
   readonly commands: CommandPipeline
   readonly sizing: Sizing

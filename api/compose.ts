@@ -3,6 +3,7 @@ import type { Logger } from 'pino'
 import { createDb, createPool } from '../db/client.ts'
 import { createDatabaseClock } from '../db/database-clock.ts'
 import { checkSchema } from '../db/migrator.ts'
+import { createCalendarCache } from '../db/trading-calendars.ts'
 import type { MarketSpec } from '../domain/market/market.ts'
 import { systemClock } from '../service/clock.ts'
 import { type Check, createReadiness, serveHealth } from '../service/health.ts'
@@ -79,6 +80,7 @@ export async function compose(config: Config, logger: Logger): Promise<Api> {
   const verifyBearer = config.bearer === null ? null : createBearerVerifier(db, clock, config.bearer)
   const authenticate = createAuthenticator({ db, clock, notifications, verifyBearer })
   const markets = createMarketDirectory(db, clock)
+  const calendars = createCalendarCache(db, clock)
   const completeness = createCompleteness(db, clock)
   const readAfter = createReadAfter({ db, clock, notifications, completeness }, config)
   const killPoint = killAt(config.killAt)
@@ -115,6 +117,7 @@ export async function compose(config: Config, logger: Logger): Promise<Api> {
       metrics,
       authenticate,
       markets,
+      calendars,
       readAfter,
       commands,
       sizing,

@@ -42,6 +42,8 @@ export type Market = Amounts<
     readonly type: 'perpetual' | 'future' | 'binary_future'
     readonly trading_enabled: boolean
     readonly mode: string
+    readonly session: 'regular' | 'closed' | 'continuous'
+    readonly next_session_change: string | null
     readonly chain_id: number
     readonly trader_address: string
     readonly max_leverage: number

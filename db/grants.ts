@@ -1,6 +1,7 @@
 /**
  * Who writes and reads what: the rights of each process, as the migrations grant them and `test/db/roles.test.ts` checks them against
- * Postgres. The owner of the database writes the rest: it lists markets (`markets`, `shards`) and announces their price protection.
+ * Postgres. The owner of the database writes the rest: it lists markets (`markets`, `shards`), announces their price protection, and edits
+ * trading calendars (`calendar_exceptions`).
  */
 import type { Database } from './schema.ts'
 
@@ -98,6 +99,7 @@ export const WRITERS: { readonly [Table in keyof Database]: Writers<Table> } = {
   oracle_reports: { keeper: { insert: 'all', update: 'all' } },
   recent_reports: { keeper: { insert: 'all', update: 'all' } },
   used_reports: { keeper: { insert: 'all' } },
+  calendar_exceptions: {},
   batches: { keeper: { insert: 'all', update: ['status'] }, indexer: { update: ['status'] } },
   fills: { keeper: { insert: 'all', update: ['status'] }, indexer: { update: ['status'] } },
   actions: {
@@ -167,14 +169,14 @@ export const READERS: { readonly [Name in Process]: readonly (keyof Database)[] 
     ...READ_MODEL,
     ...(['users', 'api_keys', 'resting', 'oracle_reports', 'session_keys', 'cancel_switches'] as const),
     ...(['client_requests', 'faucet_requests', 'chain_progress', 'journal', 'actions'] as const),
-    ...(['funding_states', 'used_reports'] as const),
+    ...(['funding_states', 'used_reports', 'calendar_exceptions'] as const),
   ],
   keeper: [
     ...SHARED,
     ...(['journal', 'oracle_reports', 'batches', 'fills', 'actions', 'relayers'] as const),
     ...(['relayer_transactions', 'faucet_requests', 'leases', 'cancel_switches', 'fired_switches'] as const),
     ...(['resting', 'chain_progress', 'users', 'funding_states'] as const),
-    ...(['recent_reports', 'used_reports'] as const),
+    ...(['recent_reports', 'used_reports', 'calendar_exceptions'] as const),
   ],
   indexer: [
     ...SHARED,

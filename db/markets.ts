@@ -13,6 +13,7 @@ import {
   DEFAULT_PRICE_PROTECTION,
   type ProtectionSchedule,
 } from '../domain/market/price-protection.ts'
+import type { CalendarName } from '../domain/market/trading-calendar.ts'
 import type { Closing } from '../domain/risk/ending.ts'
 import {
   type Address,
@@ -75,7 +76,10 @@ export const fromStoredSpec = (stored: Record<string, StoredValue>): MarketSpec 
   disputeWindow: Number(stored.disputeWindow ?? 0) as Millis,
 })
 
-/** Lists a deployed market. Does nothing if it is listed already. */
+/**
+ * Lists a deployed market; a market whose funding accrues only in sessions follows the New York calendar. Does nothing if it is listed
+ * already.
+ */
 export async function listMarket(db: Db, spec: MarketSpec): Promise<void> {
   await createShard(db, ACCOUNTS_SHARD)
   const shard = marketShard(spec.marketId)
@@ -95,6 +99,7 @@ export async function listMarket(db: Db, spec: MarketSpec): Promise<void> {
         expires_at: spec.expiresAt,
         dispute_window: spec.disputeWindow,
         ...toColumns({ inForce: priceProtection, next: null }),
+        calendar: spec.fundingSession ? 'NYSE' : null,
         last_price: null,
         last_price_at: null,
       })
@@ -104,6 +109,11 @@ export async function listMarket(db: Db, spec: MarketSpec): Promise<void> {
     const row = { kind: 'market_listed', spec: stored, price_protection: priceProtection.toString() } as const
     await appendRows(tx, head, [row])
   })
+}
+
+/** Sets the trading calendar that a market follows; null: its underlying trades around the clock. */
+export async function setCalendar(db: Db, marketId: MarketId, calendar: CalendarName | null): Promise<void> {
+  await db.updateTable('markets').set({ calendar }).where('market_id', '=', marketId).execute()
 }
 
 /** Announces a width of price protection for a day ahead. It replaces an announcement that is not in force yet. */

@@ -4,6 +4,7 @@ import type { ActionKind } from '../domain/actions/action.ts'
 import type { StoredPayload } from '../domain/actions/stored-action.ts'
 import type { JournalRow, StoredValue, TriggerEvidence } from '../domain/journal/journal-row.ts'
 import type { MarketKind, MarketMode } from '../domain/market/market.ts'
+import type { CalendarName } from '../domain/market/trading-calendar.ts'
 import type { OrderStatus, OrderType, Side, StatusReason } from '../domain/orders/order.ts'
 import type { FillStatus } from '../domain/orders/order-state.ts'
 import type { BatchStatus } from '../domain/settlement/settlement.ts'
@@ -57,7 +58,7 @@ export interface AccountsTable {
 
 /**
  * A listed market: its specification, its mode and close, its price protection, and its latest batch and action.
- * Written by: keeper, indexer. The owner lists markets and announces their price protection. Only the keeper writes `last_*`.
+ * Written by: keeper, indexer. The owner lists markets, sets their calendars and announces their price protection. Only the keeper writes `last_*`.
  */
 export interface MarketsTable extends ProtectionColumns {
   market_id: number
@@ -79,6 +80,8 @@ export interface MarketsTable extends ProtectionColumns {
   last_price_at: number | null
   /** The mark in wei that is held until every order that it triggers has been triggered; null if the mark moves. */
   held_mark: bigint | null
+  /** The trading calendar of the underlying; null if it trades around the clock. */
+  calendar: CalendarName | null
 }
 
 /**
@@ -165,6 +168,21 @@ export interface RestingTable {
   open_value: bigint
   /** Sum of reserved and held. */
   reserved: bigint
+}
+
+/**
+ * Dates on which a trading calendar differs from its rules; without hours it is closed all day. Hours are minutes after midnight, New York
+ * time.
+ * Written by: no process. The owner edits it with `npm run set-calendar`.
+ */
+export interface CalendarExceptionsTable {
+  calendar: CalendarName
+  /** Parsed as text by the query that selects it. */
+  day: string
+  opens: number | null
+  closes: number | null
+  reason: string
+  created_at: number
 }
 
 /**
@@ -343,6 +361,7 @@ export interface Database extends ChainTables, ReadTables, PriceTables {
   positions: PositionsTable
   orders: OrdersTable
   resting: RestingTable
+  calendar_exceptions: CalendarExceptionsTable
   batches: BatchesTable
   fills: FillsTable
   actions: ActionsTable

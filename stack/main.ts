@@ -1,6 +1,7 @@
 /** `npm start`: runs a complete exchange on this machine until Ctrl-C. */
 
 import { relative } from 'node:path'
+import type { CalendarName } from '../domain/market/trading-calendar.ts'
 import { orExit } from '../service/command-line.ts'
 import { readOptions, StackError, type StackOptions } from './options.ts'
 import { startStack } from './stack.ts'
@@ -42,9 +43,15 @@ const signalled = (): Promise<void> =>
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, onSignal)
   })
 
+const SESSIONS: Readonly<Record<CalendarName, string>> = {
+  ALWAYS_OPEN:
+    'the stock market is always open (--always-open, the default); --calendar: New York trading hours',
+  NYSE: 'the stock market follows New York trading hours (--calendar); GET /v0/markets shows session and next change',
+}
+
 function summary(
   { base_url, rpc_url, contracts, markets, accounts }: StackFile,
-  { dataDir }: StackOptions,
+  { dataDir, calendar }: StackOptions,
 ): string {
   const nearby = relative(process.cwd(), dataDir)
   const home = nearby.startsWith('..') ? dataDir : nearby
@@ -57,6 +64,7 @@ function summary(
     ...markets.map(({ symbol, type, trader_address }, index) => {
       return `  ${index === 0 ? 'Markets ' : '        '}    ${symbol.padEnd(16)} ${type.padEnd(14)} ${trader_address}`
     }),
+    `  Sessions    ${SESSIONS[calendar ?? 'ALWAYS_OPEN']}`,
     `  Accounts    ${accounts.length} funded accounts, keys in ${home}/stack.json; the first:`,
     `              ${accounts[0]?.address}  user ${accounts[0]?.user_id}  Key ${accounts[0]?.api_key}`,
     '',

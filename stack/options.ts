@@ -1,6 +1,14 @@
 /** Parses the flags of `npm start`. */
 import { resolve } from 'node:path'
-import { parseArguments, text, toggle, wholeNumber, withDefault } from '../service/command-line.ts'
+import type { CalendarName } from '../domain/market/trading-calendar.ts'
+import {
+  parseArguments,
+  rejectArguments,
+  text,
+  toggle,
+  wholeNumber,
+  withDefault,
+} from '../service/command-line.ts'
 
 export interface StackOptions {
   readonly port: number
@@ -8,6 +16,8 @@ export interface StackOptions {
   /** Delete the saved state first. */
   readonly fresh: boolean
   readonly bots: boolean
+  /** The trading calendar of the stock market; the default is ALWAYS_OPEN. */
+  readonly calendar?: CalendarName
 }
 
 /** An error of which the command prints only the message, without a stack trace. */
@@ -25,11 +35,16 @@ const COMMAND_LINE = {
     'data-dir': withDefault(text('<path>', 'folder of the state'), '.clearbatch'),
     fresh: toggle('delete the saved state first'),
     'no-bots': toggle('start without demo traders'),
+    'always-open': toggle('keep the session of the stock market open at all hours (the default)'),
+    calendar: toggle('open and close the session of the stock market by the New York trading calendar'),
   },
 } as const
 
 /** Throws a UsageError. */
 export function readOptions(args: readonly string[]): StackOptions {
   const { port, fresh, ...more } = parseArguments(COMMAND_LINE, args)
-  return { port, dataDir: resolve(more['data-dir']), fresh, bots: !more['no-bots'] }
+  if (more.calendar && more['always-open'])
+    return rejectArguments(COMMAND_LINE, '--calendar and --always-open exclude each other')
+  const calendar = more.calendar ? 'NYSE' : 'ALWAYS_OPEN'
+  return { port, dataDir: resolve(more['data-dir']), fresh, bots: !more['no-bots'], calendar }
 }

@@ -3,7 +3,7 @@ import { mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import type { JsonRpcProvider } from 'ethers'
 import { createDb, createPool, type Db } from '../db/client.ts'
-import { listMarket } from '../db/markets.ts'
+import { listMarket, setCalendar } from '../db/markets.ts'
 import { migrate } from '../db/migrator.ts'
 import type { MarketSpec } from '../domain/market/market.ts'
 import type { Price } from '../domain/units.ts'
@@ -92,7 +92,11 @@ async function start(
   const specs = marketSpecs(deployment)
   await migrate(db)
   const databaseUrls = await createLogins(postgres.url)
-  for (const spec of specs) await listMarket(db, spec)
+  for (const spec of specs) {
+    await listMarket(db, spec)
+    // At every start, because the flag may differ from that of the last one.
+    if (spec.fundingSession) await setCalendar(db, spec.marketId, options.calendar ?? 'ALWAYS_OPEN')
+  }
   report('contracts are deployed and markets listed')
 
   const { oracle: address } = deployment.contracts

@@ -18,6 +18,7 @@ const selectMarkets = (db: Db | Tx) =>
       'm.expires_at',
       'm.settling_at',
       'm.dispute_window',
+      'm.calendar',
       'r.oracle_price',
       'r.oracle_at',
       'r.mark_price',

@@ -1,5 +1,6 @@
 /** Public reads of markets. */
 import Type from 'typebox'
+import type { CalendarCache } from '../../db/trading-calendars.ts'
 import { marketShard } from '../../domain/journal/journal-row.ts'
 import type { Clock } from '../../service/clock.ts'
 import { ApiError } from '../errors.ts'
@@ -14,12 +15,13 @@ import { marketView } from './view.ts'
 export interface MarketPorts {
   readonly markets: MarketDirectory
   readonly readAfter: ReadAfter
+  readonly calendars: CalendarCache
   readonly clock: Clock
 }
 
 const tags = ['markets']
 
-export function marketRoutes(app: App, { markets, readAfter, clock }: MarketPorts): void {
+export function marketRoutes(app: App, { markets, readAfter, calendars, clock }: MarketPorts): void {
   app.get(
     '/v0/markets',
     {
@@ -36,9 +38,10 @@ export function marketRoutes(app: App, { markets, readAfter, clock }: MarketPort
       const states = await readAfter.read(request, { tables: MARKET_TABLES }, (db) =>
         marketStates(db, { kind, limit }),
       )
+      const current = await calendars.current()
       const now = clock.now()
       return Promise.all(
-        states.map(async (state) => marketView(await markets.byId(state.market_id), state, now)),
+        states.map(async (state) => marketView(await markets.byId(state.market_id), state, current, now)),
       )
     },
   )
@@ -60,7 +63,7 @@ export function marketRoutes(app: App, { markets, readAfter, clock }: MarketPort
       const scope = { tables: MARKET_TABLES, shard: marketShard(id) }
       const state = await readAfter.read(request, scope, (db) => marketState(db, id))
       if (state === undefined) throw new ApiError('MARKET_NOT_FOUND', { field: 'market_id', received: id })
-      return marketView(spec, state, clock.now())
+      return marketView(spec, state, await calendars.current(), clock.now())
     },
   )
 }

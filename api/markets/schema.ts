@@ -11,6 +11,7 @@ import {
   Time,
   words,
 } from '../wire/schema.ts'
+import { sessionFields } from './session.ts'
 
 export const MARKET_KINDS = ['perpetual', 'future', 'binary_future'] as const
 export const MARKET_MODES = ['open', 'cancel_only', 'halted', 'settling', 'settled'] as const
@@ -28,6 +29,7 @@ export const Market = Type.Object({
   dispute_window_ms: Type.Integer({
     description: 'Milliseconds from the first final report in which another one can replace it.',
   }),
+  ...sessionFields,
   chain_id: Type.Integer({ description: 'Chain id of the signing domain.' }),
   trader_address: Type.String({
     description: "The market's contract: verifying contract of the signing domain.",

@@ -1,16 +1,20 @@
 /** Converts a market's specification and state to its JSON form. */
 import { type ClosingColumns, toClosing } from '../../db/markets.ts'
 import { type ProtectionColumns, toSchedule } from '../../db/price-protection.ts'
+import type { TradingCalendars } from '../../db/trading-calendars.ts'
 import { type MarketMode, type MarketSpec, priceOf, quantityOf } from '../../domain/market/market.ts'
 import { scheduleAt } from '../../domain/market/price-protection.ts'
+import type { CalendarName } from '../../domain/market/trading-calendar.ts'
 import { modeAt } from '../../domain/risk/ending.ts'
 import type { Millis, Ticks } from '../../domain/units.ts'
 import { amount, isoTime, maybeAmount, maybeTime } from '../wire/amounts.ts'
 import type { Market } from './schema.ts'
+import { sessionView } from './session.ts'
 
 export interface MarketState extends ProtectionColumns, ClosingColumns {
   readonly mode: MarketMode
   readonly dispute_window: number
+  readonly calendar: CalendarName | null
   readonly oracle_price: bigint | null
   readonly oracle_at: number | null
   readonly mark_price: bigint | null
@@ -18,8 +22,13 @@ export interface MarketState extends ProtectionColumns, ClosingColumns {
   readonly last_batch_id: number | null
 }
 
-/** `now` decides whether an announced width of price protection is in force, and whether the market is closed. */
-export function marketView(spec: MarketSpec, state: MarketState, now: Millis): Market {
+/** `now` decides whether an announced width of price protection is in force, and whether the market and its session are closed. */
+export function marketView(
+  spec: MarketSpec,
+  state: MarketState,
+  calendars: TradingCalendars,
+  now: Millis,
+): Market {
   const { inForce, next } = scheduleAt(toSchedule(state), now)
   const mode = modeAt(state.mode, toClosing(state), now)
   return {
@@ -31,6 +40,7 @@ export function marketView(spec: MarketSpec, state: MarketState, now: Millis): M
     expiry_at: state.expires_at === 0 ? null : isoTime(state.expires_at),
     settling_at: state.settling_at === 0 ? null : isoTime(state.settling_at),
     dispute_window_ms: state.dispute_window,
+    ...sessionView(state.calendar && calendars[state.calendar], now),
     chain_id: Number(spec.chainId),
     trader_address: spec.trader,
     ...amount('tick_size', spec.tick),

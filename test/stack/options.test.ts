@@ -18,12 +18,26 @@ describe('stack/options', () => {
       dataDir: resolve('.clearbatch'),
       fresh: false,
       bots: true,
+      calendar: 'ALWAYS_OPEN',
     })
   })
 
   it('when every flag is given, it returns each value', () => {
-    const options = readOptions(['--port', '9000', '--data-dir=/tmp/x', '--fresh', '--no-bots'])
-    expect(options).to.deep.equal({ port: 9000, dataDir: '/tmp/x', fresh: true, bots: false })
+    const options = readOptions(['--port', '9000', '--data-dir=/tmp/x', '--fresh', '--no-bots', '--calendar'])
+    expect(options).to.deep.equal({
+      port: 9000,
+      dataDir: '/tmp/x',
+      fresh: true,
+      bots: false,
+      calendar: 'NYSE',
+    })
+  })
+
+  it('when --always-open and --calendar are given together, it throws', () => {
+    expect(readOptions(['--always-open']).calendar).to.equal('ALWAYS_OPEN')
+    expect(() => readOptions(['--always-open', '--calendar'])).to.throw(
+      '--calendar and --always-open exclude each other',
+    )
   })
 
   it('when a flag is unknown or a port is out of range, it throws and names the valid flags', () => {
