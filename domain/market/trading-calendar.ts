@@ -57,6 +57,8 @@ export interface TradingSession {
 
 export interface SessionState {
   readonly isOpen: boolean
+  /** Begin of the running session; 0 outside a session, and of one that never began. */
+  readonly opensAt: Millis
   /** End of the running session; 0 outside a session. The price of the session feed. */
   readonly endsAt: Millis
   /** The next opening or closing; null if none is known. */
@@ -71,14 +73,17 @@ const MILLIS_PER_DAY = 86_400_000
  */
 const SEARCH_DAYS = 400
 
+const CLOSED: SessionState = { isOpen: false, opensAt: 0 as Millis, endsAt: 0 as Millis, nextChangeAt: null }
+const ALWAYS: SessionState = { isOpen: true, opensAt: 0 as Millis, endsAt: NEVER, nextChangeAt: null }
+
 /** The session at `at`, and its next opening or closing. */
 export function sessionAt(calendar: TradingCalendar, at: Millis): SessionState {
-  if (calendar.name === 'ALWAYS_OPEN') return { isOpen: true, endsAt: NEVER, nextChangeAt: null }
+  if (calendar.name === 'ALWAYS_OPEN') return ALWAYS
   for (const { opensAt, closesAt } of sessionsAfter(calendar, at, SEARCH_DAYS)) {
-    if (opensAt <= at) return { isOpen: true, endsAt: closesAt, nextChangeAt: closesAt }
-    return { isOpen: false, endsAt: 0 as Millis, nextChangeAt: opensAt }
+    if (opensAt <= at) return { isOpen: true, opensAt, endsAt: closesAt, nextChangeAt: closesAt }
+    return { ...CLOSED, nextChangeAt: opensAt }
   }
-  return { isOpen: false, endsAt: 0 as Millis, nextChangeAt: null }
+  return CLOSED
 }
 
 /**

@@ -1,36 +1,34 @@
 /**
- * The price that the index feed of a market with a trading calendar reports: regular prices only, repeated
- * between sessions.
+ * Which readings count for the index feed of a market with a trading calendar: only those of its sessions, so
+ * that the feed reports nothing but regular prices.
  */
-import { sessionAt, type TradingCalendar } from '../market/trading-calendar.ts'
-import type { Millis, Price } from '../units.ts'
+import { sessionAt, sessionsBetween, type TradingCalendar } from '../market/trading-calendar.ts'
+import type { Millis } from '../units.ts'
 
-/** A price, and the time at which it was observed. */
-export interface ObservedPrice {
-  readonly price: Price
-  readonly observedAt: Millis
+/** Readings count if they were observed from `since` on, and are fresh as of `asOf`. */
+export interface ReadingWindow {
+  readonly since: Millis
+  readonly asOf: Millis
 }
 
+/** How far back the last session is searched: longer than any closure by rule. */
+const SEARCH = 30 * 86_400_000
+
 /**
- * What the index feed reports at `at`; null: nothing. `reading` is what the sources agree on, `last` the
- * feed's last report, or before the first one the previous close, if a source names it.
- *
- * Within a session only a reading of that session counts: after the opening, the close of the day before
- * would be a wrong price. Outside a session the last regular price is repeated as of `at`, so that the report
- * stays fresh. It is the reading if it was observed within a session after `last`: the last one before the
- * close, or one that was missed while no publisher ran. Otherwise it is `last`, because the feed never
- * reports anything but regular prices.
+ * Within a session, its own readings count: after the opening, the close of the day before would be a wrong
+ * price. Outside a session none does (null), and the feed repeats the price of its last report with a new
+ * time, so that the report stays fresh. A feed without a report has nothing to repeat, so it starts with the
+ * previous close: the readings as of the end of the last session, from sources that still have them.
  */
-export function regularPrice(
+export function readingWindow(
   calendar: TradingCalendar,
   at: Millis,
-  reading: ObservedPrice | null,
-  last: ObservedPrice | null,
-): ObservedPrice | null {
-  const running = sessionAt(calendar, at)
-  const readingSession = reading === null ? null : sessionAt(calendar, reading.observedAt)
-  if (running.isOpen) return readingSession?.endsAt === running.endsAt ? reading : null
-  const isNewer = readingSession?.isOpen === true && (last === null || reading!.observedAt > last.observedAt)
-  const regular = isNewer ? reading : last
-  return regular && { price: regular.price, observedAt: at }
+  hasReported: boolean,
+): ReadingWindow | null {
+  const { isOpen, opensAt } = sessionAt(calendar, at)
+  if (isOpen) return { since: opensAt, asOf: at }
+  if (hasReported) return null
+  const last = sessionsBetween(calendar, (at - SEARCH) as Millis, at).at(-1)
+  // The closing millisecond is not in the session.
+  return last === undefined ? null : { since: last.opensAt, asOf: (last.closesAt - 1) as Millis }
 }

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { after, describe, it } from 'mocha'
+import type { CalendarName } from '../../domain/market/trading-calendar.ts'
 import { isRunning } from '../../stack/data-dir.ts'
 import { type Stack, startStack } from '../../stack/stack.ts'
 import { differencesOf, nearOracle, trade, traderOn } from './support/stack.ts'
@@ -15,8 +16,8 @@ describe('a stack that is stopped and started again', function () {
     for (const stack of starts) await stack.stop()
     rmSync(dataDir, { recursive: true, force: true })
   })
-  const start = async (): Promise<Stack> => {
-    const stack = await startStack({ port: 0, dataDir, fresh: false, bots: false }, () => {})
+  const start = async (calendar: CalendarName = 'ALWAYS_OPEN'): Promise<Stack> => {
+    const stack = await startStack({ port: 0, dataDir, fresh: false, bots: false, calendar }, () => {})
     starts.push(stack)
     return stack
   }
@@ -64,5 +65,22 @@ describe('a stack that is stopped and started again', function () {
       expect(pids.map((pid) => isRunning(pid ?? 0))).to.deep.equal([false, false, false])
       stack = await start()
     }
+  })
+
+  it('when it is restarted with the New York calendar, the stock market that was always open shows its next change', async () => {
+    const sessionsOn = async ({ file }: Stack) => {
+      const markets = await (await fetch(`${file.base_url}/v0/markets`)).json()
+      return (markets as Record<string, unknown>[]).map((market) => [
+        market.session,
+        market.next_session_change,
+      ])
+    }
+    const before = starts.at(-1) as Stack
+    const continuous = ['continuous', null]
+    expect(await sessionsOn(before)).to.deep.equal([continuous, ['regular', null], continuous, continuous])
+    await before.stop()
+    const [, stock] = await sessionsOn(await start('NYSE'))
+    expect(stock?.[0]).to.be.oneOf(['regular', 'closed'])
+    expect(Date.parse(stock?.[1] as string)).to.be.greaterThan(Date.now())
   })
 })

@@ -254,6 +254,8 @@ describe('domain/market/trading-calendar', () => {
           const change = state.nextChangeAt as Millis
           expect(change).to.be.greaterThan(now)
           expect(state.endsAt).to.equal(state.isOpen ? change : 0)
+          const begin = sessionsBetween(of, (from - 24 * HOUR) as Millis, change).at(-1)?.opensAt
+          expect(state.opensAt).to.equal(state.isOpen ? begin : 0)
           expect(sessionAt(of, (change - 1) as Millis)).to.deep.equal(state)
           expect(sessionAt(of, change).isOpen).to.equal(!state.isOpen)
           changes.push(change)

@@ -1,90 +1,67 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
 import { describe, it } from 'mocha'
+import { plusDays } from '../../../domain/market/civil-day.ts'
 import { ALWAYS_OPEN, nyseCalendar, sessionAt } from '../../../domain/market/trading-calendar.ts'
-import { type ObservedPrice, regularPrice } from '../../../domain/prices/off-session.ts'
-import type { Millis, Price } from '../../../domain/units.ts'
+import { readingWindow } from '../../../domain/prices/off-session.ts'
+import type { Day, Millis } from '../../../domain/units.ts'
 import { newYorkTime } from '../../../service/new-york-time.ts'
 
+const DAY = 86_400_000
 const calendar = nyseCalendar([], newYorkTime)
 const time = (text: string): Millis => Date.parse(`2026-11-${text}Z`) as Millis
-const observed = (price: number, text: string): ObservedPrice => ({
-  price: BigInt(price) as Price,
-  observedAt: time(text),
-})
 
-/** Friday 2026-11-20: 14:30 to 21:00 UTC. */
+/** Friday 2026-11-20: open from 14:30 to 21:00 UTC. */
 describe('domain/prices/off-session', () => {
-  const close = observed(260, '20T20:59:59.900')
+  const opening = time('20T14:30:00.000')
+  const close = time('20T21:00:00.000')
 
-  it('when a session runs, it reports the reading with its own time', () => {
-    const reading = observed(261, '20T15:00:00.000')
-    expect(regularPrice(calendar, time('20T15:00:00.400'), reading, close)).to.equal(reading)
+  it('when a session runs, the readings since its opening count, also before the first report', () => {
+    for (const at of [opening, time('20T17:00:00'), (close - 1) as Millis])
+      for (const hasReported of [false, true])
+        expect(readingWindow(calendar, at, hasReported)).to.deep.equal({ since: opening, asOf: at })
   })
 
-  it('when the session has opened without a reading of its own, it reports nothing', () => {
-    const opening = time('20T14:30:00.100')
-    for (const reading of [null, observed(255, '20T14:29:59.999'), observed(255, '19T20:59:59.999')])
-      expect(regularPrice(calendar, opening, reading, observed(254, '20T14:29:59.900'))).to.equal(null)
-    const first = observed(263, '20T14:30:00.000')
-    expect(regularPrice(calendar, opening, first, null)).to.equal(first)
+  it('when no session runs, no reading counts and the last report is repeated', () => {
+    for (const at of [close, time('21T12:00:00'), time('23T14:29:59.999')])
+      expect(readingWindow(calendar, at, true)).to.equal(null)
   })
 
-  it('when the session has closed, it repeats the last reading of the session as of now', () => {
-    const at = time('20T21:00:00.300')
-    const before = observed(259, '20T20:59:59.400')
-    expect(regularPrice(calendar, at, close, before)).to.deep.equal({ price: 260n, observedAt: at })
-    expect(regularPrice(calendar, at, observed(270, '20T21:00:00.000'), close)).to.deep.equal({
-      price: 260n,
-      observedAt: at,
-    })
-    expect(regularPrice(calendar, at, null, close)).to.deep.equal({ price: 260n, observedAt: at })
+  it('when no session runs before the first report, the readings of the last session count as of its end', () => {
+    const previousClose = { since: opening, asOf: close - 1 }
+    for (const at of [close, time('21T12:00:00'), time('23T14:29:59.999')])
+      expect(readingWindow(calendar, at, false)).to.deep.equal(previousClose)
+    expect(readingWindow(calendar, time('27T18:00:00'), false)?.asOf).to.equal(time('27T17:59:59.999'))
   })
 
-  it('when prices move after the close and over the weekend, each report repeats the close and is fresh', () => {
-    let last: ObservedPrice | null = close
-    for (let at = time('20T21:00:00'); at < time('23T14:30:00'); at = (at + 1_800_000) as Millis) {
-      last = regularPrice(calendar, at, { price: BigInt(at) as Price, observedAt: at }, last)
-      expect(last).to.deep.equal({ price: 260n, observedAt: at })
-    }
+  it('when no session ran for a month, no reading counts', () => {
+    const today = Math.floor(opening / DAY) as Day
+    const closure = Array.from({ length: 40 }, (_, index) => ({ day: plusDays(today, -index), hours: null }))
+    expect(readingWindow(nyseCalendar(closure, newYorkTime), opening, false)).to.equal(null)
   })
 
-  it('when no publisher ran at the close, a reading of the session that is newer than the last report is repeated', () => {
-    const at = time('21T03:00:00')
-    expect(regularPrice(calendar, at, close, observed(250, '20T16:00:00'))?.price).to.equal(260n)
-    expect(regularPrice(calendar, at, close, observed(262, '21T02:59:59'))?.price).to.equal(262n)
+  it('when the calendar is always open, every reading counts', () => {
+    const at = time('21T12:00:00')
+    expect(readingWindow(ALWAYS_OPEN, at, true)).to.deep.equal({ since: 0, asOf: at })
   })
 
-  it('when there has never been a regular price, it reports nothing outside sessions, or the previous close of a source', () => {
-    const at = time('21T03:00:00')
-    expect(regularPrice(calendar, at, null, null)).to.equal(null)
-    expect(regularPrice(calendar, at, observed(270, '21T02:59:59'), null)).to.equal(null)
-    expect(regularPrice(calendar, at, observed(270, '21T02:59:59'), close)?.price).to.equal(260n)
-  })
-
-  it('when the calendar is always open, every reading is reported as it is', () => {
-    const reading = observed(270, '21T02:59:59')
-    expect(regularPrice(ALWAYS_OPEN, time('21T03:00:00'), reading, close)).to.equal(reading)
-    expect(regularPrice(ALWAYS_OPEN, time('21T03:00:00'), null, close)).to.equal(null)
-  })
-
-  it('when times are arbitrary, it never reports a price that was observed outside a session', () => {
-    const anyObserved = fc.option(
-      fc.record({
-        price: fc.constantFrom(1n, 2n).map((price) => price as Price),
-        observedAt: fc
-          .integer({ min: time('19T00:00:00'), max: time('24T00:00:00') })
-          .map((at) => at as Millis),
-      }),
-    )
+  it('when times are arbitrary, begin and end of the window are in one session that has begun', () => {
     fc.assert(
-      fc.property(fc.integer({ min: 0, max: 10_000 }), anyObserved, anyObserved, (lag, reading, last) => {
-        const at = ((reading?.observedAt ?? time('21T03:00:00')) + lag) as Millis
-        const report = regularPrice(calendar, at, reading, last)
-        if (report === null || report.price === last?.price) return
-        expect(report.price).to.equal(reading?.price)
-        expect(sessionAt(calendar, (reading as ObservedPrice).observedAt).isOpen).to.equal(true)
-      }),
+      fc.property(
+        fc.integer({ min: Date.UTC(2024, 0, 1), max: Date.UTC(2030, 0, 1) }),
+        fc.boolean(),
+        (now, has) => {
+          const at = now as Millis
+          const window = readingWindow(calendar, at, has)
+          if (window === null) {
+            expect([has, sessionAt(calendar, at).isOpen]).to.deep.equal([true, false])
+            return
+          }
+          expect(window.asOf).to.be.at.most(at)
+          const [begin, end] = [sessionAt(calendar, window.since), sessionAt(calendar, window.asOf)]
+          expect(begin).to.deep.equal(end).and.to.include({ isOpen: true, opensAt: window.since })
+        },
+      ),
     )
   })
 })
