@@ -113,6 +113,7 @@ export const WRITERS: { readonly [Table in keyof Database]: Writers<Table> } = {
     indexer: { update: ['status', 'failure'] },
   },
   funding_states: { indexer: { insert: 'all', delete: true } },
+  price_averages: { keeper: { insert: 'all', update: 'all' } },
   relayers: { keeper: { insert: 'all', update: ['next_nonce'] } },
   relayer_transactions: {
     keeper: { insert: 'all', update: ['status', 'error', 'broadcast_at', 'block'] },
@@ -152,12 +153,15 @@ export const WRITERS: { readonly [Table in keyof Database]: Writers<Table> } = {
   'read.balances': PROJECTED,
   'read.book_levels': PROJECTED,
   'read.batches': PROJECTED,
+  'read.funding_rates': PROJECTED,
+  'read.price_minutes': PROJECTED,
 }
 
 const READ_MODEL = [
   ...(['read.places', 'read.arrivals', 'read.users', 'read.markets', 'read.orders'] as const),
   ...(['read.order_changes', 'read.order_events', 'read.fills', 'read.positions'] as const),
   ...(['read.balances', 'read.book_levels', 'read.batches'] as const),
+  ...(['read.funding_rates', 'read.price_minutes'] as const),
 ] as const
 
 const SHARED = ['shards', 'accounts', 'markets', 'positions', 'orders'] as const
@@ -169,14 +173,14 @@ export const READERS: { readonly [Name in Process]: readonly (keyof Database)[] 
     ...READ_MODEL,
     ...(['users', 'api_keys', 'resting', 'oracle_reports', 'session_keys', 'cancel_switches'] as const),
     ...(['client_requests', 'faucet_requests', 'chain_progress', 'journal', 'actions'] as const),
-    ...(['funding_states', 'used_reports', 'calendar_exceptions'] as const),
+    ...(['funding_states', 'used_reports', 'calendar_exceptions', 'price_averages'] as const),
   ],
   keeper: [
     ...SHARED,
     ...(['journal', 'oracle_reports', 'batches', 'fills', 'actions', 'relayers'] as const),
     ...(['relayer_transactions', 'faucet_requests', 'leases', 'cancel_switches', 'fired_switches'] as const),
     ...(['resting', 'chain_progress', 'users', 'funding_states'] as const),
-    ...(['recent_reports', 'used_reports', 'calendar_exceptions'] as const),
+    ...(['recent_reports', 'used_reports', 'calendar_exceptions', 'price_averages'] as const),
   ],
   indexer: [
     ...SHARED,

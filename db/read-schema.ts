@@ -15,6 +15,8 @@ export const PROJECTED_TABLES = {
   users: ['read.users'],
   markets: ['read.markets'],
   batches: ['read.batches'],
+  funding_rates: ['read.funding_rates'],
+  price_minutes: ['read.price_minutes'],
   balances: ['read.balances'],
   orders: ['read.orders', 'read.order_changes', 'read.fills', 'read.positions', 'read.book_levels'],
 } as const satisfies Record<string, readonly (keyof ReadTables)[]>
@@ -191,6 +193,37 @@ export interface ReadBatchesTable {
   oracle_at: number
 }
 
+/** A mined funding update. `is_mined` is false while its block has left the chain. */
+export interface ReadFundingRatesTable {
+  market_id: number
+  action_id: number
+  /** The rate applies from then on. */
+  as_of: number
+  /** Wei per step and hour. */
+  rate: bigint
+  valid_until: number
+  funding_index: bigint
+  oracle_price: bigint
+  oracle_at: number
+  tx_hash: string
+  is_mined: boolean
+}
+
+/** The published prices of one minute of UTC. A minute without a published price has no row: the close before it continues. */
+export interface ReadPriceMinutesTable {
+  market_id: number
+  /** Its start in milliseconds. */
+  minute: number
+  oracle_open: bigint
+  oracle_high: bigint
+  oracle_low: bigint
+  oracle_close: bigint
+  mark_open: bigint
+  mark_high: bigint
+  mark_low: bigint
+  mark_close: bigint
+}
+
 export interface ReadTables {
   'read.places': PlacesTable
   'read.users': { user_id: number; address: string; created_at: number }
@@ -205,4 +238,6 @@ export interface ReadTables {
   'read.balances': ReadBalancesTable
   'read.book_levels': ReadBookLevelsTable
   'read.batches': ReadBatchesTable
+  'read.funding_rates': ReadFundingRatesTable
+  'read.price_minutes': ReadPriceMinutesTable
 }

@@ -270,6 +270,22 @@ export interface FundingStatesTable {
   valid_until: number
 }
 
+/** An interval of the premium: its start, the milliseconds of its samples, and its sum as a decimal string. */
+export type StoredInterval = readonly [from: number, sampled: number, sum: string]
+
+/**
+ * The averages behind a market's mark price and funding rate, stored with each mark. `basis` is that of (mid - oracle price); `premium` has
+ * the intervals of the last hour.
+ * Written by: keeper.
+ */
+export interface PriceAveragesTable {
+  market_id: number
+  basis: bigint
+  basis_at: number
+  premium_at: number
+  premium: JSONColumnType<StoredInterval[]>
+}
+
 /** A relayer's key on one chain, and its next nonce. Written by: keeper. */
 export interface RelayersTable {
   address: string
@@ -366,6 +382,7 @@ export interface Database extends ChainTables, ReadTables, PriceTables {
   fills: FillsTable
   actions: ActionsTable
   funding_states: FundingStatesTable
+  price_averages: PriceAveragesTable
   relayers: RelayersTable
   relayer_transactions: RelayerTransactionsTable
   faucet_requests: FaucetRequestsTable

@@ -13,11 +13,13 @@ import { systemClock } from '../service/clock.ts'
 import { type Check, createReadiness, serveHealth } from '../service/health.ts'
 import { killAt } from '../service/kill-point.ts'
 import type { Logger } from '../service/logger.ts'
+import { createActionQueue } from './actions/store.ts'
 import { createCalls, createChain, createSigner } from './adapters/chain.ts'
 import { createWakeUps } from './adapters/wake-ups.ts'
 import { createAuctionStore } from './auction/store.ts'
 import type { Config } from './config.ts'
 import { createFaucetStore } from './faucet/store.ts'
+import { createFundingStore } from './funding/store.ts'
 import { auctionJob, faucetJob, heartbeatJob, type Intervals, settlementJob } from './leader/leader-jobs.ts'
 import { type LeaderLoop, runLeaderLoop } from './leader/leader-loop.ts'
 import { type ListedMarkets, runListedMarkets } from './leader/listed-markets.ts'
@@ -114,8 +116,12 @@ function runMarket(
 ): readonly LeaderLoop[] {
   const { signer, lane } = keyring.open(`m${spec.marketId}`)
   const intervals = intervalsOf(config)
-  const store = createAuctionStore(db)
   const wake = (): void => wakeUps.send(spec.marketId)
+  const stores = {
+    store: createAuctionStore(db),
+    funding: createFundingStore(db),
+    actions: createActionQueue(db),
+  }
   const settlement: LeaderLoop = runLeaderLoop(
     adapters,
     `settle:${lane.name}`,
@@ -131,7 +137,7 @@ function runMarket(
   const auction = runLeaderLoop(
     adapters,
     `auction:${lane.name}`,
-    auctionJob({ ...adapters, store, wake }, spec, intervals),
+    auctionJob({ ...adapters, ...stores, wake, wakeSettlement: wake }, spec, intervals),
   )
   return [auction, settlement]
 }

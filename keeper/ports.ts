@@ -94,6 +94,8 @@ export interface Chain {
   lastActionId(trader: Address): Promise<number>
   /** Block time at which the market's operator was last alive: its last action or heartbeat. */
   liveness(trader: Address): Promise<{ readonly aliveAt: Millis; readonly isEnded: boolean }>
+  /** Whether the market's bank is paused at the head. */
+  isBankPaused(trader: Address): Promise<boolean>
   /** The contract's rules for oracle reports. */
   reportRules(trader: Address): Promise<Omit<ReportRules, 'kind'>>
 }

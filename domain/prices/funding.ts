@@ -14,6 +14,7 @@ import {
   minOf,
   ONE,
   type Price,
+  type Rate,
 } from '../units.ts'
 import { accept, refuse, type Verdict } from '../verdict.ts'
 
@@ -78,9 +79,17 @@ const accrued = (rate: HourlyFunding, millis: number): bigint => (rate * BigInt(
 /** The fields of a market that funding needs. */
 export type FundingTerms = Pick<MarketSpec, 'step' | 'fundingCap'>
 
+/** Whether the market has funding at all. */
+export const hasFunding = ({ kind, fundingCap }: Pick<MarketSpec, 'kind' | 'fundingCap'>): boolean =>
+  kind === 'perpetual' && fundingCap > 0n
+
 /** The cap in wei per step and hour at the oracle price, rounded down. */
 export const fundingCapAt = ({ step, fundingCap }: FundingTerms, oracle: Price): HourlyFunding =>
   ((fundingCap * oracle * step) / (ONE * ONE)) as HourlyFunding
+
+/** The fraction of the oracle price per hour that a rate is, rounded towards zero. */
+export const fractionOf = ({ step }: Pick<MarketSpec, 'step'>, rate: HourlyFunding, oracle: Price): Rate =>
+  ((rate * ONE * ONE) / (oracle * step)) as Rate
 
 export interface FundingBounds {
   readonly lowest: HourlyFunding

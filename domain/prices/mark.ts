@@ -1,7 +1,7 @@
 /** Computes the mark price, which values positions for display and triggers conditional orders. */
 
 import { eligibility, NO_EXCLUSIONS } from '../auction/candidates.ts'
-import { type BestQuote, bestQuote } from '../auction/quotes.ts'
+import { type BestQuote, bestQuote, type QuoteInput } from '../auction/quotes.ts'
 import { riskTermsAt } from '../auction/tranches.ts'
 import type { Book } from '../book/book.ts'
 import { type Band, priceBand, tickFloor } from '../market/band.ts'
@@ -53,7 +53,8 @@ export interface MarkPriceInput {
   readonly now: Millis
 }
 
-export interface BestPricesInput {
+/** A book, and what decides which of its steps can execute. */
+export interface BookQuotes {
   readonly spec: MarketSpec
   readonly oracle: Price
   readonly book: Book
@@ -69,20 +70,19 @@ export interface BestPrices {
   readonly ask: Price
 }
 
+/** The quotes of the orders that can execute in an auction at `now`. */
+export const quotesOf = ({ spec, oracle, book, positions, fundingIndex, now }: BookQuotes): QuoteInput => ({
+  terms: riskTermsAt(spec, oracle, fundingIndex),
+  ...{ book, positions, isQuoted: eligibility(now, NO_EXCLUSIONS) },
+})
+
 /**
  * The best prices at which orders of the book can execute in an auction at `now`; null if the book is
  * one-sided, crossed, wide or thin there.
  */
-export function bestPrices({
-  spec,
-  oracle,
-  book,
-  positions,
-  fundingIndex,
-  now,
-}: BestPricesInput): BestPrices | null {
-  const terms = riskTermsAt(spec, oracle, fundingIndex)
-  const quotes = { terms, book, positions, isQuoted: eligibility(now, NO_EXCLUSIONS) }
+export function bestPrices(input: BookQuotes): BestPrices | null {
+  const { spec, oracle } = input
+  const quotes = quotesOf(input)
   const enough = (spec.minQuantity * MIN_DEPTH_ORDERS) as Steps
   const best = (side: Side): BestQuote | null => bestQuote(quotes, side, enough)
   const [bid, ask] = [best('LONG'), best('SHORT')]

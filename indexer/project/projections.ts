@@ -3,7 +3,12 @@ import { orders } from './orders/projection.ts'
 import type { Projection } from './projection.ts'
 import { balances } from './tables/balances.ts'
 import { batches } from './tables/batches.ts'
+import { fundingRates } from './tables/funding-rates.ts'
 import { markets } from './tables/markets.ts'
+import { priceMinutes } from './tables/price-minutes.ts'
 import { users } from './tables/users.ts'
 
-export const PROJECTIONS: readonly Projection[] = [users, markets, batches, balances, orders]
+export const PROJECTIONS: readonly Projection[] = [
+  ...[users, markets, batches, fundingRates, priceMinutes],
+  ...[balances, orders],
+]

@@ -192,6 +192,14 @@ export function createChain({ url, chainId, requestTimeoutMs, sendTimeoutMs }: C
     return TRADER.decodeFunctionResult(name as 'clock', answer)[0]
   }
 
+  async function read(contract: Interface, to: string, name: string): Promise<unknown> {
+    const answer = await request<string>('eth_call', [
+      { to, data: contract.encodeFunctionData(name) },
+      'latest',
+    ])
+    return contract.decodeFunctionResult(name, answer)[0]
+  }
+
   return {
     chainId,
     send: createSender(request, sendTimeoutMs),
@@ -222,6 +230,10 @@ export function createChain({ url, chainId, requestTimeoutMs, sendTimeoutMs }: C
       const { asOf = 0n } = await view(trader, 'clock')
       const { heartbeatAt = 0n, endedAt = 0n } = await view(trader, 'windDown')
       return { aliveAt: Number(maxOf(asOf, heartbeatAt)) as Millis, isEnded: endedAt > 0n }
+    },
+    async isBankPaused(trader) {
+      const bank = (await read(TRADER, trader, 'bank')) as string
+      return (await read(BANK, bank, 'isPaused')) as boolean
     },
     async reportRules(trader) {
       const { reportMaxAge, moveBase = 0n, moveSlope = 0n, moveWindow } = await view(trader, 'parameters')
@@ -257,6 +269,7 @@ export function createSigner(chainId: number, privateKey: string): Signer {
 // ---------------------------------------------------------------------- calls
 
 const TRADER = IIsolatedTrader__factory.createInterface()
+const BANK = IMarginBank__factory.createInterface()
 /** Any function of the contract: names and arguments of actions are those of its ABI (`domain/actions/action-rules.ts`). */
 type ActionFunction = 'settleBatch'
 const TOKEN = new Interface(['function mint(address to, uint256 amount)'])

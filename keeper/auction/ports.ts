@@ -9,6 +9,7 @@ import type { ProtectionSchedule } from '../../domain/market/price-protection.ts
 import type { OpenOrder } from '../../domain/orders/open-order.ts'
 import type { Funds } from '../../domain/orders/recompute-reservations.ts'
 import type { Position } from '../../domain/positions/position.ts'
+import type { PriceAverages } from '../../domain/prices/averages.ts'
 import type { FundingState } from '../../domain/prices/funding-state.ts'
 import type { UsedReport } from '../../domain/prices/report.ts'
 import type { Closing } from '../../domain/risk/ending.ts'
@@ -62,10 +63,13 @@ export interface MarketTransaction {
   /** Writes a plan: its orders, batch, reservations and journal rows. */
   save(plan: MarketPlan): Promise<void>
   holdMark(mark: Price | null): Promise<void>
+  saveAverages(averages: PriceAverages): Promise<void>
 }
 
 export interface AuctionStore {
   snapshot(marketId: MarketId): Promise<MarketSnapshot>
+  /** As the last owner of the market's marks stored them. */
+  averages(marketId: MarketId): Promise<PriceAverages>
   /** Runs `work` in one transaction, which commits what `work` saves. */
   transaction<T>(
     marketId: MarketId,

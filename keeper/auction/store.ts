@@ -14,6 +14,7 @@ import { type ClosingColumns, recordBatch, setHeldMark, toClosing } from '../../
 import { keepReport } from '../../db/oracle-reports.ts'
 import { loadLiveOrders, toOpenOrder, updateOrders } from '../../db/orders.ts'
 import { loadPositions, matchedPosition, setMatchedPositions } from '../../db/positions.ts'
+import { loadAverages, storeAverages } from '../../db/price-averages.ts'
 import { type ProtectionColumns, toSchedule } from '../../db/price-protection.ts'
 import { anyOf } from '../../db/values.ts'
 import type { MarketPlan, PlannedBatch } from '../../domain/auction/batch-plan.ts'
@@ -182,6 +183,7 @@ async function openTransaction(
     liveOrders: (accounts) => loadLiveOrders(tx, marketId, accounts),
     slots: (accounts) => slotsOf(tx, marketId, accounts),
     holdMark: (mark) => setHeldMark(tx, marketId, mark),
+    saveAverages: (averages) => storeAverages(tx, marketId, averages),
     save: async (plan) => {
       head = { ...head, head: await save(tx, marketId, head, { plan, report: snapshot.report }) }
     },
@@ -192,6 +194,7 @@ async function openTransaction(
 /** `now`: the time of each snapshot; tests set it. */
 export const createAuctionStore = (db: Db, now: DatabaseTime = () => DATABASE_NOW): AuctionStore => ({
   snapshot: (marketId) => readSnapshot(db, marketId, now),
+  averages: (marketId) => loadAverages(db, marketId),
   transaction: (marketId, fence, work) =>
     db.transaction().execute(async (tx) => {
       const { transaction, hasWritten } = await openTransaction(

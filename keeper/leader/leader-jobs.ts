@@ -5,6 +5,7 @@ import { elapsed } from '../../service/clock.ts'
 import { type AuctionPorts, createAuction } from '../auction/auction.ts'
 import { createMarketMemory } from '../auction/market-memory.ts'
 import { type FaucetPorts, payRequests } from '../faucet/payouts.ts'
+import { createFunding, type FundingPorts } from '../funding/funding.ts'
 import { createHeartbeats, type HeartbeatPorts } from '../heartbeat/heartbeat.ts'
 import { createMarks } from '../marks/marks.ts'
 import type { Chain } from '../ports.ts'
@@ -19,16 +20,15 @@ export interface Intervals {
   readonly pollMs: number
 }
 
+export type AuctionJobPorts = AuctionPorts & FundingPorts & { readonly chain: Chain }
+
 /**
- * A market's marks, triggers and auction, every `auctionMs`. The contract's rules for oracle reports are fetched in the background: while
+ * A market's marks, triggers and auction, every `auctionMs`, and its funding updates beside them. The contract's rules for oracle reports are fetched in the background: while
  * no node responds, no batch is made, but orders still expire.
  */
-export function auctionJob(
-  ports: AuctionPorts & { chain: Chain },
-  spec: MarketSpec,
-  { auctionMs }: Intervals,
-): LeaderJob {
+export function auctionJob(ports: AuctionJobPorts, spec: MarketSpec, { auctionMs }: Intervals): LeaderJob {
   let market = openMarket(ports, spec, null)
+  const funding = createFunding(ports, spec)
   let isFetching = false
   async function fetchRules(): Promise<void> {
     if (isFetching) return
@@ -53,11 +53,13 @@ export function auctionJob(
       if (market.memory.rules === null) void fetchRules()
       await market.marks.update(fence)
       await market.auction.run(fence)
+      funding.poll(fence, market.memory.rules)
       return Math.max(0, auctionMs - elapsed(ports.clock, started))
     },
     reset() {
       market.memory.view = null
     },
+    finish: () => funding.settled(),
   }
 }
 

@@ -5,9 +5,14 @@ import type { MarketBook } from '../../domain/book/market-book.ts'
 import type { WaitingOrder } from '../../domain/book/trigger-book.ts'
 import type { MarketSpec } from '../../domain/market/market.ts'
 import { FLAT, type Position } from '../../domain/positions/position.ts'
+import type { PriceAverages } from '../../domain/prices/averages.ts'
+import { hasFunding } from '../../domain/prices/funding.ts'
 import { fundingIndexAt } from '../../domain/prices/funding-state.ts'
-import { bestPrices, type MarkBasis, markPrice, nextMarkBasis } from '../../domain/prices/mark.ts'
+import { bestPrices, markPrice, nextMarkBasis } from '../../domain/prices/mark.ts'
 import { type MarketPrices, planMark } from '../../domain/prices/mark-plan.ts'
+import { addPremium, isSampleDue, samplePremium } from '../../domain/prices/premium.ts'
+import { isReportUsable } from '../../domain/prices/report.ts'
+import { modeAt } from '../../domain/risk/ending.ts'
 import type { OracleReport } from '../../domain/settlement/settlement.ts'
 import type { Millis, Quote, UserId } from '../../domain/units.ts'
 import { type Clock, elapsed } from '../../service/clock.ts'
@@ -33,34 +38,53 @@ export interface Marks {
   update(fence: Fence): Promise<void>
 }
 
+interface QuotedMark {
+  readonly prices: MarketPrices
+  readonly averages: PriceAverages
+}
+
 const PUBLISH_INTERVAL_MS = 1000
 /** Unchanged prices are published again, with a newer time, at this interval. */
 const REPUBLISH_MS = 5000
 const NO_FUNDS = { free: 0n as Quote, reserved: 0n as Quote }
 
+/** Whether a premium can be sampled: orders could execute now, on this report. */
+function isSampled({ rules }: MarketMemory, spec: MarketSpec, snapshot: MarketSnapshot): boolean {
+  const { now, mode, closing, report, usedReport } = snapshot
+  if (rules === null || report === null || spec.fundingSession) return false
+  return modeAt(mode, closing, now) === 'open' && isReportUsable(report, usedReport, rules, now)
+}
+
 /**
- * The average behind the mark lives in memory: a new owner starts from the oracle price. A mark that triggers more orders than one
- * transaction may change is held, in the database, until all of them are triggered: a mark that moved back, or a new owner, would leave
- * orders waiting whose trigger was reached.
+ * The averages behind the mark and the funding rate are stored with each mark: a new owner continues from the last one. A mark that triggers
+ * more orders than one transaction may change is held, in the database, until all of them are triggered: a mark that moved back, or a new
+ * owner, would leave orders waiting whose trigger was reached.
  */
 export function createMarks(ports: MarkPorts, spec: MarketSpec, memory: MarketMemory): Marks {
   const { store, clock, headTime } = ports
-  let basis: MarkBasis | null = null
+  let averages: PriceAverages | null = null
   let checkedAt = 0
   let last: MarketPrices | null = null
 
   function quote(
     { feed: { book }, positions }: Pick<MarketView, 'feed' | 'positions'>,
-    { lastPrice, heldMark, funding, now }: MarketSnapshot,
+    snapshot: MarketSnapshot,
     oracle: OracleReport,
-  ): MarketPrices {
+    before: PriceAverages,
+  ): QuotedMark {
+    const { lastPrice, heldMark, funding, now } = snapshot
     const market = { spec, oracle: oracle.price, now }
     const positionOf = (account: UserId): Position => positions.get(account) ?? FLAT
-    const fundingIndex = fundingIndexAt(funding, now)
-    const best = bestPrices({ ...market, book, positions: positionOf, fundingIndex })
-    const input = { ...market, best, last: lastPrice }
-    basis = nextMarkBasis(basis, input)
-    return { oracle, mark: heldMark ?? markPrice(input, basis), at: now }
+    const quotes = { ...market, book, positions: positionOf, fundingIndex: fundingIndexAt(funding, now) }
+    const input = { ...market, best: bestPrices(quotes), last: lastPrice }
+    const basis = nextMarkBasis(before.basis, input)
+    const isDue = hasFunding(spec) && isSampleDue(before.premium, now)
+    const sample = isDue && isSampled(memory, spec, snapshot) ? samplePremium(quotes) : null
+    const premium = isDue ? addPremium(before.premium, sample, now) : before.premium
+    return {
+      prices: { oracle, mark: heldMark ?? markPrice(input, basis), at: now },
+      averages: { basis, premium },
+    }
   }
 
   /** The orders whose trigger the mark has reached; null if no batch can run. */
@@ -72,12 +96,17 @@ export function createMarks(ports: MarkPorts, spec: MarketSpec, memory: MarketMe
     return batchBasis(memory, snapshot, headTime()) === null ? null : waiting.triggered(mark, spec.tick)
   }
 
-  async function write(transaction: MarketTransaction, before: MarketView): Promise<MarketView> {
+  async function write(
+    transaction: MarketTransaction,
+    before: MarketView,
+    averagesBefore: PriceAverages,
+  ): Promise<MarketView> {
     const { snapshot } = transaction
     const { feed, positions } = await catchUp(spec, transaction, before)
     const view: MarketView = { ...before, feed, positions, seq: snapshot.head }
     if (snapshot.report === null) return view
-    const prices = quote(view, snapshot, snapshot.report)
+    const quoted = quote(view, snapshot, snapshot.report, averagesBefore)
+    const { prices } = quoted
     const reached = reachedBy(prices, feed, snapshot)
     const triggered = reached?.slice(0, MAX_ORDERS_PER_TURN) ?? []
     const accounts = new Set(triggered.map(({ account }) => account))
@@ -90,10 +119,12 @@ export function createMarks(ports: MarkPorts, spec: MarketSpec, memory: MarketMe
       fundsOf: (account) => funds.get(account) ?? NO_FUNDS,
     })
     await transaction.save(plan)
+    await transaction.saveAverages(quoted.averages)
     const hasMore = reached !== null && reached.length > triggered.length
     const heldMark = hasMore ? prices.mark : null
     if (reached !== null && heldMark !== snapshot.heldMark) await transaction.holdMark(heldMark)
     last = prices
+    averages = quoted.averages
     ports.metrics.triggered(spec.marketId, triggered.length)
     return view
   }
@@ -106,14 +137,19 @@ export function createMarks(ports: MarkPorts, spec: MarketSpec, memory: MarketMe
       const snapshot = await store.snapshot(spec.marketId)
       if (snapshot.report === null) return
       if (isDue) checkedAt = clock.now()
-      const prices = quote(view, snapshot, snapshot.report)
+      const stored = averages ?? (await store.averages(spec.marketId))
+      const quoted = quote(view, snapshot, snapshot.report, stored)
+      const { prices } = quoted
+      averages = quoted.averages
       const isWanted = isDue && (last === null || hasChanged(last, prices))
       const reached = reachedBy(prices, view.feed, snapshot)
       const hasTriggers = reached !== null && (reached.length > 0 || snapshot.heldMark !== null)
       if (!isWanted && !hasTriggers) return
       // Restored only if the transaction commits.
       memory.view = null
-      memory.view = await store.transaction(spec.marketId, fence, (transaction) => write(transaction, view))
+      memory.view = await store.transaction(spec.marketId, fence, (transaction) =>
+        write(transaction, view, quoted.averages),
+      )
     },
   }
 }

@@ -165,7 +165,7 @@ describe('a database of the previous schema', function () {
       journal: journal.map((row) => ({ ...row, row: reword(row.row) })),
       actions: voided(before.actions),
       batches: voided(before.batches),
-      funding_states: [],
+      ...{ funding_states: [], price_averages: [], 'read.funding_rates': [], 'read.price_minutes': [] },
       'read.places': places.flatMap((row) =>
         ['users', 'markets', 'batches', 'balances', 'orders'].map((projection) => ({
           ...{ ...row, projection, version: '1', fill_to: null },

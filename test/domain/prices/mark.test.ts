@@ -6,7 +6,7 @@ import { priceBand } from '../../../domain/market/band.ts'
 import { priceOf } from '../../../domain/market/market.ts'
 import { FLAT, type Position } from '../../../domain/positions/position.ts'
 import {
-  type BestPricesInput,
+  type BookQuotes,
   bestPrices,
   type MarkPriceInput,
   markPrice,
@@ -36,7 +36,7 @@ function input(
 }
 
 /** A book at an oracle price of 100 whose accounts have the positions, flat if not named. */
-const book = (all: Book, positions: ReadonlyMap<UserId, Position> = new Map()): BestPricesInput => ({
+const book = (all: Book, positions: ReadonlyMap<UserId, Position> = new Map()): BookQuotes => ({
   spec: perpetual,
   oracle: priceOf(perpetual, ticks(1000)),
   book: all,

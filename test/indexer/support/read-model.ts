@@ -14,6 +14,8 @@ const TABLES = [
   'read.balances',
   'read.book_levels',
   'read.batches',
+  'read.funding_rates',
+  'read.price_minutes',
   'read.places',
 ] as const
 

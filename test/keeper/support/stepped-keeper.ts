@@ -24,6 +24,7 @@ export class SteppedKeeper {
     const ports = { ...fixture.auctionPorts(), clock }
     this.store = {
       snapshot: (marketId) => ports.store.snapshot(marketId),
+      averages: (marketId) => ports.store.averages(marketId),
       transaction: (marketId, own, work) =>
         ports.store.transaction(marketId, own, async (transaction) => {
           const done = await work(transaction)

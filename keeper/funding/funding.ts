@@ -1,0 +1,100 @@
+/**
+ * Queues a market's funding updates. It runs beside the auctions, under their lease: it reads the chain, and no auction waits for it. All
+ * that it decides on is in the database, so a new owner continues where the last one ended.
+ */
+import type { Fence } from '../../db/fence.ts'
+import type { MarketSpec } from '../../domain/market/market.ts'
+import { planFundingUpdate, UPDATE_INTERVAL } from '../../domain/prices/funding-plan.ts'
+import type { ReportRules } from '../../domain/prices/report.ts'
+import { modeAt } from '../../domain/risk/ending.ts'
+import type { Millis } from '../../domain/units.ts'
+import { type Clock, elapsed } from '../../service/clock.ts'
+import type { Logger } from '../../service/logger.ts'
+import type { ActionQueue, QueueEnd } from '../actions/ports.ts'
+import type { Chain } from '../ports.ts'
+import type { FundingSnapshot, FundingStore } from './ports.ts'
+
+export interface FundingPorts {
+  readonly funding: FundingStore
+  readonly actions: ActionQueue
+  readonly chain: Pick<Chain, 'isBankPaused'>
+  /** Block time of the chain's head; null while no node responds. */
+  readonly headTime: () => Millis | null
+  readonly clock: Clock
+  readonly logger: Logger
+  /** Wakes the market's settlement. */
+  readonly wakeSettlement: () => void
+}
+
+export interface Funding {
+  /** Starts a check in the background if none runs and one is due. `rules`: of the contract for reports; null until they are fetched. */
+  poll(fence: Fence, rules: ReportRules | null): void
+  /** Resolves when the running check has ended. */
+  settled(): Promise<void>
+}
+
+/** A rate of a session starts at most this long, and the age of the session report, after the session. */
+const POLL_MS = 1_000
+/** Before a paused bank is read again. */
+const PAUSED_POLL_MS = 10_000
+
+/** `interval`: time between two updates of a market. */
+export function createFunding(
+  ports: FundingPorts,
+  spec: MarketSpec,
+  interval: Millis = UPDATE_INTERVAL,
+): Funding {
+  const { clock, logger } = ports
+  let checkedAt = 0
+  let pauseMs = POLL_MS
+  let running: Promise<void> | null = null
+
+  async function check(fence: Fence, rules: ReportRules): Promise<void> {
+    const snapshot = await ports.funding.snapshot(spec.marketId)
+    const planAt = (end: QueueEnd) => plan(spec, snapshot, rules, end, interval)
+    if (planAt({ ...snapshot, asOf: snapshot.now }) === null) return
+    if (await ports.chain.isBankPaused(spec.trader)) {
+      pauseMs = PAUSED_POLL_MS
+      logger.info({ market_id: spec.marketId }, 'funding update waits: the bank is paused')
+      return
+    }
+    const verdict = await ports.actions.enqueue(spec.marketId, fence, ports.headTime(), planAt)
+    const details = { market_id: spec.marketId }
+    if (!verdict.ok)
+      logger.warn({ ...details, refusal: verdict.refusal }, 'funding update not queued; will retry')
+    else if (verdict.value !== null) {
+      ports.wakeSettlement()
+      logger.info({ ...details, queue_no: verdict.value }, 'funding update queued')
+    }
+  }
+
+  return {
+    poll(fence, rules) {
+      if (running !== null || rules === null || elapsed(clock, checkedAt) < pauseMs) return
+      checkedAt = clock.now()
+      pauseMs = POLL_MS
+      running = check(fence, rules)
+        .catch((err: unknown) => {
+          logger.warn({ market_id: spec.marketId, err }, 'funding check failed; will retry')
+        })
+        .finally(() => {
+          running = null
+        })
+    },
+    settled: async () => {
+      await running
+    },
+  }
+}
+
+const plan = (
+  spec: MarketSpec,
+  { mode, closing, report, session, premium, last }: FundingSnapshot,
+  rules: ReportRules,
+  { asOf, usedReport, funding }: QueueEnd,
+  interval: Millis,
+) =>
+  planFundingUpdate({
+    ...{ spec, rules, mode: modeAt(mode, closing, asOf), asOf, funding, usedReport },
+    ...{ report, session, premium, last, interval },
+  })

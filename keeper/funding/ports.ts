@@ -1,0 +1,29 @@
+/** What the funding job of a market reads. It writes through the queue of actions alone. */
+import type { SessionReport } from '../../domain/actions/action.ts'
+import type { MarketMode } from '../../domain/market/market.ts'
+import type { LastUpdate } from '../../domain/prices/funding-plan.ts'
+import type { FundingState } from '../../domain/prices/funding-state.ts'
+import type { PremiumAverage } from '../../domain/prices/premium.ts'
+import type { UsedReport } from '../../domain/prices/report.ts'
+import type { Closing } from '../../domain/risk/ending.ts'
+import type { OracleReport } from '../../domain/settlement/settlement.ts'
+import type { MarketId, Millis } from '../../domain/units.ts'
+
+export interface FundingSnapshot {
+  /** The database's clock when the snapshot was read. */
+  readonly now: Millis
+  readonly mode: MarketMode
+  readonly closing: Closing
+  readonly report: OracleReport | null
+  readonly session: SessionReport | null
+  /** The last report of the market's feed that an action uses, queued or mined. */
+  readonly usedReport: UsedReport | null
+  /** After the last queued action. */
+  readonly funding: FundingState
+  readonly premium: PremiumAverage
+  readonly last: LastUpdate | null
+}
+
+export interface FundingStore {
+  snapshot(marketId: MarketId): Promise<FundingSnapshot>
+}

@@ -1,0 +1,114 @@
+/** The averages behind the mark and the funding rate are the market's, not those of one keeper process. */
+import { expect } from 'chai'
+import { afterEach, beforeEach, describe, it } from 'mocha'
+import { LeaseLost } from '../../../db/fence.ts'
+import { loadAverages } from '../../../db/price-averages.ts'
+import type { PriceAverages } from '../../../domain/prices/averages.ts'
+import { averagePremium } from '../../../domain/prices/premium.ts'
+import type { Millis } from '../../../domain/units.ts'
+import { createAuction } from '../../../keeper/auction/auction.ts'
+import { createMarketMemory } from '../../../keeper/auction/market-memory.ts'
+import { createMarks } from '../../../keeper/marks/marks.ts'
+import { perpetual, rate } from '../../support/markets.ts'
+import { MarketFixture, RULES, type Trader } from '../support/market-fixture.ts'
+
+describe('the averages of a market', () => {
+  let fixture: MarketFixture
+  let alice: Trader
+  let bob: Trader
+
+  beforeEach(async () => {
+    fixture = await MarketFixture.open(perpetual)
+    await fixture.report(1000)
+    alice = await fixture.trader('alice')
+    bob = await fixture.trader('bob')
+  })
+  afterEach(() => fixture.close())
+
+  /** A process that owns the market. Its first turn only loads the book. */
+  async function owner(name: string) {
+    const fence = await fixture.lease('auction:m1', name)
+    const memory = createMarketMemory({ ...RULES, kind: perpetual.kind })
+    const marks = createMarks(fixture.auctionPorts(), perpetual, memory)
+    const auction = createAuction(fixture.auctionPorts(), perpetual, memory)
+    const turn = async (): Promise<void> => {
+      await marks.update(fence)
+      await auction.run(fence)
+    }
+    await turn()
+    return turn
+  }
+
+  const expireLeases = () => fixture.db.updateTable('leases').set({ expires_at: 0 }).execute()
+
+  /** A book above the oracle price, a second at a time, with a price that moves. Another process takes over at each time of `takeovers`. */
+  async function run(seconds: number, takeovers: readonly number[]): Promise<PriceAverages[]> {
+    await fixture.place({ by: alice, side: 'LONG', steps: 200_000, limit: 1010, leverage: 10 })
+    await fixture.place({ by: bob, side: 'SHORT', steps: 200_000, limit: 1012, leverage: 10 })
+    let turn = await owner('first')
+    const stored: PriceAverages[] = []
+    for (let at = 1; at <= seconds; at++) {
+      fixture.clock.value += 1000
+      await fixture.report(1000 + (at % 3))
+      await turn()
+      stored.push(await loadAverages(fixture.db, perpetual.marketId))
+      if (!takeovers.includes(at)) continue
+      await expireLeases()
+      turn = await owner(`owner from ${at}`)
+    }
+    return stored
+  }
+
+  it('when other processes take over, they are those of one owner, second by second', async () => {
+    const interrupted = await run(20, [3, 4, 11])
+    await fixture.close()
+    fixture = await MarketFixture.open(perpetual)
+    await fixture.report(1000)
+    alice = await fixture.trader('alice')
+    bob = await fixture.trader('bob')
+    const whole = await run(20, [])
+    expect(interrupted).to.deep.equal(whole)
+    const { basis, premium } = whole.at(-1) as PriceAverages
+    expect(basis?.value).to.be.greaterThan(0n as never)
+    expect(premium.intervals.reduce((sum, { sampled }) => sum + sampled, 0)).to.equal(24_000)
+    expect(averagePremium(premium, fixture.clock.now() as Millis)).to.be.greaterThan(rate('0.0002') as never)
+  })
+
+  it('when an owner has lost its lease, it no longer changes them', async () => {
+    const turn = await owner('first')
+    fixture.clock.value += 1000
+    await turn()
+    const before = await loadAverages(fixture.db, perpetual.marketId)
+    expect(before.basis).to.not.equal(null)
+    await expireLeases()
+    await owner('second')
+    fixture.clock.value += 1000
+    await fixture.report(1001)
+    let lost: unknown = null
+    await turn().catch((error: unknown) => {
+      lost = error
+    })
+    expect(lost).to.be.instanceOf(LeaseLost)
+    expect(await loadAverages(fixture.db, perpetual.marketId)).to.deep.equal(before)
+  })
+
+  it('when no report is fresh or the market is not open, no premium is sampled', async () => {
+    await run(2, [])
+    const before = await loadAverages(fixture.db, perpetual.marketId)
+    await expireLeases()
+    const turn = await owner('second')
+    const sampled = ({ premium }: PriceAverages): number =>
+      premium.intervals.reduce((sum, interval) => sum + interval.sampled, 0)
+    await fixture.db.updateTable('markets').set({ mode: 'cancel_only' }).execute()
+    fixture.clock.value += 1000
+    await fixture.report(1001)
+    await turn()
+    const cancelOnly = await loadAverages(fixture.db, perpetual.marketId)
+    expect([sampled(cancelOnly), cancelOnly.premium.at]).to.deep.equal([sampled(before), fixture.clock.value])
+    await fixture.db.updateTable('markets').set({ mode: 'open' }).execute()
+    fixture.clock.value += 1000
+    await fixture.report(1002, fixture.clock.value - RULES.maxAge - 1)
+    await turn()
+    expect(sampled(await loadAverages(fixture.db, perpetual.marketId))).to.equal(sampled(before))
+  })
+})
