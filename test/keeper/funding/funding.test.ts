@@ -67,7 +67,7 @@ describe('the funding job', () => {
   /** The premium of the last hour. */
   async function setPremium(premium: Rate): Promise<void> {
     let average = NO_PREMIUM
-    for (let back = HOUR; back >= 0; back -= 5000) {
+    for (let back: number = HOUR; back >= 0; back -= 5000) {
       average = addPremium(average, premium, (fixture.clock.value - back) as Millis)
     }
     const averages = { basis: { value: 0n, at: 0 as Millis }, premium: average }

@@ -1,0 +1,128 @@
+/** Funding updates of the job on a real chain with the real contracts. */
+import { expect } from 'chai'
+import { afterEach, beforeEach, describe, it } from 'mocha'
+import type { Fence } from '../../../db/fence.ts'
+import { storeAverages } from '../../../db/price-averages.ts'
+import { fundingBounds, fundingCapAt, HOUR } from '../../../domain/prices/funding.ts'
+import { addPremium, NO_PREMIUM } from '../../../domain/prices/premium.ts'
+import type { Millis, Price, Rate } from '../../../domain/units.ts'
+import { createActionQueue } from '../../../keeper/actions/store.ts'
+import { createChain } from '../../../keeper/adapters/chain.ts'
+import { createFunding } from '../../../keeper/funding/funding.ts'
+import { createFundingStore } from '../../../keeper/funding/store.ts'
+import { MarginBank__factory } from '../../../typechain-types/factories/MarginBank__factory.ts'
+import { perpetual, rate } from '../../support/markets.ts'
+import { type ChainFixture, useChain } from '../support/chain-fixture.ts'
+import { expectConsistent } from '../support/invariants.ts'
+import { RULES, SILENT_LOGGER } from '../support/market-fixture.ts'
+import { openTrading } from '../support/trading.ts'
+
+const INTERVAL = 2_000 as Millis
+const ORACLE = (1000n * perpetual.tick) as Price
+
+describe('the funding updates of the job', function () {
+  this.timeout(60_000)
+  const chain = useChain(perpetual)
+  let fixture: ChainFixture
+  let auctioning: Fence
+  let settling: Fence
+
+  beforeEach(async () => {
+    ;({ fixture, auctioning, settling } = await openTrading(chain()))
+  })
+  afterEach(async () => {
+    await expectConsistent(fixture)
+    await fixture.close()
+  })
+
+  /** A keeper process that has just started. */
+  async function job() {
+    const head = await fixture.chainSide.provider.getBlock('latest')
+    const node = {
+      url: fixture.chainSide.anvil.url,
+      chainId: 6343,
+      requestTimeoutMs: 3000,
+      sendTimeoutMs: 3000,
+    }
+    return createFunding(
+      {
+        funding: createFundingStore(fixture.db, fixture.databaseTime),
+        actions: createActionQueue(fixture.db, fixture.databaseTime),
+        chain: createChain(node),
+        headTime: () => ((head?.timestamp ?? 0) * 1000) as Millis,
+        clock: fixture.clock,
+        logger: SILENT_LOGGER,
+        wakeSettlement: () => {},
+      },
+      fixture.spec,
+      INTERVAL,
+    )
+  }
+
+  /** A start of the keeper, one check, and the settlement of what it queued. Returns the number of updates so far. */
+  async function check(): Promise<number> {
+    await fixture.report(1000)
+    const own = await job()
+    own.poll(auctioning, { ...RULES, kind: perpetual.kind })
+    await own.settled()
+    await fixture.settle(settling)
+    return (await fixture.rows('funding_updated')).length
+  }
+
+  async function setPremium(premium: Rate): Promise<void> {
+    let average = NO_PREMIUM
+    for (let back: number = HOUR; back >= 0; back -= 5000) {
+      average = addPremium(average, premium, (fixture.clock.value - back) as Millis)
+    }
+    const averages = { basis: { value: 0n, at: 0 as Millis }, premium: average }
+    await fixture.db.transaction().execute((tx) => storeAverages(tx, perpetual.marketId, averages))
+  }
+
+  const untilDue = () => new Promise((resolve) => setTimeout(resolve, INTERVAL))
+
+  it('when the premium exceeds the slope, each update goes as far as the contract allows, also after a restart', async () => {
+    const cap = fundingCapAt(perpetual, ORACLE)
+    await setPremium(rate('0.2'))
+    expect(await check()).to.equal(1)
+    const first = await fixture.trading().fundingRate()
+    expect(first.rate).to.equal(cap / 3n)
+    expect(await check(), 'an update that is not due').to.equal(1)
+    for (const [at, premium] of [rate('0.2'), rate('-0.2'), rate('-0.2')].entries()) {
+      await setPremium(premium as Rate)
+      const before = await fixture.trading().fundingRate()
+      await untilDue()
+      expect(await check()).to.equal(at + 2)
+      const after = await fixture.trading().fundingRate()
+      const running = {
+        ...{ rate: before.rate as never, validFrom: Number(before.validFrom) as Millis },
+        validUntil: Number(before.validUntil) as Millis,
+      }
+      const bounds = fundingBounds(perpetual, running, ORACLE, Number(after.validFrom) as Millis)
+      expect(after.rate).to.equal(premium > 0n ? bounds.highest : bounds.lowest)
+      expect(after.validUntil - after.validFrom).to.equal(BigInt(HOUR))
+    }
+    const statuses = (await fixture.actions()).map(({ kind, status }) => `${kind} ${status}`)
+    expect(statuses).to.deep.equal(Array(4).fill('update_funding MINED'))
+    const { fundingIndex } = await fixture.trading().lastReference()
+    const [newest] = await fixture.db
+      .selectFrom('funding_states')
+      .selectAll()
+      .orderBy('action_id', 'desc')
+      .limit(1)
+      .execute()
+    expect([newest?.funding_index, newest?.rate]).to.deep.equal([
+      fundingIndex,
+      (await fixture.trading().fundingRate()).rate,
+    ])
+    expect(fundingIndex).to.not.equal(0n)
+  })
+
+  it('when the bank is paused, no update is sent; once the pause has ended, one is due at once', async () => {
+    const bank = MarginBank__factory.connect(fixture.chainSide.shared.marginBank, fixture.chainSide.admin)
+    await (await bank.pause()).wait()
+    expect(await check()).to.equal(0)
+    expect(await fixture.actions()).to.deep.equal([])
+    await (await bank.unpause()).wait()
+    expect(await check()).to.equal(1)
+  })
+})
