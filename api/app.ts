@@ -20,6 +20,7 @@ import { exchangeRoutes } from './exchange/route.ts'
 import type { Faucet } from './faucet/faucet.ts'
 import { faucetRoutes } from './faucet/route.ts'
 import { fillRoutes } from './fills/route.ts'
+import { fundingRoutes } from './funding/route.ts'
 import { controlAccess } from './http/access.ts'
 import { createConnections } from './http/connections.ts'
 import { answerUnreadable, BODY_LIMIT, describeErrors, handleErrors } from './http/errors.ts'
@@ -94,6 +95,7 @@ export async function buildApp(ports: AppPorts): Promise<App> {
   marketRoutes(app, ports)
   orderBookRoutes(app, ports)
   auctionRoutes(app, ports)
+  fundingRoutes(app, ports)
   accountRoutes(app, ports)
   positionRoutes(app, ports)
   orderRoutes(app, ports)

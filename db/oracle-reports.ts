@@ -3,6 +3,7 @@
  * reports before it, and `used_reports` with those that something was decided on.
  */
 import { sql } from 'kysely'
+import type { SessionReport } from '../domain/actions/action.ts'
 import type { JudgedReading } from '../domain/prices/aggregate.ts'
 import { type AbsenceReason, type Feed, statusOf } from '../domain/prices/feed.ts'
 import type { OracleReport } from '../domain/settlement/settlement.ts'
@@ -106,6 +107,29 @@ export async function latestReport(db: Db | Tx, { marketId, feed }: FeedKey): Pr
     signatures: row.signatures as `0x${string}`,
   }
 }
+
+/** A report of the session feed in one JSON value; null if there is none, or if the feed is halted. */
+export type StoredSession = {
+  readonly ends_at: number
+  readonly observed_at: number
+  readonly signatures: string
+} | null
+
+/** SQL of a market's latest `StoredSession`. `marketId`: an SQL expression. */
+export const sessionColumn = (marketId: string): string => `
+  (
+    select json_build_object('ends_at', s.price, 'observed_at', s.observed_at, 'signatures', s.signatures)
+    from oracle_reports s
+    where s.market_id = ${marketId} and s.feed = 'session' and s.status <> 'halted' and s.price is not null
+  )
+`
+
+export const toSession = (stored: StoredSession): SessionReport | null =>
+  stored && {
+    endsAt: stored.ends_at as Millis,
+    observedAt: stored.observed_at as Millis,
+    signatures: stored.signatures as `0x${string}`,
+  }
 
 /**
  * Keeps a report as evidence, with the readings behind it, in the transaction of the decision that uses it. A report that was not

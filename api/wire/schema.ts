@@ -7,6 +7,7 @@ import Type, {
   type TString,
   type TUnsafe,
 } from 'typebox'
+import { TIME_EXPECTED } from './times.ts'
 
 /** An object without other properties. */
 export const closed = <Properties extends Record<string, TSchema>>(
@@ -101,6 +102,14 @@ export const UserIdParams = closed({ user_id: PositiveInteger("The caller's own 
 
 export const Side = words(['LONG', 'SHORT'], 'LONG buys, SHORT sells.')
 export const Time = (description: string) => Type.String({ format: 'date-time', description })
+
+/** A time in a query, in the form of answers; `parseTime` reads it. */
+export const timeInput = (description: string) =>
+  Type.String({
+    pattern: '^\\d{4}-\\d{2}-\\d{2}T\\d{2}:\\d{2}:\\d{2}(\\.\\d{1,3})?Z$',
+    ...expects(TIME_EXPECTED),
+    description,
+  })
 
 export const ReadAfter = Type.Object(
   { shard_id: Type.String(), shard_seq: Type.String() },

@@ -1,6 +1,7 @@
 /** What the mark and the auction of a market read and write. */
 import type { Fence } from '../../db/fence.ts'
 import type { JournalEntry } from '../../db/journal.ts'
+import type { SessionReport } from '../../domain/actions/action.ts'
 import type { MarketPlan } from '../../domain/auction/batch-plan.ts'
 import type { SettlementBacklog } from '../../domain/auction/settlement-pace.ts'
 import type { BookOrder } from '../../domain/book/market-book.ts'
@@ -37,6 +38,8 @@ export interface MarketSnapshot {
   readonly usedReport: UsedReport | null
   /** After the last queued action. */
   readonly funding: FundingState
+  /** The latest report of the market's session feed. */
+  readonly session: SessionReport | null
   /** Accounts whose positions a queued inheritance or deleveraging may change. */
   readonly touched: ReadonlySet<UserId>
   readonly backlog: SettlementBacklog

@@ -11,7 +11,7 @@ import { insertFills } from '../../db/fills.ts'
 import { fundingColumn, type StoredFunding, toFunding } from '../../db/funding.ts'
 import { appendRows, lockShard, readRows, type ShardHead } from '../../db/journal.ts'
 import { type ClosingColumns, recordBatch, setHeldMark, toClosing } from '../../db/markets.ts'
-import { keepReport } from '../../db/oracle-reports.ts'
+import { keepReport, type StoredSession, sessionColumn, toSession } from '../../db/oracle-reports.ts'
 import { loadLiveOrders, toOpenOrder, updateOrders } from '../../db/orders.ts'
 import { loadPositions, matchedPosition, setMatchedPositions } from '../../db/positions.ts'
 import { loadAverages, storeAverages } from '../../db/price-averages.ts'
@@ -50,6 +50,7 @@ interface SnapshotRow extends ProtectionColumns, ClosingColumns {
   used_at: number | null
   touched: number[]
   funding: StoredFunding
+  session: StoredSession
 }
 
 const toSnapshot = (row: SnapshotRow): MarketSnapshot => ({
@@ -76,6 +77,7 @@ const toSnapshot = (row: SnapshotRow): MarketSnapshot => ({
     row.used_price === null ? null : { price: row.used_price as Price, observedAt: row.used_at as Millis },
   touched: new Set(row.touched as UserId[]),
   funding: toFunding(row.funding),
+  session: toSession(row.session),
   backlog: { unsettled: row.unsettled, queued: row.queued, oldest: row.oldest as Millis | null },
 })
 
@@ -85,7 +87,8 @@ async function readSnapshot(db: Db | Tx, marketId: MarketId, now: DatabaseTime):
       m.price_protection, m.next_price_protection, m.next_price_protection_at,
       r.price as report_price, r.observed_at as report_at, r.signatures,
       pending.unsettled, pending.oldest, coalesce(newest.queue_no, 0) as queued,
-      used.used_price, used.used_at, touched.touched, ${sql.raw(fundingColumn('m.market_id'))} as funding
+      used.used_price, used.used_at, touched.touched, ${sql.raw(fundingColumn('m.market_id'))} as funding,
+      ${sql.raw(sessionColumn('m.market_id'))} as session
     from markets m
     join shards s on s.shard = ${marketShard(marketId)}
     left join oracle_reports r on r.market_id = m.market_id and r.feed = 'index' and r.status <> 'halted'

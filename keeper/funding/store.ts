@@ -5,6 +5,7 @@ import type { Db } from '../../db/client.ts'
 import { DATABASE_NOW } from '../../db/clock.ts'
 import { fundingColumn, type StoredFunding, toFunding } from '../../db/funding.ts'
 import { type ClosingColumns, toClosing } from '../../db/markets.ts'
+import { type StoredSession, sessionColumn, toSession } from '../../db/oracle-reports.ts'
 import { averagesColumn, type StoredAverages, toAverages } from '../../db/price-averages.ts'
 import type { ActionStatus } from '../../db/schema.ts'
 import type { MarketMode } from '../../domain/market/market.ts'
@@ -21,7 +22,8 @@ interface SnapshotRow extends ClosingColumns {
   used_price: bigint | null
   used_at: number | null
   funding: StoredFunding
-  averages: StoredAverages | null
+  averages: StoredAverages
+  session: StoredSession
   last_as_of: number | null
   last_status: ActionStatus | null
 }
@@ -42,7 +44,7 @@ const toSnapshot = (row: SnapshotRow): FundingSnapshot => ({
           ...{ price: row.report_price as Price, observedAt: row.report_at as Millis },
           signatures: row.signatures as `0x${string}`,
         },
-  session: null,
+  session: toSession(row.session),
   usedReport:
     row.used_price === null ? null : { price: row.used_price as Price, observedAt: row.used_at as Millis },
   funding: toFunding(row.funding),
@@ -62,9 +64,9 @@ export const createFundingStore = (
     const { rows } = await sql<SnapshotRow>`
       select ${now()} as now, m.mode, m.expires_at, m.settling_at, r.price as report_price, r.observed_at as report_at, r.signatures,
         used.used_price, used.used_at, ${sql.raw(fundingColumn('m.market_id'))} as funding,
-        ${sql.raw(averagesColumn('m.market_id'))} as averages, last.as_of as last_as_of, last.status as last_status
+        ${sql.raw(averagesColumn('m.market_id'))} as averages, ${sql.raw(sessionColumn('m.market_id'))} as session, last.as_of as last_as_of, last.status as last_status
       from markets m
-      left join oracle_reports r on r.market_id = m.market_id
+      left join oracle_reports r on r.market_id = m.market_id and r.feed = 'index' and r.status <> 'halted'
       left join lateral (${sql.raw(usedReportSql('m.market_id'))}) used on true
       left join lateral (
         select as_of, status from actions

@@ -7,6 +7,7 @@ import type { MarketSpec } from '../../domain/market/market.ts'
 import { FLAT, type Position } from '../../domain/positions/position.ts'
 import type { PriceAverages } from '../../domain/prices/averages.ts'
 import { hasFunding } from '../../domain/prices/funding.ts'
+import { isInSession } from '../../domain/prices/funding-plan.ts'
 import { fundingIndexAt } from '../../domain/prices/funding-state.ts'
 import { bestPrices, markPrice, nextMarkBasis } from '../../domain/prices/mark.ts'
 import { type MarketPrices, planMark } from '../../domain/prices/mark-plan.ts'
@@ -48,10 +49,11 @@ const PUBLISH_INTERVAL_MS = 1000
 const REPUBLISH_MS = 5000
 const NO_FUNDS = { free: 0n as Quote, reserved: 0n as Quote }
 
-/** Whether a premium can be sampled: orders could execute now, on this report. */
+/** Whether a premium can be sampled: orders could execute now, on this report, and funding accrues. */
 function isSampled({ rules }: MarketMemory, spec: MarketSpec, snapshot: MarketSnapshot): boolean {
-  const { now, mode, closing, report, usedReport } = snapshot
-  if (rules === null || report === null || spec.fundingSession) return false
+  const { now, mode, closing, report, usedReport, session } = snapshot
+  if (rules === null || report === null) return false
+  if (spec.fundingSession && !isInSession(session, rules, now)) return false
   return modeAt(mode, closing, now) === 'open' && isReportUsable(report, usedReport, rules, now)
 }
 

@@ -2,10 +2,11 @@
 import { expect } from 'chai'
 import { afterEach, beforeEach, describe, it } from 'mocha'
 import { LeaseLost } from '../../../db/fence.ts'
+import { publishReports } from '../../../db/oracle-reports.ts'
 import { loadAverages } from '../../../db/price-averages.ts'
 import type { PriceAverages } from '../../../domain/prices/averages.ts'
 import { averagePremium } from '../../../domain/prices/premium.ts'
-import type { Millis } from '../../../domain/units.ts'
+import type { Millis, Price } from '../../../domain/units.ts'
 import { createAuction } from '../../../keeper/auction/auction.ts'
 import { createMarketMemory } from '../../../keeper/auction/market-memory.ts'
 import { createMarks } from '../../../keeper/marks/marks.ts'
@@ -110,5 +111,29 @@ describe('the averages of a market', () => {
     await fixture.report(1002, fixture.clock.value - RULES.maxAge - 1)
     await turn()
     expect(sampled(await loadAverages(fixture.db, perpetual.marketId))).to.equal(sampled(before))
+  })
+
+  it('when the market has sessions, a premium is sampled within one only', async () => {
+    const stock = { ...perpetual, fundingSession: true }
+    const fence = await fixture.lease('auction:m1')
+    const memory = createMarketMemory({ ...RULES, kind: stock.kind })
+    const marks = createMarks(fixture.auctionPorts(), stock, memory)
+    await createAuction(fixture.auctionPorts(), stock, memory).run(fence)
+    const sampledAfter = async (endsIn: number | null): Promise<number> => {
+      fixture.clock.value += 1000
+      await fixture.report(1000 + (fixture.clock.value % 7))
+      const observedAt = fixture.clock.now()
+      const report = {
+        ...{ price: BigInt(endsIn === null ? 0 : fixture.clock.value + endsIn) as Price },
+        ...{ observedAt, signatures: '0x' as const },
+      }
+      await publishReports(fixture.db, [{ marketId: 1, feed: 'session', report, readings: [] }])
+      await marks.update(fence)
+      const { premium } = await loadAverages(fixture.db, perpetual.marketId)
+      return premium.intervals.reduce((sum, { sampled }) => sum + sampled, 0)
+    }
+    expect(await sampledAfter(null)).to.equal(0)
+    expect(await sampledAfter(60_000)).to.equal(1000)
+    expect(await sampledAfter(0)).to.equal(1000)
   })
 })
