@@ -1,8 +1,8 @@
-/** Public reads: markets, orderbooks, auctions, fills without names, contract addresses. They need no API key. */
+/** Public reads: markets, orderbooks, auctions, funding rates, fills without names, contract addresses. They need no API key. */
 import type { Side } from '../domain/orders/order.ts'
 import type { HttpSession } from './http-session.ts'
 import { bookmarkQuery, type Page, type PageOptions, pageQuery, type ReadOptions } from './queries.ts'
-import type { Auction, Market, Orderbook, PublicFill, SharedContracts } from './responses.ts'
+import type { Auction, FundingRate, Market, Orderbook, PublicFill, SharedContracts } from './responses.ts'
 
 export class MarketData {
   readonly #http: HttpSession
@@ -39,6 +39,15 @@ export class MarketData {
     options: PageOptions = {},
   ): Promise<Page & { auctions: readonly Auction[] }> {
     return this.#http.get('/v0/auctions', { market_id: marketId, ...pageQuery(options) })
+  }
+
+  /** The funding rates of a market. `from` and `to` limit the times from which they apply, as ISO 8601 in UTC. */
+  async fundingRatePage(
+    marketId: number,
+    options: PageOptions & { readonly from?: string; readonly to?: string } = {},
+  ): Promise<Page & { funding_rates: readonly FundingRate[] }> {
+    const query = { ...pageQuery(options), from: options.from, to: options.to }
+    return this.#http.get(`/v0/markets/${marketId}/funding-rates`, query)
   }
 
   /** Fetched once: the addresses never change. */

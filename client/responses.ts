@@ -51,7 +51,27 @@ export type Market = Amounts<
     readonly next_price_protection_at: string | null
     readonly oracle_price_at: string | null
     readonly last_batch_id: number | null
+    /** Null for a market without funding. */
+    readonly funding: MarketFunding | null
   }
+
+/** Rates are fractions of the oracle price per hour, positive if longs pay. `funding_rate` is null while no rate is valid. */
+export type MarketFunding = Amounts<'premium_average' | 'funding_cap'> &
+  MaybeAmounts<'funding_rate' | 'rate_per_step' | 'predicted_rate'> & {
+    readonly effective_at: string | null
+    readonly valid_until: string | null
+    readonly next_update_at: string | null
+  }
+
+export type FundingRate = Amounts<'funding_rate' | 'rate_per_step' | 'funding_index' | 'oracle_price'> & {
+  readonly market_id: number
+  readonly symbol: string
+  readonly action_id: number
+  readonly effective_at: string
+  readonly valid_until: string
+  readonly oracle_price_at: string
+  readonly tx_hash: string
+}
 
 export type Level = Amounts<'price' | 'quantity'> & { readonly side: Side; readonly order_count: number }
 

@@ -45,10 +45,15 @@ export function fundingRoutes(app: App, { markets, readAfter }: ReadPorts): void
       }
       const scope = { tables: FUNDING_RATE_TABLES, shard: marketShard(id) }
       const rows = await readAfter.read(request, scope, (db) => fundingRates(db, id, filter))
-      const { page, next_cursor } = pageOf('funding-rates', rows, limit, ({ as_of, market_id, action_id }) => ({
-        at: as_of,
-        id: `${market_id}-${action_id}`,
-      }))
+      const { page, next_cursor } = pageOf(
+        'funding-rates',
+        rows,
+        limit,
+        ({ as_of, market_id, action_id }) => ({
+          at: as_of,
+          id: `${market_id}-${action_id}`,
+        }),
+      )
       return { funding_rates: page.map((row) => fundingRateView(spec, row)), next_cursor }
     },
   )

@@ -1,14 +1,6 @@
 /** The history of a market's funding rates. */
 import Type, { type Static } from 'typebox'
-import {
-  amountOf,
-  bookmarkQuery,
-  closed,
-  NextCursor,
-  pageQuery,
-  Time,
-  timeInput,
-} from '../wire/schema.ts'
+import { amountOf, bookmarkQuery, closed, NextCursor, pageQuery, Time, timeInput } from '../wire/schema.ts'
 
 export const FundingRate = Type.Object({
   market_id: Type.Integer(),
@@ -16,9 +8,15 @@ export const FundingRate = Type.Object({
   action_id: Type.Integer({ description: "The contract's id of the update." }),
   effective_at: Time('Time from which the rate applies.'),
   valid_until: Time('Time at which it ends, unless a later update replaces it before; exclusive.'),
-  ...amountOf('funding_rate', 'Fraction of the oracle price that longs pay per hour; negative if shorts pay.'),
+  ...amountOf(
+    'funding_rate',
+    'Fraction of the oracle price that longs pay per hour; negative if shorts pay.',
+  ),
   ...amountOf('rate_per_step', 'USDM that a long pays per quantity step and hour, exact.'),
-  ...amountOf('funding_index', 'USDM that a long has paid per quantity step since listing, as of `effective_at`.'),
+  ...amountOf(
+    'funding_index',
+    'USDM that a long has paid per quantity step since listing, as of `effective_at`.',
+  ),
   ...amountOf('oracle_price', 'Oracle price of the update.'),
   oracle_price_at: Time('Observation time of the oracle price.'),
   tx_hash: Type.String(),

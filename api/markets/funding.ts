@@ -19,16 +19,26 @@ export const fundingFields = {
         'The rate in force: the fraction of the oracle price that longs pay per hour, negative if shorts pay. Null while no rate is valid: ' +
           'then no funding accrues.',
       ),
-      ...maybeAmountOf('rate_per_step', 'The rate in force: USDM that a long pays per quantity step and hour, exact.'),
+      ...maybeAmountOf(
+        'rate_per_step',
+        'The rate in force: USDM that a long pays per quantity step and hour, exact.',
+      ),
       effective_at: nullable(Time('Time from which the rate in force applies.')),
-      valid_until: nullable(Time('Time at which it ends, unless a later update replaces it before; exclusive.')),
+      valid_until: nullable(
+        Time('Time at which it ends, unless a later update replaces it before; exclusive.'),
+      ),
       ...maybeAmountOf(
         'predicted_rate',
         'The rate that the next update sets if the average premium stays as it is; null before the first oracle price.',
       ),
-      ...amountOf('premium_average', 'Time-weighted average premium of the last hour, a fraction of the oracle price.'),
+      ...amountOf(
+        'premium_average',
+        'Time-weighted average premium of the last hour, a fraction of the oracle price.',
+      ),
       next_update_at: nullable(
-        Time('Time from which the next update is due; null if it is due already, or if that time is not known.'),
+        Time(
+          'Time from which the next update is due; null if it is due already, or if that time is not known.',
+        ),
       ),
       ...amountOf('funding_cap', 'Largest absolute rate, a fraction of the oracle price per hour.'),
     }),
@@ -67,7 +77,9 @@ export function fundingView(
   const next = nextUpdate(running, spec.fundingSession ? calendar : null, now)
   const fraction = (rate: HourlyFunding) => (oracle === null ? null : fractionOf(spec, rate, oracle))
   const predicted =
-    oracle === null ? null : proposedRate(spec, running, premium, oracle, maxOf(next ?? now, running.validFrom))
+    oracle === null
+      ? null
+      : proposedRate(spec, running, premium, oracle, maxOf(next ?? now, running.validFrom))
   return {
     funding: {
       ...maybeAmount('funding_rate', isValid ? fraction(running.rate) : null),

@@ -1,5 +1,8 @@
 /** Modes and last prices of markets, from the write side and the read model. */
+import { sql } from 'kysely'
 import type { Db, Tx } from '../../db/client.ts'
+import { fundingColumn, type StoredFunding } from '../../db/funding.ts'
+import { averagesColumn, type StoredAverages } from '../../db/price-averages.ts'
 import { toSchedule } from '../../db/price-protection.ts'
 import type { MarketKind, MarketSpec } from '../../domain/market/market.ts'
 import { scheduleAt } from '../../domain/market/price-protection.ts'
@@ -26,6 +29,10 @@ const selectMarkets = (db: Db | Tx) =>
       'r.last_batch_id',
       'r.next_price_protection',
       'r.next_price_protection_at',
+    ])
+    .select([
+      sql.raw<StoredFunding>(fundingColumn('m.market_id')).as('funding'),
+      sql.raw<StoredAverages>(averagesColumn('m.market_id')).as('averages'),
     ])
     // A market that is not projected yet has had no announcement.
     .select((eb) => eb.fn.coalesce('r.price_protection', 'm.price_protection').as('price_protection'))

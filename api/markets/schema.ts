@@ -11,6 +11,7 @@ import {
   Time,
   words,
 } from '../wire/schema.ts'
+import { fundingFields } from './funding.ts'
 import { sessionFields } from './session.ts'
 
 export const MARKET_KINDS = ['perpetual', 'future', 'binary_future'] as const
@@ -59,6 +60,7 @@ export const Market = Type.Object({
   ...maybeAmountOf('mark_price', 'Mark price.'),
   ...maybeAmountOf('last_price', 'Clearing price of the last batch.'),
   last_batch_id: nullable(Type.Integer()),
+  ...fundingFields,
 })
 export type Market = Static<typeof Market>
 

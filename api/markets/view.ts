@@ -8,14 +8,14 @@ import type { CalendarName } from '../../domain/market/trading-calendar.ts'
 import { modeAt } from '../../domain/risk/ending.ts'
 import type { Millis, Ticks } from '../../domain/units.ts'
 import { amount, isoTime, maybeAmount, maybeTime } from '../wire/amounts.ts'
+import { type FundingColumns, fundingView } from './funding.ts'
 import type { Market } from './schema.ts'
 import { sessionView } from './session.ts'
 
-export interface MarketState extends ProtectionColumns, ClosingColumns {
+export interface MarketState extends ProtectionColumns, ClosingColumns, FundingColumns {
   readonly mode: MarketMode
   readonly dispute_window: number
   readonly calendar: CalendarName | null
-  readonly oracle_price: bigint | null
   readonly oracle_at: number | null
   readonly mark_price: bigint | null
   readonly last_price: number | null
@@ -31,6 +31,7 @@ export function marketView(
 ): Market {
   const { inForce, next } = scheduleAt(toSchedule(state), now)
   const mode = modeAt(state.mode, toClosing(state), now)
+  const calendar = state.calendar && calendars[state.calendar]
   return {
     market_id: spec.marketId,
     symbol: spec.symbol,
@@ -40,7 +41,7 @@ export function marketView(
     expiry_at: state.expires_at === 0 ? null : isoTime(state.expires_at),
     settling_at: state.settling_at === 0 ? null : isoTime(state.settling_at),
     dispute_window_ms: state.dispute_window,
-    ...sessionView(state.calendar && calendars[state.calendar], now),
+    ...sessionView(calendar, now),
     chain_id: Number(spec.chainId),
     trader_address: spec.trader,
     ...amount('tick_size', spec.tick),
@@ -64,5 +65,6 @@ export function marketView(
     ...maybeAmount('mark_price', state.mark_price ?? state.oracle_price),
     ...maybeAmount('last_price', state.last_price === null ? null : priceOf(spec, state.last_price as Ticks)),
     last_batch_id: state.last_batch_id,
+    ...fundingView(spec, state, calendar, now),
   }
 }

@@ -2,7 +2,14 @@
 import { ApiError } from '../errors.ts'
 
 /** Kinds of lists; a cursor of one kind is invalid for the others. */
-export type List = 'orders' | 'fills' | 'market-fills' | 'auctions' | 'order-events' | 'user-events' | 'funding-rates'
+export type List =
+  | 'orders'
+  | 'fills'
+  | 'market-fills'
+  | 'auctions'
+  | 'order-events'
+  | 'user-events'
+  | 'funding-rates'
 
 export interface Cursor {
   readonly at: number

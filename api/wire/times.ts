@@ -8,6 +8,7 @@ export const TIME_EXPECTED = 'a time as in answers, such as 2026-11-22T13:00:00.
 export function parseTime(field: string, text: string | undefined): Millis | null {
   if (text === undefined) return null
   const millis = Date.parse(text)
-  if (Number.isNaN(millis)) throw new ApiError('INVALID_FIELD', { field, expected: TIME_EXPECTED, received: text })
+  if (Number.isNaN(millis))
+    throw new ApiError('INVALID_FIELD', { field, expected: TIME_EXPECTED, received: text })
   return millis as Millis
 }

@@ -324,6 +324,7 @@ describe('requests over HTTP', () => {
           '/v0/fills/by-user/{user_id}',
           '/v0/markets',
           '/v0/markets/{market_id}',
+          '/v0/markets/{market_id}/funding-rates',
           '/v0/orderbook',
           '/v0/orderbook/by-market/{market_id}',
           '/v0/orders',
