@@ -40,6 +40,7 @@ import { positionRoutes } from './positions/route.ts'
 import type { ReadAfter } from './read-after/read-after.ts'
 import { sizingRoutes } from './sizing/route.ts'
 import type { Sizing } from './sizing/sizing.ts'
+import { transactionRoutes } from './transactions/route.ts'
 import { closed } from './wire/schema.ts'
 
 export interface AppPorts {
@@ -97,6 +98,7 @@ export async function buildApp(ports: AppPorts): Promise<App> {
   auctionRoutes(app, ports)
   fundingRoutes(app, ports)
   accountRoutes(app, ports)
+  transactionRoutes(app, ports)
   positionRoutes(app, ports)
   orderRoutes(app, ports)
   orderEventRoutes(app, ports)

@@ -31,10 +31,7 @@ export const CATALOGUE = {
   UNSUPPORTED_ENCODING: permanent(400, 'The body has a content encoding; send it without compression.'),
   UNSUPPORTED_CONTENT_TYPE: permanent(400, 'The content type must be application/json.'),
   MALFORMED_REQUEST: permanent(400, 'The request could not be parsed.'),
-  INVALID_CURSOR: permanent(
-    400,
-    'The cursor was not issued by this list; send `next_cursor` of the previous page.',
-  ),
+  INVALID_CURSOR: permanent(400, 'The cursor was not issued by this list; send that of the previous page.'),
   INCOMPLETE_BOOKMARK: permanent(
     400,
     'A bookmark consists of read_after_shard_id and read_after_shard_seq; one of them is missing.',

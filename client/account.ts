@@ -9,11 +9,27 @@ import {
   pageQuery,
   type ReadOptions,
 } from './queries.ts'
-import type { Balance, Fill, OrderEvent, OrderEventKind, Position } from './responses.ts'
+import type {
+  Balance,
+  Fill,
+  OrderEvent,
+  OrderEventKind,
+  Position,
+  Transaction,
+  TransactionType,
+} from './responses.ts'
 
 export interface EventListOptions extends PageOptions {
   readonly marketId?: number
   readonly kind?: OrderEventKind
+}
+
+export interface TransactionListOptions extends ReadOptions {
+  readonly marketId?: number
+  readonly type?: TransactionType
+  readonly limit?: number
+  /** The last transaction of the page before; null or left out for the newest page. */
+  readonly after?: Pick<Transaction, 'created_at' | 'id'> | null
 }
 
 export class Account {
@@ -54,6 +70,15 @@ export class Account {
 
   async fillPage(options: ListOptions = {}): Promise<Page & { fills: readonly Fill[] }> {
     return this.#http.get(`/v0/fills/by-user/${await this.userId()}`, listQuery(options))
+  }
+
+  /** Deposits, withdrawals and funding payments, newest first. A page without transactions is the end of the list. */
+  async transactions(options: TransactionListOptions = {}): Promise<readonly Transaction[]> {
+    const { marketId: market_id, type: transaction_type, limit, after } = options
+    const cursor = { cursor_created_at: after?.created_at, cursor_id: after?.id }
+    const query = { market_id, transaction_type, limit, ...cursor, ...bookmarkQuery(options) }
+    const path = '/v0/account/transactions'
+    return (await this.#http.get<{ transactions: readonly Transaction[] }>(path, query)).transactions
   }
 
   async orderEvents(options: EventListOptions = {}): Promise<readonly OrderEvent[]> {

@@ -309,6 +309,30 @@ export interface OrderEvent {
   }
 }
 
+export type TransactionType =
+  | 'deposit'
+  | 'withdrawal'
+  | 'adjust_leverage'
+  | 'funding_payment'
+  | 'add_margin'
+  | 'remove_margin'
+  | 'liquidation'
+  | 'market_delisting_payout'
+
+/** A movement of an account's collateral. `amount` is never negative; the deltas have signs. */
+export type Transaction = Amounts<'amount' | 'available_margin_delta'> &
+  MaybeAmounts<'funding_payment_delta'> & {
+    readonly id: string
+    readonly transaction_type: TransactionType
+    readonly asset: 'USDM'
+    readonly market_id: number | null
+    readonly market_symbol: string | null
+    readonly tx_hash: string | null
+    readonly log_index: number | null
+    readonly block_number: number | null
+    readonly created_at: string
+  }
+
 export type FillStage = Amounts<'price' | 'quantity'> & {
   readonly fill_id: string
   readonly stage: FillStatus

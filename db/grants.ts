@@ -155,13 +155,20 @@ export const WRITERS: { readonly [Table in keyof Database]: Writers<Table> } = {
   'read.batches': PROJECTED,
   'read.funding_rates': PROJECTED,
   'read.price_minutes': PROJECTED,
+  'read.ledger_transactions': PROJECTED,
+  'read.funding_indexes': PROJECTED,
+  'read.funding_positions': PROJECTED,
+  'read.funding_spans': PROJECTED,
+  'read.account_transactions': {},
 }
 
 const READ_MODEL = [
   ...(['read.places', 'read.arrivals', 'read.users', 'read.markets', 'read.orders'] as const),
   ...(['read.order_changes', 'read.order_events', 'read.fills', 'read.positions'] as const),
   ...(['read.balances', 'read.book_levels', 'read.batches'] as const),
-  ...(['read.funding_rates', 'read.price_minutes'] as const),
+  ...(['read.funding_rates', 'read.price_minutes', 'read.ledger_transactions'] as const),
+  ...(['read.funding_indexes', 'read.funding_positions', 'read.funding_spans'] as const),
+  'read.account_transactions',
 ] as const
 
 const SHARED = ['shards', 'accounts', 'markets', 'positions', 'orders'] as const

@@ -31,6 +31,7 @@ import * as resetAsOf from './migrations/0023-reset-as-of.ts'
 import * as marketEndings from './migrations/0024-market-endings.ts'
 import * as priceFeeds from './migrations/0025-price-feeds.ts'
 import * as funding from './migrations/0026-funding.ts'
+import * as accountTransactions from './migrations/0027-account-transactions.ts'
 import * as tradingCalendar from './migrations/0028-trading-calendar.ts'
 
 export const MIGRATIONS: Record<string, Migration> = {
@@ -63,6 +64,7 @@ export const MIGRATIONS: Record<string, Migration> = {
   '0024-market-endings': marketEndings,
   '0025-price-feeds': priceFeeds,
   '0026-funding': funding,
+  '0027-account-transactions': accountTransactions,
   '0028-trading-calendar': tradingCalendar,
 }
 

@@ -1,6 +1,7 @@
 /** The tables of the schema `read`: what readers see. Only the projector writes them. */
 import type { Generated, JSONColumnType } from 'kysely'
 import type { StoredValue, TriggerEvidence } from '../domain/journal/journal-row.ts'
+import type { TransactionType } from '../domain/journal/transaction-type.ts'
 import type { MarketKind } from '../domain/market/market.ts'
 import type { OrderStatus, OrderType, Side, StatusReason } from '../domain/orders/order.ts'
 import type { FillStatus, OrderEventKind } from '../domain/orders/order-state.ts'
@@ -19,11 +20,15 @@ export const PROJECTED_TABLES = {
   price_minutes: ['read.price_minutes'],
   balances: ['read.balances'],
   orders: ['read.orders', 'read.order_changes', 'read.fills', 'read.positions', 'read.book_levels'],
+  transactions: [
+    ...(['read.ledger_transactions', 'read.funding_indexes', 'read.funding_positions'] as const),
+    'read.funding_spans',
+  ],
 } as const satisfies Record<string, readonly (keyof ReadTables)[]>
 
 export type ProjectionName = keyof typeof PROJECTED_TABLES
 
-/** A table of the read model that a projection fills. The view `read.order_events` is read as its two tables. */
+/** A table of the read model that a projection fills. Views are read as their tables. */
 export type ReadTableName = (typeof PROJECTED_TABLES)[ProjectionName][number]
 
 /** The place of one projection in one shard's journal. */
@@ -224,6 +229,69 @@ export interface ReadPriceMinutesTable {
   mark_close: bigint
 }
 
+/** Where an event of the chain was mined. */
+interface MinedColumns {
+  tx_hash: string
+  log_index: number
+  block: number
+  at: number
+}
+
+/** Transactions of accounts that are stored with their amounts: deposits and withdrawals. */
+export interface ReadLedgerTransactionsTable extends MinedColumns {
+  id: string
+  user_id: number
+  type: TransactionType
+  market_id: number | null
+  /** Never negative. */
+  amount: bigint
+  /** Change of the free balance. */
+  available_margin_delta: bigint
+}
+
+/** A market's funding updates that moved its index, and its end. `number` counts them from 1. */
+export interface ReadFundingIndexesTable extends MinedColumns {
+  market_id: number
+  number: number
+  funding_index: bigint
+  /** Of the update before; 0 before the first. */
+  previous_index: bigint
+  action_id: number
+}
+
+/** The size that an account has, since the index `from_index`; updates after `from_number` pay it. All 0 if it is flat. */
+export interface ReadFundingPositionsTable {
+  user_id: number
+  market_id: number
+  size: number
+  from_index: bigint
+  from_number: number
+}
+
+/**
+ * A stretch of time, from one change of an account's position to the next, in which it had a size and funding moved. The updates after
+ * `from_number` up to `to_number` paid it; the change at its end paid the rest, `payment`, which may be 0.
+ */
+export interface ReadFundingSpansTable extends MinedColumns {
+  /** Of the payment at its end. */
+  id: string
+  user_id: number
+  market_id: number
+  size: number
+  from_index: bigint
+  from_number: number
+  to_number: number
+  /** One of the updates paid more than 0. */
+  has_updates: boolean
+  payment: bigint
+}
+
+/** All transactions of accounts: a view over the tables of the projection `transactions`. Its `id` is unique. */
+export interface ReadAccountTransactionsTable extends ReadLedgerTransactionsTable {
+  /** What the position's margin received; null if the transaction is no funding payment. */
+  funding_payment_delta: bigint | null
+}
+
 export interface ReadTables {
   'read.places': PlacesTable
   'read.users': { user_id: number; address: string; created_at: number }
@@ -240,4 +308,9 @@ export interface ReadTables {
   'read.batches': ReadBatchesTable
   'read.funding_rates': ReadFundingRatesTable
   'read.price_minutes': ReadPriceMinutesTable
+  'read.ledger_transactions': ReadLedgerTransactionsTable
+  'read.funding_indexes': ReadFundingIndexesTable
+  'read.funding_positions': ReadFundingPositionsTable
+  'read.funding_spans': ReadFundingSpansTable
+  'read.account_transactions': ReadAccountTransactionsTable
 }

@@ -56,4 +56,9 @@ export function parseDecimal(value: number | string): bigint | null {
 export const isWhole = (wei: bigint): boolean => wei % ONE === 0n
 
 export const isoTime = (millis: number): string => new Date(millis).toISOString()
+/** Milliseconds of an ISO 8601 time; null if it names no day or hour. */
+export function parseTime(iso: string): number | null {
+  const millis = Date.parse(iso)
+  return Number.isNaN(millis) ? null : millis
+}
 export const maybeTime = (millis: number | null): string | null => (millis === null ? null : isoTime(millis))

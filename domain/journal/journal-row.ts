@@ -241,6 +241,8 @@ export interface PartSettled {
   readonly part: number
   readonly parts: number
   readonly action_id: number
+  /** Of the action, at which it changed the positions. Rows from before it was recorded do not have it. */
+  readonly funding_index?: Wei
   readonly price: number
   readonly block: number
   readonly tx_hash: string
@@ -334,6 +336,10 @@ export interface PositionsMoved {
   readonly rollback: boolean
   /** Of an inheritance or a deleveraging. Rows from before it was recorded do not have it. */
   readonly action_id?: number
+  /**
+   * At which the positions changed; after the market's end the last one. Rows from before it was recorded do not have it.
+   */
+  readonly funding_index?: Wei
   readonly block: number
   readonly tx_hash: string
   readonly log_index: number

@@ -165,6 +165,7 @@ export function settlePart(
     part: settled.part,
     parts: settled.parts,
     action_id: settled.actionId,
+    funding_index: settled.fundingIndex.toString(),
     price: settled.price,
     ...mined,
     fills: chargePending(fills, state.ledger),

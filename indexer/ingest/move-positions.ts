@@ -5,6 +5,7 @@
  */
 
 import type { Tx } from '../../db/client.ts'
+import { loadMinedFunding } from '../../db/funding.ts'
 import { InvariantError } from '../../domain/invariant.ts'
 import { marketShard, type PositionsMoved, type SettledOrder } from '../../domain/journal/journal-row.ts'
 import { FLAT, type Position } from '../../domain/positions/position.ts'
@@ -135,11 +136,16 @@ export async function applyMove(
     const ended = closeWithMove(order, moved.get(order.userId) as MovedSize)
     return ended === null ? [] : [ended.order]
   })
+  const index =
+    'event' in fact && 'fundingIndex' in fact.event
+      ? fact.event.fundingIndex
+      : (await loadMinedFunding(tx, marketId)).index
   const row: PositionsMoved = {
     kind: 'positions_moved',
     cause: CAUSES[fact.kind],
     rollback: false,
     ...('event' in fact && 'actionId' in fact.event && { action_id: fact.event.actionId }),
+    funding_index: index.toString(),
     ...mined,
     positions: [...after].map(([account, position]) =>
       positionChange(idOf(account), before.get(account) ?? FLAT, position),

@@ -7,8 +7,9 @@ import { fundingRates } from './tables/funding-rates.ts'
 import { markets } from './tables/markets.ts'
 import { priceMinutes } from './tables/price-minutes.ts'
 import { users } from './tables/users.ts'
+import { transactions } from './transactions/projection.ts'
 
 export const PROJECTIONS: readonly Projection[] = [
   ...[users, markets, batches, fundingRates, priceMinutes],
-  ...[balances, orders],
+  ...[balances, orders, transactions],
 ]

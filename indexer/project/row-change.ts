@@ -48,4 +48,9 @@ export class RowChanges<Row> {
     const rows = [...this.#changed].map((key) => this.#rows.get(key))
     return rows.filter((row) => row !== undefined)
   }
+
+  /** Keys of changed rows that do not exist after the chunk. */
+  removed(): string[] {
+    return [...this.#changed].filter((key) => !this.#rows.has(key))
+  }
 }

@@ -1,4 +1,4 @@
-/** Compares the balances and positions of every account in chain, journal, write side, read model and REST. */
+/** Compares the balances, positions and funding payments of every account in chain, journal, write side, read model and REST. */
 import type { JsonRpcProvider } from 'ethers'
 import { sql } from 'kysely'
 import { Client } from '../../client/client.ts'
@@ -14,6 +14,8 @@ import { IsolatedTrader__factory } from '../../typechain-types/factories/Isolate
 import { MarginBank__factory } from '../../typechain-types/factories/MarginBank__factory.ts'
 import type { StackAccount } from '../stack-file.ts'
 import { fold, type Holdings, noHoldings } from './fold.ts'
+import { fundingDifferences, fundingInRest, fundingSnapshot } from './funding.ts'
+import { compare, positionName, put, user, type Values } from './values.ts'
 
 export interface AuditInput {
   readonly db: Db
@@ -31,9 +33,6 @@ export interface Audit {
   /** One line per difference; empty if all sources agree. */
   readonly differences: readonly string[]
 }
-
-/** The values of one source, as text by name: `user 3 free` -> `1000`. */
-type Values = ReadonlyMap<string, string>
 
 const TRIES = 20
 const PAUSE_MS = 250
@@ -59,10 +58,19 @@ async function auditOnce(input: AuditInput): Promise<Audit | null> {
     .setIsolationLevel('repeatable read')
     .execute((tx) => auditSnapshot(input, tx))
   if (snapshot === null) return null
-  const { users, chain, sources, reservations } = snapshot
-  const rest = await valuesInRest(input, chain)
+  const { users, chain, sources, reservations, funding } = snapshot
+  const rest = {
+    ...{ name: 'REST', values: await valuesInRest(input, chain) },
+    users: new Set(input.accounts.map(({ user_id }) => user(user_id))),
+  }
+  const payments = await fundingInRest(input.baseUrl, input.accounts, funding.accrued)
   const positions = [...chain.keys()].filter((name) => name.endsWith('size')).length
-  return { users, positions, differences: [...compare(chain, { ...sources, REST: rest }), ...reservations] }
+  const differences = [
+    ...compare({ name: 'chain', values: chain }, [...sources, rest]),
+    ...reservations,
+    ...fundingDifferences(funding, payments),
+  ]
+  return { users, positions, differences }
 }
 
 async function auditSnapshot(input: AuditInput, tx: Tx) {
@@ -73,42 +81,20 @@ async function auditSnapshot(input: AuditInput, tx: Tx) {
   const { block = 0, unread = 0 } = rows[0] ?? {}
   if (unread > 0) return null
   const users = await tx.selectFrom('users').select(['user_id', 'address']).execute()
-  const sources = {
-    journal: await valuesInJournal(tx, input.specs),
-    'write side': await valuesInWriteSide(tx),
-    'read model': await valuesInReadModel(tx),
-  }
+  const sources = [
+    { name: 'journal', values: await valuesInJournal(tx, input.specs) },
+    { name: 'write side', values: await valuesInWriteSide(tx) },
+    { name: 'read model', values: await valuesInReadModel(tx) },
+  ]
   const reservations = await wrongReservations(tx)
-  return { users: users.length, chain: await valuesOnChain(input, users, block), sources, reservations }
-}
-
-/** A value that a source lacks counts as zero, except in REST for users that were not read there. */
-function compare(chain: Values, sources: Readonly<Record<string, Values>>): string[] {
-  const names = new Set([chain, ...Object.values(sources)].flatMap((values) => [...values.keys()]))
-  return [...names].sort().flatMap((name) => {
-    const expected = chain.get(name) ?? '0'
-    const wrong = Object.entries(sources)
-      .filter(([source, values]) => source !== 'REST' || values.has(`${ownerOf(name)} free`))
-      .filter(([, values]) => (values.get(name) ?? '0') !== expected)
-      .map(([source, values]) => `${source} ${values.get(name) ?? '0'}`)
-    return wrong.length === 0 ? [] : [`${name}: chain ${expected}, ${wrong.join(', ')}`]
-  })
-}
-
-/** `user 3 market 1 size` -> `user 3`. */
-const ownerOf = (name: string): string => name.split(' ').slice(0, 2).join(' ')
-
-/** Leaves zeros out. */
-const put = (values: Map<string, string>, name: string, fields: Record<string, bigint | number>): void => {
-  for (const [field, value] of Object.entries(fields))
-    if (value !== 0n && value !== 0) values.set(`${name} ${field}`, `${value}`)
+  const { provider, specs } = input
+  const funding = await fundingSnapshot(tx, { provider, specs, users, block })
+  const chain = await valuesOnChain(input, users, block)
+  return { users: users.length, chain, sources, reservations, funding }
 }
 
 /** The margin without the funding that has accrued: it changes with fills only, so that sources with another time compare equal. */
 const FOLDED = 'folded margin'
-
-const user = (userId: number): string => `user ${userId}`
-const positionName = (userId: number, marketId: number): string => `user ${userId} market ${marketId}`
 
 async function valuesOnChain(
   { provider, specs, marginBank }: AuditInput,
@@ -234,7 +220,6 @@ function foldedMargins(
   return folded
 }
 
-/** Keeps zeros: `compare` finds by them which users were read in REST. */
 const putAll = (values: Map<string, string>, name: string, fields: Record<string, string>): void => {
   for (const [field, value] of Object.entries(fields)) values.set(`${name} ${field}`, value)
 }

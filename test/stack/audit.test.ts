@@ -1,21 +1,14 @@
 /** The audit while funding runs: markets on a chain, the database that follows it, and the REST answers of an api on it. */
-import type { AddressInfo } from 'node:net'
 import { expect } from 'chai'
 import { afterEach, beforeEach, describe, it } from 'mocha'
-import { createApiKey } from '../../api/auth/credentials.ts'
-import { type Api, compose } from '../../api/compose.ts'
-import { readConfig } from '../../api/config.ts'
 import type { Fence } from '../../db/fence.ts'
 import type { HourlyFunding } from '../../domain/units.ts'
-import { projectAll } from '../../indexer/project/project-shard.ts'
 import type { Auction } from '../../keeper/auction/auction.ts'
-import { createLogger } from '../../service/logger.ts'
-import { audit } from '../../stack/audit/audit.ts'
-import { apiEnv } from '../api/support/exchange-fixture.ts'
 import { ActionFixture, RATE } from '../keeper/support/action-fixture.ts'
 import { ChainFixture, useChain } from '../keeper/support/chain-fixture.ts'
 import type { Trader } from '../keeper/support/market-fixture.ts'
 import { perpetual } from '../support/markets.ts'
+import { Auditor } from './support/auditor.ts'
 
 describe('stack/audit', function () {
   this.timeout(120_000)
@@ -23,7 +16,7 @@ describe('stack/audit', function () {
   let fixture: ChainFixture
   let actions: ActionFixture
   let traders: readonly Trader[]
-  let api: Api
+  let auditor: Auditor
   let auction: Auction
   let auctioning: Fence
   let settling: Fence
@@ -36,13 +29,11 @@ describe('stack/audit', function () {
     auction = fixture.auction()
     auctioning = await fixture.lease('auction:m1')
     settling = await fixture.lease('settle:m1')
-    const config = readConfig(apiEnv(fixture.url))
-    api = await compose(config, createLogger('api', config.logLevel))
-    await api.app.listen({ port: 0, host: '127.0.0.1' })
+    auditor = await Auditor.start(fixture)
   })
 
   afterEach(async () => {
-    await api.stop()
+    await auditor.stop()
     await fixture.close()
   })
 
@@ -60,24 +51,6 @@ describe('stack/audit', function () {
     await settlement.settleAll(settling)
   }
 
-  const project = () => projectAll(fixture.db, { limit: 1_000, killPoint() {} })
-
-  async function runAudit() {
-    await project()
-    const { port } = api.app.server.address() as AddressInfo
-    const accounts = await Promise.all(
-      traders.map(async ({ wallet, account }) => ({
-        ...{ address: wallet.address, private_key: wallet.privateKey, user_id: account as number },
-        api_key: await createApiKey(fixture.db, account),
-      })),
-    )
-    const { provider, shared } = chain()
-    return audit({
-      ...{ db: fixture.db, provider, specs: [fixture.spec], marginBank: shared.marginBank },
-      ...{ baseUrl: `http://127.0.0.1:${port}`, accounts },
-    })
-  }
-
   it('when funding accrues between batches and up to the read, all sources agree to the last wei', async () => {
     await settleBatch(20)
     await actions.updateFunding(1000, (RATE + 7n) as HourlyFunding)
@@ -86,7 +59,7 @@ describe('stack/audit', function () {
     await settleBatch(11)
     const { fundingIndex } = await fixture.trading().lastReference()
     expect(fundingIndex).to.not.equal(0n)
-    const { positions, differences } = await runAudit()
+    const { positions, differences } = await auditor.audit(traders)
     expect(differences).to.deep.equal([])
     expect(positions).to.equal(2)
   })
@@ -95,13 +68,13 @@ describe('stack/audit', function () {
     await settleBatch(20)
     await actions.updateFunding(1000)
     await settle()
-    await project()
+    await auditor.project()
     await fixture.db
       .updateTable('read.positions')
       .set((row) => ({ folded_margin: row('folded_margin', '+', 1n) }))
       .where('size', '>', 0)
       .execute()
-    const { differences } = await runAudit()
+    const { differences } = await auditor.audit(traders)
     expect(differences).to.have.length(1)
     expect(differences[0]).to.match(/folded margin: chain \d+, read model \d+, REST \d+$/)
   })

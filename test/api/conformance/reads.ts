@@ -141,6 +141,7 @@ async function sample(name: string, { exchange, fixture }: Suite): Promise<Json>
     level: async () => (await own(`/v0/orderbook/by-market/${market.market_id}`)).long_levels[0],
     'read after': async () => fixture.readAfter,
     balance: async () => (await own(`/v0/balance/${owner.userId}/margin`)).balance,
+    transaction: async () => (await own('/v0/account/transactions')).transactions[0],
     market: () => own(`/v0/markets/${market.market_id}`),
     error: () => own('/v0/orders/1-999999999'),
   }

@@ -16,6 +16,10 @@ const TABLES = [
   'read.batches',
   'read.funding_rates',
   'read.price_minutes',
+  'read.ledger_transactions',
+  'read.funding_indexes',
+  'read.funding_positions',
+  'read.funding_spans',
   'read.places',
 ] as const
 

@@ -1,0 +1,114 @@
+/**
+ * Transactions of an account in the read model. They are the rows of the view `read.account_transactions`, which a statement on the view
+ * would compute completely: here each of its parts returns at most a page.
+ */
+import { type RawBuilder, sql } from 'kysely'
+import type { Db, Tx } from '../../db/client.ts'
+import type { TransactionType } from '../../domain/journal/transaction-type.ts'
+import type { Cursor } from '../wire/cursor.ts'
+import type { TransactionRow } from './view.ts'
+
+/** Tables that `transactionsOfUser` reads. */
+export const TRANSACTION_TABLES = [
+  ...(['read.ledger_transactions', 'read.funding_indexes', 'read.funding_positions'] as const),
+  'read.funding_spans',
+] as const
+
+export interface TransactionFilter {
+  readonly marketId?: number | undefined
+  readonly type?: TransactionType | undefined
+  readonly limit: number
+  /** The last transaction of the page before. */
+  readonly after: Cursor | null
+}
+
+/** Newest first. */
+export async function transactionsOfUser(
+  db: Db | Tx,
+  userId: number,
+  filter: TransactionFilter,
+): Promise<TransactionRow[]> {
+  const parts = filter.type === 'funding_payment' ? [] : [ledger(userId, filter)]
+  if (filter.type === undefined || filter.type === 'funding_payment') parts.push(payments(userId, filter))
+  const { rows } = await sql<TransactionRow>`
+    select * from (${sql.join(parts, sql` union all `)}) transactions order by at desc, id desc limit ${filter.limit}
+  `.execute(db)
+  return rows
+}
+
+/** A condition on the time and the id of a row: that it comes after the page before. */
+const isOlder = ({ after }: TransactionFilter, at: RawBuilder<unknown>, id: RawBuilder<unknown>) =>
+  after === null ? sql`true` : sql`(${at}, ${id}) < (${after.at}::bigint, ${after.id})`
+
+const inMarket = ({ marketId }: TransactionFilter) =>
+  marketId === undefined ? sql`true` : sql`market_id = ${marketId}::bigint`
+
+const ledger = (userId: number, filter: TransactionFilter) => sql`
+  (
+    select id, user_id, type, amount, available_margin_delta, null::numeric as funding_payment_delta, market_id,
+      tx_hash, log_index, block, at
+    from read.ledger_transactions
+    where user_id = ${userId} and ${isOlder(filter, sql`at`, sql`id`)} and ${inMarket(filter)}
+      and ${filter.type === undefined ? sql`true` : sql`type = ${filter.type}`}
+    order by at desc, id desc limit ${filter.limit}
+  )
+`
+
+/** A page of each market in which the account has ever had a position. */
+const payments = (userId: number, filter: TransactionFilter) => sql`
+  (
+    select p.id, m.user_id, 'funding_payment' as type, abs(p.payment) as amount, 0::numeric as available_margin_delta,
+      p.payment as funding_payment_delta, m.market_id, p.tx_hash, p.log_index, p.block, p.at
+    from (
+      select * from read.funding_positions where user_id = ${userId} and ${inMarket(filter)}
+    ) m
+    cross join lateral (${paymentsOfChanges(filter)} union all ${paymentsOfUpdates(filter)}) p
+    order by p.at desc, p.id desc limit ${filter.limit}
+  )
+`
+
+/** Payments at changes of the position. */
+const paymentsOfChanges = (filter: TransactionFilter) => sql`
+  (
+    select id, payment, tx_hash, log_index, block, at from read.funding_spans s
+    where s.user_id = m.user_id and s.market_id = m.market_id and payment <> 0 and ${isOlder(filter, sql`at`, sql`id`)}
+    order by at desc, id desc limit ${filter.limit}
+  )
+`
+
+/**
+ * Payments at updates, newest stretch first. Within a market the number of an update, its time and the id of its payments have one order.
+ * Each stretch with payments has one after the cursor, except the newest, so that a page needs one stretch more than it has rows.
+ */
+const paymentsOfUpdates = (filter: TransactionFilter) => sql`
+  (
+    select u.* from (
+      select n.number from read.funding_indexes n
+      where n.market_id = m.market_id and ${filter.after === null ? sql`true` : sql`n.at <= ${filter.after.at}::bigint`}
+        and ${isOlder(filter, sql`n.at`, paymentId(sql`n`))}
+      order by n.at desc, n.number desc limit 1
+    ) newest
+    cross join lateral (
+      select m.size, m.from_index, m.from_number, newest.number as to_number where m.size <> 0
+      union all (
+        select s.size, s.from_index, s.from_number, least(s.to_number, newest.number) from read.funding_spans s
+        where s.user_id = m.user_id and s.market_id = m.market_id and s.has_updates and s.from_number < newest.number
+        order by s.from_number desc limit ${filter.limit + 1}
+      )
+    ) p
+    cross join lateral (
+      select * from (
+        select ${paymentId(sql`i`)} as id, p.size * (
+          case when i.number = p.from_number + 1 then p.from_index else i.previous_index end - i.funding_index
+        ) as payment, tx_hash, log_index, block, at
+        from read.funding_indexes i
+        where i.market_id = m.market_id and i.number > p.from_number and i.number <= p.to_number
+        order by i.number desc limit ${filter.limit + 1}
+      ) own where payment <> 0
+    ) u
+    order by u.at desc, u.id desc limit ${filter.limit}
+  )
+`
+
+const paymentId = (index: RawBuilder<unknown>) =>
+  sql`${index}.market_id || '-' || lpad(${index}.action_id::text, 12, '0') || '-' || m.user_id`

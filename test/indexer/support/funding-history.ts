@@ -1,0 +1,241 @@
+/**
+ * Generated journals of one market with funding: trades, inheritances, updates, the market's end and rollbacks, beside deposits and
+ * withdrawals. The reference model pays every open position at every update and at every change, one row each.
+ */
+import fc from 'fast-check'
+import type { BalanceChanged } from '../../../domain/journal/accounts-row.ts'
+import type { FundingUpdatedRow, MarketEndedRow } from '../../../domain/journal/action-rows.ts'
+import type { PartSettled, PositionChange, PositionsMoved } from '../../../domain/journal/journal-row.ts'
+import type { TransactionType } from '../../../domain/journal/transaction-type.ts'
+
+export const USERS = [1, 2, 3, 4] as const
+
+type MarketEvent = PartSettled | PositionsMoved | FundingUpdatedRow | MarketEndedRow
+
+/** A transaction as the model expects it. */
+export interface ExpectedTransaction {
+  readonly user_id: number
+  readonly type: TransactionType
+  readonly available: bigint
+  readonly funding: bigint | null
+  readonly tx_hash: string
+  readonly at: number
+}
+
+const anyStep = fc.record({
+  act: fc.constantFrom(
+    ...(['trade', 'trade', 'trade', 'accrue', 'accrue', 'accrue', 'update', 'update', 'inherit'] as const),
+    ...(['rollback', 'deposit', 'withdraw', 'block', 'block', 'ledger rollback', 'end'] as const),
+  ),
+  a: fc.nat(3),
+  b: fc.nat(3),
+  steps: fc.integer({ min: 1, max: 9 }),
+})
+type Step = typeof anyStep extends fc.Arbitrary<infer T> ? T : never
+
+export class FundingHistory {
+  readonly market: MarketEvent[] = []
+  readonly accounts: BalanceChanged[] = []
+  readonly sizes = new Map<number, number>()
+  index = 0n
+  #rate = 0n
+  #block = 1
+  #actions = 0
+  #logs = 0
+  #isEnded = false
+  /** Rows up to this number have no index, as earlier versions wrote them. */
+  readonly #old: number
+  readonly #live: { readonly row: MarketEvent; readonly index: bigint; readonly before: [bigint, bigint] }[] =
+    []
+  #ledger: BalanceChanged[] = []
+
+  constructor(old: number) {
+    this.#old = old
+  }
+
+  play({ act, a, b, steps }: Step): void {
+    const [first, second] = [USERS[a] as number, USERS[b] as number]
+    if (act === 'block') this.#block++
+    if (act === 'accrue') this.index += this.#rate * BigInt(steps)
+    if (act === 'trade' && !this.#isEnded) this.#trade(first, second, steps)
+    if (act === 'update' && !this.#isEnded) this.#update(BigInt(steps - 5) * 1_000_003n)
+    if (act === 'inherit') this.#inherit(first, second)
+    if (act === 'end' && !this.#isEnded && steps === 9) this.#end()
+    if (act === 'rollback') for (let at = 0; at < steps; at++) this.#rollBack()
+    if (act === 'deposit' || act === 'withdraw') this.#move(first, act, steps)
+    if (act === 'ledger rollback') this.#rollBackLedger()
+  }
+
+  get #mined() {
+    const block = this.#block
+    return { block, tx_hash: `0x${block}-${++this.#logs}`, log_index: this.#logs, at: block * 1000 }
+  }
+
+  get #isOld(): boolean {
+    return this.market.length < this.#old
+  }
+
+  /** The index at which a row counts: rows without one count at that of the last update. */
+  #indexOfRow(): bigint {
+    const updates = this.#live.filter(({ row }) => isUpdate(row))
+    return this.#isOld ? (updates.at(-1)?.index ?? 0n) : this.index
+  }
+
+  #push(row: MarketEvent, index: bigint, before: [bigint, bigint]): void {
+    this.#live.push({ row, index, before })
+    this.market.push(row)
+    if (isUpdate(row)) return
+    for (const { user_id, size_delta } of row.positions) this.#resize(user_id, size_delta)
+  }
+
+  #resize(userId: number, delta: number): void {
+    this.sizes.set(userId, (this.sizes.get(userId) ?? 0) + delta)
+  }
+
+  #trade(buyer: number, seller: number, steps: number): void {
+    const positions = buyer === seller ? [change(buyer, 0)] : [change(buyer, steps), change(seller, -steps)]
+    const index = this.#indexOfRow()
+    const batch_id = ++this.#actions
+    const mined = this.#mined
+    const row: PartSettled = {
+      kind: 'part_settled',
+      ...{ rollback: false, batch_id, part: 1, parts: 1, action_id: batch_id, price: 100 },
+      ...(this.#isOld ? {} : { funding_index: `${index}` }),
+      // A part is not mined before its auction, whose clock may be ahead of the block's.
+      ...{ ...mined, at: mined.at + (steps % 3) * 700 },
+      ...{ fills: [], positions, orders: [], position_closed: [] },
+    }
+    this.#push(row, index, [this.index, this.#rate])
+  }
+
+  #inherit(account: number, backstop: number): void {
+    const size = this.sizes.get(account) ?? 0
+    if (account === backstop || size === 0) return
+    const index = this.#indexOfRow()
+    const isClaim = this.#isEnded
+    const row: PositionsMoved = {
+      kind: 'positions_moved',
+      ...{ cause: isClaim ? 'claimed' : 'inherited', rollback: false },
+      ...(isClaim || this.#isOld ? {} : { action_id: ++this.#actions }),
+      ...(this.#isOld ? {} : { funding_index: `${index}` }),
+      ...this.#mined,
+      positions: isClaim ? [change(account, -size)] : [change(account, -size), change(backstop, size)],
+      balances: [],
+    }
+    this.#push(row, index, [this.index, this.#rate])
+  }
+
+  #update(rate: bigint): void {
+    const row: FundingUpdatedRow = {
+      kind: 'funding_updated',
+      ...{ rollback: false, action_id: ++this.#actions, ...this.#mined, as_of: 1, rate: `${rate}` },
+      ...{ valid_until: 1, funding_index: `${this.index}`, oracle_price: '1', oracle_at: 1 },
+    }
+    this.#push(row, this.index, [this.index, this.#rate])
+    this.#rate = rate
+  }
+
+  #end(): void {
+    const row: MarketEndedRow = {
+      kind: 'market_ended',
+      ...{ rollback: false, action_id: ++this.#actions, ...this.#mined, how: 'frozen', price: '1' },
+      ...{ price_at: 1, funding_index: `${this.index}`, mode_before: 'open' },
+    }
+    this.#push(row, this.index, [this.index, this.#rate])
+    this.#rate = 0n
+    this.#isEnded = true
+  }
+
+  /** Undoes the newest row. The index and the rate are those of that time again. */
+  #rollBack(): void {
+    const last = this.#live.pop()
+    if (last === undefined) return
+    const { row, before } = last
+    ;[this.index, this.#rate] = before
+    if (row.kind === 'market_ended') this.#isEnded = false
+    this.market.push({ ...row, rollback: true })
+    if (!isUpdate(row))
+      for (const { user_id, size_delta } of row.positions) this.#resize(user_id, -size_delta)
+  }
+
+  #move(userId: number, act: 'deposit' | 'withdraw', amount: number): void {
+    const isDeposit = act === 'deposit'
+    const row: BalanceChanged = {
+      kind: 'balance_changed',
+      ...{ cause: isDeposit ? 'deposit' : 'withdrawal_request', rollback: false, user_id: userId },
+      ...{
+        free_delta: `${isDeposit ? amount : -amount}`,
+        pending_withdrawal_delta: isDeposit ? '0' : `${amount}`,
+      },
+      ...this.#mined,
+    }
+    this.#ledger.push(row)
+    this.accounts.push(row)
+    if (isDeposit) return
+    // The payout of an earlier request, and fees of the treasury, are no transactions.
+    this.accounts.push({ ...row, cause: 'withdrawal', free_delta: '0', ...this.#mined })
+    this.accounts.push({ ...row, cause: 'fees_collected', free_delta: '3', ...this.#mined })
+  }
+
+  #rollBackLedger(): void {
+    const last = this.#ledger.pop()
+    if (last !== undefined) this.accounts.push({ ...last, rollback: true })
+  }
+
+  expected(): ExpectedTransaction[] {
+    const ledger = this.#ledger.map(({ cause, user_id, free_delta, tx_hash, at }): ExpectedTransaction => {
+      const type = cause === 'deposit' ? 'deposit' : 'withdrawal'
+      return { user_id, type, available: BigInt(free_delta), funding: null, tx_hash, at }
+    })
+    return [...ledger, ...this.#payments()]
+  }
+
+  /** What each account receives from its last payment until `this.index`. */
+  accrued(): Map<number, bigint> {
+    const { sizes, paid } = this.#replay()
+    return new Map(
+      USERS.map((user) => [user, -BigInt(sizes.get(user) ?? 0) * (this.index - (paid.get(user) ?? 0n))]),
+    )
+  }
+
+  #payments(): ExpectedTransaction[] {
+    return this.#replay().payments
+  }
+
+  #replay() {
+    const sizes = new Map<number, number>()
+    const paid = new Map<number, bigint>()
+    const payments: ExpectedTransaction[] = []
+    for (const { row, index } of this.#live) {
+      const touched = isUpdate(row) ? [...USERS] : row.positions.map(({ user_id }) => user_id)
+      for (const user_id of touched) {
+        const funding = -BigInt(sizes.get(user_id) ?? 0) * (index - (paid.get(user_id) ?? 0n))
+        paid.set(user_id, index)
+        const { tx_hash, at } = row
+        if (funding !== 0n)
+          payments.push({ user_id, type: 'funding_payment', available: 0n, funding, tx_hash, at })
+      }
+      if (isUpdate(row)) continue
+      for (const { user_id, size_delta } of row.positions)
+        sizes.set(user_id, (sizes.get(user_id) ?? 0) + size_delta)
+    }
+    return { sizes, paid, payments }
+  }
+}
+
+const isUpdate = (row: MarketEvent): row is FundingUpdatedRow | MarketEndedRow =>
+  row.kind === 'funding_updated' || row.kind === 'market_ended'
+
+const change = (userId: number, delta: number): PositionChange => ({
+  ...{ user_id: userId, size_delta: delta, entry_notional_delta: '0', folded_margin_delta: '0' },
+  ...{ leverage_before: 1, leverage_after: 1 },
+})
+
+/** Histories with indexes in all rows, and histories whose first rows have none. */
+export const anyFundingHistory = fc
+  .tuple(fc.array(anyStep, { minLength: 30, maxLength: 150 }), fc.constantFrom(0, 0, 12))
+  .map(([steps, old]) => {
+    const history = new FundingHistory(old)
+    for (const step of steps) history.play(step)
+    return history
+  })
