@@ -48,7 +48,9 @@ const fill = (maker: Address, steps: number, freeDelta = -40n): SettledFill => (
 })
 
 const part = (fills: readonly SettledFill[]): BatchSettled =>
-  ({ actionId: 1, batchId: 4, part: 1, parts: 1, asOf: 900, price: 100, fills }) as unknown as BatchSettled
+  ({
+    ...{ actionId: 1, batchId: 4, part: 1, parts: 1, asOf: 900, price: 100, fundingIndex: 0n, fills },
+  }) as unknown as BatchSettled
 
 const position = (size: number): Position => ({ ...FLAT, size: size as Steps, leverage: 5 })
 const movement = (size: number): Movement => ({
