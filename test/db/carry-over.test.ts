@@ -166,7 +166,6 @@ describe('a database of the previous schema', function () {
       actions: voided(before.actions),
       batches: voided(before.batches),
       ...{ funding_states: [], price_averages: [], 'read.funding_rates': [], 'read.price_minutes': [] },
-      funding_states: [],
       ...{ 'read.ledger_transactions': [], 'read.funding_indexes': [] },
       ...{ 'read.funding_positions': [], 'read.funding_spans': [] },
       'read.places': places.flatMap((row) =>
