@@ -6,7 +6,7 @@ import type { Millis } from '../domain/units.ts'
 const FORMAT = new Intl.DateTimeFormat('en-US', { timeZone: 'America/New_York', timeZoneName: 'longOffset' })
 
 const MINUTE = 60_000
-const DAY = 1_440 * MINUTE
+const MINUTES_PER_DAY = 1_440
 
 /** Milliseconds by which New York's clocks are ahead of UTC at a time; negative. */
 function offsetAt(at: number): number {
@@ -16,13 +16,28 @@ function offsetAt(at: number): number {
   return (Number(hours) * 60 + Number(minutes)) * MINUTE * (sign === '-' ? -1 : 1)
 }
 
+/** Bound of the memorized times. */
+const MAX_KNOWN = 1_000
+/** Formatting is slow (20 µs), and the same few openings and closings are needed again and again. By minute of New York time. */
+const known = new Map<number, Millis>()
+
 /**
  * The first offset is that of a time a few hours earlier, the second that of the result. Both differ only on
- * the days on which clocks change. A time that clocks skip or repeat then (02:00 to 03:00, 01:00 to 02:00)
- * has no defined result; no session begins or ends there.
+ * the days on which clocks change. A time that clocks skip or repeat then (02:00 to 03:00, 01:00 to 02:00) has
+ * no defined result; no session begins or ends there.
  */
-export const newYorkTime: LocalTime = (day, minute) => {
-  const asUtc = day * DAY + minute * MINUTE
+function convert(minutes: number): Millis {
+  const asUtc = minutes * MINUTE
   const estimate = asUtc - offsetAt(asUtc)
   return (asUtc - offsetAt(estimate)) as Millis
+}
+
+export const newYorkTime: LocalTime = (day, minute) => {
+  const minutes = day * MINUTES_PER_DAY + minute
+  const before = known.get(minutes)
+  if (before !== undefined) return before
+  if (known.size >= MAX_KNOWN) known.clear()
+  const converted = convert(minutes)
+  known.set(minutes, converted)
+  return converted
 }
