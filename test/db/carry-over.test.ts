@@ -33,7 +33,10 @@ const ROWS: Readonly<Record<string, readonly Row[]>> = {
       row: '{"kind": "order_ended", "reason": "USER_CANCELLED", "note": "\\"cause\\": \\"insolvent_listed\\""}',
     },
   ],
-  markets: KINDS.map((kind, at) => ({ market_id: at + 1, kind })),
+  markets: KINDS.map((kind, at) => ({
+    ...{ market_id: at + 1, kind },
+    spec: `{"fundingSession": ${kind === 'perpetual'}}`,
+  })),
   'read.markets': KINDS.map((kind, at) => ({ market_id: at + 1, kind })),
   batches: ['SETTLING', 'SETTLED', 'UNWOUND'].map((status, at) => ({
     ...{ market_id: 1, batch_id: at + 1, status, oracle_at: at + 5 },
@@ -168,6 +171,8 @@ describe('a database of the previous schema', function () {
       ...{ funding_states: [], price_averages: [], 'read.funding_rates': [], 'read.price_minutes': [] },
       ...{ 'read.ledger_transactions': [], 'read.funding_indexes': [] },
       ...{ 'read.funding_positions': [], 'read.funding_spans': [] },
+      calendar_exceptions: [{ calendar: 'NYSE', day: '2025-01-09', opens: null, closes: null }],
+      ...{ recent_reports: [], used_reports: [] },
       'read.places': places.flatMap((row) =>
         ['users', 'markets', 'batches', 'balances', 'orders'].map((projection) => ({
           ...{ ...row, projection, version: '1', fill_to: null },
@@ -180,6 +185,10 @@ describe('a database of the previous schema', function () {
       const names = Object.keys(rows[0] ?? {})
       expect(migrated[table]?.map(only(names)), table).to.have.deep.members(rows)
     }
+    const calendars = migrated.markets?.map(only(['kind', 'calendar']))
+    expect(calendars).to.have.deep.members(
+      KINDS.map((kind) => ({ kind, calendar: kind === 'perpetual' ? 'NYSE' : null })),
+    )
     for (const table of ['markets', 'read.markets']) {
       const widths = migrated[table]?.map(only(['kind', 'price_protection', 'next_price_protection_at']))
       expect(widths, table).to.have.deep.members(
