@@ -13,6 +13,7 @@ import { createAuction } from '../../keeper/auction/auction.ts'
 import { createMarketMemory } from '../../keeper/auction/market-memory.ts'
 import { createAuctionStore } from '../../keeper/auction/store.ts'
 import { createFaucetStore } from '../../keeper/faucet/store.ts'
+import { createFundingStore } from '../../keeper/funding/store.ts'
 import type { RelayerLane } from '../../keeper/relayer/ports.ts'
 import { createRelayerStore } from '../../keeper/relayer/store.ts'
 import { createRequeueStore } from '../../keeper/settlement/requeue-store.ts'
@@ -157,6 +158,11 @@ describe('the access paths of the write side', function () {
     expect(await createRequeueStore(explained.db).restart(perpetual, fence, restart)).to.deep.equal({
       unsettleableFrom: null,
     })
+    expectFewPages()
+  })
+
+  it('when the funding job reads what it decides on, its statement finds its rows by an index', async () => {
+    await createFundingStore(explained.db, fixture.databaseTime).snapshot(perpetual.marketId)
     expectFewPages()
   })
 

@@ -9,6 +9,7 @@ import {
   NO_RATE,
   setFunding,
 } from '../../domain/prices/funding.ts'
+import { proposedRate } from '../../domain/prices/funding-plan.ts'
 import {
   type FundingIndex,
   type HourlyFunding,
@@ -98,7 +99,7 @@ describe('parity: funding', () => {
     }
   })
 
-  it(`bounds ${RUNS} rates alike, at any distance from the last rate`, async () => {
+  it(`bounds ${RUNS} rates alike, at any distance from the last rate, and accepts every rate that the keeper proposes`, async () => {
     const random = randomOf(2)
     for (let run = 0; run < RUNS; run++) {
       const spec = { ...perpetual, fundingCap: (BigInt(random(40_001)) * MILLIONTH) as Rate }
@@ -114,7 +115,11 @@ describe('parity: funding', () => {
       const elapsed = Math.max(0, [0, 1, swing, ends, random(2 * HOUR)][random(5)] as number)
       const asOf = (last.validFrom + elapsed) as Millis
       const { lowest, highest } = fundingBounds(spec, last, oracle, asOf)
-      expect([...(await rules.bounds(last, cap, asOf))]).to.deep.equal([lowest, highest])
+      const [low, high] = await rules.bounds(last, cap, asOf)
+      expect([low, high]).to.deep.equal([lowest, highest])
+      const premium = (BigInt(random(2 ** 31) - 2 ** 30) * 10n ** BigInt(random(9))) as Rate
+      const proposed = proposedRate(spec, last, premium, oracle, asOf)
+      expect(proposed >= low && proposed <= high, 'the rate that the keeper proposes').to.equal(true)
     }
   }).timeout(60_000)
 })
