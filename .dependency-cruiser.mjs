@@ -13,7 +13,7 @@ const CHAIN_FILES = [
 ]
 
 /** The folder of a keeper job contains the job, its ports, and the store that implements them on Postgres. */
-const KEEPER_JOBS = '^keeper/(auction|marks|settlement|relayer|faucet|switches|actions|heartbeat)/'
+const KEEPER_JOBS = '^keeper/(auction|marks|settlement|relayer|faucet|switches|actions|heartbeat|prices)/'
 const STORES = '^keeper/.*/(void-|requeue-|book-)?store\\.ts$'
 
 const rule = (name, comment, from, to) => ({ name, comment, severity: 'error', from, to })
@@ -64,8 +64,8 @@ const rules = [
   rule(
     'only-main-composes',
     'compose.ts wires a process; main.ts starts it, and tests may.',
-    { pathNot: '^(test/|(keeper|indexer|api|stack)/main\\.ts$)' },
-    { path: '^(keeper|indexer|api|stack)/compose\\.ts$' },
+    { pathNot: '^(test/|(keeper|indexer|api|signer|stack)/main\\.ts$)' },
+    { path: '^(keeper|indexer|api|signer|stack)/compose\\.ts$' },
   ),
   rule(
     'nothing-imports-main',
@@ -77,7 +77,13 @@ const rules = [
     'processes-stay-apart',
     'Processes share domain/, db/ and service/, and communicate through the database and its queues alone.',
     { path: '^(keeper|indexer|api)/' },
-    { path: '^(keeper|indexer|api|client|stack|bench)/', pathNot: '^$1/' },
+    { path: '^(keeper|indexer|api|signer|client|stack|bench)/', pathNot: '^$1/' },
+  ),
+  rule(
+    'signer-stands-alone',
+    'A signer has one key and no database: an intruder of the keeper must not find a second way to a key.',
+    { path: '^signer/' },
+    { path: '^(db|keeper|indexer|api|client|stack|bench|typechain-types)/' },
   ),
   rule(
     'client-stands-alone',
@@ -116,13 +122,13 @@ const rules = [
   rule(
     'product-knows-no-tests',
     'What runs in production does not depend on test/.',
-    { path: '^(domain|db|service|keeper|indexer|api|client|stack)/' },
+    { path: '^(domain|db|service|keeper|indexer|api|signer|client|stack)/' },
     { path: '^(test|bench)/' },
   ),
   rule(
     'product-uses-no-dev-packages',
     'What runs in production is a dependency in package.json.',
-    { path: '^(domain|db|service|keeper|indexer|api|client|stack)/' },
+    { path: '^(domain|db|service|keeper|indexer|api|signer|client|stack)/' },
     { dependencyTypes: ['npm-dev', 'npm-no-pkg', 'npm-unknown'] },
   ),
   rule('nothing-missing', 'Every import leads to a file.', {}, { couldNotResolve: true }),

@@ -152,6 +152,14 @@ export async function loadMarkets(db: Db): Promise<MarketSpec[]> {
   return rows.map(({ spec }) => fromStoredSpec(spec))
 }
 
+/** The listed markets with the trading calendars that they follow. */
+export async function loadCalendarMarkets(
+  db: Db,
+): Promise<{ readonly spec: MarketSpec; readonly calendar: CalendarName | null }[]> {
+  const rows = await db.selectFrom('markets').select(['spec', 'calendar']).orderBy('market_id').execute()
+  return rows.map(({ spec, calendar }) => ({ spec: fromStoredSpec(spec), calendar }))
+}
+
 /** Records the market's latest batch. */
 export async function recordBatch(
   tx: Tx,

@@ -145,3 +145,45 @@ export async function keepReport(tx: Tx, { marketId, feed }: FeedKey, report: Or
     on conflict do nothing
   `.execute(tx)
 }
+
+// ---------------------------------------------------------------------- the publisher
+
+export interface StoredFeedState extends FeedKey {
+  readonly last: { readonly price: bigint; readonly observedAt: Millis } | null
+  readonly reason: AbsenceReason | null
+}
+
+const lastOf = ({ price, observed_at }: { price: bigint | null; observed_at: number | null }) =>
+  price === null || observed_at === null ? null : { price, observedAt: observed_at as Millis }
+
+export async function loadFeedStates(db: Db): Promise<StoredFeedState[]> {
+  const rows = await db
+    .selectFrom('oracle_reports')
+    .select(['market_id', 'feed', 'price', 'observed_at', 'reason'])
+    .execute()
+  return rows.map((row) => ({
+    marketId: row.market_id,
+    feed: row.feed,
+    last: lastOf(row),
+    reason: row.reason,
+  }))
+}
+
+/** While a program owns this lease, it publishes the market's index instead of the keeper. */
+export const indexLease = (marketId: number): string => `${INDEX_LEASE}${marketId}`
+const INDEX_LEASE = 'oracle:'
+
+/** The markets whose index another program publishes, with its latest report. */
+export async function loadOverrides(
+  db: Db | Tx,
+): Promise<{ readonly marketId: number; readonly last: StoredFeedState['last'] }[]> {
+  const { rows } = await sql<{ market_id: number; price: bigint | null; observed_at: number | null }>`
+    select l.market_id, r.price, r.observed_at
+    from (
+      select substring(name from ${INDEX_LEASE.length + 1}::integer)::integer as market_id from leases
+      where name like ${`${INDEX_LEASE}%`} and expires_at > ${DATABASE_NOW}
+    ) l
+    left join oracle_reports r on r.market_id = l.market_id and r.feed = 'index'
+  `.execute(db)
+  return rows.map((row) => ({ marketId: row.market_id, last: lastOf(row) }))
+}

@@ -17,6 +17,7 @@ import { createActionQueue } from './actions/store.ts'
 import { createCalls, createChain, createSigner } from './adapters/chain.ts'
 import { createWakeUps } from './adapters/wake-ups.ts'
 import { createAuctionStore } from './auction/store.ts'
+import { createPriceJob } from './compose-prices.ts'
 import type { Config } from './config.ts'
 import { createFaucetStore } from './faucet/store.ts'
 import { createFundingStore } from './funding/store.ts'
@@ -172,6 +173,14 @@ function runHeartbeats({ config, adapters, db, keyring }: KeeperParts): LeaderLo
   return [loop]
 }
 
+/** One process publishes the prices of all markets. */
+function runPrices({ config, adapters, db }: KeeperParts): LeaderLoop[] {
+  if (config.prices === null) return []
+  const { chainId, rpcUrl, rpcTimeoutMs } = config
+  const ports = { ...adapters, db, chainId, rpcUrl, rpcTimeoutMs }
+  return [runLeaderLoop(adapters, 'prices', createPriceJob(ports, config.prices))]
+}
+
 const runSwitches = (adapters: Adapters, db: Db): LeaderLoop =>
   runLeaderLoop(adapters, 'switches', {
     step: (fence) => fireSwitches({ ...adapters, switches: createSwitchStore(db) }, fence),
@@ -200,7 +209,12 @@ export async function compose(config: Config, logger: Logger): Promise<Keeper> {
   const adapters = adaptersOf(config, logger, db, metrics, clock, keyring.lanes)
   await adapters.watch.start()
   const parts = { config, adapters, db, wakeUps, keyring }
-  const others = [...runFaucet(parts), ...runHeartbeats(parts), runSwitches(adapters, db)]
+  const others = [
+    ...runPrices(parts),
+    ...runFaucet(parts),
+    ...runHeartbeats(parts),
+    runSwitches(adapters, db),
+  ]
   const run = (spec: MarketSpec) => runMarket(parts, spec)
   const markets = await runListedMarkets({
     load: () => loadMarkets(db),

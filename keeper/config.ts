@@ -1,6 +1,21 @@
 /** The environment of the keeper, read and checked once. */
 import { readFileSync } from 'node:fs'
 import { type Env, environment, type ProcessConfig, rejectVariable } from '../service/environment.ts'
+import { JsonError } from '../service/json-reader.ts'
+import { type PriceFile, parsePriceFile } from './price-file.ts'
+
+/** Where prices come from, and what signs them. */
+export interface PricesConfig {
+  /** The text of the file now; the publisher applies a changed file without a restart. */
+  readonly read: () => string
+  /** Throws a ConfigError. */
+  readonly parse: (text: string) => PriceFile
+  readonly load: () => PriceFile
+  /** Private keys of the signers in this process, by name. */
+  readonly keys: ReadonlyMap<string, string>
+  /** Shared with the signers in other processes; null if there are none. */
+  readonly secret: string | null
+}
 
 export interface Config extends ProcessConfig {
   readonly databaseUrl: string
@@ -33,15 +48,36 @@ export interface Config extends ProcessConfig {
   }
   readonly rpcTimeoutMs: number
   readonly sendTimeoutMs: number
+  /** Null: this keeper publishes no prices. */
+  readonly prices: PricesConfig | null
   /** Below this balance of a relayer an error is logged, wei. */
   readonly lowBalance: bigint
 }
 
+const RELAYERS: KeyNames = {
+  of: 'relayer lane',
+  pattern: /^(m\d+|faucet|heartbeat)$/,
+  valid: 'm<market_id>, faucet or heartbeat',
+  example: '{"m1": "0x…", "faucet": "0x…"}',
+}
+const SIGNERS: KeyNames = {
+  of: 'signer',
+  pattern: /^[\w.-]{1,40}$/,
+  valid: 'the name of a signer of PRICES_FILE',
+  example: '{"first": "0x…"}',
+}
+
+interface KeyNames {
+  readonly of: string
+  readonly pattern: RegExp
+  readonly valid: string
+  readonly example: string
+}
+
 /** An error never repeats the value: it contains private keys. */
-function parseKeys(variable: string, text: string): ReadonlyMap<string, string> {
+function parseKeys(variable: string, text: string, names: KeyNames): ReadonlyMap<string, string> {
   const reject = (problem: string): never => rejectVariable(variable, problem)
-  const valid =
-    'expected a JSON object of relayer lane to private key, such as {"m1": "0x…", "faucet": "0x…"}'
+  const valid = `expected a JSON object of ${names.of} to private key, such as ${names.example}`
   let parsed: unknown
   try {
     parsed = JSON.parse(text)
@@ -50,13 +86,11 @@ function parseKeys(variable: string, text: string): ReadonlyMap<string, string> 
   }
   if (typeof parsed !== 'object' || parsed === null) return reject(`is not a JSON object: ${valid}`)
   const keys = new Map(Object.entries(parsed as Record<string, unknown>))
-  for (const [lane, key] of keys) {
-    if (!/^(m\d+|faucet|heartbeat)$/.test(lane))
-      reject(
-        `has the unknown relayer lane ${JSON.stringify(lane)}: expected m<market_id>, faucet or heartbeat`,
-      )
+  for (const [name, key] of keys) {
+    if (!names.pattern.test(name))
+      reject(`has the unknown ${names.of} ${JSON.stringify(name)}: expected ${names.valid}`)
     if (typeof key !== 'string' || !/^0x[0-9a-fA-F]{64}$/.test(key))
-      reject(`has an invalid key for lane ${lane}: expected 0x and 64 hexadecimal digits`)
+      reject(`has an invalid key for ${names.of} ${name}: expected 0x and 64 hexadecimal digits`)
   }
   return keys as Map<string, string>
 }
@@ -65,23 +99,59 @@ function relayerKeysOf(env: Env): Config['relayerKeys'] {
   const { text, optional } = environment(env, 'keeper')
   const file = optional('RELAYER_KEYS_FILE')
   if (file === null) {
-    const keys = parseKeys('RELAYER_KEYS', text('RELAYER_KEYS'))
+    const keys = parseKeys('RELAYER_KEYS', text('RELAYER_KEYS'), RELAYERS)
     return () => keys
   }
   if (optional('RELAYER_KEYS') !== null)
     rejectVariable('RELAYER_KEYS_FILE', 'is set although RELAYER_KEYS is set: expected one of both')
-  const read = () => parseKeys('RELAYER_KEYS_FILE', readKeyFile(file))
+  const read = () => parseKeys('RELAYER_KEYS_FILE', readText('RELAYER_KEYS_FILE', file), RELAYERS)
   read()
   return read
 }
 
-function readKeyFile(file: string): string {
+function readText(variable: string, file: string): string {
   try {
     return readFileSync(file, 'utf8')
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
-    return rejectVariable('RELAYER_KEYS_FILE', `is ${JSON.stringify(file)}, which cannot be read: ${code}`)
+    return rejectVariable(variable, `is ${JSON.stringify(file)}, which cannot be read: ${code}`)
   }
+}
+
+function pricesOf(env: Env): PricesConfig | null {
+  const { optional } = environment(env, 'keeper')
+  const file = optional('PRICES_FILE')
+  if (file === null) return null
+  const keys = parseKeys('ORACLE_KEYS', optional('ORACLE_KEYS') ?? '{}', SIGNERS)
+  const secret = optional('SIGNER_SECRET')
+  const read = (): string => readText('PRICES_FILE', file)
+  const parse = (text: string): PriceFile => checkSigners(parsePrices(text), keys, secret)
+  const load = (): PriceFile => parse(read())
+  load()
+  return { read, parse, load, keys, secret }
+}
+
+function parsePrices(text: string): PriceFile {
+  try {
+    return parsePriceFile(text)
+  } catch (error) {
+    if (!(error instanceof JsonError)) throw error
+    return rejectVariable('PRICES_FILE', `is invalid: ${error.message}`)
+  }
+}
+
+function checkSigners(
+  prices: PriceFile,
+  keys: ReadonlyMap<string, string>,
+  secret: string | null,
+): PriceFile {
+  for (const { name, remote } of prices.signers) {
+    if (remote === null && !keys.has(name))
+      rejectVariable('ORACLE_KEYS', `has no key of the signer ${name}, which has no url in PRICES_FILE`)
+    if (remote !== null && secret === null)
+      rejectVariable('SIGNER_SECRET', `is not set: the signer ${name} is another process`)
+  }
+  return prices
 }
 
 const GWEI = 10n ** 9n
@@ -135,6 +205,7 @@ export function readConfig(env: Env): Config {
     },
     rpcTimeoutMs: count('RPC_TIMEOUT_MS', 3_000),
     sendTimeoutMs,
+    prices: pricesOf(env),
     lowBalance: amount('LOW_BALANCE', ETHER / 10n),
   }
 }

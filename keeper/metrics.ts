@@ -2,8 +2,9 @@
 import type { Registry } from 'prom-client'
 import { createRegistry, type Instruments, LATENCY_SECONDS } from '../service/metrics.ts'
 import type { Metrics } from './ports.ts'
+import type { PriceMetrics } from './prices/ports.ts'
 
-export interface KeeperMetrics extends Metrics {
+export interface KeeperMetrics extends Metrics, PriceMetrics {
   readonly registry: Registry
 }
 
@@ -38,6 +39,21 @@ const instrumentsOf = ({ counter, gauge, histogram }: Instruments) => ({
     'How far the system clock is ahead of the database clock; negative if it is behind',
   ),
   blockTime: gauge('keeper_chain_block_time_seconds', 'Timestamp of keeper_chain_block'),
+  reports: counter('keeper_price_reports_total', 'Price reports published'),
+  reportSeconds: histogram(
+    'keeper_price_report_seconds',
+    'Time from the observation of a price until its report is usable',
+    LATENCY_SECONDS,
+  ),
+  absent: gauge('keeper_price_feeds_absent', 'Feeds that have no new report, by reason', ['reason']),
+  dropped: counter('keeper_price_readings_dropped_total', 'Readings of price sources that were dropped', [
+    'source',
+    'reason',
+  ]),
+  signerFaults: counter('keeper_signer_faults_total', 'Signatures of price reports that did not count', [
+    'signer',
+    'fault',
+  ]),
 })
 
 export function createMetrics(): KeeperMetrics {
@@ -60,6 +76,16 @@ export function createMetrics(): KeeperMetrics {
       known.balance.set({ lane }, Number(wei) / 1e18)
       known.balanceTime.set({ lane }, at / 1000)
     },
+    published(count, seconds) {
+      known.reports.inc(count)
+      known.reportSeconds.observe(seconds)
+    },
+    absent(counts) {
+      known.absent.reset()
+      for (const [reason, feeds] of counts) known.absent.set({ reason }, feeds)
+    },
+    dropped: (source, reason) => known.dropped.inc({ source, reason }),
+    signerFault: (signer, fault) => known.signerFaults.inc({ signer, fault }),
     clockSkew: (seconds) => known.clockSkew.set(seconds),
     head(block, time) {
       known.block.set(block)

@@ -2,9 +2,11 @@
 
 import type { SignableAction } from '../domain/actions/action-rules.ts'
 import type { MarketSpec } from '../domain/market/market.ts'
+import type { Reading, SourceAnswer, SourceBounds } from '../domain/prices/aggregate.ts'
 import type { ReportRules } from '../domain/prices/report.ts'
 import type { Culprit } from '../domain/settlement/void-batch.ts'
 import type { Address, MarketId, Millis } from '../domain/units.ts'
+import type { SigningAnswer, SigningRequest } from '../service/report-key.ts'
 
 export interface Metrics {
   /** Duration of an auction transaction. A skipped auction is not reported. */
@@ -108,4 +110,21 @@ export interface Calls {
   transfer(to: Address, value: bigint): Call
   /** Uses a nonce and does nothing else. */
   noop(self: Address): Call
+}
+
+/** One source of a feed. It polls, reads or computes by itself: asking for its latest reading never waits. */
+export interface PriceSource extends SourceBounds {
+  readonly name: string
+  /** The latest reading or the present fault. `last`: the feed's latest report. */
+  answer(now: Millis, last: Reading | null): Omit<SourceAnswer, 'source'>
+  /** Ends its polling. */
+  stop(): void
+}
+
+/** A signer of price reports with a key of its own, in this process or in another one. */
+export interface ReportSigner {
+  readonly name: string
+  readonly address: Address
+  /** The answers in the order of the requests. Rejects if the signer does not answer in time, or not in form. */
+  sign(requests: readonly SigningRequest[], deadlineMs: number): Promise<readonly SigningAnswer[]>
 }

@@ -14,6 +14,8 @@ export interface DataDir {
   readonly stackFile: string
   /** The database URL of the running stack, for this machine's own tools. */
   readonly admin: string
+  /** The price configuration of the keeper; `npm run feed` changes it for a time. */
+  readonly prices: string
   readonly logs: string
   readonly lock: string
 }
@@ -27,6 +29,7 @@ export const dataDirAt = (path: string): DataDir => ({
   accounts: join(path, 'accounts.json'),
   stackFile: join(path, 'stack.json'),
   admin: join(path, 'admin.json'),
+  prices: join(path, 'prices.json'),
   logs: join(path, 'logs'),
   lock: join(path, 'stack.lock'),
 })
@@ -53,8 +56,8 @@ export function lockDataDir(dir: DataDir): () => void {
 
 /** Deletes all state. The caller must have locked the folder. */
 export function emptyDataDir(dir: DataDir): void {
-  const { postgres, chainState, keys, deployment, accounts, stackFile, logs } = dir
-  for (const path of [postgres, chainState, keys, deployment, accounts, stackFile, logs]) {
+  const { postgres, chainState, keys, deployment, accounts, stackFile, prices, logs } = dir
+  for (const path of [postgres, chainState, keys, deployment, accounts, stackFile, prices, logs]) {
     rmSync(path, { recursive: true, force: true })
   }
 }

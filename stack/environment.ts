@@ -1,6 +1,7 @@
 /** The command and the environment variables of each process. */
 import type { DatabaseUrls } from './database-logins.ts'
 import type { Keys } from './keys.ts'
+import { LOCAL_SIGNER } from './price-config.ts'
 import { SEED_MARKETS } from './seed-markets.ts'
 import type { ProcessSpec } from './supervisor.ts'
 
@@ -20,6 +21,8 @@ export interface EnvironmentInput {
   }
   readonly keys: Keys
   readonly ports: Ports
+  /** Path of the keeper's price configuration. */
+  readonly pricesFile: string
 }
 
 export interface Environment {
@@ -45,6 +48,7 @@ export function environmentOf({
   deployment,
   keys,
   ports,
+  pricesFile,
 }: EnvironmentInput): Environment {
   const { contracts, chain_id } = deployment
   const common = {
@@ -69,7 +73,11 @@ export function environmentOf({
     baseUrl,
     // Ready once clients can connect.
     api: { ...service('api', api), readyUrl: `${baseUrl}/health/ready` },
-    keeper: service('keeper', { RELAYER_KEYS: JSON.stringify(relayerKeys(keys)) }),
+    keeper: service('keeper', {
+      RELAYER_KEYS: JSON.stringify(relayerKeys(keys)),
+      PRICES_FILE: pricesFile,
+      ORACLE_KEYS: JSON.stringify({ [LOCAL_SIGNER]: keys.oracle.privateKey }),
+    }),
     indexer: service('indexer', { RPC_WS_URL: rpcUrl.replace(/^http/, 'ws') }),
   }
 }

@@ -1,17 +1,17 @@
-/** Replaces the simulated oracle as the price feed of one market: for a replay or a test. */
+/** Publishes the index of one market in place of the keeper: for a replay or a test. */
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Db } from '../db/client.ts'
 import { deleteLease, seizeLease } from '../db/leases.ts'
-import { publishReports } from '../db/oracle-reports.ts'
+import { indexLease, latestReport, publishReports } from '../db/oracle-reports.ts'
 import type { Millis, Price } from '../domain/units.ts'
 import { feedIdOf } from './deploy.ts'
-import { feedLease, latestPrice, type ReportSigner } from './oracle.ts'
+import type { ReportSigner } from './oracle.ts'
 
 export interface FeedOverride {
   /** Every report from the next one on has this price, until it is set again. */
   setPrice(price: Price): void
-  /** Returns the feed to the simulated oracle, which continues from the last price. */
+  /** Returns the feed to the keeper, whose simulated source continues from the last price. */
   release(): Promise<void>
 }
 
@@ -23,16 +23,16 @@ export function overrideFeed(
   { db, oracle }: { readonly db: Db; readonly oracle: ReportSigner },
   marketId: number,
 ): FeedOverride {
-  const name = feedLease(marketId)
+  const name = indexLease(marketId)
   const owner = randomUUID()
   let price: Price | null = null
   let stopped = false
 
   const report = async (): Promise<void> => {
     await seizeLease(db, { name, owner, now: Date.now(), lifeMs: LEASE_MS })
-    const published = await latestPrice(db, marketId)
+    const published = await latestReport(db, { marketId, feed: 'index' })
     // `setPrice` may have run while the query did.
-    price ??= published
+    price ??= published?.price ?? null
     if (price === null) return
     const signed = oracle.sign(feedIdOf(marketId), price, Date.now() as Millis)
     await publishReports(db, [{ marketId, feed: 'index', report: signed, readings: [] }])

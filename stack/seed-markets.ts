@@ -1,7 +1,7 @@
 /** The four markets of the local stack: crypto perpetual, stock perpetual, numeric future, binary future. */
 import type { MarketKind, MarketSpec } from '../domain/market/market.ts'
 import type { MarketId, Millis, Price, Quantity, Rate, Steps, Ticks } from '../domain/units.ts'
-import type { Walk } from './prices.ts'
+import type { Walk } from '../keeper/adapters/sources/walk.ts'
 
 /** A market whose contract is not deployed yet. */
 export type MarketPlan = Omit<MarketSpec, 'trader' | 'chainId'>

@@ -1,28 +1,27 @@
 /** Starts a complete exchange on this machine: database, chain, contracts, processes, prices, and accounts. */
 import { mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { JsonRpcProvider } from 'ethers'
 import { createDb, createPool, type Db } from '../db/client.ts'
 import { listMarket, setCalendar } from '../db/markets.ts'
 import { migrate } from '../db/migrator.ts'
+import { latestReport } from '../db/oracle-reports.ts'
 import type { MarketSpec } from '../domain/market/market.ts'
-import type { Price } from '../domain/units.ts'
 import { fund, issueApiKey, localProvider } from './accounts.ts'
 import { startAnvil } from './anvil.ts'
 import { repairChainState } from './chain-state.ts'
 import { preferPort, requirePort } from './choose-port.ts'
 import { type DataDir, dataDirAt, emptyDataDir, lockDataDir, readJson, writePrivate } from './data-dir.ts'
 import { createLogins, type DatabaseUrls } from './database-logins.ts'
-import { feedIdOf } from './deploy.ts'
 import { type Deployment, ensureDeployment, marketSpecs } from './deployment.ts'
 import { type Environment, environmentOf } from './environment.ts'
 import { type Keys, loadKeys } from './keys.ts'
-import type { StackOptions } from './options.ts'
-import { createReportSigner, type Feed, type ReportSigner, runOracle } from './oracle.ts'
+import { StackError, type StackOptions } from './options.ts'
+import { createReportSigner, type ReportSigner } from './oracle.ts'
 import { freePort, internalPorts } from './ports.ts'
 import { startPostgres } from './postgres.ts'
-import { randomWalk } from './prices.ts'
-import { SEED_MARKETS } from './seed-markets.ts'
+import { priceConfigOf } from './price-config.ts'
 import { keepRunning, type Service } from './services.ts'
 import type { StackAccount, StackFile } from './stack-file.ts'
 import { createSupervisor, type Managed, type Supervisor } from './supervisor.ts'
@@ -40,8 +39,10 @@ export interface Stack {
   readonly db: Db
   readonly provider: JsonRpcProvider
   readonly specs: readonly MarketSpec[]
-  /** The signer of the simulated oracle. */
+  /** Signs reports with the key of the local oracle. */
   readonly oracle: ReportSigner
+  /** Path of the keeper's price configuration. */
+  readonly pricesFile: string
   readonly postgres: Service
   /** How each process connects; `postgres.url` is the owner's. */
   readonly databaseUrls: DatabaseUrls
@@ -101,23 +102,27 @@ async function start(
 
   const { oracle: address } = deployment.contracts
   const oracle = createReportSigner(keys.oracle.privateKey, { chainId: CHAIN_ID, address })
-  const prices = startPrices(db, oracle, report)
-  onStop(() => prices.stop())
+  writePrivate(dir.prices, priceConfigOf(address))
 
   const supervisor = createSupervisor({ logDir: dir.logs, report })
   onStop(() => supervisor.stop())
   const ports = { rest: port, internal: await internalPorts() }
-  const environment = environmentOf({ databaseUrls, rpcUrl: chain.url, deployment, keys, ports })
+  const environment = environmentOf({
+    ...{ databaseUrls, rpcUrl: chain.url, deployment, keys, ports },
+    pricesFile: dir.prices,
+  })
   const processes = await startProcesses(supervisor, environment)
   const accounts = await prepareAccounts({ db, dir, provider, keys, deployment })
   report('accounts are funded')
   await Promise.all([processes.api.ready(), processes.keeper.ready()])
+  await awaitPrices(db, specs)
 
   const file = describe(environment.baseUrl, chain.url, deployment, specs, accounts.traders)
   if (options.bots) startBots(supervisor, file, accounts.bots)
   writePrivate(dir.admin, { database_url: postgres.url })
   writePrivate(dir.stackFile, file)
-  return { file, keys, db, provider, specs, oracle, postgres, databaseUrls, chain, ...processes }
+  const shared = { file, keys, db, provider, specs, oracle, pricesFile: dir.prices }
+  return { ...shared, postgres, databaseUrls, chain, ...processes }
 }
 
 async function startServices(
@@ -149,15 +154,19 @@ async function startServices(
   return { postgres, chain }
 }
 
-function startPrices(db: Db, signer: ReportSigner, report: (line: string) => void) {
-  const feeds = SEED_MARKETS.map(
-    ({ plan, firstPrice, walk }): Feed => ({
-      marketId: plan.marketId,
-      feedId: feedIdOf(plan.marketId),
-      source: (start: Price | null) => randomWalk(walk, start ?? firstPrice, Date.now() + plan.marketId),
-    }),
-  )
-  return runOracle(db, signer, feeds, report)
+/** Bound of the wait for the first prices. A keeper that was killed keeps its lease for some seconds. */
+const FIRST_PRICES_MS = 15_000
+
+/** Clients find a price in every market from the start. */
+async function awaitPrices(db: Db, specs: readonly MarketSpec[]): Promise<void> {
+  const deadline = Date.now() + FIRST_PRICES_MS
+  for (const { marketId, symbol } of specs) {
+    while ((await latestReport(db, { marketId, feed: 'index' })) === null) {
+      if (Date.now() > deadline)
+        throw new StackError(`${symbol} has no price after ${FIRST_PRICES_MS} ms: see the log of the keeper`)
+      await sleep(50)
+    }
+  }
 }
 
 /** The indexer starts first: API and keeper become ready only after it has ingested the chain. */

@@ -1,11 +1,11 @@
 /** Sends recorded order flow with its recorded timing, while the market's oracle price follows the recorded trades. */
 import { setTimeout as sleep } from 'node:timers/promises'
+import { latestReport } from '../../db/oracle-reports.ts'
 import type { MarketSpec } from '../../domain/market/market.ts'
 import type { Millis } from '../../domain/units.ts'
 import type { Admin } from '../admin.ts'
 import { type FeedOverride, overrideFeed } from '../feed-override.ts'
 import { StackError } from '../options.ts'
-import { latestPrice } from '../oracle.ts'
 import type { StackAccount } from '../stack-file.ts'
 import { createMapping, type Mapping } from './mapping.ts'
 import { type Action, createPlanner } from './plan.ts'
@@ -94,7 +94,7 @@ async function planAll(lines: AsyncIterable<string>, { limit, minutes }: ReplayO
 }
 
 async function mappingFor({ db }: Admin, spec: MarketSpec, actions: readonly Action[]): Promise<Mapping> {
-  const oracle = await latestPrice(db, spec.marketId)
+  const oracle = (await latestReport(db, { marketId: spec.marketId, feed: 'index' }))?.price ?? null
   if (oracle === null) throw new StackError(`${spec.symbol} has no oracle price yet`)
   const first = actions.find(({ kind }) => kind === 'price') ?? actions.find(({ kind }) => kind === 'place')
   if (first === undefined || first.kind === 'cancel')

@@ -5,9 +5,9 @@ import { describe, it } from 'mocha'
 import type { MarketSpec } from '../../domain/market/market.ts'
 import { allowedMove } from '../../domain/prices/report.ts'
 import type { Millis, Price } from '../../domain/units.ts'
+import { randomWalk, STEP_MS, type Walk } from '../../keeper/adapters/sources/walk.ts'
 import { REPORT_LIMITS } from '../../stack/deploy.ts'
-import { createReportSigner, INTERVAL_MS } from '../../stack/oracle.ts'
-import { randomWalk, type Walk } from '../../stack/prices.ts'
+import { createReportSigner } from '../../stack/oracle.ts'
 import { SEED_MARKETS } from '../../stack/seed-markets.ts'
 import { e18 } from '../support/markets.ts'
 
@@ -16,7 +16,7 @@ const walk: Walk = { grain: E18 / 100n, home: 100n * E18, volatility: 0.001, pro
 const nextPrices = (source: { next(): bigint }, count: number) =>
   Array.from({ length: count }, () => source.next())
 
-describe('stack/prices', () => {
+describe('the simulated walk', () => {
   it('when seeds are equal, the prices are equal, and another seed gives other prices', () => {
     const first = nextPrices(randomWalk(walk, 100n * E18, 1), 50)
     expect(nextPrices(randomWalk(walk, 100n * E18, 1), 50)).to.deep.equal(first)
@@ -53,7 +53,7 @@ describe('prices of the seed markets', () => {
         const refused = prices.slice(distance).filter((price, at) => {
           const before = prices[at] as Price
           const move = price > before ? price - before : before - price
-          return move > allowedMove(before, distance * INTERVAL_MS, DEFAULT_MOVES)
+          return move > allowedMove(before, distance * STEP_MS, DEFAULT_MOVES)
         })
         expect(refused, `${plan.symbol}, ${distance} reports apart`).to.deep.equal([])
       }

@@ -21,6 +21,7 @@ export async function startSecondInstance({
   keys,
   databaseUrls,
   chain,
+  pricesFile,
 }: Stack): Promise<SecondInstance> {
   const { usdm, margin_bank, account_manager, forwarder } = file.contracts
   const contracts = { usdm, marginBank: margin_bank, accountManager: account_manager, forwarder }
@@ -30,6 +31,7 @@ export async function startSecondInstance({
     deployment: { chain_id: file.chain_id, contracts },
     keys,
     ports: { rest: await freePort(), internal: await internalPorts() },
+    pricesFile,
   })
   const logDir = mkdtempSync(join(tmpdir(), 'clearbatch-second-instance-'))
   const supervisor = createSupervisor({ logDir, report: () => {} })

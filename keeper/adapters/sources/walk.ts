@@ -1,9 +1,34 @@
-/** Sources of simulated prices: a seeded random walk per market. Pure. */
-import type { Price } from '../domain/units.ts'
+/** Simulated prices: a seeded random walk that continues from the feed's latest report. */
+import type { Reading } from '../../../domain/prices/aggregate.ts'
+import type { Millis } from '../../../domain/units.ts'
+import type { PriceSource } from '../../ports.ts'
+import type { WalkTerms } from '../../price-file.ts'
 
-/** Returns the next price of a market. The interface also fits a live feed. */
-export interface PriceSource {
-  next(): Price
+/** Time between two steps. Far below the move that a market accepts in it (`allowedMove`), so that prices never halt one. */
+export const STEP_MS = 500
+
+export function createWalkSource({ first, ...terms }: WalkTerms, seed: number): PriceSource {
+  let walk: PriceWalk | null = null
+  let reading: Reading | null = null
+  return {
+    name: terms.name,
+    maxAge: terms.maxAge,
+    maxDeviation: terms.maxDeviation,
+    answer(now, last) {
+      // Another program may have published this feed meanwhile.
+      const isForeign = last !== null && reading !== null && last.price !== reading.price
+      if (walk === null || isForeign) walk = randomWalk(terms, last?.price ?? first, seed + now)
+      if (reading === null || isForeign || now - reading.observedAt >= STEP_MS)
+        reading = { price: walk.next(), observedAt: now as Millis }
+      return { reading, fault: null }
+    },
+    stop() {},
+  }
+}
+
+/** Yields the next price. */
+export interface PriceWalk {
+  next(): bigint
 }
 
 export interface Walk {
@@ -20,7 +45,7 @@ export interface Walk {
 const PULL = 0.0005
 
 /** Deterministic: the same walk, start and seed produce the same prices. */
-export function randomWalk(walk: Walk, start: bigint, seed: number): PriceSource {
+export function randomWalk(walk: Walk, start: bigint, seed: number): PriceWalk {
   const normal = gaussian(seed)
   const [toScale, fromScale] = walk.probability ? [logit, logistic] : [Math.log, Math.exp]
   const home = toScale(Number(walk.home) / 1e18)
@@ -28,7 +53,7 @@ export function randomWalk(walk: Walk, start: bigint, seed: number): PriceSource
   return {
     next() {
       level += PULL * (home - level) + walk.volatility * normal()
-      return rounded(fromScale(level), walk.grain) as Price
+      return rounded(fromScale(level), walk.grain)
     },
   }
 }

@@ -1,0 +1,149 @@
+/** Wires the price publisher: its configuration, sources and signers. */
+import type { Db } from '../db/client.ts'
+import { reportHasher } from '../domain/prices/report-hash.ts'
+import type { SigningRules } from '../domain/prices/signing.ts'
+import type { Millis } from '../domain/units.ts'
+import type { Clock } from '../service/clock.ts'
+import { keccak, recover } from '../service/crypto.ts'
+import type { KillPointHook } from '../service/kill-point.ts'
+import type { Logger } from '../service/logger.ts'
+import { createReportKey } from '../service/report-key.ts'
+import { createLocalSigner, createRemoteSigner } from './adapters/report-signers.ts'
+import { createAggregatorSource } from './adapters/sources/aggregator.ts'
+import { createHttpSources } from './adapters/sources/http.ts'
+import { createRecordingSource } from './adapters/sources/recording.ts'
+import { createWalkSource } from './adapters/sources/walk.ts'
+import type { PricesConfig } from './config.ts'
+import type { LeaderJob } from './leader/leader-loop.ts'
+import type { PriceSource, ReportSigner } from './ports.ts'
+import type { FeedTerms, PriceFile, SignerTerms, SourceTerms } from './price-file.ts'
+import type { FeedSetup, PriceMetrics, Quorum } from './prices/ports.ts'
+import { createPublisher } from './prices/publisher.ts'
+import { createQuorum } from './prices/quorum.ts'
+import { createPriceStore } from './prices/store.ts'
+
+export interface PricePorts {
+  readonly db: Db
+  readonly chainId: number
+  readonly rpcUrl: string
+  readonly rpcTimeoutMs: number
+  readonly clock: Clock
+  readonly killPoint: KillPointHook<'after-report-signing' | 'after-report-storing'>
+  readonly metrics: PriceMetrics
+  readonly logger: Logger
+}
+
+/** What a version of the configuration becomes. */
+interface PriceSetup {
+  readonly feeds: readonly FeedSetup[]
+  readonly quorum: Quorum
+}
+
+/** Interval at which the configuration is looked at. */
+const RELOAD_MS = 1_000
+
+/** Publishes the prices of all markets, under one lease. Polls sources only while this process owns it. */
+export function createPriceJob(ports: PricePorts, config: PricesConfig): LeaderJob {
+  let setup: PriceSetup = { feeds: [], quorum: createQuorumOf(ports, config, config.load()) }
+  let loadedText: string | null = null
+  let timer: NodeJS.Timeout | undefined
+  const publisher = createPublisher({
+    ...ports,
+    store: createPriceStore(ports.db),
+    feeds: () => setup.feeds,
+    quorum: { collect: (requests) => setup.quorum.collect(requests) },
+  })
+
+  function close(): void {
+    clearInterval(timer)
+    for (const { sources } of setup.feeds) for (const source of sources) source.stop()
+    setup = { ...setup, feeds: [] }
+    loadedText = null
+  }
+
+  /** An invalid file leaves the configuration as it is. */
+  function load(): void {
+    try {
+      const text = config.read()
+      if (text === loadedText) return
+      const file = config.parse(text)
+      for (const { sources } of setup.feeds) for (const source of sources) source.stop()
+      setup = { feeds: createFeeds(ports, file.feeds), quorum: createQuorumOf(ports, config, file) }
+      loadedText = text
+      ports.logger.info(
+        { feeds: file.feeds.length, signers: file.signers.length },
+        'price configuration read',
+      )
+    } catch (err) {
+      ports.logger.error({ err }, 'price configuration is invalid; the last valid one stays')
+    }
+  }
+
+  return {
+    async start() {
+      close()
+      load()
+      timer = setInterval(load, RELOAD_MS)
+      await publisher.start()
+    },
+    step: (fence) => publisher.step(fence),
+    reset: close,
+    async finish() {
+      close()
+    },
+  }
+}
+
+// ---------------------------------------------------------------------- sources
+
+function createFeeds(ports: PricePorts, feeds: readonly FeedTerms[]): FeedSetup[] {
+  const httpSource = createHttpSources(ports.clock)
+  const { rpcUrl, rpcTimeoutMs: timeoutMs } = ports
+  const sourceOf = (terms: SourceTerms, marketId: number): PriceSource => {
+    switch (terms.kind) {
+      case 'http':
+        return httpSource(terms)
+      case 'aggregator':
+        return createAggregatorSource(terms, { rpcUrl, timeoutMs })
+      case 'recording':
+        return createRecordingSource(terms)
+      case 'walk':
+        return createWalkSource(terms, marketId)
+    }
+  }
+  return feeds.map(({ interval, deviation, sources, ...feed }) => ({
+    ...feed,
+    publication: { interval, deviation },
+    sources: sources.map((terms) => sourceOf(terms, feed.marketId)),
+  }))
+}
+
+// ---------------------------------------------------------------------- signers
+
+/** The rules of keys in this process. What they sign was aggregated by the same process, so more checks would prove nothing. */
+const LOCAL_RULES: SigningRules = {
+  range: { low: 0n, high: 2n ** 127n },
+  maxAge: 5_000 as Millis,
+  maxAhead: 2_000 as Millis,
+  move: null,
+}
+
+function createQuorumOf(ports: PricePorts, config: PricesConfig, file: PriceFile): Quorum {
+  const domain = { chainId: BigInt(ports.chainId), oracle: file.oracle }
+  const signerOf = ({ name, remote }: SignerTerms): ReportSigner => {
+    if (remote !== null) return createRemoteSigner({ name, ...remote, secret: config.secret ?? '' })
+    const privateKey = config.keys.get(name) as string
+    const { clock } = ports
+    const rulesOf = (): SigningRules => LOCAL_RULES
+    return createLocalSigner(
+      name,
+      createReportKey({ privateKey, domain, rulesOf, clock, after: 0 as Millis }),
+    )
+  }
+  return createQuorum({
+    ...ports,
+    ...{ threshold: file.threshold, deadlineMs: file.deadlineMs, recover },
+    signers: file.signers.map(signerOf),
+    digestOf: reportHasher(domain, keccak),
+  })
+}

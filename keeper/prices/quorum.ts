@@ -1,0 +1,134 @@
+/** Collects the signatures of reports from several signers, and verifies each before it counts. */
+import type { Recover } from '../../domain/orders/order-hash.ts'
+import { proofOf, type ReportHasher, signerOf } from '../../domain/prices/report-hash.ts'
+import type { Address } from '../../domain/units.ts'
+import type { Clock } from '../../service/clock.ts'
+import type { Logger } from '../../service/logger.ts'
+import type { SigningAnswer, SigningRequest } from '../../service/report-key.ts'
+import type { ReportSigner } from '../ports.ts'
+import type { PriceMetrics, Quorum, SignerFault, SigningOutcome } from './ports.ts'
+
+export interface QuorumPorts {
+  readonly signers: readonly ReportSigner[]
+  /** Signatures that a report needs. */
+  readonly threshold: number
+  readonly digestOf: ReportHasher
+  readonly recover: Recover
+  readonly clock: Clock
+  readonly metrics: Pick<PriceMetrics, 'signerFault'>
+  readonly logger: Logger
+  /** Bound of the wait for signers. */
+  readonly deadlineMs: number
+}
+
+/** A signer that was late or unreachable is left out for this time, so that it does not delay every report by the deadline. */
+const REST_MS = 1_000
+
+/** The signatures of one report as they come in. */
+interface Collection {
+  readonly digest: Uint8Array
+  readonly valid: Map<Address, string>
+  isMoveRefused: boolean
+}
+
+export function createQuorum(ports: QuorumPorts): Quorum {
+  const { signers, threshold, clock, deadlineMs } = ports
+  const restsUntil = new Map<ReportSigner, number>()
+  const faults = createFaultLog(ports)
+  const isComplete = ({ valid }: Collection): boolean => valid.size >= threshold
+
+  /** All signers if too few are left for a quorum. */
+  function askable(): readonly ReportSigner[] {
+    const now = clock.now()
+    const awake = signers.filter((signer) => (restsUntil.get(signer) ?? 0) <= now)
+    return awake.length >= threshold ? awake : signers
+  }
+
+  function fail(signer: ReportSigner, fault: 'LATE' | 'UNREACHABLE'): void {
+    restsUntil.set(signer, clock.now() + REST_MS)
+    faults.note(signer, fault)
+  }
+
+  function take(signer: ReportSigner, answers: readonly SigningAnswer[], all: readonly Collection[]): void {
+    let fault: SignerFault | null = null
+    for (const [at, collection] of all.entries()) fault = count(signer, answers[at], collection) ?? fault
+    if (fault === null) faults.clear(signer)
+    else faults.note(signer, fault)
+  }
+
+  function count(
+    { address }: ReportSigner,
+    answer: SigningAnswer | undefined,
+    collection: Collection,
+  ): SignerFault | null {
+    if (answer === undefined) return 'NO_ANSWER'
+    if ('refusal' in answer) {
+      collection.isMoveRefused ||= answer.refusal === 'MOVE_TOO_LARGE'
+      return answer.refusal
+    }
+    if (isComplete(collection)) return null
+    if (signerOf(collection.digest, answer.signature, ports.recover) !== address) return 'WRONG_SIGNATURE'
+    if (collection.valid.has(address)) return 'DUPLICATE'
+    collection.valid.set(address, answer.signature)
+    return null
+  }
+
+  /** Resolves when every report is complete, every signer has answered, or the deadline has passed. */
+  function gather(requests: readonly SigningRequest[], all: readonly Collection[]): Promise<void> {
+    const waiting = new Set(askable())
+    return new Promise((resolve) => {
+      let isOver = false
+      const end = (): void => {
+        isOver = true
+        clearTimeout(timer)
+        resolve()
+      }
+      const timer = setTimeout(() => {
+        for (const signer of waiting) fail(signer, 'LATE')
+        end()
+      }, deadlineMs)
+      const answered = (signer: ReportSigner, answers: readonly SigningAnswer[] | null): void => {
+        if (isOver) return
+        waiting.delete(signer)
+        if (answers === null) fail(signer, 'UNREACHABLE')
+        else take(signer, answers, all)
+        if (waiting.size === 0 || all.every(isComplete)) end()
+      }
+      for (const signer of [...waiting])
+        signer.sign(requests, deadlineMs).then(
+          (answers) => answered(signer, answers),
+          () => answered(signer, null),
+        )
+    })
+  }
+
+  return {
+    async collect(requests) {
+      const all = requests.map(({ feedId, reading }): Collection => {
+        const digest = ports.digestOf(feedId, reading).slice()
+        return { digest, valid: new Map(), isMoveRefused: false }
+      })
+      if (requests.length > 0) await gather(requests, all)
+      return all.map((collection): SigningOutcome => {
+        if (isComplete(collection)) return { proof: proofOf(collection.valid) }
+        return { proof: null, reason: collection.isMoveRefused ? 'MOVE_TOO_LARGE' : 'NO_QUORUM' }
+      })
+    },
+  }
+}
+
+/** Counts every fault, and logs the first of each kind of a signer until it signs again. */
+function createFaultLog({ metrics, logger }: Pick<QuorumPorts, 'metrics' | 'logger'>) {
+  const known = new Map<ReportSigner, SignerFault>()
+  return {
+    note(signer: ReportSigner, fault: SignerFault): void {
+      metrics.signerFault(signer.name, fault)
+      if (known.get(signer) === fault) return
+      known.set(signer, fault)
+      logger.warn({ signer: signer.name, address: signer.address, fault }, 'signer of price reports failed')
+    },
+    clear(signer: ReportSigner): void {
+      if (known.delete(signer)) logger.info({ signer: signer.name }, 'signer of price reports signs again')
+    },
+  }
+}

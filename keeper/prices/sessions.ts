@@ -1,0 +1,48 @@
+/** The running trading session of each calendar, computed once per change instead of once per market and tick. */
+import { type SessionState, sessionAt, type TradingCalendar } from '../../domain/market/trading-calendar.ts'
+import { type ReadingWindow, readingWindow } from '../../domain/prices/off-session.ts'
+import type { Millis } from '../../domain/units.ts'
+
+interface Known {
+  readonly session: SessionState
+  readonly from: Millis
+  readonly until: Millis
+  /** By whether the feed has reported. */
+  readonly windows: Map<boolean, ReadingWindow | null>
+}
+
+/** A calendar without a known change is asked again after this time. */
+const DAY_MS = 86_400_000
+
+export interface Sessions {
+  at(calendar: TradingCalendar, now: Millis): SessionState
+  /** Which readings count for the index; null: none, and the feed repeats its last report. */
+  windowAt(calendar: TradingCalendar, now: Millis, hasReported: boolean): ReadingWindow | null
+}
+
+export function createSessions(): Sessions {
+  const knowns = new WeakMap<TradingCalendar, Known>()
+
+  function knownAt(calendar: TradingCalendar, now: Millis): Known {
+    const before = knowns.get(calendar)
+    if (before !== undefined && before.from <= now && now < before.until) return before
+    const session = sessionAt(calendar, now)
+    const until = session.nextChangeAt ?? ((now + DAY_MS) as Millis)
+    const known: Known = { session, from: now, until, windows: new Map() }
+    knowns.set(calendar, known)
+    return known
+  }
+
+  return {
+    at: (calendar, now) => knownAt(calendar, now).session,
+    windowAt(calendar, now, hasReported) {
+      const { session, windows } = knownAt(calendar, now)
+      let window = windows.get(hasReported)
+      if (window === undefined) {
+        window = readingWindow(calendar, now, hasReported)
+        windows.set(hasReported, window)
+      }
+      return window !== null && session.isOpen ? { ...window, asOf: now } : window
+    },
+  }
+}

@@ -1,0 +1,45 @@
+/** The price publisher in Postgres. */
+import type { Db } from '../../db/client.ts'
+import { checkFence } from '../../db/fence.ts'
+import { loadCalendarMarkets } from '../../db/markets.ts'
+import {
+  type FeedKey,
+  loadFeedStates,
+  loadOverrides,
+  publishReports,
+  recordAbsences,
+} from '../../db/oracle-reports.ts'
+import { loadCalendars } from '../../db/trading-calendars.ts'
+import type { MarketId } from '../../domain/units.ts'
+import { keyOf, type PriceStore } from './ports.ts'
+
+export const createPriceStore = (db: Db): PriceStore => ({
+  async markets() {
+    const [rows, calendars] = [await loadCalendarMarkets(db), await loadCalendars(db)]
+    return new Map(
+      rows.map(({ spec, calendar }) => [
+        spec.marketId,
+        { spec, calendar: calendar === null ? null : calendars[calendar] },
+      ]),
+    )
+  },
+
+  async states() {
+    const states = await loadFeedStates(db)
+    return new Map(states.map(({ last, reason, ...key }) => [keyOf(key), { last, reason }]))
+  },
+
+  publish: (fence, { reports, absences }) =>
+    db.transaction().execute(async (tx) => {
+      await checkFence(tx, fence)
+      const overrides = new Map(
+        (await loadOverrides(tx)).map(({ marketId, last }) => [marketId as MarketId, last]),
+      )
+      const isOurs = ({ marketId, feed }: FeedKey): boolean =>
+        feed !== 'index' || !overrides.has(marketId as MarketId)
+      const [ownReports, ownAbsences] = [reports.filter(isOurs), absences.filter(isOurs)]
+      if (ownReports.length > 0) await publishReports(tx, ownReports)
+      if (ownAbsences.length > 0) await recordAbsences(tx, ownAbsences)
+      return overrides
+    }),
+})

@@ -1,0 +1,43 @@
+/** The price configuration of the local stack's keeper: one simulated source per market, one signer in the keeper's process. */
+import type { Address } from '../domain/units.ts'
+import { toDecimal } from '../domain/units.ts'
+import { feedIdOf, sessionFeedIdOf } from './deploy.ts'
+import { SEED_MARKETS, type SeedMarket } from './seed-markets.ts'
+
+/** As the file names it. */
+export const LOCAL_SIGNER = 'local'
+
+/** A feed of the file; the keeper checks its fields (`keeper/price-file.ts`). */
+export interface FeedEntry {
+  readonly market_id: number
+  readonly feed: 'index' | 'session'
+  readonly feed_id: string
+  readonly sources?: readonly Readonly<Record<string, unknown>>[]
+}
+
+export interface PriceConfig {
+  readonly oracle: Address
+  readonly threshold: number
+  readonly signers: readonly { readonly name: string }[]
+  readonly feeds: readonly FeedEntry[]
+}
+
+export const priceConfigOf = (oracle: Address): PriceConfig => ({
+  oracle,
+  threshold: 1,
+  signers: [{ name: LOCAL_SIGNER }],
+  feeds: SEED_MARKETS.flatMap((market) => [indexOf(market), ...sessionOf(market)]),
+})
+
+const indexOf = ({ plan: { marketId }, firstPrice, walk }: SeedMarket): FeedEntry => ({
+  ...{ market_id: marketId, feed: 'index', feed_id: feedIdOf(marketId) },
+  sources: [
+    {
+      ...{ name: 'walk', kind: 'walk', first: toDecimal(firstPrice), home: toDecimal(walk.home) },
+      ...{ grain: toDecimal(walk.grain), volatility: walk.volatility, probability: walk.probability },
+    },
+  ],
+})
+
+const sessionOf = ({ plan: { marketId, fundingSession } }: SeedMarket): FeedEntry[] =>
+  fundingSession ? [{ market_id: marketId, feed: 'session', feed_id: sessionFeedIdOf(marketId) }] : []
