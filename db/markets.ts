@@ -152,12 +152,24 @@ export async function loadMarkets(db: Db): Promise<MarketSpec[]> {
   return rows.map(({ spec }) => fromStoredSpec(spec))
 }
 
-/** The listed markets with the trading calendars that they follow. */
-export async function loadCalendarMarkets(
-  db: Db,
-): Promise<{ readonly spec: MarketSpec; readonly calendar: CalendarName | null }[]> {
-  const rows = await db.selectFrom('markets').select(['spec', 'calendar']).orderBy('market_id').execute()
-  return rows.map(({ spec, calendar }) => ({ spec: fromStoredSpec(spec), calendar }))
+/** A listed market, as far as its feeds depend on it. */
+export interface FeedMarketRow {
+  readonly spec: MarketSpec
+  readonly calendar: CalendarName | null
+  readonly closing: Closing
+}
+
+export async function loadFeedMarkets(db: Db): Promise<FeedMarketRow[]> {
+  const rows = await db
+    .selectFrom('markets')
+    .select(['spec', 'calendar', 'expires_at', 'settling_at'])
+    .orderBy('market_id')
+    .execute()
+  return rows.map((row) => ({
+    spec: fromStoredSpec(row.spec),
+    calendar: row.calendar,
+    closing: toClosing(row),
+  }))
 }
 
 /** Records the market's latest batch. */

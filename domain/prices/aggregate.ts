@@ -31,8 +31,8 @@ export const DROP_REASONS = [
   'OUT_OF_ORDER',
   /** Another price at the time of the source's previous reading. */
   'CONTRADICTORY',
-  /** Observed before the running trading session of the underlying. */
-  'OFF_SESSION',
+  /** Observed before the running trading session of the underlying, or a final price before the market's close. */
+  'TOO_EARLY',
   /** Farther from the median than the source's bound. */
   'OUTLIER',
 ] as const
@@ -61,8 +61,8 @@ export interface AggregationRules {
   readonly maxSpread: bigint
   /** By how much the clock of a source may be ahead. */
   readonly maxAhead: Millis
-  /** Begin of the running trading session of the underlying; 0 if it trades around the clock. */
-  readonly sessionSince: Millis
+  /** Earlier readings do not count (`reading-window.ts`). */
+  readonly since: Millis
   readonly boundsOf: (source: string) => SourceBounds
   /** The source's previous usable reading; null if there is none. */
   readonly previousOf: (source: string) => Reading | null
@@ -117,14 +117,14 @@ function guard(
 function dropReason(
   source: string,
   { price, observedAt }: Reading,
-  { range, maxAhead, sessionSince, boundsOf, previousOf }: AggregationRules,
+  { range, maxAhead, since, boundsOf, previousOf }: AggregationRules,
   now: Millis,
 ): DropReason | null {
   if (price < range.low) return price <= 0n ? 'NOT_POSITIVE' : 'OUT_OF_RANGE'
   if (price > range.high) return 'OUT_OF_RANGE'
   if (observedAt - now > maxAhead) return 'FUTURE'
   if (now - observedAt > boundsOf(source).maxAge) return 'STALE'
-  if (observedAt < sessionSince) return 'OFF_SESSION'
+  if (observedAt < since) return 'TOO_EARLY'
   const previous = previousOf(source)
   if (previous === null || observedAt > previous.observedAt) return null
   if (observedAt < previous.observedAt) return 'OUT_OF_ORDER'

@@ -8,6 +8,7 @@ import type { AbsenceReason } from '../../domain/prices/feed.ts'
 import type { PublicationRules } from '../../domain/prices/publication.ts'
 import type { FeedId } from '../../domain/prices/report-hash.ts'
 import type { SigningRefusal } from '../../domain/prices/signing.ts'
+import type { Closing } from '../../domain/risk/ending.ts'
 import type { MarketId, Millis } from '../../domain/units.ts'
 import type { SigningRequest } from '../../service/report-key.ts'
 import type { PriceSource } from '../ports.ts'
@@ -31,6 +32,8 @@ export interface FeedMarket {
   readonly spec: MarketSpec
   /** Null if the underlying trades around the clock. */
   readonly calendar: TradingCalendar | null
+  /** A final price is one of after the close. */
+  readonly closing: Closing
 }
 
 // ---------------------------------------------------------------------- signers

@@ -14,6 +14,7 @@ import {
 } from '../../domain/prices/aggregate.ts'
 import { type AbsenceReason, rangeOf, statusOf } from '../../domain/prices/feed.ts'
 import { isReportDue, nextObservedAt } from '../../domain/prices/publication.ts'
+import { finalWindow } from '../../domain/prices/reading-window.ts'
 import { type MarketId, type Millis, maxOf, type Price } from '../../domain/units.ts'
 import { type Clock, elapsed } from '../../service/clock.ts'
 import type { KillPointHook } from '../../service/kill-point.ts'
@@ -97,22 +98,21 @@ export function createPublisher(ports: PublisherPorts): Publisher {
     return memory
   }
 
-  /** The value of the feed now, or the reason why there is none. */
-  function judge(setup: FeedSetup, { spec, calendar }: FeedMarket, memory: FeedMemory, now: Millis) {
-    if (setup.feed === 'session') return ofCalendar(calendar && sessions.at(calendar, now), now)
+  /** The value of the feed now, or the reason why there is none. Null for the final price of a market that has not closed. */
+  function judge(setup: FeedSetup, market: FeedMarket, memory: FeedMemory, now: Millis): Aggregate | null {
+    const { spec, calendar, closing } = market
     const { last } = memory
-    const window =
-      setup.feed === 'index' && calendar !== null
-        ? sessions.windowAt(calendar, now, last !== null)
-        : { since: 0 as Millis, asOf: now }
-    if (window === null) return repeated(last)
+    if (setup.feed === 'session') return ofCalendar(calendar && sessions.at(calendar, now), now)
+    const isFinal = setup.feed === 'final'
+    const window = isFinal ? finalWindow(closing, now) : sessions.windowAt(calendar, now, last !== null)
+    if (window === null) return isFinal ? null : repeated(last)
     const sources = new Map(setup.sources.map((source) => [source.name, source]))
     const answers = setup.sources.map((source) => answerOf(source, last, window.asOf))
     const result = aggregate(
       answers,
       {
         ...{ minimum: setup.minimum, maxSpread: setup.maxSpread, maxAhead: setup.maxAhead },
-        ...{ sessionSince: window.since, range: rangeOf(spec, setup.feed) },
+        ...{ since: window.since, range: rangeOf(spec, setup.feed) },
         boundsOf: (name) => sources.get(name) as (typeof setup.sources)[number],
         previousOf: (name) => memory.previous.get(name) ?? null,
       },
@@ -143,7 +143,9 @@ export function createPublisher(ports: PublisherPorts): Publisher {
       const market = markets.get(setup.marketId as MarketId)
       if (market === undefined || overridden.has(setup.marketId as MarketId)) continue
       const memory = memoryOf(setup)
-      const { value, reason, readings } = judge(setup, market, memory, now)
+      const judged = judge(setup, market, memory, now)
+      if (judged === null) continue
+      const { value, reason, readings } = judged
       if (value === null) absent.push({ setup, reason, readings })
       else if (isDue(setup, memory, value, now)) {
         due.push({ setup, readings, reading: readingOf(setup, { value, readings }, memory.last, now) })

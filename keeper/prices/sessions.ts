@@ -1,6 +1,6 @@
 /** The running trading session of each calendar, computed once per change instead of once per market and tick. */
 import { type SessionState, sessionAt, type TradingCalendar } from '../../domain/market/trading-calendar.ts'
-import { type ReadingWindow, readingWindow } from '../../domain/prices/off-session.ts'
+import { indexWindow, type ReadingWindow } from '../../domain/prices/reading-window.ts'
 import type { Millis } from '../../domain/units.ts'
 
 interface Known {
@@ -17,7 +17,7 @@ const DAY_MS = 86_400_000
 export interface Sessions {
   at(calendar: TradingCalendar, now: Millis): SessionState
   /** Which readings count for the index; null: none, and the feed repeats its last report. */
-  windowAt(calendar: TradingCalendar, now: Millis, hasReported: boolean): ReadingWindow | null
+  windowAt(calendar: TradingCalendar | null, now: Millis, hasReported: boolean): ReadingWindow | null
 }
 
 export function createSessions(): Sessions {
@@ -36,10 +36,11 @@ export function createSessions(): Sessions {
   return {
     at: (calendar, now) => knownAt(calendar, now).session,
     windowAt(calendar, now, hasReported) {
+      if (calendar === null) return indexWindow(null, now, hasReported)
       const { session, windows } = knownAt(calendar, now)
       let window = windows.get(hasReported)
       if (window === undefined) {
-        window = readingWindow(calendar, now, hasReported)
+        window = indexWindow(calendar, now, hasReported)
         windows.set(hasReported, window)
       }
       return window !== null && session.isOpen ? { ...window, asOf: now } : window

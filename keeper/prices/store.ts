@@ -1,7 +1,7 @@
 /** The price publisher in Postgres. */
 import type { Db } from '../../db/client.ts'
 import { checkFence } from '../../db/fence.ts'
-import { loadCalendarMarkets } from '../../db/markets.ts'
+import { loadFeedMarkets } from '../../db/markets.ts'
 import {
   type FeedKey,
   loadFeedStates,
@@ -15,11 +15,11 @@ import { keyOf, type PriceStore } from './ports.ts'
 
 export const createPriceStore = (db: Db): PriceStore => ({
   async markets() {
-    const [rows, calendars] = [await loadCalendarMarkets(db), await loadCalendars(db)]
+    const [rows, calendars] = [await loadFeedMarkets(db), await loadCalendars(db)]
     return new Map(
-      rows.map(({ spec, calendar }) => [
+      rows.map(({ spec, calendar, closing }) => [
         spec.marketId,
-        { spec, calendar: calendar === null ? null : calendars[calendar] },
+        { spec, closing, calendar: calendar === null ? null : calendars[calendar] },
       ]),
     )
   },

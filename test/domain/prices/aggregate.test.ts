@@ -18,7 +18,7 @@ const RULES: AggregationRules = {
   minimum: 2,
   maxSpread: 20_000n,
   maxAhead: 2_000 as Millis,
-  sessionSince: 0 as Millis,
+  since: 0 as Millis,
   boundsOf: () => ({ maxAge: 5_000 as Millis, maxDeviation: 10_000n }),
   previousOf: () => null,
 }
@@ -77,9 +77,9 @@ describe('aggregate', () => {
   })
 
   it('when a trading session has just begun, readings from before it are dropped', () => {
-    const rules = { ...RULES, sessionSince: (NOW - 1_000) as Millis }
+    const rules = { ...RULES, since: (NOW - 1_000) as Millis }
     const readings = [answer('a', '100', 1_001), answer('b', '101', 1_000), answer('c', '101', 0)]
-    expect(droppedOf(readings, rules)).to.deep.equal(['OFF_SESSION', null, null])
+    expect(droppedOf(readings, rules)).to.deep.equal(['TOO_EARLY', null, null])
   })
 
   it('when fewer readings than the minimum are usable, there is no price, and the latest report may serve', () => {
