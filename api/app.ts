@@ -32,6 +32,7 @@ import { compileValidator } from './http/validation.ts'
 import type { MarketDirectory } from './markets/market-directory.ts'
 import { marketRoutes } from './markets/route.ts'
 import type { Metrics } from './metrics.ts'
+import { oracleRoutes } from './oracle/route.ts'
 import { orderBookRoutes } from './order-book/route.ts'
 import { orderEntryRoutes } from './order-entry/route.ts'
 import { orderEventRoutes } from './order-events/route.ts'
@@ -97,6 +98,7 @@ export async function buildApp(ports: AppPorts): Promise<App> {
   orderBookRoutes(app, ports)
   auctionRoutes(app, ports)
   fundingRoutes(app, ports)
+  oracleRoutes(app, ports)
   accountRoutes(app, ports)
   transactionRoutes(app, ports)
   positionRoutes(app, ports)

@@ -51,9 +51,26 @@ export type Market = Amounts<
     readonly next_price_protection_at: string | null
     readonly oracle_price_at: string | null
     readonly last_batch_id: number | null
+    /** State of the index feed; null if no price was ever published. */
+    readonly oracle: MarketOracle | null
     /** Null for a market without funding. */
     readonly funding: MarketFunding | null
   }
+
+export interface MarketOracle {
+  readonly status: 'live' | 'waiting' | 'halted' | 'stale'
+  /** Null while the feed is live. */
+  readonly reason: string | null
+  readonly since: string | null
+  readonly observed_at: string | null
+  readonly sources: readonly (MaybeAmounts<'price'> & {
+    readonly source: string
+    readonly observed_at: string | null
+    /** Null if the reading counts. */
+    readonly dropped: string | null
+    readonly detail: string | null
+  })[]
+}
 
 /** Rates are fractions of the oracle price per hour, positive if longs pay. `funding_rate` is null while no rate is valid. */
 export type MarketFunding = Amounts<'premium_average' | 'funding_cap'> &

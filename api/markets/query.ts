@@ -4,6 +4,7 @@ import type { Db, Tx } from '../../db/client.ts'
 import { fundingColumn, type StoredFunding } from '../../db/funding.ts'
 import { averagesColumn, type StoredAverages } from '../../db/price-averages.ts'
 import { toSchedule } from '../../db/price-protection.ts'
+import { constant } from '../../db/values.ts'
 import type { MarketKind, MarketSpec } from '../../domain/market/market.ts'
 import { scheduleAt } from '../../domain/market/price-protection.ts'
 import type { Millis, Rate } from '../../domain/units.ts'
@@ -15,6 +16,9 @@ const selectMarkets = (db: Db | Tx) =>
   db
     .selectFrom('markets as m')
     .leftJoin('read.markets as r', 'r.market_id', 'm.market_id')
+    .leftJoin('oracle_reports as o', (join) =>
+      join.onRef('o.market_id', '=', 'm.market_id').on('o.feed', '=', constant('index')),
+    )
     .select([
       'm.market_id',
       'm.mode',
@@ -29,6 +33,13 @@ const selectMarkets = (db: Db | Tx) =>
       'r.last_batch_id',
       'r.next_price_protection',
       'r.next_price_protection_at',
+    ])
+    .select([
+      'o.observed_at as feed_observed_at',
+      'o.readings as feed_readings',
+      'o.status as feed_status',
+      'o.reason as feed_reason',
+      'o.since as feed_since',
     ])
     .select([
       sql.raw<StoredFunding>(fundingColumn('m.market_id')).as('funding'),

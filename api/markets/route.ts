@@ -17,11 +17,13 @@ export interface MarketPorts {
   readonly readAfter: ReadAfter
   readonly calendars: CalendarCache
   readonly clock: Clock
+  readonly config: { readonly oracleMaxAgeMs: number }
 }
 
 const tags = ['markets']
 
-export function marketRoutes(app: App, { markets, readAfter, calendars, clock }: MarketPorts): void {
+export function marketRoutes(app: App, { markets, readAfter, calendars, clock, config }: MarketPorts): void {
+  const readTime = () => ({ now: clock.now(), oracleMaxAgeMs: config.oracleMaxAgeMs })
   app.get(
     '/v0/markets',
     {
@@ -39,9 +41,9 @@ export function marketRoutes(app: App, { markets, readAfter, calendars, clock }:
         marketStates(db, { kind, limit }),
       )
       const current = await calendars.current()
-      const now = clock.now()
+      const time = readTime()
       return Promise.all(
-        states.map(async (state) => marketView(await markets.byId(state.market_id), state, current, now)),
+        states.map(async (state) => marketView(await markets.byId(state.market_id), state, current, time)),
       )
     },
   )
@@ -63,7 +65,7 @@ export function marketRoutes(app: App, { markets, readAfter, calendars, clock }:
       const scope = { tables: MARKET_TABLES, shard: marketShard(id) }
       const state = await readAfter.read(request, scope, (db) => marketState(db, id))
       if (state === undefined) throw new ApiError('MARKET_NOT_FOUND', { field: 'market_id', received: id })
-      return marketView(spec, state, await calendars.current(), clock.now())
+      return marketView(spec, state, await calendars.current(), readTime())
     },
   )
 }

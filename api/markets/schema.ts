@@ -12,6 +12,7 @@ import {
   words,
 } from '../wire/schema.ts'
 import { fundingFields } from './funding.ts'
+import { oracleFields } from './oracle.ts'
 import { sessionFields } from './session.ts'
 
 export const MARKET_KINDS = ['perpetual', 'future', 'binary_future'] as const
@@ -57,6 +58,7 @@ export const Market = Type.Object({
   ...amountOf('taker_fee', 'Fraction of notional; for binary_future the coefficient.'),
   ...maybeAmountOf('oracle_price', 'Last oracle price.'),
   oracle_price_at: nullable(Time('Observation time of the oracle price.')),
+  ...oracleFields,
   ...maybeAmountOf('mark_price', 'Mark price.'),
   ...maybeAmountOf('last_price', 'Clearing price of the last batch.'),
   last_batch_id: nullable(Type.Integer()),

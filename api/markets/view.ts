@@ -9,10 +9,11 @@ import { modeAt } from '../../domain/risk/ending.ts'
 import type { Millis, Ticks } from '../../domain/units.ts'
 import { amount, isoTime, maybeAmount, maybeTime } from '../wire/amounts.ts'
 import { type FundingColumns, fundingView } from './funding.ts'
+import { type OracleColumns, oracleView } from './oracle.ts'
 import type { Market } from './schema.ts'
 import { sessionView } from './session.ts'
 
-export interface MarketState extends ProtectionColumns, ClosingColumns, FundingColumns {
+export interface MarketState extends ProtectionColumns, ClosingColumns, FundingColumns, OracleColumns {
   readonly mode: MarketMode
   readonly dispute_window: number
   readonly calendar: CalendarName | null
@@ -22,12 +23,18 @@ export interface MarketState extends ProtectionColumns, ClosingColumns, FundingC
   readonly last_batch_id: number | null
 }
 
+export interface ReadTime {
+  readonly now: Millis
+  /** Age beyond which the latest report counts as stale. */
+  readonly oracleMaxAgeMs: number
+}
+
 /** `now` decides whether an announced width of price protection is in force, and whether the market and its session are closed. */
 export function marketView(
   spec: MarketSpec,
   state: MarketState,
   calendars: TradingCalendars,
-  now: Millis,
+  { now, oracleMaxAgeMs }: ReadTime,
 ): Market {
   const { inForce, next } = scheduleAt(toSchedule(state), now)
   const mode = modeAt(state.mode, toClosing(state), now)
@@ -61,6 +68,7 @@ export function marketView(
     ...amount('taker_fee', spec.takerFee),
     ...maybeAmount('oracle_price', state.oracle_price),
     oracle_price_at: state.oracle_at === null ? null : isoTime(state.oracle_at),
+    ...oracleView(state, now, oracleMaxAgeMs),
     // Until the first mark price is known the oracle price stands in, as with a thin book.
     ...maybeAmount('mark_price', state.mark_price ?? state.oracle_price),
     ...maybeAmount('last_price', state.last_price === null ? null : priceOf(spec, state.last_price as Ticks)),
