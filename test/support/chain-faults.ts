@@ -1,16 +1,26 @@
-/** Faults of a local chain: forks, and transactions of a relayer's key that the keeper has not signed. */
+/** Faults of a local chain: forks, transactions of a relayer's key that the keeper has not signed, and time that passes at once. */
 import { type JsonRpcProvider, Wallet } from 'ethers'
 
-/** Replaces the last blocks. The first of the new ones contains the signed transactions. */
+/** Lets the chain's time pass, and mines a block at the end. */
+export async function passTime(
+  { provider }: { readonly provider: JsonRpcProvider },
+  ms: number,
+): Promise<void> {
+  await provider.send('evm_increaseTime', [Math.ceil(ms / 1000)])
+  await provider.send('evm_mine', [])
+}
+
+/** Replaces the last blocks. The first of the new ones contains the signed transactions. `aheadMs`: of the chain's time that `passTime` let pass. */
 export async function replaceBlocks(
   provider: JsonRpcProvider,
   depth: number,
   transactions: readonly string[] = [],
+  aheadMs = 0,
 ): Promise<void> {
   await provider.send('anvil_reorg', [depth, transactions.map((raw) => [raw, 0])])
   // A fork takes the clock of anvil back. The validators of a real chain have clocks of their own.
   const { timestamp = 0 } = (await provider.getBlock('latest')) ?? {}
-  const behind = Math.floor(Date.now() / 1000) - timestamp
+  const behind = Math.floor((Date.now() + aheadMs) / 1000) - timestamp
   if (behind > 0) await provider.send('evm_increaseTime', [behind])
   await provider.send('evm_mine', [])
 }

@@ -5,8 +5,9 @@ import { createCalls, createChain, createSigner } from '../../../keeper/adapters
 import { createHeartbeats, HEARTBEAT_AFTER_MS } from '../../../keeper/heartbeat/heartbeat.ts'
 import { Delivery } from '../../../keeper/relayer/delivery.ts'
 import { createRelayerStore } from '../../../keeper/relayer/store.ts'
+import { passTime } from '../../support/chain-faults.ts'
 import { perpetual } from '../../support/markets.ts'
-import { ChainFixture, laneKey, POLICY, passTime, useChain } from '../support/chain-fixture.ts'
+import { ChainFixture, laneKey, POLICY, useChain } from '../support/chain-fixture.ts'
 import { NO_METRICS, SILENT_LOGGER } from '../support/market-fixture.ts'
 
 /** The market's clock, its first slot, with batch 1: before it no freeze can be requested. */

@@ -1,9 +1,10 @@
 /** A future ends at its final price: queued, mined, followed, rolled back by a fork and mined again. */
 import { expect } from 'chai'
 import { describe, it } from 'mocha'
+import { passTime } from '../../support/chain-faults.ts'
 import { future, price } from '../../support/markets.ts'
 import { ActionFixture } from '../support/action-fixture.ts'
-import { ChainFixture, passTime, revertTo, useChain } from '../support/chain-fixture.ts'
+import { ChainFixture, revertTo, useChain } from '../support/chain-fixture.ts'
 
 const DAY_MS = 86_400_000
 const SETTLING = 3

@@ -135,12 +135,6 @@ export async function revertTo({ provider, admin }: Deployed, snapshot: string):
   await provider.send('evm_mine', [])
 }
 
-/** Lets the chain's time pass, and mines a block at the end. */
-export async function passTime({ provider }: Deployed, ms: number): Promise<void> {
-  await provider.send('evm_increaseTime', [Math.ceil(ms / 1000)])
-  await provider.send('evm_mine', [])
-}
-
 /** Mines a transaction of a relayer's key that the keeper has not signed. */
 export async function foreignTransaction(
   { provider }: Deployed,
