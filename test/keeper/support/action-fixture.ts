@@ -5,7 +5,7 @@ import { sql } from 'kysely'
 import type { Fence } from '../../../db/fence.ts'
 import type { SingleAction } from '../../../domain/actions/action.ts'
 import type { QueueRefusal } from '../../../domain/actions/queue.ts'
-import type { FundingState } from '../../../domain/prices/funding-state.ts'
+import { type FundingState, fundingIndexAt } from '../../../domain/prices/funding-state.ts'
 import type { OracleReport } from '../../../domain/settlement/settlement.ts'
 import type { Address, HourlyFunding, Millis, Price, Steps } from '../../../domain/units.ts'
 import type { Verdict } from '../../../domain/verdict.ts'
@@ -13,6 +13,8 @@ import type { QueueEnd } from '../../../keeper/actions/ports.ts'
 import { createActionQueue } from '../../../keeper/actions/store.ts'
 import { finalFeedIdOf } from '../../../stack/deploy.ts'
 import { Backstop__factory } from '../../../typechain-types/factories/Backstop__factory.ts'
+import { legalDeleveraging, type Shares } from '../../support/legal-deleveraging.ts'
+import { untouchedPositions } from '../../support/untouched-positions.ts'
 import type { ChainFixture } from './chain-fixture.ts'
 import { addressOf, type Trader } from './market-fixture.ts'
 
@@ -99,6 +101,30 @@ export class ActionFixture {
     const legs = [{ counterparty: addressOf(against.wallet), steps: steps as Steps }]
     const account = addressOf(of.wallet)
     return this.queue(({ asOf }) => ({ kind: 'deleverage', asOf, account, legs, report }))
+  }
+
+  /**
+   * Queues a deleveraging of an account without equity that the contract accepts as of the end of the queue. Returns its number in the
+   * queue; null if there is no such account, or if the shares leave all its counterparties out. No other job may run.
+   */
+  async deleverageInsolvent(ticks: number, shares: Shares): Promise<number | null> {
+    const { spec } = this.#fixture
+    const report = await this.report(ticks)
+    const positions = await untouchedPositions(this.#fixture.db, spec.marketId)
+    let isLegal = true
+    const build = ({ asOf, funding }: QueueEnd): SingleAction | null => {
+      const index = fundingIndexAt(funding, asOf)
+      const terms = { spec, index, oracle: report.price, backstop: 'unknown' } as const
+      const parties = legalDeleveraging(terms, positions, shares)
+      isLegal = parties !== null
+      return parties && { kind: 'deleverage', asOf, ...parties, report }
+    }
+    for (const deadline = Date.now() + QUEUE_LIMIT_MS; ; await sleep(100)) {
+      const verdict = await this.enqueue(build)
+      if (!isLegal) return null
+      if (verdict.ok && verdict.value !== null) return verdict.value
+      if (!verdict.ok || Date.now() > deadline) throw new Error(`not queued: ${JSON.stringify(verdict)}`)
+    }
   }
 
   /** Submits the final price of a closed market. */

@@ -2,58 +2,18 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'chai'
 import { id, Wallet } from 'ethers'
-import fc from 'fast-check'
 import { loadInputs } from '../../../db/batches.ts'
 import type { Fence } from '../../../db/fence.ts'
+import type { Side } from '../../../domain/orders/order.ts'
 import type { HourlyFunding } from '../../../domain/units.ts'
 import type { Auction } from '../../../keeper/auction/auction.ts'
 import { MarginBank__factory } from '../../../typechain-types/factories/MarginBank__factory.ts'
 import { foreignTransfer, replaceBlocks } from '../../support/chain-faults.ts'
 import { ActionFixture, RATE } from './action-fixture.ts'
+import type { Fault } from './any-fault.ts'
 import { type ChainFixture, foreignTransaction, laneKey, type SettlementFixture } from './chain-fixture.ts'
 import { expectConsistent, expectSameReadModel } from './invariants.ts'
 import { addressOf, type Placement, type Trader } from './market-fixture.ts'
-
-export type Fault =
-  /** A batch between alice and bob; if `isBad`, the buy is signed with a key that has no right to sign. */
-  | { readonly kind: 'match'; readonly steps: number; readonly isBad: boolean }
-  /** Buys that rest below the price and expire together, one second later. */
-  | { readonly kind: 'expire'; readonly count: number }
-  /** A funding update; if `isBad`, of a rate above the market's bound. */
-  | { readonly kind: 'fund'; readonly isBad: boolean }
-  /** Carol buys with the highest leverage, the price falls by 3 %, and the backstop inherits; then the price is back. */
-  | { readonly kind: 'liquidate' }
-  /** An action that the contract refuses: alice's position is healthy, and the market is not settling. */
-  | { readonly kind: 'inherit' | 'deleverage' | 'finalize' }
-  | { readonly kind: 'step' | 'follow' | 'foreign' | 'restart' }
-  /** The last blocks are replaced; if `isForeign`, by one with a transaction of the relayer's key that the keeper has not signed. */
-  | { readonly kind: 'fork'; readonly depth: number; readonly isForeign: boolean }
-  | { readonly kind: 'clock'; readonly ms: number }
-
-const kind = <K extends string>(...names: readonly K[]) => fc.constantFrom(...names)
-const rarely = fc.constantFrom(false, false, true)
-
-export const anyFault = fc.oneof(
-  {
-    weight: 6,
-    arbitrary: fc.record({ kind: kind('match'), steps: fc.integer({ min: 1, max: 20 }), isBad: rarely }),
-  },
-  { weight: 1, arbitrary: fc.record({ kind: kind('expire'), count: fc.integer({ min: 1, max: 30 }) }) },
-  { weight: 2, arbitrary: fc.record({ kind: kind('fund'), isBad: rarely }) },
-  { weight: 2, arbitrary: fc.record({ kind: kind('liquidate') }) },
-  { weight: 2, arbitrary: fc.record({ kind: kind('inherit', 'deleverage', 'finalize') }) },
-  { weight: 8, arbitrary: fc.record({ kind: kind('step') }) },
-  { weight: 4, arbitrary: fc.record({ kind: kind('follow') }) },
-  { weight: 3, arbitrary: fc.record({ kind: kind('foreign', 'foreign', 'restart') }) },
-  {
-    weight: 3,
-    arbitrary: fc.record({ kind: kind('fork'), depth: fc.integer({ min: 1, max: 8 }), isForeign: rarely }),
-  },
-  {
-    weight: 2,
-    arbitrary: fc.record({ kind: kind('clock'), ms: fc.constantFrom(5_000, 3_600_000, -5_000, -3_600_000) }),
-  },
-) as fc.Arbitrary<Fault>
 
 const stranger = new Wallet(id('stranger'))
 const PRICE = 1000
@@ -69,18 +29,31 @@ interface Traders {
   readonly alice: Trader
   readonly bob: Trader
   readonly carol: Trader
+  readonly dave: Trader
 }
+
+/** Why an action that the contract would have accepted ends: its transaction, or one before it, could not be mined. */
+const NOT_MINED = [
+  'behind a voided batch',
+  'not mined in time',
+  'nonce used by a foreign transaction',
+  'AsOfStale(',
+]
 
 export class FaultRun {
   readonly fixture: ChainFixture
   readonly counts: Record<string, number> = {}
-  readonly #actions: ActionFixture
-  readonly #traders: Traders
+  readonly actions: ActionFixture
+  readonly traders: Traders
   readonly #fences: Fences
   readonly #auction: Auction
   readonly #url: string
+  /** Of the node and of the action fixture's clock, ahead of the computer's. */
+  readonly time: { aheadMs: number }
   /** Blocks up to this one stay: they contain the deposits. */
-  readonly #firstBlock: number
+  #firstBlock: number
+  /** Numbers in the queue of deleveragings that the contract would accept when they were queued. */
+  readonly #accepted: number[] = []
   #settlement!: SettlementFixture
   #badOrders = 0
 
@@ -88,38 +61,47 @@ export class FaultRun {
     fixture: ChainFixture,
     actions: ActionFixture,
     traders: Traders,
-    more: { readonly fences: Fences; readonly url: string; readonly firstBlock: number },
+    more: {
+      readonly fences: Fences
+      readonly url: string
+      readonly firstBlock: number
+      readonly time: { aheadMs: number }
+    },
   ) {
     this.fixture = fixture
-    this.#actions = actions
-    this.#traders = traders
+    this.actions = actions
+    this.traders = traders
     this.#fences = more.fences
     this.#auction = fixture.auction()
     this.#url = more.url
     this.#firstBlock = more.firstBlock
+    this.time = more.time
   }
 
   /** `url`: of the node that the keeper uses. */
   static async open(fixture: ChainFixture, url: string): Promise<FaultRun> {
-    const actions = new ActionFixture(fixture, await fixture.lease('funding:m1'), Date.now)
+    const time = { aheadMs: 0 }
+    const now = () => Date.now() + time.aheadMs
+    const actions = new ActionFixture(fixture, await fixture.lease('funding:m1'), now)
     await actions.report(PRICE)
     await actions.withBackstop()
     const traders = {
       alice: await fixture.depositor('alice'),
       bob: await fixture.depositor('bob'),
       carol: await fixture.depositor('carol'),
+      dave: await fixture.depositor('dave'),
     }
     const fences = { auction: await fixture.lease('auction:m1'), settle: await fixture.lease('settle:m1') }
     const firstBlock = await fixture.chainSide.provider.getBlockNumber()
-    const run = new FaultRun(fixture, actions, traders, { fences, url, firstBlock })
+    const run = new FaultRun(fixture, actions, traders, { fences, url, firstBlock, time })
     await run.#restart()
     return run
   }
 
   async take(fault: Fault): Promise<void> {
     const { fixture } = this
-    const { alice, bob } = this.#traders
-    this.counts[fault.kind] = (this.counts[fault.kind] ?? 0) + 1
+    const { alice, bob } = this.traders
+    this.count(fault.kind)
     switch (fault.kind) {
       case 'match':
         if (fault.isBad) this.#badOrders++
@@ -128,15 +110,17 @@ export class FaultRun {
       case 'expire':
         return this.#expire(fault.count)
       case 'fund':
-        await this.#actions.updateFunding(PRICE, (fault.isBad ? RATE * 1000n : RATE) as HourlyFunding)
+        await this.actions.updateFunding(PRICE, (fault.isBad ? RATE * 1000n : RATE) as HourlyFunding)
         return
       case 'liquidate':
         return this.#liquidate()
+      case 'deleverage_insolvent':
+        return this.#deleverageInsolvent(fault)
       case 'inherit':
-        await this.#actions.inherit(alice, PRICE)
+        await this.actions.inherit(alice, PRICE)
         return
       case 'deleverage':
-        await this.#actions.deleverage(alice, bob, 1, PRICE)
+        await this.actions.deleverage(alice, bob, 1, PRICE)
         return
       case 'finalize':
         return this.#finalize()
@@ -158,9 +142,9 @@ export class FaultRun {
   /** Returns the batch, or null: alice's account is left out of batches while an action that names it is queued. */
   async match(by: Trader, steps: number, more: Partial<Placement> = {}): Promise<number | null> {
     const { fixture } = this
-    await this.#actions.report(PRICE)
+    await this.actions.report(PRICE)
     await fixture.place({ ...{ by, side: 'LONG', steps, limit: PRICE }, ...more })
-    await fixture.place({ by: this.#traders.bob, side: 'SHORT', steps, limit: PRICE })
+    await fixture.place({ by: this.traders.bob, side: 'SHORT', steps, limit: PRICE })
     return this.#auction.run(this.#fences.auction)
   }
 
@@ -172,22 +156,44 @@ export class FaultRun {
 
   async #expire(count: number): Promise<void> {
     const expiration = Math.floor(Date.now() / 1000) + 1
-    const { alice: by } = this.#traders
+    const { alice: by } = this.traders
     for (let at = 0; at < count; at++)
       await this.fixture.place({ by, side: 'LONG', steps: 10, limit: 990, expiration })
   }
 
   async #liquidate(): Promise<void> {
-    const { carol } = this.#traders
+    const { carol } = this.traders
     await this.match(carol, 20, { leverage: this.fixture.spec.maxLeverage })
-    await this.#actions.inherit(carol, LOW_PRICE)
-    await this.#actions.report(PRICE)
+    await this.actions.inherit(carol, LOW_PRICE)
+    await this.actions.report(PRICE)
+  }
+
+  /** At the highest leverage, against bob's sell or alice's buy. */
+  async openDave(side: Side, steps = 20): Promise<number | null> {
+    const { fixture } = this
+    const { alice, bob, dave } = this.traders
+    await this.actions.report(PRICE)
+    await fixture.place({ by: dave, side, steps, limit: PRICE, leverage: fixture.spec.maxLeverage })
+    const [by, other] = side === 'LONG' ? ([bob, 'SHORT'] as const) : ([alice, 'LONG'] as const)
+    await fixture.place({ by, side: other, steps, limit: PRICE })
+    return this.#auction.run(this.#fences.auction)
+  }
+
+  async #deleverageInsolvent({
+    side,
+    moved,
+    shares,
+  }: Extract<Fault, { kind: 'deleverage_insolvent' }>): Promise<void> {
+    await this.openDave(side)
+    const queueNo = await this.actions.deleverageInsolvent(PRICE + (side === 'LONG' ? -moved : moved), shares)
+    if (queueNo !== null) this.#accepted.push(queueNo)
+    await this.actions.report(PRICE)
   }
 
   /** Nothing may be queued behind it, so it is only queued where its end does not have to be waited for. */
   async #finalize(): Promise<void> {
-    await this.#actions.finalize(await this.#actions.report(PRICE))
-    await this.#settleAll()
+    await this.actions.finalize(await this.actions.report(PRICE))
+    await this.settleAll()
   }
 
   async #restart(): Promise<void> {
@@ -200,7 +206,12 @@ export class FaultRun {
     const head = await provider.getBlockNumber()
     const replaced = Math.min(depth, head - this.#firstBlock)
     const foreign = isForeign ? [await foreignTransfer(provider, laneKey, head - replaced)] : []
-    if (replaced > 0) await replaceBlocks(provider, replaced, foreign)
+    if (replaced > 0) await replaceBlocks(provider, replaced, foreign, this.time.aheadMs)
+  }
+
+  /** No fork takes back what is on the chain by now. */
+  async keepBlocks(): Promise<void> {
+    this.#firstBlock = await this.fixture.chainSide.provider.getBlockNumber()
   }
 
   #usedNonces(): Promise<number> {
@@ -210,36 +221,84 @@ export class FaultRun {
 
   // ---------------------------------------------------------------------- laws
 
-  #settleAll(): Promise<void> {
+  settleAll(): Promise<void> {
     return this.#settlement.settleAll(this.#fences.settle, SETTLE_LIMIT_MS)
   }
 
   /** Everything has settled or ended, the database has what the contracts have, and the market still trades. */
   async expectSettled(): Promise<void> {
     const { fixture } = this
-    await this.#settleAll()
+    await this.settleAll()
     await this.#expectTrading()
+    await this.#expectOpen()
+    await this.#expectDeleveraging()
     await this.#settlement.step(this.#fences.settle)
     await this.#expectExpired()
     await expectConsistent(fixture)
     await expectSameReadModel(fixture)
-    const { mode, last_as_of } = await fixture.db.selectFrom('markets').selectAll().executeTakeFirstOrThrow()
-    expect(mode).to.equal('open')
+    await this.#expectOpen()
+    const { last_as_of } = await fixture.db.selectFrom('markets').selectAll().executeTakeFirstOrThrow()
     expect(last_as_of).to.be.closeTo(Date.now(), 30_000)
-    await this.#expectAsOnChain()
+    await this.expectAsOnChain()
     await this.#expectFundingOfBatches()
-    const { next_nonce } = await fixture.db
+    await this.#expectMinedDeleveragings()
+    await this.expectNonces()
+  }
+
+  async #expectOpen(): Promise<void> {
+    const mismatches = await this.fixture.db.selectFrom('settlement_mismatches').selectAll().execute()
+    const voids = (await this.fixture.rows('batch_voided')).map(({ why }) => why)
+    expect(await this.fixture.mode(), JSON.stringify({ mismatches, voids })).to.equal('open')
+  }
+
+  async expectNonces(): Promise<void> {
+    const { next_nonce } = await this.fixture.db
       .selectFrom('relayers')
       .select('next_nonce')
       .executeTakeFirstOrThrow()
     expect(await this.#usedNonces()).to.equal(next_nonce)
   }
 
+  /** Without faults a deleveraging is mined, and after a fork it is mined again. */
+  async #expectDeleveraging(): Promise<void> {
+    for (const { orderId, expiration, endedAt } of await this.fixture.orders())
+      if (endedAt === null && expiration === 0) await this.fixture.cancel(orderId)
+    const deadline = Date.now() + SETTLE_LIMIT_MS
+    let queueNo: number | null = null
+    while (queueNo === null && Date.now() < deadline) {
+      await this.openDave('LONG', 40)
+      await this.settleAll()
+      queueNo = await this.actions.deleverageInsolvent(PRICE - 60, [3])
+    }
+    await this.settleAll()
+    await this.#fork(3, false)
+    await this.settleAll()
+    const action = (await this.fixture.actions()).find(({ queue_no }) => queue_no === queueNo)
+    expect(action?.status, `deleveraging ${queueNo}: ${action?.failure}`).to.equal('MINED')
+    await this.actions.report(PRICE)
+  }
+
+  /** Each is mined, unless its transaction or one before it could not be. */
+  async #expectMinedDeleveragings(): Promise<void> {
+    const actions = await this.fixture.actions()
+    const own = actions.filter(({ queue_no }) => this.#accepted.includes(queue_no))
+    const isNotMined = (failure: string | null) => NOT_MINED.some((why) => failure?.startsWith(why))
+    for (const { queue_no, status, failure } of own) {
+      this.count(`deleveraging ${status}`)
+      if (status !== 'MINED')
+        expect(isNotMined(failure), `deleveraging ${queue_no}: ${failure}`).to.equal(true)
+    }
+  }
+
+  count(name: string): void {
+    this.counts[name] = (this.counts[name] ?? 0) + 1
+  }
+
   /** A batch settles, after at most one void for each order with a bad signature that still rests, and one for a fork's foreign nonce. */
   async #expectTrading(): Promise<void> {
     for (let left = this.#badOrders + 1; ; left--) {
-      await this.#matchInTime(this.#traders.alice)
-      await this.#settleAll()
+      await this.#matchInTime(this.traders.alice)
+      await this.settleAll()
       const last = (await this.fixture.actions()).findLast(({ kind }) => kind === 'settle_part')
       if (last?.status === 'MINED') return
       const reasons = (await this.fixture.rows('batch_voided')).map(({ why }) => why)
@@ -256,7 +315,7 @@ export class FaultRun {
     expect(ended.filter(({ status }) => status !== 'EXPIRED').map(({ orderId }) => orderId)).to.deep.equal([])
   }
 
-  async #expectAsOnChain(): Promise<void> {
+  async expectAsOnChain(): Promise<void> {
     const { fixture } = this
     const { db, chainSide } = fixture
     const bank = MarginBank__factory.connect(chainSide.shared.marginBank, chainSide.provider)
@@ -265,7 +324,7 @@ export class FaultRun {
     expect(mined.map(({ action_id }) => action_id)).to.deep.equal(mined.map((_, at) => at + 1))
     expect((await trading.clock()).actionId).to.equal(BigInt(mined.length))
     const { fundingIndex } = await trading.lastReference()
-    expect((await this.#actions.funding()).index).to.equal(fundingIndex)
+    expect((await this.actions.funding()).index).to.equal(fundingIndex)
     const users = await db.selectFrom('users').select(['user_id', 'address']).execute()
     for (const { user_id, address } of users) {
       const { free } = await bank.account(address)
@@ -279,7 +338,7 @@ export class FaultRun {
         `position of ${user_id}`,
       ).to.deep.equal([size, entryNotional, margin + size * fundingIndex])
     }
-    expect(users.map(({ address }) => address)).to.include(addressOf(this.#traders.carol.wallet))
+    expect(users.map(({ address }) => address)).to.include(addressOf(this.traders.carol.wallet))
   }
 
   /** Batches of a queue without dropped actions were matched on the funding index that the contract used for them. */

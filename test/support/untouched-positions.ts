@@ -1,0 +1,26 @@
+/** Positions on which a job may decide. */
+import type { Db, Tx } from '../../db/client.ts'
+import { matchedPosition } from '../../db/positions.ts'
+import type { Address } from '../../domain/units.ts'
+import type { Positions } from './legal-deleveraging.ts'
+
+/** The matched positions of the market, without those that a queued action may change. */
+export async function untouchedPositions(db: Db | Tx, marketId: number): Promise<Positions> {
+  const rows = await db
+    .selectFrom('positions')
+    .innerJoin('users', 'users.user_id', 'positions.user_id')
+    .selectAll()
+    .where('market_id', '=', marketId)
+    .where('matched_size', '<>', 0)
+    .orderBy('positions.user_id', 'desc')
+    .execute()
+  const pending = await db
+    .selectFrom('actions')
+    .select('touches')
+    .where('market_id', '=', marketId)
+    .where('status', 'in', ['QUEUED', 'SIGNED', 'SUBMITTED'])
+    .execute()
+  const touched = new Set(pending.flatMap(({ touches }) => touches))
+  const untouched = rows.filter(({ user_id }) => !touched.has(user_id))
+  return new Map(untouched.map((row) => [row.address as Address, matchedPosition(row)]))
+}
