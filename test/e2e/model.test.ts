@@ -7,7 +7,7 @@
 import { readFileSync } from 'node:fs'
 import { expect } from 'chai'
 import { after, before, describe, it } from 'mocha'
-import { type Round, roundsOf } from './support/commands.ts'
+import { endingOf, type Round, roundsOf } from './support/commands.ts'
 import { ExchangeRun } from './support/exchange-run.ts'
 import { RACED } from './support/placement-prediction.ts'
 import { type SecondInstance, startSecondInstance } from './support/second-instance.ts'
@@ -68,6 +68,15 @@ for (const processes of [1, 2]) {
         Math.min(place, FILLED, triggered, USER_CANCELLED, EXPIRED),
         JSON.stringify(run.counts),
       ).to.be.greaterThan(0)
+    })
+
+    const ending = endingOf(seed)
+
+    it(`when market ${ending.market} is finalized under faults, it ends once, and its accounts are paid out by the rules`, async function () {
+      this.timeout(ROUND_LIMIT_MS * 3)
+      const replay = `MODEL_SEED=${SEED} MODEL_ROUNDS=${ROUNDS}`
+      expect(await run.endMarket(ending), `${replay}\n${JSON.stringify(ending)}`).to.deep.equal([])
+      expect(await exchange.differences()).to.deep.equal([])
     })
 
     it('when placements are predicted, fewer than one in ten plus two have several valid responses', () => {

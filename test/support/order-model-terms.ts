@@ -41,7 +41,9 @@ export interface ModelFill {
 export interface ModelBatch {
   readonly id: number
   readonly price: number
-  readonly asOf: number
+  readonly oracle: bigint
+  /** Of funding. */
+  readonly index: bigint
   readonly fills: readonly ModelFill[]
   /** Reduce-only orders that ended because this batch, once mined, closed their position. */
   closed: ModelOrder[]

@@ -354,14 +354,14 @@ export class Model {
     })
     for (const { seq, reason } of clearing.cancels) this.leave(byRank(seq), reason)
     if (matched === null) return
-    const { batchId: id, now: asOf } = auction
+    const [{ batchId: id, oracle }, { price }] = [auction, matched.clearing]
     for (const [account, position] of matched.positions) {
       this.#leaveWithPosition(account, position.size, id)
       this.matched.set(account, position)
       this.#rebalance(account)
     }
     this.seen.batches++
-    this.queue.push({ id, price: matched.clearing.price, asOf, fills, closed: [] })
+    this.queue.push({ id, price, oracle, index: this.fundingIndex, fills, closed: [] })
   }
 
   /** The batch makes `after` of the account's position: reduce-only orders against a position that ends leave the book. */

@@ -202,8 +202,9 @@ export function checkAccount(trader: TraderState, specs: readonly MarketSpec[], 
   const problems: string[] = []
   for (const spec of specs) {
     const fills = reads.fills.filter(({ market_id }) => market_id === spec.marketId)
-    const size = sumOf(fills.map((fill) => signOf(fill.side) * raw(fill.quantity_e18_raw))) / spec.step
-    const { mined, model } = history.market(spec.marketId)
+    const { mined, model, moved } = history.market(spec.marketId)
+    const filled = sumOf(fills.map((fill) => signOf(fill.side) * raw(fill.quantity_e18_raw))) / spec.step
+    const size = filled + BigInt(moved.get(notes.account)?.size ?? 0)
     const sizes = [
       sizeIn(trader, spec),
       size,
@@ -218,10 +219,13 @@ export function checkAccount(trader: TraderState, specs: readonly MarketSpec[], 
     }
   }
   const earned = sumOf(reads.fills.map((fill) => raw(fill.realized_pnl_e18_raw) - raw(fill.fee_e18_raw)))
+  const outside = sumOf(
+    specs.map((spec) => history.market(spec.marketId).moved.get(notes.account)?.value ?? 0n),
+  )
   const { balance } = reads
-  const hasFunding = specs.some(({ marketId }) => history.market(marketId).model.fundingIndex !== 0n)
+  const hasFunding = specs.some(({ marketId }) => history.market(marketId).hasFunding)
   // The fills show no funding, which accrues between two reads; the audit compares margins with the contracts.
-  const total = hasFunding ? raw(balance.total_e18_raw) : notes.deposited + earned
+  const total = hasFunding ? raw(balance.total_e18_raw) : notes.deposited + earned + outside
   for (const [name, found, expected] of [
     ['total', balance.total_e18_raw, total],
     ['free', balance.free_e18_raw, history.free.get(notes.account)],

@@ -1,9 +1,20 @@
 /** Generates the rounds of a model run from one seed: prices, commands of traders, and faults. */
 import fc from 'fast-check'
 import { ORDER_TYPES, type OrderType, type Side } from '../../../domain/orders/order.ts'
-import { anyFault, type Fault, MARKETS, type MarketId } from './faults.ts'
+import {
+  anyDeleveraging,
+  anyEnding,
+  anyFault,
+  type Ending,
+  type Fault,
+  MARKETS,
+  type MarketId,
+} from './faults.ts'
 
 export const TRADERS = 4
+/** Index of the trader that probes the batches, and of the one that trades with the highest leverage. Neither gets commands. */
+export const PROBER = TRADERS
+export const LEVERAGED = TRADERS + 1
 /** Session keys of each trader. */
 export const KEYS = 2
 
@@ -129,7 +140,7 @@ const sometimes = <T>(weights: readonly [yes: number, no: number], arbitrary: fc
     { weight: weights[1], arbitrary: fc.constant([]) },
   )
 
-/** Two rounds of three have a fault, one of six two of them. One of six revokes a session key, and in one of eight many orders expire. */
+/** Two rounds of three have a fault, one of six two of them. In one of four an account is deleveraged before these faults. One of six revokes a session key, and in one of eight many orders expire. */
 const roundIn = (home: MarketId): fc.Arbitrary<Round> =>
   fc
     .record({
@@ -137,21 +148,25 @@ const roundIn = (home: MarketId): fc.Arbitrary<Round> =>
       commands: fc.tuple(
         ...Array.from({ length: TRADERS }, () => fc.array(commandIn(home), { minLength: 3, maxLength: 9 })),
       ),
+      deleveraged: sometimes([1, 3], anyDeleveraging(home, TRADERS)),
       first: sometimes([4, 2], anyFault(home, TRADERS)),
       second: sometimes([1, 3], anyFault(home, TRADERS)),
       revoked: sometimes([1, 5], fc.nat(KEYS - 1)),
       crowd: sometimes([1, 7], crowdIn(home)),
       by: fc.nat(TRADERS - 1),
     })
-    .map(({ prices, commands, first, second, revoked, crowd, by }): Round => {
+    .map(({ prices, commands, deleveraged, first, second, revoked, crowd, by }): Round => {
       const revoke = revoked.map((key): Command => ({ kind: 'revoke', key }))
       return {
         prices,
         commands: commands.map((list, trader) => [...crowd, ...list, ...(trader === by ? revoke : [])]),
-        faults: [...first, ...(first.length > 0 ? second : [])],
+        faults: [...deleveraged, ...first, ...(first.length > 0 ? second : [])],
       }
     })
 
 /** Deterministic by seed. */
 export const roundsOf = (seed: number, count: number): readonly Round[] =>
   fc.sample(fc.constantFrom(...MARKETS).chain(roundIn), { seed, numRuns: count })
+
+/** How one of the markets ends after the rounds of the seed. */
+export const endingOf = (seed: number): Ending => fc.sample(anyEnding, { seed, numRuns: 1 })[0] as Ending

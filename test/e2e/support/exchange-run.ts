@@ -9,10 +9,11 @@ import { settled } from '../../../stack/audit/audit.ts'
 import type { Stack } from '../../../stack/stack.ts'
 import { checkAccount, checkBook, checkMarket, checkOrders, type TraderState } from './checks.ts'
 import { CommandExecutor } from './command-executor.ts'
-import { type Place, type Round, TRADERS } from './commands.ts'
+import { LEVERAGED, type Place, PROBER, type Round, TRADERS } from './commands.ts'
 import { FaultInjector } from './fault-injector.ts'
-import { MARKETS } from './faults.ts'
+import { type Ending, MARKETS } from './faults.ts'
 import { History } from './history.ts'
+import { MarketEnd } from './market-end.ts'
 import { MarketRecord } from './market-record.ts'
 import { overdue } from './overdue.ts'
 import { Prices } from './prices.ts'
@@ -76,20 +77,20 @@ export class ExchangeRun {
     this.#history = new History({ markets, free, notes, prices, count })
     const keepBlocks = this.#injector.keepBlocks.bind(this.#injector)
     this.#executor = new CommandExecutor({ stack, setups, specs, prices, keepBlocks, count })
-    this.#reader = clientOf(setups[TRADERS])
+    this.#reader = clientOf(setups[PROBER])
   }
 
-  /** Sets up the first accounts of the stack as traders, and one more that probes the batches. They use the given apis in turn. */
+  /** Sets up the first accounts of the stack as traders, one more that probes the batches, and one with little margin. They use the given apis in turn. */
   static async start(stack: Stack, apis: readonly string[]): Promise<ExchangeRun> {
     const setups: TraderSetup[] = []
-    for (let at = 0; at <= TRADERS; at++)
+    for (let at = 0; at <= LEVERAGED; at++)
       setups.push(await setUpTrader(stack, at, apis[at % apis.length] ?? ''))
     const specs = stack.specs.filter(({ marketId }) => (MARKETS as readonly number[]).includes(marketId))
-    const prices = await Prices.open(stack, specs, clientOf(setups[TRADERS]))
+    const prices = await Prices.open(stack, specs, clientOf(setups[PROBER]))
     // After a price that only this run publishes is visible, no earlier price of the simulated oracle can follow.
     await prices.publish(
       specs.map(() => 1),
-      clientOf(setups[TRADERS]),
+      clientOf(setups[PROBER]),
     )
     const recorder = await TransactionRecorder.install(stack.db)
     const accounts = await stack.db.selectFrom('accounts').select(['user_id', 'free']).execute()
@@ -138,6 +139,15 @@ export class ExchangeRun {
     return [...problems.flat(), ...late, ...violations]
   }
 
+  /** One market ends; no round can follow. Returns one line per difference from the rules. */
+  async endMarket(ending: Ending): Promise<readonly string[]> {
+    await this.#injector.beginRound()
+    const spec = this.#specs.find(({ marketId }) => marketId === ending.market) as MarketSpec
+    const clients = this.#setups.map(({ clients }) => clients[0] as Client)
+    const parts = { stack: this.#stack, injector: this.#injector, queue: this.#queue, spec, clients }
+    return new MarketEnd(parts).play(ending)
+  }
+
   /** No fault of a round may close a market. */
   async #checkModes(): Promise<string[]> {
     const markets = await this.#stack.db.selectFrom('markets').select(['market_id', 'mode']).execute()
@@ -164,7 +174,7 @@ export class ExchangeRun {
           life: 0,
           key: null,
         } as Place
-        const sentOrder = await this.#executor.sign(TRADERS, place)
+        const sentOrder = await this.#executor.sign(PROBER, place)
         const placed = await this.#executor.send(sentOrder)
         if (placed === null) throw new Error('the probe order was rejected')
         const ended = await client.orders.waitFor(
@@ -207,8 +217,9 @@ export class ExchangeRun {
     const transactions = await this.#recorder.nextTransactions(this.#queue)
     const [unseen, spoiled] = [await this.#unseen.times(), await this.#spoiler.orders()]
     const funding = await this.#queue.fundingIndexes()
+    const { indexes } = this.#queue
     this.#problems.push(
-      ...this.#history.apply(transactions, { attempts, observations, unseen, spoiled, funding }),
+      ...this.#history.apply(transactions, { attempts, observations, unseen, spoiled, funding, indexes }),
     )
   }
 

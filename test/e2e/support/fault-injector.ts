@@ -6,7 +6,7 @@ import type { Address } from '../../../domain/units.ts'
 import type { Stack } from '../../../stack/stack.ts'
 import { foreignTransfer, replaceBlocks } from '../../support/chain-faults.ts'
 import { preconfirmed, type RpcProxy, startRpcProxy } from '../../support/rpc-proxy.ts'
-import type { Place } from './commands.ts'
+import { LEVERAGED, type Place } from './commands.ts'
 import type { Fault, MarketId } from './faults.ts'
 import type { SignatureSpoiler } from './signature-spoiler.ts'
 import type { SingleActions } from './single-actions.ts'
@@ -14,6 +14,12 @@ import { BUDGET_MS } from './trader-notes.ts'
 
 /** After its start the keeper's clock is right for the first time, then wrong for the second. */
 const CLOCK_STEP_MS = [700, 3_000] as const
+
+/** How long a batch of the fault's own orders may take. */
+const MATCH_LIMIT_MS = 3_000
+
+/** With it a market order still reaches its initial margin at prices near the oracle's. */
+const HIGHEST_LEVERAGE: Readonly<Record<MarketId, number>> = { 1: 16, 3: 5, 4: 5 }
 
 /** Thousandths of the center price: more than the oracle price of a round is away from it, less than the band. */
 const CROSSING = 15
@@ -33,6 +39,8 @@ export class FaultInjector {
   readonly #parts: InjectorParts
   /** In front of the chain's node: it responds to a send before the transaction is in a block. */
   readonly #node: RpcProxy
+  /** How far the chain's time is ahead of the computer's. */
+  readonly time = { aheadMs: 0 }
   /** Forks keep the blocks up to this one. */
   #kept = 0
   /** Forks, and transactions of the run that must not be lost with one, are executed one after another. */
@@ -95,6 +103,8 @@ export class FaultInjector {
         await stack.keeper.restart('SIGTERM', { RPC_URL: this.#node.url })
         await stack.keeper.ready()
         return cross(fault.market, fault.by, (fault.by + 1) % traders.length, place)
+      case 'deleverage':
+        return this.#deleverage(fault, place)
       case 'queue':
         count(`queued ${fault.action}`)
         return queue.add(fault.market, fault.action, {
@@ -102,6 +112,30 @@ export class FaultInjector {
           counterparty: traders[(fault.by + 1) % traders.length] as Address,
         })
     }
+  }
+
+  async #deleverage(
+    fault: Extract<Fault, { readonly kind: 'deleverage' }>,
+    place: PlaceOrder,
+  ): Promise<void> {
+    const { stack, queue, count } = this.#parts
+    const { market, by, side, units, isProtected } = fault
+    const common = { kind: 'place', market, trigger: 0, life: 0, key: null } as const
+    const [against, far] = side === 'LONG' ? (['SHORT', CROSSING] as const) : (['LONG', -CROSSING] as const)
+    const limit = { ...common, type: 'LIMIT', side: against } as const
+    await place(by, { ...limit, units, limit: -far, leverage: 2, reduceOnly: false })
+    const leverage = HIGHEST_LEVERAGE[market]
+    await place(LEVERAGED, { ...common, type: 'MARKET', side, units, limit: 0, leverage, reduceOnly: false })
+    const isOpen = async () => {
+      const { user_id } = stack.file.accounts[LEVERAGED] ?? {}
+      const own = stack.db.selectFrom('positions').select('matched_size').where('market_id', '=', market)
+      const row = await own.where('user_id', '=', user_id ?? 0).executeTakeFirst()
+      return (row?.matched_size ?? 0) !== 0
+    }
+    for (const deadline = Date.now() + MATCH_LIMIT_MS; Date.now() < deadline && !(await isOpen()); )
+      await sleep(100)
+    if (isProtected) await place(LEVERAGED, { ...limit, units, limit: 2 * far, leverage, reduceOnly: true })
+    count((await queue.deleverage(fault)) ? 'queued deleveragings' : 'no account to deleverage')
   }
 
   #alone<Result>(work: () => Promise<Result>): Promise<Result> {
@@ -129,7 +163,7 @@ export class FaultInjector {
     const common = head - replaced
     const keyOf = (market: MarketId) => stack.keys.relayer(market).privateKey
     const transactions = foreign === null ? [] : [await foreignTransfer(provider, keyOf(foreign), common)]
-    await replaceBlocks(provider, replaced, transactions)
+    await replaceBlocks(provider, replaced, transactions, this.time.aheadMs)
     await this.#untilFollowed(common)
   }
 

@@ -1,5 +1,7 @@
 /** The faults of a round: what happens to processes, relayer keys, chain, clock and signatures while the traders send commands. */
 import fc from 'fast-check'
+import type { Side } from '../../../domain/orders/order.ts'
+import type { Shares } from '../../support/legal-deleveraging.ts'
 
 /** One market of each kind. */
 export const MARKETS = [1, 3, 4] as const
@@ -24,6 +26,19 @@ export type Fault = { readonly afterMs: number } & (
    * a block, so that the revert is preconfirmed.
    */
   | { readonly kind: 'spoil'; readonly market: MarketId; readonly by: number; readonly orders: number }
+  /**
+   * A trader with little margin opens on `side` and may protect the position with a reduce-only order. At a price that leaves an account below
+   * its maintenance margin, that account is deleveraged. `by` trades against it.
+   */
+  | {
+      readonly kind: 'deleverage'
+      readonly market: MarketId
+      readonly by: number
+      readonly side: Side
+      readonly units: number
+      readonly isProtected: boolean
+      readonly shares: Shares
+    }
   /** A single action in the market's queue. The contract executes a funding update within its bounds, and rejects all others. */
   | { readonly kind: 'queue'; readonly market: MarketId; readonly action: QueuedKind; readonly by: number }
 )
@@ -52,33 +67,64 @@ const afterMs = fc.integer({ min: 0, max: 800 })
 /** Faults of the chain hit batches in flight: most batches are matched within two seconds after the start of a round. */
 const laterMs = fc.integer({ min: 300, max: 2_500 })
 
+/** `traders`: their number. */
+export const anyDeleveraging = (home: MarketId, traders: number): fc.Arbitrary<Fault> =>
+  fc.record({
+    ...{ kind: kind('deleverage'), market: fc.constantFrom(home, ...MARKETS), by: fc.nat(traders - 1) },
+    ...{ side: fc.constantFrom<Side>('LONG', 'SHORT'), units: fc.integer({ min: 1, max: 6 }) },
+    shares: fc.array(fc.integer({ min: 0, max: 4 }), { minLength: 1, maxLength: 3 }),
+    ...{ isProtected: fc.boolean(), afterMs },
+  }) as fc.Arbitrary<Fault>
+
+const killing: fc.Arbitrary<Fault> = fc
+  .constantFrom(...KILLS)
+  .chain(([part, point]) =>
+    fc.record({ kind: kind('kill'), part: fc.constant(part), point: fc.constant(point), afterMs }),
+  )
+
+const stepping = fc.record({
+  ...{ kind: kind('clock'), ms: fc.constantFrom(5_000, -5_000, 3_600_000, -3_600_000), afterMs },
+}) as fc.Arbitrary<Fault>
+
+const forking = (home: MarketId) =>
+  fc.record({
+    ...{ kind: kind('fork'), depth: fc.integer({ min: 1, max: 8 }), foreign: fc.constantFrom(null, home) },
+    afterMs: laterMs,
+  }) as fc.Arbitrary<Fault>
+
+const usingNonce = (market: fc.Arbitrary<MarketId>) =>
+  fc.record({ kind: kind('foreign'), market, afterMs: laterMs }) as fc.Arbitrary<Fault>
+
+/** How a market ends. `isHigh`: the final price is above the oracle price, of a binary future 1. */
+export interface Ending {
+  readonly market: MarketId
+  readonly isHigh: boolean
+  /** While the market's last action is to be mined. */
+  readonly faults: readonly Fault[]
+  /** Of the forks that take back the end, and then some of the payouts. */
+  readonly depth: number
+}
+
+export const anyEnding: fc.Arbitrary<Ending> = fc.constantFrom(...MARKETS).chain((market) =>
+  fc.record({
+    ...{ market: fc.constant(market), isHigh: fc.boolean(), depth: fc.integer({ min: 1, max: 8 }) },
+    faults: fc.array(fc.oneof(killing, stepping, forking(market), usingNonce(fc.constant(market))), {
+      ...{ minLength: 2, maxLength: 4 },
+    }),
+  }),
+)
+
 /** In `home` most orders are placed. `traders`: their number. */
 export const anyFault = (home: MarketId, traders: number): fc.Arbitrary<Fault> => {
   const market = fc.constantFrom(home, home, ...MARKETS)
-  const kill = fc
-    .constantFrom(...KILLS)
-    .chain(([part, point]) =>
-      fc.record({ kind: kind('kill'), part: fc.constant(part), point: fc.constant(point), afterMs }),
-    )
-  const foreign = fc.constantFrom(null, home)
   const queue = { kind: kind('queue'), by: fc.nat(traders - 1), afterMs: laterMs }
   const funding = fc.constantFrom<QueuedKind>('fund', 'fund', 'fund_beyond_bounds')
   const rejected = fc.constantFrom<QueuedKind>('inherit', 'deleverage', 'finalize')
   return fc.oneof(
-    { weight: 11, arbitrary: kill },
-    { weight: 3, arbitrary: fc.record({ kind: kind('foreign'), market, afterMs: laterMs }) },
-    {
-      weight: 5,
-      arbitrary: fc.record({
-        ...{ kind: kind('fork'), depth: fc.integer({ min: 1, max: 8 }), foreign, afterMs: laterMs },
-      }),
-    },
-    {
-      weight: 3,
-      arbitrary: fc.record({
-        ...{ kind: kind('clock'), ms: fc.constantFrom(5_000, -5_000, 3_600_000, -3_600_000), afterMs },
-      }),
-    },
+    { weight: 11, arbitrary: killing },
+    { weight: 3, arbitrary: usingNonce(market) },
+    { weight: 5, arbitrary: forking(home) },
+    { weight: 3, arbitrary: stepping },
     {
       weight: 3,
       arbitrary: fc.record({

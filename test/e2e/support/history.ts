@@ -10,19 +10,19 @@ import {
   type MarketRow,
   marketShard,
   type OrderPlaced,
-  type PartSettled,
 } from '../../../domain/journal/journal-row.ts'
 import { priceBand } from '../../../domain/market/band.ts'
 import { isConditional, type StatusReason } from '../../../domain/orders/order.ts'
 import { reservedPriceOf } from '../../../domain/orders/reservation.ts'
-import type { Price } from '../../../domain/units.ts'
+import type { Address, FundingIndex, Price } from '../../../domain/units.ts'
 import { MAX_ORDERS_PER_TURN } from '../../../keeper/turn-bound.ts'
 import type { ModelOrder } from '../../support/order-model-terms.ts'
 import type { MarketRecord } from './market-record.ts'
+import { isFaultOfChain, MinedRows } from './mined-rows.ts'
 import { Observations } from './observations.ts'
 import { PlacementPrediction } from './placement-prediction.ts'
 import type { Prices } from './prices.ts'
-import { movedPosition, signedWei } from './settled-rows.ts'
+import { signedWei } from './settled-rows.ts'
 import type { Observation, PlacementAttempt, TraderNotes } from './trader-notes.ts'
 import type { Entry, Transaction } from './transaction-recorder.ts'
 import type { UnseenTime } from './unseen-chain.ts'
@@ -46,6 +46,8 @@ interface Outside {
   readonly spoiled: ReadonlySet<string>
   /** The index that the keeper used, by `<market> <batch>`; 0 if it is missing. */
   readonly funding: ReadonlyMap<string, bigint>
+  /** Of each legal deleveraging, by `<market> <number in the queue>`. */
+  readonly indexes: ReadonlyMap<string, FundingIndex>
 }
 
 type Rows = readonly { readonly seq: number; readonly row: MarketRow }[]
@@ -76,8 +78,7 @@ export class History {
   readonly #observations: Observations
   #spoiled: ReadonlySet<string> = new Set()
   #funding: Outside['funding'] = new Map()
-  /** Batches whose block has left the chain, until they are mined again or voided: their credits are missing. */
-  readonly #retrying = new Set<string>()
+  readonly #mined: MinedRows
   #problems: string[] = []
 
   constructor({ markets, free, notes, prices, count }: HistoryOptions) {
@@ -86,6 +87,8 @@ export class History {
     this.#notes = notes
     this.#prices = prices
     this.#count = count
+    const addresses = new Map([...notes].map(([account, { address }]) => [account, lower(address)]))
+    this.#mined = new MinedRows({ free: this.free, addresses, count })
     this.#predictions = new PlacementPrediction({
       markets: this.#markets,
       prices,
@@ -129,6 +132,7 @@ export class History {
     this.#problems = []
     this.#spoiled = outside.spoiled
     this.#funding = outside.funding
+    this.#mined.indexes = outside.indexes
     this.#predictions.begin(attempts, unseen)
     this.#observations.begin(observations)
     for (const transaction of transactions) {
@@ -161,7 +165,7 @@ export class History {
       this.#problems.push(...[...problems, ...market.differences()].map((what) => `${where}: ${what}`))
     }
     for (const account of this.#notes.keys())
-      if (this.available(account) < 0n && this.#retrying.size === 0)
+      if (this.available(account) < 0n && !this.#mined.areCreditsMissing)
         this.#problems.push(
           `account ${account} has reserved ${-this.available(account)} more than its free balance`,
         )
@@ -177,7 +181,7 @@ export class History {
 
   /** Returns the session keys that the row revokes. */
   #applyAccounts(row: AccountsRow): string[] {
-    if (row.kind === 'balance_changed') this.#credit(row.user_id, signedWei(row, row.free_delta))
+    if (row.kind === 'balance_changed') this.#mined.credit(row.user_id, signedWei(row, row.free_delta))
     if (row.kind !== 'session_key_changed' || row.after?.revoked_at == null) return []
     this.#predictions.revoked.add(row.key)
     const wasRequested = [...this.#notes.values()].some(({ revoking }) => revoking.has(row.key))
@@ -193,10 +197,11 @@ export class History {
     if (kinds.has('prices_updated')) return this.#mark(market, rows)
     if (kinds.has('batch_cleared')) return this.#auction(market, at, rows)
     if (kinds.has('batch_voided')) return this.#voidBatches(market, rows)
-    if (kinds.has('part_settled') || keys.length > 0) return this.#block(market, rows, keys)
+    if (kinds.has('part_settled') || kinds.has('positions_moved') || keys.length > 0)
+      return this.#block(market, rows, keys)
     if (reasons.has('DEAD_MAN_SWITCH')) return this.#fireSwitch(market, endings)
     if (kinds.has('order_placed') || reasons.has('USER_CANCELLED')) return this.#command(market, at, rows)
-    return endings.length > 0 ? this.#auction(market, at, rows) : []
+    return endings.length > 0 ? this.#auction(market, at, rows) : this.#dropped(market, rows)
   }
 
   // ---------------------------------------------------------------------- the api's commands
@@ -320,7 +325,8 @@ export class History {
     })
   }
 
-  #voidBatches({ model, spec }: MarketRecord, rows: Rows): string[] {
+  #voidBatches(market: MarketRecord, rows: Rows): string[] {
+    const { model } = market
     const voided = rows.flatMap(({ row }) => (row.kind === 'batch_voided' ? [row] : []))
     const waiting = model.queue.map(({ id }) => id).join()
     const batches = voided.map(({ batch_id }) => batch_id).join()
@@ -329,14 +335,18 @@ export class History {
     const isSpoiled = filled.some((id) => this.#spoiled.has(id))
     for (const { why } of voided) if (!isVoidable(why, isSpoiled)) problems.push(`a batch was voided: ${why}`)
     this.#count(`voided, ${(voided[0]?.why ?? '').split('(')[0]}`)
-    for (const { batch_id } of voided) this.#retrying.delete(`${spec.marketId} ${batch_id}`)
+    for (const { batch_id } of voided) this.#mined.void(market, batch_id)
     const blamed = rows.flatMap(({ row }) =>
       isEnding(row) && row.reason === 'SETTLEMENT_REVERTED' && this.#spoiled.has(row.order_id)
         ? [row.order_id]
         : [],
     )
     model.voidBatches(voided[0]?.at ?? 0, ({ id }) => blamed.includes(id))
-    return problems
+    return [...problems, ...this.#dropped(market, rows)]
+  }
+
+  #dropped(market: MarketRecord, rows: Rows): string[] {
+    return rows.flatMap(({ row }) => (row.kind === 'action_dropped' ? this.#mined.drop(market, row) : []))
   }
 
   // ---------------------------------------------------------------------- the chain
@@ -346,50 +356,19 @@ export class History {
     const { model } = market
     const revoke = () => model.leaveAll(({ signer }) => keys.includes(signer), 'SIGNER_REVOKED')
     if (rows[0] !== undefined && isEnding(rows[0].row)) revoke()
-    const problems = rows.flatMap(({ row }) => (row.kind === 'part_settled' ? this.#settle(market, row) : []))
+    const problems = rows.flatMap(({ row }) => {
+      if (row.kind === 'part_settled') return this.#mined.settle(market, row, this.#spoiled)
+      return row.kind === 'positions_moved' ? this.#mined.move(market, row) : []
+    })
     revoke()
     return problems
-  }
-
-  /** A part is mined, or its block has left the chain: then the newest mined batch waits again. */
-  #settle({ model, mined, spec }: MarketRecord, row: PartSettled): string[] {
-    const batch = row.rollback ? model.mined.at(-1) : model.queue[0]
-    const [expected, found] = [batch, { id: row.batch_id, price: row.price }].map(
-      (one) => `batch ${one?.id} at ${one?.price}`,
-    )
-    const does = row.rollback ? 'is rolled back' : 'is mined'
-    const problems = found === expected ? [] : [`${found} ${does}; the model waits for ${expected}`]
-    if (row.parts !== 1) problems.push('the part is one of several, which this run must not have')
-    const spoiled = row.fills.filter(({ order_id }) => this.#spoiled.has(order_id))
-    for (const { order_id } of spoiled) problems.push(`${order_id} is filled without its signature`)
-    for (const { user_id, free_delta, from_pending } of row.fills)
-      this.#credit(user_id, signedWei(row, free_delta) + signedWei(row, from_pending))
-    const before = new Map(mined)
-    for (const change of row.positions)
-      mined.set(change.user_id, movedPosition(mined.get(change.user_id), change, row))
-    const after = { free: this.free, mined: new Map(mined) }
-    const name = `${spec.marketId} ${row.batch_id}`
-    if (row.rollback) {
-      this.#count('rolled back')
-      this.#retrying.add(name)
-      model.unmine(after)
-      return problems
-    }
-    this.#retrying.delete(name)
-    model.observe({ free: this.free, mined: before })
-    model.mine(after)
-    return problems
-  }
-
-  #credit(account: number, delta: bigint): void {
-    this.free.set(account, (this.free.get(account) ?? 0n) + delta)
   }
 }
 
 /** The chain must accept every match of signed orders, so only faults of the chain or of a signature void a batch. */
 const isVoidable = (why: string, isSpoiled: boolean): boolean =>
-  ['not mined in time', 'nonce used by a foreign transaction'].includes(why) ||
-  why.startsWith('AsOfStale(') ||
-  (isSpoiled && why.startsWith('SignerUnauthorized('))
+  isFaultOfChain(why) || (isSpoiled && why.startsWith('SignerUnauthorized('))
+
+const lower = (address: string) => address.toLowerCase() as Address
 
 const nameOfRow = ({ seq, row }: Entry | Rows[number]): string => `${seq} ${row.kind}`

@@ -1,11 +1,17 @@
 /** One market of a run: the state of each order by the journal, and by the model. */
-import type { BatchCleared, MarketRow, PartSettled } from '../../../domain/journal/journal-row.ts'
+import type {
+  BatchCleared,
+  MarketRow,
+  PartSettled,
+  PositionsMoved,
+} from '../../../domain/journal/journal-row.ts'
 import type { MarketSpec } from '../../../domain/market/market.ts'
 import type { OrderStatus, StatusReason } from '../../../domain/orders/order.ts'
 import { isTerminal } from '../../../domain/orders/order-state.ts'
 import type { Position } from '../../../domain/positions/position.ts'
 import { Model } from '../../support/order-model.ts'
 import type { Auction, ModelOrder } from '../../support/order-model-terms.ts'
+import { OrderMoves } from '../../support/order-moves.ts'
 import type { Touch } from './single-actions.ts'
 
 /** The state of an order as the rows of the journal add up. */
@@ -24,32 +30,38 @@ const textOf = ({ status, reason, filled, settling, reserved }: JournalOrder): s
 export class MarketRecord {
   readonly spec: MarketSpec
   readonly model: Model
+  readonly moves: OrderMoves
+  /** Single actions that touch positions, by number in the queue, with the newest state of each. */
+  readonly queued = new Map<number, Touch>()
+  /** Sizes, and free balance and margin together, that the accounts got outside batches. */
+  readonly moved = new Map<number, { readonly size: number; readonly value: bigint }>()
   /** Mined positions, by account. */
   readonly mined = new Map<number, Position>()
   /** Every order of the run, by id, as the model has it. */
   readonly orders = new Map<string, ModelOrder>()
+  /** A funding rate has been set: margins accrue funding from then on. */
+  hasFunding = false
   lastBatch = 0
   /** The head of the journal that the auction of the last batch read. */
   lastBatchHead = 0
   /** Sequence of the last journal row that was added up. */
   written = 0
   readonly #orders = new Map<string, JournalOrder>()
-  /** By number in the queue. */
-  readonly #touches = new Map<number, readonly number[]>()
 
   constructor(spec: MarketSpec) {
     this.spec = spec
     this.model = new Model(spec)
+    this.moves = new OrderMoves(spec, this.model)
   }
 
   /** The order's reservation in the model. */
   reservedBy = (order: ModelOrder): bigint => this.model.reserved(order) + order.held
 
   /** No batch fills orders of the accounts whose positions a queued action may change. */
-  touch({ queue_no, touches, is_pending }: Touch): void {
-    if (is_pending) this.#touches.set(queue_no, touches)
-    else this.#touches.delete(queue_no)
-    this.model.excluded = new Set([...this.#touches.values()].flat())
+  touch(touch: Touch): void {
+    this.queued.set(touch.queue_no, touch)
+    const pending = [...this.queued.values()].filter(({ is_pending }) => is_pending)
+    this.model.excluded = new Set(pending.flatMap(({ touches }) => touches))
   }
 
   /** Adds up one row of the journal. */
@@ -79,6 +91,12 @@ export class MarketRecord {
         return
       case 'part_settled':
         this.#settle(row)
+        return
+      case 'positions_moved':
+        this.#move(row)
+        return
+      case 'funding_updated':
+        this.hasFunding = true
         return
       case 'batch_voided':
         for (const { order_id, steps } of row.fills) this.#of(order_id).settling -= steps
@@ -115,6 +133,22 @@ export class MarketRecord {
       written.reason = isTerminal(status) ? reason : null
       written.reserved += BigInt(sign) * BigInt(reserved_delta)
     }
+  }
+
+  #move(row: PositionsMoved): void {
+    for (const { order_id, status, reason } of row.orders ?? []) {
+      const written = this.#of(order_id)
+      written.status = status
+      written.reason = isTerminal(status) ? reason : null
+    }
+    const add = (account: number, size: number, value: bigint): void => {
+      const before = this.moved.get(account) ?? { size: 0, value: 0n }
+      const sign = row.rollback ? -1 : 1
+      this.moved.set(account, { size: before.size + sign * size, value: before.value + BigInt(sign) * value })
+    }
+    for (const { user_id, size_delta, folded_margin_delta } of row.positions)
+      add(user_id, size_delta, BigInt(folded_margin_delta))
+    for (const { user_id, free_delta } of row.balances) add(user_id, 0, BigInt(free_delta))
   }
 
   /** One line per order whose state differs between journal and model. */

@@ -1,22 +1,41 @@
 /** Queues single actions in the markets of a running exchange, as the keeper's jobs do, and records which accounts they touch until when. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'kysely'
+import type { Db, Tx } from '../../../db/client.ts'
 import type { Fence } from '../../../db/fence.ts'
+import { lockShard } from '../../../db/journal.ts'
 import { createLeases } from '../../../db/leases.ts'
 import type { SingleAction } from '../../../domain/actions/action.ts'
+import type { StoredPayload } from '../../../domain/actions/stored-action.ts'
+import { marketShard } from '../../../domain/journal/journal-row.ts'
 import { fundingCapAt } from '../../../domain/prices/funding.ts'
+import { fundingIndexAt } from '../../../domain/prices/funding-state.ts'
+import { allowedMove } from '../../../domain/prices/report.ts'
 import type { OracleReport } from '../../../domain/settlement/settlement.ts'
-import type { Address, HourlyFunding, MarketId, Millis, Price, Steps } from '../../../domain/units.ts'
+import type {
+  Address,
+  FundingIndex,
+  HourlyFunding,
+  MarketId,
+  Millis,
+  Price,
+  Steps,
+} from '../../../domain/units.ts'
 import type { QueueEnd } from '../../../keeper/actions/ports.ts'
 import { createActionQueue } from '../../../keeper/actions/store.ts'
-import { finalFeedIdOf } from '../../../stack/deploy.ts'
+import { feedIdOf, finalFeedIdOf, parametersOf } from '../../../stack/deploy.ts'
 import type { Stack } from '../../../stack/stack.ts'
-import type { QueuedKind } from './faults.ts'
+import { legalDeleveraging, type Positions, type Shares } from '../../support/legal-deleveraging.ts'
+import { untouchedPositions } from '../../support/untouched-positions.ts'
+import type { Fault, QueuedKind } from './faults.ts'
 
 const LEASE_MS = 24 * 3_600_000
 const HOUR_MS = 3_600_000
 const QUEUE_LIMIT_MS = 10_000
 const NO_BACKSTOP = `0x${'0'.repeat(40)}` as Address
+
+/** Moves of the price that are tried for a deleveraging, in thousandths. From the last one the price is back within some seconds. */
+const MOVES = Array.from({ length: 34 }, (_, at) => 10 + 5 * at)
 
 /** Accounts whose positions a queued action may change, or after its end could have changed. */
 export interface Touch {
@@ -25,17 +44,25 @@ export interface Touch {
   readonly queue_no: number
   readonly touches: readonly number[]
   readonly is_pending: boolean
+  readonly kind: string
+  /** Null until it is signed. */
+  readonly action_id: number | null
+  readonly payload: StoredPayload
 }
+
+type Deleveraging = Extract<Fault, { readonly kind: 'deleverage' }>
 
 /** Its numbers are from the sequence of \`transaction_record\`: an action is queued under the lock of the shard. */
 const INSTALL = `
   create table touch_record (
-    n bigint default nextval('transaction_record_n_seq'), market_id integer, queue_no bigint, touches bigint[], is_pending boolean
+    n bigint default nextval('transaction_record_n_seq'), market_id integer, queue_no bigint, touches bigint[], is_pending boolean,
+    kind text, action_id bigint, payload jsonb
   );
   create function record_touch() returns trigger language plpgsql security definer set search_path = public as $$
     begin
-      insert into touch_record (market_id, queue_no, touches, is_pending)
-      values (new.market_id, new.queue_no, new.touches, new.status in ('QUEUED', 'SIGNED', 'SUBMITTED'));
+      insert into touch_record (market_id, queue_no, touches, is_pending, kind, action_id, payload)
+      values (new.market_id, new.queue_no, new.touches, new.status in ('QUEUED', 'SIGNED', 'SUBMITTED'),
+        new.kind, new.action_id, new.payload);
       return null;
     end
   $$;
@@ -51,6 +78,8 @@ interface Parties {
 export class SingleActions {
   readonly #stack: Stack
   readonly #fences = new Map<number, Promise<Fence | null>>()
+  /** The funding index of each queued deleveraging, by `<market> <number in the queue>`, if no action before it is dropped. */
+  readonly indexes = new Map<string, FundingIndex>()
 
   private constructor(stack: Stack) {
     this.#stack = stack
@@ -74,6 +103,71 @@ export class SingleActions {
         this.#build(marketId, kind, { report, end, ...parties }),
       )
       if (verdict.ok && verdict.value !== null) return
+    }
+  }
+
+  /**
+   * Queues a deleveraging at the price nearest to the last used one at which it is legal. False if there is none within the time limit. It is
+   * decided on the positions under the lock of the shard: the indexer takes a leg that closes less than its steps for a fault.
+   */
+  async deleverage({ market, side, shares }: Deleveraging): Promise<boolean> {
+    const { db, provider } = this.#stack
+    const fence = await this.#fence(market)
+    for (const deadline = Date.now() + QUEUE_LIMIT_MS; Date.now() < deadline; await sleep(200)) {
+      let positions: Positions = new Map()
+      const locked = lockedFirst(db, market, async (tx) => {
+        positions = await untouchedPositions(tx, market)
+      })
+      const headTime = (((await provider.getBlock('latest'))?.timestamp ?? 0) * 1000) as Millis
+      let index = 0n as FundingIndex
+      const verdict = await createActionQueue(locked).enqueue(market as MarketId, fence, headTime, (end) => {
+        index = fundingIndexAt(end.funding, end.asOf)
+        return this.#deleveraging({ market, side, shares }, positions, end, index)
+      })
+      if (!verdict.ok || verdict.value === null) continue
+      this.indexes.set(`${market} ${verdict.value}`, index)
+      return true
+    }
+    return false
+  }
+
+  #deleveraging(
+    { market, side, shares }: Pick<Deleveraging, 'market' | 'side'> & { readonly shares: Shares },
+    positions: Positions,
+    { asOf, usedReport: used }: QueueEnd,
+    index: FundingIndex,
+  ): SingleAction | null {
+    if (used === null) return null
+    const spec = this.#specOf(market)
+    const observedAt = Math.max(asOf, used.observedAt + 1) as Millis
+    const { moveBase, moveSlope, moveWindow } = parametersOf(spec)
+    const rules = { moveBase, moveSlope: BigInt(moveSlope), moveWindow: moveWindow as Millis }
+    const allowed = allowedMove(used.price, observedAt - used.observedAt, rules)
+    for (const thousandths of MOVES) {
+      const moved = (used.price * BigInt(thousandths)) / 1000n
+      const oracle = (used.price + (side === 'LONG' ? -moved : moved)) as Price
+      if (moved > allowed || (spec.kind === 'binary_future' && oracle >= 10n ** 18n)) return null
+      const parties = legalDeleveraging({ spec, index, oracle, backstop: null }, positions, shares)
+      if (parties === null) continue
+      const report = this.#stack.oracle.sign(feedIdOf(market), oracle, observedAt)
+      return { kind: 'deleverage', asOf, ...parties, report }
+    }
+    return null
+  }
+
+  /** Queues the end of a closed market, as of the chain's time. Returns null, or the code of the law that forbids it. */
+  async finalize(marketId: number, report: OracleReport): Promise<string | null> {
+    const fence = await this.#fence(marketId)
+    for (const deadline = Date.now() + QUEUE_LIMIT_MS; ; await sleep(200)) {
+      const { timestamp = 0 } = (await this.#stack.provider.getBlock('latest')) ?? {}
+      const queue = createActionQueue(this.#stack.db, () => sql<number>`${timestamp * 1000}::bigint`)
+      const headTime = (timestamp * 1000) as Millis
+      const verdict = await queue.enqueue(marketId as MarketId, fence, headTime, ({ asOf }) => ({
+        ...{ kind: 'finalize_market', asOf, report },
+      }))
+      if (!verdict.ok) return verdict.refusal.code
+      if (verdict.value !== null) return null
+      if (Date.now() > deadline) throw new Error('the chain stays behind the last action of the market')
     }
   }
 
@@ -136,7 +230,8 @@ export class SingleActions {
   /** Those recorded after `n`, in order. */
   async touchesAfter(n: number): Promise<readonly Touch[]> {
     const { rows } = await sql<Touch>`
-      select n, market_id, queue_no, to_json(touches) as touches, is_pending from touch_record where n > ${n} order by n
+      select n, market_id, queue_no, to_json(touches) as touches, is_pending, kind, action_id, payload
+      from touch_record where n > ${n} order by n
     `.execute(this.#stack.db)
     return rows
   }
@@ -151,4 +246,15 @@ export class SingleActions {
       rows.map(({ market_id, batch_id, funding_index }) => [`${market_id} ${batch_id}`, funding_index]),
     )
   }
+}
+
+/** A database whose transactions lock the market's shard and run `first` before their work. */
+function lockedFirst(db: Db, marketId: number, first: (tx: Tx) => Promise<void>): Db {
+  const execute = <Result>(work: (tx: Tx) => Promise<Result>): Promise<Result> =>
+    db.transaction().execute(async (tx) => {
+      await lockShard(tx, marketShard(marketId))
+      await first(tx)
+      return work(tx)
+    })
+  return { transaction: () => ({ execute }) } as unknown as Db
 }

@@ -8,7 +8,7 @@ import { waitFor } from '../../../client/wait-for.ts'
 import type { Stack } from '../../../stack/stack.ts'
 import { AccountManager__factory } from '../../../typechain-types/factories/AccountManager__factory.ts'
 import type { TraderState } from './checks.ts'
-import { KEYS, TRADERS } from './commands.ts'
+import { KEYS, PROBER } from './commands.ts'
 import { BUDGET_MS, TraderNotes } from './trader-notes.ts'
 
 export interface TraderSetup {
@@ -32,13 +32,13 @@ function repeatableSalts(start: bigint): TraderSetup['salts'] {
   }
 }
 
-/** Registers the session keys and waits until the exchange has ingested them. The last trader, who probes the batches, has none. */
+/** Registers the session keys and waits until the exchange has ingested them. Traders that get no commands have none. */
 export async function setUpTrader(stack: Stack, at: number, baseUrl: string): Promise<TraderSetup> {
   const account = stack.file.accounts[at]
   if (account === undefined) throw new Error(`the stack has no account ${at}`)
   const { rpc_url: rpcUrl, contracts } = stack.file
   const keys =
-    at === TRADERS ? [] : Array.from({ length: KEYS }, (_, key) => new Wallet(id(`session key ${at} ${key}`)))
+    at >= PROBER ? [] : Array.from({ length: KEYS }, (_, key) => new Wallet(id(`session key ${at} ${key}`)))
   const salts = repeatableSalts(BigInt(at + 1) << 40n)
   const common = {
     baseUrl,

@@ -1,0 +1,149 @@
+/** Applies the rows of blocks to the model: mined parts, positions that moved outside batches, and both when their block has left the chain. */
+import { isDeepStrictEqual } from 'node:util'
+import type { Deleverage } from '../../../domain/actions/action.ts'
+import { fromStoredPayload } from '../../../domain/actions/stored-action.ts'
+import type { ActionDropped } from '../../../domain/journal/action-rows.ts'
+import type { PartSettled, PositionsMoved } from '../../../domain/journal/journal-row.ts'
+import { FLAT, type Position } from '../../../domain/positions/position.ts'
+import type { Address, FundingIndex, Millis } from '../../../domain/units.ts'
+import { deleveraged } from '../../support/legal-deleveraging.ts'
+import type { MarketRecord } from './market-record.ts'
+import { movedPosition, signedWei } from './settled-rows.ts'
+
+export interface MinedRowsOptions {
+  /** Free balances by account, changed in place. */
+  readonly free: Map<number, bigint>
+  readonly addresses: ReadonlyMap<number, Address>
+  readonly count: (name: string) => void
+}
+
+const sizesOf = (positions: ReadonlyMap<Address, Position>) =>
+  new Map([...positions].map(([account, { size }]) => [account, size]))
+
+export class MinedRows {
+  readonly #options: MinedRowsOptions
+  /** Batches and actions whose block has left the chain, until they are mined again or end: their credits are missing. */
+  readonly #retrying = new Set<string>()
+  /** Of each legal deleveraging in a queue, by `<market> <number in the queue>`. */
+  indexes: ReadonlyMap<string, FundingIndex> = new Map()
+
+  constructor(options: MinedRowsOptions) {
+    this.#options = options
+  }
+
+  get areCreditsMissing(): boolean {
+    return this.#retrying.size > 0
+  }
+
+  credit(account: number, delta: bigint): void {
+    const { free } = this.#options
+    free.set(account, (free.get(account) ?? 0n) + delta)
+  }
+
+  void({ spec }: MarketRecord, batchId: number): void {
+    this.#retrying.delete(`${spec.marketId} batch ${batchId}`)
+  }
+
+  /** Notes whether the credits of a batch or an action are missing. */
+  #note(name: string, rollback: boolean): void {
+    if (rollback) this.#retrying.add(name)
+    else this.#retrying.delete(name)
+  }
+
+  /** A part is mined, or its block has left the chain: then the newest mined batch waits again. */
+  settle({ model, mined, spec }: MarketRecord, row: PartSettled, spoiled: ReadonlySet<string>): string[] {
+    const batch = row.rollback ? model.mined.at(-1) : model.queue[0]
+    const [expected, found] = [batch, { id: row.batch_id, price: row.price }].map(
+      (one) => `batch ${one?.id} at ${one?.price}`,
+    )
+    const does = row.rollback ? 'is rolled back' : 'is mined'
+    const problems = found === expected ? [] : [`${found} ${does}; the model waits for ${expected}`]
+    if (row.parts !== 1) problems.push('the part is one of several, which this run must not have')
+    for (const { order_id } of row.fills)
+      if (spoiled.has(order_id)) problems.push(`${order_id} is filled without its signature`)
+    for (const { user_id, free_delta, from_pending } of row.fills)
+      this.credit(user_id, signedWei(row, free_delta) + signedWei(row, from_pending))
+    const before = new Map(mined)
+    for (const change of row.positions)
+      mined.set(change.user_id, movedPosition(mined.get(change.user_id), change, row))
+    const { free } = this.#options
+    const after = { free, mined: new Map(mined) }
+    this.#note(`${spec.marketId} batch ${row.batch_id}`, row.rollback)
+    if (row.rollback) {
+      this.#options.count('rolled back')
+      model.unmine(after)
+      return problems
+    }
+    model.observe({ free, mined: before })
+    model.mine(after)
+    return problems
+  }
+
+  /** Positions moved outside batches, or their block has left the chain. */
+  move(market: MarketRecord, row: PositionsMoved): string[] {
+    const { mined, moves, spec } = market
+    const action = row.action_id as number
+    this.#options.count(`${row.cause}${row.rollback ? ', rolled back' : ''}`)
+    this.#note(`${spec.marketId} action ${action}`, row.rollback)
+    for (const { user_id, free_delta } of row.balances) this.credit(user_id, signedWei(row, free_delta))
+    const changes = row.positions.map((change) => {
+      const before = mined.get(change.user_id) ?? FLAT
+      return { account: change.user_id, before, after: movedPosition(before, change, row) }
+    })
+    const problems = row.rollback ? [] : this.#unexplained(market, row)
+    for (const { account, after } of changes) mined.set(account, after)
+    if (row.rollback) moves.rollBack(action)
+    else moves.apply(action, changes)
+    return problems
+  }
+
+  /** One line if the contract's rules do not lead from the mined positions to those of the row. */
+  #unexplained({ mined, queued, spec }: MarketRecord, row: PositionsMoved): string[] {
+    const [queueNo, action] = [...queued].find(([, { action_id }]) => action_id === row.action_id) ?? []
+    if (action === undefined) return [`no queued action moves positions as action ${row.action_id}`]
+    const { addresses } = this.#options
+    const { account, legs, report } = fromStoredPayload(
+      'deleverage',
+      0 as Millis,
+      action.payload,
+    ) as Deleverage
+    const index = this.indexes.get(`${spec.marketId} ${queueNo}`) ?? (0n as FundingIndex)
+    const addressOf = (user: number) => addresses.get(user) as Address
+    const before = new Map([...mined].map(([user, position]) => [addressOf(user), position]))
+    const expected = deleveraged({ spec, index, oracle: report.price }, before, { account, legs })
+    const found = new Map(
+      row.positions.map((change) => [
+        addressOf(change.user_id),
+        movedPosition(mined.get(change.user_id), change, row),
+      ]),
+    )
+    const paid = new Map(
+      row.balances.map(({ user_id, free_delta }) => [addressOf(user_id), BigInt(free_delta)]),
+    )
+    const payouts = new Map([...expected.payouts].filter(([, payout]) => payout !== 0n))
+    // With a rate an action that is dropped before this one can have changed the index.
+    const isSame =
+      index === 0n
+        ? isDeepStrictEqual([found, paid], [expected.positions, payouts])
+        : isDeepStrictEqual(sizesOf(found), sizesOf(expected.positions))
+    return isSame ? [] : [`action ${row.action_id} moves positions other than its rules say`]
+  }
+
+  /** Its credits will not come back, and batches that were matched on its positions are matched without them. */
+  drop(market: MarketRecord, { action, queue_no, reason, rematched }: ActionDropped): string[] {
+    const { spec, queued, moves, mined } = market
+    this.#options.count(`dropped ${action}, ${reason.split('(')[0]}`)
+    this.#retrying.delete(`${spec.marketId} action ${queued.get(queue_no)?.action_id}`)
+    moves.rematch(rematched, mined)
+    const isLegal = this.indexes.has(`${spec.marketId} ${queue_no}`)
+    return !isLegal || isFaultOfChain(reason) || reason === BEHIND_VOID
+      ? []
+      : [`a legal deleveraging is dropped: ${reason}`]
+  }
+}
+
+const BEHIND_VOID = 'behind a voided batch'
+
+/** Reasons that no order and no action is to blame for. */
+export const isFaultOfChain = (why: string): boolean =>
+  ['not mined in time', 'nonce used by a foreign transaction'].includes(why) || why.startsWith('AsOfStale(')
