@@ -4,6 +4,7 @@ import { Wallet } from 'ethers'
 import type { Client } from '../../../client/client.ts'
 import type { ClearbatchError } from '../../../client/errors.ts'
 import { waitFor } from '../../../client/wait-for.ts'
+import { latestReport } from '../../../db/oracle-reports.ts'
 import type { MarketEndedRow } from '../../../domain/journal/action-rows.ts'
 import { marketShard } from '../../../domain/journal/journal-row.ts'
 import type { MarketSpec } from '../../../domain/market/market.ts'
@@ -68,12 +69,9 @@ export class MarketEnd {
   async #finalPrice(isHigh: boolean): Promise<Price> {
     const { stack, spec } = this.#parts
     if (spec.kind === 'binary_future') return isHigh ? spec.finalHigh : spec.finalLow
-    const { price } = await stack.db
-      .selectFrom('oracle_reports')
-      .select('price')
-      .where('market_id', '=', spec.marketId)
-      .executeTakeFirstOrThrow()
-    return ((price * (isHigh ? 115n : 85n)) / 100n) as Price
+    const last = await latestReport(stack.db, { marketId: spec.marketId, feed: 'index' })
+    if (last === null) throw new Error(`market ${spec.marketId} has no price`)
+    return ((last.price * (isHigh ? 115n : 85n)) / 100n) as Price
   }
 
   /** Queues the end again if a fault ended it, and waits until it is ingested. */

@@ -5,6 +5,7 @@ import type { Db, Tx } from '../../../db/client.ts'
 import type { Fence } from '../../../db/fence.ts'
 import { lockShard } from '../../../db/journal.ts'
 import { createLeases } from '../../../db/leases.ts'
+import { latestReport } from '../../../db/oracle-reports.ts'
 import type { SingleAction } from '../../../domain/actions/action.ts'
 import type { StoredPayload } from '../../../domain/actions/stored-action.ts'
 import { marketShard } from '../../../domain/journal/journal-row.ts'
@@ -205,16 +206,10 @@ export class SingleActions {
   }
 
   async #report(marketId: number): Promise<OracleReport> {
-    const { price, observed_at, signatures } = await this.#stack.db
-      .selectFrom('oracle_reports')
-      .selectAll()
-      .where('market_id', '=', marketId)
-      .executeTakeFirstOrThrow()
-    return {
-      price: price as Price,
-      observedAt: observed_at as Millis,
-      signatures: signatures as OracleReport['signatures'],
-    }
+    const key = { marketId: marketId as MarketId, feed: 'index' } as const
+    const report = await latestReport(this.#stack.db, key)
+    if (report === null) throw new Error(`market ${marketId} has no price`)
+    return report
   }
 
   async #fence(marketId: number): Promise<Fence> {

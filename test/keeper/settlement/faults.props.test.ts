@@ -16,11 +16,12 @@ import { FaultRun } from '../support/fault-run.ts'
 const RUNS = Number(process.env.FAULT_RUNS ?? 2)
 const SEED = Number(process.env.FAULT_SEED ?? 7)
 const PATH = process.env.FAULT_PATH
+/** A local chain accepts one of minutes. */
+const DISPUTE_WINDOW = 120_000 as Millis
 
 describe('settlement under faults', function () {
   this.timeout(Number(process.env.MODEL_TIMEOUT ?? 300_000))
-  /** A local chain accepts a window that tests need not pass. */
-  const chain = useChain({ ...perpetual, disputeWindow: 1_000 as Millis })
+  const chain = useChain({ ...perpetual, disputeWindow: DISPUTE_WINDOW })
   let node: RpcProxy
   before(async () => {
     node = await startRpcProxy(chain().anvil.url, preconfirmed)
