@@ -1,4 +1,6 @@
 /** Positions on which a job may decide. */
+import { sql } from 'kysely'
+import { touchedSql } from '../../db/actions.ts'
 import type { Db, Tx } from '../../db/client.ts'
 import { matchedPosition } from '../../db/positions.ts'
 import type { Address } from '../../domain/units.ts'
@@ -14,13 +16,8 @@ export async function untouchedPositions(db: Db | Tx, marketId: number): Promise
     .where('matched_size', '<>', 0)
     .orderBy('positions.user_id', 'desc')
     .execute()
-  const pending = await db
-    .selectFrom('actions')
-    .select('touches')
-    .where('market_id', '=', marketId)
-    .where('status', 'in', ['QUEUED', 'SIGNED', 'SUBMITTED'])
-    .execute()
-  const touched = new Set(pending.flatMap(({ touches }) => touches))
+  const pending = await sql<{ touched: number[] }>`${sql.raw(touchedSql(`${marketId}`))}`.execute(db)
+  const touched = new Set(pending.rows.flatMap((row) => row.touched))
   const untouched = rows.filter(({ user_id }) => !touched.has(user_id))
   return new Map(untouched.map((row) => [row.address as Address, matchedPosition(row)]))
 }
