@@ -2,17 +2,22 @@
 import { expect } from 'chai'
 import { afterEach, beforeEach, describe, it } from 'mocha'
 import type { Fence } from '../../../db/fence.ts'
+import { publishReports } from '../../../db/oracle-reports.ts'
 import { storeAverages } from '../../../db/price-averages.ts'
+import type { MarketSpec } from '../../../domain/market/market.ts'
 import { fundingBounds, fundingCapAt, HOUR } from '../../../domain/prices/funding.ts'
 import { addPremium, NO_PREMIUM } from '../../../domain/prices/premium.ts'
+import { CANCEL_GRACE } from '../../../domain/settlement/durations.ts'
 import type { Millis, Price, Rate } from '../../../domain/units.ts'
 import { createActionQueue } from '../../../keeper/actions/store.ts'
 import { createChain } from '../../../keeper/adapters/chain.ts'
 import { createFunding } from '../../../keeper/funding/funding.ts'
 import { createFundingStore } from '../../../keeper/funding/store.ts'
+import { sessionFeedIdOf } from '../../../stack/deploy.ts'
 import { MarginBank__factory } from '../../../typechain-types/factories/MarginBank__factory.ts'
+import { passTime } from '../../support/chain-faults.ts'
 import { perpetual, rate } from '../../support/markets.ts'
-import { type ChainFixture, useChain } from '../support/chain-fixture.ts'
+import { type ChainFixture, type Deployed, useChain } from '../support/chain-fixture.ts'
 import { expectConsistent } from '../support/invariants.ts'
 import { RULES, SILENT_LOGGER } from '../support/market-fixture.ts'
 import { openTrading } from '../support/trading.ts'
@@ -22,18 +27,21 @@ const ORACLE = (1000n * perpetual.tick) as Price
 
 describe('the funding updates of the job', function () {
   this.timeout(60_000)
-  const chain = useChain(perpetual)
   let fixture: ChainFixture
   let auctioning: Fence
   let settling: Fence
 
-  beforeEach(async () => {
-    ;({ fixture, auctioning, settling } = await openTrading(chain()))
-  })
-  afterEach(async () => {
-    await expectConsistent(fixture)
-    await fixture.close()
-  })
+  function useMarket(spec: MarketSpec): () => Deployed {
+    const chain = useChain(spec)
+    beforeEach(async () => {
+      ;({ fixture, auctioning, settling } = await openTrading(chain()))
+    })
+    afterEach(async () => {
+      await expectConsistent(fixture)
+      await fixture.close()
+    })
+    return chain
+  }
 
   /** A keeper process that has just started. */
   async function job() {
@@ -80,49 +88,108 @@ describe('the funding updates of the job', function () {
 
   const untilDue = () => new Promise((resolve) => setTimeout(resolve, INTERVAL))
 
-  it('when the premium exceeds the slope, each update goes as far as the contract allows, also after a restart', async () => {
-    const cap = fundingCapAt(perpetual, ORACLE)
-    await setPremium(rate('0.2'))
-    expect(await check()).to.equal(1)
-    const first = await fixture.trading().fundingRate()
-    expect(first.rate).to.equal(cap / 3n)
-    expect(await check(), 'an update that is not due').to.equal(1)
-    for (const [at, premium] of [rate('0.2'), rate('-0.2'), rate('-0.2')].entries()) {
-      await setPremium(premium as Rate)
-      const before = await fixture.trading().fundingRate()
-      await untilDue()
-      expect(await check()).to.equal(at + 2)
-      const after = await fixture.trading().fundingRate()
-      const running = {
-        ...{ rate: before.rate as never, validFrom: Number(before.validFrom) as Millis },
-        validUntil: Number(before.validUntil) as Millis,
+  describe('of a market around the clock', () => {
+    const chain = useMarket(perpetual)
+
+    it('when the premium exceeds the slope, each update goes as far as the contract allows, also after a restart', async () => {
+      const cap = fundingCapAt(perpetual, ORACLE)
+      await setPremium(rate('0.2'))
+      expect(await check()).to.equal(1)
+      const first = await fixture.trading().fundingRate()
+      expect(first.rate).to.equal(cap / 3n)
+      expect(await check(), 'an update that is not due').to.equal(1)
+      for (const [at, premium] of [rate('0.2'), rate('-0.2'), rate('-0.2')].entries()) {
+        await setPremium(premium as Rate)
+        const before = await fixture.trading().fundingRate()
+        await untilDue()
+        expect(await check()).to.equal(at + 2)
+        const after = await fixture.trading().fundingRate()
+        const running = {
+          ...{ rate: before.rate as never, validFrom: Number(before.validFrom) as Millis },
+          validUntil: Number(before.validUntil) as Millis,
+        }
+        const bounds = fundingBounds(perpetual, running, ORACLE, Number(after.validFrom) as Millis)
+        expect(after.rate).to.equal(premium > 0n ? bounds.highest : bounds.lowest)
+        expect(after.validUntil - after.validFrom).to.equal(BigInt(HOUR))
       }
-      const bounds = fundingBounds(perpetual, running, ORACLE, Number(after.validFrom) as Millis)
-      expect(after.rate).to.equal(premium > 0n ? bounds.highest : bounds.lowest)
-      expect(after.validUntil - after.validFrom).to.equal(BigInt(HOUR))
-    }
-    const statuses = (await fixture.actions()).map(({ kind, status }) => `${kind} ${status}`)
-    expect(statuses).to.deep.equal(Array(4).fill('update_funding MINED'))
-    const { fundingIndex } = await fixture.trading().lastReference()
-    const [newest] = await fixture.db
-      .selectFrom('funding_states')
-      .selectAll()
-      .orderBy('action_id', 'desc')
-      .limit(1)
-      .execute()
-    expect([newest?.funding_index, newest?.rate]).to.deep.equal([
-      fundingIndex,
-      (await fixture.trading().fundingRate()).rate,
-    ])
-    expect(fundingIndex).to.not.equal(0n)
+      const statuses = (await fixture.actions()).map(({ kind, status }) => `${kind} ${status}`)
+      expect(statuses).to.deep.equal(Array(4).fill('update_funding MINED'))
+      const { fundingIndex } = await fixture.trading().lastReference()
+      const [newest] = await fixture.db
+        .selectFrom('funding_states')
+        .selectAll()
+        .orderBy('action_id', 'desc')
+        .limit(1)
+        .execute()
+      expect([newest?.funding_index, newest?.rate]).to.deep.equal([
+        fundingIndex,
+        (await fixture.trading().fundingRate()).rate,
+      ])
+      expect(fundingIndex).to.not.equal(0n)
+    })
+
+    it('when the bank is paused, no update is sent; once the pause has ended, one is due at once', async () => {
+      const bank = MarginBank__factory.connect(fixture.chainSide.shared.marginBank, fixture.chainSide.admin)
+      await (await bank.pause()).wait()
+      expect(await check()).to.equal(0)
+      expect(await fixture.actions()).to.deep.equal([])
+      await (await bank.unpause()).wait()
+      expect(await check()).to.equal(1)
+    })
+
+    it('when the market is cancel-only, updates go on; when it is halted, none is queued', async () => {
+      const market = fixture.trading().connect(fixture.chainSide.admin)
+      const restrict = async (mode: 'cancel_only' | 'halted'): Promise<void> => {
+        await (await market.restrictMode(mode === 'halted' ? 2 : 1)).wait()
+        await fixture.db.updateTable('markets').set({ mode }).execute()
+        await passTime(chain(), CANCEL_GRACE + 1000)
+        fixture.clock.value += CANCEL_GRACE + 1000
+      }
+      await restrict('cancel_only')
+      expect(await check()).to.equal(1)
+      await restrict('halted')
+      await untilDue()
+      expect(await check()).to.equal(1)
+      const statuses = (await fixture.actions()).map(({ status }) => status)
+      expect(statuses).to.deep.equal(['MINED'])
+    })
   })
 
-  it('when the bank is paused, no update is sent; once the pause has ended, one is due at once', async () => {
-    const bank = MarginBank__factory.connect(fixture.chainSide.shared.marginBank, fixture.chainSide.admin)
-    await (await bank.pause()).wait()
-    expect(await check()).to.equal(0)
-    expect(await fixture.actions()).to.deep.equal([])
-    await (await bank.unpause()).wait()
-    expect(await check()).to.equal(1)
+  describe('of a market with sessions', () => {
+    useMarket({ ...perpetual, fundingSession: true })
+
+    /** The signed report of a session that ends so long from now; 0: none runs. */
+    async function reportSession(endsIn: number): Promise<void> {
+      const observedAt = fixture.clock.now()
+      const price = BigInt(endsIn === 0 ? 0 : observedAt + endsIn) as Price
+      const signatures = fixture.signFeed(
+        sessionFeedIdOf(perpetual.marketId),
+        price,
+        observedAt,
+      ) as `0x${string}`
+      const report = { price, observedAt, signatures }
+      await publishReports(fixture.db, [
+        { marketId: perpetual.marketId, feed: 'session', report, readings: [] },
+      ])
+    }
+
+    it('when no session runs, no update is sent; within one, rates end with it, also when it closes early', async () => {
+      await setPremium(rate('0.008'))
+      await reportSession(0)
+      expect(await check()).to.equal(0)
+      await reportSession(1_800_000)
+      expect(await check()).to.equal(1)
+      const first = await fixture.trading().fundingRate()
+      expect(first.rate).to.equal(rate('0.0001'))
+      expect(first.validUntil - first.validFrom).to.be.within(1_790_000n, 1_800_000n)
+      // A closure is announced that begins in ten minutes: the running rate must not outlast it.
+      await reportSession(600_000)
+      expect(await check()).to.equal(2)
+      const second = await fixture.trading().fundingRate()
+      expect(second.validUntil - second.validFrom).to.be.within(590_000n, 600_000n)
+      await reportSession(0)
+      await untilDue()
+      expect(await check()).to.equal(2)
+    })
   })
 })
