@@ -23,8 +23,8 @@ export interface Intervals {
 export type AuctionJobPorts = AuctionPorts & FundingPorts & { readonly chain: Chain }
 
 /**
- * A market's marks, triggers and auction, every `auctionMs`, and its funding updates beside them. The contract's rules for oracle reports are fetched in the background: while
- * no node responds, no batch is made, but orders still expire.
+ * A market's marks, triggers and auction, every `auctionMs`, and its funding updates beside them. The contract's rules for oracle
+ * reports are fetched in the background: while no node responds, no batch is made, but orders still expire.
  */
 export function auctionJob(ports: AuctionJobPorts, spec: MarketSpec, { auctionMs }: Intervals): LeaderJob {
   let market = openMarket(ports, spec, null)
@@ -51,9 +51,9 @@ export function auctionJob(ports: AuctionJobPorts, spec: MarketSpec, { auctionMs
     async step(fence) {
       const started = ports.clock.now()
       if (market.memory.rules === null) void fetchRules()
+      funding.poll(fence, market.memory.rules)
       await market.marks.update(fence)
       await market.auction.run(fence)
-      funding.poll(fence, market.memory.rules)
       return Math.max(0, auctionMs - elapsed(ports.clock, started))
     },
     reset() {

@@ -316,6 +316,7 @@ describe('requests over HTTP', () => {
       expect(body.info.version).to.equal('0')
       expect(Object.keys(body.paths).sort()).to.deep.equal(
         [
+          '/v0/account/transactions',
           '/v0/auctions',
           '/v0/balance/{user_id}/margin',
           '/v0/contracts/shared',
@@ -325,6 +326,7 @@ describe('requests over HTTP', () => {
           '/v0/markets',
           '/v0/markets/{market_id}',
           '/v0/markets/{market_id}/funding-rates',
+          '/v0/markets/{market_id}/oracle',
           '/v0/orderbook',
           '/v0/orderbook/by-market/{market_id}',
           '/v0/orders',
