@@ -8,7 +8,7 @@ const CHAIN_FILES = [
   '^(keeper|indexer|api)/adapters/',
   '^(keeper|indexer|api)/compose\\.ts$',
   '^indexer/ingest/(follow\\.ts$|decode/)',
-  '^(client|stack|bench|test|ignition|tasks|typechain-types)/',
+  '^(client|stack|bench|test|ignition|tasks|ops|typechain-types)/',
   '^hardhat\\.config\\.ts$',
 ]
 
@@ -68,6 +68,12 @@ const rules = [
     { path: '^(keeper|indexer|api|signer|stack)/compose\\.ts$' },
   ),
   rule(
+    'ops-commands-are-tools',
+    'An operator’s commands use the libraries of the processes; no process and no other tool depends on them.',
+    { pathNot: '^(ops|test)/' },
+    { path: '^ops/' },
+  ),
+  rule(
     'nothing-imports-main',
     'main.ts starts a process the moment it is loaded.',
     {},
@@ -105,7 +111,7 @@ const rules = [
     'shared-layers-know-no-process',
     'db/ and service/ serve every process, so they import none of them.',
     { path: '^(db|service)/' },
-    { path: '^(indexer|keeper|api|client|stack|bench|tasks|ignition)/' },
+    { path: '^(indexer|keeper|api|client|stack|bench|tasks|ignition|ops)/' },
   ),
   rule(
     'service-knows-no-database',

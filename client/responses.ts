@@ -22,6 +22,15 @@ export interface Bookmark {
   readonly shard_seq: string
 }
 
+/** An announced change of a market. */
+export interface MarketChange {
+  readonly kind: 'parameters' | 'mode' | 'wind_down' | 'fees'
+  readonly active_from: string
+  readonly mode: string | null
+  /** By the names of the market's fields. */
+  readonly values: Readonly<Record<string, number | string>>
+}
+
 export type Market = Amounts<
   | 'tick_size'
   | 'step_size'
@@ -42,6 +51,13 @@ export type Market = Amounts<
     readonly type: 'perpetual' | 'future' | 'binary_future'
     readonly trading_enabled: boolean
     readonly mode: string
+    readonly fees: Amounts<'maker' | 'taker' | 'highest_maker' | 'highest_taker'> & {
+      readonly until: string | null
+      readonly free_until: string | null
+    }
+    readonly upcoming_change: MarketChange | null
+    /** After it, the earliest first. */
+    readonly later_changes: readonly MarketChange[]
     readonly session: 'regular' | 'closed' | 'continuous'
     readonly next_session_change: string | null
     readonly chain_id: number

@@ -56,10 +56,10 @@ export const WRITERS: { readonly [Table in keyof Database]: Writers<Table> } = {
       update: [
         ...(['mode', 'last_batch_id', 'last_batch_head', 'last_action_id', 'last_as_of'] as const),
         'held_mark',
-        ...(['last_price', 'last_price_at'] as const),
+        ...(['last_price', 'last_price_at', 'reserved_fee', 'reserving_after'] as const),
       ],
     },
-    indexer: { update: ['mode', 'expires_at', 'settling_at', 'dispute_window'] },
+    indexer: { update: ['mode', 'expires_at', 'settling_at', 'dispute_window', 'terms'] },
   },
   positions: {
     keeper: { insert: ['user_id', 'market_id', ...MATCHED], update: MATCHED },

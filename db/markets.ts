@@ -98,6 +98,7 @@ export async function listMarket(db: Db, spec: MarketSpec): Promise<void> {
         spec: JSON.stringify(stored),
         expires_at: spec.expiresAt,
         dispute_window: spec.disputeWindow,
+        ...{ reserved_fee: spec.takerFee, reserving_after: null },
         ...toColumns({ inForce: priceProtection, next: null }),
         calendar: spec.fundingSession ? 'NYSE' : null,
         last_price: null,
@@ -201,6 +202,24 @@ export async function setHeldMark(tx: Tx, marketId: number, mark: Price | null):
   await tx.updateTable('markets').set({ held_mark: mark }).where('market_id', '=', marketId).execute()
 }
 
+export async function loadReservedFee(tx: Tx, marketId: number): Promise<Rate> {
+  const { reserved_fee } = await tx
+    .selectFrom('markets')
+    .select('reserved_fee')
+    .where('market_id', '=', marketId)
+    .executeTakeFirstOrThrow()
+  return reserved_fee as Rate
+}
+
+/** Records how far the market's reservations are computed again at this taker rate; null: all are. */
+export async function setReserving(tx: Tx, marketId: number, fee: Rate, after: number | null): Promise<void> {
+  await tx
+    .updateTable('markets')
+    .set({ reserved_fee: fee, reserving_after: after })
+    .where('market_id', '=', marketId)
+    .execute()
+}
+
 /** Records the time of the last action in the market's queue. */
 export async function recordAsOf(tx: Tx, marketId: number, asOf: number): Promise<void> {
   await tx.updateTable('markets').set({ last_as_of: asOf }).where('market_id', '=', marketId).execute()
@@ -284,6 +303,19 @@ export async function setEnding(tx: Tx, marketId: number, times: Partial<EndingT
   await tx.updateTable('markets').set(times).where('market_id', '=', marketId).execute()
   return before
 }
+
+/** Lifts the exchange's own restriction. The contract's mode is not affected. Returns the mode before. */
+export const reopenMarket = (db: Db, marketId: MarketId): Promise<MarketMode> =>
+  db.transaction().execute(async (tx) => {
+    await lockShard(tx, marketShard(marketId))
+    const { mode } = await tx
+      .selectFrom('markets')
+      .select('mode')
+      .where('market_id', '=', marketId)
+      .executeTakeFirstOrThrow()
+    // A market that has ended stays so.
+    return mode === 'settled' ? mode : setMode(tx, marketId, 'open')
+  })
 
 /** Stops placements and batches of an open market; a market in a stricter mode stays in it. */
 export async function restrictToCancels(tx: Tx, marketId: number): Promise<void> {

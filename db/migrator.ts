@@ -33,6 +33,7 @@ import * as priceFeeds from './migrations/0025-price-feeds.ts'
 import * as funding from './migrations/0026-funding.ts'
 import * as accountTransactions from './migrations/0027-account-transactions.ts'
 import * as tradingCalendar from './migrations/0028-trading-calendar.ts'
+import * as marketChanges from './migrations/0029-market-changes.ts'
 
 export const MIGRATIONS: Record<string, Migration> = {
   '0001-write-side': writeSide,
@@ -66,6 +67,7 @@ export const MIGRATIONS: Record<string, Migration> = {
   '0026-funding': funding,
   '0027-account-transactions': accountTransactions,
   '0028-trading-calendar': tradingCalendar,
+  '0029-market-changes': marketChanges,
 }
 
 export const createMigrator = (db: Db): Migrator =>

@@ -3,7 +3,9 @@ import type { ColumnType, Generated, JSONColumnType } from 'kysely'
 import type { ActionKind } from '../domain/actions/action.ts'
 import type { StoredPayload } from '../domain/actions/stored-action.ts'
 import type { JournalRow, StoredValue, TriggerEvidence } from '../domain/journal/journal-row.ts'
+import type { StoredFeePeriod } from '../domain/market/fee-periods.ts'
 import type { MarketKind, MarketMode } from '../domain/market/market.ts'
+import type { StoredTerms } from '../domain/market/stored-terms.ts'
 import type { CalendarName } from '../domain/market/trading-calendar.ts'
 import type { OrderStatus, OrderType, Side, StatusReason } from '../domain/orders/order.ts'
 import type { FillStatus } from '../domain/orders/order-state.ts'
@@ -66,7 +68,16 @@ export interface MarketsTable extends ProtectionColumns {
   kind: MarketKind
   trader: string
   spec: JSONColumnType<Record<string, StoredValue>>
+  /** The exchange's own restriction; the contract's mode is in `terms`. */
   mode: Generated<MarketMode>
+  /** Parameters and mode on the chain, with announced changes; null: as listed. Written by the indexer. */
+  terms: ColumnType<StoredTerms | null, string | null | undefined, string | null>
+  /** In which the market charges other rates than the highest. Written by the owner. */
+  fee_periods: ColumnType<StoredFeePeriod[], string | undefined, string>
+  /** The taker rate at which the market's reservations are computed. */
+  reserved_fee: Generated<bigint>
+  /** While they are computed again at another rate: the account up to which that is done. */
+  reserving_after: number | null
   /** In force on the chain, in milliseconds; 0: not set. Written by the indexer. */
   expires_at: Generated<number>
   settling_at: Generated<number>

@@ -33,6 +33,14 @@ const instrumentsOf = ({ counter, gauge, histogram }: Instruments) => ({
     'Time at which keeper_relayer_balance was read',
     ['lane'],
   ),
+  freezeRequests: counter('keeper_freeze_requests_total', 'Freeze requests that were seen in force', [
+    'market',
+  ]),
+  freezePending: gauge(
+    'keeper_freeze_pending',
+    '1 while a freeze request of the market is in force: a page, because a day later any account may freeze it',
+    ['market'],
+  ),
   block: gauge('keeper_chain_block', 'Newest block that the keeper has fetched'),
   clockSkew: gauge(
     'keeper_clock_skew_seconds',
@@ -86,6 +94,8 @@ export function createMetrics(): KeeperMetrics {
     },
     dropped: (source, reason) => known.dropped.inc({ source, reason }),
     signerFault: (signer, fault) => known.signerFaults.inc({ signer, fault }),
+    freezeRequested: (marketId) => known.freezeRequests.inc(label(marketId)),
+    freezePending: (marketId, isPending) => known.freezePending.set(label(marketId), isPending ? 1 : 0),
     clockSkew: (seconds) => known.clockSkew.set(seconds),
     head(block, time) {
       known.block.set(block)

@@ -21,6 +21,8 @@ export interface Metrics {
   queued(lane: string, actions: number): void
   balance(lane: string, wei: bigint, at: Millis): void
   head(block: number, time: Millis): void
+  freezeRequested(marketId: MarketId): void
+  freezePending(marketId: MarketId, isPending: boolean): void
   /** How far the system's clock is ahead of the database's. */
   clockSkew(seconds: number): void
 }
@@ -82,6 +84,16 @@ export interface Signer {
   feeOf(raw: `0x${string}`): Fee
 }
 
+/** Whether a market's operator is alive, by its contract. */
+export interface Liveness {
+  /** Of the last action or heartbeat. */
+  readonly aliveAt: Millis
+  /** A freeze request is in force: neither an action nor a heartbeat is later. */
+  readonly isRequested: boolean
+  readonly requestedAt: Millis
+  readonly isEnded: boolean
+}
+
 export interface Chain {
   readonly chainId: number
   head(): Promise<Head>
@@ -94,8 +106,9 @@ export interface Chain {
   findCulprit(raw: `0x${string}`, block: number): Promise<Culprit>
   /** The number of the market's last action at the head. */
   lastActionId(trader: Address): Promise<number>
-  /** Block time at which the market's operator was last alive: its last action or heartbeat. */
-  liveness(trader: Address): Promise<{ readonly aliveAt: Millis; readonly isEnded: boolean }>
+  liveness(trader: Address): Promise<Liveness>
+  /** The markets among these whose freeze was requested in the blocks from one to another, both included. */
+  freezeRequests(traders: readonly Address[], from: number, to: number): Promise<ReadonlySet<Address>>
   /** Whether the market's bank is paused at the head. */
   isBankPaused(trader: Address): Promise<boolean>
   /** The contract's rules for oracle reports. */

@@ -11,13 +11,11 @@ import {
   toFundings,
 } from '../../db/funding.ts'
 import type { ShardHead } from '../../db/journal.ts'
-import { type ClosingColumns, toClosing } from '../../db/markets.ts'
 import type { ClientRequestsTable, OrdersTable, RestingTable, SessionKeysTable } from '../../db/schema.ts'
+import { TERMS_SQL, type TermsColumns } from '../../db/terms.ts'
 import { ACCOUNTS_SHARD, marketShard } from '../../domain/journal/journal-row.ts'
-import type { MarketMode } from '../../domain/market/market.ts'
 import type { Position } from '../../domain/positions/position.ts'
 import { type FundingState, NO_FUNDING } from '../../domain/prices/funding-state.ts'
-import type { Closing } from '../../domain/risk/ending.ts'
 import type { Quote, Steps } from '../../domain/units.ts'
 import type { Command } from './command.ts'
 import { sendTogether } from './send-together.ts'
@@ -25,8 +23,8 @@ import { holdingKey, requestKey, saltKey, signerKey } from './state-keys.ts'
 
 export interface CurrentMarket {
   readonly head: ShardHead
-  readonly mode: MarketMode
-  readonly closing: Closing
+  /** With announced changes; see `toMarketTerms`. */
+  readonly terms: TermsColumns
   readonly oraclePrice: bigint | null
   readonly oracleAt: number | null
   /** Time at which the indexer last completed a pass over the chain's head. */
@@ -90,7 +88,7 @@ export interface GroupState {
   readonly signers: ReadonlyMap<string, SessionKey>
 }
 
-interface HoldingRow extends Omit<Holding, 'position'>, Funds, ClosingColumns {
+interface HoldingRow extends Omit<Holding, 'position'>, Funds, TermsColumns {
   readonly user_id: number
   /** 0 if the row describes the account only. */
   readonly market_id: number
@@ -98,7 +96,6 @@ interface HoldingRow extends Omit<Holding, 'position'>, Funds, ClosingColumns {
   readonly entry_notional: bigint
   readonly folded_margin: bigint
   readonly leverage: number
-  readonly mode: MarketMode
   readonly oracle_price: bigint | null
   readonly oracle_at: number | null
   readonly chain_seen_at: number | null
@@ -129,11 +126,11 @@ const holdings = (locking: string): string => `
     coalesce(t.openable, 0) as openable,
     coalesce(t.open_value, 0) as "openValue",
     coalesce(t.reserved, 0) as "ordersReserved",
-    m.mode, m.expires_at, m.settling_at, r.price as oracle_price,
+    ${TERMS_SQL}, r.price as oracle_price,
     case when r.status <> 'halted' then r.observed_at end as oracle_at, c.completed_at as chain_seen_at
   from unnest($1::integer[], $2::bigint[]) k (market_id, user_id)
   left join locked l on l.user_id = k.user_id
-  left join lateral (select mode, expires_at, settling_at from markets where market_id = k.market_id limit 1) m on true
+  left join lateral (select * from markets where market_id = k.market_id limit 1) m on true
   left join lateral (
     select * from positions where user_id = k.user_id and market_id = k.market_id limit 1
   ) p on true
@@ -351,8 +348,7 @@ function marketsOf(
     if (head === undefined || markets.has(row.market_id)) continue
     markets.set(row.market_id, {
       head,
-      mode: row.mode,
-      closing: toClosing(row),
+      terms: row,
       oraclePrice: row.oracle_price,
       oracleAt: row.oracle_at,
       chainSeenAt: row.chain_seen_at,

@@ -1,5 +1,7 @@
 /** Decides one placement. */
+import { toMarketTerms } from '../../db/terms.ts'
 import type { OrderPlaced } from '../../domain/journal/journal-row.ts'
+import { termsAt } from '../../domain/market/in-force.ts'
 import { type MarketSpec, tickStepValue } from '../../domain/market/market.ts'
 import {
   type AdmissionInput,
@@ -8,8 +10,8 @@ import {
   type RestingTotals,
 } from '../../domain/orders/admission.ts'
 import { aliveUntil, isExpired, orderIdOf, type SignedOrder } from '../../domain/orders/order.ts'
+import { leverageRefusal } from '../../domain/orders/order-request.ts'
 import { fundingIndexAt } from '../../domain/prices/funding-state.ts'
-import { modeAt } from '../../domain/risk/ending.ts'
 import type { Millis, Price, Quote, Seconds, Seq, Steps } from '../../domain/units.ts'
 import { ApiError } from '../errors.ts'
 import type { Placed, PlaceItem } from './command.ts'
@@ -44,7 +46,11 @@ export function place(
   if (known !== undefined) return duplicate(order, known, changes)
 
   const keyExpiry = signerExpiry(order, changes, now)
-  const verdict = admit(order, admissionInput(spec, userId, changes, now, ages))
+  const input = admissionInput(spec, userId, changes, now, ages)
+  // The form was checked before the transaction, perhaps under other parameters.
+  const capped = leverageRefusal(input.spec, order)
+  if (capped !== null) throw refusalError(capped)
+  const verdict = admit(order, input)
   if (!verdict.ok) throw refusalError(verdict.refusal, RETRY_AFTER[verdict.refusal.code])
 
   const row = {
@@ -114,16 +120,18 @@ export function admissionInput(
   now: Millis,
   ages: FreshnessLimits,
 ): AdmissionInput {
-  const { chainSeenAt, oracleAt, oraclePrice, mode, closing, funding } = changes.market(spec.marketId)
+  const { chainSeenAt, oracleAt, oraclePrice, funding, ...market } = changes.market(spec.marketId)
   if (chainSeenAt === null || now - chainSeenAt > ages.chainMaxAgeMs) {
     throw new ApiError('CHAIN_UNSEEN', { last_seen_ms: chainSeenAt }, STALE_RETRY)
   }
-  const isFresh = oracleAt !== null && now - oracleAt <= ages.oracleMaxAgeMs
+  const terms = termsAt(spec, toMarketTerms(market.terms, spec), now)
+  const maxAge = Math.min(ages.oracleMaxAgeMs, terms.reports?.maxAge ?? ages.oracleMaxAgeMs)
+  const isFresh = oracleAt !== null && now - oracleAt <= maxAge
   const holding = changes.holding(spec.marketId, userId)
   const { free, reserved } = changes.funds(userId)
   return {
-    spec,
-    mode: modeAt(mode, closing, now),
+    spec: terms.reserving,
+    mode: terms.mode,
     oracle: isFresh ? (oraclePrice as Price) : null,
     now,
     position: holding.position,

@@ -1,13 +1,13 @@
 /** State of the exchange: modes, oracle reports, lag of the read model, and the chain's progress. */
 import { sql } from 'kysely'
 import type { Db } from '../../db/client.ts'
-import type { ClosingColumns } from '../../db/markets.ts'
-import type { MarketMode } from '../../domain/market/market.ts'
+import { TERMS_SQL, type TermsColumns } from '../../db/terms.ts'
+import type { StoredValue } from '../../domain/journal/journal-row.ts'
 
-export interface StatusRow extends ClosingColumns {
+export interface StatusRow extends TermsColumns {
+  readonly spec: Record<string, StoredValue>
   readonly market_id: number
   readonly symbol: string
-  readonly mode: MarketMode
   readonly last_batch_id: number
   readonly observed_at: number | null
   readonly lag: number
@@ -15,7 +15,7 @@ export interface StatusRow extends ClosingColumns {
 
 export async function exchangeStatus(db: Db) {
   const markets = await sql<StatusRow>`
-    select m.market_id, m.symbol, m.mode, m.expires_at, m.settling_at, m.last_batch_id, o.observed_at,
+    select m.market_id, m.symbol, m.spec, ${sql.raw(TERMS_SQL)}, m.last_batch_id, o.observed_at,
       greatest(0, s.head - coalesce(p.seq, 0)) as lag
     from markets m
     join shards s on s.shard = 'm' || m.market_id

@@ -1,7 +1,8 @@
 /** Public reads of the exchange itself: contracts, time, status. */
 import type { Db } from '../../db/client.ts'
-import { toClosing } from '../../db/markets.ts'
-import { modeAt } from '../../domain/risk/ending.ts'
+import { fromStoredSpec } from '../../db/markets.ts'
+import { toMarketTerms } from '../../db/terms.ts'
+import { modeInForce } from '../../domain/market/changes.ts'
 import type { Millis } from '../../domain/units.ts'
 import type { Clock } from '../../service/clock.ts'
 import type { Config } from '../config.ts'
@@ -58,7 +59,7 @@ function reference(app: App, { config, clock }: ExchangePorts): void {
 function status(app: App, { db, clock, config }: ExchangePorts): void {
   const view = (row: StatusRow, now: Millis, isChainFresh: boolean) => {
     const age = row.observed_at === null ? null : Math.max(0, now - row.observed_at)
-    const mode = modeAt(row.mode, toClosing(row), now)
+    const mode = modeInForce(toMarketTerms(row, fromStoredSpec(row.spec)), now)
     const isFresh = age !== null && age <= config.oracleMaxAgeMs
     return {
       market_id: row.market_id,

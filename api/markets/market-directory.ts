@@ -1,7 +1,11 @@
-/** A cache of market specifications, which change rarely and are needed for every order. */
+/**
+ * A cache of market specifications, which are needed for every order. Their parameters are those in force: changes are announced further
+ * ahead than the cache is old, so they apply at their time. Admission reads them again, under its locks.
+ */
 
 import type { Db } from '../../db/client.ts'
-import { loadMarkets } from '../../db/markets.ts'
+import { type ListedMarket, loadListedMarkets } from '../../db/terms.ts'
+import { termsAt } from '../../domain/market/in-force.ts'
 import type { MarketSpec } from '../../domain/market/market.ts'
 import type { Clock } from '../../service/clock.ts'
 import { ApiError } from '../errors.ts'
@@ -24,19 +28,23 @@ export interface MarketDirectory {
 }
 
 const REFRESH_MS = 5_000
+/** Older specifications are not served: without requests the cache is not refreshed. */
+const MAX_AGE_MS = 30_000
 /** Minimum interval between reloads that are caused by an unknown market. */
 const MISS_MS = 500
 
 export function createMarketDirectory(db: Db, clock: Clock): MarketDirectory {
-  let byId = new Map<number, MarketSpec>()
-  let bySymbol = new Map<string, MarketSpec>()
+  let byId = new Map<number, ListedMarket>()
+  let bySymbol = new Map<string, ListedMarket>()
   let loadedAt = 0
   let loading: Promise<void> | null = null
 
+  const inForce = ({ listed, terms }: ListedMarket): MarketSpec =>
+    termsAt(listed, terms, clock.now()).reserving
   const load = async (): Promise<void> => {
-    const markets = await loadMarkets(db)
-    byId = new Map(markets.map((spec) => [spec.marketId, spec]))
-    bySymbol = new Map(markets.map((spec) => [spec.symbol, spec]))
+    const markets = await loadListedMarkets(db)
+    byId = new Map(markets.map((market) => [market.listed.marketId, market]))
+    bySymbol = new Map(markets.map((market) => [market.listed.symbol, market]))
     loadedAt = clock.now()
   }
   const reload = (): Promise<void> => {
@@ -47,19 +55,19 @@ export function createMarketDirectory(db: Db, clock: Clock): MarketDirectory {
   }
 
   const find = async (
-    read: () => MarketSpec | undefined,
+    read: () => ListedMarket | undefined,
     field: string,
     received: unknown,
   ): Promise<MarketSpec> => {
     const age = clock.now() - loadedAt
     const known = read()
-    if (known === undefined && age > MISS_MS) await reload()
+    if (age > (known === undefined ? MISS_MS : MAX_AGE_MS)) await reload()
     // An expired specification is served while the reload runs.
     else if (age > REFRESH_MS) reload().catch(() => {})
     const found = read()
     if (found === undefined)
       throw new ApiError('MARKET_NOT_FOUND', { field, expected: 'a market of GET /v0/markets', received })
-    return found
+    return inForce(found)
   }
 
   const specFor = (marketId: number) => find(() => byId.get(marketId), 'market_id', marketId)
@@ -75,7 +83,7 @@ export function createMarketDirectory(db: Db, clock: Clock): MarketDirectory {
     bySymbol: (symbol) => find(() => bySymbol.get(symbol), 'symbol', symbol),
     async all() {
       if (clock.now() - loadedAt > MISS_MS) await reload()
-      return [...byId.values()]
+      return [...byId.values()].map(inForce)
     },
   }
 }

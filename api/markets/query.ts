@@ -4,7 +4,10 @@ import type { Db, Tx } from '../../db/client.ts'
 import { fundingColumn, type StoredFunding } from '../../db/funding.ts'
 import { averagesColumn, type StoredAverages } from '../../db/price-averages.ts'
 import { toSchedule } from '../../db/price-protection.ts'
+import { TERMS_COLUMNS, toMarketTerms } from '../../db/terms.ts'
 import { constant } from '../../db/values.ts'
+import type { FeeRates } from '../../domain/market/fees.ts'
+import { termsAt } from '../../domain/market/in-force.ts'
 import type { MarketKind, MarketSpec } from '../../domain/market/market.ts'
 import { scheduleAt } from '../../domain/market/price-protection.ts'
 import type { Millis, Rate } from '../../domain/units.ts'
@@ -21,9 +24,6 @@ const selectMarkets = (db: Db | Tx) =>
     )
     .select([
       'm.market_id',
-      'm.mode',
-      'm.expires_at',
-      'm.settling_at',
       'm.dispute_window',
       'm.calendar',
       'r.oracle_price',
@@ -46,6 +46,7 @@ const selectMarkets = (db: Db | Tx) =>
       sql.raw<StoredAverages>(averagesColumn('m.market_id')).as('averages'),
     ])
     // A market that is not projected yet has had no announcement.
+    .select(TERMS_COLUMNS.map((column) => `m.${column}` as const))
     .select((eb) => eb.fn.coalesce('r.price_protection', 'm.price_protection').as('price_protection'))
 
 export const marketStates = (db: Db | Tx, filter: { kind?: MarketKind | undefined; limit: number }) => {
@@ -59,13 +60,18 @@ export const marketStates = (db: Db | Tx, filter: { kind?: MarketKind | undefine
 export const marketState = (db: Db | Tx, marketId: number) =>
   selectMarkets(db).where('m.market_id', '=', marketId).executeTakeFirst()
 
-/** The width of the market's price protection in force, from the write side, as the auction reads it. */
-export async function priceProtectionAt(db: Db | Tx, { marketId }: MarketSpec, at: Millis): Promise<Rate> {
+/** What the market applies beside the terms of its contract, from the write side, as the auction reads it. */
+export async function offChainTermsAt(
+  db: Db | Tx,
+  spec: MarketSpec,
+  at: Millis,
+): Promise<{ readonly priceProtection: Rate; readonly fees: FeeRates }> {
   const row = await db
     .selectFrom('markets')
-    .select(['price_protection', 'next_price_protection', 'next_price_protection_at'])
-    .where('market_id', '=', marketId)
+    .select(['price_protection', 'next_price_protection', 'next_price_protection_at', ...TERMS_COLUMNS])
+    .where('market_id', '=', spec.marketId)
     .executeTakeFirst()
-  if (row === undefined) throw new Error(`market ${marketId} is not listed`)
-  return scheduleAt(toSchedule(row), at).inForce
+  if (row === undefined) throw new Error(`market ${spec.marketId} is not listed`)
+  const { makerFee, takerFee } = termsAt(spec, toMarketTerms(row, spec), at).charging
+  return { priceProtection: scheduleAt(toSchedule(row), at).inForce, fees: { makerFee, takerFee } }
 }

@@ -11,9 +11,11 @@ import {
   Time,
   words,
 } from '../wire/schema.ts'
+import { Fees } from './fees.ts'
 import { fundingFields } from './funding.ts'
 import { oracleFields } from './oracle.ts'
 import { sessionFields } from './session.ts'
+import { UPCOMING } from './upcoming-change.ts'
 
 export const MARKET_KINDS = ['perpetual', 'future', 'binary_future'] as const
 export const MARKET_MODES = ['open', 'cancel_only', 'halted', 'settling', 'settled'] as const
@@ -54,8 +56,16 @@ export const Market = Type.Object({
   next_price_protection_at: nullable(
     Time('Time from which auctions apply the announced width; null if none is announced.'),
   ),
-  ...amountOf('maker_fee', 'Fraction of notional; for binary_future the coefficient.'),
-  ...amountOf('taker_fee', 'Fraction of notional; for binary_future the coefficient.'),
+  ...amountOf(
+    'maker_fee',
+    'Rate that batches charge now: a fraction of notional; for binary_future the coefficient.',
+  ),
+  ...amountOf(
+    'taker_fee',
+    'Rate that batches charge now: a fraction of notional; for binary_future the coefficient.',
+  ),
+  fees: Fees,
+  ...UPCOMING,
   ...maybeAmountOf('oracle_price', 'Last oracle price.'),
   oracle_price_at: nullable(Time('Observation time of the oracle price.')),
   ...oracleFields,

@@ -1,20 +1,21 @@
 /** Converts a market's specification and state to its JSON form. */
-import { type ClosingColumns, toClosing } from '../../db/markets.ts'
 import { type ProtectionColumns, toSchedule } from '../../db/price-protection.ts'
+import { type TermsColumns, toMarketTerms } from '../../db/terms.ts'
 import type { TradingCalendars } from '../../db/trading-calendars.ts'
-import { type MarketMode, type MarketSpec, priceOf, quantityOf } from '../../domain/market/market.ts'
+import { termsAt } from '../../domain/market/in-force.ts'
+import { type MarketSpec, priceOf, quantityOf } from '../../domain/market/market.ts'
 import { scheduleAt } from '../../domain/market/price-protection.ts'
 import type { CalendarName } from '../../domain/market/trading-calendar.ts'
-import { modeAt } from '../../domain/risk/ending.ts'
 import type { Millis, Ticks } from '../../domain/units.ts'
 import { amount, isoTime, maybeAmount, maybeTime } from '../wire/amounts.ts'
+import { feesView } from './fees.ts'
 import { type FundingColumns, fundingView } from './funding.ts'
 import { type OracleColumns, oracleView } from './oracle.ts'
 import type { Market } from './schema.ts'
 import { sessionView } from './session.ts'
+import { upcomingView } from './upcoming-change.ts'
 
-export interface MarketState extends ProtectionColumns, ClosingColumns, FundingColumns, OracleColumns {
-  readonly mode: MarketMode
+export interface MarketState extends ProtectionColumns, TermsColumns, FundingColumns, OracleColumns {
   readonly dispute_window: number
   readonly calendar: CalendarName | null
   readonly oracle_at: number | null
@@ -37,7 +38,8 @@ export function marketView(
   { now, oracleMaxAgeMs }: ReadTime,
 ): Market {
   const { inForce, next } = scheduleAt(toSchedule(state), now)
-  const mode = modeAt(state.mode, toClosing(state), now)
+  const terms = toMarketTerms(state, spec)
+  const { mode, charging, spec: current } = termsAt(spec, terms, now)
   const calendar = state.calendar && calendars[state.calendar]
   return {
     market_id: spec.marketId,
@@ -56,16 +58,18 @@ export function marketView(
     ...amount('min_order_size', quantityOf(spec, spec.minQuantity)),
     ...amount('max_order_size', quantityOf(spec, spec.maxQuantity)),
     ...amount('min_order_price', priceOf(spec, spec.minPrice)),
-    max_leverage: spec.maxLeverage,
-    ...amount('initial_margin_requirement', spec.imr),
-    ...amount('maintenance_margin_requirement', spec.mmr),
-    ...amount('mtb_long', spec.mtbLong),
-    ...amount('mtb_short', spec.mtbShort),
+    max_leverage: current.maxLeverage,
+    ...amount('initial_margin_requirement', current.imr),
+    ...amount('maintenance_margin_requirement', current.mmr),
+    ...amount('mtb_long', current.mtbLong),
+    ...amount('mtb_short', current.mtbShort),
     ...amount('price_protection', inForce),
     ...maybeAmount('next_price_protection', next?.width ?? null),
     next_price_protection_at: maybeTime(next?.at ?? null),
-    ...amount('maker_fee', spec.makerFee),
-    ...amount('taker_fee', spec.takerFee),
+    ...amount('maker_fee', charging.makerFee),
+    ...amount('taker_fee', charging.takerFee),
+    fees: feesView(current, terms.fees, now),
+    ...upcomingView(spec, terms, now),
     ...maybeAmount('oracle_price', state.oracle_price),
     oracle_price_at: state.oracle_at === null ? null : isoTime(state.oracle_at),
     ...oracleView(state, now, oracleMaxAgeMs),
@@ -73,6 +77,6 @@ export function marketView(
     ...maybeAmount('mark_price', state.mark_price ?? state.oracle_price),
     ...maybeAmount('last_price', state.last_price === null ? null : priceOf(spec, state.last_price as Ticks)),
     last_batch_id: state.last_batch_id,
-    ...fundingView(spec, state, calendar, now),
+    ...fundingView(current, state, calendar, now),
   }
 }

@@ -6,7 +6,7 @@ import { type MarketSpec, priceOf } from '../../domain/market/market.ts'
 import { expectedProtection, type QuotedMarket } from '../../domain/orders/estimate.ts'
 import { isMarketType } from '../../domain/orders/order.ts'
 import type { Millis, Price } from '../../domain/units.ts'
-import { priceProtectionAt } from '../markets/query.ts'
+import { offChainTermsAt } from '../markets/query.ts'
 import type { OrderRow } from '../orders/view.ts'
 import { depthFacing, type Facing } from './depth-query.ts'
 
@@ -20,9 +20,9 @@ export async function readQuotes(
   { userId, side }: Omit<Facing, 'marketId'>,
   now: Millis,
 ): Promise<Quotes> {
-  const [{ depth }, priceProtection] = await Promise.all([
+  const [{ depth }, { priceProtection }] = await Promise.all([
     depthFacing(db, { marketId: spec.marketId, userId, side }, referenceSteps(spec)),
-    priceProtectionAt(db, spec, now),
+    offChainTermsAt(db, spec, now),
   ])
   return { depth, priceProtection }
 }

@@ -18,7 +18,7 @@ import type { Caller } from '../auth/caller.ts'
 import { parseOrder, refusalError } from '../commands/parse-order.ts'
 import { ApiError } from '../errors.ts'
 import type { MarketDirectory } from '../markets/market-directory.ts'
-import { priceProtectionAt } from '../markets/query.ts'
+import { offChainTermsAt } from '../markets/query.ts'
 import { depthFacing } from '../order-book/depth-query.ts'
 import { decimalText, parseDecimal } from '../wire/amounts.ts'
 import type { Estimate, EstimateBody, Quantity as QuantityAnswer, QuantityBody } from './schema.ts'
@@ -106,10 +106,10 @@ export function createSizing({ db, clock, markets, admissionInputOf }: SizingPor
     userId: number,
     side: UnsizedOrder['side'],
   ): Promise<EstimateInput> => {
-    const [admissionInput, facing, priceProtection] = await Promise.all([
+    const [admissionInput, facing, offChain] = await Promise.all([
       admissionInputOf(spec, userId),
       depthFacing(db, { marketId: spec.marketId, userId, side }),
-      priceProtectionAt(db, spec, clock.now()),
+      offChainTermsAt(db, spec, clock.now()),
     ])
     const { oracle } = admissionInput
     if (oracle === null)
@@ -117,9 +117,9 @@ export function createSizing({ db, clock, markets, admissionInputOf }: SizingPor
     return {
       ...admissionInput,
       oracle,
-      band: priceBand(spec, oracle),
+      band: priceBand(admissionInput.spec, oracle),
       ...facing,
-      priceProtection,
+      ...offChain,
     }
   }
 

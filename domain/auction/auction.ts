@@ -51,7 +51,7 @@ export interface AuctionInput {
  */
 export function clear(input: AuctionInput): Clearing {
   const { spec, book, oracle, fundingIndex, asOf, positions, standingSeq, priceProtection } = input
-  const isEligible = eligibility(asOf, input.excluded ?? NO_EXCLUSIONS)
+  const isEligible = eligibility(asOf, input.excluded ?? NO_EXCLUSIONS, spec.maxLeverage)
   const unprotected = riskTermsAt(spec, oracle, fundingIndex)
   const { band } = unprotected
   const { bySeq: protections, ladder } = protectionsOf(

@@ -59,10 +59,11 @@ export function bandLimit(order: RestingOrder, { lo, hi }: Band, protections: Pr
   return limit === undefined ? lo : maxOf(limit, lo)
 }
 
-/** Whether an order can take part in a batch at `asOf`. */
+/** Whether an order can take part in a batch at `asOf`. The contract rejects orders above the highest leverage; a forced order has none. */
 export const eligibility =
-  (asOf: Millis, excluded: Exclusions) =>
+  (asOf: Millis, excluded: Exclusions, maxLeverage = Number.POSITIVE_INFINITY) =>
   (order: RestingOrder): boolean =>
+    (order.leverage <= maxLeverage || order.forced) &&
     !isExpired(order.expiration, asOf) &&
     !isWaitOver(order, asOf) &&
     !excluded.accounts.has(order.account) &&

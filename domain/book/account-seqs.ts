@@ -18,6 +18,10 @@ export class AccountSeqs {
     if (seqs.length === 0) this.#accounts.delete(account)
   }
 
+  accounts(): Iterable<UserId> {
+    return this.#accounts.keys()
+  }
+
   /** Ascending. Changes with the index. */
   of(account: UserId): readonly Seq[] {
     return this.#accounts.get(account) ?? []

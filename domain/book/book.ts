@@ -8,6 +8,7 @@ import type { Side } from '../orders/order.ts'
 import type { Millis, Seconds, Seq, Steps, Ticks, UserId } from '../units.ts'
 import { AccountSeqs } from './account-seqs.ts'
 import { Expiries } from './expiries.ts'
+import { Leverages } from './leverages.ts'
 import { SeqMap } from './seq-map.ts'
 import { SortedMap } from './sorted-map.ts'
 
@@ -59,6 +60,7 @@ export class Book {
   readonly #orders = new SeqMap<RestingOrder>()
   readonly #accounts = new AccountSeqs()
   readonly #expiries = new Expiries()
+  readonly #leverages = new Leverages()
   readonly #levels = { LONG: new SortedMap<MutableLevel>(), SHORT: new SortedMap<MutableLevel>() }
   readonly #markets = { LONG: [] as RestingOrder[], SHORT: [] as RestingOrder[] }
 
@@ -82,6 +84,7 @@ export class Book {
     this.#orders.set(order.seq, order)
     this.#accounts.add(order.account, order.seq)
     this.#expiries.add(order.seq, order.expiration)
+    this.#leverages.add(order.seq, order.leverage)
     if (order.type === 'MARKET') insertBySeq(this.#markets[order.side], order)
     else this.#insertIntoLevel(order)
   }
@@ -93,6 +96,7 @@ export class Book {
     this.#orders.delete(seq)
     this.#accounts.remove(order.account, seq)
     this.#expiries.remove(seq, order.expiration)
+    this.#leverages.remove(seq, order.leverage)
     if (order.type === 'MARKET') removeBySeq(this.#markets[order.side], seq)
     else this.#removeFromLevel(order)
     return order
@@ -129,6 +133,16 @@ export class Book {
     const level = this.#level(order)
     level.steps = (level.steps + order.remaining - old.remaining) as Steps
     replaceBySeq(level.orders, order)
+  }
+
+  /** Accounts with open orders. */
+  accounts(): Iterable<UserId> {
+    return this.#accounts.accounts()
+  }
+
+  /** Seqs of the orders with a leverage above `most`. */
+  aboveLeverage(most: number): Iterable<Seq> {
+    return this.#leverages.above(most)
   }
 
   /** An account's open orders by seq. */

@@ -54,7 +54,8 @@ export type BookOrder = Pick<
 export class MarketBook {
   readonly book = new Book()
   readonly waiting = new TriggerBook()
-  readonly #spec: MarketSpec
+  /** With the taker rate at which reservations are computed. */
+  #spec: MarketSpec
   /** Of triggered orders. Any other is in the book at the seq in its id: maps of all ids took a fifth of the time of building the book. */
   readonly #seqs = new Map<string, Seq>()
   readonly #ids = new Map<Seq, string>()
@@ -64,6 +65,16 @@ export class MarketBook {
   constructor(spec: MarketSpec, orders: Iterable<BookOrder>) {
     this.#spec = spec
     this.insertAll(orders)
+  }
+
+  /** Reservations are computed at the taker rate of this specification from the next row on. */
+  reserveBy(spec: MarketSpec): void {
+    this.#spec = spec
+  }
+
+  /** Accounts with open or waiting orders, ascending. */
+  accounts(): UserId[] {
+    return [...new Set([...this.book.accounts(), ...this.waiting.accounts()])].sort((a, b) => a - b)
   }
 
   /** Id of an open or waiting order. */
@@ -82,14 +93,21 @@ export class MarketBook {
   }
 
   /**
-   * Open and waiting orders that have expired, and market orders whose wait is over, by seq; at most `most`,
-   * those in the book first.
+   * Open and waiting orders that have expired, market orders whose wait is over, and orders above the market's highest leverage, by seq; at
+   * most `most`, those that time ends first.
    */
-  overdue(asOf: Millis, most = Number.POSITIVE_INFINITY): Cancel[] {
+  overdue(asOf: Millis, most = Number.POSITIVE_INFINITY, maxLeverage = Number.POSITIVE_INFINITY): Cancel[] {
     const open = overdue(this.book, asOf, most)
     const expired = this.waiting.expired(asOf, most - open.length)
-    const waiting = expired.map((seq): Cancel => ({ seq, reason: 'EXPIRED' }))
-    return [...open, ...waiting].sort((a, b) => a.seq - b.seq)
+    const timed = [...open, ...expired.map((seq): Cancel => ({ seq, reason: 'EXPIRED' }))]
+    const ends = new Map(timed.map((end) => [end.seq, end]))
+    for (const index of [this.book, this.waiting]) {
+      for (const seq of index.aboveLeverage(maxLeverage)) {
+        if (ends.size >= most) break
+        if (!ends.has(seq)) ends.set(seq, { seq, reason: 'LEVERAGE_CAP' })
+      }
+    }
+    return [...ends.values()].sort((a, b) => a.seq - b.seq)
   }
 
   /** Accounts whose matched position has changed since the last call. Clears the set. */
@@ -157,6 +175,8 @@ export class MarketBook {
       case 'inheritance_failed':
       case 'market_ended':
       case 'ending_changed':
+      case 'terms_changed':
+      case 'fees_announced':
       case 'protection_announced':
         return
     }

@@ -6,6 +6,7 @@ import type { Reservable } from '../orders/reservation.ts'
 import type { Millis, Price, Seconds, Seq, Steps, Ticks, UserId } from '../units.ts'
 import { AccountSeqs } from './account-seqs.ts'
 import { Expiries } from './expiries.ts'
+import { Leverages } from './leverages.ts'
 import { SeqMap } from './seq-map.ts'
 import { SortedMap } from './sorted-map.ts'
 
@@ -29,6 +30,7 @@ export class TriggerBook {
   readonly #orders = new SeqMap<WaitingOrder>()
   readonly #accounts = new AccountSeqs()
   readonly #expiries = new Expiries()
+  readonly #leverages = new Leverages()
   /** By trigger, ascending: orders that trigger at or above it. */
   readonly #above = new SortedMap<Set<Seq>>()
   /** By negated trigger, ascending: orders that trigger at or below it. */
@@ -48,6 +50,7 @@ export class TriggerBook {
     this.#orders.set(order.seq, order)
     this.#accounts.add(order.account, order.seq)
     this.#expiries.add(order.seq, order.expiration)
+    this.#leverages.add(order.seq, order.leverage)
     const seqs = index.get(key)
     if (seqs === undefined) index.set(key, new Set([order.seq]))
     else seqs.add(order.seq)
@@ -61,6 +64,7 @@ export class TriggerBook {
     this.#orders.delete(seq)
     this.#accounts.remove(order.account, seq)
     this.#expiries.remove(seq, order.expiration)
+    this.#leverages.remove(seq, order.leverage)
     const seqs = index.get(key) as Set<Seq>
     seqs.delete(seq)
     if (seqs.size === 0) index.delete(key)
@@ -77,6 +81,16 @@ export class TriggerBook {
   /** An account's waiting orders by seq. */
   ordersOf(account: UserId): WaitingOrder[] {
     return this.#accounts.of(account).map((seq) => this.#orders.get(seq) as WaitingOrder)
+  }
+
+  /** Accounts with waiting orders. */
+  accounts(): Iterable<UserId> {
+    return this.#accounts.accounts()
+  }
+
+  /** Seqs of the orders with a leverage above `most`. */
+  aboveLeverage(most: number): Iterable<Seq> {
+    return this.#leverages.above(most)
   }
 
   /** Every waiting order by seq. */

@@ -1,6 +1,9 @@
 /** Rows of a market's journal about actions that are not parts of batches. */
 import type { SingleKind } from '../actions/action.ts'
+import type { TermsEvent } from '../market/changes.ts'
+import type { StoredFeePeriod } from '../market/fee-periods.ts'
 import type { MarketMode } from '../market/market.ts'
+import type { StoredTerms } from '../market/stored-terms.ts'
 import type { Wei } from './wei.ts'
 
 /** If `rollback` is true, the action's block left the chain, and what the row states is undone. */
@@ -63,6 +66,29 @@ export interface EndingChanged extends EndingTimes {
   readonly at: number
 }
 
+/** The chain has announced, applied or dropped a change of the market's parameters or mode. */
+export interface TermsChanged {
+  readonly kind: 'terms_changed'
+  readonly rollback: boolean
+  readonly cause: TermsEvent['kind']
+  /** After it; `before`: null if they were those listed. */
+  readonly terms: StoredTerms
+  readonly before: StoredTerms | null
+  /** The row of the close that the same event has changed. */
+  readonly ending: EndingChanged | null
+  readonly block: number
+  readonly tx_hash: string
+  readonly log_index: number
+  readonly at: number
+}
+
+/** The operator has changed in which periods the market charges which rates. */
+export interface FeesAnnounced {
+  readonly kind: 'fees_announced'
+  readonly at: number
+  readonly fee_periods: readonly StoredFeePeriod[]
+}
+
 /** A queued action will not be executed. It has changed nothing; the market's other actions go on. */
 export interface ActionDropped {
   readonly kind: 'action_dropped'
@@ -74,4 +100,11 @@ export interface ActionDropped {
   readonly rematched: readonly number[]
 }
 
-export type ActionRow = FundingUpdatedRow | InheritanceFailed | MarketEndedRow | EndingChanged | ActionDropped
+export type ActionRow =
+  | FundingUpdatedRow
+  | InheritanceFailed
+  | MarketEndedRow
+  | EndingChanged
+  | TermsChanged
+  | FeesAnnounced
+  | ActionDropped

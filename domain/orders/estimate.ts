@@ -10,6 +10,7 @@ import { protectionsOf } from '../auction/protection.ts'
 import { riskTermsAt } from '../auction/tranches.ts'
 import { Book, type RestingOrder } from '../book/book.ts'
 import { type Band, tickNearest } from '../market/band.ts'
+import type { FeeRates } from '../market/fees.ts'
 import { type MarketSpec, quantityOf } from '../market/market.ts'
 import { applyFill, type FillResult, FLAT, openingBasis } from '../positions/position.ts'
 import { liquidationPrice } from '../risk/liquidation-price.ts'
@@ -71,6 +72,8 @@ export interface QuotedMarket {
 export interface EstimateInput extends Omit<AdmissionInput, 'spec' | 'oracle'>, QuotedMarket {
   /** The account's own limit orders on the side that the order would meet: the auction prevents self-trades. */
   readonly ownOrders: readonly BookOrder[]
+  /** The rates that batches charge; by default the highest. */
+  readonly fees?: FeeRates
 }
 
 const OTHERS = 0 as UserId
@@ -186,12 +189,12 @@ export interface EstimatedOutcome extends FillResult {
 export function estimateOutcome(
   order: Order,
   { price, taker }: EstimatedFill,
-  { spec, position, fundingIndex, oracle }: EstimateInput,
+  { spec, position, fundingIndex, oracle, fees }: EstimateInput,
 ): EstimatedOutcome | null {
   const takerSteps = order.type === 'LIMIT' ? taker : order.quantity
   const basis = openingBasis(spec, { side: order.side, limit: order.price }, price, oracle)
   const fill = { side: order.side, price, steps: order.quantity, takerSteps, leverage: order.leverage, basis }
-  const { makerFee, takerFee } = spec
+  const { makerFee, takerFee } = fees ?? spec
   const result = applyFill(spec, position, fill, { makerFee, takerFee, fundingIndex })
   if (!result.ok) return null
   return { ...result.value, liquidationPrice: liquidationPrice(spec, result.value.position, fundingIndex) }

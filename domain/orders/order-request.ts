@@ -100,7 +100,10 @@ export function toOrder(spec: MarketSpec, request: OrderRequest): Verdict<Order,
   })
 }
 
-function leverageRefusal({ maxLeverage }: MarketSpec, { leverage }: OrderRequest): FormRefusal | null {
+export function leverageRefusal(
+  { maxLeverage }: Pick<MarketSpec, 'maxLeverage'>,
+  { leverage }: Pick<OrderRequest, 'leverage'>,
+): FormRefusal | null {
   if (Number.isInteger(leverage) && leverage >= 1 && leverage <= maxLeverage) return null
   const nearest = Number.isFinite(leverage) ? maxOf(1, minOf(maxLeverage, Math.floor(leverage))) : 1
   return {

@@ -73,7 +73,7 @@ export interface BestPrices {
 /** The quotes of the orders that can execute in an auction at `now`. */
 export const quotesOf = ({ spec, oracle, book, positions, fundingIndex, now }: BookQuotes): QuoteInput => ({
   terms: riskTermsAt(spec, oracle, fundingIndex),
-  ...{ book, positions, isQuoted: eligibility(now, NO_EXCLUSIONS) },
+  ...{ book, positions, isQuoted: eligibility(now, NO_EXCLUSIONS, spec.maxLeverage) },
 })
 
 /**

@@ -25,6 +25,8 @@ export interface PartFill {
 
 /** A part that is not mined yet, with the funding index on which it will settle. */
 export interface QueuedFills {
+  /** With the parameters in force as of the part; by default those of all parts. */
+  readonly spec?: MarketSpec
   readonly terms: PartTerms
   /** In the order of the part. */
   readonly fills: readonly PartFill[]
@@ -40,14 +42,14 @@ export function replayParts(
   mined: (account: UserId) => Position,
 ): ReadonlyMap<UserId, Position> | null {
   const positions = new Map<UserId, Position>()
-  for (const { terms, fills } of parts) {
+  for (const { spec: inForce = spec, terms, fills } of parts) {
     for (const run of byAccount(fills)) {
       const { account } = run[0] as PartFill
       const own = run.map(({ side, limit, leverage, steps, takerSteps }) => ({
         ...{ side, price: terms.price, steps, takerSteps, leverage },
-        basis: openingBasis(spec, { side, limit }, terms.price, terms.oracle),
+        basis: openingBasis(inForce, { side, limit }, terms.price, terms.oracle),
       }))
-      const settled = settleAccount(spec, positions.get(account) ?? mined(account), own, terms)
+      const settled = settleAccount(inForce, positions.get(account) ?? mined(account), own, terms)
       if (!settled.ok) return null
       positions.set(account, settled.value.position)
     }

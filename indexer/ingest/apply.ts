@@ -1,10 +1,8 @@
 /** Applies the facts of one block to the write side, or rolls them back. The caller's transaction holds the lock of the chain's progress. */
-import { isDeepStrictEqual } from 'node:util'
 import { changeLedger } from '../../db/accounts.ts'
 import type { Tx } from '../../db/client.ts'
 import { confirmFills } from '../../db/fills.ts'
 import { recordFunding } from '../../db/funding.ts'
-import { setEnding } from '../../db/markets.ts'
 import { createUsers, findUsers } from '../../db/users.ts'
 import type { BalanceChanged } from '../../domain/journal/accounts-row.ts'
 import {
@@ -25,12 +23,13 @@ import {
   settlePart,
   unmatchedMakers,
 } from '../../domain/settlement/settle-part.ts'
-import type { Address } from '../../domain/units.ts'
+import type { Address, Millis } from '../../domain/units.ts'
 import type { Chain, ChainBlock, ChainLog } from '../ports.ts'
 import { cancelSalts, cancelUncovered } from './cancel-orders.ts'
-import type { ChainFact, EndingChangedFact, LedgerMoved, PartMined } from './facts.ts'
+import type { ChainFact, LedgerMoved, PartMined } from './facts.ts'
 import { lockOrders } from './lock-orders.ts'
 import { LockedShards, type RowPlace } from './locked-shards.ts'
+import { applyEnding, applyTerms, rollBackTerms } from './market-terms.ts'
 import { applyMove, movedAccounts, type PositionMoveFact, rollBackMove } from './move-positions.ts'
 import { rollBackSessionKey, updateSessionKey } from './session-keys.ts'
 import { loadMoved, loadOrders } from './settling-orders.ts'
@@ -74,6 +73,7 @@ const MOVING: ReadonlySet<string> = new Set<PositionMoveFact['kind']>([
 interface Context {
   readonly tx: Tx
   readonly block: ChainBlock
+  readonly facts: readonly BlockFact[]
   readonly chain: Pick<Chain, 'position'>
   readonly shards: LockedShards
   readonly users: ReadonlyMap<Address, number>
@@ -108,6 +108,7 @@ function shardsOf({ fact }: BlockFact): string[] {
     fact.kind === 'part_mined' ||
     fact.kind === 'salts_cancelled' ||
     fact.kind === 'ending_changed' ||
+    fact.kind === 'terms_changed' ||
     moves(fact) ||
     isSingleFact(fact)
   ) {
@@ -136,7 +137,7 @@ export async function applyFacts(
   for (const row of created.rows) shards.append(ACCOUNTS_SHARD, row)
   const users = new Map([...known, ...created.users])
 
-  const context: Context = { tx, block, chain, shards, users, mismatches: [] }
+  const context: Context = { tx, block, facts, chain, shards, users, mismatches: [] }
   const places: (RowPlace | null)[] = []
   for (const fact of facts) {
     places.push(await applyFact(context, fact))
@@ -161,26 +162,16 @@ async function applyFact(context: Context, { fact, log }: BlockFact): Promise<Ro
     case 'session_key_updated':
       return updateSessionKey({ ...context, at: block.timestamp * 1000 }, fact, log)
     case 'ending_changed':
-      return applyEnding(context, fact, log)
+      return applyEnding({ ...context, mined: minedAt(context, log) }, fact)
+    case 'terms_changed':
+      return applyTerms({ ...context, mined: minedAt(context, log) }, fact, {
+        ...{ log, facts: context.facts, blockTime: (block.timestamp * 1000) as Millis },
+      })
     case 'undecodable':
       return noteUndecodable(context, fact.spec?.marketId ?? null, fact.problem, log)
     default:
       return null
   }
-}
-
-/** Null if nothing changed: a mode other than settling was scheduled while no close was. */
-async function applyEnding(
-  context: Context,
-  { spec, times }: EndingChangedFact,
-  log: ChainLog,
-): Promise<RowPlace | null> {
-  const before = await setEnding(context.tx, spec.marketId, times)
-  const after = { ...before, ...times }
-  if (isDeepStrictEqual(before, after)) return null
-  return context.shards.append(marketShard(spec.marketId), {
-    ...{ kind: 'ending_changed', rollback: false, ...after, before, ...minedAt(context, log) },
-  })
 }
 
 async function applyLedger(context: Context, fact: LedgerMoved, log: ChainLog): Promise<RowPlace> {
@@ -327,9 +318,8 @@ export async function rollBackFacts(tx: Tx, facts: readonly JournaledFact[]): Pr
       await writeLedger(tx, back)
       shards.append(shard, back)
     }
-    if (row.kind === 'ending_changed') {
-      await setEnding(tx, marketIdOf(shard), row.before)
-      shards.append(shard, { ...row, rollback: true })
+    if (row.kind === 'ending_changed' || row.kind === 'terms_changed') {
+      for (const back of await rollBackTerms(tx, marketIdOf(shard), row)) shards.append(shard, back)
     }
     if (row.kind === 'session_key_changed') await rollBackSessionKey({ tx, shards, at: row.at }, row)
     if (row.kind === 'positions_moved') {

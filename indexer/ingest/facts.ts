@@ -2,7 +2,9 @@
 
 import type { SessionKeyState } from '../../domain/journal/accounts-row.ts'
 import type { EndingTimes } from '../../domain/journal/action-rows.ts'
-import type { MarketSpec } from '../../domain/market/market.ts'
+import type { TermsEvent } from '../../domain/market/changes.ts'
+import type { MarketMode, MarketSpec } from '../../domain/market/market.ts'
+import type { MarketParameters } from '../../domain/market/parameters.ts'
 import type { PositionAdjusted } from '../../domain/positions/adjustment-replay.ts'
 import type { FundingUpdated } from '../../domain/prices/funding.ts'
 import type {
@@ -80,6 +82,22 @@ export interface EndingChangedFact extends MarketFact {
   readonly times: Partial<EndingTimes>
 }
 
+/** `ParametersChanged`: the changes that were due are stored. Its time is that of the action with this id. */
+interface ChangesApplied {
+  readonly kind: 'changes_applied'
+  readonly actionId: number
+  readonly parameters: MarketParameters
+  readonly mode: MarketMode
+}
+
+/** A change of parameters or mode was announced, applied or dropped. */
+export interface TermsChangedFact extends MarketFact {
+  readonly kind: 'terms_changed'
+  readonly event: Exclude<TermsEvent, { kind: 'changes_applied' }> | ChangesApplied
+  /** Of the close, if the event changes it; else null. */
+  readonly times: Partial<EndingTimes> | null
+}
+
 export interface InsolvencyReportedFact extends MarketFact {
   readonly kind: 'insolvency_reported'
   readonly event: InsolvencyReported
@@ -144,6 +162,7 @@ export type TraderFact =
   | PositionAdjustedFact
   | FundingFact
   | EndingChangedFact
+  | TermsChangedFact
 
 export type ChainFact = LedgerMoved | SessionKeyUpdated | TraderFact | IgnoredEvent | UndecodableLog
 

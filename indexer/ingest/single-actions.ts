@@ -22,7 +22,7 @@ import {
 } from '../../domain/settlement/receipt.ts'
 import { reconcile } from '../../domain/settlement/reconcile.ts'
 import type { MinedAt } from '../../domain/settlement/settle-part.ts'
-import type { HourlyFunding } from '../../domain/units.ts'
+import type { HourlyFunding, Millis } from '../../domain/units.ts'
 import type {
   ChainFact,
   FundingFact,
@@ -119,6 +119,23 @@ export async function applySingle(
         ...{ price_at: fact.event.observedAt, funding_index: fact.event.fundingIndex.toString() },
         mode_before: await setMode(tx, fact.spec.marketId, 'settled'),
       }
+  }
+}
+
+/** Number and time of the action that emitted the event; null if no action did. */
+export function minedActionOf(fact: ChainFact): { readonly actionId: number; readonly asOf: Millis } | null {
+  switch (fact.kind) {
+    case 'part_mined':
+      return fact.settled
+    case 'funding_updated':
+      return { actionId: fact.event.actionId, asOf: fact.event.validFrom }
+    case 'position_inherited':
+    case 'inheritance_failed':
+    case 'positions_deleveraged':
+    case 'market_ended':
+      return fact.event
+    default:
+      return null
   }
 }
 

@@ -228,8 +228,21 @@ export function createChain({ url, chainId, requestTimeoutMs, sendTimeoutMs }: C
     },
     async liveness(trader) {
       const { asOf = 0n } = await view(trader, 'clock')
-      const { heartbeatAt = 0n, endedAt = 0n } = await view(trader, 'windDown')
-      return { aliveAt: Number(maxOf(asOf, heartbeatAt)) as Millis, isEnded: endedAt > 0n }
+      const { heartbeatAt = 0n, requestedAt = 0n, endedAt = 0n } = await view(trader, 'windDown')
+      const aliveAt = maxOf(asOf, heartbeatAt)
+      return {
+        aliveAt: Number(aliveAt) as Millis,
+        isRequested: endedAt === 0n && requestedAt > 0n && requestedAt >= aliveAt,
+        requestedAt: Number(requestedAt) as Millis,
+        isEnded: endedAt > 0n,
+      }
+    },
+    async freezeRequests(traders, from, to) {
+      const range = { fromBlock: quantity(from), toBlock: quantity(to) }
+      const logs = await request<{ address: string }[]>('eth_getLogs', [
+        { address: traders, topics: [FREEZE_REQUESTED], ...range },
+      ])
+      return new Set(logs.map(({ address }) => address.toLowerCase() as Address))
     },
     async isBankPaused(trader) {
       const bank = (await read(TRADER, trader, 'bank')) as string
@@ -270,6 +283,7 @@ export function createSigner(chainId: number, privateKey: string): Signer {
 
 const TRADER = IIsolatedTrader__factory.createInterface()
 const BANK = IMarginBank__factory.createInterface()
+const FREEZE_REQUESTED = TRADER.getEvent('FreezeRequested').topicHash
 /** Any function of the contract: names and arguments of actions are those of its ABI (`domain/actions/action-rules.ts`). */
 type ActionFunction = 'settleBatch'
 const TOKEN = new Interface(['function mint(address to, uint256 amount)'])

@@ -13,6 +13,7 @@ import type { Cancel } from '../../domain/auction/clearing.ts'
 import { completeAuction, type Deferrals, deferBeyond, exclude } from '../../domain/auction/deferral.ts'
 import { updatePace } from '../../domain/auction/settlement-pace.ts'
 import type { MarketBook } from '../../domain/book/market-book.ts'
+import { keyOfTerms, termsAt } from '../../domain/market/in-force.ts'
 import type { MarketSpec } from '../../domain/market/market.ts'
 import { scheduleAt } from '../../domain/market/price-protection.ts'
 import { FLAT, type Position } from '../../domain/positions/position.ts'
@@ -32,6 +33,7 @@ import {
   type MarketView,
 } from './market-memory.ts'
 import type { AuctionStore, MarketSnapshot, MarketTransaction } from './ports.ts'
+import { reserveAgain, reservingTurn } from './reserve-again.ts'
 
 export interface AuctionPorts {
   readonly store: AuctionStore
@@ -62,15 +64,15 @@ export function createAuction(ports: AuctionPorts, spec: MarketSpec, memory: Mar
   async function attempt(fence: Fence): Promise<AuctionAttempt | null> {
     const before = memory.view
     memory.view = null
-    const snapshot = await ports.store.snapshot(spec.marketId)
+    const snapshot = await ports.store.snapshot(spec)
     const started = ports.clock.now()
     memory.pace = updatePace(memory.pace, snapshot.backlog, snapshot.now)
-    if (before !== null && isIdle(before, memory.deferrals, snapshot)) {
+    if (before !== null && isIdle(spec, before, memory.deferrals, snapshot)) {
       memory.view = before
       return null
     }
     const work = (transaction: MarketTransaction) => runAuction(ports, { spec, memory }, transaction, before)
-    const done = await ports.store.transaction(spec.marketId, fence, work)
+    const done = await ports.store.transaction(spec, fence, work)
     memory.view = done.view
     memory.deferrals = done.deferrals
     ports.metrics.auction(spec.marketId, (ports.clock.now() - started) / 1000)
@@ -97,36 +99,40 @@ interface AuctionScope {
 interface AuctionAttempt {
   readonly view: MarketView
   readonly deferrals: Deferrals
-  /** The auction's result was discarded; it is repeated without further accounts. */
+  /** The auction's result was discarded, or reservations are computed again: it is repeated. */
   readonly isRepeated: boolean
   readonly batchId: number | null
 }
 
 async function runAuction(
   ports: AuctionPorts,
-  { spec, memory }: AuctionScope,
+  { spec: listed, memory }: AuctionScope,
   transaction: MarketTransaction,
   before: MarketView | null,
 ): Promise<AuctionAttempt> {
   const { snapshot } = transaction
-  const { feed, positions } = await catchUp(spec, transaction, before)
-  const due = feed.overdue(snapshot.now, MAX_ORDERS_PER_TURN)
-  const basis = batchBasis(memory, snapshot, ports.headTime())
+  const { feed, positions } = await catchUp(listed, transaction, before)
+  const now = termsAt(listed, snapshot.terms, snapshot.now)
+  const due = feed.overdue(snapshot.now, MAX_ORDERS_PER_TURN, now.spec.maxLeverage)
+  const basis = batchBasis(listed, memory, snapshot, ports.headTime())
+  const spec = (basis?.terms ?? now).reserving
   const standingSeq = before?.standingSeq ?? snapshot.lastBatchHead
   const terms = { snapshot, standingSeq, due, deferrals: memory.deferrals }
-  const outcome = basis === null ? null : auction(spec, feed, positions, basis, terms)
+  const outcome = basis === null ? null : auction(feed, positions, basis, terms)
   for (const { orders, reason } of outcome?.refused ?? []) {
     const details = { market_id: spec.marketId, order_ids: orders.map((seq) => feed.idOf(seq)), reason }
     ports.logger.error(details, 'orders excluded from the batch: the contract would reject them')
   }
-  const { decision, deferred } = await decide(spec, transaction, feed, { due, outcome, ...memory })
+  const turn = basis === null ? reservingTurn(snapshot, feed, now) : null
+  const reserving = turn?.accounts ?? new Set()
+  const { decision, deferred } = await decide(spec, transaction, feed, { due, outcome, reserving, ...memory })
   const isComplete = outcome !== null && deferred === null
   const view: MarketView = {
     feed,
     seq: snapshot.head,
     positions,
     standingSeq: isComplete ? snapshot.head : standingSeq,
-    cleared: isComplete ? { report: snapshot.report, mode: snapshot.mode } : null,
+    cleared: isComplete && basis ? { report: snapshot.report, terms: keyOfTerms(basis.terms) } : null,
   }
   const batchId = await write(spec, transaction, view, { decision, basis })
   const matched = decision.matched
@@ -135,19 +141,19 @@ async function runAuction(
     const details = { market_id: spec.marketId, accounts: deferred.excluded.size }
     ports.logger.warn(details, 'auction is repeated without some accounts: its batch cannot be written')
   }
+  if (turn !== null) await reserveAgain(transaction, now, positions, turn)
   const after = isComplete ? completeAuction(memory.deferrals) : memory.deferrals
-  return { view, deferrals: deferred ?? after, isRepeated: deferred !== null, batchId }
+  return { view, deferrals: deferred ?? after, isRepeated: deferred !== null || turn !== null, batchId }
 }
 
 const auction = (
-  spec: MarketSpec,
   { book }: MarketBook,
   positions: ReadonlyMap<UserId, Position>,
-  { report, asOf }: BatchBasis,
+  { report, asOf, terms }: BatchBasis,
   { snapshot, standingSeq, due, deferrals }: AuctionTerms,
 ): BatchOutcome =>
   clearAndMatch({
-    ...{ spec, book, asOf, standingSeq },
+    ...{ spec: terms.charging, book, asOf, standingSeq },
     priceProtection: scheduleAt(snapshot.priceProtection, asOf).inForce,
     positions: (account) => positions.get(account) ?? FLAT,
     fundingIndex: fundingIndexAt(snapshot.funding, asOf),
@@ -176,6 +182,8 @@ interface AuctionDecision {
 
 interface DecisionInput extends Pick<AuctionTerms, 'due' | 'deferrals'> {
   readonly outcome: BatchOutcome | null
+  /** Accounts whose reservations the same transaction computes again: all accounts are locked at once, in their order. */
+  readonly reserving: ReadonlySet<UserId>
 }
 
 /** Orders that are due end also if the outcome is discarded. */
@@ -183,13 +191,13 @@ async function decide(
   spec: MarketSpec,
   transaction: MarketTransaction,
   feed: MarketBook,
-  { due, outcome, deferrals }: DecisionInput,
+  { due, outcome, deferrals, reserving }: DecisionInput,
 ): Promise<AuctionDecision> {
   const resolved = outcome?.unresolved === null ? outcome : null
   const ends = [...due, ...(resolved?.clearing.cancels ?? [])]
   const ended = ends.map(({ seq }) => feed.get(seq)?.account as UserId)
   const traders = resolved?.matched?.positions.keys() ?? []
-  const funds = await transaction.lockFunds(new Set([...traders, ...ended]))
+  const funds = await transaction.lockFunds(new Set([...traders, ...ended, ...reserving]))
   const decisionOn = (result: BatchOutcome | null) =>
     decideBatch(spec, feed, due, result, (account) => funds.get(account) ?? NO_FUNDS)
   const decision = decisionOn(resolved)

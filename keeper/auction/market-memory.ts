@@ -5,10 +5,16 @@ import { type Deferrals, NO_DEFERRALS } from '../../domain/auction/deferral.ts'
 import { INITIAL_PACE, mayAuction, type SettlementPace } from '../../domain/auction/settlement-pace.ts'
 import { MarketBook } from '../../domain/book/market-book.ts'
 import type { MarketRow } from '../../domain/journal/journal-row.ts'
+import {
+  keyOfTerms,
+  reportRulesOf,
+  reservingSpec,
+  type TermsInForce,
+  termsAt,
+} from '../../domain/market/in-force.ts'
 import type { MarketSpec } from '../../domain/market/market.ts'
 import type { Position } from '../../domain/positions/position.ts'
 import { isReportUsable, type ReportRules } from '../../domain/prices/report.ts'
-import { modeAt } from '../../domain/risk/ending.ts'
 import type { OracleReport } from '../../domain/settlement/settlement.ts'
 import type { Millis, Seq, UserId } from '../../domain/units.ts'
 import type { MarketSnapshot, MarketTransaction } from './ports.ts'
@@ -38,8 +44,8 @@ export interface MarketView {
   readonly positions: Map<UserId, Position>
   /** The head of the journal in the market's last auction that is known: orders up to it stood there. */
   readonly standingSeq: Seq
-  /** Report and mode of the last completed auction; null if there is none. */
-  readonly cleared: Pick<MarketSnapshot, 'report' | 'mode'> | null
+  /** Report and terms (`keyOfTerms`) of the last completed auction; null if there is none. */
+  readonly cleared: (Pick<MarketSnapshot, 'report'> & { readonly terms: string }) | null
 }
 
 /**
@@ -52,11 +58,14 @@ export async function catchUp(
   before: MarketView | null,
 ): Promise<Pick<MarketView, 'feed' | 'positions'>> {
   const rows = before === null ? null : await transaction.rowsAfter(before.seq)
+  // Batches run only while all reservations are computed at the rate that is stored, so it is also the rate of every batch in `rows`.
+  const reserving = reservingSpec(spec, transaction.snapshot.terms.reservedFee)
   if (before === null || rows === null) {
     const { orders, positions } = await transaction.loadBook()
-    return { feed: new MarketBook(spec, orders), positions: new Map(positions) }
+    return { feed: new MarketBook(reserving, orders), positions: new Map(positions) }
   }
   const { feed, positions } = before
+  feed.reserveBy(reserving)
   for (const { seq, row } of rows) feed.apply(seq, row as MarketRow)
   feed.insertAll(await transaction.liveOrders(feed.drainStaleAccounts()))
   const changed = await transaction.matchedPositions(feed.drainChangedAccounts())
@@ -64,42 +73,59 @@ export async function catchUp(
   return before
 }
 
+/** Whether all reservations are computed at the highest taker rate in force: the auction computes them again first. */
+export const areReserved = (
+  { terms, reservingAfter }: Pick<MarketSnapshot, 'terms' | 'reservingAfter'>,
+  { spec }: TermsInForce,
+): boolean => reservingAfter === null && terms.reservedFee === spec.takerFee
+
 /** What a batch runs on: the time at which the contract evaluates it, and the oracle report. */
 export interface BatchBasis {
   readonly asOf: Millis
   readonly report: OracleReport
+  /** In force as of `asOf`. */
+  readonly terms: TermsInForce
 }
 
 /** Null if the market must not run a batch now. `headTime`: of the chain; null while no node responds. */
 export function batchBasis(
+  spec: MarketSpec,
   { rules, pace }: MarketMemory,
   snapshot: MarketSnapshot,
   headTime: Millis | null,
 ): BatchBasis | null {
-  const { now, report, usedReport, mode, closing, backlog } = snapshot
-  if (report === null || rules === null || !mayAuction(backlog, pace, now)) return null
+  const { now, report, usedReport, backlog } = snapshot
+  if (report === null || !mayAuction(backlog, pace, now)) return null
   const asOf = nextAsOf({ ...snapshot, headTime })
-  if (asOf === null || modeAt(mode, closing, asOf) !== 'open') return null
-  return isReportUsable(report, usedReport, rules, asOf) ? { asOf, report } : null
+  if (asOf === null) return null
+  const terms = termsAt(spec, snapshot.terms, asOf)
+  if (terms.mode !== 'open' || !areReserved(snapshot, terms)) return null
+  const inForce = reportRulesOf(terms, rules)
+  return inForce !== null && isReportUsable(report, usedReport, inForce, asOf)
+    ? { asOf, report, terms }
+    : null
 }
 
 /**
- * True if an auction would change nothing: no new row or report, same mode, no market order or account waits, nothing expires.
+ * True if an auction would change nothing: no new row or report, same terms, no market order or account waits, nothing ends by itself.
  */
 export function isIdle(
+  spec: MarketSpec,
   { feed, seq, cleared }: MarketView,
   { waiting }: Deferrals,
   snapshot: MarketSnapshot,
 ): boolean {
   const { book } = feed
+  const terms = termsAt(spec, snapshot.terms, snapshot.now)
   const waits = book.marketOrders('LONG').length + book.marketOrders('SHORT').length > 0
   const sameReport = cleared?.report?.observedAt === snapshot.report?.observedAt
   return (
     seq === snapshot.head &&
-    cleared?.mode === snapshot.mode &&
+    cleared?.terms === keyOfTerms(terms) &&
+    areReserved(snapshot, terms) &&
     sameReport &&
     !waits &&
     waiting.size === 0 &&
-    feed.overdue(snapshot.now, 1).length === 0
+    feed.overdue(snapshot.now, 1, terms.spec.maxLeverage).length === 0
   )
 }

@@ -5,7 +5,8 @@ import type { SessionReport } from '../../domain/actions/action.ts'
 import type { MarketPlan } from '../../domain/auction/batch-plan.ts'
 import type { SettlementBacklog } from '../../domain/auction/settlement-pace.ts'
 import type { BookOrder } from '../../domain/book/market-book.ts'
-import type { MarketMode } from '../../domain/market/market.ts'
+import type { MarketTerms } from '../../domain/market/in-force.ts'
+import type { MarketSpec } from '../../domain/market/market.ts'
 import type { ProtectionSchedule } from '../../domain/market/price-protection.ts'
 import type { OpenOrder } from '../../domain/orders/open-order.ts'
 import type { Funds } from '../../domain/orders/recompute-reservations.ts'
@@ -13,18 +14,18 @@ import type { Position } from '../../domain/positions/position.ts'
 import type { PriceAverages } from '../../domain/prices/averages.ts'
 import type { FundingState } from '../../domain/prices/funding-state.ts'
 import type { UsedReport } from '../../domain/prices/report.ts'
-import type { Closing } from '../../domain/risk/ending.ts'
 import type { OracleReport } from '../../domain/settlement/settlement.ts'
-import type { MarketId, Millis, Price, Seq, Ticks, UserId } from '../../domain/units.ts'
+import type { MarketId, Millis, Price, Rate, Seq, Ticks, UserId } from '../../domain/units.ts'
 
 /** Everything that can make a market's next auction differ from its last one. One cheap read, without a lock. */
 export interface MarketSnapshot {
   /** The database's clock when the snapshot was read. */
   readonly now: Millis
   readonly head: Seq
-  readonly mode: MarketMode
-  /** When the market closes. */
-  readonly closing: Closing
+  /** Parameters, mode, close and fees, with announced changes. */
+  readonly terms: MarketTerms
+  /** While reservations are computed again at another taker rate: the account up to which that is done. */
+  readonly reservingAfter: UserId | null
   readonly lastBatchId: number
   /** The head of the journal in the auction of the last batch; 0 if there is none. */
   readonly lastBatchHead: Seq
@@ -67,15 +68,17 @@ export interface MarketTransaction {
   save(plan: MarketPlan): Promise<void>
   holdMark(mark: Price | null): Promise<void>
   saveAverages(averages: PriceAverages): Promise<void>
+  /** Records how far reservations are computed again at this taker rate; null: all are. */
+  setReserving(fee: Rate, after: UserId | null): Promise<void>
 }
 
 export interface AuctionStore {
-  snapshot(marketId: MarketId): Promise<MarketSnapshot>
+  snapshot(spec: MarketSpec): Promise<MarketSnapshot>
   /** As the last owner of the market's marks stored them. */
   averages(marketId: MarketId): Promise<PriceAverages>
   /** Runs `work` in one transaction, which commits what `work` saves. */
   transaction<T>(
-    marketId: MarketId,
+    spec: MarketSpec,
     fence: Fence,
     work: (transaction: MarketTransaction) => Promise<T>,
   ): Promise<T>

@@ -10,16 +10,17 @@ import { checkFence } from '../../db/fence.ts'
 import { insertFills } from '../../db/fills.ts'
 import { fundingColumn, type StoredFunding, toFunding } from '../../db/funding.ts'
 import { appendRows, lockShard, readRows, type ShardHead } from '../../db/journal.ts'
-import { type ClosingColumns, recordBatch, setHeldMark, toClosing } from '../../db/markets.ts'
+import { recordBatch, setHeldMark, setReserving } from '../../db/markets.ts'
 import { keepReport, type StoredSession, sessionColumn, toSession } from '../../db/oracle-reports.ts'
 import { loadLiveOrders, toOpenOrder, updateOrders } from '../../db/orders.ts'
 import { loadPositions, matchedPosition, setMatchedPositions } from '../../db/positions.ts'
 import { loadAverages, storeAverages } from '../../db/price-averages.ts'
 import { type ProtectionColumns, toSchedule } from '../../db/price-protection.ts'
+import { TERMS_SQL, type TermsColumns, toMarketTerms } from '../../db/terms.ts'
 import { anyOf } from '../../db/values.ts'
 import type { MarketPlan, PlannedBatch } from '../../domain/auction/batch-plan.ts'
 import { marketShard } from '../../domain/journal/journal-row.ts'
-import type { MarketMode } from '../../domain/market/market.ts'
+import type { MarketSpec } from '../../domain/market/market.ts'
 import type { OracleReport } from '../../domain/settlement/settlement.ts'
 import type { MarketId, Millis, Price, Seq, Ticks, UserId } from '../../domain/units.ts'
 import { loadBook } from './book-store.ts'
@@ -30,10 +31,10 @@ export const REPLAY_MOST = 20_000
 
 type DatabaseTime = () => RawBuilder<number>
 
-interface SnapshotRow extends ProtectionColumns, ClosingColumns {
+interface SnapshotRow extends ProtectionColumns, TermsColumns {
   now: number
   head: number
-  mode: MarketMode
+  reserving_after: number | null
   last_batch_id: number
   last_batch_head: number
   last_as_of: number
@@ -53,11 +54,11 @@ interface SnapshotRow extends ProtectionColumns, ClosingColumns {
   session: StoredSession
 }
 
-const toSnapshot = (row: SnapshotRow): MarketSnapshot => ({
+const toSnapshot = (spec: MarketSpec, row: SnapshotRow): MarketSnapshot => ({
   now: row.now as Millis,
   head: row.head as Seq,
-  mode: row.mode,
-  closing: toClosing(row),
+  terms: toMarketTerms(row, spec),
+  reservingAfter: row.reserving_after as UserId | null,
   lastBatchId: row.last_batch_id,
   lastBatchHead: row.last_batch_head as Seq,
   lastAsOf: row.last_as_of as Millis,
@@ -81,9 +82,10 @@ const toSnapshot = (row: SnapshotRow): MarketSnapshot => ({
   backlog: { unsettled: row.unsettled, queued: row.queued, oldest: row.oldest as Millis | null },
 })
 
-async function readSnapshot(db: Db | Tx, marketId: MarketId, now: DatabaseTime): Promise<MarketSnapshot> {
+async function readSnapshot(db: Db | Tx, spec: MarketSpec, now: DatabaseTime): Promise<MarketSnapshot> {
+  const { marketId } = spec
   const { rows } = await sql<SnapshotRow>`
-    select ${now()} as now, s.head, m.mode, m.expires_at, m.settling_at, m.last_batch_id, m.last_batch_head, m.last_as_of, m.last_price, m.last_price_at, m.held_mark,
+    select ${now()} as now, s.head, ${sql.raw(TERMS_SQL)}, m.reserving_after, m.last_batch_id, m.last_batch_head, m.last_as_of, m.last_price, m.last_price_at, m.held_mark,
       m.price_protection, m.next_price_protection, m.next_price_protection_at,
       r.price as report_price, r.observed_at as report_at, r.signatures,
       pending.unsettled, pending.oldest, coalesce(newest.queue_no, 0) as queued,
@@ -103,7 +105,7 @@ async function readSnapshot(db: Db | Tx, marketId: MarketId, now: DatabaseTime):
     cross join lateral (${sql.raw(touchedSql('m.market_id'))}) touched
     where m.market_id = ${marketId}
   `.execute(db)
-  return toSnapshot(rows[0] as SnapshotRow)
+  return toSnapshot(spec, rows[0] as SnapshotRow)
 }
 
 async function ordersOf(tx: Tx, marketId: MarketId, orderIds: readonly string[]) {
@@ -168,13 +170,14 @@ async function save(
 
 async function openTransaction(
   tx: Tx,
-  marketId: MarketId,
+  spec: MarketSpec,
   locked: ShardHead,
   { fence, now }: { readonly fence: Fence; readonly now: DatabaseTime },
 ) {
+  const { marketId } = spec
   let head = locked
   await checkFence(tx, fence)
-  const snapshot = await readSnapshot(tx, marketId, now)
+  const snapshot = await readSnapshot(tx, spec, now)
   const transaction: MarketTransaction = {
     snapshot,
     rowsAfter: async (seq) =>
@@ -187,6 +190,7 @@ async function openTransaction(
     slots: (accounts) => slotsOf(tx, marketId, accounts),
     holdMark: (mark) => setHeldMark(tx, marketId, mark),
     saveAverages: (averages) => storeAverages(tx, marketId, averages),
+    setReserving: (fee, after) => setReserving(tx, marketId, fee, after),
     save: async (plan) => {
       head = { ...head, head: await save(tx, marketId, head, { plan, report: snapshot.report }) }
     },
@@ -196,14 +200,14 @@ async function openTransaction(
 
 /** `now`: the time of each snapshot; tests set it. */
 export const createAuctionStore = (db: Db, now: DatabaseTime = () => DATABASE_NOW): AuctionStore => ({
-  snapshot: (marketId) => readSnapshot(db, marketId, now),
+  snapshot: (spec) => readSnapshot(db, spec, now),
   averages: (marketId) => loadAverages(db, marketId),
-  transaction: (marketId, fence, work) =>
+  transaction: (spec, fence, work) =>
     db.transaction().execute(async (tx) => {
       const { transaction, hasWritten } = await openTransaction(
         tx,
-        marketId,
-        await lockShard(tx, marketShard(marketId)),
+        spec,
+        await lockShard(tx, marketShard(spec.marketId)),
         { fence, now },
       )
       const result = await work(transaction)

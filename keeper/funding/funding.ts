@@ -3,10 +3,10 @@
  * that it decides on is in the database, so a new owner continues where the last one ended.
  */
 import type { Fence } from '../../db/fence.ts'
+import { reportRulesOf, termsAt } from '../../domain/market/in-force.ts'
 import type { MarketSpec } from '../../domain/market/market.ts'
 import { planFundingUpdate, UPDATE_INTERVAL } from '../../domain/prices/funding-plan.ts'
 import type { ReportRules } from '../../domain/prices/report.ts'
-import { modeAt } from '../../domain/risk/ending.ts'
 import type { Millis } from '../../domain/units.ts'
 import { type Clock, elapsed } from '../../service/clock.ts'
 import type { Logger } from '../../service/logger.ts'
@@ -49,8 +49,8 @@ export function createFunding(
   let pauseMs = POLL_MS
   let running: Promise<void> | null = null
 
-  async function check(fence: Fence, rules: ReportRules): Promise<void> {
-    const snapshot = await ports.funding.snapshot(spec.marketId)
+  async function check(fence: Fence, rules: ReportRules | null): Promise<void> {
+    const snapshot = await ports.funding.snapshot(spec)
     const planAt = (end: QueueEnd) => plan(spec, snapshot, rules, end, interval)
     if (planAt({ ...snapshot, asOf: snapshot.now }) === null) return
     if (await ports.chain.isBankPaused(spec.trader)) {
@@ -70,7 +70,7 @@ export function createFunding(
 
   return {
     poll(fence, rules) {
-      if (running !== null || rules === null || elapsed(clock, checkedAt) < pauseMs) return
+      if (running !== null || elapsed(clock, checkedAt) < pauseMs) return
       checkedAt = clock.now()
       pauseMs = POLL_MS
       running = check(fence, rules)
@@ -87,14 +87,19 @@ export function createFunding(
   }
 }
 
-const plan = (
-  spec: MarketSpec,
-  { mode, closing, report, session, premium, last }: FundingSnapshot,
-  rules: ReportRules,
+/** By the terms in force as of the update. Null also while the rules for reports are not known. */
+function plan(
+  listed: MarketSpec,
+  { terms, report, session, premium, last }: FundingSnapshot,
+  fetched: ReportRules | null,
   { asOf, usedReport, funding }: QueueEnd,
   interval: Millis,
-) =>
-  planFundingUpdate({
-    ...{ spec, rules, mode: modeAt(mode, closing, asOf), asOf, funding, usedReport },
+) {
+  const inForce = termsAt(listed, terms, asOf)
+  const rules = reportRulesOf(inForce, fetched)
+  if (rules === null) return null
+  return planFundingUpdate({
+    ...{ spec: inForce.spec, rules, mode: inForce.mode, asOf, funding, usedReport },
     ...{ report, session, premium, last, interval },
   })
+}

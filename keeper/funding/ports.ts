@@ -1,19 +1,18 @@
 /** What the funding job of a market reads. It writes through the queue of actions alone. */
 import type { SessionReport } from '../../domain/actions/action.ts'
-import type { MarketMode } from '../../domain/market/market.ts'
+import type { MarketTerms } from '../../domain/market/in-force.ts'
+import type { MarketSpec } from '../../domain/market/market.ts'
 import type { LastUpdate } from '../../domain/prices/funding-plan.ts'
 import type { FundingState } from '../../domain/prices/funding-state.ts'
 import type { PremiumAverage } from '../../domain/prices/premium.ts'
 import type { UsedReport } from '../../domain/prices/report.ts'
-import type { Closing } from '../../domain/risk/ending.ts'
 import type { OracleReport } from '../../domain/settlement/settlement.ts'
-import type { MarketId, Millis } from '../../domain/units.ts'
+import type { Millis } from '../../domain/units.ts'
 
 export interface FundingSnapshot {
   /** The database's clock when the snapshot was read. */
   readonly now: Millis
-  readonly mode: MarketMode
-  readonly closing: Closing
+  readonly terms: MarketTerms
   readonly report: OracleReport | null
   readonly session: SessionReport | null
   /** The last report of the market's feed that an action uses, queued or mined. */
@@ -25,5 +24,5 @@ export interface FundingSnapshot {
 }
 
 export interface FundingStore {
-  snapshot(marketId: MarketId): Promise<FundingSnapshot>
+  snapshot(spec: MarketSpec): Promise<FundingSnapshot>
 }

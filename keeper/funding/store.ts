@@ -4,18 +4,17 @@ import { usedReportSql } from '../../db/actions.ts'
 import type { Db } from '../../db/client.ts'
 import { DATABASE_NOW } from '../../db/clock.ts'
 import { fundingColumn, type StoredFunding, toFunding } from '../../db/funding.ts'
-import { type ClosingColumns, toClosing } from '../../db/markets.ts'
 import { type StoredSession, sessionColumn, toSession } from '../../db/oracle-reports.ts'
 import { averagesColumn, type StoredAverages, toAverages } from '../../db/price-averages.ts'
 import type { ActionStatus } from '../../db/schema.ts'
-import type { MarketMode } from '../../domain/market/market.ts'
+import { TERMS_SQL, type TermsColumns, toMarketTerms } from '../../db/terms.ts'
+import type { MarketSpec } from '../../domain/market/market.ts'
 import type { LastUpdate } from '../../domain/prices/funding-plan.ts'
-import type { MarketId, Millis, Price } from '../../domain/units.ts'
+import type { Millis, Price } from '../../domain/units.ts'
 import type { FundingSnapshot, FundingStore } from './ports.ts'
 
-interface SnapshotRow extends ClosingColumns {
+interface SnapshotRow extends TermsColumns {
   now: number
-  mode: MarketMode
   report_price: bigint | null
   report_at: number | null
   signatures: string | null
@@ -33,10 +32,9 @@ const OUTCOMES: Readonly<Record<ActionStatus, LastUpdate['outcome']>> = {
   ...{ MINED: 'mined', REVERTED: 'dropped', VOIDED: 'dropped' },
 }
 
-const toSnapshot = (row: SnapshotRow): FundingSnapshot => ({
+const toSnapshot = (spec: MarketSpec, row: SnapshotRow): FundingSnapshot => ({
   now: row.now as Millis,
-  mode: row.mode,
-  closing: toClosing(row),
+  terms: toMarketTerms(row, spec),
   report:
     row.report_price === null
       ? null
@@ -60,9 +58,9 @@ export const createFundingStore = (
   db: Db,
   now: () => RawBuilder<number> = () => DATABASE_NOW,
 ): FundingStore => ({
-  async snapshot(marketId: MarketId) {
+  async snapshot(spec: MarketSpec) {
     const { rows } = await sql<SnapshotRow>`
-      select ${now()} as now, m.mode, m.expires_at, m.settling_at, r.price as report_price, r.observed_at as report_at, r.signatures,
+      select ${now()} as now, ${sql.raw(TERMS_SQL)}, r.price as report_price, r.observed_at as report_at, r.signatures,
         used.used_price, used.used_at, ${sql.raw(fundingColumn('m.market_id'))} as funding,
         ${sql.raw(averagesColumn('m.market_id'))} as averages, ${sql.raw(sessionColumn('m.market_id'))} as session, last.as_of as last_as_of, last.status as last_status
       from markets m
@@ -72,8 +70,8 @@ export const createFundingStore = (
         select as_of, status from actions
         where market_id = m.market_id and kind = 'update_funding' order by queue_no desc limit 1
       ) last on true
-      where m.market_id = ${marketId}
+      where m.market_id = ${spec.marketId}
     `.execute(db)
-    return toSnapshot(rows[0] as SnapshotRow)
+    return toSnapshot(spec, rows[0] as SnapshotRow)
   },
 })

@@ -144,19 +144,22 @@ export function heartbeatJob(
   onChange: () => void,
 ): LeaderJob {
   const delivery = new Delivery({ ...ports, onChange }, lane)
-  const beat = createHeartbeats({ ...ports, delivery }, lane)
+  const heartbeats = createHeartbeats({ ...ports, delivery }, lane)
   return {
     async start(fence) {
       await register(ports, lane)
       await delivery.recover(fence)
     },
-    step: async (fence) => ((await beat(fence)) === 'waiting' ? intervals.pollMs : HEARTBEAT_SWEEP_MS),
+    step: async (fence) => {
+      const progress = await heartbeats.watch(fence)
+      return progress === 'waiting' ? Math.max(intervals.pollMs, FREEZE_POLL_MS / 2) : FREEZE_POLL_MS
+    },
     finish: () => delivery.settled(),
   }
 }
 
-/** Each sweep reads two views of each market. */
-const HEARTBEAT_SWEEP_MS = 60_000
+/** Bounds the time until a freeze request is answered. */
+const FREEZE_POLL_MS = 1_000
 
 /** Shorter than other sweeps: a person waits for the payout. */
 const FAUCET_SWEEP_MS = 200

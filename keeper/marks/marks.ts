@@ -3,6 +3,7 @@
 import type { Fence } from '../../db/fence.ts'
 import type { MarketBook } from '../../domain/book/market-book.ts'
 import type { WaitingOrder } from '../../domain/book/trigger-book.ts'
+import { reportRulesOf, type TermsInForce, termsAt } from '../../domain/market/in-force.ts'
 import type { MarketSpec } from '../../domain/market/market.ts'
 import { FLAT, type Position } from '../../domain/positions/position.ts'
 import type { PriceAverages } from '../../domain/prices/averages.ts'
@@ -13,7 +14,6 @@ import { bestPrices, markPrice, nextMarkBasis } from '../../domain/prices/mark.t
 import { type MarketPrices, planMark } from '../../domain/prices/mark-plan.ts'
 import { addPremium, isSampleDue, samplePremium } from '../../domain/prices/premium.ts'
 import { isReportUsable } from '../../domain/prices/report.ts'
-import { modeAt } from '../../domain/risk/ending.ts'
 import type { OracleReport } from '../../domain/settlement/settlement.ts'
 import type { Millis, Quote, UserId } from '../../domain/units.ts'
 import { type Clock, elapsed } from '../../service/clock.ts'
@@ -50,11 +50,12 @@ const REPUBLISH_MS = 5000
 const NO_FUNDS = { free: 0n as Quote, reserved: 0n as Quote }
 
 /** Whether a premium can be sampled: orders could execute now, on this report, and funding accrues. */
-function isSampled({ rules }: MarketMemory, spec: MarketSpec, snapshot: MarketSnapshot): boolean {
-  const { now, mode, closing, report, usedReport, session } = snapshot
+function isSampled(memory: MarketMemory, terms: TermsInForce, snapshot: MarketSnapshot): boolean {
+  const { now, report, usedReport, session } = snapshot
+  const rules = reportRulesOf(terms, memory.rules)
   if (rules === null || report === null) return false
-  if (spec.fundingSession && !isInSession(session, rules, now)) return false
-  return modeAt(mode, closing, now) === 'open' && isReportUsable(report, usedReport, rules, now)
+  if (terms.spec.fundingSession && !isInSession(session, rules, now)) return false
+  return terms.mode === 'open' && isReportUsable(report, usedReport, rules, now)
 }
 
 /**
@@ -75,13 +76,14 @@ export function createMarks(ports: MarkPorts, spec: MarketSpec, memory: MarketMe
     before: PriceAverages,
   ): QuotedMark {
     const { lastPrice, heldMark, funding, now } = snapshot
-    const market = { spec, oracle: oracle.price, now }
+    const terms = termsAt(spec, snapshot.terms, now)
+    const market = { spec: terms.reserving, oracle: oracle.price, now }
     const positionOf = (account: UserId): Position => positions.get(account) ?? FLAT
     const quotes = { ...market, book, positions: positionOf, fundingIndex: fundingIndexAt(funding, now) }
     const input = { ...market, best: bestPrices(quotes), last: lastPrice }
     const basis = nextMarkBasis(before.basis, input)
-    const isDue = hasFunding(spec) && isSampleDue(before.premium, now)
-    const sample = isDue && isSampled(memory, spec, snapshot) ? samplePremium(quotes) : null
+    const isDue = hasFunding(terms.spec) && isSampleDue(before.premium, now)
+    const sample = isDue && isSampled(memory, terms, snapshot) ? samplePremium(quotes) : null
     const premium = isDue ? addPremium(before.premium, sample, now) : before.premium
     return {
       prices: { oracle, mark: heldMark ?? markPrice(input, basis), at: now },
@@ -89,13 +91,14 @@ export function createMarks(ports: MarkPorts, spec: MarketSpec, memory: MarketMe
     }
   }
 
-  /** The orders whose trigger the mark has reached; null if no batch can run. */
+  /** The orders whose trigger the mark has reached, and the terms of the next batch; null if no batch can run. */
   function reachedBy(
     { mark }: MarketPrices,
     { waiting }: MarketBook,
     snapshot: MarketSnapshot,
-  ): readonly WaitingOrder[] | null {
-    return batchBasis(memory, snapshot, headTime()) === null ? null : waiting.triggered(mark, spec.tick)
+  ): { readonly terms: TermsInForce; readonly orders: readonly WaitingOrder[] } | null {
+    const basis = batchBasis(spec, memory, snapshot, headTime())
+    return basis && { terms: basis.terms, orders: waiting.triggered(mark, spec.tick) }
   }
 
   async function write(
@@ -110,11 +113,12 @@ export function createMarks(ports: MarkPorts, spec: MarketSpec, memory: MarketMe
     const quoted = quote(view, snapshot, snapshot.report, averagesBefore)
     const { prices } = quoted
     const reached = reachedBy(prices, feed, snapshot)
-    const triggered = reached?.slice(0, MAX_ORDERS_PER_TURN) ?? []
+    const triggered = reached?.orders.slice(0, MAX_ORDERS_PER_TURN) ?? []
     const accounts = new Set(triggered.map(({ account }) => account))
     const funds = await transaction.lockFunds(accounts)
     const plan = planMark({
-      ...{ spec, prices, head: snapshot.head, batchId: snapshot.lastBatchId + 1 },
+      ...{ prices, head: snapshot.head, batchId: snapshot.lastBatchId + 1 },
+      spec: (reached?.terms ?? termsAt(spec, snapshot.terms, snapshot.now)).reserving,
       triggered: triggered.map(({ seq }) => seq),
       orders: await transaction.liveOrders(accounts),
       positions: (account) => positions.get(account) ?? FLAT,
@@ -122,7 +126,7 @@ export function createMarks(ports: MarkPorts, spec: MarketSpec, memory: MarketMe
     })
     await transaction.save(plan)
     await transaction.saveAverages(quoted.averages)
-    const hasMore = reached !== null && reached.length > triggered.length
+    const hasMore = reached !== null && reached.orders.length > triggered.length
     const heldMark = hasMore ? prices.mark : null
     if (reached !== null && heldMark !== snapshot.heldMark) await transaction.holdMark(heldMark)
     last = prices
@@ -136,7 +140,7 @@ export function createMarks(ports: MarkPorts, spec: MarketSpec, memory: MarketMe
       const { view } = memory
       const isDue = elapsed(clock, checkedAt) >= PUBLISH_INTERVAL_MS
       if (view === null || (!isDue && view.feed.waiting.size === 0)) return
-      const snapshot = await store.snapshot(spec.marketId)
+      const snapshot = await store.snapshot(spec)
       if (snapshot.report === null) return
       if (isDue) checkedAt = clock.now()
       const stored = averages ?? (await store.averages(spec.marketId))
@@ -145,11 +149,11 @@ export function createMarks(ports: MarkPorts, spec: MarketSpec, memory: MarketMe
       averages = quoted.averages
       const isWanted = isDue && (last === null || hasChanged(last, prices))
       const reached = reachedBy(prices, view.feed, snapshot)
-      const hasTriggers = reached !== null && (reached.length > 0 || snapshot.heldMark !== null)
+      const hasTriggers = reached !== null && (reached.orders.length > 0 || snapshot.heldMark !== null)
       if (!isWanted && !hasTriggers) return
       // Restored only if the transaction commits.
       memory.view = null
-      memory.view = await store.transaction(spec.marketId, fence, (transaction) =>
+      memory.view = await store.transaction(spec, fence, (transaction) =>
         write(transaction, view, quoted.averages),
       )
     },

@@ -8,7 +8,7 @@ import type { OrderPlan } from '../../domain/orders/order-changes.ts'
 import type { Funds } from '../../domain/orders/recompute-reservations.ts'
 import type { Position } from '../../domain/positions/position.ts'
 import type { VoidedBatch } from '../../domain/settlement/void-batch.ts'
-import type { MarketId, Millis, UserId } from '../../domain/units.ts'
+import type { MarketId, Millis, Rate, UserId } from '../../domain/units.ts'
 import type { SignedTransaction } from '../ports.ts'
 import type { RelayerLane, StoredTransaction } from '../relayer/ports.ts'
 
@@ -95,6 +95,8 @@ export interface VoidTransaction {
   readonly orders: readonly OpenOrder[]
   readonly mined: ReadonlyMap<UserId, Position>
   readonly funds: ReadonlyMap<UserId, Funds>
+  /** The taker rate at which the market's reservations are computed. */
+  readonly reservedFee: Rate
   /** True if the last part before these also reverted without a culprit. */
   readonly isAfterUnnamed: boolean
   save(voiding: Voided): Promise<void>

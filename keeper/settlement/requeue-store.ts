@@ -18,11 +18,14 @@ import { appendRows, lockShard } from '../../db/journal.ts'
 import { resetActionId } from '../../db/markets.ts'
 import { loadPositions, minedPosition, setMatchedPositions } from '../../db/positions.ts'
 import { recordRevert } from '../../db/relayers.ts'
+import { loadChainTerms } from '../../db/terms.ts'
 import { fundingAfter } from '../../domain/actions/queue.ts'
 import { invariant } from '../../domain/invariant.ts'
 import type { ActionDropped } from '../../domain/journal/action-rows.ts'
 import { marketShard } from '../../domain/journal/journal-row.ts'
+import { specAt } from '../../domain/market/changes.ts'
 import type { MarketSpec } from '../../domain/market/market.ts'
+import { fromStoredTerms } from '../../domain/market/stored-terms.ts'
 import { FLAT } from '../../domain/positions/position.ts'
 import { type PartFill, type QueuedFills, replayParts } from '../../domain/settlement/replay-parts.ts'
 import type { FundingIndex, Millis, Steps, Ticks, UserId } from '../../domain/units.ts'
@@ -90,12 +93,15 @@ async function queuedFills(
 
 /** Computes the matched positions of the queued parts on the funding without the dropped action. Returns their accounts; null if a part can no longer settle. */
 async function rematch(tx: Tx, spec: MarketSpec, actions: readonly ActionRow[]): Promise<UserId[] | null> {
+  const chain = fromStoredTerms(await loadChainTerms(tx, spec.marketId), spec)
   let funding = await loadMinedFunding(tx, spec.marketId)
   const parts: QueuedFills[] = []
   for (const action of actions) {
     funding = fundingAfter(funding, [fundingStepOf(action)])
     const part = partOf(action)
-    if (part !== null) parts.push(await queuedFills(tx, { market_id: spec.marketId, ...part }, funding.index))
+    if (part === null) continue
+    const fills = await queuedFills(tx, { market_id: spec.marketId, ...part }, funding.index)
+    parts.push({ ...fills, spec: specAt(spec, chain, action.as_of as Millis) })
   }
   const accounts = new Set(parts.flatMap(({ fills }) => fills.map(({ account }) => account)))
   const mined = await loadPositions(tx, spec.marketId, accounts, minedPosition)

@@ -1,6 +1,7 @@
 /** Voids the batches of a failed settlement: finds the culprit, returns the other orders to the book, ends the culprit's orders. */
 
 import type { Fence } from '../../db/fence.ts'
+import { reservingSpec } from '../../domain/market/in-force.ts'
 import type { MarketSpec } from '../../domain/market/market.ts'
 import { FLAT } from '../../domain/positions/position.ts'
 import { type Culprit, planVoid } from '../../domain/settlement/void-batch.ts'
@@ -41,7 +42,7 @@ export async function voidFrom(
     const isUnnamed = culprit.kind === 'unnamed'
     const { batches, orders, mined, funds, isAfterUnnamed } = transaction
     const voiding = planVoid({
-      spec,
+      spec: reservingSpec(spec, transaction.reservedFee),
       at,
       culprit,
       batches,

@@ -6,7 +6,7 @@ import type { Db, Tx } from '../../db/client.ts'
 import { checkFence } from '../../db/fence.ts'
 import { failFills } from '../../db/fills.ts'
 import { appendRows, lockShard, type ShardHead } from '../../db/journal.ts'
-import { resetActionId, restrictToCancels } from '../../db/markets.ts'
+import { loadReservedFee, resetActionId, restrictToCancels } from '../../db/markets.ts'
 import { loadLiveOrders, updateOrders } from '../../db/orders.ts'
 import { loadPositions, minedPosition, setMatchedPositions } from '../../db/positions.ts'
 import { recordRevert } from '../../db/relayers.ts'
@@ -124,6 +124,7 @@ export const createVoidStore = (db: Db): VoidStore => ({
         orders: await loadLiveOrders(tx, marketId, accounts),
         mined,
         funds,
+        reservedFee: await loadReservedFee(tx, marketId),
         isAfterUnnamed: await isAfterUnnamed(tx, marketId, fromQueueNo),
         save: (voided) => save(tx, marketId, head, actions, { voided, mined }),
       })

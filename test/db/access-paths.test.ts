@@ -162,7 +162,7 @@ describe('the access paths of the write side', function () {
   })
 
   it('when the funding job reads what it decides on, its statement finds its rows by an index', async () => {
-    await createFundingStore(explained.db, fixture.databaseTime).snapshot(perpetual.marketId)
+    await createFundingStore(explained.db, fixture.databaseTime).snapshot(perpetual)
     expectFewPages()
   })
 

@@ -1,5 +1,6 @@
 /** Events of IsolatedTrader, one contract per market: settled parts, cancelled salts, adjustments, funding, backstop, deleveraging and wind-down. */
 import type { Result } from 'ethers'
+import type { ModeChange } from '../../../domain/market/changes.ts'
 import type { MarketSpec } from '../../../domain/market/market.ts'
 import type { PositionAdjusted } from '../../../domain/positions/adjustment-replay.ts'
 import { type ActionTerms, INHERITANCE_FAILURES, type MarketEnded } from '../../../domain/risk/risk-replay.ts'
@@ -17,6 +18,7 @@ import {
   millisOf,
   stepsOf,
 } from './event-table.ts'
+import { modeOf, parametersOf } from './parameters.ts'
 
 const TRADER = IsolatedTrader__factory.createInterface()
 
@@ -56,8 +58,10 @@ const adjustedOf = (args: Result, leverage: number | null): PositionAdjusted => 
   leverage,
 })
 
-/** The contract's number of the mode. */
-const SETTLING = 3n
+const modeChangeOf = ({ mode, activeFrom }: Result): ModeChange => ({
+  mode: modeOf(mode),
+  activeFrom: millisOf(activeFrom),
+})
 
 const EVENTS: EventTable<IsolatedTraderInterface, TraderFact, MarketFact> = {
   BatchSettled: (_, { spec }, { topics, data }) => ({
@@ -150,13 +154,32 @@ const EVENTS: EventTable<IsolatedTraderInterface, TraderFact, MarketFact> = {
     event: { account: addressOf(account), value, paid, unpaid },
   }),
   MarketCreated: IGNORED,
-  ParametersChanged: IGNORED,
-  ParametersScheduled: IGNORED,
-  ScheduledParametersCancelled: IGNORED,
-  ModeScheduled: ({ mode, activeFrom }, { spec }) => ({
-    kind: 'ending_changed',
-    spec,
-    times: { settling_at: mode === SETTLING ? Number(activeFrom) : 0 },
+  ParametersChanged: ({ actionId, parameters }, { spec }) => ({
+    ...{ kind: 'terms_changed', spec, times: null },
+    event: {
+      ...{ kind: 'changes_applied', actionId: Number(actionId) },
+      ...{ parameters: parametersOf(parameters), mode: modeOf(parameters.mode) },
+    },
+  }),
+  ParametersScheduled: ({ parameters, activeFrom }, { spec }) => ({
+    ...{ kind: 'terms_changed', spec, times: null },
+    event: {
+      kind: 'parameters_scheduled',
+      change: { parameters: parametersOf(parameters), activeFrom: millisOf(activeFrom) },
+    },
+  }),
+  ScheduledParametersCancelled: (_, { spec }) => ({
+    ...{ kind: 'terms_changed', spec, times: null, event: { kind: 'schedule_cancelled' } },
+  }),
+  // The time of the mode settling is the close; another mode replaces it.
+  ModeScheduled: (args, { spec }) => {
+    const change = modeChangeOf(args)
+    const times = { settling_at: change.mode === 'settling' ? change.activeFrom : 0 }
+    return { kind: 'terms_changed', spec, event: { kind: 'mode_scheduled', change }, times }
+  },
+  ModeRestricted: (args, { spec }) => ({
+    ...{ kind: 'terms_changed', spec, times: null },
+    event: { kind: 'mode_restricted', change: modeChangeOf(args) },
   }),
   ExpiryExtended: ({ expiresAt }, { spec }) => ({
     kind: 'ending_changed',
@@ -169,7 +192,6 @@ const EVENTS: EventTable<IsolatedTraderInterface, TraderFact, MarketFact> = {
     times: { dispute_window: Number(disputeWindow) },
   }),
   FinalPriceReported: IGNORED,
-  ModeRestricted: IGNORED,
   OperatorChanged: IGNORED,
   BackstopChanged: IGNORED,
   EIP712DomainChanged: IGNORED,

@@ -1,13 +1,17 @@
 import { expect } from 'chai'
 import { toBeHex } from 'ethers'
 import { describe, it } from 'mocha'
+import { createLeases } from '../../../db/leases.ts'
 import { createCalls, createChain, createSigner } from '../../../keeper/adapters/chain.ts'
 import { createHeartbeats, HEARTBEAT_AFTER_MS } from '../../../keeper/heartbeat/heartbeat.ts'
+import { heartbeatJob } from '../../../keeper/leader/leader-jobs.ts'
+import { runLeaderLoop } from '../../../keeper/leader/leader-loop.ts'
 import { Delivery } from '../../../keeper/relayer/delivery.ts'
 import { createRelayerStore } from '../../../keeper/relayer/store.ts'
 import { passTime } from '../../support/chain-faults.ts'
 import { perpetual } from '../../support/markets.ts'
 import { ChainFixture, laneKey, POLICY, useChain } from '../support/chain-fixture.ts'
+import { until } from '../support/keeper-process.ts'
 import { NO_METRICS, SILENT_LOGGER } from '../support/market-fixture.ts'
 
 /** The market's clock, its first slot, with batch 1: before it no freeze can be requested. */
@@ -34,13 +38,29 @@ describe('heartbeats', function () {
     }
     const delivery = new Delivery(ports, lane)
     const beat = createHeartbeats({ ...ports, delivery }, lane)
+    const errors: unknown[] = []
+    const pendings: boolean[] = []
+    const noted = {
+      ...ports,
+      logger: { ...SILENT_LOGGER, error: (details: unknown) => errors.push(details) },
+      metrics: {
+        ...NO_METRICS,
+        freezePending: (_: unknown, isPending: boolean) => pendings.push(isPending),
+      },
+    }
+    const start = () => {
+      const leases = createLeases(fixture.db, 'the job', 60_000)
+      const intervals = { auctionMs: 200, sweepMs: 500, pollMs: 50 }
+      const job = heartbeatJob(noted, lane, intervals, () => {})
+      return runLeaderLoop({ ...noted, leases, leaseMs: 3_000 }, 'freeze watch', job)
+    }
     const fence = await fixture.lease('heartbeat')
     const pass = async () => {
-      const progress = await beat(fence)
+      const progress = await beat.pass(fence)
       await delivery.settled()
       return progress
     }
-    return { fixture, pass }
+    return { fixture, pass, start, errors, pendings }
   }
 
   const heartbeatAt = async (fixture: ChainFixture): Promise<number> =>
@@ -79,6 +99,42 @@ describe('heartbeats', function () {
         (error: Error) => error.message,
       ),
     ).to.include('FreezeRequestVoid')
+    await fixture.close()
+  })
+
+  it('when a freeze is requested while no indexer runs, a heartbeat voids it within 5 s, and the request is logged and counted', async () => {
+    const { fixture, start, errors, pendings } = await openJob(laneKey)
+    await chain().provider.send('anvil_setStorageAt', [fixture.spec.trader, ...AFTER_FIRST_BATCH])
+    const loop = start()
+    const market = fixture.trading().connect(chain().admin)
+    await until(async () => (await heartbeatAt(fixture)) > 0)
+    await passTime(chain(), 5_000)
+    await (await market.requestFreeze()).wait()
+    const requested = Date.now()
+    const { requestedAt } = await market.windDown()
+    await until(async () => (await market.windDown()).heartbeatAt > requestedAt)
+    const answered = Date.now() - requested
+    expect(answered).to.be.below(5_000)
+    await until(async () => pendings.at(-1) === false)
+    await loop.stop()
+    expect(pendings).to.include(true)
+    expect(errors).to.deep.equal([{ market_id: 1, requested_at: Number(requestedAt) }])
+    await passTime(chain(), 2 * 86_400_000)
+    const error = await market.freeze.staticCall().then(
+      () => 'frozen',
+      (thrown: Error) => thrown.message,
+    )
+    expect(error).to.include('FreezeRequestVoid')
+    await fixture.close()
+  })
+
+  it('when the market is halted, it gets its heartbeat all the same', async () => {
+    const { fixture, pass } = await openJob(laneKey)
+    const market = fixture.trading().connect(chain().admin)
+    await (await market.restrictMode(2)).wait()
+    await passTime(chain(), 10_000)
+    await pass()
+    expect(await heartbeatAt(fixture)).to.be.greaterThan(0)
     await fixture.close()
   })
 

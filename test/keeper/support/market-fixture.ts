@@ -43,6 +43,8 @@ export const NO_METRICS: Metrics = {
   balance: () => {},
   head: () => {},
   clockSkew: () => {},
+  freezeRequested: () => {},
+  freezePending: () => {},
 }
 
 /** Everything a fresh report allows: tests of freshness name their own. */

@@ -234,11 +234,11 @@ export class ModelRun {
     const { db, spec, clock } = this.fixture
     clock.value += 200
     const keeper = this.#keeper
-    const before = await keeper.store.snapshot(spec.marketId)
-    const mayTrigger = batchBasis(keeper.memory, before, clock.now()) !== null
+    const before = await keeper.store.snapshot(spec)
+    const mayTrigger = batchBasis(spec, keeper.memory, before, clock.now()) !== null
     if (keeper.memory.view === null) this.#standing = before.lastBatchHead
     const crashesAfterTriggers = await keeper.step()
-    const mayMatch = batchBasis(keeper.memory, before, clock.now()) !== null
+    const mayMatch = batchBasis(spec, keeper.memory, before, clock.now()) !== null
     const rows = await db
       .selectFrom('journal')
       .select('row')

@@ -23,10 +23,10 @@ export class SteppedKeeper {
     const clock = { now: () => (fixture.clock.now() + skewMs) as Millis }
     const ports = { ...fixture.auctionPorts(), clock }
     this.store = {
-      snapshot: (marketId) => ports.store.snapshot(marketId),
+      snapshot: (spec) => ports.store.snapshot(spec),
       averages: (marketId) => ports.store.averages(marketId),
-      transaction: (marketId, own, work) =>
-        ports.store.transaction(marketId, own, async (transaction) => {
+      transaction: (spec, own, work) =>
+        ports.store.transaction(spec, own, async (transaction) => {
           const done = await work(transaction)
           if (this.cutAt > 0 && --this.cutAt === 0) throw new PowerCut()
           return done

@@ -1,0 +1,148 @@
+/**
+ * A market's parameters and mode as its contract has them, with the changes that are announced: which of them are in force for an action as
+ * of a time. Twin of `changed` in the contract's ActionLib and of the announcements in its ChangeLib.
+ */
+import { type Closing, modeAt } from '../risk/ending.ts'
+import type { Millis } from '../units.ts'
+import type { MarketMode, MarketSpec } from './market.ts'
+import { isStricter, listedParameters, type MarketParameters, stricterOf } from './parameters.ts'
+
+export interface ParametersChange {
+  readonly parameters: MarketParameters
+  /** In force for actions with `asOf` at or after it. */
+  readonly activeFrom: Millis
+}
+
+export interface ModeChange {
+  readonly mode: MarketMode
+  readonly activeFrom: Millis
+}
+
+/** What the contract stores. A change that is due stays pending until an action stores it. */
+export interface ChainTerms {
+  readonly parameters: MarketParameters
+  readonly mode: MarketMode
+  readonly pending: {
+    readonly parameters: ParametersChange | null
+    readonly mode: ModeChange | null
+    /** The guardian's, which can only make the mode stricter. */
+    readonly restriction: ModeChange | null
+  }
+}
+
+export const NO_CHANGES: ChainTerms['pending'] = { parameters: null, mode: null, restriction: null }
+
+/** Of a market that has just been listed. */
+export const listedTerms = (parameters: MarketParameters): ChainTerms => ({
+  parameters,
+  mode: 'open',
+  pending: NO_CHANGES,
+})
+
+const isDue = (change: { readonly activeFrom: Millis } | null, asOf: Millis): boolean =>
+  change !== null && asOf >= change.activeFrom
+
+/** The terms after the changes that are due at `asOf`; the others stay pending. The same object if none is due. */
+export function applyDue(terms: ChainTerms, asOf: Millis): ChainTerms {
+  const { parameters, mode, restriction } = terms.pending
+  const due = [parameters, mode, restriction].some((change) => isDue(change, asOf))
+  if (!due) return terms
+  // A restriction drops a laxer mode that was announced before it. A laxer one that is pending was announced after it and replaces it.
+  const restricted = isDue(restriction, asOf)
+    ? stricterOf(terms.mode, (restriction as ModeChange).mode)
+    : terms.mode
+  return {
+    parameters: isDue(parameters, asOf) ? (parameters as ParametersChange).parameters : terms.parameters,
+    mode: isDue(mode, asOf) ? (mode as ModeChange).mode : restricted,
+    pending: {
+      parameters: isDue(parameters, asOf) ? null : parameters,
+      mode: isDue(mode, asOf) ? null : mode,
+      restriction: isDue(restriction, asOf) ? null : restriction,
+    },
+  }
+}
+
+// ---------------------------------------------------------------------- events of the contract
+
+export type TermsEvent =
+  | { readonly kind: 'parameters_scheduled'; readonly change: ParametersChange }
+  | { readonly kind: 'schedule_cancelled' }
+  | { readonly kind: 'mode_scheduled'; readonly change: ModeChange }
+  | { readonly kind: 'mode_restricted'; readonly change: ModeChange }
+  /** The changes that were due at `asOf` are stored. The event's parameters and mode are authoritative. */
+  | {
+      readonly kind: 'changes_applied'
+      readonly parameters: MarketParameters
+      readonly mode: MarketMode
+      readonly asOf: Millis
+    }
+
+/** The terms after the event. The contract has stored what was due before it, by an event of its own. */
+export function afterEvent(terms: ChainTerms, event: TermsEvent): ChainTerms {
+  const { pending } = terms
+  switch (event.kind) {
+    case 'parameters_scheduled':
+      return { ...terms, pending: { ...pending, parameters: event.change } }
+    case 'schedule_cancelled':
+      return { ...terms, pending: { ...pending, parameters: null } }
+    case 'mode_scheduled':
+      return { ...terms, pending: { ...pending, mode: event.change } }
+    case 'mode_restricted': {
+      const isDropped = pending.mode !== null && isStricter(event.change.mode, pending.mode.mode)
+      return {
+        ...terms,
+        pending: { ...pending, restriction: event.change, mode: isDropped ? null : pending.mode },
+      }
+    }
+    case 'changes_applied':
+      return { ...applyDue(terms, event.asOf), parameters: event.parameters, mode: event.mode }
+  }
+}
+
+// ---------------------------------------------------------------------- in force
+
+/** A market's terms as they stand in the database. */
+export interface TermsState {
+  /** The exchange's own restriction, such as after a mismatch; the contract does not know it. */
+  readonly mode: MarketMode
+  readonly chain: ChainTerms
+  readonly closing: Closing
+}
+
+/** The mode in force: the stricter of the contract's and the exchange's own; settling from the close on. */
+export const modeInForce = ({ mode, chain, closing }: TermsState, asOf: Millis): MarketMode =>
+  modeAt(stricterOf(mode, applyDue(chain, asOf).mode), closing, asOf)
+
+/** The specification with the parameters in force. The same object as long as they are those listed. */
+export function specAt(listed: MarketSpec, chain: ChainTerms, asOf: Millis): MarketSpec {
+  const { reports: _, ...inForce } = applyDue(chain, asOf).parameters
+  const { reports: __, ...before } = listedParameters(listed, null)
+  const isAsListed = Object.entries(inForce).every(
+    ([name, value]) => before[name as keyof typeof before] === value,
+  )
+  return isAsListed ? listed : { ...listed, ...inForce }
+}
+
+// ---------------------------------------------------------------------- announced
+
+/** A change that is announced and not in force yet. */
+export type UpcomingChange =
+  | ({ readonly kind: 'parameters' } & ParametersChange)
+  | ({ readonly kind: 'mode' } & ModeChange)
+  /** The market closes: its expiry, or the scheduled mode settling. */
+  | { readonly kind: 'wind_down'; readonly activeFrom: Millis }
+
+/** The announced changes that are not in force at `at`, the earliest first. */
+export function upcomingChanges({ chain, closing }: TermsState, at: Millis): UpcomingChange[] {
+  const { parameters, mode, restriction } = applyDue(chain, at).pending
+  const modes = [mode, restriction].filter((change) => change !== null)
+  const close = closing.settlingAt
+  const changes: UpcomingChange[] = [
+    ...(parameters === null ? [] : [{ kind: 'parameters' as const, ...parameters }]),
+    ...modes
+      .filter((change) => change.mode !== 'settling')
+      .map((change) => ({ kind: 'mode' as const, ...change })),
+    ...(close > at ? [{ kind: 'wind_down' as const, activeFrom: close }] : []),
+  ]
+  return changes.sort((a, b) => a.activeFrom - b.activeFrom)
+}

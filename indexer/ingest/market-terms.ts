@@ -1,0 +1,96 @@
+/**
+ * Follows a market's parameters, mode and close: what the chain announces, applies and drops. Each event replaces the terms in `markets`; its
+ * journal row has those before, which a rollback restores. The caller holds the lock of the market's shard.
+ */
+import { isDeepStrictEqual } from 'node:util'
+import type { Tx } from '../../db/client.ts'
+import { setEnding } from '../../db/markets.ts'
+import { loadChainTerms, setChainTerms } from '../../db/terms.ts'
+import type { EndingChanged, TermsChanged } from '../../domain/journal/action-rows.ts'
+import { marketShard } from '../../domain/journal/journal-row.ts'
+import { afterEvent, type TermsEvent } from '../../domain/market/changes.ts'
+import { fromStoredTerms, toStoredTerms } from '../../domain/market/stored-terms.ts'
+import type { MinedAt } from '../../domain/settlement/settle-part.ts'
+import type { Millis } from '../../domain/units.ts'
+import type { ChainLog } from '../ports.ts'
+import type { ChainFact, EndingChangedFact, TermsChangedFact } from './facts.ts'
+import type { LockedShards, RowPlace } from './locked-shards.ts'
+import { minedActionOf } from './single-actions.ts'
+
+interface TermsContext {
+  readonly tx: Tx
+  readonly shards: LockedShards
+  readonly mined: MinedAt
+}
+
+/** Null if nothing changed: a mode other than settling was scheduled while no close was. */
+async function changeEnding(
+  { tx, mined }: TermsContext,
+  { spec, times }: Pick<EndingChangedFact, 'spec' | 'times'>,
+): Promise<EndingChanged | null> {
+  const before = await setEnding(tx, spec.marketId, times)
+  const after = { ...before, ...times }
+  if (isDeepStrictEqual(before, after)) return null
+  return { kind: 'ending_changed', rollback: false, ...after, before, ...mined }
+}
+
+export async function applyEnding(context: TermsContext, fact: EndingChangedFact): Promise<RowPlace | null> {
+  const row = await changeEnding(context, fact)
+  return row && context.shards.append(marketShard(fact.spec.marketId), row)
+}
+
+/** The market's contract has emitted the event in `log`; `facts`: all of its block. */
+export interface BlockOfFact {
+  readonly log: ChainLog
+  readonly facts: readonly { readonly log: ChainLog; readonly fact: ChainFact }[]
+  readonly blockTime: Millis
+}
+
+/** Null for the parameters of the deployment: they are true for as long as the contract exists. */
+export async function applyTerms(
+  context: TermsContext,
+  fact: TermsChangedFact,
+  block: BlockOfFact,
+): Promise<RowPlace | null> {
+  const { tx, shards, mined } = context
+  const { spec, event } = fact
+  const before = await loadChainTerms(tx, spec.marketId)
+  const known: TermsEvent =
+    event.kind === 'changes_applied' ? { ...event, asOf: storedAsOf(event.actionId, block) } : event
+  const terms = toStoredTerms(afterEvent(fromStoredTerms(before, spec), known))
+  await setChainTerms(tx, spec.marketId, terms)
+  if (event.kind === 'changes_applied' && event.actionId === 0) return null
+  const ending = fact.times === null ? null : await changeEnding(context, { spec, times: fact.times })
+  const shard = marketShard(spec.marketId)
+  if (ending !== null) shards.append(shard, ending)
+  return shards.append(shard, {
+    ...{ kind: 'terms_changed', rollback: false, cause: event.kind, terms, before, ending, ...mined },
+  })
+}
+
+/**
+ * The time as of which the contract stored due changes. An action emits its own event behind them in the same transaction; an announcement
+ * stores them as of block time.
+ */
+function storedAsOf(actionId: number, { log, facts, blockTime }: BlockOfFact): Millis {
+  const action = facts
+    .filter((other) => other.log.txHash === log.txHash && other.log.address === log.address)
+    .map((other) => minedActionOf(other.fact))
+    .find((mined) => mined?.actionId === actionId)
+  return action?.asOf ?? blockTime
+}
+
+/** The rows that state the rollback. */
+export async function rollBackTerms(
+  tx: Tx,
+  marketId: number,
+  row: EndingChanged | TermsChanged,
+): Promise<(EndingChanged | TermsChanged)[]> {
+  if (row.kind === 'ending_changed') {
+    await setEnding(tx, marketId, row.before)
+    return [{ ...row, rollback: true }]
+  }
+  await setChainTerms(tx, marketId, row.before)
+  const ending = row.ending === null ? [] : await rollBackTerms(tx, marketId, row.ending)
+  return [...ending, { ...row, rollback: true }]
+}

@@ -1,0 +1,277 @@
+/** The commands of `npm run ops -- market …`. Each prints what it would do; `--send` does it. */
+import { readClock } from '../db/clock.ts'
+import { announceFees } from '../db/fee-periods.ts'
+import { reopenMarket } from '../db/markets.ts'
+import { checkSchema } from '../db/migrator.ts'
+import { applyDue } from '../domain/market/changes.ts'
+import type { FeeRefusal } from '../domain/market/fee-periods.ts'
+import { MARKET_MODES } from '../domain/market/parameters.ts'
+import { type Millis, toDecimal } from '../domain/units.ts'
+import { type Arguments, decimal, type Flags, required, text, toggle } from '../service/command-line.ts'
+import { print, timeOfMillis } from '../tasks/print.ts'
+import { type ChainState, readChainState } from './chain-terms.ts'
+import { type Connection, connect, type Env, marketOf, OpsError, type OpsMarket } from './connect.ts'
+import { changedParameters, PARAMETER_FLAGS, shownParameters, toRate, toStruct } from './parameters.ts'
+import { printMarket } from './show.ts'
+import { perform } from './transaction.ts'
+
+const MARKET = {
+  market: required(text('<symbol>', 'symbol of the market')),
+  stack: text(
+    '<file>',
+    'stack.json of a running stack; without it the environment: RPC_URL, DATABASE_URL, OPS_KEY',
+  ),
+} as const
+const SEND = { send: toggle('send it; without it the command only prints') } as const
+const FROM = { from: text('<time>', 'when it takes effect, such as 2035-01-01T00:00:00Z') } as const
+
+/** Time between the announcement of parameters or of a close and the earliest moment they apply. */
+const NOTICE_MS = 86_400_000
+const GRACE_MS = 5_001
+/** For the time until the transaction is mined. */
+const MARGIN_MS = 60_000
+
+interface Context extends OpsMarket {
+  readonly connection: Connection
+  readonly chain: ChainState
+}
+
+interface Command<Declared extends Flags> {
+  readonly help: string
+  readonly flags: Declared
+  readonly run: (context: Context, flags: Arguments<Declared>) => Promise<void>
+}
+
+const command = <Declared extends Flags>(each: Command<Declared>): Command<Declared> => each
+
+function timeOf(flag: string, given: string): Millis {
+  const at = /^\d{4}-\d\d-\d\dT.*Z$/.test(given) ? Date.parse(given) : Number.NaN
+  if (Number.isNaN(at))
+    throw new OpsError(`--${flag} must be a time such as 2035-01-01T00:00:00Z; received ${given}`)
+  return at as Millis
+}
+
+/** `from`, or the earliest time that the contract accepts and a margin. */
+function effectiveFrom({ chain }: Context, given: string | undefined, notice: number): Millis {
+  const earliest = chain.blockTime + notice
+  if (given === undefined) return (earliest + MARGIN_MS) as Millis
+  const at = timeOf('from', given)
+  if (at < earliest)
+    throw new OpsError(`--from must be ${new Date(earliest).toISOString()} or later; received ${given}`)
+  return at
+}
+
+const modeNumber = (mode: (typeof MARKET_MODES)[number]): number => MARKET_MODES.indexOf(mode)
+
+const show = command({
+  help: 'what contract and database have, side by side, with differences marked',
+  flags: MARKET,
+  run: async ({ listed, terms, chain }) => printMarket(listed, chain, terms),
+})
+
+const schedule = command({
+  help: 'announces parameters, a day ahead or more; a role with a delay needs --from at least that much later',
+  flags: { ...MARKET, ...PARAMETER_FLAGS, ...FROM, ...SEND },
+  async run(context, { send, from, ...flags }) {
+    const { connection, listed, chain } = context
+    const { pending, ...current } = applyDue(chain.terms, chain.blockTime)
+    if (pending.parameters !== null)
+      throw new OpsError(
+        `parameters are scheduled for ${timeOfMillis(pending.parameters.activeFrom)} already: cancel them first`,
+      )
+    const next = changedParameters(current.parameters, flags, listed)
+    const activeFrom = effectiveFrom(context, from, NOTICE_MS)
+    const before = shownParameters(current.parameters)
+    const changes = Object.entries(shownParameters(next)).filter(([name, value]) => before[name] !== value)
+    const shown = Object.fromEntries(changes.map(([name, value]) => [name, `${before[name]} -> ${value}`]))
+    await perform(
+      connection,
+      {
+        to: listed.trader,
+        name: 'scheduleParameters',
+        args: [toStruct(next, modeNumber(current.mode)), activeFrom],
+        shown: { ...shown, activeFrom },
+        effect: `with the first batch as of ${timeOfMillis(activeFrom)} or later`,
+      },
+      send,
+    )
+  },
+})
+
+const cancel = command({
+  help: 'drops the scheduled parameters',
+  flags: { ...MARKET, ...SEND },
+  async run({ connection, listed, chain }, { send }) {
+    const scheduled = chain.terms.pending.parameters
+    if (scheduled === null) throw new OpsError('no parameters are scheduled')
+    const effect = `at once: the parameters scheduled for ${timeOfMillis(scheduled.activeFrom)} will not apply`
+    await perform(
+      connection,
+      { to: listed.trader, name: 'cancelScheduledParameters', args: [], shown: {}, effect },
+      send,
+    )
+  },
+})
+
+const restriction = (mode: 'cancel_only' | 'halted', help: string) =>
+  command({
+    help,
+    flags: { ...MARKET, ...SEND },
+    async run({ connection, listed, chain }, { send }) {
+      const from = timeOfMillis(chain.blockTime + GRACE_MS)
+      await perform(
+        connection,
+        {
+          to: listed.trader,
+          name: 'restrictMode',
+          args: [modeNumber(mode)],
+          shown: { mode },
+          effect: `for batches as of 5 s after its block (now: ${from}); a scheduled laxer mode is dropped`,
+        },
+        send,
+      )
+    },
+  })
+
+const resume = command({
+  help: 'opens a restricted market again: on the chain, and in the database if the exchange itself has restricted it',
+  flags: { ...MARKET, ...FROM, ...SEND },
+  async run(context, { send, from }) {
+    const { connection, listed, terms, chain } = context
+    const { mode, pending } = applyDue(chain.terms, chain.blockTime)
+    const isOpen = mode === 'open' && pending.restriction === null && pending.mode === null
+    if (!isOpen) {
+      const activeFrom = effectiveFrom(context, from, GRACE_MS)
+      await perform(
+        connection,
+        {
+          to: listed.trader,
+          name: 'scheduleMode',
+          args: [modeNumber('open'), activeFrom],
+          shown: { mode: 'open', activeFrom },
+          effect: `with the first batch as of ${timeOfMillis(activeFrom)} or later`,
+        },
+        send,
+      )
+    }
+    if (terms.mode !== 'open') {
+      const effect =
+        'at once: the restriction that the exchange itself has set, such as after a mismatch, is lifted'
+      print(send ? 'database' : 'change of the database that --send would make', {
+        ...{ table: `markets, market_id ${listed.marketId}`, mode: `${terms.mode} -> open`, effect },
+      })
+      if (send) await reopenMarket(connection.db, listed.marketId)
+    }
+    if (isOpen && terms.mode === 'open')
+      throw new OpsError('the market is open on the chain and in the database')
+  },
+})
+
+const close = command({
+  help: 'schedules the close of the market, a day ahead or more',
+  flags: { ...MARKET, ...FROM, ...SEND },
+  async run(context, { send, from }) {
+    const activeFrom = effectiveFrom(context, from, NOTICE_MS)
+    await perform(
+      context.connection,
+      {
+        to: context.listed.trader,
+        name: 'scheduleMode',
+        args: [modeNumber('settling'), activeFrom],
+        shown: { mode: 'settling', activeFrom },
+        effect: `the market closes at ${timeOfMillis(activeFrom)}; a mode that is scheduled now is replaced`,
+      },
+      send,
+    )
+  },
+})
+
+function feeProblem(refusal: FeeRefusal): string {
+  switch (refusal.code) {
+    case 'SPAN_EMPTY':
+      return '--until must be later than --from'
+    case 'FROM_PAST':
+      return `--from must be ${new Date(refusal.earliest).toISOString()} or later`
+    case 'RATE_INVALID': {
+      const flag = refusal.field === 'makerFee' ? 'maker' : 'taker'
+      return `--${flag} must be from 0 to ${toDecimal(refusal.highest)}, the highest that the contract allows`
+    }
+    case 'NOTICE_TOO_SHORT': {
+      const at = new Date(refusal.earliest).toISOString()
+      return `the ${refusal.field === 'makerFee' ? 'maker' : 'taker'} rate would rise before ${at}: a rise needs a day of notice`
+    }
+    case 'TOO_MANY_PERIODS':
+      return `at most ${refusal.most} periods can be announced`
+  }
+}
+
+const fees = command({
+  help: 'announces other fee rates for a span of time, or ends them with --end; kept in the database, never above the chain’s highest',
+  flags: {
+    ...MARKET,
+    maker: decimal('maker rate of the period'),
+    taker: decimal('taker rate of the period'),
+    from: text('<time>', 'start, such as 2035-01-01T00:00:00Z (default now)'),
+    until: text('<time>', 'end; without it until further notice'),
+    end: toggle('end the announced periods in that span instead'),
+    ...SEND,
+  },
+  async run({ connection, listed }, { maker, taker, from, until, end, send }) {
+    const { db } = connection
+    if (
+      end === (maker !== undefined || taker !== undefined) ||
+      (!end && (maker === undefined || taker === undefined))
+    )
+      throw new OpsError('pass both --maker and --taker, or --end')
+    const rates = end
+      ? null
+      : { makerFee: toRate('maker', maker ?? ''), takerFee: toRate('taker', taker ?? '') }
+    const now = await readClock(db)
+    const change = {
+      rates,
+      from: from === undefined ? now : timeOf('from', from),
+      until: until === undefined ? null : timeOf('until', until),
+    }
+    if (change.from < now) throw new OpsError(feeProblem({ code: 'FROM_PAST', earliest: now }))
+    const verdict = await announceFees(db, listed, change, { now, isDryRun: !send })
+    if (!verdict.ok) throw new OpsError(feeProblem(verdict.refusal))
+    const periods = verdict.value.map(
+      ({ makerFee, takerFee, from: start, until: stop }) =>
+        `maker ${toDecimal(makerFee)}, taker ${toDecimal(takerFee)}, ${timeOfMillis(start)} to ${stop === null ? 'further notice' : timeOfMillis(stop)}`,
+    )
+    print(send ? 'stored' : 'change of the database that --send would make', {
+      table: `markets, market_id ${listed.marketId}`,
+      'fee periods': periods.join('; ') || 'none: the highest rates are charged',
+      effect: 'with the batches as of those times; reservations stay at the highest rate',
+    })
+  },
+})
+
+export const COMMANDS = {
+  show,
+  schedule,
+  cancel,
+  restrict: restriction('cancel_only', 'stops placements and batches; cancels go on'),
+  halt: restriction('halted', 'stops everything but cancels and additions of margin'),
+  resume,
+  close,
+  fees,
+} as const
+
+/** Runs one command. `flags` are its own. */
+export async function runMarketCommand(
+  name: keyof typeof COMMANDS,
+  flags: Arguments<typeof MARKET>,
+  env: Env,
+): Promise<void> {
+  const connection = await connect(flags.stack ?? null, env)
+  try {
+    await checkSchema(connection.db)
+    const market = await marketOf(connection, flags.market)
+    const chain = await readChainState(connection.provider, market.listed.trader)
+    const run = COMMANDS[name].run as (context: Context, flags: unknown) => Promise<void>
+    await run({ ...market, connection, chain }, flags)
+  } finally {
+    await connection.close()
+  }
+}

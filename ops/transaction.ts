@@ -1,0 +1,82 @@
+/** A transaction that needs a role of the exchange: printed, and with `--send` sent or scheduled. */
+import { FUNCTIONS, type Granted, ROLES } from '../stack/access.ts'
+import { reasonOf } from '../tasks/chain.ts'
+import { duration, print, timeOfSeconds } from '../tasks/print.ts'
+import { callRestricted } from '../tasks/restricted.ts'
+import { ExchangeAccess__factory } from '../typechain-types/factories/ExchangeAccess__factory.ts'
+import { IsolatedTrader__factory } from '../typechain-types/factories/IsolatedTrader__factory.ts'
+import type { IsolatedTraderInterface } from '../typechain-types/IsolatedTrader.ts'
+import { type Connection, OpsError } from './connect.ts'
+
+const MARKET = IsolatedTrader__factory.createInterface()
+
+type ChangeFunction = Extract<
+  Parameters<IsolatedTraderInterface['getFunction']>[0],
+  'scheduleParameters' | 'cancelScheduledParameters' | 'scheduleMode' | 'restrictMode'
+>
+
+export interface MarketTransaction {
+  readonly to: string
+  readonly name: ChangeFunction
+  readonly args: readonly unknown[]
+  /** In readable form, by the name of the argument. */
+  readonly shown: Readonly<Record<string, unknown>>
+  /** When it takes effect, in words. */
+  readonly effect: string
+}
+
+const roleOf = (name: string): Granted => {
+  const roles = Object.entries(FUNCTIONS.IsolatedTrader) as [Granted, readonly string[]][]
+  const found = roles.find(([, functions]) => functions.includes(name))
+  if (found === undefined) throw new Error(`${name} is assigned to no role`)
+  return found[0]
+}
+
+/** Prints the transaction; with `isSent` also sends it, or schedules it if the caller's role has a delay. */
+export async function perform(
+  { provider, signer }: Connection,
+  { to, name, args, shown, effect }: MarketTransaction,
+  isSent: boolean,
+): Promise<void> {
+  const data = MARKET.encodeFunctionData(name as 'restrictMode', args as never)
+  const role = roleOf(name)
+  const authority = await IsolatedTrader__factory.connect(to, { provider }).authority()
+  const access = ExchangeAccess__factory.connect(authority, signer ?? { provider })
+  print(isSent ? 'transaction' : 'transaction that --send would send', {
+    to,
+    function: MARKET.getFunction(name as 'restrictMode')?.format('sighash'),
+    ...shown,
+    calldata: data,
+    from: signer === null ? `a holder of the role ${role} (no key is set)` : signer.address,
+    role: `${role} (${ROLES[role]}) of ExchangeAccess ${authority}${await rightOf(access, signer?.address, role)}`,
+    effect,
+  })
+  if (!isSent) return
+  if (signer === null)
+    throw new OpsError('--send needs a key: set OPS_KEY or OPS_KEYSTORE, or pass --stack of a running stack')
+  try {
+    const result = await callRestricted(access, signer, { target: to, data })
+    if (result.kind === 'forbidden')
+      throw new OpsError(`${signer.address} may not call ${name}: it does not have the role ${role}`)
+    console.log(
+      result.kind === 'done'
+        ? 'mined'
+        : `scheduled: run the same command again from ${timeOfSeconds(result.at)} on to execute it`,
+    )
+  } catch (error) {
+    throw error instanceof OpsError ? error : new OpsError(`the transaction was rejected: ${reasonOf(error)}`)
+  }
+}
+
+async function rightOf(
+  access: ReturnType<typeof ExchangeAccess__factory.connect>,
+  address: string | undefined,
+  role: Granted,
+): Promise<string> {
+  if (address === undefined) return ''
+  const [isMember, delay] = await access.hasRole(ROLES[role], address)
+  if (!isMember) return '; this key does not have it'
+  return delay === 0n
+    ? '; this key acts at once'
+    : `; this key acts ${duration(Number(delay))} after scheduling`
+}
