@@ -1,0 +1,86 @@
+/** The response bodies that describe a market, with the field names on the wire. */
+import type { Amounts, MaybeAmounts } from './amount-fields.ts'
+
+/** An announced change of a market. */
+export interface MarketChange {
+  readonly kind: 'parameters' | 'mode' | 'wind_down' | 'fees'
+  readonly active_from: string
+  readonly mode: string | null
+  /** By the names of the market's fields. */
+  readonly values: Readonly<Record<string, number | string>>
+}
+
+export type Market = Amounts<
+  | 'tick_size'
+  | 'step_size'
+  | 'min_order_size'
+  | 'max_order_size'
+  | 'min_order_price'
+  | 'initial_margin_requirement'
+  | 'maintenance_margin_requirement'
+  | 'mtb_long'
+  | 'mtb_short'
+  | 'maker_fee'
+  | 'taker_fee'
+  | 'price_protection'
+> &
+  MaybeAmounts<'oracle_price' | 'mark_price' | 'last_price' | 'next_price_protection'> & {
+    readonly market_id: number
+    readonly symbol: string
+    readonly type: 'perpetual' | 'future' | 'binary_future'
+    readonly trading_enabled: boolean
+    readonly mode: string
+    readonly fees: Amounts<'maker' | 'taker' | 'highest_maker' | 'highest_taker'> & {
+      readonly until: string | null
+      readonly free_until: string | null
+    }
+    readonly upcoming_change: MarketChange | null
+    /** After it, the earliest first. */
+    readonly later_changes: readonly MarketChange[]
+    readonly session: 'regular' | 'closed' | 'continuous'
+    readonly next_session_change: string | null
+    readonly chain_id: number
+    readonly trader_address: string
+    readonly max_leverage: number
+    /** From then on auctions apply `next_price_protection`; null if none is announced. */
+    readonly next_price_protection_at: string | null
+    readonly oracle_price_at: string | null
+    readonly last_batch_id: number | null
+    /** State of the index feed; null if no price was ever published. */
+    readonly oracle: MarketOracle | null
+    /** Null for a market without funding. */
+    readonly funding: MarketFunding | null
+  }
+
+export interface MarketOracle {
+  readonly status: 'live' | 'waiting' | 'halted' | 'stale'
+  /** Null while the feed is live. */
+  readonly reason: string | null
+  readonly since: string | null
+  readonly observed_at: string | null
+  readonly sources: readonly (MaybeAmounts<'price'> & {
+    readonly source: string
+    readonly observed_at: string | null
+    /** Null if the reading counts. */
+    readonly dropped: string | null
+    readonly detail: string | null
+  })[]
+}
+
+/** Rates are fractions of the oracle price per hour, positive if longs pay. `funding_rate` is null while no rate is valid. */
+export type MarketFunding = Amounts<'premium_average' | 'funding_cap'> &
+  MaybeAmounts<'funding_rate' | 'rate_per_step' | 'predicted_rate'> & {
+    readonly effective_at: string | null
+    readonly valid_until: string | null
+    readonly next_update_at: string | null
+  }
+
+export type FundingRate = Amounts<'funding_rate' | 'rate_per_step' | 'funding_index' | 'oracle_price'> & {
+  readonly market_id: number
+  readonly symbol: string
+  readonly action_id: number
+  readonly effective_at: string
+  readonly valid_until: string
+  readonly oracle_price_at: string
+  readonly tx_hash: string
+}
