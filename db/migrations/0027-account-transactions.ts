@@ -41,6 +41,7 @@ export async function up(db: Kysely<unknown>): Promise<void> {
       tx_hash text not null, log_index integer not null, block bigint not null, at bigint not null
     );
     create index read_ledger_transactions_of_user on read.ledger_transactions (user_id, at, id);
+    create index read_ledger_transactions_in_market on read.ledger_transactions (user_id, market_id, at, id) where market_id is not null;
     create table read.funding_indexes (
       market_id integer not null, number bigint not null, funding_index numeric not null, previous_index numeric not null,
       action_id bigint not null, tx_hash text not null, log_index integer not null, block bigint not null, at bigint not null,

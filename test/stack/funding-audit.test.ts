@@ -8,7 +8,7 @@ import type { HourlyFunding } from '../../domain/units.ts'
 import { rebuild } from '../../indexer/project/rebuild.ts'
 import type { Auction } from '../../keeper/auction/auction.ts'
 import { ActionFixture, RATE } from '../keeper/support/action-fixture.ts'
-import { type ChainFixture, revertTo, useChain } from '../keeper/support/chain-fixture.ts'
+import { type ChainFixture, passTime, revertTo, useChain } from '../keeper/support/chain-fixture.ts'
 import type { Trader } from '../keeper/support/market-fixture.ts'
 import { openTrading } from '../keeper/support/trading.ts'
 import { perpetual } from '../support/markets.ts'
@@ -16,6 +16,7 @@ import { Auditor } from './support/auditor.ts'
 
 /** Longer than a second, so that funding accrues between two blocks. */
 const ACCRUAL_MS = 1_200
+const DAY_MS = 86_400_000
 
 describe('the audit of funding', function () {
   this.timeout(180_000)
@@ -96,6 +97,35 @@ describe('the audit of funding', function () {
     await rebuild(fixture.db, { limit: 7, killPoint() {} })
     expect(await payments(), 'rebuilt').to.deep.equal(again)
     expect(await differences(), 'rebuilt').to.deep.equal([])
+  })
+
+  it('when a market is frozen, its end pays every position up to the last index, and claims pay nothing more', async () => {
+    const [alice, bob] = traders as [Trader, Trader]
+    await match(alice, bob)
+    await actions.updateFunding(1000)
+    await settle()
+    const market = fixture.trading().connect(chain().admin)
+    await (await market.requestFreeze()).wait()
+    await passTime(chain(), DAY_MS + 2_000)
+    await (await market.freeze()).wait()
+    await fixture.follow()
+    expect(await differences()).to.deep.equal([])
+    const paid = await payments()
+    // The rate ran for its hour.
+    const expected = BigInt(20) * RATE
+    const received = paid.map(({ user_id, funding_payment_delta }) => [user_id, funding_payment_delta])
+    expect(received).to.have.deep.members([
+      [alice.account, -expected],
+      [bob.account, expected],
+    ])
+
+    await passTime(chain(), 4 * DAY_MS)
+    for (const { wallet } of [alice, bob]) await (await market.claim(wallet.address)).wait()
+    await fixture.follow()
+    expect(await differences(), 'after the claims').to.deep.equal([])
+    expect(await payments()).to.deep.equal(paid)
+    const spans = await fixture.db.selectFrom('read.funding_spans').selectAll().execute()
+    expect(spans.map(({ payment }) => payment)).to.deep.equal([0n, 0n])
   })
 
   it('when a recorded payment is wrong, the audit names the account and the sum that is not zero', async () => {
