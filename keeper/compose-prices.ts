@@ -1,5 +1,6 @@
 /** Wires the price publisher: its configuration, sources and signers. */
 import type { Db } from '../db/client.ts'
+import { phaseOf } from '../domain/prices/publication.ts'
 import { reportHasher } from '../domain/prices/report-hash.ts'
 import type { SigningRules } from '../domain/prices/signing.ts'
 import type { Millis } from '../domain/units.ts'
@@ -111,9 +112,9 @@ function createFeeds(ports: PricePorts, feeds: readonly FeedTerms[]): FeedSetup[
         return createWalkSource(terms, marketId)
     }
   }
-  return feeds.map(({ interval, deviation, sources, ...feed }) => ({
+  return feeds.map(({ interval, deviation, sources, ...feed }, index) => ({
     ...feed,
-    publication: { interval, deviation },
+    publication: { interval, deviation, phase: phaseOf(index, interval) },
     sources: sources.map((terms) => sourceOf(terms, feed.marketId)),
   }))
 }

@@ -3,8 +3,10 @@ import { abs, type Millis, maxOf } from '../units.ts'
 import type { Reading } from './aggregate.ts'
 
 export interface PublicationRules {
-  /** A report is published at least this often. */
+  /** A report is published once in each period of this length. */
   readonly interval: Millis
+  /** By how much the periods of this feed begin earlier, so that the feeds of an exchange take turns. */
+  readonly phase: Millis
   /** A value that has moved by this much, in millionths of the last one, is published at once. */
   readonly deviation: bigint
 }
@@ -14,11 +16,18 @@ export function isReportDue(
   last: Reading | null,
   value: bigint,
   now: Millis,
-  { interval, deviation }: PublicationRules,
+  { interval, phase, deviation }: PublicationRules,
 ): boolean {
-  if (last === null || now - last.observedAt >= interval) return true
+  const periodOf = (time: Millis): number => Math.floor((time + phase) / interval)
+  if (last === null || periodOf(now) > periodOf(last.observedAt)) return true
   return abs(value - last.price) * 1_000_000n >= maxOf(1n, abs(last.price) * deviation)
 }
+
+/** Feeds take turns: their phases are spread evenly, whatever their number. */
+export const phaseOf = (index: number, interval: Millis): Millis =>
+  Math.floor(((index * GOLDEN_RATIO) % 1) * interval) as Millis
+
+const GOLDEN_RATIO = (1 + Math.sqrt(5)) / 2
 
 /** Reports of a feed have different times, so that no two can contradict each other. */
 export const nextObservedAt = (now: Millis, last: Reading | null): Millis =>

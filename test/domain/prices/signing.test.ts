@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { describe, it } from 'mocha'
 import type { Reading } from '../../../domain/prices/aggregate.ts'
 import { rangeOf } from '../../../domain/prices/feed.ts'
-import { isReportDue, nextObservedAt } from '../../../domain/prices/publication.ts'
+import { isReportDue, nextObservedAt, phaseOf } from '../../../domain/prices/publication.ts'
 import { type LastSigned, type SigningRules, signingRefusal } from '../../../domain/prices/signing.ts'
 import type { Millis } from '../../../domain/units.ts'
 import { e18, perpetual } from '../../support/markets.ts'
@@ -60,17 +60,34 @@ describe('signingRefusal', () => {
 })
 
 describe('isReportDue', () => {
-  const every = { interval: 500 as Millis, deviation: 1_000n }
+  const every = { interval: 500 as Millis, phase: 0 as Millis, deviation: 1_000n }
   for (const [what, before, value, due] of [
     ['no report exists', null, '100', true],
-    ['the interval has passed', reading('100', -500), '100', true],
-    ['little has changed', reading('100', -499), '100.0999', false],
-    ['the value has moved by the deviation', reading('100', -1), '99.9', true],
+    ['its period has just begun', reading('100', -1), '100', true],
+    ['little has changed in its period', reading('100', 0), '100.0999', false],
+    ['the value has moved by the deviation', reading('100', 0), '99.9', true],
   ] as const) {
     it(`when ${what}, the result is ${due}`, () => {
       expect(isReportDue(before, e18(value), NOW, every)).to.equal(due)
     })
   }
+
+  it('when 300 feeds are watched for a period, each is due once, and no tick has more than 66 of them', () => {
+    const feeds = Array.from({ length: 300 }, (_, index) => ({
+      ...every,
+      phase: phaseOf(index, every.interval),
+    }))
+    const last = feeds.map(() => reading('100', -1))
+    const counts = Array.from({ length: 5 }, (_, tick) => {
+      const now = (NOW + 100 * tick + 99) as Millis
+      const due = feeds.filter((rules, at) => isReportDue(last[at] ?? null, e18('100'), now, rules))
+      for (const [at, rules] of feeds.entries())
+        if (due.includes(rules)) last[at] = { price: e18('100'), observedAt: now }
+      return due.length
+    })
+    expect(counts.reduce((sum, count) => sum + count)).to.equal(300)
+    expect(Math.max(...counts)).to.be.at.most(66)
+  })
 
   it('when a value of 0 stays 0, no report is due before the interval has passed', () => {
     const zero: Reading = { price: 0n, observedAt: NOW }

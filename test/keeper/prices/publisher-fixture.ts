@@ -97,7 +97,7 @@ export class PublisherFixture {
     {
       ...{ marketId: 1, feed: 'index', feedId: FEED_ID, minimum: 2, maxSpread: 20_000n, isRound: false },
       maxAhead: 2_000 as Millis,
-      publication: { interval: 500 as Millis, deviation: 1_000n },
+      publication: { interval: 500 as Millis, phase: 0 as Millis, deviation: 1_000n },
       sources: this.sources,
     },
   ]
