@@ -20,6 +20,8 @@ export interface Admin {
   readonly keys: Keys
   readonly specs: readonly MarketSpec[]
   readonly oracle: ReportSigner
+  /** The price configuration of the stack's keeper. */
+  readonly pricesFile: string
   /** Funds the accounts, deposits, and issues API keys. Skips the deposit of accounts that are already funded. */
   accounts(keys: readonly Key[], deposit: bigint): Promise<StackAccount[]>
   close(): Promise<void>
@@ -46,6 +48,7 @@ export async function openAdmin(stackFile: string): Promise<Admin> {
     provider,
     keys,
     specs: await loadMarkets(db),
+    pricesFile: dir.prices,
     oracle: createReportSigner(keys.oracle.privateKey, {
       chainId: file.chain_id,
       address: deployment.contracts.oracle,
