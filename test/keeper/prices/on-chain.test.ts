@@ -2,15 +2,17 @@
 import { expect } from 'chai'
 import { HDNodeWallet, id, JsonRpcProvider, NonceManager, ZeroAddress } from 'ethers'
 import { after, before, describe, it } from 'mocha'
-import type { FeedId } from '../../../domain/prices/report-hash.ts'
-import { reportHasher } from '../../../domain/prices/report-hash.ts'
-import type { Address, Millis } from '../../../domain/units.ts'
+import { listMarket } from '../../../db/markets.ts'
+import { latestReport } from '../../../db/oracle-reports.ts'
+import { type FeedId, type OracleDomain, reportHasher } from '../../../domain/prices/report-hash.ts'
+import type { Address, MarketId, Millis } from '../../../domain/units.ts'
 import { createAggregatorSource } from '../../../keeper/adapters/sources/aggregator.ts'
+import type { PriceSource } from '../../../keeper/ports.ts'
 import { createPublisher } from '../../../keeper/prices/publisher.ts'
 import { createQuorum } from '../../../keeper/prices/quorum.ts'
 import { createPriceStore } from '../../../keeper/prices/store.ts'
 import { keccak, recover } from '../../../service/crypto.ts'
-import { createReportKey } from '../../../service/report-key.ts'
+import { createReportKey, type ReportKey, type SigningRequest } from '../../../service/report-key.ts'
 import { assignFunctions, takeRole } from '../../../stack/access.ts'
 import { type Anvil, startAnvil } from '../../../stack/anvil.ts'
 import { AggregatorOracle__factory } from '../../../typechain-types/factories/AggregatorOracle__factory.ts'
@@ -46,7 +48,8 @@ describe('reports of the publisher on the chain', function () {
     await anvil.stop()
   })
 
-  it('when two of three signers sign and an aggregator has a round, both oracles verify the stored reports', async () => {
+  /** Both oracles, a feed of three signers of which two must sign, and a feed of an aggregator with one round. */
+  async function deploy(signers: readonly Address[], round: bigint) {
     const admin = new NonceManager(DEVELOPER.connect(provider))
     const access = await new ExchangeAccess__factory(admin).deploy(await admin.getAddress(), 0)
     await takeRole(access, 'parameters', admin)
@@ -54,108 +57,105 @@ describe('reports of the publisher on the chain', function () {
     const rounds = await new AggregatorOracle__factory(admin).deploy(access, 0, ZeroAddress, 0)
     await assignFunctions(access, 'SignedPriceOracle', signed)
     await assignFunctions(access, 'AggregatorOracle', rounds)
-    const clock = { now: () => Date.now() as Millis }
-    const domain = { chainId: BigInt(CHAIN_ID), oracle: (await signed.getAddress()).toLowerCase() as Address }
-    const rules = {
-      range: { low: 1n, high: e18('1000000') },
-      maxAge: 5_000 as Millis,
-      maxAhead: 2_000 as Millis,
-    }
-    const keys = ['one', 'two', 'three'].map((name) =>
-      createReportKey({
-        ...{ privateKey: id(name), domain, clock, after: 0 as Millis },
-        rulesOf: () => ({ ...rules, move: null }),
-      }),
-    )
-    await (await signed.setFeed(FEED_ID, keys.map(({ address }) => address).sort(), 2)).wait()
-
+    await (await signed.setFeed(FEED_ID, [...signers].sort(), 2)).wait()
     const mock = await new FeedMock__factory(admin).deploy(8)
     const at = Math.floor(Date.now() / 1000) - 30
-    const round = (7n << 64n) | 41n
     const data = { answer: 6_300_012_345_678n, startedAt: at, updatedAt: at, answeredInRound: round }
     await (await mock.push(round, data)).wait()
     await (await rounds.setFeed(ROUND_FEED, mock, 3_600)).wait()
+    return { signed, rounds, aggregator: (await mock.getAddress()).toLowerCase() as Address }
+  }
 
-    const address = (await mock.getAddress()).toLowerCase() as Address
+  /** Any second market: the fixture has one. */
+  async function listSecond(): Promise<void> {
+    const trader = `0x${'22'.repeat(20)}` as Address
+    await listMarket(fixture.db, { ...perpetual, marketId: 2 as MarketId, symbol: 'OTHER', trader })
+  }
+
+  async function sourceOf(address: Address): Promise<PriceSource> {
     const bounds = { name: 'chainlink', maxAge: 3_600_000 as Millis, maxDeviation: 10_000n }
-    const aggregator = createAggregatorSource(
+    const source = createAggregatorSource(
       { kind: 'aggregator', address, pollMs: 50, ...bounds },
       { rpcUrl: anvil.url, timeoutMs: 2_000 },
     )
-    while (aggregator.answer(clock.now(), null).reading === null)
+    while (source.answer(clock.now(), null).reading === null)
       await new Promise((resolve) => setTimeout(resolve, 20))
+    return source
+  }
+
+  /** The second of the three signers signs nothing. */
+  function publisherOf(aggregator: PriceSource, oracle: Address) {
+    const domain = { chainId: BigInt(CHAIN_ID), oracle }
+    const signers = NAMES.map((name, index) => {
+      const key = keyOf(name, domain)
+      return {
+        ...{ name, address: key.address },
+        sign: async (requests: readonly SigningRequest[]) => (index === 1 ? [] : key.sign(requests)),
+      }
+    })
     const common = {
-      ...{ marketId: 1, minimum: 1, maxSpread: 20_000n, maxAhead: 2_000 as Millis },
+      ...{ feed: 'index' as const, minimum: 1, maxSpread: 20_000n, maxAhead: 2_000 as Millis },
       publication: { interval: 500 as Millis, phase: 0 as Millis, deviation: 1_000n },
     }
-    const publisher = createPublisher({
-      ...{ store: createPriceStore(fixture.db), clock, killPoint: () => {} },
-      ...{ metrics: NO_PRICE_METRICS, logger: SILENT_LOGGER },
-      feeds: () => feeds,
-      quorum: createQuorum({
-        signers: keys.map((key, index) => ({
-          ...{ name: `${index}`, address: key.address },
-          // The second one signs nothing.
-          sign: async (requests) => (index === 1 ? [] : key.sign(requests)),
-        })),
-        ...{ threshold: 2, deadlineMs: 1_000, digestOf: reportHasher(domain, keccak), recover, clock },
-        ...{ metrics: NO_PRICE_METRICS, logger: SILENT_LOGGER },
-      }),
-    })
     const feeds = [
-      {
-        ...common,
-        feed: 'index',
-        feedId: FEED_ID,
-        isRound: false,
-        sources: [new TestSource('a', '63000.5')],
-      },
-      // Any feed: the test market has no other.
-      { ...common, marketId: 2, feed: 'index', feedId: ROUND_FEED, isRound: true, sources: [aggregator] },
-    ] as const
-    await fixture.db.insertInto('shards').values({ shard: 'm2' }).execute()
-    const market = await fixture.db.selectFrom('markets').selectAll().executeTakeFirstOrThrow()
-    const spec = { ...(market.spec as Record<string, never>), marketId: 2 }
-    const other = {
-      ...market,
-      market_id: 2,
-      symbol: 'OTHER',
-      trader: `0x${'22'.repeat(20)}`,
-      spec: JSON.stringify(spec),
-    }
-    await fixture.db
-      .insertInto('markets')
-      .values(other as never)
-      .execute()
+      { ...common, marketId: 1, feedId: FEED_ID, isRound: false, sources: [new TestSource('a', '63000.5')] },
+      { ...common, marketId: 2, feedId: ROUND_FEED, isRound: true, sources: [aggregator] },
+    ]
+    const logging = { metrics: NO_PRICE_METRICS, logger: SILENT_LOGGER }
+    const digestOf = reportHasher(domain, keccak)
+    const quorum = createQuorum({
+      signers,
+      threshold: 2,
+      deadlineMs: 1_000,
+      digestOf,
+      recover,
+      clock,
+      ...logging,
+    })
+    const store = createPriceStore(fixture.db)
+    return createPublisher({ store, feeds: () => feeds, quorum, clock, killPoint: () => {}, ...logging })
+  }
 
+  it('when two of three signers sign and an aggregator has a round, both oracles verify the stored reports', async () => {
+    const round = (7n << 64n) | 41n
+    const addresses = NAMES.map((name) => keyOf(name, { chainId: 1n, oracle: ZERO }).address)
+    const { signed, rounds, aggregator } = await deploy(addresses, round)
+    await listSecond()
+    const source = await sourceOf(aggregator)
+    const publisher = publisherOf(source, (await signed.getAddress()).toLowerCase() as Address)
     const fence = await fixture.lease('prices')
     await publisher.start()
     await publisher.step(fence)
-    aggregator.stop()
-    const stored = await fixture.db.selectFrom('oracle_reports').selectAll().orderBy('market_id').execute()
-    const [quorum, chainlink] = stored
-    if (quorum?.price == null || chainlink?.price == null) throw new Error('not published')
-    expect(quorum.signatures).to.have.length(2 + 2 * 130)
-    await signed.verify(FEED_ID, quorum.price, quorum.observed_at as number, quorum.signatures as string)
-    expect(chainlink.price).to.equal(e18('63000.12345678'))
-    expect(chainlink.signatures).to.equal(`0x${round.toString(16).padStart(20, '0')}`)
-    await rounds.verify(
-      ROUND_FEED,
-      chainlink.price,
-      chainlink.observed_at as number,
-      chainlink.signatures as string,
+    source.stop()
+
+    const [index, chainlink] = await Promise.all(
+      [1, 2].map((marketId) => latestReport(fixture.db, { marketId, feed: 'index' })),
     )
-    const forged = signed.verify(
-      FEED_ID,
-      quorum.price + 1n,
-      quorum.observed_at as number,
-      quorum.signatures as string,
+    if (!index || !chainlink) throw new Error('not published')
+    expect(index.signatures).to.have.length(2 + 2 * 130)
+    await signed.verify(FEED_ID, index.price, index.observedAt, index.signatures)
+    expect(chainlink).to.include({
+      price: e18('63000.12345678'),
+      signatures: `0x${'7'.padStart(4, '0')}${'29'.padStart(16, '0')}`,
+    })
+    await rounds.verify(ROUND_FEED, chainlink.price, chainlink.observedAt, chainlink.signatures)
+    const forged = await signed.verify(FEED_ID, index.price + 1n, index.observedAt, index.signatures).then(
+      () => 'accepted',
+      () => 'reverted',
     )
-    expect(
-      await forged.then(
-        () => 'accepted',
-        () => 'reverted',
-      ),
-    ).to.equal('reverted')
+    expect(forged).to.equal('reverted')
   })
 })
+
+const ZERO = ZeroAddress as Address
+const NAMES = ['one', 'two', 'three']
+const clock = { now: () => Date.now() as Millis }
+
+const keyOf = (name: string, domain: OracleDomain): ReportKey =>
+  createReportKey({
+    ...{ privateKey: id(name), domain, clock, after: 0 as Millis },
+    rulesOf: () => ({
+      range: { low: 1n, high: e18('1000000') },
+      ...{ maxAge: 5_000 as Millis, maxAhead: 2_000 as Millis, move: null },
+    }),
+  })
