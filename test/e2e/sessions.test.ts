@@ -23,13 +23,15 @@ describe('trading sessions of a running exchange', function () {
     (await fetch(`${test.stack.file.base_url}/v0${path}`)).json()
   const rates = async (marketId: number) => (await get(`/markets/${marketId}/funding-rates`)).funding_rates
   const sessionOf = async () => (await get(`/markets/${AAPL}`)).session
-  const report = async (marketId: number, feed: 'index' | 'session') =>
-    test.stack.db
+  const report = async (marketId: number, feed: 'index' | 'session') => {
+    const { price, observed_at } = await test.stack.db
       .selectFrom('oracle_reports')
       .select(['price', 'observed_at'])
       .where('market_id', '=', marketId)
       .where('feed', '=', feed)
       .executeTakeFirstOrThrow()
+    return { price: price as bigint, observed_at: observed_at as number }
+  }
   const updates = () =>
     test.stack.db.selectFrom('actions').selectAll().where('market_id', '=', AAPL).execute()
 
