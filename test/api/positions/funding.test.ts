@@ -82,11 +82,17 @@ describe('funding in reads and in admission', () => {
     const positions = await exchange.get(alice, `/v0/positions/by-user/${alice.userId}`)
     const balance = await exchange.get(alice, `/v0/balance/${alice.userId}/margin`)
     const placement = await exchange.place(alice, { price: '99', quantity: '0.01', leverage: 5 })
+    // Half of the position remains, with half of its margin.
+    const halved = await exchange.send(alice, 'POST', '/v0/orders/estimate', {
+      ...{ market_id: perpetual.marketId, side: 'SHORT', order_type: 'LIMIT', price: '100' },
+      ...{ sizing_intent: 'reduce_percentage', size: 50 },
+    })
     const answered = await readClock(exchange.db)
     const balances = [balance.body.balance, placement.body.balance]
     const margins = [
       positions.body.positions[0].margin_e18_raw,
       ...balances.map(({ position_margin_e18_raw }) => position_margin_e18_raw),
+      2n * BigInt(halved.body.estimate.position.margin_e18_raw),
     ]
     for (const margin of margins.map(BigInt)) {
       // The api's clock follows the database's within some milliseconds.
@@ -95,7 +101,7 @@ describe('funding in reads and in admission', () => {
     }
   }
 
-  it('when a rate runs, positions, balances and placements have funding accrued to their time', async () => {
+  it('when a rate runs, positions, balances, placements and estimates have funding accrued to their time', async () => {
     await expectMargins(false)
   })
 
