@@ -1,6 +1,7 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'chai'
 import { after, describe, it } from 'mocha'
 import type { CalendarName } from '../../domain/market/trading-calendar.ts'
@@ -29,6 +30,22 @@ describe('a stack that is stopped and started again', function () {
     expect(Object.keys(file)).to.deep.equal(names)
     expect(file.accounts.length).to.be.at.least(10)
     expect(new Set(file.markets.map(({ type }) => type)).size).to.equal(3)
+  })
+
+  it('when it is ready, both perpetuals have a funding rate within a minute', async () => {
+    const { file } = starts[0] as Stack
+    const ratesOf = async (marketId: number): Promise<readonly Record<string, unknown>[]> => {
+      const response = await fetch(`${file.base_url}/v0/markets/${marketId}/funding-rates`)
+      return ((await response.json()) as { funding_rates: Record<string, unknown>[] }).funding_rates
+    }
+    for (const deadline = Date.now() + 60_000; ; await sleep(500)) {
+      const rates = [...(await ratesOf(1)), ...(await ratesOf(2))]
+      if (rates.length === 2) {
+        expect(rates.map(({ symbol }) => symbol)).to.deep.equal(['BTC-PERP', 'AAPL-PERP'])
+        return
+      }
+      expect(Date.now(), JSON.stringify(rates)).to.be.lessThan(deadline)
+    }
   })
 
   it('when a second stack starts on the same folder, it fails and names --data-dir', async () => {
