@@ -258,5 +258,5 @@ export async function settled(db: Db, budgetMs = 30_000): Promise<void> {
 
 export const auditLine = ({ users, positions, differences }: Audit): string =>
   differences.length === 0
-    ? `chain = journal = write side = read model = REST for ${users} users and ${positions} positions, to the last wei`
+    ? `chain = journal = write side = read model = REST for ${users} users and ${positions} positions, to the last wei; funding payments agree with event logs and contract views and sum to zero`
     : `${differences.length} DIFFERENCES:\n  ${differences.join('\n  ')}`

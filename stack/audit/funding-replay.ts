@@ -1,5 +1,5 @@
 /** Rebuilds from the event logs of one market alone what funding paid to each account. Pure. */
-import { applyAdjusted } from '../../domain/positions/adjustment-replay.ts'
+import { applyAdjusted, type PositionAdjusted } from '../../domain/positions/adjustment-replay.ts'
 import { FLAT, marginOf, type Position } from '../../domain/positions/position.ts'
 import { fundingPayment } from '../../domain/prices/funding-payment.ts'
 import { emptied } from '../../domain/risk/liquidation.ts'
@@ -33,14 +33,9 @@ export class FundingReplay {
 
   apply(fact: TraderFact | IgnoredEvent): void {
     if (fact.kind === 'market_ended') this.#lastIndex = fact.event.fundingIndex
-    const moved = movedBy(fact, this.#positions)
-    if (moved === null) return
-    for (const [account, position] of moved.positions) {
-      // An adjustment happens at the index of the last action; where its account was not touched by it, the folded margin moves alone.
-      const index =
-        moved.index ?? (fact.kind === 'position_adjusted' ? this.#of(account).index : this.#lastIndex)
-      this.#move(account, position, index)
-    }
+    if (fact.kind === 'position_adjusted') this.#adjust(fact.event)
+    const { positions, index = this.#lastIndex } = movedBy(fact, this.#positions)
+    for (const [account, position] of positions) this.#move(account, position, index)
   }
 
   /** All that funding has paid the account up to that index. */
@@ -62,6 +57,14 @@ export class FundingReplay {
     return this.#positions.get(account) ?? FLAT
   }
 
+  /** Its size stays, so that funding does not depend on when it happens. */
+  #adjust(event: PositionAdjusted): void {
+    const { account, amount } = event
+    const totals = this.#of(account)
+    this.#positions.set(account, applyAdjusted(this.#positions, event).positions.get(account) as Position)
+    this.#totals.set(account, { ...totals, deposited: totals.deposited + amount })
+  }
+
   #move(account: Address, after: Position, index: FundingIndex): void {
     const before = this.#position(account)
     const { deposited } = this.#of(account)
@@ -74,11 +77,16 @@ export class FundingReplay {
   }
 }
 
-/** The positions that the event changes, and the index at which it does; null for the index of the account's last change, or of the end. */
-function movedBy(
-  fact: TraderFact | IgnoredEvent,
-  before: Positions,
-): { readonly positions: Positions; readonly index: FundingIndex | null } | null {
+interface Moved {
+  readonly positions: Positions
+  /** That of the market's end if it is left out. */
+  readonly index?: FundingIndex
+}
+
+const NOTHING: Moved = { positions: new Map() }
+
+/** The positions that the event changes, and the index at which it does. */
+function movedBy(fact: TraderFact | IgnoredEvent, before: Positions): Moved {
   switch (fact.kind) {
     case 'part_mined':
       return { positions: applySettled(before, fact.settled, fact.spec), index: fact.settled.fundingIndex }
@@ -86,15 +94,13 @@ function movedBy(
       return { positions: applyInherited(before, fact.event).positions, index: fact.event.fundingIndex }
     case 'positions_deleveraged':
       return { positions: applyDeleveraged(before, fact.event).positions, index: fact.event.fundingIndex }
-    case 'position_adjusted':
-      return { positions: applyAdjusted(before, fact.event).positions, index: null }
     case 'insolvency_reported':
     case 'claimed': {
       const { account } = fact.event
-      if (fact.kind === 'claimed' && fact.event.value === 0n) return null
-      return { positions: new Map([[account, emptied(before.get(account) ?? FLAT)]]), index: null }
+      if (fact.kind === 'claimed' && fact.event.value === 0n) return NOTHING
+      return { positions: new Map([[account, emptied(before.get(account) ?? FLAT)]]) }
     }
     default:
-      return null
+      return NOTHING
   }
 }

@@ -44,12 +44,17 @@ describe('the audit of funding', function () {
   })
 
   async function match(long: Trader, short: Trader, steps = 20, leverage = 20): Promise<void> {
+    await actions.report(1000)
     await fixture.place({ by: long, side: 'LONG', steps, limit: 1000, leverage })
     await fixture.place({ by: short, side: 'SHORT', steps, limit: 1000, leverage: 5 })
     expect(await auction.run(auctioning)).to.be.a('number')
   }
 
-  const settle = () => fixture.settle(settling)
+  async function settle(): Promise<void> {
+    const settlement = fixture.settlement()
+    await settlement.start(settling)
+    await settlement.settleAll(settling, 60_000)
+  }
 
   const differences = async () => (await auditor.audit(traders)).differences
 
