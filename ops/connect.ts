@@ -41,7 +41,7 @@ function required(env: Env, name: string): string {
   const value = env[name]
   if (value !== undefined && value !== '') return value
   throw new OpsError(
-    `${name} is not set: set RPC_URL and DATABASE_URL (of the database's owner), or pass --stack with the stack.json of a running stack`,
+    `${name} is not set: set DATABASE_URL (of the database's owner), RPC_URL for commands on markets, or pass --stack with the stack.json of a running stack`,
   )
 }
 
@@ -59,6 +59,18 @@ async function connectByEnvironment(env: Env): Promise<Connection> {
       await db.destroy()
     },
   }
+}
+
+/** For commands that need the database alone. */
+export async function connectDatabase(
+  stack: string | null,
+  env: Env,
+): Promise<Pick<Connection, 'db' | 'close'>> {
+  if (stack !== null) return openAdmin(resolve(stack))
+  const db = createDb(
+    createPool({ url: required(env, 'DATABASE_URL'), connections: 2, name: 'clearbatch ops' }),
+  )
+  return { db, close: () => db.destroy() }
 }
 
 /** No error repeats a key or a password. */

@@ -1,27 +1,43 @@
 /** The command line of `npm run ops`. */
-import { parseArguments, UsageError } from '../service/command-line.ts'
+import { type Flags, parseArguments, UsageError } from '../service/command-line.ts'
+import { CALENDAR_COMMANDS, runCalendarCommand } from './calendar.ts'
 import type { Env } from './connect.ts'
 import { COMMANDS, runMarketCommand } from './market.ts'
 
-const names = Object.keys(COMMANDS) as (keyof typeof COMMANDS)[]
+interface Topic {
+  readonly commands: Readonly<Record<string, { readonly help: string; readonly flags: Flags }>>
+  readonly run: (name: never, flags: never, env: Env) => Promise<void>
+}
+
+const TOPICS: Readonly<Record<string, Topic>> = {
+  market: { commands: COMMANDS, run: runMarketCommand },
+  calendar: { commands: CALENDAR_COMMANDS, run: runCalendarCommand },
+}
 
 const usage = (): string => {
-  const width = Math.max(...names.map((name) => name.length))
+  const rows = Object.entries(TOPICS).flatMap(([topic, { commands }]) =>
+    Object.entries(commands).map(([name, { help }]) => [`${topic} ${name}`, help] as const),
+  )
+  const width = Math.max(...rows.map(([name]) => name.length))
   return [
-    'usage: npm run ops -- market <command> --market <symbol> [options]; --help after a command lists its options',
-    ...names.map((name) => `  ${name.padEnd(width)}  ${COMMANDS[name].help}`),
+    'usage: npm run ops -- <topic> <command> [options]; --help after a command lists its options',
+    ...rows.map(([name, help]) => `  ${name.padEnd(width)}  ${help}`),
   ].join('\n')
 }
 
-async function dispatch([topic, command, ...rest]: readonly string[], env: Env): Promise<void> {
-  const name = names.find((each) => each === command)
+async function dispatch([topic = '', name = '', ...rest]: readonly string[], env: Env): Promise<void> {
   if (topic === '--help') throw new UsageError(usage(), 0)
-  if (topic !== 'market' || name === undefined) {
-    const received = [topic, command].filter((word) => word !== undefined).join(' ') || 'nothing'
-    throw new UsageError(`expected market and a command; received ${received}\n\n${usage()}`)
+  const found = Object.hasOwn(TOPICS, topic) ? TOPICS[topic] : undefined
+  const command =
+    found !== undefined && Object.hasOwn(found.commands, name) ? found.commands[name] : undefined
+  if (found === undefined || command === undefined) {
+    const received = [topic, name].join(' ').trim() || 'nothing'
+    throw new UsageError(
+      `expected ${Object.keys(TOPICS).join(' or ')} and a command; received ${received}\n\n${usage()}`,
+    )
   }
-  const line = { command: `npm run ops -- market ${name}`, flags: COMMANDS[name].flags }
-  await runMarketCommand(name, parseArguments(line, rest), env)
+  const line = { command: `npm run ops -- ${topic} ${name}`, flags: command.flags }
+  await found.run(name as never, parseArguments(line, rest) as never, env)
 }
 
 /** Prints the result or the error. Returns the exit code: 2 for invalid arguments, 1 for every other error. */
