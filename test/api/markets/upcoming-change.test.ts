@@ -99,5 +99,10 @@ describe('announced changes of a market', () => {
     const { body } = await exchange.place(alice, { price: '50', quantity: '1', leverage: 1 })
     // 50 of margin, and 5 bps of it.
     expect(body.order.reserved_margin).to.equal(50.025)
+    const order = { market_id: 1, side: 'LONG', order_type: 'LIMIT', price: '50', leverage: 1 }
+    const sized = { ...order, sizing_intent: 'units', size: '1' }
+    const { body: estimated } = await exchange.send(alice, 'POST', '/v0/orders/estimate', sized)
+    expect(estimated.estimate.fee).to.equal(0)
+    expect(estimated.estimate.reservation.fee_allowance).to.equal(0.025)
   })
 })

@@ -201,6 +201,23 @@ describe('MarketBook', () => {
     expect(marketBook.waiting.size).to.equal(0)
   })
 
+  it('when orders are above the highest leverage, they end, waiting ones too, up to the bound and after those that time ends', () => {
+    const marketBook = new MarketBook(spec, [])
+    const row = placedRow(open('A buy 100 x10'))
+    const waits = { type: 'STOP_LIMIT', status: 'PENDING_TRIGGER', trigger: 105, order_id: '1-3' } as const
+    marketBook.apply(1, { ...row, leverage: 5 })
+    marketBook.apply(2, { ...row, order_id: '1-2', leverage: 4 })
+    marketBook.apply(3, { ...row, ...waits, leverage: 20 })
+    marketBook.apply(4, { ...row, order_id: '1-4', leverage: 5, alive_until: 9 })
+    const endsAt = (most: number, maxLeverage: number) =>
+      marketBook.overdue(9_001 as Millis, most, maxLeverage).map(({ seq, reason }) => `${seq} ${reason}`)
+    expect(endsAt(10, 4)).to.deep.equal(['1 LEVERAGE_CAP', '3 LEVERAGE_CAP', '4 EXPIRED'])
+    expect(endsAt(2, 4)).to.deep.equal(['1 LEVERAGE_CAP', '4 EXPIRED'])
+    expect(endsAt(10, 20)).to.deep.equal(['4 EXPIRED'])
+    marketBook.apply(5, ended('1-3'))
+    expect(endsAt(10, 5)).to.deep.equal(['4 EXPIRED'])
+  })
+
   it('when an order is conditional, it is not in the book until it is triggered', () => {
     const marketBook = new MarketBook(spec, [])
     marketBook.apply(1, {
