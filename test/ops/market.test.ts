@@ -12,7 +12,7 @@ const KEY = HDNodeWallet.fromPhrase('test test test test test test test test tes
 const iso = (at: number): string => new Date(at).toISOString()
 
 describe('npm run ops -- market', function () {
-  this.timeout(120_000)
+  this.timeout(300_000)
   const chain = useChain(perpetual)
   let fixture: ChainFixture
   beforeEach(async () => {

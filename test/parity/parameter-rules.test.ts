@@ -12,7 +12,7 @@ const DAY_MS = 86_400_000
 const ROUNDS = 250
 
 describe('parity: rules for parameters', function () {
-  this.timeout(120_000)
+  this.timeout(300_000)
 
   for (const fixture of [perpetualExchange, binaryExchange]) {
     it(`when parameters of ${fixture.name} are random around their bounds, both accept the same ones`, async () => {
