@@ -66,7 +66,8 @@ const modeNumber = (mode: (typeof MARKET_MODES)[number]): number => MARKET_MODES
 const show = command({
   help: 'what contract and database have, side by side, with differences marked',
   flags: MARKET,
-  run: async ({ listed, terms, chain }) => printMarket(listed, chain, terms),
+  run: async ({ connection, listed, terms, chain }) =>
+    printMarket(listed, chain, terms, await readClock(connection.db)),
 })
 
 const schedule = command({

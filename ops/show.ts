@@ -16,6 +16,9 @@ interface Row {
 }
 
 const NONE = '-'
+/** The database does not have the rules for reports as long as the market's parameters are those listed. */
+const UNKNOWN = 'as on the chain'
+const REPORT_RULES = new Set(['report-max-age', 'move-base', 'move-per-second', 'move-window'])
 
 function pendingRows(terms: ChainTerms): Record<string, string> {
   const { parameters, mode, restriction } = terms.pending
@@ -50,6 +53,8 @@ function columnOf(
   }
 }
 
+const differs = ({ chain, database }: Row): boolean => database !== UNKNOWN && chain !== database
+
 /** Rows of both sides, evaluated at the time of the latest block. A restriction of the exchange's own shows as another mode. */
 export function sideBySide(listed: MarketSpec, chain: ChainState, database: MarketTerms): Row[] {
   const at = chain.blockTime
@@ -61,11 +66,12 @@ export function sideBySide(listed: MarketSpec, chain: ChainState, database: Mark
   return [...new Set([...Object.keys(left), ...Object.keys(right)])].map((name) => ({
     name,
     chain: left[name] ?? NONE,
-    database: right[name] ?? 'not known',
+    database: right[name] ?? (REPORT_RULES.has(name) ? UNKNOWN : NONE),
   }))
 }
 
-export function printMarket(listed: MarketSpec, chain: ChainState, database: MarketTerms): void {
+/** `now`: the database's clock, as of which fees are shown. */
+export function printMarket(listed: MarketSpec, chain: ChainState, database: MarketTerms, now: Millis): void {
   const rows = sideBySide(listed, chain, database)
   const widthOf = (of: (row: Row) => string): number => Math.max(...rows.map((row) => of(row).length))
   const [names, values] = [widthOf(({ name }) => name), widthOf(({ chain: value }) => value)]
@@ -73,11 +79,19 @@ export function printMarket(listed: MarketSpec, chain: ChainState, database: Mar
     `market ${listed.marketId} (${listed.symbol}) ${listed.trader}, as of ${timeOfMillis(chain.blockTime)}`,
   )
   console.log(`  ${''.padEnd(names)}  ${'chain'.padEnd(values)}  database`)
-  for (const { name, chain: left, database: right } of rows)
-    console.log(`${left === right ? ' ' : '≠'} ${name.padEnd(names)}  ${left.padEnd(values)}  ${right}`)
-  const { spec } = termsAt(listed, database, chain.blockTime)
-  const { makerFee, takerFee } = chargedAt(spec, database.fees, chain.blockTime)
-  const period = periodAt(database.fees, chain.blockTime)
+  for (const row of rows)
+    console.log(
+      `${differs(row) ? '≠' : ' '} ${row.name.padEnd(names)}  ${row.chain.padEnd(values)}  ${row.database}`,
+    )
+  printFees(listed, database, now)
+  const differences = rows.filter(differs).length
+  console.log(differences === 0 ? 'chain and database agree' : `${differences} differences, marked ≠`)
+}
+
+function printFees(listed: MarketSpec, database: MarketTerms, now: Millis): void {
+  const { spec } = termsAt(listed, database, now)
+  const { makerFee, takerFee } = chargedAt(spec, database.fees, now)
+  const period = periodAt(database.fees, now)
   const until = period === null || period.until === null ? '' : ` until ${timeOfMillis(period.until)}`
   console.log(`charged: maker ${toDecimal(makerFee)}, taker ${toDecimal(takerFee)}${until}`)
   for (const each of database.fees) {
@@ -86,6 +100,4 @@ export function printMarket(listed: MarketSpec, chain: ChainState, database: Mar
       `  fee period: maker ${toDecimal(each.makerFee)}, taker ${toDecimal(each.takerFee)}, ${timeOfMillis(each.from)} ${end}`,
     )
   }
-  const differences = rows.filter(({ chain: left, database: right }) => left !== right).length
-  console.log(differences === 0 ? 'chain and database agree' : `${differences} differences, marked ≠`)
 }
