@@ -4,7 +4,7 @@ import toolbox from '@nomicfoundation/hardhat-toolbox-mocha-ethers'
 import { configVariable, defineConfig } from 'hardhat/config'
 import { definePlugin } from 'hardhat/plugins'
 import { coverageBuild } from './tasks/coverage-build.ts'
-import { DEEP, type FuzzProfile, SHORT } from './tasks/fuzz-profiles.ts'
+import { deepProfile, type FuzzProfile, SHORT, seedText } from './tasks/fuzz-profiles.ts'
 import { TASKS } from './tasks/index.ts'
 
 /** Sorts artifact paths, so that the generated types do not depend on the order of the file system. */
@@ -43,7 +43,7 @@ const BUILD = {
   overrides: Object.fromEntries(
     globSync('test/contracts/**/*.sol').map((path) => [
       path,
-      { ...COMPILER, settings: { optimizer: { enabled: true, runs: 1 }, evmVersion: 'prague' } },
+      { ...COMPILER, settings: { optimizer: { enabled: true, runs: 1_000 }, evmVersion: 'prague' } },
     ]),
   ),
   isolated: false,
@@ -53,9 +53,9 @@ const BUILD = {
 /** Handlers catch expected reverts; any other revert fails the run. */
 const INVARIANT = { failOnRevert: true, shrinkRunLimit: 200 }
 
-const fuzzing = ({ seed, runs, depth, fuzzRuns }: FuzzProfile) => ({
-  fuzz: { runs: fuzzRuns, seed },
-  invariant: { ...INVARIANT, runs, depth },
+const fuzzing = (profile: FuzzProfile) => ({
+  fuzz: { runs: profile.fuzzRuns, seed: seedText(profile.seed) },
+  invariant: { ...INVARIANT, runs: profile.runs, depth: profile.depth },
 })
 
 /**
@@ -141,7 +141,7 @@ export default defineConfig({
     solidity: {
       profiles: {
         default: fuzzing(SHORT),
-        deep: fuzzing({ ...DEEP, runs: Number(process.env.FUZZ_RUNS ?? DEEP.runs) }),
+        deep: fuzzing(deepProfile(process.env)),
       },
     },
   },

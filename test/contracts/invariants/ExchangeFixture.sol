@@ -10,7 +10,8 @@ import {IIsolatedTrader} from "../../../contracts/interfaces/IIsolatedTrader.sol
 import {MarketGrid, MarketKind, MarketMode, Parameters} from "../../../contracts/types/Market.sol";
 import {Order} from "../../../contracts/types/Order.sol";
 import {Clock} from "../../../contracts/types/TraderState.sol";
-import {deploy, vm} from "./Vm.sol";
+import {clockOf} from "./MarketStorage.sol";
+import {deploy, sign, vm} from "./Vm.sol";
 
 /// @notice Parameters of the market of a run.
 struct Listing {
@@ -57,6 +58,13 @@ contract ExchangeFixture {
     address internal constant FORWARDER = address(1);
     bytes32 internal constant FEED = bytes32(uint256(1));
     bytes32 internal constant FINAL_FEED = bytes32(uint256(2));
+    bytes32 private constant ORDER_TYPEHASH = keccak256(
+        "Order(bytes8 flags,uint128 quantity,uint128 price,uint128 triggerPrice,uint8 triggerCondition,"
+        "uint128 leverage,address maker,uint128 expiration)"
+    );
+    bytes32 private constant REPORT_TYPEHASH = keccak256("PriceReport(bytes32 feedId,uint256 price,uint256 observedAt)");
+    bytes32 private constant DOMAIN_TYPEHASH =
+        keccak256("EIP712Domain(string name,string version,uint256 chainId,address verifyingContract)");
     /// @dev Within a second, so that block time reaches it late.
     uint256 internal constant EXPIRES_AT = 2_000_000_000_500;
 
@@ -67,6 +75,8 @@ contract ExchangeFixture {
     IIsolatedTrader public immutable trader;
     /// @notice Inherits positions below maintenance.
     IBackstop public immutable backstop;
+    bytes32 private immutable _orderDomain;
+    bytes32 private immutable _reportDomain;
 
     Listing public listing;
     /// @dev Stored, because deriving an address from its key costs more time than most steps.
@@ -87,6 +97,8 @@ contract ExchangeFixture {
             _grid(listed), _parameters(listed), bank, keys, oracle, FORWARDER, access, deploy("MarketExtension", "")
         );
         trader = IIsolatedTrader(deploy("IsolatedTrader", arguments));
+        _orderDomain = _domain("IsolatedTrader", "2.0", address(trader));
+        _reportDomain = _domain("SignedPriceOracle", "1", address(oracle));
         address[] memory signers = new address[](1);
         signers[0] = vm.addr(ORACLE_KEY);
         oracle.setFeed(FEED, signers, 1);
@@ -132,6 +144,10 @@ contract ExchangeFixture {
         p.mode = MarketMode.Open;
     }
 
+    function _domain(bytes memory name, bytes memory version, address verifier) private view returns (bytes32) {
+        return keccak256(abi.encode(DOMAIN_TYPEHASH, keccak256(name), keccak256(version), block.chainid, verifier));
+    }
+
     // ------------------------------------------------------------------ actors
 
     function keyOf(uint256 index) internal pure returns (uint256) {
@@ -161,7 +177,7 @@ contract ExchangeFixture {
 
     /// @notice The next action of the market at the current time.
     function _nextHead() internal view returns (Head memory head) {
-        Clock memory clock = trader.clock();
+        Clock memory clock = clockOf(address(trader));
         uint256 blockTime = block.timestamp * 1000;
         head.actionId = uint256(clock.actionId) + 1;
         head.batchId = uint256(clock.batchId) + 1;
@@ -194,7 +210,8 @@ contract ExchangeFixture {
     function _record(Leg memory leg) private view returns (bytes memory) {
         if (leg.forced) return _forcedRecord(leg);
         Order memory order = _orderOf(leg);
-        (uint8 v, bytes32 r, bytes32 s) = vm.sign(keyOf(leg.actor), _personal(trader.hashOrder(order)));
+        bytes32 digest = _typed(_orderDomain, keccak256(abi.encode(ORDER_TYPEHASH, order)));
+        (uint8 v, bytes32 r, bytes32 s) = sign(keyOf(leg.actor), _personal(digest));
         uint256 terms = (leg.leverage << 57) | uint64(order.flags);
         // Quantity and taker steps follow the signature.
         uint256 meta = (leg.slot << 6) | 0x22 | (uint256(v - 27) << 3);
@@ -220,6 +237,11 @@ contract ExchangeFixture {
         order.maker = actor(leg.actor);
     }
 
+    /// @dev Digest of typed data (EIP-712), computed here because a call to the contract takes longer.
+    function _typed(bytes32 domain, bytes32 structHash) private pure returns (bytes32) {
+        return keccak256(abi.encodePacked(hex"1901", domain, structHash));
+    }
+
     function _personal(bytes32 digest) internal pure returns (bytes32) {
         return keccak256(abi.encodePacked("\x19Ethereum Signed Message:\n32", digest));
     }
@@ -229,7 +251,8 @@ contract ExchangeFixture {
     }
 
     function _reportOn(bytes32 feedId, uint256 price, uint256 observedAt) internal view returns (bytes memory) {
-        (uint8 v, bytes32 r, bytes32 s) = vm.sign(ORACLE_KEY, oracle.reportDigest(feedId, price, observedAt));
+        bytes32 digest = _typed(_reportDomain, keccak256(abi.encode(REPORT_TYPEHASH, feedId, price, observedAt)));
+        (uint8 v, bytes32 r, bytes32 s) = sign(ORACLE_KEY, digest);
         return abi.encodePacked(r, s, v);
     }
 }

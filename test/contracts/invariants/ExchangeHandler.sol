@@ -8,6 +8,7 @@ import {Position} from "../../../contracts/types/Position.sol";
 import {Report} from "../../../contracts/types/Report.sol";
 import {OperatorHandler} from "./OperatorHandler.sol";
 import {Listing} from "./ExchangeFixture.sol";
+import {positionOf, referenceOf} from "./MarketStorage.sol";
 import {holds, same, vm, within} from "./Vm.sol";
 
 /// @title Steps besides trading: deposits and withdrawals, time, unauthorized calls
@@ -177,45 +178,68 @@ contract ExchangeHandler is OperatorHandler {
 
     // ------------------------------------------------------------------ sums
 
-    /// @notice The bank's liabilities to accounts.
-    function owed() external view returns (uint256 total) {
-        for (uint256 i; i <= HOLDERS; ++i) {
-            IMarginBank.Account memory entry = bank.account(i == HOLDERS ? address(this) : holder(i));
-            total += uint256(entry.free) + entry.pending;
+    /// @notice What the laws compare. Amounts x 1e18 at each of three prices.
+    struct Totals {
+        /// Tokens of the bank.
+        int256 tokens;
+        /// The bank's liabilities to accounts, market and treasury.
+        int256 owed;
+        int256 pool;
+        int256 size;
+        int256[3] equitiesX;
+        /// Least equity of any account.
+        int256[3] leastX;
+        /// Most that any actor has above its payments: free and pending balance and equity, less deposits, plus withdrawals.
+        int256[3] gainX;
+    }
+
+    /// @notice Sums over all accounts, computed from the market's storage. The views of one account, another one after every
+    /// draw, must show the same.
+    function totals(uint256[3] calldata prices) external view returns (Totals memory total) {
+        IMarginBank.Market memory market = bank.market(address(trader));
+        total.pool = int256(uint256(market.pool));
+        total.tokens = int256(token.balanceOf(address(bank)));
+        total.owed = total.pool + int256(uint256(market.fees)) + _ledger(address(this));
+        total.gainX = [type(int256).min, type(int256).min, type(int256).min];
+        int256 index = referenceOf(address(trader)).fundingIndex;
+        uint256 viewed = _draws % HOLDERS;
+        for (uint256 i; i < HOLDERS; ++i) {
+            Position memory held = positionOf(address(trader), holder(i), index);
+            _add(total, i, held, prices);
+            if (i == viewed) _checkViews(holder(i), held, prices[_draws % prices.length]);
         }
     }
 
-    /// @notice Sum of sizes, and of equities at each price (x 1e18). Equities are computed from the positions, and compared with
-    /// those of the market at one price.
-    function sums(uint256[3] calldata prices) external view returns (int256 size, int256[3] memory equitiesX) {
-        for (uint256 i; i < HOLDERS; ++i) {
-            Position memory held = trader.position(holder(i));
-            size += held.size;
-            for (uint256 n; n < prices.length; ++n) {
-                (int256 equityX,) = _exposure(held, prices[n]);
-                equitiesX[n] += equityX;
-                if (n != i % prices.length) continue;
-                (int256 shown,) = trader.health(holder(i), prices[n]);
-                same("health shows the equity", equityX, shown);
+    /// @dev The equity of an account is linear in the price. No sum overflows: U8 in contracts/README.md bounds an equity.
+    function _add(Totals memory total, uint256 index, Position memory held, uint256[3] calldata prices) private view {
+        int256 ledger = _ledger(holder(index));
+        int256 entry = int256(held.entryNotional);
+        unchecked {
+            int256 constantX = (held.size < 0 ? held.margin + entry : held.margin - entry) * 1e18;
+            int256 slopeX = held.size * int256(listing.step);
+            int256 paid = index == ACTORS ? type(int256).max / 1e18 : _paid[index];
+            total.owed += ledger;
+            total.size += held.size;
+            for (uint256 n; n < 3; ++n) {
+                int256 equityX = constantX + slopeX * int256(prices[n]);
+                total.equitiesX[n] += equityX;
+                if (equityX < total.leastX[n]) total.leastX[n] = equityX;
+                int256 gainX = (ledger - paid) * 1e18 + equityX;
+                if (gainX > total.gainX[n]) total.gainX[n] = gainX;
             }
         }
     }
 
-    /// @notice Least equity of any account at a price (x 1e18).
-    function leastEquity(uint256 price) external view returns (int256 least) {
-        for (uint256 i; i < HOLDERS; ++i) {
-            (int256 equity,) = trader.health(holder(i), price);
-            if (equity < least) least = equity;
-        }
+    function _checkViews(address account, Position memory held, uint256 price) private view {
+        holds("position shows the slot", keccak256(abi.encode(trader.position(account))) == keccak256(abi.encode(held)));
+        (int256 equityX, int256 notionalX) = _exposure(held, price);
+        (int256 shownEquityX, uint256 shownNotionalX) = trader.health(account, price);
+        same("health shows the equity", equityX, shownEquityX);
+        same("health shows the notional", notionalX, int256(shownNotionalX));
     }
 
-    /// @notice samePriceNoProfit: valued at `price`, no account has more than it paid in.
-    function requireNoProfit(uint256 price) external view {
-        for (uint256 i; i < ACTORS; ++i) {
-            IMarginBank.Account memory entry = bank.account(actor(i));
-            (int256 equityX,) = trader.health(actor(i), price);
-            int256 wealthX = int256(uint256(entry.free) + entry.pending) * 1e18 + equityX;
-            holds("samePriceNoProfit", wealthX <= _paid[i] * 1e18);
-        }
+    function _ledger(address account) private view returns (int256) {
+        IMarginBank.Account memory entry = bank.account(account);
+        return int256(uint256(entry.free)) + int256(uint256(entry.pending));
     }
 }

@@ -12,7 +12,8 @@ import {Report} from "../../../contracts/types/Report.sol";
 import {FundingRate} from "../../../contracts/types/TraderState.sol";
 import {TradingHandler} from "./TradingHandler.sol";
 import {Leg, Listing} from "./ExchangeFixture.sol";
-import {holds, same, vm, within} from "./Vm.sol";
+import {positionOf, referenceOf} from "./MarketStorage.sol";
+import {holds, same, sign, vm, within} from "./Vm.sol";
 
 /// @title Actions of an operator besides batches: funding, adjustments for owners, backstop, deleveraging
 contract OperatorHandler is TradingHandler {
@@ -40,7 +41,7 @@ contract OperatorHandler is TradingHandler {
     /// @dev The next action, at a price that may have moved.
     function _headAt(uint256 seed) private view returns (Head memory head) {
         head = _nextHead();
-        bool isNew = head.asOf != trader.lastReference().observedAt;
+        bool isNew = head.asOf != referenceOf(address(trader)).observedAt;
         head.oraclePrice = (isNew ? _near(_oracleTicks, seed, 8) : _oracleTicks) * listing.tick;
     }
 
@@ -62,8 +63,8 @@ contract OperatorHandler is TradingHandler {
         }
         ++funded;
         _oracleTicks = head.oraclePrice / listing.tick;
-        _checkTime(before, head.asOf);
         Snapshot memory after_ = _snapshot();
+        _checkTime(before, after_, head.asOf);
         for (uint256 i; i < HOLDERS; ++i) _checkUntouched(i, before, after_);
     }
 
@@ -90,7 +91,7 @@ contract OperatorHandler is TradingHandler {
     function adjust(uint256 seed) external {
         seed = uint256(keccak256(abi.encode(seed, ++_draws)));
         uint256 actorIndex = seed % ACTORS;
-        if (trader.position(actor(actorIndex)).size == 0) return;
+        if (positionOf(address(trader), actor(actorIndex), 0).size == 0) return;
         ++adjustments;
         Head memory head = _headAt(seed);
         Snapshot memory before = _snapshot();
@@ -139,7 +140,7 @@ contract OperatorHandler is TradingHandler {
 
     function _sign(uint256 actorIndex, bytes32 digest, uint256 seed) private pure returns (bytes memory) {
         bool isPersonal = seed % 5 == 0;
-        (uint8 v, bytes32 r, bytes32 s) = vm.sign(keyOf(actorIndex), isPersonal ? _personal(digest) : digest);
+        (uint8 v, bytes32 r, bytes32 s) = sign(keyOf(actorIndex), isPersonal ? _personal(digest) : digest);
         return isPersonal ? abi.encodePacked(r, s, v, uint8(1)) : abi.encodePacked(r, s, v);
     }
 
@@ -195,8 +196,8 @@ contract OperatorHandler is TradingHandler {
             return _requireAbove(before, actorIndex, head, listing.mmr);
         }
         _oracleTicks = head.oraclePrice / listing.tick;
-        _checkTime(before, head.asOf);
         Snapshot memory after_ = _snapshot();
+        _checkTime(before, after_, head.asOf);
         _requireBelow(before, after_, actorIndex, head.oraclePrice, listing.mmr);
         for (uint256 i; i < ACTORS; ++i) if (i != actorIndex) _checkUntouched(i, before, after_);
         same("the account's balance stays", int256(before.ledger[actorIndex]), int256(after_.ledger[actorIndex]));
@@ -234,8 +235,8 @@ contract OperatorHandler is TradingHandler {
         }
         ++deleveraged;
         _oracleTicks = head.oraclePrice / listing.tick;
-        _checkTime(before, head.asOf);
         Snapshot memory after_ = _snapshot();
+        _checkTime(before, after_, head.asOf);
         _requireBelow(before, after_, actorIndex, head.oraclePrice, listing.mmr);
         for (uint256 i; i < HOLDERS; ++i) if (i != actorIndex && i != other) _checkUntouched(i, before, after_);
         same("adlSound: paid nothing", int256(before.ledger[actorIndex]), int256(after_.ledger[actorIndex]));
@@ -283,8 +284,9 @@ contract OperatorHandler is TradingHandler {
     /// @dev The actor with the lowest ratio, in millionths.
     function _lowestRatio(uint256 price) private view returns (uint256 actorIndex) {
         int256 lowest = type(int256).max;
+        int256 index = referenceOf(address(trader)).fundingIndex;
         for (uint256 i; i < ACTORS; ++i) {
-            (int256 equity, int256 notional) = _exposure(trader.position(actor(i)), price);
+            (int256 equity, int256 notional) = _exposure(positionOf(address(trader), actor(i), index), price);
             if (notional == 0) continue;
             int256 ratio = (equity * 1e6) / notional;
             if (ratio < lowest) (lowest, actorIndex) = (ratio, i);

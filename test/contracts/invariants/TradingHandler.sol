@@ -9,6 +9,7 @@ import {SaltState} from "../../../contracts/types/Order.sol";
 import {Position} from "../../../contracts/types/Position.sol";
 import {Clock, Reference} from "../../../contracts/types/TraderState.sol";
 import {Leg, Listing, ExchangeFixture} from "./ExchangeFixture.sol";
+import {clockOf, positionOf, referenceOf} from "./MarketStorage.sol";
 import {holds, same, vm, within} from "./Vm.sol";
 
 /**
@@ -19,22 +20,23 @@ import {holds, same, vm, within} from "./Vm.sol";
 contract TradingHandler is ExchangeFixture {
     // ------------------------------------------------------------------ state
 
-    /// @notice An order with an unfilled rest.
+    /// @notice An order with an unfilled rest; its quantity is 0 if there is none.
     struct RestingOrder {
         Leg leg;
         uint256 filled;
     }
 
     struct Snapshot {
-        int256[] folded;
-        Position[] positions;
-        uint256[] ledger;
+        int256[HOLDERS] folded;
+        Position[HOLDERS] positions;
+        uint256[HOLDERS] ledger;
         Clock clock;
         Reference last;
     }
 
     uint256 private constant CANCEL_GRACE_SECONDS = 5;
     uint256 private constant MOST_STEPS = 1_000;
+    uint256 private constant SLOTS = 3;
 
     /// @notice Parts sent by `trade`, and how many of them settled.
     uint256 public sentParts;
@@ -42,7 +44,8 @@ contract TradingHandler is ExchangeFixture {
     uint256 internal _oracleTicks;
     uint256 internal _salts;
     uint256 internal _draws;
-    RestingOrder[] private _resting;
+    /// @dev By actor and slot: an order occupies the slot that its record names.
+    RestingOrder[SLOTS][ACTORS] private _resting;
 
     constructor(Listing memory listed) ExchangeFixture(listed) {
         _oracleTicks = listed.start;
@@ -55,7 +58,7 @@ contract TradingHandler is ExchangeFixture {
         seed = uint256(keccak256(abi.encode(seed, ++_draws)));
         Head memory head = _nextHead();
         // The market accepts only one price per observation time.
-        bool isNew = head.asOf != trader.lastReference().observedAt;
+        bool isNew = head.asOf != referenceOf(address(trader)).observedAt;
         uint256 oracleTicks = isNew ? _near(_oracleTicks, seed, 16) : _oracleTicks;
         head.oraclePrice = oracleTicks * listing.tick;
         head.price = _near(oracleTicks, seed, 32);
@@ -77,8 +80,8 @@ contract TradingHandler is ExchangeFixture {
 
     /// @notice A maker cancels the rest of an order: after CANCEL_GRACE it never fills again.
     function cancel(uint256 seed) external {
-        if (_resting.length == 0) return;
-        RestingOrder memory rest = _removeResting(seed % _resting.length);
+        RestingOrder memory rest = _removeResting(seed % ACTORS, (seed >> 8) % SLOTS);
+        if (rest.leg.quantity == 0) return;
         uint64[] memory salts = new uint64[](1);
         salts[0] = uint64(rest.leg.salt);
         vm.prank(actor(rest.leg.actor));
@@ -92,10 +95,11 @@ contract TradingHandler is ExchangeFixture {
         vm.prank(actor(actorIndex));
         trader.cancelSaltsBelow(_salts + 1);
         RestingOrder memory last;
-        for (uint256 i = _resting.length; i > 0; --i) {
-            if (_resting[i - 1].leg.actor == actorIndex) last = _removeResting(i - 1);
+        for (uint256 slot; slot < SLOTS; ++slot) {
+            RestingOrder memory rest = _removeResting(actorIndex, slot);
+            if (rest.leg.quantity != 0) last = rest;
         }
-        if (last.filled != 0) _expectCancelled(last);
+        if (last.leg.quantity != 0) _expectCancelled(last);
     }
 
     function _expectCancelled(RestingOrder memory rest) private {
@@ -125,8 +129,9 @@ contract TradingHandler is ExchangeFixture {
             return (false, bytes4(reason));
         }
         _oracleTicks = head.oraclePrice / listing.tick;
-        _checkTime(before, head.asOf);
-        _checkAccounts(before, head, legs);
+        Snapshot memory after_ = _snapshot();
+        _checkTime(before, after_, head.asOf);
+        _checkAccounts(before, after_, head, legs);
         for (uint256 i; i < legs.length; ++i) if (!legs[i].forced) _checkOrder(legs[i], head.batchId);
         _expectRevert(part, ISettlementErrors.ActionOutOfOrder.selector);
         return (true, 0);
@@ -176,13 +181,10 @@ contract TradingHandler is ExchangeFixture {
     // ------------------------------------------------------------------ allowed effects of a part
 
     function _snapshot() internal view returns (Snapshot memory taken) {
-        taken.folded = new int256[](HOLDERS);
-        taken.positions = new Position[](HOLDERS);
-        taken.ledger = new uint256[](HOLDERS);
-        taken.clock = trader.clock();
-        taken.last = trader.lastReference();
+        taken.clock = clockOf(address(trader));
+        taken.last = referenceOf(address(trader));
         for (uint256 i; i < HOLDERS; ++i) {
-            Position memory held = trader.position(holder(i));
+            Position memory held = positionOf(address(trader), holder(i), taken.last.fundingIndex);
             taken.positions[i] = held;
             taken.folded[i] = held.margin + held.size * taken.last.fundingIndex;
             IMarginBank.Account memory entry = bank.account(holder(i));
@@ -191,9 +193,8 @@ contract TradingHandler is ExchangeFixture {
     }
 
     /// @dev noTimeTravel.
-    function _checkTime(Snapshot memory before, uint256 asOf) internal view {
-        Clock memory clock = trader.clock();
-        Reference memory last = trader.lastReference();
+    function _checkTime(Snapshot memory before, Snapshot memory after_, uint256 asOf) internal pure {
+        (Clock memory clock, Reference memory last) = (after_.clock, after_.last);
         same("actionId increases by one", int48(before.clock.actionId) + 1, int48(clock.actionId));
         holds("asOf never decreases", clock.asOf >= before.clock.asOf && clock.asOf == asOf);
         holds("report times never decrease", last.observedAt >= before.last.observedAt);
@@ -201,8 +202,10 @@ contract TradingHandler is ExchangeFixture {
     }
 
     /// @dev othersUnchanged for accounts outside the part, riskReducingOrHealthy for parties.
-    function _checkAccounts(Snapshot memory before, Head memory head, Leg[] memory legs) private view {
-        Snapshot memory after_ = _snapshot();
+    function _checkAccounts(Snapshot memory before, Snapshot memory after_, Head memory head, Leg[] memory legs)
+        private
+        view
+    {
         for (uint256 i; i < HOLDERS; ++i) {
             if (_isParty(i, legs)) {
                 // Funding that accrued before the trade is not an effect of the trade.
@@ -269,28 +272,25 @@ contract TradingHandler is ExchangeFixture {
         if (dead) return;
         (uint256 salt, uint256 held, uint256 batch) = trader.partialSlot(maker, leg.slot);
         holds("fillWithinSignature: slot", salt == leg.salt && held == filled && batch == batchId);
-        for (uint256 i = _resting.length; i > 0; --i) {
-            Leg memory other = _resting[i - 1].leg;
-            if (other.actor != leg.actor || other.slot != leg.slot) continue;
-            holds("the order of a reused slot is dead", trader.saltState(maker, other.salt) == SaltState.Dead);
-            _removeResting(i - 1);
+        uint256 other = _resting[leg.actor][leg.slot].leg.salt;
+        if (other != 0 && other != leg.salt) {
+            holds("the order of a reused slot is dead", trader.saltState(maker, other) == SaltState.Dead);
         }
         // An order without a limit fills in no later batch.
-        if (leg.limit != 0) _resting.push(RestingOrder(leg, filled));
+        if (leg.limit == 0) delete _resting[leg.actor][leg.slot];
+        else _resting[leg.actor][leg.slot] = RestingOrder(leg, filled);
     }
 
     /// @dev The quantity filled before; the caller stores the order again if a rest remains.
     function _filledBefore(Leg memory leg) private returns (uint256) {
-        for (uint256 i; i < _resting.length; ++i) {
-            if (_resting[i].leg.actor == leg.actor && _resting[i].leg.salt == leg.salt) return _removeResting(i).filled;
-        }
-        return 0;
+        if (leg.slot == NO_SLOT || _resting[leg.actor][leg.slot].leg.salt != leg.salt) return 0;
+        return _removeResting(leg.actor, leg.slot).filled;
     }
 
-    function _removeResting(uint256 index) private returns (RestingOrder memory taken) {
-        taken = _resting[index];
-        _resting[index] = _resting[_resting.length - 1];
-        _resting.pop();
+    function _removeResting(uint256 actorIndex, uint256 slot) private returns (RestingOrder memory taken) {
+        if (_resting[actorIndex][slot].leg.quantity == 0) return taken;
+        taken = _resting[actorIndex][slot];
+        delete _resting[actorIndex][slot];
     }
 
     // ------------------------------------------------------------------ random input
@@ -341,9 +341,9 @@ contract TradingHandler is ExchangeFixture {
 
     /// @dev A resting order of the actor with enough quantity left; an order with quantity 0 if there is none.
     function _restingOrderOf(uint256 actorIndex, Side memory side, uint256 fill) private view returns (Leg memory none) {
-        for (uint256 i; i < _resting.length; ++i) {
-            RestingOrder memory rest = _resting[i];
-            if (rest.leg.actor != actorIndex || rest.leg.buy != side.buy || rest.leg.quantity - rest.filled < fill) continue;
+        for (uint256 slot; slot < SLOTS; ++slot) {
+            RestingOrder storage rest = _resting[actorIndex][slot];
+            if (rest.leg.quantity < rest.filled + fill || rest.leg.buy != side.buy) continue;
             if (rest.leg.reduceOnly && !_closes(actorIndex, side.buy, fill)) continue;
             if (side.buy ? rest.leg.limit >= side.price : rest.leg.limit <= side.price) return rest.leg;
         }
@@ -367,7 +367,7 @@ contract TradingHandler is ExchangeFixture {
     }
 
     function _closes(uint256 actorIndex, bool buy, uint256 fill) private view returns (bool) {
-        int256 size = trader.position(actor(actorIndex)).size;
+        int256 size = positionOf(address(trader), actor(actorIndex), 0).size;
         return buy ? size < 0 && fill <= uint256(-size) : size > 0 && fill <= uint256(size);
     }
 }

@@ -4,15 +4,26 @@ pragma solidity ^0.8.28;
 /// @notice The cheat codes of Hardhat's Solidity runner that these tests use.
 interface Vm {
     function getCode(string calldata artifact) external view returns (bytes memory creationCode);
-    function sign(uint256 privateKey, bytes32 digest) external pure returns (uint8 v, bytes32 r, bytes32 s);
     function addr(uint256 privateKey) external pure returns (address);
     function warp(uint256 timestamp) external;
     function prank(address sender) external;
     function deal(address account, uint256 balance) external;
-    function assume(bool condition) external pure;
+    function load(address target, bytes32 slot) external view returns (bytes32 data);
 }
 
 Vm constant vm = Vm(address(uint160(uint256(keccak256("hevm cheat code")))));
+
+/// @dev Order of secp256k1, and the first coordinate of its generator, whose second one is even.
+uint256 constant CURVE_ORDER = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141;
+uint256 constant GENERATOR_X = 0x79BE667EF9DCBBAC55A06295CE870B07029BFCDB2DCE28D959F2815B16F81798;
+
+/// @notice A valid signature with low s, without the cost of `vm.sign`, which takes longer than a contract call. Its nonce is 1,
+/// so it discloses the key.
+function sign(uint256 privateKey, bytes32 digest) pure returns (uint8 v, bytes32 r, bytes32 s) {
+    uint256 value = addmod(uint256(digest), mulmod(GENERATOR_X, privateKey, CURVE_ORDER), CURVE_ORDER);
+    bool isHigh = value > CURVE_ORDER / 2;
+    return (isHigh ? 28 : 27, bytes32(GENERATOR_X), bytes32(isHigh ? CURVE_ORDER - value : value));
+}
 
 /// @notice A law that does not hold.
 error Broken(string invariant, int256 expected, int256 found);
