@@ -146,6 +146,72 @@ describe('parity: applyFill, exposure, margin rule', () => {
     }).timeout(60_000)
   }
 
+  /** A fill of the whole side against `size` steps, with all other inputs as drawn. */
+  async function fillAgainst(size: number, fill: number, margin: (entry: bigint) => bigint) {
+    const spec = markets[0] as MarketSpec
+    const drawn = draw(spec, randomOf(21))
+    const index = drawn.terms.fundingIndex
+    const entryNotional = (BigInt(drawn.price) * spec.tick * spec.step * BigInt(Math.abs(size))) / 10n ** 18n
+    const folded = foldMargin(margin(entryNotional), size as Steps, index)
+    const position = {
+      size: size as Steps,
+      entryNotional: entryNotional as Quote,
+      foldedMargin: folded,
+      leverage: 1,
+    }
+    const order = { ...drawn.order, side: size > 0 ? 'SHORT' : 'LONG' } as const
+    return { ...drawn, spec, position, order, fill, taker: fill }
+  }
+
+  it('when a fill closes one step, or a position of one step, it returns the same results', async () => {
+    for (const [size, fill] of [
+      [1, 1],
+      [-1, 1],
+      [1, 3],
+      [-1, 3],
+      [7, 1],
+      [-7, 1],
+    ] as const) {
+      const drawn = await fillAgainst(size, fill, (entry) => entry)
+      expect(await compareFill(drawn.spec, drawn)).to.equal('filled')
+    }
+  })
+
+  it('when a reduce-only order exceeds the position, it reverts with ReduceOnlyExceeded', async () => {
+    const { order, fill, taker, spec, position, terms, ...drawn } = await fillAgainst(4, 5, (entry) => entry)
+    const struct = await termsStruct(rules, spec, { ...drawn, terms })
+    const held = positionStruct(position, terms.fundingIndex)
+    const reducing = { ...order, reduceOnly: true }
+    expect(await errorOf(rules.applyFill(held, orderStruct(reducing, fill, taker), struct))).to.equal(
+      'ReduceOnlyExceeded',
+    )
+    expect(await errorOf(rules.applyFill(held, orderStruct(reducing, 4, 4), struct))).to.equal(null)
+  })
+
+  it('when the proceeds of a close are exactly zero or the fee, it settles and caps only a larger fee', async () => {
+    const outcomeWith = async (margin: bigint) => {
+      const { order, fill, taker, spec, position, terms, ...drawn } = await fillAgainst(2, 2, () => margin)
+      const struct = await termsStruct(rules, spec, { ...drawn, terms })
+      const call = rules.applyFill(
+        positionStruct(position, terms.fundingIndex),
+        orderStruct(order, fill, taker),
+        struct,
+      )
+      return (await call)[1]
+    }
+    // Bought and sold at the same price: the proceeds are the margin.
+    const { fee } = await outcomeWith(10n ** 24n)
+    expect(fee).to.be.greaterThan(0n)
+    for (const [margin, isCapped] of [
+      [0n, true],
+      [fee - 1n, true],
+      [fee, false],
+    ] as const) {
+      const outcome = await outcomeWith(margin)
+      expect([outcome.freeDelta, outcome.feeCapped]).to.deep.equal([0n, isCapped])
+    }
+  })
+
   it('requires margin for a single step', async () => {
     const random = randomOf(11)
     for (const spec of markets) {
