@@ -75,7 +75,10 @@ export async function publishReports(db: Db | Tx, reports: readonly FeedReport[]
   return stored.map(({ market_id, feed }) => ({ marketId: market_id, feed }))
 }
 
-/** Stores why feeds have no new report, at most one row each, in one statement. Their latest reports stay. */
+/**
+ * Stores why feeds have no new report, at most one row each, in one statement. Their latest reports stay. A halt ends only with a new
+ * report: that sources have fallen silent since does not make right what they contradicted.
+ */
 export async function recordAbsences(db: Db | Tx, absences: readonly FeedAbsence[]): Promise<void> {
   const rows = inOrder(absences)
   const { markets, feeds } = feedColumns(rows)
@@ -86,8 +89,9 @@ export async function recordAbsences(db: Db | Tx, absences: readonly FeedAbsence
       ${rows.map(({ reason }) => reason)}::text[], ${readingsOf(rows)}::text[]
     ) r
     on conflict (market_id, feed) do update set
-      status = excluded.status, reason = excluded.reason, readings = excluded.readings,
-      since = case when o.status = excluded.status then o.since else excluded.since end
+      status = case when o.status = 'halted' then o.status else excluded.status end,
+      reason = excluded.reason, readings = excluded.readings,
+      since = case when o.status in ('halted', excluded.status) then o.since else excluded.since end
   `.execute(db)
 }
 

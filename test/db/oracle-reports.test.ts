@@ -68,6 +68,17 @@ describe('db/oracle-reports', () => {
     expect(await latestReport(fixture.db, INDEX)).to.deep.include({ price: e18('101') })
   })
 
+  it('when sources that disagreed fall silent, the feed stays halted until a new report', async () => {
+    await publishReports(fixture.db, [reportOf('100', AT)])
+    await recordAbsences(fixture.db, [{ ...INDEX, reason: 'SOURCES_DISAGREE', readings }])
+    const { since } = await row()
+    await recordAbsences(fixture.db, [{ ...INDEX, reason: 'TOO_FEW_SOURCES', readings }])
+    expect(await row()).to.include({ status: 'halted', reason: 'TOO_FEW_SOURCES', since })
+    expect(await latestReport(fixture.db, INDEX)).to.equal(null)
+    await publishReports(fixture.db, [reportOf('100', AT + 500)])
+    expect(await latestReport(fixture.db, INDEX)).to.not.equal(null)
+  })
+
   it('when a feed only waits, its latest report is still used', async () => {
     await publishReports(fixture.db, [reportOf('100', AT)])
     await recordAbsences(fixture.db, [{ ...INDEX, reason: 'NO_QUORUM', readings }])
