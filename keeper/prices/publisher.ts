@@ -54,6 +54,12 @@ const ABSENCE_MS = 1_000
 /** Signers that did not sign are asked again after this time. */
 const RETRY_MS = 200
 const MARKETS_MS = 5_000
+/**
+ * Bounds of the reports of one tick. After a tick without any quorum the next one has half as many: otherwise signers that are too slow for
+ * the deadline would be too slow for ever, because after a failure all feeds are due at once.
+ */
+const MOST_REPORTS = 128
+const LEAST_REPORTS = 8
 
 /** What the publisher remembers of a feed under its lease. */
 interface FeedMemory {
@@ -83,6 +89,7 @@ export function createPublisher(ports: PublisherPorts): Publisher {
   const memories = new Map<string, FeedMemory>()
   const sessions = createSessions()
   let setups: readonly FeedSetup[] = []
+  let capacity = MOST_REPORTS
   let markets: ReadonlyMap<MarketId, FeedMarket> = new Map()
   let marketsAt = Number.NEGATIVE_INFINITY
   /** Markets whose index another program publishes. */
@@ -163,6 +170,19 @@ export function createPublisher(ports: PublisherPorts): Publisher {
     Math.abs(now - triedAt) >= RETRY_MS &&
     isReportDue(reason === null ? last : null, value, now, setup.publication)
 
+  const reportedAt = (setup: FeedSetup): number => memoryOf(setup).last?.observedAt ?? 0
+
+  /** Those whose latest report is oldest; the others are due again at the next tick. */
+  const nextOf = (due: readonly Due[]): readonly Due[] =>
+    due.length <= capacity
+      ? due
+      : due.toSorted((a, b) => reportedAt(a.setup) - reportedAt(b.setup)).slice(0, capacity)
+
+  function adapt(asked: number, signed: number): void {
+    if (asked === 0) return
+    capacity = signed === 0 ? Math.max(LEAST_REPORTS, capacity >> 1) : Math.min(MOST_REPORTS, capacity * 2)
+  }
+
   /** Has the values signed. Those without a quorum become absences. */
   async function prove(due: readonly Due[], now: Millis) {
     const signed = due.filter(({ setup }) => !setup.isRound)
@@ -207,7 +227,8 @@ export function createPublisher(ports: PublisherPorts): Publisher {
 
   async function publish(fence: Fence, now: Millis): Promise<void> {
     const judged = judgeAll(now)
-    const { reports, absent } = await prove(judged.due, now)
+    const { reports, absent } = await prove(nextOf(judged.due), now)
+    adapt(reports.length + absent.length, reports.length)
     if (reports.length > 0) killPoint('after-report-signing')
     const absences = [...judged.absent, ...absent].filter((one) => isWorthWriting(one, now))
     overridden = await store.publish(fence, {

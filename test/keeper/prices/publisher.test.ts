@@ -3,10 +3,10 @@ import { afterEach, beforeEach, describe, it } from 'mocha'
 import type { Fence } from '../../../db/fence.ts'
 import { LeaseLost } from '../../../db/fence.ts'
 import { createLeases, seizeLease } from '../../../db/leases.ts'
-import { setCalendar } from '../../../db/markets.ts'
+import { listMarket, setCalendar } from '../../../db/markets.ts'
 import { indexLease, publishReports } from '../../../db/oracle-reports.ts'
 import type { SourceAnswer } from '../../../domain/prices/aggregate.ts'
-import type { Millis, Price } from '../../../domain/units.ts'
+import type { Address, MarketId, Millis, Price } from '../../../domain/units.ts'
 import type { Publisher } from '../../../keeper/prices/publisher.ts'
 import { e18, perpetual } from '../../support/markets.ts'
 import { PublisherFixture, type TestSource } from './publisher-fixture.ts'
@@ -135,6 +135,38 @@ describe('the price publisher', () => {
     fixture.feeds = [{ ...index, marketId: 99 }, index]
     await step()
     expect(await fixture.latest()).to.include({ observedAt: fixture.market.clock.value })
+  })
+
+  it('when signers are too slow for many reports at once, fewer are asked for at once, so that each feed gets its report', async () => {
+    const [index] = fixture.feeds
+    if (index === undefined) throw new Error('no feed')
+    const COUNT = 40
+    for (let marketId = 2; marketId <= COUNT; marketId++) {
+      const trader = `0x${marketId.toString(16).padStart(40, '0')}` as Address
+      await listMarket(fixture.market.db, {
+        ...perpetual,
+        marketId: marketId as MarketId,
+        symbol: `M${marketId}`,
+        trader,
+      })
+    }
+    const feedIdOf = (marketId: number) => `0x${marketId.toString(16).padStart(64, '0')}` as const
+    fixture.feeds = Array.from({ length: COUNT }, (_, at) => ({
+      ...index,
+      marketId: at + 1,
+      feedId: feedIdOf(at + 1),
+    }))
+    const never = new Promise<never>(() => {})
+    fixture.signers = fixture.signers.map(({ sign, ...signer }) => ({
+      ...signer,
+      sign: (requests, deadlineMs) => (requests.length > 10 ? never : sign(requests, deadlineMs)),
+    }))
+    publisher = fixture.publisher()
+    await publisher.start()
+    fixture.market.clock.value += 5_000
+    await step(24, 300)
+    const rows = await fixture.market.db.selectFrom('oracle_reports').select('observed_at').execute()
+    expect(rows.filter(({ observed_at }) => observed_at !== null)).to.have.length(COUNT)
   })
 
   it('when another program owns the lease of the index, it publishes, and the keeper continues afterwards', async () => {
