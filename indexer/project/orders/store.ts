@@ -1,6 +1,7 @@
 /** The SQL of the projection `orders`: loads the rows that a chunk touches and writes the rows that it changed. */
 import { sql } from 'kysely'
 import type { Tx } from '../../../db/client.ts'
+import { TERMINAL_STATUSES } from '../../../domain/orders/order-state.ts'
 import type { ChunkWrites } from '../projection.ts'
 import type { WriteClause } from '../read-table.ts'
 import {
@@ -165,10 +166,11 @@ async function removeFills(tx: Tx, { market_id, batch_id, part }: PartRef): Prom
   `.execute(tx)
 }
 
-async function removeEvents(tx: Tx, { order_ids, source }: SourceEvents): Promise<void> {
+async function removeEvents(tx: Tx, { order_ids, source, reopened }: SourceEvents): Promise<void> {
   await sql`
     delete from read.order_changes
-    where order_id = any(${order_ids}) and details @> ${JSON.stringify(source)}::jsonb
+    where order_id = any(${order_ids})
+      and (details @> ${JSON.stringify(source)}::jsonb or order_id = any(${reopened}) and kind = any(${TERMINAL_STATUSES}))
   `.execute(tx)
 }
 

@@ -8,7 +8,7 @@ import type {
   PositionsMoved,
   SettledOrder,
 } from '../../../domain/journal/journal-row.ts'
-import type { OrderEventKind } from '../../../domain/orders/order-state.ts'
+import { isTerminal, type OrderEventKind } from '../../../domain/orders/order-state.ts'
 import { tableOf } from '../read-table.ts'
 import type { ShardEntry } from '../row-change.ts'
 import type { ReadOrder } from './orders.ts'
@@ -50,10 +50,11 @@ export interface MoveRef {
   readonly log_index: number
 }
 
-/** Events of orders by the part or the move that their details name. */
+/** Events of orders by the part or the move that their details name, and all ends of the orders that have not ended any more. */
 export interface SourceEvents {
   readonly order_ids: readonly string[]
   readonly source: PartRef | MoveRef
+  readonly reopened: readonly string[]
 }
 
 type EventFields = Pick<ReadOrderEvent, 'order_id' | 'user_id' | 'kind' | 'details' | 'at'>
@@ -76,20 +77,25 @@ export function orderEvents({ shard, marketId, seq, row }: ShardEntry): ReadOrde
 
 /**
  * The events that a rollback deletes. The keeper sends the same transactions again: either they are mined and write the same events
- * once more, or the fills fail. Either way the remaining events are the ones that took effect.
+ * once more, or the fills fail. Either way the remaining events are the ones that took effect. An order that was cancelled after the fill
+ * waits for it again, so its end is deleted too, although a row of its own stated it: it ends with the fill.
  */
 export function rolledBackEvents({ marketId, row }: ShardEntry): SourceEvents | null {
   if ((row.kind !== 'part_settled' && row.kind !== 'positions_moved') || !row.rollback) return null
-  const order_ids = (row.orders ?? []).map(({ order_id }) => order_id)
-  if (row.kind === 'positions_moved') return { order_ids, source: moveRef(marketId, row) }
-  return { order_ids, source: partRef(marketId, row) }
+  const orders = row.orders ?? []
+  const reopened = orders.filter(({ status }) => !isTerminal(status)).map(({ order_id }) => order_id)
+  const source = row.kind === 'positions_moved' ? moveRef(marketId, row) : partRef(marketId, row)
+  return { order_ids: orders.map(({ order_id }) => order_id), source, reopened }
 }
 
-/** True if the event comes from the part or the move. */
-export function belongsTo(event: ReadOrderEvent, { source }: SourceEvents): boolean {
+/** True if the event comes from the part or the move, or ends an order that has not ended any more. */
+export function belongsTo(event: ReadOrderEvent, { source, reopened }: SourceEvents): boolean {
+  if (isEnd(event.kind) && reopened.includes(event.order_id)) return true
   const details: Readonly<Record<string, unknown>> = { ...event.details }
   return Object.entries(source).every(([name, value]) => details[name] === value)
 }
+
+const isEnd = (kind: OrderEventKind): boolean => kind !== 'CREATED' && kind !== 'PARTIALLY_FILLED'
 
 const partRef = (market_id: number, { batch_id, part }: PartSettled): PartRef => ({
   market_id,

@@ -179,7 +179,9 @@ export class ModelMarket {
     this.rows.push({ ...settled, rollback: true, at: this.#now, orders })
     this.#count(part.batch, -1)
     this.#move(settled, -1)
-    this.events = this.events.filter((event) => event.part !== part)
+    const waiting = orders.filter(({ status }) => status === 'OPEN' || status === 'CANCEL_PENDING_FINALIZE')
+    const ends = waiting.flatMap(({ order_id }) => [`${order_id} CANCELLED`, `${order_id} EXPIRED`])
+    this.events = this.events.filter(({ event, part: of }) => of !== part && !ends.includes(event))
     part.settled = null
   }
 
