@@ -355,8 +355,9 @@ export class CommandExecutor {
     )
     notes.addBookmark(read_after)
     const problems = results.flatMap((result) => {
-      const sentOrder = covered.find(({ hash }) => hash === result.order_hash)
-      return sentOrder === undefined
+      // The response also names orders that a fault of the round has sent meanwhile.
+      const sentOrder = notes.byHash(result.order_hash)
+      return sentOrder === undefined || !isCovered(sentOrder)
         ? [`cancels ${result.order_hash}, which the trader did not send`]
         : notes.noteCancelled(sentOrder, result, since)
     })

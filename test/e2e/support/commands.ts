@@ -140,7 +140,10 @@ const sometimes = <T>(weights: readonly [yes: number, no: number], arbitrary: fc
     { weight: weights[1], arbitrary: fc.constant([]) },
   )
 
-/** Two rounds of three have a fault, one of six two of them. In one of four an account is deleveraged before these faults. One of six revokes a session key, and in one of eight many orders expire. */
+/**
+ * Two rounds of three have a fault, one of six two of them. In one of four an account is deleveraged before these faults. One of six revokes a
+ * session key, and in one of eight many orders expire.
+ */
 const roundIn = (home: MarketId): fc.Arbitrary<Round> =>
   fc
     .record({
@@ -160,7 +163,7 @@ const roundIn = (home: MarketId): fc.Arbitrary<Round> =>
       return {
         prices,
         commands: commands.map((list, trader) => [...crowd, ...list, ...(trader === by ? revoke : [])]),
-        faults: [...deleveraged, ...first, ...(first.length > 0 ? second : [])],
+        faults: [...deleveraged.flat(), ...first, ...(first.length > 0 ? second : [])],
       }
     })
 

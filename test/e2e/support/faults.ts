@@ -67,15 +67,6 @@ const afterMs = fc.integer({ min: 0, max: 800 })
 /** Faults of the chain hit batches in flight: most batches are matched within two seconds after the start of a round. */
 const laterMs = fc.integer({ min: 300, max: 2_500 })
 
-/** `traders`: their number. */
-export const anyDeleveraging = (home: MarketId, traders: number): fc.Arbitrary<Fault> =>
-  fc.record({
-    ...{ kind: kind('deleverage'), market: fc.constantFrom(home, ...MARKETS), by: fc.nat(traders - 1) },
-    ...{ side: fc.constantFrom<Side>('LONG', 'SHORT'), units: fc.integer({ min: 1, max: 6 }) },
-    shares: fc.array(fc.integer({ min: 0, max: 4 }), { minLength: 1, maxLength: 3 }),
-    ...{ isProtected: fc.boolean(), afterMs },
-  }) as fc.Arbitrary<Fault>
-
 const killing: fc.Arbitrary<Fault> = fc
   .constantFrom(...KILLS)
   .chain(([part, point]) =>
@@ -95,11 +86,31 @@ const forking = (home: MarketId) =>
 const usingNonce = (market: fc.Arbitrary<MarketId>) =>
   fc.record({ kind: kind('foreign'), market, afterMs: laterMs }) as fc.Arbitrary<Fault>
 
+/** While an action that moves positions or ends the market is to be mined. */
+const whileMining = (market: MarketId): fc.Arbitrary<Fault> =>
+  fc.oneof(
+    { weight: 3, arbitrary: forking(market) },
+    { weight: 1, arbitrary: killing },
+    { weight: 1, arbitrary: stepping },
+    { weight: 1, arbitrary: usingNonce(fc.constant(market)) },
+  )
+
+const deleveraging = (home: MarketId, traders: number): fc.Arbitrary<Fault> =>
+  fc.record({
+    ...{ kind: kind('deleverage'), market: fc.constantFrom(home, ...MARKETS), by: fc.nat(traders - 1) },
+    ...{ side: fc.constantFrom<Side>('LONG', 'SHORT'), units: fc.integer({ min: 1, max: 6 }) },
+    shares: fc.array(fc.integer({ min: 0, max: 4 }), { minLength: 1, maxLength: 3 }),
+    ...{ isProtected: fc.boolean(), afterMs },
+  }) as fc.Arbitrary<Fault>
+
+/** A deleveraging and a fault before or after it is mined. `traders`: their number. */
+export const anyDeleveraging = (home: MarketId, traders: number): fc.Arbitrary<readonly Fault[]> =>
+  fc.tuple(deleveraging(home, traders), whileMining(home))
+
 /** How a market ends. `isHigh`: the final price is above the oracle price, of a binary future 1. */
 export interface Ending {
   readonly market: MarketId
   readonly isHigh: boolean
-  /** While the market's last action is to be mined. */
   readonly faults: readonly Fault[]
   /** Of the forks that take back the end, and then some of the payouts. */
   readonly depth: number
@@ -108,9 +119,7 @@ export interface Ending {
 export const anyEnding: fc.Arbitrary<Ending> = fc.constantFrom(...MARKETS).chain((market) =>
   fc.record({
     ...{ market: fc.constant(market), isHigh: fc.boolean(), depth: fc.integer({ min: 1, max: 8 }) },
-    faults: fc.array(fc.oneof(killing, stepping, forking(market), usingNonce(fc.constant(market))), {
-      ...{ minLength: 2, maxLength: 4 },
-    }),
+    faults: fc.array(whileMining(market), { minLength: 2, maxLength: 4 }),
   }),
 )
 
