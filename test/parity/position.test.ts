@@ -173,8 +173,27 @@ describe('parity: applyFill, exposure, margin rule', () => {
       [-7, 1],
     ] as const) {
       const drawn = await fillAgainst(size, fill, (entry) => entry)
-      expect(await compareFill(drawn.spec, drawn)).to.equal('filled')
+      // With a profit, so that the side matters.
+      const { entryNotional } = drawn.position
+      const position = {
+        ...drawn.position,
+        entryNotional: ((entryNotional * (size > 0 ? 9n : 11n)) / 10n) as Quote,
+      }
+      expect(await compareFill(drawn.spec, { ...drawn, position })).to.equal('filled')
     }
+  })
+
+  it('when a sell opens, it returns the same margin for a limit and an oracle price below the clearing price', async () => {
+    const spec = markets[0] as MarketSpec
+    const drawn = draw(spec, randomOf(22))
+    const price = 10_000 as Ticks
+    for (const limit of [0, 9_000, 10_000])
+      for (const oracleTicks of [9_500n, 10_500n]) {
+        const order = { ...drawn.order, side: 'SHORT', price: limit as Ticks } as const
+        const oracle = (oracleTicks * spec.tick) as Price
+        const opening = { ...drawn, price, oracle, position: FLAT, order }
+        expect(await compareFill(spec, opening)).to.equal('filled')
+      }
   })
 
   it('when a reduce-only order exceeds the position, it reverts with ReduceOnlyExceeded', async () => {
