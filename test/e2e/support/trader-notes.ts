@@ -158,7 +158,8 @@ export class TraderNotes {
     since: number,
   ): string[] {
     sentOrder.id ??= order.order_id
-    sentOrder.cancelPromised = true
+    // A filled order is open again if its last fill is rolled back and voided: the cancel found nothing to cancel.
+    if (order.status !== 'FILLED') sentOrder.cancelPromised = true
     this.addObservation({ source: 'cancel', order, since, answeredAt: Date.now() })
     if (order.order_hash !== sentOrder.hash)
       return [`cancel of ${sentOrder.hash} returned order ${order.order_hash}`]
