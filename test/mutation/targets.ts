@@ -42,12 +42,6 @@ const linked = (name: string) => onMarket(`contracts/libraries/${name}.sol`, nam
 const extension = onMarket('contracts/MarketExtension.sol', 'MarketExtension')
 const market = onMarket('contracts/IsolatedTrader.sol', 'IsolatedTrader')
 
-const bank = (...tests: readonly string[]): TestStage => ({
-  path: 'contracts/MarginBank.sol',
-  contract: 'MarginBank',
-  tests,
-})
-
 /** A contract with its own tests. */
 const contract = (name: string, ...places: readonly string[]): Target => ({
   file: `contracts/${name}.sol`,
@@ -131,10 +125,6 @@ export const OTHERS: readonly Target[] = [
   library('WindDownLib', linked('WindDownLib')('freeze', 'finalizeMarket', 'ending', 'claim')),
   library('EndingLib', linked('WindDownLib')('finalizeMarket', 'ending')),
   { ...library('AdjustLib', market(...ADJUST_TESTS)), places: ADJUST_STATE },
-  {
-    ...contract('MarginBank', ...CUSTODY),
-    // Delays are bounded only outside test chains.
-    stages: [bank('test/contracts/MarginBank/*.test.ts', 'test/contracts/ExchangeAccess/mainnet.test.ts')],
-  },
+  contract('MarginBank', ...CUSTODY),
   { ...contract('MarginBank'), file: 'contracts/PauseLatch.sol' },
 ]
