@@ -15,7 +15,7 @@ import {
 } from '../../../domain/settlement/settlement-replay.ts'
 import type { Address, FundingIndex, Quote, Seconds, Steps } from '../../../domain/units.ts'
 import { decodeTraderLog } from '../../../indexer/ingest/decode/isolated-trader.ts'
-import type { IgnoredEvent, RiskFact, TraderFact } from '../../../indexer/ingest/facts.ts'
+import type { IgnoredEvent, TraderFact } from '../../../indexer/ingest/facts.ts'
 import { LATCH_WEI } from '../../../stack/deploy.ts'
 import type { Exchange } from '../../support/exchange.ts'
 import { applyAdjustment, applyRisk, noWindDown, type RiskBooks, type WindDown } from './audit-risk.ts'
@@ -68,15 +68,19 @@ function applyBankLog(books: Books, name: string, args: Record<string, unknown>)
   }
 }
 
-const WITHOUT_BALANCES: ReadonlySet<string> = new Set<TraderFact['kind'] | IgnoredEvent['kind']>([
-  ...(['salts_cancelled', 'ending_changed', 'ignored'] as const),
-])
+type Unmoving = Extract<
+  TraderFact | IgnoredEvent,
+  { kind: 'salts_cancelled' | 'ending_changed' | 'terms_changed' | 'ignored' }
+>
+
+const movesNothing = (fact: TraderFact | IgnoredEvent): fact is Unmoving =>
+  ['salts_cancelled', 'ending_changed', 'terms_changed', 'ignored'].includes(fact.kind)
 
 function applyTraderFact(books: Books, fact: TraderFact | IgnoredEvent, exchange: Exchange): void {
   if (fact.kind === 'part_mined') applyBatch(books, fact.settled, exchange)
   else if (fact.kind === 'position_adjusted') applyAdjustment(books, fact.event)
   else if (fact.kind === 'funding_updated') books.funding = fact.event
-  else if (!WITHOUT_BALANCES.has(fact.kind)) applyRisk(books, fact as RiskFact, exchange.spec)
+  else if (!movesNothing(fact)) applyRisk(books, fact, exchange.spec)
 }
 
 /** Replays all events of bank and market in order. */
