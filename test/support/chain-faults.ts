@@ -1,4 +1,5 @@
 /** Faults of a local chain: forks, transactions of a relayer's key that the keeper has not signed, and time that passes at once. */
+import { setTimeout } from 'node:timers/promises'
 import { type JsonRpcProvider, Wallet } from 'ethers'
 
 /** Lets the chain's time pass, and mines a block at the end. */
@@ -10,6 +11,23 @@ export async function passTime(
   await provider.send('evm_mine', [])
 }
 
+/** Anvil mines a block each second. */
+const BLOCK_MS = 1_000
+
+/**
+ * A block that anvil mines while it replaces blocks keeps its old number, and those before it are missing. Right after a block none is due.
+ * Returns how many came.
+ */
+async function untilNewBlock(provider: JsonRpcProvider): Promise<number> {
+  const before = await provider.getBlockNumber()
+  const end = Date.now() + BLOCK_MS + 500
+  for (;;) {
+    const mined = (await provider.getBlockNumber()) - before
+    if (mined > 0 || Date.now() > end) return mined
+    await setTimeout(10)
+  }
+}
+
 /** Replaces the last blocks. The first of the new ones contains the signed transactions. `aheadMs`: of the chain's time that `passTime` let pass. */
 export async function replaceBlocks(
   provider: JsonRpcProvider,
@@ -17,7 +35,8 @@ export async function replaceBlocks(
   transactions: readonly string[] = [],
   aheadMs = 0,
 ): Promise<void> {
-  await provider.send('anvil_reorg', [depth, transactions.map((raw) => [raw, 0])])
+  const mined = await untilNewBlock(provider)
+  await provider.send('anvil_reorg', [depth + mined, transactions.map((raw) => [raw, 0])])
   // A fork takes the clock of anvil back. The validators of a real chain have clocks of their own.
   const { timestamp = 0 } = (await provider.getBlock('latest')) ?? {}
   const behind = Math.floor((Date.now() + aheadMs) / 1000) - timestamp

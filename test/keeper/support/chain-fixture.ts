@@ -108,21 +108,46 @@ async function deposit(
 /** Runs `before` and `after` of a file: one chain, as good as new for each test. */
 export function useChain(listed: MarketSpec): () => Deployed {
   let deployed: Deployed | undefined
-  let snapshot = ''
+  let saved: SavedChain | undefined
   before(async () => {
     deployed = await deployChain(listed)
   })
   beforeEach(async () => {
-    snapshot = await deployed?.provider.send('evm_snapshot', [])
+    if (deployed !== undefined) saved = await saveChain(deployed)
   })
   afterEach(async () => {
-    if (deployed !== undefined) await revertTo(deployed, snapshot)
+    if (deployed !== undefined && saved !== undefined) await restoreChain(deployed, saved)
   })
   after(async () => {
     deployed?.provider.destroy()
     await deployed?.anvil.stop()
   })
   return () => deployed as Deployed
+}
+
+/** Two snapshots of the same state. `number`: a block that the chain has then. */
+interface SavedChain {
+  readonly number: number
+  readonly snapshots: readonly [string, string]
+}
+
+async function saveChain({ provider }: Deployed): Promise<SavedChain> {
+  const first = await provider.send('evm_snapshot', [])
+  const second = await provider.send('evm_snapshot', [])
+  return { number: await provider.getBlockNumber(), snapshots: [first, second] }
+}
+
+/** A block that anvil mines while it goes back keeps its old number: the blocks before it are missing then, and it has to go back once more. */
+async function restoreChain(
+  deployed: Deployed,
+  { number, snapshots: [first, second] }: SavedChain,
+): Promise<void> {
+  const { provider } = deployed
+  await revertTo(deployed, second)
+  const head = await provider.getBlockNumber()
+  const has = async (block: number): Promise<boolean> =>
+    block > head || (await provider.getBlock(block)) !== null
+  if (!(await has(number)) || !(await has(number + 1))) await revertTo(deployed, first)
 }
 
 /** Forgets everything since the snapshot. The node would take its clock back as well, and an auction is as of its latest block. */
