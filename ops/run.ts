@@ -31,10 +31,10 @@ async function dispatch([topic = '', name = '', ...rest]: readonly string[], env
   const command =
     found !== undefined && Object.hasOwn(found.commands, name) ? found.commands[name] : undefined
   if (found === undefined || command === undefined) {
+    const option = [topic, name].find((word) => word.startsWith('-'))
     const received = [topic, name].join(' ').trim() || 'nothing'
-    throw new UsageError(
-      `expected ${Object.keys(TOPICS).join(' or ')} and a command; received ${received}\n\n${usage()}`,
-    )
+    const expected = `expected ${Object.keys(TOPICS).join(' or ')} and a command; received ${received}`
+    throw new UsageError(`${option === undefined ? expected : `Unknown option '${option}'`}\n\n${usage()}`)
   }
   const line = { command: `npm run ops -- ${topic} ${name}`, flags: command.flags }
   await found.run(name as never, parseArguments(line, rest) as never, env)

@@ -93,12 +93,12 @@ describe('markPrice', () => {
 describe('bestPrices', () => {
   const ask = (limit: number, fields: Partial<RestingOrder> = {}) =>
     resting({ side: 'SHORT', limit: ticks(limit), remaining: steps(DEEP), ...fields })
-  const bid = resting({ side: 'LONG', limit: ticks(999), remaining: steps(DEEP) })
+  const bid = (limit: number) => resting({ side: 'LONG', limit: ticks(limit), remaining: steps(DEEP) })
   const holder = 2 as UserId
   const reduceOnly = ask(1000, { account: holder, reduceOnly: true })
-  const askOf = (orders: readonly RestingOrder[], size = 0): number | null => {
+  const askOf = (orders: readonly RestingOrder[], size = 0, highestBid = 999): number | null => {
     const position = positionAt(perpetual, { size, entry: 1000, margin: 10n * ONE })
-    const best = bestPrices(book(Book.of([bid, ...orders]), new Map([[holder, position]])))
+    const best = bestPrices(book(Book.of([bid(highestBid), ...orders]), new Map([[holder, position]])))
     return best === null ? null : inTicks(best.ask)
   }
 
@@ -119,8 +119,8 @@ describe('bestPrices', () => {
   })
 
   it('when the margin requirement keeps an order from its limit, it counts at the limit at which it can trade', () => {
-    // O(1 + IMR) - limit / leverage = 104.5 - 4.
-    expect(askOf([ask(1000, { leverage: 25 }), ask(1010)])).to.equal(1005)
+    // O(1 + IMR) - limit / leverage = 104.5 - 4.95, at the highest leverage.
+    expect(askOf([ask(990, { leverage: 20 }), ask(1010)], 0, 985)).to.equal(996)
   })
 })
 
