@@ -277,10 +277,8 @@ export class CommandExecutor {
 
   async #saltAgain(by: number, sentOrder: SentOrder | undefined): Promise<string[]> {
     if (sentOrder === undefined || sentOrder.id === null || isMarketType(sentOrder.order.type)) return []
-    const { salts, clients } = this.#setup(by)
-    salts.repeat = sentOrder.order.salt
-    const client = clients[0] as Client
     const { order, spec } = sentOrder
+    const client = this.#setup(by).withSalt(order.salt)
     const price = fromE18(BigInt(order.price + 1) * spec.tick)
     const quantity = fromE18(BigInt(order.quantity) * spec.step)
     const other = await client.orders.sign({ marketId: spec.marketId, side: order.side, price, quantity })

@@ -3,7 +3,7 @@ import { id, Wallet } from 'ethers'
 import { Client } from '../../../client/client.ts'
 import { pages } from '../../../client/queries.ts'
 import type { PlacedOrder } from '../../../client/responses.ts'
-import type { SaltSequence } from '../../../client/salts.ts'
+import { saltSequence } from '../../../client/salts.ts'
 import { waitFor } from '../../../client/wait-for.ts'
 import type { Stack } from '../../../stack/stack.ts'
 import { AccountManager__factory } from '../../../typechain-types/factories/AccountManager__factory.ts'
@@ -16,20 +16,8 @@ export interface TraderSetup {
   /** The first signs with the account's own key, each other with a session key. */
   readonly clients: readonly Client[]
   readonly keys: readonly Wallet[]
-  readonly salts: SaltSequence & { repeat: bigint | null }
-}
-
-/** Returns consecutive salts. If `repeat` is set, the next call returns that salt once. */
-function repeatableSalts(start: bigint): TraderSetup['salts'] {
-  let next = start
-  return {
-    repeat: null,
-    next() {
-      const { repeat } = this
-      this.repeat = null
-      return repeat ?? next++
-    },
-  }
+  /** A client of its own whose orders all have this salt: the others may sign meanwhile. */
+  readonly withSalt: (salt: bigint) => Client
 }
 
 /** Registers the session keys and waits until the exchange has ingested them. Traders that get no commands have none. */
@@ -39,13 +27,12 @@ export async function setUpTrader(stack: Stack, at: number, baseUrl: string): Pr
   const { rpc_url: rpcUrl, contracts } = stack.file
   const keys =
     at >= PROBER ? [] : Array.from({ length: KEYS }, (_, key) => new Wallet(id(`session key ${at} ${key}`)))
-  const salts = repeatableSalts(BigInt(at + 1) << 40n)
   const common = {
     baseUrl,
     rpcUrl,
     apiKey: account.api_key,
     privateKey: account.private_key,
-    salts,
+    salts: saltSequence(BigInt(at + 1) << 40n),
     http: { budgetMs: BUDGET_MS },
   }
   const clients = [new Client(common), ...keys.map((orderSigner) => new Client({ ...common, orderSigner }))]
@@ -61,7 +48,8 @@ export async function setUpTrader(stack: Stack, at: number, baseUrl: string): Pr
   await waitFor(ingestedKeys, (rows) => rows.length === keys.length, { budgetMs: BUDGET_MS })
   const { total_e18_raw } = await (clients[0] as Client).account.balance()
   const notes = new TraderNotes(account.address, account.user_id, BigInt(total_e18_raw))
-  return { notes, clients, keys, salts }
+  const withSalt = (salt: bigint) => new Client({ ...common, salts: { next: () => salt } })
+  return { notes, clients, keys, withSalt }
 }
 
 /** Reads orders, fills, events, positions and balance of the account over HTTP, page by page. Voided fills stay listed as FAILED. */
