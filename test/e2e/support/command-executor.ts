@@ -21,7 +21,7 @@ import type { TraderSetup } from './trader-setup.ts'
 const UNIT = 10_000n * 10n ** 18n
 
 /** Thousandths of the center price: no order of a run fills at this distance. */
-const FAR_BELOW = -40
+const FAR_BELOW = -400
 /** Most orders of one request. */
 const MAX_BATCH_ORDERS = 50
 

@@ -54,7 +54,7 @@ export type Command =
   | { readonly kind: 'arm'; readonly seconds: number }
   | { readonly kind: 'revoke'; readonly key: number }
   | { readonly kind: 'pause'; readonly ms: number }
-  /** Places buys far below the price that expire together `life` seconds after the command. */
+  /** Places buys below every price band, so that none fills, which expire together `life` seconds after the command. */
   | { readonly kind: 'crowd'; readonly market: MarketId; readonly count: number; readonly life: number }
 
 export interface Round {
