@@ -8,9 +8,10 @@ import type { HourlyFunding } from '../../../domain/units.ts'
 import type { Auction } from '../../../keeper/auction/auction.ts'
 import { perpetual } from '../../support/markets.ts'
 import { ActionFixture, RATE } from '../support/action-fixture.ts'
-import { ChainFixture, revertTo, useChain } from '../support/chain-fixture.ts'
+import { ChainFixture, useChain } from '../support/chain-fixture.ts'
 import { expectConsistent } from '../support/invariants.ts'
 import type { Trader } from '../support/market-fixture.ts'
+import { revertTo } from '../support/saved-chain.ts'
 
 const KINDS = ['match', 'fund', 'fund', 'misfund', 'inherit', 'settle', 'crash'] as const
 type Step = (typeof KINDS)[number]

@@ -9,9 +9,10 @@ import type { Auction } from '../../../keeper/auction/auction.ts'
 import { IIsolatedTrader__factory } from '../../../typechain-types/factories/interfaces/IIsolatedTrader__factory.ts'
 import { perpetual } from '../../support/markets.ts'
 import { ActionFixture, RATE } from '../support/action-fixture.ts'
-import { type ChainFixture, revertTo, useChain } from '../support/chain-fixture.ts'
+import { type ChainFixture, useChain } from '../support/chain-fixture.ts'
 import { expectConsistent } from '../support/invariants.ts'
 import type { Trader } from '../support/market-fixture.ts'
+import { revertTo } from '../support/saved-chain.ts'
 import { openTrading } from '../support/trading.ts'
 
 describe('the queue of actions', function () {

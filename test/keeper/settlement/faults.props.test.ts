@@ -9,9 +9,10 @@ import type { Millis } from '../../../domain/units.ts'
 import { perpetual } from '../../support/markets.ts'
 import { preconfirmed, type RpcProxy, startRpcProxy } from '../../support/rpc-proxy.ts'
 import { anyFault, anyLateFault } from '../support/any-fault.ts'
-import { ChainFixture, revertTo, useChain } from '../support/chain-fixture.ts'
+import { ChainFixture, useChain } from '../support/chain-fixture.ts'
 import { EndingRun } from '../support/ending-run.ts'
 import { FaultRun } from '../support/fault-run.ts'
+import { revertTo } from '../support/saved-chain.ts'
 
 const RUNS = Number(process.env.FAULT_RUNS ?? 2)
 const SEED = Number(process.env.FAULT_SEED ?? 7)

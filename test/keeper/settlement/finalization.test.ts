@@ -4,7 +4,8 @@ import { describe, it } from 'mocha'
 import { passTime } from '../../support/chain-faults.ts'
 import { future, price } from '../../support/markets.ts'
 import { ActionFixture } from '../support/action-fixture.ts'
-import { ChainFixture, revertTo, useChain } from '../support/chain-fixture.ts'
+import { ChainFixture, useChain } from '../support/chain-fixture.ts'
+import { revertTo } from '../support/saved-chain.ts'
 
 const DAY_MS = 86_400_000
 const SETTLING = 3

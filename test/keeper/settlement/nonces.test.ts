@@ -10,12 +10,12 @@ import { perpetual } from '../../support/markets.ts'
 import {
   type ChainFixture,
   foreignTransaction,
-  revertTo,
   type SettlementFixture,
   useChain,
 } from '../support/chain-fixture.ts'
 import { expectConsistent } from '../support/invariants.ts'
 import { type Placement, realClock, type Trader } from '../support/market-fixture.ts'
+import { revertTo } from '../support/saved-chain.ts'
 import { openTrading } from '../support/trading.ts'
 
 const stranger = new Wallet(id('stranger'))

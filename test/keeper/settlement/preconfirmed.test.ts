@@ -6,9 +6,10 @@ import type { Fence } from '../../../db/fence.ts'
 import type { Auction } from '../../../keeper/auction/auction.ts'
 import { perpetual } from '../../support/markets.ts'
 import { preconfirmed, type RpcProxy, startRpcProxy } from '../../support/rpc-proxy.ts'
-import { type ChainFixture, revertTo, type SettlementFixture, useChain } from '../support/chain-fixture.ts'
+import { type ChainFixture, type SettlementFixture, useChain } from '../support/chain-fixture.ts'
 import { expectConsistent } from '../support/invariants.ts'
 import type { Placement, Trader } from '../support/market-fixture.ts'
+import { revertTo } from '../support/saved-chain.ts'
 import { openTrading } from '../support/trading.ts'
 
 const stranger = new Wallet(id('stranger'))

@@ -4,9 +4,10 @@ import type { Fence } from '../../../db/fence.ts'
 import type { Auction } from '../../../keeper/auction/auction.ts'
 import type { Chain } from '../../../keeper/ports.ts'
 import { perpetual } from '../../support/markets.ts'
-import { type ChainFixture, revertTo, useChain } from '../support/chain-fixture.ts'
+import { type ChainFixture, useChain } from '../support/chain-fixture.ts'
 import { expectConsistent } from '../support/invariants.ts'
 import type { Trader } from '../support/market-fixture.ts'
+import { revertTo } from '../support/saved-chain.ts'
 import { openTrading } from '../support/trading.ts'
 
 describe('settlement', function () {

@@ -35,6 +35,7 @@ import { IsolatedTrader__factory } from '../../../typechain-types/factories/Isol
 import { MarginBank__factory } from '../../../typechain-types/factories/MarginBank__factory.ts'
 import { TestUSDM__factory } from '../../../typechain-types/factories/TestUSDM__factory.ts'
 import { MarketFixture, NO_METRICS, RULES, realClock, SILENT_LOGGER, type Trader } from './market-fixture.ts'
+import { restoreChain, type SavedChain, saveChain } from './saved-chain.ts'
 
 const CHAIN_ID = 6343
 const DEVELOPER = HDNodeWallet.fromPhrase('test test test test test test test test test test test junk')
@@ -123,41 +124,6 @@ export function useChain(listed: MarketSpec): () => Deployed {
     await deployed?.anvil.stop()
   })
   return () => deployed as Deployed
-}
-
-/** Two snapshots of the same state. `number`: a block that the chain has then. */
-interface SavedChain {
-  readonly number: number
-  readonly snapshots: readonly [string, string]
-}
-
-async function saveChain({ provider }: Deployed): Promise<SavedChain> {
-  const first = await provider.send('evm_snapshot', [])
-  const second = await provider.send('evm_snapshot', [])
-  return { number: await provider.getBlockNumber(), snapshots: [first, second] }
-}
-
-/** A block that anvil mines while it goes back keeps its old number: the blocks before it are missing then, and it has to go back once more. */
-async function restoreChain(
-  deployed: Deployed,
-  { number, snapshots: [first, second] }: SavedChain,
-): Promise<void> {
-  const { provider } = deployed
-  await revertTo(deployed, second)
-  const head = await provider.getBlockNumber()
-  const has = async (block: number): Promise<boolean> =>
-    block > head || (await provider.getBlock(block)) !== null
-  if (!(await has(number)) || !(await has(number + 1))) await revertTo(deployed, first)
-}
-
-/** Forgets everything since the snapshot. The node would take its clock back as well, and an auction is as of its latest block. */
-export async function revertTo({ provider, admin }: Deployed, snapshot: string): Promise<void> {
-  await provider.send('evm_revert', [snapshot])
-  admin.reset()
-  const { timestamp } = (await provider.getBlock('latest')) as { timestamp: number }
-  const behind = Math.floor(Date.now() / 1000) - timestamp
-  if (behind > 0) await provider.send('evm_increaseTime', [behind])
-  await provider.send('evm_mine', [])
 }
 
 /** Mines a transaction of a relayer's key that the keeper has not signed. */
