@@ -4,7 +4,9 @@
  */
 import type { Cancel } from '../auction/clearing.ts'
 import type { MarketSpec } from '../market/market.ts'
-import type { Quote, Seq, Steps } from '../units.ts'
+import type { Millis, Quote, Seq, Steps } from '../units.ts'
+import { leaveBook, type OpenOrder, reservable, reserve } from './open-order.ts'
+import type { OrderChanges } from './order-changes.ts'
 import { newestToCancel, type Reservable, type Reservation, reservationsOf } from './reservation.ts'
 
 /** Wei that an account can use, read under its row lock. `reserved` covers all markets. */
@@ -36,4 +38,28 @@ export function recomputeReservations(
     (seq): Cancel => ({ seq, reason: 'INSUFFICIENT_MARGIN' }),
   )
   return { reservations: new Map(reservations.map((reservation) => [reservation.seq, reservation])), cancels }
+}
+
+export interface ReserveLiveInput {
+  readonly spec: MarketSpec
+  readonly at: Millis
+  /** The account's position from which its orders reserve. */
+  readonly size: Steps
+  /** Its orders that may reserve, as `changes` has them. */
+  readonly live: readonly OpenOrder[]
+  readonly funds: Funds
+  readonly before: Quote
+}
+
+/** Recomputes the reservations of an account in `changes`. Orders that it cannot pay for end, the newest first. */
+export function reserveLive(
+  changes: OrderChanges,
+  { spec, at, size, live, ...terms }: ReserveLiveInput,
+): void {
+  const { reservations, cancels } = recomputeReservations(spec, size, live.map(reservable), terms)
+  const unaffordable = new Set(cancels.map(({ seq }) => seq))
+  for (const { seq } of cancels) changes.put(leaveBook(changes.get(seq), 'INSUFFICIENT_MARGIN', at))
+  for (const [seq, reservation] of reservations) {
+    if (!unaffordable.has(seq)) changes.putIf(reserve(changes.get(seq), reservation))
+  }
 }

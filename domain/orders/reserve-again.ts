@@ -3,9 +3,9 @@ import type { MarketPlan } from '../auction/batch-plan.ts'
 import type { MarketSpec } from '../market/market.ts'
 import type { Position } from '../positions/position.ts'
 import type { Millis, Quote, UserId } from '../units.ts'
-import { isReservable, leaveBook, type OpenOrder, reservable, reserve } from './open-order.ts'
+import { isReservable, type OpenOrder } from './open-order.ts'
 import { OrderChanges } from './order-changes.ts'
-import { type Funds, recomputeReservations } from './recompute-reservations.ts'
+import { type Funds, reserveLive } from './recompute-reservations.ts'
 
 export interface ReserveAgainInput {
   /** With the new taker rate. */
@@ -24,18 +24,7 @@ export function planReserveAgain({ spec, at, orders, positions, fundsOf }: Reser
   for (const [account, own] of Map.groupBy(orders, (order) => order.account)) {
     const live = own.filter(isReservable)
     const before = live.reduce((sum, { reserved }) => sum + reserved, 0n) as Quote
-    const terms = { funds: fundsOf(account), before }
-    const { reservations, cancels } = recomputeReservations(
-      spec,
-      positions(account).size,
-      live.map(reservable),
-      terms,
-    )
-    const unaffordable = new Set(cancels.map(({ seq }) => seq))
-    for (const { seq } of cancels) changes.put(leaveBook(changes.get(seq), 'INSUFFICIENT_MARGIN', at))
-    for (const [seq, reservation] of reservations) {
-      if (!unaffordable.has(seq)) changes.putIf(reserve(changes.get(seq), reservation))
-    }
+    reserveLive(changes, { spec, at, live, before, size: positions(account).size, funds: fundsOf(account) })
   }
   return { asOf: at, batch: null, ...changes.plan() }
 }

@@ -8,16 +8,13 @@ import {
   endingRow,
   enteredBookAt,
   isReservable,
-  leaveBook,
   type OpenOrder,
   type OrderChange,
-  reservable,
-  reserve,
 } from '../orders/open-order.ts'
 import { OrderChanges, type OrderPlan } from '../orders/order-changes.ts'
 import { type ClosingReason, isLeaving, isTerminal, transition } from '../orders/order-state.ts'
 import { restoreWithPosition } from '../orders/position-closing.ts'
-import { type Funds, recomputeReservations } from '../orders/recompute-reservations.ts'
+import { type Funds, reserveLive } from '../orders/recompute-reservations.ts'
 import type { Position } from '../positions/position.ts'
 import type { Address, Millis, Quote, Seq, Steps, UserId } from '../units.ts'
 
@@ -180,17 +177,6 @@ function reserveOnMined(
 ): void {
   const own = orders.filter((order) => order.account === account)
   const live = own.map(({ seq }) => changes.get(seq)).filter(isReservable)
-  const before = own.reduce((sum, { reserved, held }) => sum + reserved + held, 0n)
-  const terms = { funds: fundsOf(account), before: before as Quote }
-  const { reservations, cancels } = recomputeReservations(
-    spec,
-    positions(account).size,
-    live.map(reservable),
-    terms,
-  )
-  const unaffordable = new Set(cancels.map(({ seq }) => seq))
-  for (const { seq } of cancels) changes.put(leaveBook(changes.get(seq), 'INSUFFICIENT_MARGIN', at))
-  for (const [seq, reservation] of reservations) {
-    if (!unaffordable.has(seq)) changes.putIf(reserve(changes.get(seq), reservation))
-  }
+  const before = own.reduce((sum, { reserved, held }) => sum + reserved + held, 0n) as Quote
+  reserveLive(changes, { spec, at, live, before, size: positions(account).size, funds: fundsOf(account) })
 }
