@@ -72,7 +72,8 @@ export interface DeleveragingLeg {
   readonly payout: Quote
 }
 
-const reduced = (
+/** The position without `closed` steps and their share of margin and entry notional. */
+export const reduced = (
   position: Position,
   closed: Steps,
   share: { released: bigint; entry: bigint },

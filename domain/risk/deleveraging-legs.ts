@@ -1,0 +1,138 @@
+/**
+ * Chooses the counterparties of a deleveraging and how much of the position closes against each: by rank, and no
+ * more steps than needed.
+ */
+
+import type { MarketSpec } from '../market/market.ts'
+import { exposureOf } from '../positions/margin.ts'
+import { closedShare, marginOf, type Position } from '../positions/position.ts'
+import type { Address, FundingIndex, Price, Steps } from '../units.ts'
+import { closeAgainst, compareRanks, type Ranked, reduced, scoreOf } from './deleverage.ts'
+import { type Backstop, inherit } from './liquidation.ts'
+
+/**
+ * Most legs of one action; further actions continue. A leg costs 51,000 gas with its bytes, the check for
+ * repeated counterparties about 250 per pair of legs: 6.4 million gas in all. No leg uses a new storage slot,
+ * because a counterparty has a position and a balance, so the limit of new slots does not bind.
+ */
+export const MAX_LEGS = 100
+
+export interface Counterparty {
+  readonly account: Address
+  readonly position: Position
+}
+
+/** What the closing steps are computed from. */
+export interface LegTerms {
+  readonly spec: MarketSpec
+  readonly position: Position
+  readonly index: FundingIndex
+  readonly oracle: Price
+  /** Null if the market has none; 'itself' if the account is the backstop. */
+  readonly backstop: Backstop | 'itself' | null
+}
+
+export interface RankedLeg {
+  readonly counterparty: Address
+  readonly steps: Steps
+  /** The counterparty's score before the leg. */
+  readonly score: bigint
+}
+
+/**
+ * The legs of the next action. Every leg closes exactly its steps if the contract executes it at the same
+ * state; together they close `stepsToClose`, or less if the counterparties or `MAX_LEGS` do not suffice.
+ * `ranked` must be in the order of `compareRanks`; it is read only as far as needed.
+ */
+export function deleveragingLegs(terms: LegTerms, ranked: Iterable<Counterparty>): RankedLeg[] {
+  const { spec, index, oracle } = terms
+  const legs: RankedLeg[] = []
+  let position = terms.position
+  let due = stepsToClose(terms) as number
+  for (const { account, position: other } of ranked) {
+    if (due === 0 || legs.length === MAX_LEGS) break
+    const score = scoreOf(spec, other, index, oracle)
+    const leg = closeAgainst(spec, position, other, due as Steps, index, oracle)
+    if (leg === null || score === null) continue
+    legs.push({ counterparty: account, steps: leg.steps, score })
+    position = leg.position
+    due -= leg.steps
+  }
+  return legs
+}
+
+/**
+ * The fewest steps that have to be closed by deleveraging: all of a position without equity; else as many as
+ * leave a rest that the backstop can inherit, all if it can inherit no rest. A close at the bankruptcy price
+ * leaves the margin ratio of the rest as it is, so no close makes the position healthy.
+ */
+export function stepsToClose(terms: LegTerms): Steps {
+  const { spec, position, index, oracle, backstop } = terms
+  const all = Math.abs(position.size)
+  if (backstop === null || backstop === 'itself') return all as Steps
+  if (exposureOf(spec, position, index, oracle).equity <= 0n) return all as Steps
+  const isRest = (steps: number): boolean =>
+    steps < all && inherit(spec, restOf(position, (all - steps) as Steps, index), backstop, index, oracle).ok
+  // While the rest only reduces the backstop's position, more of it can be inherited; from there on, less.
+  const netted = position.size * backstop.position.size < 0 ? Math.abs(backstop.position.size) : 0
+  return (all - largest(isRest, Math.min(netted, all - 1), all)) as Steps
+}
+
+/** The largest number from `low` to `end`, exclusive, that has the property, if those with it are adjacent; 0 if `low` lacks it. */
+function largest(has: (value: number) => boolean, low: number, end: number): number {
+  if (low > 0 && !has(low)) return 0
+  let [yes, no] = [low, end]
+  while (no - yes > 1) {
+    const middle = Math.floor((yes + no) / 2)
+    if (has(middle)) yes = middle
+    else no = middle
+  }
+  return yes
+}
+
+/** The position after `closed` of its steps closed at the bankruptcy price. */
+const restOf = (position: Position, closed: Steps, index: FundingIndex): Position =>
+  reduced(position, closed, closedShare(position, marginOf(position, index), closed), index)
+
+interface RankedPosition extends Counterparty, Ranked {}
+
+/**
+ * The positions that qualify as counterparties, in the order of `compareRanks`. Scores all of them, but sorts
+ * only those that are read.
+ */
+export function* byRank(
+  { spec, index, oracle }: Pick<LegTerms, 'spec' | 'index' | 'oracle'>,
+  opposite: Iterable<Counterparty>,
+): Generator<Counterparty> {
+  const heap: RankedPosition[] = []
+  for (const { account, position } of opposite) {
+    const score = scoreOf(spec, position, index, oracle)
+    if (score !== null) heap.push({ account, position, score })
+  }
+  for (let at = (heap.length >> 1) - 1; at >= 0; at--) sink(heap, at)
+  while (heap.length > 0) {
+    const first = heap[0] as RankedPosition
+    const last = heap.pop() as RankedPosition
+    if (heap.length > 0) {
+      heap[0] = last
+      sink(heap, 0)
+    }
+    yield first
+  }
+}
+
+/** Restores the order of a binary heap below `at`. */
+function sink(heap: RankedPosition[], from: number): void {
+  let at = from
+  for (;;) {
+    let best = at
+    for (const child of [2 * at + 1, 2 * at + 2]) {
+      if (child < heap.length && compareRanks(itemAt(heap, child), itemAt(heap, best)) < 0) best = child
+    }
+    if (best === at) return
+    ;[heap[at], heap[best]] = [itemAt(heap, best), itemAt(heap, at)]
+    at = best
+  }
+}
+
+const itemAt = (heap: readonly RankedPosition[], at: number): RankedPosition => heap[at] as RankedPosition
