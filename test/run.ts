@@ -1,6 +1,6 @@
 /**
  * `npm test`: runs every suite in turn and ends with one line of counts. Arguments choose suites: `npm test -- contracts`.
- * Service tests run in two processes at a time.
+ * Service tests and end-to-end tests run in two processes at a time.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -29,8 +29,8 @@ interface Suite {
   readonly jobs: readonly Job[]
 }
 
-/** Services wait more than they compute. The files of one folder run in one process, which loads their modules once. */
-const SERVICE_PROCESSES = 2
+/** Their tests wait more than they compute. Service tests of one folder run in one process, which loads their modules once. */
+const PROCESSES = 2
 
 const mocha = (name: string, files: readonly string[]): Job => ({
   name,
@@ -39,6 +39,9 @@ const mocha = (name: string, files: readonly string[]): Job => ({
 
 /** Folders whose tests start processes and chains: they take longest and come first, so that all jobs end at about the same time. */
 const SLOW = /^test\/(keeper|indexer)/
+
+/** End-to-end tests that take two minutes. */
+const LONG = /model|restart/
 
 /** One job per folder. */
 function folderJobs(files: readonly string[]): Job[] {
@@ -52,6 +55,12 @@ function folderJobs(files: readonly string[]): Job[] {
 /** Compiled modules, for the processes that tests start: it halves the time until they run. */
 const COMPILE_CACHE = resolve('node_modules/.cache/compiled')
 
+/** One job per file, the longest first. */
+function fileJobs(files: readonly string[]): Job[] {
+  const [long, others] = [true, false].map((isLong) => files.filter((file) => LONG.test(file) === isLong))
+  return [...(long ?? []), ...(others ?? [])].map((file) => mocha(file, [file]))
+}
+
 const E2E = 'test/e2e/**/*.test.ts'
 const SERVICES = globSync('test/**/*.test.ts', { exclude: ['test/contracts/**', 'test/e2e/**'] })
 
@@ -59,7 +68,7 @@ const SERVICES = globSync('test/**/*.test.ts', { exclude: ['test/contracts/**', 
 const SUITES: readonly Suite[] = [
   { name: 'contracts', jobs: [{ name: 'contracts', words: ['hardhat', 'test'] }] },
   { name: 'services', jobs: folderJobs(SERVICES) },
-  { name: 'e2e', jobs: [mocha('e2e', globSync(E2E).sort())] },
+  { name: 'e2e', jobs: fileJobs(globSync(E2E)) },
 ]
 
 const secondsSince = (start: number): string => `${((Date.now() - start) / 1000).toFixed(0)} s`
@@ -100,7 +109,7 @@ async function runSuite({ name, jobs }: Suite): Promise<Counts> {
       console.log([...lines, `-- ${job.name}: ${closingLine(counts)}, ${secondsSince(started)}`].join('\n'))
     }
   }
-  await Promise.all(Array.from({ length: SERVICE_PROCESSES }, work))
+  await Promise.all(Array.from({ length: PROCESSES }, work))
   console.log(`== ${name}: ${closingLine(total)}, ${secondsSince(start)}`)
   return total
 }
