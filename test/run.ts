@@ -43,23 +43,20 @@ const SLOW = /^test\/(keeper|indexer)/
 /** End-to-end tests that take two minutes. */
 const LONG = /model|restart/
 
+const slowFirst = <T>(items: readonly T[], isSlow: (item: T) => boolean): T[] =>
+  items.toSorted((a, b) => Number(isSlow(b)) - Number(isSlow(a)))
+
 /** One job per folder. */
-function folderJobs(files: readonly string[]): Job[] {
-  const folders = [...Map.groupBy(files.toSorted(), dirname)]
-  const [slow, others] = [true, false].map((isSlow) =>
-    folders.filter(([folder]) => SLOW.test(folder) === isSlow),
-  ) as [typeof folders, typeof folders]
-  return [...slow, ...others].map(([folder, own]) => mocha(folder, own))
-}
+const folderJobs = (files: readonly string[]): Job[] =>
+  slowFirst([...Map.groupBy(files.toSorted(), dirname)], ([folder]) => SLOW.test(folder)).map(
+    ([folder, own]) => mocha(folder, own),
+  )
+
+const fileJobs = (files: readonly string[]): Job[] =>
+  slowFirst(files.toSorted(), (file) => LONG.test(file)).map((file) => mocha(file, [file]))
 
 /** Compiled modules, for the processes that tests start: it halves the time until they run. */
 const COMPILE_CACHE = resolve('node_modules/.cache/compiled')
-
-/** One job per file, the longest first. */
-function fileJobs(files: readonly string[]): Job[] {
-  const [long, others] = [true, false].map((isLong) => files.filter((file) => LONG.test(file) === isLong))
-  return [...(long ?? []), ...(others ?? [])].map((file) => mocha(file, [file]))
-}
 
 const E2E = 'test/e2e/**/*.test.ts'
 const SERVICES = globSync('test/**/*.test.ts', { exclude: ['test/contracts/**', 'test/e2e/**'] })
