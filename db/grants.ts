@@ -59,8 +59,11 @@ export const WRITERS: { readonly [Table in keyof Database]: Writers<Table> } = {
         ...(['last_price', 'last_price_at', 'reserved_fee', 'reserving_after'] as const),
       ],
     },
-    indexer: { update: ['mode', 'expires_at', 'settling_at', 'dispute_window', 'terms'] },
+    indexer: {
+      update: ['mode', 'expires_at', 'settling_at', 'dispute_window', 'terms', 'final_report', 'ended'],
+    },
   },
+  final_prices: {},
   positions: {
     keeper: { insert: ['user_id', 'market_id', ...MATCHED], update: MATCHED },
     indexer: {
@@ -180,14 +183,14 @@ export const READERS: { readonly [Name in Process]: readonly (keyof Database)[] 
     ...READ_MODEL,
     ...(['users', 'api_keys', 'resting', 'oracle_reports', 'session_keys', 'cancel_switches'] as const),
     ...(['client_requests', 'faucet_requests', 'chain_progress', 'journal', 'actions'] as const),
-    ...(['funding_states', 'used_reports', 'calendar_exceptions', 'price_averages'] as const),
+    ...(['funding_states', 'used_reports', 'calendar_exceptions', 'price_averages', 'final_prices'] as const),
   ],
   keeper: [
     ...SHARED,
     ...(['journal', 'oracle_reports', 'batches', 'fills', 'actions', 'relayers'] as const),
     ...(['relayer_transactions', 'faucet_requests', 'leases', 'cancel_switches', 'fired_switches'] as const),
     ...(['resting', 'chain_progress', 'users', 'funding_states'] as const),
-    ...(['recent_reports', 'used_reports', 'calendar_exceptions', 'price_averages'] as const),
+    ...(['recent_reports', 'used_reports', 'calendar_exceptions', 'price_averages', 'final_prices'] as const),
   ],
   indexer: [
     ...SHARED,

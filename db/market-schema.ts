@@ -1,5 +1,6 @@
 /** The table of listed markets. */
 import type { ColumnType, Generated, JSONColumnType } from 'kysely'
+import type { StoredEnd, StoredFinalReport } from '../domain/journal/ending-rows.ts'
 import type { StoredValue } from '../domain/journal/journal-row.ts'
 import type { StoredFeePeriod } from '../domain/market/fee-periods.ts'
 import type { MarketKind, MarketMode } from '../domain/market/market.ts'
@@ -31,6 +32,10 @@ export interface MarketsTable extends ProtectionColumns {
   expires_at: Generated<number>
   settling_at: Generated<number>
   dispute_window: Generated<number>
+  /** The report of the final price in force; null until there is one. Written by the indexer. */
+  final_report: ColumnType<StoredFinalReport | null, string | null | undefined, string | null>
+  /** How the market has ended; null until then. Written by the indexer. */
+  ended: ColumnType<StoredEnd | null, string | null | undefined, string | null>
   last_batch_id: Generated<number>
   /** The head of the market's journal in the auction of that batch: orders up to it stood there. */
   last_batch_head: Generated<number>
@@ -42,4 +47,17 @@ export interface MarketsTable extends ProtectionColumns {
   held_mark: bigint | null
   /** The trading calendar of the underlying; null if it trades around the clock. */
   calendar: CalendarName | null
+}
+
+/**
+ * The final price of a market as its operators have stated it; the one with the highest number counts. Written by: no process. The owner
+ * adds to it with `npm run ops -- market final-price`.
+ */
+export interface FinalPricesTable {
+  market_id: number
+  number: number
+  price: bigint
+  stated_by: string
+  reason: string
+  stated_at: number
 }

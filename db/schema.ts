@@ -8,7 +8,7 @@ import type { OrderStatus, OrderType, Side, StatusReason } from '../domain/order
 import type { FillStatus } from '../domain/orders/order-state.ts'
 import type { BatchStatus } from '../domain/settlement/settlement.ts'
 import type { ChainTables } from './chain-schema.ts'
-import type { MarketsTable } from './market-schema.ts'
+import type { FinalPricesTable, MarketsTable } from './market-schema.ts'
 import type { PriceTables } from './price-schema.ts'
 import type { ReadTables } from './read-schema.ts'
 
@@ -345,6 +345,7 @@ export interface Database extends ChainTables, ReadTables, PriceTables {
   api_keys: ApiKeysTable
   accounts: AccountsTable
   markets: MarketsTable
+  final_prices: FinalPricesTable
   positions: PositionsTable
   orders: OrdersTable
   resting: RestingTable

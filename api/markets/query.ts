@@ -2,6 +2,7 @@
 import { sql } from 'kysely'
 import type { Db, Tx } from '../../db/client.ts'
 import { fundingColumn, type StoredFunding } from '../../db/funding.ts'
+import { ENDING_COLUMNS } from '../../db/market-endings.ts'
 import { averagesColumn, type StoredAverages } from '../../db/price-averages.ts'
 import { toSchedule } from '../../db/price-protection.ts'
 import { TERMS_COLUMNS, toMarketTerms } from '../../db/terms.ts'
@@ -24,7 +25,6 @@ const selectMarkets = (db: Db | Tx) =>
     )
     .select([
       'm.market_id',
-      'm.dispute_window',
       'm.calendar',
       'r.oracle_price',
       'r.oracle_at',
@@ -47,6 +47,7 @@ const selectMarkets = (db: Db | Tx) =>
     ])
     // A market that is not projected yet has had no announcement.
     .select(TERMS_COLUMNS.map((column) => `m.${column}` as const))
+    .select(ENDING_COLUMNS.map((column) => `m.${column}` as const))
     .select((eb) => eb.fn.coalesce('r.price_protection', 'm.price_protection').as('price_protection'))
 
 export const marketStates = (db: Db | Tx, filter: { kind?: MarketKind | undefined; limit: number }) => {

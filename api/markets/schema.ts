@@ -11,6 +11,7 @@ import {
   Time,
   words,
 } from '../wire/schema.ts'
+import { endingFields } from './ending.ts'
 import { Fees } from './fees.ts'
 import { fundingFields } from './funding.ts'
 import { oracleFields } from './oracle.ts'
@@ -28,11 +29,7 @@ export const Market = Type.Object({
     description: 'Whether the market accepts placements; true if and only if `mode` is `open`.',
   }),
   mode: words(MARKET_MODES, 'open, cancel_only, halted, settling or settled.'),
-  expiry_at: nullable(Time('Time from which the market is settling; null for a perpetual.')),
-  settling_at: nullable(Time('Scheduled time from which the market is settling; null if none is scheduled.')),
-  dispute_window_ms: Type.Integer({
-    description: 'Milliseconds from the first final report in which another one can replace it.',
-  }),
+  ...endingFields,
   ...sessionFields,
   chain_id: Type.Integer({ description: 'Chain id of the signing domain.' }),
   trader_address: Type.String({

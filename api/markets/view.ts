@@ -1,4 +1,5 @@
 /** Converts a market's specification and state to its JSON form. */
+import type { EndingColumns } from '../../db/market-endings.ts'
 import { type ProtectionColumns, toSchedule } from '../../db/price-protection.ts'
 import { type TermsColumns, toMarketTerms } from '../../db/terms.ts'
 import type { TradingCalendars } from '../../db/trading-calendars.ts'
@@ -8,6 +9,7 @@ import { scheduleAt } from '../../domain/market/price-protection.ts'
 import type { CalendarName } from '../../domain/market/trading-calendar.ts'
 import type { Millis, Ticks } from '../../domain/units.ts'
 import { amount, isoTime, maybeAmount, maybeTime } from '../wire/amounts.ts'
+import { endingView } from './ending.ts'
 import { feesView } from './fees.ts'
 import { type FundingColumns, fundingView } from './funding.ts'
 import { type OracleColumns, oracleView } from './oracle.ts'
@@ -15,8 +17,12 @@ import type { Market } from './schema.ts'
 import { sessionView } from './session.ts'
 import { upcomingView } from './upcoming-change.ts'
 
-export interface MarketState extends ProtectionColumns, TermsColumns, FundingColumns, OracleColumns {
-  readonly dispute_window: number
+export interface MarketState
+  extends ProtectionColumns,
+    TermsColumns,
+    EndingColumns,
+    FundingColumns,
+    OracleColumns {
   readonly calendar: CalendarName | null
   readonly oracle_at: number | null
   readonly mark_price: bigint | null
@@ -47,9 +53,7 @@ export function marketView(
     type: spec.kind,
     trading_enabled: mode === 'open',
     mode,
-    expiry_at: state.expires_at === 0 ? null : isoTime(state.expires_at),
-    settling_at: state.settling_at === 0 ? null : isoTime(state.settling_at),
-    dispute_window_ms: state.dispute_window,
+    ...endingView(state),
     ...sessionView(calendar, now),
     chain_id: Number(spec.chainId),
     trader_address: spec.trader,

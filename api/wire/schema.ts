@@ -25,6 +25,13 @@ export const nullable = <Schema extends TInteger | TNumber | TString>(
 ): TUnsafe<Type.Static<Schema> | null> =>
   Type.Unsafe<Type.Static<Schema> | null>({ ...schema, type: [(schema as { type: string }).type, 'null'] })
 
+/** One of these words or null. */
+export const maybeWords = <const Word extends string>(
+  list: readonly Word[],
+  description: string,
+): TUnsafe<Word | null> =>
+  Type.Unsafe<Word | null>({ type: ['string', 'null'], enum: [...list, null], description })
+
 /** An object or null. */
 export const nullableObject = <Schema extends TObject>(
   schema: Schema,

@@ -110,6 +110,18 @@ export class MarketBook {
     return [...ends.values()].sort((a, b) => a.seq - b.seq)
   }
 
+  /** Open and waiting orders of a market that has closed, at most `most`, by account. */
+  closed(most: number): Cancel[] {
+    const ends: Cancel[] = []
+    for (const account of this.accounts()) {
+      for (const { seq } of this.ordersOf(account)) {
+        if (ends.length >= most) return ends
+        ends.push({ seq, reason: 'MARKET_CLOSED' })
+      }
+    }
+    return ends
+  }
+
   /** Accounts whose matched position has changed since the last call. Clears the set. */
   drainChangedAccounts(): ReadonlySet<UserId> {
     const changed = this.#changedAccounts
@@ -175,6 +187,8 @@ export class MarketBook {
       case 'inheritance_failed':
       case 'market_ended':
       case 'ending_changed':
+      case 'final_price_reported':
+      case 'haircut_fixed':
       case 'terms_changed':
       case 'fees_announced':
       case 'protection_announced':

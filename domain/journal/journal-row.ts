@@ -9,6 +9,7 @@ import type { MarketSpec } from '../market/market.ts'
 import type { OrderStatus, OrderType, Side, StatusReason } from '../orders/order.ts'
 import type { AccountsRow } from './accounts-row.ts'
 import type { ActionRow } from './action-rows.ts'
+import type { EndingRow } from './ending-rows.ts'
 import type { Wei } from './wei.ts'
 
 export interface OrderPlaced {
@@ -346,6 +347,8 @@ export interface PositionsMoved {
   readonly at: number
   readonly positions: readonly PositionChange[]
   readonly balances: readonly { readonly user_id: number; readonly free_delta: Wei }[]
+  /** Of the account whose insolvency is reported. */
+  readonly deficit?: Wei
   /**
    * Reduce-only orders that end, or leave the book, because their position closed or turned. Absent in rows
    * written before these orders ended with such a move.
@@ -369,6 +372,7 @@ export type MarketRow =
   | PricesUpdated
   | MarketListed
   | ActionRow
+  | EndingRow
   | ProtectionAnnounced
 export type JournalRow = MarketRow | AccountsRow
 

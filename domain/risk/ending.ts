@@ -52,6 +52,9 @@ export const isClosed = (ending: Closing, time: Millis): boolean => {
 export const modeAt = (mode: MarketMode, ending: Closing, asOf: Millis): MarketMode =>
   mode !== 'settled' && isClosed(ending, asOf) ? 'settling' : mode
 
+/** Whether the market trades no more: its orders end. */
+export const isOver = (mode: MarketMode): boolean => mode === 'settling' || mode === 'settled'
+
 /**
  * The last time at which a final report is accepted: FINAL_REPORT_TIME after the close, or, once there is a report, the end of the
  * dispute window. The market can be frozen after the first, and finalized after the second. Null if no close is set.

@@ -16,6 +16,7 @@ import {
   ONE,
   type Price,
   type Quote,
+  type Rate,
   type Seconds,
 } from '../units.ts'
 
@@ -59,6 +60,10 @@ export const haircutOf = (poolAtFreeze: Quote, poolNow: Quote, deficit: Quote): 
   pool: minOf(poolNow, (poolAtFreeze + deficit) as Quote),
   owed: (poolAtFreeze + deficit) as Quote,
 })
+
+/** The fraction of its value that a position is paid, x 1e18, rounded down; 1 if nothing is owed. */
+export const payoutRatio = ({ pool, owed }: Haircut): Rate =>
+  (owed === 0n ? ONE : mulDivDown(ONE, pool, owed)) as Rate
 
 /**
  * Wei due for a claim of `value`, rounded down; `value` itself if `owed` is 0 (no deficit was reported and

@@ -29,6 +29,7 @@ import { cancelSalts, cancelUncovered } from './cancel-orders.ts'
 import type { ChainFact, LedgerMoved, PartMined } from './facts.ts'
 import { lockOrders } from './lock-orders.ts'
 import { LockedShards, type RowPlace } from './locked-shards.ts'
+import { fixHaircut, isEndingRow, reportFinalPrice, rollBackEnding } from './market-endings.ts'
 import { applyEnding, applyTerms, rollBackTerms } from './market-terms.ts'
 import { applyMove, movedAccounts, type PositionMoveFact, rollBackMove } from './move-positions.ts'
 import { rollBackSessionKey, updateSessionKey } from './session-keys.ts'
@@ -109,6 +110,7 @@ function shardsOf({ fact }: BlockFact): string[] {
     fact.kind === 'salts_cancelled' ||
     fact.kind === 'ending_changed' ||
     fact.kind === 'terms_changed' ||
+    fact.kind === 'haircut_fixed' ||
     moves(fact) ||
     isSingleFact(fact)
   ) {
@@ -162,7 +164,12 @@ async function applyFact(context: Context, { fact, log }: BlockFact): Promise<Ro
     case 'session_key_updated':
       return updateSessionKey({ ...context, at: block.timestamp * 1000 }, fact, log)
     case 'ending_changed':
-      return applyEnding({ ...context, mined: minedAt(context, log) }, fact)
+      return (fact.report === undefined ? applyEnding : reportFinalPrice)(
+        { ...context, mined: minedAt(context, log) },
+        fact,
+      )
+    case 'haircut_fixed':
+      return fixHaircut({ ...context, mined: minedAt(context, log) }, fact)
     case 'terms_changed':
       return applyTerms({ ...context, mined: minedAt(context, log) }, fact, {
         ...{ log, facts: context.facts, blockTime: (block.timestamp * 1000) as Millis },
@@ -321,6 +328,7 @@ export async function rollBackFacts(tx: Tx, facts: readonly JournaledFact[]): Pr
     if (row.kind === 'ending_changed' || row.kind === 'terms_changed') {
       for (const back of await rollBackTerms(tx, marketIdOf(shard), row)) shards.append(shard, back)
     }
+    if (isEndingRow(row)) shards.append(shard, await rollBackEnding(tx, marketIdOf(shard), row))
     if (row.kind === 'session_key_changed') await rollBackSessionKey({ tx, shards, at: row.at }, row)
     if (row.kind === 'positions_moved') {
       const { row: back, orders } = await rollBackMove(tx, row)

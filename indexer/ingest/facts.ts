@@ -7,6 +7,7 @@ import type { MarketMode, MarketSpec } from '../../domain/market/market.ts'
 import type { MarketParameters } from '../../domain/market/parameters.ts'
 import type { PositionAdjusted } from '../../domain/positions/adjustment-replay.ts'
 import type { FundingUpdated } from '../../domain/prices/funding.ts'
+import type { FinalReport } from '../../domain/risk/ending.ts'
 import type {
   BackstopInheritanceFailed,
   Claimed,
@@ -76,10 +77,12 @@ export interface MarketEndedFact extends MarketFact {
   readonly event: MarketEnded
 }
 
-/** Expiry or dispute window were extended, or a close was scheduled or replaced. */
+/** Expiry or dispute window were extended, a close was scheduled or replaced, or a final price was reported. */
 export interface EndingChangedFact extends MarketFact {
   readonly kind: 'ending_changed'
   readonly times: Partial<EndingTimes>
+  /** The report of the final price in force from now on. */
+  readonly report?: Pick<FinalReport, 'price' | 'observedAt'>
 }
 
 /** `ParametersChanged`: the changes that were due are stored. Its time is that of the action with this id. */

@@ -154,6 +154,7 @@ export async function applyMove(
       .filter(({ delta }) => delta !== 0n)
       .map(({ account, delta }) => ({ user_id: idOf(account), free_delta: delta.toString() })),
     orders: closed.map((order) => settledOrder(order, 0n)),
+    ...(fact.kind === 'insolvency_reported' && { deficit: fact.event.deficit.toString() }),
   }
   await writeMove(tx, marketId, row, closed)
   const place = shards.append(marketShard(marketId), row)

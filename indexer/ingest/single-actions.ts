@@ -5,6 +5,7 @@
 import { mineSingle, noteFailure, rollBackSingle, toSingleAction } from '../../db/actions.ts'
 import type { Tx } from '../../db/client.ts'
 import { deleteFunding, type MinedFunding } from '../../db/funding.ts'
+import { setEnd } from '../../db/market-endings.ts'
 import { setMode } from '../../db/markets.ts'
 import type { SingleKind } from '../../domain/actions/action.ts'
 import { expectationOf } from '../../domain/actions/action-rules.ts'
@@ -13,6 +14,7 @@ import type {
   InheritanceFailed,
   MarketEndedRow,
 } from '../../domain/journal/action-rows.ts'
+import type { StoredEnd } from '../../domain/journal/ending-rows.ts'
 import type { JournalRow } from '../../domain/journal/journal-row.ts'
 import {
   isWithoutEffect,
@@ -114,6 +116,7 @@ export async function applySingle(
         ...{ needed: fact.event.needed.toString(), available: fact.event.available.toString() },
       }
     case 'market_ended':
+      await setEnd(tx, fact.spec.marketId, endOf(fact.event, mined))
       return {
         ...{ kind: 'market_ended', ...common, how: fact.event.how, price: fact.event.price.toString() },
         ...{ price_at: fact.event.observedAt, funding_index: fact.event.fundingIndex.toString() },
@@ -121,6 +124,11 @@ export async function applySingle(
       }
   }
 }
+
+const endOf = ({ how, price, observedAt, pool }: MarketEndedFact['event'], { at }: MinedAt): StoredEnd => ({
+  ...{ how, price: price.toString(), price_at: observedAt, ended_at: at },
+  ...{ pool: pool.toString(), deficit: '0', haircut: null },
+})
 
 /** Number and time of the action that emitted the event; null if no action did. */
 export function minedActionOf(fact: ChainFact): { readonly actionId: number; readonly asOf: Millis } | null {
@@ -175,6 +183,9 @@ export async function rollBackAction(tx: Tx, marketId: number, row: JournalRow):
   if (row.kind === 'part_settled') return null
   await rollBackSingle(tx, marketId, row.action_id)
   if (row.kind === 'positions_moved') return null
-  if (row.kind === 'market_ended') await setMode(tx, marketId, row.mode_before)
+  if (row.kind === 'market_ended') {
+    await setMode(tx, marketId, row.mode_before)
+    await setEnd(tx, marketId, null)
+  }
   return { ...row, rollback: true }
 }

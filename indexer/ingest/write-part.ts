@@ -5,6 +5,7 @@ import { settleAction } from '../../db/actions.ts'
 import { loadTerms, settleBatch } from '../../db/batches.ts'
 import type { Tx } from '../../db/client.ts'
 import { settleFills } from '../../db/fills.ts'
+import { addDeficit } from '../../db/market-endings.ts'
 import { settleOrders } from '../../db/orders.ts'
 import { loadPositions, minedPosition, movePositions } from '../../db/positions.ts'
 import { anyOf } from '../../db/values.ts'
@@ -166,6 +167,7 @@ export async function writeMove(
     free: (signOf(row) * BigInt(free_delta)).toString(),
   }))
   await changeLedger(tx, changes)
+  if (row.deficit !== undefined) await addDeficit(tx, marketId, signOf(row) * BigInt(row.deficit))
 }
 
 const signOf = (row: { readonly rollback: boolean }): bigint => (row.rollback ? -1n : 1n)

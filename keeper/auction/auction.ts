@@ -28,6 +28,7 @@ import {
   type BatchBasis,
   batchBasis,
   catchUp,
+  dueOrders,
   isIdle,
   type MarketMemory,
   type MarketView,
@@ -113,7 +114,7 @@ async function runAuction(
   const { snapshot } = transaction
   const { feed, positions } = await catchUp(listed, transaction, before)
   const now = termsAt(listed, snapshot.terms, snapshot.now)
-  const due = feed.overdue(snapshot.now, MAX_ORDERS_PER_TURN, now.spec.maxLeverage)
+  const due = dueOrders(feed, now, snapshot.now, MAX_ORDERS_PER_TURN)
   const basis = batchBasis(listed, memory, snapshot, ports.headTime())
   const spec = (basis?.terms ?? now).reserving
   const standingSeq = before?.standingSeq ?? snapshot.lastBatchHead
@@ -169,7 +170,7 @@ const auction = (
 interface AuctionTerms {
   readonly snapshot: MarketSnapshot
   readonly standingSeq: Seq
-  /** Orders that end because of time. */
+  /** Orders that end because of time, or because the market has closed. */
   readonly due: readonly Cancel[]
   readonly deferrals: Deferrals
 }

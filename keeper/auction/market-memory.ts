@@ -1,6 +1,7 @@
 /** What the jobs of a market keep in memory between two auctions: the book, fed from the journal, and the matched positions. */
 
 import { nextAsOf } from '../../domain/auction/as-of.ts'
+import type { Cancel } from '../../domain/auction/clearing.ts'
 import { type Deferrals, NO_DEFERRALS } from '../../domain/auction/deferral.ts'
 import { INITIAL_PACE, mayAuction, type SettlementPace } from '../../domain/auction/settlement-pace.ts'
 import { MarketBook } from '../../domain/book/market-book.ts'
@@ -15,6 +16,7 @@ import {
 import type { MarketSpec } from '../../domain/market/market.ts'
 import type { Position } from '../../domain/positions/position.ts'
 import { isReportUsable, type ReportRules } from '../../domain/prices/report.ts'
+import { isOver } from '../../domain/risk/ending.ts'
 import type { OracleReport } from '../../domain/settlement/settlement.ts'
 import type { Millis, Seq, UserId } from '../../domain/units.ts'
 import type { MarketSnapshot, MarketTransaction } from './ports.ts'
@@ -106,6 +108,14 @@ export function batchBasis(
     : null
 }
 
+/** The orders that end by themselves, at most `most`: because of time, or all once the market has closed. */
+export const dueOrders = (
+  feed: MarketBook,
+  { mode, spec }: TermsInForce,
+  now: Millis,
+  most: number,
+): readonly Cancel[] => (isOver(mode) ? feed.closed(most) : feed.overdue(now, most, spec.maxLeverage))
+
 /**
  * True if an auction would change nothing: no new row or report, same terms, no market order or account waits, nothing ends by itself.
  */
@@ -117,6 +127,8 @@ export function isIdle(
 ): boolean {
   const { book } = feed
   const terms = termsAt(spec, snapshot.terms, snapshot.now)
+  const endsNone = dueOrders(feed, terms, snapshot.now, 1).length === 0
+  if (isOver(terms.mode)) return seq === snapshot.head && endsNone
   const waits = book.marketOrders('LONG').length + book.marketOrders('SHORT').length > 0
   const sameReport = cleared?.report?.observedAt === snapshot.report?.observedAt
   return (
@@ -126,6 +138,6 @@ export function isIdle(
     sameReport &&
     !waits &&
     waiting.size === 0 &&
-    feed.overdue(snapshot.now, 1, terms.spec.maxLeverage).length === 0
+    endsNone
   )
 }

@@ -191,7 +191,12 @@ const EVENTS: EventTable<IsolatedTraderInterface, TraderFact, MarketFact> = {
     spec,
     times: { dispute_window: Number(disputeWindow) },
   }),
-  FinalPriceReported: IGNORED,
+  FinalPriceReported: ({ price, observedAt }, { spec }) => ({
+    kind: 'ending_changed',
+    spec,
+    times: {},
+    report: { price, observedAt: millisOf(observedAt) },
+  }),
   OperatorChanged: IGNORED,
   BackstopChanged: IGNORED,
   EIP712DomainChanged: IGNORED,

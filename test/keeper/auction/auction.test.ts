@@ -185,13 +185,46 @@ describe('the auction of a market', () => {
   })
 
   it('when the market closes at asOf, it does not match; when it closes 1 ms later, it does', async () => {
-    await fixture.place({ by: alice, side: 'LONG', steps: 50, limit: 1010 })
-    await fixture.place({ by: bob, side: 'SHORT', steps: 50, limit: 990 })
     const closeAt = (settling_at: number) => fixture.db.updateTable('markets').set({ settling_at }).execute()
-    await closeAt(fixture.clock.value)
-    expect(await auction().run(fence)).to.equal(null)
+    const cross = async () => {
+      await fixture.place({ by: alice, side: 'LONG', steps: 50, limit: 1010 })
+      await fixture.place({ by: bob, side: 'SHORT', steps: 50, limit: 990 })
+    }
+    await cross()
     await closeAt(fixture.clock.value + 1)
     expect(await auction().run(fence)).to.equal(1)
+    await cross()
+    await closeAt(fixture.clock.value)
+    expect(await auction().run(fence)).to.equal(null)
+  })
+
+  it('when the market has closed, its open and waiting orders end with MARKET_CLOSED, and nothing is left to do', async () => {
+    const { own, turns } = countedAuction()
+    const open = await fixture.place({ by: alice, side: 'LONG', steps: 50, limit: 990 })
+    const stop = await fixture.place({ by: bob, side: 'SHORT', steps: 5, type: 'STOP_MARKET', trigger: 900 })
+    await own.run(fence)
+    await fixture.db.updateTable('markets').set({ settling_at: fixture.clock.value }).execute()
+    for (let turn = 0; turn < 4; turn++) await own.run(fence)
+    for (const order of [open, stop])
+      expect(await fixture.orderOf(order)).to.include({
+        ...{ status: 'CANCELLED', statusReason: 'MARKET_CLOSED', reserved: 0n },
+      })
+    const ended = await fixture.rows('order_ended')
+    expect(ended.map(({ reason }) => reason)).to.deep.equal(['MARKET_CLOSED', 'MARKET_CLOSED'])
+    // The orders' rows are read in one more turn.
+    expect(turns()).to.equal(3)
+  })
+
+  it('when the market closes while an order settles, the order ends once that is mined', async () => {
+    const own = auction()
+    const big = await fixture.place({ by: alice, side: 'LONG', steps: 50, limit: 1010 })
+    await fixture.place({ by: bob, side: 'SHORT', steps: 20, limit: 990 })
+    await own.run(fence)
+    await fixture.db.updateTable('markets').set({ settling_at: fixture.clock.value }).execute()
+    await own.run(fence)
+    expect(await fixture.orderOf(big)).to.include({
+      ...{ status: 'CANCEL_PENDING_FINALIZE', closingReason: 'MARKET_CLOSED', settling: 20 },
+    })
   })
 
   it('when the oldest unsettled batch has half an action’s lifetime, it does not match', async () => {

@@ -1,0 +1,108 @@
+/** The end of each market in the table `markets`: its final report, how it has ended, and the prices that operators have stated. */
+import { sql } from 'kysely'
+import type { StoredEnd, StoredFinalReport } from '../domain/journal/ending-rows.ts'
+import type { Ending, FinalReport } from '../domain/risk/ending.ts'
+import type { Millis, Price } from '../domain/units.ts'
+import type { Db, Tx } from './client.ts'
+import { type ClosingColumns, toClosing } from './markets.ts'
+
+// ---------------------------------------------------------------------- as the chain has it
+
+export const toFinalReport = (stored: StoredFinalReport | null): FinalReport | null =>
+  stored && {
+    price: BigInt(stored.price) as Price,
+    observedAt: stored.observed_at as Millis,
+    reportedAt: stored.reported_at as Millis,
+  }
+
+export interface EndingColumns extends ClosingColumns {
+  readonly dispute_window: number
+  readonly final_report: StoredFinalReport | null
+  readonly ended: StoredEnd | null
+}
+
+export const ENDING_COLUMNS = ['dispute_window', 'final_report', 'ended'] as const
+
+export const toEnding = (row: EndingColumns): Ending => ({
+  ...toClosing(row),
+  disputeWindow: row.dispute_window as Millis,
+  report: toFinalReport(row.final_report),
+})
+
+/** The final report that is stored. The caller has locked the market's shard. */
+export async function loadFinalReport(tx: Tx, marketId: number): Promise<StoredFinalReport | null> {
+  const { final_report } = await tx
+    .selectFrom('markets')
+    .select('final_report')
+    .where('market_id', '=', marketId)
+    .executeTakeFirstOrThrow()
+  return final_report
+}
+
+export async function setFinalReport(
+  tx: Tx,
+  marketId: number,
+  report: StoredFinalReport | null,
+): Promise<void> {
+  await tx
+    .updateTable('markets')
+    .set({ final_report: report && JSON.stringify(report) })
+    .where('market_id', '=', marketId)
+    .execute()
+}
+
+/** Null: the market has not ended. */
+export async function setEnd(tx: Tx, marketId: number, end: StoredEnd | null): Promise<void> {
+  await tx
+    .updateTable('markets')
+    .set({ ended: end && JSON.stringify(end) })
+    .where('market_id', '=', marketId)
+    .execute()
+}
+
+/** Adds to the sum of the market's deficits; a rollback subtracts. */
+export async function addDeficit(tx: Tx, marketId: number, deficit: bigint): Promise<void> {
+  await sql`
+    update markets set ended = jsonb_set(ended, '{deficit}', to_jsonb(((ended ->> 'deficit')::numeric + ${deficit}::numeric)::text))
+    where market_id = ${marketId} and ended is not null
+  `.execute(tx)
+}
+
+/** Null: no claim has fixed it. */
+export async function setHaircut(tx: Tx, marketId: number, haircut: StoredEnd['haircut']): Promise<void> {
+  await sql`
+    update markets set ended = jsonb_set(ended, '{haircut}', ${JSON.stringify(haircut)}::jsonb)
+    where market_id = ${marketId} and ended is not null
+  `.execute(tx)
+}
+
+// ---------------------------------------------------------------------- as operators have stated it
+
+export interface StatedPrice {
+  readonly price: Price
+  readonly by: string
+  readonly reason: string
+  readonly at: Millis
+}
+
+/** The prices that operators have stated for a market, the newest first. */
+export async function statedPrices(db: Db | Tx, marketId: number): Promise<StatedPrice[]> {
+  const rows = await db
+    .selectFrom('final_prices')
+    .selectAll()
+    .where('market_id', '=', marketId)
+    .orderBy('number', 'desc')
+    .execute()
+  return rows.map((row) => ({
+    ...{ price: row.price as Price, by: row.stated_by, reason: row.reason, at: row.stated_at as Millis },
+  }))
+}
+
+/** States a market's final price. Earlier statements stay as they are. */
+export async function stateFinalPrice(db: Db, marketId: number, stated: StatedPrice): Promise<void> {
+  await sql`
+    insert into final_prices (market_id, number, price, stated_by, reason, stated_at)
+    select ${marketId}, coalesce((select max(number) from final_prices where market_id = ${marketId}), 0) + 1,
+      ${stated.price}::numeric, ${stated.by}, ${stated.reason}, ${stated.at}
+  `.execute(db)
+}
