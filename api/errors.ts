@@ -136,6 +136,10 @@ export const CATALOGUE = {
     409,
     'The client_request_id was used for another command of this account.',
   ),
+  ORDER_FORCED: permanent(
+    409,
+    'The order belongs to a liquidation. It ends when it is filled, or when the position is healthy again.',
+  ),
   SALT_USED: permanent(409, 'The salt was used for another order of this account in this market.'),
   HTV1_READ_AFTER_STALE_BOOKMARK: permanent(409, 'The bookmark is stale; drop it and read again.'),
 

@@ -57,7 +57,8 @@ export type PlacedOrder = Amounts<
     readonly symbol: string
     readonly user_id: number
     readonly maker: string
-    readonly signer: string
+    /** Null for a forced order. */
+    readonly signer: string | null
     readonly side: Side
     readonly order_type: OrderType
     readonly status: OrderStatus
@@ -66,6 +67,8 @@ export type PlacedOrder = Amounts<
     readonly trigger: Trigger | null
     readonly leverage: number
     readonly reduce_only: boolean
+    /** An order of a liquidation. It cannot be cancelled. */
+    readonly forced: boolean
     readonly expiration_seconds: number
     readonly salt: string
     readonly created_at: string

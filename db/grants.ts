@@ -55,7 +55,7 @@ export const WRITERS: { readonly [Table in keyof Database]: Writers<Table> } = {
     keeper: {
       update: [
         ...(['mode', 'last_batch_id', 'last_batch_head', 'last_action_id', 'last_as_of'] as const),
-        'held_mark',
+        ...(['held_mark', 'liquidation_paused_until'] as const),
         ...(['last_price', 'last_price_at', 'reserved_fee', 'reserving_after'] as const),
       ],
     },
@@ -84,7 +84,14 @@ export const WRITERS: { readonly [Table in keyof Database]: Writers<Table> } = {
         ...(['openable', 'reserved'] as const),
       ],
     },
+    // Forced orders.
     keeper: {
+      insert: [
+        ...(['order_id', 'market_id', 'seq', 'user_id', 'maker', 'hash', 'salt', 'side', 'type'] as const),
+        ...(['price', 'quantity', 'trigger', 'leverage', 'reduce_only', 'expiration'] as const),
+        ...(['alive_until', 'status', 'openable', 'reserved_price', 'reserved', 'accepted_at'] as const),
+        'forced',
+      ],
       update: [
         ...(['seq', 'status', 'status_reason', 'note', 'settling', 'closing_reason'] as const),
         ...(['closed_by', 'openable', 'reserved_price', 'reserved', 'held'] as const),
@@ -140,6 +147,15 @@ export const WRITERS: { readonly [Table in keyof Database]: Writers<Table> } = {
   fired_switches: { keeper: { insert: 'all', delete: true } },
   // Updated never: the right to update is what locking the pruned rows takes.
   client_requests: { api: { insert: 'all', update: ['created_at'], delete: true } },
+  liquidations: {
+    keeper: {
+      insert: 'all',
+      update: [
+        ...(['stage', 'order_id', 'widenings', 'queue_no', 'attempts', 'retry_at', 'changed_seq'] as const),
+      ],
+      delete: true,
+    },
+  },
   chain_blocks: { indexer: { insert: 'all', delete: true } },
   chain_logs: { indexer: { insert: 'all', update: ['confirmed'], delete: true } },
   chain_progress: { indexer: { insert: 'all', update: ['next_block', 'head', 'completed_at'] } },
@@ -184,6 +200,7 @@ export const READERS: { readonly [Name in Process]: readonly (keyof Database)[] 
     ...(['users', 'api_keys', 'resting', 'oracle_reports', 'session_keys', 'cancel_switches'] as const),
     ...(['client_requests', 'faucet_requests', 'chain_progress', 'journal', 'actions'] as const),
     ...(['funding_states', 'used_reports', 'calendar_exceptions', 'price_averages', 'final_prices'] as const),
+    'liquidations',
   ],
   keeper: [
     ...SHARED,
@@ -191,6 +208,7 @@ export const READERS: { readonly [Name in Process]: readonly (keyof Database)[] 
     ...(['relayer_transactions', 'faucet_requests', 'leases', 'cancel_switches', 'fired_switches'] as const),
     ...(['resting', 'chain_progress', 'users', 'funding_states'] as const),
     ...(['recent_reports', 'used_reports', 'calendar_exceptions', 'price_averages', 'final_prices'] as const),
+    'liquidations',
   ],
   indexer: [
     ...SHARED,

@@ -45,6 +45,8 @@ export interface MarketsTable extends ProtectionColumns {
   last_price_at: number | null
   /** The mark in wei that is held until every order that it triggers has been triggered; null if the mark moves. */
   held_mark: bigint | null
+  /** After a pause of the bank, the time until which accounts with equity are not liquidated; 0: there was none. */
+  liquidation_paused_until: Generated<number>
   /** The trading calendar of the underlying; null if it trades around the clock. */
   calendar: CalendarName | null
 }

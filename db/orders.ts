@@ -54,9 +54,11 @@ export const toOpenOrder = (row: OrderRow): OpenOrder => ({
   reserved: row.reserved as Quote,
   held: row.held as Quote,
   partialSlot: row.partial_slot,
+  forced: row.forced,
   endedAt: row.ended_at as Millis | null,
 })
 
+/** Requires an order that is not forced. */
 export const toSignedOrder = (row: OrderRow): SignedOrder => ({
   marketId: row.market_id as MarketId,
   maker: row.maker as Address,
@@ -74,22 +76,27 @@ export const toSignedOrder = (row: OrderRow): SignedOrder => ({
   signature: row.signature as `0x${string}`,
 })
 
+/** SQL of the batches in sequence that left an order of `orders` without a fill; 0 unless it is forced. */
+export const WIDENINGS_SQL =
+  'case when forced then coalesce((select l.widenings from liquidations l where l.order_id = orders.order_id), 0) else 0 end'
+
 /** Orders of the accounts in the market that have not ended, by seq. */
 export async function loadLiveOrders(
   tx: Tx,
   marketId: number,
   accounts: ReadonlySet<UserId>,
-): Promise<readonly OpenOrder[]> {
+): Promise<readonly (OpenOrder & { readonly widenings: number })[]> {
   if (accounts.size === 0) return []
   const rows = await tx
     .selectFrom('orders')
     .selectAll()
+    .select(sql<number>`${sql.raw(WIDENINGS_SQL)}`.as('widenings'))
     .where('market_id', '=', marketId)
     .where('user_id', '=', anyOf('bigint', accounts))
     .where('ended_at', 'is', null)
     .orderBy('seq')
     .execute()
-  return rows.map(toOpenOrder)
+  return rows.map((row) => ({ ...toOpenOrder(row), widenings: row.widenings }))
 }
 
 /**
@@ -135,9 +142,9 @@ export const insertOrdersQuery = (
   values: [shard, head, JSON.stringify(rows), head + rows.length, signatures],
 })
 
-/** Orders that a cancel still ends: `isClosable`. */
+/** Orders that a cancel still ends: `isClosable`. A forced order ends only with its liquidation. */
 export const CLOSABLE = sql<boolean>`
-  orders.ended_at is null and (
+  orders.ended_at is null and not orders.forced and (
     orders.closing_reason is null or (orders.closing_reason = 'POSITION_CLOSED' and orders.status <> 'CANCEL_PENDING_FINALIZE')
   )
 `

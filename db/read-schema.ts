@@ -62,7 +62,8 @@ export interface ReadOrdersTable {
   seq: number
   user_id: number
   maker: string
-  signer: string
+  /** Null for a forced order. */
+  signer: string | null
   hash: string
   salt: number
   side: Side
@@ -100,6 +101,8 @@ export interface ReadOrdersTable {
   updated_at: number
   /** Of its first event, CREATED: see ReadOrderEventsTable. */
   arrival: number
+  /** An order of a liquidation, without a signature. */
+  forced: Generated<boolean>
 }
 
 /** Events of orders: all of them in the view `read.order_events`, all except CREATED in the table `read.order_changes`. */

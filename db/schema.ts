@@ -8,6 +8,7 @@ import type { OrderStatus, OrderType, Side, StatusReason } from '../domain/order
 import type { FillStatus } from '../domain/orders/order-state.ts'
 import type { BatchStatus } from '../domain/settlement/settlement.ts'
 import type { ChainTables } from './chain-schema.ts'
+import type { LiquidationsTable } from './liquidation-schema.ts'
 import type { FinalPricesTable, MarketsTable } from './market-schema.ts'
 import type { PriceTables } from './price-schema.ts'
 import type { ReadTables } from './read-schema.ts'
@@ -74,7 +75,7 @@ export interface PositionsTable {
 
 /**
  * Orders, written under the lock of their market's shard: inserted and cancelled by the api, matched and voided by the keeper, filled by
- * the indexer.
+ * the indexer. The keeper inserts forced orders.
  * Written by: api, keeper, indexer.
  */
 export interface OrdersTable {
@@ -84,9 +85,11 @@ export interface OrdersTable {
   seq: number
   user_id: number
   maker: string
-  signer: string
+  /** Null for a forced order, which no trader has signed. */
+  signer: string | null
   hash: string
-  signature: string
+  signature: string | null
+  /** Unique per maker and market among the orders that are not forced; of a forced order its own number. */
   salt: number
   side: Side
   type: OrderType
@@ -121,6 +124,8 @@ export interface OrdersTable {
   /** What triggered the order; null until then, and for orders without a trigger. */
   triggered: Generated<TriggerEvidence | null>
   ended_at: number | null
+  /** Of a liquidation: reduce-only, inserted by the keeper. */
+  forced: Generated<boolean>
 }
 
 /**
@@ -363,4 +368,5 @@ export interface Database extends ChainTables, ReadTables, PriceTables {
   cancel_switches: CancelSwitchesTable
   fired_switches: FiredSwitchesTable
   client_requests: ClientRequestsTable
+  liquidations: LiquidationsTable
 }

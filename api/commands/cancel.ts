@@ -41,6 +41,7 @@ function cancelOwn(
   changes: GroupChanges,
   now: Millis,
 ): Cancelled {
+  if (stored.forced) throw new ApiError('ORDER_FORCED', { field: 'order_hash', received: stored.hash })
   const isEnding = !isClosable(toOpenOrder(stored))
   const order = isEnding ? stored : changes.end(stored, 'USER_CANCELLED', reason, now)
   const ending = order.status === 'CANCEL_PENDING_FINALIZE' && order.closing_reason !== null

@@ -19,7 +19,7 @@ import { type FundingState, NO_FUNDING } from '../../domain/prices/funding-state
 import type { Quote, Steps } from '../../domain/units.ts'
 import type { Command } from './command.ts'
 import { sendTogether } from './send-together.ts'
-import { holdingKey, requestKey, saltKey, signerKey } from './state-keys.ts'
+import { bySalt, holdingKey, requestKey, signerKey } from './state-keys.ts'
 
 export interface CurrentMarket {
   readonly head: ShardHead
@@ -151,7 +151,7 @@ const STORED_ORDERS = `
   select ${STORED}
   from unnest($1::integer[], $2::text[], $3::bigint[]) k (market_id, maker, salt)
   cross join lateral (
-    select * from orders where market_id = k.market_id and maker = k.maker and salt = k.salt limit 1
+    select * from orders where market_id = k.market_id and maker = k.maker and salt = k.salt and not forced limit 1
   ) o
   ${READ_ROW}
   union all
@@ -161,12 +161,12 @@ const STORED_ORDERS = `
   ${READ_ROW}
 `
 
-/** The offset keeps the planner from flattening the subquery, so that each pair is a lookup in the index of live orders. */
+/** Without forced orders. The offset keeps the planner from flattening the subquery: each pair is a lookup in the index of live orders. */
 const LIVE = `
   select ${STORED}
   from unnest($1::integer[], $2::bigint[]) k (market_id, user_id)
   cross join lateral (
-    select * from orders where market_id = k.market_id and user_id = k.user_id and ended_at is null offset 0
+    select * from orders where market_id = k.market_id and user_id = k.user_id and ended_at is null and not forced offset 0
   ) o
   ${READ_ROW}
   order by o.market_id, o.seq
@@ -329,7 +329,7 @@ export async function openGroup(
     funds: new Map(held.map((row) => [row.user_id, fundsOf(row)])),
     holdings: new Map(held.map((row) => [holdingKey(row.market_id, row.user_id), holdingOf(row)])),
     byHash: new Map([...known, ...live].map((row) => [row.hash, row])),
-    bySalt: new Map([...known, ...live].map((row) => [saltKey(row.market_id, row.maker, row.salt), row])),
+    bySalt: bySalt([...known, ...live]),
     live: hashesByHolding(live),
     marketsWithOrders: marketsByUser(resting),
     requests: new Map(requests.map((row) => [requestKey(row.user_id, row.client_request_id), row])),

@@ -195,5 +195,6 @@ const storedOrder = (
   protection_price: null,
   triggered: null,
   ended_at: null,
+  forced: false,
   updated_at: row.accepted_at,
 })

@@ -33,7 +33,9 @@ export const Order = Type.Object({
   symbol: Type.String(),
   user_id: Type.Integer(),
   maker: Type.String(),
-  signer: Type.String({ description: "The maker, or one of the maker's session keys." }),
+  signer: Type.Union([Type.String(), Type.Null()], {
+    description: "The maker, or one of the maker's session keys; null for a forced order.",
+  }),
   side: Side,
   order_type: Type.String(),
   status: words(ORDER_STATUSES, 'OPEN, PENDING_TRIGGER and CANCEL_PENDING_FINALIZE are active.'),
@@ -67,6 +69,10 @@ export const Order = Type.Object({
   trigger: MaybeTrigger,
   leverage: Type.Integer(),
   reduce_only: Type.Boolean(),
+  forced: Type.Boolean({
+    description:
+      'True for an order of a liquidation: the exchange places it without a signature, and it cannot be cancelled.',
+  }),
   expiration_seconds: Type.Integer(),
   salt: Type.String(),
   created_at: Time('Time of acceptance.'),

@@ -79,6 +79,7 @@ export function orderView(spec: MarketSpec, row: OrderRow, oracle: Price | null)
     trigger: triggerView(row.triggered),
     leverage: row.leverage,
     reduce_only: row.reduce_only,
+    forced: row.forced,
     expiration_seconds: row.expiration,
     salt: String(row.salt),
     created_at: isoTime(row.accepted_at),

@@ -12,6 +12,7 @@ import type {
   PositionsMoved,
   TriggerEvidence,
 } from '../journal/journal-row.ts'
+import type { LiquidationChanged } from '../journal/liquidation-row.ts'
 import type { MarketSpec } from '../market/market.ts'
 import { enteredBookAt, type OpenOrder, reservable } from '../orders/open-order.ts'
 import { acceptedSeq, bookType, isConditional, orderIdOf } from '../orders/order.ts'
@@ -48,7 +49,12 @@ export type BookOrder = Pick<
   | 'openable'
   | 'reservedPrice'
   | 'acceptedAt'
-> & { readonly triggered: Pick<TriggerEvidence, 'at'> | null }
+  | 'forced'
+> & {
+  readonly triggered: Pick<TriggerEvidence, 'at'> | null
+  /** Of a forced order: batches in sequence that left it without a fill. */
+  readonly widenings?: number
+}
 
 /** The book of open orders, the waiting orders, and the order ids of both. Mutable. */
 export class MarketBook {
@@ -178,6 +184,9 @@ export class MarketBook {
       case 'part_settled':
         this.#settle(row)
         return
+      case 'liquidation_changed':
+        if (row.step === 'widened') this.#widen(row)
+        return
       case 'orders_protected':
       case 'part_submitted':
       case 'part_confirmed':
@@ -245,6 +254,12 @@ export class MarketBook {
     else if (this.waiting.get(seq) !== undefined) this.waiting.reserve(seq, openable, reservedPrice)
   }
 
+  /** The order may be out of the book, because its account is stale. */
+  #widen({ order_id, widenings }: LiquidationChanged): void {
+    const order = order_id === null ? undefined : this.book.get(this.#seqOf(order_id))
+    if (order !== undefined) this.book.replace({ ...order, widenings })
+  }
+
   #match({ fills, closing }: BatchCleared): void {
     for (const { order_id, user_id, steps, held } of fills) {
       this.#changedAccounts.add(user_id as UserId)
@@ -282,15 +297,13 @@ function openedBy(spec: MarketSpec, order: RestingOrder, held: Quote): Steps {
   return Number(held / reservationPerStep(spec, order)) as Steps
 }
 
-/** Orders of traders; a liquidation's order is forced. */
-const UNFORCED = { forced: false, widenings: 0 } as const
-
 export const restingOrder = (order: BookOrder): RestingOrder => ({
   ...reservable(order),
   account: order.account,
   type: bookType(order.type),
   triggered: isConditional(order.type),
-  ...UNFORCED,
+  forced: order.forced,
+  widenings: order.widenings ?? 0,
   openable: order.openable,
   expiration: order.aliveUntil,
   acceptedAt: enteredBookAt(order),
@@ -322,7 +335,8 @@ const placedResting = (seq: Seq, row: OrderPlaced): RestingOrder => ({
   ...placedLive(seq, row),
   type: bookType(row.type),
   triggered: false,
-  ...UNFORCED,
+  forced: row.forced ?? false,
+  widenings: 0,
   acceptedAt: row.accepted_at as Millis,
 })
 
@@ -339,7 +353,8 @@ const triggeredOrder = (seq: Seq, order: WaitingOrder, row: OrderTriggered): Res
     seq,
     type: bookType(type),
     triggered: true,
-    ...UNFORCED,
+    forced: false,
+    widenings: 0,
     openable: row.openable as Steps,
     reservedPrice: row.reserved_price as Ticks,
     acceptedAt: row.at as Millis,

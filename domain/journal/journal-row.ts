@@ -10,6 +10,7 @@ import type { OrderStatus, OrderType, Side, StatusReason } from '../orders/order
 import type { AccountsRow } from './accounts-row.ts'
 import type { ActionRow } from './action-rows.ts'
 import type { EndingRow } from './ending-rows.ts'
+import type { LiquidationChanged } from './liquidation-row.ts'
 import type { Wei } from './wei.ts'
 
 export interface OrderPlaced {
@@ -17,7 +18,8 @@ export interface OrderPlaced {
   readonly order_id: string
   readonly user_id: number
   readonly maker: string
-  readonly signer: string
+  /** Null for a forced order. */
+  readonly signer: string | null
   readonly hash: string
   readonly salt: number
   readonly side: Side
@@ -43,6 +45,8 @@ export interface OrderPlaced {
   readonly openable: number
   readonly reserved: Wei
   readonly reserved_price: number
+  /** An order of a liquidation: a reduce-only market order that no trader has signed. */
+  readonly forced?: true
 }
 
 /** Why a conditional order was triggered. Stored with the order and shown to its owner. */
@@ -373,6 +377,7 @@ export type MarketRow =
   | MarketListed
   | ActionRow
   | EndingRow
+  | LiquidationChanged
   | ProtectionAnnounced
 export type JournalRow = MarketRow | AccountsRow
 

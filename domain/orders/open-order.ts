@@ -40,6 +40,8 @@ export interface OpenOrder extends OrderLife {
   /** Wei held for the settling steps. */
   readonly held: Quote
   readonly partialSlot: number | null
+  /** An order of a liquidation. It has no signature, and its salt is its number. */
+  readonly forced: boolean
   readonly endedAt: Millis | null
 }
 

@@ -1,6 +1,7 @@
 /** Reads a market's open and waiting orders and its open positions: when a keeper becomes the auction's owner, and after an error. */
 import { sql } from 'kysely'
 import type { Tx } from '../../db/client.ts'
+import { WIDENINGS_SQL } from '../../db/orders.ts'
 import { matchedPosition } from '../../db/positions.ts'
 import { constant } from '../../db/values.ts'
 import type { BookOrder } from '../../domain/book/market-book.ts'
@@ -41,6 +42,8 @@ const COLUMNS = [
   'reserved_price',
   'accepted_at',
   `coalesce((triggered ->> 'at')::bigint, 0)`,
+  'forced::integer',
+  WIDENINGS_SQL,
 ]
 
 /** The columns of all orders as one list in one row: with a row each, parsing the protocol took longer than everything else. */
@@ -74,6 +77,8 @@ function toBookOrder(marketId: MarketId, columns: readonly number[]): BookOrder 
     reservedPrice,
     acceptedAt,
     triggeredAt,
+    forced,
+    widenings,
   ] = columns
   return {
     orderId: orderIdOf(marketId, accepted as Seq),
@@ -95,6 +100,8 @@ function toBookOrder(marketId: MarketId, columns: readonly number[]): BookOrder 
     reservedPrice: reservedPrice as Ticks,
     acceptedAt: acceptedAt as Millis,
     triggered: triggeredAt === 0 ? null : { at: triggeredAt as number },
+    forced: forced === 1,
+    widenings: widenings as number,
   }
 }
 

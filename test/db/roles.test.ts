@@ -162,7 +162,9 @@ describe('a database role per process', () => {
   })
 
   it('when the comments of the schema name the writers of a table, they agree with db/grants.ts', () => {
-    const source = ['db/schema.ts', 'db/market-schema.ts', 'db/chain-schema.ts', 'db/price-schema.ts']
+    const files = ['schema', 'market-schema', 'chain-schema', 'price-schema', 'liquidation-schema']
+    const source = files
+      .map((name) => `db/${name}.ts`)
       .map((path) => readFileSync(path, 'utf8'))
       .join('\n')
     const interfaces = new Map(

@@ -52,6 +52,7 @@ export const ORDERS = tableOf<ReadOrder>({
     triggered: 'jsonb',
     updated_at: 'bigint',
     arrival: 'bigint',
+    forced: 'boolean',
   },
 })
 
@@ -154,6 +155,7 @@ const placed = (marketId: number, seq: number, row: OrderPlaced): ReadOrder => (
   updated_at: row.accepted_at,
   // Assigned when the row is written.
   arrival: 0,
+  forced: row.forced ?? false,
 })
 
 const triggered = ({ reserved }: ReadOrder, seq: number, row: OrderTriggered): Partial<ReadOrder> => ({

@@ -38,6 +38,7 @@ function order(seq: number, maker: Address, changes: Partial<OpenOrder> & { sett
       closedBy: null,
       reservedPrice: ticks(1000),
       partialSlot: 3,
+      forced: false,
       endedAt: null,
     },
     openable,

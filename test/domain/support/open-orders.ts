@@ -31,6 +31,7 @@ export function openOrder(
     reserved: reserved as Quote,
     held: 0n as Quote,
     partialSlot: null,
+    forced: order.forced,
     endedAt: null,
     status: 'OPEN',
     statusReason: null,

@@ -1,0 +1,69 @@
+/** The `liquidations` table: the running liquidations of each market. The caller of a write holds the lock of the market's shard. */
+import { type Selectable, sql } from 'kysely'
+import type { RunningLiquidation } from '../domain/risk/running-liquidation.ts'
+import type { Millis, Seq, Steps, UserId } from '../domain/units.ts'
+import type { Db, Tx } from './client.ts'
+import type { LiquidationsTable } from './liquidation-schema.ts'
+import { anyOf } from './values.ts'
+
+const toLiquidation = (row: Selectable<LiquidationsTable>): RunningLiquidation => ({
+  account: row.user_id as UserId,
+  number: row.number as Seq,
+  stage: row.stage,
+  startSize: row.start_size as Steps,
+  orderId: row.order_id,
+  widenings: row.widenings,
+  queueNo: row.queue_no,
+  attempts: row.attempts,
+  retryAt: row.retry_at as Millis,
+  changedSeq: row.changed_seq as Seq,
+  startedAt: row.started_at as Millis,
+})
+
+/** The market's running liquidations, the oldest first. */
+export async function loadLiquidations(db: Db | Tx, marketId: number): Promise<RunningLiquidation[]> {
+  const rows = await db
+    .selectFrom('liquidations')
+    .selectAll()
+    .where('market_id', '=', marketId)
+    .orderBy('number')
+    .execute()
+  return rows.map(toLiquidation)
+}
+
+/** Inserts liquidations, or replaces them in a later state. */
+export async function putLiquidations(
+  tx: Tx,
+  marketId: number,
+  liquidations: readonly RunningLiquidation[],
+): Promise<void> {
+  if (liquidations.length === 0) return
+  await sql`
+    insert into liquidations (
+      market_id, user_id, number, stage, start_size, order_id, widenings, queue_no, attempts, retry_at, changed_seq, started_at
+    )
+    select ${marketId}, x.account, x.number, x.stage, x."startSize", x."orderId", x.widenings, x."queueNo", x.attempts, x."retryAt",
+      x."changedSeq", x."startedAt"
+    from json_to_recordset(${JSON.stringify(liquidations)}::json) as x (
+      account bigint, number bigint, stage text, "startSize" bigint, "orderId" text, widenings integer, "queueNo" bigint,
+      attempts integer, "retryAt" bigint, "changedSeq" bigint, "startedAt" bigint
+    )
+    on conflict (market_id, user_id) do update set
+      stage = excluded.stage, order_id = excluded.order_id, widenings = excluded.widenings, queue_no = excluded.queue_no,
+      attempts = excluded.attempts, retry_at = excluded.retry_at, changed_seq = excluded.changed_seq
+  `.execute(tx)
+}
+
+/** The liquidations of the accounts have ended. */
+export async function deleteLiquidations(
+  tx: Tx,
+  marketId: number,
+  accounts: readonly UserId[],
+): Promise<void> {
+  if (accounts.length === 0) return
+  await tx
+    .deleteFrom('liquidations')
+    .where('market_id', '=', marketId)
+    .where('user_id', '=', anyOf('bigint', accounts))
+    .execute()
+}
