@@ -7,6 +7,7 @@ import type { MarketSpec } from '../market/market.ts'
 import { exposureOf } from '../positions/margin.ts'
 import { closedShare, marginOf, type Position } from '../positions/position.ts'
 import type { Address, FundingIndex, Price, Steps } from '../units.ts'
+import { BinaryHeap } from './binary-heap.ts'
 import { closeAgainst, compareRanks, type Ranked, reduced, scoreOf } from './deleverage.ts'
 import { type Backstop, inherit } from './liquidation.ts'
 
@@ -104,35 +105,11 @@ export function* byRank(
   { spec, index, oracle }: Pick<LegTerms, 'spec' | 'index' | 'oracle'>,
   opposite: Iterable<Counterparty>,
 ): Generator<Counterparty> {
-  const heap: RankedPosition[] = []
+  const ranked: RankedPosition[] = []
   for (const { account, position } of opposite) {
     const score = scoreOf(spec, position, index, oracle)
-    if (score !== null) heap.push({ account, position, score })
+    if (score !== null) ranked.push({ account, position, score })
   }
-  for (let at = (heap.length >> 1) - 1; at >= 0; at--) sink(heap, at)
-  while (heap.length > 0) {
-    const first = heap[0] as RankedPosition
-    const last = heap.pop() as RankedPosition
-    if (heap.length > 0) {
-      heap[0] = last
-      sink(heap, 0)
-    }
-    yield first
-  }
+  const heap = new BinaryHeap<RankedPosition>(compareRanks, ranked)
+  for (let next = heap.pop(); next !== undefined; next = heap.pop()) yield next
 }
-
-/** Restores the order of a binary heap below `at`. */
-function sink(heap: RankedPosition[], from: number): void {
-  let at = from
-  for (;;) {
-    let best = at
-    for (const child of [2 * at + 1, 2 * at + 2]) {
-      if (child < heap.length && compareRanks(itemAt(heap, child), itemAt(heap, best)) < 0) best = child
-    }
-    if (best === at) return
-    ;[heap[at], heap[best]] = [itemAt(heap, best), itemAt(heap, at)]
-    at = best
-  }
-}
-
-const itemAt = (heap: readonly RankedPosition[], at: number): RankedPosition => heap[at] as RankedPosition

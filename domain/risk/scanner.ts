@@ -1,0 +1,117 @@
+/**
+ * Finds, among all positions of a market, those below the liquidation threshold and the best counterparties of a
+ * deleveraging, without computing the others.
+ *
+ * Per step, with value v = step × oracle price, threshold rate t and funding index F, a long is below the
+ * threshold if v(1 - t) - F < (entry - folded margin) / size, a short if (entry + folded margin) / size <
+ * v(1 + t) - F. The right (left) side is a key that only a change of the position changes: price, index and rates
+ * move the threshold of all positions of a side alike. Keys are doubles; what is at most their rounding below the
+ * threshold is computed exactly.
+ */
+
+import { isLiquidatable, LIQUIDATION_BUFFER } from '../positions/margin.ts'
+import type { Position } from '../positions/position.ts'
+import { ONE, type UserId } from '../units.ts'
+import { nthLargest, type RiskPrices, scoreBounds } from './score-bounds.ts'
+import { type KeyedPosition, SideKeys } from './side-keys.ts'
+
+/**
+ * Bound of the relative error between keys and thresholds: one rounding each of dividend, division, threshold and
+ * comparison, and a factor of two.
+ */
+const KEY_ERROR = 8 * Number.EPSILON
+
+/** Positions by how near they are to liquidation. Mutable; keeps no position itself. */
+export class PositionScanner {
+  readonly #longs = new SideKeys()
+  /** With negated keys, so that the largest is the first below the threshold on either side. */
+  readonly #shorts = new SideKeys()
+
+  static of(positions: Iterable<readonly [UserId, Position]>): PositionScanner {
+    const scanner = new PositionScanner()
+    for (const [account, position] of positions) {
+      if (position.size !== 0) scanner.#sideOf(position).append(keyed(account, position))
+    }
+    scanner.#longs.arrange()
+    scanner.#shorts.arrange()
+    return scanner
+  }
+
+  /** Positions that are not flat. */
+  get size(): number {
+    return this.#longs.size + this.#shorts.size
+  }
+
+  set(account: UserId, position: Position): void {
+    if (position.size <= 0) this.#longs.delete(account)
+    if (position.size >= 0) this.#shorts.delete(account)
+    if (position.size !== 0) this.#sideOf(position).set(keyed(account, position))
+  }
+
+  /**
+   * The accounts whose position `isLiquidatable`, from the one farthest below its threshold per step. Computes only
+   * those that are read, and the candidates among them exactly. No position must be set meanwhile.
+   */
+  *liquidatable(terms: RiskPrices, positionOf: (account: UserId) => Position): Generator<UserId> {
+    const { spec, index, oracle } = terms
+    for (const account of this.#candidates(terms)) {
+      if (isLiquidatable(spec, positionOf(account), index, oracle)) yield account
+    }
+  }
+
+  #sideOf({ size }: Position): SideKeys {
+    return size > 0 ? this.#longs : this.#shorts
+  }
+
+  *#candidates(terms: RiskPrices): Generator<UserId> {
+    const thresholds = thresholdsOf(terms)
+    const sides = [this.#longs.from(lowered(thresholds.long)), this.#shorts.from(lowered(thresholds.short))]
+    const [longs, shorts] = sides as [Generator<KeyedPosition>, Generator<KeyedPosition>]
+    let [long, short] = [longs.next(), shorts.next()]
+    while (!long.done || !short.done) {
+      const isLong = distance(long, thresholds.long) >= distance(short, thresholds.short)
+      yield ((isLong ? long : short).value as KeyedPosition).account
+      if (isLong) long = longs.next()
+      else short = shorts.next()
+    }
+  }
+
+  /**
+   * At least the `count` best accounts by rank (score and address) that can be deleveraged against `position`, and as few others
+   * as rounding and equal scores allow; all that can, if they are fewer. In no particular order.
+   */
+  counterparties(terms: RiskPrices, position: Position, count: number): UserId[] {
+    const side = position.size > 0 ? this.#shorts : this.#longs
+    const { low, high } = scoreBounds(terms, position, side)
+    const least = nthLargest(low, count)
+    const accounts: UserId[] = []
+    for (let place = 0; place < side.size; place++) {
+      const score = high[place] as number
+      if (score >= 0 && score >= least) accounts.push(side.accountAt(place))
+    }
+    return accounts
+  }
+}
+
+/** The key in wei per step, negated for a short. */
+function keyed(account: UserId, { size, entryNotional, foldedMargin }: Position): KeyedPosition {
+  const owed = size > 0 ? entryNotional - foldedMargin : entryNotional + foldedMargin
+  return { account, key: Number(owed) / size, entry: Number(entryNotional) / Math.abs(size) }
+}
+
+const lowered = (threshold: number): number => threshold - Math.abs(threshold) * KEY_ERROR
+
+const distance = ({ done, value }: IteratorResult<KeyedPosition>, threshold: number): number =>
+  done ? Number.NEGATIVE_INFINITY : value.key - threshold
+
+/** The keys above which a long, and a short by its negated key, is below the threshold. In wei per step. */
+function thresholdsOf({ spec, index, oracle }: RiskPrices): { long: number; short: number } {
+  const rate = spec.mmr + LIQUIDATION_BUFFER
+  const value = spec.step * oracle
+  const atStake = spec.kind === 'binary_future' ? spec.step * (ONE - oracle) : value
+  const funding = index * ONE * ONE
+  return {
+    long: Number(value * (ONE - rate) - funding) / 1e36,
+    short: Number(funding - value * ONE - atStake * rate) / 1e36,
+  }
+}

@@ -1,0 +1,144 @@
+/** The positions of one side of a market, so that those with the largest keys are found without reading the others. */
+
+import { invariant } from '../invariant.ts'
+import type { UserId } from '../units.ts'
+import { BinaryHeap } from './binary-heap.ts'
+
+/** Children per node: fewer levels, so an update moves fewer positions. */
+const WIDTH = 4
+const INITIAL_CAPACITY = 1_024
+
+export interface KeyedPosition {
+  readonly account: UserId
+  readonly key: number
+  readonly entry: number
+}
+
+/** A heap in typed arrays: 24 bytes per position, and the map from accounts to their places. Mutable. */
+export class SideKeys {
+  #accounts = new Float64Array(INITIAL_CAPACITY)
+  #keys = new Float64Array(INITIAL_CAPACITY)
+  #entries = new Float64Array(INITIAL_CAPACITY)
+  readonly #places = new Map<UserId, number>()
+  #size = 0
+
+  get size(): number {
+    return this.#size
+  }
+
+  /** Keys and entries of all positions, in the order of their places. Valid until the next change. */
+  get columns(): { readonly keys: Float64Array; readonly entries: Float64Array } {
+    const { size } = this
+    return { keys: this.#keys.subarray(0, size), entries: this.#entries.subarray(0, size) }
+  }
+
+  accountAt(place: number): UserId {
+    return this.#accounts[place] as UserId
+  }
+
+  /** Adds a position of another account without an order. `arrange` must follow before anything else is called. */
+  append(position: KeyedPosition): void {
+    this.#put(this.#add(), position, false)
+  }
+
+  /** Orders everything that was appended: one pass, and no places to keep until its end. */
+  arrange(): void {
+    for (let place = Math.floor((this.#size - 2) / WIDTH); place >= 0; place--) this.#sink(place, false)
+    for (let place = 0; place < this.#size; place++) this.#places.set(this.accountAt(place), place)
+    invariant(this.#places.size === this.#size, 'each account has one position')
+  }
+
+  set(position: KeyedPosition): void {
+    const place = this.#places.get(position.account) ?? this.#add()
+    this.#put(place, position)
+    if (!this.#rise(place)) this.#sink(place)
+  }
+
+  delete(account: UserId): void {
+    const place = this.#places.get(account)
+    if (place === undefined) return
+    const last = --this.#size
+    this.#places.delete(account)
+    if (place === last) return
+    this.#put(place, this.#at(last))
+    if (!this.#rise(place)) this.#sink(place)
+  }
+
+  /** The positions with a key of at least `threshold`, from the largest key. Must not be changed meanwhile. */
+  *from(threshold: number): Generator<KeyedPosition> {
+    const frontier = new BinaryHeap<number>((a, b) => this.#keyAt(b) - this.#keyAt(a))
+    const add = (place: number): void => {
+      if (place < this.#size && this.#keyAt(place) >= threshold) frontier.push(place)
+    }
+    add(0)
+    for (let place = frontier.pop(); place !== undefined; place = frontier.pop()) {
+      yield this.#at(place)
+      for (let child = WIDTH * place + 1; child <= WIDTH * place + WIDTH; child++) add(child)
+    }
+  }
+
+  #keyAt(place: number): number {
+    return this.#keys[place] as number
+  }
+
+  /** The place of one more position. */
+  #add(): number {
+    if (this.#size === this.#accounts.length) this.#grow()
+    return this.#size++
+  }
+
+  #put(place: number, { account, key, entry }: KeyedPosition, tracked = true): void {
+    invariant(!Number.isNaN(key), 'a key is a number')
+    this.#accounts[place] = account
+    this.#keys[place] = key
+    this.#entries[place] = entry
+    if (tracked) this.#places.set(account, place)
+  }
+
+  #at(place: number): KeyedPosition {
+    return { account: this.accountAt(place), key: this.#keyAt(place), entry: this.#entries[place] as number }
+  }
+
+  #rise(from: number): boolean {
+    const moved = this.#at(from)
+    let place = from
+    while (place > 0) {
+      const parent = Math.floor((place - 1) / WIDTH)
+      if (this.#keyAt(parent) >= moved.key) break
+      this.#put(place, this.#at(parent))
+      place = parent
+    }
+    if (place !== from) this.#put(place, moved)
+    return place !== from
+  }
+
+  #sink(from: number, tracked = true): void {
+    const moved = this.#at(from)
+    const size = this.#size
+    let place = from
+    for (;;) {
+      const first = WIDTH * place + 1
+      let largest = place
+      let largestKey = moved.key
+      for (let child = first; child < Math.min(first + WIDTH, size); child++) {
+        const childKey = this.#keyAt(child)
+        if (childKey > largestKey) [largest, largestKey] = [child, childKey]
+      }
+      if (largest === place) break
+      this.#put(place, this.#at(largest), tracked)
+      place = largest
+    }
+    if (place !== from) this.#put(place, moved, tracked)
+  }
+
+  #grow(): void {
+    const larger = (before: Float64Array): Float64Array<ArrayBuffer> => {
+      const after = new Float64Array(2 * before.length)
+      after.set(before)
+      return after
+    }
+    this.#accounts = larger(this.#accounts)
+    this.#keys = larger(this.#keys)
+    this.#entries = larger(this.#entries)
+  }
+}
