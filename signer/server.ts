@@ -4,6 +4,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import type { FeedId } from '../domain/prices/report-hash.ts'
 import type { Millis } from '../domain/units.ts'
+import { boundedText } from '../service/bounded-text.ts'
 import type { Listener } from '../service/environment.ts'
 import type { Logger } from '../service/logger.ts'
 import type { ReportKey, SigningAnswer, SigningRequest } from '../service/report-key.ts'
@@ -82,14 +83,9 @@ const isEqual = (a: string, b: string): boolean => timingSafeEqual(sha256(a), sh
 const sha256 = (text: string): Buffer => createHash('sha256').update(text).digest()
 
 async function bodyOf(request: IncomingMessage): Promise<string> {
-  const chunks: Buffer[] = []
-  let bytes = 0
-  for await (const chunk of request as AsyncIterable<Buffer>) {
-    bytes += chunk.length
-    if (bytes > MOST_BYTES) throw new Refusal(413, `expected at most ${MOST_BYTES} bytes`)
-    chunks.push(chunk)
-  }
-  return Buffer.concat(chunks).toString('utf8')
+  const text = await boundedText(request as AsyncIterable<Buffer>, MOST_BYTES)
+  if (text === null) throw new Refusal(413, `expected at most ${MOST_BYTES} bytes`)
+  return text
 }
 
 function parseReports(text: string): SigningRequest[] {

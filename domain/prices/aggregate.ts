@@ -16,6 +16,13 @@ export interface Reading {
   readonly round?: `0x${string}`
 }
 
+/**
+ * A time that a source states, in milliseconds, rounded down; null if no clock has such a time. Sources can state any number, and a reading
+ * is shown and stored whatever becomes of it.
+ */
+export const observationTime = (millis: number): Millis | null =>
+  millis >= 0 && millis < 2 ** 48 ? (Math.floor(millis) as Millis) : null
+
 /** Why a reading does not count. Closed list. */
 export const DROP_REASONS = [
   /** The source has yielded nothing; `detail` says why. */

@@ -1,5 +1,7 @@
 /** Signers of price reports: keys of this process, and signer processes over HTTP. */
+import { SIGNING_REFUSALS, type SigningRefusal } from '../../domain/prices/signing.ts'
 import type { Address } from '../../domain/units.ts'
+import { boundedText } from '../../service/bounded-text.ts'
 import type { ReportKey, SigningAnswer, SigningRequest } from '../../service/report-key.ts'
 import type { ReportSigner } from '../ports.ts'
 
@@ -28,11 +30,16 @@ export const createRemoteSigner = ({ name, url, address, secret }: RemoteSignerO
       signal: AbortSignal.timeout(deadlineMs),
     })
     if (response.status !== 200) throw new Error(`signer ${name} answered with status ${response.status}`)
-    const { answers } = (await response.json()) as { answers?: unknown }
+    const text = await boundedText(response.body, MOST_BYTES)
+    if (text === null) throw new Error(`signer ${name} answered with more than ${MOST_BYTES} bytes`)
+    const { answers } = JSON.parse(text) as { answers?: unknown }
     if (!Array.isArray(answers)) throw new Error(`signer ${name} answered without a list of answers`)
     return answers.map((answer) => (isAnswer(answer) ? answer : NOTHING))
   },
 })
+
+/** More than the answers to the most reports that a signer accepts. */
+const MOST_BYTES = 500_000
 
 /** In place of an answer in another form. It is no valid signature. */
 const NOTHING: SigningAnswer = { signature: '' }
@@ -43,8 +50,9 @@ const toWire = ({ feedId, reading: { price, observedAt } }: SigningRequest) => (
   observed_at: observedAt,
 })
 
+/** Refusals are a closed list: they are labels of a metric, of which an invented reason per answer would fill the memory. */
 const isAnswer = (answer: unknown): answer is SigningAnswer =>
   typeof answer === 'object' &&
   answer !== null &&
   (typeof (answer as { signature?: unknown }).signature === 'string' ||
-    typeof (answer as { refusal?: unknown }).refusal === 'string')
+    SIGNING_REFUSALS.includes((answer as { refusal?: unknown }).refusal as SigningRefusal))

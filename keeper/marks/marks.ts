@@ -13,7 +13,6 @@ import { fundingIndexAt } from '../../domain/prices/funding-state.ts'
 import { bestPrices, markPrice, nextMarkBasis } from '../../domain/prices/mark.ts'
 import { type MarketPrices, planMark } from '../../domain/prices/mark-plan.ts'
 import { addPremium, isSampleDue, samplePremium } from '../../domain/prices/premium.ts'
-import { isReportUsable } from '../../domain/prices/report.ts'
 import type { OracleReport } from '../../domain/settlement/settlement.ts'
 import type { Millis, Quote, UserId } from '../../domain/units.ts'
 import { type Clock, elapsed } from '../../service/clock.ts'
@@ -49,13 +48,22 @@ const PUBLISH_INTERVAL_MS = 1000
 const REPUBLISH_MS = 5000
 const NO_FUNDS = { free: 0n as Quote, reserved: 0n as Quote }
 
-/** Whether a premium can be sampled: orders could execute now, on this report, and funding accrues. */
-function isSampled(memory: MarketMemory, terms: TermsInForce, snapshot: MarketSnapshot): boolean {
-  const { now, report, usedReport, session } = snapshot
-  const rules = reportRulesOf(terms, memory.rules)
-  if (rules === null || report === null) return false
-  if (terms.spec.fundingSession && !isInSession(session, rules, now)) return false
-  return terms.mode === 'open' && isReportUsable(report, usedReport, rules, now)
+/**
+ * Whether a premium can be sampled: a batch can run now, and funding accrues. While none can, quotes are at no risk of being filled, and
+ * would decide the rate at no cost.
+ */
+function isSampled(
+  spec: MarketSpec,
+  memory: MarketMemory,
+  snapshot: MarketSnapshot,
+  headTime: Millis | null,
+): boolean {
+  const basis = batchBasis(spec, memory, snapshot, headTime)
+  if (basis === null) return false
+  const rules = reportRulesOf(basis.terms, memory.rules)
+  return (
+    !basis.terms.spec.fundingSession || (rules !== null && isInSession(snapshot.session, rules, snapshot.now))
+  )
 }
 
 /**
@@ -83,7 +91,7 @@ export function createMarks(ports: MarkPorts, spec: MarketSpec, memory: MarketMe
     const input = { ...market, best: bestPrices(quotes), last: lastPrice }
     const basis = nextMarkBasis(before.basis, input)
     const isDue = hasFunding(terms.spec) && isSampleDue(before.premium, now)
-    const sample = isDue && isSampled(memory, terms, snapshot) ? samplePremium(quotes) : null
+    const sample = isDue && isSampled(spec, memory, snapshot, headTime()) ? samplePremium(quotes) : null
     const premium = isDue ? addPremium(before.premium, sample, now) : before.premium
     return {
       prices: { oracle, mark: heldMark ?? markPrice(input, basis), at: now },

@@ -28,7 +28,8 @@ const REST_MS = 1_000
 interface Collection {
   readonly digest: Uint8Array
   readonly valid: Map<Address, string>
-  isMoveRefused: boolean
+  /** The signers to which the value has moved too far. */
+  readonly moveRefused: Set<Address>
 }
 
 export function createQuorum(ports: QuorumPorts): Quorum {
@@ -36,6 +37,11 @@ export function createQuorum(ports: QuorumPorts): Quorum {
   const restsUntil = new Map<ReportSigner, number>()
   const faults = createFaultLog(ports)
   const isComplete = ({ valid }: Collection): boolean => valid.size >= threshold
+
+  const addresses = new Set(signers.map(({ address }) => address)).size
+  /** If those that refuse the move suffice to prevent a quorum: one signer alone cannot halt a feed that others keep waiting. */
+  const isMoveTooLarge = ({ moveRefused }: Collection): boolean =>
+    moveRefused.size > 0 && addresses - moveRefused.size < threshold
 
   /** All signers if too few are left for a quorum. */
   function askable(): readonly ReportSigner[] {
@@ -63,7 +69,7 @@ export function createQuorum(ports: QuorumPorts): Quorum {
   ): SignerFault | null {
     if (answer === undefined) return 'NO_ANSWER'
     if ('refusal' in answer) {
-      collection.isMoveRefused ||= answer.refusal === 'MOVE_TOO_LARGE'
+      if (answer.refusal === 'MOVE_TOO_LARGE') collection.moveRefused.add(address)
       return answer.refusal
     }
     if (isComplete(collection)) return null
@@ -106,12 +112,12 @@ export function createQuorum(ports: QuorumPorts): Quorum {
     async collect(requests) {
       const all = requests.map(({ feedId, reading }): Collection => {
         const digest = ports.digestOf(feedId, reading).slice()
-        return { digest, valid: new Map(), isMoveRefused: false }
+        return { digest, valid: new Map(), moveRefused: new Set() }
       })
       if (requests.length > 0) await gather(requests, all)
       return all.map((collection): SigningOutcome => {
         if (isComplete(collection)) return { proof: proofOf(collection.valid) }
-        return { proof: null, reason: collection.isMoveRefused ? 'MOVE_TOO_LARGE' : 'NO_QUORUM' }
+        return { proof: null, reason: isMoveTooLarge(collection) ? 'MOVE_TOO_LARGE' : 'NO_QUORUM' }
       })
     },
   }

@@ -1,6 +1,8 @@
 /** A signer over HTTP: who may ask it, what it signs, and what its files may contain. */
 import { writeFileSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
@@ -97,6 +99,32 @@ describe('a signer over HTTP', () => {
       expect((await post(body)).status, body.slice(0, 80)).to.equal(status)
     expect((await post('{}', SECRET, '/v1/key')).status).to.equal(404)
     expect(answered).to.deep.equal([])
+  })
+
+  describe('with an answer of its own invention', () => {
+    let hostile: Server
+    let body: string
+    beforeEach(async () => {
+      hostile = createServer((_, response) => response.end(body))
+      await new Promise<void>((resolve) => hostile.listen(0, '127.0.0.1', resolve))
+    })
+    afterEach(() => new Promise((resolve) => hostile.close(resolve)))
+    const ask = () => {
+      const { port } = hostile.address() as AddressInfo
+      const options = { name: 'one', url: `http://127.0.0.1:${port}`, address: key.address, secret: SECRET }
+      return createRemoteSigner(options).sign([request('0.5')], 1_000)
+    }
+
+    it('when it refuses for an unknown reason, the answer counts as no signature, and the reason reaches no metric', async () => {
+      body = '{"answers": [{"refusal": "reason 17"}, {"refusal": "STALE"}]}'
+      expect(await ask()).to.deep.equal([{ signature: '' }, { refusal: 'STALE' }])
+    })
+
+    it('when it is larger than any list of answers, the signer counts as unreachable', async () => {
+      body = `{"answers": [], "more": "${'x'.repeat(500_000)}"}`
+      const failure = await ask().catch((error: Error) => error)
+      expect(String(failure)).to.include('answered with more than 500000 bytes')
+    })
   })
 
   it('when a signer has just started, it does not sign times for which it may have signed another price', async () => {

@@ -1,6 +1,6 @@
 /** Prices of Chainlink-style aggregators, by the rules of the AggregatorOracle contract: the round is the proof. */
-import type { SourceAnswer } from '../../../domain/prices/aggregate.ts'
-import type { Address, Millis } from '../../../domain/units.ts'
+import { observationTime, type SourceAnswer } from '../../../domain/prices/aggregate.ts'
+import type { Address } from '../../../domain/units.ts'
 import { IAggregator__factory } from '../../../typechain-types/factories/interfaces/IAggregator__factory.ts'
 import type { PriceSource } from '../../ports.ts'
 import type { AggregatorTerms } from '../../price-file.ts'
@@ -56,9 +56,11 @@ type Round = [id: bigint, answer: bigint, startedAt: bigint, updatedAt: bigint, 
 function toAnswer([id, value, , updatedAt, answeredIn]: Round, decimals: bigint): Answer {
   if (decimals > PRICE_DECIMALS) return fault('DECIMALS')
   if (updatedAt === 0n || answeredIn < id) return fault('ROUND_INCOMPLETE')
+  const observedAt = observationTime(Number(updatedAt) * 1_000)
+  if (observedAt === null) return fault('NO_TIME')
   const reading = {
     price: value * 10n ** (PRICE_DECIMALS - decimals),
-    observedAt: (Number(updatedAt) * 1_000) as Millis,
+    observedAt,
     round: `0x${id.toString(16).padStart(ROUND_DIGITS, '0')}` as const,
   }
   return { reading, fault: null }

@@ -1,6 +1,7 @@
 /** Prices in JSON documents over HTTP. Sources with the same URL share one poll. */
-import type { Reading } from '../../../domain/prices/aggregate.ts'
+import { observationTime, type Reading } from '../../../domain/prices/aggregate.ts'
 import type { Millis } from '../../../domain/units.ts'
+import { boundedText } from '../../../service/bounded-text.ts'
 import type { Clock } from '../../../service/clock.ts'
 import { parsePrice } from '../../../service/decimal.ts'
 import type { PriceSource } from '../../ports.ts'
@@ -19,8 +20,12 @@ interface Poll {
   stop(): void
 }
 
-/** Bound of a document's size. */
-const MOST_BYTES = 2_000_000
+/**
+ * Bounds of a document. Every value costs a call, a microsecond or two, in the process that also runs the auctions: without a bound of their
+ * number a hostile source could stop the exchange (2.6 s for 2 MB of zeros).
+ */
+const MOST_BYTES = 500_000
+const MOST_VALUES = 20_000
 
 export function createHttpSources(clock: Clock) {
   const polls = new Map<string, Poll>()
@@ -94,24 +99,22 @@ async function load(url: string, signal: AbortSignal): Promise<Loaded> {
       await response.body?.cancel()
       return failed(`HTTP_${response.status}`)
     }
-    const text = await bodyOf(response)
-    return text === null ? failed('TOO_LARGE') : { content: parse(text), fault: null }
+    const text = await boundedText(response.body, MOST_BYTES)
+    if (text === null || mostValuesOf(text) > MOST_VALUES) return failed('TOO_LARGE')
+    return { content: parse(text), fault: null }
   } catch (error) {
     if (error instanceof SyntaxError) return failed('NOT_JSON')
+    // Nested more deeply than the parser's stack.
+    if (error instanceof RangeError) return failed('TOO_LARGE')
     return failed((error as Error).name === 'TimeoutError' ? 'TIMED_OUT' : 'UNREACHABLE')
   }
 }
 
-/** Null if the body is larger than the bound. The rest of it is not read. */
-async function bodyOf(response: Response): Promise<string | null> {
-  const chunks: Uint8Array[] = []
-  let bytes = 0
-  for await (const chunk of response.body ?? []) {
-    bytes += chunk.length
-    if (bytes > MOST_BYTES) return null
-    chunks.push(chunk)
-  }
-  return Buffer.concat(chunks).toString('utf8')
+/** Not below the number of values: each starts the document or follows a comma, a colon or a bracket. */
+function mostValuesOf(text: string): number {
+  let count = 1
+  for (let at = 0; at < text.length; at++) if (',[{'.includes(text[at] as string)) count++
+  return count
 }
 
 /** Numbers stay the text that the source wrote: a double would lose digits. */
@@ -128,9 +131,9 @@ function read(
   const parsed = found === null ? null : parsePrice(found)
   if (parsed === null) return { reading: null, fault: 'NO_PRICE' }
   if (time === null) return { reading: { price: parsed, observedAt: arrivedAt }, fault: null }
-  const at = Number(textAt(content, time) ?? Number.NaN) * (isSeconds ? 1_000 : 1)
-  if (!Number.isFinite(at)) return { reading: null, fault: 'NO_TIME' }
-  return { reading: { price: parsed, observedAt: Math.floor(at) as Millis }, fault: null }
+  const observedAt = observationTime(Number(textAt(content, time) ?? Number.NaN) * (isSeconds ? 1_000 : 1))
+  if (observedAt === null) return { reading: null, fault: 'NO_TIME' }
+  return { reading: { price: parsed, observedAt }, fault: null }
 }
 
 /** The text at a path such as `data.0.price`; null if there is none. */

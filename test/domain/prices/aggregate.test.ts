@@ -5,6 +5,7 @@ import {
   type AggregationRules,
   aggregate,
   type DropReason,
+  observationTime,
   type Reading,
   type SourceAnswer,
 } from '../../../domain/prices/aggregate.ts'
@@ -202,5 +203,14 @@ describe('the laws of aggregate', () => {
         }
       }),
     )
+  })
+})
+
+describe('observationTime', () => {
+  it('when a source states a time that no clock has, there is none; a fraction of a millisecond is cut off', () => {
+    for (const millis of [-1, 2 ** 48, 1e300, Number.POSITIVE_INFINITY, Number.NaN])
+      expect(observationTime(millis)).to.equal(null)
+    expect(observationTime(NOW + 0.9)).to.equal(NOW)
+    expect(new Date(observationTime(2 ** 48 - 1) ?? Number.NaN).toISOString()).to.match(/^\+010889/)
   })
 })

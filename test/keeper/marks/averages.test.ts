@@ -113,6 +113,28 @@ describe('the averages of a market', () => {
     expect(sampled(await loadAverages(fixture.db, perpetual.marketId))).to.equal(sampled(before))
   })
 
+  it('when no batch can run, because no node responds or settlement is behind, no premium is sampled', async () => {
+    await fixture.place({ by: alice, side: 'LONG', steps: 200_000, limit: 1010, leverage: 10 })
+    const fence = await fixture.lease('auction:m1')
+    const memory = createMarketMemory({ ...RULES, kind: perpetual.kind })
+    let responds = true
+    const ports = { ...fixture.auctionPorts(), headTime: () => (responds ? fixture.clock.now() : null) }
+    const marks = createMarks(ports, perpetual, memory)
+    await createAuction(ports, perpetual, memory).run(fence)
+    const sampledAfter = async (): Promise<number> => {
+      fixture.clock.value += 1000
+      await fixture.report(1000 + (fixture.clock.value % 7))
+      await marks.update(fence)
+      const { premium } = await loadAverages(fixture.db, perpetual.marketId)
+      return premium.intervals.reduce((sum, { sampled }) => sum + sampled, 0)
+    }
+    const running = await sampledAfter()
+    responds = false
+    expect(await sampledAfter()).to.equal(running)
+    responds = true
+    expect(await sampledAfter()).to.equal(running + 1000)
+  })
+
   it('when the market has sessions, a premium is sampled within one only', async () => {
     const stock = { ...perpetual, fundingSession: true }
     const fence = await fixture.lease('auction:m1')

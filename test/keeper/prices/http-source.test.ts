@@ -78,7 +78,9 @@ describe('a price source over HTTP', () => {
     ['is a redirect to an error page', (_, response) => response.writeHead(302).end(), 'HTTP_302'],
     ['never ends', () => {}, 'TIMED_OUT'],
     ['stalls in the middle', (_, response) => response.write('{"data": ['), 'TIMED_OUT'],
-    ['is larger than 2 MB', (_, response) => response.end(' '.repeat(2_000_001)), 'TOO_LARGE'],
+    ['is larger than 500 kB', (_, response) => response.end(' '.repeat(500_001)), 'TOO_LARGE'],
+    ['has more than 20,000 values', (_, response) => response.end(`[${'0,'.repeat(20_000)}0]`), 'TOO_LARGE'],
+    ['is nested deeply', (_, response) => response.end('['.repeat(19_000) + ']'.repeat(19_000)), 'TOO_LARGE'],
     ['breaks off', (request) => request.socket.destroy(), 'UNREACHABLE'],
     ['has no price', (_, response) => response.end('{"data": []}'), 'NO_PRICE'],
     [
@@ -87,6 +89,12 @@ describe('a price source over HTTP', () => {
       'NO_PRICE',
     ],
     ['has no time', (_, response) => response.end('{"data":[{"price":"1"}]}'), 'NO_TIME'],
+    [
+      'has a time that no date can have',
+      (_, response) => response.end('{"data":[{"price":"1","at":1e300}]}'),
+      'NO_TIME',
+    ],
+    ['has a negative time', (_, response) => response.end('{"data":[{"price":"1","at":-1}]}'), 'NO_TIME'],
     ['is null', (_, response) => response.end('null'), 'NO_PRICE'],
   ]
   for (const [what, answer, fault] of cases) {

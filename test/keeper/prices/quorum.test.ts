@@ -140,6 +140,13 @@ describe('the quorum of signers', () => {
     expect(asked).to.equal(3)
   })
 
+  it('when a single signer refuses a move and another one is late, the report lacks a quorum and the feed is not halted', async () => {
+    const liar = faulty('liar', async (requests) => requests.map(() => ({ refusal: 'MOVE_TOO_LARGE' })))
+    const silent = faulty('silent', () => never)
+    expect(await proofOf([honest('a'), liar, silent])).to.equal('NO_QUORUM')
+    expect(await proofOf([honest('a'), liar, { ...liar, name: 'again' }, silent])).to.equal('NO_QUORUM')
+  })
+
   it('when some reports of a request are refused, the others have their proofs', async () => {
     const quorum = quorumOf([honest('a'), honest('b')])
     await quorum.collect([request('100'), request('100', OTHER_FEED)])
