@@ -6,6 +6,8 @@
  *   npm run bench:scanner -- [--positions 1000000] [--crossed 1000]
  */
 
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import type { MarketSpec } from '../domain/market/market.ts'
 import type { Position } from '../domain/positions/position.ts'
 import { byRank, deleveragingLegs, MAX_LEGS } from '../domain/risk/deleveraging-legs.ts'
@@ -72,8 +74,10 @@ const lowest = [...positions.values()]
   .sort((a, b) => (a > b ? -1 : 1))
 const fallen = lowest[crossed - 1] as Price
 
+setFlagsFromString('--expose-gc')
+const collectGarbage = runInNewContext('gc') as () => void
 const memory = (): number => {
-  globalThis.gc?.()
+  collectGarbage()
   const { heapUsed, arrayBuffers } = process.memoryUsage()
   return heapUsed + arrayBuffers
 }
