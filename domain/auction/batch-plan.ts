@@ -235,7 +235,8 @@ function fillOrders(
     part.fills.map((fill, place): PlannedFill => {
       const order = changes.get(fill.seq)
       const held = heldFor(spec, order, fill.opening)
-      const needsSlot = fill.remaining > 0 && (order.price > 0 || (timesCut.get(fill.seq) ?? 0) > 1)
+      const mayContinue = order.price > 0 || (timesCut.get(fill.seq) ?? 0) > 1
+      const needsSlot = fill.remaining > 0 && mayContinue && !order.forced
       const slot = order.partialSlot ?? (needsSlot ? slots.allocate(order.account) : null)
       changes.set(afterFill(order, fill, held, slot))
       return plannedFill(fillIdOf(spec, batchId, at + 1, fill.seq), at + 1, place, order, fill, held, slot)

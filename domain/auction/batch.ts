@@ -7,9 +7,11 @@ import type { RestingOrder } from '../book/book.ts'
 import type { MarketSpec } from '../market/market.ts'
 import type { Side } from '../orders/order.ts'
 import { positionClosing } from '../orders/position-closing.ts'
+import { equityOf, isLiquidatable } from '../positions/margin.ts'
 import { openingBasis, type Position, type PositionFill } from '../positions/position.ts'
+import { isPastGrace } from '../risk/bank-pause.ts'
 import { type AccountRefusal, settleAccount } from '../settlement/settle-account.ts'
-import type { FundingIndex, Seq, UserId } from '../units.ts'
+import type { FundingIndex, Seconds, Seq, UserId } from '../units.ts'
 import { accept, refuse, type Verdict } from '../verdict.ts'
 import { type AuctionInput, clear } from './auction.ts'
 import type { Cleared, Clearing, Fill } from './clearing.ts'
@@ -41,7 +43,8 @@ export interface MatchTerms {
 /** Orders that the auction matched although the contract would reject them. */
 export interface MatchRefusal {
   readonly orders: readonly Seq[]
-  readonly reason: AccountRefusal['code']
+  /** `NOT_LIQUIDATABLE`: an earlier part of the batch has made the position of a forced order healthy. */
+  readonly reason: AccountRefusal['code'] | 'NOT_LIQUIDATABLE'
 }
 
 /**
@@ -64,6 +67,11 @@ export function matchBatch(
       const before = positions.get(account) ?? terms.positions(account)
       const fills = run.map((fill) => positionFill(terms, clearing, fill))
       const { oracle } = clearing.inputs
+      const [forced] = run.filter(({ seq }) => terms.orderOf(seq).forced)
+      if (forced !== undefined && !isLiquidatable(terms.spec, before, terms.fundingIndex, oracle)) {
+        refusals.set(account, { orders: [forced.seq], reason: 'NOT_LIQUIDATABLE' })
+        continue
+      }
       const { makerFee, takerFee } = terms.spec
       const settled = settleAccount(terms.spec, before, fills, {
         oracle,
@@ -101,13 +109,31 @@ export interface BatchOutcome {
 /** Most rounds in which one attempt leaves out refused orders. Each costs as much as an auction. */
 export const MATCH_ROUNDS = 5
 
+export interface BatchInput extends AuctionInput {
+  /** The end of the bank's last pause; 0 if there was none. */
+  readonly pauseEndsAt?: Seconds
+}
+
+/** Forced orders of positions that the contract spares at this price and time. They stay in the book: their liquidation decides on them. */
+function sparedOrders({ spec, book, positions, fundingIndex, oracle, asOf, pauseEndsAt }: BatchInput): Seq[] {
+  const forced = [...book.marketOrders('LONG'), ...book.marketOrders('SHORT')].filter((order) => order.forced)
+  const isDue = ({ account }: RestingOrder): boolean => {
+    const position = positions(account)
+    return (
+      isLiquidatable(spec, position, fundingIndex, oracle) &&
+      isPastGrace(pauseEndsAt ?? (0 as Seconds), asOf, equityOf(spec, position, fundingIndex, oracle))
+    )
+  }
+  return forced.filter((order) => !isDue(order)).map(({ seq }) => seq)
+}
+
 /**
  * Clears the book and repeats without the orders that the contract would reject, until every fill can settle.
  */
-export function clearAndMatch(input: AuctionInput): BatchOutcome {
+export function clearAndMatch(input: BatchInput): BatchOutcome {
   const refused: MatchRefusal[] = []
   const accounts = new Set<UserId>()
-  const orders = new Set<Seq>(input.excluded?.orders)
+  const orders = new Set<Seq>([...(input.excluded?.orders ?? []), ...sparedOrders(input)])
   const terms: MatchTerms = { ...input, orderOf: (seq) => input.book.get(seq) as RestingOrder }
   for (let round = 1; ; round++) {
     const clearing = clear({

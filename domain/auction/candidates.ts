@@ -6,7 +6,7 @@ import { isExpired, type Side } from '../orders/order.ts'
 import { type Millis, maxOf, minOf, type Seq, type Ticks, type UserId } from '../units.ts'
 import type { Cancel, Protection } from './clearing.ts'
 
-/** A market order ends if it has timedOut this long, from its acceptance or trigger, without a batch. */
+/** A market order ends if it has timedOut this long, from its acceptance or trigger, without a batch. A forced order waits for its liquidation. */
 export const MARKET_WAIT_MS = 2000
 
 /**
@@ -30,8 +30,8 @@ export interface Candidates {
   readonly worst: { readonly LONG: Ticks | null; readonly SHORT: Ticks | null }
 }
 
-const isWaitOver = ({ type, acceptedAt }: RestingOrder, asOf: Millis): boolean =>
-  type === 'MARKET' && asOf - acceptedAt >= MARKET_WAIT_MS
+const isWaitOver = ({ type, forced, acceptedAt }: RestingOrder, asOf: Millis): boolean =>
+  type === 'MARKET' && !forced && asOf - acceptedAt >= MARKET_WAIT_MS
 
 /**
  * The orders that have expired or waited too long at `asOf`, by seq, whether or not a batch runs; at most

@@ -1,6 +1,6 @@
 /**
  * Lists the orders that leave the book with a batch: self-trades, and market orders with steps left, each with
- * the reason.
+ * the reason. A forced order stays in the book until its liquidation ends it.
  */
 
 import type { RestingOrder } from '../book/book.ts'
@@ -47,7 +47,7 @@ export function cancelsOf(input: CancelInput): Cancels {
   const remainders = new RemainderReasons(input)
   const byAccount = new Map(participants.map((participant) => [participant.account, participant]))
   for (const order of candidates.marketOrders) {
-    if (ending.has(order.seq)) continue
+    if (ending.has(order.seq) || order.forced) continue
     const entry = entries.get(order.seq)
     const participant = byAccount.get(order.account) as Participant
     const reason =
@@ -77,7 +77,7 @@ function exclusionReason(
   order: RestingOrder,
 ): StatusReason | null {
   if (awaitsOracle(terms, order)) return null
-  if (order.reduceOnly || order.forced) {
+  if (order.reduceOnly) {
     return order.side === capacity.reducingSide ? 'MARKET_REMAINDER' : 'REDUCE_ONLY_NO_POSITION'
   }
   // With margin for a price of the band, only the account's own limits kept the order out.

@@ -216,7 +216,7 @@ export interface FillSettled {
    */
   readonly matched: boolean
   readonly order_id: string
-  /** A liquidation: `order_id` is `<market>-liquidation-<account>-<number>`, and no such order exists. */
+  /** Of a forced order. If it is unknown, `order_id` is `<market>-liquidation-<account>-<number>`. */
   readonly forced?: true
   readonly user_id: number
   readonly side: Side

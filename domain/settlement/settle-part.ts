@@ -28,6 +28,7 @@ export interface UnsettledFill {
   readonly orderId: string
   readonly maker: Address
   readonly salt: bigint
+  readonly isForced: boolean
   readonly side: Side
   readonly steps: number
   readonly takerSteps: number
@@ -108,15 +109,13 @@ export function unmatchedMakers(settled: BatchSettled, fills: readonly Unsettled
 
 /** The stored fill of a settled one. A fill with another size or side is not that fill. */
 function matchOf(waiting: ReadonlyMap<string, UnsettledFill>, fill: SettledFill): UnsettledFill | undefined {
-  const match = findOrder(waiting, fill)
+  const match = waiting.get(keyOf(fill))
   return match?.steps === fill.fill && match.side === fill.side ? match : undefined
 }
 
-const keyOf = ({ maker, salt }: { maker: Address; salt: bigint }): string => `${maker}-${salt}`
-
-/** The entry of a fill's order, by maker and salt. A liquidation has no order: its number is not a salt. */
-const findOrder = <Of>(map: ReadonlyMap<string, Of>, fill: SettledFill): Of | undefined =>
-  fill.isForced ? undefined : map.get(keyOf(fill))
+/** The number of a forced order is not a salt. */
+const keyOf = ({ maker, salt, isForced }: Pick<SettledFill, 'maker' | 'salt' | 'isForced'>): string =>
+  `${isForced ? 'forced-' : ''}${maker}-${salt}`
 
 export interface PartSettlement {
   readonly row: PartSettled
@@ -137,7 +136,9 @@ export function settlePart(
   const releases = new Map<string, bigint>()
   const fills = settled.fills.map((fill, place) => {
     const stored = matchOf(waiting, fill)
-    const order = findOrder(after, fill) ?? findOrder(before, fill)
+    // A forced order that no batch had matched here is unknown, whatever order has its number.
+    const isKnownOrder = stored !== undefined || !fill.isForced
+    const order = isKnownOrder ? (after.get(keyOf(fill)) ?? before.get(keyOf(fill))) : undefined
     const next = order && settleFill(order, fill, stored)
     if (next) {
       after.set(keyOf(fill), next.order)
@@ -240,7 +241,7 @@ function fillSettled(
   }
 }
 
-/** Id for a fill without a stored order: by the order's salt, or the liquidation's number. */
+/** Id for a fill without a stored order: by the order's salt, or the forced order's number. */
 const unknownOrder = (marketId: number, { maker, salt, isForced }: SettledFill): string =>
   `${marketId}-${isForced ? 'liquidation-' : ''}${maker}-${salt}`
 

@@ -32,7 +32,7 @@ export interface SettlementFill {
  */
 export interface ForcedFill {
   readonly account: Address
-  /** Number of the liquidation. It takes the place of the salt in the record; no salt state changes. */
+  /** Number of the forced order. It takes the place of the salt in the record; no salt state changes. */
   readonly number: bigint
   readonly side: Side
   readonly fill: Steps
@@ -64,9 +64,9 @@ export interface SettlementPart {
 /** One order's share of a settled part, as decoded from the event. */
 export interface SettledFill {
   readonly maker: Address
-  /** Salt of the order, or number of the liquidation. */
+  /** Salt of the order, or number of the forced order. */
   readonly salt: bigint
-  /** A liquidation, which has no order and no salt. */
+  /** A liquidation: no trader has signed the order. */
   readonly isForced: boolean
   readonly side: Side
   readonly reduceOnly: boolean

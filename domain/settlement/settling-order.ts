@@ -17,6 +17,7 @@ export interface SettlingOrder extends OrderLife {
   readonly userId: number
   readonly maker: Address
   readonly salt: bigint
+  readonly isForced: boolean
   readonly side: Side
   readonly reduceOnly: boolean
   readonly reserved: bigint

@@ -139,7 +139,7 @@ function culpritsOf(
  * null if it can.
  */
 function endingOf(order: OpenOrder, at: Millis): ClosingReason | null {
-  if (order.price !== 0) return null
+  if (order.price !== 0 || order.forced) return null
   if (order.filled > 0) return 'MARKET_REMAINDER'
   return at - enteredBookAt(order) < MARKET_WAIT_MS ? null : 'SETTLEMENT_REVERTED'
 }

@@ -15,7 +15,7 @@ const selectOrders = (tx: Tx) =>
     .selectFrom('orders')
     .select(['order_id', 'user_id', 'maker', 'salt', 'side', 'type', 'reduce_only', 'triggered'])
     .select(['status', 'status_reason', 'closing_reason', 'closed_by', 'quantity', 'filled', 'settling'])
-    .select(['reserved', 'held'])
+    .select(['reserved', 'held', 'forced'])
 
 type Row = Awaited<ReturnType<ReturnType<typeof selectOrders>['execute']>>[number]
 
@@ -24,6 +24,7 @@ const toSettlingOrder = (row: Row): SettlingOrder => ({
   userId: row.user_id,
   maker: row.maker as Address,
   salt: BigInt(row.salt),
+  isForced: row.forced,
   side: row.side,
   reduceOnly: row.reduce_only,
   status: row.status,

@@ -33,7 +33,7 @@ export async function loadPart(
     fills,
     ledger: await loadLedger(tx, [...users.values()]),
     positions: await loadMinedPositions(tx, marketId, users),
-    orders: await ordersOfMakers(tx, marketId, settled),
+    orders: await ordersOf(tx, marketId, settled, fills),
     leaving: await loadLeaving(tx, marketId, [...users.values()], fills),
   }
 }
@@ -55,7 +55,7 @@ async function waitingFills(
       'fills.taker_steps',
       'fills.held',
     ])
-    .select(['orders.maker', 'orders.salt'])
+    .select(['orders.maker', 'orders.salt', 'orders.forced'])
     .where('fills.market_id', '=', marketId)
     .where('fills.batch_id', '=', batchId)
     .where('fills.part', '=', part)
@@ -67,6 +67,7 @@ async function waitingFills(
     orderId: row.order_id,
     maker: row.maker as Address,
     salt: BigInt(row.salt),
+    isForced: row.forced,
     side: row.side,
     steps: row.steps,
     takerSteps: row.taker_steps,
@@ -98,18 +99,22 @@ export async function loadMinedPositions(
   )
 }
 
-async function ordersOfMakers(tx: Tx, marketId: number, settled: BatchSettled): Promise<SettlingOrder[]> {
+/** The orders of the part by maker and salt; of forced orders those that wait for the part. */
+async function ordersOf(
+  tx: Tx,
+  marketId: number,
+  settled: BatchSettled,
+  waiting: readonly UnsettledFill[],
+): Promise<SettlingOrder[]> {
   const fills = settled.fills.filter(({ isForced }) => !isForced)
   const { rows } = await sql<{ order_id: string }>`
     select order_id from orders
     join unnest(${fills.map(({ maker }) => maker)}::text[], ${fills.map(({ salt }) => salt.toString())}::bigint[])
       as settled (maker, salt) using (maker, salt)
-    where market_id = ${marketId}
+    where market_id = ${marketId} and not forced
   `.execute(tx)
-  return loadOrders(
-    tx,
-    rows.map(({ order_id }) => order_id),
-  )
+  const forced = waiting.filter(({ isForced }) => isForced)
+  return loadOrders(tx, [...rows.map(({ order_id }) => order_id), ...forced.map(({ orderId }) => orderId)])
 }
 
 /** What the exchange has sent for the part; null if the write side does not have it. */
@@ -130,7 +135,7 @@ export async function expectationOf(
     .orderBy('queue_no', 'desc')
     .executeTakeFirst()
   const terms = { batchId, part, parts, price, asOf, actionId: action?.action_id ?? null }
-  return { kind: 'part', ...terms, fills: fills.map((fill) => ({ ...fill, isForced: false })) }
+  return { kind: 'part', ...terms, fills }
 }
 
 /** Writes what the row states. `orders`: the orders as they are after it. */

@@ -25,7 +25,7 @@ import { anyOf, constant } from '../../db/values.ts'
 import { type SignableAction, withoutRepeatedProof } from '../../domain/actions/action-rules.ts'
 import { marketShard } from '../../domain/journal/journal-row.ts'
 import type { SettlementPart } from '../../domain/settlement/settlement.ts'
-import type { MarketId, Millis, Steps } from '../../domain/units.ts'
+import type { Address, MarketId, Millis, Steps } from '../../domain/units.ts'
 import type { SignedTransaction } from '../ports.ts'
 import type { RelayerLane, StoredTransaction } from '../relayer/ports.ts'
 import { asSigned, toTransaction } from '../relayer/stored-transaction.ts'
@@ -86,12 +86,12 @@ async function readPart(
     marketId,
     actionId,
     part,
-    fills: fills.map((row) => ({
-      order: toSignedOrder(row as OrderRow),
-      fill: row.fill_steps as Steps,
-      taker: row.taker_steps as Steps,
-      partialSlot: row.fill_slot,
-    })),
+    fills: fills.map((row) => {
+      const share = { fill: row.fill_steps as Steps, taker: row.taker_steps as Steps }
+      return row.forced
+        ? { ...share, account: row.maker as Address, number: BigInt(row.salt), side: row.side }
+        : { ...share, order: toSignedOrder(row as OrderRow), partialSlot: row.fill_slot }
+    }),
   }
 }
 

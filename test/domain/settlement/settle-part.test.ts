@@ -27,6 +27,7 @@ const order = (maker: Address, change: Partial<SettlingOrder> = {}): SettlingOrd
     userId: maker === ALICE ? 1 : 2,
     maker,
     salt: 5n,
+    isForced: false,
     status: 'OPEN',
     statusReason: null,
   },
@@ -36,7 +37,13 @@ const order = (maker: Address, change: Partial<SettlingOrder> = {}): SettlingOrd
 })
 
 const waiting = (of: SettlingOrder, steps = of.settling as number): UnsettledFill => ({
-  ...{ fillId: `1-4-1-${of.maker}`, orderId: of.orderId, maker: of.maker, salt: of.salt },
+  ...{
+    fillId: `1-4-1-${of.maker}`,
+    orderId: of.orderId,
+    maker: of.maker,
+    salt: of.salt,
+    isForced: of.isForced,
+  },
   ...{ side: of.maker === ALICE ? 'LONG' : 'SHORT', steps, takerSteps: 0, held: of.held },
 })
 
@@ -123,6 +130,28 @@ describe('settlePart', () => {
         reserved_delta: '-7',
       },
     ])
+  })
+
+  it("when a forced order has the number of a trader's salt, the fill of each settles its own order", () => {
+    const forced = order(ALICE, { orderId: '1-5', isForced: true, held: 0n, quantity: 20 as Steps })
+    const own = order(ALICE)
+    const fills = [{ ...fill(ALICE, 10), isForced: true }, fill(ALICE, 10)]
+    const { row, orders } = settle(state([own, forced], [waiting(own), waiting(forced)]), fills)
+    expect(row.fills.map(({ order_id, forced: isForced }) => [order_id, isForced])).to.deep.equal([
+      ['1-5', true],
+      ['1-0xa', undefined],
+    ])
+    expect(orders.map(({ orderId, status, filled }) => [orderId, status, filled])).to.deep.equal([
+      ['1-5', 'OPEN', 10],
+      ['1-0xa', 'FILLED', 10],
+    ])
+  })
+
+  it('when no batch had matched a forced fill here, no stored order with its number changes', () => {
+    const stored = order(ALICE, { orderId: '1-5', isForced: true, settling: 0 as Steps })
+    const { row, orders } = settle(state([stored], []), [{ ...fill(ALICE, 10), isForced: true }])
+    expect(row.fills.map(({ order_id }) => order_id)).to.deep.equal(['1-liquidation-0xa-5'])
+    expect(orders).to.deep.equal([])
   })
 
   it('when the orders of the fills are unknown, it identifies them by maker and salt and holds nothing', () => {
