@@ -179,6 +179,8 @@ export const WRITERS: { readonly [Table in keyof Database]: Writers<Table> } = {
   'read.funding_positions': PROJECTED,
   'read.funding_spans': PROJECTED,
   'read.account_transactions': {},
+  'read.open_interest': PROJECTED,
+  'read.market_risk': PROJECTED,
 }
 
 const READ_MODEL = [
@@ -187,7 +189,7 @@ const READ_MODEL = [
   ...(['read.balances', 'read.book_levels', 'read.batches'] as const),
   ...(['read.funding_rates', 'read.price_minutes', 'read.ledger_transactions'] as const),
   ...(['read.funding_indexes', 'read.funding_positions', 'read.funding_spans'] as const),
-  'read.account_transactions',
+  ...(['read.account_transactions', 'read.open_interest', 'read.market_risk'] as const),
 ] as const
 
 const SHARED = ['shards', 'accounts', 'markets', 'positions', 'orders'] as const

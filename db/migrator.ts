@@ -35,6 +35,7 @@ import * as accountTransactions from './migrations/0027-account-transactions.ts'
 import * as tradingCalendar from './migrations/0028-trading-calendar.ts'
 import * as marketChanges from './migrations/0029-market-changes.ts'
 import * as liquidations from './migrations/0030-liquidations.ts'
+import * as risk from './migrations/0031-risk.ts'
 import * as marketLife from './migrations/0032-market-life.ts'
 
 export const MIGRATIONS: Record<string, Migration> = {
@@ -71,6 +72,7 @@ export const MIGRATIONS: Record<string, Migration> = {
   '0028-trading-calendar': tradingCalendar,
   '0029-market-changes': marketChanges,
   '0030-liquidations': liquidations,
+  '0031-risk': risk,
   '0032-market-life': marketLife,
 }
 

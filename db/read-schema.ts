@@ -22,8 +22,9 @@ export const PROJECTED_TABLES = {
   orders: ['read.orders', 'read.order_changes', 'read.fills', 'read.positions', 'read.book_levels'],
   transactions: [
     ...(['read.ledger_transactions', 'read.funding_indexes', 'read.funding_positions'] as const),
-    'read.funding_spans',
+    ...(['read.funding_spans', 'read.open_interest'] as const),
   ],
+  risk: ['read.market_risk'],
 } as const satisfies Record<string, readonly (keyof ReadTables)[]>
 
 export type ProjectionName = keyof typeof PROJECTED_TABLES
@@ -240,7 +241,7 @@ interface MinedColumns {
   at: number
 }
 
-/** Transactions of accounts that are stored with their amounts: deposits and withdrawals. */
+/** Transactions of accounts that are stored with their amounts: deposits, withdrawals and liquidations. */
 export interface ReadLedgerTransactionsTable extends MinedColumns {
   id: string
   user_id: number
@@ -289,6 +290,30 @@ export interface ReadFundingSpansTable extends MinedColumns {
   payment: bigint
 }
 
+/** The sum of a market's mined long positions: `steps` of `read.funding_positions`, which equal those of the shorts until it ends. */
+export interface ReadOpenInterestTable {
+  market_id: number
+  steps: number
+}
+
+/** What liquidations and the end of a market have done so far: sums over its mined journal rows. */
+export interface ReadMarketRiskTable {
+  market_id: number
+  inheritances: number
+  inherited_steps: number
+  failed_inheritances: number
+  deleveragings: number
+  deleveraged_steps: number
+  /** Wei of USDM: value of the closed steps at the bankruptcy prices. */
+  deleveraged_value: bigint
+  /** Credited to the counterparties of deleveragings. */
+  payouts: bigint
+  /** Reported deficits, and what was paid to cover them. */
+  deficits: number
+  deficit: bigint
+  covered: bigint
+}
+
 /** All transactions of accounts: a view over the tables of the projection `transactions`. Its `id` is unique. */
 export interface ReadAccountTransactionsTable extends ReadLedgerTransactionsTable {
   /** What the position's margin received; null if the transaction is no funding payment. */
@@ -316,4 +341,6 @@ export interface ReadTables {
   'read.funding_positions': ReadFundingPositionsTable
   'read.funding_spans': ReadFundingSpansTable
   'read.account_transactions': ReadAccountTransactionsTable
+  'read.open_interest': ReadOpenInterestTable
+  'read.market_risk': ReadMarketRiskTable
 }

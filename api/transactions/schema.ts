@@ -18,7 +18,10 @@ import {
 export const Transaction = Type.Object({
   id: Type.String({ description: 'Unique id; the same after a rebuild.' }),
   transaction_type: words(TRANSACTION_TYPES, 'What moved the amount.'),
-  ...amountOf('amount', 'The amount that moved, never negative; the deltas have signs.'),
+  ...amountOf(
+    'amount',
+    'The amount that moved, never negative; the deltas have signs. Of a liquidation: by how much the margin of the position changed.',
+  ),
   ...amountOf('available_margin_delta', 'Change of the free balance.'),
   ...maybeAmountOf(
     'funding_payment_delta',

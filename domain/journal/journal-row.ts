@@ -345,6 +345,16 @@ export interface PositionsMoved {
    * At which the positions changed; after the market's end the last one. Rows from before it was recorded do not have it.
    */
   readonly funding_index?: Wei
+  /**
+   * Whose position the backstop inherited, or was deleveraged, reported or claimed; for a coverage the payer. This and the next three fields
+   * are absent in rows from before they were recorded.
+   */
+  readonly account?: number
+  /** Of an inheritance or a deleveraging: the oracle price that decided it, and its observation. */
+  readonly oracle_price?: Wei
+  readonly oracle_at?: number
+  /** Of a reported deficit: what the position lacked at the final price. */
+  readonly deficit?: Wei
   readonly block: number
   readonly tx_hash: string
   readonly log_index: number

@@ -96,6 +96,19 @@ function movedPositions(fact: PositionMoveFact, before: Positions): Positions | 
   }
 }
 
+/** What decided the move: see `PositionsMoved`. */
+function evidenceOf(fact: PositionMoveFact): Pick<PositionsMoved, 'oracle_price' | 'oracle_at' | 'deficit'> {
+  switch (fact.kind) {
+    case 'position_inherited':
+    case 'positions_deleveraged':
+      return { oracle_price: fact.event.oraclePrice.toString(), oracle_at: fact.event.observedAt }
+    case 'insolvency_reported':
+      return { deficit: fact.event.deficit.toString() }
+    default:
+      return {}
+  }
+}
+
 const CAUSES: Readonly<Record<PositionMoveFact['kind'], PositionsMoved['cause']>> = {
   position_inherited: 'inherited',
   positions_deleveraged: 'deleveraged',
@@ -146,6 +159,8 @@ export async function applyMove(
     rollback: false,
     ...('event' in fact && 'actionId' in fact.event && { action_id: fact.event.actionId }),
     funding_index: index.toString(),
+    account: idOf('event' in fact ? fact.event.account : fact.payer),
+    ...evidenceOf(fact),
     ...mined,
     positions: [...after].map(([account, position]) =>
       positionChange(idOf(account), before.get(account) ?? FLAT, position),

@@ -4,12 +4,13 @@ import type { Projection } from './projection.ts'
 import { balances } from './tables/balances.ts'
 import { batches } from './tables/batches.ts'
 import { fundingRates } from './tables/funding-rates.ts'
+import { risk } from './tables/market-risk.ts'
 import { markets } from './tables/markets.ts'
 import { priceMinutes } from './tables/price-minutes.ts'
 import { users } from './tables/users.ts'
 import { transactions } from './transactions/projection.ts'
 
 export const PROJECTIONS: readonly Projection[] = [
-  ...[users, markets, batches, fundingRates, priceMinutes],
+  ...[users, markets, batches, fundingRates, priceMinutes, risk],
   ...[balances, orders, transactions],
 ]

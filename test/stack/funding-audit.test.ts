@@ -67,6 +67,24 @@ describe('the audit of funding', function () {
       .orderBy('id')
       .execute()
 
+  /** Free balances that are not the sum of what transactions and fills without a transaction moved. */
+  async function unexplained() {
+    const { rows } = await sql`
+      with moved as (
+        select user_id, available_margin_delta as delta from read.account_transactions
+        union all
+        select (fill ->> 'user_id')::bigint,
+          ((fill ->> 'free_delta')::numeric + (fill ->> 'from_pending')::numeric)
+            * case when (row ->> 'rollback')::boolean then -1 else 1 end
+        from journal cross join lateral json_array_elements(row -> 'fills') fill
+        where row ->> 'kind' = 'part_settled' and fill -> 'forced' is null
+      )
+      select user_id, free, (select coalesce(sum(delta), 0) from moved where moved.user_id = b.user_id) as moved
+      from read.balances b where free <> (select coalesce(sum(delta), 0) from moved where moved.user_id = b.user_id)
+    `.execute(fixture.db)
+    return rows
+  }
+
   it('when positions trade, are inherited and deleveraged between updates, and a fork takes them back, all agree', async () => {
     const [alice, bob, carol, dave] = traders as [Trader, Trader, Trader, Trader]
     await actions.withBackstop()
@@ -86,6 +104,7 @@ describe('the audit of funding', function () {
     await actions.updateFunding(949, RATE)
     await settle()
     expect(await differences()).to.deep.equal([])
+    expect(await unexplained()).to.deep.equal([])
     const paid = await payments()
     // Three accounts at the second update, alice and the backstop, carol, bob three times, dave and the backstop at the last update.
     expect(new Set(paid.map(({ user_id }) => user_id)).size).to.equal(5)
@@ -94,6 +113,7 @@ describe('the audit of funding', function () {
     await revertTo(chain(), snapshot)
     await fixture.follow()
     expect(await differences(), 'after the fork').to.deep.equal([])
+    expect(await unexplained(), 'after the fork').to.deep.equal([])
     expect(await payments(), 'after the fork').to.have.length(0)
     await settle()
     expect(await differences(), 'mined again').to.deep.equal([])

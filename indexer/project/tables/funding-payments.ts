@@ -7,6 +7,7 @@ import type {
   ReadFundingIndexesTable,
   ReadFundingPositionsTable,
   ReadFundingSpansTable,
+  ReadOpenInterestTable,
 } from '../../../db/read-schema.ts'
 import { invariant } from '../../../domain/invariant.ts'
 import type { FundingUpdatedRow, MarketEndedRow } from '../../../domain/journal/action-rows.ts'
@@ -67,6 +68,13 @@ export const FUNDING_SPANS = tableOf<FundingSpan>({
     block: 'bigint',
     at: 'bigint',
   },
+})
+
+/** Not shared: a market's rows are projected by one projector at a time. */
+export const OPEN_INTEREST = tableOf<Selectable<ReadOpenInterestTable>>({
+  table: 'read.open_interest',
+  key: ['market_id'],
+  columns: { market_id: 'integer', steps: 'bigint' },
 })
 
 /** Rows of one market before a chunk. */

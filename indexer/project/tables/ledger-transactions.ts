@@ -1,9 +1,12 @@
-/** `read.ledger_transactions`: one row per deposit and withdrawal of an account. */
+/** `read.ledger_transactions`: one row per deposit, withdrawal and liquidation of an account. */
 import type { Selectable } from 'kysely'
 import type { ReadLedgerTransactionsTable } from '../../../db/read-schema.ts'
+import type { BalanceChanged } from '../../../domain/journal/accounts-row.ts'
+import type { PartSettled, PositionsMoved } from '../../../domain/journal/journal-row.ts'
 import { abs } from '../../../domain/units.ts'
 import { tableOf } from '../read-table.ts'
 import type { RowChange, ShardEntry } from '../row-change.ts'
+import { marginChange } from './margin-change.ts'
 
 export type LedgerTransaction = Selectable<ReadLedgerTransactionsTable>
 
@@ -36,14 +39,69 @@ export const eventTransactionId = (
  */
 const TYPES = { deposit: 'deposit', withdrawal_request: 'withdrawal' } as const
 
-export function ledgerTransactionChanges({ row }: ShardEntry): RowChange<LedgerTransaction>[] {
-  if (row.kind !== 'balance_changed' || !(row.cause in TYPES)) return []
-  const { user_id, tx_hash, log_index, block, at } = row
-  const id = eventTransactionId(row, user_id)
-  const delta = BigInt(row.free_delta)
-  const transaction: LedgerTransaction = {
-    ...{ id, user_id, type: TYPES[row.cause as keyof typeof TYPES], market_id: null },
-    ...{ amount: abs(delta), available_margin_delta: delta, tx_hash, log_index, block, at },
+export function ledgerTransactionChanges({ marketId, row }: ShardEntry): RowChange<LedgerTransaction>[] {
+  switch (row.kind) {
+    case 'balance_changed':
+      return row.cause in TYPES ? [moved(row)] : []
+    case 'positions_moved':
+      return row.cause === 'inherited' || row.cause === 'deleveraged' ? movedByLiquidation(marketId, row) : []
+    case 'part_settled':
+      return soldByLiquidation(marketId, row)
+    default:
+      return []
   }
-  return [{ key: id, apply: () => (row.rollback ? undefined : transaction) }]
 }
+
+type Source = BalanceChanged | PositionsMoved | PartSettled
+
+const change = (
+  row: Source,
+  userId: number,
+  fields: Pick<LedgerTransaction, 'type' | 'market_id' | 'amount' | 'available_margin_delta'>,
+): RowChange<LedgerTransaction> => {
+  const { tx_hash, log_index, block, at } = row
+  const id = eventTransactionId(row, userId)
+  const transaction = { id, user_id: userId, ...fields, tx_hash, log_index, block, at }
+  return { key: id, apply: () => (row.rollback ? undefined : transaction) }
+}
+
+function moved(row: BalanceChanged): RowChange<LedgerTransaction> {
+  const delta = BigInt(row.free_delta)
+  const type = TYPES[row.cause as keyof typeof TYPES]
+  return change(row, row.user_id, {
+    ...{ type, market_id: null, amount: abs(delta), available_margin_delta: delta },
+  })
+}
+
+/** Of each account whose position moved: what its margin lost or, for the backstop, received, and what its free balance did. */
+const movedByLiquidation = (marketId: number, row: PositionsMoved): RowChange<LedgerTransaction>[] =>
+  liquidations(
+    marketId,
+    row,
+    new Map(row.balances.map(({ user_id, free_delta }) => [user_id, BigInt(free_delta)])),
+  )
+
+/** Of the accounts with a forced fill. The orders of such an account are cancelled, so its forced fills alone change its position. */
+function soldByLiquidation(marketId: number, row: PartSettled): RowChange<LedgerTransaction>[] {
+  const paid = new Map<number, bigint>()
+  for (const { forced, user_id, free_delta, from_pending } of row.fills) {
+    if (forced) paid.set(user_id, (paid.get(user_id) ?? 0n) + BigInt(free_delta) + BigInt(from_pending))
+  }
+  return liquidations(
+    marketId,
+    { ...row, positions: row.positions.filter(({ user_id }) => paid.has(user_id)) },
+    paid,
+  )
+}
+
+const liquidations = (
+  market_id: number,
+  row: PositionsMoved | PartSettled,
+  paid: ReadonlyMap<number, bigint>,
+): RowChange<LedgerTransaction>[] =>
+  row.positions.map((position) =>
+    change(row, position.user_id, {
+      ...{ type: 'liquidation', market_id, amount: abs(marginChange(row, position)) },
+      available_margin_delta: paid.get(position.user_id) ?? 0n,
+    }),
+  )

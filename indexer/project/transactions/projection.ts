@@ -1,4 +1,7 @@
-/** The projection `transactions`: deposits and withdrawals, and what funding payments are derived from. */
+/**
+ * The projection `transactions`: deposits, withdrawals and liquidations, what funding payments are derived from, and the open interest, which
+ * follows from the same sizes.
+ */
 import { sql } from 'kysely'
 import type { Tx } from '../../../db/client.ts'
 import { PROJECTED_TABLES } from '../../../db/read-schema.ts'
@@ -13,6 +16,7 @@ import {
   type FundingPosition,
   type FundingSpan,
   type LoadedFunding,
+  OPEN_INTEREST,
   type TouchedFunding,
   touchedFunding,
 } from '../tables/funding-payments.ts'
@@ -24,17 +28,29 @@ import {
 
 export const transactions: Projection = {
   name: 'transactions',
-  version: 1,
+  version: 2,
   tables: PROJECTED_TABLES.transactions,
   async project(tx, entries) {
     const marketId = entries[0]?.marketId ?? 0
-    return marketId === 0 ? ledgerWrites(entries) : fundingWrites(tx, marketId, entries)
+    const ledger = ledgerWrites(entries)
+    const funding = marketId === 0 ? NO_WRITES : await fundingWrites(tx, marketId, entries)
+    return {
+      clauses: [...ledger.clauses, ...funding.clauses],
+      async before(tx) {
+        await ledger.before?.(tx)
+        await funding.before?.(tx)
+      },
+    }
   },
 }
 
+const NO_WRITES: ChunkWrites = { clauses: [] }
+
 function ledgerWrites(entries: readonly ShardEntry[]): ChunkWrites {
+  const changes = entries.flatMap(ledgerTransactionChanges)
+  if (changes.length === 0) return NO_WRITES
   const rows = new RowChanges<LedgerTransaction>([])
-  for (const change of entries.flatMap(ledgerTransactionChanges)) rows.apply(change)
+  for (const change of changes) rows.apply(change)
   return {
     clauses: [LEDGER_TRANSACTIONS.replace(rows.changed())],
     before: (tx) => remove(tx, 'read.ledger_transactions', rows.removed()),
@@ -43,14 +59,21 @@ function ledgerWrites(entries: readonly ShardEntry[]): ChunkWrites {
 
 async function fundingWrites(tx: Tx, marketId: number, entries: readonly ShardEntry[]): Promise<ChunkWrites> {
   const touched = touchedFunding(marketId, entries)
-  if (!touched.updates && touched.users.size === 0) return { clauses: [] }
-  const changes = new FundingChanges(marketId, await load(tx, marketId, touched))
+  if (!touched.updates && touched.users.size === 0) return NO_WRITES
+  const loaded = await load(tx, marketId, touched)
+  const changes = new FundingChanges(marketId, loaded)
   for (const { row } of entries) changes.apply(row)
+  const { positions } = changes
+  const steps =
+    longSteps(positions) -
+    longSteps(positions.flatMap((each) => loaded.positions.get(String(each.user_id)) ?? []))
   return {
     clauses: [
       FUNDING_INDEXES.replace(changes.indexes),
-      FUNDING_POSITIONS.replace(changes.positions),
+      FUNDING_POSITIONS.replace(positions),
       FUNDING_SPANS.replace(changes.spans),
+      // Also if it adds 0: the row exists once a position was touched, wherever chunks begin.
+      OPEN_INTEREST.add([{ market_id: marketId, steps }]),
     ],
     async before() {
       await remove(tx, 'read.funding_spans', changes.removedSpans)
@@ -61,6 +84,9 @@ async function fundingWrites(tx: Tx, marketId: number, entries: readonly ShardEn
     },
   }
 }
+
+const longSteps = (positions: readonly FundingPosition[]): number =>
+  positions.reduce((sum, { size }) => sum + Math.max(size, 0), 0)
 
 async function load(
   tx: Tx,

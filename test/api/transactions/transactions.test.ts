@@ -10,6 +10,8 @@ import { createUser, type ExchangeFixture, startExchange, type User } from '../s
 
 const PATH = '/v0/account/transactions'
 
+const ONE = 10n ** 18n
+
 describe('the transactions of an account', function () {
   this.timeout(60_000)
   let exchange: ExchangeFixture
@@ -24,8 +26,22 @@ describe('the transactions of an account', function () {
     ...{ leverage_before: 1, leverage_after: 1 },
   })
   const traded = (number: number, index: number, steps: number): JournalRow => ({
+    ...{ kind: 'part_settled', batch_id: number, part: 1, parts: 1, action_id: number, price: 1 },
+    ...{ funding_index: `${index}`, fills: [], orders: [], position_closed: [] },
+    ...{ ...mined(number), positions: [change(alice, steps), change(bob, -steps)] },
+  })
+  /** Alice inherits 2 steps of Bob's position, with a margin of 30 USDM; she adds 5. */
+  const inherited = (number: number, index: number): JournalRow => ({
     ...{ kind: 'positions_moved', cause: 'inherited', action_id: number, funding_index: `${index}` },
-    ...{ ...mined(number), positions: [change(alice, steps), change(bob, -steps)], balances: [] },
+    ...{
+      ...mined(number),
+      account: bob.userId,
+      balances: [{ user_id: alice.userId, free_delta: `${-5n * ONE}` }],
+    },
+    positions: [
+      { ...change(bob, 2), folded_margin_delta: `${-30n * ONE + 2n * BigInt(index)}` },
+      { ...change(alice, -2), folded_margin_delta: `${35n * ONE - 2n * BigInt(index)}` },
+    ],
   })
   const updated = (number: number, index: number): JournalRow => ({
     ...{ kind: 'funding_updated', action_id: number, ...mined(number), as_of: 1, rate: '1', valid_until: 1 },
@@ -126,6 +142,24 @@ describe('the transactions of an account', function () {
     expect(read).to.deep.equal(all)
   })
 
+  it('when a position is inherited, both accounts get a liquidation with the change of its margin', async () => {
+    const { db } = exchange
+    await db.transaction().execute(async (tx) => {
+      await appendRows(tx, await lockShard(tx, 'm2'), [inherited(7, 2_000)])
+    })
+    await exchange.project()
+    const liquidations = async (user: User): Promise<Record<string, unknown>[]> =>
+      (await exchange.get(user, `${PATH}?transaction_type=liquidation`)).body.transactions
+    const [lost, ...others] = await liquidations(bob)
+    expect(others).to.deep.equal([])
+    expect(lost).to.include({
+      ...{ id: `0x7-7-${bob.userId}`, transaction_type: 'liquidation', market_id: 2, tx_hash: '0x7' },
+      ...{ amount: 30, available_margin_delta: 0, funding_payment_delta: null },
+    })
+    const [taken] = await liquidations(alice)
+    expect(taken).to.include({ market_id: 2, amount: 35, available_margin_delta: -5 })
+  })
+
   it('when one half of the cursor is missing or no time, the request is rejected', async () => {
     const cases = [
       ['cursor_id=1', 'INVALID_CURSOR', 'cursor_created_at'],
@@ -164,13 +198,14 @@ describe('the transactions of an account', function () {
         { marketId: 3 },
         { type: 'funding_payment' as const },
         { type: 'deposit' as const },
+        { type: 'liquidation' as const },
       ]) {
         await transactionsOfUser(explained.db, bob.userId, { ...filter, limit: 20, after })
       }
     }
     const statements = explained.drain()
     await explained.db.destroy()
-    expect(statements).to.have.length(12)
+    expect(statements).to.have.length(15)
     expect(Math.max(...statements.map(({ pages }) => pages))).to.be.at.most(150)
   })
 })

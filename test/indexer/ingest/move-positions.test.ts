@@ -77,6 +77,16 @@ describe('changes of positions outside batches', () => {
     return rows.flatMap(({ row }) => (row.kind === 'positions_moved' ? [`${row.cause} ${row.rollback}`] : []))
   }
 
+  const NOTHING = {
+    ...{ market_id: 1, inheritances: 0, inherited_steps: 0, failed_inheritances: 0, deleveragings: 0 },
+    ...{ deleveraged_steps: 0, deleveraged_value: 0n, payouts: 0n, deficits: 0, deficit: 0n, covered: 0n },
+  }
+  const expectRisk = async (expected: Partial<typeof NOTHING>): Promise<void> => {
+    await projectAll(fixture.context.test)
+    const rows = await fixture.context.test.db.selectFrom('read.market_risk').selectAll().execute()
+    expect(rows).to.deep.equal([{ ...NOTHING, ...expected }])
+  }
+
   it('when the backstop inherits a position, both positions and its balance change, and a reorg rolls them back', async () => {
     const { exchange, follower, alice } = fixture.context
     const backstop = await withBackstop()
@@ -88,10 +98,12 @@ describe('changes of positions outside batches', () => {
     await audit(backstop)
     expect((await exchange.trader.position(backstop.address)).size).to.equal(500n)
     expect(await fixture.mismatches()).to.deep.equal([])
+    await expectRisk({ inheritances: 1, inherited_steps: 500 })
 
     await exchange.rpc('anvil_reorg', 1, [])
     await catchUp(follower)
     await audit(backstop)
+    await expectRisk({})
     expect((await exchange.trader.position(backstop.address)).size).to.equal(0n)
     expect(await causes()).to.deep.equal(['inherited false', 'inherited true'])
   })
@@ -197,6 +209,17 @@ describe('changes of positions outside batches', () => {
     await audit(backstop)
     expect((await exchange.trader.position(bob.address)).size).to.equal(-100n)
     expect(await causes()).to.deep.equal(['deleveraged false'])
+    // 0.4 at 80, where alice's equity is zero. Bob's short from 100 gains 8, and its margin share is released.
+    const closed = { deleveraged_steps: 400, deleveraged_value: e18('32') }
+    await expectRisk({ deleveragings: 1, ...closed, payouts: e18('8') + e18('40') / 5n })
+    const own = fixture.context.test.db
+      .selectFrom('read.account_transactions')
+      .where('type', '=', 'liquidation')
+    const amounts = await own.select(['amount', 'available_margin_delta']).orderBy('user_id').execute()
+    expect(amounts).to.have.deep.members([
+      { amount: e18('8'), available_margin_delta: 0n },
+      { amount: e18('8'), available_margin_delta: e18('16') },
+    ])
     expect(await fixture.mismatches()).to.deep.equal([])
     await fixture.expectSameAsFresh()
   })
@@ -209,6 +232,7 @@ describe('changes of positions outside batches', () => {
     await (await trader.inheritPosition(actionId, asOf, alice.address, report)).wait()
     await catchUp(follower)
     await fixture.audit()
+    await expectRisk({ failed_inheritances: 1 })
     expect(await causes()).to.deep.equal([])
     expect(await fixture.mismatches()).to.deep.equal([])
   })
@@ -238,6 +262,8 @@ describe('changes of positions outside batches', () => {
       'deficit_covered false',
       'claimed false',
     ])
+    // A long of 0.5 from 100 with a margin of 10 lacks 1 at 78.
+    await expectRisk({ deficits: 1, deficit: e18('1'), covered: e18('0.5') })
     expect(await fixture.mismatches()).to.deep.equal([])
     await fixture.expectSameAsFresh()
   })

@@ -51,10 +51,11 @@ describe('the transactions of accounts', function () {
           await projectAll(test.db, options)
           const found = await rows()
           expect(lines(found.map(toExpected))).to.deep.equal(lines(history.expected()))
-          for (const { amount, available_margin_delta, funding_payment_delta } of found) {
-            const delta = funding_payment_delta ?? available_margin_delta
-            expect(amount).to.equal(delta < 0n ? -delta : delta)
-          }
+          const interest = await test.db.selectFrom('read.open_interest').select('steps').execute()
+          const longs = [...history.sizes.values()].filter((size) => size > 0)
+          expect(interest[0]?.steps ?? 0, 'open interest').to.equal(
+            longs.reduce((sum, size) => sum + size, 0),
+          )
           expect(new Set(found.map(({ id }) => id)).size).to.equal(found.length)
         },
       ),
@@ -80,7 +81,11 @@ describe('the transactions of accounts', function () {
     const anyFilter = fc.record({
       limit: fc.integer({ min: 1, max: 12 }),
       marketId: fc.constantFrom(undefined, undefined, MARKET, MARKET + 1),
-      type: fc.constantFrom(undefined, undefined, 'funding_payment' as const, 'deposit' as const),
+      type: fc.constantFrom(
+        undefined,
+        undefined,
+        ...(['funding_payment', 'deposit', 'liquidation'] as const),
+      ),
     })
     await fc.assert(
       fc.asyncProperty(anyFundingHistory, anyFilter, async (history, filter) => {
@@ -129,12 +134,13 @@ describe('the transactions of accounts', function () {
 const toExpected = (row: {
   readonly user_id: number
   readonly type: ExpectedTransaction['type']
+  readonly amount: bigint
   readonly available_margin_delta: bigint
   readonly funding_payment_delta: bigint | null
   readonly tx_hash: string
   readonly at: number
 }): ExpectedTransaction => ({
-  ...{ user_id: row.user_id, type: row.type, available: row.available_margin_delta },
+  ...{ user_id: row.user_id, type: row.type, amount: row.amount, available: row.available_margin_delta },
   ...{ funding: row.funding_payment_delta, tx_hash: row.tx_hash, at: row.at },
 })
 

@@ -1,11 +1,16 @@
 /**
- * Generated journals of one market with funding: trades, inheritances, updates, the market's end and rollbacks, beside deposits and
- * withdrawals. The reference model pays every open position at every update and at every change, one row each.
+ * Generated journals of one market with funding: trades, forced fills, inheritances, updates, the market's end and rollbacks, beside deposits
+ * and withdrawals. The reference model pays every open position at every update and at every change, one row each.
  */
 import fc from 'fast-check'
 import type { BalanceChanged } from '../../../domain/journal/accounts-row.ts'
 import type { FundingUpdatedRow, MarketEndedRow } from '../../../domain/journal/action-rows.ts'
-import type { PartSettled, PositionChange, PositionsMoved } from '../../../domain/journal/journal-row.ts'
+import type {
+  FillSettled,
+  PartSettled,
+  PositionChange,
+  PositionsMoved,
+} from '../../../domain/journal/journal-row.ts'
 import type { TransactionType } from '../../../domain/journal/transaction-type.ts'
 
 export const USERS = [1, 2, 3, 4] as const
@@ -16,6 +21,7 @@ type MarketEvent = PartSettled | PositionsMoved | FundingUpdatedRow | MarketEnde
 export interface ExpectedTransaction {
   readonly user_id: number
   readonly type: TransactionType
+  readonly amount: bigint
   readonly available: bigint
   readonly funding: bigint | null
   readonly tx_hash: string
@@ -25,6 +31,7 @@ export interface ExpectedTransaction {
 const anyStep = fc.record({
   act: fc.constantFrom(
     ...(['trade', 'trade', 'trade', 'accrue', 'accrue', 'accrue', 'update', 'update', 'inherit'] as const),
+    'force',
     ...(['rollback', 'deposit', 'withdraw', 'block', 'block', 'ledger rollback', 'end'] as const),
   ),
   a: fc.nat(3),
@@ -58,6 +65,7 @@ export class FundingHistory {
     if (act === 'block') this.#block++
     if (act === 'accrue') this.index += this.#rate * BigInt(steps)
     if (act === 'trade' && !this.#isEnded) this.#trade(first, second, steps)
+    if (act === 'force' && !this.#isEnded && a !== b) this.#trade(first, second, steps, true)
     if (act === 'update' && !this.#isEnded) this.#update(BigInt(steps - 5) * 1_000_003n)
     if (act === 'inherit') this.#inherit(first, second)
     if (act === 'end' && !this.#isEnded && steps === 9) this.#end()
@@ -92,8 +100,10 @@ export class FundingHistory {
     this.sizes.set(userId, (this.sizes.get(userId) ?? 0) + delta)
   }
 
-  #trade(buyer: number, seller: number, steps: number): void {
-    const positions = buyer === seller ? [change(buyer, 0)] : [change(buyer, steps), change(seller, -steps)]
+  /** `isForced`: the seller is liquidated. */
+  #trade(buyer: number, seller: number, steps: number, isForced = false): void {
+    const positions =
+      buyer === seller ? [change(buyer, 0)] : [change(buyer, steps, 11), change(seller, -steps, -7 * steps)]
     const index = this.#indexOfRow()
     const batch_id = ++this.#actions
     const mined = this.#mined
@@ -103,7 +113,7 @@ export class FundingHistory {
       ...(this.#isOld ? {} : { funding_index: `${index}` }),
       // A part is not mined before its auction, whose clock may be ahead of the block's.
       ...{ ...mined, at: mined.at + (steps % 3) * 700 },
-      ...{ fills: [], positions, orders: [], position_closed: [] },
+      ...{ fills: isForced ? [forcedFill(seller, steps)] : [], positions, orders: [], position_closed: [] },
     }
     this.#push(row, index, [this.index, this.#rate])
   }
@@ -119,8 +129,8 @@ export class FundingHistory {
       ...(isClaim || this.#isOld ? {} : { action_id: ++this.#actions }),
       ...(this.#isOld ? {} : { funding_index: `${index}` }),
       ...this.#mined,
-      positions: isClaim ? [change(account, -size)] : [change(account, -size), change(backstop, size)],
-      balances: [],
+      positions: isClaim ? [change(account, -size)] : [change(account, -size, -5), change(backstop, size, 9)],
+      balances: isClaim ? [] : [{ user_id: backstop, free_delta: '-4' }],
     }
     this.#push(row, index, [this.index, this.#rate])
   }
@@ -185,9 +195,28 @@ export class FundingHistory {
   expected(): ExpectedTransaction[] {
     const ledger = this.#ledger.map(({ cause, user_id, free_delta, tx_hash, at }): ExpectedTransaction => {
       const type = cause === 'deposit' ? 'deposit' : 'withdrawal'
-      return { user_id, type, available: BigInt(free_delta), funding: null, tx_hash, at }
+      const available = BigInt(free_delta)
+      return { user_id, type, amount: absolute(available), available, funding: null, tx_hash, at }
     })
-    return [...ledger, ...this.#payments()]
+    return [...ledger, ...this.#liquidations(), ...this.#payments()]
+  }
+
+  /** Rows without an index count at 0: when they were written, no rate was ever set. */
+  #liquidations(): ExpectedTransaction[] {
+    return this.#live.flatMap(({ row }) => {
+      if (isUpdate(row) || (row.kind === 'positions_moved' && row.cause !== 'inherited')) return []
+      const forced = row.kind === 'part_settled' ? row.fills : null
+      const index = BigInt(row.funding_index ?? '0')
+      return row.positions
+        .filter(({ user_id }) => forced?.some((fill) => fill.user_id === user_id) ?? true)
+        .map(({ user_id, size_delta, folded_margin_delta }): ExpectedTransaction => {
+          const amount = absolute(BigInt(folded_margin_delta) - BigInt(size_delta) * index)
+          const paid = row.kind === 'part_settled' ? row.fills : row.balances
+          const own = paid.find((each) => each.user_id === user_id)
+          const [available, tx_hash, at] = [BigInt(own?.free_delta ?? 0), row.tx_hash, row.at]
+          return { user_id, type: 'liquidation', amount, available, funding: null, tx_hash, at }
+        })
+    })
   }
 
   /** What each account receives from its last payment until `this.index`. */
@@ -212,8 +241,8 @@ export class FundingHistory {
         const funding = -BigInt(sizes.get(user_id) ?? 0) * (index - (paid.get(user_id) ?? 0n))
         paid.set(user_id, index)
         const { tx_hash, at } = row
-        if (funding !== 0n)
-          payments.push({ user_id, type: 'funding_payment', available: 0n, funding, tx_hash, at })
+        const [type, amount] = ['funding_payment' as const, absolute(funding)]
+        if (funding !== 0n) payments.push({ user_id, type, amount, available: 0n, funding, tx_hash, at })
       }
       if (isUpdate(row)) continue
       for (const { user_id, size_delta } of row.positions)
@@ -226,9 +255,31 @@ export class FundingHistory {
 const isUpdate = (row: MarketEvent): row is FundingUpdatedRow | MarketEndedRow =>
   row.kind === 'funding_updated' || row.kind === 'market_ended'
 
-const change = (userId: number, delta: number): PositionChange => ({
-  ...{ user_id: userId, size_delta: delta, entry_notional_delta: '0', folded_margin_delta: '0' },
+const absolute = (wei: bigint): bigint => (wei < 0n ? -wei : wei)
+
+const change = (userId: number, delta: number, folded = 0): PositionChange => ({
+  ...{ user_id: userId, size_delta: delta, entry_notional_delta: '0', folded_margin_delta: `${folded}` },
   ...{ leverage_before: 1, leverage_after: 1 },
+})
+
+const forcedFill = (userId: number, steps: number): FillSettled => ({
+  ...{
+    fill_id: `forced-${userId}`,
+    matched: false,
+    order_id: `forced-${userId}`,
+    forced: true,
+    user_id: userId,
+  },
+  ...{
+    side: 'SHORT',
+    steps,
+    taker_steps: steps,
+    fee: '0',
+    free_delta: '6',
+    from_pending: '0',
+    realized_pnl: '0',
+    held: '0',
+  },
 })
 
 /** Histories with indexes in all rows, and histories whose first rows have none. */

@@ -20,6 +20,8 @@ const TABLES = [
   'read.funding_indexes',
   'read.funding_positions',
   'read.funding_spans',
+  'read.open_interest',
+  'read.market_risk',
   'read.places',
 ] as const
 

@@ -1,0 +1,104 @@
+/** `read.market_risk`: one row per market, with sums over its inheritances, deleveragings, deficits and coverages. */
+import type { Selectable } from 'kysely'
+import { PROJECTED_TABLES, type ReadMarketRiskTable } from '../../../db/read-schema.ts'
+import type { PositionsMoved } from '../../../domain/journal/journal-row.ts'
+import type { Projection } from '../projection.ts'
+import { tableOf } from '../read-table.ts'
+import { type ShardEntry, signedWei, signOfRow } from '../row-change.ts'
+import { marginChange } from './margin-change.ts'
+
+type MarketRisk = Selectable<ReadMarketRiskTable>
+
+const MARKET_RISK = tableOf<MarketRisk>({
+  table: 'read.market_risk',
+  key: ['market_id'],
+  columns: {
+    market_id: 'integer',
+    inheritances: 'bigint',
+    inherited_steps: 'bigint',
+    failed_inheritances: 'bigint',
+    deleveragings: 'bigint',
+    deleveraged_steps: 'bigint',
+    deleveraged_value: 'numeric',
+    payouts: 'numeric',
+    deficits: 'bigint',
+    deficit: 'numeric',
+    covered: 'numeric',
+  },
+})
+
+/** One row, written as a delta: rows of a market are projected by one projector at a time. */
+export const risk: Projection = {
+  name: 'risk',
+  version: 1,
+  tables: PROJECTED_TABLES.risk,
+  async project(_tx, entries) {
+    const changes = entries.flatMap(riskChanges)
+    if (changes.length === 0) return { clauses: [] }
+    return { clauses: [MARKET_RISK.add([changes.reduce(sum)])] }
+  },
+}
+
+function riskChanges({ marketId, row }: ShardEntry): MarketRisk[] {
+  if (row.kind === 'inheritance_failed') return [change(marketId, { failed_inheritances: signOfRow(row) })]
+  if (row.kind !== 'positions_moved') return []
+  const [sign, paid] = [
+    signOfRow(row),
+    sumOf(row.balances.map(({ free_delta }) => signedWei(row, free_delta))),
+  ]
+  switch (row.cause) {
+    case 'inherited':
+      return [change(marketId, { inheritances: sign, inherited_steps: sign * closedOf(row).steps })]
+    case 'deleveraged': {
+      const { steps, value } = closedOf(row)
+      const closed = { deleveraged_steps: sign * steps, deleveraged_value: BigInt(sign) * value }
+      return [change(marketId, { deleveragings: sign, ...closed, payouts: paid })]
+    }
+    case 'insolvency_reported':
+      return [change(marketId, { deficits: sign, deficit: signedWei(row, row.deficit ?? '0') })]
+    case 'deficit_covered':
+      return [change(marketId, { covered: -paid })]
+    case 'claimed':
+      return []
+  }
+}
+
+/**
+ * Steps that left the position of the row's account, and their value at its bankruptcy price: entry less margin of a long, entry plus
+ * margin of a short. 0 in rows that do not name the account.
+ */
+function closedOf(row: PositionsMoved): { readonly steps: number; readonly value: bigint } {
+  const own = row.positions.find(({ user_id }) => user_id === row.account)
+  if (own === undefined) return { steps: 0, value: 0n }
+  const margin = marginChange(row, own)
+  const isLong = own.size_delta < 0
+  const value = -BigInt(own.entry_notional_delta) + (isLong ? margin : -margin)
+  return { steps: Math.abs(own.size_delta), value }
+}
+
+const sumOf = (amounts: readonly bigint[]): bigint => amounts.reduce((total, each) => total + each, 0n)
+
+const NONE = {
+  ...{ inheritances: 0, inherited_steps: 0, failed_inheritances: 0, deleveragings: 0, deleveraged_steps: 0 },
+  ...{ deleveraged_value: 0n, payouts: 0n, deficits: 0, deficit: 0n, covered: 0n },
+}
+
+const change = (market_id: number, changes: Partial<MarketRisk>): MarketRisk => ({
+  ...NONE,
+  ...changes,
+  market_id,
+})
+
+const sum = (a: MarketRisk, b: MarketRisk): MarketRisk => ({
+  market_id: a.market_id,
+  inheritances: a.inheritances + b.inheritances,
+  inherited_steps: a.inherited_steps + b.inherited_steps,
+  failed_inheritances: a.failed_inheritances + b.failed_inheritances,
+  deleveragings: a.deleveragings + b.deleveragings,
+  deleveraged_steps: a.deleveraged_steps + b.deleveraged_steps,
+  deleveraged_value: a.deleveraged_value + b.deleveraged_value,
+  payouts: a.payouts + b.payouts,
+  deficits: a.deficits + b.deficits,
+  deficit: a.deficit + b.deficit,
+  covered: a.covered + b.covered,
+})
