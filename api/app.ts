@@ -39,6 +39,7 @@ import { orderEventRoutes } from './order-events/route.ts'
 import { orderRoutes } from './orders/route.ts'
 import { positionRoutes } from './positions/route.ts'
 import type { ReadAfter } from './read-after/read-after.ts'
+import { riskRoutes } from './risk/route.ts'
 import { sizingRoutes } from './sizing/route.ts'
 import type { Sizing } from './sizing/sizing.ts'
 import { transactionRoutes } from './transactions/route.ts'
@@ -99,6 +100,7 @@ export async function buildApp(ports: AppPorts): Promise<App> {
   auctionRoutes(app, ports)
   fundingRoutes(app, ports)
   oracleRoutes(app, ports)
+  riskRoutes(app, ports)
   accountRoutes(app, ports)
   transactionRoutes(app, ports)
   positionRoutes(app, ports)

@@ -29,6 +29,8 @@ export interface ChainProgressTable {
   next_block: number
   head: number
   completed_at: number
+  /** End of the bank's last pause in Unix seconds; 0: there was none. */
+  bank_pause_ends_at: Generated<number>
 }
 
 /** Transactions whose effect on the chain is not the expected one, for an operator to resolve. Written by: indexer. */

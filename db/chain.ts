@@ -121,6 +121,16 @@ export async function recordHead(db: Db, chainId: number, head: number, at: numb
     .execute()
 }
 
+/** Sets the end of the bank's last pause, in Unix seconds. Returns the one before. A database belongs to one chain, so it has one row. */
+export async function setBankPause(tx: Tx, endsAt: number): Promise<number> {
+  const { bank_pause_ends_at: before } = await tx
+    .selectFrom('chain_progress')
+    .select('bank_pause_ends_at')
+    .executeTakeFirstOrThrow()
+  await tx.updateTable('chain_progress').set({ bank_pause_ends_at: endsAt }).execute()
+  return before
+}
+
 /** Stores a mismatch for the operator. The same failure of the same transaction is stored once. */
 export async function insertMismatch(tx: Tx, mismatch: Insertable<SettlementMismatchesTable>): Promise<void> {
   await tx

@@ -60,7 +60,10 @@ export const WRITERS: { readonly [Table in keyof Database]: Writers<Table> } = {
       ],
     },
     indexer: {
-      update: ['mode', 'expires_at', 'settling_at', 'dispute_window', 'terms', 'final_report', 'ended'],
+      update: [
+        ...(['mode', 'expires_at', 'settling_at', 'dispute_window', 'terms'] as const),
+        ...(['backstop', 'backstop_cap', 'final_report', 'ended'] as const),
+      ],
     },
   },
   final_prices: {},
@@ -124,6 +127,7 @@ export const WRITERS: { readonly [Table in keyof Database]: Writers<Table> } = {
   },
   funding_states: { indexer: { insert: 'all', delete: true } },
   price_averages: { keeper: { insert: 'all', update: 'all' } },
+  deleveraging_ranks: { keeper: { insert: 'all', update: 'all' } },
   relayers: { keeper: { insert: 'all', update: ['next_nonce'] } },
   relayer_transactions: {
     keeper: { insert: 'all', update: ['status', 'error', 'broadcast_at', 'block'] },
@@ -158,7 +162,9 @@ export const WRITERS: { readonly [Table in keyof Database]: Writers<Table> } = {
   },
   chain_blocks: { indexer: { insert: 'all', delete: true } },
   chain_logs: { indexer: { insert: 'all', update: ['confirmed'], delete: true } },
-  chain_progress: { indexer: { insert: 'all', update: ['next_block', 'head', 'completed_at'] } },
+  chain_progress: {
+    indexer: { insert: 'all', update: ['next_block', 'head', 'completed_at', 'bank_pause_ends_at'] },
+  },
   settlement_mismatches: { indexer: { insert: 'all' } },
   'read.places': PROJECTED,
   'read.arrivals': PROJECTED,
@@ -202,7 +208,7 @@ export const READERS: { readonly [Name in Process]: readonly (keyof Database)[] 
     ...(['users', 'api_keys', 'resting', 'oracle_reports', 'session_keys', 'cancel_switches'] as const),
     ...(['client_requests', 'faucet_requests', 'chain_progress', 'journal', 'actions'] as const),
     ...(['funding_states', 'used_reports', 'calendar_exceptions', 'price_averages', 'final_prices'] as const),
-    'liquidations',
+    ...(['liquidations', 'deleveraging_ranks'] as const),
   ],
   keeper: [
     ...SHARED,
@@ -210,7 +216,7 @@ export const READERS: { readonly [Name in Process]: readonly (keyof Database)[] 
     ...(['relayer_transactions', 'faucet_requests', 'leases', 'cancel_switches', 'fired_switches'] as const),
     ...(['resting', 'chain_progress', 'users', 'funding_states'] as const),
     ...(['recent_reports', 'used_reports', 'calendar_exceptions', 'price_averages', 'final_prices'] as const),
-    'liquidations',
+    ...(['liquidations', 'deleveraging_ranks'] as const),
   ],
   indexer: [
     ...SHARED,

@@ -36,6 +36,9 @@ export interface MarketsTable extends ProtectionColumns {
   final_report: ColumnType<StoredFinalReport | null, string | null | undefined, string | null>
   /** How the market has ended; null until then. Written by the indexer. */
   ended: ColumnType<StoredEnd | null, string | null | undefined, string | null>
+  /** The account that inherits positions here, and the highest notional that it may have; null and 0: none. Written by the indexer. */
+  backstop: string | null
+  backstop_cap: Generated<bigint>
   last_batch_id: Generated<number>
   /** The head of the market's journal in the auction of that batch: orders up to it stood there. */
   last_batch_head: Generated<number>

@@ -1,6 +1,6 @@
 /** The `markets` table: specifications (wei as decimal strings), modes, and each market's latest batch and action. */
 import { sql } from 'kysely'
-import type { EndingTimes } from '../domain/journal/action-rows.ts'
+import type { EndingTimes, StoredBackstop } from '../domain/journal/action-rows.ts'
 import {
   ACCOUNTS_SHARD,
   type MarketListed,
@@ -302,6 +302,18 @@ export async function setEnding(tx: Tx, marketId: number, times: Partial<EndingT
     .executeTakeFirstOrThrow()
   await tx.updateTable('markets').set(times).where('market_id', '=', marketId).execute()
   return before
+}
+
+/** Sets the market's backstop that the chain has. Returns the one before. */
+export async function setBackstop(tx: Tx, marketId: number, after: StoredBackstop): Promise<StoredBackstop> {
+  const { backstop, backstop_cap } = await tx
+    .selectFrom('markets')
+    .select(['backstop', 'backstop_cap'])
+    .where('market_id', '=', marketId)
+    .executeTakeFirstOrThrow()
+  const columns = { backstop: after.backstop, backstop_cap: BigInt(after.backstop_cap) }
+  await tx.updateTable('markets').set(columns).where('market_id', '=', marketId).execute()
+  return { backstop, backstop_cap: backstop_cap.toString() }
 }
 
 /** Lifts the exchange's own restriction. The contract's mode is not affected. Returns the mode before. */

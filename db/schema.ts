@@ -262,6 +262,19 @@ export interface PriceAveragesTable {
   premium: JSONColumnType<StoredInterval[]>
 }
 
+/**
+ * Scores that divide each side's candidates for deleveraging into fifths, highest first, as decimal strings, and the oracle price and the
+ * funding index at which they were computed. Written by: keeper.
+ */
+export interface DeleveragingRanksTable {
+  market_id: number
+  oracle_price: bigint
+  funding_index: bigint
+  longs: JSONColumnType<string[]>
+  shorts: JSONColumnType<string[]>
+  ranked_at: number
+}
+
 /** A relayer's key on one chain, and its next nonce. Written by: keeper. */
 export interface RelayersTable {
   address: string
@@ -360,6 +373,7 @@ export interface Database extends ChainTables, ReadTables, PriceTables {
   actions: ActionsTable
   funding_states: FundingStatesTable
   price_averages: PriceAveragesTable
+  deleveraging_ranks: DeleveragingRanksTable
   relayers: RelayersTable
   relayer_transactions: RelayerTransactionsTable
   faucet_requests: FaucetRequestsTable

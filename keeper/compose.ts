@@ -26,6 +26,7 @@ import { type LeaderLoop, runLeaderLoop } from './leader/leader-loop.ts'
 import { type ListedMarkets, runListedMarkets } from './leader/listed-markets.ts'
 import { createMetrics, type KeeperMetrics } from './metrics.ts'
 import type { Signer, WakeUps } from './ports.ts'
+import { createRankStore } from './ranks/store.ts'
 import { watchBalances } from './relayer/balance-watch.ts'
 import { createHeadWatch } from './relayer/head-watch.ts'
 import type { RelayerLane } from './relayer/ports.ts'
@@ -122,6 +123,7 @@ function runMarket(
     store: createAuctionStore(db),
     funding: createFundingStore(db),
     actions: createActionQueue(db),
+    ranks: createRankStore(db),
   }
   const settlement: LeaderLoop = runLeaderLoop(
     adapters,

@@ -1,6 +1,7 @@
 /** Positions in the read model. */
 import { sql } from 'kysely'
 import type { Db, Tx } from '../../db/client.ts'
+import { ranksColumn, type StoredRanks } from '../../db/deleveraging-ranks.ts'
 import { fundingColumn, type StoredFunding } from '../../db/funding.ts'
 import { anyNumber } from '../wire/list-query.ts'
 
@@ -14,7 +15,10 @@ export function positionsOfUser(db: Db | Tx, userId: number, marketId?: number) 
     .innerJoin('read.markets as m', 'm.market_id', 'p.market_id')
     .selectAll('p')
     .select(['m.oracle_price', 'm.mark_price'])
-    .select(sql.raw<StoredFunding>(fundingColumn('p.market_id')).as('funding'))
+    .select([
+      sql.raw<StoredFunding>(fundingColumn('p.market_id')).as('funding'),
+      sql.raw<StoredRanks>(ranksColumn('p.market_id')).as('ranks'),
+    ])
     .where('p.user_id', '=', userId)
     .where((where) => where.or([where('p.size', '!=', 0), where('p.pending', '!=', 0)]))
     .orderBy('p.market_id')

@@ -1,4 +1,5 @@
 /** Reads of the caller's positions. */
+import { toRanks } from '../../db/deleveraging-ranks.ts'
 import { toFunding } from '../../db/funding.ts'
 import { fundingIndexAt } from '../../domain/prices/funding-state.ts'
 import type { Price } from '../../domain/units.ts'
@@ -10,6 +11,9 @@ import { UserIdParams } from '../wire/schema.ts'
 import { POSITION_TABLES, positionsOfUser } from './query.ts'
 import { Positions, PositionsQuery } from './schema.ts'
 import { positionView } from './view.ts'
+
+/** Older ranks are not shown: no keeper ranks the market. */
+const RANK_AGE_MS = 60_000
 
 export interface PositionPorts {
   readonly markets: MarketDirectory
@@ -40,7 +44,9 @@ export function positionRoutes(app: App, { markets, readAfter, clock }: Position
       const positions = rows.map(async (row) => {
         const oracle = row.oracle_price as Price | null
         const mark = (row.mark_price as Price | null) ?? oracle
-        const prices = { oracle, mark, fundingIndex: fundingIndexAt(toFunding(row.funding), now) }
+        const ranks =
+          row.ranks === null || now - row.ranks.ranked_at > RANK_AGE_MS ? null : toRanks(row.ranks)
+        const prices = { oracle, mark, fundingIndex: fundingIndexAt(toFunding(row.funding), now), ranks }
         return positionView(await markets.byId(row.market_id), row, prices)
       })
       return { positions: await Promise.all(positions) }

@@ -33,6 +33,20 @@ export const Position = Type.Object({
     'liquidation_price',
     'Oracle price at which liquidation begins; null if no price liquidates the position.',
   ),
+  ...maybeAmountOf(
+    'bankruptcy_price',
+    'Clearing price at which nothing of the margin is left, in whole ticks: a forced order fills at it or better. Null if flat, or if no ' +
+      'price uses up the margin.',
+  ),
+  adl_rank: nullable(
+    Type.Integer({
+      minimum: 1,
+      maximum: 5,
+      description:
+        'Which fifth of the profitable positions of its side it is in, by (profit / entry notional) x (notional / equity): 5 is deleveraged ' +
+        'first, 1 last. Computed every ten seconds. Null without profit, and while it is not known.',
+    }),
+  ),
   ...amountOf('realized_pnl', 'Profit or loss realized in this market so far.'),
   ...amountOf('fees', 'Fees paid in this market so far.'),
   updated_at: Time('Time of the last change.'),

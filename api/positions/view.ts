@@ -1,10 +1,15 @@
 /** Converts a position to its JSON form, valued at given prices. */
 import type { Selectable } from 'kysely'
 import type { ReadPositionsTable } from '../../db/read-schema.ts'
-import { type MarketSpec, quantityOf } from '../../domain/market/market.ts'
-import { equityOf, exposureOf, ratioOf } from '../../domain/positions/margin.ts'
-import { type Position as DomainPosition, marginOf } from '../../domain/positions/position.ts'
+import { type MarketSpec, priceOf, quantityOf } from '../../domain/market/market.ts'
+import { equityOf, exposureOf, isFullyCollateralised, ratioOf } from '../../domain/positions/margin.ts'
+import {
+  bankruptcyPrice,
+  type Position as DomainPosition,
+  marginOf,
+} from '../../domain/positions/position.ts'
 import { liquidationPrice } from '../../domain/risk/liquidation-price.ts'
+import { type DeleveragingRanks, lightsOf } from '../../domain/risk/rank-lights.ts'
 import { type FundingIndex, mulDivDown, ONE, type Price, type Quote, type Steps } from '../../domain/units.ts'
 import { amount, isoTime, maybeAmount } from '../wire/amounts.ts'
 import type { Position } from './schema.ts'
@@ -15,6 +20,8 @@ export interface Prices {
   readonly oracle: Price | null
   readonly mark: Price | null
   readonly fundingIndex: FundingIndex
+  /** Null if they are not known. */
+  readonly ranks: DeleveragingRanks | null
 }
 
 const toPosition = (row: PositionRow): DomainPosition => ({
@@ -31,7 +38,14 @@ function entryPrice(spec: MarketSpec, { size, entryNotional }: DomainPosition): 
   return mulDivDown(entryNotional, ONE, quantityOf(spec, Math.abs(size) as Steps))
 }
 
-function atPrices(spec: MarketSpec, position: DomainPosition, { oracle, mark, fundingIndex }: Prices) {
+/** Null also for a long that owns its entry, and for a short whose margin is below zero at every price. */
+function bankruptcy(spec: MarketSpec, position: DomainPosition, fundingIndex: FundingIndex): bigint | null {
+  if (position.size === 0 || isFullyCollateralised(spec, position, fundingIndex)) return null
+  const ticks = bankruptcyPrice(spec, position, fundingIndex)
+  return ticks > 0 ? priceOf(spec, ticks) : null
+}
+
+function atPrices(spec: MarketSpec, position: DomainPosition, { oracle, mark, fundingIndex, ranks }: Prices) {
   const margin = marginOf(position, fundingIndex)
   const exposure = oracle === null ? null : exposureOf(spec, position, fundingIndex, oracle)
   const equityAtMark = mark === null ? null : equityOf(spec, position, fundingIndex, mark)
@@ -41,12 +55,14 @@ function atPrices(spec: MarketSpec, position: DomainPosition, { oracle, mark, fu
     notional: exposure === null ? null : exposure.notional / ONE,
     ratio: exposure === null ? null : ratioOf(exposure),
     liquidation: liquidationPrice(spec, position, fundingIndex),
+    bankruptcy: bankruptcy(spec, position, fundingIndex),
+    lights: ranks === null ? null : lightsOf(spec, position, ranks),
   }
 }
 
 export function positionView(spec: MarketSpec, row: PositionRow, prices: Prices): Position {
   const position = toPosition(row)
-  const { margin, unrealizedPnl, notional, ratio, liquidation } = atPrices(spec, position, prices)
+  const { margin, unrealizedPnl, notional, ratio, liquidation, ...risk } = atPrices(spec, position, prices)
   return {
     user_id: row.user_id,
     market_id: row.market_id,
@@ -64,6 +80,8 @@ export function positionView(spec: MarketSpec, row: PositionRow, prices: Prices)
     ...maybeAmount('notional', notional),
     ...maybeAmount('margin_ratio', ratio),
     ...maybeAmount('liquidation_price', liquidation),
+    ...maybeAmount('bankruptcy_price', risk.bankruptcy),
+    adl_rank: risk.lights,
     ...amount('realized_pnl', row.realized_pnl),
     ...amount('fees', row.fees),
     updated_at: isoTime(row.updated_at),

@@ -1,8 +1,25 @@
 import { type Kysely, sql } from 'kysely'
 
-/** What risk has done to each market and account: open interest, sums of inheritances and deleveragings, and transactions by their type. */
+/**
+ * What risk has done to each market and account: open interest, sums of inheritances and deleveragings, and transactions by their type. Each
+ * market's backstop and the bank's pause, as on the chain. `deleveraging_ranks`: scores that divide the candidates of each side into fifths.
+ */
 export async function up(db: Kysely<unknown>): Promise<void> {
   await sql`
+    alter table markets add column backstop text, add column backstop_cap numeric(78, 0) not null default 0;
+    alter table chain_progress add column bank_pause_ends_at bigint not null default 0;
+    grant update (backstop, backstop_cap) on markets to clearbatch_indexer;
+    grant update (bank_pause_ends_at) on chain_progress to clearbatch_indexer;
+    create table deleveraging_ranks (
+      market_id integer primary key references markets,
+      oracle_price numeric(78, 0) not null,
+      funding_index numeric(78, 0) not null,
+      longs jsonb not null,
+      shorts jsonb not null,
+      ranked_at bigint not null
+    );
+    grant select, insert, update on deleveraging_ranks to clearbatch_keeper;
+    grant select on deleveraging_ranks to clearbatch_api;
     create table read.open_interest (market_id integer primary key, steps bigint not null);
     create table read.market_risk (
       market_id integer primary key,
@@ -18,6 +35,9 @@ export async function up(db: Kysely<unknown>): Promise<void> {
 
 export async function down(db: Kysely<unknown>): Promise<void> {
   await sql`
+    drop table deleveraging_ranks;
+    alter table chain_progress drop column bank_pause_ends_at;
+    alter table markets drop column backstop, drop column backstop_cap;
     drop index read.read_ledger_transactions_of_type;
     drop table read.market_risk, read.open_interest;
     delete from read.places where projection = 'risk'

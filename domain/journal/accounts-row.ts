@@ -61,4 +61,17 @@ export interface CommandSpanned {
   readonly at: number
 }
 
-export type AccountsRow = UserCreated | BalanceChanged | SessionKeyChanged | CommandSpanned
+/** The bank was paused, or its pause ended early. */
+export interface BankPauseChanged {
+  readonly kind: 'bank_pause_changed'
+  readonly rollback: boolean
+  /** End of the last pause in Unix seconds, before and after the change; 0: there was none. If `rollback` is true, `ends_at` is undone. */
+  readonly before: number
+  readonly ends_at: number
+  readonly block: number
+  readonly tx_hash: string
+  readonly log_index: number
+  readonly at: number
+}
+
+export type AccountsRow = UserCreated | BalanceChanged | SessionKeyChanged | BankPauseChanged | CommandSpanned

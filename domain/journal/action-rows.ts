@@ -82,6 +82,24 @@ export interface TermsChanged {
   readonly at: number
 }
 
+/** The market's backstop on the chain; null if it has none. */
+export interface StoredBackstop {
+  readonly backstop: string | null
+  /** Highest notional that it may have, in wei. */
+  readonly backstop_cap: Wei
+}
+
+/** The market has another backstop, or another cap. */
+export interface BackstopChanged extends StoredBackstop {
+  readonly kind: 'backstop_changed'
+  readonly rollback: boolean
+  readonly before: StoredBackstop
+  readonly block: number
+  readonly tx_hash: string
+  readonly log_index: number
+  readonly at: number
+}
+
 /** The operator has changed in which periods the market charges which rates. */
 export interface FeesAnnounced {
   readonly kind: 'fees_announced'
@@ -106,5 +124,6 @@ export type ActionRow =
   | MarketEndedRow
   | EndingChanged
   | TermsChanged
+  | BackstopChanged
   | FeesAnnounced
   | ActionDropped

@@ -25,6 +25,13 @@ import {
 } from '../../domain/settlement/settle-part.ts'
 import type { Address, Millis } from '../../domain/units.ts'
 import type { Chain, ChainBlock, ChainLog } from '../ports.ts'
+import {
+  applyBackstop,
+  applyBankPause,
+  isBackstopChange,
+  rollBackBackstop,
+  rollBackBankPause,
+} from './backstop-and-pause.ts'
 import { cancelSalts, cancelUncovered } from './cancel-orders.ts'
 import type { ChainFact, LedgerMoved, PartMined } from './facts.ts'
 import { lockOrders } from './lock-orders.ts'
@@ -103,8 +110,11 @@ function cancelledEverywhere({ fact }: BlockFact): Address[] {
   return fact.kind === 'session_key_updated' && 'revoked_at' in fact.change ? [fact.owner] : []
 }
 
+const isOfAccounts = ({ kind }: ChainFact): boolean =>
+  kind === 'ledger_moved' || kind === 'session_key_updated' || kind === 'bank_pause_changed'
+
 function shardsOf({ fact }: BlockFact): string[] {
-  if (fact.kind === 'ledger_moved' || fact.kind === 'session_key_updated') return [ACCOUNTS_SHARD]
+  if (isOfAccounts(fact)) return [ACCOUNTS_SHARD]
   if (
     fact.kind === 'part_mined' ||
     fact.kind === 'salts_cancelled' ||
@@ -171,9 +181,12 @@ async function applyFact(context: Context, { fact, log }: BlockFact): Promise<Ro
     case 'haircut_fixed':
       return fixHaircut({ ...context, mined: minedAt(context, log) }, fact)
     case 'terms_changed':
+      if (isBackstopChange(fact)) return applyBackstop({ ...context, mined: minedAt(context, log) }, fact)
       return applyTerms({ ...context, mined: minedAt(context, log) }, fact, {
         ...{ log, facts: context.facts, blockTime: (block.timestamp * 1000) as Millis },
       })
+    case 'bank_pause_changed':
+      return applyBankPause({ ...context, mined: minedAt(context, log) }, fact)
     case 'undecodable':
       return noteUndecodable(context, fact.spec?.marketId ?? null, fact.problem, log)
     default:
@@ -329,6 +342,9 @@ export async function rollBackFacts(tx: Tx, facts: readonly JournaledFact[]): Pr
       for (const back of await rollBackTerms(tx, marketIdOf(shard), row)) shards.append(shard, back)
     }
     if (isEndingRow(row)) shards.append(shard, await rollBackEnding(tx, marketIdOf(shard), row))
+    if (row.kind === 'backstop_changed')
+      shards.append(shard, await rollBackBackstop(tx, marketIdOf(shard), row))
+    if (row.kind === 'bank_pause_changed') shards.append(shard, await rollBackBankPause(tx, row))
     if (row.kind === 'session_key_changed') await rollBackSessionKey({ tx, shards, at: row.at }, row)
     if (row.kind === 'positions_moved') {
       const { row: back, orders } = await rollBackMove(tx, row)

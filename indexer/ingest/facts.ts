@@ -28,6 +28,12 @@ export interface LedgerMoved {
   readonly pendingDelta: bigint
 }
 
+/** The bank was paused until `endsAt` in Unix seconds; null: its pause ended with the block. */
+export interface BankPauseFact {
+  readonly kind: 'bank_pause_changed'
+  readonly endsAt: number | null
+}
+
 export interface PartMined {
   readonly kind: 'part_mined'
   readonly spec: MarketSpec
@@ -101,6 +107,18 @@ export interface TermsChangedFact extends MarketFact {
   readonly times: Partial<EndingTimes> | null
 }
 
+/** The market has another backstop or another cap. It is a term that has no effect on orders. */
+export interface BackstopChangedFact extends MarketFact {
+  readonly kind: 'terms_changed'
+  /** Null: the market has no backstop. */
+  readonly event: {
+    readonly kind: 'backstop_changed'
+    readonly backstop: Address | null
+    readonly cap: Quote
+  }
+  readonly times: null
+}
+
 export interface InsolvencyReportedFact extends MarketFact {
   readonly kind: 'insolvency_reported'
   readonly event: InsolvencyReported
@@ -166,8 +184,15 @@ export type TraderFact =
   | FundingFact
   | EndingChangedFact
   | TermsChangedFact
+  | BackstopChangedFact
 
-export type ChainFact = LedgerMoved | SessionKeyUpdated | TraderFact | IgnoredEvent | UndecodableLog
+export type ChainFact =
+  | LedgerMoved
+  | BankPauseFact
+  | SessionKeyUpdated
+  | TraderFact
+  | IgnoredEvent
+  | UndecodableLog
 
 /** The followed contracts. */
 export interface Contracts {

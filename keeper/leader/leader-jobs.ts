@@ -9,6 +9,7 @@ import { createFunding, type FundingPorts } from '../funding/funding.ts'
 import { createHeartbeats, type HeartbeatPorts } from '../heartbeat/heartbeat.ts'
 import { createMarks } from '../marks/marks.ts'
 import type { Chain } from '../ports.ts'
+import { createRanks, type RankPorts } from '../ranks/ranks.ts'
 import { Delivery, type DeliveryPorts } from '../relayer/delivery.ts'
 import type { RelayerLane, RelayerStore } from '../relayer/ports.ts'
 import { recoverLane, type SettlePorts, settleMarket } from '../settlement/settle-market.ts'
@@ -20,10 +21,10 @@ export interface Intervals {
   readonly pollMs: number
 }
 
-export type AuctionJobPorts = AuctionPorts & FundingPorts & { readonly chain: Chain }
+export type AuctionJobPorts = AuctionPorts & FundingPorts & RankPorts & { readonly chain: Chain }
 
 /**
- * A market's marks, triggers and auction, every `auctionMs`, and its funding updates beside them. The contract's rules for oracle
+ * A market's marks, triggers and auction, every `auctionMs`, and its funding updates and ranks beside them. The contract's rules for oracle
  * reports are fetched in the background: while no node responds, no batch is made, but orders still expire.
  */
 export function auctionJob(ports: AuctionJobPorts, spec: MarketSpec, { auctionMs }: Intervals): LeaderJob {
@@ -52,6 +53,7 @@ export function auctionJob(ports: AuctionJobPorts, spec: MarketSpec, { auctionMs
       const started = ports.clock.now()
       if (market.memory.rules === null) void fetchRules()
       funding.poll(fence, market.memory.rules)
+      market.ranks.poll(fence)
       await market.marks.update(fence)
       await market.auction.run(fence)
       return Math.max(0, auctionMs - elapsed(ports.clock, started))
@@ -59,13 +61,20 @@ export function auctionJob(ports: AuctionJobPorts, spec: MarketSpec, { auctionMs
     reset() {
       market.memory.view = null
     },
-    finish: () => funding.settled(),
+    async finish() {
+      await Promise.all([funding.settled(), market.ranks.settled()])
+    },
   }
 }
 
-function openMarket(ports: AuctionPorts, spec: MarketSpec, rules: ReportRules | null) {
+function openMarket(ports: AuctionPorts & RankPorts, spec: MarketSpec, rules: ReportRules | null) {
   const memory = createMarketMemory(rules)
-  return { memory, auction: createAuction(ports, spec, memory), marks: createMarks(ports, spec, memory) }
+  return {
+    memory,
+    auction: createAuction(ports, spec, memory),
+    marks: createMarks(ports, spec, memory),
+    ranks: createRanks(ports, spec, memory),
+  }
 }
 
 export interface LanePorts {

@@ -170,7 +170,8 @@ describe('a database of the previous schema', function () {
       batches: voided(before.batches),
       ...{ funding_states: [], price_averages: [], 'read.funding_rates': [], 'read.price_minutes': [] },
       ...{ 'read.ledger_transactions': [], 'read.funding_indexes': [] },
-      ...{ 'read.funding_positions': [], 'read.funding_spans': [] },
+      ...{ 'read.funding_positions': [], 'read.funding_spans': [], 'read.open_interest': [] },
+      ...{ 'read.market_risk': [], deleveraging_ranks: [] },
       calendar_exceptions: [{ calendar: 'NYSE', day: '2025-01-09', opens: null, closes: null }],
       ...{ recent_reports: [], used_reports: [] },
       'read.places': places.flatMap((row) =>

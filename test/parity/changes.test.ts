@@ -55,7 +55,7 @@ class TermsFold {
   #applyLog(log: Log, asOf: Millis): void {
     if ((log.address.toLowerCase() as Address) !== this.#exchange.spec.trader) return
     const fact = decodeTraderLog({ topics: [...log.topics], data: log.data }, this.#exchange.spec)
-    if (fact.kind !== 'terms_changed') return
+    if (fact.kind !== 'terms_changed' || fact.event.kind === 'backstop_changed') return
     const event: TermsEvent = fact.event.kind === 'changes_applied' ? { ...fact.event, asOf } : fact.event
     const before = this.terms
     this.terms = afterEvent(this.terms, event)

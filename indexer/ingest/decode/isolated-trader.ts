@@ -198,7 +198,13 @@ const EVENTS: EventTable<IsolatedTraderInterface, TraderFact, MarketFact> = {
     report: { price, observedAt: millisOf(observedAt) },
   }),
   OperatorChanged: IGNORED,
-  BackstopChanged: IGNORED,
+  BackstopChanged: ({ backstop, cap }, { spec }) => ({
+    ...{ kind: 'terms_changed', spec, times: null },
+    event: {
+      ...{ kind: 'backstop_changed', cap },
+      backstop: BigInt(backstop) === 0n ? null : addressOf(backstop),
+    },
+  }),
   EIP712DomainChanged: IGNORED,
   AuthorityUpdated: IGNORED,
   Heartbeat: IGNORED,

@@ -1,7 +1,7 @@
-/** Events of MarginBank: how each account's free balance and pending withdrawal change. */
+/** Events of MarginBank: how each account's free balance and pending withdrawal change, and when the bank is paused. */
 import { MarginBank__factory } from '../../../typechain-types/factories/MarginBank__factory.ts'
 import type { MarginBankInterface } from '../../../typechain-types/MarginBank.ts'
-import type { IgnoredEvent, LedgerMoved } from '../facts.ts'
+import type { BankPauseFact, IgnoredEvent, LedgerMoved } from '../facts.ts'
 import { addressOf, decodeEvent, type EventTable, IGNORED, type LogData } from './event-table.ts'
 
 const BANK = MarginBank__factory.createInterface()
@@ -13,7 +13,7 @@ const moved = (
   pendingDelta: bigint,
 ): LedgerMoved => ({ kind: 'ledger_moved', cause, account: addressOf(account), freeDelta, pendingDelta })
 
-const EVENTS: EventTable<MarginBankInterface, LedgerMoved, null> = {
+const EVENTS: EventTable<MarginBankInterface, LedgerMoved | BankPauseFact, null> = {
   Deposited: ({ account, amount }) => moved('deposit', account, amount, 0n),
   WithdrawalRequested: ({ account, amount }) => moved('withdrawal_request', account, -BigInt(amount), amount),
   Withdrawn: ({ account, amount }) => moved('withdrawal', account, 0n, -BigInt(amount)),
@@ -22,10 +22,10 @@ const EVENTS: EventTable<MarginBankInterface, LedgerMoved, null> = {
   AnnouncementWithdrawn: IGNORED,
   MarketListed: IGNORED,
   TreasuryChanged: IGNORED,
-  Paused: IGNORED,
-  Unpaused: IGNORED,
+  Paused: ({ endsAt }) => ({ kind: 'bank_pause_changed', endsAt: Number(endsAt) }),
+  Unpaused: () => ({ kind: 'bank_pause_changed', endsAt: null }),
   AuthorityUpdated: IGNORED,
 }
 
-export const decodeBankLog = (log: LogData): LedgerMoved | IgnoredEvent =>
+export const decodeBankLog = (log: LogData): LedgerMoved | BankPauseFact | IgnoredEvent =>
   decodeEvent(BANK, EVENTS, log, null)

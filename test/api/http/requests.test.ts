@@ -345,6 +345,7 @@ describe('requests over HTTP', () => {
           '/v0/orders/{order_id}/fill-processing-status',
           '/v0/orders/{order_id}/fills',
           '/v0/positions/by-user/{user_id}',
+          '/v0/risk/{market_id}',
           '/v0/status',
           '/v0/time',
           '/v0/users/by-eoa/{address}',

@@ -1,0 +1,66 @@
+/**
+ * Ranks a market's candidates for deleveraging every ten seconds, for the lights that traders see. It runs beside the auctions, under their
+ * lease, on the matched positions that they keep in memory. Nothing is decided on it: a deleveraging ranks by itself.
+ */
+import type { Fence } from '../../db/fence.ts'
+import { termsAt } from '../../domain/market/in-force.ts'
+import type { MarketSpec } from '../../domain/market/market.ts'
+import type { Position } from '../../domain/positions/position.ts'
+import { fundingIndexAt } from '../../domain/prices/funding-state.ts'
+import { rankSides, samplePositions } from '../../domain/risk/rank-lights.ts'
+import { type Clock, elapsed } from '../../service/clock.ts'
+import type { Logger } from '../../service/logger.ts'
+import type { MarketMemory } from '../auction/market-memory.ts'
+import type { AuctionStore } from '../auction/ports.ts'
+import type { RankStore } from './ports.ts'
+
+export interface RankPorts {
+  readonly store: Pick<AuctionStore, 'snapshot'>
+  readonly ranks: RankStore
+  readonly clock: Clock
+  readonly logger: Logger
+}
+
+export interface Ranks {
+  /** Starts a ranking in the background if none runs and one is due. Does nothing until the auction has loaded the positions. */
+  poll(fence: Fence): void
+  /** Resolves when the running one has ended. */
+  settled(): Promise<void>
+}
+
+const RANK_INTERVAL_MS = 10_000
+
+export function createRanks(ports: RankPorts, spec: MarketSpec, memory: Pick<MarketMemory, 'view'>): Ranks {
+  const { clock, logger } = ports
+  let rankedAt = Number.NEGATIVE_INFINITY
+  let running: Promise<void> | null = null
+
+  async function rank(fence: Fence, positions: readonly Position[]): Promise<void> {
+    const { now, report, funding, terms } = await ports.store.snapshot(spec)
+    if (report === null) return
+    const basis = { oracle: report.price, index: fundingIndexAt(funding, now) }
+    await ports.ranks.save(
+      spec.marketId,
+      fence,
+      rankSides(termsAt(spec, terms, now).spec, positions, basis),
+      now,
+    )
+  }
+
+  return {
+    poll(fence) {
+      if (memory.view === null || running !== null || elapsed(clock, rankedAt) < RANK_INTERVAL_MS) return
+      rankedAt = clock.now()
+      running = rank(fence, samplePositions(memory.view.positions.values()))
+        .catch((err: unknown) => {
+          logger.warn({ market_id: spec.marketId, err }, 'ranking for deleveraging failed; will retry')
+        })
+        .finally(() => {
+          running = null
+        })
+    },
+    settled: async () => {
+      await running
+    },
+  }
+}
