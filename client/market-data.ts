@@ -1,8 +1,16 @@
-/** Public reads: markets, orderbooks, auctions, funding rates, fills without names, contract addresses. They need no API key. */
+/** Public reads: markets, their risk, orderbooks, auctions, funding rates, fills without names, contract addresses. They need no API key. */
 import type { Side } from '../domain/orders/order.ts'
 import type { HttpSession } from './http-session.ts'
 import { bookmarkQuery, type Page, type PageOptions, pageQuery, type ReadOptions } from './queries.ts'
-import type { Auction, FundingRate, Market, Orderbook, PublicFill, SharedContracts } from './responses.ts'
+import type {
+  Auction,
+  FundingRate,
+  Market,
+  MarketRisk,
+  Orderbook,
+  PublicFill,
+  SharedContracts,
+} from './responses.ts'
 
 export class MarketData {
   readonly #http: HttpSession
@@ -48,6 +56,10 @@ export class MarketData {
   ): Promise<Page & { funding_rates: readonly FundingRate[] }> {
     const query = { ...pageQuery(options), from: options.from, to: options.to }
     return this.#http.get(`/v0/markets/${marketId}/funding-rates`, query)
+  }
+
+  async risk(marketId: number, options: ReadOptions = {}): Promise<MarketRisk> {
+    return this.#http.get(`/v0/risk/${marketId}`, bookmarkQuery(options))
   }
 
   /** Fetched once: the addresses never change. */

@@ -84,3 +84,20 @@ export type FundingRate = Amounts<'funding_rate' | 'rate_per_step' | 'funding_in
   readonly oracle_price_at: string
   readonly tx_hash: string
 }
+
+/** Open interest, backstop, deleveragings and deficits of a market. Notionals are at the oracle price. */
+export type MarketRisk = Amounts<'open_interest'> &
+  MaybeAmounts<'oracle_price' | 'open_interest_notional'> & {
+    readonly market_id: number
+    readonly symbol: string
+    /** Null if the market has none. */
+    readonly backstop:
+      | (Amounts<'capacity' | 'size' | 'margin' | 'free_balance'> &
+          MaybeAmounts<'used' | 'available' | 'margin_ratio'>)
+      | null
+    readonly inheritances: Amounts<'quantity'> & { readonly count: number; readonly failed: number }
+    readonly deleveragings: Amounts<'quantity' | 'notional' | 'payouts'> & { readonly count: number }
+    readonly deficits: Amounts<'reported' | 'covered'> & { readonly count: number }
+    /** Until then no position with equity is liquidated, after a pause of the bank; null if there is no such time ahead. */
+    readonly liquidation_paused_until: string | null
+  }

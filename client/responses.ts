@@ -109,6 +109,7 @@ export type Position = Amounts<
     | 'notional'
     | 'margin_ratio'
     | 'liquidation_price'
+    | 'bankruptcy_price'
   > & {
     readonly user_id: number
     readonly market_id: number
@@ -116,6 +117,8 @@ export type Position = Amounts<
     /** Null if the position is flat. */
     readonly side: Side | null
     readonly leverage: number
+    /** 1 to 5: its fifth of the ranking for deleveraging, 5 first; null without profit, and while it is not known. */
+    readonly adl_rank: number | null
     readonly updated_at: string
   }
 
