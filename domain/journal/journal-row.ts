@@ -346,15 +346,13 @@ export interface PositionsMoved {
    */
   readonly funding_index?: Wei
   /**
-   * Whose position the backstop inherited, or was deleveraged, reported or claimed; for a coverage the payer. This and the next three fields
-   * are absent in rows from before they were recorded.
+   * Whose position the backstop inherited, or was deleveraged, reported or claimed; for a coverage the payer. This and the next two fields are
+   * absent in rows from before they were recorded.
    */
   readonly account?: number
   /** Of an inheritance or a deleveraging: the oracle price that decided it, and its observation. */
   readonly oracle_price?: Wei
   readonly oracle_at?: number
-  /** Of a reported deficit: what the position lacked at the final price. */
-  readonly deficit?: Wei
   readonly block: number
   readonly tx_hash: string
   readonly log_index: number

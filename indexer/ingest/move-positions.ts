@@ -97,16 +97,9 @@ function movedPositions(fact: PositionMoveFact, before: Positions): Positions | 
 }
 
 /** What decided the move: see `PositionsMoved`. */
-function evidenceOf(fact: PositionMoveFact): Pick<PositionsMoved, 'oracle_price' | 'oracle_at' | 'deficit'> {
-  switch (fact.kind) {
-    case 'position_inherited':
-    case 'positions_deleveraged':
-      return { oracle_price: fact.event.oraclePrice.toString(), oracle_at: fact.event.observedAt }
-    case 'insolvency_reported':
-      return { deficit: fact.event.deficit.toString() }
-    default:
-      return {}
-  }
+function evidenceOf(fact: PositionMoveFact): Pick<PositionsMoved, 'oracle_price' | 'oracle_at'> {
+  if (fact.kind !== 'position_inherited' && fact.kind !== 'positions_deleveraged') return {}
+  return { oracle_price: fact.event.oraclePrice.toString(), oracle_at: fact.event.observedAt }
 }
 
 const CAUSES: Readonly<Record<PositionMoveFact['kind'], PositionsMoved['cause']>> = {
