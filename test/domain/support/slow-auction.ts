@@ -127,7 +127,7 @@ class Market {
   #lives(order: RestingOrder): boolean {
     const { asOf, excludedAccounts } = this.#in
     if (order.expiration !== 0 && order.expiration * 1000 < asOf) return false
-    if (order.type === 'MARKET' && asOf - order.acceptedAt >= 2000) return false
+    if (order.type === 'MARKET' && !order.forced && asOf - order.acceptedAt >= 2000) return false
     return excludedAccounts?.has(order.account) !== true
   }
 
