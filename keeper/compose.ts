@@ -98,8 +98,9 @@ function createKeyring({ relayerKeys, chainId }: Config) {
 
 type Keyring = ReturnType<typeof createKeyring>
 
-const intervalsOf = ({ auctionIntervalMs, sweepMs, pollMs }: Config): Intervals => ({
+const intervalsOf = ({ auctionIntervalMs, fundingIntervalMs, sweepMs, pollMs }: Config): Intervals => ({
   auctionMs: auctionIntervalMs,
+  fundingMs: fundingIntervalMs,
   sweepMs,
   pollMs,
 })

@@ -1,5 +1,7 @@
 /** The environment of the keeper, read and checked once. */
 import { readFileSync } from 'node:fs'
+import { UPDATE_INTERVAL } from '../domain/prices/funding-plan.ts'
+import type { Millis } from '../domain/units.ts'
 import { type Env, environment, type ProcessConfig, rejectVariable } from '../service/environment.ts'
 import { JsonError } from '../service/json-reader.ts'
 import { type PriceFile, parsePriceFile } from './price-file.ts'
@@ -31,6 +33,7 @@ export interface Config extends ProcessConfig {
   readonly collateralToken: string
   readonly faucet: { readonly collateral: bigint; readonly gas: bigint }
   readonly auctionIntervalMs: number
+  readonly fundingIntervalMs: Millis
   readonly leaseMs: number
   readonly sweepMs: number
   /** Interval of receipt polling, for nodes that do not respond with the receipt. */
@@ -186,6 +189,7 @@ export function readConfig(env: Env): Config {
       gas: amount('FAUCET_GAS', ETHER / 10n),
     },
     auctionIntervalMs: count('AUCTION_INTERVAL_MS', 200),
+    fundingIntervalMs: count('FUNDING_INTERVAL_MS', UPDATE_INTERVAL) as Millis,
     leaseMs: count('LEASE_MS', 3_000),
     sweepMs: count('SWEEP_MS', 500),
     pollMs: count('POLL_MS', 50),

@@ -9,6 +9,7 @@ import { planFundingUpdate, UPDATE_INTERVAL } from '../../domain/prices/funding-
 import type { ReportRules } from '../../domain/prices/report.ts'
 import type { Millis } from '../../domain/units.ts'
 import { type Clock, elapsed } from '../../service/clock.ts'
+import type { KillPointHook } from '../../service/kill-point.ts'
 import type { Logger } from '../../service/logger.ts'
 import type { ActionQueue, QueueEnd } from '../actions/ports.ts'
 import type { Chain } from '../ports.ts'
@@ -22,6 +23,7 @@ export interface FundingPorts {
   readonly headTime: () => Millis | null
   readonly clock: Clock
   readonly logger: Logger
+  readonly killPoint: KillPointHook<'after-funding-decision' | 'after-funding-queueing'>
   /** Wakes the market's settlement. */
   readonly wakeSettlement: () => void
 }
@@ -58,11 +60,13 @@ export function createFunding(
       logger.info({ market_id: spec.marketId }, 'funding update waits: the bank is paused')
       return
     }
+    ports.killPoint('after-funding-decision')
     const verdict = await ports.actions.enqueue(spec.marketId, fence, ports.headTime(), planAt)
     const details = { market_id: spec.marketId }
     if (!verdict.ok)
       logger.warn({ ...details, refusal: verdict.refusal }, 'funding update not queued; will retry')
     else if (verdict.value !== null) {
+      ports.killPoint('after-funding-queueing')
       ports.wakeSettlement()
       logger.info({ ...details, queue_no: verdict.value }, 'funding update queued')
     }

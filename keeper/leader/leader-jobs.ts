@@ -1,6 +1,7 @@
 /** The leader jobs of a market's auction, a market's settlement, the faucet, and the heartbeats of all markets. */
 import type { MarketSpec } from '../../domain/market/market.ts'
 import type { ReportRules } from '../../domain/prices/report.ts'
+import type { Millis } from '../../domain/units.ts'
 import { elapsed } from '../../service/clock.ts'
 import { type AuctionPorts, createAuction } from '../auction/auction.ts'
 import { createMarketMemory } from '../auction/market-memory.ts'
@@ -17,6 +18,8 @@ import type { LeaderJob } from './leader-loop.ts'
 
 export interface Intervals {
   readonly auctionMs: number
+  /** Between two funding updates of a market. */
+  readonly fundingMs: Millis
   readonly sweepMs: number
   readonly pollMs: number
 }
@@ -27,9 +30,13 @@ export type AuctionJobPorts = AuctionPorts & FundingPorts & RankPorts & { readon
  * A market's marks, triggers and auction, every `auctionMs`, and its funding updates and ranks beside them. The contract's rules for oracle
  * reports are fetched in the background: while no node responds, no batch is made, but orders still expire.
  */
-export function auctionJob(ports: AuctionJobPorts, spec: MarketSpec, { auctionMs }: Intervals): LeaderJob {
+export function auctionJob(
+  ports: AuctionJobPorts,
+  spec: MarketSpec,
+  { auctionMs, fundingMs }: Intervals,
+): LeaderJob {
   let market = openMarket(ports, spec, null)
-  const funding = createFunding(ports, spec)
+  const funding = createFunding(ports, spec, fundingMs)
   let isFetching = false
   async function fetchRules(): Promise<void> {
     if (isFetching) return

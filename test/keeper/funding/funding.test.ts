@@ -38,6 +38,7 @@ describe('the funding job', () => {
         headTime: () => fixture.clock.now(),
         clock: fixture.clock,
         logger: SILENT_LOGGER,
+        killPoint: () => {},
         wakeSettlement: () => void woken++,
         ...changes,
       },

@@ -60,6 +60,7 @@ describe('the funding updates of the job', function () {
         headTime: () => ((head?.timestamp ?? 0) * 1000) as Millis,
         clock: fixture.clock,
         logger: SILENT_LOGGER,
+        killPoint: () => {},
         wakeSettlement: () => {},
       },
       fixture.spec,
