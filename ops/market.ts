@@ -61,6 +61,9 @@ function effectiveFrom({ chain }: Context, given: string | undefined, notice: nu
   return at
 }
 
+/** An argument of the contract, and what it means. */
+const instant = (at: Millis): string => `${at} (${timeOfMillis(at)})`
+
 const modeNumber = (mode: (typeof MARKET_MODES)[number]): number => MARKET_MODES.indexOf(mode)
 
 const show = command({
@@ -91,7 +94,7 @@ const schedule = command({
         to: listed.trader,
         name: 'scheduleParameters',
         args: [toStruct(next, modeNumber(current.mode)), activeFrom],
-        shown: { ...shown, activeFrom },
+        shown: { ...shown, activeFrom: instant(activeFrom) },
         effect: `with the first batch as of ${timeOfMillis(activeFrom)} or later`,
       },
       send,
@@ -134,6 +137,10 @@ const restriction = (mode: 'cancel_only' | 'halted', help: string) =>
     },
   })
 
+/** A schedule has one mode: a new one drops it. */
+const replaced = (change: ChainState['terms']['pending']['mode']): string =>
+  change === null ? '' : `; the mode ${change.mode} of ${timeOfMillis(change.activeFrom)} is dropped`
+
 const resume = command({
   help: 'opens a restricted market again: on the chain, and in the database if the exchange itself has restricted it',
   flags: { ...MARKET, ...FROM, ...SEND },
@@ -149,8 +156,8 @@ const resume = command({
           to: listed.trader,
           name: 'scheduleMode',
           args: [modeNumber('open'), activeFrom],
-          shown: { mode: 'open', activeFrom },
-          effect: `with the first batch as of ${timeOfMillis(activeFrom)} or later`,
+          shown: { mode: 'open', activeFrom: instant(activeFrom) },
+          effect: `with the first batch as of ${timeOfMillis(activeFrom)} or later${replaced(pending.mode)}`,
         },
         send,
       )
@@ -179,7 +186,7 @@ const close = command({
         to: context.listed.trader,
         name: 'scheduleMode',
         args: [modeNumber('settling'), activeFrom],
-        shown: { mode: 'settling', activeFrom },
+        shown: { mode: 'settling', activeFrom: instant(activeFrom) },
         effect: `the market closes at ${timeOfMillis(activeFrom)}; a mode that is scheduled now is replaced`,
       },
       send,

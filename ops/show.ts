@@ -20,17 +20,14 @@ const NONE = '-'
 const UNKNOWN = 'as on the chain'
 const REPORT_RULES = new Set(['report-max-age', 'move-base', 'move-per-second', 'move-window'])
 
-function pendingRows(terms: ChainTerms): Record<string, string> {
+/** `current`: what is in force, by name; only other values are shown. */
+function pendingRows(terms: ChainTerms, current: Readonly<Record<string, string>>): Record<string, string> {
   const { parameters, mode, restriction } = terms.pending
+  const next = parameters === null ? {} : shownParameters(parameters.parameters)
+  const changed = Object.entries(next).filter(([name, value]) => current[name] !== value)
   return {
     'scheduled parameters': parameters === null ? NONE : `from ${timeOfMillis(parameters.activeFrom)}`,
-    ...(parameters &&
-      Object.fromEntries(
-        Object.entries(shownParameters(parameters.parameters)).map(([name, value]) => [
-          `  then ${name}`,
-          value,
-        ]),
-      )),
+    ...Object.fromEntries(changed.map(([name, value]) => [`  then ${name}`, value])),
     'scheduled mode': mode === null ? NONE : `${mode.mode} from ${timeOfMillis(mode.activeFrom)}`,
     restriction:
       restriction === null ? NONE : `${restriction.mode} from ${timeOfMillis(restriction.activeFrom)}`,
@@ -44,10 +41,11 @@ function columnOf(
   reports: MarketParameters['reports'],
   at: Millis,
 ): Record<string, string> {
+  const current = shownParameters(listedParameters(spec, reports))
   return {
     mode: modeInForce(state, at),
-    ...shownParameters(listedParameters(spec, reports)),
-    ...pendingRows(state.chain),
+    ...current,
+    ...pendingRows(state.chain, current),
     'settles from': state.closing.settlingAt === 0 ? NONE : timeOfMillis(state.closing.settlingAt),
     expires: state.closing.expiresAt === 0 ? NONE : timeOfMillis(state.closing.expiresAt),
   }

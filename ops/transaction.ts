@@ -51,6 +51,7 @@ export async function perform(
     role: `${role} (${ROLES[role]}) of ExchangeAccess ${authority}${await rightOf(access, signer?.address, role)}`,
     effect,
   })
+  if (signer !== null) await rehearse(access, signer, to, data)
   if (!isSent) return
   if (signer === null)
     throw new OpsError('--send needs a key: set OPS_KEY or OPS_KEYSTORE, or pass --stack of a running stack')
@@ -65,6 +66,22 @@ export async function perform(
     )
   } catch (error) {
     throw error instanceof OpsError ? error : new OpsError(`the transaction was rejected: ${reasonOf(error)}`)
+  }
+}
+
+/** A call that takes effect at once is evaluated on the latest block; one of a role with a delay cannot be before its time. */
+async function rehearse(
+  access: ReturnType<typeof ExchangeAccess__factory.connect>,
+  signer: NonNullable<Connection['signer']>,
+  to: string,
+  data: string,
+): Promise<void> {
+  const [isImmediate] = await access.canCall(signer.address, to, data.slice(0, 10))
+  if (!isImmediate) return
+  try {
+    await signer.call({ to, data })
+  } catch (error) {
+    throw new OpsError(`the transaction would be rejected: ${reasonOf(error)}`)
   }
 }
 

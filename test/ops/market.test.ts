@@ -70,6 +70,7 @@ describe('npm run ops -- market', function () {
       ...['scheduleParameters', 10n, 20_000n, BigInt(from)],
     ])
     expect(dry.stdout).to.match(/max-leverage +20 -> 10/)
+    expect(dry.stdout).to.match(new RegExp(`activeFrom +${from} \\(20..-..-.. ..:..:..`))
     expect(dry.stdout).to.include('parameters (2) of ExchangeAccess')
     expect((await pending()).parametersFrom).to.equal(0n)
 
@@ -78,7 +79,9 @@ describe('npm run ops -- market', function () {
     expect(await pending().then(({ parametersFrom }) => parametersFrom)).to.equal(BigInt(from))
     expect((await ops('show')).stdout).to.match(/≠ scheduled parameters/)
     await fixture.follow()
-    expect((await ops('show')).stdout).to.match(/then max-leverage +10 +10\n/)
+    const followed = (await ops('show')).stdout
+    expect(followed).to.match(/then max-leverage +10 +10\n/)
+    expect(followed, 'only what changes').to.not.include('then imr')
 
     const again = await ops('schedule', flags)
     expect([again.code, again.stderr]).to.deep.equal([1, again.stderr])
@@ -126,6 +129,21 @@ describe('npm run ops -- market', function () {
     expect((await pending()).modeFrom).to.be.greaterThan(0n)
     await fixture.follow()
     expect((await ops('show')).stdout).to.include('chain and database agree')
+  })
+
+  it('when a close is scheduled, resume says that it drops the close', async () => {
+    expect((await ops('close', ['--send'])).code).to.equal(0)
+    expect((await ops('resume')).stdout).to.match(/; the mode settling of .* UTC is dropped\n/)
+  })
+
+  it('when the contract would reject a call, the dry run says so, and nothing is sent', async () => {
+    expect((await ops('halt', ['--send'])).code).to.equal(0)
+    const looser = await ops('restrict')
+    expect([looser.code, looser.stderr]).to.deep.equal([1, looser.stderr])
+    expect(looser.stderr).to.include('the transaction would be rejected: ModeNotStricter')
+    expect(looser.stdout).to.include('transaction that --send would send')
+    expect((await ops('restrict', ['--send'])).stderr).to.include('would be rejected')
+    expect((await pending()).restriction).to.equal(2n)
   })
 
   it('when fee periods are announced, they are stored and journaled; a rise without notice and a rate above the highest are rejected', async () => {
