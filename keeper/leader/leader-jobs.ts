@@ -156,7 +156,7 @@ export type HeartbeatJobPorts = Omit<HeartbeatPorts, 'delivery'> & Omit<Delivery
 export function heartbeatJob(
   ports: HeartbeatJobPorts,
   lane: RelayerLane,
-  intervals: Intervals,
+  intervals: Pick<Intervals, 'pollMs'>,
   onChange: () => void,
 ): LeaderJob {
   const delivery = new Delivery({ ...ports, onChange }, lane)
