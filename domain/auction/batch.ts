@@ -7,15 +7,16 @@ import type { RestingOrder } from '../book/book.ts'
 import type { MarketSpec } from '../market/market.ts'
 import type { Side } from '../orders/order.ts'
 import { positionClosing } from '../orders/position-closing.ts'
-import { equityOf, isLiquidatable } from '../positions/margin.ts'
+import { exposureOf, isLiquidatable } from '../positions/margin.ts'
 import { openingBasis, type Position, type PositionFill } from '../positions/position.ts'
 import { isPastGrace } from '../risk/bank-pause.ts'
 import { type AccountRefusal, settleAccount } from '../settlement/settle-account.ts'
-import type { FundingIndex, Seconds, Seq, UserId } from '../units.ts'
+import type { FundingIndex, Quote, Seconds, Seq, UserId } from '../units.ts'
 import { accept, refuse, type Verdict } from '../verdict.ts'
 import { type AuctionInput, clear } from './auction.ts'
 import type { Cleared, Clearing, Fill } from './clearing.ts'
 import { type Part, splitIntoParts } from './parts.ts'
+import { PoolBalance } from './pool-limit.ts'
 
 export interface MatchedBatch {
   readonly clearing: Cleared
@@ -38,13 +39,17 @@ export interface MatchTerms {
   readonly fundingIndex: FundingIndex
   readonly positions: (account: UserId) => Position
   readonly orderOf: (seq: Seq) => RestingOrder
+  readonly pool: Quote
 }
 
 /** Orders that the auction matched although the contract would reject them. */
 export interface MatchRefusal {
   readonly orders: readonly Seq[]
-  /** `NOT_LIQUIDATABLE`: an earlier part of the batch has made the position of a forced order healthy. */
-  readonly reason: AccountRefusal['code'] | 'NOT_LIQUIDATABLE'
+  /**
+   * `NOT_LIQUIDATABLE`: an earlier part of the batch has made the position of a forced order healthy. `POOL_SHORT`: the pool could not
+   * pay the orders, see `pool-limit`; they wait until it can.
+   */
+  readonly reason: AccountRefusal['code'] | 'NOT_LIQUIDATABLE' | 'POOL_SHORT'
 }
 
 /**
@@ -60,6 +65,7 @@ export function matchBatch(
   const positions = new Map<UserId, Position>()
   const closings = new Map<UserId, BatchClosing>()
   const refusals = new Map<UserId, MatchRefusal>()
+  const pool = new PoolBalance(terms.pool)
   for (const [at, part] of parts.entries()) {
     for (const run of byAccount(part.fills)) {
       const account = (run[0] as Fill).account
@@ -83,11 +89,17 @@ export function matchBatch(
         refusals.set(account, matchRefusal(run, settled.refusal))
         continue
       }
-      positions.set(account, settled.value.position)
+      const { position, freeDelta, fee } = settled.value
+      positions.set(account, position)
+      const closes = run.filter(({ reducing }) => reducing > 0).map(({ seq }) => terms.orderOf(seq))
+      pool.pay(account, freeDelta + fee, closes)
       const closing = positionClosing(before.size, run)
       if (closing) closings.set(account, { part: at + 1, seq: closing.fill.seq, side: closing.side })
     }
+    pool.endPart()
   }
+  if (refusals.size === 0)
+    for (const [account, orders] of pool.unpaid()) refusals.set(account, { orders, reason: 'POOL_SHORT' })
   return refusals.size > 0 ? refuse(refusals) : accept({ clearing, parts, positions, closings })
 }
 
@@ -95,8 +107,8 @@ export interface BatchOutcome {
   readonly clearing: Clearing
   readonly matched: MatchedBatch | null
   /**
-   * Orders that were left out because the contract would reject them. Empty unless the auction and the
-   * contract disagree.
+   * Orders that were left out because the contract would reject them. Those that are not `POOL_SHORT` are a sign that the auction and
+   * the contract disagree.
    */
   readonly refused: readonly MatchRefusal[]
   /**
@@ -110,6 +122,8 @@ export interface BatchOutcome {
 export const MATCH_ROUNDS = 5
 
 export interface BatchInput extends AuctionInput {
+  /** What the market's pool holds once everything that was matched before is settled. */
+  readonly pool: Quote
   /** The end of the bank's last pause; 0 if there was none. */
   readonly pauseEndsAt?: Seconds
 }
@@ -121,7 +135,11 @@ function sparedOrders({ spec, book, positions, fundingIndex, oracle, asOf, pause
     const position = positions(account)
     return (
       isLiquidatable(spec, position, fundingIndex, oracle) &&
-      isPastGrace(pauseEndsAt ?? (0 as Seconds), asOf, equityOf(spec, position, fundingIndex, oracle))
+      isPastGrace(
+        pauseEndsAt ?? (0 as Seconds),
+        asOf,
+        exposureOf(spec, position, fundingIndex, oracle).equity,
+      )
     )
   }
   return forced.filter((order) => !isDue(order)).map(({ seq }) => seq)

@@ -104,6 +104,13 @@ export const marginOf = (position: Position, index: FundingIndex): Quote =>
 export const foldMargin = (margin: bigint, size: Steps, index: FundingIndex): Quote =>
   (margin + BigInt(size) * index) as Quote
 
+/**
+ * What the position contributes to its market's pool, in wei: its equity at price 0 and index 0. Sizes of a market sum to zero, so
+ * the sum over all of its positions is the pool at every price and index.
+ */
+export const poolShare = ({ size, entryNotional, foldedMargin }: Position): Quote =>
+  (size > 0 ? foldedMargin - entryNotional : foldedMargin + entryNotional) as Quote
+
 export const signOf = (side: Side): 1 | -1 => (side === 'LONG' ? 1 : -1)
 
 /** Steps of a fill on `side` that close the position; the others open. */

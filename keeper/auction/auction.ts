@@ -16,8 +16,8 @@ import type { MarketBook } from '../../domain/book/market-book.ts'
 import { keyOfTerms, termsAt } from '../../domain/market/in-force.ts'
 import type { MarketSpec } from '../../domain/market/market.ts'
 import { scheduleAt } from '../../domain/market/price-protection.ts'
-import { FLAT, type Position } from '../../domain/positions/position.ts'
 import { fundingIndexAt } from '../../domain/prices/funding-state.ts'
+import type { MarketPositions } from '../../domain/risk/market-positions.ts'
 import type { Millis, Quote, Seq, UserId } from '../../domain/units.ts'
 import type { Clock } from '../../service/clock.ts'
 import type { KillPointHook } from '../../service/kill-point.ts'
@@ -122,7 +122,9 @@ async function runAuction(
   const outcome = basis === null ? null : auction(feed, positions, basis, terms)
   for (const { orders, reason } of outcome?.refused ?? []) {
     const details = { market_id: spec.marketId, order_ids: orders.map((seq) => feed.idOf(seq)), reason }
-    ports.logger.error(details, 'orders excluded from the batch: the contract would reject them')
+    if (reason === 'POOL_SHORT')
+      ports.logger.warn(details, 'orders wait: the pool of the market cannot pay them')
+    else ports.logger.error(details, 'orders excluded from the batch: the contract would reject them')
   }
   const turn = basis === null ? reservingTurn(snapshot, feed, now) : null
   const reserving = turn?.accounts ?? new Set()
@@ -149,14 +151,15 @@ async function runAuction(
 
 const auction = (
   { book }: MarketBook,
-  positions: ReadonlyMap<UserId, Position>,
+  positions: MarketPositions,
   { report, asOf, terms }: BatchBasis,
   { snapshot, standingSeq, due, deferrals }: AuctionTerms,
 ): BatchOutcome =>
   clearAndMatch({
     ...{ spec: terms.charging, book, asOf, standingSeq },
     priceProtection: scheduleAt(snapshot.priceProtection, asOf).inForce,
-    positions: (account) => positions.get(account) ?? FLAT,
+    positions: positions.of,
+    pool: positions.pool,
     fundingIndex: fundingIndexAt(snapshot.funding, asOf),
     oracle: report.price,
     excluded: {

@@ -14,11 +14,11 @@ import {
   termsAt,
 } from '../../domain/market/in-force.ts'
 import type { MarketSpec } from '../../domain/market/market.ts'
-import type { Position } from '../../domain/positions/position.ts'
 import { isReportUsable, type ReportRules } from '../../domain/prices/report.ts'
 import { isOver } from '../../domain/risk/ending.ts'
+import { MarketPositions } from '../../domain/risk/market-positions.ts'
 import type { OracleReport } from '../../domain/settlement/settlement.ts'
-import type { Millis, Seq, UserId } from '../../domain/units.ts'
+import type { Millis, Seq } from '../../domain/units.ts'
 import type { MarketSnapshot, MarketTransaction } from './ports.ts'
 
 /** Shared by the mark and the auction of one market. */
@@ -43,7 +43,7 @@ export interface MarketView {
   readonly feed: MarketBook
   /** The book contains every journal row up to this one. */
   readonly seq: Seq
-  readonly positions: Map<UserId, Position>
+  readonly positions: MarketPositions
   /** The head of the journal in the market's last auction that is known: orders up to it stood there. */
   readonly standingSeq: Seq
   /** Report and terms (`keyOfTerms`) of the last completed auction; null if there is none. */
@@ -64,7 +64,7 @@ export async function catchUp(
   const reserving = reservingSpec(spec, transaction.snapshot.terms.reservedFee)
   if (before === null || rows === null) {
     const { orders, positions } = await transaction.loadBook()
-    return { feed: new MarketBook(reserving, orders), positions: new Map(positions) }
+    return { feed: new MarketBook(reserving, orders), positions: new MarketPositions(positions) }
   }
   const { feed, positions } = before
   feed.reserveBy(reserving)

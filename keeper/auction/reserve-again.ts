@@ -6,7 +6,7 @@
 import type { MarketBook } from '../../domain/book/market-book.ts'
 import type { TermsInForce } from '../../domain/market/in-force.ts'
 import { planReserveAgain } from '../../domain/orders/reserve-again.ts'
-import { FLAT, type Position } from '../../domain/positions/position.ts'
+import type { MarketPositions } from '../../domain/risk/market-positions.ts'
 import type { Quote, UserId } from '../../domain/units.ts'
 import { MAX_ORDERS_PER_TURN } from '../turn-bound.ts'
 import { areReserved } from './market-memory.ts'
@@ -37,7 +37,7 @@ export function reservingTurn(
 export async function reserveAgain(
   transaction: MarketTransaction,
   { spec }: TermsInForce,
-  positions: ReadonlyMap<UserId, Position>,
+  positions: MarketPositions,
   { accounts, hasMore }: ReservingTurn,
 ): Promise<void> {
   const { now } = transaction.snapshot
@@ -48,7 +48,7 @@ export async function reserveAgain(
     spec,
     at: now,
     orders,
-    positions: (account) => positions.get(account) ?? FLAT,
+    positions: positions.of,
     fundsOf: (account) => funds.get(account) ?? NO_FUNDS,
   })
   await transaction.save(plan)

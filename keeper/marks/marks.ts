@@ -5,7 +5,6 @@ import type { MarketBook } from '../../domain/book/market-book.ts'
 import type { WaitingOrder } from '../../domain/book/trigger-book.ts'
 import { reportRulesOf, type TermsInForce, termsAt } from '../../domain/market/in-force.ts'
 import type { MarketSpec } from '../../domain/market/market.ts'
-import { FLAT, type Position } from '../../domain/positions/position.ts'
 import type { PriceAverages } from '../../domain/prices/averages.ts'
 import { hasFunding } from '../../domain/prices/funding.ts'
 import { isInSession } from '../../domain/prices/funding-plan.ts'
@@ -14,7 +13,7 @@ import { bestPrices, markPrice, nextMarkBasis } from '../../domain/prices/mark.t
 import { type MarketPrices, planMark } from '../../domain/prices/mark-plan.ts'
 import { addPremium, isSampleDue, samplePremium } from '../../domain/prices/premium.ts'
 import type { OracleReport } from '../../domain/settlement/settlement.ts'
-import type { Millis, Quote, UserId } from '../../domain/units.ts'
+import type { Millis, Quote } from '../../domain/units.ts'
 import { type Clock, elapsed } from '../../service/clock.ts'
 import { batchBasis, catchUp, type MarketMemory, type MarketView } from '../auction/market-memory.ts'
 import type { AuctionStore, MarketSnapshot, MarketTransaction } from '../auction/ports.ts'
@@ -86,8 +85,7 @@ export function createMarks(ports: MarkPorts, spec: MarketSpec, memory: MarketMe
     const { lastPrice, heldMark, funding, now } = snapshot
     const terms = termsAt(spec, snapshot.terms, now)
     const market = { spec: terms.reserving, oracle: oracle.price, now }
-    const positionOf = (account: UserId): Position => positions.get(account) ?? FLAT
-    const quotes = { ...market, book, positions: positionOf, fundingIndex: fundingIndexAt(funding, now) }
+    const quotes = { ...market, book, positions: positions.of, fundingIndex: fundingIndexAt(funding, now) }
     const input = { ...market, best: bestPrices(quotes), last: lastPrice }
     const basis = nextMarkBasis(before.basis, input)
     const isDue = hasFunding(terms.spec) && isSampleDue(before.premium, now)
@@ -129,7 +127,7 @@ export function createMarks(ports: MarkPorts, spec: MarketSpec, memory: MarketMe
       spec: (reached?.terms ?? termsAt(spec, snapshot.terms, snapshot.now)).reserving,
       triggered: triggered.map(({ seq }) => seq),
       orders: await transaction.liveOrders(accounts),
-      positions: (account) => positions.get(account) ?? FLAT,
+      positions: positions.of,
       fundsOf: (account) => funds.get(account) ?? NO_FUNDS,
     })
     await transaction.save(plan)

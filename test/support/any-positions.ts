@@ -67,3 +67,11 @@ export const worthOf = (
   index: FundingIndex,
   at: bigint,
 ): bigint => positions.reduce((sum, each) => sum + exposureOf(spec, each, index, at as Price).equity, 0n)
+
+/** The pool of a market with these positions: their value at price 0 and index 0. */
+export function poolOf(positions: Iterable<Position>): Quote {
+  let pool = 0n
+  for (const { size, entryNotional, foldedMargin } of positions)
+    pool += foldedMargin - BigInt(Math.sign(size)) * entryNotional
+  return pool as Quote
+}

@@ -18,6 +18,7 @@ import {
 import { reservationPerStep, reservedPriceOf } from '../../domain/orders/reservation.ts'
 import { FLAT, type Position } from '../../domain/positions/position.ts'
 import type { FundingIndex, Millis, Price, Seconds, Seq, Steps, Ticks, UserId } from '../../domain/units.ts'
+import { poolOf } from './any-positions.ts'
 import { isBelowRequirement } from './margin-requirement.ts'
 import type { Auction, KeeperStep, ModelBatch, ModelFill, ModelOrder, Observed } from './order-model-terms.ts'
 
@@ -36,7 +37,7 @@ export class Model {
   readonly matched = new Map<number, Position>()
   readonly queue: ModelBatch[] = []
   readonly mined: ModelBatch[] = []
-  /** Accounts of which no auction fills orders. */
+  /** No auction fills their orders. */
   excluded: ReadonlySet<number> = new Set()
   fundingIndex = 0n
   readonly seen = { triggered: 0, batches: 0, short: 0, expired: 0, left: 0, closed: 0, restored: 0 }
@@ -89,8 +90,6 @@ export class Model {
       ...{ side, limit: price as Ticks, leverage, reservedPrice: reservedPrice as Ticks },
     })
   }
-
-  // ---------------------------------------------------------------------- commands
 
   /** Adds an order and its reservation, given the account's position and other orders. The default rank is the newest. */
   place(
@@ -336,7 +335,7 @@ export class Model {
         priceProtection: DEFAULT_PRICE_PROTECTION[this.#spec.kind],
       },
       positions: (account) => this.#positionOf(account),
-      fundingIndex: this.fundingIndex as FundingIndex,
+      ...{ fundingIndex: this.fundingIndex as FundingIndex, pool: poolOf(this.matched.values()) },
       excluded: { accounts: this.excluded as ReadonlySet<UserId>, orders: new Set() },
     })
   }

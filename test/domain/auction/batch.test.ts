@@ -36,7 +36,7 @@ function disputed(buyers: number) {
   return {
     ...{ spec: roundMarket, book, fundingIndex: NO_FUNDING, oracle: oracle100 },
     ...{ positions: () => FLAT, asOf: 1 as Millis, standingSeq: 0 as Seq },
-    priceProtection: DEFAULT_PRICE_PROTECTION.perpetual,
+    ...{ priceProtection: DEFAULT_PRICE_PROTECTION.perpetual, pool: 0n as Quote },
   }
 }
 
@@ -88,6 +88,8 @@ function liquidation(size: number, buyers: number, margin = BigInt(size) * THRES
     ...{ spec: roundMarket, book, fundingIndex: NO_FUNDING, oracle: oracle100 },
     ...{ positions: (account: UserId) => (account === 1 ? held : FLAT), standingSeq: 0 as Seq },
     ...{ asOf: 1_000_000_000 as Millis, priceProtection: DEFAULT_PRICE_PROTECTION.perpetual },
+    // The position opposite to the long is left out.
+    pool: (10n ** 30n) as Quote,
   }
 }
 

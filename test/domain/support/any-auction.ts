@@ -1,6 +1,6 @@
 /** Arbitrary batches in which orders truly meet: few accounts, few prices, positions near their limits, orders of every sort. */
 import fc from 'fast-check'
-import type { AuctionInput } from '../../../domain/auction/auction.ts'
+import type { BatchInput } from '../../../domain/auction/batch.ts'
 import type { Exclusions } from '../../../domain/auction/candidates.ts'
 import type { Cleared, Clearing } from '../../../domain/auction/clearing.ts'
 import { Book, type RestingOrder } from '../../../domain/book/book.ts'
@@ -55,10 +55,14 @@ export const positionsOf =
   (account: UserId): Position =>
     openPositions.get(account) ?? FLAT
 
-export const toInput = (batch: AnyBatch, orders: Iterable<RestingOrder> = batch.orders): AuctionInput => ({
+/** The arbitrary positions are not those of a whole market. */
+const PLENTY = (10n ** 40n) as Quote
+
+export const toInput = (batch: AnyBatch, orders: Iterable<RestingOrder> = batch.orders): BatchInput => ({
   ...batch,
   book: Book.of(orders),
   positions: positionsOf(batch),
+  pool: PLENTY,
 })
 
 export interface BatchOptions {

@@ -15,6 +15,7 @@ import {
   type Millis,
   ONE,
   type Price,
+  type Quote,
   type Seconds,
   type Seq,
   type Steps,
@@ -208,6 +209,8 @@ class AttackedMarket {
       orders: [...this.#orders.values()],
       standingSeq: this.#standing as Seq,
       priceProtection: DEFAULT_PRICE_PROTECTION[spec.kind],
+      // The search is for prices; positions from before it belong to no pool.
+      pool: (10n ** 40n) as Quote,
     }
   }
 

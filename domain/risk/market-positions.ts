@@ -1,0 +1,41 @@
+/** The matched positions of a market, with what the exchange needs of all of them together: the pool and the scanner. */
+
+import { FLAT, type Position, poolShare } from '../positions/position.ts'
+import type { Quote, UserId } from '../units.ts'
+import { PositionScanner } from './scanner.ts'
+
+/** Mutable; kept equal to the stored positions by `set`. */
+export class MarketPositions {
+  readonly #positions: Map<UserId, Position>
+  readonly scanner: PositionScanner
+  #pool: bigint
+
+  constructor(positions: Iterable<readonly [UserId, Position]> = []) {
+    this.#positions = new Map(positions)
+    this.scanner = PositionScanner.of(this.#positions)
+    this.#pool = 0n
+    for (const position of this.#positions.values()) this.#pool += poolShare(position)
+  }
+
+  /** What the market's pool holds at the bank once every unsettled fill is mined. Exact to the wei. */
+  get pool(): Quote {
+    return this.#pool as Quote
+  }
+
+  /** The position of the account; flat if it has none. */
+  readonly of = (account: UserId): Position => this.#positions.get(account) ?? FLAT
+
+  set(account: UserId, position: Position): void {
+    this.#pool += poolShare(position) - poolShare(this.of(account))
+    this.#positions.set(account, position)
+    this.scanner.set(account, position)
+  }
+
+  values(): IterableIterator<Position> {
+    return this.#positions.values()
+  }
+
+  [Symbol.iterator](): IterableIterator<[UserId, Position]> {
+    return this.#positions.entries()
+  }
+}
