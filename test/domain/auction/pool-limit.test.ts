@@ -46,7 +46,12 @@ function afterGap(closing: readonly (Partial<RestingOrder> & { readonly account:
   })
   return {
     ...{ spec: roundMarket, book: Book.of([...orders, seller]), fundingIndex: NO_FUNDING, oracle: oracle100 },
-    ...{ positions: positions.of, pool: positions.pool, asOf: 1 as Millis, standingSeq: 99 as Seq },
+    ...{
+      positions: positions.of,
+      pool: positions.pool,
+      asOf: 1_000_000_000 as Millis,
+      standingSeq: 99 as Seq,
+    },
     priceProtection: DEFAULT_PRICE_PROTECTION.perpetual,
   }
 }
@@ -76,7 +81,11 @@ describe('what a batch pays out of the pool', () => {
 
   it('when a forced order closes too, it is paid first', () => {
     const forced = { ...two, type: 'MARKET' as const, limit: ticks(0), forced: true }
-    const { matched } = clearAndMatch({ ...afterGap([three, forced]), pool: (300n * ONE) as Quote })
+    const input = afterGap([three, forced])
+    const nearlyBankrupt = (account: UserId) =>
+      account === 2 ? held(-5, 140n, -38n) : input.positions(account)
+    // 2 is worth 10, 3 is worth 250.
+    const { matched } = clearAndMatch({ ...input, positions: nearlyBankrupt, pool: (255n * ONE) as Quote })
     expect(filledOf(matched)).to.deep.equal([[2, 5]])
   })
 
