@@ -40,7 +40,7 @@ function afterGap(closing: readonly (Partial<RestingOrder> & { readonly account:
     seq: 90 as Seq,
     account: 4 as UserId,
     side: 'SHORT',
-    remaining: steps(10),
+    remaining: steps(15),
     limit: ticks(100),
     leverage,
   })
@@ -81,10 +81,10 @@ describe('what a batch pays out of the pool', () => {
 
   it('when a forced order closes too, it is paid first', () => {
     const forced = { ...two, type: 'MARKET' as const, limit: ticks(0), forced: true }
-    const input = afterGap([three, forced])
+    const input = afterGap([three, forced, { account: 5 as UserId }])
     const nearlyBankrupt = (account: UserId) =>
-      account === 2 ? held(-5, 140n, -38n) : input.positions(account)
-    // 2 is worth 10, 3 is worth 250.
+      account === 2 ? held(-5, 140n, -38n) : input.positions(account === 5 ? (3 as UserId) : account)
+    // 2 is worth 10, 3 and 5 are worth 250 each.
     const { matched } = clearAndMatch({ ...input, positions: nearlyBankrupt, pool: (255n * ONE) as Quote })
     expect(filledOf(matched)).to.deep.equal([[2, 5]])
   })
