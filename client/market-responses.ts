@@ -69,7 +69,7 @@ export interface MarketOracle {
 
 /** Rates are fractions of the oracle price per hour, positive if longs pay. `funding_rate` is null while no rate is valid. */
 export type MarketFunding = Amounts<'premium_average' | 'funding_cap'> &
-  MaybeAmounts<'funding_rate' | 'rate_per_step' | 'predicted_rate'> & {
+  MaybeAmounts<'funding_rate' | 'rate_per_step' | 'predicted_rate' | 'impact_notional'> & {
     readonly effective_at: string | null
     readonly valid_until: string | null
     readonly next_update_at: string | null

@@ -50,6 +50,8 @@ export interface MarketsTable extends ProtectionColumns {
   held_mark: bigint | null
   /** After a pause of the bank, the time until which accounts with equity are not liquidated; 0: there was none. */
   liquidation_paused_until: Generated<number>
+  /** The notional at which the premium is measured; null: by the rule. Written by the owner. */
+  impact_notional: ColumnType<bigint | null, bigint | null | undefined, bigint | null>
   /** The trading calendar of the underlying; null if it trades around the clock. */
   calendar: CalendarName | null
 }

@@ -22,6 +22,7 @@ import {
   maxOf,
   type Price,
   type Quantity,
+  type Quote,
   type Rate,
   type Steps,
   type Ticks,
@@ -115,6 +116,24 @@ export async function listMarket(db: Db, spec: MarketSpec): Promise<void> {
 /** Sets the trading calendar that a market follows; null: its underlying trades around the clock. */
 export async function setCalendar(db: Db, marketId: MarketId, calendar: CalendarName | null): Promise<void> {
   await db.updateTable('markets').set({ calendar }).where('market_id', '=', marketId).execute()
+}
+
+export async function loadImpactNotional(db: Db, marketId: MarketId): Promise<Quote | null> {
+  const row = await db
+    .selectFrom('markets')
+    .select('impact_notional')
+    .where('market_id', '=', marketId)
+    .executeTakeFirstOrThrow()
+  return row.impact_notional as Quote | null
+}
+
+/** Sets the notional at which a market's premium is measured; null: by the rule. */
+export async function setImpactNotional(db: Db, marketId: MarketId, notional: Quote | null): Promise<void> {
+  await db
+    .updateTable('markets')
+    .set({ impact_notional: notional })
+    .where('market_id', '=', marketId)
+    .execute()
 }
 
 /** Announces a width of price protection for a day ahead. It replaces an announcement that is not in force yet. */

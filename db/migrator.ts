@@ -37,6 +37,7 @@ import * as marketChanges from './migrations/0029-market-changes.ts'
 import * as liquidations from './migrations/0030-liquidations.ts'
 import * as risk from './migrations/0031-risk.ts'
 import * as marketLife from './migrations/0032-market-life.ts'
+import * as impactNotional from './migrations/0033-impact-notional.ts'
 
 export const MIGRATIONS: Record<string, Migration> = {
   '0001-write-side': writeSide,
@@ -74,6 +75,7 @@ export const MIGRATIONS: Record<string, Migration> = {
   '0030-liquidations': liquidations,
   '0031-risk': risk,
   '0032-market-life': marketLife,
+  '0033-impact-notional': impactNotional,
 }
 
 export const createMigrator = (db: Db): Migrator =>

@@ -1,13 +1,17 @@
 /** The commands of `npm run ops -- market …`. Each prints what it would do; `--send` does it. */
 import { readClock } from '../db/clock.ts'
 import { announceFees } from '../db/fee-periods.ts'
-import { reopenMarket } from '../db/markets.ts'
+import { loadImpactNotional, reopenMarket, setImpactNotional } from '../db/markets.ts'
 import { checkSchema } from '../db/migrator.ts'
 import { applyDue } from '../domain/market/changes.ts'
 import type { FeeRefusal } from '../domain/market/fee-periods.ts'
+import { termsAt } from '../domain/market/in-force.ts'
 import { MARKET_MODES } from '../domain/market/parameters.ts'
-import { type Millis, toDecimal } from '../domain/units.ts'
+import { hasFunding } from '../domain/prices/funding.ts'
+import { impactNotionalBounds } from '../domain/prices/premium.ts'
+import { type Millis, type Quote, toDecimal } from '../domain/units.ts'
 import { type Arguments, decimal, type Flags, required, text, toggle } from '../service/command-line.ts'
+import { parseDecimal } from '../service/decimal.ts'
 import { print, timeOfMillis } from '../tasks/print.ts'
 import { type ChainState, readChainState } from './chain-terms.ts'
 import { type Connection, connect, type Env, marketOf, OpsError, type OpsMarket } from './connect.ts'
@@ -255,6 +259,35 @@ const fees = command({
   },
 })
 
+const impact = command({
+  help: 'sets the notional at which the premium, and so the funding rate, is measured, or returns to the rule with --rule',
+  flags: {
+    ...MARKET,
+    notional: decimal('impact notional in USDM'),
+    rule: toggle('500 USDM / IMR, as for a market that has just been listed'),
+    ...SEND,
+  },
+  async run({ connection: { db }, listed, terms, chain }, { notional, rule, send }) {
+    const { spec } = termsAt(listed, terms, chain.blockTime)
+    if (!hasFunding(spec)) throw new OpsError(`${listed.symbol} has no funding`)
+    if (rule === (notional !== undefined)) throw new OpsError('pass --notional or --rule')
+    const set = notional === undefined ? null : (parseDecimal(notional) as Quote | null)
+    const { least, most } = impactNotionalBounds(spec)
+    if (notional !== undefined && (set === null || set < least || set > most))
+      throw new OpsError(
+        `--notional must be from ${toDecimal(least)} to ${toDecimal(most)}, with up to 18 decimals; received ${notional}`,
+      )
+    const before = await loadImpactNotional(db, listed.marketId)
+    const shown = (value: bigint | null): string => (value === null ? 'by the rule' : toDecimal(value))
+    print(send ? 'stored' : 'change of the database that --send would make', {
+      table: `markets, market_id ${listed.marketId}`,
+      'impact notional': `${shown(before)} -> ${shown(set)}`,
+      effect: 'with the next sample; the rate follows the average of an hour of samples',
+    })
+    if (send) await setImpactNotional(db, listed.marketId, set)
+  },
+})
+
 export const COMMANDS = {
   show,
   schedule,
@@ -264,6 +297,7 @@ export const COMMANDS = {
   resume,
   close,
   fees,
+  impact,
 } as const
 
 /** Runs one command. `flags` are its own. */

@@ -6,8 +6,8 @@ import type { MarketSpec } from '../../domain/market/market.ts'
 import { sessionAt, type TradingCalendar } from '../../domain/market/trading-calendar.ts'
 import { type FundingRate, fractionOf, hasFunding } from '../../domain/prices/funding.ts'
 import { nextUpdateAt, proposedRate } from '../../domain/prices/funding-plan.ts'
-import { averagePremium } from '../../domain/prices/premium.ts'
-import { type HourlyFunding, type Millis, maxOf, type Price } from '../../domain/units.ts'
+import { averagePremium, impactNotional } from '../../domain/prices/premium.ts'
+import { type HourlyFunding, type Millis, maxOf, type Price, type Quote } from '../../domain/units.ts'
 import { amount, maybeAmount, maybeTime } from '../wire/amounts.ts'
 import { amountOf, maybeAmountOf, nullable, nullableObject, Time } from '../wire/schema.ts'
 
@@ -40,6 +40,10 @@ export const fundingFields = {
           'Time from which the next update is due; null if it is due already, or if that time is not known.',
         ),
       ),
+      ...maybeAmountOf(
+        'impact_notional',
+        'The notional of the market orders whose average prices measure the premium, in USDM; null before the first oracle price.',
+      ),
       ...amountOf('funding_cap', 'Largest absolute rate, a fraction of the oracle price per hour.'),
     }),
     'Funding of a perpetual; null for a market without funding.',
@@ -50,6 +54,7 @@ export interface FundingColumns {
   readonly funding: StoredFunding
   readonly averages: StoredAverages
   readonly oracle_price: bigint | null
+  readonly impact_notional: bigint | null
 }
 
 /** When the next update is due: with the opening while the session is closed. Null if it is due now. */
@@ -76,6 +81,7 @@ export function fundingView(
   const premium = averagePremium(toAverages(state.averages).premium, now)
   const next = nextUpdate(running, spec.fundingSession ? calendar : null, now)
   const fraction = (rate: HourlyFunding) => (oracle === null ? null : fractionOf(spec, rate, oracle))
+  const impact = oracle === null ? null : impactNotional(spec, oracle, state.impact_notional as Quote | null)
   const predicted =
     oracle === null
       ? null
@@ -89,6 +95,7 @@ export function fundingView(
       ...maybeAmount('predicted_rate', predicted === null ? null : fraction(predicted)),
       ...amount('premium_average', premium),
       next_update_at: maybeTime(next),
+      ...maybeAmount('impact_notional', impact),
       ...amount('funding_cap', spec.fundingCap),
     },
   }

@@ -26,6 +26,7 @@ const selectMarkets = (db: Db | Tx) =>
     .select([
       'm.market_id',
       'm.calendar',
+      'm.impact_notional',
       'r.oracle_price',
       'r.oracle_at',
       'r.mark_price',

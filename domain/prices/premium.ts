@@ -13,11 +13,25 @@ import { type BookQuotes, quotesOf } from './mark.ts'
 /** The impact notional in USDM at an IMR of 1, as on dYdX. */
 const IMPACT_MARGIN = (500n * ONE) as Quote
 
-/** The notional of the market orders that a sample simulates: what a margin of 500 USDM opens at IMR. */
-export function impactNotional(spec: MarketSpec, oracle: Price): Quote {
+/**
+ * The notional of the market orders that a sample simulates: what a margin of 500 USDM opens at IMR, unless the operator has set another
+ * one, and at least the smallest order.
+ */
+export function impactNotional(spec: MarketSpec, oracle: Price, set: Quote | null): Quote {
   const smallest = ((BigInt(spec.minQuantity) * spec.step * oracle) / ONE) as Quote
-  return maxOf(((IMPACT_MARGIN * ONE) / spec.imr) as Quote, smallest)
+  return maxOf(set ?? impactRule(spec), smallest)
 }
+
+const impactRule = ({ imr }: Pick<MarketSpec, 'imr'>): Quote => ((IMPACT_MARGIN * ONE) / imr) as Quote
+
+/**
+ * What an operator may set, both included: below a tenth of the rule a premium would be cheap to fake, and far above it no book would be
+ * deep enough to show one.
+ */
+export const impactNotionalBounds = (spec: Pick<MarketSpec, 'imr'>) => ({
+  least: (impactRule(spec) / 10n) as Quote,
+  most: (impactRule(spec) * 100n) as Quote,
+})
 
 /**
  * The average price at which a market order of this notional would execute against the quotes of `side`, best
@@ -65,12 +79,12 @@ export function premiumOf(oracle: Price, { bid, ask }: ImpactPrices): Rate | nul
   return (((above - below) * ONE) / oracle) as Rate
 }
 
-/** The premium of a book, of the steps that can execute in an auction at `now`; null if there is none. */
-export function samplePremium(book: BookQuotes): Rate | null {
+/** The premium of a book, of the steps that can execute in an auction at `now`; null if there is none. `notional`: as the operator has set it. */
+export function samplePremium(book: BookQuotes, notional: Quote | null): Rate | null {
   const { spec, oracle } = book
   const quotes = quotesOf(book)
-  const notional = impactNotional(spec, oracle)
-  const impact = (side: Side): Price | null => impactPrice(spec, side, limitQuotes(quotes, side), notional)
+  const size = impactNotional(spec, oracle, notional)
+  const impact = (side: Side): Price | null => impactPrice(spec, side, limitQuotes(quotes, side), size)
   return premiumOf(oracle, { bid: impact('LONG'), ask: impact('SHORT') })
 }
 

@@ -15,7 +15,7 @@ import type { PriceAverages } from '../../domain/prices/averages.ts'
 import type { FundingState } from '../../domain/prices/funding-state.ts'
 import type { UsedReport } from '../../domain/prices/report.ts'
 import type { OracleReport } from '../../domain/settlement/settlement.ts'
-import type { MarketId, Millis, Price, Rate, Seq, Ticks, UserId } from '../../domain/units.ts'
+import type { MarketId, Millis, Price, Quote, Rate, Seq, Ticks, UserId } from '../../domain/units.ts'
 
 /** Everything that can make a market's next auction differ from its last one. One cheap read, without a lock. */
 export interface MarketSnapshot {
@@ -31,6 +31,8 @@ export interface MarketSnapshot {
   readonly lastBatchHead: Seq
   readonly lastAsOf: Millis
   readonly priceProtection: ProtectionSchedule
+  /** At which the premium is measured, as the operator has set it; null: by the rule. */
+  readonly impactNotional: Quote | null
   readonly lastPrice: { readonly price: Ticks; readonly at: Millis } | null
   /** The mark that is held until every order that it triggers has been triggered; null if the mark moves. */
   readonly heldMark: Price | null

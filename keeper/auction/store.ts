@@ -22,7 +22,7 @@ import type { MarketPlan, PlannedBatch } from '../../domain/auction/batch-plan.t
 import { marketShard } from '../../domain/journal/journal-row.ts'
 import type { MarketSpec } from '../../domain/market/market.ts'
 import type { OracleReport } from '../../domain/settlement/settlement.ts'
-import type { MarketId, Millis, Price, Seq, Ticks, UserId } from '../../domain/units.ts'
+import type { MarketId, Millis, Price, Quote, Seq, Ticks, UserId } from '../../domain/units.ts'
 import { loadBook } from './book-store.ts'
 import type { AuctionStore, MarketSnapshot, MarketTransaction } from './ports.ts'
 
@@ -41,6 +41,7 @@ interface SnapshotRow extends ProtectionColumns, TermsColumns {
   last_price: number | null
   last_price_at: number | null
   held_mark: bigint | null
+  impact_notional: bigint | null
   report_price: bigint | null
   report_at: number | null
   signatures: string | null
@@ -66,6 +67,7 @@ const toSnapshot = (spec: MarketSpec, row: SnapshotRow): MarketSnapshot => ({
   lastPrice:
     row.last_price === null ? null : { price: row.last_price as Ticks, at: row.last_price_at as Millis },
   heldMark: row.held_mark as Price | null,
+  impactNotional: row.impact_notional as Quote | null,
   report:
     row.report_price === null
       ? null
@@ -86,7 +88,7 @@ async function readSnapshot(db: Db | Tx, spec: MarketSpec, now: DatabaseTime): P
   const { marketId } = spec
   const { rows } = await sql<SnapshotRow>`
     select ${now()} as now, s.head, ${sql.raw(TERMS_SQL)}, m.reserving_after, m.last_batch_id, m.last_batch_head, m.last_as_of, m.last_price, m.last_price_at, m.held_mark,
-      m.price_protection, m.next_price_protection, m.next_price_protection_at,
+      m.price_protection, m.next_price_protection, m.next_price_protection_at, m.impact_notional,
       r.price as report_price, r.observed_at as report_at, r.signatures,
       pending.unsettled, pending.oldest, coalesce(newest.queue_no, 0) as queued,
       used.used_price, used.used_at, touched.touched, ${sql.raw(fundingColumn('m.market_id'))} as funding,

@@ -89,7 +89,10 @@ export function createMarks(ports: MarkPorts, spec: MarketSpec, memory: MarketMe
     const input = { ...market, best: bestPrices(quotes), last: lastPrice }
     const basis = nextMarkBasis(before.basis, input)
     const isDue = hasFunding(terms.spec) && isSampleDue(before.premium, now)
-    const sample = isDue && isSampled(spec, memory, snapshot, headTime()) ? samplePremium(quotes) : null
+    const sample =
+      isDue && isSampled(spec, memory, snapshot, headTime())
+        ? samplePremium(quotes, snapshot.impactNotional)
+        : null
     const premium = isDue ? addPremium(before.premium, sample, now) : before.premium
     return {
       prices: { oracle, mark: heldMark ?? markPrice(input, basis), at: now },

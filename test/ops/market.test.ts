@@ -131,6 +131,21 @@ describe('npm run ops -- market', function () {
     expect((await ops('show')).stdout).to.include('chain and database agree')
   })
 
+  it('when an impact notional is set, the premium is measured at it from then on; values that would be cheap to fake are rejected', async () => {
+    const stored = () => fixture.db.selectFrom('markets').select('impact_notional').executeTakeFirstOrThrow()
+    expect((await ops('impact', ['--notional', '20000'])).stdout).to.match(/by the rule -> 20000\n/)
+    expect((await stored()).impact_notional).to.equal(null)
+    expect((await ops('impact', ['--notional', '20000', '--send'])).code).to.equal(0)
+    expect((await stored()).impact_notional).to.equal(20_000n * 10n ** 18n)
+    for (const notional of ['0', '1000', '99999999'])
+      expect((await ops('impact', ['--notional', notional])).stderr).to.include(
+        '--notional must be from 1111.1',
+      )
+    expect((await ops('impact')).stderr).to.include('pass --notional or --rule')
+    expect((await ops('impact', ['--rule', '--send'])).stdout).to.match(/20000 -> by the rule\n/)
+    expect((await stored()).impact_notional).to.equal(null)
+  })
+
   it('when a close is scheduled, resume says that it drops the close', async () => {
     expect((await ops('close', ['--send'])).code).to.equal(0)
     expect((await ops('resume')).stdout).to.match(/; the mode settling of .* UTC is dropped\n/)

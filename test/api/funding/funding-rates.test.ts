@@ -135,6 +135,7 @@ describe('GET /v0/markets/:market_id/funding-rates', () => {
         ...{ predicted_rate: 0.001, predicted_rate_e18_raw: e18('0.001').toString() },
         ...{ premium_average: 0.008, premium_average_e18_raw: e18('0.008').toString() },
         next_update_at: iso(now + UPDATE_INTERVAL),
+        ...{ impact_notional: 11_111.111111111111, impact_notional_e18_raw: '11111111111111111111111' },
         ...{ funding_cap: 0.01, funding_cap_e18_raw: e18('0.01').toString() },
       })
     })

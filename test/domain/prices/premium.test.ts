@@ -8,6 +8,7 @@ import {
   addPremium,
   averagePremium,
   impactNotional,
+  impactNotionalBounds,
   impactPrice,
   LEAST_SAMPLED,
   NO_PREMIUM,
@@ -26,9 +27,16 @@ const quoteAt = (limit: number, count: number) => ({ limit: ticks(limit), steps:
 
 describe('the impact price', () => {
   it('when a market is listed, its impact notional is what 500 USDM open at IMR, at least the smallest order', () => {
-    expect(impactNotional(perpetual, ORACLE)).to.equal((500n * ONE * ONE) / e18('0.045'))
+    expect(impactNotional(perpetual, ORACLE, null)).to.equal((500n * ONE * ONE) / e18('0.045'))
     const coarse = { ...perpetual, minQuantity: steps(1_000_000) }
-    expect(impactNotional(coarse, ORACLE)).to.equal(e18('100000'))
+    expect(impactNotional(coarse, ORACLE, null)).to.equal(e18('100000'))
+  })
+
+  it('when the operator has set an impact notional, it replaces the rule, and is at least the smallest order too', () => {
+    expect(impactNotional(perpetual, ORACLE, e18('20000') as Quote)).to.equal(e18('20000'))
+    expect(impactNotional(perpetual, ORACLE, e18('0.5') as Quote)).to.equal(e18('1'))
+    const { least, most } = impactNotionalBounds(perpetual)
+    expect(most / least).to.equal(1000n)
   })
 
   it('when one level suffices, it is the price of that level; the level behind it does not count', () => {
@@ -110,24 +118,28 @@ describe('the premium', () => {
     const ask = (limit: number, fields: Partial<RestingOrder> = {}) =>
       resting({ side: 'SHORT', limit: ticks(limit), remaining: deep, ...fields })
     const reduceOnly = ask(980, { account: holder, reduceOnly: true })
-    const sampled = (orders: readonly RestingOrder[], size = 0) =>
-      samplePremium({
-        ...{
-          spec: perpetual,
-          oracle: ORACLE,
-          book: Book.of(orders),
-          fundingIndex: NO_FUNDING,
-          now: millis(5),
+    const sampled = (orders: readonly RestingOrder[], size = 0, notional: Quote | null = null) =>
+      samplePremium(
+        {
+          ...{
+            spec: perpetual,
+            oracle: ORACLE,
+            book: Book.of(orders),
+            fundingIndex: NO_FUNDING,
+            now: millis(5),
+          },
+          positions: (account) =>
+            account === holder && size !== 0
+              ? positionAt(perpetual, { size, entry: 1000, margin: 10_000n * ONE })
+              : FLAT,
         },
-        positions: (account) =>
-          account === holder && size !== 0
-            ? positionAt(perpetual, { size, entry: 1000, margin: 10_000n * ONE })
-            : FLAT,
-      })
+        notional,
+      )
     expect(sampled([reduceOnly, ask(1010)])).to.equal(0n)
     expect(sampled([reduceOnly, ask(1010)], 200_000)).to.equal(-rate('0.02'))
     const bid = resting({ side: 'LONG', limit: ticks(1020), remaining: deep })
     expect(sampled([bid, ask(1030)])).to.equal(rate('0.02'))
+    expect(sampled([bid, ask(1030)], 0, e18('1000000') as Quote), 'a notional beyond the book').to.equal(0n)
     expect(priceOf(perpetual, ticks(1000))).to.equal(ORACLE)
   })
 })
