@@ -8,7 +8,7 @@ import { createLeases } from '../db/leases.ts'
 import { loadMarkets } from '../db/markets.ts'
 import { checkSchema } from '../db/migrator.ts'
 import type { MarketSpec } from '../domain/market/market.ts'
-import type { Address } from '../domain/units.ts'
+import type { Address, MarketId } from '../domain/units.ts'
 import { systemClock } from '../service/clock.ts'
 import { type Check, createReadiness, serveHealth } from '../service/health.ts'
 import { killAt } from '../service/kill-point.ts'
@@ -19,9 +19,17 @@ import { createWakeUps } from './adapters/wake-ups.ts'
 import { createAuctionStore } from './auction/store.ts'
 import { createPriceJob } from './compose-prices.ts'
 import type { Config } from './config.ts'
+import { createEndingStore } from './ending/store.ts'
 import { createFaucetStore } from './faucet/store.ts'
 import { createFundingStore } from './funding/store.ts'
-import { auctionJob, faucetJob, heartbeatJob, type Intervals, settlementJob } from './leader/leader-jobs.ts'
+import {
+  auctionJob,
+  endingJob,
+  faucetJob,
+  heartbeatJob,
+  type Intervals,
+  settlementJob,
+} from './leader/leader-jobs.ts'
 import { type LeaderLoop, runLeaderLoop } from './leader/leader-loop.ts'
 import { type ListedMarkets, runListedMarkets } from './leader/listed-markets.ts'
 import { createMetrics, type KeeperMetrics } from './metrics.ts'
@@ -176,6 +184,21 @@ function runHeartbeats({ config, adapters, db, keyring }: KeeperParts): LeaderLo
   return [loop]
 }
 
+function runEndings({ config, adapters, db, wakeUps, keyring }: KeeperParts): LeaderLoop[] {
+  if (!config.relayerKeys().has('ending')) return []
+  const { signer, lane } = keyring.open('ending')
+  const parts = {
+    ...{ ...adapters, signer, store: createEndingStore(db), actions: createActionQueue(db) },
+    wakeSettlement: (marketId: MarketId) => wakeUps.send(marketId),
+  }
+  const loop: LeaderLoop = runLeaderLoop(
+    adapters,
+    'ending',
+    endingJob(parts, lane, intervalsOf(config), () => loop.wake()),
+  )
+  return [loop]
+}
+
 /** One process publishes the prices of all markets. */
 function runPrices({ config, adapters, db }: KeeperParts): LeaderLoop[] {
   if (config.prices === null) return []
@@ -216,6 +239,7 @@ export async function compose(config: Config, logger: Logger): Promise<Keeper> {
     ...runPrices(parts),
     ...runFaucet(parts),
     ...runHeartbeats(parts),
+    ...runEndings(parts),
     runSwitches(adapters, db),
   ]
   const run = (spec: MarketSpec) => runMarket(parts, spec)

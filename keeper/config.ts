@@ -26,7 +26,7 @@ export interface Config extends ProcessConfig {
   readonly rpcUrl: string
   readonly chainId: number
   /**
-   * Private key of each relayer lane: `m<market_id>`, `faucet` and `heartbeat`. With `RELAYER_KEYS_FILE` each call reads the file, so that a key can be
+   * Private key of each relayer lane: `m<market_id>`, `faucet`, `heartbeat` and `ending`. With `RELAYER_KEYS_FILE` each call reads the file, so that a key can be
    * added while the keeper runs; throws a ConfigError if the file has become invalid.
    */
   readonly relayerKeys: () => ReadonlyMap<string, string>
@@ -59,8 +59,8 @@ export interface Config extends ProcessConfig {
 
 const RELAYERS: KeyNames = {
   of: 'relayer lane',
-  pattern: /^(m\d+|faucet|heartbeat)$/,
-  valid: 'm<market_id>, faucet or heartbeat',
+  pattern: /^(m\d+|faucet|heartbeat|ending)$/,
+  valid: 'm<market_id>, faucet, heartbeat or ending',
   example: '{"m1": "0x…", "faucet": "0x…"}',
 }
 const SIGNERS: KeyNames = {

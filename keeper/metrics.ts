@@ -41,6 +41,11 @@ const instrumentsOf = ({ counter, gauge, histogram }: Instruments) => ({
     '1 while a freeze request of the market is in force: a page, because a day later any account may freeze it',
     ['market'],
   ),
+  finalMissing: gauge(
+    'keeper_final_report_missing',
+    '1 while a closed market has no final report: a week after its close any account may freeze it',
+    ['market'],
+  ),
   block: gauge('keeper_chain_block', 'Newest block that the keeper has fetched'),
   clockSkew: gauge(
     'keeper_clock_skew_seconds',
@@ -96,6 +101,7 @@ export function createMetrics(): KeeperMetrics {
     signerFault: (signer, fault) => known.signerFaults.inc({ signer, fault }),
     freezeRequested: (marketId) => known.freezeRequests.inc(label(marketId)),
     freezePending: (marketId, isPending) => known.freezePending.set(label(marketId), isPending ? 1 : 0),
+    finalReportMissing: (marketId, isMissing) => known.finalMissing.set(label(marketId), isMissing ? 1 : 0),
     clockSkew: (seconds) => known.clockSkew.set(seconds),
     head(block, time) {
       known.block.set(block)

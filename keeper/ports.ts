@@ -4,6 +4,7 @@ import type { SignableAction } from '../domain/actions/action-rules.ts'
 import type { MarketSpec } from '../domain/market/market.ts'
 import type { Reading, SourceAnswer, SourceBounds } from '../domain/prices/aggregate.ts'
 import type { ReportRules } from '../domain/prices/report.ts'
+import type { OracleReport } from '../domain/settlement/settlement.ts'
 import type { Culprit } from '../domain/settlement/void-batch.ts'
 import type { Address, MarketId, Millis } from '../domain/units.ts'
 import type { SigningAnswer, SigningRequest } from '../service/report-key.ts'
@@ -23,6 +24,8 @@ export interface Metrics {
   head(block: number, time: Millis): void
   freezeRequested(marketId: MarketId): void
   freezePending(marketId: MarketId, isPending: boolean): void
+  /** A closed market has no final report. */
+  finalReportMissing(marketId: MarketId, isMissing: boolean): void
   /** How far the system's clock is ahead of the database's. */
   clockSkew(seconds: number): void
 }
@@ -94,6 +97,14 @@ export interface Liveness {
   readonly isEnded: boolean
 }
 
+/** The wind-down of a market, by its contract. */
+export interface WindDownState {
+  /** 0: the market has not ended. */
+  readonly endedAt: Millis
+  /** Insolvent accounts can be reported until then; claims are possible after it. */
+  readonly windowEnd: Millis
+}
+
 export interface Chain {
   readonly chainId: number
   head(): Promise<Head>
@@ -109,6 +120,8 @@ export interface Chain {
   liveness(trader: Address): Promise<Liveness>
   /** The markets among these whose freeze was requested in the blocks from one to another, both included. */
   freezeRequests(traders: readonly Address[], from: number, to: number): Promise<ReadonlySet<Address>>
+  /** The wind-down of the market at the head. */
+  windDown(trader: Address): Promise<WindDownState>
   /** Whether the market's bank is paused at the head. */
   isBankPaused(trader: Address): Promise<boolean>
   /** The contract's rules for oracle reports. */
@@ -119,6 +132,9 @@ export interface Chain {
 export interface Calls {
   action(spec: MarketSpec, action: SignableAction, actionId: number): Call
   heartbeat(trader: Address): Call
+  submitFinalReport(trader: Address, report: OracleReport): Call
+  reportInsolvent(trader: Address, accounts: readonly Address[]): Call
+  claim(trader: Address, account: Address): Call
   mint(token: Address, to: Address, amount: bigint): Call
   transfer(to: Address, value: bigint): Call
   /** Uses a nonce and does nothing else. */

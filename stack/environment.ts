@@ -82,11 +82,12 @@ export function environmentOf({
   }
 }
 
-/** One relayer per market, so that a stuck nonce stops only that market, one for the faucet, and one for heartbeats. */
+/** One relayer per market, so that a stuck nonce stops only that market, one each for the faucet, for heartbeats and for the ends of markets. */
 const relayerKeys = (keys: Keys): Record<string, string> => ({
   ...Object.fromEntries(
     SEED_MARKETS.map(({ plan }) => [`m${plan.marketId}`, keys.relayer(plan.marketId).privateKey]),
   ),
   faucet: keys.faucet.privateKey,
   heartbeat: keys.heartbeat.privateKey,
+  ending: keys.ending.privateKey,
 })

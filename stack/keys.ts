@@ -14,6 +14,8 @@ export interface Keys {
   readonly faucet: Key
   /** Sends the heartbeats of all markets. */
   readonly heartbeat: Key
+  /** Ends markets and pays their accounts out. */
+  readonly ending: Key
   readonly oracle: Key
   /** The relayer of a market. */
   relayer(marketId: number): Key
@@ -30,6 +32,7 @@ const AT = {
   faucet: 1,
   oracle: 2,
   heartbeat: 3,
+  ending: 4,
   relayers: 100,
   accounts: 1_000,
   bots: 2_000,
@@ -61,6 +64,7 @@ export function keysOf(phrase: string): Keys {
     faucet: key(AT.faucet),
     oracle: key(AT.oracle),
     heartbeat: key(AT.heartbeat),
+    ending: key(AT.ending),
     relayer: (marketId) => key(AT.relayers + marketId),
     account: (index) => key(AT.accounts + index),
     bot: (index) => key(AT.bots + index),

@@ -14,13 +14,13 @@ export async function up(db: Kysely<unknown>): Promise<void> {
     );
     grant select on final_prices to clearbatch_keeper, clearbatch_api;
     create index positions_unclaimed on positions (market_id, user_id) where size <> 0;
-    create index relayer_transactions_of_claims on relayer_transactions (purpose) where purpose like 'claim:%'
+    create index relayer_transactions_of_ends on relayer_transactions (purpose) where purpose like 'end:%'
   `.execute(db)
 }
 
 export async function down(db: Kysely<unknown>): Promise<void> {
   await sql`
-    drop index relayer_transactions_of_claims;
+    drop index relayer_transactions_of_ends;
     drop index positions_unclaimed;
     drop table final_prices;
     alter table markets drop column final_report, drop column ended

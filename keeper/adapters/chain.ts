@@ -1,8 +1,9 @@
 /** The chain over JSON-RPC: encodes and signs calls, sends transactions, reads receipts. Private keys stay in this file. */
 import { computeAddress, Interface, SigningKey, Transaction } from 'ethers'
 import { callOf } from '../../domain/actions/action-rules.ts'
+import { windowEndOf } from '../../domain/risk/wind-down.ts'
 import type { Culprit } from '../../domain/settlement/void-batch.ts'
-import { type Address, type Millis, maxOf } from '../../domain/units.ts'
+import { type Address, type Millis, maxOf, type Seconds } from '../../domain/units.ts'
 import { IIsolatedTrader__factory } from '../../typechain-types/factories/interfaces/IIsolatedTrader__factory.ts'
 import { IMarginBank__factory } from '../../typechain-types/factories/interfaces/IMarginBank__factory.ts'
 import { ISignedPriceOracle__factory } from '../../typechain-types/factories/interfaces/ISignedPriceOracle__factory.ts'
@@ -244,6 +245,16 @@ export function createChain({ url, chainId, requestTimeoutMs, sendTimeoutMs }: C
       ])
       return new Set(logs.map(({ address }) => address.toLowerCase() as Address))
     },
+    async windDown(trader) {
+      const { endedAt = 0n, haircutFixed } = await view(trader, 'windDown')
+      const bank = (await read(TRADER, trader, 'bank')) as string
+      const { endsAt } = (await read(BANK, bank, 'lastPause')) as { endsAt: bigint }
+      const ended = Number(endedAt) as Millis
+      return {
+        endedAt: ended,
+        windowEnd: windowEndOf(ended, Boolean(haircutFixed), Number(endsAt) as Seconds),
+      }
+    },
     async isBankPaused(trader) {
       const bank = (await read(TRADER, trader, 'bank')) as string
       return (await read(BANK, bank, 'isPaused')) as boolean
@@ -306,6 +317,24 @@ export const createCalls = (gas: GasLimits): Calls => ({
     data: TRADER.encodeFunctionData('heartbeat') as `0x${string}`,
     value: 0n,
     gas: gas.simple,
+  }),
+  submitFinalReport: (trader, { price, observedAt, signatures: proof }) => ({
+    to: trader,
+    data: TRADER.encodeFunctionData('submitFinalReport', [{ price, observedAt, proof }]) as `0x${string}`,
+    value: 0n,
+    gas: gas.part,
+  }),
+  reportInsolvent: (trader, accounts) => ({
+    to: trader,
+    data: TRADER.encodeFunctionData('reportInsolvent', [[...accounts]]) as `0x${string}`,
+    value: 0n,
+    gas: gas.part + gas.order * BigInt(accounts.length),
+  }),
+  claim: (trader, account) => ({
+    to: trader,
+    data: TRADER.encodeFunctionData('claim', [account]) as `0x${string}`,
+    value: 0n,
+    gas: gas.part,
   }),
   mint: (token, to, amount) => ({
     to: token,

@@ -1,10 +1,11 @@
-/** The leader jobs of a market's auction, a market's settlement, the faucet, and the heartbeats of all markets. */
+/** The leader jobs of a market's auction, a market's settlement, the faucet, and the heartbeats and ends of all markets. */
 import type { MarketSpec } from '../../domain/market/market.ts'
 import type { ReportRules } from '../../domain/prices/report.ts'
 import type { Millis } from '../../domain/units.ts'
 import { elapsed } from '../../service/clock.ts'
 import { type AuctionPorts, createAuction } from '../auction/auction.ts'
 import { createMarketMemory } from '../auction/market-memory.ts'
+import { createEndings, type EndingPorts } from '../ending/ending.ts'
 import { type FaucetPorts, payRequests } from '../faucet/payouts.ts'
 import { createFunding, type FundingPorts } from '../funding/funding.ts'
 import { createHeartbeats, type HeartbeatPorts } from '../heartbeat/heartbeat.ts'
@@ -173,6 +174,29 @@ export function heartbeatJob(
     finish: () => delivery.settled(),
   }
 }
+
+export type EndingJobPorts = Omit<EndingPorts, 'delivery'> & Omit<DeliveryPorts, 'onChange'>
+
+/** The ends of all markets. */
+export function endingJob(
+  ports: EndingJobPorts,
+  lane: RelayerLane,
+  intervals: Intervals,
+  onChange: () => void,
+): LeaderJob {
+  const delivery = new Delivery({ ...ports, onChange }, lane)
+  const pass = createEndings({ ...ports, delivery }, lane)
+  return {
+    async start(fence) {
+      await register(ports, lane)
+      await delivery.recover(fence)
+    },
+    step: async (fence) => ((await pass(fence)) === 'waiting' ? intervals.pollMs : ENDING_POLL_MS),
+    finish: () => delivery.settled(),
+  }
+}
+
+const ENDING_POLL_MS = 1_000
 
 /** Bounds the time until a freeze request is answered. */
 const FREEZE_POLL_MS = 1_000

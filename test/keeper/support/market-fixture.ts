@@ -45,6 +45,7 @@ export const NO_METRICS: Metrics = {
   clockSkew: () => {},
   freezeRequested: () => {},
   freezePending: () => {},
+  finalReportMissing: () => {},
 }
 
 /** Everything a fresh report allows: tests of freshness name their own. */

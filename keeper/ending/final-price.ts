@@ -1,0 +1,125 @@
+/** Takes a closed market to its end: submits its final report, replaces a wrong one, and queues the finalization after the dispute window. */
+import type { Fence } from '../../db/fence.ts'
+import { reportRulesOf, termsAt } from '../../domain/market/in-force.ts'
+import { isReportUsable, type ReportRules } from '../../domain/prices/report.ts'
+import { closesAt } from '../../domain/risk/ending.ts'
+import { type EndingStep, planEnding } from '../../domain/risk/ending-plan.ts'
+import type { OracleReport } from '../../domain/settlement/settlement.ts'
+import type { MarketId, Millis } from '../../domain/units.ts'
+import { type Clock, elapsed } from '../../service/clock.ts'
+import type { Logger } from '../../service/logger.ts'
+import type { ActionQueue } from '../actions/ports.ts'
+import type { Calls, Chain, Metrics } from '../ports.ts'
+import type { RelayerLane } from '../relayer/ports.ts'
+import type { EndingMarket, EndingStore } from './ports.ts'
+import { reportPurpose } from './purposes.ts'
+import type { Send } from './sender.ts'
+
+export interface FinalPricePorts {
+  readonly store: EndingStore
+  readonly actions: ActionQueue
+  readonly chain: Pick<Chain, 'reportRules'>
+  readonly calls: Pick<Calls, 'submitFinalReport'>
+  readonly clock: Clock
+  readonly metrics: Pick<Metrics, 'finalReportMissing'>
+  readonly logger: Logger
+  /** Wakes the market's settlement. */
+  readonly wakeSettlement: (marketId: MarketId) => void
+}
+
+/** Before another report of the same market is submitted: each costs gas, and sources may waver. */
+const RESUBMIT_MS = 30_000
+/** Before another finalization is queued after one that failed. */
+const REQUEUE_MS = 10_000
+
+/** One pass over a market that has closed and not ended. */
+export type VisitClosed = (fence: Fence, market: EndingMarket, blockTime: Millis) => Promise<void>
+
+export function createFinalPrice(ports: FinalPricePorts, lane: RelayerLane, send: Send): VisitClosed {
+  const { store, actions, chain, calls, clock, metrics, logger } = ports
+  const rules = new Map<MarketId, Omit<ReportRules, 'kind'>>()
+  const queuedAt = new Map<MarketId, Millis>()
+  /** The last step of each market, so that only changes are logged. */
+  const steps = new Map<MarketId, string>()
+
+  /** A perpetual settles at the report of its own feed nearest to the close that its contract accepts. */
+  async function nearestReport(
+    { spec, terms, ending, usedReport }: EndingMarket,
+    blockTime: Millis,
+  ): Promise<OracleReport | null> {
+    const reports = await store.ownReports(spec.marketId, closesAt(ending) as Millis)
+    if (reports.length === 0) return null
+    const fetched = rules.get(spec.marketId) ?? (await chain.reportRules(spec.trader))
+    rules.set(spec.marketId, fetched)
+    const inForce = reportRulesOf(termsAt(spec, terms, blockTime), { ...fetched, kind: spec.kind })
+    const isUsable = (report: OracleReport): boolean =>
+      inForce !== null && isReportUsable(report, usedReport, inForce, report.observedAt)
+    return reports.find(isUsable) ?? null
+  }
+
+  const newestReport = (market: EndingMarket, blockTime: Millis): Promise<OracleReport | null> =>
+    market.spec.kind === 'perpetual'
+      ? nearestReport(market, blockTime)
+      : store.finalReport(market.spec.marketId)
+
+  function note({ spec: { marketId } }: EndingMarket, step: EndingStep): void {
+    const isMissing = step.kind === 'await_report' || step.kind === 'unreported'
+    metrics.finalReportMissing(marketId, isMissing)
+    if (steps.get(marketId) === step.kind) return
+    steps.set(marketId, step.kind)
+    const details = { market_id: marketId, step: step.kind, ...('until' in step && { until: step.until }) }
+    if (step.kind === 'unreported')
+      logger.error(details, 'no final report came in time: any account can freeze the market')
+    else if (step.kind === 'await_report') logger.warn(details, 'closed market waits for its final report')
+    else logger.info(details, 'closed market goes on')
+  }
+
+  async function submit(fence: Fence, { spec }: EndingMarket, report: OracleReport): Promise<void> {
+    const purpose = reportPurpose(spec.marketId)
+    const last = await store.lastSent(lane, purpose)
+    if (last !== null) {
+      const isOnItsWay = last.status === 'SIGNED' || last.status === 'BROADCAST' || isUnseen(last)
+      if (isOnItsWay || clock.now() - last.signedAt < RESUBMIT_MS) return
+      if (last.status === 'REVERTED')
+        logger.error(
+          { market_id: spec.marketId },
+          'the last final report was reverted; submitting another one',
+        )
+    }
+    await store.keep(fence, spec, report)
+    await send(fence, [{ purpose, call: calls.submitFinalReport(spec.trader, report) }])
+  }
+
+  const isUnseen = ({ status, isIngested }: { status: string; isIngested: boolean }): boolean =>
+    status === 'MINED' && !isIngested
+
+  async function finalize(
+    fence: Fence,
+    { spec, isFinalizing }: EndingMarket,
+    inForce: Pick<OracleReport, 'price' | 'observedAt'>,
+    blockTime: Millis,
+  ): Promise<void> {
+    const { marketId } = spec
+    if (isFinalizing || elapsed(clock, queuedAt.get(marketId) ?? 0) < REQUEUE_MS) return
+    queuedAt.set(marketId, clock.now())
+    const report = await store.proofOf(spec, inForce)
+    const verdict = await actions.enqueue(marketId, fence, blockTime, ({ asOf }) => ({
+      ...{ kind: 'finalize_market', asOf, report },
+    }))
+    const details = { market_id: marketId, price: report.price.toString() }
+    if (!verdict.ok)
+      logger.warn({ ...details, refusal: verdict.refusal }, 'finalization not queued; will retry')
+    else if (verdict.value !== null) {
+      ports.wakeSettlement(marketId)
+      logger.info({ ...details, queue_no: verdict.value }, 'finalization queued')
+    }
+  }
+
+  return async (fence, market, blockTime) => {
+    const report = await newestReport(market, blockTime)
+    const step = planEnding(market.spec, market.ending, report, blockTime)
+    note(market, step)
+    if (step.kind === 'submit_report') await submit(fence, market, step.report)
+    if (step.kind === 'finalize') await finalize(fence, market, step.report, blockTime)
+  }
+}

@@ -1,0 +1,134 @@
+/** A future from its close to its last payout: final report, correction, finalization, claims, each under a fault. */
+import { expect } from 'chai'
+import { describe, it } from 'mocha'
+import { future, price } from '../../support/markets.ts'
+import { ChainFixture, useChain } from '../support/chain-fixture.ts'
+import { EndingFixture } from '../support/ending-fixture.ts'
+import { revertTo } from '../support/saved-chain.ts'
+
+const DAY_MS = 86_400_000
+const WINDOW_MS = 3 * DAY_MS + 60_000
+
+describe('the end of a future', function () {
+  this.timeout(90_000)
+  const chain = useChain(future)
+
+  /** Alice is long and bob short, at 100. */
+  async function openTraded() {
+    const fixture = await ChainFixture.openOn(chain())
+    const ending = await EndingFixture.open(fixture)
+    await fixture.report(200)
+    const [alice, bob] = [await fixture.depositor('alice'), await fixture.depositor('bob')]
+    await fixture.place({ by: alice, side: 'LONG', steps: 20, limit: 200 })
+    await fixture.place({ by: bob, side: 'SHORT', steps: 20, limit: 200 })
+    await fixture.auction().run(await fixture.lease('auction:m2'))
+    await ending.until(async () => (await ending.openPositions()) === 2)
+    return { fixture, ending, alice, bob }
+  }
+
+  const snapshot = (): Promise<string> => chain().provider.send('evm_snapshot', [])
+  async function goBackTo(state: string): Promise<void> {
+    await revertTo(chain(), state)
+    await chain().provider.send('evm_mine', [])
+  }
+
+  it('when it has closed, a wrong final price is corrected, and it is finalized and paid out under restarts and forks', async () => {
+    const { fixture, ending, alice, bob } = await openTraded()
+    await ending.pass()
+    expect(await ending.transactions(), 'nothing before the close').to.deep.equal([])
+    await ending.close()
+    await ending.pass()
+    expect([ending.isMissing, (await ending.market()).final_report]).to.deep.equal([true, null])
+
+    await ending.publish('final', price('150'))
+    await ending.pass()
+    // The indexer has not followed yet, and another process continues.
+    ending.restart()
+    await ending.pass()
+    await fixture.follow()
+    await ending.pass()
+    expect(await ending.transactions()).to.deep.equal(['end:2:report MINED'])
+    expect([ending.isMissing, (await ending.market()).final_report?.price]).to.deep.equal([
+      ...[false, price('150').toString()],
+    ])
+    await ending.passTime(60_000)
+    // The same price again is no reason to submit it.
+    await ending.publish('final', price('150'))
+    await ending.pass()
+    const { price: corrected } = await ending.publish('final', price('110'))
+    await ending.pass()
+    await fixture.follow()
+    const { final_report } = await ending.market()
+    expect(final_report?.price).to.equal(corrected.toString())
+    const rows = await fixture.rows('final_price_reported')
+    expect(rows.map(({ report, before }) => [report.reported_at, before?.price ?? null])).to.deep.equal([
+      [final_report?.reported_at, null],
+      [final_report?.reported_at, price('150').toString()],
+    ])
+
+    await ending.passTime(DAY_MS)
+    const closed = await snapshot()
+    const isEnded = async () => (await ending.market()).mode === 'settled'
+    await ending.until(isEnded)
+    expect((await ending.market()).ended).to.include({ how: 'finalized', price: corrected.toString() })
+    await goBackTo(closed)
+    await fixture.follow()
+    expect((await ending.market()).ended, 'taken back by a fork').to.equal(null)
+    ending.restart()
+    await ending.until(isEnded)
+    const kinds = (await fixture.actions()).map(({ kind, status }) => `${kind} ${status}`)
+    expect(kinds).to.deep.equal(['settle_part MINED', 'finalize_market MINED'])
+
+    const free = [await ending.freeOf(alice), await ending.freeOf(bob)]
+    await ending.pass()
+    expect((await ending.transactions()).length, 'no claim within the window').to.equal(2)
+    await ending.passTime(WINDOW_MS)
+    const unpaid = await snapshot()
+    await ending.pass()
+    await ending.pass()
+    expect((await ending.transactions()).slice(2)).to.deep.equal([
+      `end:2:claim:${alice.account} MINED`,
+      `end:2:claim:${bob.account} MINED`,
+    ])
+    await fixture.follow()
+    await goBackTo(unpaid)
+    await fixture.follow()
+    expect(await ending.openPositions(), 'the fork has taken the payouts back').to.equal(2)
+    ending.restart()
+    await ending.until(async () => (await ending.openPositions()) === 0)
+    expect((await ending.transactions()).slice(2), 'the same claims again').to.have.length(2)
+
+    const paid = [await ending.freeOf(alice), await ending.freeOf(bob)].map(
+      (after, at) => after - (free[at] as bigint),
+    )
+    // Margins of 4 each, and 2 gained by the long: 0.2 of 100 at leverage 5, and a price of 110.
+    expect(paid).to.deep.equal([price('6'), price('2')])
+    expect((await ending.market()).ended?.haircut).to.deep.equal({
+      ...{ pool: price('8').toString(), owed: price('8').toString() },
+    })
+    await fixture.close()
+  })
+
+  it('when another account submits the final price, finalizes and claims, nothing is left to do and nothing breaks', async () => {
+    const { fixture, ending, alice, bob } = await openTraded()
+    const market = fixture.trading().connect(chain().admin)
+    await ending.close()
+    const { price: final, observedAt, signatures: proof } = await ending.publish('final', price('90'))
+    await (await market.submitFinalReport({ price: final, observedAt, proof })).wait()
+    await ending.passTime(DAY_MS + 10_000)
+    const block = await chain().provider.getBlock('latest')
+    const { actionId } = await market.clock()
+    await (await market.finalizeMarket(actionId + 1n, (block?.timestamp ?? 0) * 1000)).wait()
+    await ending.pass()
+    await fixture.follow()
+    await ending.passTime(WINDOW_MS)
+    await (await market.claim(alice.wallet.address)).wait()
+    await ending.pass()
+    await ending.until(async () => (await ending.openPositions()) === 0)
+    // The claim of alice was sent before the indexer had followed that of the other account.
+    expect(await ending.transactions()).to.deep.equal([
+      ...[`end:2:claim:${alice.account} REVERTED`, `end:2:claim:${bob.account} MINED`],
+    ])
+    await fixture.close()
+  })
+})
