@@ -27,7 +27,7 @@ describe('the end of a perpetual', function () {
 
   type Traded = Awaited<ReturnType<typeof openTraded>>
 
-  /** At 94 dave lacks 1 of his 5 of margin: alice is paid 25 of 26. Each step is taken by a job that remembers nothing. */
+  /** At 94 dave's margin of 5 is short by 1: alice is paid 25 of 26. Each step is taken by a job that remembers nothing. */
   async function expectPaidOut({ fixture, ending, alice, dave }: Traded): Promise<void> {
     const free = await ending.freeOf(alice)
     const sentBefore = (await ending.transactions()).length
