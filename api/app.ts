@@ -29,6 +29,7 @@ import { describe } from './http/openapi.ts'
 import { probeRoutes } from './http/probes.ts'
 import type { App } from './http/types.ts'
 import { compileValidator } from './http/validation.ts'
+import { liquidationRoutes } from './liquidations/route.ts'
 import type { MarketDirectory } from './markets/market-directory.ts'
 import { marketRoutes } from './markets/route.ts'
 import type { Metrics } from './metrics.ts'
@@ -101,6 +102,7 @@ export async function buildApp(ports: AppPorts): Promise<App> {
   fundingRoutes(app, ports)
   oracleRoutes(app, ports)
   riskRoutes(app, ports)
+  liquidationRoutes(app, ports)
   accountRoutes(app, ports)
   transactionRoutes(app, ports)
   positionRoutes(app, ports)

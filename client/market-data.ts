@@ -62,6 +62,14 @@ export class MarketData {
     return this.#http.get(`/v0/risk/${marketId}`, bookmarkQuery(options))
   }
 
+  /** Liquidations of one market or of all. `from` and `to` limit their times, as ISO 8601 in UTC. */
+  async liquidationPage(
+    options: PageOptions & { readonly marketId?: number; readonly from?: string; readonly to?: string } = {},
+  ): Promise<Page & { liquidations: readonly Liquidation[] }> {
+    const { marketId: market_id, from, to } = options
+    return this.#http.get('/v0/liquidations', { market_id, from, to, ...pageQuery(options) })
+  }
+
   /** Fetched once: the addresses never change. */
   async contracts(): Promise<SharedContracts> {
     this.#contracts ??= await this.#http.get<SharedContracts>('/v0/contracts/shared')

@@ -1,4 +1,6 @@
 /** The response bodies that describe a market, with the field names on the wire. */
+import type { LiquidationStep } from '../domain/journal/liquidation-row.ts'
+import type { Side } from '../domain/orders/order.ts'
 import type { Amounts, MaybeAmounts } from './amount-fields.ts'
 
 /** An announced change of a market. */
@@ -98,6 +100,50 @@ export type MarketRisk = Amounts<'open_interest'> &
     readonly inheritances: Amounts<'quantity'> & { readonly count: number; readonly failed: number }
     readonly deleveragings: Amounts<'quantity' | 'notional' | 'payouts'> & { readonly count: number }
     readonly deficits: Amounts<'reported' | 'covered'> & { readonly count: number }
+    /** Positions whose liquidation has begun and not ended. */
+    readonly running_liquidations: number
     /** Until then no position with equity is liquidated, after a pause of the bank; null if there is no such time ahead. */
     readonly liquidation_paused_until: string | null
   }
+
+/** A mined step of a liquidation, without its account. */
+export type Liquidation = Amounts<'quantity'> &
+  MaybeAmounts<'price' | 'notional' | 'oracle_price'> & {
+    readonly liquidation_id: string
+    readonly market_id: number
+    readonly symbol: string
+    readonly kind: 'forced_fill' | 'inherited' | 'deleveraged'
+    /** Of the position. */
+    readonly side: Side
+    readonly oracle_price_at: string | null
+    /** Of a forced fill. */
+    readonly batch_id: number | null
+    readonly part: number | null
+    readonly tx_hash: string
+    readonly block_number: number
+    readonly created_at: string
+  }
+
+/** A decision on a liquidation of the account, or on a deleveraging in which it is a counterparty. */
+export interface LiquidationDecision {
+  readonly step_id: string
+  readonly liquidation_id: string
+  readonly market_id: number
+  readonly symbol: string
+  readonly role: 'owner' | 'counterparty'
+  readonly step: LiquidationStep
+  readonly reason: string
+  /** The forced order; null without one, and for a counterparty. */
+  readonly order_id: string | null
+  readonly widenings: number
+  /** Null if it was not decided on a report. */
+  readonly evidence:
+    | (Amounts<'oracle_price' | 'funding_index' | 'threshold'> &
+        MaybeAmounts<'margin_ratio' | 'size' | 'entry_notional' | 'margin'> & {
+          readonly as_of: string
+          readonly oracle_price_at: string
+        })
+    | null
+  readonly legs: readonly (Amounts<'quantity' | 'score'> & { readonly rank: number })[]
+  readonly created_at: string
+}

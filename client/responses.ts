@@ -87,6 +87,8 @@ export type Fill = Amounts<'price' | 'quantity' | 'taker_quantity' | 'fee'> &
     readonly part: number
     readonly action_id: number | null
     readonly side: Side
+    /** Of an order of a liquidation. */
+    readonly forced: boolean
     readonly status: FillStatus
     readonly tx_hash: string | null
     readonly block_number: number | null
@@ -326,6 +328,7 @@ export type PublicFill = Pick<
   | 'batch_id'
   | 'part'
   | 'side'
+  | 'forced'
   | 'status'
   | 'tx_hash'
   | 'block_number'

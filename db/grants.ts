@@ -187,6 +187,9 @@ export const WRITERS: { readonly [Table in keyof Database]: Writers<Table> } = {
   'read.account_transactions': {},
   'read.open_interest': PROJECTED,
   'read.market_risk': PROJECTED,
+  'read.liquidations': PROJECTED,
+  'read.liquidation_steps': PROJECTED,
+  'read.liquidation_legs': PROJECTED,
 }
 
 const READ_MODEL = [
@@ -196,6 +199,7 @@ const READ_MODEL = [
   ...(['read.funding_rates', 'read.price_minutes', 'read.ledger_transactions'] as const),
   ...(['read.funding_indexes', 'read.funding_positions', 'read.funding_spans'] as const),
   ...(['read.account_transactions', 'read.open_interest', 'read.market_risk'] as const),
+  ...(['read.liquidations', 'read.liquidation_steps', 'read.liquidation_legs'] as const),
 ] as const
 
 const SHARED = ['shards', 'accounts', 'markets', 'positions', 'orders'] as const

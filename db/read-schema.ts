@@ -7,6 +7,7 @@ import type { OrderStatus, OrderType, Side, StatusReason } from '../domain/order
 import type { FillStatus, OrderEventKind } from '../domain/orders/order-state.ts'
 import type { BatchStatus } from '../domain/settlement/settlement.ts'
 import type { ProtectionColumns } from './price-protection.ts'
+import type { MinedColumns, RiskReadTables } from './read-risk-schema.ts'
 
 /**
  * The projections and the tables that each of them fills. A projection is projected, versioned and rebuilt on its own; its tables change
@@ -25,6 +26,7 @@ export const PROJECTED_TABLES = {
     ...(['read.funding_spans', 'read.open_interest'] as const),
   ],
   risk: ['read.market_risk'],
+  liquidations: ['read.liquidations', 'read.liquidation_steps', 'read.liquidation_legs'],
 } as const satisfies Record<string, readonly (keyof ReadTables)[]>
 
 export type ProjectionName = keyof typeof PROJECTED_TABLES
@@ -150,6 +152,8 @@ export interface ReadFillsTable {
   failed_at: number | null
   failure: string | null
   updated_at: number
+  /** Of a forced order. */
+  forced: Generated<boolean>
 }
 
 /** Mined columns; `pending` is the signed size that is matched and not yet mined. */
@@ -233,14 +237,6 @@ export interface ReadPriceMinutesTable {
   mark_close: bigint
 }
 
-/** Where an event of the chain was mined. */
-interface MinedColumns {
-  tx_hash: string
-  log_index: number
-  block: number
-  at: number
-}
-
 /** Transactions of accounts that are stored with their amounts: deposits, withdrawals and liquidations. */
 export interface ReadLedgerTransactionsTable extends MinedColumns {
   id: string
@@ -296,31 +292,13 @@ export interface ReadOpenInterestTable {
   steps: number
 }
 
-/** What liquidations and the end of a market have done so far: sums over its mined journal rows. */
-export interface ReadMarketRiskTable {
-  market_id: number
-  inheritances: number
-  inherited_steps: number
-  failed_inheritances: number
-  deleveragings: number
-  deleveraged_steps: number
-  /** Wei of USDM: value of the closed steps at the bankruptcy prices. */
-  deleveraged_value: bigint
-  /** Credited to the counterparties of deleveragings. */
-  payouts: bigint
-  /** Reported deficits, and what was paid to cover them. */
-  deficits: number
-  deficit: bigint
-  covered: bigint
-}
-
 /** All transactions of accounts: a view over the tables of the projection `transactions`. Its `id` is unique. */
 export interface ReadAccountTransactionsTable extends ReadLedgerTransactionsTable {
   /** What the position's margin received; null if the transaction is no funding payment. */
   funding_payment_delta: bigint | null
 }
 
-export interface ReadTables {
+export interface ReadTables extends RiskReadTables {
   'read.places': PlacesTable
   'read.users': { user_id: number; address: string; created_at: number }
   'read.markets': ReadMarketsTable
@@ -342,5 +320,4 @@ export interface ReadTables {
   'read.funding_spans': ReadFundingSpansTable
   'read.account_transactions': ReadAccountTransactionsTable
   'read.open_interest': ReadOpenInterestTable
-  'read.market_risk': ReadMarketRiskTable
 }

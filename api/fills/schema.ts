@@ -21,6 +21,8 @@ const STAGES =
   'Usually MATCHED, SUBMITTED, MINED, CONFIRMED in this order; RETRYING and FAILED if settlement meets an error.'
 const Hash = Type.String({ description: 'Hash of the transaction that settles the fill.' })
 
+const Forced = Type.Boolean({ description: 'Whether the order belongs to a liquidation.' })
+
 export const Fill = Type.Object({
   fill_id: Type.String(),
   order_id: Type.String(),
@@ -31,6 +33,7 @@ export const Fill = Type.Object({
   part: Type.Integer({ description: 'The part of the batch; each part is one transaction.' }),
   action_id: nullable(Type.Integer({ description: 'Number of the action in the market contract.' })),
   side: Side,
+  forced: Forced,
   status: words(FILL_STATUSES, STAGES),
   ...amountOf('price', 'Clearing price of the batch.'),
   ...amountOf('quantity', 'Filled quantity.'),
@@ -110,6 +113,7 @@ export const PublicFill = Type.Object({
   batch_id: Type.Integer({ description: 'The auction that matched the fill.' }),
   part: Type.Integer({ description: 'The part of the batch; each part is one transaction.' }),
   side: Side,
+  forced: Forced,
   status: words(FILL_STATUSES, STAGES),
   ...amountOf('price', 'Clearing price of the batch.'),
   ...amountOf('quantity', 'Filled quantity.'),

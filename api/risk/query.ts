@@ -2,7 +2,7 @@
 import { sql } from 'kysely'
 import type { Db, Tx } from '../../db/client.ts'
 import { fundingColumn, type StoredFunding } from '../../db/funding.ts'
-import type { ReadMarketRiskTable } from '../../db/read-schema.ts'
+import type { ReadMarketRiskTable } from '../../db/read-risk-schema.ts'
 
 /** Tables of the read model that `riskOfMarket` reads. */
 export const RISK_TABLES = [

@@ -10,6 +10,8 @@ export type List =
   | 'order-events'
   | 'user-events'
   | 'funding-rates'
+  | 'liquidations'
+  | 'own-liquidations'
 
 export interface Cursor {
   readonly at: number

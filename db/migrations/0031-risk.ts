@@ -1,8 +1,8 @@
 import { type Kysely, sql } from 'kysely'
 
 /**
- * What risk has done to each market and account: open interest, sums of inheritances and deleveragings, and transactions by their type. Each
- * market's backstop and the bank's pause, as on the chain. `deleveraging_ranks`: scores that divide the candidates of each side into fifths.
+ * What risk has done to each market and account: open interest, sums of inheritances and deleveragings, liquidations with their steps, and
+ * transactions by their type. Each market's backstop and the bank's pause, as on the chain. `deleveraging_ranks`: scores that divide the candidates of each side into fifths.
  */
 export async function up(db: Kysely<unknown>): Promise<void> {
   await sql`
@@ -27,9 +27,31 @@ export async function up(db: Kysely<unknown>): Promise<void> {
       deleveragings bigint not null, deleveraged_steps bigint not null, deleveraged_value numeric not null, payouts numeric not null,
       deficits bigint not null, deficit numeric not null, covered numeric not null
     );
+    alter table read.fills add column forced boolean not null default false;
+    create table read.liquidations (
+      id text primary key, market_id integer not null, kind text not null check (kind in ('forced', 'inherited', 'deleveraged')),
+      side text not null, steps bigint not null, price bigint, value numeric, oracle_price numeric, oracle_at bigint,
+      batch_id bigint, part integer, tx_hash text not null, log_index integer not null, block bigint not null, at bigint not null
+    );
+    create index read_liquidations_by_time on read.liquidations (at, id);
+    create index read_liquidations_of_market on read.liquidations (market_id, at, id);
+    create table read.liquidation_steps (
+      id text primary key, market_id integer not null, number bigint not null, user_id bigint not null, step text not null,
+      reason text not null, order_id text, widenings integer not null, at bigint not null, evidence jsonb
+    );
+    create index read_liquidation_steps_of_user on read.liquidation_steps (user_id, at, id);
+    create index read_liquidation_steps_in_market on read.liquidation_steps (user_id, market_id, at, id);
+    create table read.liquidation_legs (
+      step_id text not null, place integer not null, market_id integer not null, user_id bigint not null, steps bigint not null,
+      score numeric not null, at bigint not null, primary key (step_id, place)
+    );
+    create index read_liquidation_legs_of_user on read.liquidation_legs (user_id, at, step_id);
+    create index read_liquidation_legs_in_market on read.liquidation_legs (user_id, market_id, at, step_id);
     create index read_ledger_transactions_of_type on read.ledger_transactions (user_id, type, at, id);
-    grant insert, update, delete, truncate on read.open_interest, read.market_risk to clearbatch_indexer;
-    grant select on read.open_interest, read.market_risk to clearbatch_api, clearbatch_indexer
+    grant insert, update, delete, truncate on read.open_interest, read.market_risk, read.liquidations, read.liquidation_steps,
+      read.liquidation_legs to clearbatch_indexer;
+    grant select on read.open_interest, read.market_risk, read.liquidations, read.liquidation_steps, read.liquidation_legs
+      to clearbatch_api, clearbatch_indexer
   `.execute(db)
 }
 
@@ -39,7 +61,8 @@ export async function down(db: Kysely<unknown>): Promise<void> {
     alter table chain_progress drop column bank_pause_ends_at;
     alter table markets drop column backstop, drop column backstop_cap;
     drop index read.read_ledger_transactions_of_type;
-    drop table read.market_risk, read.open_interest;
-    delete from read.places where projection = 'risk'
+    alter table read.fills drop column forced;
+    drop table read.market_risk, read.open_interest, read.liquidation_legs, read.liquidation_steps, read.liquidations;
+    delete from read.places where projection in ('risk', 'liquidations')
   `.execute(db)
 }

@@ -4,6 +4,7 @@ import type { Projection } from './projection.ts'
 import { balances } from './tables/balances.ts'
 import { batches } from './tables/batches.ts'
 import { fundingRates } from './tables/funding-rates.ts'
+import { liquidations } from './tables/liquidations.ts'
 import { risk } from './tables/market-risk.ts'
 import { markets } from './tables/markets.ts'
 import { priceMinutes } from './tables/price-minutes.ts'
@@ -11,6 +12,6 @@ import { users } from './tables/users.ts'
 import { transactions } from './transactions/projection.ts'
 
 export const PROJECTIONS: readonly Projection[] = [
-  ...[users, markets, batches, fundingRates, priceMinutes, risk],
+  ...[users, markets, batches, fundingRates, priceMinutes, risk, liquidations],
   ...[balances, orders, transactions],
 ]

@@ -171,6 +171,7 @@ describe('a database of the previous schema', function () {
       ...{ funding_states: [], price_averages: [], 'read.funding_rates': [], 'read.price_minutes': [] },
       ...{ 'read.ledger_transactions': [], 'read.funding_indexes': [] },
       ...{ 'read.funding_positions': [], 'read.funding_spans': [], 'read.open_interest': [] },
+      ...{ 'read.liquidations': [], 'read.liquidation_steps': [], 'read.liquidation_legs': [] },
       ...{ 'read.market_risk': [], deleveraging_ranks: [], liquidations: [], final_prices: [] },
       calendar_exceptions: [{ calendar: 'NYSE', day: '2025-01-09', opens: null, closes: null }],
       ...{ recent_reports: [], used_reports: [] },

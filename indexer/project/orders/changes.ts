@@ -41,7 +41,7 @@ export function touchedKeys(entries: readonly ShardEntry[]): TouchedKeys {
   for (const { row } of entries) if (row.kind === 'order_placed') orders.delete(row.order_id)
   return {
     orders,
-    fills: keys((entry) => fillChanges(entry, () => null)),
+    fills: keys((entry) => fillChanges(entry, () => undefined)),
     positions: keys(positionChanges),
   }
 }
@@ -53,10 +53,10 @@ export function changesOf(before: LoadedRows, entries: readonly ShardEntry[]): O
   const positions = new RowChanges(before.positions)
   const removedEvents: SourceEvents[] = []
   let events: ReadOrderEvent[] = []
-  const protectionOf = (orderId: string): number | null => orders.get(orderId)?.protection_price ?? null
+  const orderOf = (orderId: string) => orders.get(orderId)
 
   for (const entry of entries) {
-    for (const change of fillChanges(entry, protectionOf)) fills.apply(change)
+    for (const change of fillChanges(entry, orderOf)) fills.apply(change)
     for (const change of positionChanges(entry)) positions.apply(change)
     for (const change of orderChanges(entry)) orders.apply(change)
     const removed = rolledBackEvents(entry)

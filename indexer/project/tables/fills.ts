@@ -41,6 +41,7 @@ export const FILLS = tableOf<ReadFill>({
     failed_at: 'bigint',
     failure: 'text',
     updated_at: 'bigint',
+    forced: 'boolean',
   },
 })
 
@@ -49,16 +50,15 @@ export type PartFills = readonly ReadFill[]
 
 export const partKey = (batchId: number, part: number): string => `${batchId}-${part}`
 
-/** The protection price that an order has when the row is applied; null for limit orders. */
-export type ProtectionOf = (orderId: string) => number | null
+/** What a fill shows of its order when the row is applied; undefined if the order is not known. */
+export type OrderOfFill = (
+  orderId: string,
+) => { readonly protection_price: number | null; readonly forced: boolean } | undefined
 
-export function fillChanges(
-  { marketId, row }: ShardEntry,
-  protectionOf: ProtectionOf,
-): RowChange<PartFills>[] {
+export function fillChanges({ marketId, row }: ShardEntry, orderOf: OrderOfFill): RowChange<PartFills>[] {
   switch (row.kind) {
     case 'batch_cleared':
-      return matched(marketId, row, protectionOf)
+      return matched(marketId, row, orderOf)
     case 'part_submitted':
       return [changeEveryFill(row, () => submitted(row))]
     case 'part_settled':
@@ -106,7 +106,7 @@ const changeEveryFill = (
   apply: (fills = []) => fills.map((fill) => ({ ...fill, ...fields(fill) })),
 })
 
-function matched(marketId: number, row: BatchCleared, protectionOf: ProtectionOf): RowChange<PartFills>[] {
+function matched(marketId: number, row: BatchCleared, orderOf: OrderOfFill): RowChange<PartFills>[] {
   const parts = Map.groupBy(row.fills, ({ part }) => part)
   return [...parts].map(([part, fills]) => ({
     key: partKey(row.batch_id, part),
@@ -123,7 +123,8 @@ function matched(marketId: number, row: BatchCleared, protectionOf: ProtectionOf
         price: row.price,
         steps,
         taker_steps,
-        protection_price: protectionOf(order_id),
+        protection_price: orderOf(order_id)?.protection_price ?? null,
+        forced: orderOf(order_id)?.forced ?? false,
         fee: null,
         realized_pnl: null,
         status: 'MATCHED',
@@ -188,4 +189,5 @@ const fromChain = (marketId: number, row: PartSettled, fill: FillSettled, place:
   failed_at: null,
   failure: null,
   updated_at: row.at,
+  forced: fill.forced ?? false,
 })

@@ -1,11 +1,11 @@
 /** `read.market_risk`: one row per market, with sums over its inheritances, deleveragings, deficits and coverages. */
 import type { Selectable } from 'kysely'
-import { PROJECTED_TABLES, type ReadMarketRiskTable } from '../../../db/read-schema.ts'
-import type { PositionsMoved } from '../../../domain/journal/journal-row.ts'
+import type { ReadMarketRiskTable } from '../../../db/read-risk-schema.ts'
+import { PROJECTED_TABLES } from '../../../db/read-schema.ts'
 import type { Projection } from '../projection.ts'
 import { tableOf } from '../read-table.ts'
 import { type ShardEntry, signedWei, signOfRow } from '../row-change.ts'
-import { marginChange } from './margin-change.ts'
+import { closedOf } from './margin-change.ts'
 
 type MarketRisk = Selectable<ReadMarketRiskTable>
 
@@ -48,9 +48,9 @@ function riskChanges({ marketId, row }: ShardEntry): MarketRisk[] {
   ]
   switch (row.cause) {
     case 'inherited':
-      return [change(marketId, { inheritances: sign, inherited_steps: sign * closedOf(row).steps })]
+      return [change(marketId, { inheritances: sign, inherited_steps: sign * (closedOf(row)?.steps ?? 0) })]
     case 'deleveraged': {
-      const { steps, value } = closedOf(row)
+      const { steps, value } = closedOf(row) ?? { steps: 0, value: 0n }
       const closed = { deleveraged_steps: sign * steps, deleveraged_value: BigInt(sign) * value }
       return [change(marketId, { deleveragings: sign, ...closed, payouts: paid })]
     }
@@ -61,19 +61,6 @@ function riskChanges({ marketId, row }: ShardEntry): MarketRisk[] {
     case 'claimed':
       return []
   }
-}
-
-/**
- * Steps that left the position of the row's account, and their value at its bankruptcy price: entry less margin of a long, entry plus
- * margin of a short. 0 in rows that do not name the account.
- */
-function closedOf(row: PositionsMoved): { readonly steps: number; readonly value: bigint } {
-  const own = row.positions.find(({ user_id }) => user_id === row.account)
-  if (own === undefined) return { steps: 0, value: 0n }
-  const margin = marginChange(row, own)
-  const isLong = own.size_delta < 0
-  const value = -BigInt(own.entry_notional_delta) + (isLong ? margin : -margin)
-  return { steps: Math.abs(own.size_delta), value }
 }
 
 const sumOf = (amounts: readonly bigint[]): bigint => amounts.reduce((total, each) => total + each, 0n)

@@ -316,6 +316,7 @@ describe('requests over HTTP', () => {
       expect(body.info.version).to.equal('0')
       expect(Object.keys(body.paths).sort()).to.deep.equal(
         [
+          '/v0/account/liquidations',
           '/v0/account/transactions',
           '/v0/auctions',
           '/v0/balance/{user_id}/margin',
@@ -323,6 +324,7 @@ describe('requests over HTTP', () => {
           '/v0/faucet',
           '/v0/fills/by-market/{market_id}',
           '/v0/fills/by-user/{user_id}',
+          '/v0/liquidations',
           '/v0/markets',
           '/v0/markets/{market_id}',
           '/v0/markets/{market_id}/funding-rates',

@@ -22,6 +22,9 @@ const TABLES = [
   'read.funding_spans',
   'read.open_interest',
   'read.market_risk',
+  'read.liquidations',
+  'read.liquidation_steps',
+  'read.liquidation_legs',
   'read.places',
 ] as const
 

@@ -1,0 +1,114 @@
+/** Liquidations in the read model: the mined ones of all accounts, and the steps that concern one account. */
+import { type RawBuilder, type Selectable, sql } from 'kysely'
+import type { Db, Tx } from '../../db/client.ts'
+import type { ReadLiquidationStepsTable, ReadLiquidationsTable } from '../../db/read-risk-schema.ts'
+import type { Cursor } from '../wire/cursor.ts'
+
+/** Tables that `minedLiquidations` reads. */
+export const LIQUIDATION_TABLES = ['read.liquidations'] as const
+/** Tables that `stepsOfUser` reads. */
+export const STEP_TABLES = ['read.liquidation_steps', 'read.liquidation_legs'] as const
+
+export type LiquidationRow = Selectable<ReadLiquidationsTable>
+
+interface Page {
+  readonly marketId: number | undefined
+  readonly limit: number
+  /** The last row of the page before. */
+  readonly after: Cursor | null
+}
+
+export interface LiquidationFilter extends Page {
+  /** Of the time of the block, in milliseconds. */
+  readonly from: number | null
+  readonly to: number | null
+}
+
+/** Newest first; one row more than `limit` if there is a next page. */
+export async function minedLiquidations(
+  db: Db | Tx,
+  { marketId, limit, from, to, after }: LiquidationFilter,
+): Promise<LiquidationRow[]> {
+  const place = { at: sql`at`, id: sql`id` }
+  const until = earlier(after, to === null ? null : { at: to, id: '' })
+  const { rows } = await sql<LiquidationRow>`
+    select * from read.liquidations where ${isIn(place, marketId, { from, until })} ${newestIn(place, marketId)} limit ${limit + 1}
+  `.execute(db)
+  return rows
+}
+
+const earlier = (a: Cursor | null, b: Cursor | null): Cursor | null => {
+  if (a === null || b === null) return a ?? b
+  return a.at < b.at || (a.at === b.at && a.id < b.id) ? a : b
+}
+
+interface Place {
+  readonly at: RawBuilder<unknown>
+  readonly id: RawBuilder<unknown>
+}
+
+const LATEST: Cursor = { at: Number.MAX_SAFE_INTEGER, id: '' }
+
+/**
+ * Whether a row is in the market and in the range of times; `until` is exclusive. A market is a part of the range and not an equation: a
+ * plan for any market could otherwise follow time alone, and read all rows for a market without any.
+ */
+function isIn(
+  { at, id }: Place,
+  marketId: number | undefined,
+  { from, until }: { readonly from: number | null; readonly until: Cursor | null },
+) {
+  const end = until ?? LATEST
+  return marketId === undefined
+    ? sql`(${at}, ${id}) >= (${from ?? 0}::bigint, '') and (${at}, ${id}) < (${end.at}::bigint, ${end.id}::text)`
+    : sql`(market_id, ${at}, ${id}) >= (${marketId}::bigint, ${from ?? 0}::bigint, '')
+        and (market_id, ${at}, ${id}) < (${marketId}::bigint, ${end.at}::bigint, ${end.id}::text)`
+}
+
+const newestIn = ({ at, id }: Place, marketId: number | undefined) =>
+  sql`order by ${marketId === undefined ? sql`` : sql`market_id desc, `}${at} desc, ${id} desc`
+
+/** A step with the legs that its reader may see. */
+export interface StepRow extends Selectable<ReadLiquidationStepsTable> {
+  readonly role: 'owner' | 'counterparty'
+  readonly legs: readonly { readonly place: number; readonly steps: number; readonly score: string }[]
+}
+
+/**
+ * Steps of the account's own liquidations, with all legs, and those in which it was a counterparty, with its own leg. Newest first; one row
+ * more than `limit` if there is a next page.
+ */
+export async function stepsOfUser(db: Db | Tx, userId: number, page: Page): Promise<StepRow[]> {
+  const { rows } = await sql<StepRow>`
+    select s.*, p.role, (
+      select coalesce(json_agg(json_build_object('place', l.place, 'steps', l.steps, 'score', l.score::text) order by l.place), '[]')
+      from read.liquidation_legs l where l.step_id = p.id and (p.role = 'owner' or l.user_id = ${userId})
+    ) as legs
+    from (
+      select * from (
+        ${placesOf('owner', sql`id`, sql`read.liquidation_steps`, userId, page)} union all
+        ${placesOf('counterparty', sql`step_id`, sql`read.liquidation_legs`, userId, page)}
+      ) places order by at desc, id desc limit ${page.limit + 1}
+    ) p
+    join read.liquidation_steps s on s.id = p.id
+    order by p.at desc, p.id desc
+  `.execute(db)
+  return rows
+}
+
+function placesOf(
+  role: StepRow['role'],
+  id: RawBuilder<unknown>,
+  table: RawBuilder<unknown>,
+  userId: number,
+  { marketId, limit, after }: Page,
+) {
+  const place = { at: sql`at`, id }
+  return sql`
+    (
+      select ${id} as id, at, ${role} as role from ${table}
+      where user_id = ${userId} and ${isIn(place, marketId, { from: null, until: after })}
+      ${newestIn(place, marketId)} limit ${limit + 1}
+    )
+  `
+}

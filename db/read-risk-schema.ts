@@ -1,0 +1,85 @@
+/** The tables of the schema `read` about liquidations and the risk of markets. Only the projector writes them. */
+import type { JSONColumnType } from 'kysely'
+import type { LiquidationEvidence, LiquidationStep } from '../domain/journal/liquidation-row.ts'
+import type { Side } from '../domain/orders/order.ts'
+
+/** Where an event of the chain was mined. */
+export interface MinedColumns {
+  tx_hash: string
+  log_index: number
+  block: number
+  at: number
+}
+
+/** What liquidations and the end of a market have done so far: sums over its mined journal rows. */
+export interface ReadMarketRiskTable {
+  market_id: number
+  inheritances: number
+  inherited_steps: number
+  failed_inheritances: number
+  deleveragings: number
+  deleveraged_steps: number
+  /** Wei of USDM: value of the closed steps at the bankruptcy prices. */
+  deleveraged_value: bigint
+  /** Credited to the counterparties of deleveragings. */
+  payouts: bigint
+  /** Reported deficits, and what was paid to cover them. */
+  deficits: number
+  deficit: bigint
+  covered: bigint
+}
+
+/** A mined step of a liquidation, without its account: part of a position that left it. */
+export interface ReadLiquidationsTable extends MinedColumns {
+  id: string
+  market_id: number
+  /** Forced fills of a batch, inherited by the backstop, or deleveraged. */
+  kind: 'forced' | 'inherited' | 'deleveraged'
+  /** Of the position. */
+  side: Side
+  steps: number
+  /** Of a forced fill: the clearing price in ticks. */
+  price: number | null
+  /** Of a deleveraging: wei of USDM at which the steps were closed. */
+  value: bigint | null
+  /** That decided an inheritance or a deleveraging, and its observation. Null for a forced fill: its batch has it. */
+  oracle_price: bigint | null
+  oracle_at: number | null
+  /** Of a forced fill. */
+  batch_id: number | null
+  part: number | null
+}
+
+/** A step of a liquidation as the keeper decided it, with its evidence, for the account concerned. */
+export interface ReadLiquidationStepsTable {
+  /** Market and place in its journal: sorts by time within a market. */
+  id: string
+  market_id: number
+  number: number
+  user_id: number
+  step: LiquidationStep
+  reason: string
+  order_id: string | null
+  widenings: number
+  at: number
+  /** Without its legs, which are rows of their own. */
+  evidence: JSONColumnType<Omit<LiquidationEvidence, 'legs'>> | null
+}
+
+/** A counterparty of a deleveraging that was queued. `place`: in the order of the ranking. */
+export interface ReadLiquidationLegsTable {
+  step_id: string
+  place: number
+  market_id: number
+  user_id: number
+  steps: number
+  score: bigint
+  at: number
+}
+
+export interface RiskReadTables {
+  'read.market_risk': ReadMarketRiskTable
+  'read.liquidations': ReadLiquidationsTable
+  'read.liquidation_steps': ReadLiquidationStepsTable
+  'read.liquidation_legs': ReadLiquidationLegsTable
+}
