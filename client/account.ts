@@ -1,4 +1,4 @@
-/** Reads of one account: balance, positions, and the fills and events of all its orders. */
+/** Reads of one account: balance, positions, liquidations, and the fills and events of all its orders. */
 import type { HttpSession } from './http-session.ts'
 import {
   bookmarkQuery,
@@ -12,6 +12,7 @@ import {
 import type {
   Balance,
   Fill,
+  LiquidationDecision,
   OrderEvent,
   OrderEventKind,
   Position,
@@ -62,6 +63,13 @@ export class Account {
     const path = `/v0/positions/by-user/${await this.userId()}`
     const query = { market_id: options.marketId, ...bookmarkQuery(options) }
     return (await this.#http.get<{ positions: readonly Position[] }>(path, query)).positions
+  }
+
+  /** Decisions on liquidations of the account, and on deleveragings in which it is a counterparty. */
+  async liquidationPage(
+    options: PageOptions & { readonly marketId?: number } = {},
+  ): Promise<Page & { steps: readonly LiquidationDecision[] }> {
+    return this.#http.get('/v0/account/liquidations', { market_id: options.marketId, ...pageQuery(options) })
   }
 
   async fills(options: ListOptions = {}): Promise<readonly Fill[]> {

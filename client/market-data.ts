@@ -5,6 +5,7 @@ import { bookmarkQuery, type Page, type PageOptions, pageQuery, type ReadOptions
 import type {
   Auction,
   FundingRate,
+  Liquidation,
   Market,
   MarketRisk,
   Orderbook,

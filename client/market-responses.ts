@@ -1,5 +1,4 @@
 /** The response bodies that describe a market, with the field names on the wire. */
-import type { LiquidationStep } from '../domain/journal/liquidation-row.ts'
 import type { Side } from '../domain/orders/order.ts'
 import type { Amounts, MaybeAmounts } from './amount-fields.ts'
 
@@ -131,7 +130,14 @@ export interface LiquidationDecision {
   readonly market_id: number
   readonly symbol: string
   readonly role: 'owner' | 'counterparty'
-  readonly step: LiquidationStep
+  readonly step:
+    | 'started'
+    | 'forced'
+    | 'widened'
+    | 'inherit_queued'
+    | 'deleverage_queued'
+    | 'failed'
+    | 'ended'
   readonly reason: string
   /** The forced order; null without one, and for a counterparty. */
   readonly order_id: string | null

@@ -23,10 +23,11 @@ export interface RiskRow extends Omit<ReadMarketRiskTable, 'market_id'> {
   readonly free: bigint
   /** Unix seconds. */
   readonly pause_ends_at: number
+  readonly running: number
   readonly funding: StoredFunding
 }
 
-/** A constant number of rows, each by its key. */
+/** Rows by their keys; as many as liquidations run now are counted. */
 export async function riskOfMarket(db: Db | Tx, marketId: number): Promise<RiskRow> {
   const { rows } = await sql<RiskRow>`
     select m.backstop, m.backstop_cap, p.oracle_price, coalesce(o.steps, 0) as open_steps,
@@ -38,6 +39,7 @@ export async function riskOfMarket(db: Db | Tx, marketId: number): Promise<RiskR
       coalesce(b.size, 0) as size, coalesce(b.entry_notional, 0) as entry_notional,
       coalesce(b.folded_margin, 0) as folded_margin, coalesce(b.leverage, 0) as leverage, coalesce(c.free, 0) as free,
       coalesce((select bank_pause_ends_at from chain_progress limit 1), 0) as pause_ends_at,
+      (select count(*) from liquidations l where l.market_id = m.market_id) as running,
       ${sql.raw(fundingColumn('m.market_id'))} as funding
     from markets m
     left join read.markets p on p.market_id = m.market_id

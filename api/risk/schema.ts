@@ -57,6 +57,7 @@ export const MarketRisk = Type.Object({
     ...amountOf('reported', 'Sum of what they lacked.'),
     ...amountOf('covered', 'Sum of what was paid to cover it.'),
   }),
+  running_liquidations: Type.Integer({ description: 'Positions whose liquidation has begun and not ended.' }),
   liquidation_paused_until: nullable(
     Time(
       'After a pause of the bank: until then no position with equity is liquidated. Null if there is no such time ahead.',

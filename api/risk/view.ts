@@ -76,6 +76,7 @@ export function riskView(spec: MarketSpec, row: RiskRow, now: Millis): MarketRis
       ...amount('reported', row.deficit),
       ...amount('covered', row.covered),
     },
+    running_liquidations: row.running,
     liquidation_paused_until: pausedUntil(row.pause_ends_at, now),
   }
 }

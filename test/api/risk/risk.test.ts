@@ -101,6 +101,19 @@ describe('the risk of a market and of a position', () => {
     })
     expect(body.deleveragings).to.include({ count: 0, quantity: 0, notional: 0, payouts: 0 })
     expect(body.deficits).to.include({ count: 0, reported: 0, covered: 0 })
+    expect(body.running_liquidations).to.equal(0)
+    const running = {
+      market_id: 1,
+      user_id: alice.userId,
+      number: 5,
+      stage: 'closing',
+      start_size: 9,
+    } as const
+    await exchange.db
+      .insertInto('liquidations')
+      .values({ ...running, changed_seq: 5, started_at: 1 })
+      .execute()
+    expect((await risk()).running_liquidations).to.equal(1)
   })
 
   it('when positions are deleveraged and deficits covered, it counts them, and a fork takes them back', async () => {
