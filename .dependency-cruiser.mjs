@@ -64,8 +64,8 @@ const rules = [
   rule(
     'only-main-composes',
     'compose.ts wires a process; main.ts starts it, and tests may.',
-    { pathNot: '^(test/|(keeper|indexer|api|signer|stack)/main\\.ts$)' },
-    { path: '^(keeper|indexer|api|signer|stack)/compose\\.ts$' },
+    { pathNot: '^(test/|(keeper|indexer|api|signer|backstop|stack)/main\\.ts$)' },
+    { path: '^(keeper|indexer|api|signer|backstop|stack)/compose\\.ts$' },
   ),
   rule(
     'ops-commands-are-tools',
@@ -83,13 +83,19 @@ const rules = [
     'processes-stay-apart',
     'Processes share domain/, db/ and service/, and communicate through the database and its queues alone.',
     { path: '^(keeper|indexer|api)/' },
-    { path: '^(keeper|indexer|api|signer|client|stack|bench)/', pathNot: '^$1/' },
+    { path: '^(keeper|indexer|api|signer|backstop|client|stack|bench)/', pathNot: '^$1/' },
   ),
   rule(
     'signer-stands-alone',
     'A signer has one key and no database: an intruder of the keeper must not find a second way to a key.',
     { path: '^signer/' },
     { path: '^(db|keeper|indexer|api|client|stack|bench|typechain-types)/' },
+  ),
+  rule(
+    'backstop-trades-over-rest',
+    'The backstop closes its positions like any trader: it has no database and no access to other processes.',
+    { path: '^backstop/' },
+    { path: '^(db|keeper|indexer|api|signer|stack|bench|typechain-types)/' },
   ),
   rule(
     'client-stands-alone',
@@ -128,13 +134,13 @@ const rules = [
   rule(
     'product-knows-no-tests',
     'What runs in production does not depend on test/.',
-    { path: '^(domain|db|service|keeper|indexer|api|signer|client|stack)/' },
+    { path: '^(domain|db|service|keeper|indexer|api|signer|backstop|client|stack)/' },
     { path: '^(test|bench)/' },
   ),
   rule(
     'product-uses-no-dev-packages',
     'What runs in production is a dependency in package.json.',
-    { path: '^(domain|db|service|keeper|indexer|api|signer|client|stack)/' },
+    { path: '^(domain|db|service|keeper|indexer|api|signer|backstop|client|stack)/' },
     { dependencyTypes: ['npm-dev', 'npm-no-pkg', 'npm-unknown'] },
   ),
   rule('nothing-missing', 'Every import leads to a file.', {}, { couldNotResolve: true }),

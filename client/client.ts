@@ -13,8 +13,10 @@ export interface ClientOptions {
   readonly baseUrl: string
   /** Without it only public data can be read. */
   readonly apiKey?: string
-  /** The account's own key. Without it nothing can be signed. */
+  /** The account's own key. Without it nothing can be signed, unless `orderSigner` signs orders for `address`. */
   readonly privateKey?: string
+  /** The account, if its own key is not known: a contract that trades by a session key. */
+  readonly address?: string
   /** Where deposits and withdrawals are sent. */
   readonly rpcUrl?: string
   /** A session key that signs orders in place of the account's own key. */
@@ -32,7 +34,7 @@ export class Client {
 
   constructor(options: ClientOptions) {
     this.#wallet = walletOf(options)
-    const address = this.#wallet?.address ?? null
+    const address = this.#wallet?.address ?? options.address ?? null
     const http = createHttpSession({
       ...options.http,
       baseUrl: options.baseUrl,

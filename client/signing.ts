@@ -1,5 +1,5 @@
 /** Computes an order's hash and signature with the same code that the exchange verifies them with. */
-import { getBytes, hexlify, keccak256 } from 'ethers'
+import { getBytes, hexlify, keccak256, Wallet } from 'ethers'
 import {
   isAlwaysReduceOnly,
   isMarketType,
@@ -36,6 +36,9 @@ export interface OrderTerms {
 export interface MessageSigner {
   signMessage(message: Uint8Array): Promise<string>
 }
+
+/** Of a session key: signs orders and has no account of its own. */
+export const sessionSigner = (privateKey: string): MessageSigner => new Wallet(privateKey)
 
 export interface SignedOrder {
   readonly order: Order

@@ -3,13 +3,14 @@ import type { DatabaseUrls } from './database-logins.ts'
 import type { Keys } from './keys.ts'
 import { LOCAL_SIGNER } from './price-config.ts'
 import { SEED_MARKETS } from './seed-markets.ts'
+import type { StackAccount } from './stack-file.ts'
 import type { ProcessSpec } from './supervisor.ts'
 
 export interface Ports {
   /** The public port of the api. */
   readonly rest: number
   /** The port of health and metrics of each process. */
-  readonly internal: Readonly<Record<'api' | 'keeper' | 'indexer', number>>
+  readonly internal: Readonly<Record<'api' | 'keeper' | 'indexer' | 'backstop', number>>
 }
 
 export interface EnvironmentInput {
@@ -30,6 +31,8 @@ export interface Environment {
   readonly api: ProcessSpec
   readonly keeper: ProcessSpec
   readonly indexer: ProcessSpec
+  /** `account`: that of the backstop; its key is a session key. */
+  readonly backstop: (account: StackAccount) => ProcessSpec
 }
 
 /** High limits: on one machine all clients share an address, and a replay sends its orders from a few accounts. */
@@ -79,6 +82,20 @@ export function environmentOf({
       ORACLE_KEYS: JSON.stringify({ [LOCAL_SIGNER]: keys.oracle.privateKey }),
     }),
     indexer: service('indexer', { RPC_WS_URL: rpcUrl.replace(/^http/, 'ws') }),
+    backstop: ({ address, private_key, api_key }) => ({
+      name: 'backstop',
+      args: ['backstop/main.ts'],
+      env: {
+        BASE_URL: baseUrl,
+        ADDRESS_BACKSTOP: address,
+        BACKSTOP_SESSION_KEY: private_key,
+        BACKSTOP_API_KEY: api_key,
+        INTERNAL_HOST: '127.0.0.1',
+        INTERNAL_PORT: `${ports.internal.backstop}`,
+        LOG_LEVEL: common.LOG_LEVEL,
+      },
+      readyUrl: `http://127.0.0.1:${ports.internal.backstop}/health/ready`,
+    }),
   }
 }
 

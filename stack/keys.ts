@@ -17,6 +17,8 @@ export interface Keys {
   /** Ends markets and pays their accounts out. */
   readonly ending: Key
   readonly oracle: Key
+  /** Session keys of the backstop, one after another: each expires after 30 days. */
+  backstop(number: number): Key
   /** The relayer of a market. */
   relayer(marketId: number): Key
   account(index: number): Key
@@ -32,6 +34,7 @@ const AT = {
   faucet: 1,
   oracle: 2,
   heartbeat: 3,
+  backstop: 50,
   ending: 4,
   relayers: 100,
   accounts: 1_000,
@@ -65,6 +68,7 @@ export function keysOf(phrase: string): Keys {
     oracle: key(AT.oracle),
     heartbeat: key(AT.heartbeat),
     ending: key(AT.ending),
+    backstop: (number) => key(AT.backstop + number),
     relayer: (marketId) => key(AT.relayers + marketId),
     account: (index) => key(AT.accounts + index),
     bot: (index) => key(AT.bots + index),

@@ -16,6 +16,8 @@ export interface StackOptions {
   /** Delete the saved state first. */
   readonly fresh: boolean
   readonly bots: boolean
+  /** Whether a backstop inherits positions and its process closes them; tests of other subjects do without. The default is yes. */
+  readonly backstop?: boolean
   /** The trading calendar of the stock market; the default is ALWAYS_OPEN. */
   readonly calendar?: CalendarName
 }

@@ -17,4 +17,5 @@ export const internalPorts = async () => ({
   api: await freePort(),
   keeper: await freePort(),
   indexer: await freePort(),
+  backstop: await freePort(),
 })

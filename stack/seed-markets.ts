@@ -1,6 +1,6 @@
 /** The four markets of the local stack: crypto perpetual, stock perpetual, numeric future, binary future. */
 import type { MarketKind, MarketSpec } from '../domain/market/market.ts'
-import type { MarketId, Millis, Price, Quantity, Rate, Steps, Ticks } from '../domain/units.ts'
+import type { MarketId, Millis, Price, Quantity, Quote, Rate, Steps, Ticks } from '../domain/units.ts'
 import type { Walk } from '../keeper/adapters/sources/walk.ts'
 
 /** A market whose contract is not deployed yet. */
@@ -10,6 +10,8 @@ export interface SeedMarket {
   readonly plan: MarketPlan
   readonly firstPrice: Price
   readonly walk: Walk
+  /** Highest notional of the backstop's position here. */
+  readonly backstopCap: Quote
 }
 
 const E18 = 10n ** 18n
@@ -35,6 +37,8 @@ interface Terms {
   /** Thousandths. */
   readonly firstPrice: bigint
   readonly volatility: number
+  /** Thousands of USDM. */
+  readonly backstopCap: bigint
   /** Hundredths of a percent of the oracle price per hour; perpetuals only. */
   readonly fundingCap?: bigint
   readonly fundingSession?: boolean
@@ -55,6 +59,7 @@ const TERMS: readonly Terms[] = [
     takerFee: 5n,
     firstPrice: 63_000_000n,
     volatility: 0.00012,
+    backstopCap: 5_000n,
     fundingCap: 400n,
   },
   {
@@ -69,6 +74,7 @@ const TERMS: readonly Terms[] = [
     takerFee: 5n,
     firstPrice: 260_000n,
     volatility: 0.00006,
+    backstopCap: 5_000n,
     fundingCap: 400n,
     fundingSession: true,
   },
@@ -84,6 +90,7 @@ const TERMS: readonly Terms[] = [
     takerFee: 20n,
     firstPrice: 850_000n,
     volatility: 0.0002,
+    backstopCap: 1_000n,
     final: [1_000n, 10_000_000n],
   },
   {
@@ -98,6 +105,7 @@ const TERMS: readonly Terms[] = [
     takerFee: 200n,
     firstPrice: 550n,
     volatility: 0.003,
+    backstopCap: 1_000n,
     final: [0n, 1_000n],
   },
 ]
@@ -132,6 +140,7 @@ export const SEED_MARKETS: readonly SeedMarket[] = TERMS.map((terms) => {
       disputeWindow: DISPUTE_WINDOW,
     },
     firstPrice: firstPrice as Price,
+    backstopCap: (terms.backstopCap * 1_000n * E18) as Quote,
     walk: {
       grain: (terms.tick * E15) / 10n,
       home: firstPrice,

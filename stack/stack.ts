@@ -10,13 +10,14 @@ import { latestReport } from '../db/oracle-reports.ts'
 import type { MarketSpec } from '../domain/market/market.ts'
 import { fund, issueApiKey, localProvider } from './accounts.ts'
 import { startAnvil } from './anvil.ts'
+import { ensureBackstop, fundBackstop } from './backstop.ts'
 import { repairChainState } from './chain-state.ts'
 import { preferPort, requirePort } from './choose-port.ts'
 import { type DataDir, dataDirAt, emptyDataDir, lockDataDir, readJson, writePrivate } from './data-dir.ts'
 import { createLogins, type DatabaseUrls } from './database-logins.ts'
 import { type Deployment, ensureDeployment, marketSpecs } from './deployment.ts'
 import { type Environment, environmentOf } from './environment.ts'
-import { type Keys, loadKeys } from './keys.ts'
+import { type Key, type Keys, loadKeys } from './keys.ts'
 import { StackError, type StackOptions } from './options.ts'
 import { createReportSigner, type ReportSigner } from './oracle.ts'
 import { freePort, internalPorts } from './ports.ts'
@@ -50,6 +51,8 @@ export interface Stack {
   readonly api: Managed
   readonly keeper: Managed
   readonly indexer: Managed
+  /** Null without a backstop. */
+  readonly backstop: { readonly account: StackAccount; readonly process: Managed } | null
   stop(): Promise<void>
 }
 
@@ -90,6 +93,7 @@ async function start(
 
   const keys = loadKeys(dir)
   const deployment = await ensureDeployment(dir, keys, provider, CHAIN_ID)
+  const backstopKey = options.backstop === false ? null : await ensureBackstop(keys, provider, deployment)
   const specs = marketSpecs(deployment)
   await migrate(db)
   const databaseUrls = await createLogins(postgres.url)
@@ -112,17 +116,21 @@ async function start(
     pricesFile: dir.prices,
   })
   const processes = await startProcesses(supervisor, environment)
-  const accounts = await prepareAccounts({ db, dir, provider, keys, deployment })
+  const accounts = await prepareAccounts({ db, dir, provider, keys, deployment, backstopKey })
   report('accounts are funded')
   await Promise.all([processes.api.ready(), processes.keeper.ready()])
   await awaitPrices(db, specs)
 
+  const backstop = accounts.backstop && {
+    account: accounts.backstop,
+    process: supervisor.start(environment.backstop(accounts.backstop)),
+  }
   const file = describe(environment.baseUrl, chain.url, deployment, specs, accounts.traders)
   if (options.bots) startBots(supervisor, file, accounts.bots)
   writePrivate(dir.admin, { database_url: postgres.url })
   writePrivate(dir.stackFile, file)
   const shared = { file, keys, db, provider, specs, oracle, pricesFile: dir.prices }
-  return { ...shared, postgres, databaseUrls, chain, ...processes }
+  return { ...shared, postgres, databaseUrls, chain, ...processes, backstop }
 }
 
 async function startServices(
@@ -184,22 +192,25 @@ interface Prepare {
   readonly provider: JsonRpcProvider
   readonly keys: Keys
   readonly deployment: Deployment
+  /** The session key that signs the orders of the backstop; null without a backstop. */
+  readonly backstopKey: Key | null
 }
 
-async function prepareAccounts({ db, dir, provider, keys, deployment }: Prepare) {
+async function prepareAccounts({ db, dir, provider, keys, deployment, backstopKey }: Prepare) {
   const { usdm, marginBank } = deployment.contracts
   const funding = { provider, deployer: keys.deployer, usdm, marginBank }
   const traderKeys = Array.from({ length: ACCOUNTS }, (_, index) => keys.account(index))
   const botKeys = Array.from({ length: BOTS }, (_, index) => keys.bot(index))
   await fund(funding, traderKeys, FUNDS)
   await fund(funding, botKeys, BOT_FUNDS)
+  const backstop = backstopKey && (await fundBackstop(db, funding, deployment.contracts, backstopKey))
 
   const bots = await Promise.all(botKeys.map((key) => issueApiKey(db, key)))
   const stored = readJson<readonly StackAccount[]>(dir.accounts)
-  if (stored !== null) return { traders: stored, bots }
+  if (stored !== null) return { traders: stored, bots, backstop }
   const traders = await Promise.all(traderKeys.map((key) => issueApiKey(db, key)))
   writePrivate(dir.accounts, traders)
-  return { traders, bots }
+  return { traders, bots, backstop }
 }
 
 const startBots = (supervisor: Supervisor, file: StackFile, bots: readonly StackAccount[]): Managed =>

@@ -34,7 +34,7 @@ const marketsOf = ({ specs }: Stack): BenchMarket[] =>
 export async function startComplete(): Promise<Target> {
   const dataDir = await mkdtemp(join(tmpdir(), 'clearbatch-bench-'))
   const remove = () => rm(dataDir, { recursive: true, force: true })
-  const start = () => startStack({ port: 0, dataDir, fresh: false, bots: false }, () => {})
+  const start = () => startStack({ port: 0, dataDir, fresh: false, bots: false, backstop: false }, () => {})
   const stack = await start().catch(async (error) => {
     await remove()
     throw error

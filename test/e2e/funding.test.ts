@@ -24,7 +24,7 @@ describe('funding payments of a running exchange', function () {
   let stack: Stack
   let updates: FundingUpdates
   const start = async (): Promise<void> => {
-    stack = await startStack({ port: 0, dataDir, fresh: false, bots: false }, () => {})
+    stack = await startStack({ port: 0, dataDir, fresh: false, bots: false, backstop: false }, () => {})
   }
   before(start)
   after(async () => {

@@ -18,7 +18,10 @@ describe('a stack that is stopped and started again', function () {
     rmSync(dataDir, { recursive: true, force: true })
   })
   const start = async (calendar: CalendarName = 'ALWAYS_OPEN'): Promise<Stack> => {
-    const stack = await startStack({ port: 0, dataDir, fresh: false, bots: false, calendar }, () => {})
+    const stack = await startStack(
+      { port: 0, dataDir, fresh: false, bots: false, backstop: false, calendar },
+      () => {},
+    )
     starts.push(stack)
     return stack
   }

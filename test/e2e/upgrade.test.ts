@@ -19,7 +19,7 @@ describe('a data directory of the previous version', function () {
   let running: Stack | undefined
   let restingId: string
   const start = async (): Promise<Stack> => {
-    running = await startStack({ port: 0, dataDir, fresh: false, bots: false }, () => {})
+    running = await startStack({ port: 0, dataDir, fresh: false, bots: false, backstop: false }, () => {})
     return running
   }
   const stop = async (): Promise<void> => {

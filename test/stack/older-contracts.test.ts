@@ -16,7 +16,7 @@ describe('npm start in a data directory with older contracts', function () {
   this.timeout(180_000)
   const dir = dataDirAt(mkdtempSync(join(tmpdir(), 'clearbatch-older-')))
   const start = (fresh: boolean) =>
-    startStack({ port: 0, dataDir: dir.path, fresh, bots: false }, () => undefined)
+    startStack({ port: 0, dataDir: dir.path, fresh, bots: false, backstop: false }, () => undefined)
   let bank = ''
 
   /** Deploys this version and replaces one byte of the bank, as if the bank had another source. */

@@ -21,7 +21,8 @@ export interface TestStack {
 
 const START_LIMIT_MS = 90_000
 
-export function useStack(): TestStack {
+/** `backstop`: with one, positions that fall below their margin requirement can be inherited. */
+export function useStack({ backstop = false } = {}): TestStack {
   let running: Stack | undefined
   const dataDir = mkdtempSync(join(tmpdir(), 'clearbatch-e2e-'))
   const traders = new Map<number, Client>()
@@ -31,7 +32,7 @@ export function useStack(): TestStack {
   }
   before(async function () {
     this.timeout(START_LIMIT_MS)
-    running = await startStack({ port: 0, dataDir, fresh: false, bots: false }, () => {})
+    running = await startStack({ port: 0, dataDir, fresh: false, bots: false, backstop }, () => {})
   })
   after(async function () {
     this.timeout(START_LIMIT_MS)
