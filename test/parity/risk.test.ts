@@ -97,6 +97,44 @@ describe('parity: requirements, backstop and deleveraging', () => {
     }
   }).timeout(60_000)
 
+  it('merges two positions of one step each to the result of both, and keeps the mark of cancel floors', async () => {
+    const side = (size: number, entryNotional: bigint) => ({
+      ...{ size, entryNotional, margin: 10n, leverage: 2, hasFloors: false },
+    })
+    const bought = await rules.merge(side(1, 70n), side(-1, 100n))
+    expect([bought.size, bought.entryNotional, bought.margin]).to.deep.equal([0n, 0n, 50n])
+    const marked = await rules.merge({ ...side(1, 70n), hasFloors: true }, side(1, 100n))
+    expect([marked.hasFloors, marked.entryNotional]).to.deep.equal([true, 170n])
+  })
+
+  it('at the bounds of an inheritance, it decides by the last wei of notional and of margin', async () => {
+    const [{ address: backstop }] = exchange.users as [Wallet]
+    const inheritAt = (
+      [held, added]: readonly [number, number],
+      valuation: { oracleStepX: bigint; imr: bigint; entry: bigint },
+      backstopCap: bigint,
+    ) => {
+      const { oracleStepX, imr, entry } = valuation
+      const sized = (size: number) => ({
+        ...{ size, entryNotional: entry * BigInt(Math.abs(size)), margin: 0n, leverage: 1, hasFloors: false },
+      })
+      const terms = { oracleStepX, step: ONE, binary: false, imr, mmr: 0n }
+      const args = [sized(held), sized(added), { backstop, backstopCap }, terms] as const
+      return rules.inherit(...args, exchange.shared.marginBank)
+    }
+    const [inherited, capExceeded] = [0n, BigInt(INHERITANCE_FAILURES.indexOf('CAP_EXCEEDED') + 1)]
+    // A notional of 5 wei and 1e-18 of a wei counts as 6.
+    const sixWei = { oracleStepX: 5n * ONE + 1n, imr: 0n, entry: 5n }
+    const [, below] = await inheritAt([0, 1], sixWei, 5n)
+    expect([below.failure, below.needed]).to.deep.equal([capExceeded, 6n])
+    expect((await inheritAt([0, 1], sixWei, 6n))[1].failure).to.equal(inherited)
+    // A position that turns, and is as large as before, has not grown.
+    expect((await inheritAt([1, -2], sixWei, 0n))[1].failure).to.equal(inherited)
+    // What is missing to IMR is 1e-24 of a wei: the backstop pays a whole one.
+    const shortOfOne = { oracleStepX: 10n ** 24n - 1n, imr: 999_999n, entry: 1n }
+    expect((await inheritAt([0, 1], shortOfOne, ONE))[1].freeDelta).to.equal(-1n)
+  })
+
   it(`inherits ${RUNS} positions alike or fails for the same reason`, async () => {
     const random = randomOf(2)
     const seen = new Map<string, number>()
