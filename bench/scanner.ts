@@ -13,7 +13,7 @@ import type { Position } from '../domain/positions/position.ts'
 import { byRank, deleveragingLegs, MAX_LEGS } from '../domain/risk/deleveraging-legs.ts'
 import { liquidationPrice } from '../domain/risk/liquidation-price.ts'
 import { PositionScanner } from '../domain/risk/scanner.ts'
-import { type Address, type FundingIndex, ONE, type Price, type Steps, type UserId } from '../domain/units.ts'
+import { type Address, type FundingIndex, ONE, type Price, type Quote, type Steps, type UserId } from '../domain/units.ts'
 import { argumentsOf, wholeNumber, withDefault } from '../service/command-line.ts'
 import { percentile } from '../stack/replay/statistics.ts'
 
@@ -121,7 +121,10 @@ const choice = medianOf(() => {
   const chosen = scanner
     .counterparties(prices, bankrupt, MAX_LEGS)
     .map((account) => ({ account: addressOf(account), position: at(account) }))
-  const legs = deleveragingLegs({ ...prices, position: bankrupt, backstop: null }, byRank(prices, chosen))
+  const legs = deleveragingLegs(
+    { ...prices, position: bankrupt, backstop: null, pool: (10n ** 30n) as Quote },
+    byRank(prices, chosen),
+  )
   if (legs.length === 0) throw new Error('no counterparty was found')
 }, 20)
 

@@ -6,9 +6,16 @@
 import type { MarketSpec } from '../market/market.ts'
 import { exposureOf } from '../positions/margin.ts'
 import { closedShare, marginOf, type Position } from '../positions/position.ts'
-import type { Address, FundingIndex, Price, Steps } from '../units.ts'
+import type { Address, FundingIndex, Price, Quote, Steps } from '../units.ts'
 import { BinaryHeap } from './binary-heap.ts'
-import { closeAgainst, compareRanks, type Ranked, reduced, scoreOf } from './deleverage.ts'
+import {
+  closeAgainst,
+  compareRanks,
+  type DeleveragingLeg,
+  type Ranked,
+  reduced,
+  scoreOf,
+} from './deleverage.ts'
 import { type Backstop, inherit } from './liquidation.ts'
 
 /**
@@ -31,6 +38,8 @@ export interface LegTerms {
   readonly oracle: Price
   /** Null if the market has none; 'itself' if the account is the backstop. */
   readonly backstop: Backstop | 'itself' | null
+  /** What the market's pool holds once everything that was matched or decided before is executed. */
+  readonly pool: Quote
 }
 
 export interface RankedLeg {
@@ -38,11 +47,14 @@ export interface RankedLeg {
   readonly steps: Steps
   /** The counterparty's score before the leg. */
   readonly score: bigint
+  /** Wei that the pool pays to the counterparty. */
+  readonly payout: Quote
 }
 
 /**
  * The legs of the next action. Every leg closes exactly its steps if the contract executes it at the same
- * state; together they close `stepsToClose`, or less if the counterparties or `MAX_LEGS` do not suffice.
+ * state; together they close `stepsToClose`, or less if the counterparties, the pool or `MAX_LEGS` do not
+ * suffice: the pool can be short while other positions have negative equity.
  * `ranked` must be in the order of `compareRanks`; it is read only as far as needed.
  */
 export function deleveragingLegs(terms: LegTerms, ranked: Iterable<Counterparty>): RankedLeg[] {
@@ -50,16 +62,32 @@ export function deleveragingLegs(terms: LegTerms, ranked: Iterable<Counterparty>
   const legs: RankedLeg[] = []
   let position = terms.position
   let due = stepsToClose(terms) as number
+  let left: bigint = terms.pool
   for (const { account, position: other } of ranked) {
     if (due === 0 || legs.length === MAX_LEGS) break
     const score = scoreOf(spec, other, index, oracle)
-    const leg = closeAgainst(spec, position, other, due as Steps, index, oracle)
+    const close = (steps: number) => closeAgainst(spec, position, other, steps as Steps, index, oracle)
+    const leg = payable(close, due, left)
     if (leg === null || score === null) continue
-    legs.push({ counterparty: account, steps: leg.steps, score })
+    legs.push({ counterparty: account, steps: leg.steps, score, payout: leg.payout })
     position = leg.position
     due -= leg.steps
+    left -= leg.payout
   }
   return legs
+}
+
+/** The leg of at most `steps` steps whose payout is at most `most`. Null if there is none. */
+function payable(
+  close: (steps: number) => DeleveragingLeg | null,
+  steps: number,
+  most: bigint,
+): DeleveragingLeg | null {
+  const whole = close(steps)
+  if (whole === null || whole.payout <= most) return whole
+  const fewer = Number((BigInt(whole.steps) * most) / whole.payout)
+  const part = fewer > 0 ? close(fewer) : null
+  return part !== null && part.payout <= most ? part : null
 }
 
 /**

@@ -7,7 +7,15 @@ import { priceBand } from '../market/band.ts'
 import type { MarketSpec } from '../market/market.ts'
 import { type Exposure, exposureOf, isLiquidatable } from '../positions/margin.ts'
 import { bankruptcyPrice, type Position } from '../positions/position.ts'
-import { type FundingIndex, type Millis, ONE, type Price, type Seconds, type Steps } from '../units.ts'
+import {
+  type FundingIndex,
+  type Millis,
+  ONE,
+  type Price,
+  type Quote,
+  type Seconds,
+  type Steps,
+} from '../units.ts'
 import { isPastGrace } from './bank-pause.ts'
 import { isDeleverageable } from './deleverage.ts'
 import { type Counterparty, deleveragingLegs, type RankedLeg } from './deleveraging-legs.ts'
@@ -48,6 +56,8 @@ export interface LadderInput {
   readonly pauseEndsAt: Seconds
   /** Null if the market has none; 'itself' if the account is the backstop. */
   readonly backstop: Backstop | 'itself' | null
+  /** What the market's pool holds once everything that was matched or decided before is executed. */
+  readonly pool: Quote
   /** Opposite positions in the order of their ranks. Called only if the position is to be deleveraged. */
   readonly counterparties: () => Iterable<Counterparty>
   readonly progress: LiquidationProgress
@@ -66,7 +76,7 @@ export type LadderStep =
   | { readonly kind: 'inherit' }
   /** The position closes against these counterparties, in this order. More may follow. */
   | { readonly kind: 'deleverage'; readonly legs: readonly RankedLeg[] }
-  /** No counterparty qualifies, the backstop cannot inherit and no price of the band is solvent: a deficit. */
+  /** No counterparty qualifies or can be paid, the backstop cannot inherit and no price of the band is solvent: a deficit. */
   | { readonly kind: 'uncovered' }
 
 /**

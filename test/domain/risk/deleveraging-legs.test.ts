@@ -19,10 +19,11 @@ import {
   stepsToClose,
 } from '../../../domain/risk/deleveraging-legs.ts'
 import { type Backstop, inherit } from '../../../domain/risk/liquidation.ts'
-import type { Address, Steps } from '../../../domain/units.ts'
+import type { Address, Quote, Steps } from '../../../domain/units.ts'
 import { anyMarketCase } from '../../support/any-positions.ts'
 import { index, perpetual, price, quote, steps } from '../../support/markets.ts'
 
+const PLENTY = quote('1000000000000')
 const accountOf = (at: number): Address => `0x${at.toString(16).padStart(40, '0')}` as Address
 const winner = (at: number, size: number, entry: bigint): Counterparty => ({
   account: accountOf(at),
@@ -39,6 +40,7 @@ const bankrupt = (size: number): LegTerms => ({
   index: index(0n),
   oracle: price('99'),
   backstop: null,
+  pool: PLENTY,
 })
 
 describe('byRank', () => {
@@ -83,6 +85,18 @@ describe('deleveragingLegs', () => {
     expect(deleveragingLegs(bankrupt(1000), ranked).length).to.equal(MAX_LEGS)
   })
 
+  it('when the pool is short, the legs pay no more than it has, by rank', () => {
+    const ranked = [winner(1, 400, 90n * 10n ** 18n), winner(2, 900, 100n * 10n ** 18n)]
+    const all = deleveragingLegs(bankrupt(1000), ranked)
+    const paid = (legs: typeof all) => legs.reduce((sum, { payout }) => sum + payout, 0n)
+    expect(all.map(({ steps }) => steps)).to.deep.equal([400, 600])
+    const pool = ((all[0]?.payout ?? 0n) / 2n) as Quote
+    const short = deleveragingLegs({ ...bankrupt(1000), pool }, ranked)
+    expect(short.map(({ steps }) => steps)[0]).to.equal(200)
+    expect(paid(short) <= pool).to.equal(true)
+    expect(deleveragingLegs({ ...bankrupt(1000), pool: 0n as Quote }, ranked)).to.deep.equal([])
+  })
+
   it('when a position is decided with any counterparties, each leg closes its steps in the order of ranks', () => {
     let seen = 0
     fc.assert(
@@ -91,7 +105,7 @@ describe('deleveragingLegs', () => {
         if (!isDeleverageable(spec, position, null, index, oracle)) return
         const opposite = others.map((each, at) => ({ account: accountOf(at), position: each }))
         const byAccount = new Map(opposite.map((each) => [each.account, each.position]))
-        const terms = { spec, position, index, oracle, backstop: null }
+        const terms = { spec, position, index, oracle, backstop: null, pool: PLENTY }
         const legs = deleveragingLegs(
           terms,
           byRank(
@@ -143,7 +157,7 @@ describe('stepsToClose', () => {
             cap: (value * capShare) / 1000n,
             free: (value * freeShare) / 1000n,
           } as Backstop
-          const terms = { spec, position, index, oracle, backstop }
+          const terms = { spec, position, index, oracle, backstop, pool: PLENTY }
           if (!isDeleverageable(spec, position, backstop, index, oracle)) return
           const needed = stepsToClose(terms)
           const all = Math.abs(position.size)

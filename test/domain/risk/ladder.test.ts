@@ -33,6 +33,7 @@ const long = (margin: string, more: Partial<LadderInput> = {}): LadderInput => (
   asOf: 10_000_000 as Millis,
   pauseEndsAt: 0 as Seconds,
   backstop: rich,
+  pool: quote('1000000'),
   counterparties: () => [winner],
   progress: NOT_STARTED,
   ...more,
@@ -89,7 +90,7 @@ describe('nextStep', () => {
   it('when the backstop cannot inherit, it deleverages as many steps as leave a rest that the backstop can', () => {
     const legs = (backstop: LadderInput['backstop']) => {
       const step = nextStep(long('1', { backstop }))
-      return step.kind === 'deleverage' ? step.legs : step.kind
+      return step.kind === 'deleverage' ? step.legs.map(({ payout: _, ...leg }) => leg) : step.kind
     }
     const leg = { counterparty: winner.account, score: 555_555_555_555_555_554n }
     expect(legs(null)).to.deep.equal([{ ...leg, steps: 1000 }])
@@ -167,6 +168,7 @@ describe('the ladder as a whole', () => {
         pauseEndsAt: rest.pauseEndsAt as Seconds,
       },
       backstop: backstop === 'none' ? null : backstop === 'itself' ? 'itself' : capital,
+      pool: quote('1000000000000'),
       counterparties: () => byRank({ spec, index, oracle }, opposite),
       progress: { startSteps: steps(0), resting: steps(rest.resting), unfilled: rest.unfilled },
     }
