@@ -13,7 +13,15 @@ import type { Position } from '../domain/positions/position.ts'
 import { byRank, deleveragingLegs, MAX_LEGS } from '../domain/risk/deleveraging-legs.ts'
 import { liquidationPrice } from '../domain/risk/liquidation-price.ts'
 import { PositionScanner } from '../domain/risk/scanner.ts'
-import { type Address, type FundingIndex, ONE, type Price, type Quote, type Steps, type UserId } from '../domain/units.ts'
+import {
+  type Address,
+  type FundingIndex,
+  ONE,
+  type Price,
+  type Quote,
+  type Steps,
+  type UserId,
+} from '../domain/units.ts'
 import { argumentsOf, wholeNumber, withDefault } from '../service/command-line.ts'
 import { percentile } from '../stack/replay/statistics.ts'
 
