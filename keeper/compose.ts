@@ -21,6 +21,7 @@ import { createPriceJob } from './compose-prices.ts'
 import type { Config } from './config.ts'
 import { createEndingStore } from './ending/store.ts'
 import { createFaucetStore } from './faucet/store.ts'
+import { createFigureStore } from './figures/store.ts'
 import { createFundingStore } from './funding/store.ts'
 import {
   auctionJob,
@@ -133,6 +134,7 @@ function runMarket(
     funding: createFundingStore(db),
     actions: createActionQueue(db),
     ranks: createRankStore(db),
+    figures: createFigureStore(db),
   }
   const settlement: LeaderLoop = runLeaderLoop(
     adapters,

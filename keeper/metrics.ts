@@ -1,10 +1,11 @@
 /** The Prometheus metrics of the keeper. */
 import type { Registry } from 'prom-client'
 import { createRegistry, type Instruments, LATENCY_SECONDS } from '../service/metrics.ts'
+import type { FigureMetrics, MarketFigures } from './figures/ports.ts'
 import type { Metrics } from './ports.ts'
 import type { PriceMetrics } from './prices/ports.ts'
 
-export interface KeeperMetrics extends Metrics, PriceMetrics {
+export interface KeeperMetrics extends Metrics, PriceMetrics, FigureMetrics {
   readonly registry: Registry
 }
 
@@ -69,9 +70,38 @@ const instrumentsOf = ({ counter, gauge, histogram }: Instruments) => ({
   ]),
 })
 
+/** By the name in `MarketFigures`. A figure that is null has no value. */
+const FIGURES: Readonly<Record<keyof MarketFigures, readonly [name: string, help: string]>> = {
+  liquidationsRunning: ['keeper_liquidations_running', 'Positions whose liquidation has begun and not ended'],
+  liquidationsFailing: [
+    'keeper_liquidations_failing',
+    'Of these, those whose last single action was dropped or had no effect',
+  ],
+  oldestLiquidation: [
+    'keeper_liquidation_oldest_seconds',
+    'Age of the liquidation that has run longest; 0 if none runs',
+  ],
+  backstopUse: ['keeper_backstop_use_ratio', "Notional of the backstop's position divided by its cap"],
+  backstopBalance: ['keeper_backstop_balance', 'Free balance of the backstop, USDM'],
+  deficit: ['keeper_market_deficit', 'Reported deficits of a market that has ended, USDM'],
+  fundingRate: [
+    'keeper_funding_rate',
+    'Funding rate in force, a fraction of the oracle price per hour; absent while no rate is valid',
+  ],
+  fundingUpdatedAt: [
+    'keeper_funding_updated_timestamp_seconds',
+    'Time from which the last funding rate applies',
+  ],
+  fundingValidUntil: ['keeper_funding_valid_until_timestamp_seconds', 'Time at which it ends'],
+}
+
 export function createMetrics(): KeeperMetrics {
   const { registry, instruments } = createRegistry()
   const known = instrumentsOf(instruments)
+  const figures = Object.entries(FIGURES).map(
+    ([figure, [name, help]]) =>
+      [figure as keyof MarketFigures, instruments.gauge(name, help, ['market'])] as const,
+  )
   const label = (marketId: number) => ({ market: String(marketId) })
   return {
     registry,
@@ -99,6 +129,13 @@ export function createMetrics(): KeeperMetrics {
     },
     dropped: (source, reason) => known.dropped.inc({ source, reason }),
     signerFault: (signer, fault) => known.signerFaults.inc({ signer, fault }),
+    figures(marketId, values) {
+      for (const [figure, gauge] of figures) {
+        const value = values?.[figure] ?? null
+        if (value === null) gauge.remove(label(marketId))
+        else gauge.set(label(marketId), value)
+      }
+    },
     freezeRequested: (marketId) => known.freezeRequests.inc(label(marketId)),
     freezePending: (marketId, isPending) => known.freezePending.set(label(marketId), isPending ? 1 : 0),
     finalReportMissing: (marketId, isMissing) => known.finalMissing.set(label(marketId), isMissing ? 1 : 0),

@@ -7,6 +7,7 @@ import { type AuctionPorts, createAuction } from '../auction/auction.ts'
 import { createMarketMemory } from '../auction/market-memory.ts'
 import { createEndings, type EndingPorts } from '../ending/ending.ts'
 import { type FaucetPorts, payRequests } from '../faucet/payouts.ts'
+import { createFigures, type FigurePorts } from '../figures/figures.ts'
 import { createFunding, type FundingPorts } from '../funding/funding.ts'
 import { createHeartbeats, type HeartbeatPorts } from '../heartbeat/heartbeat.ts'
 import { createMarks } from '../marks/marks.ts'
@@ -25,10 +26,13 @@ export interface Intervals {
   readonly pollMs: number
 }
 
-export type AuctionJobPorts = AuctionPorts & FundingPorts & RankPorts & { readonly chain: Chain }
+export type AuctionJobPorts = AuctionPorts &
+  FundingPorts &
+  RankPorts &
+  FigurePorts & { readonly chain: Chain }
 
 /**
- * A market's marks, triggers and auction, every `auctionMs`, and its funding updates and ranks beside them. The contract's rules for oracle
+ * A market's marks, triggers and auction, every `auctionMs`, and its funding updates, ranks and figures beside them. The contract's rules for oracle
  * reports are fetched in the background: while no node responds, no batch is made, but orders still expire.
  */
 export function auctionJob(
@@ -38,6 +42,7 @@ export function auctionJob(
 ): LeaderJob {
   let market = openMarket(ports, spec, null)
   const funding = createFunding(ports, spec, fundingMs)
+  const figures = createFigures(ports, spec)
   let isFetching = false
   async function fetchRules(): Promise<void> {
     if (isFetching) return
@@ -62,15 +67,17 @@ export function auctionJob(
       if (market.memory.rules === null) void fetchRules()
       funding.poll(fence, market.memory.rules)
       market.ranks.poll(fence)
+      figures.poll()
       await market.marks.update(fence)
       await market.auction.run(fence)
       return Math.max(0, auctionMs - elapsed(ports.clock, started))
     },
     reset() {
       market.memory.view = null
+      figures.reset()
     },
     async finish() {
-      await Promise.all([funding.settled(), market.ranks.settled()])
+      await Promise.all([funding.settled(), market.ranks.settled(), figures.settled()])
     },
   }
 }

@@ -146,7 +146,7 @@ describe('liquidations', function () {
     return body.liquidations as Record<string, unknown>[]
   }
 
-  it('when anybody lists liquidations, it gets the mined ones with prices and without accounts, newest first', async () => {
+  it('when liquidations are listed without a credential, the mined ones have prices and no accounts, newest first', async () => {
     const all = await list('market_id=1')
     expect(all.map(({ kind, side, quantity, price }) => [kind, side, quantity, price])).to.deep.equal([
       // 0.2 from 100 with a margin of 15 each is bankrupt at 85.

@@ -1,5 +1,6 @@
 /** `GET /v0/risk/:market_id`, and the risk of a position: prices of its liquidation and bankruptcy, and its lights. */
 import { expect } from 'chai'
+import { sql } from 'kysely'
 import { after, before, describe, it } from 'mocha'
 import { readClock } from '../../../db/clock.ts'
 import { storeRanks } from '../../../db/deleveraging-ranks.ts'
@@ -108,11 +109,12 @@ describe('the risk of a market and of a position', () => {
       number: 5,
       stage: 'closing',
       start_size: 9,
-    } as const
-    await exchange.db
-      .insertInto('liquidations')
-      .values({ ...running, changed_seq: 5, started_at: 1 })
-      .execute()
+      widenings: 0,
+    }
+    const rest = { attempts: 0, retry_at: 0, changed_seq: 5, seen_seq: 5, resting: 0, started_at: 1 }
+    await sql`
+      insert into liquidations select * from jsonb_populate_record(null::liquidations, ${JSON.stringify({ ...running, ...rest })}::jsonb)
+    `.execute(exchange.db)
     expect((await risk()).running_liquidations).to.equal(1)
   })
 
