@@ -1,4 +1,4 @@
-/** `read.ledger_transactions`: one row per deposit, withdrawal and liquidation of an account. */
+/** `read.ledger_transactions`: one row per deposit, withdrawal, liquidation and payout of an account. */
 import type { Selectable } from 'kysely'
 import type { ReadLedgerTransactionsTable } from '../../../db/read-schema.ts'
 import type { BalanceChanged } from '../../../domain/journal/accounts-row.ts'
@@ -44,6 +44,7 @@ export function ledgerTransactionChanges({ marketId, row }: ShardEntry): RowChan
     case 'balance_changed':
       return row.cause in TYPES ? [moved(row)] : []
     case 'positions_moved':
+      if (row.cause === 'claimed') return paidOut(marketId, row)
       return row.cause === 'inherited' || row.cause === 'deleveraged' ? movedByLiquidation(marketId, row) : []
     case 'part_settled':
       return soldByLiquidation(marketId, row)
@@ -72,6 +73,14 @@ function moved(row: BalanceChanged): RowChange<LedgerTransaction> {
     ...{ type, market_id: null, amount: abs(delta), available_margin_delta: delta },
   })
 }
+
+/** The claim of a market that has ended, paid into the free balance. */
+const paidOut = (market_id: number, row: PositionsMoved): RowChange<LedgerTransaction>[] =>
+  row.balances.map(({ user_id, free_delta }) => {
+    const paid = BigInt(free_delta)
+    const type = 'market_delisting_payout'
+    return change(row, user_id, { type, market_id, amount: paid, available_margin_delta: paid })
+  })
 
 /** Of each account whose position moved: what its margin lost or, for the backstop, received, and what its free balance did. */
 const movedByLiquidation = (marketId: number, row: PositionsMoved): RowChange<LedgerTransaction>[] =>

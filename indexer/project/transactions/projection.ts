@@ -1,5 +1,5 @@
 /**
- * The projection `transactions`: deposits, withdrawals and liquidations, what funding payments are derived from, and the open interest, which
+ * The projection `transactions`: deposits, withdrawals, liquidations and payouts, what funding payments are derived from, and the open interest, which
  * follows from the same sizes.
  */
 import { sql } from 'kysely'
@@ -28,7 +28,7 @@ import {
 
 export const transactions: Projection = {
   name: 'transactions',
-  version: 2,
+  version: 3,
   tables: PROJECTED_TABLES.transactions,
   async project(tx, entries) {
     const marketId = entries[0]?.marketId ?? 0

@@ -84,7 +84,7 @@ describe('the transactions of accounts', function () {
       type: fc.constantFrom(
         undefined,
         undefined,
-        ...(['funding_payment', 'deposit', 'liquidation'] as const),
+        ...(['funding_payment', 'deposit', 'liquidation', 'market_delisting_payout'] as const),
       ),
     })
     await fc.assert(

@@ -130,7 +130,7 @@ export class FundingHistory {
       ...(this.#isOld ? {} : { funding_index: `${index}` }),
       ...this.#mined,
       positions: isClaim ? [change(account, -size)] : [change(account, -size, -5), change(backstop, size, 9)],
-      balances: isClaim ? [] : [{ user_id: backstop, free_delta: '-4' }],
+      balances: isClaim ? payoutOf(account) : [{ user_id: backstop, free_delta: '-4' }],
     }
     this.#push(row, index, [this.index, this.#rate])
   }
@@ -198,13 +198,14 @@ export class FundingHistory {
       const available = BigInt(free_delta)
       return { user_id, type, amount: absolute(available), available, funding: null, tx_hash, at }
     })
-    return [...ledger, ...this.#liquidations(), ...this.#payments()]
+    return [...ledger, ...this.#moves(), ...this.#payments()]
   }
 
   /** Rows without an index count at 0: when they were written, no rate was ever set. */
-  #liquidations(): ExpectedTransaction[] {
+  #moves(): ExpectedTransaction[] {
     return this.#live.flatMap(({ row }) => {
-      if (isUpdate(row) || (row.kind === 'positions_moved' && row.cause !== 'inherited')) return []
+      if (isUpdate(row)) return []
+      if (row.kind === 'positions_moved' && row.cause === 'claimed') return payouts(row)
       const forced = row.kind === 'part_settled' ? row.fills : null
       const index = BigInt(row.funding_index ?? '0')
       return row.positions
@@ -261,6 +262,24 @@ const change = (userId: number, delta: number, folded = 0): PositionChange => ({
   ...{ user_id: userId, size_delta: delta, entry_notional_delta: '0', folded_margin_delta: `${folded}` },
   ...{ leverage_before: 1, leverage_after: 1 },
 })
+
+/** The first account has nothing to be paid. */
+const payoutOf = (account: number): PositionsMoved['balances'] =>
+  account === USERS[0] ? [] : [{ user_id: account, free_delta: '7' }]
+
+const payouts = ({ balances, tx_hash, at }: PositionsMoved): ExpectedTransaction[] =>
+  balances.map(({ user_id, free_delta }) => {
+    const paid = BigInt(free_delta)
+    return {
+      user_id,
+      type: 'market_delisting_payout',
+      amount: paid,
+      available: paid,
+      funding: null,
+      tx_hash,
+      at,
+    }
+  })
 
 const forcedFill = (userId: number, steps: number): FillSettled => ({
   ...{
