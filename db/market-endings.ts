@@ -98,6 +98,18 @@ export async function statedPrices(db: Db | Tx, marketId: number): Promise<State
   }))
 }
 
+/** The newest one; null if there is none. */
+export async function statedPrice(db: Db, marketId: number): Promise<Price | null> {
+  const row = await db
+    .selectFrom('final_prices')
+    .select('price')
+    .where('market_id', '=', marketId)
+    .orderBy('number', 'desc')
+    .limit(1)
+    .executeTakeFirst()
+  return row === undefined ? null : (row.price as Price)
+}
+
 /** States a market's final price. Earlier statements stay as they are. */
 export async function stateFinalPrice(db: Db, marketId: number, stated: StatedPrice): Promise<void> {
   await sql`

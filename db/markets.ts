@@ -177,18 +177,20 @@ export interface FeedMarketRow {
   readonly spec: MarketSpec
   readonly calendar: CalendarName | null
   readonly closing: Closing
+  readonly isEnded: boolean
 }
 
 export async function loadFeedMarkets(db: Db): Promise<FeedMarketRow[]> {
   const rows = await db
     .selectFrom('markets')
-    .select(['spec', 'calendar', 'expires_at', 'settling_at'])
+    .select(['spec', 'calendar', 'expires_at', 'settling_at', 'mode'])
     .orderBy('market_id')
     .execute()
   return rows.map((row) => ({
     spec: fromStoredSpec(row.spec),
     calendar: row.calendar,
     closing: toClosing(row),
+    isEnded: row.mode === 'settled',
   }))
 }
 

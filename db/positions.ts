@@ -6,7 +6,7 @@ import { type Selectable, sql } from 'kysely'
 import type { PositionChange } from '../domain/journal/journal-row.ts'
 import type { Position } from '../domain/positions/position.ts'
 import type { Quote, Steps, UserId } from '../domain/units.ts'
-import type { Tx } from './client.ts'
+import type { Db, Tx } from './client.ts'
 import { toJson } from './json.ts'
 import type { PositionsTable } from './schema.ts'
 import { anyOf } from './values.ts'
@@ -47,6 +47,23 @@ export async function loadPositions(
     .where('user_id', '=', anyOf('bigint', accounts))
     .execute()
   return new Map(rows.map((row) => [row.user_id as UserId, of(row)]))
+}
+
+/** An open position, mined, with its account. */
+export type OpenPositionRow = PositionRow & { readonly address: string }
+
+/** The market's open positions after this account, by account. */
+export async function openPositions(
+  db: Db | Tx,
+  marketId: number,
+  after: number,
+  limit: number,
+): Promise<OpenPositionRow[]> {
+  const { rows } = await sql<OpenPositionRow>`
+    select p.*, u.address from positions p join users u on u.user_id = p.user_id
+    where p.market_id = ${marketId} and p.size <> 0 and p.user_id > ${after} order by p.user_id limit ${limit}
+  `.execute(db)
+  return rows
 }
 
 /** Sets the matched columns, after a match or a void. */

@@ -1,5 +1,6 @@
 /** Wires the price publisher: its configuration, sources and signers. */
 import type { Db } from '../db/client.ts'
+import { statedPrice } from '../db/market-endings.ts'
 import { phaseOf } from '../domain/prices/publication.ts'
 import { reportHasher } from '../domain/prices/report-hash.ts'
 import type { SigningRules } from '../domain/prices/signing.ts'
@@ -12,6 +13,7 @@ import { createReportKey } from '../service/report-key.ts'
 import { createLocalSigner, createRemoteSigner } from './adapters/report-signers.ts'
 import { createAggregatorSource } from './adapters/sources/aggregator.ts'
 import { createHttpSources } from './adapters/sources/http.ts'
+import { createOperatorSource } from './adapters/sources/operator.ts'
 import { createRecordingSource } from './adapters/sources/recording.ts'
 import { createWalkSource } from './adapters/sources/walk.ts'
 import type { PricesConfig } from './config.ts'
@@ -110,6 +112,8 @@ function createFeeds(ports: PricePorts, feeds: readonly FeedTerms[]): FeedSetup[
         return createRecordingSource(terms)
       case 'walk':
         return createWalkSource(terms, marketId)
+      case 'operator':
+        return createOperatorSource(terms, () => statedPrice(ports.db, marketId))
     }
   }
   return feeds.map(({ interval, deviation, sources, ...feed }, index) => ({

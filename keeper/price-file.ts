@@ -78,12 +78,18 @@ export interface WalkTerms extends CommonTerms {
   readonly probability: boolean
 }
 
-export type SourceTerms = HttpTerms | AggregatorTerms | RecordingTerms | WalkTerms
+/** What operators have stated with `npm run ops -- market final-price`. */
+export interface OperatorTerms extends CommonTerms {
+  readonly kind: 'operator'
+  readonly pollMs: number
+}
+
+export type SourceTerms = HttpTerms | AggregatorTerms | RecordingTerms | WalkTerms | OperatorTerms
 
 const ADDRESS = /^0x[0-9a-fA-F]{40}$/
 const FEED_ID = /^0x[0-9a-fA-F]{64}$/
 const NAME = /^[\w.-]{1,40}$/
-const KINDS = ['http', 'aggregator', 'recording', 'walk'] as const
+const KINDS = ['http', 'aggregator', 'recording', 'walk', 'operator'] as const
 
 const addressIn = (json: JsonReader, name: string): Address =>
   json.matching(name, ADDRESS, 'an address, 0x and 40 hexadecimal digits').toLowerCase() as Address
@@ -155,6 +161,8 @@ function feedTerms(json: JsonReader): FeedTerms {
     `${json.path}.sources`,
     sources.map(({ name }) => name),
   )
+  if (feed !== 'final' && sources.some(({ kind }) => kind === 'operator'))
+    json.reject('feed', 'final, because operators state final prices only')
   if (terms.isRound && sources[0]?.kind !== 'aggregator')
     json.reject('report', 'signatures, because the first source is no aggregator')
   return terms
@@ -206,6 +214,7 @@ const TERMS: {
     volatility: Number(json.amount('volatility')) / 1e18,
     probability: json.flag('probability', false),
   }),
+  operator: (json) => ({ kind: 'operator', pollMs: json.count('poll_ms', { fallback: 1_000, least: 50 }) }),
 }
 
 function scaleOf(json: JsonReader) {

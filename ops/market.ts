@@ -6,75 +6,41 @@ import { checkSchema } from '../db/migrator.ts'
 import { applyDue } from '../domain/market/changes.ts'
 import type { FeeRefusal } from '../domain/market/fee-periods.ts'
 import { termsAt } from '../domain/market/in-force.ts'
-import { MARKET_MODES } from '../domain/market/parameters.ts'
 import { hasFunding } from '../domain/prices/funding.ts'
 import { impactNotionalBounds } from '../domain/prices/premium.ts'
-import { type Millis, type Quote, toDecimal } from '../domain/units.ts'
-import { type Arguments, decimal, type Flags, required, text, toggle } from '../service/command-line.ts'
+import { type Quote, toDecimal } from '../domain/units.ts'
+import { type Arguments, decimal, text, toggle } from '../service/command-line.ts'
 import { parseDecimal } from '../service/decimal.ts'
 import { print, timeOfMillis } from '../tasks/print.ts'
 import { type ChainState, readChainState } from './chain-terms.ts'
-import { type Connection, connect, type Env, marketOf, OpsError, type OpsMarket } from './connect.ts'
+import {
+  type Context,
+  command,
+  effectiveFrom,
+  FROM,
+  GRACE_MS,
+  instant,
+  MARKET,
+  modeNumber,
+  NOTICE_MS,
+  SEND,
+  timeOf,
+} from './command.ts'
+import { connect, type Env, marketOf, OpsError } from './connect.ts'
+import { ENDING_COMMANDS } from './ending.ts'
+import { lifeOf } from './life.ts'
 import { changedParameters, PARAMETER_FLAGS, shownParameters, toRate, toStruct } from './parameters.ts'
 import { printMarket } from './show.ts'
 import { perform } from './transaction.ts'
-
-const MARKET = {
-  market: required(text('<symbol>', 'symbol of the market')),
-  stack: text(
-    '<file>',
-    'stack.json of a running stack; without it the environment: RPC_URL, DATABASE_URL, OPS_KEY',
-  ),
-} as const
-const SEND = { send: toggle('send it; without it the command only prints') } as const
-const FROM = { from: text('<time>', 'when it takes effect, such as 2035-01-01T00:00:00Z') } as const
-
-/** Time between the announcement of parameters or of a close and the earliest moment they apply. */
-const NOTICE_MS = 86_400_000
-const GRACE_MS = 5_001
-/** For the time until the transaction is mined. */
-const MARGIN_MS = 60_000
-
-interface Context extends OpsMarket {
-  readonly connection: Connection
-  readonly chain: ChainState
-}
-
-interface Command<Declared extends Flags> {
-  readonly help: string
-  readonly flags: Declared
-  readonly run: (context: Context, flags: Arguments<Declared>) => Promise<void>
-}
-
-const command = <Declared extends Flags>(each: Command<Declared>): Command<Declared> => each
-
-function timeOf(flag: string, given: string): Millis {
-  const at = /^\d{4}-\d\d-\d\dT.*Z$/.test(given) ? Date.parse(given) : Number.NaN
-  if (Number.isNaN(at))
-    throw new OpsError(`--${flag} must be a time such as 2035-01-01T00:00:00Z; received ${given}`)
-  return at as Millis
-}
-
-/** `from`, or the earliest time that the contract accepts and a margin. */
-function effectiveFrom({ chain }: Context, given: string | undefined, notice: number): Millis {
-  const earliest = chain.blockTime + notice
-  if (given === undefined) return (earliest + MARGIN_MS) as Millis
-  const at = timeOf('from', given)
-  if (at < earliest)
-    throw new OpsError(`--from must be ${new Date(earliest).toISOString()} or later; received ${given}`)
-  return at
-}
-
-/** An argument of the contract, and what it means. */
-const instant = (at: Millis): string => `${at} (${timeOfMillis(at)})`
-
-const modeNumber = (mode: (typeof MARKET_MODES)[number]): number => MARKET_MODES.indexOf(mode)
 
 const show = command({
   help: 'what contract and database have, side by side, with differences marked',
   flags: MARKET,
   run: async ({ connection, listed, terms, chain }) =>
-    printMarket(listed, chain, terms, await readClock(connection.db)),
+    printMarket(listed, chain, terms, {
+      now: await readClock(connection.db),
+      life: await lifeOf(connection, listed),
+    }),
 })
 
 const schedule = command({
@@ -179,25 +145,6 @@ const resume = command({
   },
 })
 
-const close = command({
-  help: 'schedules the close of the market, a day ahead or more',
-  flags: { ...MARKET, ...FROM, ...SEND },
-  async run(context, { send, from }) {
-    const activeFrom = effectiveFrom(context, from, NOTICE_MS)
-    await perform(
-      context.connection,
-      {
-        to: context.listed.trader,
-        name: 'scheduleMode',
-        args: [modeNumber('settling'), activeFrom],
-        shown: { mode: 'settling', activeFrom: instant(activeFrom) },
-        effect: `the market closes at ${timeOfMillis(activeFrom)}; a mode that is scheduled now is replaced`,
-      },
-      send,
-    )
-  },
-})
-
 function feeProblem(refusal: FeeRefusal): string {
   switch (refusal.code) {
     case 'SPAN_EMPTY':
@@ -295,9 +242,9 @@ export const COMMANDS = {
   restrict: restriction('cancel_only', 'stops placements and batches; cancels go on'),
   halt: restriction('halted', 'stops everything but cancels and additions of margin'),
   resume,
-  close,
   fees,
   impact,
+  ...ENDING_COMMANDS,
 } as const
 
 /** Runs one command. `flags` are its own. */

@@ -9,7 +9,7 @@ import { timeOfMillis } from '../tasks/print.ts'
 import type { ChainState } from './chain-terms.ts'
 import { shownParameters } from './parameters.ts'
 
-interface Row {
+export interface Row {
   readonly name: string
   readonly chain: string
   readonly database: string
@@ -68,9 +68,14 @@ export function sideBySide(listed: MarketSpec, chain: ChainState, database: Mark
   }))
 }
 
-/** `now`: the database's clock, as of which fees are shown. */
-export function printMarket(listed: MarketSpec, chain: ChainState, database: MarketTerms, now: Millis): void {
-  const rows = sideBySide(listed, chain, database)
+/** `now`: the database's clock, as of which fees are shown. `life`: how far the market's end has come. */
+export function printMarket(
+  listed: MarketSpec,
+  chain: ChainState,
+  database: MarketTerms,
+  { now, life }: { readonly now: Millis; readonly life: readonly Row[] },
+): void {
+  const rows = [...sideBySide(listed, chain, database), ...life]
   const widthOf = (of: (row: Row) => string): number => Math.max(...rows.map((row) => of(row).length))
   const [names, values] = [widthOf(({ name }) => name), widthOf(({ chain: value }) => value)]
   console.log(

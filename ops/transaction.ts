@@ -69,6 +69,41 @@ export async function perform(
   }
 }
 
+type OpenFunction = Extract<
+  Parameters<IsolatedTraderInterface['getFunction']>[0],
+  'requestFreeze' | 'freeze' | 'reportInsolvent' | 'claim'
+>
+
+/** A call that any account may make: printed and evaluated on the latest block, and with `isSent` sent. */
+export async function performOpen(
+  { provider, signer }: Connection,
+  { to, name, args, shown, effect }: Omit<MarketTransaction, 'name'> & { readonly name: OpenFunction },
+  isSent: boolean,
+): Promise<void> {
+  const data = MARKET.encodeFunctionData(name as 'claim', args as never)
+  print(isSent ? 'transaction' : 'transaction that --send would send', {
+    to,
+    function: MARKET.getFunction(name as 'claim')?.format('sighash'),
+    ...shown,
+    calldata: data,
+    from: signer === null ? 'any account (no key is set)' : `${signer.address}; any account may call it`,
+    effect,
+  })
+  try {
+    await provider.call({ to, data, from: signer?.address ?? null })
+    if (!isSent) return
+    if (signer === null)
+      throw new OpsError(
+        '--send needs a key: set OPS_KEY or OPS_KEYSTORE, or pass --stack of a running stack',
+      )
+    await (await signer.sendTransaction({ to, data })).wait()
+    console.log('mined')
+  } catch (error) {
+    if (error instanceof OpsError) throw error
+    throw new OpsError(`the transaction ${isSent ? 'was' : 'would be'} rejected: ${reasonOf(error)}`)
+  }
+}
+
 /** A call that takes effect at once is evaluated on the latest block; one of a role with a delay cannot be before its time. */
 async function rehearse(
   access: ReturnType<typeof ExchangeAccess__factory.connect>,

@@ -7,7 +7,7 @@ import { JsonError, type JsonReader, readJsonObject } from '../service/json-read
 export type SignableFeeds = ReadonlyMap<FeedId, SigningRules>
 
 const FEED_ID = /^0x[0-9a-fA-F]{64}$/
-const KINDS = ['price', 'session'] as const
+const KINDS = ['price', 'session', 'final'] as const
 
 /** A report of a session feed is a time of 48 bits, and 0 outside a session. */
 const SESSION_RANGE = { low: 0n, high: 2n ** 48n - 1n }
@@ -31,10 +31,11 @@ function rulesIn(json: JsonReader): SigningRules {
     maxAge: json.count('max_age_ms', { fallback: 5_000, least: 1 }) as Millis,
     maxAhead: json.count('max_ahead_ms', { fallback: 2_000 }) as Millis,
   }
-  const isSession = json.oneOf('kind', KINDS, 'price') === 'session'
-  const rules: SigningRules = isSession
-    ? { ...times, range: SESSION_RANGE, move: null }
-    : { ...times, range: rangeIn(json), move: moveIn(json) }
+  const kind = json.oneOf('kind', KINDS, 'price')
+  const rules: SigningRules =
+    kind === 'session'
+      ? { ...times, range: SESSION_RANGE, move: null }
+      : { ...times, range: rangeIn(json), move: kind === 'final' ? null : moveIn(json) }
   json.end()
   return rules
 }

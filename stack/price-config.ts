@@ -1,7 +1,10 @@
-/** The price configuration of the local stack's keeper: one simulated source per market, one signer in the keeper's process. */
+/**
+ * The price configuration of the local stack's keeper: one simulated source per market, what operators state as the final price of a future,
+ * and one signer in the keeper's process.
+ */
 import type { Address } from '../domain/units.ts'
 import { toDecimal } from '../domain/units.ts'
-import { feedIdOf, sessionFeedIdOf } from './deploy.ts'
+import { feedIdOf, finalFeedIdOf, sessionFeedIdOf } from './deploy.ts'
 import { SEED_MARKETS, type SeedMarket } from './seed-markets.ts'
 
 /** As the file names it. */
@@ -10,7 +13,8 @@ export const LOCAL_SIGNER = 'local'
 /** A feed of the file; the keeper checks its fields (`keeper/price-file.ts`). */
 export interface FeedEntry {
   readonly market_id: number
-  readonly feed: 'index' | 'session'
+  readonly feed: 'index' | 'session' | 'final'
+  readonly interval_ms?: number
   readonly feed_id: string
   readonly sources?: readonly Readonly<Record<string, unknown>>[]
 }
@@ -26,7 +30,7 @@ export const priceConfigOf = (oracle: Address): PriceConfig => ({
   oracle,
   threshold: 1,
   signers: [{ name: LOCAL_SIGNER }],
-  feeds: SEED_MARKETS.flatMap((market) => [indexOf(market), ...sessionOf(market)]),
+  feeds: SEED_MARKETS.flatMap((market) => [indexOf(market), ...sessionOf(market), ...finalOf(market)]),
 })
 
 const indexOf = ({ plan: { marketId }, firstPrice, walk }: SeedMarket): FeedEntry => ({
@@ -41,3 +45,14 @@ const indexOf = ({ plan: { marketId }, firstPrice, walk }: SeedMarket): FeedEntr
 
 const sessionOf = ({ plan: { marketId, fundingSession } }: SeedMarket): FeedEntry[] =>
   fundingSession ? [{ market_id: marketId, feed: 'session', feed_id: sessionFeedIdOf(marketId) }] : []
+
+/** The price is repeated once a minute, and at once when another one is stated. */
+const finalOf = ({ plan: { marketId, kind } }: SeedMarket): FeedEntry[] =>
+  kind === 'perpetual'
+    ? []
+    : [
+        {
+          ...{ market_id: marketId, feed: 'final', feed_id: finalFeedIdOf(marketId), interval_ms: 60_000 },
+          sources: [{ name: 'operator', kind: 'operator' }],
+        },
+      ]

@@ -6,7 +6,7 @@ import { checkFence } from '../../db/fence.ts'
 import { ENDING_COLUMNS, type EndingColumns, toEnding } from '../../db/market-endings.ts'
 import { fromStoredSpec, type StoredSpec } from '../../db/markets.ts'
 import { keepReport, latestReport } from '../../db/oracle-reports.ts'
-import { minedPosition } from '../../db/positions.ts'
+import { minedPosition, type OpenPositionRow, openPositions } from '../../db/positions.ts'
 import { TERMS_SQL, type TermsColumns, toMarketTerms } from '../../db/terms.ts'
 import type { MarketSpec } from '../../domain/market/market.ts'
 import type { Feed } from '../../domain/prices/feed.ts'
@@ -46,9 +46,7 @@ const toMarket = (row: MarketRow): EndingMarket => {
   }
 }
 
-type PositionRow = Parameters<typeof minedPosition>[0] & { readonly address: string }
-
-const toOpenPosition = (row: PositionRow): OpenPosition => ({
+const toOpenPosition = (row: OpenPositionRow): OpenPosition => ({
   userId: row.user_id as UserId,
   account: row.address as Address,
   position: minedPosition(row),
@@ -132,16 +130,11 @@ export const createEndingStore = (db: Db): EndingStore => ({
       : { status: row.status, signedAt: row.signed_at as Millis, isIngested: row.is_ingested }
   },
 
-  async positions(marketId, after, limit) {
-    const { rows } = await sql<PositionRow>`
-      select p.*, u.address from positions p join users u on u.user_id = p.user_id
-      where p.market_id = ${marketId} and p.size <> 0 and p.user_id > ${after} order by p.user_id limit ${limit}
-    `.execute(db)
-    return rows.map(toOpenPosition)
-  },
+  positions: async (marketId, after, limit) =>
+    (await openPositions(db, marketId, after, limit)).map(toOpenPosition),
 
   async unclaimed({ relayer, chainId }, marketId, { after, limit, retryAfter }) {
-    const { rows } = await sql<PositionRow>`
+    const { rows } = await sql<OpenPositionRow>`
       select p.*, u.address from positions p join users u on u.user_id = p.user_id
       where p.market_id = ${marketId} and p.size <> 0 and p.user_id > ${after} and not exists (
         select from relayer_transactions t join chain_progress c on c.chain_id = t.chain_id

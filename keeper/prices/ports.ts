@@ -34,6 +34,8 @@ export interface FeedMarket {
   readonly calendar: TradingCalendar | null
   /** A final price is one of after the close. */
   readonly closing: Closing
+  /** Nothing uses its prices any more. */
+  readonly isEnded: boolean
 }
 
 // ---------------------------------------------------------------------- signers

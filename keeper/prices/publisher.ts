@@ -148,7 +148,7 @@ export function createPublisher(ports: PublisherPorts): Publisher {
     const absent: Absent[] = []
     for (const setup of setups) {
       const market = markets.get(setup.marketId as MarketId)
-      if (market === undefined || overridden.has(setup.marketId as MarketId)) continue
+      if (market === undefined || market.isEnded || overridden.has(setup.marketId as MarketId)) continue
       const memory = memoryOf(setup)
       const judged = judge(setup, market, memory, now)
       if (judged === null) continue

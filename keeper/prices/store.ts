@@ -18,9 +18,9 @@ export const createPriceStore = (db: Db): PriceStore => ({
   async markets() {
     const [rows, calendars] = [await loadFeedMarkets(db), await loadCalendars(db)]
     return new Map(
-      rows.map(({ spec, calendar, closing }) => [
+      rows.map(({ spec, calendar, ...rest }) => [
         spec.marketId,
-        { spec, closing, calendar: calendar === null ? null : calendars[calendar] },
+        { spec, ...rest, calendar: calendar === null ? null : calendars[calendar] },
       ]),
     )
   },

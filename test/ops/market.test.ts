@@ -147,7 +147,7 @@ describe('npm run ops -- market', function () {
   })
 
   it('when a close is scheduled, resume says that it drops the close', async () => {
-    expect((await ops('close', ['--send'])).code).to.equal(0)
+    expect((await ops('delist', ['--send'])).code).to.equal(0)
     expect((await ops('resume')).stdout).to.match(/; the mode settling of .* UTC is dropped\n/)
   })
 

@@ -46,7 +46,7 @@ describe('keeper/price-file', () => {
   it('when the local stack writes its configuration, the keeper accepts it', () => {
     const { feeds } = parsePriceFile(JSON.stringify(priceConfigOf(ORACLE.oracle)))
     expect(feeds.map(({ marketId, feed }) => `${feed} ${marketId}`)).to.deep.equal([
-      ...['index 1', 'index 2', 'session 2', 'index 3', 'index 4'],
+      ...['index 1', 'index 2', 'session 2', 'index 3', 'final 3', 'index 4', 'final 4'],
     ])
   })
 

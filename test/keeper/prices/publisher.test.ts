@@ -3,12 +3,15 @@ import { afterEach, beforeEach, describe, it } from 'mocha'
 import type { Fence } from '../../../db/fence.ts'
 import { LeaseLost } from '../../../db/fence.ts'
 import { createLeases, seizeLease } from '../../../db/leases.ts'
+import { statedPrice, stateFinalPrice } from '../../../db/market-endings.ts'
 import { listMarket, setCalendar } from '../../../db/markets.ts'
-import { indexLease, publishReports } from '../../../db/oracle-reports.ts'
+import { indexLease, latestReport, publishReports } from '../../../db/oracle-reports.ts'
 import type { SourceAnswer } from '../../../domain/prices/aggregate.ts'
+import { rangeOf } from '../../../domain/prices/feed.ts'
 import type { Address, MarketId, Millis, Price } from '../../../domain/units.ts'
+import { createOperatorSource } from '../../../keeper/adapters/sources/operator.ts'
 import type { Publisher } from '../../../keeper/prices/publisher.ts'
-import { e18, perpetual } from '../../support/markets.ts'
+import { binary, e18, perpetual } from '../../support/markets.ts'
 import { PublisherFixture, type TestSource } from './publisher-fixture.ts'
 
 describe('the price publisher', () => {
@@ -290,5 +293,55 @@ describe('the price publisher of a market with trading sessions', () => {
     } finally {
       await fixture.close()
     }
+  })
+})
+
+describe('the price publisher of a market that operators settle', () => {
+  it('when an operator states a final price, it is reported from the close on, a correction at once, and nothing after the end', async () => {
+    const fixture = await PublisherFixture.open(binary)
+    const { db, clock } = fixture.market
+    const { marketId } = binary
+    const terms = {
+      kind: 'operator',
+      name: 'operator',
+      maxAge: 5_000 as Millis,
+      maxDeviation: 10_000n,
+    } as const
+    const source = createOperatorSource({ ...terms, pollMs: 20 }, () => statedPrice(db, marketId))
+    fixture.rules = { ...fixture.rules, range: rangeOf(binary, 'final'), move: null }
+    fixture.feeds = fixture.feeds.map((feed) => ({
+      ...{ ...feed, marketId, feed: 'final', minimum: 1, sources: [source] },
+      publication: { ...feed.publication, interval: 60_000 as Millis },
+    }))
+    const publisher = fixture.publisher()
+    const fence = await fixture.market.lease('prices')
+    await publisher.start()
+    const latest = () => latestReport(db, { marketId, feed: 'final' })
+    const state = (price: bigint) =>
+      stateFinalPrice(db, marketId, { price: price as Price, by: 'ann', reason: 'outcome', at: clock.now() })
+    const run = async (steps: number) => {
+      await new Promise((resolve) => setTimeout(resolve, 80))
+      await fixture.run(publisher, fence, steps, 1_000)
+    }
+    await state(0n)
+    await run(2)
+    expect(await latest(), 'before the close').to.equal(null)
+    clock.value = binary.expiresAt
+    await run(6)
+    expect((await latest())?.price).to.equal(0n)
+    const first = (await latest())?.observedAt as number
+    await run(30)
+    expect((await latest())?.observedAt, 'once a minute').to.equal(first)
+    await state(binary.finalHigh)
+    await run(1)
+    expect((await latest())?.price).to.equal(binary.finalHigh)
+    await db.updateTable('markets').set({ mode: 'settled' }).execute()
+    // Markets are read every five seconds.
+    await run(6)
+    const last = (await latest())?.observedAt as number
+    await run(70)
+    expect((await latest())?.observedAt, 'after the end').to.equal(last)
+    source.stop()
+    await fixture.close()
   })
 })
