@@ -18,7 +18,8 @@ export function transactionRoutes(app: App, { markets, readAfter }: ReadPorts): 
       schema: {
         tags: ['account'],
         summary: "List the caller's transactions, newest first",
-        description: 'Deposits, withdrawals at their request, funding payments, liquidations and payouts of ended markets.',
+        description:
+          'Deposits, withdrawals at their request, funding payments, liquidations and payouts of ended markets.',
         operationId: 'listTransactions',
         querystring: TransactionsQuery,
         response: { 200: Transactions },
