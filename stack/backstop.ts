@@ -1,5 +1,5 @@
 /** The backstop of the local stack: it backs every market up to its cap, and a session key of its account closes what it has inherited. */
-import { type JsonRpcProvider, NonceManager, Wallet } from 'ethers'
+import { type ContractTransactionResponse, type JsonRpcProvider, NonceManager, Wallet } from 'ethers'
 import type { Db } from '../db/client.ts'
 import { AccountManager__factory } from '../typechain-types/factories/AccountManager__factory.ts'
 import { Backstop__factory } from '../typechain-types/factories/Backstop__factory.ts'
@@ -24,16 +24,24 @@ export async function ensureBackstop(
 ): Promise<Key> {
   const signer = new NonceManager(new Wallet(keys.deployer.privateKey, provider))
   const backstop = Backstop__factory.connect(contracts.backstop, signer)
-  for (const { plan, backstopCap } of SEED_MARKETS) {
-    const trader = IsolatedTrader__factory.connect(traders[plan.marketId] as string, signer)
-    const terms = await trader.riskTerms()
-    if (terms.backstop.toLowerCase() === contracts.backstop && terms.backstopCap === backstopCap) continue
-    await (await backstop.setBacked(trader, true)).wait()
-    await (await trader.setBackstop(contracts.backstop, backstopCap)).wait()
-  }
+  const markets = SEED_MARKETS.map(({ plan, backstopCap: cap }) => ({
+    ...{ cap, trader: IsolatedTrader__factory.connect(traders[plan.marketId] as string, signer) },
+  }))
+  const terms = await Promise.all(markets.map(({ trader }) => trader.riskTerms()))
+  const missing = markets.filter(
+    ({ cap }, at) =>
+      terms[at]?.backstop.toLowerCase() !== contracts.backstop || terms[at]?.backstopCap !== cap,
+  )
+  // A market accepts only a backstop that has agreed.
+  await mined(missing.map(({ trader }) => backstop.setBacked(trader, true)))
+  await mined(missing.map(({ trader, cap }) => trader.setBackstop(contracts.backstop, cap)))
   const { key, isRegistered } = await currentKey(keys, provider, contracts)
   if (!isRegistered) await (await backstop.registerSessionKey(key.address, ORDERS)).wait()
   return key
+}
+
+async function mined(sent: readonly Promise<ContractTransactionResponse>[]): Promise<void> {
+  await Promise.all((await Promise.all(sent)).map((transaction) => transaction.wait()))
 }
 
 const FUNDS = { wallet: 0n, deposit: 10_000_000n * 10n ** 18n } as const
