@@ -2,10 +2,10 @@
 import Type from 'typebox'
 import { type StoredFunding, toFunding } from '../../db/funding.ts'
 import { type StoredAverages, toAverages } from '../../db/price-averages.ts'
-import type { MarketSpec } from '../../domain/market/market.ts'
+import type { MarketMode, MarketSpec } from '../../domain/market/market.ts'
 import { sessionAt, type TradingCalendar } from '../../domain/market/trading-calendar.ts'
 import { type FundingRate, fractionOf, hasFunding } from '../../domain/prices/funding.ts'
-import { nextUpdateAt, proposedRate } from '../../domain/prices/funding-plan.ts'
+import { mayUpdateFunding, nextUpdateAt, proposedRate } from '../../domain/prices/funding-plan.ts'
 import { averagePremium, impactNotional } from '../../domain/prices/premium.ts'
 import { type HourlyFunding, type Millis, maxOf, type Price, type Quote } from '../../domain/units.ts'
 import { amount, maybeAmount, maybeTime } from '../wire/amounts.ts'
@@ -29,7 +29,7 @@ export const fundingFields = {
       ),
       ...maybeAmountOf(
         'predicted_rate',
-        'The rate that the next update sets if the average premium stays as it is; null before the first oracle price.',
+        'The rate that the next update sets if the average premium stays as it is; null before the first oracle price, and while the mode allows no update.',
       ),
       ...amountOf(
         'premium_average',
@@ -37,7 +37,7 @@ export const fundingFields = {
       ),
       next_update_at: nullable(
         Time(
-          'Time from which the next update is due; null if it is due already, or if that time is not known.',
+          'Time from which the next update is due; null if it is due already, if that time is not known, or while the mode (halted, settling, settled) allows none.',
         ),
       ),
       ...maybeAmountOf(
@@ -72,18 +72,19 @@ export function fundingView(
   spec: MarketSpec,
   state: FundingColumns,
   calendar: TradingCalendar | null,
-  now: Millis,
+  { mode, now }: { readonly mode: MarketMode; readonly now: Millis },
 ) {
   if (!hasFunding(spec)) return { funding: null }
   const { running } = toFunding(state.funding)
   const isValid = now < running.validUntil
   const oracle = state.oracle_price as Price | null
   const premium = averagePremium(toAverages(state.averages).premium, now)
-  const next = nextUpdate(running, spec.fundingSession ? calendar : null, now)
+  const isUpdated = mayUpdateFunding(mode)
+  const next = isUpdated ? nextUpdate(running, spec.fundingSession ? calendar : null, now) : null
   const fraction = (rate: HourlyFunding) => (oracle === null ? null : fractionOf(spec, rate, oracle))
   const impact = oracle === null ? null : impactNotional(spec, oracle, state.impact_notional as Quote | null)
   const predicted =
-    oracle === null
+    oracle === null || !isUpdated
       ? null
       : proposedRate(spec, running, premium, oracle, maxOf(next ?? now, running.validFrom))
   return {

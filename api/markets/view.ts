@@ -81,6 +81,6 @@ export function marketView(
     ...maybeAmount('mark_price', state.mark_price ?? state.oracle_price),
     ...maybeAmount('last_price', state.last_price === null ? null : priceOf(spec, state.last_price as Ticks)),
     last_batch_id: state.last_batch_id,
-    ...fundingView(current, state, calendar, now),
+    ...fundingView(current, state, calendar, { mode, now }),
   }
 }

@@ -1,8 +1,11 @@
 /** Reads of the caller's positions. */
 import { toRanks } from '../../db/deleveraging-ranks.ts'
 import { toFunding } from '../../db/funding.ts'
+import { toMarketTerms } from '../../db/terms.ts'
+import { termsAt } from '../../domain/market/in-force.ts'
+import type { MarketSpec } from '../../domain/market/market.ts'
 import { fundingIndexAt } from '../../domain/prices/funding-state.ts'
-import type { Price } from '../../domain/units.ts'
+import type { Millis, Price } from '../../domain/units.ts'
 import type { Clock } from '../../service/clock.ts'
 import type { App } from '../http/types.ts'
 import type { MarketDirectory } from '../markets/market-directory.ts'
@@ -10,7 +13,7 @@ import type { ReadAfter } from '../read-after/read-after.ts'
 import { UserIdParams } from '../wire/schema.ts'
 import { POSITION_TABLES, positionsOfUser } from './query.ts'
 import { Positions, PositionsQuery } from './schema.ts'
-import { positionView } from './view.ts'
+import { type Prices, positionView } from './view.ts'
 
 /** Older ranks are not shown: no keeper ranks the market. */
 const RANK_AGE_MS = 60_000
@@ -42,14 +45,27 @@ export function positionRoutes(app: App, { markets, readAfter, clock }: Position
       )
       const now = clock.now()
       const positions = rows.map(async (row) => {
-        const oracle = row.oracle_price as Price | null
-        const mark = (row.mark_price as Price | null) ?? oracle
-        const ranks =
-          row.ranks === null || now - row.ranks.ranked_at > RANK_AGE_MS ? null : toRanks(row.ranks)
-        const prices = { oracle, mark, fundingIndex: fundingIndexAt(toFunding(row.funding), now), ranks }
-        return positionView(await markets.byId(row.market_id), row, prices)
+        const spec = await markets.byId(row.market_id)
+        return positionView(spec, row, pricesOf(spec, row, now))
       })
       return { positions: await Promise.all(positions) }
     },
   )
+}
+
+type Row = Awaited<ReturnType<typeof positionsOfUser>>[number]
+
+/** Once the market has ended, its positions are worth its final price. From its close on none can be liquidated. */
+function pricesOf(spec: MarketSpec, row: Row, now: Millis): Prices {
+  const final = row.ended === null ? null : (BigInt(row.ended.price) as Price)
+  const oracle = final ?? (row.oracle_price as Price | null)
+  const { mode } = termsAt(spec, toMarketTerms(row, spec), now)
+  const { ranks } = row
+  return {
+    oracle,
+    mark: final ?? (row.mark_price as Price | null) ?? oracle,
+    fundingIndex: fundingIndexAt(toFunding(row.funding), now),
+    isLiquidated: mode !== 'settling' && mode !== 'settled',
+    ranks: ranks === null || now - ranks.ranked_at > RANK_AGE_MS ? null : toRanks(ranks),
+  }
 }

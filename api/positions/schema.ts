@@ -21,7 +21,10 @@ export const Position = Type.Object({
   ...amountOf('entry_notional', 'Price paid for the open size.'),
   ...amountOf('margin', 'Collateral of this position.'),
   leverage: Type.Integer(),
-  ...maybeAmountOf('mark_price', 'Mark price.'),
+  ...maybeAmountOf(
+    'mark_price',
+    'Mark price; the final price once the market has ended, as the oracle price.',
+  ),
   ...maybeAmountOf('oracle_price', 'Oracle price.'),
   ...maybeAmountOf('unrealized_pnl', 'Unrealized profit or loss at the mark price.'),
   ...maybeAmountOf('notional', 'Notional at the oracle price.'),
@@ -31,7 +34,7 @@ export const Position = Type.Object({
   ),
   ...maybeAmountOf(
     'liquidation_price',
-    'Oracle price at which liquidation begins; null if no price liquidates the position.',
+    'Oracle price at which liquidation begins; null if no price liquidates the position, and once the market is closed.',
   ),
   ...maybeAmountOf(
     'bankruptcy_price',

@@ -20,6 +20,8 @@ export interface Prices {
   readonly oracle: Price | null
   readonly mark: Price | null
   readonly fundingIndex: FundingIndex
+  /** False once the market is closed. */
+  readonly isLiquidated: boolean
   /** Null if they are not known. */
   readonly ranks: DeleveragingRanks | null
 }
@@ -45,7 +47,21 @@ function bankruptcy(spec: MarketSpec, position: DomainPosition, fundingIndex: Fu
   return ticks > 0 ? priceOf(spec, ticks) : null
 }
 
-function atPrices(spec: MarketSpec, position: DomainPosition, { oracle, mark, fundingIndex, ranks }: Prices) {
+/** The prices and the rank of a position that can be liquidated. */
+function liquidationOf(
+  spec: MarketSpec,
+  position: DomainPosition,
+  { fundingIndex, isLiquidated, ranks }: Prices,
+) {
+  if (!isLiquidated) return { price: null, bankruptcy: null, lights: null }
+  return {
+    price: liquidationPrice(spec, position, fundingIndex),
+    bankruptcy: bankruptcy(spec, position, fundingIndex),
+    lights: ranks === null ? null : lightsOf(spec, position, ranks),
+  }
+}
+
+function atPrices(spec: MarketSpec, position: DomainPosition, { oracle, mark, fundingIndex }: Prices) {
   const margin = marginOf(position, fundingIndex)
   const exposure = oracle === null ? null : exposureOf(spec, position, fundingIndex, oracle)
   const equityAtMark = mark === null ? null : equityOf(spec, position, fundingIndex, mark)
@@ -54,15 +70,13 @@ function atPrices(spec: MarketSpec, position: DomainPosition, { oracle, mark, fu
     unrealizedPnl: equityAtMark === null ? null : equityAtMark - margin,
     notional: exposure === null ? null : exposure.notional / ONE,
     ratio: exposure === null ? null : ratioOf(exposure),
-    liquidation: liquidationPrice(spec, position, fundingIndex),
-    bankruptcy: bankruptcy(spec, position, fundingIndex),
-    lights: ranks === null ? null : lightsOf(spec, position, ranks),
   }
 }
 
 export function positionView(spec: MarketSpec, row: PositionRow, prices: Prices): Position {
   const position = toPosition(row)
-  const { margin, unrealizedPnl, notional, ratio, liquidation, ...risk } = atPrices(spec, position, prices)
+  const { margin, unrealizedPnl, notional, ratio } = atPrices(spec, position, prices)
+  const liquidation = liquidationOf(spec, position, prices)
   return {
     user_id: row.user_id,
     market_id: row.market_id,
@@ -79,9 +93,9 @@ export function positionView(spec: MarketSpec, row: PositionRow, prices: Prices)
     ...maybeAmount('unrealized_pnl', unrealizedPnl),
     ...maybeAmount('notional', notional),
     ...maybeAmount('margin_ratio', ratio),
-    ...maybeAmount('liquidation_price', liquidation),
-    ...maybeAmount('bankruptcy_price', risk.bankruptcy),
-    adl_rank: risk.lights,
+    ...maybeAmount('liquidation_price', liquidation.price),
+    ...maybeAmount('bankruptcy_price', liquidation.bankruptcy),
+    adl_rank: liquidation.lights,
     ...amount('realized_pnl', row.realized_pnl),
     ...amount('fees', row.fees),
     updated_at: isoTime(row.updated_at),

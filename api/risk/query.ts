@@ -30,7 +30,7 @@ export interface RiskRow extends Omit<ReadMarketRiskTable, 'market_id'> {
 /** Rows by their keys; as many as liquidations run now are counted. */
 export async function riskOfMarket(db: Db | Tx, marketId: number): Promise<RiskRow> {
   const { rows } = await sql<RiskRow>`
-    select m.backstop, m.backstop_cap, p.oracle_price, coalesce(o.steps, 0) as open_steps,
+    select m.backstop, m.backstop_cap, coalesce((m.ended ->> 'price')::numeric, p.oracle_price) as oracle_price, coalesce(o.steps, 0) as open_steps,
       coalesce(r.inheritances, 0) as inheritances, coalesce(r.inherited_steps, 0) as inherited_steps,
       coalesce(r.failed_inheritances, 0) as failed_inheritances, coalesce(r.deleveragings, 0) as deleveragings,
       coalesce(r.deleveraged_steps, 0) as deleveraged_steps, coalesce(r.deleveraged_value, 0) as deleveraged_value,

@@ -24,7 +24,10 @@ const Backstop = Type.Object({
 export const MarketRisk = Type.Object({
   market_id: Type.Integer(),
   symbol: Type.String(),
-  ...maybeAmountOf('oracle_price', 'Oracle price at which notionals are computed.'),
+  ...maybeAmountOf(
+    'oracle_price',
+    'Oracle price at which notionals are computed; the final price once the market has ended.',
+  ),
   ...amountOf(
     'open_interest',
     'Sum of all long positions that are settled on the chain; the short positions sum to the same.',

@@ -78,7 +78,7 @@ export interface FundingPlanInput {
 }
 
 /** In the other modes the contract rejects an update. */
-const FUNDED_MODES: readonly MarketMode[] = ['open', 'cancel_only']
+export const mayUpdateFunding = (mode: MarketMode): boolean => mode === 'open' || mode === 'cancel_only'
 
 /**
  * True if the rate ends, or is older than the interval, or would outlast a session that ends earlier than it
@@ -98,7 +98,7 @@ function isDue({ spec, asOf, funding: { running }, session, last, interval }: Fu
  */
 export function planFundingUpdate(input: FundingPlanInput): UpdateFunding | null {
   const { spec, rules, mode, asOf, report, session, usedReport, funding } = input
-  if (!hasFunding(spec) || !FUNDED_MODES.includes(mode) || report === null || !isDue(input)) return null
+  if (!hasFunding(spec) || !mayUpdateFunding(mode) || report === null || !isDue(input)) return null
   if (!isReportUsable(report, usedReport, rules, asOf)) return null
   if (spec.fundingSession && !isInSession(session, rules, asOf)) return null
   const sessionEnd = spec.fundingSession ? (session as SessionReport).endsAt : null

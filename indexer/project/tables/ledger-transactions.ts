@@ -2,7 +2,7 @@
 import type { Selectable } from 'kysely'
 import type { ReadLedgerTransactionsTable } from '../../../db/read-schema.ts'
 import type { BalanceChanged } from '../../../domain/journal/accounts-row.ts'
-import type { PartSettled, PositionsMoved } from '../../../domain/journal/journal-row.ts'
+import type { FillSettled, PartSettled, PositionsMoved } from '../../../domain/journal/journal-row.ts'
 import { abs } from '../../../domain/units.ts'
 import { tableOf } from '../read-table.ts'
 import type { RowChange, ShardEntry } from '../row-change.ts'
@@ -83,34 +83,34 @@ const paidOut = (market_id: number, row: PositionsMoved): RowChange<LedgerTransa
   })
 
 /** Of each account whose position moved: what its margin lost or, for the backstop, received, and what its free balance did. */
-const movedByLiquidation = (marketId: number, row: PositionsMoved): RowChange<LedgerTransaction>[] =>
-  liquidations(
-    marketId,
-    row,
-    new Map(row.balances.map(({ user_id, free_delta }) => [user_id, BigInt(free_delta)])),
-  )
-
-/** Of the accounts with a forced fill. The orders of such an account are cancelled, so its forced fills alone change its position. */
-function soldByLiquidation(marketId: number, row: PartSettled): RowChange<LedgerTransaction>[] {
-  const paid = new Map<number, bigint>()
-  for (const { forced, user_id, free_delta, from_pending } of row.fills) {
-    if (forced) paid.set(user_id, (paid.get(user_id) ?? 0n) + BigInt(free_delta) + BigInt(from_pending))
-  }
-  return liquidations(
-    marketId,
-    { ...row, positions: row.positions.filter(({ user_id }) => paid.has(user_id)) },
-    paid,
-  )
-}
-
-const liquidations = (
-  market_id: number,
-  row: PositionsMoved | PartSettled,
-  paid: ReadonlyMap<number, bigint>,
-): RowChange<LedgerTransaction>[] =>
-  row.positions.map((position) =>
+function movedByLiquidation(marketId: number, row: PositionsMoved): RowChange<LedgerTransaction>[] {
+  const paid = new Map(row.balances.map(({ user_id, free_delta }) => [user_id, BigInt(free_delta)]))
+  return row.positions.map((position) =>
     change(row, position.user_id, {
-      ...{ type: 'liquidation', market_id, amount: abs(marginChange(row, position)) },
+      ...{ type: 'liquidation', market_id: marketId, amount: abs(marginChange(row, position)) },
       available_margin_delta: paid.get(position.user_id) ?? 0n,
     }),
   )
+}
+
+/**
+ * Of the accounts with forced fills. The margin that a fill released is what the free balance received, less the profit, plus the fee: other
+ * fills of the account in the part do not count.
+ */
+function soldByLiquidation(marketId: number, row: PartSettled): RowChange<LedgerTransaction>[] {
+  const sold = Map.groupBy(
+    row.fills.filter(({ forced }) => forced),
+    ({ user_id }) => user_id,
+  )
+  const sum = (fills: readonly FillSettled[], of: (fill: FillSettled) => bigint): bigint =>
+    fills.reduce((total, fill) => total + of(fill), 0n)
+  return [...sold].map(([userId, fills]) =>
+    change(row, userId, {
+      ...{ type: 'liquidation', market_id: marketId },
+      amount: abs(
+        sum(fills, (fill) => BigInt(fill.free_delta) + BigInt(fill.fee) - BigInt(fill.realized_pnl)),
+      ),
+      available_margin_delta: sum(fills, (fill) => BigInt(fill.free_delta) + BigInt(fill.from_pending)),
+    }),
+  )
+}

@@ -2,6 +2,7 @@ import { expect } from 'chai'
 import { after, before, describe, it } from 'mocha'
 import { storeAverages } from '../../../db/price-averages.ts'
 import type { FundingUpdatedRow } from '../../../domain/journal/action-rows.ts'
+import type { MarketMode } from '../../../domain/market/market.ts'
 import { UPDATE_INTERVAL } from '../../../domain/prices/funding-plan.ts'
 import { addPremium, NO_PREMIUM } from '../../../domain/prices/premium.ts'
 import type { Millis } from '../../../domain/units.ts'
@@ -138,6 +139,23 @@ describe('GET /v0/markets/:market_id/funding-rates', () => {
         ...{ impact_notional: 11_111.111111111111, impact_notional_e18_raw: '11111111111111111111111' },
         ...{ funding_cap: 0.01, funding_cap_e18_raw: e18('0.01').toString() },
       })
+    })
+
+    it('when the market is halted, settling or settled, no next update is shown', async () => {
+      const setMode = (mode: MarketMode, settlingAt = 0) =>
+        exchange.db
+          .updateTable('markets')
+          .set({ mode, settling_at: settlingAt })
+          .where('market_id', '=', perpetual.marketId)
+          .execute()
+      for (const change of [() => setMode('halted'), () => setMode('open', 1), () => setMode('settled')]) {
+        await change()
+        const { predicted_rate, next_update_at } = await fundingOf()
+        expect([predicted_rate, next_update_at]).to.deep.equal([null, null])
+      }
+      await setMode('cancel_only')
+      expect((await fundingOf()).predicted_rate).to.equal(0.001)
+      await setMode('open')
     })
   })
 })

@@ -64,7 +64,7 @@ describe('liquidations', function () {
   })
   const fill = (): FillSettled => ({
     ...{ ...matched, matched: true, forced: true, user_id: alice.userId, fee: '5', free_delta: `${ONE}` },
-    ...{ from_pending: '0', realized_pnl: `${-ONE}`, held: '0' },
+    ...{ from_pending: '0', realized_pnl: `${-e18('3')}`, held: '0' },
   })
   const settled = (): JournalRow => ({
     ...{ kind: 'part_settled', batch_id: 1, part: 1, parts: 1, action_id: 1, price: 890, funding_index: '0' },

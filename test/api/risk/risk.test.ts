@@ -218,5 +218,32 @@ describe('the risk of a market and of a position', () => {
       await rank((await readClock(exchange.db)) - 61_000)
       expect(await positionOf(bob)).to.include({ adl_rank: null })
     })
+
+    it('when the market is closed, no position can be liquidated; when it has ended, positions are worth the final price', async () => {
+      const set = (columns: { readonly settling_at?: number; readonly ended?: string | null }) =>
+        exchange.db.updateTable('markets').set(columns).where('market_id', '=', 1).execute()
+      await rank(await readClock(exchange.db))
+      await set({ settling_at: 1 })
+      const none = { liquidation_price: null, bankruptcy_price: null, adl_rank: null }
+      expect(await positionOf(bob)).to.include({ ...none, margin_ratio: 0.32, unrealized_pnl: 30 })
+      const end = {
+        how: 'finalized',
+        price: `${e18('105')}`,
+        price_at: 5,
+        ended_at: 6,
+        pool: '0',
+        deficit: '0',
+      }
+      await set({ ended: JSON.stringify({ ...end, haircut: null }) })
+      // 3 from 110 with a margin of 66.
+      expect(await positionOf(bob)).to.include({
+        ...none,
+        oracle_price: 105,
+        mark_price: 105,
+        unrealized_pnl: 15,
+      })
+      expect(await risk()).to.include({ oracle_price: 105, open_interest_notional: 315 })
+      await set({ settling_at: 0, ended: null })
+    })
   })
 })

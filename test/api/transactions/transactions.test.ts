@@ -187,6 +187,8 @@ describe('the transactions of an account', function () {
         n * 900000::bigint from generate_series(1, 34999) n;
       insert into read.ledger_transactions
       select '0x' || n, ${bob.userId}, 'deposit', null, 1, 1, '0x', 0, n, n * 900000::bigint from generate_series(1, 35000) n;
+      insert into read.ledger_transactions
+      select '0xb' || n, ${alice.userId}, 'liquidation', 3, 1, 1, '0x', 0, n, n from generate_series(1, 35000) n;
       analyze
     `)
       .execute(db)
@@ -203,9 +205,17 @@ describe('the transactions of an account', function () {
         await transactionsOfUser(explained.db, bob.userId, { ...filter, limit: 20, after })
       }
     }
+    // The account of the backstop: every row is a liquidation in one market.
+    for (const filter of [
+      { marketId: 2 },
+      { type: 'withdrawal' as const },
+      { marketId: 2, type: 'liquidation' as const },
+    ]) {
+      await transactionsOfUser(explained.db, alice.userId, { ...filter, limit: 20, after: null })
+    }
     const statements = explained.drain()
     await explained.db.destroy()
-    expect(statements).to.have.length(15)
+    expect(statements).to.have.length(18)
     expect(Math.max(...statements.map(({ pages }) => pages))).to.be.at.most(150)
   })
 })

@@ -113,7 +113,12 @@ export class FundingHistory {
       ...(this.#isOld ? {} : { funding_index: `${index}` }),
       // A part is not mined before its auction, whose clock may be ahead of the block's.
       ...{ ...mined, at: mined.at + (steps % 3) * 700 },
-      ...{ fills: isForced ? [forcedFill(seller, steps)] : [], positions, orders: [], position_closed: [] },
+      ...{
+        fills: isForced ? [forcedFill(seller, steps), ownFill(seller)] : [],
+        positions,
+        orders: [],
+        position_closed: [],
+      },
     }
     this.#push(row, index, [this.index, this.#rate])
   }
@@ -206,17 +211,14 @@ export class FundingHistory {
     return this.#live.flatMap(({ row }) => {
       if (isUpdate(row)) return []
       if (row.kind === 'positions_moved' && row.cause === 'claimed') return payouts(row)
-      const forced = row.kind === 'part_settled' ? row.fills : null
+      if (row.kind === 'part_settled') return forcedIn(row)
       const index = BigInt(row.funding_index ?? '0')
-      return row.positions
-        .filter(({ user_id }) => forced?.some((fill) => fill.user_id === user_id) ?? true)
-        .map(({ user_id, size_delta, folded_margin_delta }): ExpectedTransaction => {
-          const amount = absolute(BigInt(folded_margin_delta) - BigInt(size_delta) * index)
-          const paid = row.kind === 'part_settled' ? row.fills : row.balances
-          const own = paid.find((each) => each.user_id === user_id)
-          const [available, tx_hash, at] = [BigInt(own?.free_delta ?? 0), row.tx_hash, row.at]
-          return { user_id, type: 'liquidation', amount, available, funding: null, tx_hash, at }
-        })
+      return row.positions.map(({ user_id, size_delta, folded_margin_delta }): ExpectedTransaction => {
+        const amount = absolute(BigInt(folded_margin_delta) - BigInt(size_delta) * index)
+        const own = row.balances.find((each) => each.user_id === user_id)
+        const [available, tx_hash, at] = [BigInt(own?.free_delta ?? 0), row.tx_hash, row.at]
+        return { user_id, type: 'liquidation', amount, available, funding: null, tx_hash, at }
+      })
     })
   }
 
@@ -281,25 +283,46 @@ const payouts = ({ balances, tx_hash, at }: PositionsMoved): ExpectedTransaction
     }
   })
 
-const forcedFill = (userId: number, steps: number): FillSettled => ({
+const fillOf = (userId: number, id: string, free: number): FillSettled => ({
   ...{
-    fill_id: `forced-${userId}`,
+    fill_id: `${id}-${userId}`,
     matched: false,
-    order_id: `forced-${userId}`,
-    forced: true,
+    order_id: `${id}-${userId}`,
     user_id: userId,
+    side: 'SHORT',
   },
   ...{
-    side: 'SHORT',
-    steps,
-    taker_steps: steps,
-    fee: '0',
-    free_delta: '6',
+    steps: 1,
+    taker_steps: 1,
+    fee: '2',
+    free_delta: `${free}`,
     from_pending: '0',
-    realized_pnl: '0',
+    realized_pnl: '-9',
     held: '0',
   },
 })
+
+/** It releases a margin of 17: a loss of 9 and a fee of 2 leave 6. */
+const forcedFill = (userId: number, steps: number): FillSettled => ({
+  ...fillOf(userId, 'forced', 6),
+  ...{ forced: true, steps, taker_steps: steps },
+})
+
+/** Of an order that the liquidated account has placed meanwhile. */
+const ownFill = (userId: number): FillSettled => fillOf(userId, 'own', 30)
+
+const forcedIn = ({ fills, tx_hash, at }: PartSettled): ExpectedTransaction[] =>
+  fills
+    .filter(({ forced }) => forced)
+    .map(({ user_id }) => ({
+      user_id,
+      type: 'liquidation',
+      amount: 17n,
+      available: 6n,
+      funding: null,
+      tx_hash,
+      at,
+    }))
 
 /** Histories with indexes in all rows, and histories whose first rows have none. */
 export const anyFundingHistory = fc
