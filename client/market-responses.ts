@@ -25,7 +25,9 @@ export type Market = Amounts<
   | 'taker_fee'
   | 'price_protection'
 > &
-  MaybeAmounts<'oracle_price' | 'mark_price' | 'last_price' | 'next_price_protection'> & {
+  MaybeAmounts<
+    'oracle_price' | 'mark_price' | 'last_price' | 'next_price_protection' | 'final_price' | 'payout_ratio'
+  > & {
     readonly market_id: number
     readonly symbol: string
     readonly type: 'perpetual' | 'future' | 'binary_future'
@@ -38,6 +40,18 @@ export type Market = Amounts<
     readonly upcoming_change: MarketChange | null
     /** After it, the earliest first. */
     readonly later_changes: readonly MarketChange[]
+    readonly expires_at: string | null
+    readonly settling_at: string | null
+    /** The earlier of the two. */
+    readonly closes_at: string | null
+    readonly dispute_window_ms: number
+    readonly final_price_at: string | null
+    /** Until then another report can replace `final_price`. */
+    readonly dispute_until: string | null
+    readonly ended_at: string | null
+    readonly ended_by: 'finalized' | 'frozen' | null
+    /** Positions are paid out from then on. */
+    readonly claims_from: string | null
     readonly session: 'regular' | 'closed' | 'continuous'
     readonly next_session_change: string | null
     readonly chain_id: number

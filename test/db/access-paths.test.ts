@@ -4,7 +4,7 @@ import { sql } from 'kysely'
 import { after, before, beforeEach, describe, it } from 'mocha'
 import type { Fence } from '../../db/fence.ts'
 import type { UsedReport } from '../../domain/prices/report.ts'
-import type { Address, HourlyFunding } from '../../domain/units.ts'
+import type { Address, HourlyFunding, UserId } from '../../domain/units.ts'
 import { applyFacts } from '../../indexer/ingest/apply.ts'
 import { confirmUpTo, eventlessActions, recordBlock, rollBackBlock } from '../../indexer/ingest/blocks.ts'
 import type { ChainLog } from '../../indexer/ports.ts'
@@ -12,6 +12,8 @@ import { createActionQueue } from '../../keeper/actions/store.ts'
 import { createAuction } from '../../keeper/auction/auction.ts'
 import { createMarketMemory } from '../../keeper/auction/market-memory.ts'
 import { createAuctionStore } from '../../keeper/auction/store.ts'
+import { claimPurposes, reportPurpose } from '../../keeper/ending/purposes.ts'
+import { createEndingStore } from '../../keeper/ending/store.ts'
 import { createFaucetStore } from '../../keeper/faucet/store.ts'
 import { createFundingStore } from '../../keeper/funding/store.ts'
 import type { RelayerLane } from '../../keeper/relayer/ports.ts'
@@ -241,6 +243,26 @@ describe('the access paths of the write side', function () {
     const store = createFaucetStore(explained.db)
     await store.requested(20)
     await store.finish(lane)
+    expectFewPages()
+  })
+
+  it('when a market with many open positions and paid claims has ended, its payouts find their rows by an index', async () => {
+    const { marketId } = perpetual
+    await sql`update positions set size = 1 where market_id = ${marketId}`.execute(fixture.db)
+    await sql`
+      update relayer_transactions set purpose = ${claimPurposes(marketId)} || nonce where relayer = ${GROWN_RELAYER}
+    `.execute(fixture.db)
+    await sql`update markets set settling_at = 1, mode = 'settled'`.execute(fixture.db)
+    await sql`vacuum analyze positions`.execute(fixture.db)
+    await sql`vacuum analyze relayer_transactions`.execute(fixture.db)
+    const store = createEndingStore(explained.db)
+    expect(await store.markets(fixture.clock.now())).to.have.length(1)
+    await store.finalReport(marketId)
+    await store.ownReports(marketId, fixture.clock.now())
+    await store.lastSent(lane, reportPurpose(marketId))
+    const page = { after: 0 as UserId, limit: 10, retryAfter: fixture.clock.now() }
+    expect(await store.positions(marketId, page.after, page.limit)).to.have.length(10)
+    expect(await store.unclaimed(lane, marketId, page)).to.have.length(10)
     expectFewPages()
   })
 })

@@ -95,12 +95,20 @@ export class MarketEnding {
     }
   }
 
-  /** Claims for each of the accounts whose position has not been paid out yet. */
+  /** Claims for each of the accounts whose position has not been paid out yet. Another account, such as the keeper, may be faster. */
   async claim(accounts: Iterable<Address>): Promise<void> {
     for (const account of accounts) {
-      if ((await this.#market.position(account)).size === 0n) continue
-      await (await this.#market.claim(account)).wait()
+      if (await this.#isPaid(account)) continue
+      try {
+        await (await this.#market.claim(account)).wait()
+      } catch (error) {
+        if (!(await this.#isPaid(account))) throw error
+      }
     }
+  }
+
+  async #isPaid(account: Address): Promise<boolean> {
+    return (await this.#market.position(account)).size === 0n
   }
 
   async pool(): Promise<bigint> {

@@ -140,8 +140,9 @@ export class MarketEnd {
     const { stack, spec, injector } = this.#parts
     const users = await stack.db.selectFrom('users').select('address').execute()
     const accounts = users.map(({ address }) => address as Address)
-    const due = await injector.keepBlocks(() => this.#ending.reportDeficits(accounts))
+    // The keeper reports and claims as well, so that a claim may precede those of this test.
     const free = await this.#freeByAddress()
+    const due = await injector.keepBlocks(() => this.#ending.reportDeficits(accounts))
     await this.#ending.claim(due.keys())
     await injector.inject([{ kind: 'fork', depth, foreign: null, afterMs: 0 }], async () => {})
     await injector.keepBlocks(() => this.#ending.claim(due.keys()))

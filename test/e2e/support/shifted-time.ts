@@ -1,0 +1,50 @@
+/** Lets years pass for a running exchange: for the database, whose clock all processes follow, and for the chain. */
+import { sql } from 'kysely'
+import type { Stack } from '../../../stack/stack.ts'
+
+const READY_MS = 60_000
+
+/** Shadows the clock of Postgres for every session that begins from now on. */
+const INSTALL = `
+  create schema shifted;
+  create table shifted.time (ahead_ms bigint not null);
+  insert into shifted.time values (0);
+  create function shifted.clock_timestamp() returns timestamptz language sql volatile security definer as $$
+    select pg_catalog.clock_timestamp() + make_interval(secs => (select ahead_ms / 1000.0 from shifted.time)::double precision)
+  $$;
+  grant usage on schema shifted to public;
+  do $$ begin
+    execute format('alter database %I set search_path = shifted, public, pg_catalog', current_database());
+  end $$
+`
+
+export class ShiftedTime {
+  readonly #stack: Stack
+  aheadMs = 0
+
+  private constructor(stack: Stack) {
+    this.#stack = stack
+  }
+
+  /** Restarts all processes, so that their sessions follow the shifted clock. */
+  static async install(stack: Stack): Promise<ShiftedTime> {
+    await sql.raw(INSTALL).execute(stack.db)
+    const processes = [stack.indexer, stack.keeper, stack.api]
+    for (const process of processes) await process.restart('SIGTERM')
+    for (const process of processes) await process.ready(READY_MS)
+    return new ShiftedTime(stack)
+  }
+
+  now(): number {
+    return Date.now() + this.aheadMs
+  }
+
+  /** In whole seconds. The database goes first: an action as of a time that the chain has not reached waits. */
+  async pass(ms: number): Promise<void> {
+    const seconds = Math.ceil(ms / 1000)
+    this.aheadMs += seconds * 1000
+    await sql`update shifted.time set ahead_ms = ${this.aheadMs}`.execute(this.#stack.db)
+    await this.#stack.provider.send('evm_increaseTime', [seconds])
+    await this.#stack.provider.send('evm_mine', [])
+  }
+}
