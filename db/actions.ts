@@ -150,6 +150,15 @@ export const loadPending = (db: Db | Tx, marketId: number): Promise<ActionRow[]>
     .orderBy('queue_no')
     .execute()
 
+/** The actions with these numbers. */
+export const loadActions = (tx: Tx, marketId: number, queueNos: readonly number[]): Promise<ActionRow[]> =>
+  tx
+    .selectFrom('actions')
+    .selectAll()
+    .where('market_id', '=', marketId)
+    .where('queue_no', '=', anyOf('bigint', queueNos))
+    .execute()
+
 /** The market's first queued action, locked; undefined if none is queued. */
 export async function lockNextAction(tx: Tx, marketId: number): Promise<ActionRow | undefined> {
   return tx

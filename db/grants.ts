@@ -55,7 +55,7 @@ export const WRITERS: { readonly [Table in keyof Database]: Writers<Table> } = {
     keeper: {
       update: [
         ...(['mode', 'last_batch_id', 'last_batch_head', 'last_action_id', 'last_as_of'] as const),
-        ...(['held_mark', 'liquidation_paused_until'] as const),
+        'held_mark',
         ...(['last_price', 'last_price_at', 'reserved_fee', 'reserving_after'] as const),
       ],
     },
@@ -155,7 +155,8 @@ export const WRITERS: { readonly [Table in keyof Database]: Writers<Table> } = {
     keeper: {
       insert: 'all',
       update: [
-        ...(['stage', 'order_id', 'widenings', 'queue_no', 'attempts', 'retry_at', 'changed_seq'] as const),
+        ...(['stage', 'order_id', 'widenings', 'resting', 'queue_no'] as const),
+        ...(['attempts', 'retry_at', 'seen_seq'] as const),
       ],
       delete: true,
     },

@@ -15,13 +15,15 @@ export interface LiquidationsTable {
   order_id: string | null
   /** Batches in sequence that left the forced order without a fill. */
   widenings: Generated<number>
+  /** Steps of the forced order in the book at `seen_seq`. */
+  resting: Generated<number>
   /** The last single action. */
   queue_no: number | null
   /** Single actions in sequence that failed. */
   attempts: Generated<number>
   /** No step before this time; 0: at once. */
   retry_at: Generated<number>
-  /** The sequence of its last row in the journal. */
-  changed_seq: number
+  /** The batches up to this sequence of the journal are counted in `widenings`. */
+  seen_seq: number
   started_at: ColumnType<number, number, never>
 }

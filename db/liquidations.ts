@@ -13,19 +13,21 @@ const toLiquidation = (row: Selectable<LiquidationsTable>): RunningLiquidation =
   startSize: row.start_size as Steps,
   orderId: row.order_id,
   widenings: row.widenings,
+  resting: row.resting as Steps,
   queueNo: row.queue_no,
   attempts: row.attempts,
   retryAt: row.retry_at as Millis,
-  changedSeq: row.changed_seq as Seq,
+  seenSeq: row.seen_seq as Seq,
   startedAt: row.started_at as Millis,
 })
 
-/** The market's running liquidations, the oldest first. */
+/** The market's running liquidations; first those whose batches were counted the longest time ago, so that each has its turn. */
 export async function loadLiquidations(db: Db | Tx, marketId: number): Promise<RunningLiquidation[]> {
   const rows = await db
     .selectFrom('liquidations')
     .selectAll()
     .where('market_id', '=', marketId)
+    .orderBy('seen_seq')
     .orderBy('number')
     .execute()
   return rows.map(toLiquidation)
@@ -40,17 +42,18 @@ export async function putLiquidations(
   if (liquidations.length === 0) return
   await sql`
     insert into liquidations (
-      market_id, user_id, number, stage, start_size, order_id, widenings, queue_no, attempts, retry_at, changed_seq, started_at
+      market_id, user_id, number, stage, start_size, order_id, widenings, resting, queue_no, attempts, retry_at, seen_seq,
+      started_at
     )
-    select ${marketId}, x.account, x.number, x.stage, x."startSize", x."orderId", x.widenings, x."queueNo", x.attempts, x."retryAt",
-      x."changedSeq", x."startedAt"
+    select ${marketId}, x.account, x.number, x.stage, x."startSize", x."orderId", x.widenings, x.resting, x."queueNo",
+      x.attempts, x."retryAt", x."seenSeq", x."startedAt"
     from json_to_recordset(${JSON.stringify(liquidations)}::json) as x (
-      account bigint, number bigint, stage text, "startSize" bigint, "orderId" text, widenings integer, "queueNo" bigint,
-      attempts integer, "retryAt" bigint, "changedSeq" bigint, "startedAt" bigint
+      account bigint, number bigint, stage text, "startSize" bigint, "orderId" text, widenings integer, resting bigint,
+      "queueNo" bigint, attempts integer, "retryAt" bigint, "seenSeq" bigint, "startedAt" bigint
     )
     on conflict (market_id, user_id) do update set
-      stage = excluded.stage, order_id = excluded.order_id, widenings = excluded.widenings, queue_no = excluded.queue_no,
-      attempts = excluded.attempts, retry_at = excluded.retry_at, changed_seq = excluded.changed_seq
+      stage = excluded.stage, order_id = excluded.order_id, widenings = excluded.widenings, resting = excluded.resting,
+      queue_no = excluded.queue_no, attempts = excluded.attempts, retry_at = excluded.retry_at, seen_seq = excluded.seen_seq
   `.execute(tx)
 }
 
@@ -66,4 +69,15 @@ export async function deleteLiquidations(
     .where('market_id', '=', marketId)
     .where('user_id', '=', anyOf('bigint', accounts))
     .execute()
+}
+
+/** Whether a liquidation is running in the market. */
+export async function isLiquidating(db: Db, marketId: number): Promise<boolean> {
+  const row = await db
+    .selectFrom('liquidations')
+    .select('user_id')
+    .where('market_id', '=', marketId)
+    .limit(1)
+    .executeTakeFirst()
+  return row !== undefined
 }

@@ -48,8 +48,6 @@ export interface MarketsTable extends ProtectionColumns {
   last_price_at: number | null
   /** The mark in wei that is held until every order that it triggers has been triggered; null if the mark moves. */
   held_mark: bigint | null
-  /** After a pause of the bank, the time until which accounts with equity are not liquidated; 0: there was none. */
-  liquidation_paused_until: Generated<number>
   /** The notional at which the premium is measured; null: by the rule. Written by the owner. */
   impact_notional: ColumnType<bigint | null, bigint | null | undefined, bigint | null>
   /** The trading calendar of the underlying; null if it trades around the clock. */

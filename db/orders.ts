@@ -1,7 +1,7 @@
 /** The `orders` table: every statement that inserts, changes or ends orders. The caller holds the lock of the market's shard. */
 import { CompiledQuery, type Selectable, sql } from 'kysely'
 import type pg from 'pg'
-import type { JournalRow } from '../domain/journal/journal-row.ts'
+import type { JournalRow, OrderPlaced } from '../domain/journal/journal-row.ts'
 import type { OpenOrder } from '../domain/orders/open-order.ts'
 import type { SignedOrder } from '../domain/orders/order.ts'
 import type { ClosingReason } from '../domain/orders/order-state.ts'
@@ -141,6 +141,23 @@ export const insertOrdersQuery = (
   text: APPEND_AND_INSERT_ORDERS,
   values: [shard, head, JSON.stringify(rows), head + rows.length, signatures],
 })
+
+/** Inserts the forced orders of the rows. The caller appends the rows. */
+export async function insertForced(tx: Tx, marketId: number, rows: readonly OrderPlaced[]): Promise<void> {
+  if (rows.length === 0) return
+  await sql`
+    insert into orders (
+      order_id, market_id, seq, user_id, maker, hash, salt, side, type, price, quantity, trigger, leverage, reduce_only, expiration,
+      alive_until, status, openable, reserved_price, reserved, accepted_at, forced
+    )
+    select r.order_id, ${marketId}, r.salt, r.user_id, r.maker, r.hash, r.salt, r.side, r.type, 0, r.quantity, 0, 0, true, 0, 0, r.status,
+      0, 0, 0, r.accepted_at, true
+    from json_to_recordset(${JSON.stringify(rows)}::json) as r (
+      order_id text, user_id bigint, maker text, hash text, salt bigint, side text, type text, quantity bigint, status text,
+      accepted_at bigint
+    )
+  `.execute(tx)
+}
 
 /** Orders that a cancel still ends: `isClosable`. A forced order ends only with its liquidation. */
 export const CLOSABLE = sql<boolean>`

@@ -1,7 +1,7 @@
 /** The `users` table, and each user's row in `accounts`. */
 import { sql } from 'kysely'
 import type { JournalRow } from '../domain/journal/journal-row.ts'
-import type { Address } from '../domain/units.ts'
+import type { Address, UserId } from '../domain/units.ts'
 import type { Db, Tx } from './client.ts'
 import { anyOf } from './values.ts'
 
@@ -13,6 +13,15 @@ export async function findUsers(db: Db | Tx, addresses: readonly Address[]): Pro
     .where('address', '=', anyOf('text', addresses))
     .execute()
   return new Map(rows.map(({ user_id, address }) => [address as Address, user_id]))
+}
+
+export async function loadAddresses(db: Db | Tx, userIds: Iterable<UserId>): Promise<Map<UserId, Address>> {
+  const rows = await db
+    .selectFrom('users')
+    .select(['user_id', 'address'])
+    .where('user_id', '=', anyOf('bigint', userIds))
+    .execute()
+  return new Map(rows.map(({ user_id, address }) => [user_id as UserId, address as Address]))
 }
 
 export interface CreatedUsers {

@@ -8,8 +8,10 @@ import { createLeases } from '../db/leases.ts'
 import { loadMarkets } from '../db/markets.ts'
 import { checkSchema } from '../db/migrator.ts'
 import type { MarketSpec } from '../domain/market/market.ts'
+import { hashOrder } from '../domain/orders/order-hash.ts'
 import type { Address, MarketId } from '../domain/units.ts'
 import { systemClock } from '../service/clock.ts'
+import { keccak } from '../service/crypto.ts'
 import { type Check, createReadiness, serveHealth } from '../service/health.ts'
 import { killAt } from '../service/kill-point.ts'
 import type { Logger } from '../service/logger.ts'
@@ -33,6 +35,8 @@ import {
 } from './leader/leader-jobs.ts'
 import { type LeaderLoop, runLeaderLoop } from './leader/leader-loop.ts'
 import { type ListedMarkets, runListedMarkets } from './leader/listed-markets.ts'
+import type { LiquidationPorts } from './liquidation/liquidations.ts'
+import { createLiquidationStore } from './liquidation/store.ts'
 import { createMetrics, type KeeperMetrics } from './metrics.ts'
 import type { Signer, WakeUps } from './ports.ts'
 import { createRankStore } from './ranks/store.ts'
@@ -122,6 +126,8 @@ interface KeeperParts {
   readonly keyring: Keyring
 }
 
+const hashForced: LiquidationPorts['hashOrder'] = (order, spec) => hashOrder(order, spec, keccak)
+
 function runMarket(
   { config, adapters, db, wakeUps, keyring }: KeeperParts,
   spec: MarketSpec,
@@ -133,6 +139,7 @@ function runMarket(
     store: createAuctionStore(db),
     funding: createFundingStore(db),
     actions: createActionQueue(db),
+    liquidations: createLiquidationStore(db),
     ranks: createRankStore(db),
     figures: createFigureStore(db),
   }
@@ -151,7 +158,11 @@ function runMarket(
   const auction = runLeaderLoop(
     adapters,
     `auction:${lane.name}`,
-    auctionJob({ ...adapters, ...stores, wake, wakeSettlement: wake }, spec, intervals),
+    auctionJob(
+      { ...adapters, ...stores, hashOrder: hashForced, wake, wakeSettlement: wake },
+      spec,
+      intervals,
+    ),
   )
   return [auction, settlement]
 }

@@ -8,7 +8,7 @@ const INSERTED = `
 /**
  * Liquidations. A forced order is an order that the keeper inserts and no trader has signed: it has neither signer nor signature, and its
  * salt numbers the market's forced orders, so that it does not take one of the trader's. `liquidations` has the running liquidations of
- * each market. `liquidation_paused_until`: after a pause of the bank, the end of the grace in which accounts with equity are spared.
+ * each market.
  */
 export async function up(db: Kysely<unknown>): Promise<void> {
   await sql`
@@ -29,15 +29,14 @@ export async function up(db: Kysely<unknown>): Promise<void> {
       queue_no bigint,
       attempts integer not null default 0,
       retry_at bigint not null default 0,
-      changed_seq bigint not null,
+      resting bigint not null default 0,
+      seen_seq bigint not null,
       started_at bigint not null,
       primary key (market_id, user_id)
     );
-    grant select, insert, delete, update (stage, order_id, widenings, queue_no, attempts, retry_at, changed_seq)
+    grant select, insert, delete, update (stage, order_id, widenings, resting, queue_no, attempts, retry_at, seen_seq)
       on liquidations to clearbatch_keeper;
     grant select on liquidations to clearbatch_api;
-    alter table markets add column liquidation_paused_until bigint not null default 0;
-    grant update (liquidation_paused_until) on markets to clearbatch_keeper;
     alter table read.orders add column forced boolean not null default false, alter column signer drop not null
   `.execute(db)
 }
@@ -46,7 +45,6 @@ export async function up(db: Kysely<unknown>): Promise<void> {
 export async function down(db: Kysely<unknown>): Promise<void> {
   await sql`
     alter table read.orders drop column forced, alter column signer set not null;
-    alter table markets drop column liquidation_paused_until;
     drop table liquidations;
     revoke insert (${sql.raw(INSERTED)}) on orders from clearbatch_keeper;
     drop index orders_by_salt;

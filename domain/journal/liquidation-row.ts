@@ -15,6 +15,20 @@ export type LiquidationStep =
   | 'failed'
   | 'ended'
 
+/**
+ * `BELOW_THRESHOLD`: the margin ratio is below the threshold. `UNFILLED`: batches left the forced order without a fill. `NO_EQUITY`: the
+ * position is worth less than nothing. `BELOW_MAINTENANCE`: the ratio is too low for the book. `HEALTHY`, `CLOSED`: nothing is left to
+ * liquidate. `MARKET_CLOSED`: the market no longer liquidates.
+ */
+export type LiquidationReason =
+  | 'BELOW_THRESHOLD'
+  | 'UNFILLED'
+  | 'NO_EQUITY'
+  | 'BELOW_MAINTENANCE'
+  | 'HEALTHY'
+  | 'CLOSED'
+  | 'MARKET_CLOSED'
+
 /** A counterparty of a deleveraging, in the order of the ranking. */
 export interface LegEvidence {
   readonly user_id: number
@@ -48,11 +62,11 @@ export interface LiquidationChanged {
   readonly number: number
   readonly user_id: number
   readonly step: LiquidationStep
-  /** Why the step was taken: a code of `domain/risk/ladder.ts`, or the failure of the action. */
-  readonly reason: string
+  /** Why the step was taken: a code of `LiquidationReason`, or of `failed` why the action was dropped or had no effect. */
+  readonly reason: LiquidationReason | string
   /** The forced order that the step concerns; null if there is none. */
   readonly order_id: string | null
-  /** Batches in sequence that left the order without a fill. Each widens its price protection. */
+  /** Batches that left the order without a fill. Each widens its price protection. */
   readonly widenings: number
   /** The number in the market's queue of the single action that the step concerns; null if there is none. */
   readonly queue_no: number | null

@@ -16,15 +16,17 @@ export interface RunningLiquidation {
   readonly startSize: Steps
   /** The last forced order; null before the first. */
   readonly orderId: string | null
-  /** Batches in sequence that left the forced order without a fill. */
+  /** Batches that left the forced order without a fill. */
   readonly widenings: number
+  /** Steps of the forced order in the book at `seenSeq`. */
+  readonly resting: Steps
   /** Of the last single action in the market's queue; null before the first. */
   readonly queueNo: number | null
   /** Single actions in sequence that failed. */
   readonly attempts: number
   /** No step before this time; 0: at once. */
   readonly retryAt: Millis
-  /** The sequence of its last row in the journal. */
-  readonly changedSeq: Seq
+  /** The batches up to this sequence of the journal are counted in `widenings`. */
+  readonly seenSeq: Seq
   readonly startedAt: Millis
 }

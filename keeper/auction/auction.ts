@@ -160,6 +160,7 @@ const auction = (
     priceProtection: scheduleAt(snapshot.priceProtection, asOf).inForce,
     positions: positions.of,
     pool: positions.pool,
+    pauseEndsAt: snapshot.pauseEndsAt,
     fundingIndex: fundingIndexAt(snapshot.funding, asOf),
     oracle: report.price,
     excluded: {

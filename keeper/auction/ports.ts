@@ -15,7 +15,18 @@ import type { PriceAverages } from '../../domain/prices/averages.ts'
 import type { FundingState } from '../../domain/prices/funding-state.ts'
 import type { UsedReport } from '../../domain/prices/report.ts'
 import type { OracleReport } from '../../domain/settlement/settlement.ts'
-import type { MarketId, Millis, Price, Quote, Rate, Seq, Ticks, UserId } from '../../domain/units.ts'
+import type {
+  Address,
+  MarketId,
+  Millis,
+  Price,
+  Quote,
+  Rate,
+  Seconds,
+  Seq,
+  Ticks,
+  UserId,
+} from '../../domain/units.ts'
 
 /** Everything that can make a market's next auction differ from its last one. One cheap read, without a lock. */
 export interface MarketSnapshot {
@@ -45,6 +56,10 @@ export interface MarketSnapshot {
   readonly session: SessionReport | null
   /** Accounts whose positions a queued inheritance or deleveraging may change. */
   readonly touched: ReadonlySet<UserId>
+  /** The end of the bank's last pause; 0 if there was none. */
+  readonly pauseEndsAt: Seconds
+  /** The account that inherits positions, and the most notional that it may have; null if the market has none. */
+  readonly backstop: { readonly address: Address; readonly cap: Quote } | null
   readonly backlog: SettlementBacklog
 }
 

@@ -22,14 +22,24 @@ import type { MarketPlan, PlannedBatch } from '../../domain/auction/batch-plan.t
 import { marketShard } from '../../domain/journal/journal-row.ts'
 import type { MarketSpec } from '../../domain/market/market.ts'
 import type { OracleReport } from '../../domain/settlement/settlement.ts'
-import type { MarketId, Millis, Price, Quote, Seq, Ticks, UserId } from '../../domain/units.ts'
+import type {
+  Address,
+  MarketId,
+  Millis,
+  Price,
+  Quote,
+  Seconds,
+  Seq,
+  Ticks,
+  UserId,
+} from '../../domain/units.ts'
 import { loadBook } from './book-store.ts'
 import type { AuctionStore, MarketSnapshot, MarketTransaction } from './ports.ts'
 
 /** More journal rows than this are not replayed: the book is reloaded. */
 export const REPLAY_MOST = 20_000
 
-type DatabaseTime = () => RawBuilder<number>
+export type DatabaseTime = () => RawBuilder<number>
 
 interface SnapshotRow extends ProtectionColumns, TermsColumns {
   now: number
@@ -51,6 +61,9 @@ interface SnapshotRow extends ProtectionColumns, TermsColumns {
   used_price: bigint | null
   used_at: number | null
   touched: number[]
+  pause_ends_at: number
+  backstop: string | null
+  backstop_cap: bigint
   funding: StoredFunding
   session: StoredSession
 }
@@ -79,16 +92,24 @@ const toSnapshot = (spec: MarketSpec, row: SnapshotRow): MarketSnapshot => ({
   usedReport:
     row.used_price === null ? null : { price: row.used_price as Price, observedAt: row.used_at as Millis },
   touched: new Set(row.touched as UserId[]),
+  pauseEndsAt: row.pause_ends_at as Seconds,
+  backstop:
+    row.backstop === null ? null : { address: row.backstop as Address, cap: row.backstop_cap as Quote },
   funding: toFunding(row.funding),
   session: toSession(row.session),
   backlog: { unsettled: row.unsettled, queued: row.queued, oldest: row.oldest as Millis | null },
 })
 
-async function readSnapshot(db: Db | Tx, spec: MarketSpec, now: DatabaseTime): Promise<MarketSnapshot> {
+export async function readSnapshot(
+  db: Db | Tx,
+  spec: MarketSpec,
+  now: DatabaseTime,
+): Promise<MarketSnapshot> {
   const { marketId } = spec
   const { rows } = await sql<SnapshotRow>`
     select ${now()} as now, s.head, ${sql.raw(TERMS_SQL)}, m.reserving_after, m.last_batch_id, m.last_batch_head, m.last_as_of, m.last_price, m.last_price_at, m.held_mark,
-      m.price_protection, m.next_price_protection, m.next_price_protection_at, m.impact_notional,
+      m.price_protection, m.next_price_protection, m.next_price_protection_at, m.backstop, m.backstop_cap, m.impact_notional,
+      coalesce((select bank_pause_ends_at from chain_progress limit 1), 0) as pause_ends_at,
       r.price as report_price, r.observed_at as report_at, r.signatures,
       pending.unsettled, pending.oldest, coalesce(newest.queue_no, 0) as queued,
       used.used_price, used.used_at, touched.touched, ${sql.raw(fundingColumn('m.market_id'))} as funding,
@@ -200,21 +221,25 @@ async function openTransaction(
   return { transaction, hasWritten: () => head !== locked }
 }
 
+/** Runs `work` in a transaction that holds the lock of the market's shard. */
+export const inMarketTransaction = <T>(
+  db: Db,
+  spec: MarketSpec,
+  { fence, now }: { readonly fence: Fence; readonly now: DatabaseTime },
+  work: (transaction: MarketTransaction, tx: Tx) => Promise<T>,
+): Promise<T> =>
+  db.transaction().execute(async (tx) => {
+    const locked = await lockShard(tx, marketShard(spec.marketId))
+    const { transaction, hasWritten } = await openTransaction(tx, spec, locked, { fence, now })
+    const result = await work(transaction, tx)
+    // Without a write the commit only releases locks: placements must not wait for the disk.
+    if (!hasWritten()) await sql`set local synchronous_commit = off`.execute(tx)
+    return result
+  })
+
 /** `now`: the time of each snapshot; tests set it. */
 export const createAuctionStore = (db: Db, now: DatabaseTime = () => DATABASE_NOW): AuctionStore => ({
   snapshot: (spec) => readSnapshot(db, spec, now),
   averages: (marketId) => loadAverages(db, marketId),
-  transaction: (spec, fence, work) =>
-    db.transaction().execute(async (tx) => {
-      const { transaction, hasWritten } = await openTransaction(
-        tx,
-        spec,
-        await lockShard(tx, marketShard(spec.marketId)),
-        { fence, now },
-      )
-      const result = await work(transaction)
-      // Without a write the commit only releases locks: placements must not wait for the disk.
-      if (!hasWritten()) await sql`set local synchronous_commit = off`.execute(tx)
-      return result
-    }),
+  transaction: (spec, fence, work) => inMarketTransaction(db, spec, { fence, now }, work),
 })

@@ -10,6 +10,7 @@ import { type FaucetPorts, payRequests } from '../faucet/payouts.ts'
 import { createFigures, type FigurePorts } from '../figures/figures.ts'
 import { createFunding, type FundingPorts } from '../funding/funding.ts'
 import { createHeartbeats, type HeartbeatPorts } from '../heartbeat/heartbeat.ts'
+import { createLiquidations, type LiquidationPorts } from '../liquidation/liquidations.ts'
 import { createMarks } from '../marks/marks.ts'
 import type { Chain } from '../ports.ts'
 import { createRanks, type RankPorts } from '../ranks/ranks.ts'
@@ -27,12 +28,13 @@ export interface Intervals {
 }
 
 export type AuctionJobPorts = AuctionPorts &
+  LiquidationPorts &
   FundingPorts &
   RankPorts &
   FigurePorts & { readonly chain: Chain }
 
 /**
- * A market's marks, triggers and auction, every `auctionMs`, and its funding updates, ranks and figures beside them. The contract's rules for oracle
+ * A market's marks, triggers, liquidations and auction, every `auctionMs`, and its funding updates, ranks and figures beside them. The contract's rules for oracle
  * reports are fetched in the background: while no node responds, no batch is made, but orders still expire.
  */
 export function auctionJob(
@@ -69,6 +71,7 @@ export function auctionJob(
       market.ranks.poll(fence)
       figures.poll()
       await market.marks.update(fence)
+      await market.liquidations.update(fence)
       await market.auction.run(fence)
       return Math.max(0, auctionMs - elapsed(ports.clock, started))
     },
@@ -82,12 +85,17 @@ export function auctionJob(
   }
 }
 
-function openMarket(ports: AuctionPorts & RankPorts, spec: MarketSpec, rules: ReportRules | null) {
+function openMarket(
+  ports: AuctionPorts & LiquidationPorts & RankPorts,
+  spec: MarketSpec,
+  rules: ReportRules | null,
+) {
   const memory = createMarketMemory(rules)
   return {
     memory,
     auction: createAuction(ports, spec, memory),
     marks: createMarks(ports, spec, memory),
+    liquidations: createLiquidations(ports, spec, memory),
     ranks: createRanks(ports, spec, memory),
   }
 }

@@ -271,9 +271,8 @@ class Market {
 
   /** Market orders with steps that would have met a quote or the clearing price if they had no protection. */
   protectedRemainders(first: Round, { price, volume, fills }: Round): Seq[] {
-    const markets = this.protections.flatMap(({ seq }) =>
-      first.kept.filter((order) => order.seq === seq && !order.forced),
-    )
+    const unforced = first.kept.filter(({ forced }) => !forced)
+    const markets = this.protections.flatMap(({ seq }) => unforced.filter((order) => order.seq === seq))
     // Limit orders that no order of the other side reaches do not use up their account's position.
     const tranches = this.#tranchesByReach(first.kept)
     return markets

@@ -97,7 +97,12 @@ async function expectSlotsApart({ db }: MarketFixture): Promise<void> {
 /** Fails unless the book that is fed row by row equals the one of the table's orders, which equals the one that a keeper loads. */
 export async function expectSameBook(fixture: MarketFixture): Promise<void> {
   const { marketId } = fixture.spec
-  const orders = await fixture.orders()
+  const liquidations = await fixture.db.selectFrom('liquidations').selectAll().execute()
+  const widenings = new Map(liquidations.map((row) => [row.order_id, row.widenings]))
+  const orders = (await fixture.orders()).map((order) => ({
+    ...order,
+    widenings: order.forced ? (widenings.get(order.orderId) ?? 0) : 0,
+  }))
   const loaded = new MarketBook(
     fixture.spec,
     orders.filter(({ orderId }) => orderId.startsWith(`${marketId}-`)),

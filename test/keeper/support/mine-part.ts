@@ -89,7 +89,7 @@ async function settledPart(fixture: MarketFixture, action: Action): Promise<Batc
       return {
         maker: order.maker,
         salt: order.salt,
-        isForced: false,
+        isForced: order.forced,
         side: order.side,
         reduceOnly: order.reduceOnly,
         leverage: order.leverage,

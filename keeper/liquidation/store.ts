@@ -1,0 +1,98 @@
+/** The reads and writes of a market's liquidations in Postgres. */
+import {
+  isSingle,
+  loadActions,
+  loadPending,
+  queueSingle,
+  readQueueTail,
+  type SingleRow,
+  toSingleAction,
+} from '../../db/actions.ts'
+import type { Db, Tx } from '../../db/client.ts'
+import { DATABASE_NOW } from '../../db/clock.ts'
+import {
+  deleteLiquidations,
+  isLiquidating,
+  loadLiquidations,
+  putLiquidations,
+} from '../../db/liquidations.ts'
+import { recordAsOf } from '../../db/markets.ts'
+import { keepReport } from '../../db/oracle-reports.ts'
+import { insertForced } from '../../db/orders.ts'
+import { findUsers, loadAddresses } from '../../db/users.ts'
+import { enqueue } from '../../domain/actions/queue.ts'
+import { invariant } from '../../domain/invariant.ts'
+import type { ActionOutcome, LiquidationPlan } from '../../domain/risk/liquidation-plan.ts'
+import type { MarketId, Millis, Quote, UserId } from '../../domain/units.ts'
+import type { MarketTransaction } from '../auction/ports.ts'
+import { type DatabaseTime, inMarketTransaction, readSnapshot } from '../auction/store.ts'
+import type { LiquidationStore, LiquidationTransaction } from './ports.ts'
+
+function outcomeOf({ status, failure }: SingleRow): Exclude<ActionOutcome, null> {
+  if (status === 'MINED') return failure === null ? 'done' : { failed: failure }
+  if (status === 'REVERTED' || status === 'VOIDED') return { failed: failure ?? 'dropped' }
+  return 'pending'
+}
+
+const moves = ({ kind }: SingleRow): boolean => kind === 'inherit_position' || kind === 'deleverage'
+
+/** The plan was made for the end of the queue, which the lock of the shard keeps. */
+async function queueActions(tx: Tx, marketId: MarketId, { actions }: LiquidationPlan): Promise<void> {
+  if (actions.length === 0) return
+  let tail = await readQueueTail(tx, marketId)
+  for (const action of actions) {
+    const verdict = enqueue(tail, action)
+    invariant(verdict.ok, 'a liquidation is decided on terms that its market can queue')
+    tail = verdict.value
+    await queueSingle(tx, marketId, action)
+  }
+  await recordAsOf(tx, marketId, tail.lastAsOf)
+}
+
+async function save(tx: Tx, transaction: MarketTransaction, marketId: MarketId, plan: LiquidationPlan) {
+  const { report, now } = transaction.snapshot
+  if (report !== null) await keepReport(tx, { marketId, feed: 'index' }, report)
+  await queueActions(tx, marketId, plan)
+  const forced = plan.rows.flatMap((row) => (row.kind === 'order_placed' ? [row] : []))
+  await insertForced(tx, marketId, forced)
+  await transaction.save({ ...plan, asOf: now as Millis, batch: null })
+  await putLiquidations(tx, marketId, plan.running)
+  await deleteLiquidations(tx, marketId, plan.ended)
+}
+
+const open = (tx: Tx, transaction: MarketTransaction, marketId: MarketId): LiquidationTransaction => ({
+  ...transaction,
+  running: () => loadLiquidations(tx, marketId),
+  async outcomes(queueNos) {
+    const rows = (await loadActions(tx, marketId, queueNos)).filter(isSingle)
+    return new Map(rows.map((row) => [row.queue_no, outcomeOf(row)]))
+  },
+  async pendingMoves() {
+    const rows = (await loadPending(tx, marketId)).filter(isSingle)
+    return rows.filter(moves).map(toSingleAction)
+  },
+  addresses: (accounts) => loadAddresses(tx, accounts),
+  async users(addresses) {
+    const users = await findUsers(tx, [...addresses])
+    return new Map([...users].map(([address, account]) => [address, account as UserId]))
+  },
+  async freeOf(account) {
+    const row = await tx
+      .selectFrom('accounts')
+      .select('free')
+      .where('user_id', '=', account)
+      .executeTakeFirst()
+    return (row?.free ?? 0n) as Quote
+  },
+  saveLiquidations: (plan) => save(tx, transaction, marketId, plan),
+})
+
+/** `now`: the time of each snapshot; tests set it. */
+export const createLiquidationStore = (db: Db, now: DatabaseTime = () => DATABASE_NOW): LiquidationStore => ({
+  snapshot: (spec) => readSnapshot(db, spec, now),
+  isRunning: (marketId) => isLiquidating(db, marketId),
+  transaction: (spec, fence, work) =>
+    inMarketTransaction(db, spec, { fence, now }, (transaction, tx) =>
+      work(open(tx, transaction, spec.marketId)),
+    ),
+})

@@ -1,0 +1,181 @@
+/** The decisions of one transaction on a market's liquidations: reads what each account's case needs, and plans its step. */
+import type { SingleAction } from '../../domain/actions/action.ts'
+import type { OpenOrder } from '../../domain/orders/open-order.ts'
+import type { Order } from '../../domain/orders/order.ts'
+import type { Position } from '../../domain/positions/position.ts'
+import { isDeleverageable } from '../../domain/risk/deleverage.ts'
+import { byRank, type Counterparty, MAX_LEGS } from '../../domain/risk/deleveraging-legs.ts'
+import {
+  type ActionOutcome,
+  type LiquidationCase,
+  type LiquidationPlan,
+  LiquidationPlanner,
+} from '../../domain/risk/liquidation-plan.ts'
+import { type BackstopAccount, PendingMoves } from '../../domain/risk/pending-moves.ts'
+import type { RunningLiquidation } from '../../domain/risk/running-liquidation.ts'
+import type { RiskPrices } from '../../domain/risk/score-bounds.ts'
+import type { Address, OrderHash, Seq, UserId } from '../../domain/units.ts'
+import type { BatchBasis, MarketView } from '../auction/market-memory.ts'
+import { MAX_ORDERS_PER_TURN } from '../turn-bound.ts'
+import type { LiquidationTransaction } from './ports.ts'
+
+export interface TurnInput {
+  readonly transaction: LiquidationTransaction
+  readonly view: MarketView
+  readonly prices: RiskPrices
+  readonly basis: BatchBasis
+  readonly running: readonly RunningLiquidation[]
+  readonly hashOf: (order: Order) => OrderHash
+}
+
+/** Most inheritances and deleveragings in the queue at once: each one is computed on top of those before it. */
+const MAX_PENDING = 20
+
+export class LiquidationTurn {
+  readonly #input: TurnInput
+  readonly #planner: LiquidationPlanner
+  readonly #running: ReadonlyMap<UserId, RunningLiquidation>
+  readonly #addresses = new Map<UserId, Address>()
+  readonly #users = new Map<Address, UserId>()
+
+  constructor(input: TurnInput) {
+    const { transaction, view, prices, basis, running, hashOf } = input
+    const { now, head, pauseEndsAt, backlog } = transaction.snapshot
+    this.#input = input
+    this.#running = new Map(running.map((liquidation) => [liquidation.account, liquidation]))
+    this.#planner = new LiquidationPlanner({
+      ...{ spec: prices.spec, asOf: basis.asOf, report: basis.report, index: prices.index },
+      ...{ pauseEndsAt, at: now, head: head as Seq, standingSeq: view.standingSeq },
+      ...{ queued: backlog.queued, hashOf },
+    })
+  }
+
+  /** Decides on the accounts in this order, as far as the bounds of a transaction allow. */
+  async run(accounts: readonly UserId[]): Promise<LiquidationPlan> {
+    const { transaction } = this.#input
+    const pending = await transaction.pendingMoves()
+    const moves = await this.#pendingMoves(pending)
+    await this.#learn(accounts)
+    await transaction.lockFunds(new Set(accounts))
+    const orders = Map.groupBy(await transaction.liveOrders(new Set(accounts)), ({ account }) => account)
+    const outcomes = await this.#outcomes(accounts)
+    let free = MAX_PENDING - pending.length
+    for (const account of accounts) {
+      const own = orders.get(account) ?? []
+      if (this.#planner.changes + own.length > MAX_ORDERS_PER_TURN) continue
+      if (this.#isTouched(account, moves)) continue
+      const one = await this.#caseOf(account, moves, own, outcomes.get(account) ?? null)
+      const action = this.#planner.decide(one, free > 0)
+      if (action === null) continue
+      moves.apply(action)
+      free--
+    }
+    return this.#planner.plan()
+  }
+
+  /** Its position is known once the actions in the queue are mined. */
+  #isTouched(account: UserId, moves: PendingMoves): boolean {
+    return (
+      this.#input.transaction.snapshot.touched.has(account) || moves.accounts.has(this.#addressOf(account))
+    )
+  }
+
+  /** Of the accounts whose liquidation waits for a single action. */
+  async #outcomes(accounts: readonly UserId[]): Promise<ReadonlyMap<UserId, ActionOutcome>> {
+    const waiting = accounts.flatMap((account): [UserId, number][] => {
+      const running = this.#running.get(account)
+      const waits = running?.stage === 'inheriting' || running?.stage === 'deleveraging'
+      return waits && running.queueNo !== null ? [[account, running.queueNo]] : []
+    })
+    if (waiting.length === 0) return new Map()
+    const outcomes = await this.#input.transaction.outcomes(waiting.map(([, queueNo]) => queueNo))
+    return new Map(waiting.map(([account, queueNo]) => [account, outcomes.get(queueNo) ?? null]))
+  }
+
+  async #caseOf(
+    account: UserId,
+    moves: PendingMoves,
+    orders: readonly OpenOrder[],
+    outcome: ActionOutcome,
+  ): Promise<LiquidationCase> {
+    const maker = this.#addressOf(account)
+    const position = moves.positionOf(maker)
+    const state = moves.backstop
+    const address = this.#input.transaction.snapshot.backstop?.address
+    const isItself = address === maker
+    const backstop = state === null || address === undefined ? null : { address, state }
+    const { spec, index, oracle } = this.#input.prices
+    const isLast = isDeleverageable(spec, position, isItself ? 'itself' : state, index, oracle)
+    const ranked = isLast ? await this.#counterparties(maker, position, moves) : []
+    return {
+      ...{ account, maker, running: this.#running.get(account) ?? null, outcome, position, orders },
+      backstop: isItself ? 'itself' : backstop,
+      pool: moves.pool,
+      counterparties: () => byRank(this.#input.prices, ranked),
+      userOf: (of) => this.#users.get(of) as UserId,
+    }
+  }
+
+  /** The best counterparties of the matched positions, as the pending actions leave them. */
+  async #counterparties(
+    maker: Address,
+    position: Position,
+    moves: PendingMoves,
+  ): Promise<readonly Counterparty[]> {
+    const { view, prices } = this.#input
+    const count = MAX_LEGS + moves.accounts.size
+    const accounts = view.positions.scanner.counterparties(prices, position, count)
+    await this.#learn(accounts)
+    return accounts
+      .map((account) => this.#addressOf(account))
+      .filter((address) => address !== maker && moves.mayCounter(address))
+      .map((address) => ({ account: address, position: moves.positionOf(address) }))
+  }
+
+  async #pendingMoves(pending: readonly SingleAction[]): Promise<PendingMoves> {
+    const { transaction, view, prices } = this.#input
+    const { backstop } = transaction.snapshot
+    const named = pending.flatMap(addressesOf)
+    const users = await transaction.users(
+      new Set([...named, ...(backstop === null ? [] : [backstop.address])]),
+    )
+    for (const [address, account] of users) this.#know(account, address)
+    const matched = (address: Address): Position => view.positions.of(this.#users.get(address) as UserId)
+    const { pool } = view.positions
+    const moves = new PendingMoves(prices, await this.#backstopAccount(), { matched, pool })
+    for (const action of pending) moves.apply(action)
+    return moves
+  }
+
+  async #backstopAccount(): Promise<BackstopAccount | null> {
+    const { transaction } = this.#input
+    const { backstop } = transaction.snapshot
+    if (backstop === null) return null
+    const account = this.#users.get(backstop.address)
+    const free = account === undefined ? (0n as BackstopAccount['free']) : await transaction.freeOf(account)
+    return { ...backstop, free }
+  }
+
+  async #learn(accounts: Iterable<UserId>): Promise<void> {
+    const unknown = [...accounts].filter((account) => !this.#addresses.has(account))
+    if (unknown.length === 0) return
+    for (const [account, address] of await this.#input.transaction.addresses(unknown))
+      this.#know(account, address)
+  }
+
+  #know(account: UserId, address: Address): void {
+    this.#addresses.set(account, address)
+    this.#users.set(address, account)
+  }
+
+  #addressOf(account: UserId): Address {
+    return this.#addresses.get(account) as Address
+  }
+}
+
+const addressesOf = (action: SingleAction): readonly Address[] => {
+  if (action.kind === 'inherit_position') return [action.account, action.backstop]
+  return action.kind === 'deleverage'
+    ? [action.account, ...action.legs.map(({ counterparty }) => counterparty)]
+    : []
+}

@@ -1,0 +1,120 @@
+/** A market whose marks are left out: each turn takes the steps of its liquidations, then runs its auction. */
+import type { Fence } from '../../../db/fence.ts'
+import { hashOrder } from '../../../domain/orders/order-hash.ts'
+import type { Millis } from '../../../domain/units.ts'
+import { type Auction, createAuction } from '../../../keeper/auction/auction.ts'
+import { createMarketMemory, type MarketMemory } from '../../../keeper/auction/market-memory.ts'
+import { createLiquidations, type Liquidations } from '../../../keeper/liquidation/liquidations.ts'
+import { createLiquidationStore } from '../../../keeper/liquidation/store.ts'
+import { e18, perpetual } from '../../support/markets.ts'
+import { addressOf, keccak, MarketFixture, RULES, type Trader } from './market-fixture.ts'
+
+export class LiquidationRun {
+  readonly fixture: MarketFixture
+  readonly auctioning: Fence
+  readonly settling: Fence
+  readonly alice: Trader
+  readonly bob: Trader
+  readonly carol: Trader
+  readonly reached: string[] = []
+  /** Null while no node responds. */
+  headTime: number | null
+  #memory!: MarketMemory
+  #auction!: Auction
+  #liquidations!: Liquidations
+
+  private constructor(
+    fixture: MarketFixture,
+    [auctioning, settling]: readonly [Fence, Fence],
+    [alice, bob, carol]: readonly [Trader, Trader, Trader],
+  ) {
+    this.fixture = fixture
+    this.auctioning = auctioning
+    this.settling = settling
+    this.alice = alice
+    this.bob = bob
+    this.carol = carol
+    this.headTime = fixture.clock.value
+    this.restart()
+  }
+
+  /** The oracle price is 1,000 ticks. */
+  static async open(): Promise<LiquidationRun> {
+    const fixture = await MarketFixture.open(perpetual)
+    await fixture.report(1000)
+    const fences = [await fixture.lease('auction:m1'), await fixture.lease('settle:m1')] as const
+    const traders = [
+      await fixture.trader('alice'),
+      await fixture.trader('bob'),
+      await fixture.trader('carol'),
+    ] as const
+    return new LiquidationRun(fixture, fences, traders)
+  }
+
+  /** Another owner, without any memory. */
+  restart(): void {
+    const { fixture } = this
+    const ports = { ...fixture.auctionPorts(), headTime: () => this.headTime as Millis | null }
+    this.#memory = createMarketMemory({ ...RULES, kind: perpetual.kind })
+    this.#auction = createAuction(ports, perpetual, this.#memory)
+    this.#liquidations = createLiquidations(
+      {
+        liquidations: createLiquidationStore(fixture.db, fixture.databaseTime),
+        headTime: () => this.headTime as Millis | null,
+        killPoint: (point) => this.reached.push(point),
+        hashOrder: (order, spec) => hashOrder(order, spec, keccak),
+        wakeSettlement: () => {},
+      },
+      perpetual,
+      this.#memory,
+    )
+  }
+
+  async turn(): Promise<void> {
+    await this.#liquidations.update(this.auctioning)
+    await this.#auction.run(this.auctioning)
+  }
+
+  async wait(ms: number): Promise<void> {
+    this.fixture.clock.value += ms
+    if (this.headTime !== null) this.headTime = this.fixture.clock.value
+  }
+
+  /** A report of the next interval. */
+  async report(ticks: number): Promise<void> {
+    await this.wait(200)
+    await this.fixture.report(ticks)
+  }
+
+  /** The first party buys with this leverage, at 1,000. */
+  async deal(buyer: Trader, seller: Trader, steps: number, leverage: number): Promise<void> {
+    await this.fixture.place({ by: buyer, side: 'LONG', steps, limit: 1000, leverage })
+    await this.fixture.place({ by: seller, side: 'SHORT', steps, limit: 1000 })
+    await this.turn()
+    await this.turn()
+  }
+
+  /** The forced orders in the keeper's book. */
+  resting() {
+    const book = this.#memory.view?.feed.book
+    return book?.orders().filter(({ forced }) => forced) ?? []
+  }
+
+  async pauseUntil(end: number): Promise<void> {
+    const values = { chain_id: 6343, next_block: 1, bank_pause_ends_at: Math.ceil(end / 1000) }
+    await this.fixture.db
+      .insertInto('chain_progress')
+      .values({ ...values, genesis_hash: '0x', head: 0, completed_at: 0 } as never)
+      .execute()
+  }
+
+  /** A backstop that may have this notional in wei × 1e-18, and owns as much. */
+  async back(cap: string): Promise<Trader> {
+    const backstop = await this.fixture.trader('backstop', cap)
+    await this.fixture.db
+      .updateTable('markets')
+      .set({ backstop: addressOf(backstop.wallet), backstop_cap: e18(cap) })
+      .execute()
+    return backstop
+  }
+}
