@@ -51,7 +51,7 @@ export function createRanks(ports: RankPorts, spec: MarketSpec, memory: Pick<Mar
     poll(fence) {
       if (memory.view === null || running !== null || elapsed(clock, rankedAt) < RANK_INTERVAL_MS) return
       rankedAt = clock.now()
-      running = rank(fence, samplePositions(memory.view.positions.values()))
+      running = rank(fence, samplePositions(memory.view.positions))
         .catch((err: unknown) => {
           logger.warn({ market_id: spec.marketId, err }, 'ranking for deleveraging failed; will retry')
         })

@@ -4,7 +4,7 @@ import { sql } from 'kysely'
 import { after, before, beforeEach, describe, it } from 'mocha'
 import type { Fence } from '../../db/fence.ts'
 import type { UsedReport } from '../../domain/prices/report.ts'
-import type { Address, HourlyFunding, UserId } from '../../domain/units.ts'
+import type { Address, FundingIndex, HourlyFunding, Millis, Price, UserId } from '../../domain/units.ts'
 import { applyFacts } from '../../indexer/ingest/apply.ts'
 import { confirmUpTo, eventlessActions, recordBlock, rollBackBlock } from '../../indexer/ingest/blocks.ts'
 import type { ChainLog } from '../../indexer/ports.ts'
@@ -15,7 +15,9 @@ import { createAuctionStore } from '../../keeper/auction/store.ts'
 import { claimPurposes, reportPurpose } from '../../keeper/ending/purposes.ts'
 import { createEndingStore } from '../../keeper/ending/store.ts'
 import { createFaucetStore } from '../../keeper/faucet/store.ts'
+import { createFigureStore } from '../../keeper/figures/store.ts'
 import { createFundingStore } from '../../keeper/funding/store.ts'
+import { createRankStore } from '../../keeper/ranks/store.ts'
 import type { RelayerLane } from '../../keeper/relayer/ports.ts'
 import { createRelayerStore } from '../../keeper/relayer/store.ts'
 import { createRequeueStore } from '../../keeper/settlement/requeue-store.ts'
@@ -165,6 +167,18 @@ describe('the access paths of the write side', function () {
 
   it('when the funding job reads what it decides on, its statement finds its rows by an index', async () => {
     await createFundingStore(explained.db, fixture.databaseTime).snapshot(perpetual)
+    expectFewPages()
+  })
+
+  it('when the figures of a market are read and its ranks stored, each statement finds its rows by an index', async () => {
+    await fixture.db
+      .updateTable('markets')
+      .set({ backstop: addressOf(alice.wallet), backstop_cap: 1n })
+      .execute()
+    await createFigureStore(explained.db, fixture.databaseTime).load(perpetual.marketId)
+    const ranks = { oracle: 1n as Price, index: 0n as FundingIndex, longs: [1n], shorts: [] }
+    for (const at of [1, 2])
+      await createRankStore(explained.db).save(perpetual.marketId, fence, ranks, at as Millis)
     expectFewPages()
   })
 

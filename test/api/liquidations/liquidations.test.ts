@@ -3,6 +3,7 @@ import { expect } from 'chai'
 import { sql } from 'kysely'
 import { after, before, describe, it } from 'mocha'
 import { minedLiquidations, stepsOfUser } from '../../../api/liquidations/query.ts'
+import { riskOfMarket } from '../../../api/risk/query.ts'
 import { appendRows, lockShard } from '../../../db/journal.ts'
 import type { FillSettled, JournalRow, PositionChange } from '../../../domain/journal/journal-row.ts'
 import type { LiquidationChanged, LiquidationEvidence } from '../../../domain/journal/liquidation-row.ts'
@@ -288,9 +289,10 @@ describe('liquidations', function () {
         await stepsOfUser(explained.db, 901, { marketId, limit: 20, after: place })
       }
     }
+    await riskOfMarket(explained.db, 1)
     const statements = explained.drain()
     await explained.db.destroy()
-    expect(statements).to.have.length(12)
+    expect(statements).to.have.length(13)
     expect(statements.filter(({ pages }) => pages > 250)).to.deep.equal([])
   })
 })
