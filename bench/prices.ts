@@ -119,10 +119,12 @@ async function measure({ markets, seconds, warmup }: Run, url: string, priceFile
     signerFault: () => void counts.faults++,
   }
   const load = () => parsePriceFile(priceFile)
+  const addresses = new Set(SIGNERS.map((name) => computeAddress(id(name)).toLowerCase() as Address))
   const config = { read: () => priceFile, parse: parsePriceFile, load, keys: new Map(), secret: SECRET }
   const ports = {
     ...{ db, chainId: CHAIN_ID, rpcUrl: 'http://127.0.0.1:1', rpcTimeoutMs: 1_000, clock: systemClock },
     ...{ killPoint: () => {}, metrics, logger: SILENT_LOGGER },
+    chain: { feedSigners: async () => ({ signers: addresses, threshold: THRESHOLD }) },
   }
   const job = createPriceJob(ports, config)
   const fence = await createLeases(db, 'bench', 3_600_000).acquire('prices')

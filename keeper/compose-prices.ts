@@ -4,7 +4,7 @@ import { statedPrice } from '../db/market-endings.ts'
 import { phaseOf } from '../domain/prices/publication.ts'
 import { reportHasher } from '../domain/prices/report-hash.ts'
 import type { SigningRules } from '../domain/prices/signing.ts'
-import type { Millis } from '../domain/units.ts'
+import type { Address, Millis } from '../domain/units.ts'
 import type { Clock } from '../service/clock.ts'
 import { keccak, recover } from '../service/crypto.ts'
 import type { KillPointHook } from '../service/kill-point.ts'
@@ -18,15 +18,17 @@ import { createRecordingSource } from './adapters/sources/recording.ts'
 import { createWalkSource } from './adapters/sources/walk.ts'
 import type { PricesConfig } from './config.ts'
 import type { LeaderJob } from './leader/leader-loop.ts'
-import type { PriceSource, ReportSigner } from './ports.ts'
+import type { Chain, PriceSource, ReportSigner } from './ports.ts'
 import type { FeedTerms, PriceFile, SignerTerms, SourceTerms } from './price-file.ts'
 import type { FeedSetup, PriceMetrics, Quorum } from './prices/ports.ts'
 import { createPublisher } from './prices/publisher.ts'
 import { createQuorum } from './prices/quorum.ts'
+import { createSignerSets, type SignerSets } from './prices/signer-sets.ts'
 import { createPriceStore } from './prices/store.ts'
 
 export interface PricePorts {
   readonly db: Db
+  readonly chain: Pick<Chain, 'feedSigners'>
   readonly chainId: number
   readonly rpcUrl: string
   readonly rpcTimeoutMs: number
@@ -40,6 +42,8 @@ export interface PricePorts {
 interface PriceSetup {
   readonly feeds: readonly FeedSetup[]
   readonly quorum: Quorum
+  /** Reads from the oracle which signers it accepts. */
+  readonly refreshSigners: () => Promise<void>
 }
 
 /** Interval at which the configuration is looked at. */
@@ -47,7 +51,21 @@ const RELOAD_MS = 1_000
 
 /** Publishes the prices of all markets, under one lease. Polls sources only while this process owns it. */
 export function createPriceJob(ports: PricePorts, config: PricesConfig): LeaderJob {
-  let setup: PriceSetup = { feeds: [], quorum: createQuorumOf(ports, config, config.load()) }
+  /** By oracle: what was read of one stays known when the file changes. */
+  const known = new Map<Address, SignerSets>()
+  let threshold = 0
+  const setUp = (file: PriceFile, feeds: readonly FeedSetup[]): PriceSetup => {
+    threshold = file.threshold
+    const signerSets = known.get(file.oracle) ?? createSignerSetsOf(ports, file.oracle, () => threshold)
+    known.set(file.oracle, signerSets)
+    const signed = feeds.filter(({ isRound }) => !isRound).map(({ feedId }) => feedId)
+    return {
+      feeds,
+      quorum: createQuorumOf(ports, config, file, signerSets),
+      refreshSigners: () => signerSets.refresh(signed),
+    }
+  }
+  let setup = setUp(config.load(), [])
   let loadedText: string | null = null
   let timer: NodeJS.Timeout | undefined
   const publisher = createPublisher({
@@ -71,7 +89,7 @@ export function createPriceJob(ports: PricePorts, config: PricesConfig): LeaderJ
       if (text === loadedText) return
       const file = config.parse(text)
       for (const { sources } of setup.feeds) for (const source of sources) source.stop()
-      setup = { feeds: createFeeds(ports, file.feeds), quorum: createQuorumOf(ports, config, file) }
+      setup = setUp(file, createFeeds(ports, file.feeds))
       loadedText = text
       ports.logger.info(
         { feeds: file.feeds.length, signers: file.signers.length },
@@ -86,7 +104,11 @@ export function createPriceJob(ports: PricePorts, config: PricesConfig): LeaderJ
     async start() {
       close()
       load()
-      timer = setInterval(load, RELOAD_MS)
+      timer = setInterval(() => {
+        load()
+        void setup.refreshSigners()
+      }, RELOAD_MS)
+      await setup.refreshSigners()
       await publisher.start()
     },
     step: (fence) => publisher.step(fence),
@@ -125,6 +147,25 @@ function createFeeds(ports: PricePorts, feeds: readonly FeedTerms[]): FeedSetup[
 
 // ---------------------------------------------------------------------- signers
 
+/** `stated`: the threshold of the configuration. The oracle's own decides; another one in the file is a mistake that its operator should know. */
+const createSignerSetsOf = (
+  { chain, clock, logger }: PricePorts,
+  oracle: Address,
+  stated: () => number,
+): SignerSets =>
+  createSignerSets({
+    ...{ clock, logger },
+    async read(feedId, observedAt) {
+      const set = await chain.feedSigners(oracle, feedId, observedAt)
+      if (set.threshold !== stated() && set.threshold !== 0)
+        logger.error(
+          { feed_id: feedId, oracle: set.threshold, configured: stated() },
+          'the price configuration states another number of signatures than the oracle needs',
+        )
+      return set
+    },
+  })
+
 /** The rules of keys in this process. What they sign was aggregated by the same process, so more checks would prove nothing. */
 const LOCAL_RULES: SigningRules = {
   range: { low: 0n, high: 2n ** 127n },
@@ -133,7 +174,12 @@ const LOCAL_RULES: SigningRules = {
   move: null,
 }
 
-function createQuorumOf(ports: PricePorts, config: PricesConfig, file: PriceFile): Quorum {
+function createQuorumOf(
+  ports: PricePorts,
+  config: PricesConfig,
+  file: PriceFile,
+  signerSets: SignerSets,
+): Quorum {
   const domain = { chainId: BigInt(ports.chainId), oracle: file.oracle }
   const signerOf = ({ name, remote }: SignerTerms): ReportSigner => {
     if (remote !== null) return createRemoteSigner({ name, ...remote, secret: config.secret ?? '' })
@@ -147,7 +193,7 @@ function createQuorumOf(ports: PricePorts, config: PricesConfig, file: PriceFile
   }
   return createQuorum({
     ...ports,
-    ...{ threshold: file.threshold, deadlineMs: file.deadlineMs, recover },
+    ...{ deadlineMs: file.deadlineMs, recover, setOf: signerSets.at },
     signers: file.signers.map(signerOf),
     digestOf: reportHasher(domain, keccak),
   })

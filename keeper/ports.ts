@@ -4,6 +4,7 @@ import type { SignableAction } from '../domain/actions/action-rules.ts'
 import type { MarketSpec } from '../domain/market/market.ts'
 import type { Reading, SourceAnswer, SourceBounds } from '../domain/prices/aggregate.ts'
 import type { ReportRules } from '../domain/prices/report.ts'
+import type { FeedId } from '../domain/prices/report-hash.ts'
 import type { OracleReport } from '../domain/settlement/settlement.ts'
 import type { Culprit } from '../domain/settlement/void-batch.ts'
 import type { Address, MarketId, Millis } from '../domain/units.ts'
@@ -124,6 +125,12 @@ export interface Chain {
   windDown(trader: Address): Promise<WindDownState>
   /** Whether the market's bank is paused at the head. */
   isBankPaused(trader: Address): Promise<boolean>
+  /** The signers of a feed whose signatures the oracle accepts for observations at that time, and how many a report has. */
+  feedSigners(
+    oracle: Address,
+    feedId: FeedId,
+    observedAt: Millis,
+  ): Promise<{ readonly signers: ReadonlySet<Address>; readonly threshold: number }>
   /** The contract's rules for oracle reports. */
   reportRules(trader: Address): Promise<Omit<ReportRules, 'kind'>>
 }

@@ -7,7 +7,7 @@ import { JsonError, type JsonReader, readJsonObject } from '../service/json-read
 export interface PriceFile {
   /** The SignedPriceOracle. */
   readonly oracle: Address
-  /** Signatures that a report needs. */
+  /** Signatures that a report needs, as the oracle has it; what the oracle has decides. */
   readonly threshold: number
   /** Bound of the wait for signers. */
   readonly deadlineMs: number

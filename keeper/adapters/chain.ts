@@ -259,6 +259,18 @@ export function createChain({ url, chainId, requestTimeoutMs, sendTimeoutMs }: C
       const bank = (await read(TRADER, trader, 'bank')) as string
       return (await read(BANK, bank, 'isPaused')) as boolean
     },
+    async feedSigners(oracle, feedId, observedAt) {
+      const data = ORACLE.encodeFunctionData('feedAt', [feedId, observedAt])
+      const answer = await request<string>('eth_call', [{ to: oracle, data }, 'latest'])
+      const [signers, threshold] = ORACLE.decodeFunctionResult('feedAt', answer) as unknown as [
+        string[],
+        bigint,
+      ]
+      return {
+        signers: new Set(signers.map((each) => each.toLowerCase() as Address)),
+        threshold: Number(threshold),
+      }
+    },
     async reportRules(trader) {
       const { reportMaxAge, moveBase = 0n, moveSlope = 0n, moveWindow } = await view(trader, 'parameters')
       return {
@@ -294,6 +306,7 @@ export function createSigner(chainId: number, privateKey: string): Signer {
 
 const TRADER = IIsolatedTrader__factory.createInterface()
 const BANK = IMarginBank__factory.createInterface()
+const ORACLE = ISignedPriceOracle__factory.createInterface()
 const FREEZE_REQUESTED = TRADER.getEvent('FreezeRequested').topicHash
 /** Any function of the contract: names and arguments of actions are those of its ABI (`domain/actions/action-rules.ts`). */
 type ActionFunction = 'settleBatch'

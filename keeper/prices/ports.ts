@@ -47,6 +47,8 @@ export type SignerFault =
   | 'UNREACHABLE'
   | 'NO_ANSWER'
   | 'WRONG_SIGNATURE'
+  /** The oracle does not accept its signatures for this feed. */
+  | 'NOT_A_SIGNER'
   | 'DUPLICATE'
 
 export type SigningOutcome =

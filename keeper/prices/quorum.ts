@@ -1,17 +1,18 @@
 /** Collects the signatures of reports from several signers, and verifies each before it counts. */
 import type { Recover } from '../../domain/orders/order-hash.ts'
-import { proofOf, type ReportHasher, signerOf } from '../../domain/prices/report-hash.ts'
-import type { Address } from '../../domain/units.ts'
+import { type FeedId, proofOf, type ReportHasher, signerOf } from '../../domain/prices/report-hash.ts'
+import type { Address, Millis } from '../../domain/units.ts'
 import type { Clock } from '../../service/clock.ts'
 import type { Logger } from '../../service/logger.ts'
 import type { SigningAnswer, SigningRequest } from '../../service/report-key.ts'
 import type { ReportSigner } from '../ports.ts'
 import type { PriceMetrics, Quorum, SignerFault, SigningOutcome } from './ports.ts'
+import type { SignerSet } from './signer-sets.ts'
 
 export interface QuorumPorts {
   readonly signers: readonly ReportSigner[]
-  /** Signatures that a report needs. */
-  readonly threshold: number
+  /** What the oracle accepts for a report of the feed observed at that time; null while it is not known. */
+  readonly setOf: (feedId: FeedId, observedAt: Millis) => SignerSet | null
   readonly digestOf: ReportHasher
   readonly recover: Recover
   readonly clock: Clock
@@ -27,27 +28,35 @@ const REST_MS = 1_000
 /** The signatures of one report as they come in. */
 interface Collection {
   readonly digest: Uint8Array
+  readonly set: SignerSet
   readonly valid: Map<Address, string>
   /** The signers to which the value has moved too far. */
   readonly moveRefused: Set<Address>
 }
 
 export function createQuorum(ports: QuorumPorts): Quorum {
-  const { signers, threshold, clock, deadlineMs } = ports
+  const { signers, clock, deadlineMs } = ports
   const restsUntil = new Map<ReportSigner, number>()
   const faults = createFaultLog(ports)
-  const isComplete = ({ valid }: Collection): boolean => valid.size >= threshold
+  const isComplete = ({ set, valid }: Collection): boolean => valid.size >= set.threshold
 
-  const addresses = new Set(signers.map(({ address }) => address)).size
+  /** Signers among these whose signatures the oracle accepts; one under two names counts once. */
+  const ableOf = ({ set }: Collection, among: readonly ReportSigner[]): readonly Address[] => [
+    ...new Set(among.map(({ address }) => address).filter((address) => set.signers.has(address))),
+  ]
+
   /** If those that refuse the move suffice to prevent a quorum: one signer alone cannot halt a feed that others keep waiting. */
-  const isMoveTooLarge = ({ moveRefused }: Collection): boolean =>
-    moveRefused.size > 0 && addresses - moveRefused.size < threshold
+  const isMoveTooLarge = (collection: Collection): boolean => {
+    const { set, moveRefused } = collection
+    const willing = ableOf(collection, signers).filter((address) => !moveRefused.has(address))
+    return moveRefused.size > 0 && willing.length < set.threshold
+  }
 
   /** All signers if too few are left for a quorum. */
-  function askable(): readonly ReportSigner[] {
+  function askable(all: readonly Collection[]): readonly ReportSigner[] {
     const now = clock.now()
     const awake = signers.filter((signer) => (restsUntil.get(signer) ?? 0) <= now)
-    return awake.length >= threshold ? awake : signers
+    return all.every((one) => ableOf(one, awake).length >= one.set.threshold) ? awake : signers
   }
 
   function fail(signer: ReportSigner, fault: 'LATE' | 'UNREACHABLE'): void {
@@ -73,6 +82,7 @@ export function createQuorum(ports: QuorumPorts): Quorum {
       return answer.refusal
     }
     if (isComplete(collection)) return null
+    if (!collection.set.signers.has(address)) return 'NOT_A_SIGNER'
     if (signerOf(collection.digest, answer.signature, ports.recover) !== address) return 'WRONG_SIGNATURE'
     if (collection.valid.has(address)) return 'DUPLICATE'
     collection.valid.set(address, answer.signature)
@@ -81,7 +91,7 @@ export function createQuorum(ports: QuorumPorts): Quorum {
 
   /** Resolves when every report is complete, every signer has answered, or the deadline has passed. */
   function gather(requests: readonly SigningRequest[], all: readonly Collection[]): Promise<void> {
-    const waiting = new Set(askable())
+    const waiting = new Set(askable(all))
     return new Promise((resolve) => {
       let isOver = false
       const end = (): void => {
@@ -110,12 +120,19 @@ export function createQuorum(ports: QuorumPorts): Quorum {
 
   return {
     async collect(requests) {
-      const all = requests.map(({ feedId, reading }): Collection => {
+      const all = requests.map(({ feedId, reading }): Collection | null => {
+        const set = ports.setOf(feedId, reading.observedAt)
         const digest = ports.digestOf(feedId, reading).slice()
-        return { digest, valid: new Map(), moveRefused: new Set() }
+        return set && { digest, set, valid: new Map(), moveRefused: new Set() }
       })
-      if (requests.length > 0) await gather(requests, all)
+      const asked = requests.filter((_, at) => all[at] !== null)
+      if (asked.length > 0)
+        await gather(
+          asked,
+          all.filter((one) => one !== null),
+        )
       return all.map((collection): SigningOutcome => {
+        if (collection === null) return { proof: null, reason: 'NO_QUORUM' }
         if (isComplete(collection)) return { proof: proofOf(collection.valid) }
         return { proof: null, reason: isMoveTooLarge(collection) ? 'MOVE_TOO_LARGE' : 'NO_QUORUM' }
       })

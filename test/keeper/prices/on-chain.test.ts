@@ -6,10 +6,12 @@ import { listMarket } from '../../../db/markets.ts'
 import { latestReport } from '../../../db/oracle-reports.ts'
 import { type FeedId, type OracleDomain, reportHasher } from '../../../domain/prices/report-hash.ts'
 import type { Address, MarketId, Millis } from '../../../domain/units.ts'
+import { createChain } from '../../../keeper/adapters/chain.ts'
 import { createAggregatorSource } from '../../../keeper/adapters/sources/aggregator.ts'
 import type { PriceSource } from '../../../keeper/ports.ts'
 import { createPublisher } from '../../../keeper/prices/publisher.ts'
 import { createQuorum } from '../../../keeper/prices/quorum.ts'
+import { createSignerSets } from '../../../keeper/prices/signer-sets.ts'
 import { createPriceStore } from '../../../keeper/prices/store.ts'
 import { keccak, recover } from '../../../service/crypto.ts'
 import { createReportKey, type ReportKey, type SigningRequest } from '../../../service/report-key.ts'
@@ -84,7 +86,7 @@ describe('reports of the publisher on the chain', function () {
   }
 
   /** The second of the three signers signs nothing. */
-  function publisherOf(aggregator: PriceSource, oracle: Address) {
+  async function publisherOf(aggregator: PriceSource, oracle: Address) {
     const domain = { chainId: BigInt(CHAIN_ID), oracle }
     const signers = NAMES.map((name, index) => {
       const key = keyOf(name, domain)
@@ -103,9 +105,13 @@ describe('reports of the publisher on the chain', function () {
     ]
     const logging = { metrics: NO_PRICE_METRICS, logger: SILENT_LOGGER }
     const digestOf = reportHasher(domain, keccak)
+    const chain = createChain({ ...NODE_LIMITS, url: anvil.url, chainId: CHAIN_ID })
+    const read = (feedId: FeedId, at: Millis) => chain.feedSigners(oracle, feedId, at)
+    const sets = createSignerSets({ read, clock, logger: SILENT_LOGGER })
+    await sets.refresh([FEED_ID])
     const quorum = createQuorum({
       signers,
-      threshold: 2,
+      setOf: sets.at,
       deadlineMs: 1_000,
       digestOf,
       recover,
@@ -122,7 +128,7 @@ describe('reports of the publisher on the chain', function () {
     const { signed, rounds, aggregator } = await deploy(addresses, round)
     await listSecond()
     const source = await sourceOf(aggregator)
-    const publisher = publisherOf(source, (await signed.getAddress()).toLowerCase() as Address)
+    const publisher = await publisherOf(source, (await signed.getAddress()).toLowerCase() as Address)
     const fence = await fixture.lease('prices')
     await publisher.start()
     await publisher.step(fence)
@@ -149,6 +155,7 @@ describe('reports of the publisher on the chain', function () {
 
 const ZERO = ZeroAddress as Address
 const NAMES = ['one', 'two', 'three']
+const NODE_LIMITS = { requestTimeoutMs: 2_000, sendTimeoutMs: 2_000 }
 const clock = { now: () => Date.now() as Millis }
 
 const keyOf = (name: string, domain: OracleDomain): ReportKey =>

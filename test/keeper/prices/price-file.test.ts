@@ -4,9 +4,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'chai'
-import { id } from 'ethers'
+import { computeAddress, id } from 'ethers'
 import { afterEach, beforeEach, describe, it } from 'mocha'
 import { latestReport } from '../../../db/oracle-reports.ts'
+import type { Address } from '../../../domain/units.ts'
 import { createPriceJob } from '../../../keeper/compose-prices.ts'
 import { readConfig } from '../../../keeper/config.ts'
 import { parsePriceFile } from '../../../keeper/price-file.ts'
@@ -127,8 +128,10 @@ describe('the price configuration of a keeper', () => {
     const errors: string[] = []
     const logger = { ...SILENT_LOGGER, error: (_: object, message: string) => void errors.push(message) }
     const ports = { chainId: 6343, rpcUrl: 'http://127.0.0.1:1', rpcTimeoutMs: 100, killPoint: () => {} }
+    const signers = new Set([computeAddress(id('local')).toLowerCase() as Address])
+    const chain = { feedSigners: async () => ({ signers, threshold: 1 }) }
     const job = createPriceJob(
-      { ...ports, db: fixture.db, clock: systemClock, metrics: NO_PRICE_METRICS, logger },
+      { ...ports, db: fixture.db, clock: systemClock, metrics: NO_PRICE_METRICS, logger, chain },
       config,
     )
     const fence = await fixture.lease('prices')

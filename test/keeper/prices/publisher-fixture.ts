@@ -12,6 +12,7 @@ import type { PriceSource, ReportSigner } from '../../../keeper/ports.ts'
 import type { FeedSetup, PriceMetrics } from '../../../keeper/prices/ports.ts'
 import { createPublisher, type Publisher } from '../../../keeper/prices/publisher.ts'
 import { createQuorum } from '../../../keeper/prices/quorum.ts'
+import type { SignerSet } from '../../../keeper/prices/signer-sets.ts'
 import { createPriceStore } from '../../../keeper/prices/store.ts'
 import { keccak, recover } from '../../../service/crypto.ts'
 import { createReportKey, type ReportKey } from '../../../service/report-key.ts'
@@ -58,6 +59,8 @@ export class PublisherFixture {
   /** What the quorum asks: replaced by tests of faults. */
   signers: ReportSigner[]
   rules: SigningRules
+  /** The signers that the oracle accepts. */
+  readonly accepted: SignerSet
 
   private constructor(market: MarketFixture) {
     this.market = market
@@ -69,6 +72,7 @@ export class PublisherFixture {
       move: { moveBase: 100_000n, moveSlope: 20_000n, moveWindow: 1_000 as Millis },
     }
     this.keys = ['one', 'two', 'three'].map((name) => this.key(name))
+    this.accepted = { signers: new Set(this.keys.map(({ address }) => address)), threshold: 2 }
     this.signers = this.keys.map((key, at) => ({
       name: `signer ${at}`,
       address: key.address,
@@ -105,7 +109,7 @@ export class PublisherFixture {
   publisher(killPoint: (point: string) => void = () => {}): Publisher {
     const clock = this.market.clock
     const quorum = createQuorum({
-      ...{ threshold: 2, deadlineMs: 100, digestOf: this.digestOf, recover, clock },
+      ...{ setOf: () => this.accepted, deadlineMs: 100, digestOf: this.digestOf, recover, clock },
       ...{ signers: this.signers, metrics: NO_PRICE_METRICS, logger: SILENT_LOGGER },
     })
     return createPublisher({

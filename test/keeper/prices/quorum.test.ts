@@ -8,6 +8,7 @@ import type { SigningRules } from '../../../domain/prices/signing.ts'
 import type { Millis } from '../../../domain/units.ts'
 import type { ReportSigner } from '../../../keeper/ports.ts'
 import { createQuorum } from '../../../keeper/prices/quorum.ts'
+import type { SignerSet } from '../../../keeper/prices/signer-sets.ts'
 import { keccak, recover } from '../../../service/crypto.ts'
 import { createReportKey, type SigningAnswer, type SigningRequest } from '../../../service/report-key.ts'
 import { e18, perpetual } from '../../support/markets.ts'
@@ -38,6 +39,10 @@ describe('the quorum of signers', () => {
       },
     }
     faults = []
+    accepted = (signers, threshold) => ({
+      signers: new Set(signers.map(({ address }) => address)),
+      threshold,
+    })
   })
 
   /** A signer that is its key. `aheadMs`: of its clock. */
@@ -55,9 +60,19 @@ describe('the quorum of signers', () => {
 
   const quorumOf = (signers: readonly ReportSigner[], threshold = 2) =>
     createQuorum({
-      ...{ signers, threshold, digestOf, recover, clock, deadlineMs: 60, logger: SILENT_LOGGER },
+      ...{
+        signers,
+        setOf: () => accepted(signers, threshold),
+        digestOf,
+        recover,
+        clock,
+        deadlineMs: 60,
+        logger: SILENT_LOGGER,
+      },
       metrics: { signerFault: (signer, fault) => faults.push([signer, fault]) },
     })
+  /** An oracle that accepts all signers, unless a test says otherwise. */
+  let accepted: (signers: readonly ReportSigner[], threshold: number) => SignerSet | null
   const request = (price = '100', feedId: SigningRequest['feedId'] = FEED_ID): SigningRequest => ({
     feedId,
     reading: { price: e18(price), observedAt: clock.now() },
@@ -145,6 +160,30 @@ describe('the quorum of signers', () => {
     const silent = faulty('silent', () => never)
     expect(await proofOf([honest('a'), liar, silent])).to.equal('NO_QUORUM')
     expect(await proofOf([honest('a'), liar, { ...liar, name: 'again' }, silent])).to.equal('NO_QUORUM')
+  })
+
+  it('when the oracle accepts only some of the signers, or needs more signatures than configured, the proof is as it needs', async () => {
+    const [a, b, c] = [honest('a'), honest('b'), honest('c')]
+    accepted = () => ({ signers: new Set([b.address, c.address]), threshold: 2 })
+    expect(await proofOf([a, b, c])).to.deep.equal(sorted(b, c))
+    expect(faults).to.deep.equal([['a', 'NOT_A_SIGNER']])
+    clock.value++
+    accepted = () => ({ signers: new Set([a.address, b.address, c.address]), threshold: 3 })
+    expect(await proofOf([a, b, c])).to.deep.equal(sorted(a, b, c))
+    clock.value++
+    accepted = () => ({ signers: new Set([a.address]), threshold: 2 })
+    expect(await proofOf([a, b, c])).to.equal('NO_QUORUM')
+  })
+
+  it('when what the oracle accepts is not known, no signer is asked', async () => {
+    accepted = () => null
+    let asked = 0
+    const signer = faulty('a', async () => {
+      asked++
+      return []
+    })
+    expect(await proofOf([signer, honest('b')])).to.equal('NO_QUORUM')
+    expect(asked).to.equal(0)
   })
 
   it('when some reports of a request are refused, the others have their proofs', async () => {
