@@ -3,7 +3,7 @@ import type { Fence } from '../../db/fence.ts'
 import type { Millis } from '../../domain/units.ts'
 import type { Delivery } from '../relayer/delivery.ts'
 import type { RelayerLane, RelayerStore } from '../relayer/ports.ts'
-import { createFinalPrice, type FinalPricePorts } from './final-price.ts'
+import { createFinalPrices, type FinalPricePorts } from './final-price.ts'
 import { createPayouts, type PayoutPorts } from './payouts.ts'
 import { createSend, type SenderPorts } from './sender.ts'
 
@@ -26,16 +26,19 @@ export function createEndings(
 ): (fence: Fence) => Promise<'idle' | 'waiting'> {
   const { store, relayers, delivery, headTime, logger } = ports
   const send = createSend(ports, lane)
-  const visitClosed = createFinalPrice(ports, lane, send)
+  const finalPrices = createFinalPrices(ports, lane, send)
   const visitEnded = createPayouts(ports, lane, send)
 
   /** A market whose end fails does not keep the others from theirs. */
   async function visitAll(fence: Fence, blockTime: Millis, open: number): Promise<void> {
     let capacity = MOST_OPEN - open
     let failure: unknown = null
-    for (const market of await store.markets(blockTime)) {
+    const markets = await store.markets(blockTime)
+    const closed = markets.filter(({ finalPrice }) => finalPrice === null)
+    finalPrices.retain(new Set(closed.map(({ spec }) => spec.marketId)))
+    for (const market of markets) {
       try {
-        if (market.finalPrice === null) await visitClosed(fence, market, blockTime)
+        if (market.finalPrice === null) await finalPrices.visit(fence, market, blockTime)
         else capacity -= await visitEnded(fence, market, blockTime, capacity)
       } catch (err) {
         logger.error({ market_id: market.spec.marketId, err }, 'the end of a market failed; will retry')

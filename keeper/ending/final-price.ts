@@ -32,10 +32,14 @@ const RESUBMIT_MS = 30_000
 /** Before another finalization is queued after one that failed. */
 const REQUEUE_MS = 10_000
 
-/** One pass over a market that has closed and not ended. */
-export type VisitClosed = (fence: Fence, market: EndingMarket, blockTime: Millis) => Promise<void>
+export interface FinalPrices {
+  /** One pass over a market that has closed and not ended. */
+  visit(fence: Fence, market: EndingMarket, blockTime: Millis): Promise<void>
+  /** No other market waits for its final price: others have ended, or a fork has taken their close back. */
+  retain(marketIds: ReadonlySet<MarketId>): void
+}
 
-export function createFinalPrice(ports: FinalPricePorts, lane: RelayerLane, send: Send): VisitClosed {
+export function createFinalPrices(ports: FinalPricePorts, lane: RelayerLane, send: Send): FinalPrices {
   const { store, actions, chain, calls, clock, metrics, logger } = ports
   const rules = new Map<MarketId, Omit<ReportRules, 'kind'>>()
   const queuedAt = new Map<MarketId, Millis>()
@@ -115,11 +119,19 @@ export function createFinalPrice(ports: FinalPricePorts, lane: RelayerLane, send
     }
   }
 
-  return async (fence, market, blockTime) => {
-    const report = await newestReport(market, blockTime)
-    const step = planEnding(market.spec, market.ending, report, blockTime)
-    note(market, step)
-    if (step.kind === 'submit_report') await submit(fence, market, step.report)
-    if (step.kind === 'finalize') await finalize(fence, market, step.report, blockTime)
+  return {
+    async visit(fence, market, blockTime) {
+      const report = await newestReport(market, blockTime)
+      const step = planEnding(market.spec, market.ending, report, blockTime)
+      note(market, step)
+      if (step.kind === 'submit_report') await submit(fence, market, step.report)
+      if (step.kind === 'finalize') await finalize(fence, market, step.report, blockTime)
+    },
+    retain(marketIds) {
+      for (const marketId of [...steps.keys()].filter((known) => !marketIds.has(known))) {
+        steps.delete(marketId)
+        metrics.finalReportMissing(marketId, false)
+      }
+    },
   }
 }

@@ -1,6 +1,7 @@
 /** A future from its close to its last payout: final report, correction, finalization, claims, each under a fault. */
 import { expect } from 'chai'
 import { describe, it } from 'mocha'
+import { LeaseLost } from '../../../db/fence.ts'
 import { future, price } from '../../support/markets.ts'
 import { ChainFixture, useChain } from '../support/chain-fixture.ts'
 import { EndingFixture } from '../support/ending-fixture.ts'
@@ -158,6 +159,24 @@ describe('the end of a future', function () {
     expect(await ending.transactions()).to.deep.equal([
       ...[`end:2:claim:${alice.account} REVERTED`, `end:2:claim:${bob.account} MINED`],
     ])
+    await fixture.close()
+  })
+
+  it('when another keeper owns the lease, the first one sends and stores nothing any more', async () => {
+    const { fixture, ending } = await openTraded()
+    await ending.close()
+    await ending.publish('final', price('110'))
+    await fixture.db
+      .updateTable('leases')
+      .set({ owner: 'another keeper', token: 9 })
+      .where('name', '=', 'ending')
+      .execute()
+    const refused = await ending.pass().then(
+      () => null,
+      (error: unknown) => error,
+    )
+    expect(refused).to.be.instanceOf(LeaseLost)
+    expect(await ending.transactions()).to.deep.equal([])
     await fixture.close()
   })
 })

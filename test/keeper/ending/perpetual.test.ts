@@ -1,6 +1,7 @@
 /** A perpetual that is delisted, and one that is frozen: price of its own feed, deficits, and claims with a haircut. */
 import { expect } from 'chai'
 import { describe, it } from 'mocha'
+import { MarginBank__factory } from '../../../typechain-types/factories/MarginBank__factory.ts'
 import { perpetual, price } from '../../support/markets.ts'
 import { ChainFixture, useChain } from '../support/chain-fixture.ts'
 import { EndingFixture } from '../support/ending-fixture.ts'
@@ -98,6 +99,31 @@ describe('the end of a perpetual', function () {
     await fixture.follow()
     expect((await ending.market()).ended).to.include({ how: 'frozen', price: price('94').toString() })
     await expectPaidOut(traded)
+    await fixture.close()
+  })
+
+  it('when the bank is paused before the first claim, the claims wait until a day after the pause', async () => {
+    const traded = await openTraded()
+    const { fixture, ending, alice } = traded
+    await ending.close()
+    await ending.publish('index', price('98'))
+    await ending.pass()
+    await ending.passTime(DAY_MS + 10_000)
+    await ending.until(async () => (await ending.market()).mode === 'settled')
+    await ending.passTime(3 * DAY_MS - 60_000)
+    const bank = MarginBank__factory.connect(chain().shared.marginBank, chain().admin)
+    await (await bank.pause()).wait()
+    const { endsAt } = await bank.lastPause()
+    const pauseMs = Number(endsAt) * 1000 - fixture.clock.value
+    const sent = await ending.transactions()
+    for (const wait of [120_000, pauseMs, DAY_MS - 200_000]) {
+      await ending.passTime(wait)
+      await ending.pass()
+      expect(await ending.transactions()).to.deep.equal(sent)
+    }
+    await ending.passTime(300_000)
+    await ending.until(async () => (await ending.openPositions()) === 0)
+    expect((await ending.transactions()).slice(sent.length)[0]).to.equal(`end:1:claim:${alice.account} MINED`)
     await fixture.close()
   })
 })
