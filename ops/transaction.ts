@@ -1,7 +1,7 @@
 /** A transaction that needs a role of the exchange: printed, and with `--send` sent or scheduled. */
 import { FUNCTIONS, type Granted, ROLES } from '../stack/access.ts'
 import { reasonOf } from '../tasks/chain.ts'
-import { duration, print, timeOfSeconds } from '../tasks/print.ts'
+import { duration, print, timeOfMillis, timeOfSeconds } from '../tasks/print.ts'
 import { callRestricted } from '../tasks/restricted.ts'
 import { ExchangeAccess__factory } from '../typechain-types/factories/ExchangeAccess__factory.ts'
 import { IsolatedTrader__factory } from '../typechain-types/factories/IsolatedTrader__factory.ts'
@@ -100,9 +100,14 @@ export async function performOpen(
     console.log('mined')
   } catch (error) {
     if (error instanceof OpsError) throw error
-    throw new OpsError(`the transaction ${isSent ? 'was' : 'would be'} rejected: ${reasonOf(error)}`)
+    const reason = withTimes(reasonOf(error))
+    throw new OpsError(`the transaction ${isSent ? 'was' : 'would be'} rejected: ${reason}`)
   }
 }
+
+/** Times in the arguments of an error are milliseconds. */
+const withTimes = (reason: string): string =>
+  reason.replace(/\b\d{13}\b/g, (millis) => `${millis} (${timeOfMillis(Number(millis))})`)
 
 /** A call that takes effect at once is evaluated on the latest block; one of a role with a delay cannot be before its time. */
 async function rehearse(

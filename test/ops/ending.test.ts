@@ -127,7 +127,9 @@ describe('npm run ops -- market, for the end of a market', function () {
     expect((await ops('report-insolvent')).stderr).to.match(
       /^no open position of ACME-VALUATION has a deficit/,
     )
-    expect((await ops('claim')).stderr).to.match(/would be rejected: ClaimEarly\(/)
+    expect((await ops('claim')).stderr).to.match(
+      /would be rejected: ClaimEarly\(availableAfter \d+ \(20\d\d-.* UTC\)\)\n$/,
+    )
     await ending.passTime(3 * DAY_MS + 60_000)
     expect((await ops('claim')).stdout).to.match(/pays its position of 10 USDM, less the haircut/)
     expect(await ending.openPositions()).to.equal(1)
