@@ -111,7 +111,7 @@ describe('the risk of a market and of a position', () => {
       start_size: 9,
       widenings: 0,
     }
-    const rest = { attempts: 0, retry_at: 0, changed_seq: 5, seen_seq: 5, resting: 0, started_at: 1 }
+    const rest = { attempts: 0, retry_at: 0, seen_seq: 5, resting: 0, started_at: 1 }
     await sql`
       insert into liquidations select * from jsonb_populate_record(null::liquidations, ${JSON.stringify({ ...running, ...rest })}::jsonb)
     `.execute(exchange.db)

@@ -86,7 +86,6 @@ describe('the figures of a market', () => {
       }
       const rest = {
         attempts: number,
-        changed_seq: 5,
         seen_seq: 5,
         resting: 0,
         started_at: clock.value - 5_000 + number,
