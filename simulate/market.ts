@@ -1,0 +1,275 @@
+/** One market as the keeper runs it: book, reservations, ladder and auction of the matched state, and the queue to its contract. */
+
+import { type BatchOutcome, clearAndMatch, type MatchedBatch } from '../domain/auction/batch.ts'
+import { type BatchDecision, decideBatch } from '../domain/auction/batch-plan.ts'
+import { overdue } from '../domain/auction/candidates.ts'
+import { Book, type RestingOrder } from '../domain/book/book.ts'
+import type { MarketSpec } from '../domain/market/market.ts'
+import { DEFAULT_PRICE_PROTECTION } from '../domain/market/price-protection.ts'
+import { admit, restingTotals } from '../domain/orders/admission.ts'
+import type { Side } from '../domain/orders/order.ts'
+import { closedSide, endsWith } from '../domain/orders/position-closing.ts'
+import { recomputeReservations } from '../domain/orders/recompute-reservations.ts'
+import { reservationPerStep } from '../domain/orders/reservation.ts'
+import { openingBasis } from '../domain/positions/position.ts'
+import { MarketPositions } from '../domain/risk/market-positions.ts'
+import type { Quote, Seconds, Seq, Steps, Ticks, UserId } from '../domain/units.ts'
+import {
+  type ActionMoment,
+  addressOf,
+  type Bank,
+  type ChainAction,
+  ChainMarket,
+  type PartFill,
+} from './chain.ts'
+import { Liquidations } from './liquidations.ts'
+import type { Tally } from './tally.ts'
+
+export interface NewOrder {
+  readonly account: UserId
+  readonly side: Side
+  readonly type: 'MARKET' | 'LIMIT'
+  /** 0 for a market order. */
+  readonly limit: Ticks
+  readonly quantity: Steps
+  readonly leverage: number
+  readonly reduceOnly: boolean
+}
+
+/** An action on its way to the chain. */
+interface Sent {
+  readonly action: ChainAction
+  /** The first turn in which it is executed. */
+  readonly due: number
+  /** Accounts of which no orders are matched until it is executed. */
+  readonly touched: readonly UserId[]
+  /** Reservations of fills that end when they are mined. */
+  readonly held: readonly (readonly [UserId, bigint])[]
+  /** What the pool pays with it, if the matched positions do not show it yet. */
+  readonly payout: bigint
+}
+
+export interface Accounts {
+  readonly bank: Bank
+  /** Reserved in all markets, settling fills included. */
+  reservedOf(account: UserId): bigint
+}
+
+/** The state of a turn: the fresh oracle price, and the time of its batch. */
+export interface Turn extends ActionMoment {
+  readonly number: number
+  readonly lag: number
+}
+
+export class SimulatedMarket {
+  readonly spec: MarketSpec
+  readonly book = new Book()
+  readonly positions = new MarketPositions()
+  readonly chain: ChainMarket
+  readonly liquidations: Liquidations
+  readonly tally: Tally
+  readonly #accounts: Accounts
+  readonly #sent: Sent[] = []
+  readonly #held = new Map<UserId, bigint>()
+  readonly #touched = new Map<UserId, number>()
+  #seq = 0
+  #standing = 0
+  #deferred: ReadonlySet<UserId> = new Set()
+
+  constructor(spec: MarketSpec, accounts: Accounts, cap: Quote, tally: Tally) {
+    this.spec = spec
+    this.#accounts = accounts
+    this.tally = tally
+    this.chain = new ChainMarket(spec, accounts.bank, cap)
+    this.liquidations = new Liquidations(this, cap)
+  }
+
+  // ------------------------------------------------------------------ accounts
+
+  reservedOf(account: UserId): bigint {
+    const resting = this.book.ordersOf(account).reduce((sum, order) => sum + this.#reserved(order), 0n)
+    return resting + (this.#held.get(account) ?? 0n)
+  }
+
+  /** Free balance less reservations in all markets. */
+  available = (account: UserId): Quote =>
+    (this.#accounts.bank.freeOf(account) - this.#accounts.reservedOf(account)) as Quote
+
+  get bank(): Bank {
+    return this.#accounts.bank
+  }
+
+  /** What the pool holds once everything sent is executed. */
+  get pool(): Quote {
+    return (this.positions.pool - this.#sent.reduce((sum, { payout }) => sum + payout, 0n)) as Quote
+  }
+
+  isTouched = (account: UserId): boolean => this.#touched.has(account)
+
+  get isQuiet(): boolean {
+    return this.#sent.length === 0
+  }
+
+  #reserved = (order: RestingOrder): bigint =>
+    order.openable === 0 ? 0n : reservationPerStep(this.spec, order) * BigInt(order.openable)
+
+  // ------------------------------------------------------------------ orders
+
+  /** False if admission rejects the order. */
+  place(order: NewOrder, { asOf, oracle, index }: ActionMoment): boolean {
+    const { account, side, type, limit, quantity, leverage, reduceOnly } = order
+    const own = this.book
+      .ordersOf(account)
+      .map((each) => ({ ...each, reserved: this.#reserved(each) as Quote }))
+    const position = this.positions.of(account)
+    const signed = {
+      ...{
+        marketId: this.spec.marketId,
+        maker: addressOf(account),
+        side,
+        type,
+        price: limit,
+        quantity,
+        leverage,
+      },
+      ...{ reduceOnly, trigger: 0 as Ticks, expiration: 0 as Seconds, salt: 0n },
+    }
+    const verdict = admit(signed, {
+      ...{ spec: this.spec, mode: 'open', oracle, now: asOf, position, fundingIndex: index },
+      resting: restingTotals(this.spec, position.size, own),
+      available: this.available(account),
+    })
+    if (!verdict.ok) return false
+    const { openable, reservedPrice } = verdict.value
+    this.book.insert({
+      ...{ seq: this.nextSeq(), account, side, type, limit, remaining: quantity, leverage, reduceOnly },
+      ...{ forced: false, triggered: false, widenings: 0, openable, reservedPrice },
+      ...{ expiration: 0 as Seconds, acceptedAt: asOf },
+    })
+    return true
+  }
+
+  nextSeq = (): Seq => ++this.#seq as Seq
+
+  cancelAll(account: UserId): void {
+    for (const { seq } of this.book.ordersOf(account)) this.book.remove(seq)
+  }
+
+  // ------------------------------------------------------------------ chain
+
+  send(action: ChainAction, turn: Turn, more: Partial<Pick<Sent, 'touched' | 'held' | 'payout'>>): void {
+    const sent = { touched: [], held: [], payout: 0n, ...more, action, due: turn.number + turn.lag }
+    for (const account of sent.touched) this.#touched.set(account, (this.#touched.get(account) ?? 0) + 1)
+    this.#sent.push(sent)
+  }
+
+  /** Executes what is due, in its order. */
+  execute(turn: number): void {
+    while (this.#sent[0] !== undefined && this.#sent[0].due <= turn) {
+      const { action, touched, held } = this.#sent.shift() as Sent
+      const { error, charged } = this.chain.execute(action)
+      for (const account of charged)
+        this.tally.violate(`account ${account} pays for a ${action.kind} without opening`)
+      for (const [account, amount] of held) this.#held.set(account, (this.#held.get(account) ?? 0n) - amount)
+      for (const account of touched) this.#release(account)
+      if (error !== null) this.tally.refused(action, error)
+      if (action.kind === 'part') continue
+      this.liquidations.executed(touched)
+      for (const account of touched) this.#follow(account)
+    }
+  }
+
+  #release(account: UserId): void {
+    const left = (this.#touched.get(account) ?? 1) - 1
+    if (left === 0) this.#touched.delete(account)
+    else this.#touched.set(account, left)
+  }
+
+  /** The mined position of an account that an action has moved becomes its matched one, as the indexer sets it. */
+  #follow(account: UserId): void {
+    const before = this.positions.of(account)
+    const after = this.chain.positions.of(account)
+    this.positions.set(account, after)
+    const side = closedSide(before.size, after.size)
+    for (const order of this.book.ordersOf(account)) if (endsWith(order, side)) this.book.remove(order.seq)
+    const orders = this.book.ordersOf(account)
+    const reserved = orders.reduce((sum, order) => sum + this.#reserved(order), 0n) as Quote
+    const terms = { funds: this.#fundsOf(account), before: reserved }
+    this.#rebalance(recomputeReservations(this.spec, after.size, orders, terms))
+  }
+
+  #fundsOf = (account: UserId) => ({
+    free: this.#accounts.bank.freeOf(account) as Quote,
+    reserved: this.#accounts.reservedOf(account) as Quote,
+  })
+
+  #rebalance({ reservations, cancels }: ReturnType<typeof recomputeReservations>): void {
+    for (const { seq } of cancels) {
+      this.book.remove(seq)
+      this.tally.unaffordable++
+    }
+    for (const [seq, { openable }] of reservations) {
+      const order = this.book.get(seq)
+      if (order !== undefined && order.openable !== openable) this.book.replace({ ...order, openable })
+    }
+  }
+
+  // ------------------------------------------------------------------ turn
+
+  /** One step of the keeper: liquidations unless their job is stalled, then the auction. Without a fresh price neither runs. */
+  step(turn: Turn, isStalled: boolean): void {
+    if (!isStalled) this.liquidations.decide(turn)
+    this.#auction(turn)
+  }
+
+  #auction(turn: Turn): void {
+    const { asOf, oracle, index: fundingIndex } = turn
+    const ended = overdue(this.book, asOf)
+    const outcome = clearAndMatch({
+      ...{ spec: this.spec, book: this.book, positions: this.positions.of, fundingIndex, oracle, asOf },
+      ...{ standingSeq: this.#standing as Seq, priceProtection: DEFAULT_PRICE_PROTECTION[this.spec.kind] },
+      pool: this.pool,
+      pauseEndsAt: this.#accounts.bank.pauseEndsAt,
+      excluded: { accounts: new Set([...this.#touched.keys(), ...this.#deferred]), orders: new Set() },
+    })
+    this.#standing = this.#seq
+    for (const { reason } of outcome.refused) this.tally.excluded(reason)
+    this.#deferred = outcome.unresolved ?? new Set()
+    if (outcome.unresolved !== null) {
+      this.tally.unresolved++
+      return
+    }
+    const decision = decideBatch(this.spec, this.book, ended, outcome, this.#fundsOf)
+    this.liquidations.batchRan(outcome, turn)
+    this.#apply(decision, outcome, turn)
+  }
+
+  #apply(decision: BatchDecision, { clearing, matched }: BatchOutcome, turn: Turn): void {
+    const orders = new Map(clearing.fills.map(({ seq }) => [seq, this.book.get(seq) as RestingOrder]))
+    if (matched !== null) this.#sendParts(matched, orders, turn)
+    for (const { seq } of decision.overdue) this.book.remove(seq)
+    for (const { seq, fill, opening } of clearing.fills) this.book.reduce(seq, fill, opening)
+    for (const { seq } of [...decision.cancels, ...decision.leaving]) this.book.remove(seq)
+    for (const [account, position] of matched?.positions ?? []) this.positions.set(account, position)
+    for (const recomputed of decision.rebalanced.values()) this.#rebalance(recomputed)
+  }
+
+  #sendParts({ clearing, parts }: MatchedBatch, orders: ReadonlyMap<Seq, RestingOrder>, turn: Turn): void {
+    this.tally.batches++
+    const { asOf, oracle, index } = turn
+    for (const part of parts) {
+      const held: [UserId, bigint][] = []
+      const fills = part.fills.map((fill): PartFill => {
+        const { side, limit, leverage, forced, account } = orders.get(fill.seq) as RestingOrder
+        const amount =
+          reservationPerStep(this.spec, orders.get(fill.seq) as RestingOrder) * BigInt(fill.opening)
+        if (fill.opening > 0) held.push([account, amount])
+        const basis = openingBasis(this.spec, { side, limit }, clearing.price, oracle)
+        const steps = { steps: fill.fill, takerSteps: fill.taker }
+        return { account, forced, side, price: clearing.price, leverage, basis, ...steps }
+      })
+      for (const [account, amount] of held) this.#held.set(account, (this.#held.get(account) ?? 0n) + amount)
+      this.send({ kind: 'part', asOf, oracle, index, fills }, turn, { held })
+    }
+  }
+}

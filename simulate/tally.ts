@@ -1,0 +1,101 @@
+/** What happened in a scenario, and every rule that it broke. */
+
+import { type MarketSpec, notionalAt, priceOf } from '../domain/market/market.ts'
+import type { Side } from '../domain/orders/order.ts'
+import type { LadderStep } from '../domain/risk/ladder.ts'
+import { INHERITANCE_FAILURES } from '../domain/risk/risk-replay.ts'
+import type { Price, Steps, Ticks } from '../domain/units.ts'
+import type { ChainAction } from './chain.ts'
+
+const EXPECTED: Readonly<Record<ChainAction['kind'], readonly string[]>> = {
+  part: [],
+  inherit: INHERITANCE_FAILURES,
+  deleverage: ['BackstopFirst'],
+}
+
+interface ForcedFill {
+  readonly side: Side
+  readonly price: Ticks
+  readonly steps: Steps
+}
+
+interface Deleveraged {
+  readonly notional: bigint
+  /** What the counterparties would have been paid at the oracle price, less what they are paid. */
+  readonly forgone: bigint
+  /** Steps beyond what was needed. */
+  readonly over: number
+  readonly legs: number
+}
+
+/** Amounts are wei. Mutable. */
+export class Tally {
+  readonly violations: string[] = []
+  /** Steps of the ladder by kind. */
+  readonly steps = new Map<LadderStep['kind'], number>()
+  liquidations = 0
+  batches = 0
+  /** Orders that ended because their account could not pay for them any more. */
+  unaffordable = 0
+  /** Fills that waited because the pool could not pay them. */
+  poolShort = 0
+  unresolved = 0
+  failedSteps = 0
+  forcedNotional = 0n
+  forcedFills = 0
+  /** Loss of the forced fills against the oracle price, and the largest of one as a fraction. */
+  slippage = 0n
+  worstSlippage = 0
+  inheritedNotional = 0n
+  inheritances = 0
+  deleveragedNotional = 0n
+  deleveragedLegs = 0
+  forgone = 0n
+  /** Most steps that one deleveraging closed beyond what was needed. */
+  overDeleveraged = 0
+
+  violate(rule: string): void {
+    if (this.violations.length < 20) this.violations.push(rule)
+  }
+
+  decided(kind: LadderStep['kind']): void {
+    this.steps.set(kind, (this.steps.get(kind) ?? 0) + 1)
+  }
+
+  /** The chain refused an action. A single action may fail only because the backstop's free balance has changed since it was decided. */
+  refused(action: ChainAction, error: string): void {
+    const mayFail = EXPECTED[action.kind].includes(error)
+    if (mayFail) this.failedSteps++
+    else this.violate(`the chain refuses a ${action.kind}: ${error}`)
+  }
+
+  /** The auction left out orders that the contract would reject. */
+  excluded(reason: string): void {
+    if (reason === 'POOL_SHORT') this.poolShort++
+    // A forced order of several parts can make its position healthy before the last of them.
+    else if (reason !== 'NOT_LIQUIDATABLE')
+      this.violate(`the auction matched what the contract rejects: ${reason}`)
+  }
+
+  forced(spec: MarketSpec, { side, price, steps }: ForcedFill, oracle: Price): void {
+    const distance = side === 'SHORT' ? oracle - priceOf(spec, price) : priceOf(spec, price) - oracle
+    const notional = notionalAt(spec, price, steps)
+    this.forcedFills++
+    this.forcedNotional += notional
+    this.slippage += (distance * BigInt(steps) * spec.step) / 10n ** 18n
+    this.worstSlippage = Math.max(this.worstSlippage, Number(distance) / Number(oracle))
+  }
+
+  inherited(notional: bigint): void {
+    this.inheritances++
+    this.inheritedNotional += notional
+  }
+
+  deleveraged({ notional, forgone, over, legs }: Deleveraged): void {
+    this.deleveragedNotional += notional
+    this.deleveragedLegs += legs
+    this.forgone += forgone
+    this.overDeleveraged = Math.max(this.overDeleveraged, over)
+    if (over > 1) this.violate(`a deleveraging closes ${over} steps too many`)
+  }
+}
