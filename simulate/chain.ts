@@ -79,6 +79,9 @@ export type ChainAction = ActionMoment &
     | { readonly kind: 'deleverage'; readonly account: UserId; readonly legs: readonly ChainLeg[] }
   )
 
+/** An action of the ladder. */
+export type SingleChainAction = Exclude<ChainAction, { readonly kind: 'part' }>
+
 export interface ChainLeg {
   readonly account: UserId
   readonly steps: Steps

@@ -22,8 +22,8 @@ import {
   type Steps,
   type UserId,
 } from '../domain/units.ts'
-import { type ActionMoment, addressOf, BACKSTOP, type ChainAction } from './chain.ts'
-import type { SimulatedMarket, Turn } from './market.ts'
+import { type ActionMoment, addressOf, BACKSTOP, type SingleChainAction } from './chain.ts'
+import type { LiquidationMarket, Sending, Turn } from './turn.ts'
 
 const momentOf = ({ asOf, oracle, index }: Turn): ActionMoment => ({ asOf, oracle, index })
 
@@ -44,7 +44,7 @@ const MAX_PENDING = 20
 const MAX_DECISIONS = 1_000
 
 export class Liquidations {
-  readonly #market: SimulatedMarket
+  readonly #market: LiquidationMarket
   readonly #cap: Quote
   readonly #running = new Map<UserId, Liquidation>()
   /** Positions as the actions that are not executed will leave them, and the change of the backstop's free balance by them. */
@@ -53,7 +53,7 @@ export class Liquidations {
   #pending = 0
   #inheritsAhead = 0
 
-  constructor(market: SimulatedMarket, cap: Quote) {
+  constructor(market: LiquidationMarket, cap: Quote) {
     this.#market = market
     this.#cap = cap
   }
@@ -220,8 +220,8 @@ export class Liquidations {
     this.#send({ kind: 'deleverage', account, legs, ...momentOf(turn) }, turn, { touched, payout })
   }
 
-  #send(action: ChainAction, turn: Turn, more: Parameters<SimulatedMarket['send']>[2]): void {
-    this.#market.cancelAll((action as { account: UserId }).account)
+  #send(action: SingleChainAction, turn: Turn, more: Partial<Sending>): void {
+    this.#market.cancelAll(action.account)
     this.#pending++
     this.#market.send(action, turn, more)
   }

@@ -24,6 +24,7 @@ import {
 } from './chain.ts'
 import { Liquidations } from './liquidations.ts'
 import type { Tally } from './tally.ts'
+import type { LiquidationMarket, Sending, Turn } from './turn.ts'
 
 export interface NewOrder {
   readonly account: UserId
@@ -37,16 +38,10 @@ export interface NewOrder {
 }
 
 /** An action on its way to the chain. */
-interface Sent {
+interface Sent extends Sending {
   readonly action: ChainAction
   /** The first turn in which it is executed. */
   readonly due: number
-  /** Accounts of which no orders are matched until it is executed. */
-  readonly touched: readonly UserId[]
-  /** Reservations of fills that end when they are mined. */
-  readonly held: readonly (readonly [UserId, bigint])[]
-  /** What the pool pays with it, if the matched positions do not show it yet. */
-  readonly payout: bigint
 }
 
 export interface Accounts {
@@ -55,13 +50,7 @@ export interface Accounts {
   reservedOf(account: UserId): bigint
 }
 
-/** The state of a turn: the fresh oracle price, and the time of its batch. */
-export interface Turn extends ActionMoment {
-  readonly number: number
-  readonly lag: number
-}
-
-export class SimulatedMarket {
+export class SimulatedMarket implements LiquidationMarket {
   readonly spec: MarketSpec
   readonly book = new Book()
   readonly positions = new MarketPositions()
@@ -157,7 +146,7 @@ export class SimulatedMarket {
 
   // ------------------------------------------------------------------ chain
 
-  send(action: ChainAction, turn: Turn, more: Partial<Pick<Sent, 'touched' | 'held' | 'payout'>>): void {
+  send(action: ChainAction, turn: Turn, more: Partial<Sending>): void {
     const sent = { touched: [], held: [], payout: 0n, ...more, action, due: turn.number + turn.lag }
     for (const account of sent.touched) this.#touched.set(account, (this.#touched.get(account) ?? 0) + 1)
     this.#sent.push(sent)

@@ -4,11 +4,12 @@ import { equityOf, isLiquidatable } from '../domain/positions/margin.ts'
 import { isPastGrace } from '../domain/risk/bank-pause.ts'
 import type { FundingIndex, Millis, Price, Quote, Seconds, UserId } from '../domain/units.ts'
 import { BACKSTOP, Bank } from './chain.ts'
-import { SimulatedMarket, type Turn } from './market.ts'
+import { SimulatedMarket } from './market.ts'
 import { type Random, randomOf } from './random.ts'
 import { drawScenario, firstPrice, type PathStep, type Scenario, type ScenarioName } from './scenarios.ts'
 import { Tally } from './tally.ts'
 import { type Mood, Traders } from './traders.ts'
+import type { Turn } from './turn.ts'
 
 /** Steps before the path, in which positions are built, and after it, in which the ladder ends. */
 const WARM_UP = 12
