@@ -98,12 +98,10 @@ export function aggregate(answers: readonly SourceAnswer[], rules: AggregationRu
   if (usable.length < rules.minimum || usable.length === 0)
     return { readings: guarded, value: null, reason: 'TOO_FEW_SOURCES' }
   const value = median(usable)
-  const readings = guarded.map((one) => dropOutlier(one, value, rules))
-  const agreeing = readings.filter(isUsed).map(({ reading }) => reading.price)
-  const agree =
-    agreeing.length >= rules.minimum &&
-    2 * agreeing.length > usable.length &&
-    isWithin(spreadOf(agreeing), value, rules.maxSpread)
+  const near = guarded.map((one) => dropOutlier(one, value, rules))
+  const { readings, isNarrow } = narrow(near, value, rules.maxSpread)
+  const agreeing = readings.filter(isUsed).length
+  const agree = isNarrow && agreeing >= rules.minimum && 2 * agreeing > usable.length
   return agree ? { readings, value, reason: null } : { readings, value: null, reason: 'SOURCES_DISAGREE' }
 }
 
@@ -146,6 +144,28 @@ function dropOutlier(judged: JudgedReading, value: bigint, { boundsOf }: Aggrega
     : { ...judged, dropped: 'OUTLIER' }
 }
 
+interface Narrowed {
+  readonly readings: readonly JudgedReading[]
+  /** Whether those that are left are within the spread. */
+  readonly isNarrow: boolean
+}
+
+/**
+ * Drops the reading farthest from the median until the others are within the spread: one source cannot keep those that agree from a
+ * value. Of two that are equally far neither is dropped, because which of them is wrong is not known.
+ */
+function narrow(readings: readonly JudgedReading[], value: bigint, maxSpread: bigint): Narrowed {
+  const used = readings.filter(isUsed)
+  if (isWithin(spreadOf(used.map(({ reading }) => reading.price)), value, maxSpread))
+    return { readings, isNarrow: true }
+  const distanceOf = ({ reading }: UsedReading): bigint => abs(reading.price - value)
+  const [farthest, next] = used.toSorted((a, b) => ascending(distanceOf(b), distanceOf(a)))
+  if (farthest === undefined || next === undefined || distanceOf(farthest) === distanceOf(next))
+    return { readings, isNarrow: false }
+  const others = readings.map((one) => (one === farthest ? { ...one, dropped: 'OUTLIER' as const } : one))
+  return narrow(others, value, maxSpread)
+}
+
 const MILLION = 1_000_000n
 
 const isWithin = (distance: bigint, value: bigint, millionths: bigint): boolean =>
@@ -161,7 +181,7 @@ function median(values: readonly bigint[]): bigint {
 
 const ascending = (a: bigint, b: bigint): number => (a < b ? -1 : a > b ? 1 : 0)
 
-/** Of at least one value. */
+/** 0 without values. */
 function spreadOf(values: readonly bigint[]): bigint {
   const sorted = [...values].sort(ascending)
   return (sorted.at(-1) ?? 0n) - (sorted[0] ?? 0n)

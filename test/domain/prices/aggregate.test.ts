@@ -206,6 +206,32 @@ describe('the laws of aggregate', () => {
   })
 })
 
+describe('aggregate, with bounds per source that are wider than the spread', () => {
+  const wide: AggregationRules = {
+    ...RULES,
+    boundsOf: () => ({ maxAge: 5_000 as Millis, maxDeviation: 20_000n }),
+  }
+  const judge = (...prices: readonly string[]) => {
+    const result = aggregate(
+      prices.map((price, at) => answer(String(at), price)),
+      wide,
+      NOW,
+    )
+    return { ...result, dropped: result.readings.map(({ dropped }) => dropped) }
+  }
+
+  it('when one source alone makes the spread too wide, it is dropped, and the others have a value', () => {
+    const { value, dropped } = judge('100', '100.1', '102.05')
+    expect(value).to.equal(e18('100.1'))
+    expect(dropped).to.deep.equal([null, null, 'OUTLIER'])
+  })
+
+  it('when half of the sources make it too wide, they disagree', () => {
+    expect(judge('99', '99', '101.1', '101.1')).to.include({ value: null, reason: 'SOURCES_DISAGREE' })
+    expect(judge('99', '101.1')).to.include({ value: null, reason: 'SOURCES_DISAGREE' })
+  })
+})
+
 describe('observationTime', () => {
   it('when a source states a time that no clock has, there is none; a fraction of a millisecond is cut off', () => {
     for (const millis of [-1, 2 ** 48, 1e300, Number.POSITIVE_INFINITY, Number.NaN])
