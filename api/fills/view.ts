@@ -5,6 +5,7 @@ import { type MarketSpec, priceOf, quantityOf } from '../../domain/market/market
 import type { Steps, Ticks } from '../../domain/units.ts'
 import type { OrderRow } from '../orders/view.ts'
 import { amount, isoTime, maybeAmount, maybeTime } from '../wire/amounts.ts'
+import { errorName } from '../wire/chain-error.ts'
 import type { Fill, FillProcessing, FillStage, PublicFill } from './schema.ts'
 
 export type FillRow = Selectable<ReadFillsTable>
@@ -82,7 +83,7 @@ const fillStageView = (spec: MarketSpec, row: FillRow): FillStage => {
     block_number: row.block,
     ...amount('price', priceOf(spec, row.price as Ticks)),
     ...amount('quantity', quantityOf(spec, row.steps as Steps)),
-    failure: row.failure,
+    failure: row.failure === null ? null : errorName(row.failure),
     matched_at: isoTime(row.matched_at),
     submitted_at: maybeTime(row.submitted_at),
     mined_at: maybeTime(mined),

@@ -2,6 +2,7 @@
 import { type MarketSpec, priceOf, quantityOf } from '../../domain/market/market.ts'
 import { mulDivDown, mulDivUp, ONE, type Steps, type Ticks } from '../../domain/units.ts'
 import { amount, isoTime, maybeAmount, maybeTime } from '../wire/amounts.ts'
+import { errorName } from '../wire/chain-error.ts'
 import type { LiquidationRow, StepRow } from './query.ts'
 import type { Liquidation, LiquidationStep } from './schema.ts'
 
@@ -68,7 +69,7 @@ export const stepView = (spec: MarketSpec, row: StepRow): LiquidationStep => ({
   symbol: spec.symbol,
   role: row.role,
   step: row.step,
-  reason: row.reason,
+  reason: errorName(row.reason),
   order_id: row.role === 'owner' ? row.order_id : null,
   widenings: row.widenings,
   evidence: evidenceView(spec, row),

@@ -131,6 +131,7 @@ describe('liquidations', function () {
       inherited(),
       deleveraged(),
       step('deleverage_queued', { queue_no: 9, at: 2_600, reason: 'bankrupt', evidence: evidence(legs) }),
+      step('failed', { queue_no: 9, at: 2_700, reason: `CounterpartyRepeated(${bob.address})` }),
       step('ended', { at: 3_000, reason: 'closed', evidence: null }),
     ])
     await append(
@@ -211,17 +212,19 @@ describe('liquidations', function () {
     const steps = body.steps as Record<string, unknown>[]
     expect(steps.map(({ step: name, role, order_id }) => [name, role, order_id])).to.deep.equal([
       ['ended', 'owner', null],
+      ['failed', 'owner', null],
       ['deleverage_queued', 'owner', null],
       ['forced', 'owner', ORDER],
       ['started', 'owner', null],
     ])
     expect(new Set(steps.map(({ liquidation_id }) => liquidation_id))).to.deep.equal(new Set(['1-7']))
     expect(steps[0]).to.include({ evidence: null, reason: 'closed' })
-    expect(steps[1]?.legs).to.deep.equal([
+    expect(steps[1]).to.include({ reason: 'CounterpartyRepeated' })
+    expect(steps[2]?.legs).to.deep.equal([
       { rank: 1, quantity: 0.15, quantity_e18_raw: `${e18('0.15')}`, score: 3, score_e18_raw: `${e18('3')}` },
       { rank: 2, quantity: 0.05, quantity_e18_raw: `${e18('0.05')}`, score: 2, score_e18_raw: `${e18('2')}` },
     ])
-    expect(steps[3]?.evidence).to.include({
+    expect(steps[4]?.evidence).to.include({
       ...{
         as_of: '1970-01-01T00:00:00.990Z',
         oracle_price: 90,
@@ -262,7 +265,7 @@ describe('liquidations', function () {
     await append(rows)
     await exchange.project()
     expect(await list('market_id=1')).to.deep.equal([])
-    expect((await exchange.get(alice, OWN)).body.steps).to.have.length(4)
+    expect((await exchange.get(alice, OWN)).body.steps).to.have.length(5)
     const { body } = await exchange.get(alice, `/v0/fills/by-user/${alice.userId}`)
     expect(body.fills[0]).to.include({ forced: true, status: 'RETRYING' })
   })

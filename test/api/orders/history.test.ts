@@ -253,13 +253,21 @@ describe('the history of orders and fills', () => {
       })
       const { fills } = clearedRow(second)
       await append(exchange, {
-        ...{ kind: 'batch_voided', batch_id: 2, from_part: 1, why: 'PRICE_STALE', at: 9_999, reopened: [] },
+        ...{
+          kind: 'batch_voided',
+          batch_id: 2,
+          from_part: 1,
+          why: `MarginInsufficient(${bob.address}, 5, -3)`,
+          at: 9_999,
+          reopened: [],
+        },
         fills,
       })
       await exchange.project()
       expect(await stageOf()).to.include({
         stage: 'FAILED',
-        failure: 'PRICE_STALE',
+        // Of another account's order: its arguments are not for this owner.
+        failure: 'MarginInsufficient',
         failed_at: '1970-01-01T00:00:09.999Z',
       })
     })
@@ -274,6 +282,7 @@ describe('the history of orders and fills', () => {
       ])
       expect(body.fills.at(-1)).to.deep.equal({
         ...{ fill_id: '1-1-1-0', market_id: 1, symbol: 'BTC-PERP', batch_id: 1, part: 1, side: 'LONG' },
+        forced: false,
         ...{ status: 'CONFIRMED', price: 99.5, price_e18_raw: e18('99.5').toString() },
         ...{ quantity: 1, quantity_e18_raw: e18('1').toString() },
         ...{ taker_quantity: 0, taker_quantity_e18_raw: '0', tx_hash: '0xabc1', block_number: 7 },
