@@ -11,7 +11,7 @@ import type { Logger } from '../../service/logger.ts'
 import type { ActionQueue } from '../actions/ports.ts'
 import type { Calls, Chain, Metrics } from '../ports.ts'
 import type { RelayerLane } from '../relayer/ports.ts'
-import type { EndingMarket, EndingStore } from './ports.ts'
+import type { EndingMarket, EndingStore, SentTransaction } from './ports.ts'
 import { reportPurpose } from './purposes.ts'
 import type { Send } from './sender.ts'
 
@@ -46,12 +46,17 @@ export function createFinalPrices(ports: FinalPricePorts, lane: RelayerLane, sen
   /** The last step of each market, so that only changes are logged. */
   const steps = new Map<MarketId, string>()
 
-  /** A perpetual settles at the report of its own feed nearest to the close that its contract accepts. */
+  /**
+   * A perpetual settles at the report of its own feed nearest to the close that its contract accepts. One that was reverted, for example
+   * because its round is superseded, is followed by a later one.
+   */
   async function nearestReport(
     { spec, terms, ending, usedReport }: EndingMarket,
+    last: SentTransaction | null,
     blockTime: Millis,
   ): Promise<OracleReport | null> {
-    const reports = await store.ownReports(spec.marketId, closesAt(ending) as Millis)
+    const since = last?.status === 'REVERTED' ? last.signedAt : (closesAt(ending) as Millis)
+    const reports = await store.ownReports(spec.marketId, since)
     if (reports.length === 0) return null
     const fetched = rules.get(spec.marketId) ?? (await chain.reportRules(spec.trader))
     rules.set(spec.marketId, fetched)
@@ -61,14 +66,17 @@ export function createFinalPrices(ports: FinalPricePorts, lane: RelayerLane, sen
     return reports.find(isUsable) ?? null
   }
 
-  const newestReport = (market: EndingMarket, blockTime: Millis): Promise<OracleReport | null> =>
+  const reportFor = (
+    market: EndingMarket,
+    last: SentTransaction | null,
+    blockTime: Millis,
+  ): Promise<OracleReport | null> =>
     market.spec.kind === 'perpetual'
-      ? nearestReport(market, blockTime)
+      ? nearestReport(market, last, blockTime)
       : store.finalReport(market.spec.marketId)
 
-  function note({ spec: { marketId } }: EndingMarket, step: EndingStep): void {
-    const isMissing = step.kind === 'await_report' || step.kind === 'unreported'
-    metrics.finalReportMissing(marketId, isMissing)
+  function note({ spec: { marketId }, ending }: EndingMarket, step: EndingStep): void {
+    metrics.finalReportMissing(marketId, ending.report === null)
     if (steps.get(marketId) === step.kind) return
     steps.set(marketId, step.kind)
     const details = { market_id: marketId, step: step.kind, ...('until' in step && { until: step.until }) }
@@ -78,9 +86,12 @@ export function createFinalPrices(ports: FinalPricePorts, lane: RelayerLane, sen
     else logger.info(details, 'closed market goes on')
   }
 
-  async function submit(fence: Fence, { spec }: EndingMarket, report: OracleReport): Promise<void> {
-    const purpose = reportPurpose(spec.marketId)
-    const last = await store.lastSent(lane, purpose)
+  async function submit(
+    fence: Fence,
+    { spec }: EndingMarket,
+    last: SentTransaction | null,
+    report: OracleReport,
+  ): Promise<void> {
     if (last !== null) {
       const isOnItsWay = last.status === 'SIGNED' || last.status === 'BROADCAST' || isUnseen(last)
       if (isOnItsWay || clock.now() - last.signedAt < RESUBMIT_MS) return
@@ -91,7 +102,8 @@ export function createFinalPrices(ports: FinalPricePorts, lane: RelayerLane, sen
         )
     }
     await store.keep(fence, spec, report)
-    await send(fence, [{ purpose, call: calls.submitFinalReport(spec.trader, report) }])
+    const call = calls.submitFinalReport(spec.trader, report)
+    await send(fence, [{ purpose: reportPurpose(spec.marketId), call }])
   }
 
   const isUnseen = ({ status, isIngested }: { status: string; isIngested: boolean }): boolean =>
@@ -121,10 +133,11 @@ export function createFinalPrices(ports: FinalPricePorts, lane: RelayerLane, sen
 
   return {
     async visit(fence, market, blockTime) {
-      const report = await newestReport(market, blockTime)
+      const last = await store.lastSent(lane, reportPurpose(market.spec.marketId))
+      const report = await reportFor(market, last, blockTime)
       const step = planEnding(market.spec, market.ending, report, blockTime)
       note(market, step)
-      if (step.kind === 'submit_report') await submit(fence, market, step.report)
+      if (step.kind === 'submit_report') await submit(fence, market, last, step.report)
       if (step.kind === 'finalize') await finalize(fence, market, step.report, blockTime)
     },
     retain(marketIds) {

@@ -120,13 +120,13 @@ export class EndingFixture {
     await this.passTime(DAY_MS + 10_000)
   }
 
-  /** The feed says so from now on. */
-  async publish(feed: Feed, price: Price): Promise<OracleReport> {
+  /** The feed says so from now on. `signed`: the price under the signatures, if it is another one. */
+  async publish(feed: Feed, price: Price, signed = price): Promise<OracleReport> {
     const { fixture } = this
     const { marketId } = fixture.spec
     const observedAt = Math.floor(fixture.clock.value) as Millis
     const feedId = feed === 'final' ? finalFeedIdOf(marketId) : feedIdOf(marketId)
-    const signatures = fixture.signFeed(feedId, price, observedAt) as `0x${string}`
+    const signatures = fixture.signFeed(feedId, signed, observedAt) as `0x${string}`
     const report = { price, observedAt, signatures }
     await publishReports(fixture.db, [{ marketId, feed, report, readings: [] }])
     return report
