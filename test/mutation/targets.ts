@@ -121,7 +121,7 @@ export const OTHERS: readonly Target[] = [
   { ...library('PositionLib', rules('position', 'risk')), places: FILLS },
   library('BackstopLib', rules('risk'), extension('inheritPosition')),
   library('DeleverageLib', rules('risk'), extension('deleverage')),
-  library('LiquidationLib', extension('inheritPosition', 'deleverage')),
+  library('LiquidationLib', extension('inheritPosition', 'deleverage', 'pause-grace')),
   library('WindDownLib', linked('WindDownLib')('freeze', 'finalizeMarket', 'ending', 'claim')),
   library('EndingLib', linked('WindDownLib')('finalizeMarket', 'ending')),
   { ...library('AdjustLib', market(...ADJUST_TESTS)), places: ADJUST_STATE },

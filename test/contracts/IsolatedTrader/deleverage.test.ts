@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import { caller, chain, type Exchange, perpetualExchange, settle, wallet } from '../../support/exchange.ts'
 import { e18 } from '../../support/markets.ts'
+import { setFunding } from '../support/adjust.ts'
 import { audit } from '../support/audit.ts'
 import {
   actionOf,
@@ -9,6 +10,7 @@ import {
   inherit,
   pass,
   type RequestedLeg,
+  tick,
   trade,
   withBackstop,
 } from '../support/risk.ts'
@@ -32,6 +34,8 @@ const opening = {
   ],
 } as const
 const BANKRUPT = e18('94')
+/** Funding in wei per step and hour, at which longs pay. */
+const RATE = 2n * 10n ** 13n
 const legs = (...asked: [RequestedLeg['of'], number | bigint][]): RequestedLeg[] =>
   asked.map(([of, steps]) => ({ of, steps }))
 
@@ -112,6 +116,22 @@ describe('deleverage', () => {
     // 50 of margin and 5 of profit.
     expect(await freeOf(dave)).to.equal(before + e18('55'))
     expect(await sizeOf(erin)).to.equal(0n)
+  })
+
+  it('when funding brings the ratio below maintenance, it succeeds', async () => {
+    await refused(legs([carol, 600]), 'NotLiquidatable', e18('97.2'))
+    await setFunding(exchange, { price: e18('100'), rate: RATE })
+    await pass(exchange, 3600)
+    await run(legs([carol, 600]), e18('97.2'))
+  })
+
+  it('when its asOf is more than ten seconds old, it reverts with AsOfStale', async () => {
+    const { actionId, asOf, report } = await actionOf(exchange, { price: BANKRUPT })
+    await pass(exchange, 11)
+    await tick(exchange)
+    await expect(
+      exchange.trader.deleverage(actionId, asOf, alice.address, [carol.address], [1], report),
+    ).to.be.revertedWithCustomError(exchange.trader, 'AsOfStale')
   })
 
   describe('counterparties that do not qualify', () => {
