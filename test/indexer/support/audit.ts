@@ -67,6 +67,11 @@ export async function expectBooks(db: Db): Promise<void> {
     select f.user_id from fills f left join read.fills r using (fill_id) where f.status is distinct from r.status
   `.execute(db)
   expect(rows, 'accounts with inconsistent rows').to.deep.equal([])
+  const interest = await sql<{ market_id: number }>`
+    select p.market_id from positions p left join read.open_interest o using (market_id)
+    group by p.market_id, o.steps having sum(greatest(p.size, 0)) <> coalesce(o.steps, 0)
+  `.execute(db)
+  expect(interest.rows, 'markets with another open interest').to.deep.equal([])
 }
 
 /** The state that the chain alone determines, by address and without ids, so that two databases can be compared. */
