@@ -141,8 +141,9 @@ describe('deleverage', () => {
       expect(closed[1]?.[1]).to.equal(600n)
     }
 
-    it('when one is on the same side, it is skipped', async () => {
-      await trade(exchange, dave, erin, { steps: 100, price: 1000, leverage: 1 })
+    it('when one is on the same side, it is skipped, although it has a profit', async () => {
+      await pass(exchange, 30)
+      await trade(exchange, dave, erin, { steps: 100, price: 930, leverage: 1 })
       await expectSkipped(dave)
     })
 
