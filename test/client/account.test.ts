@@ -80,6 +80,48 @@ describe('client/account and client/market-data, against an exchange', () => {
     expect(next_cursor).to.equal(null)
   })
 
+  it('when a position of a market is inherited, both sides of it and the public read it', async () => {
+    const [account, backstop] = [await buyer.account.userId(), await seller.account.userId()]
+    const change = (user_id: number, steps: number) => ({
+      ...{ user_id, size_delta: steps, entry_notional_delta: '0', folded_margin_delta: '0' },
+      ...{ leverage_before: 1, leverage_after: 1 },
+    })
+    const step = {
+      market_id: 1,
+      number: 9,
+      user_id: account,
+      step: 'started',
+      reason: 'BELOW_THRESHOLD',
+    } as const
+    await append(
+      exchange,
+      {
+        ...{ kind: 'liquidation_changed', ...step, order_id: null, widenings: 0, queue_no: null, at: 5_000 },
+        evidence: null,
+      },
+      {
+        ...{
+          kind: 'positions_moved',
+          cause: 'inherited',
+          rollback: false,
+          action_id: 2,
+          funding_index: '0',
+          account,
+        },
+        ...{ block: 8, tx_hash: '0xdef', log_index: 0, at: 6_000, balances: [] },
+        positions: [change(account, -1_000), change(backstop, 1_000)],
+      },
+    )
+    await exchange.project()
+    const anonymous = new Client({ baseUrl: `http://127.0.0.1:${portOf(exchange)}` })
+    const { liquidations } = await anonymous.marketData.liquidationPage({ marketId: 1, limit: 5 })
+    expect(liquidations.map(({ kind, tx_hash }) => [kind, tx_hash])).to.deep.equal([['inherited', '0xdef']])
+    expect((await anonymous.marketData.risk(1)).inheritances).to.include({ count: 1, quantity: 1 })
+    const { steps } = await buyer.account.liquidationPage()
+    expect(steps.map(({ liquidation_id, role }) => [liquidation_id, role])).to.deep.equal([['1-9', 'owner']])
+    expect(await seller.account.transactions({ type: 'liquidation' })).to.have.length(1)
+  })
+
   it('when a list has several pages, it iterates over all of them', async () => {
     for (let count = 0; count < 4; count++)
       await buyer.orders.place({ marketId: 1, side: 'LONG', price: '98', quantity: '1' })

@@ -270,6 +270,16 @@ describe('liquidations', function () {
     expect(body.fills[0]).to.include({ forced: true, status: 'RETRYING' })
   })
 
+  it('when a cursor is of another list, or a market does not exist, it is rejected or empty', async () => {
+    const { body } = await exchange.get(alice, `${OWN}?limit=1`)
+    const other = await exchange.get(null, `${PUBLIC}?cursor=${body.next_cursor}`)
+    expect([other.status, other.body.details.code]).to.deep.equal([400, 'INVALID_CURSOR'])
+    const far = await exchange.get(alice, `${OWN}?market_id=${Number.MAX_SAFE_INTEGER}`)
+    expect([far.status, far.body.steps]).to.deep.equal([200, []])
+    const late = await exchange.get(null, `${PUBLIC}?from=9999-12-31T23:59:59.999Z&to=0001-01-01T00:00:00Z`)
+    expect([late.status, late.body.liquidations]).to.deep.equal([200, []])
+  })
+
   it('when there have been many liquidations, a page touches few pages of the tables', async () => {
     const { db, url } = exchange
     await sql
