@@ -15,6 +15,8 @@ import type { Turn } from './turn.ts'
 const WARM_UP = 12
 const CALM = 60
 const CAPITAL = 10_000
+/** Steps between two checks of all reservations, which take as long as everything else. */
+const RESERVATIONS_EVERY = 8
 /** While nothing is liquidated, all who can close do, market makers included. */
 const RUN_ON_POOL: Mood = { bulls: 0.5, depth: 0, activity: 2, closing: 0.95 }
 
@@ -193,6 +195,7 @@ class Run {
     }
     if (total !== this.#deposited)
       this.#tally.violate(`${this.#deposited} were deposited, ${total} are there`)
+    if (this.#number % RESERVATIONS_EVERY !== 0) return
     for (const account of this.#bank.free.keys()) {
       const reserved = this.#markets.reduce((sum, market) => sum + market.reservedOf(account), 0n)
       if (reserved > this.#bank.freeOf(account))

@@ -8,7 +8,7 @@ import type { SimulatedMarket } from './market.ts'
 import type { Random } from './random.ts'
 
 const MAKERS = 4
-const LEVELS = 4
+const LEVELS = 3
 
 export interface Mood {
   /** Probability that a new position is a long. */
