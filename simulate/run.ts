@@ -167,13 +167,11 @@ class Run {
 
   // ------------------------------------------------------------------ checks
 
-  /** Every position below the threshold is being liquidated. */
-  #checkLadder(market: SimulatedMarket, turn: Turn): void {
+  /** Every position below the threshold is being liquidated. Computed without the scanner. */
+  #checkLadder(market: SimulatedMarket, { index, oracle }: Turn): void {
     const { running } = market.liquidations
-    for (const account of market.positions.scanner.liquidatable(
-      { spec: market.spec, ...turn },
-      market.positions.of,
-    )) {
+    for (const [account, position] of market.positions) {
+      if (!isLiquidatable(market.spec, position, index, oracle)) continue
       if (!running.has(account) && !market.isTouched(account) && !this.#wasJustMatched(market, account))
         this.#tally.violate(`account ${account} is below the threshold and not liquidated`)
     }

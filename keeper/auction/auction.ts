@@ -33,6 +33,7 @@ import {
   type MarketMemory,
   type MarketView,
 } from './market-memory.ts'
+import { readPendingMoves } from './pending-moves.ts'
 import type { AuctionStore, MarketSnapshot, MarketTransaction } from './ports.ts'
 import { reserveAgain, reservingTurn } from './reserve-again.ts'
 
@@ -118,7 +119,8 @@ async function runAuction(
   const basis = batchBasis(listed, memory, snapshot, ports.headTime())
   const spec = (basis?.terms ?? now).reserving
   const standingSeq = before?.standingSeq ?? snapshot.lastBatchHead
-  const terms = { snapshot, standingSeq, due, deferrals: memory.deferrals }
+  const pool = basis === null ? positions.pool : await poolAfterQueue(transaction, positions, basis)
+  const terms = { snapshot, standingSeq, due, deferrals: memory.deferrals, pool }
   const outcome = basis === null ? null : auction(feed, positions, basis, terms)
   for (const { orders, reason } of outcome?.refused ?? []) {
     const details = { market_id: spec.marketId, order_ids: orders.map((seq) => feed.idOf(seq)), reason }
@@ -153,13 +155,13 @@ const auction = (
   { book }: MarketBook,
   positions: MarketPositions,
   { report, asOf, terms }: BatchBasis,
-  { snapshot, standingSeq, due, deferrals }: AuctionTerms,
+  { snapshot, standingSeq, due, deferrals, pool }: AuctionTerms,
 ): BatchOutcome =>
   clearAndMatch({
     ...{ spec: terms.charging, book, asOf, standingSeq },
     priceProtection: scheduleAt(snapshot.priceProtection, asOf).inForce,
     positions: positions.of,
-    pool: positions.pool,
+    pool,
     pauseEndsAt: snapshot.pauseEndsAt,
     fundingIndex: fundingIndexAt(snapshot.funding, asOf),
     oracle: report.price,
@@ -171,12 +173,25 @@ const auction = (
     },
   })
 
+/** What the pool holds once everything in the queue is mined. A deleveraging pays out of it. */
+async function poolAfterQueue(
+  transaction: MarketTransaction,
+  positions: MarketPositions,
+  { terms, report, asOf }: BatchBasis,
+): Promise<Quote> {
+  const { touched, funding } = transaction.snapshot
+  if (touched.size === 0) return positions.pool
+  const prices = { spec: terms.spec, oracle: report.price, index: fundingIndexAt(funding, asOf) }
+  return (await readPendingMoves(transaction, positions, prices)).moves.pool
+}
+
 interface AuctionTerms {
   readonly snapshot: MarketSnapshot
   readonly standingSeq: Seq
   /** Orders that end because of time, or because the market has closed. */
   readonly due: readonly Cancel[]
   readonly deferrals: Deferrals
+  readonly pool: Quote
 }
 
 interface AuctionDecision {

@@ -1,7 +1,8 @@
 /** What the mark and the auction of a market read and write. */
+
 import type { Fence } from '../../db/fence.ts'
 import type { JournalEntry } from '../../db/journal.ts'
-import type { SessionReport } from '../../domain/actions/action.ts'
+import type { SessionReport, SingleAction } from '../../domain/actions/action.ts'
 import type { MarketPlan } from '../../domain/auction/batch-plan.ts'
 import type { SettlementBacklog } from '../../domain/auction/settlement-pace.ts'
 import type { BookOrder } from '../../domain/book/market-book.ts'
@@ -66,6 +67,10 @@ export interface MarketSnapshot {
 /** A market inside a transaction that holds its shard's lock and a valid lease. */
 export interface MarketTransaction {
   readonly snapshot: MarketSnapshot
+  /** The inheritances and deleveragings in the queue that are not mined, in their order. */
+  pendingMoves(): Promise<readonly SingleAction[]>
+  users(addresses: Iterable<Address>): Promise<ReadonlyMap<Address, UserId>>
+  freeOf(account: UserId): Promise<Quote>
   /** Journal rows after `seq`; null if there are too many to replay. */
   rowsAfter(seq: number): Promise<readonly JournalEntry[] | null>
   /** All orders that are open or wait for a trigger, and the matched positions that are not closed. */

@@ -1,7 +1,15 @@
 /** The auction's reads and writes in Postgres: one transaction under the shard's lock. */
 import { type RawBuilder, sql } from 'kysely'
 import { changeReserved, lockFunds } from '../../db/accounts.ts'
-import { queueParts, touchedSql, usedReportSql } from '../../db/actions.ts'
+import {
+  isSingle,
+  loadPending,
+  queueParts,
+  type SingleRow,
+  toSingleAction,
+  touchedSql,
+  usedReportSql,
+} from '../../db/actions.ts'
 import { insertBatch } from '../../db/batches.ts'
 import type { Db, Tx } from '../../db/client.ts'
 import { DATABASE_NOW } from '../../db/clock.ts'
@@ -17,6 +25,7 @@ import { loadPositions, matchedPosition, setMatchedPositions } from '../../db/po
 import { loadAverages, storeAverages } from '../../db/price-averages.ts'
 import { type ProtectionColumns, toSchedule } from '../../db/price-protection.ts'
 import { TERMS_SQL, type TermsColumns, toMarketTerms } from '../../db/terms.ts'
+import { findUsers } from '../../db/users.ts'
 import { anyOf } from '../../db/values.ts'
 import type { MarketPlan, PlannedBatch } from '../../domain/auction/batch-plan.ts'
 import { marketShard } from '../../domain/journal/journal-row.ts'
@@ -191,6 +200,8 @@ async function save(
   return appendRows(tx, head, plan.rows)
 }
 
+const movesPositions = ({ kind }: SingleRow): boolean => kind === 'inherit_position' || kind === 'deleverage'
+
 async function openTransaction(
   tx: Tx,
   spec: MarketSpec,
@@ -205,6 +216,22 @@ async function openTransaction(
     snapshot,
     rowsAfter: async (seq) =>
       head.head - seq > REPLAY_MOST ? null : readRows(tx, head.shard, seq, REPLAY_MOST),
+    async pendingMoves() {
+      const rows = (await loadPending(tx, marketId)).filter(isSingle)
+      return rows.filter(movesPositions).map(toSingleAction)
+    },
+    async users(addresses) {
+      const users = await findUsers(tx, [...addresses])
+      return new Map([...users].map(([address, account]) => [address, account as UserId]))
+    },
+    async freeOf(account) {
+      const row = await tx
+        .selectFrom('accounts')
+        .select('free')
+        .where('user_id', '=', account)
+        .executeTakeFirst()
+      return (row?.free ?? 0n) as Quote
+    },
     loadBook: () => loadBook(tx, marketId),
     matchedPositions: (accounts) => loadPositions(tx, marketId, accounts, matchedPosition),
     lockFunds: (accounts) => lockFunds(tx, accounts),

@@ -1,10 +1,9 @@
 /** What the liquidations of a market read and write. */
 import type { Fence } from '../../db/fence.ts'
-import type { SingleAction } from '../../domain/actions/action.ts'
 import type { MarketSpec } from '../../domain/market/market.ts'
 import type { ActionOutcome, LiquidationPlan } from '../../domain/risk/liquidation-plan.ts'
 import type { RunningLiquidation } from '../../domain/risk/running-liquidation.ts'
-import type { Address, MarketId, Quote, UserId } from '../../domain/units.ts'
+import type { Address, MarketId, UserId } from '../../domain/units.ts'
 import type { MarketSnapshot, MarketTransaction } from '../auction/ports.ts'
 
 /** A market inside a transaction that holds its shard's lock and a valid lease. */
@@ -13,11 +12,7 @@ export interface LiquidationTransaction extends MarketTransaction {
   running(): Promise<readonly RunningLiquidation[]>
   /** What became of the actions with these numbers in the queue. */
   outcomes(queueNos: readonly number[]): Promise<ReadonlyMap<number, Exclude<ActionOutcome, null>>>
-  /** The inheritances and deleveragings in the queue that are not mined, in their order. */
-  pendingMoves(): Promise<readonly SingleAction[]>
   addresses(accounts: Iterable<UserId>): Promise<ReadonlyMap<UserId, Address>>
-  users(addresses: Iterable<Address>): Promise<ReadonlyMap<Address, UserId>>
-  freeOf(account: UserId): Promise<Quote>
   saveLiquidations(plan: LiquidationPlan): Promise<void>
 }
 

@@ -1,13 +1,5 @@
 /** The reads and writes of a market's liquidations in Postgres. */
-import {
-  isSingle,
-  loadActions,
-  loadPending,
-  queueSingle,
-  readQueueTail,
-  type SingleRow,
-  toSingleAction,
-} from '../../db/actions.ts'
+import { isSingle, loadActions, queueSingle, readQueueTail, type SingleRow } from '../../db/actions.ts'
 import type { Db, Tx } from '../../db/client.ts'
 import { DATABASE_NOW } from '../../db/clock.ts'
 import {
@@ -19,11 +11,11 @@ import {
 import { recordAsOf } from '../../db/markets.ts'
 import { keepReport } from '../../db/oracle-reports.ts'
 import { insertForced } from '../../db/orders.ts'
-import { findUsers, loadAddresses } from '../../db/users.ts'
+import { loadAddresses } from '../../db/users.ts'
 import { enqueue } from '../../domain/actions/queue.ts'
 import { invariant } from '../../domain/invariant.ts'
 import type { ActionOutcome, LiquidationPlan } from '../../domain/risk/liquidation-plan.ts'
-import type { MarketId, Millis, Quote, UserId } from '../../domain/units.ts'
+import type { MarketId, Millis } from '../../domain/units.ts'
 import type { MarketTransaction } from '../auction/ports.ts'
 import { type DatabaseTime, inMarketTransaction, readSnapshot } from '../auction/store.ts'
 import type { LiquidationStore, LiquidationTransaction } from './ports.ts'
@@ -33,8 +25,6 @@ function outcomeOf({ status, failure }: SingleRow): Exclude<ActionOutcome, null>
   if (status === 'REVERTED' || status === 'VOIDED') return { failed: failure ?? 'dropped' }
   return 'pending'
 }
-
-const moves = ({ kind }: SingleRow): boolean => kind === 'inherit_position' || kind === 'deleverage'
 
 /** The plan was made for the end of the queue, which the lock of the shard keeps. */
 async function queueActions(tx: Tx, marketId: MarketId, { actions }: LiquidationPlan): Promise<void> {
@@ -67,23 +57,7 @@ const open = (tx: Tx, transaction: MarketTransaction, marketId: MarketId): Liqui
     const rows = (await loadActions(tx, marketId, queueNos)).filter(isSingle)
     return new Map(rows.map((row) => [row.queue_no, outcomeOf(row)]))
   },
-  async pendingMoves() {
-    const rows = (await loadPending(tx, marketId)).filter(isSingle)
-    return rows.filter(moves).map(toSingleAction)
-  },
   addresses: (accounts) => loadAddresses(tx, accounts),
-  async users(addresses) {
-    const users = await findUsers(tx, [...addresses])
-    return new Map([...users].map(([address, account]) => [address, account as UserId]))
-  },
-  async freeOf(account) {
-    const row = await tx
-      .selectFrom('accounts')
-      .select('free')
-      .where('user_id', '=', account)
-      .executeTakeFirst()
-    return (row?.free ?? 0n) as Quote
-  },
   saveLiquidations: (plan) => save(tx, transaction, marketId, plan),
 })
 

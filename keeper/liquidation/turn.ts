@@ -1,5 +1,4 @@
 /** The decisions of one transaction on a market's liquidations: reads what each account's case needs, and plans its step. */
-import type { SingleAction } from '../../domain/actions/action.ts'
 import type { OpenOrder } from '../../domain/orders/open-order.ts'
 import type { Order } from '../../domain/orders/order.ts'
 import type { Position } from '../../domain/positions/position.ts'
@@ -11,11 +10,12 @@ import {
   type LiquidationPlan,
   LiquidationPlanner,
 } from '../../domain/risk/liquidation-plan.ts'
-import { type BackstopAccount, PendingMoves } from '../../domain/risk/pending-moves.ts'
+import type { PendingMoves } from '../../domain/risk/pending-moves.ts'
 import type { RunningLiquidation } from '../../domain/risk/running-liquidation.ts'
 import type { RiskPrices } from '../../domain/risk/score-bounds.ts'
 import type { Address, OrderHash, Seq, UserId } from '../../domain/units.ts'
 import type { BatchBasis, MarketView } from '../auction/market-memory.ts'
+import { readPendingMoves } from '../auction/pending-moves.ts'
 import { MAX_ORDERS_PER_TURN } from '../turn-bound.ts'
 import type { LiquidationTransaction } from './ports.ts'
 
@@ -53,13 +53,14 @@ export class LiquidationTurn {
   /** Decides on the accounts in this order, as far as the bounds of a transaction allow. */
   async run(accounts: readonly UserId[]): Promise<LiquidationPlan> {
     const { transaction } = this.#input
-    const pending = await transaction.pendingMoves()
-    const moves = await this.#pendingMoves(pending)
+    const { view, prices } = this.#input
+    const { moves, count } = await readPendingMoves(transaction, view.positions, prices, this.#users)
+    for (const [address, account] of this.#users) this.#know(account, address)
     await this.#learn(accounts)
     await transaction.lockFunds(new Set(accounts))
     const orders = Map.groupBy(await transaction.liveOrders(new Set(accounts)), ({ account }) => account)
     const outcomes = await this.#outcomes(accounts)
-    let free = MAX_PENDING - pending.length
+    let free = MAX_PENDING - count
     for (const account of accounts) {
       const own = orders.get(account) ?? []
       if (this.#planner.changes + own.length > MAX_ORDERS_PER_TURN) continue
@@ -132,30 +133,6 @@ export class LiquidationTurn {
       .map((address) => ({ account: address, position: moves.positionOf(address) }))
   }
 
-  async #pendingMoves(pending: readonly SingleAction[]): Promise<PendingMoves> {
-    const { transaction, view, prices } = this.#input
-    const { backstop } = transaction.snapshot
-    const named = pending.flatMap(addressesOf)
-    const users = await transaction.users(
-      new Set([...named, ...(backstop === null ? [] : [backstop.address])]),
-    )
-    for (const [address, account] of users) this.#know(account, address)
-    const matched = (address: Address): Position => view.positions.of(this.#users.get(address) as UserId)
-    const { pool } = view.positions
-    const moves = new PendingMoves(prices, await this.#backstopAccount(), { matched, pool })
-    for (const action of pending) moves.apply(action)
-    return moves
-  }
-
-  async #backstopAccount(): Promise<BackstopAccount | null> {
-    const { transaction } = this.#input
-    const { backstop } = transaction.snapshot
-    if (backstop === null) return null
-    const account = this.#users.get(backstop.address)
-    const free = account === undefined ? (0n as BackstopAccount['free']) : await transaction.freeOf(account)
-    return { ...backstop, free }
-  }
-
   async #learn(accounts: Iterable<UserId>): Promise<void> {
     const unknown = [...accounts].filter((account) => !this.#addresses.has(account))
     if (unknown.length === 0) return
@@ -171,11 +148,4 @@ export class LiquidationTurn {
   #addressOf(account: UserId): Address {
     return this.#addresses.get(account) as Address
   }
-}
-
-const addressesOf = (action: SingleAction): readonly Address[] => {
-  if (action.kind === 'inherit_position') return [action.account, action.backstop]
-  return action.kind === 'deleverage'
-    ? [action.account, ...action.legs.map(({ counterparty }) => counterparty)]
-    : []
 }

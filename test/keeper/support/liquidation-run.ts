@@ -72,7 +72,12 @@ export class LiquidationRun {
 
   async turn(): Promise<void> {
     await this.#liquidations.update(this.auctioning)
-    await this.#auction.run(this.auctioning)
+    await this.auction()
+  }
+
+  /** The auction alone. Returns the number of its batch; null if it matched nothing. */
+  auction(): Promise<number | null> {
+    return this.#auction.run(this.auctioning)
   }
 
   async wait(ms: number): Promise<void> {
