@@ -55,7 +55,7 @@ export async function openAdmin(stackFile: string): Promise<Admin> {
     }),
     async accounts(list, deposit) {
       const bank = { provider, deployer: keys.deployer, usdm, marginBank }
-      await exclusively(db, () => fund(bank, list, { wallet: 0n, deposit }))
+      await exclusively(db, 'stack funding', () => fund(bank, list, { wallet: 0n, deposit }))
       return Promise.all(list.map((key) => issueApiKey(db, key)))
     },
     async close() {
@@ -65,10 +65,10 @@ export async function openAdmin(stackFile: string): Promise<Admin> {
   }
 }
 
-/** Tools that run at the same time pay from one key. Without the lock they would use the same nonces. */
-async function exclusively(db: Db, work: () => Promise<void>): Promise<void> {
-  await db.transaction().execute(async (tx) => {
-    await sql`select pg_advisory_xact_lock(hashtext('stack funding'))`.execute(tx)
-    await work()
+/** One of the tools that run at the same time does this: they pay from one key, and change one price configuration. */
+export function exclusively<Result>(db: Db, name: string, work: () => Promise<Result>): Promise<Result> {
+  return db.transaction().execute(async (tx) => {
+    await sql`select pg_advisory_xact_lock(hashtext(${name}))`.execute(tx)
+    return work()
   })
 }

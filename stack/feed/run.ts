@@ -4,7 +4,7 @@ import type { MarketSpec } from '../../domain/market/market.ts'
 import { toDecimal } from '../../domain/units.ts'
 import { type Recording, readRecording } from '../../keeper/adapters/sources/recording.ts'
 import { IsolatedTrader__factory } from '../../typechain-types/factories/IsolatedTrader__factory.ts'
-import type { Admin } from '../admin.ts'
+import { type Admin, exclusively } from '../admin.ts'
 import { readJson, writePrivate } from '../data-dir.ts'
 import { StackError } from '../options.ts'
 import type { FeedEntry, PriceConfig } from '../price-config.ts'
@@ -48,7 +48,7 @@ export async function feed(
     startedAt,
     to: isScaled(spec, options) ? await watch.price() : null,
   })
-  const restore = replaceSource(admin.pricesFile, spec, source)
+  const restore = await replaceSource(admin, spec, source)
   const endsAt = startedAt + recordedMs / speed + TAIL_MS
   report(
     `${spec.symbol} follows ${recording.length} recorded prices for ${Math.ceil((endsAt - Date.now()) / 1_000)} s; ` +
@@ -65,7 +65,7 @@ export async function feed(
       await sleep(WATCH_MS)
     }
   } finally {
-    restore()
+    await restore()
   }
   const readings = readingsUntil(
     recording,
@@ -109,12 +109,14 @@ function sourceOf(
   }
 }
 
-/** Returns the function that puts the market's sources back. Other feeds of the file may change meanwhile. */
-function replaceSource(
-  file: string,
-  { marketId }: MarketSpec,
+/** Returns the function that puts the market's sources back. Feeds of other markets may change the file at the same time. */
+export async function replaceSource(
+  { db, pricesFile: file }: Pick<Admin, 'db' | 'pricesFile'>,
+  { marketId }: Pick<MarketSpec, 'marketId'>,
   source: Readonly<Record<string, unknown>>,
-): () => void {
+): Promise<() => Promise<void>> {
+  const alone = <Result>(work: () => Result): Promise<Result> =>
+    exclusively(db, 'stack prices', async () => work())
   const isIndex = (entry: FeedEntry): boolean => entry.market_id === marketId && entry.feed === 'index'
   const read = (): PriceConfig => {
     const config = readJson<PriceConfig>(file)
@@ -128,11 +130,14 @@ function replaceSource(
     )
     writePrivate(file, { ...config, feeds })
   }
-  const before = read().feeds.find(isIndex)?.sources
-  if (before?.some(({ kind }) => kind === 'recording'))
-    throw new StackError(`a recording feeds this market already: stop that program, or restart the stack`)
-  put([source])
-  return () => put(before)
+  const before = await alone(() => {
+    const sources = read().feeds.find(isIndex)?.sources
+    if (sources?.some(({ kind }) => kind === 'recording'))
+      throw new StackError(`a recording feeds this market already: stop that program, or restart the stack`)
+    put([source])
+    return sources
+  })
+  return () => alone(() => put(before))
 }
 
 function readingsUntil(recording: Recording, knownAt: number, minutes: number): number {
