@@ -13,7 +13,7 @@ import type { TestDatabase } from './support/database.ts'
 import { CHAIN_ID, catchUp, ExchangeFixture, projectAll } from './support/exchange-fixture.ts'
 import { dumpReadModel } from './support/read-model.ts'
 
-const WAIT_MS = 15_000
+const WAIT_MS = 40_000
 const KILL_POINTS = ['after-block-commit', 'before-projection', 'after-block-commit']
 
 interface Running {
@@ -23,7 +23,7 @@ interface Running {
 }
 
 describe('the indexer process', function () {
-  this.timeout(60_000)
+  this.timeout(120_000)
   const anvil = useAnvil({ chainId: CHAIN_ID })
   let exchange: ExchangeFixture
   let test: TestDatabase
