@@ -12,7 +12,7 @@ export async function up(db: Kysely<unknown>): Promise<void> {
       market_id integer not null references markets, number integer not null, price numeric(78, 0) not null,
       stated_by text not null, reason text not null, stated_at bigint not null, primary key (market_id, number)
     );
-    grant select on final_prices to clearbatch_keeper, clearbatch_api;
+    grant select on final_prices to clearbatch_keeper;
     create index positions_unclaimed on positions (market_id, user_id) where size <> 0;
     create index relayer_transactions_of_ends on relayer_transactions (purpose) where purpose like 'end:%'
   `.execute(db)

@@ -218,6 +218,20 @@ describe('MarketBook', () => {
     expect(endsAt(10, 5)).to.deep.equal(['4 EXPIRED'])
   })
 
+  it('when the market has closed, all open and waiting orders end, up to the bound', () => {
+    const marketBook = new MarketBook(spec, [])
+    const row = placedRow(open('A buy 100 x10'))
+    const waits = { type: 'STOP_LIMIT', status: 'PENDING_TRIGGER', trigger: 105, order_id: '1-2' } as const
+    marketBook.apply(1, row)
+    marketBook.apply(2, { ...row, ...waits })
+    marketBook.apply(3, { ...row, order_id: '1-3', user_id: 2 })
+    const ends = (most: number) => marketBook.closed(most).map(({ seq, reason }) => `${seq} ${reason}`)
+    expect(ends(10)).to.deep.equal(['1 MARKET_CLOSED', '2 MARKET_CLOSED', '3 MARKET_CLOSED'])
+    expect(ends(2)).to.deep.equal(['1 MARKET_CLOSED', '2 MARKET_CLOSED'])
+    marketBook.apply(4, ended('1-1'))
+    expect(ends(2)).to.deep.equal(['2 MARKET_CLOSED', '3 MARKET_CLOSED'])
+  })
+
   it('when an order is conditional, it is not in the book until it is triggered', () => {
     const marketBook = new MarketBook(spec, [])
     marketBook.apply(1, {
