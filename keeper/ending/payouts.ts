@@ -25,8 +25,10 @@ export interface PayoutPorts {
 const PAGE = 500
 /** Accounts of one report: a cold position each. */
 const DEFICITS_PER_TRANSACTION = 100
-/** Before a claim or a report that has reverted is sent again. */
-const RETRY_MS = 600_000
+/** Before a claim that has reverted is sent again: in a pause of the bank all of them revert. */
+const CLAIM_RETRY_MS = 600_000
+/** Before deficits whose report has reverted are reported again, for example because a fork had taken the market's end back. */
+const REPORT_RETRY_MS = 20_000
 /** Between two passes over all positions of a market that leave nothing to send. */
 const REST_MS = 10_000
 
@@ -76,7 +78,7 @@ export function createPayouts(ports: PayoutPorts, lane: RelayerLane, send: Send)
       (last.status === 'SIGNED' ||
         last.status === 'BROADCAST' ||
         (last.status === 'MINED' && !last.isIngested) ||
-        (last.status === 'REVERTED' && clock.now() - last.signedAt < RETRY_MS))
+        (last.status === 'REVERTED' && clock.now() - last.signedAt < REPORT_RETRY_MS))
     if (isOnItsWay) return 0
     const place = placeOf(marketId)
     const page = await store.positions(marketId, place.after, PAGE)
@@ -94,7 +96,7 @@ export function createPayouts(ports: PayoutPorts, lane: RelayerLane, send: Send)
     const { marketId, trader } = market.spec
     const place = placeOf(marketId)
     const page = await store.unclaimed(lane, marketId, {
-      ...{ after: place.after, limit: PAGE, retryAfter: (clock.now() - RETRY_MS) as Millis },
+      ...{ after: place.after, limit: PAGE, retryAfter: (clock.now() - CLAIM_RETRY_MS) as Millis },
     })
     const due = page.filter((one) => worth(market, one) > 0n).slice(0, capacity)
     await send(
