@@ -12,8 +12,8 @@ import { type Mood, Traders } from './traders.ts'
 import type { Turn } from './turn.ts'
 
 /** Steps before the path, in which positions are built, and after it, in which the ladder ends. */
-const WARM_UP = 12
-const CALM = 60
+const WARM_UP = 9
+const CALM = 35
 const CAPITAL = 10_000
 /** Steps between two checks of all reservations, which take as long as everything else. */
 const RESERVATIONS_EVERY = 8

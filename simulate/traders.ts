@@ -9,6 +9,8 @@ import type { Random } from './random.ts'
 
 const MAKERS = 4
 const LEVELS = 3
+/** Probability that a maker replaces its quotes in a step. */
+const REQUOTING = 0.4
 
 export interface Mood {
   /** Probability that a new position is a long. */
@@ -48,7 +50,9 @@ export class Traders {
   }
 
   act(market: SimulatedMarket, moment: ActionMoment, mood: Mood): void {
-    for (const maker of this.makers) this.#quote(market, maker, moment, mood.depth)
+    // The quotes of the others are stale meanwhile.
+    for (const maker of this.makers)
+      if (this.#random.chance(REQUOTING)) this.#quote(market, maker, moment, mood.depth)
     const acting = Math.ceil(this.traders.length * mood.activity)
     const actors = mood.depth > 0 ? this.traders : [...this.makers, ...this.traders]
     for (let at = 0; at < acting; at++) this.#trade(market, this.#random.pick(actors), moment, mood)
