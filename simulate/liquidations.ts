@@ -15,6 +15,7 @@ import { type LadderInput, NOT_STARTED, nextStep } from '../domain/risk/ladder.t
 import { type Backstop, emptied, inherit } from '../domain/risk/liquidation.ts'
 import {
   divFloor,
+  maxOf,
   ONE,
   type Quote,
   type Seconds,
@@ -215,7 +216,9 @@ export class Liquidations {
     }
     this.#ahead.set(account, position)
     const over = Math.max(0, closed - stepsToClose(input))
-    tally.deleveraged({ notional: this.#notional(closed, turn), forgone, over, legs: legs.length })
+    const deficit = maxOf(0n, worth(position) - worth(input.position))
+    const notional = this.#notional(closed, turn)
+    tally.deleveraged({ notional, forgone, deficit, over, legs: legs.length })
     const touched = [account, ...legs.map((leg) => leg.account)]
     this.#send({ kind: 'deleverage', account, legs, ...momentOf(turn) }, turn, { touched, payout })
   }

@@ -37,6 +37,11 @@ export class Summary {
       'backstop result': share(sum(({ backstop }) => backstop)),
       deleveraged: share(sum(({ tally }) => tally.deleveragedNotional)),
       'winners forgo': share(sum(({ tally }) => tally.forgone)),
+      'forgone / deficit': ratio(
+        sum(({ tally }) => tally.forgone),
+        sum(({ tally }) => tally.covered),
+      ),
+      'winners gain': share(sum(({ tally }) => tally.gained)),
       'over (steps)': most(({ tally }) => tally.overDeleveraged),
       'shortfall (most)': share(sum(({ worstShortfall }) => worstShortfall)),
       'deficit at the end': share(sum(({ deficits }) => deficits)),
@@ -46,6 +51,10 @@ export class Summary {
       violations: count(({ tally }) => tally.violations.length),
     }
   }
+}
+
+function ratio(part: bigint, whole: bigint): string {
+  return whole === 0n ? '–' : (Number((part * 10_000n) / whole) / 10_000).toFixed(4)
 }
 
 function percent(part: bigint, whole: bigint): string {

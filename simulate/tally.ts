@@ -21,8 +21,10 @@ interface ForcedFill {
 
 interface Deleveraged {
   readonly notional: bigint
-  /** What the counterparties would have been paid at the oracle price, less what they are paid. */
+  /** What the counterparties would have been paid at the oracle price, less what they are paid; negative if they are paid more. */
   readonly forgone: bigint
+  /** Negative equity of the closed share at the oracle price; 0 if it had equity. */
+  readonly deficit: bigint
   /** Steps beyond what was needed. */
   readonly over: number
   readonly legs: number
@@ -50,7 +52,11 @@ export class Tally {
   inheritances = 0
   deleveragedNotional = 0n
   deleveragedLegs = 0
+  /** By the counterparties of positions without equity, and the deficits that this covered. */
   forgone = 0n
+  covered = 0n
+  /** By the counterparties of positions with equity, beyond the oracle price. */
+  gained = 0n
   /** Most steps that one deleveraging closed beyond what was needed. */
   overDeleveraged = 0
 
@@ -91,10 +97,12 @@ export class Tally {
     this.inheritedNotional += notional
   }
 
-  deleveraged({ notional, forgone, over, legs }: Deleveraged): void {
+  deleveraged({ notional, forgone, deficit, over, legs }: Deleveraged): void {
     this.deleveragedNotional += notional
     this.deleveragedLegs += legs
-    this.forgone += forgone
+    if (deficit > 0n) this.forgone += forgone
+    else this.gained -= forgone
+    this.covered += deficit
     this.overDeleveraged = Math.max(this.overDeleveraged, over)
     if (over > 1) this.violate(`a deleveraging closes ${over} steps too many`)
   }
