@@ -190,6 +190,12 @@ describe('the files and variables of a signer', () => {
     })
   }
 
+  it('when a feed is that of a final price, corrections are not bounded, and its range is', () => {
+    const feed = { feed_id: FEED, kind: 'final', low: '0', high: '1' }
+    const rules = parseFeedsFile(JSON.stringify({ feeds: [feed] })).get(FEED)
+    expect(rules).to.deep.include({ range: { low: 0n, high: 10n ** 18n }, move: null })
+  })
+
   it('when a feed is that of a trading session, 0 is signed and jumps are not bounded', () => {
     const rules = parseFeedsFile(`{"feeds": [{"feed_id": "${FEED}", "kind": "session"}]}`).get(FEED)
     expect(rules).to.deep.include({ move: null })
