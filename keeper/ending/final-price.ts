@@ -1,6 +1,7 @@
 /** Takes a closed market to its end: submits its final report, replaces a wrong one, and queues the finalization after the dispute window. */
 import type { Fence } from '../../db/fence.ts'
 import { reportRulesOf, termsAt } from '../../domain/market/in-force.ts'
+import type { MarketSpec } from '../../domain/market/market.ts'
 import { isReportUsable, type ReportRules } from '../../domain/prices/report.ts'
 import { closesAt } from '../../domain/risk/ending.ts'
 import { type EndingStep, planEnding } from '../../domain/risk/ending-plan.ts'
@@ -18,7 +19,7 @@ import type { Send } from './sender.ts'
 export interface FinalPricePorts {
   readonly store: EndingStore
   readonly actions: ActionQueue
-  readonly chain: Pick<Chain, 'reportRules'>
+  readonly chain: Pick<Chain, 'reportRules' | 'findCulprit'>
   readonly calls: Pick<Calls, 'submitFinalReport'>
   readonly clock: Clock
   readonly metrics: Pick<Metrics, 'finalReportMissing'>
@@ -86,6 +87,14 @@ export function createFinalPrices(ports: FinalPricePorts, lane: RelayerLane, sen
     else logger.info(details, 'closed market goes on')
   }
 
+  async function noteRevert(
+    { marketId: market_id }: MarketSpec,
+    { raw, block }: SentTransaction,
+  ): Promise<void> {
+    const { error } = block === null ? { error: 'no block' } : await chain.findCulprit(raw, block)
+    logger.error({ market_id, error }, 'the last final report was reverted; submitting another one')
+  }
+
   async function submit(
     fence: Fence,
     { spec }: EndingMarket,
@@ -95,11 +104,7 @@ export function createFinalPrices(ports: FinalPricePorts, lane: RelayerLane, sen
     if (last !== null) {
       const isOnItsWay = last.status === 'SIGNED' || last.status === 'BROADCAST' || isUnseen(last)
       if (isOnItsWay || clock.now() - last.signedAt < RESUBMIT_MS) return
-      if (last.status === 'REVERTED')
-        logger.error(
-          { market_id: spec.marketId },
-          'the last final report was reverted; submitting another one',
-        )
+      if (last.status === 'REVERTED') await noteRevert(spec, last)
     }
     await store.keep(fence, spec, report)
     const call = calls.submitFinalReport(spec.trader, report)

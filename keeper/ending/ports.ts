@@ -35,6 +35,9 @@ export interface SentTransaction {
   readonly signedAt: Millis
   /** The indexer has followed the chain beyond its block. */
   readonly isIngested: boolean
+  readonly raw: `0x${string}`
+  /** Null while it is in none. */
+  readonly block: number | null
 }
 
 export interface EndingStore {

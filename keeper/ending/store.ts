@@ -52,6 +52,14 @@ const toOpenPosition = (row: OpenPositionRow): OpenPosition => ({
   position: minedPosition(row),
 })
 
+interface SentRow {
+  readonly status: TransactionStatus
+  readonly signed_at: number
+  readonly is_ingested: boolean
+  readonly raw: string
+  readonly block: number | null
+}
+
 interface ReportRow {
   readonly price: bigint
   readonly observed_at: number
@@ -118,8 +126,8 @@ export const createEndingStore = (db: Db): EndingStore => ({
   },
 
   async lastSent({ relayer, chainId }, purpose) {
-    const { rows } = await sql<{ status: TransactionStatus; signed_at: number; is_ingested: boolean }>`
-      select t.status, t.signed_at, coalesce(t.block < p.next_block, false) as is_ingested
+    const { rows } = await sql<SentRow>`
+      select t.status, t.signed_at, t.raw, t.block, coalesce(t.block < p.next_block, false) as is_ingested
       from relayer_transactions t join chain_progress p on p.chain_id = t.chain_id
       where t.purpose like 'end:%' and t.purpose = ${purpose} and t.relayer = ${relayer} and t.chain_id = ${chainId}
       order by t.signed_at desc limit 1
@@ -127,7 +135,10 @@ export const createEndingStore = (db: Db): EndingStore => ({
     const [row] = rows
     return row === undefined
       ? null
-      : { status: row.status, signedAt: row.signed_at as Millis, isIngested: row.is_ingested }
+      : {
+          ...{ status: row.status, signedAt: row.signed_at as Millis, isIngested: row.is_ingested },
+          ...{ raw: row.raw as `0x${string}`, block: row.block },
+        }
   },
 
   positions: async (marketId, after, limit) =>

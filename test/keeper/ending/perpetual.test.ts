@@ -141,6 +141,8 @@ describe('the end of a perpetual', function () {
     await ending.until(async () => (await ending.market()).final_report !== null)
     expect((await ending.market()).final_report?.observed_at).to.equal(later.observedAt)
     expect(await ending.transactions()).to.deep.equal(['end:1:report REVERTED', 'end:1:report MINED'])
+    const [{ error }] = ending.errors as [{ error: string }]
+    expect(error).to.match(/^SignerUnknown\(/)
     await fixture.close()
   })
 })

@@ -33,6 +33,8 @@ export class EndingFixture {
   #headTime = 0 as Millis
   /** Whether the closed market has no final report, by the metric. */
   isMissing: boolean | null = null
+  /** Logged at error level. */
+  readonly errors: unknown[] = []
 
   private constructor(fixture: ChainFixture, ending: Fence, settling: Fence) {
     this.fixture = fixture
@@ -60,7 +62,8 @@ export class EndingFixture {
     const { url } = fixture.chainSide.anvil
     const relayers = createRelayerStore(db)
     const ports = {
-      ...{ relayers, signer, clock, logger: SILENT_LOGGER, confirmations: 0, policy: POLICY },
+      ...{ relayers, signer, clock, confirmations: 0, policy: POLICY },
+      logger: { ...SILENT_LOGGER, error: (details: unknown) => this.errors.push(details) },
       chain: createChain({ url, chainId: CHAIN_ID, requestTimeoutMs: 3000, sendTimeoutMs: 3000 }),
       calls: createCalls({ part: 400_000n, order: 150_000n, simple: 300_000n }),
       metrics: {
