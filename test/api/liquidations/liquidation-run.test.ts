@@ -71,6 +71,17 @@ describe('reading a liquidation', function () {
     expect(last.details).to.include({ status_reason: 'LIQUIDATION' })
   })
 
+  it('when the owner cancels the forced order, it is rejected, and the order stays', async () => {
+    const { order_hash } = await forcedOrder()
+    const key = await createApiKey(run.fixture.db, run.alice.account)
+    const answer = await api.app.inject({
+      ...{ method: 'POST', url: `/v0/orders/cancel/by-hash/${order_hash}`, payload: {} },
+      headers: { authorization: `Key ${key}` },
+    })
+    expect([answer.statusCode, answer.json().details.code]).to.deep.equal([409, 'ORDER_FORCED'])
+    expect(await forcedOrder()).to.include({ status: 'OPEN' })
+  })
+
   it('when the owner lists the events of the forced order, they have its acceptance and its fill', async () => {
     const { order_id } = await forcedOrder()
     const { events } = await get(`/v0/orders/${order_id}/events`, run.alice)
