@@ -124,7 +124,9 @@ async function runAuction(
   const outcome = basis === null ? null : auction(feed, positions, basis, terms)
   for (const { orders, reason } of outcome?.refused ?? []) {
     const details = { market_id: spec.marketId, order_ids: orders.map((seq) => feed.idOf(seq)), reason }
-    if (reason === 'POOL_SHORT')
+    if (reason === 'NOT_LIQUIDATABLE')
+      ports.logger.warn(details, 'forced orders wait: a part of the batch makes their positions healthy')
+    else if (reason === 'POOL_SHORT')
       ports.logger.warn(details, 'orders wait: the pool of the market cannot pay them')
     else ports.logger.error(details, 'orders excluded from the batch: the contract would reject them')
   }
