@@ -5,6 +5,7 @@ import { endActions, noteFailure } from '../../../db/actions.ts'
 import { loadLiquidations } from '../../../db/liquidations.ts'
 import type { PartSettled } from '../../../domain/journal/journal-row.ts'
 import type { LiquidationChanged } from '../../../domain/journal/liquidation-row.ts'
+import { MOST_WIDENINGS } from '../../../domain/risk/liquidation-plan.ts'
 import { rollBackFacts } from '../../../indexer/ingest/apply.ts'
 import { voidFrom } from '../../../keeper/settlement/void-batches.ts'
 import { createVoidStore } from '../../../keeper/settlement/void-store.ts'
@@ -144,6 +145,15 @@ describe('a liquidation', () => {
     expect(await singles()).to.have.length(1)
     expect((await singles())[0]).to.include({ kind: 'deleverage' })
     expect((await forcedOrders())[0]).to.include({ status: 'CANCELLED', statusReason: 'LIQUIDATION' })
+  })
+
+  it('when no batch ever fills the order, its widenings and the rows about them end at a bound', async () => {
+    await run.deal(run.alice, run.bob, 100, 20)
+    await mine()
+    await run.report(975)
+    for (let turns = 0; turns < MOST_WIDENINGS + 5; turns++) await run.turn()
+    expect((await running())[0]).to.include({ stage: 'closing', widenings: MOST_WIDENINGS })
+    expect((await steps()).filter((step) => step.startsWith('widened'))).to.have.length(MOST_WIDENINGS)
   })
 
   it('when the report is stale or no node responds, nothing starts and a resting order stays; then it goes on', async () => {
