@@ -1,7 +1,7 @@
 /** One auction of a market: reads the journal, decides, and writes the batch in one transaction. */
 
 import type { Fence } from '../../db/fence.ts'
-import { type BatchOutcome, clearAndMatch } from '../../domain/auction/batch.ts'
+import { type BatchOutcome, clearAndMatch, type MatchRefusal } from '../../domain/auction/batch.ts'
 import {
   affectedOrders,
   type BatchDecision,
@@ -122,14 +122,7 @@ async function runAuction(
   const pool = basis === null ? positions.pool : await poolAfterQueue(transaction, positions, basis)
   const terms = { snapshot, standingSeq, due, deferrals: memory.deferrals, pool }
   const outcome = basis === null ? null : auction(feed, positions, basis, terms)
-  for (const { orders, reason } of outcome?.refused ?? []) {
-    const details = { market_id: spec.marketId, order_ids: orders.map((seq) => feed.idOf(seq)), reason }
-    if (reason === 'NOT_LIQUIDATABLE')
-      ports.logger.warn(details, 'forced orders wait: a part of the batch makes their positions healthy')
-    else if (reason === 'POOL_SHORT')
-      ports.logger.warn(details, 'orders wait: the pool of the market cannot pay them')
-    else ports.logger.error(details, 'orders excluded from the batch: the contract would reject them')
-  }
+  logRefused(ports.logger, spec, feed, outcome?.refused ?? [])
   const turn = basis === null ? reservingTurn(snapshot, feed, now) : null
   const reserving = turn?.accounts ?? new Set()
   const { decision, deferred } = await decide(spec, transaction, feed, { due, outcome, reserving, ...memory })
@@ -151,6 +144,30 @@ async function runAuction(
   if (turn !== null) await reserveAgain(transaction, now, positions, turn)
   const after = isComplete ? completeAuction(memory.deferrals) : memory.deferrals
   return { view, deferrals: deferred ?? after, isRepeated: deferred !== null || turn !== null, batchId }
+}
+
+function logRefused(
+  logger: Logger,
+  { marketId }: MarketSpec,
+  feed: MarketBook,
+  refused: readonly MatchRefusal[],
+): void {
+  const unpaid = refused.filter(({ reason }) => reason === 'POOL_SHORT')
+  if (unpaid.length > 0) {
+    const details = {
+      market_id: marketId,
+      accounts: unpaid.length,
+      first: feed.idOf(unpaid[0]?.orders[0] as Seq),
+    }
+    logger.warn(details, 'closing orders wait: the pool of the market cannot pay them')
+  }
+  for (const { orders, reason } of refused) {
+    if (reason === 'POOL_SHORT') continue
+    const details = { market_id: marketId, order_ids: orders.map((seq) => feed.idOf(seq)), reason }
+    if (reason === 'NOT_LIQUIDATABLE')
+      logger.warn(details, 'forced orders wait: a part of the batch makes their positions healthy')
+    else logger.error(details, 'orders excluded from the batch: the contract would reject them')
+  }
 }
 
 const auction = (
