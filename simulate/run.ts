@@ -131,10 +131,11 @@ class Run {
     this.#number++
     const { pause, stall } = this.#scenario
     const isPaused = pause !== null && step !== null && step >= pause.from && step < pause.to
+    // What is in flight when the pause begins is executed before it: voids are not simulated.
+    for (const market of this.#markets) market.execute(isPaused ? Number.POSITIVE_INFINITY : this.#number)
     if (isPaused) this.#bank.pauseEndsAt = Math.ceil(this.#now / 1000) as Seconds
     const isStalled = stall !== null && step !== null && step >= stall.from && step < stall.to
     for (const [at, market] of this.#markets.entries()) {
-      if (!isPaused) market.execute(this.#number)
       const price = relative[at] as PathStep
       if (price === null || isPaused) continue
       this.#prices[at] = priceAt(price * firstPrice(market.spec))
