@@ -68,14 +68,16 @@ describe('the end of markets', function () {
     }
   }
 
-  /** Replaces all blocks since the first of these events. */
+  /** Replaces the blocks since the first of these events, and waits until the indexer has followed that. */
   async function forkUnder(kind: 'market_ended' | 'claimed'): Promise<void> {
     const { mined, undone } = await rowsOf(kind)
     const head = await stack.provider.getBlockNumber()
     await replaceBlocks(stack.provider, head - Math.min(...mined) + 1, [], time.aheadMs)
+    const replaced = await stack.provider.getBlockNumber()
+    const progress = stack.db.selectFrom('chain_progress').select('next_block')
     await waitFor(
-      () => rowsOf(kind),
-      (rows) => rows.undone > undone,
+      async () => ({ ...(await rowsOf(kind)), ...(await progress.executeTakeFirstOrThrow()) }),
+      (now) => now.undone > undone && now.next_block > replaced,
       WAIT,
     )
   }
