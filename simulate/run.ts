@@ -15,6 +15,8 @@ import type { Turn } from './turn.ts'
 const WARM_UP = 9
 const CALM = 35
 const CAPITAL = 10_000
+/** Rounds in which the ladder must have done all that it can at the last price. */
+const LAST_ROUNDS = 200
 /** Steps between two checks of all reservations, which take as long as everything else. */
 const RESERVATIONS_EVERY = 8
 /** While nothing is liquidated, all who can close do, market makers included. */
@@ -118,7 +120,7 @@ class Run {
     const last = paths.map((path) => path.findLast((price) => price !== null) as number)
     for (let step = 0; step < CALM; step++) this.#step(last, calm, null)
     for (let step = 0; step < 5; step++) this.#step(last, { ...calm, activity: 0, depth: 0 }, null)
-    for (const market of this.#markets) market.execute(Number.POSITIVE_INFINITY)
+    this.#endLiquidations()
     this.#checkEnd()
     return {
       ...{ tally: this.#tally, deficits: this.#shortfall(), worstShortfall: this.#worstShortfall },
@@ -148,6 +150,18 @@ class Run {
     this.#checkBooks()
     const shortfall = this.#shortfall()
     if (shortfall > this.#worstShortfall) this.#worstShortfall = shortfall
+  }
+
+  /** Executes what is in flight and decides on the result, until the ladder sends nothing more. */
+  #endLiquidations(): void {
+    for (let round = 0; round < LAST_ROUNDS; round++) {
+      for (const [at, market] of this.#markets.entries()) {
+        market.execute(Number.POSITIVE_INFINITY)
+        market.liquidations.decide(this.#turn(at))
+      }
+      if (this.#markets.every(({ isQuiet }) => isQuiet)) return
+    }
+    this.#tally.violate(`the ladder has not ended after ${LAST_ROUNDS} rounds`)
   }
 
   #accrue(at: number): void {
