@@ -21,13 +21,12 @@ const toLiquidation = (row: Selectable<LiquidationsTable>): RunningLiquidation =
   startedAt: row.started_at as Millis,
 })
 
-/** The market's running liquidations; first those whose batches were counted the longest time ago, so that each has its turn. */
+/** The market's running liquidations, by number. */
 export async function loadLiquidations(db: Db | Tx, marketId: number): Promise<RunningLiquidation[]> {
   const rows = await db
     .selectFrom('liquidations')
     .selectAll()
     .where('market_id', '=', marketId)
-    .orderBy('seen_seq')
     .orderBy('number')
     .execute()
   return rows.map(toLiquidation)

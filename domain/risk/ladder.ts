@@ -97,6 +97,14 @@ export function nextStep(input: LadderInput): LadderStep {
   return late ?? byBook(input, exposure)
 }
 
+/** Whether the next step can be a deleveraging: `nextStep` reads `counterparties` only then. */
+export function needsCounterparties(input: Omit<LadderInput, 'counterparties'>): boolean {
+  const { spec, position, backstop, index, oracle } = input
+  if (!isDeleverageable(spec, position, backstop, index, oracle)) return false
+  const exposure = exposureOf(spec, position, index, oracle)
+  return exposure.equity <= 0n || isLate(input, exposure)
+}
+
 /** Null if the contract refuses it, or the backstop cannot pay. */
 function inheritance({ spec, position, backstop, index, oracle }: LadderInput): LadderStep | null {
   if (backstop === 'itself' || !isInheritable(spec, position, index, oracle)) return null
@@ -117,13 +125,13 @@ function byBook(input: LadderInput, exposure: Exposure): LadderStep {
 }
 
 /** Whether the book had its chance: ratio below two thirds of MMR, no fill in time, or no solvent price in the band. */
-const isLate = (input: LadderInput, { equity, notional }: Exposure): boolean =>
+const isLate = (input: Omit<LadderInput, 'counterparties'>, { equity, notional }: Exposure): boolean =>
   3n * equity * ONE < 2n * input.spec.mmr * notional ||
   input.progress.unfilled >= UNFILLED_BATCHES ||
   !isFillable(input)
 
 /** Whether the band contains a price at which a forced order leaves no bad debt. */
-function isFillable({ spec, position, index, oracle }: LadderInput): boolean {
+function isFillable({ spec, position, index, oracle }: Omit<LadderInput, 'counterparties'>): boolean {
   const { lo, hi } = priceBand(spec, oracle)
   const bankruptcy = bankruptcyPrice(spec, position, index)
   return position.size > 0 ? bankruptcy <= hi : bankruptcy >= lo

@@ -32,7 +32,13 @@ import type {
 } from '../units.ts'
 import type { Counterparty } from './deleveraging-legs.ts'
 import { forcedOrderRow } from './forced-order.ts'
-import { type LadderStep, nextStep, UNFILLED_BATCHES } from './ladder.ts'
+import {
+  type LadderInput,
+  type LadderStep,
+  needsCounterparties,
+  nextStep,
+  UNFILLED_BATCHES,
+} from './ladder.ts'
 import type { Backstop } from './liquidation.ts'
 import type { RunningLiquidation } from './running-liquidation.ts'
 
@@ -65,7 +71,7 @@ export interface LiquidationCase {
   readonly outcome: ActionOutcome
   /** Matched, after the pending actions. */
   readonly position: Position
-  /** The account's orders in the market that have not ended. */
+  /** The account's orders in the market that have not ended. While its liquidation runs, they end. */
   readonly orders: readonly OpenOrder[]
   readonly backstop: { readonly address: Address; readonly state: Backstop } | 'itself' | null
   /** Of the market, after the pending actions. */
@@ -73,6 +79,8 @@ export interface LiquidationCase {
   readonly counterparties: () => Iterable<Counterparty>
   readonly userOf: (address: Address) => UserId
 }
+
+export type UnrankedCase = Omit<LiquidationCase, 'counterparties'>
 
 /** Everything that one transaction writes about liquidations. */
 export interface LiquidationPlan {
@@ -136,14 +144,14 @@ export class LiquidationPlanner {
     if (one.outcome === 'pending') return null
     const before = this.#afterAction(one)
     const forced = one.orders.filter((order) => order.forced && isInBook(order))
-    const own = forced.find(({ orderId }) => orderId === before?.orderId)
+    const own = forced.find((order) => order.orderId === before?.orderId && isReducing(order, one.position))
     const resting = own === undefined ? (0 as Steps) : unmatched(own)
     const step = this.#nextStep(one, before, resting)
     if (step.kind === 'end') return this.#end(one, before, step.reason)
     if (step.kind === 'grace') return null
     const state = before ?? this.#start(one)
-    // A voided batch has returned them to the book: the liquidation that placed them has gone on, or has ended.
-    this.#closeOrders(forced.filter((order) => order !== own))
+    // Orders that the owner has placed since, and forced orders that a voided batch has returned to the book.
+    this.#closeOrders(one.orders.filter((order) => order !== own))
     switch (step.kind) {
       case 'rest':
         return this.#rest(one, state, resting)
@@ -158,20 +166,30 @@ export class LiquidationPlanner {
     }
   }
 
+  /** Whether the account's next step can be a deleveraging: only then are its counterparties needed. */
+  needsCounterparties(one: UnrankedCase): boolean {
+    return needsCounterparties(this.#ladderInput(one, one.running, 0 as Steps))
+  }
+
   #nextStep(one: LiquidationCase, before: RunningLiquidation | null, resting: Steps): LadderStep {
+    return nextStep({ ...this.#ladderInput(one, before, resting), counterparties: one.counterparties })
+  }
+
+  #ladderInput(
+    { position, backstop, pool }: UnrankedCase,
+    before: RunningLiquidation | null,
+    resting: Steps,
+  ): Omit<LadderInput, 'counterparties'> {
     const { spec, index, report, asOf, pauseEndsAt } = this.#terms
-    const { backstop } = one
-    return nextStep({
-      ...{ spec, position: one.position, index, oracle: report.price, asOf, pauseEndsAt },
+    return {
+      ...{ spec, position, index, oracle: report.price, asOf, pauseEndsAt, pool },
       backstop: backstop === 'itself' ? backstop : (backstop?.state ?? null),
-      pool: one.pool,
-      counterparties: one.counterparties,
       progress: {
-        startSteps: Math.abs(before?.startSize ?? one.position.size) as Steps,
+        startSteps: Math.abs(before?.startSize ?? position.size) as Steps,
         resting,
         unfilled: before?.widenings ?? 0,
       },
-    })
+    }
   }
 
   /** The liquidation after its single action was mined or has failed. */
@@ -333,6 +351,8 @@ export class LiquidationPlanner {
     }
   }
 }
+
+const isReducing = ({ side }: OpenOrder, { size }: Position): boolean => (side === 'LONG') === size < 0
 
 interface StepRow extends StepDetails, Pick<LiquidationChanged, 'step' | 'reason' | 'evidence' | 'at'> {}
 

@@ -13,7 +13,7 @@ import { isOver } from '../../domain/risk/ending.ts'
 import { endedPlan } from '../../domain/risk/liquidation-plan.ts'
 import type { RunningLiquidation } from '../../domain/risk/running-liquidation.ts'
 import type { RiskPrices } from '../../domain/risk/score-bounds.ts'
-import type { Millis, OrderHash, UserId } from '../../domain/units.ts'
+import type { Millis, OrderHash, Seq, UserId } from '../../domain/units.ts'
 import type { KillPointHook } from '../../service/kill-point.ts'
 import {
   type BatchBasis,
@@ -23,6 +23,7 @@ import {
   type MarketView,
 } from '../auction/market-memory.ts'
 import type { MarketSnapshot } from '../auction/ports.ts'
+import { chooseCases } from './cases.ts'
 import type { LiquidationStore, LiquidationTransaction } from './ports.ts'
 import { LiquidationTurn } from './turn.ts'
 
@@ -46,9 +47,6 @@ export interface Liquidations {
   update(fence: Fence): Promise<void>
 }
 
-/** Most accounts that one transaction decides on; the next turn continues. */
-const MAX_CASES = 500
-
 export function createLiquidations(
   ports: LiquidationPorts,
   spec: MarketSpec,
@@ -56,6 +54,8 @@ export function createLiquidations(
 ): Liquidations {
   /** Whether a liquidation runs; null if that is not known. */
   let isRunning: boolean | null = null
+  /** The number of the last liquidation on which a transaction decided. After a restart the oldest come first. */
+  let last = 0 as Seq
 
   async function step(transaction: LiquidationTransaction, before: MarketView): Promise<TurnResult> {
     const { snapshot } = transaction
@@ -67,15 +67,15 @@ export function createLiquidations(
     if (isClosed(spec, snapshot)) return { ...idle, hasWritten: await close(transaction, running) }
     if (basis === null) return idle
     const prices = pricesOf(basis, snapshot)
-    const started = running.map(({ account }) => account)
-    const accounts = new Set([...started, ...forcedAccounts(view)].slice(0, MAX_CASES))
-    for (const account of dueAccounts(view, { prices, snapshot, asOf: basis.asOf })) {
-      if (accounts.size >= 2 * MAX_CASES) break
-      accounts.add(account)
-    }
+    const cases = chooseCases({
+      ...{ running, last, forced: forcedAccounts(view) },
+      due: dueAccounts(view, { prices, snapshot, asOf: basis.asOf }),
+      ordersOf: (account) => feed.ordersOf(account).length,
+    })
+    last = cases.last
     const hashOf = (order: Order): OrderHash => ports.hashOrder(order, spec)
     const turn = new LiquidationTurn({ transaction, view, prices, basis, running, hashOf })
-    const plan = await turn.run([...accounts])
+    const plan = await turn.run(cases.accounts)
     if (plan.rows.length + plan.running.length === 0) return idle
     await transaction.saveLiquidations(plan)
     return { view, isRunning: true, actions: plan.actions.length, hasWritten: true }

@@ -8,7 +8,7 @@ import type { MarketSnapshot, MarketTransaction } from '../auction/ports.ts'
 
 /** A market inside a transaction that holds its shard's lock and a valid lease. */
 export interface LiquidationTransaction extends MarketTransaction {
-  /** Those whose batches were counted the longest time ago first. */
+  /** By number. */
   running(): Promise<readonly RunningLiquidation[]>
   /** What became of the actions with these numbers in the queue. */
   outcomes(queueNos: readonly number[]): Promise<ReadonlyMap<number, Exclude<ActionOutcome, null>>>

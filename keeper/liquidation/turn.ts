@@ -2,13 +2,12 @@
 import type { OpenOrder } from '../../domain/orders/open-order.ts'
 import type { Order } from '../../domain/orders/order.ts'
 import type { Position } from '../../domain/positions/position.ts'
-import { isDeleverageable } from '../../domain/risk/deleverage.ts'
 import { byRank, type Counterparty, MAX_LEGS } from '../../domain/risk/deleveraging-legs.ts'
 import {
   type ActionOutcome,
-  type LiquidationCase,
   type LiquidationPlan,
   LiquidationPlanner,
+  type UnrankedCase,
 } from '../../domain/risk/liquidation-plan.ts'
 import type { PendingMoves } from '../../domain/risk/pending-moves.ts'
 import type { RunningLiquidation } from '../../domain/risk/running-liquidation.ts'
@@ -65,8 +64,13 @@ export class LiquidationTurn {
       const own = orders.get(account) ?? []
       if (this.#planner.changes + own.length > MAX_ORDERS_PER_TURN) continue
       if (this.#isTouched(account, moves)) continue
-      const one = await this.#caseOf(account, moves, own, outcomes.get(account) ?? null)
-      const action = this.#planner.decide(one, free > 0)
+      const one = this.#caseOf(account, moves, own, outcomes.get(account) ?? null)
+      const isRanked = this.#planner.needsCounterparties(one)
+      // Ranking takes milliseconds: not for an action that cannot be queued.
+      if (isRanked && !this.#mayAct(account, free)) continue
+      const ranked = isRanked ? await this.#counterparties(one.maker, one.position, moves) : []
+      const counterparties = () => byRank(this.#input.prices, ranked)
+      const action = this.#planner.decide({ ...one, counterparties }, free > 0)
       if (action === null) continue
       moves.apply(action)
       free--
@@ -93,26 +97,26 @@ export class LiquidationTurn {
     return new Map(waiting.map(([account, queueNo]) => [account, outcomes.get(queueNo) ?? null]))
   }
 
-  async #caseOf(
+  #mayAct(account: UserId, free: number): boolean {
+    const { now } = this.#input.transaction.snapshot
+    return free > 0 && (this.#running.get(account)?.retryAt ?? 0) <= now
+  }
+
+  #caseOf(
     account: UserId,
     moves: PendingMoves,
     orders: readonly OpenOrder[],
     outcome: ActionOutcome,
-  ): Promise<LiquidationCase> {
+  ): UnrankedCase {
     const maker = this.#addressOf(account)
     const position = moves.positionOf(maker)
     const state = moves.backstop
     const address = this.#input.transaction.snapshot.backstop?.address
-    const isItself = address === maker
     const backstop = state === null || address === undefined ? null : { address, state }
-    const { spec, index, oracle } = this.#input.prices
-    const isLast = isDeleverageable(spec, position, isItself ? 'itself' : state, index, oracle)
-    const ranked = isLast ? await this.#counterparties(maker, position, moves) : []
     return {
       ...{ account, maker, running: this.#running.get(account) ?? null, outcome, position, orders },
-      backstop: isItself ? 'itself' : backstop,
+      backstop: address === maker ? 'itself' : backstop,
       pool: moves.pool,
-      counterparties: () => byRank(this.#input.prices, ranked),
       userOf: (of) => this.#users.get(of) as UserId,
     }
   }

@@ -7,7 +7,7 @@ import { bankruptcyPrice, FLAT, type Position } from '../../../domain/positions/
 import { graceEndsAt, isPastGrace } from '../../../domain/risk/bank-pause.ts'
 import { isDeleverageable } from '../../../domain/risk/deleverage.ts'
 import { byRank } from '../../../domain/risk/deleveraging-legs.ts'
-import { type LadderInput, NOT_STARTED, nextStep } from '../../../domain/risk/ladder.ts'
+import { type LadderInput, NOT_STARTED, needsCounterparties, nextStep } from '../../../domain/risk/ladder.ts'
 import { type Backstop, inherit, isInheritable } from '../../../domain/risk/liquidation.ts'
 import type { Address, Millis, Rate, Seconds } from '../../../domain/units.ts'
 import { anyMarketCase } from '../../support/any-positions.ts'
@@ -180,7 +180,13 @@ describe('the ladder as a whole', () => {
       fc.property(anyCase, (drawn) => {
         const input = inputOf(drawn)
         const { spec, position, index, oracle, backstop, progress } = input
-        const step = nextStep(input)
+        let isRead = false
+        const counterparties = () => {
+          isRead = true
+          return input.counterparties()
+        }
+        const step = nextStep({ ...input, counterparties })
+        if (isRead) expect(needsCounterparties(input)).to.equal(true)
         seen.set(step.kind, (seen.get(step.kind) ?? 0) + 1)
         const exposure = exposureOf(spec, position, index, oracle)
         const isPast = isPastGrace(input.pauseEndsAt, input.asOf, exposure.equity)

@@ -87,6 +87,18 @@ describe('a liquidation', () => {
     expect(await running()).to.deep.equal([])
   })
 
+  it('when the owner places an order while a forced order rests, it ends with the next step', async () => {
+    const { alice, bob } = run
+    await run.deal(alice, bob, 100, 20)
+    await mine()
+    await run.report(975)
+    await run.turn()
+    const own = await run.fixture.place({ by: alice, side: 'SHORT', steps: 20, limit: 999, reduceOnly: true })
+    await run.turn()
+    expect((await run.fixture.orderOf(own)).statusReason).to.equal('LIQUIDATION')
+    expect((await forcedOrders())[0]).to.include({ status: 'OPEN' })
+  })
+
   it('when the evidence of a step is read, it has the report, the position and the ratio on which it was decided', async () => {
     await run.deal(run.alice, run.bob, 100, 20)
     await run.report(975)

@@ -1,0 +1,66 @@
+/** Chooses the accounts on which one transaction decides, so that none of them keeps others from their turn. */
+import type { RunningLiquidation } from '../../domain/risk/running-liquidation.ts'
+import type { Seq, UserId } from '../../domain/units.ts'
+
+/** Most accounts of each kind in one transaction. */
+export const MAX_CASES = 500
+/** Most orders of the accounts of each kind. An account that has more is alone. */
+export const MAX_CASE_ORDERS = 500
+
+export interface Candidates {
+  /** By number. */
+  readonly running: readonly RunningLiquidation[]
+  /** The number of the last liquidation on which the previous transaction decided; 0 if there was none. */
+  readonly last: Seq
+  /** Accounts with a forced order in the book. */
+  readonly forced: Iterable<UserId>
+  /** Accounts below the threshold, the one farthest below it first. Read only as far as needed. */
+  readonly due: Iterable<UserId>
+  /** The account's orders in the book and waiting. */
+  readonly ordersOf: (account: UserId) => number
+}
+
+export interface Cases {
+  readonly accounts: readonly UserId[]
+  readonly last: Seq
+}
+
+/**
+ * Three kinds with bounds of their own: liquidations that run, in turn from the one after `last`; forced orders without a liquidation, which a
+ * void or a rollback has returned to the book; and positions below the threshold, whose liquidation starts.
+ */
+export function chooseCases({ running, last, forced, due, ordersOf }: Candidates): Cases {
+  const numbers = new Map(running.map(({ account, number }) => [account, number]))
+  const inTurn = [
+    ...running.filter(({ number }) => number > last),
+    ...running.filter((one) => one.number <= last),
+  ]
+  const going = bounded(
+    inTurn.map(({ account }) => account),
+    ordersOf,
+  )
+  const isNew = (account: UserId): boolean => !numbers.has(account)
+  const returned = bounded(filter(forced, isNew), ordersOf)
+  const starting = bounded(filter(due, isNew), ordersOf)
+  const final = going.at(-1)
+  return {
+    accounts: [...new Set([...going, ...returned, ...starting])],
+    last: final === undefined ? (0 as Seq) : (numbers.get(final) as Seq),
+  }
+}
+
+function* filter(accounts: Iterable<UserId>, isTaken: (account: UserId) => boolean): Generator<UserId> {
+  for (const account of accounts) if (isTaken(account)) yield account
+}
+
+function bounded(accounts: Iterable<UserId>, ordersOf: (account: UserId) => number): UserId[] {
+  const taken: UserId[] = []
+  let orders = 0
+  for (const account of accounts) {
+    orders += ordersOf(account)
+    if (taken.length > 0 && orders > MAX_CASE_ORDERS) break
+    taken.push(account)
+    if (taken.length === MAX_CASES) break
+  }
+  return taken
+}
