@@ -9,7 +9,8 @@
  * threshold is computed exactly.
  */
 
-import { isLiquidatable, LIQUIDATION_BUFFER } from '../positions/margin.ts'
+import type { MarketSpec } from '../market/market.ts'
+import { exposureOf, isLiquidatable, LIQUIDATION_BUFFER } from '../positions/margin.ts'
 import type { Position } from '../positions/position.ts'
 import { ONE, type UserId } from '../units.ts'
 import { nthLargest, type RiskPrices, scoreBounds } from './score-bounds.ts'
@@ -54,8 +55,18 @@ export class PositionScanner {
    */
   *liquidatable(terms: RiskPrices, positionOf: (account: UserId) => Position): Generator<UserId> {
     const { spec, index, oracle } = terms
-    for (const account of this.#candidates(terms)) {
+    for (const account of this.#candidates(terms, thresholdRate(spec))) {
       if (isLiquidatable(spec, positionOf(account), index, oracle)) yield account
+    }
+  }
+
+  /** Those of them without equity, which the grace after a pause of the bank does not spare. Computes no other one either. */
+  *withoutEquity(terms: RiskPrices, positionOf: (account: UserId) => Position): Generator<UserId> {
+    const { spec, index, oracle } = terms
+    for (const account of this.#candidates(terms, 0n)) {
+      const position = positionOf(account)
+      const { equity } = exposureOf(spec, position, index, oracle)
+      if (equity <= 0n && isLiquidatable(spec, position, index, oracle)) yield account
     }
   }
 
@@ -63,8 +74,8 @@ export class PositionScanner {
     return size > 0 ? this.#longs : this.#shorts
   }
 
-  *#candidates(terms: RiskPrices): Generator<UserId> {
-    const thresholds = thresholdsOf(terms)
+  *#candidates(terms: RiskPrices, rate: bigint): Generator<UserId> {
+    const thresholds = thresholdsOf(terms, rate)
     const sides = [this.#longs.from(lowered(thresholds.long)), this.#shorts.from(lowered(thresholds.short))]
     const [longs, shorts] = sides as [Generator<KeyedPosition>, Generator<KeyedPosition>]
     let [long, short] = [longs.next(), shorts.next()]
@@ -104,9 +115,10 @@ const lowered = (threshold: number): number => threshold - Math.abs(threshold) *
 const distance = ({ done, value }: IteratorResult<KeyedPosition>, threshold: number): number =>
   done ? Number.NEGATIVE_INFINITY : value.key - threshold
 
-/** The keys above which a long, and a short by its negated key, is below the threshold. In wei per step. */
-function thresholdsOf({ spec, index, oracle }: RiskPrices): { long: number; short: number } {
-  const rate = spec.mmr + LIQUIDATION_BUFFER
+const thresholdRate = ({ mmr }: MarketSpec): bigint => mmr + LIQUIDATION_BUFFER
+
+/** The keys above which the ratio of a long, and of a short by its negated key, is below `rate`. In wei per step. */
+function thresholdsOf({ spec, index, oracle }: RiskPrices, rate: bigint): { long: number; short: number } {
   const value = spec.step * oracle
   const atStake = spec.kind === 'binary_future' ? spec.step * (ONE - oracle) : value
   const funding = index * ONE * ONE

@@ -6,9 +6,8 @@ import type { Fence } from '../../db/fence.ts'
 import { termsAt } from '../../domain/market/in-force.ts'
 import type { MarketSpec } from '../../domain/market/market.ts'
 import type { Order } from '../../domain/orders/order.ts'
-import { equityOf } from '../../domain/positions/margin.ts'
 import { fundingIndexAt } from '../../domain/prices/funding-state.ts'
-import { isPastGrace } from '../../domain/risk/bank-pause.ts'
+import { graceEndsAt } from '../../domain/risk/bank-pause.ts'
 import { isOver } from '../../domain/risk/ending.ts'
 import { endedPlan } from '../../domain/risk/liquidation-plan.ts'
 import type { RunningLiquidation } from '../../domain/risk/running-liquidation.ts'
@@ -148,10 +147,9 @@ const pricesOf = ({ terms, asOf, report }: BatchBasis, { funding }: MarketSnapsh
 /** Accounts below the threshold that no grace spares and no queued action touches, from the one farthest below it. */
 function* dueAccounts(view: MarketView, { prices, snapshot, asOf }: DueTerms): Generator<UserId> {
   const { scanner, of } = view.positions
-  for (const account of scanner.liquidatable(prices, of)) {
-    const equity = equityOf(prices.spec, of(account), prices.index, prices.oracle)
-    if (!snapshot.touched.has(account) && isPastGrace(snapshot.pauseEndsAt, asOf, equity)) yield account
-  }
+  const isGrace = asOf < graceEndsAt(snapshot.pauseEndsAt)
+  const accounts = isGrace ? scanner.withoutEquity(prices, of) : scanner.liquidatable(prices, of)
+  for (const account of accounts) if (!snapshot.touched.has(account)) yield account
 }
 
 /** Of the forced orders in the book. One without a liquidation was returned to the book by a void or a rollback. */

@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import fc from 'fast-check'
 import { describe, it } from 'mocha'
 import type { MarketSpec } from '../../../domain/market/market.ts'
-import { isLiquidatable } from '../../../domain/positions/margin.ts'
+import { exposureOf, isLiquidatable } from '../../../domain/positions/margin.ts'
 import { FLAT, foldMargin, type Position } from '../../../domain/positions/position.ts'
 import { closeAgainst, compareRanks, scoreOf } from '../../../domain/risk/deleverage.ts'
 import { liquidationPrice } from '../../../domain/risk/liquidation-price.ts'
@@ -77,7 +77,7 @@ const ascending = (accounts: Iterable<UserId>): UserId[] => [...accounts].sort((
 
 describe('PositionScanner', () => {
   it('when prices, funding and positions change, it finds exactly the positions that the naive scan finds', () => {
-    let found = 0
+    let [found, lost] = [0, 0]
     for (let seed = 1; seed <= 300; seed++) {
       for (const { scanner, positions, terms } of passages(seed, 12)) {
         const { spec, index, oracle } = terms
@@ -88,11 +88,36 @@ describe('PositionScanner', () => {
           scanner.liquidatable(terms, (account) => positions.get(account) as Position),
         )
         expect(scanned, `seed ${seed}`).to.deep.equal(ascending(naive))
+        const bankrupt = naive.filter((account) => {
+          const position = positions.get(account) as Position
+          return exposureOf(spec, position, index, oracle).equity <= 0n
+        })
+        const withoutEquity = scanner.withoutEquity(terms, (account) => positions.get(account) as Position)
+        expect(ascending(withoutEquity), `seed ${seed}`).to.deep.equal(ascending(bankrupt))
+        lost += bankrupt.length
         expect(scanner.size).to.equal([...positions.values()].filter(({ size }) => size !== 0).length)
         found += scanned.length
       }
     }
     expect(found).to.be.greaterThan(10_000)
+    expect(lost).to.be.greaterThan(1_000)
+  })
+
+  it('when the equity is exactly 0, the position is without equity; with a wei more it is not', () => {
+    const [spec] = markets as [MarketSpec]
+    const held = {
+      size: 1000,
+      entryNotional: 1000n * spec.step * 100n,
+      foldedMargin: 0n,
+      leverage: 5,
+    } as Position
+    const terms = { spec, index: 0n as FundingIndex, oracle: (100n * ONE) as Price }
+    for (const margin of [0n, 1n]) {
+      const position = { ...held, foldedMargin: margin as Quote }
+      const scanner = PositionScanner.of([[1 as UserId, position]])
+      expect([...scanner.withoutEquity(terms, () => position)]).to.deep.equal(margin === 0n ? [1] : [])
+      expect([...scanner.liquidatable(terms, () => position)]).to.deep.equal([1])
+    }
   })
 
   it('when nothing is near its threshold, it computes no position', () => {
