@@ -6,9 +6,9 @@ import { createDb, createPool, type Db } from '../../db/client.ts'
 import { listMarket } from '../../db/markets.ts'
 import { dayText } from '../../domain/market/civil-day.ts'
 import type { Address, MarketId } from '../../domain/units.ts'
-import { runOps } from '../../ops/run.ts'
 import { perpetual } from '../support/markets.ts'
 import { freshDatabase, loginOf } from '../support/postgres.ts'
+import { captureOps } from './support/captured-ops.ts'
 
 const stock = {
   ...perpetual,
@@ -31,22 +31,7 @@ describe('npm run ops -- calendar', () => {
   })
   after(() => db.destroy())
 
-  /** In this process; what it prints is kept. */
-  async function ops(args: readonly string[], as = url) {
-    const output = { stdout: '', stderr: '' }
-    const { log, error } = console
-    console.log = (line: string) => {
-      output.stdout += `${line}\n`
-    }
-    console.error = (line: string) => {
-      output.stderr += `${line}\n`
-    }
-    try {
-      return { code: await runOps(['calendar', ...args], { DATABASE_URL: as }), ...output }
-    } finally {
-      Object.assign(console, { log, error })
-    }
-  }
+  const ops = (args: readonly string[], as = url) => captureOps(['calendar', ...args], { DATABASE_URL: as })
   const stored = async () =>
     (await loadExceptions(db)).map(({ day, hours, reason }) => [dayText(day), hours, reason]).slice(1)
   const calendars = async () =>

@@ -3,11 +3,11 @@ import { expect } from 'chai'
 import { HDNodeWallet } from 'ethers'
 import { afterEach, beforeEach, describe, it } from 'mocha'
 import { statedPrices } from '../../db/market-endings.ts'
-import { runOps } from '../../ops/run.ts'
 import { ChainFixture, useChain } from '../keeper/support/chain-fixture.ts'
 import { EndingFixture } from '../keeper/support/ending-fixture.ts'
 import type { Trader } from '../keeper/support/market-fixture.ts'
 import { future, price } from '../support/markets.ts'
+import { captureOps } from './support/captured-ops.ts'
 
 const DAY_MS = 86_400_000
 const KEY = HDNodeWallet.fromPhrase('test test test test test test test test test test test junk').privateKey
@@ -32,23 +32,10 @@ describe('npm run ops -- market, for the end of a market', function () {
   })
   afterEach(() => fixture.close())
 
-  async function ops(command: string, ...flags: readonly string[]) {
-    const output = { stdout: '', stderr: '' }
-    const { log, error } = console
-    console.log = (line: string) => {
-      output.stdout += `${line}\n`
-    }
-    console.error = (line: string) => {
-      output.stderr += `${line}\n`
-    }
-    try {
-      const args = ['market', command, '--market', fixture.spec.symbol, ...flags]
-      const env = { RPC_URL: chain().anvil.url, DATABASE_URL: fixture.url, OPS_KEY: KEY }
-      return { code: await runOps(args, env), ...output }
-    } finally {
-      Object.assign(console, { log, error })
-    }
-  }
+  const ops = (command: string, ...flags: readonly string[]) =>
+    captureOps(['market', command, '--market', fixture.spec.symbol, ...flags], {
+      ...{ RPC_URL: chain().anvil.url, DATABASE_URL: fixture.url, OPS_KEY: KEY },
+    })
 
   const STATED = ['--by', 'ann', '--reason', 'annual report'] as const
   const stated = async () =>

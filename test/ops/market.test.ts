@@ -2,10 +2,10 @@
 import { expect } from 'chai'
 import { HDNodeWallet } from 'ethers'
 import { after, afterEach, before, beforeEach, describe, it } from 'mocha'
-import { runOps } from '../../ops/run.ts'
 import { IsolatedTrader__factory } from '../../typechain-types/factories/IsolatedTrader__factory.ts'
 import { ChainFixture, useChain } from '../keeper/support/chain-fixture.ts'
 import { perpetual, rate } from '../support/markets.ts'
+import { captureOps } from './support/captured-ops.ts'
 
 const DAY_MS = 86_400_000
 const KEY = HDNodeWallet.fromPhrase('test test test test test test test test test test test junk').privateKey
@@ -30,25 +30,12 @@ describe('npm run ops -- market', function () {
     expect(printed).to.not.include(KEY.slice(2))
   })
 
-  /** In this process; what it prints is kept. */
   async function ops(command: string, flags: readonly string[] = [], env: Record<string, string> = {}) {
-    const output = { stdout: '', stderr: '' }
-    const { log, error } = console
-    console.log = (line: string) => {
-      output.stdout += `${line}\n`
-    }
-    console.error = (line: string) => {
-      output.stderr += `${line}\n`
-    }
-    try {
-      const args = ['market', command, '--market', 'BTC-PERP', ...flags]
-      const urls = { RPC_URL: chain().anvil.url, DATABASE_URL: fixture.url }
-      const code = await runOps(args, { ...urls, OPS_KEY: KEY, ...env })
-      return { code, ...output }
-    } finally {
-      Object.assign(console, { log, error })
-      printed += output.stdout + output.stderr
-    }
+    const urls = { RPC_URL: chain().anvil.url, DATABASE_URL: fixture.url }
+    const args = ['market', command, '--market', 'BTC-PERP', ...flags]
+    const result = await captureOps(args, { ...urls, OPS_KEY: KEY, ...env })
+    printed += result.stdout + result.stderr
+    return result
   }
 
   const headTime = async (): Promise<number> =>
