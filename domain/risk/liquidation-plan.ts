@@ -137,10 +137,10 @@ export class LiquidationPlanner {
   }
 
   /**
-   * Takes the next step of the account's liquidation. Returns the action that it queues; null if it queues none. `mayAct`: whether the
+   * Takes the next step of the account's liquidation. Returns the action that it queues; null if it queues none. `hasRoom`: whether the
    * queue may take one.
    */
-  decide(one: LiquidationCase, mayAct = true): SingleAction | null {
+  decide(one: LiquidationCase, hasRoom: boolean): SingleAction | null {
     if (one.outcome === 'pending') return null
     const before = this.#afterAction(one)
     const forced = one.orders.filter((order) => order.forced && isInBook(order))
@@ -160,10 +160,13 @@ export class LiquidationPlanner {
       case 'uncovered':
         return this.#put(before, { ...state, stage: 'waiting' })
       default:
-        return mayAct && state.retryAt <= this.#terms.at
-          ? this.#act(one, state, step)
-          : this.#keepIf(before, state)
+        return this.mayAct(state, hasRoom) ? this.#act(one, state, step) : this.#keepIf(before, state)
     }
+  }
+
+  /** Whether an action of the account can be queued: not while the queue is full, nor in the pause after a failed one. */
+  mayAct(running: RunningLiquidation | null, hasRoom: boolean): boolean {
+    return hasRoom && (running?.retryAt ?? 0) <= this.#terms.at
   }
 
   /** Whether the account's next step can be a deleveraging: only then are its counterparties needed. */

@@ -51,8 +51,7 @@ export class LiquidationTurn {
 
   /** Decides on the accounts in this order, as far as the bounds of a transaction allow. */
   async run(accounts: readonly UserId[]): Promise<LiquidationPlan> {
-    const { transaction } = this.#input
-    const { view, prices } = this.#input
+    const { transaction, view, prices } = this.#input
     const { moves, count } = await readPendingMoves(transaction, view.positions, prices, this.#users)
     for (const [address, account] of this.#users) this.#know(account, address)
     await this.#learn(accounts)
@@ -67,9 +66,9 @@ export class LiquidationTurn {
       const one = this.#caseOf(account, moves, own, outcomes.get(account) ?? null)
       const isRanked = this.#planner.needsCounterparties(one)
       // Ranking takes milliseconds: not for an action that cannot be queued.
-      if (isRanked && !this.#mayAct(account, free)) continue
+      if (isRanked && !this.#planner.mayAct(one.running, free > 0)) continue
       const ranked = isRanked ? await this.#counterparties(one.maker, one.position, moves) : []
-      const counterparties = () => byRank(this.#input.prices, ranked)
+      const counterparties = () => byRank(prices, ranked)
       const action = this.#planner.decide({ ...one, counterparties }, free > 0)
       if (action === null) continue
       moves.apply(action)
@@ -95,11 +94,6 @@ export class LiquidationTurn {
     if (waiting.length === 0) return new Map()
     const outcomes = await this.#input.transaction.outcomes(waiting.map(([, queueNo]) => queueNo))
     return new Map(waiting.map(([account, queueNo]) => [account, outcomes.get(queueNo) ?? null]))
-  }
-
-  #mayAct(account: UserId, free: number): boolean {
-    const { now } = this.#input.transaction.snapshot
-    return free > 0 && (this.#running.get(account)?.retryAt ?? 0) <= now
   }
 
   #caseOf(
