@@ -7,8 +7,9 @@ import { exposureOf } from '../../domain/positions/margin.ts'
 import { FLAT } from '../../domain/positions/position.ts'
 import { fractionOf, hasFunding } from '../../domain/prices/funding.ts'
 import { type FundingIndex, ONE } from '../../domain/units.ts'
-import { type Clock, elapsed } from '../../service/clock.ts'
+import type { Clock } from '../../service/clock.ts'
 import type { Logger } from '../../service/logger.ts'
+import { BackgroundTask } from '../background-task.ts'
 import type { FigureMetrics, FigureStore, MarketFigures, StoredFigures } from './ports.ts'
 
 export interface FigurePorts {
@@ -30,9 +31,9 @@ export interface Figures {
 const FIGURES_MS = 10_000
 
 export function createFigures(ports: FigurePorts, spec: MarketSpec): Figures {
-  const { clock, logger, metrics } = ports
-  let readAt = Number.NEGATIVE_INFINITY
-  let running: Promise<void> | null = null
+  const { metrics } = ports
+  const failure = 'reading the figures of a market failed; will retry'
+  const task = new BackgroundTask(ports, failure, { market_id: spec.marketId })
   /** Changes with each loss of the market, so that a read from before it is not published. */
   let ownership = 0
 
@@ -42,25 +43,13 @@ export function createFigures(ports: FigurePorts, spec: MarketSpec): Figures {
   }
 
   return {
-    poll() {
-      if (running !== null || elapsed(clock, readAt) < FIGURES_MS) return
-      readAt = clock.now()
-      running = read(ownership)
-        .catch((err: unknown) => {
-          logger.warn({ market_id: spec.marketId, err }, 'reading the figures of a market failed; will retry')
-        })
-        .finally(() => {
-          running = null
-        })
-    },
+    poll: () => task.poll(FIGURES_MS, () => read(ownership)),
     reset() {
       ownership++
-      readAt = Number.NEGATIVE_INFINITY
+      task.makeDue()
       metrics.figures(spec.marketId, null)
     },
-    settled: async () => {
-      await running
-    },
+    settled: () => task.settled(),
   }
 }
 

@@ -8,10 +8,11 @@ import type { MarketSpec } from '../../domain/market/market.ts'
 import { planFundingUpdate, UPDATE_INTERVAL } from '../../domain/prices/funding-plan.ts'
 import type { ReportRules } from '../../domain/prices/report.ts'
 import type { Millis } from '../../domain/units.ts'
-import { type Clock, elapsed } from '../../service/clock.ts'
+import type { Clock } from '../../service/clock.ts'
 import type { KillPointHook } from '../../service/kill-point.ts'
 import type { Logger } from '../../service/logger.ts'
 import type { ActionQueue, QueueEnd } from '../actions/ports.ts'
+import { BackgroundTask } from '../background-task.ts'
 import type { Chain } from '../ports.ts'
 import type { FundingSnapshot, FundingStore } from './ports.ts'
 
@@ -46,10 +47,9 @@ export function createFunding(
   spec: MarketSpec,
   interval: Millis = UPDATE_INTERVAL,
 ): Funding {
-  const { clock, logger } = ports
-  let checkedAt = 0
+  const { logger } = ports
+  const task = new BackgroundTask(ports, 'funding check failed; will retry', { market_id: spec.marketId })
   let pauseMs = POLL_MS
-  let running: Promise<void> | null = null
 
   async function check(fence: Fence, rules: ReportRules | null): Promise<void> {
     const snapshot = await ports.funding.snapshot(spec)
@@ -74,20 +74,12 @@ export function createFunding(
 
   return {
     poll(fence, rules) {
-      if (running !== null || elapsed(clock, checkedAt) < pauseMs) return
-      checkedAt = clock.now()
-      pauseMs = POLL_MS
-      running = check(fence, rules)
-        .catch((err: unknown) => {
-          logger.warn({ market_id: spec.marketId, err }, 'funding check failed; will retry')
-        })
-        .finally(() => {
-          running = null
-        })
+      task.poll(pauseMs, () => {
+        pauseMs = POLL_MS
+        return check(fence, rules)
+      })
     },
-    settled: async () => {
-      await running
-    },
+    settled: () => task.settled(),
   }
 }
 

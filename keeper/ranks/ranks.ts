@@ -8,10 +8,11 @@ import type { MarketSpec } from '../../domain/market/market.ts'
 import type { Position } from '../../domain/positions/position.ts'
 import { fundingIndexAt } from '../../domain/prices/funding-state.ts'
 import { rankSides, samplePositions } from '../../domain/risk/rank-lights.ts'
-import { type Clock, elapsed } from '../../service/clock.ts'
+import type { Clock } from '../../service/clock.ts'
 import type { Logger } from '../../service/logger.ts'
 import type { MarketMemory } from '../auction/market-memory.ts'
 import type { AuctionStore } from '../auction/ports.ts'
+import { BackgroundTask } from '../background-task.ts'
 import type { RankStore } from './ports.ts'
 
 export interface RankPorts {
@@ -31,9 +32,8 @@ export interface Ranks {
 const RANK_INTERVAL_MS = 10_000
 
 export function createRanks(ports: RankPorts, spec: MarketSpec, memory: Pick<MarketMemory, 'view'>): Ranks {
-  const { clock, logger } = ports
-  let rankedAt = Number.NEGATIVE_INFINITY
-  let running: Promise<void> | null = null
+  const failure = 'ranking for deleveraging failed; will retry'
+  const task = new BackgroundTask(ports, failure, { market_id: spec.marketId })
 
   async function rank(fence: Fence, positions: readonly Position[]): Promise<void> {
     const { now, report, funding, terms } = await ports.store.snapshot(spec)
@@ -49,18 +49,10 @@ export function createRanks(ports: RankPorts, spec: MarketSpec, memory: Pick<Mar
 
   return {
     poll(fence) {
-      if (memory.view === null || running !== null || elapsed(clock, rankedAt) < RANK_INTERVAL_MS) return
-      rankedAt = clock.now()
-      running = rank(fence, samplePositions(memory.view.positions))
-        .catch((err: unknown) => {
-          logger.warn({ market_id: spec.marketId, err }, 'ranking for deleveraging failed; will retry')
-        })
-        .finally(() => {
-          running = null
-        })
+      const { view } = memory
+      if (view === null) return
+      task.poll(RANK_INTERVAL_MS, () => rank(fence, samplePositions(view.positions)))
     },
-    settled: async () => {
-      await running
-    },
+    settled: () => task.settled(),
   }
 }
