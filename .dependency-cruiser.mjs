@@ -156,7 +156,7 @@ const rules = [
     {
       orphan: true,
       pathNot:
-        '(/main\\.ts|^stack/parent-watch\\.ts|\\.test\\.ts|^(bench|ignition)/.*|^typechain-types/.*|^test/run\\.ts|\\.config\\.ts)$',
+        '(/main\\.ts|^stack/parent-watch\\.ts|\\.test\\.ts|^(bench|ignition)/.*|^typechain-types/.*|^test/run\\.ts|^test/fixed-seed\\.ts|\\.config\\.ts)$',
     },
     {},
   ),

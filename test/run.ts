@@ -16,6 +16,7 @@ import {
   rejectArguments,
 } from '../service/command-line.ts'
 import { addCounts, type Counts, closingLine, countsOf, NONE } from './support/counts.ts'
+import { failuresIn } from './support/failures.ts'
 import { startTestPostgres } from './support/postgres.ts'
 
 /** A program of node_modules/.bin with its arguments. */
@@ -68,6 +69,9 @@ const SUITES: readonly Suite[] = [
   { name: 'e2e', jobs: fileJobs(globSync(E2E)) },
 ]
 
+/** What was printed about failed tests, repeated at the end: it would be far above the closing line. */
+const failures: string[] = []
+
 const secondsSince = (start: number): string => `${((Date.now() - start) / 1000).toFixed(0)} s`
 
 async function runJob(
@@ -79,16 +83,25 @@ async function runJob(
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   let counts = NONE
-  createInterface(child.stderr).on('line', print)
-  createInterface(child.stdout).on('line', (line) => {
+  const printed: string[] = []
+  const record = (line: string): void => {
     print(line)
+    printed.push(stripVTControlCharacters(line))
+  }
+  createInterface(child.stderr).on('line', record)
+  createInterface(child.stdout).on('line', (line) => {
+    record(line)
     counts = addCounts(counts, countsOf(stripVTControlCharacters(line)))
   })
   const [code, signal] = await once(child, 'close')
-  if (code === 0 || counts.failed > 0) return counts
+  if (code === 0) return counts
 
-  print(`${name} ended early (${signal ?? `exit code ${code}`}), counted as one failure`)
-  return addCounts(counts, { ...NONE, failed: 1 })
+  if (counts.failed === 0) {
+    record(`${name} ended early (${signal ?? `exit code ${code}`}), counted as one failure`)
+    counts = addCounts(counts, { ...NONE, failed: 1 })
+  }
+  failures.push(`-- ${name}`, ...failuresIn(printed))
+  return counts
 }
 
 /** The output of a single job is printed as it comes, that of one among several when it ends. */
@@ -123,5 +136,6 @@ const postgres = await startTestPostgres()
 let total = NONE
 for (const suite of chosen) total = addCounts(total, await runSuite(suite))
 await postgres.stop()
+if (failures.length > 0) console.log(['\n== failures ==', ...failures].join('\n'))
 console.log(`\n${closingLine(total)}`)
 process.exitCode = total.failed > 0 || total.passed === 0 ? 1 : 0
