@@ -334,10 +334,12 @@ export interface ProtectionAnnounced {
 export interface PositionsMoved {
   readonly kind: 'positions_moved'
   /**
-   * Inherited by the backstop; deleveraged; or, after the market's end, reported as a deficit, covered or
-   * claimed.
+   * Inherited by the backstop; deleveraged; adjusted by the position's owner; or, after the market's end, reported as a deficit,
+   * covered or claimed.
    */
-  readonly cause: 'inherited' | 'deleveraged' | 'insolvency_reported' | 'deficit_covered' | 'claimed'
+  readonly cause:
+    | ('inherited' | 'deleveraged' | 'margin_adjusted' | 'leverage_adjusted')
+    | ('insolvency_reported' | 'deficit_covered' | 'claimed')
   readonly rollback: boolean
   /** Of an inheritance or a deleveraging. Rows from before it was recorded do not have it. */
   readonly action_id?: number
@@ -350,6 +352,8 @@ export interface PositionsMoved {
    * absent in rows from before they were recorded.
    */
   readonly account?: number
+  /** Of an adjustment: the address that signed it, its nonce, and the time up to which funding was accrued for it. */
+  readonly adjustment?: { readonly signer: string; readonly nonce: string; readonly as_of: number }
   /** Of an inheritance or a deleveraging: the oracle price that decided it, and its observation. */
   readonly oracle_price?: Wei
   readonly oracle_at?: number

@@ -70,6 +70,7 @@ export interface AppliedFacts {
 }
 
 const MOVING: ReadonlySet<string> = new Set<PositionMoveFact['kind']>([
+  'position_adjusted',
   'position_inherited',
   'positions_deleveraged',
   'insolvency_reported',

@@ -1,6 +1,6 @@
 /**
- * Applies facts that change positions outside batches: inheritance by the backstop, deleveraging, and the deficits and claims of a
- * wind-down. The new positions follow from the event by the rules of `domain/`; if the rules do not explain the event, the positions
+ * Applies facts that change positions outside batches: inheritance by the backstop, deleveraging, adjustments by their owners, and the
+ * deficits and claims of a wind-down. The new positions follow from the event by the rules of `domain/`; if the rules do not explain the event, the positions
  * are read from the contract and the caller records a mismatch.
  */
 
@@ -8,6 +8,7 @@ import type { Tx } from '../../db/client.ts'
 import { loadMinedFunding } from '../../db/funding.ts'
 import { InvariantError } from '../../domain/invariant.ts'
 import { marketShard, type PositionsMoved, type SettledOrder } from '../../domain/journal/journal-row.ts'
+import { applyAdjusted } from '../../domain/positions/adjustment-replay.ts'
 import { FLAT, type Position } from '../../domain/positions/position.ts'
 import { emptied } from '../../domain/risk/liquidation.ts'
 import { applyDeleveraged, applyInherited } from '../../domain/risk/risk-replay.ts'
@@ -26,6 +27,7 @@ import type {
   ClaimedFact,
   DeficitCoveredFact,
   InsolvencyReportedFact,
+  PositionAdjustedFact,
   PositionInheritedFact,
   PositionsDeleveragedFact,
 } from './facts.ts'
@@ -34,6 +36,7 @@ import { loadMoved, loadOrders, loadVoided } from './settling-orders.ts'
 import { loadMinedPositions, writeMove } from './write-part.ts'
 
 export type PositionMoveFact =
+  | PositionAdjustedFact
   | PositionInheritedFact
   | PositionsDeleveragedFact
   | InsolvencyReportedFact
@@ -61,6 +64,8 @@ const closedLegs = ({ event }: PositionsDeleveragedFact) => event.legs.filter(({
 /** Changes of free balances, from the event. */
 function freeDeltas(fact: PositionMoveFact): { account: Address; delta: bigint }[] {
   switch (fact.kind) {
+    case 'position_adjusted':
+      return [{ account: fact.event.account, delta: -fact.event.amount }]
     case 'position_inherited':
       return [{ account: fact.event.backstop, delta: fact.event.freeDelta }]
     case 'positions_deleveraged':
@@ -79,6 +84,8 @@ function movedPositions(fact: PositionMoveFact, before: Positions): Positions | 
   const empty = (account: Address): Positions => new Map([[account, emptied(before.get(account) ?? FLAT)]])
   try {
     switch (fact.kind) {
+      case 'position_adjusted':
+        return applyAdjusted(before, fact.event).positions
       case 'position_inherited':
         return applyInherited(before, fact.event).positions
       case 'positions_deleveraged':
@@ -97,12 +104,25 @@ function movedPositions(fact: PositionMoveFact, before: Positions): Positions | 
 }
 
 /** What decided the move: see `PositionsMoved`. */
-function evidenceOf(fact: PositionMoveFact): Pick<PositionsMoved, 'oracle_price' | 'oracle_at'> {
+function evidenceOf(
+  fact: PositionMoveFact,
+): Pick<PositionsMoved, 'oracle_price' | 'oracle_at' | 'adjustment'> {
+  if (fact.kind === 'position_adjusted') {
+    const { signer, nonce, asOf } = fact.event
+    return { adjustment: { signer, nonce: nonce.toString(), as_of: asOf } }
+  }
   if (fact.kind !== 'position_inherited' && fact.kind !== 'positions_deleveraged') return {}
   return { oracle_price: fact.event.oraclePrice.toString(), oracle_at: fact.event.observedAt }
 }
 
-const CAUSES: Readonly<Record<PositionMoveFact['kind'], PositionsMoved['cause']>> = {
+const causeOf = (fact: PositionMoveFact): PositionsMoved['cause'] => {
+  if (fact.kind !== 'position_adjusted') return CAUSES[fact.kind]
+  return fact.event.leverage === null ? 'margin_adjusted' : 'leverage_adjusted'
+}
+
+const CAUSES: Readonly<
+  Record<Exclude<PositionMoveFact['kind'], 'position_adjusted'>, PositionsMoved['cause']>
+> = {
   position_inherited: 'inherited',
   positions_deleveraged: 'deleveraged',
   insolvency_reported: 'insolvency_reported',
@@ -148,7 +168,7 @@ export async function applyMove(
       : (await loadMinedFunding(tx, marketId)).index
   const row: PositionsMoved = {
     kind: 'positions_moved',
-    cause: CAUSES[fact.kind],
+    cause: causeOf(fact),
     rollback: false,
     ...('event' in fact && 'actionId' in fact.event && { action_id: fact.event.actionId }),
     funding_index: index.toString(),

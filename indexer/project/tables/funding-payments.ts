@@ -99,8 +99,10 @@ type TouchRow = PartSettled | PositionsMoved
 /** The end of a market pays every open position, as an update does. */
 type UpdateRow = FundingUpdatedRow | MarketEndedRow
 
+/** An adjustment changes no size, so that no payment depends on when it happens. */
 const isTouch = (row: JournalRow): row is TouchRow =>
-  row.kind === 'part_settled' || row.kind === 'positions_moved'
+  row.kind === 'part_settled' ||
+  (row.kind === 'positions_moved' && row.cause !== 'margin_adjusted' && row.cause !== 'leverage_adjusted')
 const isUpdate = (row: JournalRow): row is UpdateRow =>
   row.kind === 'funding_updated' || row.kind === 'market_ended'
 

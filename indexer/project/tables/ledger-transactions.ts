@@ -1,4 +1,4 @@
-/** `read.ledger_transactions`: one row per deposit, withdrawal, liquidation and payout of an account. */
+/** `read.ledger_transactions`: one row per deposit, withdrawal, adjustment, liquidation and payout of an account. */
 import type { Selectable } from 'kysely'
 import type { ReadLedgerTransactionsTable } from '../../../db/read-schema.ts'
 import type { BalanceChanged } from '../../../domain/journal/accounts-row.ts'
@@ -44,10 +44,24 @@ export function ledgerTransactionChanges({ marketId, row }: ShardEntry): RowChan
     case 'balance_changed':
       return row.cause in TYPES ? [moved(row)] : []
     case 'positions_moved':
-      if (row.cause === 'claimed') return paidOut(marketId, row)
-      return row.cause === 'inherited' || row.cause === 'deleveraged' ? movedByLiquidation(marketId, row) : []
+      return moves(marketId, row)
     case 'part_settled':
       return soldByLiquidation(marketId, row)
+    default:
+      return []
+  }
+}
+
+function moves(marketId: number, row: PositionsMoved): RowChange<LedgerTransaction>[] {
+  switch (row.cause) {
+    case 'margin_adjusted':
+    case 'leverage_adjusted':
+      return adjusted(marketId, row)
+    case 'inherited':
+    case 'deleveraged':
+      return movedByLiquidation(marketId, row)
+    case 'claimed':
+      return paidOut(marketId, row)
     default:
       return []
   }
@@ -73,6 +87,15 @@ function moved(row: BalanceChanged): RowChange<LedgerTransaction> {
     ...{ type, market_id: null, amount: abs(delta), available_margin_delta: delta },
   })
 }
+
+/** A change of leverage may move nothing: then both amounts are 0. */
+const adjusted = (market_id: number, row: PositionsMoved): RowChange<LedgerTransaction>[] =>
+  row.positions.map(({ user_id, folded_margin_delta }) => {
+    const added = BigInt(folded_margin_delta)
+    const marginType = added < 0n ? 'remove_margin' : 'add_margin'
+    const type = row.cause === 'leverage_adjusted' ? 'adjust_leverage' : marginType
+    return change(row, user_id, { type, market_id, amount: abs(added), available_margin_delta: -added })
+  })
 
 /** The claim of a market that has ended, paid into the free balance. */
 const paidOut = (market_id: number, row: PositionsMoved): RowChange<LedgerTransaction>[] =>

@@ -58,6 +58,8 @@ function riskChanges({ marketId, row }: ShardEntry): MarketRisk[] {
       return [change(marketId, { deficits: sign, deficit: signedWei(row, row.deficit ?? '0') })]
     case 'deficit_covered':
       return [change(marketId, { covered: -paid })]
+    case 'margin_adjusted':
+    case 'leverage_adjusted':
     case 'claimed':
       return []
   }
