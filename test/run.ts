@@ -1,6 +1,6 @@
 /**
- * `npm test`: runs every suite in turn and ends with one line of counts. Arguments choose suites: `npm test -- contracts`.
- * Service tests and end-to-end tests run in two processes at a time.
+ * `npm test`: runs all tests in two processes at a time and ends with one line of counts. Arguments choose suites:
+ * `npm test -- contracts`.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -25,12 +25,7 @@ interface Job {
   readonly words: readonly string[]
 }
 
-interface Suite {
-  readonly name: string
-  readonly jobs: readonly Job[]
-}
-
-/** Their tests wait more than they compute. Service tests of one folder run in one process, which loads their modules once. */
+/** Most tests wait more than they compute. Service tests of one folder run in one process, which loads their modules once. */
 const PROCESSES = 2
 
 const mocha = (name: string, files: readonly string[]): Job => ({
@@ -38,23 +33,10 @@ const mocha = (name: string, files: readonly string[]): Job => ({
   words: ['mocha', '--forbid-only', ...files],
 })
 
-/** Folders whose tests start processes and chains: they take longest and come first, so that all jobs end at about the same time. */
-const SLOW = /^test\/(keeper|indexer)/
-
-/** End-to-end tests that take two minutes. */
-const LONG = /model|restart/
-
-const slowFirst = <T>(items: readonly T[], isSlow: (item: T) => boolean): T[] =>
-  items.toSorted((a, b) => Number(isSlow(b)) - Number(isSlow(a)))
-
-/** One job per folder. */
 const folderJobs = (files: readonly string[]): Job[] =>
-  slowFirst([...Map.groupBy(files.toSorted(), dirname)], ([folder]) => SLOW.test(folder)).map(
-    ([folder, own]) => mocha(folder, own),
-  )
+  [...Map.groupBy(files.toSorted(), dirname)].map(([folder, own]) => mocha(folder, own))
 
-const fileJobs = (files: readonly string[]): Job[] =>
-  slowFirst(files.toSorted(), (file) => LONG.test(file)).map((file) => mocha(file, [file]))
+const fileJobs = (files: readonly string[]): Job[] => files.toSorted().map((file) => mocha(file, [file]))
 
 /** Compiled modules, for the processes that tests start: it halves the time until they run. */
 const COMPILE_CACHE = resolve('node_modules/.cache/compiled')
@@ -62,12 +44,17 @@ const COMPILE_CACHE = resolve('node_modules/.cache/compiled')
 const E2E = 'test/e2e/**/*.test.ts'
 const SERVICES = globSync('test/**/*.test.ts', { exclude: ['test/contracts/**', 'test/e2e/**'] })
 
-/** The contracts come first: their artifacts let the others read a custom error. */
-const SUITES: readonly Suite[] = [
-  { name: 'contracts', jobs: [{ name: 'contracts', words: ['hardhat', 'test'] }] },
-  { name: 'services', jobs: folderJobs(SERVICES) },
-  { name: 'e2e', jobs: fileJobs(globSync(E2E)) },
-]
+const SUITES: Readonly<Record<string, readonly Job[]>> = {
+  contracts: [{ name: 'contracts', words: ['hardhat', 'test'] }],
+  services: folderJobs(SERVICES),
+  e2e: fileJobs(globSync(E2E)),
+}
+
+/** Jobs of more than a minute come first, so that all processes end at about the same time. */
+const SLOW = /^contracts|^test\/(keeper|indexer|stack|e2e\/(model|restart|crash|market-ends))/
+
+/** Artifacts of the contracts, which let the tests of services read a custom error. */
+const BUILD: Job = { name: 'build', words: ['hardhat', 'build', '--quiet'] }
 
 /** What was printed about failed tests, repeated at the end: it would be far above the closing line. */
 const failures: string[] = []
@@ -105,9 +92,7 @@ async function runJob(
 }
 
 /** The output of a single job is printed as it comes, that of one among several when it ends. */
-async function runSuite({ name, jobs }: Suite): Promise<Counts> {
-  const start = Date.now()
-  console.log(`\n== ${name} ==`)
+async function runJobs(jobs: readonly Job[]): Promise<Counts> {
   let total = NONE
   const waiting = jobs.values()
   const work = async (): Promise<void> => {
@@ -120,22 +105,26 @@ async function runSuite({ name, jobs }: Suite): Promise<Counts> {
     }
   }
   await Promise.all(Array.from({ length: PROCESSES }, work))
-  console.log(`== ${name}: ${closingLine(total)}, ${secondsSince(start)}`)
   return total
 }
 
 const COMMAND_LINE: CommandLine<Flags> = { command: 'npm test --', flags: {}, positionals: '[suite …]' }
 
 const { positionals: wanted } = argumentsOf(COMMAND_LINE)
-const names = SUITES.map(({ name }) => name)
+const names = Object.keys(SUITES)
 const unknown = wanted.find((name) => !names.includes(name))
 if (unknown !== undefined)
   orExit(() => rejectArguments(COMMAND_LINE, `unknown suite ${unknown}: expected ${names.join(', ')}`))
-const chosen = SUITES.filter(({ name }) => wanted.length === 0 || wanted.includes(name))
+const jobs = names
+  .filter((name) => wanted.length === 0 || wanted.includes(name))
+  .flatMap((name) => SUITES[name] ?? [])
+  .toSorted((one, other) => Number(SLOW.test(other.name)) - Number(SLOW.test(one.name)))
+
+const start = Date.now()
 const postgres = await startTestPostgres()
-let total = NONE
-for (const suite of chosen) total = addCounts(total, await runSuite(suite))
+const built = await runJob(BUILD, console.log)
+const total = built.failed > 0 ? built : await runJobs(jobs)
 await postgres.stop()
 if (failures.length > 0) console.log(['\n== failures ==', ...failures].join('\n'))
-console.log(`\n${closingLine(total)}`)
+console.log(`\nin ${secondsSince(start)}\n${closingLine(total)}`)
 process.exitCode = total.failed > 0 || total.passed === 0 ? 1 : 0
