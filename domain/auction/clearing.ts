@@ -70,14 +70,14 @@ export interface Protection {
   readonly best: Ticks | null
   /** The first limit at which they do; null if they do not. */
   readonly level: Ticks | null
-  /** The reference price R; the oracle price if `level` is null. */
+  /** The reference price R; the oracle price if `level` is null, or if the order is forced and R would be worse for it. */
   readonly reference: Price
   /** The worst price at which the order may fill: in the band, unless the reserved price lies before it. */
   readonly price: Ticks
 }
 
 /** Revision of the rules that clear a batch. It is stored with each batch, so that earlier ones can be explained. */
-export const RULE_VERSION = 2
+export const RULE_VERSION = 3
 
 /** Everything that the result of a batch depends on; input of `recompute`. */
 export interface ClearingInputs {

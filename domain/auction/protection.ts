@@ -155,7 +155,8 @@ function protect(
 ): Protection {
   const { spec, oracle } = terms
   const scope = { spec, isBuy: order.side === 'LONG', width: widthOf(order, width) }
-  const reference = levels === null ? oracle : referencePrice(scope, oracle, levels)
+  const quoted = levels === null ? oracle : referencePrice(scope, oracle, levels)
+  const reference = order.forced ? betterFor(scope, quoted, oracle) : quoted
   return {
     seq: order.seq,
     best: levels?.best ?? null,
@@ -184,6 +185,9 @@ function referencePrice(scope: Scope, oracle: Price, { best, level }: ReferenceL
     ? minOf(levelPrice, widened(scope, maxOf(bestPrice, oracle)))
     : maxOf(levelPrice, widened(scope, minOf(bestPrice, oracle)))
 }
+
+/** Quotes of strangers must not make the price of a forced order worse than the oracle price makes it: its account cannot withdraw it. */
+const betterFor = ({ isBuy }: Scope, a: Price, b: Price): Price => (isBuy ? minOf(a, b) : maxOf(a, b))
 
 /**
  * price·(1+w) for a buy, price·(1−w) for a sell, rounded towards the price. In a binary future the distance is

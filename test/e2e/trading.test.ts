@@ -120,7 +120,7 @@ describe('trading, end to end', function () {
     const auction = auctions.find(({ batch_id }) => batch_id === fill?.batch_id)
     expect(auction).to.include({
       price: Number(price),
-      rule_version: 2,
+      rule_version: 3,
       volume_e18_raw: toE18('0.02').toString(),
     })
   })

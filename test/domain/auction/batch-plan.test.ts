@@ -85,7 +85,7 @@ describe('planBatch', () => {
     const { plan, outcome } = planOf({ ...calm, standingSeq: 3 as Seq, orders: recent(book) })
     const [row] = plan.rows
     expect(row).to.deep.equal({
-      ...{ kind: 'orders_protected', as_of: AS_OF, rule_version: 2, standing_seq: 3 },
+      ...{ kind: 'orders_protected', as_of: AS_OF, rule_version: 3, standing_seq: 3 },
       ...{ oracle_price: oracle100.toString(), oracle_at: AS_OF },
       price_protection: DEFAULT_PRICE_PROTECTION.perpetual.toString(),
       orders: outcome.clearing.protections.map(({ best, level, reference, price }) => ({

@@ -158,6 +158,20 @@ describe('protectionsOf', () => {
     expect(prices).to.deep.equal([101, 103, 104])
   })
 
+  it('when another account quotes far from the oracle price, the protection of a forced order stays at the oracle price', () => {
+    const wideBand = { ...oneStepMarket, mtbLong: rate('0.2'), mtbShort: rate('0.2') }
+    const short = { 1: positionAt(wideBand, { size: -10, entry: 100, margin: 50n * ONE }) }
+    const long = { 1: positionAt(wideBand, { size: 10, entry: 100, margin: 50n * ONE }) }
+    const of = (book: string, held: Record<number, Position>, widenings = 0) =>
+      protectionOf({ spec: wideBand, oracle: '100', book, held, changes: { widenings } })
+    const farBid = 'A sell market x10 forced by 1\nB buy 85 x5'
+    expect(of(farBid, long)).to.deep.include({ best: 85, level: 85, reference: price('100'), price: 97 })
+    expect(of(farBid, long, 1)).to.include({ price: 94 })
+    expect(of('A buy market x10 forced by 1\nB sell 115 x5', short)).to.include({ price: 103 })
+    const better = of('A sell market x10 forced by 1\nB buy 104 x5', long)
+    expect(better, 'a better quote counts').to.deep.include({ reference: price('104'), price: 101 })
+  })
+
   it('when the reserved price lies before the protection, it is the protection', () => {
     const book = 'A buy market x10'
     expect(protectionOf({ ...at100, book, changes: { reservedPrice: ticks(98) } })).to.include({ price: 98 })

@@ -42,10 +42,12 @@ export function slowProtection(
   const isDeep = unit.length >= needed
   const best = isDeep ? (unit[0] as number) : null
   const level = isDeep ? (unit[needed - 1] as number) : null
-  const reference =
+  const quoted =
     best === null || level === null
       ? oracle
       : referenceOf(spec, { isBuy, oracle, width: widthOf(order, priceProtection), best, level })
+  const isWorse = isBuy ? quoted > oracle : quoted < oracle
+  const reference = order.forced && isWorse ? oracle : quoted
   const bound = away(spec, isBuy, widthOf(order, priceProtection), reference)
   const allowed = ticks.filter((tick) => {
     const scaled = BigInt(tick) * spec.tick * ONE
