@@ -156,7 +156,7 @@ export const WRITERS: { readonly [Table in keyof Database]: Writers<Table> } = {
       insert: 'all',
       update: [
         ...(['stage', 'order_id', 'widenings', 'resting', 'queue_no'] as const),
-        ...(['attempts', 'retry_at', 'seen_seq'] as const),
+        ...(['attempts', 'failed_kind', 'retry_at', 'seen_seq'] as const),
       ],
       delete: true,
     },

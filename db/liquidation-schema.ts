@@ -1,6 +1,6 @@
 /** The table of running liquidations. */
 import type { ColumnType, Generated } from 'kysely'
-import type { LiquidationStage } from '../domain/risk/running-liquidation.ts'
+import type { LiquidationAction, LiquidationStage } from '../domain/risk/running-liquidation.ts'
 
 /** One row per running liquidation; it is deleted when the liquidation ends. The journal keeps its steps. Written by: keeper. */
 export interface LiquidationsTable {
@@ -21,7 +21,9 @@ export interface LiquidationsTable {
   queue_no: number | null
   /** Single actions in sequence that failed. */
   attempts: Generated<number>
-  /** No step before this time; 0: at once. */
+  /** Kind of the last one of them. */
+  failed_kind: LiquidationAction | null
+  /** No action of that kind before this time; 0: at once. */
   retry_at: Generated<number>
   /** The batches up to this sequence of the journal are counted in `widenings`. */
   seen_seq: number

@@ -38,6 +38,7 @@ import * as liquidations from './migrations/0030-liquidations.ts'
 import * as risk from './migrations/0031-risk.ts'
 import * as marketLife from './migrations/0032-market-life.ts'
 import * as impactNotional from './migrations/0033-impact-notional.ts'
+import * as liquidationFailures from './migrations/0038-liquidation-failures.ts'
 
 export const MIGRATIONS: Record<string, Migration> = {
   '0001-write-side': writeSide,
@@ -76,6 +77,7 @@ export const MIGRATIONS: Record<string, Migration> = {
   '0031-risk': risk,
   '0032-market-life': marketLife,
   '0033-impact-notional': impactNotional,
+  '0038-liquidation-failures': liquidationFailures,
 }
 
 export const createMigrator = (db: Db): Migrator =>

@@ -22,6 +22,11 @@ const instrumentsOf = ({ counter, gauge, histogram }: Instruments) => ({
   orders: histogram('keeper_batch_orders', 'Orders filled by a batch', ORDERS, ['market']),
   parts: histogram('keeper_batch_parts', 'Parts of a batch, each one transaction', PARTS, ['market']),
   triggered: counter('keeper_orders_triggered_total', 'Conditional orders triggered by a mark', ['market']),
+  liquidationFailures: counter(
+    'keeper_liquidation_failures_total',
+    'Inheritances and deleveragings of liquidations that were dropped or had no effect, by reason',
+    ['market', 'reason'],
+  ),
   stages: histogram('keeper_settlement_seconds', 'Time between two stages of a settlement', LATENCY_SECONDS, [
     'stage',
   ]),
@@ -111,6 +116,7 @@ export function createMetrics(): KeeperMetrics {
       known.parts.observe(label(marketId), parts)
     },
     triggered: (marketId, orders) => known.triggered.inc(label(marketId), orders),
+    liquidationFailed: (marketId, reason) => known.liquidationFailures.inc({ ...label(marketId), reason }),
     stage: (stage, seconds) => known.stages.observe({ stage }, seconds),
     transactionEnded: (outcome) => known.ended.inc({ outcome }),
     inFlight: (lane, count) => known.inFlight.set({ lane }, count),

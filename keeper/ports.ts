@@ -16,6 +16,8 @@ export interface Metrics {
   batch(marketId: MarketId, orders: number, parts: number): void
   /** Conditional orders triggered by a mark. */
   triggered(marketId: MarketId, orders: number): void
+  /** A liquidation's inheritance or deleveraging was dropped or had no effect. */
+  liquidationFailed(marketId: MarketId, reason: string): void
   /** Time from one stage of a settlement to the next. */
   stage(stage: 'matched_to_signed' | 'signed_to_mined', seconds: number): void
   transactionEnded(outcome: 'mined' | 'reverted'): void

@@ -239,7 +239,7 @@ export const COMMANDS = {
   show,
   schedule,
   cancel,
-  restrict: restriction('cancel_only', 'stops placements and batches; cancels go on'),
+  restrict: restriction('cancel_only', 'stops placements and batches; cancels and liquidations go on'),
   halt: restriction('halted', 'stops everything but cancels and additions of margin'),
   resume,
   fees,

@@ -14,6 +14,7 @@ import { type AccountRefusal, settleAccount } from '../settlement/settle-account
 import type { FundingIndex, Quote, Seconds, Seq, UserId } from '../units.ts'
 import { accept, refuse, type Verdict } from '../verdict.ts'
 import { type AuctionInput, clear } from './auction.ts'
+import { NO_EXCLUSIONS } from './candidates.ts'
 import type { Cleared, Clearing, Fill } from './clearing.ts'
 import { type Part, splitIntoParts } from './parts.ts'
 import { PoolBalance } from './pool-limit.ts'
@@ -156,7 +157,7 @@ export function clearAndMatch(input: BatchInput): BatchOutcome {
   for (let round = 1; ; round++) {
     const clearing = clear({
       ...input,
-      excluded: { accounts: input.excluded?.accounts ?? new Set(), orders },
+      excluded: { ...NO_EXCLUSIONS, ...input.excluded, orders },
     })
     if (clearing.outcome === 'no_cross') return { clearing, matched: null, refused, unresolved: null }
     const verdict = matchBatch(terms, clearing)
@@ -168,6 +169,23 @@ export function clearAndMatch(input: BatchInput): BatchOutcome {
     }
     if (round === MATCH_ROUNDS) return { clearing, matched: null, refused, unresolved: accounts }
   }
+}
+
+/**
+ * Clears the book of a market in mode cancel-only: the contract accepts only steps that close a position in liquidation on at least one
+ * side. Null if no forced order is in the book. Of the sides that have some, the first one that can trade does, the one with more steps
+ * before the other.
+ */
+export function clearForced(input: BatchInput): BatchOutcome | null {
+  const stepsOn = (side: Side): number =>
+    input.book.marketOrders(side).reduce((sum, { forced, remaining }) => sum + (forced ? remaining : 0), 0)
+  const sides = (['LONG', 'SHORT'] as const).filter((side) => stepsOn(side) > 0)
+  let last: BatchOutcome | null = null
+  for (const forcedOn of sides.sort((a, b) => stepsOn(b) - stepsOn(a))) {
+    last = clearAndMatch({ ...input, excluded: { ...NO_EXCLUSIONS, ...input.excluded, forcedOn } })
+    if (last.clearing.outcome !== 'no_cross') return last
+  }
+  return last
 }
 
 function matchRefusal(run: readonly Fill[], refusal: AccountRefusal): MatchRefusal {

@@ -16,6 +16,8 @@ export const MARKET_WAIT_MS = 2000
 export interface Exclusions {
   readonly accounts: ReadonlySet<UserId>
   readonly orders: ReadonlySet<Seq>
+  /** If set, every matched step has a forced order on this side: all its other orders take no part, nor other market orders. */
+  readonly forcedOn?: Side
 }
 
 export const NO_EXCLUSIONS: Exclusions = { accounts: new Set(), orders: new Set() }
@@ -66,8 +68,12 @@ export const eligibility =
     (order.leverage <= maxLeverage || order.forced) &&
     !isExpired(order.expiration, asOf) &&
     !isWaitOver(order, asOf) &&
+    mayMeet(order, excluded.forcedOn) &&
     !excluded.accounts.has(order.account) &&
     !excluded.orders.has(order.seq)
+
+const mayMeet = ({ forced, type, side }: RestingOrder, forcedOn: Side | undefined): boolean =>
+  forced || forcedOn === undefined || (type === 'LIMIT' && side !== forcedOn)
 
 export interface CandidateInput {
   readonly book: Book

@@ -1,4 +1,4 @@
-/** A market's open and waiting orders in memory, kept equal to the orders table by applying journal rows. */
+/** A market's open and waiting orders and its accounts in liquidation in memory, kept equal to their tables by applying journal rows. */
 
 import { overdue } from '../auction/candidates.ts'
 import type { Cancel } from '../auction/clearing.ts'
@@ -56,7 +56,7 @@ export type BookOrder = Pick<
   readonly widenings?: number
 }
 
-/** The book of open orders, the waiting orders, and the order ids of both. Mutable. */
+/** The book of open orders, the waiting orders, the order ids of both, and the accounts in liquidation. Mutable. */
 export class MarketBook {
   readonly book = new Book()
   readonly waiting = new TriggerBook()
@@ -65,12 +65,24 @@ export class MarketBook {
   /** Of triggered orders. Any other is in the book at the seq in its id: maps of all ids took a fifth of the time of building the book. */
   readonly #seqs = new Map<string, Seq>()
   readonly #ids = new Map<Seq, string>()
+  readonly #liquidating: Map<UserId, Seq>
   #changedAccounts = new Set<UserId>()
   #staleAccounts = new Set<UserId>()
 
-  constructor(spec: MarketSpec, orders: Iterable<BookOrder>) {
+  /** `liquidating`: by number. */
+  constructor(
+    spec: MarketSpec,
+    orders: Iterable<BookOrder>,
+    liquidating: Iterable<readonly [UserId, Seq]> = [],
+  ) {
     this.#spec = spec
+    this.#liquidating = new Map(liquidating)
     this.insertAll(orders)
+  }
+
+  /** The accounts in liquidation with the numbers of their liquidations, by number. */
+  get liquidating(): ReadonlyMap<UserId, Seq> {
+    return this.#liquidating
   }
 
   /** Reservations are computed at the taker rate of this specification from the next row on. */
@@ -185,7 +197,7 @@ export class MarketBook {
         this.#settle(row)
         return
       case 'liquidation_changed':
-        if (row.step === 'widened') this.#widen(row)
+        this.#liquidate(row)
         return
       case 'orders_protected':
       case 'part_submitted':
@@ -252,6 +264,13 @@ export class MarketBook {
     const order = this.book.get(seq)
     if (order !== undefined) this.book.replace({ ...order, openable, reservedPrice })
     else if (this.waiting.get(seq) !== undefined) this.waiting.reserve(seq, openable, reservedPrice)
+  }
+
+  #liquidate(row: LiquidationChanged): void {
+    const account = row.user_id as UserId
+    if (row.step === 'started') this.#liquidating.set(account, row.number as Seq)
+    if (row.step === 'ended') this.#liquidating.delete(account)
+    if (row.step === 'widened') this.#widen(row)
   }
 
   /** The order may be out of the book, because its account is stale. */

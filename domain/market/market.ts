@@ -18,7 +18,7 @@ import {
 export type MarketKind = 'perpetual' | 'future' | 'binary_future'
 
 /**
- * `open`: everything is allowed. `cancel_only`: no placement, no batches. `halted`: the same, set by risk.
+ * `open`: everything is allowed. `cancel_only`: no placement, and no batches but those of liquidations. `halted`: neither, nor liquidations.
  * `settling`, `settled`: the market has ended.
  */
 export type MarketMode = 'open' | 'cancel_only' | 'halted' | 'settling' | 'settled'

@@ -40,7 +40,12 @@ import {
   UNFILLED_BATCHES,
 } from './ladder.ts'
 import type { Backstop } from './liquidation.ts'
-import type { RunningLiquidation } from './running-liquidation.ts'
+import {
+  afterFailure,
+  type LiquidationAction,
+  NO_FAILURE,
+  type RunningLiquidation,
+} from './running-liquidation.ts'
 
 export interface LiquidationTerms {
   /** In force as of `asOf`. */
@@ -60,8 +65,11 @@ export interface LiquidationTerms {
   readonly hashOf: (order: Order) => OrderHash
 }
 
-/** What became of a liquidation's last single action; null if it waits for none. */
-export type ActionOutcome = 'pending' | 'done' | { readonly failed: string } | null
+/**
+ * What became of a liquidation's last single action; null if it waits for none. `isOwn`: false if it was dropped because a batch before it
+ * was voided: then it has not been tried.
+ */
+export type ActionOutcome = 'pending' | 'done' | { readonly failed: string; readonly isOwn: boolean } | null
 
 export interface LiquidationCase {
   readonly account: UserId
@@ -98,12 +106,7 @@ export interface LiquidationPlan {
  * the edge of the band; a further one would only add rows to the journal.
  */
 export const MOST_WIDENINGS = 40
-const RETRY_MS = 1_000
-const RETRY_MOST_MS = 60_000
-const NO_TIME = 0 as Millis
-
-/** Growing, so that an action that fails for a lasting reason does not fill the queue. */
-const retryAfter = (attempts: number): number => Math.min(RETRY_MOST_MS, RETRY_MS * 2 ** (attempts - 1))
+const KIND_OF = { inherit: 'inherit_position', deleverage: 'deleverage' } as const
 
 interface StepDetails {
   readonly orderId?: string | null
@@ -160,13 +163,18 @@ export class LiquidationPlanner {
       case 'uncovered':
         return this.#put(before, { ...state, stage: 'waiting' })
       default:
-        return this.mayAct(state, hasRoom) ? this.#act(one, state, step) : this.#keepIf(before, state)
+        return this.mayAct(state, KIND_OF[step.kind], hasRoom)
+          ? this.#act(one, state, step)
+          : this.#keepIf(before, state)
     }
   }
 
-  /** Whether an action of the account can be queued: not while the queue is full, nor in the pause after a failed one. */
-  mayAct(running: RunningLiquidation | null, hasRoom: boolean): boolean {
-    return hasRoom && (running?.retryAt ?? 0) <= this.#terms.at
+  /**
+   * Whether an action of the account can be queued: not while the queue is full, nor in the pause after a failed one of the same kind. What
+   * made an inheritance fail does not make a deleveraging fail.
+   */
+  mayAct(running: RunningLiquidation | null, kind: LiquidationAction, hasRoom: boolean): boolean {
+    return hasRoom && (running?.failedKind !== kind || running.retryAt <= this.#terms.at)
   }
 
   /** Whether the account's next step can be a deleveraging: only then are its counterparties needed. */
@@ -198,10 +206,9 @@ export class LiquidationPlanner {
   /** The liquidation after its single action was mined or has failed. */
   #afterAction({ running, outcome, position }: LiquidationCase): RunningLiquidation | null {
     if (running === null || outcome === null || outcome === 'pending') return running
-    if (outcome === 'done') return this.#keep({ ...running, stage: 'waiting', attempts: 0, retryAt: NO_TIME })
-    const attempts = running.attempts + 1
-    const retryAt = (this.#terms.at + retryAfter(attempts)) as Millis
-    const failed = { ...running, stage: 'waiting' as const, attempts, retryAt }
+    const waiting = { ...running, stage: 'waiting' as const }
+    if (outcome === 'done') return this.#keep({ ...waiting, ...NO_FAILURE })
+    const failed = outcome.isOwn ? afterFailure(running, this.#terms.at) : waiting
     this.#note(failed, 'failed', outcome.failed, this.#evidence(position), { queueNo: running.queueNo })
     return this.#keep(failed)
   }
@@ -211,7 +218,7 @@ export class LiquidationPlanner {
     const number = this.#nextSeq()
     const state: RunningLiquidation = {
       ...{ account: one.account, number, stage: 'waiting', startSize: one.position.size, orderId: null },
-      ...{ widenings: 0, resting: 0 as Steps, queueNo: null, attempts: 0, retryAt: NO_TIME },
+      ...{ widenings: 0, resting: 0 as Steps, queueNo: null, ...NO_FAILURE },
       ...{ seenSeq: number, startedAt: at },
     }
     this.#note(state, 'started', 'BELOW_THRESHOLD', this.#evidence(one.position))

@@ -1,7 +1,12 @@
 /** One auction of a market: reads the journal, decides, and writes the batch in one transaction. */
 
 import type { Fence } from '../../db/fence.ts'
-import { type BatchOutcome, clearAndMatch, type MatchRefusal } from '../../domain/auction/batch.ts'
+import {
+  type BatchOutcome,
+  clearAndMatch,
+  clearForced,
+  type MatchRefusal,
+} from '../../domain/auction/batch.ts'
 import {
   affectedOrders,
   type BatchDecision,
@@ -25,8 +30,8 @@ import type { Logger } from '../../service/logger.ts'
 import type { Metrics } from '../ports.ts'
 import { MAX_ORDERS_PER_TURN } from '../turn-bound.ts'
 import {
+  actionBasis,
   type BatchBasis,
-  batchBasis,
   catchUp,
   dueOrders,
   isIdle,
@@ -116,7 +121,8 @@ async function runAuction(
   const { feed, positions } = await catchUp(listed, transaction, before)
   const now = termsAt(listed, snapshot.terms, snapshot.now)
   const due = dueOrders(feed, now, snapshot.now, MAX_ORDERS_PER_TURN)
-  const basis = batchBasis(listed, memory, snapshot, ports.headTime())
+  const allowed = actionBasis(listed, memory, snapshot, ports.headTime())
+  const basis = allowed?.matching === 'none' ? null : allowed
   const spec = (basis?.terms ?? now).reserving
   const standingSeq = before?.standingSeq ?? snapshot.lastBatchHead
   const pool = basis === null ? positions.pool : await poolAfterQueue(transaction, positions, basis)
@@ -173,10 +179,10 @@ function logRefused(
 const auction = (
   { book }: MarketBook,
   positions: MarketPositions,
-  { report, asOf, terms }: BatchBasis,
+  { report, asOf, terms, matching }: BatchBasis,
   { snapshot, standingSeq, due, deferrals, pool }: AuctionTerms,
-): BatchOutcome =>
-  clearAndMatch({
+): BatchOutcome | null =>
+  (matching === 'forced' ? clearForced : clearAndMatch)({
     ...{ spec: terms.charging, book, asOf, standingSeq },
     priceProtection: scheduleAt(snapshot.priceProtection, asOf).inForce,
     positions: positions.of,

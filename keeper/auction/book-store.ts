@@ -1,6 +1,7 @@
-/** Reads a market's open and waiting orders and its open positions: when a keeper becomes the auction's owner, and after an error. */
+/** Reads a market's open and waiting orders, its open positions and its accounts in liquidation: when a keeper becomes the auction's owner, and after an error. */
 import { sql } from 'kysely'
 import type { Tx } from '../../db/client.ts'
+import { loadLiquidating } from '../../db/liquidations.ts'
 import { WIDENINGS_SQL } from '../../db/orders.ts'
 import { matchedPosition } from '../../db/positions.ts'
 import { constant } from '../../db/values.ts'
@@ -129,5 +130,9 @@ async function readPositions(tx: Tx, marketId: MarketId): Promise<ReadonlyMap<Us
 
 export async function loadBook(tx: Tx, marketId: MarketId) {
   const numbers = await readNumbers(tx, marketId)
-  return { orders: bookOrders(marketId, numbers), positions: await readPositions(tx, marketId) }
+  return {
+    orders: bookOrders(marketId, numbers),
+    positions: await readPositions(tx, marketId),
+    liquidating: await loadLiquidating(tx, marketId),
+  }
 }

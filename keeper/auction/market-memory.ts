@@ -63,8 +63,8 @@ export async function catchUp(
   // Batches run only while all reservations are computed at the rate that is stored, so it is also the rate of every batch in `rows`.
   const reserving = reservingSpec(spec, transaction.snapshot.terms.reservedFee)
   if (before === null || rows === null) {
-    const { orders, positions } = await transaction.loadBook()
-    return { feed: new MarketBook(reserving, orders), positions: new MarketPositions(positions) }
+    const { orders, positions, liquidating } = await transaction.loadBook()
+    return { feed: new MarketBook(reserving, orders, liquidating), positions: new MarketPositions(positions) }
   }
   const { feed, positions } = before
   feed.reserveBy(reserving)
@@ -87,10 +87,33 @@ export interface BatchBasis {
   readonly report: OracleReport
   /** In force as of `asOf`. */
   readonly terms: TermsInForce
+  readonly matching: Matching
 }
 
-/** Null if the market must not run a batch now. `headTime`: of the chain; null while no node responds. */
-export function batchBasis(
+/**
+ * Which orders a batch may match. `forced`: each step has a forced order on at least one side, as the contract demands in mode cancel-only.
+ * `none`: single actions only.
+ */
+export type Matching = 'all' | 'forced' | 'none'
+
+/**
+ * Null if the mode allows no liquidation. After a mismatch or reverts without a culprit the exchange restricts the market itself: then no
+ * batch runs, because a forced order would settle by what has just failed.
+ */
+function matchingAt({ terms }: MarketSnapshot, { mode }: TermsInForce): Matching | null {
+  if (mode === 'open') return 'all'
+  if (mode !== 'cancel_only') return null
+  return terms.mode === 'open' ? 'forced' : 'none'
+}
+
+/** Null unless a batch of all orders can run now. `headTime`: of the chain; null while no node responds. */
+export function batchBasis(...market: Parameters<typeof actionBasis>): BatchBasis | null {
+  const basis = actionBasis(...market)
+  return basis?.matching === 'all' ? basis : null
+}
+
+/** Null if the market must neither run a batch nor liquidate now. */
+export function actionBasis(
   spec: MarketSpec,
   { rules, pace }: MarketMemory,
   snapshot: MarketSnapshot,
@@ -101,10 +124,11 @@ export function batchBasis(
   const asOf = nextAsOf({ ...snapshot, headTime })
   if (asOf === null) return null
   const terms = termsAt(spec, snapshot.terms, asOf)
-  if (terms.mode !== 'open' || !areReserved(snapshot, terms)) return null
+  const matching = matchingAt(snapshot, terms)
+  if (matching === null || !areReserved(snapshot, terms)) return null
   const inForce = reportRulesOf(terms, rules)
   return inForce !== null && isReportUsable(report, usedReport, inForce, asOf)
-    ? { asOf, report, terms }
+    ? { asOf, report, terms, matching }
     : null
 }
 

@@ -78,6 +78,8 @@ export interface MarketTransaction {
     /** Can be iterated once. */
     readonly orders: Iterable<BookOrder>
     readonly positions: ReadonlyMap<UserId, Position>
+    /** Accounts in liquidation with the numbers of their liquidations, by number. */
+    readonly liquidating: readonly (readonly [UserId, Seq])[]
   }>
   matchedPositions(accounts: ReadonlySet<UserId>): Promise<ReadonlyMap<UserId, Position>>
   lockFunds(accounts: ReadonlySet<UserId>): Promise<ReadonlyMap<UserId, Funds>>

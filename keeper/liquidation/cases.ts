@@ -1,5 +1,4 @@
 /** Chooses the accounts on which one transaction decides, so that none of them keeps others from their turn. */
-import type { RunningLiquidation } from '../../domain/risk/running-liquidation.ts'
 import type { Seq, UserId } from '../../domain/units.ts'
 
 /** Most accounts of each kind in one transaction. */
@@ -8,8 +7,8 @@ export const MAX_CASES = 500
 export const MAX_CASE_ORDERS = 500
 
 export interface Candidates {
-  /** By number. */
-  readonly running: readonly RunningLiquidation[]
+  /** The accounts in liquidation with the numbers of their liquidations, by number. */
+  readonly running: ReadonlyMap<UserId, Seq>
   /** The number of the last liquidation on which the previous transaction decided; 0 if there was none. */
   readonly last: Seq
   /** Accounts with a forced order in the book. */
@@ -30,23 +29,20 @@ export interface Cases {
  * void or a rollback has returned to the book; and positions below the threshold, whose liquidation starts.
  */
 export function chooseCases({ running, last, forced, due, ordersOf }: Candidates): Cases {
-  const numbers = new Map(running.map(({ account, number }) => [account, number]))
-  const inTurn = [
-    ...running.filter(({ number }) => number > last),
-    ...running.filter((one) => one.number <= last),
-  ]
-  const going = bounded(
-    inTurn.map(({ account }) => account),
-    ordersOf,
-  )
-  const isNew = (account: UserId): boolean => !numbers.has(account)
+  const going = bounded(inTurn(running, last), ordersOf)
+  const isNew = (account: UserId): boolean => !running.has(account)
   const returned = bounded(filter(forced, isNew), ordersOf)
   const starting = bounded(filter(due, isNew), ordersOf)
   const final = going.at(-1)
   return {
     accounts: [...new Set([...going, ...returned, ...starting])],
-    last: final === undefined ? (0 as Seq) : (numbers.get(final) as Seq),
+    last: final === undefined ? (0 as Seq) : (running.get(final) as Seq),
   }
+}
+
+function* inTurn(running: ReadonlyMap<UserId, Seq>, last: Seq): Generator<UserId> {
+  for (const [account, number] of running) if (number > last) yield account
+  for (const [account, number] of running) if (number <= last) yield account
 }
 
 function* filter(accounts: Iterable<UserId>, isTaken: (account: UserId) => boolean): Generator<UserId> {

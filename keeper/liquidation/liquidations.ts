@@ -3,25 +3,27 @@
  * the next batch. A step is one transaction under the shard's lock. What runs is in the database: another owner continues.
  */
 import type { Fence } from '../../db/fence.ts'
+import type { MarketBook } from '../../domain/book/market-book.ts'
 import { termsAt } from '../../domain/market/in-force.ts'
 import type { MarketSpec } from '../../domain/market/market.ts'
 import type { Order } from '../../domain/orders/order.ts'
 import { fundingIndexAt } from '../../domain/prices/funding-state.ts'
 import { graceEndsAt } from '../../domain/risk/bank-pause.ts'
 import { isOver } from '../../domain/risk/ending.ts'
-import { endedPlan } from '../../domain/risk/liquidation-plan.ts'
-import type { RunningLiquidation } from '../../domain/risk/running-liquidation.ts'
+import { endedPlan, type LiquidationPlan } from '../../domain/risk/liquidation-plan.ts'
 import type { RiskPrices } from '../../domain/risk/score-bounds.ts'
 import type { Millis, OrderHash, Seq, UserId } from '../../domain/units.ts'
 import type { KillPointHook } from '../../service/kill-point.ts'
 import {
+  actionBasis,
   type BatchBasis,
-  batchBasis,
   catchUp,
   type MarketMemory,
   type MarketView,
 } from '../auction/market-memory.ts'
 import type { MarketSnapshot } from '../auction/ports.ts'
+import type { Metrics } from '../ports.ts'
+import { MAX_ORDERS_PER_TURN } from '../turn-bound.ts'
 import { chooseCases } from './cases.ts'
 import type { LiquidationStore, LiquidationTransaction } from './ports.ts'
 import { LiquidationTurn } from './turn.ts'
@@ -30,6 +32,7 @@ export interface LiquidationPorts {
   readonly liquidations: LiquidationStore
   /** Block time of the chain's head; null while no node responds. */
   readonly headTime: () => Millis | null
+  readonly metrics: Pick<Metrics, 'liquidationFailed'>
   readonly killPoint: KillPointHook<'after-liquidation-step' | 'after-liquidation-action'>
   /** The digest of a forced order of the market. */
   readonly hashOrder: (order: Order, spec: MarketSpec) => OrderHash
@@ -39,9 +42,9 @@ export interface LiquidationPorts {
 
 export interface Liquidations {
   /**
-   * Takes the next step of every liquidation. While no batch can run (the oracle price is stale, no node responds, settlement is behind, the
-   * market is not open) nothing starts and nothing goes on; what runs resumes with the first batch. Does nothing until the auction has
-   * loaded the book.
+   * Takes the next step of every liquidation. While the contract would accept none (the oracle price is stale, no node responds, the market
+   * is halted or closed), and while settlement is behind, nothing starts and nothing goes on; then what runs resumes. Does nothing until
+   * the auction has loaded the book.
    */
   update(fence: Fence): Promise<void>
 }
@@ -51,8 +54,6 @@ export function createLiquidations(
   spec: MarketSpec,
   memory: MarketMemory,
 ): Liquidations {
-  /** Whether a liquidation runs; null if that is not known. */
-  let isRunning: boolean | null = null
   /** The number of the last liquidation on which a transaction decided. After a restart the oldest come first. */
   let last = 0 as Seq
 
@@ -60,34 +61,32 @@ export function createLiquidations(
     const { snapshot } = transaction
     const { feed, positions } = await catchUp(spec, transaction, before)
     const view: MarketView = { ...before, feed, positions, seq: snapshot.head }
-    const basis = batchBasis(spec, memory, snapshot, ports.headTime())
-    const running = await transaction.running()
-    const idle = { view, isRunning: running.length > 0, actions: 0, hasWritten: false }
-    if (isClosed(spec, snapshot)) return { ...idle, hasWritten: await close(transaction, running) }
-    if (basis === null) return idle
+    const basis = actionBasis(spec, memory, snapshot, ports.headTime())
+    if (isClosed(spec, snapshot)) return { view, plan: await close(transaction, feed) }
+    if (basis === null) return { view, plan: null }
     const prices = pricesOf(basis, snapshot)
     const cases = chooseCases({
-      ...{ running, last, forced: forcedAccounts(view) },
+      ...{ running: feed.liquidating, last, forced: forcedAccounts(view) },
       due: dueAccounts(view, { prices, snapshot, asOf: basis.asOf }),
       ordersOf: (account) => feed.ordersOf(account).length,
     })
     last = cases.last
     const hashOf = (order: Order): OrderHash => ports.hashOrder(order, spec)
+    const running = await transaction.running(cases.accounts)
     const turn = new LiquidationTurn({ transaction, view, prices, basis, running, hashOf })
     const plan = await turn.run(cases.accounts)
-    if (plan.rows.length + plan.running.length === 0) return idle
+    if (plan.rows.length + plan.running.length === 0) return { view, plan: null }
     await transaction.saveLiquidations(plan)
-    return { view, isRunning: true, actions: plan.actions.length, hasWritten: true }
+    return { view, plan }
   }
 
   /** Whether a transaction has something to decide on. */
   async function isDue(view: MarketView): Promise<boolean> {
     const snapshot = await ports.liquidations.snapshot(spec)
-    const basis = batchBasis(spec, memory, snapshot, ports.headTime())
-    if (basis === null && !isClosed(spec, snapshot)) return false
-    isRunning ??= await ports.liquidations.isRunning(spec.marketId)
-    if (basis === null) return isRunning
-    if (isRunning || forcedAccounts(view).length > 0) return true
+    const basis = actionBasis(spec, memory, snapshot, ports.headTime())
+    const runs = view.feed.liquidating.size > 0
+    if (basis === null) return runs && isClosed(spec, snapshot)
+    if (runs || forcedAccounts(view).length > 0) return true
     const due = dueAccounts(view, { prices: pricesOf(basis, snapshot), snapshot, asOf: basis.asOf })
     return due.next().done !== true
   }
@@ -98,13 +97,12 @@ export function createLiquidations(
       if (view === null || !(await isDue(view))) return
       // Restored only if the transaction commits.
       memory.view = null
-      isRunning = null
       const turn = await ports.liquidations.transaction(spec, fence, (transaction) => step(transaction, view))
       memory.view = turn.view
-      // Read again after the last step: it may have ended all of them.
-      isRunning = turn.hasWritten ? null : turn.isRunning
-      if (turn.hasWritten) ports.killPoint('after-liquidation-step')
-      if (turn.actions === 0) return
+      if (turn.plan === null) return
+      ports.killPoint('after-liquidation-step')
+      countFailures(ports.metrics, spec, turn.plan)
+      if (turn.plan.actions.length === 0) return
       ports.killPoint('after-liquidation-action')
       ports.wakeSettlement()
     },
@@ -113,23 +111,39 @@ export function createLiquidations(
 
 interface TurnResult {
   readonly view: MarketView
-  readonly isRunning: boolean
-  /** Single actions that were queued. */
-  readonly actions: number
-  readonly hasWritten: boolean
+  /** What was written; null if nothing was. */
+  readonly plan: LiquidationPlan | null
 }
+
+function countFailures(
+  metrics: LiquidationPorts['metrics'],
+  { marketId }: MarketSpec,
+  { rows }: LiquidationPlan,
+): void {
+  for (const row of rows) {
+    if (row.kind === 'liquidation_changed' && row.step === 'failed')
+      metrics.liquidationFailed(marketId, failureName(row.reason))
+  }
+}
+
+/** Without the figures and accounts of the reason. */
+const failureName = (reason: string): string =>
+  (/^\w+( [a-z]+)*/.exec(reason)?.[0] ?? 'unknown').replaceAll(' ', '_')
 
 /** Its positions are settled at the final price. */
 const isClosed = (spec: MarketSpec, { terms, now }: MarketSnapshot): boolean =>
   isOver(termsAt(spec, terms, now).mode)
 
+/** Ends liquidations, as many as one transaction may. Null if none runs. */
 async function close(
   transaction: LiquidationTransaction,
-  running: readonly RunningLiquidation[],
-): Promise<boolean> {
-  if (running.length === 0) return false
-  await transaction.saveLiquidations(endedPlan(running, transaction.snapshot.now))
-  return true
+  { liquidating }: MarketBook,
+): Promise<LiquidationPlan | null> {
+  if (liquidating.size === 0) return null
+  const running = await transaction.running([...liquidating.keys()].slice(0, MAX_ORDERS_PER_TURN))
+  const plan = endedPlan(running, transaction.snapshot.now)
+  await transaction.saveLiquidations(plan)
+  return plan
 }
 
 interface DueTerms {

@@ -3,13 +3,13 @@ import type { Fence } from '../../db/fence.ts'
 import type { MarketSpec } from '../../domain/market/market.ts'
 import type { ActionOutcome, LiquidationPlan } from '../../domain/risk/liquidation-plan.ts'
 import type { RunningLiquidation } from '../../domain/risk/running-liquidation.ts'
-import type { Address, MarketId, UserId } from '../../domain/units.ts'
+import type { Address, UserId } from '../../domain/units.ts'
 import type { MarketSnapshot, MarketTransaction } from '../auction/ports.ts'
 
 /** A market inside a transaction that holds its shard's lock and a valid lease. */
 export interface LiquidationTransaction extends MarketTransaction {
-  /** By number. */
-  running(): Promise<readonly RunningLiquidation[]>
+  /** The running liquidations of the accounts, by number. */
+  running(accounts: Iterable<UserId>): Promise<readonly RunningLiquidation[]>
   /** What became of the actions with these numbers in the queue. */
   outcomes(queueNos: readonly number[]): Promise<ReadonlyMap<number, Exclude<ActionOutcome, null>>>
   addresses(accounts: Iterable<UserId>): Promise<ReadonlyMap<UserId, Address>>
@@ -18,8 +18,6 @@ export interface LiquidationTransaction extends MarketTransaction {
 
 export interface LiquidationStore {
   snapshot(spec: MarketSpec): Promise<MarketSnapshot>
-  /** Whether a liquidation is running in the market. */
-  isRunning(marketId: MarketId): Promise<boolean>
   /** Runs `work` in one transaction, which commits what `work` saves. */
   transaction<T>(
     spec: MarketSpec,

@@ -1,13 +1,15 @@
 /** The reads and writes of a market's liquidations in Postgres. */
-import { isSingle, loadActions, queueSingle, readQueueTail, type SingleRow } from '../../db/actions.ts'
+import {
+  BEHIND_VOID,
+  isSingle,
+  loadActions,
+  queueSingle,
+  readQueueTail,
+  type SingleRow,
+} from '../../db/actions.ts'
 import type { Db, Tx } from '../../db/client.ts'
 import { DATABASE_NOW } from '../../db/clock.ts'
-import {
-  deleteLiquidations,
-  isLiquidating,
-  loadLiquidations,
-  putLiquidations,
-} from '../../db/liquidations.ts'
+import { deleteLiquidations, loadLiquidations, putLiquidations } from '../../db/liquidations.ts'
 import { recordAsOf } from '../../db/markets.ts'
 import { keepReport } from '../../db/oracle-reports.ts'
 import { insertForced } from '../../db/orders.ts'
@@ -21,8 +23,9 @@ import { type DatabaseTime, inMarketTransaction, readSnapshot } from '../auction
 import type { LiquidationStore, LiquidationTransaction } from './ports.ts'
 
 function outcomeOf({ status, failure }: SingleRow): Exclude<ActionOutcome, null> {
-  if (status === 'MINED') return failure === null ? 'done' : { failed: failure }
-  if (status === 'REVERTED' || status === 'VOIDED') return { failed: failure ?? 'dropped' }
+  if (status === 'MINED') return failure === null ? 'done' : { failed: failure, isOwn: true }
+  if (status === 'REVERTED' || status === 'VOIDED')
+    return { failed: failure ?? 'dropped', isOwn: failure !== BEHIND_VOID }
   return 'pending'
 }
 
@@ -52,7 +55,7 @@ async function save(tx: Tx, transaction: MarketTransaction, marketId: MarketId, 
 
 const open = (tx: Tx, transaction: MarketTransaction, marketId: MarketId): LiquidationTransaction => ({
   ...transaction,
-  running: () => loadLiquidations(tx, marketId),
+  running: (accounts) => loadLiquidations(tx, marketId, accounts),
   async outcomes(queueNos) {
     const rows = (await loadActions(tx, marketId, queueNos)).filter(isSingle)
     return new Map(rows.map((row) => [row.queue_no, outcomeOf(row)]))
@@ -64,7 +67,6 @@ const open = (tx: Tx, transaction: MarketTransaction, marketId: MarketId): Liqui
 /** `now`: the time of each snapshot; tests set it. */
 export const createLiquidationStore = (db: Db, now: DatabaseTime = () => DATABASE_NOW): LiquidationStore => ({
   snapshot: (spec) => readSnapshot(db, spec, now),
-  isRunning: (marketId) => isLiquidating(db, marketId),
   transaction: (spec, fence, work) =>
     inMarketTransaction(db, spec, { fence, now }, (transaction, tx) =>
       work(open(tx, transaction, spec.marketId)),

@@ -66,7 +66,7 @@ export class LiquidationTurn {
       const one = this.#caseOf(account, moves, own, outcomes.get(account) ?? null)
       const isRanked = this.#planner.needsCounterparties(one)
       // Ranking takes milliseconds: not for an action that cannot be queued.
-      if (isRanked && !this.#planner.mayAct(one.running, free > 0)) continue
+      if (isRanked && !this.#planner.mayAct(one.running, 'deleverage', free > 0)) continue
       const ranked = isRanked ? await this.#counterparties(one.maker, one.position, moves) : []
       const counterparties = () => byRank(prices, ranked)
       const action = this.#planner.decide({ ...one, counterparties }, free > 0)

@@ -1,6 +1,6 @@
 /** Voids, in one transaction, every action from the first one that will not be mined. */
 import { changeReserved, lockFunds } from '../../db/accounts.ts'
-import { type ActionRow, endActions, isSingle, loadPending, partsOf } from '../../db/actions.ts'
+import { type ActionRow, BEHIND_VOID, endActions, isSingle, loadPending, partsOf } from '../../db/actions.ts'
 import { voidBatches } from '../../db/batches.ts'
 import type { Db, Tx } from '../../db/client.ts'
 import { checkFence } from '../../db/fence.ts'
@@ -19,8 +19,6 @@ import { noteDropped } from './requeue-store.ts'
 
 /** Prefix of the stored error of a revert that names neither an order nor an account. */
 const UNNAMED = 'unnamed: '
-/** A single action behind a voided batch was decided on positions that have not come about. */
-const BEHIND_VOID = 'behind a voided batch'
 
 async function batchesOf(tx: Tx, marketId: MarketId, actions: readonly ActionRow[]): Promise<VoidedBatch[]> {
   const fromPart = new Map<number, number>()

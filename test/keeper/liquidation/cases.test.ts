@@ -1,7 +1,6 @@
 /** Which accounts one transaction decides on. */
 import { expect } from 'chai'
 import { describe, it } from 'mocha'
-import type { RunningLiquidation } from '../../../domain/risk/running-liquidation.ts'
 import type { Seq, UserId } from '../../../domain/units.ts'
 import { type Candidates, chooseCases, MAX_CASES } from '../../../keeper/liquidation/cases.ts'
 
@@ -9,11 +8,11 @@ const from = (first: number, count: number): UserId[] =>
   Array.from({ length: count }, (_, at) => (first + at) as UserId)
 
 /** Numbered like its account. */
-const runningOf = (accounts: readonly UserId[]): RunningLiquidation[] =>
-  accounts.map((account) => ({ account, number: Number(account) as Seq }) as RunningLiquidation)
+const runningOf = (accounts: readonly UserId[]): ReadonlyMap<UserId, Seq> =>
+  new Map(accounts.map((account) => [account, Number(account) as Seq]))
 
 const candidates = (more: Partial<Candidates>): Candidates => ({
-  ...{ running: [], last: 0 as Seq, forced: [], due: [], ordersOf: () => 1 },
+  ...{ running: new Map(), last: 0 as Seq, forced: [], due: [], ordersOf: () => 1 },
   ...more,
 })
 

@@ -2,7 +2,7 @@
 import { expect } from 'chai'
 import { afterEach, beforeEach, describe, it } from 'mocha'
 import { endActions, noteFailure } from '../../../db/actions.ts'
-import { loadLiquidations } from '../../../db/liquidations.ts'
+import { loadLiquidating, loadLiquidations } from '../../../db/liquidations.ts'
 import type { PartSettled } from '../../../domain/journal/journal-row.ts'
 import type { LiquidationChanged } from '../../../domain/journal/liquidation-row.ts'
 import { MOST_WIDENINGS } from '../../../domain/risk/liquidation-plan.ts'
@@ -35,7 +35,12 @@ describe('a liquidation', () => {
       ({ step, reason }) => `${step} ${reason}`,
     )
   const forcedOrders = async () => (await run.fixture.orders()).filter(({ forced }) => forced)
-  const running = () => loadLiquidations(run.fixture.db, run.fixture.spec.marketId)
+  const running = () =>
+    run.fixture.db.transaction().execute(async (tx) => {
+      const { marketId } = run.fixture.spec
+      const accounts = (await loadLiquidating(tx, marketId)).map(([account]) => account)
+      return loadLiquidations(tx, marketId, accounts)
+    })
   const singles = () =>
     run.fixture.db
       .selectFrom('actions')
@@ -43,6 +48,13 @@ describe('a liquidation', () => {
       .where('kind', '<>', 'settle_part')
       .orderBy('queue_no')
       .execute()
+  const fail = async (queueNo: number) => {
+    const market_id = run.fixture.spec.marketId
+    await run.fixture.db.transaction().execute(async (tx) => {
+      await endActions(tx, market_id, [queueNo], 'REVERTED')
+      await noteFailure(tx, { market_id, queue_no: queueNo }, 'LiquidationTooSoon')
+    })
+  }
   const voidAll = async () => {
     const { queue_no } = await run.fixture.db
       .selectFrom('actions')
@@ -202,6 +214,36 @@ describe('a liquidation', () => {
     expect(await steps()).to.deep.equal(['started BELOW_THRESHOLD', 'forced BELOW_THRESHOLD'])
   })
 
+  it('when the exchange has restricted the market to cancels, no batch runs, but a position without equity is deleveraged', async () => {
+    await run.deal(run.alice, run.bob, 100, 20)
+    await mine()
+    await run.restrict('exchange')
+    await run.fixture.place({ by: run.carol, side: 'LONG', steps: 100, limit: 980 })
+    await run.report(975)
+    await run.turn()
+    expect((await forcedOrders())[0]).to.include({ status: 'OPEN', settling: 0 })
+    await run.report(949)
+    await run.turn()
+    expect((await singles()).map(({ kind }) => kind)).to.deep.equal(['deleverage'])
+    expect((await forcedOrders())[0]).to.include({ status: 'CANCELLED', statusReason: 'LIQUIDATION' })
+  })
+
+  it('when the contract only allows cancels, forced orders fill against resting orders, and no other orders trade', async () => {
+    const dave = await run.fixture.trader('dave')
+    await run.deal(run.alice, run.bob, 100, 20)
+    await mine()
+    await run.restrict('contract')
+    const bid = await run.fixture.place({ by: run.carol, side: 'LONG', steps: 150, limit: 980 })
+    const ask = await run.fixture.place({ by: dave, side: 'SHORT', steps: 50, limit: 970 })
+    await run.turn()
+    expect((await run.fixture.orderOf(bid)).settling, 'crossing orders wait').to.equal(0)
+    await run.report(975)
+    await run.turn()
+    expect((await forcedOrders())[0]).to.include({ settling: 100 })
+    expect((await run.fixture.orderOf(bid)).settling).to.equal(100)
+    expect(await run.fixture.orderOf(ask)).to.include({ status: 'OPEN', settling: 0 })
+  })
+
   it('when the position has no equity, it is deleveraged against the best counterparties in the interval of the report', async () => {
     await run.deal(run.alice, run.bob, 100, 20)
     await run.deal(run.alice, run.carol, 50, 20)
@@ -225,16 +267,6 @@ describe('a liquidation', () => {
     await run.report(960)
     await run.turn()
     expect((await singles())[0]).to.include({ kind: 'inherit_position' })
-    const fail = async (queueNo: number) => {
-      await run.fixture.db.transaction().execute(async (tx) => {
-        await endActions(tx, run.fixture.spec.marketId, [queueNo], 'REVERTED')
-        await noteFailure(
-          tx,
-          { market_id: run.fixture.spec.marketId, queue_no: queueNo },
-          'LiquidationTooSoon',
-        )
-      })
-    }
     await fail((await singles())[0]?.queue_no as number)
     await run.turn()
     expect(await singles()).to.have.length(1)
@@ -261,6 +293,51 @@ describe('a liquidation', () => {
         'inherit_queued BELOW_MAINTENANCE',
       ],
     ])
+  })
+
+  it('when inheritances have failed, the pause after them does not delay a deleveraging', async () => {
+    await run.back('100000')
+    await run.deal(run.alice, run.bob, 100, 20)
+    await mine()
+    await run.report(960)
+    for (const _ of [1, 2, 3]) {
+      await run.turn()
+      await fail((await singles()).at(-1)?.queue_no as number)
+      await run.turn()
+      await run.wait(4_000)
+      await run.report(960)
+    }
+    await run.turn()
+    await fail((await singles()).at(-1)?.queue_no as number)
+    await run.turn()
+    expect((await running())[0]).to.include({ stage: 'waiting', attempts: 4 })
+    await run.report(949)
+    await run.turn()
+    expect((await singles()).map(({ kind }) => kind)).to.deep.equal([
+      ...Array.from({ length: 4 }, () => 'inherit_position'),
+      'deleverage',
+    ])
+    expect(run.failures).to.deep.equal(Array.from({ length: 4 }, () => 'LiquidationTooSoon'))
+  })
+
+  it('when an action is dropped behind a voided batch, it is decided again at once, because nothing of it has failed', async () => {
+    await run.back('100000')
+    const dave = await run.fixture.trader('dave')
+    await run.deal(run.alice, run.bob, 100, 20)
+    await mine()
+    await run.fixture.place({ by: dave, side: 'LONG', steps: 10, limit: 960 })
+    await run.fixture.place({ by: run.carol, side: 'SHORT', steps: 10, limit: 960 })
+    await run.report(960)
+    await run.auction()
+    await run.turn()
+    expect((await singles()).map(({ kind, status }) => [kind, status])).to.deep.equal([
+      ['inherit_position', 'QUEUED'],
+    ])
+    await voidAll()
+    await run.turn()
+    expect((await singles()).map(({ status }) => status)).to.deep.equal(['VOIDED', 'QUEUED'])
+    expect((await running())[0]).to.include({ stage: 'inheriting', attempts: 0 })
+    expect(run.failures).to.deep.equal(['behind_a_voided_batch'])
   })
 
   it('when the batch of a forced order is voided after its liquidation ended, the order fills again or ends, by the state of the position', async () => {

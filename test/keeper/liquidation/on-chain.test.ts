@@ -5,6 +5,7 @@ import { afterEach, beforeEach, describe, it } from 'mocha'
 import type { Fence } from '../../../db/fence.ts'
 import type { LiquidationChanged } from '../../../domain/journal/liquidation-row.ts'
 import { hashOrder } from '../../../domain/orders/order-hash.ts'
+import { CANCEL_GRACE } from '../../../domain/settlement/durations.ts'
 import type { Millis } from '../../../domain/units.ts'
 import { createAuction } from '../../../keeper/auction/auction.ts'
 import { createMarketMemory } from '../../../keeper/auction/market-memory.ts'
@@ -15,11 +16,14 @@ import { perpetual } from '../../support/markets.ts'
 import { ActionFixture } from '../support/action-fixture.ts'
 import { type ChainFixture, useChain } from '../support/chain-fixture.ts'
 import { expectConsistent } from '../support/invariants.ts'
-import { keccak, RULES, type Trader } from '../support/market-fixture.ts'
+import { keccak, NO_METRICS, RULES, type Trader } from '../support/market-fixture.ts'
 import { revertTo, saveChain } from '../support/saved-chain.ts'
 import { openTrading, type Trading } from '../support/trading.ts'
 
 /** A long at 1,000 with leverage 20 is below the threshold at 975, below two thirds of MMR at 960, and worth less than nothing at 945. */
+/** Of a restriction, and a second for the granularity of block time. */
+const RESTRICTION_NOTICE_MS = CANCEL_GRACE + 1_100
+
 describe('the steps of a liquidation on the chain', function () {
   this.timeout(60_000)
   const chain = useChain(perpetual)
@@ -53,7 +57,7 @@ describe('the steps of a liquidation on the chain', function () {
     const liquidations = createLiquidations(
       {
         liquidations: createLiquidationStore(db),
-        ...{ headTime, killPoint: () => {}, wakeSettlement: () => {} },
+        ...{ headTime, killPoint: () => {}, wakeSettlement: () => {}, metrics: NO_METRICS },
         hashOrder: (order, of) => hashOrder(order, of, keccak),
       },
       spec,
@@ -130,6 +134,27 @@ describe('the steps of a liquidation on the chain', function () {
       [order?.orderId, true],
       [order?.orderId, true],
     ])
+    await expectAsOnChain()
+  })
+
+  it('when the contract is in mode cancel-only, it settles the batch of a forced order beside orders that cross and wait', async () => {
+    const { alice, bob, carol, dave } = trading
+    const { admin } = chain()
+    await (await fixture.trading().connect(admin).restrictMode(1)).wait()
+    await deal(alice, bob, 100)
+    await settle()
+    // The notice of a restriction.
+    await sleep(RESTRICTION_NOTICE_MS)
+    await fixture.follow()
+    await fixture.place({ by: carol, side: 'LONG', steps: 150, limit: 980 })
+    await fixture.place({ by: dave, side: 'SHORT', steps: 20, limit: 970 })
+    await report(975)
+    await turn()
+    await settle()
+    await turn()
+    expect(await steps()).to.deep.equal(['started', 'forced', 'ended'])
+    expect(await fixture.position(alice)).to.equal(0n)
+    expect(await fixture.position(dave)).to.equal(0n)
     await expectAsOnChain()
   })
 

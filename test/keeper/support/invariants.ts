@@ -118,6 +118,8 @@ export async function expectSameBook(fixture: MarketFixture): Promise<void> {
   const stale = fed.drainStaleAccounts()
   fed.insertAll(orders.filter(({ account }) => stale.has(account)))
   expect(fed.book.orders()).to.deep.equal(loaded.book.orders())
+  const running = liquidations.toSorted((a, b) => a.number - b.number)
+  expect([...fed.liquidating]).to.deep.equal(running.map(({ user_id, number }) => [user_id, number]))
   expect(fed.waiting.orders()).to.deep.equal(loaded.waiting.orders())
   await expectLoaded(fixture, loaded)
 }

@@ -1,5 +1,8 @@
 /** A market whose marks are left out: each turn takes the steps of its liquidations, then runs its auction. */
 import type { Fence } from '../../../db/fence.ts'
+import { listedTerms } from '../../../domain/market/changes.ts'
+import { listedParameters } from '../../../domain/market/parameters.ts'
+import { toStoredTerms } from '../../../domain/market/stored-terms.ts'
 import { hashOrder } from '../../../domain/orders/order-hash.ts'
 import type { Millis } from '../../../domain/units.ts'
 import { type Auction, createAuction } from '../../../keeper/auction/auction.ts'
@@ -17,6 +20,8 @@ export class LiquidationRun {
   readonly bob: Trader
   readonly carol: Trader
   readonly reached: string[] = []
+  /** Of failed steps, as the metric shows them. */
+  readonly failures: string[] = []
   /** Null while no node responds. */
   headTime: number | null
   #memory!: MarketMemory
@@ -64,6 +69,7 @@ export class LiquidationRun {
         killPoint: (point) => this.reached.push(point),
         hashOrder: (order, spec) => hashOrder(order, spec, keccak),
         wakeSettlement: () => {},
+        metrics: { liquidationFailed: (_, reason) => this.failures.push(reason) },
       },
       perpetual,
       this.#memory,
@@ -103,6 +109,14 @@ export class LiquidationRun {
   resting() {
     const book = this.#memory.view?.feed.book
     return book?.orders().filter(({ forced }) => forced) ?? []
+  }
+
+  /** The market is in mode cancel-only by a restriction of the exchange itself, or of the contract. */
+  async restrict(by: 'exchange' | 'contract'): Promise<void> {
+    const { db, spec } = this.fixture
+    const terms = toStoredTerms({ ...listedTerms(listedParameters(spec, null)), mode: 'cancel_only' })
+    const change = by === 'exchange' ? { mode: 'cancel_only' as const } : { terms: JSON.stringify(terms) }
+    await db.updateTable('markets').set(change).execute()
   }
 
   async pauseUntil(end: number): Promise<void> {

@@ -36,6 +36,7 @@ export const NO_METRICS: Metrics = {
   auction: () => {},
   batch: () => {},
   triggered: () => {},
+  liquidationFailed: () => {},
   stage: () => {},
   transactionEnded: () => {},
   inFlight: () => {},
