@@ -2,7 +2,7 @@
 
 import type { MarketSpec } from '../domain/market/market.ts'
 import { exposureOf, isLiquidatable } from '../domain/positions/margin.ts'
-import { type PositionFill, poolShare } from '../domain/positions/position.ts'
+import type { PositionFill } from '../domain/positions/position.ts'
 import { isPastGrace } from '../domain/risk/bank-pause.ts'
 import {
   closeAgainst,
@@ -60,11 +60,14 @@ export class Bank {
   }
 }
 
-/** Terms at which an action was decided and is executed. */
-export interface ActionMoment {
-  readonly asOf: Millis
+interface Prices {
   readonly oracle: Price
   readonly index: FundingIndex
+}
+
+/** Terms at which an action is decided. */
+export interface ActionMoment extends Prices {
+  readonly asOf: Millis
 }
 
 export interface PartFill extends PositionFill {
@@ -92,16 +95,19 @@ export interface Execution {
   readonly error: string | null
   /** Accounts that pay although they opened nothing; the backstop may. */
   readonly charged: readonly UserId[]
+  readonly opened: readonly UserId[]
 }
 
-const failed = (error: string): Execution => ({ error, charged: [] })
-const DONE: Execution = { error: null, charged: [] }
+const failed = (error: string): Execution => ({ error, charged: [], opened: [] })
+const DONE: Execution = { error: null, charged: [], opened: [] }
 
 export class ChainMarket {
   readonly positions = new MarketPositions()
   readonly #spec: MarketSpec
   readonly #bank: Bank
   readonly #cap: Quote
+  /** The signed price and the funding index by time. The chain computes with these, whatever the keeper thinks. */
+  readonly #prices = new Map<Millis, Prices>()
 
   constructor(spec: MarketSpec, bank: Bank, cap: Quote) {
     this.#spec = spec
@@ -109,7 +115,18 @@ export class ChainMarket {
     this.#cap = cap
   }
 
-  execute(action: ChainAction): Execution {
+  report({ asOf, oracle, index }: ActionMoment): void {
+    this.#prices.set(asOf, { oracle, index })
+  }
+
+  pricesAt({ asOf }: Pick<ActionMoment, 'asOf'>): Prices {
+    const prices = this.#prices.get(asOf)
+    if (prices === undefined) throw new Error(`no price was reported as of ${asOf}`)
+    return prices
+  }
+
+  execute(sent: ChainAction): Execution {
+    const action = { ...sent, ...this.pricesAt(sent) }
     if (action.kind === 'part') return this.#settle(action, action.fills)
     const { account } = action
     return action.kind === 'inherit'
@@ -133,6 +150,7 @@ export class ChainMarket {
     const deltas = new Map<UserId, bigint>()
     const after: [UserId, ReturnType<MarketPositions['of']>][] = []
     const charged: UserId[] = []
+    const opened: UserId[] = []
     let fees = 0n
     for (const [account, own] of Map.groupBy(fills, (fill) => fill.account)) {
       const before = this.positions.of(account)
@@ -144,14 +162,15 @@ export class ChainMarket {
       if (!settled.ok) return failed(settled.refusal.code)
       const { freeDelta, results } = settled.value
       deltas.set(account, freeDelta)
-      if (freeDelta < 0n && results.every(({ opened }) => opened === 0)) charged.push(account)
+      if (results.some((result) => result.opened > 0)) opened.push(account)
+      else if (freeDelta < 0n) charged.push(account)
       fees += settled.value.fee
       after.push([account, settled.value.position])
     }
     const error = this.#bank.settle(this.#spec.marketId, deltas, fees)
     if (error !== null) return failed(error)
     for (const [account, position] of after) this.positions.set(account, position)
-    return { error: null, charged }
+    return { error: null, charged, opened }
   }
 
   #inherit(moment: ActionMoment, account: UserId): Execution {
@@ -196,21 +215,6 @@ export class ChainMarket {
     const error = this.#bank.settle(this.#spec.marketId, deltas, 0n)
     if (error !== null) return failed(error)
     for (const [owner, position] of after) this.positions.set(owner, position)
-    return { error: null, charged: [...deltas].filter(([, delta]) => delta < 0n).map(([owner]) => owner) }
-  }
-
-  /** What is wrong with the market's books; empty if nothing is. */
-  mismatches(): string[] {
-    let [size, shares] = [0, 0n]
-    for (const position of this.positions.values()) {
-      size += position.size
-      shares += poolShare(position)
-    }
-    const pool = this.#bank.pools.get(this.#spec.marketId) ?? 0n
-    return [
-      ...(size === 0 ? [] : [`sizes sum to ${size}`]),
-      ...(shares === pool ? [] : [`the pool is ${pool}, the equities are ${shares}`]),
-      ...(this.positions.pool === shares ? [] : [`the sum of shares has drifted`]),
-    ]
+    return { ...DONE, charged: [...deltas].filter(([, delta]) => delta < 0n).map(([owner]) => owner) }
   }
 }

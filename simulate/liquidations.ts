@@ -11,8 +11,9 @@ import {
   type RankedLeg,
   stepsToClose,
 } from '../domain/risk/deleveraging-legs.ts'
-import { type LadderInput, NOT_STARTED, nextStep } from '../domain/risk/ladder.ts'
+import { type LadderInput, NOT_STARTED } from '../domain/risk/ladder.ts'
 import { type Backstop, emptied, inherit } from '../domain/risk/liquidation.ts'
+import { MOST_WIDENINGS } from '../domain/risk/liquidation-plan.ts'
 import {
   divFloor,
   maxOf,
@@ -24,6 +25,8 @@ import {
   type UserId,
 } from '../domain/units.ts'
 import { type ActionMoment, addressOf, BACKSTOP, type SingleChainAction } from './chain.ts'
+import { checkStep, isSpared, type Opposite } from './ladder-laws.ts'
+import { equityAt, isBelowThreshold } from './reference.ts'
 import type { LiquidationMarket, Sending, Turn } from './turn.ts'
 
 const momentOf = ({ asOf, oracle, index }: Turn): ActionMoment => ({ asOf, oracle, index })
@@ -69,34 +72,49 @@ export class Liquidations {
   }
 
   decide(turn: Turn): void {
-    const { positions, spec } = this.#market
+    const { positions, spec, rules } = this.#market
     const due = new Set(this.#running.keys())
-    for (const account of positions.scanner.liquidatable({ spec, ...turn }, positions.of)) {
+    for (const account of rules.liquidatable(positions, { spec, ...turn })) {
       due.add(account)
       if (due.size >= MAX_DECISIONS) break
     }
     for (const account of due) if (!this.#market.isTouched(account)) this.#take(account, turn)
+    this.#checkDecided(turn)
+  }
+
+  /** Every position below the threshold is being liquidated, and has no other order than its forced one. Computed without the scanner. */
+  #checkDecided({ index, oracle, asOf }: Turn): void {
+    const { spec, positions, bank, book, tally } = this.#market
+    for (const [account, position] of positions) {
+      if (this.#market.isTouched(account) || !isBelowThreshold(spec, position, { index, oracle })) continue
+      if (isSpared(bank.pauseEndsAt, asOf, equityAt(spec, position, { index, oracle }))) continue
+      const running = this.#running.get(account)
+      tally.check('scanned', running !== undefined, () => `account ${account} is not being liquidated`)
+      const others = book.ordersOf(account).filter(({ seq }) => seq !== running?.seq)
+      tally.check('orders-end', others.length === 0, () => `account ${account} has other orders`)
+    }
   }
 
   #take(account: UserId, turn: Turn): void {
     const input = this.#inputOf(account, turn)
-    const step = nextStep(input)
-    const { tally } = this.#market
-    if (step.kind === 'end') {
-      this.#end(account)
-      return
-    }
+    const { tally, rules } = this.#market
+    const step = rules.nextStep(input)
+    tally.decided(step.kind)
+    checkStep(tally, input, step, () => this.#opposites(input.position))
+    if (step.kind === 'end') this.#end(account)
+    // A forced order stays in the book meanwhile; the auction leaves it out.
+    if (step.kind === 'end' || step.kind === 'grace') return
     const running = this.#running.get(account) ?? this.#start(account)
     const isAction = step.kind === 'inherit' || step.kind === 'deleverage'
-    if (isAction && this.#pending >= MAX_PENDING) return
+    const waits = isAction && this.#pending >= MAX_PENDING
+    this.#market.cancelAll(account, waits || step.kind === 'rest' ? running.seq : undefined)
+    if (waits) return
     // Without equity the book gets it only if no counterparty and no backstop takes it.
     const isBook = step.kind === 'force' || step.kind === 'rest'
     running.isUncovered = step.kind === 'uncovered' || (isBook && hasNoEquity(input))
-    tally.decided(step.kind)
     if (step.kind === 'force') this.#force(account, running, step.steps, turn)
     else if (step.kind === 'inherit') this.#inherit(account, input, turn)
     else if (step.kind === 'deleverage') this.#deleverage(account, step.legs, input, turn)
-    else if (step.kind !== 'rest') this.#market.book.remove(running.seq)
   }
 
   #inputOf(account: UserId, turn: Turn): LadderInput {
@@ -135,12 +153,21 @@ export class Liquidations {
     )
   }
 
+  #opposites({ size }: Position): Opposite[] {
+    const all: Opposite[] = []
+    for (const account of this.#market.positions.accounts()) {
+      const position = this.#positionOf(account)
+      if (position.size * size >= 0 || (account === BACKSTOP && this.#inheritsAhead > 0)) continue
+      all.push({ account: addressOf(account), position })
+    }
+    return all
+  }
+
   #start(account: UserId): Liquidation {
     const { positions, tally } = this.#market
     const startSteps = Math.abs(positions.of(account).size) as Steps
     const started = { startSteps, seq: 0 as Seq, unfilled: 0, isUncovered: false }
     this.#running.set(account, started)
-    this.#market.cancelAll(account)
     tally.liquidations++
     return started
   }
@@ -154,8 +181,8 @@ export class Liquidations {
 
   #force(account: UserId, running: Liquidation, steps: Steps, { asOf }: Turn): void {
     const { book, positions } = this.#market
-    this.#market.cancelAll(account)
     running.seq = this.#market.nextSeq()
+    running.unfilled = 0
     book.insert({
       ...{
         seq: running.seq,
@@ -224,7 +251,6 @@ export class Liquidations {
   }
 
   #send(action: SingleChainAction, turn: Turn, more: Partial<Sending>): void {
-    this.#market.cancelAll(action.account)
     this.#pending++
     this.#market.send(action, turn, more)
   }
@@ -250,7 +276,6 @@ export class Liquidations {
       if (order === undefined || this.#market.isTouched(account)) continue
       const fill = matched === null ? undefined : filled.get(running.seq)
       if (fill !== undefined && clearing.price !== null) {
-        running.unfilled = 0
         tally.forced(
           this.#market.spec,
           { side: order.side, price: clearing.price, steps: fill.fill },
@@ -258,8 +283,15 @@ export class Liquidations {
         )
         continue
       }
-      running.unfilled++
-      book.replace({ ...order, widenings: order.widenings + 1 })
+      running.unfilled = Math.min(MOST_WIDENINGS, running.unfilled + 1)
+      const widenings = Math.min(MOST_WIDENINGS, this.#market.rules.widen(order.widenings))
+      book.replace({ ...order, widenings })
+      const isWidened = widenings === running.unfilled
+      tally.check(
+        'widened',
+        isWidened,
+        () => `${running.unfilled} batches have widened order ${order.seq} ${widenings} times`,
+      )
     }
   }
 }

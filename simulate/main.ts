@@ -1,18 +1,18 @@
 /**
- * Runs scenarios of falling, jumping and missing prices through the rules of the exchange, and checks every rule at every step.
+ * Runs scenarios of falling, jumping and missing prices through the rules of the exchange, and checks every law at every step.
  *
  *   npm run simulate -- --scenario crash --seed 7
- *   npm run simulate -- --scenarios all --count 10000
+ *   npm run simulate -- --scenarios all --count 10000 --recordings day.csv.gz,probability.csv.gz
  */
 
 import { argumentsOf, oneOf, text, wholeNumber, withDefault } from '../service/command-line.ts'
-import { pathOf } from './recorded.ts'
-import { Summary, tableOf } from './report.ts'
+import { readRecorded } from './recorded.ts'
+import { LawCounts, lawTableOf, Summary, tableOf } from './report.ts'
 import { runScenario } from './run.ts'
 import { SCENARIOS } from './scenarios.ts'
 
-const names = oneOf([...SCENARIOS, 'all'], 'the scenario')
-const { scenario, scenarios, seed, count, accounts, prices } = argumentsOf({
+const names = oneOf([...SCENARIOS, 'recorded', 'all'], 'the scenario')
+const { scenario, scenarios, seed, count, accounts, recordings } = argumentsOf({
   command: 'npm run simulate --',
   flags: {
     scenario: names,
@@ -22,37 +22,38 @@ const { scenario, scenarios, seed, count, accounts, prices } = argumentsOf({
     accounts: wholeNumber('traders; 2,000 for a single scenario, otherwise 8 to 48 by the seed, or 200', {
       least: 1,
     }),
-    prices: text('<file>', 'recording whose prices replace those of markets that are not binary'),
+    recordings: text('<files>', 'recordings of prices, separated by commas; each is a scenario of its own'),
   },
 })
 const chosen = scenario ?? scenarios ?? 'all'
-const kinds = chosen === 'all' ? SCENARIOS : [chosen]
-const recorded = prices === undefined ? null : await pathOf(prices)
+const recorded = await Promise.all((recordings ?? '').split(',').filter(Boolean).map(readRecorded))
+const generated = SCENARIOS.filter((name) => chosen === 'all' || chosen === name)
+const kinds = [...generated, ...recorded]
+if (kinds.length === 0) throw new Error('the scenario recorded needs --recordings')
 const runs = Math.max(count, kinds.length)
 
 /** Most scenarios are small, so that many run; every 25th is not. */
 const sizeBy = (seed: number): number => (seed % 25 === 0 ? 200 : 8 + ((seed * 37) % 41))
 
-const summaries = new Map(kinds.map((name) => [name, new Summary()]))
+const nameOf = (kind: (typeof kinds)[number]): string => (typeof kind === 'string' ? kind : kind.name)
+const summaries = new Map(kinds.map((kind) => [nameOf(kind), new Summary()]))
+const laws = new LawCounts()
 let violations = 0
 for (let run = 0; run < runs; run++) {
-  const name = kinds[run % kinds.length] as (typeof kinds)[number]
-  const of = {
-    seed: seed + Math.floor(run / kinds.length),
-    accounts: accounts ?? (runs === 1 ? 2_000 : 0),
-    recorded,
-  }
-  const size = of.accounts === 0 ? sizeBy(of.seed) : of.accounts
-  const outcome = runScenario(name, { ...of, accounts: size })
-  summaries.get(name)?.add(outcome)
+  const kind = kinds[run % kinds.length] as (typeof kinds)[number]
+  const own = seed + Math.floor(run / kinds.length)
+  const size = accounts ?? (runs === 1 ? 2_000 : sizeBy(own))
+  const outcome = runScenario(kind, { seed: own, accounts: size })
+  summaries.get(nameOf(kind))?.add(outcome)
+  laws.add(outcome.tally)
   violations += outcome.tally.violations.length
+  const repeat = typeof kind === 'string' ? kind : `recorded --recordings ${kind.name}.csv.gz`
   for (const violation of outcome.tally.violations)
-    console.error(
-      `${violation}\n  npm run simulate -- --scenario ${name} --seed ${of.seed} --accounts ${size}`,
-    )
+    console.error(`${violation}\n  npm run simulate -- --scenario ${repeat} --seed ${own} --accounts ${size}`)
 }
 const rows = [...summaries].map(([name, summary]) => summary.row(name))
+console.table(lawTableOf(laws))
 console.table(tableOf(rows))
-console.log(JSON.stringify({ simulate: chosen, seed, rows }))
+console.log(JSON.stringify({ simulate: chosen, seed, rows, laws: lawTableOf(laws) }))
 console.log(`${runs} scenarios, ${violations} violations`)
 process.exitCode = violations > 0 ? 1 : 0

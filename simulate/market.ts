@@ -1,15 +1,15 @@
 /** One market as the keeper runs it: book, reservations, ladder and auction of the matched state, and the queue to its contract. */
 
-import { type BatchOutcome, clearAndMatch, type MatchedBatch } from '../domain/auction/batch.ts'
-import { type BatchDecision, decideBatch } from '../domain/auction/batch-plan.ts'
+import type { BatchOutcome, MatchedBatch } from '../domain/auction/batch.ts'
+import type { BatchDecision } from '../domain/auction/batch-plan.ts'
 import { overdue } from '../domain/auction/candidates.ts'
 import { Book, type RestingOrder } from '../domain/book/book.ts'
 import type { MarketSpec } from '../domain/market/market.ts'
 import { DEFAULT_PRICE_PROTECTION } from '../domain/market/price-protection.ts'
-import { admit, restingTotals } from '../domain/orders/admission.ts'
+import { restingTotals } from '../domain/orders/admission.ts'
 import type { Side } from '../domain/orders/order.ts'
-import { closedSide, endsWith } from '../domain/orders/position-closing.ts'
-import { recomputeReservations } from '../domain/orders/recompute-reservations.ts'
+import { closedSide } from '../domain/orders/position-closing.ts'
+import type { RecomputedReservations } from '../domain/orders/recompute-reservations.ts'
 import { reservationPerStep } from '../domain/orders/reservation.ts'
 import { openingBasis } from '../domain/positions/position.ts'
 import { MarketPositions } from '../domain/risk/market-positions.ts'
@@ -23,6 +23,8 @@ import {
   type PartFill,
 } from './chain.ts'
 import { Liquidations } from './liquidations.ts'
+import { checkBatch, checkLiquidated, checkMargins, checkMined, checkOrders } from './market-laws.ts'
+import type { Rules } from './rules.ts'
 import type { Tally } from './tally.ts'
 import type { LiquidationMarket, Sending, Turn } from './turn.ts'
 
@@ -50,6 +52,12 @@ export interface Accounts {
   reservedOf(account: UserId): bigint
 }
 
+/** What decides, and what records it. */
+export interface Conduct {
+  readonly rules: Rules
+  readonly tally: Tally
+}
+
 export class SimulatedMarket implements LiquidationMarket {
   readonly spec: MarketSpec
   readonly book = new Book()
@@ -57,6 +65,7 @@ export class SimulatedMarket implements LiquidationMarket {
   readonly chain: ChainMarket
   readonly liquidations: Liquidations
   readonly tally: Tally
+  readonly rules: Rules
   readonly #accounts: Accounts
   readonly #sent: Sent[] = []
   readonly #held = new Map<UserId, bigint>()
@@ -65,10 +74,11 @@ export class SimulatedMarket implements LiquidationMarket {
   #standing = 0
   #deferred: ReadonlySet<UserId> = new Set()
 
-  constructor(spec: MarketSpec, accounts: Accounts, cap: Quote, tally: Tally) {
+  constructor(spec: MarketSpec, accounts: Accounts, cap: Quote, { tally, rules }: Conduct) {
     this.spec = spec
     this.#accounts = accounts
     this.tally = tally
+    this.rules = rules
     this.chain = new ChainMarket(spec, accounts.bank, cap)
     this.liquidations = new Liquidations(this, cap)
   }
@@ -123,7 +133,7 @@ export class SimulatedMarket implements LiquidationMarket {
       },
       ...{ reduceOnly, trigger: 0 as Ticks, expiration: 0 as Seconds, salt: 0n },
     }
-    const verdict = admit(signed, {
+    const verdict = this.rules.admit(signed, {
       ...{ spec: this.spec, mode: 'open', oracle, now: asOf, position, fundingIndex: index },
       resting: restingTotals(this.spec, position.size, own),
       available: this.available(account),
@@ -140,8 +150,8 @@ export class SimulatedMarket implements LiquidationMarket {
 
   nextSeq = (): Seq => ++this.#seq as Seq
 
-  cancelAll(account: UserId): void {
-    for (const { seq } of this.book.ordersOf(account)) this.book.remove(seq)
+  cancelAll(account: UserId, kept = 0 as Seq): void {
+    for (const { seq } of this.book.ordersOf(account)) if (seq !== kept) this.book.remove(seq)
   }
 
   // ------------------------------------------------------------------ chain
@@ -156,16 +166,20 @@ export class SimulatedMarket implements LiquidationMarket {
   execute(turn: number): void {
     while (this.#sent[0] !== undefined && this.#sent[0].due <= turn) {
       const { action, touched, held } = this.#sent.shift() as Sent
-      const { error, charged } = this.chain.execute(action)
-      for (const account of charged)
-        this.tally.violate(`account ${account} pays for a ${action.kind} without opening`)
+      const { tally } = this
+      checkLiquidated(this, action)
+      const { error, charged, opened } = this.chain.execute(action)
+      checkMargins(this, action, opened)
+      const payers = charged.join(', ')
+      tally.check('flat-never-pays', payers === '', () => `accounts ${payers} pay for a ${action.kind}`)
       for (const [account, amount] of held) this.#held.set(account, (this.#held.get(account) ?? 0n) - amount)
       for (const account of touched) this.#release(account)
-      if (error !== null) this.tally.refused(action, error)
+      tally.executed(action, error)
       if (action.kind === 'part') continue
       this.liquidations.executed(touched)
       for (const account of touched) this.#follow(account)
     }
+    if (this.isQuiet) checkMined(this)
   }
 
   #release(account: UserId): void {
@@ -180,11 +194,12 @@ export class SimulatedMarket implements LiquidationMarket {
     const after = this.chain.positions.of(account)
     this.positions.set(account, after)
     const side = closedSide(before.size, after.size)
-    for (const order of this.book.ordersOf(account)) if (endsWith(order, side)) this.book.remove(order.seq)
+    for (const order of this.book.ordersOf(account))
+      if (this.rules.endsWith(order, side)) this.book.remove(order.seq)
     const orders = this.book.ordersOf(account)
     const reserved = orders.reduce((sum, order) => sum + this.#reserved(order), 0n) as Quote
     const terms = { funds: this.#fundsOf(account), before: reserved }
-    this.#rebalance(recomputeReservations(this.spec, after.size, orders, terms))
+    this.#rebalance(this.rules.recomputeReservations(this.spec, after.size, orders, terms))
   }
 
   #fundsOf = (account: UserId) => ({
@@ -192,7 +207,7 @@ export class SimulatedMarket implements LiquidationMarket {
     reserved: this.#accounts.reservedOf(account) as Quote,
   })
 
-  #rebalance({ reservations, cancels }: ReturnType<typeof recomputeReservations>): void {
+  #rebalance({ reservations, cancels }: RecomputedReservations): void {
     for (const { seq } of cancels) {
       this.book.remove(seq)
       this.tally.unaffordable++
@@ -207,6 +222,7 @@ export class SimulatedMarket implements LiquidationMarket {
 
   /** One step of the keeper: liquidations unless their job is stalled, then the auction. Without a fresh price neither runs. */
   step(turn: Turn, isStalled: boolean): void {
+    this.chain.report(turn)
     if (!isStalled) this.liquidations.decide(turn)
     this.#auction(turn)
   }
@@ -214,21 +230,22 @@ export class SimulatedMarket implements LiquidationMarket {
   #auction(turn: Turn): void {
     const { asOf, oracle, index: fundingIndex } = turn
     const ended = overdue(this.book, asOf)
-    const outcome = clearAndMatch({
+    const outcome = this.rules.clearAndMatch({
       ...{ spec: this.spec, book: this.book, positions: this.positions.of, fundingIndex, oracle, asOf },
       ...{ standingSeq: this.#standing as Seq, priceProtection: DEFAULT_PRICE_PROTECTION[this.spec.kind] },
       pool: this.pool,
       pauseEndsAt: this.#accounts.bank.pauseEndsAt,
       excluded: { accounts: new Set([...this.#touched.keys(), ...this.#deferred]), orders: new Set() },
     })
+    checkBatch(this, outcome, turn, this.#standing)
     this.#standing = this.#seq
-    for (const { reason } of outcome.refused) this.tally.excluded(reason)
+    this.tally.poolShort += outcome.refused.filter(({ reason }) => reason === 'POOL_SHORT').length
     this.#deferred = outcome.unresolved ?? new Set()
     if (outcome.unresolved !== null) {
       this.tally.unresolved++
       return
     }
-    const decision = decideBatch(this.spec, this.book, ended, outcome, this.#fundsOf)
+    const decision = this.rules.decideBatch(this.spec, this.book, ended, outcome, this.#fundsOf)
     this.liquidations.batchRan(outcome, turn)
     this.#apply(decision, outcome, turn)
   }
@@ -251,7 +268,8 @@ export class SimulatedMarket implements LiquidationMarket {
       const fills = part.fills.map((fill): PartFill => {
         const { side, limit, leverage, forced, account } = orders.get(fill.seq) as RestingOrder
         const amount =
-          reservationPerStep(this.spec, orders.get(fill.seq) as RestingOrder) * BigInt(fill.opening)
+          reservationPerStep(this.spec, orders.get(fill.seq) as RestingOrder) *
+          BigInt(this.rules.heldSteps(fill.opening))
         if (fill.opening > 0) held.push([account, amount])
         const basis = openingBasis(this.spec, { side, limit }, clearing.price, oracle)
         const steps = { steps: fill.fill, takerSteps: fill.taker }
@@ -260,5 +278,10 @@ export class SimulatedMarket implements LiquidationMarket {
       for (const [account, amount] of held) this.#held.set(account, (this.#held.get(account) ?? 0n) + amount)
       this.send({ kind: 'part', asOf, oracle, index, fills }, turn, { held })
     }
+  }
+
+  /** The laws of the book between two steps. */
+  check(): void {
+    checkOrders(this)
   }
 }

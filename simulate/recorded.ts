@@ -1,16 +1,20 @@
-/** Turns recorded prices into the path of a scenario. */
+/** Reads recordings of prices, of which scenarios take excerpts. */
+import { basename } from 'node:path'
+import type { MarketKind } from '../domain/market/market.ts'
 import { readRecording } from '../keeper/adapters/sources/recording.ts'
 
-/** Prices of the path. A longer recording is sampled. */
-const LENGTH = 240
+export interface Recorded {
+  /** That of the file. */
+  readonly name: string
+  readonly kind: MarketKind
+  /** A price within 0 and 1 is a probability. */
+  readonly prices: readonly number[]
+}
 
-/** The recorded prices relative to the first one. */
-export async function pathOf(file: string): Promise<number[]> {
+export async function readRecorded(file: string): Promise<Recorded> {
   const recording = await readRecording(file)
-  const length = Math.min(LENGTH, recording.length)
-  const first = Number(recording.first.price)
-  return Array.from({ length }, (_, at) => {
-    const index = length === 1 ? 0 : Math.floor((at * (recording.length - 1)) / (length - 1))
-    return Number(recording.at(index).price) / first
-  })
+  const prices = Array.from({ length: recording.length }, (_, at) => Number(recording.at(at).price) / 1e18)
+  const isProbability = prices.every((price) => price <= 1)
+  const name = basename(file).replace(/\.csv(\.gz)?$/, '')
+  return { name, kind: isProbability ? 'binary_future' : 'perpetual', prices }
 }

@@ -1,6 +1,8 @@
 /** The tables of the simulator. Amounts are shares of the open interest when the paths begin, because the markets are invented. */
 
+import { LAW_NAMES, type Law } from './laws.ts'
 import type { Outcome } from './run.ts'
+import type { Tally } from './tally.ts'
 
 /** Sums over all runs of a scenario. Amounts are wei. */
 export class Summary {
@@ -52,6 +54,25 @@ export class Summary {
     }
   }
 }
+
+/** How often each law was checked and broken in all runs. */
+export class LawCounts {
+  readonly #counts = new Map<Law, { checked: number; broken: number }>()
+
+  add({ checks }: Tally): void {
+    for (const [law, { checked, broken }] of checks) {
+      const before = this.of(law)
+      this.#counts.set(law, { checked: before.checked + checked, broken: before.broken + broken })
+    }
+  }
+
+  of(law: Law): { readonly checked: number; readonly broken: number } {
+    return this.#counts.get(law) ?? { checked: 0, broken: 0 }
+  }
+}
+
+export const lawTableOf = (counts: LawCounts): Record<string, { checked: number; broken: number }> =>
+  Object.fromEntries(LAW_NAMES.map((law) => [law, counts.of(law)]))
 
 function ratio(part: bigint, whole: bigint): string {
   return whole === 0n ? '–' : (Number((part * 10_000n) / whole) / 10_000).toFixed(4)

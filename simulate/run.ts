@@ -1,11 +1,13 @@
 /** Runs one scenario: traders build positions, the path begins, and the ladder ends what it has to. Every rule is checked at every step. */
 
-import { equityOf, isLiquidatable } from '../domain/positions/margin.ts'
-import { isPastGrace } from '../domain/risk/bank-pause.ts'
+import { equityOf } from '../domain/positions/margin.ts'
 import type { FundingIndex, Millis, Price, Quote, Seconds, UserId } from '../domain/units.ts'
 import { BACKSTOP, Bank } from './chain.ts'
+import { checkBooks, checkEnd, checkReservations } from './exchange-laws.ts'
 import { SimulatedMarket } from './market.ts'
 import { type Random, randomOf } from './random.ts'
+import type { Recorded } from './recorded.ts'
+import { RULES, type Rules } from './rules.ts'
 import { drawScenario, firstPrice, type PathStep, type Scenario, type ScenarioName } from './scenarios.ts'
 import { Tally } from './tally.ts'
 import { type Mood, Traders } from './traders.ts'
@@ -36,29 +38,22 @@ export interface Outcome {
 export interface RunTerms {
   readonly seed: number
   readonly accounts: number
-  /** Recorded prices relative to the first one; null for generated paths. */
-  readonly recorded: readonly number[] | null
+  /** Rules of the keeper that a test breaks. */
+  readonly broken?: Partial<Rules>
 }
 
-export function runScenario(name: ScenarioName, { seed, accounts, recorded }: RunTerms): Outcome {
+/** `what`: a scenario by name, or a recording of which the seed chooses an excerpt. */
+export function runScenario(
+  what: ScenarioName | Recorded,
+  { seed, accounts, broken = {} }: RunTerms,
+): Outcome {
+  const name = typeof what === 'string' ? what : what.name
   const random = randomOf(Math.imul(seed, 2_654_435_761) ^ hashOf(name))
-  const drawn = drawScenario(name, random)
-  return new Run(recorded === null ? drawn : withPath(drawn, recorded), random, accounts).run()
+  return new Run(drawScenario(what, random), random, accounts, { ...RULES, ...broken }).run()
 }
 
 const hashOf = (name: string): number =>
   [...name].reduce((hash, char) => Math.imul(hash, 31) + char.charCodeAt(0), 7)
-
-/** The scenario on recorded prices. A silent oracle stays silent, a binary market keeps its path. */
-function withPath(scenario: Scenario, recorded: readonly number[]): Scenario {
-  const paths = scenario.markets.map(({ kind }, at) => {
-    const own = scenario.paths[at] as readonly PathStep[]
-    if (kind === 'binary_future')
-      return recorded.map((_, step) => own[Math.min(step, own.length - 1)] as PathStep)
-    return recorded.map((price, step) => (own[step] === null ? null : price))
-  })
-  return { ...scenario, paths }
-}
 
 class Run {
   readonly #scenario: Scenario
@@ -77,7 +72,7 @@ class Run {
   #worstShortfall = 0n
   #openInterest = 0n
 
-  constructor(scenario: Scenario, random: Random, accounts: number) {
+  constructor(scenario: Scenario, random: Random, accounts: number, rules: Rules) {
     this.#scenario = scenario
     this.#random = random
     this.#traders = new Traders(random, accounts, CAPITAL)
@@ -92,19 +87,20 @@ class Run {
         this.#markets.reduce((sum, market) => sum + market.reservedOf(account), 0n),
     }
     this.#markets = scenario.markets.map(
-      (spec) => new SimulatedMarket(spec, shared, (this.#capital * 10n) as Quote, this.#tally),
+      (spec) =>
+        new SimulatedMarket(spec, shared, (this.#capital * 10n) as Quote, { rules, tally: this.#tally }),
     )
     this.#indices = scenario.markets.map(() => 0n)
-    this.#prices = scenario.markets.map((spec) => priceAt(firstPrice(spec)))
+    this.#prices = scenario.markets.map((spec) => priceAt(scenario.start * firstPrice(spec)))
   }
 
   run(): Outcome {
-    const { paths, bulls, depth } = this.#scenario
+    const { paths, bulls, depth, start } = this.#scenario
     const length = paths[0]?.length ?? 0
     const warm = { bulls, depth: depth.before, activity: 0.4, closing: 0.1 }
     for (let step = 0; step < WARM_UP; step++)
       this.#step(
-        paths.map(() => 1),
+        paths.map(() => start),
         warm,
         null,
       )
@@ -121,7 +117,7 @@ class Run {
     for (let step = 0; step < CALM; step++) this.#step(last, calm, null)
     for (let step = 0; step < 5; step++) this.#step(last, { ...calm, activity: 0, depth: 0 }, null)
     this.#endLiquidations()
-    this.#checkEnd()
+    checkEnd(this.#markets, this.#bank, (at) => this.#turn(at), this.#tally)
     return {
       ...{ tally: this.#tally, deficits: this.#shortfall(), worstShortfall: this.#worstShortfall },
       ...{ backstop: this.#backstopChange(), openInterest: this.#openInterest },
@@ -145,9 +141,8 @@ class Run {
       const turn = this.#turn(at)
       this.#traders.act(market, turn, isStalled ? RUN_ON_POOL : mood)
       market.step(turn, isStalled)
-      if (!isStalled) this.#checkLadder(market, turn)
     }
-    this.#checkBooks()
+    this.#checkStep()
     const shortfall = this.#shortfall()
     if (shortfall > this.#worstShortfall) this.#worstShortfall = shortfall
   }
@@ -157,11 +152,12 @@ class Run {
     for (let round = 0; round < LAST_ROUNDS; round++) {
       for (const [at, market] of this.#markets.entries()) {
         market.execute(Number.POSITIVE_INFINITY)
+        market.chain.report(this.#turn(at))
         market.liquidations.decide(this.#turn(at))
       }
       if (this.#markets.every(({ isQuiet }) => isQuiet)) return
     }
-    this.#tally.violate(`the ladder has not ended after ${LAST_ROUNDS} rounds`)
+    this.#tally.check('deficits', false, () => `the ladder has not ended after ${LAST_ROUNDS} rounds`)
   }
 
   #accrue(at: number): void {
@@ -180,55 +176,14 @@ class Run {
     }
   }
 
-  // ------------------------------------------------------------------ checks
-
-  /** Every position below the threshold is being liquidated. Computed without the scanner. */
-  #checkLadder(market: SimulatedMarket, { index, oracle }: Turn): void {
-    const { running } = market.liquidations
-    for (const [account, position] of market.positions) {
-      if (!isLiquidatable(market.spec, position, index, oracle)) continue
-      if (!running.has(account) && !market.isTouched(account) && !this.#wasJustMatched(market, account))
-        this.#tally.violate(`account ${account} is below the threshold and not liquidated`)
-    }
-  }
-
-  /** The auction after the ladder can leave an account below the threshold only by closing. */
-  #wasJustMatched = (market: SimulatedMarket, account: UserId): boolean =>
-    !market.isQuiet && market.chain.positions.of(account) !== market.positions.of(account)
-
-  #checkBooks(): void {
-    let total = this.#bank.fees
-    for (const free of this.#bank.free.values()) {
-      if (free < 0n) this.#tally.violate(`a free balance is ${free}`)
-      total += free
-    }
-    for (const market of this.#markets) {
-      total += this.#bank.pools.get(market.spec.marketId) ?? 0n
-      for (const mismatch of market.chain.mismatches()) this.#tally.violate(mismatch)
-    }
-    if (total !== this.#deposited)
-      this.#tally.violate(`${this.#deposited} were deposited, ${total} are there`)
+  #checkStep(): void {
+    checkBooks(this.#markets, this.#bank, (at) => this.#turn(at), {
+      tally: this.#tally,
+      deposited: this.#deposited,
+    })
     if (this.#number % RESERVATIONS_EVERY !== 0) return
-    for (const account of this.#bank.free.keys()) {
-      const reserved = this.#markets.reduce((sum, market) => sum + market.reservedOf(account), 0n)
-      if (reserved > this.#bank.freeOf(account))
-        this.#tally.violate(`account ${account} reserves more than it has`)
-    }
-  }
-
-  /** After the ladder no equity is negative that is not a recorded deficit, and nothing is left to liquidate in time. */
-  #checkEnd(): void {
-    for (const [at, market] of this.#markets.entries()) {
-      const { index, oracle, asOf } = this.#turn(at)
-      const uncovered = new Set(market.liquidations.uncovered)
-      for (const [account, position] of market.positions) {
-        const equity = equityOf(market.spec, position, index, oracle)
-        if (equity >= 0n || uncovered.has(account) || market.isTouched(account)) continue
-        if (!isLiquidatable(market.spec, position, index, oracle)) continue
-        if (isPastGrace(this.#bank.pauseEndsAt, asOf, equity))
-          this.#tally.violate(`account ${account} keeps a negative equity of ${equity}`)
-      }
-    }
+    checkReservations(this.#markets, this.#bank, this.#tally)
+    for (const market of this.#markets) market.check()
   }
 
   #shortfall(): bigint {

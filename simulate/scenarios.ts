@@ -3,6 +3,7 @@
 import type { MarketSpec } from '../domain/market/market.ts'
 import type { Millis, Price, Quantity, Rate, Steps, Ticks } from '../domain/units.ts'
 import type { Random } from './random.ts'
+import type { Recorded } from './recorded.ts'
 
 export const SCENARIOS = ['crash', 'gap', 'thin-book', 'outage', 'cascade', 'squeeze', 'binary'] as const
 export type ScenarioName = (typeof SCENARIOS)[number]
@@ -14,6 +15,8 @@ export interface Scenario {
   readonly markets: readonly MarketSpec[]
   /** One path per market, of equal lengths. */
   readonly paths: readonly (readonly PathStep[])[]
+  /** The price in all markets before the path, as a step of it. */
+  readonly start: number
   /** Time between two steps. */
   readonly interval: Millis
   /** Of the quotes of each market maker, relative to an average order, before and after the path has begun. */
@@ -64,7 +67,8 @@ const binary = (id: number): MarketSpec => ({
 })
 
 /** The price at which a path starts. */
-export const firstPrice = ({ kind }: MarketSpec): number => (kind === 'binary_future' ? 0.5 : 1000)
+export const firstPrice = ({ kind }: Pick<MarketSpec, 'kind'>): number =>
+  kind === 'binary_future' ? 0.5 : 1000
 
 const LENGTH = 60
 
@@ -91,6 +95,7 @@ const gapAt = (at: number, size: number, random: Random): number[] =>
 
 const BASE = {
   ...{
+    start: 1,
     interval: 200 as Millis,
     depth: { before: 4, after: 2 },
     bulls: 0.5,
@@ -168,7 +173,41 @@ const DRAWS: Readonly<Record<ScenarioName, Draw>> = {
   },
 }
 
-export function drawScenario(name: ScenarioName, random: Random): Scenario {
-  const drawn = DRAWS[name](random)
+/** The longest excerpt of a recording, in steps. */
+const EXCERPT = 90
+/** Places at which an excerpt may start, of which that with the widest range is chosen. */
+const PLACES = 3
+
+/** An excerpt of the recording at a speed and in circumstances that the seed chooses. */
+function drawRecorded({ kind, prices }: Recorded, random: Random): ReturnType<Draw> {
+  const stride = Math.min(random.pick([1, 2, 5, 15]), Math.max(1, Math.floor(prices.length / EXCERPT)))
+  const steps = Math.min(EXCERPT, Math.floor(prices.length / stride))
+  const excerpts = Array.from({ length: PLACES }, () => {
+    const from = random.between(0, prices.length - steps * stride)
+    const excerpt = Array.from({ length: steps }, (_, step) => prices[from + step * stride] as number)
+    return { excerpt, range: Math.max(...excerpt) / Math.max(1e-9, Math.min(...excerpt)) }
+  })
+  const { excerpt } = excerpts.reduce((widest, each) => (each.range > widest.range ? each : widest))
+  const first = kind === 'binary_future' ? firstPrice({ kind }) : (excerpt[0] as number)
+  // A probability that is exactly 0 or 1 is not a price of a binary market.
+  const path = excerpt.map((price) =>
+    kind === 'binary_future' ? Math.min(0.999, Math.max(0.001, price)) / first : price / first,
+  )
+  const leverages = random.chance(0.3) ? [5, 40] : [random.pick([5, 10, 20, 40])]
+  return {
+    ...BASE,
+    markets:
+      kind === 'binary_future' ? [binary(1)] : leverages.map((leverage, at) => perpetual(at + 1, leverage)),
+    paths: kind === 'binary_future' ? [path] : leverages.map(() => path),
+    start: path[0] as number,
+    interval: random.pick([200, 1_000, 60_000]) as Millis,
+    depth: { before: 4, after: random.pick([0.05, 0.5, 2]) },
+    bulls: random.pick([0.3, 0.5, 0.7]),
+    funding: kind === 'binary_future' ? 0 : BASE.funding,
+  }
+}
+
+export function drawScenario(what: ScenarioName | Recorded, random: Random): Scenario {
+  const drawn = typeof what === 'string' ? DRAWS[what](random) : drawRecorded(what, random)
   return { ...drawn, lag: random.between(0, 3), backstop: random.pick([0, 0.005, 0.05, 0.5]) }
 }

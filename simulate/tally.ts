@@ -6,6 +6,7 @@ import type { LadderStep } from '../domain/risk/ladder.ts'
 import { INHERITANCE_FAILURES } from '../domain/risk/risk-replay.ts'
 import type { Price, Steps, Ticks } from '../domain/units.ts'
 import type { ChainAction } from './chain.ts'
+import type { Law } from './laws.ts'
 
 const EXPECTED: Readonly<Record<ChainAction['kind'], readonly string[]>> = {
   part: [],
@@ -30,9 +31,14 @@ interface Deleveraged {
   readonly legs: number
 }
 
+/** Of which a run keeps the texts. */
+const MOST_VIOLATIONS = 20
+
 /** Amounts are wei. Mutable. */
 export class Tally {
   readonly violations: string[] = []
+  /** How often each law was checked, and broken. */
+  readonly checks = new Map<Law, { checked: number; broken: number }>()
   /** Steps of the ladder by kind. */
   readonly steps = new Map<LadderStep['kind'], number>()
   liquidations = 0
@@ -60,27 +66,25 @@ export class Tally {
   /** Most steps that one deleveraging closed beyond what was needed. */
   overDeleveraged = 0
 
-  violate(rule: string): void {
-    if (this.violations.length < 20) this.violations.push(rule)
+  /** `found`: what breaks the law. */
+  check(law: Law, isKept: boolean, found: () => string): void {
+    const count = this.checks.get(law) ?? { checked: 0, broken: 0 }
+    this.checks.set(law, count)
+    count.checked++
+    if (isKept) return
+    count.broken++
+    if (this.violations.length < MOST_VIOLATIONS) this.violations.push(`${law}: ${found()}`)
   }
 
   decided(kind: LadderStep['kind']): void {
     this.steps.set(kind, (this.steps.get(kind) ?? 0) + 1)
   }
 
-  /** The chain refused an action. A single action may fail only because the backstop's free balance has changed since it was decided. */
-  refused(action: ChainAction, error: string): void {
-    const mayFail = EXPECTED[action.kind].includes(error)
-    if (mayFail) this.failedSteps++
-    else this.violate(`the chain refuses a ${action.kind}: ${error}`)
-  }
-
-  /** The auction left out orders that the contract would reject. */
-  excluded(reason: string): void {
-    if (reason === 'POOL_SHORT') this.poolShort++
-    // A forced order of several parts can make its position healthy before the last of them.
-    else if (reason !== 'NOT_LIQUIDATABLE')
-      this.violate(`the auction matched what the contract rejects: ${reason}`)
+  /** A single action may fail only because the backstop's free balance has changed since it was decided. `error`: null if it is executed. */
+  executed(action: ChainAction, error: string | null): void {
+    const mayFail = error === null || EXPECTED[action.kind].includes(error)
+    this.check('accepted', mayFail, () => `a ${action.kind} fails with ${error}`)
+    if (error !== null && mayFail) this.failedSteps++
   }
 
   forced(spec: MarketSpec, { side, price, steps }: ForcedFill, oracle: Price): void {
@@ -104,6 +108,5 @@ export class Tally {
     else this.gained -= forgone
     this.covered += deficit
     this.overDeleveraged = Math.max(this.overDeleveraged, over)
-    if (over > 1) this.violate(`a deleveraging closes ${over} steps too many`)
   }
 }

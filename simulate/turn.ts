@@ -4,6 +4,7 @@ import type { MarketSpec } from '../domain/market/market.ts'
 import type { MarketPositions } from '../domain/risk/market-positions.ts'
 import type { Quote, Seq, UserId } from '../domain/units.ts'
 import type { ActionMoment, Bank, ChainAction } from './chain.ts'
+import type { Rules } from './rules.ts'
 import type { Tally } from './tally.ts'
 
 /** The state of a turn: the fresh oracle price, and the time of its batch. */
@@ -31,12 +32,14 @@ export interface LiquidationMarket {
   readonly positions: MarketPositions
   readonly bank: Bank
   readonly tally: Tally
+  readonly rules: Rules
   /** What the pool holds once everything sent is executed. */
   readonly pool: Quote
   /** Free balance less reservations in all markets. */
   available(account: UserId): Quote
   isTouched(account: UserId): boolean
-  cancelAll(account: UserId): void
+  /** Ends the account's orders, except that with the seq `kept`. */
+  cancelAll(account: UserId, kept?: Seq): void
   nextSeq(): Seq
   send(action: ChainAction, turn: Turn, more: Partial<Sending>): void
 }

@@ -31,6 +31,10 @@ export class MarketPositions {
     this.scanner.set(account, position)
   }
 
+  accounts(): IterableIterator<UserId> {
+    return this.#positions.keys()
+  }
+
   values(): IterableIterator<Position> {
     return this.#positions.values()
   }

@@ -1,0 +1,166 @@
+/** The laws of batches, orders and executed actions of one market, see `laws.ts`. */
+
+import type { BatchOutcome } from '../domain/auction/batch.ts'
+import type { Cleared } from '../domain/auction/clearing.ts'
+import type { Book, RestingOrder } from '../domain/book/book.ts'
+import { priceBand } from '../domain/market/band.ts'
+import { type MarketSpec, priceOf } from '../domain/market/market.ts'
+import { DEFAULT_PRICE_PROTECTION } from '../domain/market/price-protection.ts'
+import type { Position } from '../domain/positions/position.ts'
+import type { MarketPositions } from '../domain/risk/market-positions.ts'
+import { ONE, type Seq, type Ticks, type UserId } from '../domain/units.ts'
+import type { ActionMoment, Bank, ChainAction, ChainMarket } from './chain.ts'
+import { isSpared } from './ladder-laws.ts'
+import { equityAt, isBelowThreshold, isUnder, type Prices } from './reference.ts'
+import type { Tally } from './tally.ts'
+import type { Turn } from './turn.ts'
+
+interface LawMarket {
+  readonly spec: MarketSpec
+  readonly book: Book
+  readonly positions: MarketPositions
+  readonly chain: ChainMarket
+  readonly bank: Bank
+  readonly tally: Tally
+}
+
+// ------------------------------------------------------------------ batches
+
+/** Before the batch is applied: the book and the positions are those that it was cleared on. `standing`: the head of the auction before. */
+export function checkBatch(market: LawMarket, outcome: BatchOutcome, turn: Turn, standing: number): void {
+  const { tally } = market
+  for (const { reason } of outcome.refused) {
+    // A forced order of several parts can make its position healthy before the last of them.
+    const isKnown = reason === 'POOL_SHORT' || reason === 'NOT_LIQUIDATABLE'
+    tally.check('left-out', isKnown, () => `the auction matched what the contract rejects: ${reason}`)
+    if (reason === 'POOL_SHORT') checkPoolWait(market, turn)
+  }
+  if (outcome.matched === null) return
+  for (const { seq } of outcome.matched.clearing.fills)
+    checkProtection(market, outcome.matched.clearing, seq, standing)
+}
+
+/** If no equity is negative at the clearing price, the pool is at least the sum of those that close. */
+function checkPoolWait({ spec, positions, tally }: LawMarket, { index, oracle }: Turn): void {
+  const { lo, hi } = priceBand(spec, oracle)
+  const edges = [lo, hi].map((tick) => ({ index, oracle: priceOf(spec, tick) }))
+  const isShort = [...positions.values()].some((each) =>
+    edges.some((prices) => each.size !== 0 && equityAt(spec, each, prices) < 0n),
+  )
+  tally.check('pool-waits', isShort, () => 'a close waits although every position can pay')
+}
+
+/** At most R·(1+w) for a buy, with R at most max(best, O)·(1+w), where another account has stood at `best` or better. */
+function checkProtection(market: LawMarket, clearing: Cleared, seq: Seq, standing: number): void {
+  const { spec, book, tally } = market
+  const order = book.get(seq) as RestingOrder
+  if (order.type !== 'MARKET') return
+  const protection = clearing.protections.find((each) => each.seq === seq)
+  const isBuy = order.side === 'LONG'
+  const { oracle } = clearing.inputs
+  const best = protection?.best ?? null
+  const start = best === null ? oracle : furthest(isBuy, priceOf(spec, best), oracle)
+  const factor = order.forced ? 3n * BigInt(1 + order.widenings) : order.triggered ? 3n : 1n
+  const width = DEFAULT_PRICE_PROTECTION[spec.kind] * factor
+  const bound = beyond(spec, isBuy, best === null ? start : beyond(spec, isBuy, start, width), width)
+  const price = priceOf(spec, clearing.price)
+  const isWithin = isBuy ? price <= bound : price >= bound
+  const isStanding = best === null || hasStood(book, order, best, standing)
+  tally.check(
+    'protected',
+    isWithin && isStanding,
+    () => `order ${seq} fills at ${price}, protected at ${bound}`,
+  )
+}
+
+const furthest = (isBuy: boolean, a: bigint, b: bigint): bigint => (isBuy === a > b ? a : b)
+
+/** `price` moved by a share of it against the trader; in a binary market by the width itself. */
+function beyond({ kind }: MarketSpec, isBuy: boolean, price: bigint, width: bigint): bigint {
+  const distance = kind === 'binary_future' ? width : (price * width) / ONE
+  return isBuy ? price + distance : price - distance
+}
+
+const hasStood = (book: Book, taker: RestingOrder, best: Ticks, standing: number): boolean => {
+  const side = taker.side === 'LONG' ? 'SHORT' : 'LONG'
+  for (const { orders } of book.levels(side, best))
+    if (orders.some(({ seq, account }) => seq <= standing && account !== taker.account)) return true
+  return false
+}
+
+// ------------------------------------------------------------------ orders
+
+/**
+ * All orders of all accounts against the matched positions. An order can reserve for more steps than open: what an order has taken of the
+ * position is free again when it ends without a fill, and is assigned at the next change of the position.
+ */
+export function checkOrders({ book, positions, tally }: LawMarket): void {
+  for (const account of book.accounts()) {
+    const orders = book.ordersOf(account)
+    let { size } = positions.of(account) as { size: number }
+    for (const order of [...orders].sort((a, b) => a.seq - b.seq)) {
+      const sign = order.side === 'LONG' ? 1 : -1
+      if (order.reduceOnly) {
+        const isReducing = positions.of(account).size * sign < 0
+        tally.check(
+          'reduce-only',
+          isReducing,
+          () => `order ${order.seq} of account ${account} reduces nothing`,
+        )
+        continue
+      }
+      const closing = size * sign < 0 ? Math.min(Math.abs(size), order.remaining) : 0
+      size += sign * closing
+      const due = order.remaining - closing
+      tally.check(
+        're-reserved',
+        order.openable >= due,
+        () =>
+          `order ${order.seq} of account ${account} reserves for ${order.openable} steps instead of ${due}`,
+      )
+    }
+  }
+}
+
+/** Once everything sent is executed. */
+export function checkMined({ positions, chain, tally }: LawMarket): void {
+  for (const [account, position] of positions) {
+    const mined = chain.positions.of(account)
+    tally.check('mined', isSame(position, mined), () => `account ${account} has ${mined.size} on chain`)
+  }
+}
+
+const isSame = (a: Position, b: Position): boolean =>
+  a.size === b.size && a.entryNotional === b.entryNotional && a.foldedMargin === b.foldedMargin
+
+// ------------------------------------------------------------------ actions
+
+/** What an action liquidates, before it is executed. */
+export function checkLiquidated(market: LawMarket, action: ChainAction): void {
+  const { spec, chain, bank, tally } = market
+  const prices: Prices = chain.pricesAt(action)
+  const accounts =
+    action.kind === 'part'
+      ? new Set(action.fills.filter(({ forced }) => forced).map(({ account }) => account))
+      : [action.account]
+  for (const account of accounts) {
+    const position = chain.positions.of(account)
+    const isDue =
+      action.kind === 'part'
+        ? isBelowThreshold(spec, position, prices)
+        : isUnder(spec, position, prices, spec.mmr)
+    tally.check('threshold', isDue, () => `account ${account} is healthy when a ${action.kind} liquidates it`)
+    const isEarly = isSpared(bank.pauseEndsAt, action.asOf, equityAt(spec, position, prices))
+    tally.check('grace', !isEarly, () => `account ${account} has equity in the grace`)
+  }
+}
+
+/** Accounts that opened, after their part was executed. */
+export function checkMargins(market: LawMarket, action: ChainAction, opened: readonly UserId[]): void {
+  const { spec, chain, tally } = market
+  const prices = chain.pricesAt(action as ActionMoment)
+  for (const account of opened) {
+    const isUnderMargined = isUnder(spec, chain.positions.of(account), prices, spec.imr)
+    tally.check('margined', !isUnderMargined, () => `account ${account} is below IMR after it has opened`)
+  }
+}
