@@ -130,7 +130,7 @@ export const WRITERS: { readonly [Table in keyof Database]: Writers<Table> } = {
   deleveraging_ranks: { keeper: { insert: 'all', update: 'all' } },
   relayers: { keeper: { insert: 'all', update: ['next_nonce'] } },
   relayer_transactions: {
-    keeper: { insert: 'all', update: ['status', 'error', 'broadcast_at', 'block'] },
+    keeper: { insert: 'all', update: ['status', 'error', 'broadcast_at', 'block', 'gas_used'] },
   },
   faucet_requests: {
     api: { insert: ['kind', 'user_id', 'payload', 'status', 'tx_hash', 'error', 'created_at'] },
@@ -161,6 +161,22 @@ export const WRITERS: { readonly [Table in keyof Database]: Writers<Table> } = {
       delete: true,
     },
   },
+  adjustment_attempts: {
+    api: { insert: 'all' },
+    keeper: {
+      update: [
+        ...(['status', 'held', 'as_of', 'relayer', 'relayer_nonce', 'tx_hash', 'max_removable'] as const),
+        ...(['failure_kind', 'failure_reason', 'seq', 'updated_at'] as const),
+      ],
+    },
+    indexer: {
+      update: [
+        ...(['status', 'held', 'tx_hash', 'moved', 'gas_used', 'failure_kind', 'failure_reason'] as const),
+        ...(['seq', 'updated_at'] as const),
+      ],
+    },
+  },
+  used_margin_nonces: { indexer: { insert: 'all', delete: true } },
   chain_blocks: { indexer: { insert: 'all', delete: true } },
   chain_logs: { indexer: { insert: 'all', update: ['confirmed'], delete: true } },
   chain_progress: {
@@ -191,6 +207,7 @@ export const WRITERS: { readonly [Table in keyof Database]: Writers<Table> } = {
   'read.liquidations': PROJECTED,
   'read.liquidation_steps': PROJECTED,
   'read.liquidation_legs': PROJECTED,
+  'read.adjustment_attempts': PROJECTED,
 }
 
 const READ_MODEL = [
@@ -201,6 +218,7 @@ const READ_MODEL = [
   ...(['read.funding_indexes', 'read.funding_positions', 'read.funding_spans'] as const),
   ...(['read.account_transactions', 'read.open_interest', 'read.market_risk'] as const),
   ...(['read.liquidations', 'read.liquidation_steps', 'read.liquidation_legs'] as const),
+  'read.adjustment_attempts',
 ] as const
 
 const SHARED = ['shards', 'accounts', 'markets', 'positions', 'orders'] as const
@@ -213,7 +231,7 @@ export const READERS: { readonly [Name in Process]: readonly (keyof Database)[] 
     ...(['users', 'api_keys', 'resting', 'oracle_reports', 'session_keys', 'cancel_switches'] as const),
     ...(['client_requests', 'faucet_requests', 'chain_progress', 'journal', 'actions'] as const),
     ...(['funding_states', 'used_reports', 'calendar_exceptions', 'price_averages'] as const),
-    ...(['liquidations', 'deleveraging_ranks'] as const),
+    ...(['liquidations', 'deleveraging_ranks', 'adjustment_attempts', 'used_margin_nonces'] as const),
   ],
   keeper: [
     ...SHARED,
@@ -221,14 +239,14 @@ export const READERS: { readonly [Name in Process]: readonly (keyof Database)[] 
     ...(['relayer_transactions', 'faucet_requests', 'leases', 'cancel_switches', 'fired_switches'] as const),
     ...(['resting', 'chain_progress', 'users', 'funding_states'] as const),
     ...(['recent_reports', 'used_reports', 'calendar_exceptions', 'price_averages', 'final_prices'] as const),
-    ...(['liquidations', 'deleveraging_ranks'] as const),
+    ...(['liquidations', 'deleveraging_ranks', 'adjustment_attempts'] as const),
   ],
   indexer: [
     ...SHARED,
     ...READ_MODEL,
     ...(['journal', 'users', 'batches', 'fills', 'actions', 'relayer_transactions'] as const),
     ...(['session_keys', 'chain_blocks', 'chain_logs', 'chain_progress', 'settlement_mismatches'] as const),
-    ...(['resting', 'funding_states'] as const),
+    ...(['resting', 'funding_states', 'adjustment_attempts', 'used_margin_nonces'] as const),
   ],
 }
 

@@ -132,7 +132,10 @@ export async function movePositions(
       leverage = excluded.leverage,
       matched_size = p.matched_size + excluded.matched_size,
       matched_entry_notional = p.matched_entry_notional + excluded.matched_entry_notional,
-      matched_folded_margin = p.matched_folded_margin + excluded.matched_folded_margin,
-      matched_leverage = case when excluded.matched_size <> 0 then excluded.matched_leverage else p.matched_leverage end
+      matched_folded_margin = p.matched_folded_margin + excluded.matched_folded_margin
+  `.execute(tx)
+  if (unmatched.size === 0) return
+  await sql`
+    update positions set matched_leverage = leverage where market_id = ${marketId} and user_id = any(${[...unmatched]}::bigint[])
   `.execute(tx)
 }

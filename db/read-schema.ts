@@ -6,6 +6,7 @@ import type { MarketKind } from '../domain/market/market.ts'
 import type { OrderStatus, OrderType, Side, StatusReason } from '../domain/orders/order.ts'
 import type { FillStatus, OrderEventKind } from '../domain/orders/order-state.ts'
 import type { BatchStatus } from '../domain/settlement/settlement.ts'
+import type { ReadAdjustmentAttemptsTable } from './adjustment-schema.ts'
 import type { ProtectionColumns } from './price-protection.ts'
 import type { MinedColumns, RiskReadTables } from './read-risk-schema.ts'
 
@@ -27,6 +28,7 @@ export const PROJECTED_TABLES = {
   ],
   risk: ['read.market_risk'],
   liquidations: ['read.liquidations', 'read.liquidation_steps', 'read.liquidation_legs'],
+  adjustments: ['read.adjustment_attempts'],
 } as const satisfies Record<string, readonly (keyof ReadTables)[]>
 
 export type ProjectionName = keyof typeof PROJECTED_TABLES
@@ -320,4 +322,5 @@ export interface ReadTables extends RiskReadTables {
   'read.funding_spans': ReadFundingSpansTable
   'read.account_transactions': ReadAccountTransactionsTable
   'read.open_interest': ReadOpenInterestTable
+  'read.adjustment_attempts': ReadAdjustmentAttemptsTable
 }

@@ -7,6 +7,7 @@ import type { CalendarName } from '../domain/market/trading-calendar.ts'
 import type { OrderStatus, OrderType, Side, StatusReason } from '../domain/orders/order.ts'
 import type { FillStatus } from '../domain/orders/order-state.ts'
 import type { BatchStatus } from '../domain/settlement/settlement.ts'
+import type { AdjustmentAttemptsTable, UsedMarginNoncesTable } from './adjustment-schema.ts'
 import type { ChainTables } from './chain-schema.ts'
 import type { LiquidationsTable } from './liquidation-schema.ts'
 import type { FinalPricesTable, MarketsTable } from './market-schema.ts'
@@ -298,6 +299,7 @@ export interface RelayerTransactionsTable {
   signed_at: number
   broadcast_at: number | null
   block: number | null
+  gas_used: Generated<number | null>
 }
 
 /** Payouts of the faucet: requested by the api, signed and finished by the keeper. Written by: api, keeper. */
@@ -383,4 +385,6 @@ export interface Database extends ChainTables, ReadTables, PriceTables {
   fired_switches: FiredSwitchesTable
   client_requests: ClientRequestsTable
   liquidations: LiquidationsTable
+  adjustment_attempts: AdjustmentAttemptsTable
+  used_margin_nonces: UsedMarginNoncesTable
 }

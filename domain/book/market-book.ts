@@ -213,6 +213,7 @@ export class MarketBook {
       case 'terms_changed':
       case 'fees_announced':
       case 'protection_announced':
+      case 'adjustment_changed':
         return
     }
   }

@@ -9,8 +9,10 @@ import type { MarketSpec } from '../market/market.ts'
 import type { OrderStatus, OrderType, Side, StatusReason } from '../orders/order.ts'
 import type { AccountsRow } from './accounts-row.ts'
 import type { ActionRow } from './action-rows.ts'
+import type { AdjustmentChanged } from './adjustment-row.ts'
 import type { EndingRow } from './ending-rows.ts'
 import type { LiquidationChanged } from './liquidation-row.ts'
+import type { MoveCause } from './move-cause.ts'
 import type { Wei } from './wei.ts'
 
 export interface OrderPlaced {
@@ -333,13 +335,7 @@ export interface ProtectionAnnounced {
  */
 export interface PositionsMoved {
   readonly kind: 'positions_moved'
-  /**
-   * Inherited by the backstop; deleveraged; adjusted by the position's owner; or, after the market's end, reported as a deficit,
-   * covered or claimed.
-   */
-  readonly cause:
-    | ('inherited' | 'deleveraged' | 'margin_adjusted' | 'leverage_adjusted')
-    | ('insolvency_reported' | 'deficit_covered' | 'claimed')
+  readonly cause: MoveCause
   readonly rollback: boolean
   /** Of an inheritance or a deleveraging. Rows from before it was recorded do not have it. */
   readonly action_id?: number
@@ -348,7 +344,7 @@ export interface PositionsMoved {
    */
   readonly funding_index?: Wei
   /**
-   * Whose position the backstop inherited, or was deleveraged, reported or claimed; for a coverage the payer. This and the next two fields are
+   * Whose position the backstop inherited, or was deleveraged, adjusted, reported or claimed; for a coverage the payer. This and the next two fields are
    * absent in rows from before they were recorded.
    */
   readonly account?: number
@@ -390,6 +386,7 @@ export type MarketRow =
   | ActionRow
   | EndingRow
   | LiquidationChanged
+  | AdjustmentChanged
   | ProtectionAnnounced
 export type JournalRow = MarketRow | AccountsRow
 

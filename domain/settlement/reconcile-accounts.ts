@@ -32,7 +32,7 @@ const wrongAction = (expected: number | null, actionId: number): MismatchOrNull 
     : mismatch('invalid_position_update_participant_coverage', `got action ${actionId}, expected ${expected}`)
 
 export function checkAdjustment(
-  { adjusted }: ReceiptEvents,
+  { adjusted, movesPositions }: ReceiptEvents,
   expected: AdjustmentExpectation,
 ): MismatchOrNull {
   const { account, nonce, lowest, highest, leverage } = expected
@@ -52,8 +52,9 @@ export function checkAdjustment(
   const missing = (reason: string) => mismatch('missing_expected_position_updates', reason)
   if (actual.nonce !== nonce) return missing(`got nonce ${actual.nonce}, expected ${nonce}`)
   if (actual.leverage !== leverage) return missing(`got leverage ${actual.leverage}, expected ${leverage}`)
-  if (actual.amount >= lowest && actual.amount <= highest) return null
-  return missing(`${actual.amount} wei moved, expected ${lowest} to ${highest}`)
+  if (actual.amount < lowest || actual.amount > highest)
+    return missing(`${actual.amount} wei moved, expected ${lowest} to ${highest}`)
+  return movesPositions ? null : missing(`${account} did not have the margin that the event adds to`)
 }
 
 export function checkInheritance(events: ReceiptEvents, expected: InheritanceExpectation): MismatchOrNull {

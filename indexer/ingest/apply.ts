@@ -1,16 +1,11 @@
 /** Applies the facts of one block to the write side, or rolls them back. The caller's transaction holds the lock of the chain's progress. */
 import { changeLedger } from '../../db/accounts.ts'
 import type { Tx } from '../../db/client.ts'
-import { confirmFills } from '../../db/fills.ts'
 import { recordFunding } from '../../db/funding.ts'
 import { createUsers, findUsers } from '../../db/users.ts'
 import type { BalanceChanged } from '../../domain/journal/accounts-row.ts'
-import {
-  ACCOUNTS_SHARD,
-  type JournalRow,
-  marketShard,
-  type PartSettled,
-} from '../../domain/journal/journal-row.ts'
+import { ACCOUNTS_SHARD, type JournalRow, marketShard } from '../../domain/journal/journal-row.ts'
+import { isAdjustment } from '../../domain/journal/move-cause.ts'
 import type { MarketSpec } from '../../domain/market/market.ts'
 import { FLAT } from '../../domain/positions/position.ts'
 import { type Mismatch, NO_EVENTS } from '../../domain/settlement/receipt.ts'
@@ -25,6 +20,7 @@ import {
 } from '../../domain/settlement/settle-part.ts'
 import type { Address, Millis } from '../../domain/units.ts'
 import type { Chain, ChainBlock, ChainLog } from '../ports.ts'
+import { endAdjustment, failUndecodable, reopenAdjusted, reopenFailed } from './adjustments.ts'
 import {
   applyBackstop,
   applyBankPause,
@@ -35,7 +31,7 @@ import {
 import { cancelSalts, cancelUncovered } from './cancel-orders.ts'
 import type { ChainFact, LedgerMoved, PartMined } from './facts.ts'
 import { lockOrders } from './lock-orders.ts'
-import { LockedShards, type RowPlace } from './locked-shards.ts'
+import type { LockedShards, RowPlace } from './locked-shards.ts'
 import { fixHaircut, isEndingRow, reportFinalPrice, rollBackEnding } from './market-endings.ts'
 import { applyEnding, applyTerms, rollBackTerms } from './market-terms.ts'
 import { applyMove, movedAccounts, type PositionMoveFact, rollBackMove } from './move-positions.ts'
@@ -73,6 +69,7 @@ const MOVING: ReadonlySet<string> = new Set<PositionMoveFact['kind']>([
   'position_adjusted',
   'position_inherited',
   'positions_deleveraged',
+  'position_adjusted',
   'insolvency_reported',
   'claimed',
   'deficit_covered',
@@ -228,12 +225,35 @@ const minedAt = ({ block }: Context, log: ChainLog): MinedAt => ({
 
 async function applyMoving(context: Context, fact: PositionMoveFact, log: ChainLog): Promise<RowPlace> {
   const { place, failure } = await applyMove(context, fact, minedAt(context, log))
-  const isAction = fact.kind === 'position_inherited' || fact.kind === 'positions_deleveraged'
-  const own = isAction ? await mineAction(context.tx, fact, failure === null) : undefined
+  const own = await endOwn(context, fact, log, failure === null)
   const reason = 'the positions do not follow from what the log says'
   const found = own === undefined && failure !== null ? { kind: failure, reason } : own
   if (found) context.mismatches.push({ ...found, ...placeOf(fact.spec, log) })
   return place
+}
+
+/** Ends what this exchange has sent. Returns its first mismatch; undefined if it has not sent the transaction. */
+async function endOwn(
+  { tx, shards, users, facts, block }: Context,
+  fact: PositionMoveFact,
+  log: ChainLog,
+  movesPositions: boolean,
+): Promise<Mismatch | null | undefined> {
+  switch (fact.kind) {
+    case 'position_inherited':
+    case 'positions_deleveraged':
+      return mineAction(tx, fact, movesPositions)
+    case 'position_adjusted': {
+      const userId = users.get(fact.event.account) as number
+      return endAdjustment({ tx, shards, at: block.timestamp * 1000, userId }, fact, {
+        log,
+        facts,
+        movesPositions,
+      })
+    }
+    default:
+      return undefined
+  }
 }
 
 async function applyAction(context: Context, fact: SingleFact, log: ChainLog): Promise<RowPlace> {
@@ -304,13 +324,18 @@ async function movementOnChain({ chain, block }: Context, fact: PartMined): Prom
   return { positions: new Map(positions), realised: [] }
 }
 
-function noteUndecodable(context: Context, marketId: number | null, problem: string, log: ChainLog): null {
-  if (marketId !== null) {
-    const verdict = reconcile({ ...NO_EVENTS, undecodable: problem }, null)
-    const at = { marketId, txHash: log.txHash, batchId: null, part: null }
-    if (!verdict.ok) context.mismatches.push({ ...verdict.refusal, ...at })
-  }
-  return null
+async function noteUndecodable(
+  context: Context,
+  marketId: number | null,
+  problem: string,
+  { txHash }: ChainLog,
+): Promise<RowPlace | null> {
+  if (marketId === null) return null
+  const verdict = reconcile({ ...NO_EVENTS, undecodable: problem }, null)
+  if (verdict.ok) return null
+  context.mismatches.push({ ...verdict.refusal, marketId, txHash, batchId: null, part: null })
+  const ending = { ...context, at: context.block.timestamp * 1000 }
+  return failUndecodable(ending, { marketId, txHash }, verdict.refusal)
 }
 
 /** A fact in the journal, to be rolled back or confirmed. */
@@ -318,7 +343,7 @@ export interface JournaledFact extends RowPlace {
   readonly row: JournalRow
 }
 
-const marketIdOf = (shard: string): number => Number(shard.slice(1))
+export const marketIdOf = (shard: string): number => Number(shard.slice(1))
 
 /** Rolls back the facts of a block that has left the chain. Requires the newest fact first. */
 export async function rollBackFacts(tx: Tx, facts: readonly JournaledFact[]): Promise<void> {
@@ -351,7 +376,10 @@ export async function rollBackFacts(tx: Tx, facts: readonly JournaledFact[]): Pr
       const { row: back, orders } = await rollBackMove(tx, row)
       await writeMove(tx, marketIdOf(shard), back, orders)
       shards.append(shard, back)
+      if (isAdjustment(row)) await reopenAdjusted({ tx, shards, at: row.at }, marketIdOf(shard), row)
     }
+    if (row.kind === 'adjustment_changed')
+      await reopenFailed({ tx, shards, at: row.at }, marketIdOf(shard), row)
     if (row.kind === 'part_settled') {
       const ids = row.orders.map(({ order_id }) => order_id)
       const { row: back, orders } = rollBackPart(row, await loadOrders(tx, ids))
@@ -366,18 +394,4 @@ function usersOf(row: JournalRow): number[] {
   if (row.kind === 'balance_changed') return [row.user_id]
   if (row.kind === 'positions_moved') return [...row.positions, ...row.balances].map(({ user_id }) => user_id)
   return row.kind === 'part_settled' ? row.fills.map(({ user_id }) => user_id) : []
-}
-
-/** Confirms the parts of blocks with enough confirmations. */
-export async function confirmParts(tx: Tx, facts: readonly JournaledFact[], at: number): Promise<void> {
-  const parts = facts.filter(
-    (fact): fact is JournaledFact & { row: PartSettled } => fact.row.kind === 'part_settled',
-  )
-  const shards = await LockedShards.lock(tx, new Set(parts.map(({ shard }) => shard)))
-  for (const { shard, row } of parts) {
-    await confirmFills(tx, marketIdOf(shard), row)
-    const { batch_id, part, block } = row
-    shards.append(shard, { kind: 'part_confirmed', batch_id, part, block, at })
-  }
-  await shards.write(tx)
 }

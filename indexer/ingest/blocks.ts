@@ -27,11 +27,11 @@ import type { Chain, ChainBlock } from '../ports.ts'
 import {
   applyFacts,
   type BlockFact,
-  confirmParts,
   type JournaledFact,
   rollBackFacts,
   type SettlementMismatch,
 } from './apply.ts'
+import { confirmParts } from './confirm-parts.ts'
 
 /** The database belongs to another chain than the node, so nothing of this chain may be written to it. */
 export class OtherChainError extends Error {

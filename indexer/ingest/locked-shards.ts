@@ -23,13 +23,19 @@ export class LockedShards {
     return new LockedShards(await lockShards(tx, [...shards]))
   }
 
-  append(shard: string, row: JournalRow): RowPlace {
+  /** The sequence of the row that is appended next. */
+  next(shard: string): number {
     const head = this.#heads.get(shard)
     invariant(head !== undefined, `rows are appended to ${shard} under its lock`)
+    return head.head + (this.#rows.get(shard)?.length ?? 0) + 1
+  }
+
+  append(shard: string, row: JournalRow): RowPlace {
+    const seq = this.next(shard)
     const rows = this.#rows.get(shard) ?? []
     this.#rows.set(shard, rows)
     rows.push(row)
-    return { shard, seq: head.head + rows.length }
+    return { shard, seq }
   }
 
   /** Appends all rows. Must be called once, at the end of the transaction. */

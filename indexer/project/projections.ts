@@ -1,6 +1,7 @@
 /** All projections. Each appears once; the order is the one in which they lock rows that several shards write. */
 import { orders } from './orders/projection.ts'
 import type { Projection } from './projection.ts'
+import { adjustments } from './tables/adjustment-attempts.ts'
 import { balances } from './tables/balances.ts'
 import { batches } from './tables/batches.ts'
 import { fundingRates } from './tables/funding-rates.ts'
@@ -12,6 +13,6 @@ import { users } from './tables/users.ts'
 import { transactions } from './transactions/projection.ts'
 
 export const PROJECTIONS: readonly Projection[] = [
-  ...[users, markets, batches, fundingRates, priceMinutes, risk, liquidations],
+  ...[users, markets, batches, fundingRates, priceMinutes, risk, liquidations, adjustments],
   ...[balances, orders, transactions],
 ]

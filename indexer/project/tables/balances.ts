@@ -46,6 +46,7 @@ function balanceDeltas({ row }: ShardEntry): BalanceDelta[] {
     case 'order_ending':
     case 'order_ended':
     case 'reservation_changed':
+    case 'adjustment_changed':
       return [delta(row.user_id, { reserved: BigInt(row.reserved_delta) })]
     case 'positions_moved':
       return row.balances.map(({ user_id, free_delta }) =>

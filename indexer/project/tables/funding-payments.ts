@@ -12,6 +12,7 @@ import type {
 import { invariant } from '../../../domain/invariant.ts'
 import type { FundingUpdatedRow, MarketEndedRow } from '../../../domain/journal/action-rows.ts'
 import type { JournalRow, PartSettled, PositionsMoved } from '../../../domain/journal/journal-row.ts'
+import { isAdjustment } from '../../../domain/journal/move-cause.ts'
 import { fundingPayment } from '../../../domain/prices/funding-payment.ts'
 import type { FundingIndex, Steps } from '../../../domain/units.ts'
 import { tableOf } from '../read-table.ts'
@@ -101,8 +102,7 @@ type UpdateRow = FundingUpdatedRow | MarketEndedRow
 
 /** An adjustment changes no size, so that no payment depends on when it happens. */
 const isTouch = (row: JournalRow): row is TouchRow =>
-  row.kind === 'part_settled' ||
-  (row.kind === 'positions_moved' && row.cause !== 'margin_adjusted' && row.cause !== 'leverage_adjusted')
+  row.kind === 'part_settled' || (row.kind === 'positions_moved' && !isAdjustment(row))
 const isUpdate = (row: JournalRow): row is UpdateRow =>
   row.kind === 'funding_updated' || row.kind === 'market_ended'
 

@@ -46,11 +46,14 @@ export async function expectPositions(
   }
 }
 
-/** Each account's reservation is the sum over its orders, and the read model equals the write side. */
+/** Each account's reservation is the sum over its orders and adjustments, and the read model equals the write side. */
 export async function expectBooks(db: Db): Promise<void> {
   const { rows } = await sql<{ user_id: number }>`
     select a.user_id from accounts a
-    left join (select user_id, sum(reserved + held) as reservation from orders group by user_id) o using (user_id)
+    left join (select user_id, sum(reserved) as reservation from (
+        select user_id, reserved + held as reserved from orders union all select user_id, held from adjustment_attempts
+      ) parts group by user_id
+    ) o using (user_id)
     left join read.balances b using (user_id)
     where a.reserved <> coalesce(reservation, 0) or a.free <> b.free or a.reserved <> b.reserved
       or a.pending_withdrawal <> b.pending_withdrawal or b.user_id is null

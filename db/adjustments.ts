@@ -1,0 +1,251 @@
+/**
+ * The tables `adjustment_attempts` and `used_margin_nonces`. A change of an attempt is one statement, with its row of the market's journal
+ * in the same transaction; the caller holds the lock of the market's shard and, if the reservation changes, of the account.
+ */
+import { type Selectable, sql } from 'kysely'
+import type { AdjustmentChanged } from '../domain/journal/adjustment-row.ts'
+import type { AdjustmentKind, AttemptStatus } from '../domain/positions/adjustment-attempt.ts'
+import { type Adjustment, IN_FLIGHT, isInFlight, isLeverage } from '../domain/positions/adjustment-attempt.ts'
+import type { FailureKind } from '../domain/settlement/receipt.ts'
+import type { Address, Quote, Seconds } from '../domain/units.ts'
+import { changeReserved } from './accounts.ts'
+import type { AdjustmentAttemptsTable, StoredAdjustment } from './adjustment-schema.ts'
+import type { Db, Tx } from './client.ts'
+import { constant } from './values.ts'
+
+export type AttemptRow = Selectable<AdjustmentAttemptsTable>
+
+/** Notified with the id of an attempt when it is prepared. */
+export const ADJUSTMENTS_CHANNEL = 'adjustments'
+/** Notified with the id of an attempt when it has ended. */
+export const ADJUSTMENT_ENDS_CHANNEL = 'adjustment_ends'
+
+const OPEN = sql<boolean>`status in (${sql.join(IN_FLIGHT.map(constant))})`
+
+// ---------------------------------------------------------------------- what was signed
+
+/** A signed adjustment. */
+export interface SignedAdjustment {
+  readonly adjustment: Adjustment
+  readonly signer: Address
+  readonly signature: string
+  readonly deadline: Seconds
+}
+
+export function toStored({ adjustment, signer, signature, deadline }: SignedAdjustment): StoredAdjustment {
+  const common = { signer, signature, deadline }
+  if (isLeverage(adjustment)) {
+    const { leverage, maxMarginIn, minMarginOut } = adjustment
+    return { ...common, leverage, max_margin_in: `${maxMarginIn}`, min_margin_out: `${minMarginOut}` }
+  }
+  const { amount, removeMode, minAmount } = adjustment
+  return { ...common, amount: `${amount}`, remove_mode: removeMode, min_amount: `${minAmount}` }
+}
+
+const wei = (amount: string | undefined): Quote => BigInt(amount ?? 0) as Quote
+
+export function fromStored(stored: StoredAdjustment): SignedAdjustment {
+  const { signer, signature, deadline, leverage, amount, remove_mode = 'exact' } = stored
+  const common = { signer: signer as Address, signature, deadline: deadline as Seconds }
+  if (leverage !== undefined) {
+    const bounds = { maxMarginIn: wei(stored.max_margin_in), minMarginOut: wei(stored.min_margin_out) }
+    return { ...common, adjustment: { leverage, ...bounds } }
+  }
+  const change = { amount: wei(amount), removeMode: remove_mode, minAmount: wei(stored.min_amount) }
+  return { ...common, adjustment: change }
+}
+
+// ---------------------------------------------------------------------- reads
+
+/** SQL of the accounts with an adjustment in flight in the market, as user ids. `marketId`: an SQL expression. */
+export const adjustingSql = (marketId: string): string =>
+  `select user_id from adjustment_attempts where market_id = ${marketId} and status in ('PREPARED', 'SIGNED', 'SUBMITTED')`
+
+/** SQL of what the adjustments in flight may take out of the market's pool, in wei. */
+export const removalsSql = (marketId: string): string => `
+  select coalesce(sum(pays), 0) as removals from adjustment_attempts
+  where market_id = ${marketId} and status in ('PREPARED', 'SIGNED', 'SUBMITTED')
+`
+
+export const findByDigest = (
+  db: Db | Tx,
+  marketId: number,
+  digest: string,
+): Promise<AttemptRow | undefined> =>
+  db
+    .selectFrom('adjustment_attempts')
+    .selectAll()
+    .where('market_id', '=', marketId)
+    .where('digest', '=', digest)
+    .executeTakeFirst()
+
+/** The attempt of the account in the market whose outcome is open. */
+export const findInFlight = (
+  db: Db | Tx,
+  marketId: number,
+  userId: number,
+): Promise<AttemptRow | undefined> =>
+  db
+    .selectFrom('adjustment_attempts')
+    .selectAll()
+    .where('market_id', '=', marketId)
+    .where('user_id', '=', userId)
+    .where(OPEN)
+    .executeTakeFirst()
+
+export const loadAttempt = (db: Db | Tx, adjustmentId: string): Promise<AttemptRow | undefined> =>
+  db
+    .selectFrom('adjustment_attempts')
+    .selectAll()
+    .where('adjustment_id', '=', adjustmentId)
+    .executeTakeFirst()
+
+/** The attempts in flight of all markets, oldest first. */
+export const attemptsInFlight = (db: Db, limit: number): Promise<AttemptRow[]> =>
+  db
+    .selectFrom('adjustment_attempts')
+    .selectAll()
+    .where(OPEN)
+    .orderBy('created_at')
+    .orderBy('adjustment_id')
+    .limit(limit)
+    .execute()
+
+/** Whether the chain has executed an adjustment with this nonce, or an accepted one has it. */
+export async function isNonceTaken(
+  tx: Tx,
+  { marketId, userId, nonce }: { readonly marketId: number; readonly userId: number; readonly nonce: number },
+): Promise<boolean> {
+  const { rows } = await sql`
+    select 1 from used_margin_nonces where market_id = ${marketId} and user_id = ${userId} and nonce = ${nonce}
+  `.execute(tx)
+  return rows.length > 0
+}
+
+// ---------------------------------------------------------------------- changes
+
+/** What changes with a status. */
+export interface AttemptChange {
+  readonly status: AttemptStatus
+  readonly as_of?: number
+  readonly relayer?: string
+  readonly relayer_nonce?: number
+  readonly tx_hash?: string | null
+  readonly max_removable?: bigint | null
+  readonly moved?: bigint | null
+  readonly gas_used?: number | null
+  readonly failure_kind?: FailureKind | null
+  readonly failure_reason?: string | null
+}
+
+/** The attempt with the change, and the row that states it. The reservation follows from the status. */
+export function changedAttempt(
+  attempt: AttemptRow,
+  change: AttemptChange,
+  at: number,
+): { readonly attempt: AttemptRow; readonly row: AdjustmentChanged } {
+  const held = isInFlight(change.status) ? attempt.hold : 0n
+  const after: AttemptRow = { ...attempt, ...change, held, updated_at: at }
+  return { attempt: after, row: rowOf(after, held - attempt.held) }
+}
+
+function rowOf(attempt: AttemptRow, reservedDelta: bigint): AdjustmentChanged {
+  const { adjustment_id, user_id, kind, status, tx_hash, failure_kind, failure_reason } = attempt
+  const { amount = '0', leverage = null } = attempt.request
+  return {
+    ...{ kind: 'adjustment_changed', adjustment_id, user_id, adjustment: kind, status },
+    amount: attempt.moved === null ? amount : attempt.moved.toString(),
+    ...{ new_leverage: leverage, tx_hash, failure_kind, failure_reason },
+    ...{ reserved_delta: reservedDelta.toString(), created_at: attempt.created_at, at: attempt.updated_at },
+  }
+}
+
+export interface NewAttempt {
+  readonly adjustmentId: string
+  readonly marketId: number
+  readonly userId: number
+  readonly digest: string
+  readonly kind: AdjustmentKind
+  readonly nonce: number
+  readonly signed: SignedAdjustment
+  readonly hold: bigint
+  readonly pays: bigint
+  readonly cancelledOrders: number
+  /** The place of its row in the market's journal. */
+  readonly seq: number
+  readonly at: number
+}
+
+/** Inserts a prepared attempt and reserves its amount. Returns its row for the journal. Notifies. */
+export async function insertAttempt(tx: Tx, of: NewAttempt): Promise<AdjustmentChanged> {
+  const attempt = {
+    ...{ adjustment_id: of.adjustmentId, market_id: of.marketId, user_id: of.userId, digest: of.digest },
+    ...{ kind: of.kind, nonce: of.nonce, status: 'PREPARED' as const, hold: of.hold, held: of.hold },
+    ...{
+      pays: of.pays,
+      cancelled_orders: of.cancelledOrders,
+      as_of: null,
+      relayer: null,
+      relayer_nonce: null,
+    },
+    ...{ tx_hash: null, moved: null, max_removable: null, gas_used: null, failure_kind: null },
+    ...{ failure_reason: null, seq: of.seq, created_at: of.at, updated_at: of.at },
+  }
+  const request = toStored(of.signed)
+  await tx
+    .insertInto('adjustment_attempts')
+    .values({ ...attempt, request: JSON.stringify(request) })
+    .execute()
+  await changeReserved(tx, new Map([[of.userId, of.hold]]))
+  await sql`select pg_notify(${ADJUSTMENTS_CHANNEL}, ${of.adjustmentId})`.execute(tx)
+  return rowOf({ ...attempt, request }, of.hold)
+}
+
+/**
+ * Writes the change of a locked attempt with its reservation. `seq`: the place of its row in the journal. Notifies when the attempt has
+ * ended.
+ */
+export async function changeAttempt(
+  tx: Tx,
+  attempt: AttemptRow,
+  change: AttemptChange,
+  { seq, at }: { readonly seq: number; readonly at: number },
+): Promise<AdjustmentChanged> {
+  const { attempt: after, row } = changedAttempt(attempt, change, at)
+  await tx
+    .updateTable('adjustment_attempts')
+    .set({ ...change, held: after.held, seq, updated_at: at })
+    .where('adjustment_id', '=', attempt.adjustment_id)
+    .execute()
+  await changeReserved(tx, new Map([[attempt.user_id, after.held - attempt.held]]))
+  if (!isInFlight(change.status))
+    await sql`select pg_notify(${ADJUSTMENT_ENDS_CHANNEL}, ${attempt.adjustment_id})`.execute(tx)
+  return row
+}
+
+// ---------------------------------------------------------------------- used nonces
+
+export interface MarginNonce {
+  readonly marketId: number
+  readonly userId: number
+  readonly nonce: bigint
+}
+
+/** The chain has executed the adjustment with this nonce. */
+export async function useNonce(tx: Tx, { marketId, userId, nonce }: MarginNonce): Promise<void> {
+  await tx
+    .insertInto('used_margin_nonces')
+    .values({ market_id: marketId, user_id: userId, nonce })
+    .onConflict((conflict) => conflict.doNothing())
+    .execute()
+}
+
+/** The block of that adjustment has left the chain. */
+export async function freeNonce(tx: Tx, { marketId, userId, nonce }: MarginNonce): Promise<void> {
+  await tx
+    .deleteFrom('used_margin_nonces')
+    .where('market_id', '=', marketId)
+    .where('user_id', '=', userId)
+    .where('nonce', '=', nonce)
+    .execute()
+}

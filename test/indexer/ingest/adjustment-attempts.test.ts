@@ -1,0 +1,176 @@
+/** Attempts end with the events of their adjustments, and a reorg takes both back. */
+import { expect } from 'chai'
+import { getBytes, type Wallet } from 'ethers'
+import { beforeEach, describe, it } from 'mocha'
+import { type AttemptRow, changeAttempt, insertAttempt } from '../../../db/adjustments.ts'
+import { appendRows, lockShard } from '../../../db/journal.ts'
+import { findUsers } from '../../../db/users.ts'
+import { marketShard } from '../../../domain/journal/journal-row.ts'
+import { type Adjustment, holdOf, isLeverage, kindOf } from '../../../domain/positions/adjustment-attempt.ts'
+import { hashLeverageAdjustment, hashMarginAdjustment } from '../../../domain/positions/adjustment-hash.ts'
+import { ONE, type Quote, type Seconds } from '../../../domain/units.ts'
+import { keccak } from '../../support/exchange.ts'
+import { e18 } from '../../support/markets.ts'
+import { addressOf, catchUp } from '../support/exchange-fixture.ts'
+import { useFollowerFixture } from '../support/follower-fixture.ts'
+
+const DEADLINE = 4_000_000_000 as Seconds
+const NO_REPORT = { price: 0n, observedAt: 0, proof: '0x' }
+const add = (amount: string): Adjustment => ({
+  amount: e18(amount) as Quote,
+  removeMode: 'exact',
+  minAmount: 0n as Quote,
+})
+const remove = (amount: string): Adjustment => add(`-${amount}`)
+const leverage = (to: number): Adjustment => ({
+  ...{ leverage: to, maxMarginIn: e18('1000') as Quote, minMarginOut: 0n as Quote },
+})
+
+describe('adjustment attempts on the chain', () => {
+  const fixture = useFollowerFixture()
+
+  beforeEach(async () => {
+    await fixture.fundAndFollow()
+    await fixture.trade(fixture.pair(500))
+    await catchUp(fixture.context.follower)
+  })
+
+  /** Executed by the operator. Returns the transaction's hash. */
+  async function execute(by: Wallet, adjustment: Adjustment, nonce: bigint): Promise<string> {
+    const { exchange } = fixture.context
+    const asOf = (await exchange.latestSecond()) * 1000
+    await exchange.rpc('evm_setNextBlockTimestamp', asOf / 1000 + 1)
+    const trader = exchange.trader.connect(await exchange.provider.getSigner(1))
+    const signed = { account: addressOf(by), nonce, deadline: DEADLINE }
+    if (isLeverage(adjustment)) {
+      const digest = hashLeverageAdjustment({ ...adjustment, ...signed }, exchange.spec, keccak)
+      const struct = { ...adjustment, ...signed, leverage: BigInt(adjustment.leverage) * ONE }
+      const signature = `${by.signMessageSync(getBytes(digest))}01`
+      return (await (await trader.adjustLeverage(asOf, struct, NO_REPORT, signature)).wait())?.hash as string
+    }
+    const digest = hashMarginAdjustment({ ...adjustment, ...signed }, exchange.spec, keccak)
+    const struct = { ...adjustment, ...signed, removeMode: 0 }
+    const signature = `${by.signMessageSync(getBytes(digest))}01`
+    return (await (await trader.adjustMargin(asOf, struct, NO_REPORT, signature)).wait())?.hash as string
+  }
+
+  /** An attempt of Alice that the keeper has submitted. */
+  async function submitted(adjustment: Adjustment, nonce: number): Promise<void> {
+    const { test, alice } = fixture.context
+    await test.db.transaction().execute(async (tx) => {
+      const head = await lockShard(tx, marketShard(1))
+      const userId = (await findUsers(tx, [addressOf(alice)])).get(addressOf(alice)) as number
+      const request = { adjustment, signer: addressOf(alice), signature: '0x', deadline: DEADLINE }
+      const prepared = await insertAttempt(tx, {
+        ...{
+          adjustmentId: `1-${nonce}`,
+          marketId: 1,
+          userId,
+          digest: `0x${nonce}`,
+          kind: kindOf(adjustment),
+          nonce,
+        },
+        ...{
+          signed: request,
+          hold: holdOf(adjustment),
+          pays: 0n,
+          cancelledOrders: 0,
+          seq: head.head + 1,
+          at: 1,
+        },
+      })
+      const [attempt] = await tx
+        .selectFrom('adjustment_attempts')
+        .selectAll()
+        .where('nonce', '=', nonce)
+        .execute()
+      const change = { status: 'SUBMITTED', relayer: '0xrelayer', relayer_nonce: nonce } as const
+      const sent = await changeAttempt(tx, attempt as AttemptRow, change, { seq: head.head + 2, at: 2 })
+      await appendRows(tx, head, [prepared, sent])
+    })
+  }
+
+  const attempts = async () => {
+    const rows = await fixture.context.test.db.selectFrom('adjustment_attempts').selectAll().execute()
+    return rows.map(({ status, moved, held, failure_kind }) => ({ status, moved, held, failure_kind }))
+  }
+  const reserved = async () =>
+    (await fixture.context.test.db.selectFrom('accounts').select('reserved').execute()).map(
+      (row) => row.reserved,
+    )
+  const transactions = async () => {
+    const rows = await fixture.context.test.db
+      .selectFrom('read.ledger_transactions')
+      .select(['type', 'amount', 'available_margin_delta'])
+      .where('market_id', '=', 1)
+      .orderBy('log_index')
+      .orderBy('block')
+      .execute()
+    return rows.map(({ type, amount, available_margin_delta: delta }) => [type, amount, delta])
+  }
+
+  for (const [what, adjustment, type] of [
+    ['adds margin', add('100'), 'add_margin'],
+    ['removes margin', remove('0.5'), 'remove_margin'],
+    ['changes the leverage', leverage(4), 'adjust_leverage'],
+  ] as const) {
+    it(`when an adjustment ${what}, position and balance equal the contract's, and a reorg takes them back`, async () => {
+      const { exchange, test, follower, alice } = fixture.context
+      if (type === 'remove_margin') await execute(alice, add('1'), 1n)
+      await execute(alice, adjustment, 2n)
+      await catchUp(follower)
+      await fixture.audit()
+      expect((await transactions()).at(-1)?.[0]).to.equal(type)
+      const position = await test.db
+        .selectFrom('positions')
+        .selectAll()
+        .where('size', '>', 0)
+        .executeTakeFirstOrThrow()
+      expect(position.leverage).to.equal(isLeverage(adjustment) ? adjustment.leverage : 5)
+      expect(position.matched_leverage).to.equal(position.leverage)
+      // No auction has matched the trade, whose margin is 10.
+      expect(position.folded_margin - position.matched_folded_margin).to.equal(e18('10'))
+      expect(await test.db.selectFrom('used_margin_nonces').select('nonce').execute()).to.deep.include({
+        nonce: 2n,
+      })
+      expect(await fixture.mismatches()).to.deep.equal([])
+      await exchange.rpc('anvil_reorg', 1, [])
+      await catchUp(follower)
+      await fixture.audit()
+      const left = await test.db.selectFrom('used_margin_nonces').select('nonce').execute()
+      expect(left).to.deep.equal(type === 'remove_margin' ? [{ nonce: 1n }] : [])
+      expect(await transactions()).to.have.length(type === 'remove_margin' ? 1 : 0)
+    })
+  }
+
+  it('when the event of an attempt is mined, it is committed with the release, and a reorg submits it again', async () => {
+    const { exchange, follower, alice } = fixture.context
+    await submitted(add('100'), 7)
+    expect(await reserved()).to.deep.include(e18('100'))
+    await execute(alice, add('100'), 7n)
+    await catchUp(follower)
+    expect(await attempts()).to.deep.equal([
+      { status: 'COMMITTED', moved: e18('100'), held: 0n, failure_kind: null },
+    ])
+    expect(await reserved()).to.deep.equal([0n, 0n])
+    await fixture.audit()
+    await exchange.rpc('anvil_reorg', 1, [])
+    await catchUp(follower)
+    expect(await attempts()).to.deep.equal([
+      { status: 'SUBMITTED', moved: null, held: e18('100'), failure_kind: null },
+    ])
+    await fixture.audit()
+  })
+
+  it('when the event has another amount than was signed for, the attempt fails with the kind, and the ledger follows the event', async () => {
+    const { follower, alice } = fixture.context
+    await submitted(add('100'), 7)
+    await execute(alice, add('90'), 7n)
+    await catchUp(follower)
+    const [attempt] = await attempts()
+    expect(attempt).to.include({ status: 'RECEIPT_RECONCILIATION_FAILED', held: 0n })
+    expect(attempt?.failure_kind).to.equal('missing_expected_position_updates')
+    expect(await fixture.mismatches()).to.deep.equal(['missing_expected_position_updates'])
+    await fixture.audit()
+  })
+})
