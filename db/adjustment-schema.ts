@@ -20,7 +20,7 @@ export interface StoredAdjustment {
 
 type Fixed<Value> = ColumnType<Value, Value, never>
 
-/** One row per signed adjustment that was accepted. Written by: api (prepares), keeper (signs, submits, aborts), indexer (commits, rolls back). */
+/** One row per signed adjustment that was accepted: the api prepares it, the keeper executes it, the indexer commits it. Written by: api, keeper, indexer. */
 export interface AdjustmentAttemptsTable {
   adjustment_id: Fixed<string>
   market_id: Fixed<number>
