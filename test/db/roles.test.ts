@@ -162,7 +162,14 @@ describe('a database role per process', () => {
   })
 
   it('when the comments of the schema name the writers of a table, they agree with db/grants.ts', () => {
-    const files = ['schema', 'market-schema', 'chain-schema', 'price-schema', 'liquidation-schema']
+    const files = [
+      'schema',
+      'market-schema',
+      'chain-schema',
+      'price-schema',
+      'liquidation-schema',
+      'adjustment-schema',
+    ]
     const source = files
       .map((name) => `db/${name}.ts`)
       .map((path) => readFileSync(path, 'utf8'))

@@ -61,8 +61,6 @@ function riskChanges({ marketId, row }: ShardEntry): MarketRisk[] {
     case 'margin_adjusted':
     case 'leverage_adjusted':
     case 'claimed':
-    case 'margin_adjusted':
-    case 'leverage_adjusted':
       return []
   }
 }
