@@ -144,6 +144,21 @@ export const WRITERS: { readonly [Table in keyof Database]: Writers<Table> } = {
       delete: true,
     },
   },
+  relay_operations: {
+    api: {
+      insert: [
+        ...(['operation_id', 'user_id', 'kind', 'session_key', 'market_id', 'minimum', 'owner'] as const),
+        ...(['target', 'gas', 'nonce', 'deadline', 'data', 'signature', 'status'] as const),
+        ...(['created_at', 'updated_at'] as const),
+      ],
+    },
+    keeper: {
+      update: ['status', 'failure', 'reason', 'relayer', 'relayer_nonce', 'tx_hash', 'updated_at'],
+    },
+    indexer: { update: ['status', 'failure', 'reason', 'tx_hash', 'block', 'updated_at'] },
+  },
+  forwarder_nonces: { indexer: { insert: 'all', update: ['next_nonce', 'block'], delete: true } },
+  margin_nonce_floors: { indexer: { insert: 'all', update: ['minimum', 'block'], delete: true } },
   cancel_switches: {
     api: { insert: 'all', update: ['timeout_seconds', 'armed_at', 'fire_at'], delete: true },
     keeper: { delete: true },
@@ -221,6 +236,9 @@ const READ_MODEL = [
   'read.adjustment_attempts',
 ] as const
 
+/** Requests of owners that the exchange relays, and what the indexer has recorded of their effects. */
+const RELAYED = ['relay_operations', 'forwarder_nonces', 'margin_nonce_floors'] as const
+
 const SHARED = ['shards', 'accounts', 'markets', 'positions', 'orders'] as const
 
 /** The tables that each process may read. Only the api reads API keys; of stored transactions the indexer reads hash, nonce and purpose. */
@@ -232,6 +250,7 @@ export const READERS: { readonly [Name in Process]: readonly (keyof Database)[] 
     ...(['client_requests', 'faucet_requests', 'chain_progress', 'journal', 'actions'] as const),
     ...(['funding_states', 'used_reports', 'calendar_exceptions', 'price_averages'] as const),
     ...(['liquidations', 'deleveraging_ranks', 'adjustment_attempts', 'used_margin_nonces'] as const),
+    ...(['relayers', ...RELAYED] as const),
   ],
   keeper: [
     ...SHARED,
@@ -240,6 +259,7 @@ export const READERS: { readonly [Name in Process]: readonly (keyof Database)[] 
     ...(['resting', 'chain_progress', 'users', 'funding_states'] as const),
     ...(['recent_reports', 'used_reports', 'calendar_exceptions', 'price_averages', 'final_prices'] as const),
     ...(['liquidations', 'deleveraging_ranks', 'adjustment_attempts'] as const),
+    ...RELAYED,
   ],
   indexer: [
     ...SHARED,
@@ -247,6 +267,7 @@ export const READERS: { readonly [Name in Process]: readonly (keyof Database)[] 
     ...(['journal', 'users', 'batches', 'fills', 'actions', 'relayer_transactions'] as const),
     ...(['session_keys', 'chain_blocks', 'chain_logs', 'chain_progress', 'settlement_mismatches'] as const),
     ...(['resting', 'funding_states', 'adjustment_attempts', 'used_margin_nonces'] as const),
+    ...RELAYED,
   ],
 }
 

@@ -7,6 +7,20 @@ import type { Db, Tx } from './client.ts'
 import type { RelayerTransactionsTable } from './schema.ts'
 import { anyOf } from './values.ts'
 
+/** The lane that relays owners' requests. */
+export const RELAY_LANE = 'relay'
+
+/** Whether a keeper has ever run the lane: without its key, nothing sends what waits for it. */
+export async function hasLane(db: Db, lane: string): Promise<boolean> {
+  const found = await db
+    .selectFrom('relayers')
+    .select('lane')
+    .where('lane', '=', lane)
+    .limit(1)
+    .executeTakeFirst()
+  return found !== undefined
+}
+
 export type TransactionRow = Selectable<RelayerTransactionsTable>
 
 /** A relayer's key on one chain: the owner of a sequence of nonces. */

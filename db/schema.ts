@@ -13,6 +13,7 @@ import type { LiquidationsTable } from './liquidation-schema.ts'
 import type { FinalPricesTable, MarketsTable } from './market-schema.ts'
 import type { PriceTables } from './price-schema.ts'
 import type { ReadTables } from './read-schema.ts'
+import type { RelayTables } from './relay-schema.ts'
 
 /**
  * The head and the epoch of each shard's journal. A writer of a shard's facts holds this row's lock until it commits.
@@ -358,7 +359,7 @@ export interface ClientRequestsTable {
   created_at: number
 }
 
-export interface Database extends ChainTables, ReadTables, PriceTables {
+export interface Database extends ChainTables, ReadTables, PriceTables, RelayTables {
   shards: ShardsTable
   journal: JournalTable
   users: UsersTable

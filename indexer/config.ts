@@ -12,6 +12,7 @@ export interface Config extends ProcessConfig {
   readonly chainId: number
   readonly bank: Address
   readonly accountManager: Address
+  readonly forwarder: Address
   readonly startBlock: number
   readonly pollMs: number
   readonly range: number
@@ -38,6 +39,7 @@ export function readConfig(env: Env): Config {
     chainId: count('CHAIN_ID', undefined, 1),
     bank: address('ADDRESS_MARGIN_BANK'),
     accountManager: address('ADDRESS_ACCOUNT_MANAGER'),
+    forwarder: address('ADDRESS_FORWARDER'),
     startBlock: count('START_BLOCK', 0),
     pollMs: count('CHAIN_POLL_MS', 100, 1),
     range: count('CHAIN_RANGE', 500, 1),

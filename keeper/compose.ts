@@ -7,6 +7,7 @@ import { createDatabaseClock, type DatabaseClock, MAX_SKEW_MS } from '../db/data
 import { createLeases } from '../db/leases.ts'
 import { loadMarkets } from '../db/markets.ts'
 import { checkSchema } from '../db/migrator.ts'
+import { RELAY_LANE } from '../db/relayers.ts'
 import type { MarketSpec } from '../domain/market/market.ts'
 import { hashOrder } from '../domain/orders/order-hash.ts'
 import type { Address, MarketId } from '../domain/units.ts'
@@ -31,6 +32,7 @@ import {
   faucetJob,
   heartbeatJob,
   type Intervals,
+  relayJob,
   settlementJob,
 } from './leader/leader-jobs.ts'
 import { type LeaderLoop, runLeaderLoop } from './leader/leader-loop.ts'
@@ -44,6 +46,7 @@ import { watchBalances } from './relayer/balance-watch.ts'
 import { createHeadWatch } from './relayer/head-watch.ts'
 import type { RelayerLane } from './relayer/ports.ts'
 import { createRelayerStore } from './relayer/store.ts'
+import { createRelayStore } from './relays/store.ts'
 import { createRequeueStore } from './settlement/requeue-store.ts'
 import { createSettlementStore } from './settlement/store.ts'
 import { createVoidStore } from './settlement/void-store.ts'
@@ -212,6 +215,20 @@ function runEndings({ config, adapters, db, wakeUps, keyring }: KeeperParts): Le
   return [loop]
 }
 
+function runRelays({ config, adapters, db, keyring }: KeeperParts): LeaderLoop[] {
+  if (config.forwarder === null || !config.relayerKeys().has(RELAY_LANE)) return []
+  const { signer, lane } = keyring.open(RELAY_LANE)
+  const store = createRelayStore(db, adapters.clock)
+  const loop: LeaderLoop = runLeaderLoop(
+    adapters,
+    RELAY_LANE,
+    relayJob({ ...adapters, signer, store, forwarder: config.forwarder }, lane, intervalsOf(config), () =>
+      loop.wake(),
+    ),
+  )
+  return [loop]
+}
+
 /** One process publishes the prices of all markets. */
 function runPrices({ config, adapters, db }: KeeperParts): LeaderLoop[] {
   if (config.prices === null) return []
@@ -253,6 +270,7 @@ export async function compose(config: Config, logger: Logger): Promise<Keeper> {
     ...runFaucet(parts),
     ...runHeartbeats(parts),
     ...runEndings(parts),
+    ...runRelays(parts),
     runSwitches(adapters, db),
   ]
   const run = (spec: MarketSpec) => runMarket(parts, spec)

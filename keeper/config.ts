@@ -1,7 +1,7 @@
 /** The environment of the keeper, read and checked once. */
 import { readFileSync } from 'node:fs'
 import { UPDATE_INTERVAL } from '../domain/prices/funding-plan.ts'
-import type { Millis } from '../domain/units.ts'
+import type { Address, Millis } from '../domain/units.ts'
 import { type Env, environment, type ProcessConfig, rejectVariable } from '../service/environment.ts'
 import { JsonError } from '../service/json-reader.ts'
 import { type PriceFile, parsePriceFile } from './price-file.ts'
@@ -26,11 +26,13 @@ export interface Config extends ProcessConfig {
   readonly rpcUrl: string
   readonly chainId: number
   /**
-   * Private key of each relayer lane: `m<market_id>`, `faucet`, `heartbeat` and `ending`. With `RELAYER_KEYS_FILE` each call reads the file, so that a key can be
+   * Private key of each relayer lane: `m<market_id>`, `faucet`, `heartbeat`, `ending` and `relay`. With `RELAYER_KEYS_FILE` each call reads the file, so that a key can be
    * added while the keeper runs; throws a ConfigError if the file has become invalid.
    */
   readonly relayerKeys: () => ReadonlyMap<string, string>
   readonly collateralToken: string
+  /** Where the lane `relay` sends owners' requests; null: this keeper relays none. */
+  readonly forwarder: Address | null
   readonly faucet: { readonly collateral: bigint; readonly gas: bigint }
   readonly auctionIntervalMs: number
   readonly fundingIntervalMs: Millis
@@ -59,8 +61,8 @@ export interface Config extends ProcessConfig {
 
 const RELAYERS: KeyNames = {
   of: 'relayer lane',
-  pattern: /^(m\d+|faucet|heartbeat|ending)$/,
-  valid: 'm<market_id>, faucet, heartbeat or ending',
+  pattern: /^(m\d+|faucet|heartbeat|ending|relay)$/,
+  valid: 'm<market_id>, faucet, heartbeat, ending or relay',
   example: '{"m1": "0x…", "faucet": "0x…"}',
 }
 const SIGNERS: KeyNames = {
@@ -184,6 +186,7 @@ export function readConfig(env: Env): Config {
     chainId: count('CHAIN_ID'),
     relayerKeys: relayerKeysOf(env),
     collateralToken: address('ADDRESS_USDM'),
+    forwarder: optional('ADDRESS_FORWARDER') === null ? null : address('ADDRESS_FORWARDER'),
     faucet: {
       collateral: amount('FAUCET_COLLATERAL', 10_000n * ETHER),
       gas: amount('FAUCET_GAS', ETHER / 10n),

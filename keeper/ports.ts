@@ -118,6 +118,8 @@ export interface Chain {
   balance(address: Address): Promise<bigint>
   /** The culprit that a reverted transaction's custom error names, found where it reverted, or else on the state after its block. */
   findCulprit(raw: `0x${string}`, block: number): Promise<Culprit>
+  /** The error with which the call would revert at the head; null if it would succeed. */
+  dryRun(call: Call, from: Address): Promise<string | null>
   /** The number of the market's last action at the head. */
   lastActionId(trader: Address): Promise<number>
   liveness(trader: Address): Promise<Liveness>
@@ -137,6 +139,16 @@ export interface Chain {
   reportRules(trader: Address): Promise<Omit<ReportRules, 'kind'>>
 }
 
+/** A request that the forwarder executes for its owner; its value is 0. The forwarder itself has the nonce. */
+export interface SignedForwardRequest {
+  readonly owner: string
+  readonly target: string
+  readonly gas: number
+  readonly deadline: number
+  readonly data: string
+  readonly signature: string
+}
+
 /** Encoded contract calls of the keeper. */
 export interface Calls {
   action(spec: MarketSpec, action: SignableAction, actionId: number): Call
@@ -144,6 +156,8 @@ export interface Calls {
   submitFinalReport(trader: Address, report: OracleReport): Call
   reportInsolvent(trader: Address, accounts: readonly Address[]): Call
   claim(trader: Address, account: Address): Call
+  /** Executes an owner's signed request. Carries enough gas that all of the request's gas can be forwarded. */
+  forward(forwarder: Address, request: SignedForwardRequest): Call
   mint(token: Address, to: Address, amount: bigint): Call
   transfer(to: Address, value: bigint): Call
   /** Uses a nonce and does nothing else. */

@@ -30,7 +30,7 @@ export async function ensureDeployment(
 ): Promise<Deployment> {
   const deployment = await loadOrDeploy(dir, keys, provider, chainId)
   await approveHeartbeats(keys, provider, deployment)
-  await fundGas(provider, [keys.ending.address])
+  await fundGas(provider, [keys.ending.address, keys.relay.address])
   return deployment
 }
 

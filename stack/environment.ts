@@ -99,7 +99,7 @@ export function environmentOf({
   }
 }
 
-/** One relayer per market, so that a stuck nonce stops only that market, one each for the faucet, for heartbeats and for the ends of markets. */
+/** One relayer per market, so that a stuck nonce stops only that market, one each for the faucet, heartbeats, the ends of markets and owners' requests. */
 const relayerKeys = (keys: Keys): Record<string, string> => ({
   ...Object.fromEntries(
     SEED_MARKETS.map(({ plan }) => [`m${plan.marketId}`, keys.relayer(plan.marketId).privateKey]),
@@ -107,4 +107,5 @@ const relayerKeys = (keys: Keys): Record<string, string> => ({
   faucet: keys.faucet.privateKey,
   heartbeat: keys.heartbeat.privateKey,
   ending: keys.ending.privateKey,
+  relay: keys.relay.privateKey,
 })

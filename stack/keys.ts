@@ -16,6 +16,8 @@ export interface Keys {
   readonly heartbeat: Key
   /** Ends markets and pays their accounts out. */
   readonly ending: Key
+  /** Relays owners' requests. */
+  readonly relay: Key
   readonly oracle: Key
   /** Session keys of the backstop, one after another: each expires after 30 days. */
   backstop(number: number): Key
@@ -36,6 +38,7 @@ const AT = {
   heartbeat: 3,
   backstop: 50,
   ending: 4,
+  relay: 5,
   relayers: 100,
   accounts: 1_000,
   bots: 2_000,
@@ -68,6 +71,7 @@ export function keysOf(phrase: string): Keys {
     oracle: key(AT.oracle),
     heartbeat: key(AT.heartbeat),
     ending: key(AT.ending),
+    relay: key(AT.relay),
     backstop: (number) => key(AT.backstop + number),
     relayer: (marketId) => key(AT.relayers + marketId),
     account: (index) => key(AT.accounts + index),

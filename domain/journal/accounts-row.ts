@@ -1,4 +1,5 @@
 /** Rows of the journal's shard of users and of the bank's ledger. */
+import type { RelayFailure, RelayKind, RelayStatus } from '../relays/operation.ts'
 import type { Wei } from './wei.ts'
 
 export interface UserCreated {
@@ -74,4 +75,42 @@ export interface BankPauseChanged {
   readonly at: number
 }
 
-export type AccountsRow = UserCreated | BalanceChanged | SessionKeyChanged | BankPauseChanged | CommandSpanned
+/** The forwarder has executed the signer's next request. If `rollback` is true, its block has left the chain. */
+export interface ForwardRequestExecuted {
+  readonly kind: 'forward_request_executed'
+  readonly rollback: boolean
+  readonly signer: string
+  readonly nonce: number
+  /** The signer's next nonce as it was recorded before. */
+  readonly before: number
+  /** False if the call itself failed; its nonce is used all the same. */
+  readonly success: boolean
+  readonly block: number
+  readonly tx_hash: string
+  readonly log_index: number
+  readonly at: number
+}
+
+/** A relay operation was accepted or has changed its status. */
+export interface RelayChanged {
+  readonly kind: 'relay_changed'
+  readonly operation_id: string
+  readonly user_id: number
+  readonly operation: RelayKind
+  /** Null for `invalidate_margin_nonces`. */
+  readonly session_key: string | null
+  readonly market_id: number | null
+  readonly status: RelayStatus
+  readonly failure: RelayFailure | null
+  readonly tx_hash: string | null
+  readonly at: number
+}
+
+export type AccountsRow =
+  | ForwardRequestExecuted
+  | RelayChanged
+  | UserCreated
+  | BalanceChanged
+  | SessionKeyChanged
+  | BankPauseChanged
+  | CommandSpanned

@@ -12,6 +12,7 @@ import type { ActionRow } from './action-rows.ts'
 import type { AdjustmentChanged } from './adjustment-row.ts'
 import type { EndingRow } from './ending-rows.ts'
 import type { LiquidationChanged } from './liquidation-row.ts'
+import type { MarginNoncesInvalidated } from './margin-nonces-row.ts'
 import type { MoveCause } from './move-cause.ts'
 import type { Wei } from './wei.ts'
 
@@ -388,6 +389,7 @@ export type MarketRow =
   | LiquidationChanged
   | AdjustmentChanged
   | ProtectionAnnounced
+  | MarginNoncesInvalidated
 export type JournalRow = MarketRow | AccountsRow
 
 /** The shard of users and the bank's ledger. It sorts before every market shard; this is the lock order. */

@@ -1,11 +1,9 @@
-/** Applies the facts of one block to the write side, or rolls them back. The caller's transaction holds the lock of the chain's progress. */
-import { changeLedger } from '../../db/accounts.ts'
+/** Applies the facts of one block to the write side. The caller's transaction holds the lock of the chain's progress. */
 import type { Tx } from '../../db/client.ts'
 import { recordFunding } from '../../db/funding.ts'
 import { createUsers, findUsers } from '../../db/users.ts'
 import type { BalanceChanged } from '../../domain/journal/accounts-row.ts'
-import { ACCOUNTS_SHARD, type JournalRow, marketShard } from '../../domain/journal/journal-row.ts'
-import { isAdjustment } from '../../domain/journal/move-cause.ts'
+import { ACCOUNTS_SHARD, marketShard } from '../../domain/journal/journal-row.ts'
 import type { MarketSpec } from '../../domain/market/market.ts'
 import { FLAT } from '../../domain/positions/position.ts'
 import { type Mismatch, NO_EVENTS } from '../../domain/settlement/receipt.ts'
@@ -14,38 +12,26 @@ import {
   type MinedAt,
   type Movement,
   movementOf,
-  rollBackPart,
   settlePart,
   unmatchedMakers,
 } from '../../domain/settlement/settle-part.ts'
 import type { Address, Millis } from '../../domain/units.ts'
 import type { Chain, ChainBlock, ChainLog } from '../ports.ts'
-import { endAdjustment, failUndecodable, reopenAdjusted, reopenFailed } from './adjustments.ts'
-import {
-  applyBackstop,
-  applyBankPause,
-  isBackstopChange,
-  rollBackBackstop,
-  rollBackBankPause,
-} from './backstop-and-pause.ts'
+import { endAdjustment, failUndecodable } from './adjustments.ts'
+import { applyBackstop, applyBankPause, isBackstopChange } from './backstop-and-pause.ts'
 import { cancelSalts, cancelUncovered } from './cancel-orders.ts'
 import type { ChainFact, LedgerMoved, PartMined } from './facts.ts'
+import { writeLedger } from './ledger.ts'
 import { lockOrders } from './lock-orders.ts'
 import type { LockedShards, RowPlace } from './locked-shards.ts'
-import { fixHaircut, isEndingRow, reportFinalPrice, rollBackEnding } from './market-endings.ts'
-import { applyEnding, applyTerms, rollBackTerms } from './market-terms.ts'
-import { applyMove, movedAccounts, type PositionMoveFact, rollBackMove } from './move-positions.ts'
-import { rollBackSessionKey, updateSessionKey } from './session-keys.ts'
-import { loadMoved, loadOrders } from './settling-orders.ts'
-import {
-  applySingle,
-  isSingleFact,
-  mineAction,
-  minedFunding,
-  rollBackAction,
-  type SingleFact,
-} from './single-actions.ts'
-import { expectationOf, loadPart, writeMove, writePart } from './write-part.ts'
+import { fixHaircut, reportFinalPrice } from './market-endings.ts'
+import { applyEnding, applyTerms } from './market-terms.ts'
+import { applyMove, movedAccounts, type PositionMoveFact } from './move-positions.ts'
+import { applyForwardRequest, applyMarginNonces } from './relays.ts'
+import { updateSessionKey } from './session-keys.ts'
+import { loadMoved } from './settling-orders.ts'
+import { applySingle, isSingleFact, mineAction, minedFunding, type SingleFact } from './single-actions.ts'
+import { expectationOf, loadPart, writePart } from './write-part.ts'
 
 export interface BlockFact {
   readonly log: ChainLog
@@ -108,17 +94,22 @@ function cancelledEverywhere({ fact }: BlockFact): Address[] {
   return fact.kind === 'session_key_updated' && 'revoked_at' in fact.change ? [fact.owner] : []
 }
 
-const isOfAccounts = ({ kind }: ChainFact): boolean =>
-  kind === 'ledger_moved' || kind === 'session_key_updated' || kind === 'bank_pause_changed'
+const OF_ACCOUNTS: ReadonlySet<string> = new Set<ChainFact['kind']>([
+  'ledger_moved',
+  'session_key_updated',
+  'forward_request_executed',
+  'bank_pause_changed',
+])
 
 function shardsOf({ fact }: BlockFact): string[] {
-  if (isOfAccounts(fact)) return [ACCOUNTS_SHARD]
+  if (OF_ACCOUNTS.has(fact.kind)) return [ACCOUNTS_SHARD]
   if (
     fact.kind === 'part_mined' ||
     fact.kind === 'salts_cancelled' ||
     fact.kind === 'ending_changed' ||
     fact.kind === 'terms_changed' ||
     fact.kind === 'haircut_fixed' ||
+    fact.kind === 'margin_nonces_invalidated' ||
     moves(fact) ||
     isSingleFact(fact)
   ) {
@@ -171,6 +162,10 @@ async function applyFact(context: Context, { fact, log }: BlockFact): Promise<Ro
       return null
     case 'session_key_updated':
       return updateSessionKey({ ...context, at: block.timestamp * 1000 }, fact, log)
+    case 'forward_request_executed':
+      return applyForwardRequest({ ...context, mined: minedAt(context, log) }, fact)
+    case 'margin_nonces_invalidated':
+      return applyMarginNonces({ ...context, mined: minedAt(context, log) }, fact)
     case 'ending_changed':
       return (fact.report === undefined ? applyEnding : reportFinalPrice)(
         { ...context, mined: minedAt(context, log) },
@@ -272,16 +267,6 @@ const placeOf = ({ marketId }: MarketSpec, log: ChainLog) => ({
   part: null,
 })
 
-function writeLedger(tx: Tx, row: BalanceChanged): Promise<void> {
-  const signed = (amount: string): string => ((row.rollback ? -1n : 1n) * BigInt(amount)).toString()
-  const change = {
-    user_id: row.user_id,
-    free: signed(row.free_delta),
-    pending_withdrawal: signed(row.pending_withdrawal_delta),
-  }
-  return changeLedger(tx, [change])
-}
-
 async function applyPart(context: Context, { spec, settled }: PartMined, log: ChainLog): Promise<RowPlace> {
   const { tx, block, shards, mismatches } = context
   const { marketId } = spec
@@ -336,62 +321,4 @@ async function noteUndecodable(
   context.mismatches.push({ ...verdict.refusal, marketId, txHash, batchId: null, part: null })
   const ending = { ...context, at: context.block.timestamp * 1000 }
   return failUndecodable(ending, { marketId, txHash }, verdict.refusal)
-}
-
-/** A fact in the journal, to be rolled back or confirmed. */
-export interface JournaledFact extends RowPlace {
-  readonly row: JournalRow
-}
-
-export const marketIdOf = (shard: string): number => Number(shard.slice(1))
-
-/** Rolls back the facts of a block that has left the chain. Requires the newest fact first. */
-export async function rollBackFacts(tx: Tx, facts: readonly JournaledFact[]): Promise<void> {
-  const owners = facts.flatMap(({ row }) =>
-    row.kind === 'session_key_changed' ? [row.owner as Address] : [],
-  )
-  const { shards } = await lockOrders(tx, {
-    shards: facts.map(({ shard }) => shard),
-    addresses: owners,
-    cancelled: owners,
-    userIds: facts.flatMap(({ row }) => usersOf(row)),
-  })
-  for (const { shard, row } of facts) {
-    const undone = await rollBackAction(tx, marketIdOf(shard), row)
-    if (undone !== null) shards.append(shard, undone)
-    if (row.kind === 'balance_changed') {
-      const back: BalanceChanged = { ...row, rollback: true }
-      await writeLedger(tx, back)
-      shards.append(shard, back)
-    }
-    if (row.kind === 'ending_changed' || row.kind === 'terms_changed') {
-      for (const back of await rollBackTerms(tx, marketIdOf(shard), row)) shards.append(shard, back)
-    }
-    if (isEndingRow(row)) shards.append(shard, await rollBackEnding(tx, marketIdOf(shard), row))
-    if (row.kind === 'backstop_changed')
-      shards.append(shard, await rollBackBackstop(tx, marketIdOf(shard), row))
-    if (row.kind === 'bank_pause_changed') shards.append(shard, await rollBackBankPause(tx, row))
-    if (row.kind === 'session_key_changed') await rollBackSessionKey({ tx, shards, at: row.at }, row)
-    if (row.kind === 'positions_moved') {
-      const { row: back, orders } = await rollBackMove(tx, row)
-      await writeMove(tx, marketIdOf(shard), back, orders)
-      shards.append(shard, back)
-      if (isAdjustment(row)) await reopenAdjusted({ tx, shards, at: row.at }, marketIdOf(shard), row)
-    }
-    if (row.kind === 'adjustment_changed')
-      await reopenFailed({ tx, shards, at: row.at }, marketIdOf(shard), row)
-    if (row.kind === 'part_settled') {
-      const ids = row.orders.map(({ order_id }) => order_id)
-      const { row: back, orders } = rollBackPart(row, await loadOrders(tx, ids))
-      await writePart(tx, marketIdOf(shard), back, orders)
-      shards.append(shard, back)
-    }
-  }
-  await shards.write(tx)
-}
-
-function usersOf(row: JournalRow): number[] {
-  if (row.kind === 'balance_changed') return [row.user_id]
-  if (row.kind === 'positions_moved') return [...row.positions, ...row.balances].map(({ user_id }) => user_id)
-  return row.kind === 'part_settled' ? row.fills.map(({ user_id }) => user_id) : []
 }

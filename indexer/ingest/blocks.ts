@@ -24,14 +24,9 @@ import { type JournalRow, marketShard } from '../../domain/journal/journal-row.t
 import type { Expectation } from '../../domain/settlement/receipt.ts'
 import type { Millis } from '../../domain/units.ts'
 import type { Chain, ChainBlock } from '../ports.ts'
-import {
-  applyFacts,
-  type BlockFact,
-  type JournaledFact,
-  rollBackFacts,
-  type SettlementMismatch,
-} from './apply.ts'
+import { applyFacts, type BlockFact, type SettlementMismatch } from './apply.ts'
 import { confirmParts } from './confirm-parts.ts'
+import { type JournaledFact, rollBackFacts } from './roll-back.ts'
 
 /** The database belongs to another chain than the node, so nothing of this chain may be written to it. */
 export class OtherChainError extends Error {

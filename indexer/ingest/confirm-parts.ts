@@ -2,8 +2,8 @@
 import type { Tx } from '../../db/client.ts'
 import { confirmFills } from '../../db/fills.ts'
 import type { PartSettled } from '../../domain/journal/journal-row.ts'
-import { type JournaledFact, marketIdOf } from './apply.ts'
 import { LockedShards } from './locked-shards.ts'
+import { type JournaledFact, marketIdOf } from './roll-back.ts'
 
 /** Confirms the parts of blocks with enough confirmations. */
 export async function confirmParts(tx: Tx, facts: readonly JournaledFact[], at: number): Promise<void> {

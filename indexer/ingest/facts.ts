@@ -58,6 +58,14 @@ export interface SessionKeyUpdated {
     | { readonly revoked_at: number }
 }
 
+/** The forwarder has executed the signer's request with this nonce. `success` is false if the call failed. */
+export interface ForwardRequestExecutedFact {
+  readonly kind: 'forward_request_executed'
+  readonly signer: Address
+  readonly nonce: number
+  readonly success: boolean
+}
+
 export interface MarketFact {
   readonly spec: MarketSpec
 }
@@ -162,6 +170,13 @@ export interface FundingFact extends MarketFact {
   readonly event: FundingUpdated
 }
 
+/** The account's adjustments with a nonce below `minimum` are invalid. */
+export interface MarginNoncesInvalidatedFact extends MarketFact {
+  readonly kind: 'margin_nonces_invalidated'
+  readonly account: Address
+  readonly minimum: bigint
+}
+
 /** A declared event that changes nothing in this database. */
 export interface IgnoredEvent {
   readonly kind: 'ignored'
@@ -185,11 +200,13 @@ export type TraderFact =
   | EndingChangedFact
   | TermsChangedFact
   | BackstopChangedFact
+  | MarginNoncesInvalidatedFact
 
 export type ChainFact =
   | LedgerMoved
   | BankPauseFact
   | SessionKeyUpdated
+  | ForwardRequestExecutedFact
   | TraderFact
   | IgnoredEvent
   | UndecodableLog
@@ -198,12 +215,14 @@ export type ChainFact =
 export interface Contracts {
   readonly bank: Address
   readonly accountManager: Address
+  readonly forwarder: Address
   /** By the address of the market's contract. */
   readonly markets: ReadonlyMap<Address, MarketSpec>
 }
 
-export const addressesOf = ({ bank, accountManager, markets }: Contracts): Address[] => [
+export const addressesOf = ({ bank, accountManager, forwarder, markets }: Contracts): Address[] => [
   bank,
   accountManager,
+  forwarder,
   ...markets.keys(),
 ]

@@ -29,6 +29,7 @@ export interface FollowOptions {
   readonly chainId: number
   readonly bank: Contracts['bank']
   readonly accountManager: Contracts['accountManager']
+  readonly forwarder: Contracts['forwarder']
   /** First block that can contain events of the followed contracts. */
   readonly startBlock: number
   /** Most blocks in one request for logs. */
@@ -108,8 +109,8 @@ export class Follower {
 
   async #contracts(): Promise<Contracts> {
     const markets = await loadMarkets(this.#ports.db)
-    const { bank, accountManager } = this.#options
-    return { bank, accountManager, markets: new Map(markets.map((spec) => [spec.trader, spec])) }
+    const { bank, accountManager, forwarder } = this.#options
+    return { bank, accountManager, forwarder, markets: new Map(markets.map((spec) => [spec.trader, spec])) }
   }
 
   // ---------------------------------------------------------------------- forward

@@ -4,6 +4,8 @@ import { callOf } from '../../domain/actions/action-rules.ts'
 import { windowEndOf } from '../../domain/risk/wind-down.ts'
 import type { Culprit } from '../../domain/settlement/void-batch.ts'
 import { type Address, type Millis, maxOf, type Seconds } from '../../domain/units.ts'
+import { AccountManager__factory } from '../../typechain-types/factories/AccountManager__factory.ts'
+import { Forwarder__factory } from '../../typechain-types/factories/Forwarder__factory.ts'
 import { IIsolatedTrader__factory } from '../../typechain-types/factories/interfaces/IIsolatedTrader__factory.ts'
 import { IMarginBank__factory } from '../../typechain-types/factories/interfaces/IMarginBank__factory.ts'
 import { ISignedPriceOracle__factory } from '../../typechain-types/factories/interfaces/ISignedPriceOracle__factory.ts'
@@ -55,6 +57,8 @@ const NONCE_USED = /nonce too low|already been used/i
 const REJECTED =
   /insufficient funds|intrinsic gas|exceeds? (the )?(block )?gas limit|oversized|less than block base fee|invalid sender|chain ?id|decode/i
 const NO_SUCH_METHOD = -32601
+/** The call itself failed, not the request to the node. */
+const REVERTED = /revert/i
 
 /** In order of preference: the first two respond with the receipt. */
 const SENDERS = [
@@ -107,9 +111,10 @@ function createSender(request: Request, timeoutMs: number): Chain['send'] {
 // ---------------------------------------------------------------------- reverts
 
 const ERRORS = new Interface(
-  [...IIsolatedTrader__factory.abi, ...IMarginBank__factory.abi, ...ISignedPriceOracle__factory.abi].filter(
-    ({ type }) => type === 'error',
-  ),
+  [
+    ...[...IIsolatedTrader__factory.abi, ...IMarginBank__factory.abi, ...ISignedPriceOracle__factory.abi],
+    ...[...AccountManager__factory.abi, ...Forwarder__factory.abi],
+  ].filter(({ type }) => type === 'error'),
 )
 
 /** Errors without an account or an order whose cause is known. */
@@ -223,6 +228,16 @@ export function createChain({ url, chainId, requestTimeoutMs, sendTimeoutMs }: C
       ),
     balance: async (address) => BigInt(await request<string>('eth_getBalance', [address, 'latest'])),
     findCulprit: (raw, block) => findCulprit(request, raw, block),
+    async dryRun({ to, data, value, gas }, from) {
+      try {
+        const call = { from, to, data, gas: quantity(gas), value: quantity(value) }
+        await request('eth_call', [call, 'latest'])
+        return null
+      } catch (error) {
+        if (!(error instanceof RpcError) || !REVERTED.test(error.message)) throw error
+        return culpritOf(errorData(error)).error
+      }
+    },
     async lastActionId(trader) {
       const { actionId } = await view(trader, 'clock')
       return Number(actionId)
@@ -310,6 +325,7 @@ const ORACLE = ISignedPriceOracle__factory.createInterface()
 const FREEZE_REQUESTED = TRADER.getEvent('FreezeRequested').topicHash
 /** Any function of the contract: names and arguments of actions are those of its ABI (`domain/actions/action-rules.ts`). */
 type ActionFunction = 'settleBatch'
+const FORWARDER = Forwarder__factory.createInterface()
 const TOKEN = new Interface(['function mint(address to, uint256 amount)'])
 
 /** Static: an estimate would cost a round trip per part and can be outdated when it is used. */
@@ -318,6 +334,11 @@ export interface GasLimits {
   readonly order: bigint
   readonly simple: bigint
 }
+
+/** Above what the forwarder uses before and after the call. */
+const FORWARDING = 200_000
+/** The forwarder requires that the whole gas of the request can be forwarded, of which a call gets at most 49/50. */
+const forwardingGas = (inner: number): bigint => BigInt(Math.ceil((inner * 50) / 49) + FORWARDING)
 
 export const createCalls = (gas: GasLimits): Calls => ({
   action(spec, action, actionId) {
@@ -348,6 +369,14 @@ export const createCalls = (gas: GasLimits): Calls => ({
     data: TRADER.encodeFunctionData('claim', [account]) as `0x${string}`,
     value: 0n,
     gas: gas.part,
+  }),
+  forward: (forwarder, { owner, target, gas: inner, deadline, data, signature }) => ({
+    to: forwarder,
+    data: FORWARDER.encodeFunctionData('execute', [
+      { from: owner, to: target, value: 0n, gas: inner, deadline, data, signature },
+    ]) as `0x${string}`,
+    value: 0n,
+    gas: forwardingGas(inner),
   }),
   mint: (token, to, amount) => ({
     to: token,

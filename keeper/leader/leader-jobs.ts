@@ -1,4 +1,4 @@
-/** The leader jobs of a market's auction, a market's settlement, the faucet, and the heartbeats and ends of all markets. */
+/** The leader jobs of a market's auction, a market's settlement, the faucet, relays, and the heartbeats and ends of all markets. */
 import type { MarketSpec } from '../../domain/market/market.ts'
 import type { ReportRules } from '../../domain/prices/report.ts'
 import type { Millis } from '../../domain/units.ts'
@@ -16,6 +16,7 @@ import type { Chain } from '../ports.ts'
 import { createRanks, type RankPorts } from '../ranks/ranks.ts'
 import { Delivery, type DeliveryPorts } from '../relayer/delivery.ts'
 import type { RelayerLane, RelayerStore } from '../relayer/ports.ts'
+import { createRelays, type RelayPorts } from '../relays/relays.ts'
 import { recoverLane, type SettlePorts, settleMarket } from '../settlement/settle-market.ts'
 import type { LeaderJob } from './leader-loop.ts'
 
@@ -160,7 +161,7 @@ export function faucetJob(
     },
     async step(fence) {
       const progress = await payRequests({ ...ports, delivery }, lane, fence)
-      return progress === 'waiting' ? intervals.pollMs : Math.min(intervals.sweepMs, FAUCET_SWEEP_MS)
+      return progress === 'waiting' ? intervals.pollMs : Math.min(intervals.sweepMs, PERSON_SWEEP_MS)
     },
     finish: () => delivery.settled(),
   }
@@ -211,10 +212,32 @@ export function endingJob(
   }
 }
 
+export type RelayJobPorts = Omit<RelayPorts, 'delivery'> & Omit<DeliveryPorts, 'onChange'>
+
+/** The relay of owners' requests. */
+export function relayJob(
+  ports: RelayJobPorts,
+  lane: RelayerLane,
+  intervals: Intervals,
+  onChange: () => void,
+): LeaderJob {
+  const delivery = new Delivery({ ...ports, onChange }, lane)
+  const pass = createRelays({ ...ports, delivery }, lane)
+  return {
+    async start(fence) {
+      await register(ports, lane)
+      await delivery.recover(fence)
+    },
+    step: async (fence) =>
+      (await pass(fence)) === 'waiting' ? intervals.pollMs : Math.min(intervals.sweepMs, PERSON_SWEEP_MS),
+    finish: () => delivery.settled(),
+  }
+}
+
 const ENDING_POLL_MS = 1_000
 
 /** Bounds the time until a freeze request is answered. */
 const FREEZE_POLL_MS = 1_000
 
-/** Shorter than other sweeps: a person waits for the payout. */
-const FAUCET_SWEEP_MS = 200
+/** Shorter than other sweeps: a person waits for the result. */
+const PERSON_SWEEP_MS = 200

@@ -169,6 +169,7 @@ describe('a database role per process', () => {
       'price-schema',
       'liquidation-schema',
       'adjustment-schema',
+      'relay-schema',
     ]
     const source = files
       .map((name) => `db/${name}.ts`)

@@ -10,6 +10,7 @@ const env = {
   CHAIN_ID: '6343',
   ADDRESS_MARGIN_BANK: `0x${'Ab'.repeat(20)}`,
   ADDRESS_ACCOUNT_MANAGER: `0x${'cd'.repeat(20)}`,
+  ADDRESS_FORWARDER: `0x${'ce'.repeat(20)}`,
 }
 
 describe('readConfig', () => {

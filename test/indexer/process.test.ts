@@ -59,7 +59,8 @@ describe('the indexer process', function () {
           CHAIN_ID: `${CHAIN_ID}`,
         },
         ...{ ADDRESS_MARGIN_BANK: exchange.shared.marginBank, INTERNAL_PORT: `${port}`, LOG_LEVEL: 'info' },
-        ...{ ADDRESS_ACCOUNT_MANAGER: exchange.shared.accountManager, ...env },
+        ADDRESS_ACCOUNT_MANAGER: exchange.shared.accountManager,
+        ...{ ADDRESS_FORWARDER: exchange.shared.forwarder, ...env },
       },
       stdio: ['ignore', 'pipe', 'pipe'],
     })

@@ -2,6 +2,7 @@
 import type { ChainLog } from '../../ports.ts'
 import type { ChainFact, Contracts } from '../facts.ts'
 import { decodeAccountManagerLog } from './account-manager.ts'
+import { decodeForwarderLog } from './forwarder.ts'
 import { decodeTraderLog } from './isolated-trader.ts'
 import { decodeBankLog } from './margin-bank.ts'
 
@@ -11,6 +12,7 @@ export function decodeLog(log: ChainLog, contracts: Contracts): ChainFact {
     if (spec !== null) return decodeTraderLog(log, spec)
     if (log.address === contracts.bank) return decodeBankLog(log)
     if (log.address === contracts.accountManager) return decodeAccountManagerLog(log)
+    if (log.address === contracts.forwarder) return decodeForwarderLog(log)
     throw new Error(`${log.address} is none of the followed contracts`)
   } catch (error) {
     return { kind: 'undecodable', spec, problem: (error as Error).message }

@@ -210,8 +210,12 @@ const EVENTS: EventTable<IsolatedTraderInterface, TraderFact, MarketFact> = {
   Heartbeat: IGNORED,
   FreezeRequested: IGNORED,
   PricePoked: IGNORED,
-  // Nonces are read from the contract where they matter.
-  MarginNoncesInvalidated: IGNORED,
+  MarginNoncesInvalidated: ({ account, newMinimum }, { spec }) => ({
+    kind: 'margin_nonces_invalidated',
+    spec,
+    account: addressOf(account),
+    minimum: newMinimum,
+  }),
 }
 
 export const decodeTraderLog = (log: LogData, spec: MarketSpec): TraderFact | IgnoredEvent =>

@@ -70,11 +70,13 @@ function applyBankLog(books: Books, name: string, args: Record<string, unknown>)
 
 type Unmoving = Extract<
   TraderFact | IgnoredEvent,
-  { kind: 'salts_cancelled' | 'ending_changed' | 'terms_changed' | 'ignored' }
+  { kind: 'salts_cancelled' | 'ending_changed' | 'terms_changed' | 'margin_nonces_invalidated' | 'ignored' }
 >
 
 const movesNothing = (fact: TraderFact | IgnoredEvent): fact is Unmoving =>
-  ['salts_cancelled', 'ending_changed', 'terms_changed', 'ignored'].includes(fact.kind)
+  ['salts_cancelled', 'ending_changed', 'terms_changed', 'margin_nonces_invalidated', 'ignored'].includes(
+    fact.kind,
+  )
 
 function applyTraderFact(books: Books, fact: TraderFact | IgnoredEvent, exchange: Exchange): void {
   if (fact.kind === 'part_mined') applyBatch(books, fact.settled, exchange)

@@ -7,16 +7,19 @@ import { decodeLog } from '../../../indexer/ingest/decode/decode-log.ts'
 import type { Contracts } from '../../../indexer/ingest/facts.ts'
 import type { ChainLog } from '../../../indexer/ports.ts'
 import { AccountManager__factory } from '../../../typechain-types/factories/AccountManager__factory.ts'
+import { Forwarder__factory } from '../../../typechain-types/factories/Forwarder__factory.ts'
 import { IsolatedTrader__factory } from '../../../typechain-types/factories/IsolatedTrader__factory.ts'
 import { MarginBank__factory } from '../../../typechain-types/factories/MarginBank__factory.ts'
 import { perpetual } from '../../support/markets.ts'
 
 const BANK = `0x${'b1'.repeat(20)}` as Address
 const MANAGER = `0x${'b2'.repeat(20)}` as Address
+const FORWARDER = `0x${'b3'.repeat(20)}` as Address
 const ALICE = `0x${'aa'.repeat(20)}` as Address
 const CONTRACTS: Contracts = {
   bank: BANK,
   accountManager: MANAGER,
+  forwarder: FORWARDER,
   markets: new Map([[perpetual.trader, perpetual]]),
 }
 
@@ -73,6 +76,7 @@ describe('decodeLog', () => {
       [bank, BANK],
       [trader, perpetual.trader],
       [AccountManager__factory.createInterface(), MANAGER],
+      [Forwarder__factory.createInterface(), FORWARDER],
     ] as const) {
       ;(contract as Interface).forEachEvent((event) => {
         if (event.name === 'BatchSettled') return

@@ -199,6 +199,7 @@ export class ExchangeFixture {
       chainId: CHAIN_ID,
       bank: this.shared.marginBank,
       accountManager: this.shared.accountManager,
+      forwarder: this.shared.forwarder,
       startBlock: this.startBlock,
       range: 100,
       liveDepth: 64,

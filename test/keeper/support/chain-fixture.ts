@@ -171,7 +171,7 @@ export class ChainFixture extends MarketFixture {
       rolledBack: () => {},
       mismatch: () => {},
     }
-    const { marginBank, accountManager } = this.chainSide.shared
+    const { marginBank, accountManager, forwarder } = this.chainSide.shared
     return new Follower(
       {
         db: this.db,
@@ -184,7 +184,7 @@ export class ChainFixture extends MarketFixture {
       {
         chainId: CHAIN_ID,
         bank: marginBank,
-        accountManager,
+        ...{ accountManager, forwarder },
         startBlock: this.chainSide.startBlock,
         range: 500,
         liveDepth: 20,

@@ -1,0 +1,43 @@
+/** The `margin_nonce_floors` table: below which nonce an account's adjustments in a market are invalid, by the contract's events. */
+import type { Db, Tx } from './client.ts'
+
+export interface MarginNonceAccount {
+  readonly marketId: number
+  readonly account: string
+}
+
+/** 0 where the account has never invalidated any. */
+export async function loadMarginNonceFloor(
+  db: Db | Tx,
+  { marketId, account }: MarginNonceAccount,
+): Promise<bigint> {
+  const row = await db
+    .selectFrom('margin_nonce_floors')
+    .select('minimum')
+    .where('market_id', '=', marketId)
+    .where('account', '=', account)
+    .executeTakeFirst()
+  return row?.minimum ?? 0n
+}
+
+/** Stores the minimum as of `block`; 0 removes an account whose first invalidation has left the chain. */
+export async function saveMarginNonceFloor(
+  tx: Tx,
+  { marketId, account }: MarginNonceAccount,
+  minimum: bigint,
+  block: number,
+): Promise<void> {
+  if (minimum === 0n) {
+    await tx
+      .deleteFrom('margin_nonce_floors')
+      .where('market_id', '=', marketId)
+      .where('account', '=', account)
+      .execute()
+    return
+  }
+  await tx
+    .insertInto('margin_nonce_floors')
+    .values({ market_id: marketId, account, minimum, block })
+    .onConflict((conflict) => conflict.columns(['market_id', 'account']).doUpdateSet({ minimum, block }))
+    .execute()
+}

@@ -1,0 +1,60 @@
+/** An owner's forward request on its way to the chain: its kinds, its states, and how the chain's events end it. */
+import type { Seconds } from '../units.ts'
+
+export type RelayKind = 'register_session_key' | 'revoke_session_key' | 'invalidate_margin_nonces'
+
+/**
+ * QUEUED: accepted, no transaction signed. RELAYING: a transaction is stored, and sent until its nonce is used. CONFIRMED: the chain has
+ * executed the request's nonce, and its state is the requested one. FAILED: the request was not executed, see `RelayFailure`.
+ */
+export type RelayStatus = 'QUEUED' | 'RELAYING' | 'CONFIRMED' | 'FAILED'
+
+/**
+ * REVERTED: the transaction reverted and changed nothing. SUPERSEDED: another request with the same nonce was executed. EXPIRED: the
+ * deadline has passed.
+ */
+export type RelayFailure = 'REVERTED' | 'SUPERSEDED' | 'EXPIRED'
+
+export const isOpenRelay = (status: RelayStatus): boolean => status === 'QUEUED' || status === 'RELAYING'
+
+/** What the request changes on the chain. */
+export type RelayEffect =
+  | { readonly kind: 'register_session_key' | 'revoke_session_key'; readonly sessionKey: string }
+  | { readonly kind: 'invalidate_margin_nonces'; readonly marketId: number; readonly minimum: bigint }
+
+/** All permissions: orders, and changes of margin and leverage. */
+export const ALL_PERMISSIONS = 3
+
+/** What the chain has after the request's nonce was executed. */
+export interface ObservedEffect {
+  /** The state of the request's session key; null if it was never registered. */
+  readonly key: { readonly permissions: number; readonly revoked_at: number | null } | null
+  /** The account's lowest valid margin nonce in the request's market. */
+  readonly floor: bigint
+}
+
+/**
+ * Whether the chain's state is the requested one. The nonce alone does not prove it: another request may have used it. The state does not
+ * name the transaction either, but then the request's purpose is fulfilled.
+ */
+export function isFulfilled(effect: RelayEffect, { key, floor }: ObservedEffect): boolean {
+  switch (effect.kind) {
+    case 'register_session_key':
+      return key !== null && key.revoked_at === null && key.permissions === ALL_PERMISSIONS
+    case 'revoke_session_key':
+      return key !== null && key.revoked_at !== null
+    case 'invalidate_margin_nonces':
+      return floor >= effect.minimum
+  }
+}
+
+/** The forwarder executes a request in a block whose time is at most the deadline. */
+export const isPastDeadline = (deadline: Seconds, blockTime: Seconds): boolean => blockTime > deadline
+
+/** The lowest nonce that the chain has not executed and no open operation has. Nonces of one signer execute in their order. */
+export function nextForwardNonce(executed: number, open: readonly number[]): number {
+  const taken = new Set(open)
+  let nonce = executed
+  while (taken.has(nonce)) nonce++
+  return nonce
+}

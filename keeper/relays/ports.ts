@@ -1,0 +1,39 @@
+/** What the relay of owners' requests reads and writes. */
+import type { Fence } from '../../db/fence.ts'
+import type { RelayEnd, RelayOperation } from '../../db/relay-operations.ts'
+import type { Millis } from '../../domain/units.ts'
+import type { SignedTransaction } from '../ports.ts'
+import type { RelayerLane, StoredTransaction } from '../relayer/ports.ts'
+
+export type { RelayEnd, RelayOperation }
+
+export interface SignedRelay extends SignedTransaction {
+  readonly nonce: number
+  readonly signedAt: Millis
+}
+
+/** An operation whose relayer nonce was used without executing it. */
+export interface UnexecutedRelay {
+  readonly operation: RelayOperation
+  /** Its reverted transaction, in a block that the indexer has recorded; null: another transaction has used the nonce. */
+  readonly reverted: { readonly raw: `0x${string}`; readonly block: number } | null
+}
+
+export interface RelayStore {
+  /** QUEUED operations whose nonce is their owner's next, the oldest first. */
+  ready(limit: number): Promise<readonly RelayOperation[]>
+  /** Stores the transaction and marks the operation as RELAYING. Null if the operation is not QUEUED any more. */
+  storeSigned(
+    operation: RelayOperation,
+    lane: RelayerLane,
+    fence: Fence,
+    signed: SignedRelay,
+  ): Promise<StoredTransaction | null>
+  unexecuted(lane: RelayerLane, limit: number): Promise<readonly UnexecutedRelay[]>
+  /** Ends the operation if its state is still the given one. */
+  fail(operation: RelayOperation, fence: Fence, end: RelayEnd): Promise<void>
+  /** Marks the operation as QUEUED if its state is still the given one. */
+  requeue(operation: RelayOperation, fence: Fence): Promise<void>
+  /** Open operations whose deadline is before the time of the newest recorded block with `confirmations` blocks on top. */
+  expired(confirmations: number, limit: number): Promise<readonly RelayOperation[]>
+}
