@@ -1,6 +1,4 @@
 /** An owner's forward request on its way to the chain: its kinds, its states, and how the chain's events end it. */
-import type { Seconds } from '../units.ts'
-
 export type RelayKind = 'register_session_key' | 'revoke_session_key' | 'invalidate_margin_nonces'
 
 /**
@@ -47,9 +45,6 @@ export function isFulfilled(effect: RelayEffect, { key, floor }: ObservedEffect)
       return floor >= effect.minimum
   }
 }
-
-/** The forwarder executes a request in a block whose time is at most the deadline. */
-export const isPastDeadline = (deadline: Seconds, blockTime: Seconds): boolean => blockTime > deadline
 
 /** The lowest nonce that the chain has not executed and no open operation has. Nonces of one signer execute in their order. */
 export function nextForwardNonce(executed: number, open: readonly number[]): number {

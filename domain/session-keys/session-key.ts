@@ -14,10 +14,10 @@ export function sessionKeyStatus(
   now: Millis,
 ): SessionKeyStatus {
   if (revoked_at !== null) return 'REVOKED'
-  return hasEnded(expires_at, now) ? 'EXPIRED' : 'ACTIVE'
+  return now >= expires_at * 1000 ? 'EXPIRED' : 'ACTIVE'
 }
 
-/** A second before its expiry on the chain: the key signs for an `asOf` below it. */
+/** A second before the key's expiry: orders end in whole seconds, and the key signs for an `asOf` below its expiry. */
 const hasEnded = (expiresAt: number, now: Millis): boolean =>
   isExpired(aliveUntil(0 as Seconds, expiresAt as Seconds), now)
 
