@@ -1,6 +1,6 @@
 /** Forward requests agree with ethers and with the contracts' ABIs, and their bounds are as the forwarder needs them. */
 import { expect } from 'chai'
-import { type Interface, id, TypedDataEncoder, Wallet } from 'ethers'
+import { type Interface, id, Wallet } from 'ethers'
 import fc from 'fast-check'
 import { describe, it } from 'mocha'
 import {
@@ -16,27 +16,13 @@ import type { Address, Seconds } from '../../../domain/units.ts'
 import { keccak, recover } from '../../../service/crypto.ts'
 import { AccountManager__factory } from '../../../typechain-types/factories/AccountManager__factory.ts'
 import { IsolatedTrader__factory } from '../../../typechain-types/factories/IsolatedTrader__factory.ts'
+import { digestOfForward, signForward, type TypedRequest } from '../../support/forward-request.ts'
 
 const FORWARDER = `0x${'fa'.repeat(20)}` as Address
 const DOMAIN = { chainId: 6343n, forwarder: FORWARDER }
 const KEY = `0x${'4e'.repeat(20)}`
 
-const typed = (request: ForwardRequest) =>
-  [
-    { name: 'Forwarder', version: '1', chainId: 6343n, verifyingContract: FORWARDER },
-    {
-      ForwardRequest: [
-        { name: 'from', type: 'address' },
-        { name: 'to', type: 'address' },
-        { name: 'value', type: 'uint256' },
-        { name: 'gas', type: 'uint256' },
-        { name: 'nonce', type: 'uint256' },
-        { name: 'deadline', type: 'uint48' },
-        { name: 'data', type: 'bytes' },
-      ],
-    },
-    { ...request, value: 0n },
-  ] as const
+const typed = (request: ForwardRequest): TypedRequest => ({ ...request, value: 0 })
 
 const address = fc.string({ unit: fc.constantFrom(...'0123456789abcdef'), minLength: 40, maxLength: 40 })
 const anyRequest = fc.record({
@@ -52,7 +38,9 @@ describe('forward requests', () => {
   it('when a request is hashed, the digest is that of ethers', () => {
     fc.assert(
       fc.property(anyRequest, (request) => {
-        expect(hashForwardRequest(request, DOMAIN, keccak)).to.equal(TypedDataEncoder.hash(...typed(request)))
+        expect(hashForwardRequest(request, DOMAIN, keccak)).to.equal(
+          digestOfForward(typed(request), FORWARDER),
+        )
       }),
       { numRuns: 200 },
     )
@@ -68,9 +56,7 @@ describe('forward requests', () => {
   const recovered = (signature: string) => recoverForwardSigner(digest, signature, recover)
 
   it('when the owner has signed it as typed data, its address is recovered', async () => {
-    const signature = await wallet.signTypedData(
-      ...(typed(request) as unknown as Parameters<Wallet['signTypedData']>),
-    )
+    const signature = await signForward(wallet, typed(request), FORWARDER)
     expect(recovered(signature)).to.deep.equal({ ok: true, value: request.from })
   })
 
