@@ -77,8 +77,10 @@ export const toSignedOrder = (row: OrderRow): SignedOrder => ({
 })
 
 /** SQL of the batches in sequence that left an order of `orders` without a fill; 0 unless it is forced. */
-export const WIDENINGS_SQL =
-  'case when forced then coalesce((select l.widenings from liquidations l where l.order_id = orders.order_id), 0) else 0 end'
+export const WIDENINGS_SQL = `case when forced then coalesce((
+    select l.widenings from liquidations l
+    where l.market_id = orders.market_id and l.user_id = orders.user_id and l.order_id = orders.order_id
+  ), 0) else 0 end`
 
 /** Orders of the accounts in the market that have not ended, by seq. */
 export async function loadLiveOrders(
@@ -97,6 +99,24 @@ export async function loadLiveOrders(
     .orderBy('seq')
     .execute()
   return rows.map((row) => ({ ...toOpenOrder(row), widenings: row.widenings }))
+}
+
+/** The reduce-only orders of each of the accounts in the market that have not ended; accounts without any are left out. */
+export async function countReduceOnly(
+  tx: Tx,
+  marketId: number,
+  accounts: Iterable<UserId>,
+): Promise<ReadonlyMap<UserId, number>> {
+  const rows = await tx
+    .selectFrom('orders')
+    .select(['user_id', ({ fn }) => fn.countAll<number>().as('orders')])
+    .where('market_id', '=', marketId)
+    .where('user_id', '=', anyOf('bigint', accounts))
+    .where('ended_at', 'is', null)
+    .where('reduce_only', '=', true)
+    .groupBy('user_id')
+    .execute()
+  return new Map(rows.map(({ user_id, orders }) => [user_id as UserId, Number(orders)]))
 }
 
 /**

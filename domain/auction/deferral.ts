@@ -23,14 +23,15 @@ export const exclude = (deferrals: Deferrals, accounts: Iterable<UserId>): Defer
 export interface ChangeBound {
   /** Orders that a batch may change beside those that it fills. */
   readonly most: number
-  /** Accounts with a forced order. They are never left out. */
+  /** Accounts with a forced order. They come before all others. */
   readonly forced: ReadonlySet<UserId>
 }
 
 /**
- * Leaves out the accounts whose changes exceed the bound. Those that wait come first, the longest wait before the others; then those with
- * the fewest changes, so that an account with few orders is not delayed by accounts with many. The first one always takes part, so
- * each account that waits takes part after at most as many auctions as there were accounts before it. Null if the batch may be written.
+ * Leaves out the accounts whose changes exceed the bound. Those with forced orders come first; of each kind those that wait, the longest
+ * wait before the others; then those with the fewest changes, so that an account with few orders is not delayed by accounts with many. The
+ * first one of each kind always takes part, so each account that waits takes part after at most as many auctions as there were accounts
+ * of its kind before it. Null if the batch may be written.
  */
 export function deferBeyond(
   { most, forced }: ChangeBound,
@@ -39,15 +40,15 @@ export function deferBeyond(
 ): Deferrals | null {
   const places = new Map([...deferrals.waiting].map((account, place) => [account, place]))
   const placeOf = (account: UserId): number => places.get(account) ?? places.size
-  const inTurn = [...changes]
-    .filter(([account]) => !forced.has(account))
-    .sort(([a, own], [b, other]) => placeOf(a) - placeOf(b) || own - other || a - b)
+  const inTurn = [...changes].sort(([a, own], [b, other]) => placeOf(a) - placeOf(b) || own - other || a - b)
   let left = most
-  for (const account of forced) left -= changes.get(account) ?? 0
   const beyond: UserId[] = []
-  for (const [place, [account, own]] of inTurn.entries()) {
-    if (place === 0 || own <= left) left -= own
-    else beyond.push(account)
+  for (const isForced of [true, false]) {
+    const kind = inTurn.filter(([account]) => forced.has(account) === isForced)
+    for (const [place, [account, own]] of kind.entries()) {
+      if (place === 0 || own <= left) left -= own
+      else beyond.push(account)
+    }
   }
   return beyond.length === 0 ? null : exclude(deferrals, beyond)
 }

@@ -354,6 +354,8 @@ export interface PositionsMoved {
   /** Of an inheritance or a deleveraging: the oracle price that decided it, and its observation. */
   readonly oracle_price?: Wei
   readonly oracle_at?: number
+  /** Of these: the time as of which it was decided. Reduce-only orders that were accepted later stay for the next position. */
+  readonly as_of?: number
   readonly block: number
   readonly tx_hash: string
   readonly log_index: number

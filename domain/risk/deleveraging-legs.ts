@@ -25,9 +25,17 @@ import { type Backstop, inherit } from './liquidation.ts'
  */
 export const MAX_LEGS = 100
 
+/**
+ * Most reduce-only orders that end with the positions of the counterparties of one action, because one transaction ends them when the
+ * action is mined. The first leg is never left out for them; an account has at most 500.
+ */
+export const MOST_ENDED_ORDERS = 1_000
+
 export interface Counterparty {
   readonly account: Address
   readonly position: Position
+  /** Its reduce-only orders that have not ended; none if absent. */
+  readonly orders?: number
 }
 
 /** What the closing steps are computed from. */
@@ -53,8 +61,8 @@ export interface RankedLeg {
 
 /**
  * The legs of the next action. Every leg closes exactly its steps if the contract executes it at the same
- * state; together they close `stepsToClose`, or less if the counterparties, the pool or `MAX_LEGS` do not
- * suffice: the pool can be short while other positions have negative equity.
+ * state; together they close `stepsToClose`, or less if the counterparties, the pool, `MAX_LEGS` or
+ * `MOST_ENDED_ORDERS` do not suffice: the pool can be short while other positions have negative equity.
  * `ranked` must be in the order of `compareRanks`; it is read only as far as needed.
  */
 export function deleveragingLegs(terms: LegTerms, ranked: Iterable<Counterparty>): RankedLeg[] {
@@ -63,12 +71,15 @@ export function deleveragingLegs(terms: LegTerms, ranked: Iterable<Counterparty>
   let position = terms.position
   let due = stepsToClose(terms) as number
   let left: bigint = terms.pool
-  for (const { account, position: other } of ranked) {
+  let ended = 0
+  for (const { account, position: other, orders = 0 } of ranked) {
     if (due === 0 || legs.length === MAX_LEGS) break
     const score = scoreOf(spec, other, index, oracle)
     const close = (steps: number) => closeAgainst(spec, position, other, steps as Steps, index, oracle)
     const leg = payable(close, due, left)
     if (leg === null || score === null) continue
+    ended += orders
+    if (legs.length > 0 && ended > MOST_ENDED_ORDERS) break
     legs.push({ counterparty: account, steps: leg.steps, score, payout: leg.payout })
     position = leg.position
     due -= leg.steps
@@ -134,9 +145,9 @@ export function* byRank(
   opposite: Iterable<Counterparty>,
 ): Generator<Counterparty> {
   const ranked: RankedPosition[] = []
-  for (const { account, position } of opposite) {
-    const score = scoreOf(spec, position, index, oracle)
-    if (score !== null) ranked.push({ account, position, score })
+  for (const counterparty of opposite) {
+    const score = scoreOf(spec, counterparty.position, index, oracle)
+    if (score !== null) ranked.push({ ...counterparty, score })
   }
   const heap = new BinaryHeap<RankedPosition>(compareRanks, ranked)
   for (let next = heap.pop(); next !== undefined; next = heap.pop()) yield next

@@ -292,7 +292,7 @@ async function applyPart(context: Context, { spec, settled }: PartMined, log: Ch
   const moving = unmatched.map(
     (maker) => [users.get(maker) as number, moved.positions.get(maker) ?? FLAT] as const,
   )
-  const closing = await loadMoved(tx, marketId, new Map(moving), settled)
+  const closing = await loadMoved(tx, marketId, new Map(moving), { part: settled, asOf: settled.asOf })
   const { row, orders } = settlePart(marketId, settled, moved, { ...state, ...closing }, mined)
   await writePart(tx, marketId, row, orders)
   return shards.append(marketShard(marketId), row)

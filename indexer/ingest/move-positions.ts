@@ -106,13 +106,14 @@ function movedPositions(fact: PositionMoveFact, before: Positions): Positions | 
 /** What decided the move: see `PositionsMoved`. */
 function evidenceOf(
   fact: PositionMoveFact,
-): Pick<PositionsMoved, 'oracle_price' | 'oracle_at' | 'adjustment'> {
+): Pick<PositionsMoved, 'oracle_price' | 'oracle_at' | 'as_of' | 'adjustment'> {
   if (fact.kind === 'position_adjusted') {
     const { signer, nonce, asOf } = fact.event
     return { adjustment: { signer, nonce: nonce.toString(), as_of: asOf } }
   }
   if (fact.kind !== 'position_inherited' && fact.kind !== 'positions_deleveraged') return {}
-  return { oracle_price: fact.event.oraclePrice.toString(), oracle_at: fact.event.observedAt }
+  const { oraclePrice, observedAt, asOf } = fact.event
+  return { oracle_price: oraclePrice.toString(), oracle_at: observedAt, as_of: asOf }
 }
 
 const causeOf = (fact: PositionMoveFact): PositionsMoved['cause'] => {
@@ -157,7 +158,9 @@ export async function applyMove(
   const after = explained ?? (await positionsOnChain(chain, trader, accounts, mined.block))
   const idOf = (account: Address) => known.get(account) as number
   const moves = [...after].map(([account, position]) => [idOf(account), position] as const)
-  const { moved, reduceOnly } = await loadMoved(tx, marketId, new Map(moves), null)
+  const evidence = evidenceOf(fact)
+  const time = { part: null, asOf: evidence.as_of ?? null }
+  const { moved, reduceOnly } = await loadMoved(tx, marketId, new Map(moves), time)
   const closed = reduceOnly.flatMap((order) => {
     const ended = closeWithMove(order, moved.get(order.userId) as MovedSize)
     return ended === null ? [] : [ended.order]
@@ -173,7 +176,7 @@ export async function applyMove(
     ...('event' in fact && 'actionId' in fact.event && { action_id: fact.event.actionId }),
     funding_index: index.toString(),
     account: idOf('event' in fact ? fact.event.account : fact.payer),
-    ...evidenceOf(fact),
+    ...evidence,
     ...mined,
     positions: [...after].map(([account, position]) =>
       positionChange(idOf(account), before.get(account) ?? FLAT, position),

@@ -80,13 +80,14 @@ export const NO_MOVES: MovedOrders = { moved: new Map(), reduceOnly: [] }
 
 /**
  * Reads the reduce-only orders of accounts whose matched positions move with their mined ones. `after`: the new mined positions by user.
- * `part`: the part that moves them, with the time of its batch: orders accepted after it reduce the next position.
+ * `part`: the part that moves them, if one does. `asOf`: the time of its batch, or of the action: orders accepted after it reduce the next
+ * position. So an action ends no more orders than there were when it was decided.
  */
 export async function loadMoved(
   tx: Tx,
   marketId: number,
   after: ReadonlyMap<number, Position>,
-  part: (PartRef & { readonly asOf: number }) | null,
+  { part, asOf }: { readonly part: PartRef | null; readonly asOf: number | null },
 ): Promise<MovedOrders> {
   if (after.size === 0) return NO_MOVES
   const users = new Set(after.keys())
@@ -104,7 +105,7 @@ export async function loadMoved(
     .where('user_id', '=', anyOf('bigint', users))
     .where('ended_at', 'is', null)
     .where('reduce_only', '=', true)
-    .$if(part !== null, (orders) => orders.where('accepted_at', '<=', part?.asOf ?? 0))
+    .$if(asOf !== null, (orders) => orders.where('accepted_at', '<=', asOf ?? 0))
     .orderBy('seq')
     .execute()
   return { moved: new Map(moved), reduceOnly: rows.map(toSettlingOrder) }

@@ -13,6 +13,8 @@ export interface LiquidationTransaction extends MarketTransaction {
   /** What became of the actions with these numbers in the queue. */
   outcomes(queueNos: readonly number[]): Promise<ReadonlyMap<number, Exclude<ActionOutcome, null>>>
   addresses(accounts: Iterable<UserId>): Promise<ReadonlyMap<UserId, Address>>
+  /** The reduce-only orders of each account that have not ended; accounts without any are left out. */
+  reduceOnlyOrders(accounts: Iterable<UserId>): Promise<ReadonlyMap<UserId, number>>
   saveLiquidations(plan: LiquidationPlan): Promise<void>
 }
 

@@ -12,7 +12,7 @@ import { DATABASE_NOW } from '../../db/clock.ts'
 import { deleteLiquidations, loadLiquidations, putLiquidations } from '../../db/liquidations.ts'
 import { recordAsOf } from '../../db/markets.ts'
 import { keepReport } from '../../db/oracle-reports.ts'
-import { insertForced } from '../../db/orders.ts'
+import { countReduceOnly, insertForced } from '../../db/orders.ts'
 import { loadAddresses } from '../../db/users.ts'
 import { enqueue } from '../../domain/actions/queue.ts'
 import { invariant } from '../../domain/invariant.ts'
@@ -61,6 +61,7 @@ const open = (tx: Tx, transaction: MarketTransaction, marketId: MarketId): Liqui
     return new Map(rows.map((row) => [row.queue_no, outcomeOf(row)]))
   },
   addresses: (accounts) => loadAddresses(tx, accounts),
+  reduceOnlyOrders: (accounts) => countReduceOnly(tx, marketId, accounts),
   saveLiquidations: (plan) => save(tx, transaction, marketId, plan),
 })
 

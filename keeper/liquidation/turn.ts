@@ -36,6 +36,8 @@ export class LiquidationTurn {
   readonly #running: ReadonlyMap<UserId, RunningLiquidation>
   readonly #addresses = new Map<UserId, Address>()
   readonly #users = new Map<Address, UserId>()
+  /** Reduce-only orders by account. */
+  readonly #orders = new Map<UserId, number>()
 
   constructor(input: TurnInput) {
     const { transaction, view, prices, basis, running, hashOf } = input
@@ -125,10 +127,23 @@ export class LiquidationTurn {
     const count = MAX_LEGS + moves.accounts.size
     const accounts = view.positions.scanner.counterparties(prices, position, count)
     await this.#learn(accounts)
+    const orders = await this.#reduceOnlyOrders(accounts)
     return accounts
-      .map((account) => this.#addressOf(account))
-      .filter((address) => address !== maker && moves.mayCounter(address))
-      .map((address) => ({ account: address, position: moves.positionOf(address) }))
+      .map((account): Counterparty => {
+        const address = this.#addressOf(account)
+        return { account: address, position: moves.positionOf(address), orders: orders.get(account) ?? 0 }
+      })
+      .filter(({ account }) => account !== maker && moves.mayCounter(account))
+  }
+
+  /** Read once for each account: the cases of a turn rank mostly the same ones. */
+  async #reduceOnlyOrders(accounts: readonly UserId[]): Promise<ReadonlyMap<UserId, number>> {
+    const unread = accounts.filter((account) => !this.#orders.has(account))
+    if (unread.length > 0) {
+      const counts = await this.#input.transaction.reduceOnlyOrders(unread)
+      for (const account of unread) this.#orders.set(account, counts.get(account) ?? 0)
+    }
+    return this.#orders
   }
 
   async #learn(accounts: Iterable<UserId>): Promise<void> {

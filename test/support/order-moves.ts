@@ -49,8 +49,9 @@ export class OrderMoves {
     this.#model = model
   }
 
-  apply(action: number, positions: readonly MovedPosition[]): void {
-    const closed = positions.flatMap((position) => this.#close(position, this.#shift(position)))
+  /** `asOf`: orders accepted after it reduce the next position. */
+  apply(action: number, positions: readonly MovedPosition[], asOf: number): void {
+    const closed = positions.flatMap((position) => this.#close(position, this.#shift(position), asOf))
     this.#moves.set(action, { positions, closed })
   }
 
@@ -91,11 +92,16 @@ export class OrderMoves {
     return [from.size, to.size]
   }
 
-  #close({ account, before, after }: MovedPosition, matched: readonly [number, number]): Closed[] {
+  #close(
+    { account, before, after }: MovedPosition,
+    matched: readonly [number, number],
+    asOf: number,
+  ): Closed[] {
     const model = this.#model
     const waiting = model.queue.findLast(({ fills }) => fills.some(({ order }) => order.account === account))
     return model.orders.flatMap((order) => {
       if (order.account !== account || !order.reduceOnly || model.hasEnded(order)) return []
+      if (order.acceptedAt > asOf) return []
       const record = { order, status: order.status, closedBy: order.closedBy }
       const isMinedClosed = closes(before.size, after.size, order.side)
       if (model.leftWithPosition(order) ? isMinedClosed : closes(...matched, order.side)) {

@@ -82,21 +82,22 @@ describe('accounts that an auction leaves out', () => {
     expect(defer(10, [[1, 600]])).to.equal(null)
   })
 
-  it('when accounts have forced orders, they take part, and so does the first of the others', () => {
-    const forced = new Set([7, 8] as UserId[])
+  it('when accounts have forced orders, those with the fewest changes take part within the bound, and so does the first of the others', () => {
+    const forced = new Set([7, 8, 9] as UserId[])
     expect(
       defer(
         10,
         [
           [7, 9],
           [8, 9],
+          [9, 1],
           [1, 5],
           [2, 5],
         ],
         NO_DEFERRALS,
         forced,
       ),
-    ).to.deep.equal([2])
+    ).to.deep.equal([8, 2])
   })
 
   it('when an attempt leaves out more, the accounts of earlier attempts stay left out', () => {

@@ -16,6 +16,7 @@ import {
   deleveragingLegs,
   type LegTerms,
   MAX_LEGS,
+  MOST_ENDED_ORDERS,
   stepsToClose,
 } from '../../../domain/risk/deleveraging-legs.ts'
 import { type Backstop, inherit } from '../../../domain/risk/liquidation.ts'
@@ -83,6 +84,23 @@ describe('deleveragingLegs', () => {
   it('when there are more counterparties than an action closes, it stops at the limit', () => {
     const ranked = Array.from({ length: MAX_LEGS + 5 }, (_, at) => winner(at, 1, 10n ** 18n))
     expect(deleveragingLegs(bankrupt(1000), ranked).length).to.equal(MAX_LEGS)
+  })
+
+  it('when the orders that end with the counterparties are too many, the legs stop before them, but never before the first', () => {
+    const ranked = [1, 2, 3, 4].map((at) => ({ ...winner(at, 100, 10n ** 19n), orders: 400 }))
+    expect(deleveragingLegs(bankrupt(1000), ranked).map(({ counterparty }) => counterparty)).to.deep.equal([
+      accountOf(1),
+      accountOf(2),
+    ])
+    const [first, second] = ranked as [(typeof ranked)[0], (typeof ranked)[0]]
+    const crowded = [{ ...first, orders: MOST_ENDED_ORDERS + 1 }, second]
+    expect(deleveragingLegs(bankrupt(1000), crowded)).to.have.length(1)
+  })
+
+  it('when a counterparty cannot be closed, its orders do not count', () => {
+    const loser = { account: accountOf(1), position: FLAT, orders: MOST_ENDED_ORDERS }
+    const ranked = [loser, { ...winner(2, 400, 4n * 10n ** 19n), orders: 500 }]
+    expect(deleveragingLegs(bankrupt(1000), ranked).map(({ steps }) => steps)).to.deep.equal([400])
   })
 
   it('when the pool is short, the legs pay no more than it has, by rank', () => {

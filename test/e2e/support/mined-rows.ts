@@ -93,7 +93,7 @@ export class MinedRows {
     const problems = row.rollback ? [] : this.#unexplained(market, row)
     for (const { account, after } of changes) mined.set(account, after)
     if (row.rollback) moves.rollBack(action)
-    else moves.apply(action, changes)
+    else moves.apply(action, changes, row.as_of as number)
     return problems
   }
 

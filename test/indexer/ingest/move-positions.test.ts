@@ -198,6 +198,24 @@ describe('changes of positions outside batches', () => {
     expect(await stateOf(limit)).to.equal('OPEN')
   })
 
+  it('when a counterparty placed a reduce-only order after the deleveraging was decided, the order stays for its next position', async () => {
+    const { exchange, test, follower, alice, bob } = fixture.context
+    await withBackstop()
+    await fixture.fundAndFollow()
+    await fixture.trade(fixture.pair(500))
+    await catchUp(follower)
+    const { trader, actionId, asOf, report } = await afterPriceDrop()
+    const place = (accepted_at: number) =>
+      acceptOrder(test.db, 1, addressOf(bob), { reduce_only: true, price: 900, accepted_at })
+    const [before, after] = [await place(asOf), await place(asOf + 1)]
+    await (await trader.deleverage(actionId, asOf, alice.address, [bob.address], [500], report)).wait()
+    await catchUp(follower)
+    expect([await stateOf(before), await stateOf(after)]).to.deep.equal(['CANCELLED POSITION_CLOSED', 'OPEN'])
+    await exchange.rpc('anvil_reorg', 1, [])
+    await catchUp(follower)
+    expect([await stateOf(before), await stateOf(after)]).to.deep.equal(['OPEN', 'OPEN'])
+  })
+
   it('when a position is deleveraged, both sides close and the counterparty is paid', async () => {
     const { exchange, follower, alice, bob } = fixture.context
     const backstop = await withBackstop()

@@ -2,21 +2,15 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'chai'
 import { afterEach, beforeEach, describe, it } from 'mocha'
-import type { Fence } from '../../../db/fence.ts'
 import type { LiquidationChanged } from '../../../domain/journal/liquidation-row.ts'
-import { hashOrder } from '../../../domain/orders/order-hash.ts'
 import { CANCEL_GRACE } from '../../../domain/settlement/durations.ts'
-import type { Millis } from '../../../domain/units.ts'
-import { createAuction } from '../../../keeper/auction/auction.ts'
-import { createMarketMemory } from '../../../keeper/auction/market-memory.ts'
-import { createAuctionStore } from '../../../keeper/auction/store.ts'
-import { createLiquidations } from '../../../keeper/liquidation/liquidations.ts'
-import { createLiquidationStore } from '../../../keeper/liquidation/store.ts'
+import type { HourlyFunding } from '../../../domain/units.ts'
 import { perpetual } from '../../support/markets.ts'
-import { ActionFixture } from '../support/action-fixture.ts'
+import { ActionFixture, RATE } from '../support/action-fixture.ts'
 import { type ChainFixture, useChain } from '../support/chain-fixture.ts'
 import { expectConsistent } from '../support/invariants.ts'
-import { keccak, NO_METRICS, RULES, type Trader } from '../support/market-fixture.ts'
+import type { Trader } from '../support/market-fixture.ts'
+import { startMarketLoop } from '../support/market-loop.ts'
 import { revertTo, saveChain } from '../support/saved-chain.ts'
 import { openTrading, type Trading } from '../support/trading.ts'
 
@@ -36,7 +30,7 @@ describe('the steps of a liquidation on the chain', function () {
     trading = await openTrading(chain())
     fixture = trading.fixture
     actions = new ActionFixture(fixture, await fixture.lease('funding:m1'))
-    turn = turnsOf(fixture, trading.auctioning)
+    turn = turnsOf()
   })
 
   afterEach(async () => {
@@ -45,31 +39,7 @@ describe('the steps of a liquidation on the chain', function () {
   })
 
   /** The turns of a keeper that starts. */
-  function turnsOf({ db, spec, chainSide }: ChainFixture, fence: Fence): () => Promise<void> {
-    let head: Millis | null = null
-    const headTime = () => head
-    const memory = createMarketMemory({ ...RULES, kind: spec.kind })
-    const auction = createAuction(
-      { ...fixture.auctionPorts(), store: createAuctionStore(db), headTime },
-      spec,
-      memory,
-    )
-    const liquidations = createLiquidations(
-      {
-        liquidations: createLiquidationStore(db),
-        ...{ headTime, killPoint: () => {}, wakeSettlement: () => {}, metrics: NO_METRICS },
-        hashOrder: (order, of) => hashOrder(order, of, keccak),
-      },
-      spec,
-      memory,
-    )
-    return async () => {
-      const block = await chainSide.provider.getBlock('latest')
-      head = ((block?.timestamp ?? 0) * 1000) as Millis
-      await liquidations.update(fence)
-      await auction.run(fence)
-    }
-  }
+  const turnsOf = (): (() => Promise<void>) => startMarketLoop(fixture, trading.auctioning).turn
 
   const settle = async () => {
     await fixture.settle(trading.settling)
@@ -134,6 +104,28 @@ describe('the steps of a liquidation on the chain', function () {
       [order?.orderId, true],
       [order?.orderId, true],
     ])
+    await expectAsOnChain()
+  })
+
+  it('when a funding update in front of a forced fill is dropped, the batch is matched again without it and settles', async () => {
+    const { alice, bob, carol } = trading
+    await deal(alice, bob, 100)
+    await settle()
+    await fixture.place({ by: carol, side: 'LONG', steps: 100, limit: 980 })
+    await turn()
+    await report(975)
+    const dropped = await actions.updateFunding(975, (RATE * 1000n) as HourlyFunding)
+    await turn()
+    const forced = (await fixture.orders()).find((order) => order.forced)
+    expect(forced).to.include({ settling: 100 })
+    await settle()
+    await turn()
+    const [row] = await fixture.rows('action_dropped')
+    expect(row).to.include({ queue_no: dropped })
+    expect(row.rematched).to.include.members([alice.account, carol.account])
+    expect(await steps()).to.deep.equal(['started', 'forced', 'ended'])
+    expect(await fixture.rows('batch_voided')).to.deep.equal([])
+    expect(await fixture.position(alice)).to.equal(0n)
     await expectAsOnChain()
   })
 
@@ -219,7 +211,7 @@ describe('the steps of a liquidation on the chain', function () {
       await chain().provider.send('evm_mine', [])
       await fixture.follow()
       await turn()
-      turn = turnsOf(fixture, trading.auctioning)
+      turn = turnsOf()
       await turn()
       await settle()
       await turn()

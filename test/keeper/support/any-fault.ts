@@ -22,6 +22,11 @@ export type Fault =
       readonly moved: number
       readonly shares: Shares
     }
+  /**
+   * Dave opens with the highest leverage, the price falls below the liquidation threshold, and a forced order closes this long, and others
+   * that crossed it, as far as bob bids; then the price is back. `bid`: steps. `turns`: of the keeper at the low price.
+   */
+  | { readonly kind: 'force'; readonly bid: number; readonly turns: number }
   /** An action that the contract refuses: alice's position is healthy, and the market is not settling. */
   | { readonly kind: 'inherit' | 'deleverage' | 'finalize' }
   | { readonly kind: 'step' | 'follow' | 'foreign' | 'restart' }
@@ -63,6 +68,13 @@ export const anyFault = fc.oneof(
   { weight: 1, arbitrary: fc.record({ kind: kind('expire'), count: fc.integer({ min: 1, max: 30 }) }) },
   { weight: 2, arbitrary: fc.record({ kind: kind('fund'), isBad: rarely }) },
   { weight: 2, arbitrary: fc.record({ kind: kind('liquidate') }) },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      ...{ kind: kind('force'), bid: fc.integer({ min: 10, max: 40 }) },
+      turns: fc.integer({ min: 1, max: 3 }),
+    }),
+  },
   { weight: 2, arbitrary: fc.record({ kind: kind('inherit', 'deleverage', 'finalize') }) },
   { weight: 3, arbitrary: insolvency },
   ...aroundActions,

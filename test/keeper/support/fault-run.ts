@@ -6,7 +6,6 @@ import { loadInputs } from '../../../db/batches.ts'
 import type { Fence } from '../../../db/fence.ts'
 import type { Side } from '../../../domain/orders/order.ts'
 import type { HourlyFunding } from '../../../domain/units.ts'
-import type { Auction } from '../../../keeper/auction/auction.ts'
 import { MarginBank__factory } from '../../../typechain-types/factories/MarginBank__factory.ts'
 import { foreignTransfer, replaceBlocks } from '../../support/chain-faults.ts'
 import { ActionFixture, RATE } from './action-fixture.ts'
@@ -14,10 +13,13 @@ import type { Fault } from './any-fault.ts'
 import { type ChainFixture, foreignTransaction, laneKey, type SettlementFixture } from './chain-fixture.ts'
 import { expectConsistent, expectSameReadModel } from './invariants.ts'
 import { addressOf, type Placement, type Trader } from './market-fixture.ts'
+import { type MarketLoop, startMarketLoop } from './market-loop.ts'
 
 const stranger = new Wallet(id('stranger'))
 const PRICE = 1000
 const LOW_PRICE = 970
+/** A long from 1,000 with leverage 20 is below the liquidation threshold, and above two thirds of MMR. */
+const THRESHOLD_PRICE = 974
 const SETTLE_LIMIT_MS = 25_000
 
 interface Fences {
@@ -46,7 +48,7 @@ export class FaultRun {
   readonly actions: ActionFixture
   readonly traders: Traders
   readonly #fences: Fences
-  readonly #auction: Auction
+  readonly #loop: MarketLoop
   readonly #url: string
   /** Of the node and of the action fixture's clock, ahead of the computer's. */
   readonly time: { aheadMs: number }
@@ -72,7 +74,7 @@ export class FaultRun {
     this.actions = actions
     this.traders = traders
     this.#fences = more.fences
-    this.#auction = fixture.auction()
+    this.#loop = startMarketLoop(fixture, more.fences.auction)
     this.#url = more.url
     this.#firstBlock = more.firstBlock
     this.time = more.time
@@ -116,6 +118,8 @@ export class FaultRun {
         return this.#liquidate()
       case 'deleverage_insolvent':
         return this.#deleverageInsolvent(fault)
+      case 'force':
+        return this.#force(fault)
       case 'inherit':
         await this.actions.inherit(alice, PRICE)
         return
@@ -145,7 +149,7 @@ export class FaultRun {
     await this.actions.report(PRICE)
     await fixture.place({ ...{ by, side: 'LONG', steps, limit: PRICE }, ...more })
     await fixture.place({ by: this.traders.bob, side: 'SHORT', steps, limit: PRICE })
-    return this.#auction.run(this.#fences.auction)
+    return this.#loop.auction()
   }
 
   /** After a fork the chain's time may be too far behind the price report for a batch. */
@@ -176,7 +180,22 @@ export class FaultRun {
     await fixture.place({ by: dave, side, steps, limit: PRICE, leverage: fixture.spec.maxLeverage })
     const [by, other] = side === 'LONG' ? ([bob, 'SHORT'] as const) : ([alice, 'LONG'] as const)
     await fixture.place({ by, side: other, steps, limit: PRICE })
-    return this.#auction.run(this.#fences.auction)
+    return this.#loop.auction()
+  }
+
+  /** A forced order that a void returns to the book ends at the next turn at the old price. */
+  async #force({ bid, turns }: Extract<Fault, { kind: 'force' }>): Promise<void> {
+    const { bob } = this.traders
+    await this.openDave('LONG')
+    await this.fixture.place({ by: bob, side: 'LONG', steps: bid, limit: 985 })
+    await this.actions.report(THRESHOLD_PRICE)
+    for (let turn = 0; turn < turns; turn++) await this.#loop.turn()
+    await this.#recover()
+  }
+
+  async #recover(): Promise<void> {
+    await this.actions.report(PRICE)
+    await this.#loop.turn()
   }
 
   async #deleverageInsolvent({
@@ -229,6 +248,7 @@ export class FaultRun {
   async expectSettled(): Promise<void> {
     const { fixture } = this
     await this.settleAll()
+    await this.#expectNoLiquidation()
     await this.#expectTrading()
     await this.#expectOpen()
     await this.#expectDeleveraging()
@@ -243,6 +263,24 @@ export class FaultRun {
     await this.#expectFundingOfBatches()
     await this.#expectMinedDeleveragings()
     await this.expectNonces()
+  }
+
+  /** At the old price no position is below the threshold: what a void has returned to the book ends. */
+  async #expectNoLiquidation(): Promise<void> {
+    const { db } = this.fixture
+    const deadline = Date.now() + SETTLE_LIMIT_MS
+    const isLeft = async () => {
+      const forced = (await this.fixture.orders()).filter(({ forced, endedAt }) => forced && endedAt === null)
+      return forced.length + (await db.selectFrom('liquidations').selectAll().execute()).length > 0
+    }
+    // After a fork the chain's time may be too far behind the report.
+    while ((await isLeft()) && Date.now() < deadline) {
+      await this.#recover()
+      await this.settleAll()
+    }
+    expect(await isLeft(), 'a liquidation runs at a price at which all are healthy').to.equal(false)
+    for (const { side } of (await this.fixture.orders()).filter(({ filled, forced }) => forced && filled > 0))
+      this.count(`forced fills of a ${side === 'SHORT' ? 'LONG' : 'SHORT'}`)
   }
 
   async #expectOpen(): Promise<void> {
@@ -310,7 +348,7 @@ export class FaultRun {
     const resting = (await this.fixture.orders()).filter(({ expiration }) => expiration !== 0)
     const last = Math.max(0, ...resting.map(({ expiration }) => expiration))
     await new Promise((resolve) => setTimeout(resolve, Math.max(0, (last + 1) * 1000 - Date.now())))
-    await this.#auction.run(this.#fences.auction)
+    await this.#loop.auction()
     const ended = (await this.fixture.orders()).filter(({ expiration }) => expiration !== 0)
     expect(ended.filter(({ status }) => status !== 'EXPIRED').map(({ orderId }) => orderId)).to.deep.equal([])
   }
