@@ -1,6 +1,7 @@
 /** Calls the compiler of the contracts directly, for one contract at a time without a Hardhat project. */
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
+import { shallow } from './shallow.ts'
 
 interface Solc {
   compile(input: string, callbacks: { import: (path: string) => { contents: string } }): string
@@ -29,14 +30,25 @@ const solc = createRequire(import.meta.url)('solc') as Solc
 const PROJECT = 'project/'
 const named = (path: string): string => `${PROJECT}${path}`
 
-const read = (name: string): string =>
-  readFileSync(name.startsWith(PROJECT) ? name.slice(PROJECT.length) : `node_modules/${name}`, 'utf8')
+type Sources = Readonly<Record<string, string>>
 
-function run(path: string, sources: Readonly<Record<string, string>>, settings: object): Output {
-  const known = Object.entries(sources).map(([file, content]) => [named(file), { content }])
+const isProject = (name: string): boolean => name.startsWith(PROJECT)
+
+/** `rewrite` applies to the project's files. */
+interface Compilation {
+  readonly settings: object
+  readonly rewrite: (path: string, code: string) => string
+}
+
+function run(path: string, sources: Sources, { settings, rewrite }: Compilation): Output {
+  const read = (name: string): string => {
+    if (!isProject(name)) return readFileSync(`node_modules/${name}`, 'utf8')
+    const file = name.slice(PROJECT.length)
+    return rewrite(file, sources[file] ?? readFileSync(file, 'utf8'))
+  }
   const input = {
     language: 'Solidity',
-    sources: { [named(path)]: { content: read(named(path)) }, ...Object.fromEntries(known) },
+    sources: { [named(path)]: { content: read(named(path)) } },
     settings: { evmVersion: 'prague', ...settings },
   }
   return JSON.parse(
@@ -44,36 +56,32 @@ function run(path: string, sources: Readonly<Record<string, string>>, settings: 
   ) as Output
 }
 
+const unchanged = (_: string, code: string): string => code
+
 /** Syntax tree of the file, with types. */
 export function parse(path: string): Node {
-  const { sources, errors } = run(path, {}, { outputSelection: { [named(path)]: { '': ['ast'] } } })
+  const { sources, errors } = run(
+    path,
+    {},
+    { settings: { outputSelection: { [named(path)]: { '': ['ast'] } } }, rewrite: unchanged },
+  )
   const tree = sources?.[named(path)]?.ast
   if (tree === undefined) throw new Error(`${path} does not compile: ${errors?.[0]?.message}`)
   return tree
 }
 
-/** Contracts with too many variables for the faster compilation without IR. */
-const needIR = new Set<string>()
-
 /**
  * Creation code of `contract` with unlinked libraries; `null` if it does not compile. `sources` replace files.
- * Not optimized: the behaviour is the same, and compilation is ten times faster.
+ * Not optimized: the behaviour is the same, and compilation is ten times faster. Without IR it is ten times faster again.
  */
-export function compile(
-  path: string,
-  contract: string,
-  sources: Readonly<Record<string, string>>,
-): string | null {
-  for (const viaIR of needIR.has(contract) ? [true] : [false, true]) {
-    const { contracts, errors } = run(path, sources, {
-      viaIR,
-      outputSelection: { [named(path)]: { [contract]: ['evm.bytecode.object'] } },
+export function compile(path: string, contract: string, sources: Sources): string | null {
+  for (const viaIR of [false, true]) {
+    const { contracts } = run(path, sources, {
+      settings: { viaIR, outputSelection: { [named(path)]: { [contract]: ['evm.bytecode.object'] } } },
+      rewrite: viaIR ? unchanged : shallow,
     })
     const code = contracts?.[named(path)]?.[contract]?.evm.bytecode.object
-    const problem = errors?.find(({ severity }) => severity === 'error')?.message
-    if (problem === undefined && code) return `0x${code}`
-    if (!problem?.includes('Stack too deep')) return null
-    needIR.add(contract)
+    if (code) return `0x${code}`
   }
   return null
 }

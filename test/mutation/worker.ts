@@ -85,12 +85,30 @@ async function failureIn(file: string): Promise<string | null> {
   })
 }
 
+/** The files that killed mutants, the last one first: mutants of a function usually fail in the same file. */
+const killers: string[] = []
+
+function inOrder(tests: readonly string[]): string[] {
+  const files = globSync([...tests]).sort()
+  return [
+    ...killers.filter((file) => files.includes(file)),
+    ...files.filter((file) => !killers.includes(file)),
+  ]
+}
+
+function addKiller(file: string): void {
+  if (killers.includes(file)) killers.splice(killers.indexOf(file), 1)
+  killers.unshift(file)
+}
+
 async function firstFailure(tests: readonly string[]): Promise<string | null> {
   const { networkHelpers } = await chain()
   await networkHelpers.clearSnapshots()
-  for (const file of globSync([...tests]).sort()) {
+  for (const file of inOrder(tests)) {
     const failure = await failureIn(file)
-    if (failure !== null) return failure
+    if (failure === null) continue
+    addKiller(file)
+    return failure
   }
   return null
 }
