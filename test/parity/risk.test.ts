@@ -189,6 +189,41 @@ describe('parity: requirements, backstop and deleveraging', () => {
     expect(qualified).to.be.greaterThan(RUNS / 10)
   }).timeout(60_000)
 
+  it('when profit, equity or entry notional is 0 or the least above 0, the score follows the exact value', async () => {
+    const scoreAt = async (entryNotional: bigint, margin: bigint, oracleStepX: bigint) => {
+      const held = { size: 1, entryNotional, margin, leverage: 1, hasFloors: false }
+      const terms = { oracleStepX, step: ONE, binary: false, imr: 0n, mmr: 0n }
+      return [...(await rules.score(held, terms))]
+    }
+    const none = [false, 0n]
+    // Profit of 0, and of 1e-18 of a wei.
+    expect(await scoreAt(10n, 1n, 10n * ONE)).to.deep.equal(none)
+    expect(await scoreAt(10n, 1n, 10n * ONE + 1n)).to.deep.equal([true, 0n])
+    // Equity of 0, and of 1e-18 of a wei: a gain of a tenth times a leverage of 11e18.
+    expect(await scoreAt(10n, -1n, 11n * ONE)).to.deep.equal(none)
+    const gain = (ONE + 1n) / 10n
+    expect(await scoreAt(10n, -1n, 11n * ONE + 1n)).to.deep.equal([true, gain * (11n * ONE + 1n)])
+    // Entry notional of 0, and of 1 wei.
+    expect(await scoreAt(0n, 1n, ONE)).to.deep.equal(none)
+    expect(await scoreAt(1n, 1n, 2n * ONE)).to.deep.equal([true, ONE])
+  })
+
+  it('when the counterparty’s proceeds are 0, the pair closes; at -1 wei it does not', async () => {
+    const sided = (size: number, entryNotional: bigint, margin: bigint) => ({
+      ...{ size, entryNotional, margin, leverage: 1, hasFloors: false },
+    })
+    // The short sold at 90 and buys back at 95 with 5 of margin.
+    const closed = await rules.closeAgainst(sided(2, 200n, 10n), sided(-2, 180n, 10n), 1)
+    expect([closed.rest.size, closed.other.size, closed.steps, closed.payout]).to.deep.equal([
+      1n,
+      -1n,
+      1n,
+      0n,
+    ])
+    const skipped = await rules.closeAgainst(sided(2, 200n, 10n), sided(-2, 180n, 8n), 1)
+    expect([skipped.rest.size, skipped.steps, skipped.payout]).to.deep.equal([2n, 0n, 0n])
+  })
+
   it('closes pairs of positions to the same wei', async () => {
     const random = randomOf(4)
     let closed = 0

@@ -118,6 +118,18 @@ describe('deleverage', () => {
     expect(await sizeOf(erin)).to.equal(0n)
   })
 
+  it('when a long of one step is bankrupt, it closes against a short of one step', async () => {
+    await trade(exchange, dave, erin, { steps: 1, price: 1000, leverage: 20, sellerLeverage: 2 })
+    await deleverage(exchange, dave, legs([erin, 1]), { price: BANKRUPT })
+    expect([await sizeOf(dave), await sizeOf(erin)]).to.deep.equal([0n, 0n])
+  })
+
+  it('when a short of one step is bankrupt, it closes against a long of one step', async () => {
+    await trade(exchange, dave, erin, { steps: 1, price: 1000, leverage: 2, sellerLeverage: 20 })
+    await deleverage(exchange, erin, legs([dave, 1]), { price: e18('106') })
+    expect([await sizeOf(dave), await sizeOf(erin)]).to.deep.equal([0n, 0n])
+  })
+
   it('when funding brings the ratio below maintenance, it succeeds', async () => {
     await refused(legs([carol, 600]), 'NotLiquidatable', e18('97.2'))
     await setFunding(exchange, { price: e18('100'), rate: RATE })
@@ -168,6 +180,15 @@ describe('deleverage', () => {
       expect(await legsOf(run(legs([dave, 100])))).to.deep.equal([[dave.address, 0n, 0n]])
       expect((await exchange.trader.clock()).actionId).to.equal(actionId + 1n)
       expect(await sizeOf(alice)).to.equal(1000n)
+    })
+
+    it('when earlier legs have closed the whole position, later ones are skipped on both sides and in any order', async () => {
+      await trade(exchange, erin, alice, { steps: 600, price: 1000, leverage: 2 })
+      await pass(exchange, 30)
+      // Dave is long with profit. Carol's score and Dave's exceed Bob's.
+      await trade(exchange, dave, erin, { steps: 100, price: 900, leverage: 5 })
+      const closed = await legsOf(run(legs([bob, 400], [carol, 600], [dave, 100])))
+      expect(closed.map(([, steps]) => steps)).to.deep.equal([400n, 0n, 0n])
     })
   })
 
