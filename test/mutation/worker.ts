@@ -3,7 +3,7 @@ import { globSync, readFileSync } from 'node:fs'
 import { ContractFactory } from 'ethers'
 import hre from 'hardhat'
 import Mocha from 'mocha'
-import { chain } from '../support/exchange.ts'
+import { restart } from '../support/exchange.ts'
 import { compile } from './solc.ts'
 import type { TestStage } from './targets.ts'
 
@@ -102,8 +102,7 @@ function addKiller(file: string): void {
 }
 
 async function firstFailure(tests: readonly string[]): Promise<string | null> {
-  const { networkHelpers } = await chain()
-  await networkHelpers.clearSnapshots()
+  await restart()
   for (const file of inOrder(tests)) {
     const failure = await failureIn(file)
     if (failure === null) continue

@@ -25,7 +25,11 @@ import { SignedPriceOracle__factory } from '../../typechain-types/factories/Sign
 import { TestUSDM__factory } from '../../typechain-types/factories/TestUSDM__factory.ts'
 import { binary, e18, future, perpetual, rate } from './markets.ts'
 
-const opened: { connection?: ReturnType<typeof network.create> } = {}
+const opened: {
+  connection?: ReturnType<typeof network.create>
+  /** The empty chain. No other snapshot is older, so no other restore discards it. */
+  empty?: { restore(): Promise<void> }
+} = {}
 
 /** One chain per test process. */
 export const chain = (): ReturnType<typeof network.create> => {
@@ -46,7 +50,18 @@ async function open(): ReturnType<typeof network.create> {
     await networkHelpers.mine()
     return loaded
   }
+  opened.empty = await networkHelpers.takeSnapshot()
   return connection
+}
+
+/**
+ * Empties the chain and resets its time: a market cannot be deployed after its expiry. Fixtures that were loaded before are
+ * deployed again.
+ */
+export async function restart(): Promise<void> {
+  const { networkHelpers } = await chain()
+  await opened.empty?.restore()
+  await networkHelpers.clearSnapshots()
 }
 
 /** The account that deploys and pays. */

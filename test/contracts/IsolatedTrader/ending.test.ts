@@ -7,6 +7,7 @@ import {
   futureExchange,
   nextSecond,
   perpetualExchange,
+  restart,
   wallet,
 } from '../../support/exchange.ts'
 import { e18 } from '../../support/markets.ts'
@@ -26,7 +27,7 @@ import {
   tick,
   trade,
 } from '../support/risk.ts'
-import { fresh, restart } from '../support/wind-down.ts'
+import { fresh } from '../support/wind-down.ts'
 
 const [alice, bob] = [wallet('alice'), wallet('bob')]
 const WEEK = 7 * DAY

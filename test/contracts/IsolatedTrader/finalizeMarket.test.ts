@@ -5,6 +5,7 @@ import {
   futureExchange,
   nextSecond,
   perpetualExchange,
+  restart,
   wallet,
 } from '../../support/exchange.ts'
 import { e18 } from '../../support/markets.ts'
@@ -23,7 +24,7 @@ import {
   tick,
   trade,
 } from '../support/risk.ts'
-import { asAnyAccount, type CurrentExchange, claimAll, poke, restart } from '../support/wind-down.ts'
+import { asAnyAccount, type CurrentExchange, claimAll, poke } from '../support/wind-down.ts'
 
 const alice = wallet('alice')
 const bob = wallet('bob')

@@ -13,17 +13,6 @@ const unprivileged = wallet('frank')
 export const fresh = async (fixture: () => Promise<Exchange>): Promise<Exchange> =>
   (await chain()).networkHelpers.loadFixture(fixture)
 
-const start: { snapshot?: { restore(): Promise<void> } } = {}
-
-/**
- * Takes the chain back to its first call, and with it the time: a market cannot be deployed after its expiry. Fixtures that were
- * loaded since are lost.
- */
-export async function restart(): Promise<void> {
-  if (start.snapshot !== undefined) return start.snapshot.restore()
-  start.snapshot = await (await chain()).networkHelpers.takeSnapshot()
-}
-
 export const freeOf = async ({ exchange }: CurrentExchange, of: Wallet): Promise<bigint> =>
   (await exchange.bank.account(of.address)).free
 
