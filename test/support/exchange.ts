@@ -155,10 +155,13 @@ export const sessionExchange = (): Promise<Exchange> =>
 export const coarseExchange = (): Promise<Exchange> =>
   deployExchange({ ...withFees(perpetual), step: e18('1000000') as MarketSpec['step'] }, NAMES)
 
-/** A perpetual whose steps are worth so little that a position can exceed 2^48 of them. */
+/**
+ * A perpetual whose steps are worth so little that a position can exceed 2^48 of them. The step is the least of all: amounts
+ * per step and wei of price are not rounded.
+ */
 export const wideExchange = (): Promise<Exchange> =>
   deployExchange(
-    { ...withFees(perpetual), tick: e18('0.001') as Price, step: 1_000_000_000n as MarketSpec['step'] },
+    { ...withFees(perpetual), tick: e18('1000000') as Price, step: 1n as MarketSpec['step'] },
     NAMES,
   )
 

@@ -1,5 +1,13 @@
 import { expect } from 'chai'
-import { caller, chain, type Exchange, perpetualExchange, settle, wallet } from '../../support/exchange.ts'
+import {
+  caller,
+  chain,
+  type Exchange,
+  perpetualExchange,
+  settle,
+  wallet,
+  wideExchange,
+} from '../../support/exchange.ts'
 import { e18 } from '../../support/markets.ts'
 import { setFunding } from '../support/adjust.ts'
 import { audit } from '../support/audit.ts'
@@ -233,6 +241,18 @@ describe('deleverage', () => {
       await refused(legs([carol, 1]), 'BackstopFirst', e18('95') + 1n)
       // Equity is exactly 0.
       await run(legs([carol, 1]), e18('95'))
+    })
+
+    it('when it has 1e-18 of a wei of equity and the backstop could inherit, it reverts with BackstopFirst', async () => {
+      exchange = await (await chain()).networkHelpers.loadFixture(wideExchange)
+      await withBackstop(exchange, e18('10000'), e18('1000'))
+      // One step bought at 1e9 wei with a margin of 5e7.
+      await trade(exchange, dave, erin, { steps: 1, price: 1000, leverage: 20, sellerLeverage: 2 })
+      const bankrupt = 950n * exchange.spec.tick
+      await expect(
+        deleverage(exchange, dave, legs([erin, 1]), { price: bankrupt + 1n }),
+      ).to.be.revertedWithCustomError(exchange.trader, 'BackstopFirst')
+      await deleverage(exchange, dave, legs([erin, 1]), { price: bankrupt })
     })
 
     it('when the market has no backstop, it succeeds despite positive equity', async () => {

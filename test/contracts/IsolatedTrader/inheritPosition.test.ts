@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import { ONE } from '../../../domain/units.ts'
 import { Backstop__factory } from '../../../typechain-types/factories/Backstop__factory.ts'
 import {
   caller,
@@ -63,6 +64,14 @@ describe('inheritPosition', () => {
       'NotLiquidatable',
     )
     await inherit(exchange, alice, { price: edge })
+  })
+
+  it('when equity equals the maintenance requirement to the wei, it reverts with NotLiquidatable and both amounts', async () => {
+    // Bought 1 at 103.5 with a margin of 5.75: at 100 the equity is 2.25, which is 2.25 % of the notional.
+    await trade(exchange, carol, bob, { steps: 1000, price: 1035, leverage: 18, sellerLeverage: 1 })
+    await expect(inherit(exchange, carol, { price: e18('100') }))
+      .to.be.revertedWithCustomError(exchange.trader, 'NotLiquidatable')
+      .withArgs(carol.address, e18('2.25') * ONE, e18('2.25') * ONE)
   })
 
   it('when the account is flat, healthy or fully collateralised, it reverts with NotLiquidatable', async () => {

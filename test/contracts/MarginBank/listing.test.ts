@@ -73,7 +73,7 @@ describe('announceMarket, withdrawAnnouncement, listMarket', () => {
   it('when two more weeks have passed, it reverts with AnnouncementLapsed', async () => {
     const { bank, market, time } = at
     const listableFrom = await announce()
-    await time.increaseTo(listableFrom + WINDOW)
+    await time.setNextBlockTimestamp(listableFrom + WINDOW)
     await refused(bank.listMarket(market), 'AnnouncementLapsed', market, listableFrom + WINDOW)
     const again = await announce()
     await time.setNextBlockTimestamp(again + WINDOW - 1)

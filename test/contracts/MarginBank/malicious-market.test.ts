@@ -78,6 +78,23 @@ describe('a malicious market', () => {
     expect([...seen]).to.include.members(['taken', 'FreeBalanceInsufficient', 'PoolInsufficient'])
   })
 
+  it('when it debits an owner, it takes at most the sum of free and pending balance', async () => {
+    const { users, connection } = exchange
+    const [, , carol] = users as [Wallet, Wallet, Wallet]
+    await connection.networkHelpers.setBalance(carol.address, 10n ** 18n)
+    const owner = exchange.bank.connect(carol.connect(connection.ethers.provider))
+    const { free: all } = await bank.account(carol.address)
+    await owner.requestWithdrawal(all / 3n)
+    const take = (amount: bigint) =>
+      bank.settleDeltas(0, 0, [delta(carol.address, -amount), delta(accomplice.address, amount)])
+    await expect(take(all + 1n))
+      .to.be.revertedWithCustomError(bank, 'FreeBalanceInsufficient')
+      .withArgs(carol.address, all, all + 1n)
+    await take(all)
+    const { free, pending } = await bank.account(carol.address)
+    expect([free, pending]).to.deep.equal([0n, 0n])
+  })
+
   it('when it debits an owner, it takes free and pending balance up to 15 s after the request and nothing after that', async () => {
     const { users, connection } = exchange
     const [, , carol] = users as [Wallet, Wallet, Wallet]

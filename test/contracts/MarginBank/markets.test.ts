@@ -57,6 +57,10 @@ describe('settleDeltas, collectFees, setTreasury', () => {
       await expect(bank.settleDeltas.staticCall(0, 0, deltas))
         .to.be.revertedWithCustomError(bank, 'CreditTooLarge')
         .withArgs(alice!.address, free + 2n * most)
+      // The largest balance fits. Debits of the same part bring it back.
+      const rest = 2n * most + 1n - free - most
+      const fits = [most, rest, -most, -rest].map((amount) => delta(alice!.address, amount))
+      await bank.settleDeltas.staticCall(0, 0, fits)
     })
   })
 
