@@ -11,6 +11,9 @@ import type { Readiness } from '../service/health.ts'
 import { accountRoutes } from './accounts/route.ts'
 import { auctionRoutes } from './auctions/route.ts'
 import type { Authenticate } from './auth/authenticator.ts'
+import type { Challenges } from './auth/challenges.ts'
+import type { RotateKey } from './auth/rotation.ts'
+import { authRoutes } from './auth/route.ts'
 import type { CancelSwitch } from './cancel-switch/cancel-switch.ts'
 import { cancelSwitchRoutes } from './cancel-switch/route.ts'
 import type { CommandPipeline } from './commands/pipeline.ts'
@@ -51,10 +54,11 @@ export interface AppPorts {
   readonly logger: NonNullable<FastifyServerOptions['loggerInstance']>
   readonly clock: Clock
   readonly db: Db
-  /** Shared store of rate limit counters; null counts in this process only. */
-  readonly limitStore: FastifyRateLimitStoreCtor | null
+  readonly limitStore: FastifyRateLimitStoreCtor
   readonly metrics: Metrics
   readonly authenticate: Authenticate
+  readonly challenges: Challenges
+  readonly rotateKey: RotateKey
   readonly markets: MarketDirectory
   readonly calendars: CalendarCache
   readonly readAfter: ReadAfter
@@ -91,7 +95,7 @@ export async function buildApp(ports: AppPorts): Promise<App> {
   await protect(app, ports)
   observe(app, ports.metrics)
   connections.guard(app)
-  controlAccess(app as never, { authenticate: ports.authenticate, limits: config.limits })
+  const limitsOf = controlAccess(app as never, { authenticate: ports.authenticate, limits: config.limits })
   await describe(app as never)
 
   probeRoutes(app, ports)
@@ -103,6 +107,7 @@ export async function buildApp(ports: AppPorts): Promise<App> {
   oracleRoutes(app, ports)
   riskRoutes(app, ports)
   liquidationRoutes(app, ports)
+  authRoutes(app, { ...ports, limitsOf })
   accountRoutes(app, ports)
   transactionRoutes(app, ports)
   positionRoutes(app, ports)
@@ -169,8 +174,7 @@ async function protect(app: App, { config, limitStore }: AppPorts): Promise<void
     maxAge: 600,
     strictPreflight: false,
   })
-  const store = limitStore === null ? {} : { store: limitStore }
-  await app.register(rateLimit, { global: false, cache: 100_000, ...store })
+  await app.register(rateLimit, { global: false, store: limitStore })
 }
 
 function observe(app: App, metrics: Metrics): void {

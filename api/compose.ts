@@ -1,18 +1,23 @@
 /** Wires the api: the one place where ports meet their adapters. */
 import type { Logger } from 'pino'
-import { createDb, createPool } from '../db/client.ts'
+import { createDb, createPool, type Db } from '../db/client.ts'
 import { createDatabaseClock } from '../db/database-clock.ts'
 import { checkSchema } from '../db/migrator.ts'
 import { createCalendarCache } from '../db/trading-calendars.ts'
 import type { MarketSpec } from '../domain/market/market.ts'
-import { systemClock } from '../service/clock.ts'
+import { type Clock, systemClock } from '../service/clock.ts'
 import { type Check, createReadiness, serveHealth } from '../service/health.ts'
 import { killAt } from '../service/kill-point.ts'
-import { createSharedLimits } from './adapters/limit-store.ts'
+import { createContractWallets } from './adapters/contract-wallets.ts'
+import { createLimitStore, type LimitStore } from './adapters/limit-store.ts'
 import { createNotifications } from './adapters/notifications.ts'
 import { buildApp } from './app.ts'
 import { createAuthenticator } from './auth/authenticator.ts'
-import { createBearerVerifier } from './auth/bearer.ts'
+import { createBearer } from './auth/bearer.ts'
+import { createChallenges } from './auth/challenges.ts'
+import { createFailedCredentials } from './auth/failed-credentials.ts'
+import { createKeyUses } from './auth/key-uses.ts'
+import { createRotation } from './auth/rotation.ts'
 import { createCancelSwitch } from './cancel-switch/cancel-switch.ts'
 import { dryRunAdmission } from './commands/dry-run.ts'
 import { createCommandPipeline } from './commands/pipeline.ts'
@@ -21,6 +26,7 @@ import { createFaucet } from './faucet/faucet.ts'
 import type { App } from './http/types.ts'
 import { createMarketDirectory } from './markets/market-directory.ts'
 import { createMetrics } from './metrics.ts'
+import type { Notifications } from './ports.ts'
 import { createCompleteness } from './read-after/completeness.ts'
 import { createReadAfter } from './read-after/read-after.ts'
 import { createSignaturePool } from './signatures/pool.ts'
@@ -67,6 +73,32 @@ function createPools({ databaseUrl: url, databaseConnections, commandTimeoutMs }
   }
 }
 
+interface AuthInput {
+  readonly config: Config
+  readonly db: Db
+  readonly clock: Clock
+  readonly notifications: Notifications
+  readonly limits: LimitStore
+  readonly logger: Logger
+}
+
+function composeAuth({ config, db, clock, notifications, limits, logger }: AuthInput) {
+  const { failures: most, windowSeconds } = config.limits
+  const windowMs = windowSeconds * 1000
+  const failures = createFailedCredentials(
+    { clock, count: limits.count },
+    { most: most * windowSeconds, windowMs },
+  )
+  const bearer = config.bearer && createBearer(db, clock, config.bearer)
+  const keyUses = createKeyUses(db, logger)
+  const authenticate = createAuthenticator({ db, clock, notifications, bearer, failures, keyUses })
+  const { rpcUrl } = config.walletSigning
+  const acceptsSignature = rpcUrl === null ? null : createContractWallets(rpcUrl, clock)
+  const challenges = createChallenges({ db, clock, config })
+  const rotateKey = createRotation({ db, clock, challenges, acceptsSignature })
+  return { ports: { authenticate, challenges, rotateKey }, stop: () => keyUses.stop() }
+}
+
 export async function compose(config: Config, logger: Logger): Promise<Api> {
   const pools = createPools(config)
   const db = createDb(pools.reads)
@@ -75,10 +107,9 @@ export async function compose(config: Config, logger: Logger): Promise<Api> {
   const clock = createDatabaseClock({ db, system: systemClock, metrics, logger })
   await clock.start()
   const notifications = createNotifications(config.databaseUrl)
-  const limits = config.redisUrl === null ? null : createSharedLimits(config.redisUrl, clock, logger)
+  const limits = createLimitStore(config.redisUrl, clock, logger)
 
-  const verifyBearer = config.bearer === null ? null : createBearerVerifier(db, clock, config.bearer)
-  const authenticate = createAuthenticator({ db, clock, notifications, verifyBearer })
+  const auth = composeAuth({ config, db, clock, notifications, limits, logger })
   const markets = createMarketDirectory(db, clock)
   const calendars = createCalendarCache(db, clock)
   const completeness = createCompleteness(db, clock)
@@ -113,9 +144,9 @@ export async function compose(config: Config, logger: Logger): Promise<Api> {
       logger,
       clock,
       db,
-      limitStore: limits?.store ?? null,
+      limitStore: limits.store,
       metrics,
-      authenticate,
+      ...auth.ports,
       markets,
       calendars,
       readAfter,
@@ -138,7 +169,8 @@ export async function compose(config: Config, logger: Logger): Promise<Api> {
       readAfter.stop()
       await app.close()
       await notifications.stop()
-      limits?.stop()
+      await auth.stop()
+      limits.stop()
       await signatures.stop()
       await internal.close()
       clock.stop()

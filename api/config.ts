@@ -1,5 +1,4 @@
 /** The environment of the api, read and checked once. */
-import { isIP } from 'node:net'
 import { availableParallelism } from 'node:os'
 import {
   type Env,
@@ -10,6 +9,7 @@ import {
   type ProcessConfig,
   rejectVariable,
 } from '../service/environment.ts'
+import { isNetwork } from './auth/address-list.ts'
 
 export interface BearerConfig {
   readonly jwksUrl: string
@@ -17,6 +17,16 @@ export interface BearerConfig {
   readonly audience: string
   /** Name of the claim that holds the wallet address. */
   readonly walletClaim: string
+}
+
+/** What wallets sign at this exchange names where and for what. */
+export interface WalletSigning {
+  /** Domain of the page that asks the wallet to sign. */
+  readonly domain: string
+  /** Base URL by which clients reach the api. */
+  readonly publicUrl: string
+  /** For signatures of contract wallets; null: they are not accepted. */
+  readonly rpcUrl: string | null
 }
 
 /** Requests per second and credential (and address), each with a burst of `windowSeconds` times as many. */
@@ -27,8 +37,14 @@ export interface Limits {
   readonly batches: number
   readonly cancels: number
   readonly faucet: number
+  /** Challenges and rotations of API keys. */
+  readonly auth: number
   /** Per network address, all requests together. */
   readonly address: number
+  /** Per network address, challenges and rotations. */
+  readonly authAddress: number
+  /** Per network address, requests with a credential that is refused. */
+  readonly failures: number
   readonly windowSeconds: number
 }
 
@@ -69,6 +85,7 @@ export interface Config extends ProcessConfig {
   readonly faucet: boolean
   readonly faucetWaitMs: number
   readonly bearer: BearerConfig | null
+  readonly walletSigning: WalletSigning
   readonly limits: Limits
   /** Placements are rejected if the newest oracle report is older. */
   readonly oracleMaxAgeMs: number
@@ -105,6 +122,17 @@ function readBearer(env: Env): BearerConfig | null {
   }
 }
 
+/** By default wallets sign for the host of the api itself. */
+function readWalletSigning(env: Env, { host, port }: Listener): WalletSigning {
+  const { optional, http, text } = environment(env, PROCESS)
+  const publicUrl = optional('PUBLIC_URL') === null ? `http://${host}:${port}` : http('PUBLIC_URL')
+  return {
+    domain: text('AUTH_DOMAIN', new URL(publicUrl).host),
+    publicUrl: publicUrl.replace(/\/$/, ''),
+    rpcUrl: optional('RPC_URL') === null ? null : http('RPC_URL'),
+  }
+}
+
 function readLimits(env: Env): Limits {
   const { count } = environment(env, PROCESS)
   return {
@@ -113,7 +141,10 @@ function readLimits(env: Env): Limits {
     batches: count('RATE_LIMIT_BATCHES', 20),
     cancels: count('RATE_LIMIT_CANCELS', 100),
     faucet: count('RATE_LIMIT_FAUCET', 1),
+    auth: count('RATE_LIMIT_AUTH', 1),
     address: count('RATE_LIMIT_ADDRESS', 500),
+    authAddress: count('RATE_LIMIT_AUTH_ADDRESS', 10),
+    failures: count('RATE_LIMIT_FAILURES', 10),
     windowSeconds: count('RATE_LIMIT_WINDOW_SECONDS', 5, 1),
   }
 }
@@ -132,14 +163,6 @@ function readTrustedProxies(env: Env): TrustedProxies {
   const networks = value.split(',').map((network) => network.trim())
   const invalid = networks.find((network) => !isNetwork(network))
   return invalid === undefined ? networks : reject(`contains ${JSON.stringify(invalid)}`)
-}
-
-/** An IP address, or one with a prefix length of at least 1. */
-function isNetwork(text: string): boolean {
-  const [address = '', prefix, ...more] = text.split('/')
-  const bits = { 0: 0, 4: 32, 6: 128 }[isIP(address)] ?? 0
-  if (bits === 0 || more.length > 0) return false
-  return prefix === undefined || (/^\d{1,3}$/.test(prefix) && Number(prefix) >= 1 && Number(prefix) <= bits)
 }
 
 /** `longestWaitMs`: for which a request waits without a byte in either direction. */
@@ -173,6 +196,7 @@ function readProcess(env: Env, longestWaitMs: number): ProcessConfig {
 export function readConfig(env: Env): Config {
   const { text, optional, database, count, flag, address, port } = environment(env, PROCESS)
   const origins = text('CORS_ORIGINS', '*')
+  const publicListener = { host: text('HOST', LOOPBACK), port: port('PORT', 8080) }
   const waits = {
     faucetWaitMs: count('FAUCET_WAIT_MS', 10_000),
     commandTimeoutMs: count('COMMAND_TIMEOUT_MS', 5_000),
@@ -181,7 +205,7 @@ export function readConfig(env: Env): Config {
   const longestWaitMs = Math.max(...Object.values(waits))
   return {
     ...readProcess(env, longestWaitMs),
-    public: { host: text('HOST', LOOPBACK), port: port('PORT', 8080) },
+    public: publicListener,
     ...waits,
     databaseUrl: database(),
     databaseConnections: count('DATABASE_CONNECTIONS', 16),
@@ -199,6 +223,7 @@ export function readConfig(env: Env): Config {
     },
     faucet: flag('FAUCET', false),
     bearer: readBearer(env),
+    walletSigning: readWalletSigning(env, publicListener),
     limits: readLimits(env),
     oracleMaxAgeMs: count('ORACLE_MAX_AGE_MS', 10_000),
     chainMaxAgeMs: count('CHAIN_MAX_AGE_MS', 2_500),

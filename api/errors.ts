@@ -72,6 +72,11 @@ export const CATALOGUE = {
     'The session key that signed the order is not permitted to trade.',
   ),
   SIGNATURE_TYPE: permanent(400, 'signature_type must be 1.'),
+  WALLET_SIGNATURE_FORMAT: permanent(400, 'The signature is not 65 bytes of hex: r, s and v.'),
+  WALLET_SIGNATURE_MISMATCH: permanent(
+    400,
+    "The signature is not one of the owner's wallet over the text of the challenge. A session key cannot sign it.",
+  ),
 
   // The order in relation to market and account.
   PRICE_BAND: permanent(400, 'The price is outside the price band on the aggressive side.'),
@@ -103,7 +108,16 @@ export const CATALOGUE = {
     'UUID session tokens are no longer accepted; use an API key or an identity token.',
   ),
   BEARER_INVALID: permanent(401, 'The identity token is not valid.'),
+  BEARER_EXPIRED: permanent(401, 'The identity token has expired; sign in again.'),
+  BEARER_NOT_YET_VALID: permanent(401, 'The identity token is not valid yet.'),
+  BEARER_ALGORITHM: permanent(401, 'The identity token is not signed with an accepted algorithm.'),
+  BEARER_KEY_UNKNOWN: permanent(401, 'The identity token names no key of the identity provider.'),
   BEARER_NOT_CONFIGURED: permanent(401, 'Identity tokens are not accepted here; use an API key.'),
+  READ_ONLY_KEY: permanent(
+    403,
+    'The API key is read-only; use a key with the scope trade, or an identity token.',
+  ),
+  ADDRESS_NOT_ALLOWED: permanent(403, 'The API key is not accepted from this network address.'),
   NOT_YOURS: permanent(403, 'The requested resource belongs to another account.'),
 
   // Unknown resources.
@@ -111,6 +125,7 @@ export const CATALOGUE = {
   MARKET_NOT_FOUND: permanent(404, 'The market does not exist.'),
   ORDER_NOT_FOUND: permanent(404, 'The order does not exist.'),
   USER_NOT_FOUND: permanent(404, 'The user does not exist. A user exists from the first deposit or login.'),
+  CHALLENGE_UNKNOWN: permanent(404, 'The account has no such challenge; request another one.'),
   FAUCET_NOT_AVAILABLE: permanent(404, 'This chain has no faucet.'),
 
   // Timeouts and conflicts.
@@ -132,6 +147,12 @@ export const CATALOGUE = {
     message:
       'The faucet request is accepted, but its transaction is not sent yet; request again in a moment.',
   },
+  CHALLENGE_EXPIRED: permanent(409, 'The challenge has expired; request another one.'),
+  CHALLENGE_USED: permanent(
+    409,
+    'The challenge was used, or a later rotation ended it. A key that an unreceived answer contained is lost: request another challenge ' +
+      'with an identity token, and rotate again.',
+  ),
   CLIENT_REQUEST_REUSED: permanent(
     409,
     'The client_request_id was used for another command of this account.',
@@ -160,7 +181,12 @@ export const CATALOGUE = {
     'Too many commands are waiting for this market, or the command has waited too long.',
   ),
   DATABASE_UNAVAILABLE: temporary(503, 'The database is not reachable. Nothing was stored.'),
+  LIMITS_UNAVAILABLE: temporary(
+    503,
+    'Rate limits cannot be checked now, and this endpoint is not served without them.',
+  ),
   IDENTITY_PROVIDER_UNAVAILABLE: temporary(503, 'The identity provider is not reachable.'),
+  WALLET_CHECK_UNAVAILABLE: temporary(503, 'The signature of a contract wallet cannot be checked now.'),
   FAUCET_FAILED: temporary(503, 'The faucet failed to send its transaction.'),
   SHUTTING_DOWN: temporary(503, 'This process is shutting down.'),
   READ_MODEL_FILLING: temporary(503, 'The requested data is being rebuilt; retry later.'),

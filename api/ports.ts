@@ -1,7 +1,8 @@
-/** Ports of the api: clock, notifications, signer recovery, kill points. */
+/** Ports of the api: notifications, counters of requests, signer recovery. */
 import type { MarketSpec } from '../domain/market/market.ts'
 import type { Order } from '../domain/orders/order.ts'
 import type { RecoveredOrder, SignatureRefusal } from '../domain/orders/order-hash.ts'
+import type { Address } from '../domain/units.ts'
 import type { Verdict } from '../domain/verdict.ts'
 
 /** Notifications of the database, by channel. */
@@ -11,6 +12,18 @@ export interface Notifications {
   onLost(listener: () => void): void
   isListening(): boolean
 }
+
+/** Requests of a key in the current window, and the window's remaining milliseconds. */
+export interface CountedRequests {
+  readonly current: number
+  readonly ttl: number
+}
+
+/** Counts a request of `key` in windows of `windowMs`. */
+export type CountRequest = (key: string, windowMs: number) => Promise<CountedRequests>
+
+/** Whether the contract wallet `owner` accepts the signature of the digest. False for an account without code. Throws an ApiError if unknown. */
+export type AcceptsSignature = (owner: Address, digest: Uint8Array, signature: string) => Promise<boolean>
 
 /** An order and the signature that came with it. */
 export interface Signed {

@@ -45,7 +45,15 @@ export const WRITERS: { readonly [Table in keyof Database]: Writers<Table> } = {
   },
   journal: { api: { insert: 'all' }, keeper: { insert: 'all' }, indexer: { insert: 'all' } },
   users: { api: { insert: USER }, indexer: { insert: USER } },
-  api_keys: { api: { insert: 'all', update: ['key_hash', 'prefix', 'created_at'] } },
+  api_keys: {
+    api: {
+      insert: 'all',
+      update: [
+        ...(['key_hash', 'prefix', 'created_at', 'scope', 'allowed_addresses', 'last_used_at'] as const),
+      ],
+    },
+  },
+  auth_challenges: { api: { insert: 'all', update: ['used_at'], delete: true } },
   accounts: {
     api: { insert: ['user_id'], update: ['reserved'] },
     keeper: { update: ['reserved'] },
@@ -250,7 +258,7 @@ export const READERS: { readonly [Name in Process]: readonly (keyof Database)[] 
     ...(['client_requests', 'faucet_requests', 'chain_progress', 'journal', 'actions'] as const),
     ...(['funding_states', 'used_reports', 'calendar_exceptions', 'price_averages'] as const),
     ...(['liquidations', 'deleveraging_ranks', 'adjustment_attempts', 'used_margin_nonces'] as const),
-    ...(['relayers', ...RELAYED] as const),
+    ...(['relayers', 'auth_challenges', ...RELAYED] as const),
   ],
   keeper: [
     ...SHARED,

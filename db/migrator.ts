@@ -38,6 +38,7 @@ import * as liquidations from './migrations/0030-liquidations.ts'
 import * as risk from './migrations/0031-risk.ts'
 import * as marketLife from './migrations/0032-market-life.ts'
 import * as impactNotional from './migrations/0033-impact-notional.ts'
+import * as credentials from './migrations/0034-credentials.ts'
 import * as relayOperations from './migrations/0035-relay-operations.ts'
 import * as adjustments from './migrations/0036-adjustments.ts'
 import * as liquidationFailures from './migrations/0038-liquidation-failures.ts'
@@ -79,6 +80,7 @@ export const MIGRATIONS: Record<string, Migration> = {
   '0031-risk': risk,
   '0032-market-life': marketLife,
   '0033-impact-notional': impactNotional,
+  '0034-credentials': credentials,
   '0035-relay-operations': relayOperations,
   '0036-adjustments': adjustments,
   '0038-liquidation-failures': liquidationFailures,

@@ -9,6 +9,7 @@ import type { FillStatus } from '../domain/orders/order-state.ts'
 import type { BatchStatus } from '../domain/settlement/settlement.ts'
 import type { AdjustmentAttemptsTable, UsedMarginNoncesTable } from './adjustment-schema.ts'
 import type { ChainTables } from './chain-schema.ts'
+import type { ApiKeysTable, AuthChallengesTable } from './credentials-schema.ts'
 import type { LiquidationsTable } from './liquidation-schema.ts'
 import type { FinalPricesTable, MarketsTable } from './market-schema.ts'
 import type { PriceTables } from './price-schema.ts'
@@ -36,14 +37,6 @@ export interface JournalTable {
 export interface UsersTable {
   user_id: Generated<number>
   address: string
-  created_at: number
-}
-
-/** One key per user. The key itself is not stored, only its SHA-256. Written by: api. */
-export interface ApiKeysTable {
-  user_id: number
-  key_hash: Buffer
-  prefix: string
   created_at: number
 }
 
@@ -364,6 +357,7 @@ export interface Database extends ChainTables, ReadTables, PriceTables, RelayTab
   journal: JournalTable
   users: UsersTable
   api_keys: ApiKeysTable
+  auth_challenges: AuthChallengesTable
   accounts: AccountsTable
   markets: MarketsTable
   final_prices: FinalPricesTable

@@ -1,8 +1,12 @@
-/** Counts requests in Redis, so that several processes share their limits; while Redis is unavailable, each process counts by itself. */
+/**
+ * Counts requests: in Redis, so that several processes share their limits, or in this process. While Redis is unavailable, each process
+ * counts by itself, except for limits that fail closed.
+ */
 import type { FastifyRateLimitStore, FastifyRateLimitStoreCtor } from '@fastify/rate-limit'
 import { Redis } from 'ioredis'
 import type { Logger } from 'pino'
 import type { Clock } from '../../service/clock.ts'
+import type { CountedRequests, CountRequest } from '../ports.ts'
 
 /** Maximum time that a request waits for Redis. */
 const REDIS_TIMEOUT_MS = 250
@@ -15,38 +19,113 @@ const COUNT = `
   if count == 1 then redis.call('PEXPIRE', KEYS[1], ARGV[1]) end
   return {count, redis.call('PTTL', KEYS[1])}
 `
+const READ = `
+  local count = redis.call('GET', KEYS[1])
+  return {tonumber(count or '0'), count and redis.call('PTTL', KEYS[1]) or tonumber(ARGV[1])}
+`
 
-/** Requests in the current window, and its remaining milliseconds. */
-interface Window {
-  readonly current: number
-  readonly ttl: number
+interface Counter {
+  readonly count: CountRequest
+  /** Without counting a request. */
+  readonly read: CountRequest
 }
 
-type Count = (key: string, windowMs: number) => Window
-
 /** Counts in this process. At most MAX_KEYS keys; the oldest windows are evicted first. */
-function createLocalCount(clock: Clock): Count {
+export function createLocalCounter(clock: Clock): Counter {
   const windows = new Map<string, { count: number; readonly ends: number }>()
-  return (key, windowMs) => {
-    const now = clock.now()
-    let window = windows.get(key)
-    if (window === undefined || window.ends <= now) {
-      window = { count: 0, ends: now + windowMs }
-      windows.delete(key)
-      windows.set(key, window)
-    }
-    window.count++
-    if (windows.size > MAX_KEYS) windows.delete(windows.keys().next().value as string)
-    return { current: window.count, ttl: window.ends - now }
+  const openWindow = (key: string) => {
+    const window = windows.get(key)
+    return window !== undefined && window.ends > clock.now() ? window : undefined
+  }
+  return {
+    async count(key, windowMs) {
+      const now = clock.now()
+      let window = openWindow(key)
+      if (window === undefined) {
+        window = { count: 0, ends: now + windowMs }
+        windows.delete(key)
+        windows.set(key, window)
+      }
+      window.count++
+      if (windows.size > MAX_KEYS) windows.delete(windows.keys().next().value as string)
+      return { current: window.count, ttl: window.ends - now }
+    },
+    async read(key, windowMs) {
+      const window = openWindow(key)
+      return window === undefined
+        ? { current: 0, ttl: windowMs }
+        : { current: window.count, ttl: window.ends - clock.now() }
+    },
   }
 }
 
-export interface SharedLimits {
+/** Every call fails while Redis is unavailable; for PAUSE_MS after a failure without asking it. */
+function createRedisCounter(redis: Redis, clock: Clock, logger: Logger): Counter {
+  let awayUntil = 0
+  redis.on('ready', () => {
+    awayUntil = 0
+  })
+  const run =
+    (script: string): CountRequest =>
+    async (key, windowMs) => {
+      if (clock.now() < awayUntil) throw new Error('redis was unavailable a moment ago')
+      try {
+        const [current, ttl] = (await redis.eval(script, 1, key, windowMs)) as [number, number]
+        return { current, ttl }
+      } catch (err) {
+        awayUntil = clock.now() + PAUSE_MS
+        logger.warn({ err }, 'redis unavailable; rate limits are counted in this process')
+        throw err
+      }
+    }
+  return { count: run(COUNT), read: run(READ) }
+}
+
+function withFallback(shared: Counter, local: Counter): Counter {
+  return {
+    count: (key, windowMs) => shared.count(key, windowMs).catch(() => local.count(key, windowMs)),
+    read: (key, windowMs) => shared.read(key, windowMs).catch(() => local.read(key, windowMs)),
+  }
+}
+
+/** In the options of a limiter: it fails while the shared store is unavailable, instead of counting in this process. */
+export interface FailClosed {
+  readonly failClosed?: boolean
+}
+
+type Done = (error: Error | null, counted?: CountedRequests) => void
+
+/** The form of a counter that the library calls. */
+function storeOf(open: Counter, closed: Counter): FastifyRateLimitStoreCtor {
+  return class Store implements FastifyRateLimitStore {
+    counter: Counter = open
+
+    incr(key: string, done: Done, windowMs: number): void {
+      this.counter.count(key, windowMs).then((counted) => done(null, counted), done)
+    }
+
+    read(key: string, done: Done, windowMs: number): void {
+      open.read(key, windowMs).then((counted) => done(null, counted), done)
+    }
+
+    child(options: object): this {
+      const child = new Store()
+      child.counter = (options as FailClosed).failClosed ? closed : open
+      return child as this
+    }
+  }
+}
+
+export interface LimitStore {
   readonly store: FastifyRateLimitStoreCtor
+  readonly count: CountRequest
   stop(): void
 }
 
-export function createSharedLimits(url: string, clock: Clock, logger: Logger): SharedLimits {
+/** `url` of Redis; null counts in this process only, which is always available. */
+export function createLimitStore(url: string | null, clock: Clock, logger: Logger): LimitStore {
+  const local = createLocalCounter(clock)
+  if (url === null) return { store: storeOf(local, local), count: local.count, stop() {} }
   const redis = new Redis(url, {
     enableOfflineQueue: false,
     autoResendUnfulfilledCommands: false,
@@ -55,32 +134,7 @@ export function createSharedLimits(url: string, clock: Clock, logger: Logger): S
     keyPrefix: 'clearbatch-limit-',
   })
   redis.on('error', (err) => logger.warn({ err }, 'redis error'))
-  const countLocally = createLocalCount(clock)
-  let awayUntil = 0
-  redis.on('ready', () => {
-    awayUntil = 0
-  })
-
-  async function count(key: string, windowMs: number): Promise<Window> {
-    if (clock.now() < awayUntil) return countLocally(key, windowMs)
-    try {
-      const [current, ttl] = (await redis.eval(COUNT, 1, key, windowMs)) as [number, number]
-      return { current, ttl }
-    } catch (err) {
-      awayUntil = clock.now() + PAUSE_MS
-      logger.warn({ err }, 'redis unavailable; rate limits are counted in this process')
-      return countLocally(key, windowMs)
-    }
-  }
-
-  class Store implements FastifyRateLimitStore {
-    incr(key: string, done: (error: Error | null, window?: Window) => void, windowMs: number): void {
-      count(key, windowMs).then((window) => done(null, window), done)
-    }
-
-    child(): this {
-      return this
-    }
-  }
-  return { store: Store, stop: () => redis.disconnect() }
+  const shared = createRedisCounter(redis, clock, logger)
+  const open = withFallback(shared, local)
+  return { store: storeOf(open, shared), count: open.count, stop: () => redis.disconnect() }
 }

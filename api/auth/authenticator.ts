@@ -6,24 +6,46 @@ import type { Address } from '../../domain/units.ts'
 import type { Clock } from '../../service/clock.ts'
 import { ApiError } from '../errors.ts'
 import type { Notifications } from '../ports.ts'
-import type { VerifyBearer } from './bearer.ts'
+import { type AllowsAddress, allowsAddress } from './address-list.ts'
+import type { Bearer } from './bearer.ts'
 import type { Caller } from './caller.ts'
-import { hashApiKey } from './credentials.ts'
+import { hashApiKey, isApiKey } from './credentials.ts'
+import type { FailedCredentials } from './failed-credentials.ts'
+import type { KeyUses } from './key-uses.ts'
 
-export type Authenticate = (authorization: string | undefined) => Promise<Caller>
+/** What a request presents: its Authorization header, and the network address that it comes from. */
+export interface Presented {
+  readonly authorization: string | undefined
+  readonly address: string
+}
+
+export type Authenticate = (presented: Presented) => Promise<Caller>
 
 export interface AuthenticatorPorts {
   readonly db: Db
   readonly clock: Clock
   readonly notifications: Notifications
   /** Null if no identity provider is configured. */
-  readonly verifyBearer: VerifyBearer | null
+  readonly bearer: Bearer | null
+  readonly failures: FailedCredentials
+  readonly keyUses: KeyUses
 }
 
 /** A NOTIFY drops a replaced key at once; this bounds how long it stays valid if the notification is lost. */
 const CACHE_MS = 15_000
+/** Keys in the cache, at most. The oldest are dropped first. */
 const CACHE_SIZE = 100_000
+const BETWEEN_USES_MS = 60_000
 const UUID = /^[0-9a-f]{8}-?([0-9a-f]{4}-?){3}[0-9a-f]{12}$/i
+
+interface KnownKey {
+  readonly caller: Caller
+  readonly keyHash: Buffer
+  readonly allows: AllowsAddress
+  readonly until: number
+  /** When its use is noted next. */
+  noteAt: number
+}
 
 function split(authorization: string | undefined): [scheme: string, credential: string] {
   if (!authorization) throw new ApiError('CREDENTIAL_MISSING', { field: 'authorization' })
@@ -33,45 +55,102 @@ function split(authorization: string | undefined): [scheme: string, credential: 
   return [scheme.toLowerCase(), credential]
 }
 
-export function createAuthenticator({
-  db,
-  clock,
-  notifications,
-  verifyBearer,
-}: AuthenticatorPorts): Authenticate {
-  const cache = new Map<string, { readonly caller: Caller; readonly until: number }>()
-  const forget = (userId: number): void => {
-    for (const [key, { caller }] of cache) if (caller.userId === userId) cache.delete(key)
-  }
-  notifications.on(API_KEYS_CHANNEL, (userId) => forget(Number(userId)))
-  notifications.onLost(() => cache.clear())
-
-  const byApiKey = async (key: string): Promise<Caller> => {
-    const keyHash = hashApiKey(key)
-    const cacheKey = keyHash.toString('latin1')
-    const known = cache.get(cacheKey)
-    if (known && known.until > clock.now()) return known.caller
+/** The keys that requests use. A key is dropped at the notification that it was replaced. */
+function createKeyCache({ db, clock, notifications }: AuthenticatorPorts) {
+  const cache = new Map<string, KnownKey>()
+  // Counts replaced keys: a row that was read before a notification must not enter the cache after it.
+  let replaced = 0
+  notifications.on(API_KEYS_CHANNEL, (userId) => {
+    replaced++
+    for (const [key, { caller }] of cache) if (caller.userId === Number(userId)) cache.delete(key)
+  })
+  notifications.onLost(() => {
+    replaced++
+    cache.clear()
+  })
+  const load = async (keyHash: Buffer, noteAt: number): Promise<KnownKey | null> => {
     const row = await db
       .selectFrom('api_keys as k')
       .innerJoin('users as u', 'u.user_id', 'k.user_id')
-      .select(['u.user_id', 'u.address'])
+      .select(['u.user_id', 'u.address', 'k.scope', 'k.allowed_addresses'])
       .where('k.key_hash', '=', keyHash)
       .executeTakeFirst()
-    if (!row) throw new ApiError('API_KEY_UNKNOWN', { field: 'authorization' })
-    const caller = { userId: row.user_id, address: row.address as Address }
-    if (cache.size >= CACHE_SIZE) cache.clear()
-    // Without a listener a replaced key would stay in the cache.
-    if (notifications.isListening()) cache.set(cacheKey, { caller, until: clock.now() + CACHE_MS })
-    return caller
+    if (!row) return null
+    const { user_id: userId, scope } = row
+    const caller: Caller = { userId, address: row.address as Address, scope, credential: 'api_key' }
+    const allows = allowsAddress(row.allowed_addresses)
+    return { caller, keyHash, allows, noteAt, until: clock.now() + CACHE_MS }
+  }
+  return {
+    /** Undefined if it must be looked up. */
+    known(keyHash: Buffer): KnownKey | undefined {
+      const found = cache.get(keyHash.toString('latin1'))
+      return found !== undefined && found.until > clock.now() ? found : undefined
+    },
+    /** Whether the key was valid a moment ago: looking it up again is no guess. */
+    wasKnown: (keyHash: Buffer): boolean => cache.has(keyHash.toString('latin1')),
+    /** Null if there is no such key. */
+    async lookUp(keyHash: Buffer): Promise<KnownKey | null> {
+      const name = keyHash.toString('latin1')
+      const before = replaced
+      const loaded = await load(keyHash, cache.get(name)?.noteAt ?? 0)
+      cache.delete(name)
+      // Without a listener a replaced key would stay in the cache.
+      if (loaded === null || replaced !== before || !notifications.isListening()) return loaded
+      if (cache.size >= CACHE_SIZE) cache.delete(cache.keys().next().value as string)
+      cache.set(name, loaded)
+      return loaded
+    },
+  }
+}
+
+export function createAuthenticator(ports: AuthenticatorPorts): Authenticate {
+  const { clock, bearer, failures, keyUses } = ports
+  const keys = createKeyCache(ports)
+
+  /** Counts a credential that is refused. */
+  async function attempt<Result>(address: string, verify: () => Promise<Result>): Promise<Result> {
+    failures.check(address)
+    try {
+      return await verify()
+    } catch (error) {
+      if (error instanceof ApiError && error.status === 401) await failures.count(address)
+      throw error
+    }
   }
 
-  return async (authorization) => {
+  async function lookUp(key: string, keyHash: Buffer): Promise<KnownKey> {
+    const found = isApiKey(key) ? await keys.lookUp(keyHash) : null
+    if (found === null) throw new ApiError('API_KEY_UNKNOWN', { field: 'authorization' })
+    return found
+  }
+
+  async function byApiKey(key: string, address: string): Promise<Caller> {
+    const keyHash = hashApiKey(key)
+    const found =
+      keys.known(keyHash) ??
+      (await (keys.wasKnown(keyHash) ? lookUp(key, keyHash) : attempt(address, () => lookUp(key, keyHash))))
+    if (!found.allows(address))
+      throw new ApiError('ADDRESS_NOT_ALLOWED', { received: address, expected: 'an address of its list' })
+    const now = clock.now()
+    if (now >= found.noteAt) {
+      found.noteAt = now + BETWEEN_USES_MS
+      keyUses.note({ userId: found.caller.userId, keyHash, at: now })
+    }
+    return found.caller
+  }
+
+  async function verifyToken(token: string): Promise<Caller> {
+    if (UUID.test(token)) throw new ApiError('BEARER_UUID_REFUSED', { field: 'authorization' })
+    if (bearer === null) throw new ApiError('BEARER_NOT_CONFIGURED', { field: 'authorization' })
+    return bearer.verify(token)
+  }
+
+  return async ({ authorization, address }) => {
     const [scheme, credential] = split(authorization)
-    if (scheme === 'key') return byApiKey(credential)
+    if (scheme === 'key') return byApiKey(credential, address)
     if (scheme !== 'bearer')
       throw new ApiError('CREDENTIAL_MALFORMED', { field: 'authorization', received: scheme })
-    if (UUID.test(credential)) throw new ApiError('BEARER_UUID_REFUSED', { field: 'authorization' })
-    if (verifyBearer === null) throw new ApiError('BEARER_NOT_CONFIGURED', { field: 'authorization' })
-    return verifyBearer(credential)
+    return bearer?.known(credential) ?? attempt(address, () => verifyToken(credential))
   }
 }

@@ -1,7 +1,12 @@
 /** The authenticated account of a request. */
+
+import type { KeyScope } from '../../db/credentials-schema.ts'
 import type { Address } from '../../domain/units.ts'
 
 export interface Caller {
   readonly userId: number
   readonly address: Address
+  /** `read`: every endpoint that takes effect refuses the caller. An identity token always has the scope `trade`. */
+  readonly scope: KeyScope
+  readonly credential: 'api_key' | 'identity_token'
 }

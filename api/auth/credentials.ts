@@ -1,20 +1,28 @@
 /** API keys: random, shown once, stored as SHA-256 only. */
 import { hash, randomBytes } from 'node:crypto'
-import { replaceApiKey } from '../../db/api-keys.ts'
+import { type KeyTerms, replaceApiKey } from '../../db/api-keys.ts'
 import type { Db, Tx } from '../../db/client.ts'
 
-const PREFIX_LENGTH = 10
+export const PREFIX_LENGTH = 10
+/** The form of every key, checked before the database is asked. */
+const API_KEY = /^cb_[A-Za-z0-9_-]{43}$/
+
+export const isApiKey = (text: string): boolean => API_KEY.test(text)
 
 /** 256 random bits need no slow hash: they cannot be guessed. */
 export const hashApiKey = (key: string): Buffer => hash('sha256', key, 'buffer')
 
+export const ALLOWS_ALL: KeyTerms = { scope: 'trade', allowed_addresses: null }
+
 /** Creates a key for the user, which replaces the current one. The returned key cannot be read again. */
-export async function createApiKey(db: Db | Tx, userId: number): Promise<string> {
+export async function createApiKey(
+  db: Db | Tx,
+  userId: number,
+  terms: KeyTerms = ALLOWS_ALL,
+  now = Date.now(),
+): Promise<string> {
   const key = `cb_${randomBytes(32).toString('base64url')}`
-  await replaceApiKey(db, userId, {
-    key_hash: hashApiKey(key),
-    prefix: key.slice(0, PREFIX_LENGTH),
-    created_at: Date.now(),
-  })
+  const prefix = key.slice(0, PREFIX_LENGTH)
+  await replaceApiKey(db, userId, { key_hash: hashApiKey(key), prefix, created_at: now, ...terms })
   return key
 }

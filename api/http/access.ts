@@ -1,19 +1,22 @@
-/** Authentication and rate limits, checked for every route before its body is read. */
+/** Authentication, rights and rate limits, checked for every route before its body is read. */
 import { normalizeIP } from '@fastify/rate-limit'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Authenticate } from '../auth/authenticator.ts'
 import type { Caller } from '../auth/caller.ts'
 import type { Limits } from '../config.ts'
 import { ApiError } from '../errors.ts'
+import { isRead } from './operation.ts'
 
-export type Bucket = 'reads' | 'orders' | 'batches' | 'cancels' | 'faucet'
+/** The limits of an account, all of its credentials together. */
+export const BUCKETS = ['reads', 'orders', 'batches', 'cancels', 'faucet', 'auth'] as const
+export type Bucket = (typeof BUCKETS)[number]
 
 declare module 'fastify' {
   interface FastifyContextConfig {
     /** `user`: the caller must be authenticated. `internal`: probes, without rate limits. */
     readonly access?: 'public' | 'user' | 'internal'
     readonly bucket?: Bucket
-    /** A POST that only computes: it has no effect, and its errors have no outcome. */
+    /** A POST that only computes: it has no effect, its errors have no outcome, and read-only keys may call it. */
     readonly readOnly?: boolean
   }
   interface FastifyRequest {
@@ -31,21 +34,45 @@ type Limiter = ReturnType<FastifyInstance['createRateLimit']>
 
 function limiters(app: FastifyInstance, limits: Limits) {
   const timeWindow = limits.windowSeconds * 1000
-  const limiter = (perSecond: number, keyGenerator: (request: FastifyRequest) => string): Limiter =>
-    app.createRateLimit({ max: perSecond * limits.windowSeconds, timeWindow, keyGenerator })
-  const ofAddress = (name: string): Limiter =>
-    limiter(limits.address, ({ ip }) => `${name}:${normalizeIP(ip)}`)
+  const limiter = (
+    perSecond: number,
+    keyGenerator: (request: FastifyRequest) => string,
+    failClosed: boolean,
+  ): Limiter => {
+    const options = { max: perSecond * limits.windowSeconds, timeWindow, keyGenerator, failClosed }
+    return app.createRateLimit(options)
+  }
+  const ofAddress = (name: string, perSecond = limits.address): Limiter =>
+    limiter(perSecond, ({ ip }) => `${name}:${normalizeIP(ip)}`, name === 'address-auth')
   const ofCaller = (name: Bucket): Limiter =>
-    limiter(limits[name], ({ caller, ip }) => `${name}:${caller ? caller.userId : normalizeIP(ip)}`)
+    limiter(
+      limits[name],
+      ({ caller, ip }) => `${name}:${caller ? caller.userId : normalizeIP(ip)}`,
+      name === 'auth',
+    )
   return {
     // Cancels have a limit of their own, so that other requests of an address cannot exhaust it.
-    address: { cancels: ofAddress('address-cancels'), others: ofAddress('address') },
+    cancelsOfAddress: ofAddress('address-cancels'),
+    othersOfAddress: ofAddress('address'),
+    authOfAddress: ofAddress('address-auth', limits.authAddress),
     reads: ofCaller('reads'),
     orders: ofCaller('orders'),
     batches: ofCaller('batches'),
     cancels: ofCaller('cancels'),
     faucet: ofCaller('faucet'),
+    auth: ofCaller('auth'),
   }
+}
+
+type Limiters = ReturnType<typeof limiters>
+
+/** Shows the limit that the next request reaches first. */
+function showLimit(reply: FastifyReply, max: number, remaining: number, resetS: number): void {
+  const shown = reply.getHeader('ratelimit-remaining')
+  if (shown !== undefined && Number(shown) <= remaining) return
+  reply.header('ratelimit-limit', max)
+  reply.header('ratelimit-remaining', remaining)
+  reply.header('ratelimit-reset', resetS)
 }
 
 async function spend(
@@ -54,14 +81,45 @@ async function spend(
   reply: FastifyReply,
   scope: string,
 ): Promise<void> {
-  const state = await limiter(request)
+  const state = await limiter(request).catch((err: unknown) => {
+    request.log.warn({ err, scope }, 'rate limit cannot be checked')
+    throw new ApiError('LIMITS_UNAVAILABLE', { scope }, '2')
+  })
   if (state.isAllowed) return
-  reply.header('ratelimit-limit', state.max)
-  reply.header('ratelimit-remaining', Math.max(0, state.remaining))
-  reply.header('ratelimit-reset', state.ttlInSeconds)
+  showLimit(reply, state.max, Math.max(0, state.remaining), state.ttlInSeconds)
   if (!state.isExceeded) return
   const expected = `at most ${state.max} requests in ${state.timeWindow / 1000} s`
   throw new ApiError('RATE_LIMITED', { scope, expected }, String(state.ttlInSeconds))
+}
+
+/** The limits of the address, before the credential is checked: the check costs more than they do. */
+async function spendOfAddress(
+  limiter: Limiters,
+  bucket: Bucket,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<void> {
+  const ofAddress = bucket === 'cancels' ? limiter.cancelsOfAddress : limiter.othersOfAddress
+  await spend(ofAddress, request, reply, 'address')
+  if (bucket === 'auth') await spend(limiter.authOfAddress, request, reply, 'address')
+}
+
+export interface LimitState {
+  readonly bucket: Bucket
+  readonly limit: number
+  readonly window_seconds: number
+  readonly remaining: number
+  readonly reset_seconds: number
+}
+
+/** The caller's limits now; asking counts as a read and as nothing else. */
+export type LimitsOf = (request: FastifyRequest) => Promise<readonly LimitState[]>
+
+async function limitState(limiter: Limiter, bucket: Bucket, request: FastifyRequest): Promise<LimitState> {
+  const state = await limiter(request, { increment: false })
+  if (state.isAllowed) throw new ApiError('INTERNAL')
+  const { max: limit, timeWindow, remaining, ttlInSeconds: reset_seconds } = state
+  return { bucket, limit, window_seconds: timeWindow / 1000, remaining, reset_seconds }
 }
 
 export interface AccessPorts {
@@ -69,15 +127,20 @@ export interface AccessPorts {
   readonly limits: Limits
 }
 
-export function controlAccess(app: FastifyInstance, { authenticate, limits }: AccessPorts): void {
+/** Returns how routes read the caller's limits. */
+export function controlAccess(app: FastifyInstance, { authenticate, limits }: AccessPorts): LimitsOf {
   const limiter = limiters(app, limits)
   app.decorateRequest('caller', null)
   app.addHook('onRequest', async (request, reply) => {
     const { access = 'public', bucket = 'reads' } = request.routeOptions.config
     if (access === 'internal') return
-    await spend(limiter.address[bucket === 'cancels' ? 'cancels' : 'others'], request, reply, 'address')
-    if (access === 'user') request.caller = await authenticate(request.headers.authorization)
+    await spendOfAddress(limiter, bucket, request, reply)
+    if (access === 'user') {
+      const { headers, ip: address } = request
+      request.caller = await authenticate({ authorization: headers.authorization, address })
+    }
     await spend(limiter[bucket], request, reply, bucket)
+    if (request.caller?.scope === 'read' && !isRead(request)) throw new ApiError('READ_ONLY_KEY')
   })
   // On every path with `:user_id` the id must be the caller's own.
   app.addHook('preHandler', async ({ routeOptions, params, caller }) => {
@@ -86,4 +149,5 @@ export function controlAccess(app: FastifyInstance, { authenticate, limits }: Ac
     if (userId !== undefined && userId !== caller?.userId)
       throw new ApiError('NOT_YOURS', { field: 'user_id', expected: caller?.userId, received: userId })
   })
+  return (request) => Promise.all(BUCKETS.map((bucket) => limitState(limiter[bucket], bucket, request)))
 }

@@ -3,6 +3,7 @@ import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from
 import { isConnectionError, isTimeout } from '../database-errors.ts'
 import { ApiError, errorBody } from '../errors.ts'
 import { CommandErrorSchema, ErrorSchema } from '../wire/schema.ts'
+import { isRead } from './operation.ts'
 import { type Problem, validationError } from './problems.ts'
 
 /** Twice the size of 100 order hashes. Limits count requests, not bytes, so that bodies must not be much larger than needed. */
@@ -50,17 +51,6 @@ function toApiError(error: FastifyError, request: FastifyRequest): ApiError {
   return new ApiError('INTERNAL')
 }
 
-const SAFE_METHODS = ['GET', 'HEAD', 'OPTIONS']
-
-interface Operation {
-  readonly method: string | readonly string[]
-  readonly config?: { readonly readOnly?: boolean } | undefined
-}
-
-/** Whether an operation cannot take effect. Its errors then have no outcome. */
-const isRead = ({ method, config }: Operation): boolean =>
-  config?.readOnly === true || [method].flat().every((name) => SAFE_METHODS.includes(name))
-
 /** Documents the errors of each route that is added after this call. */
 export function describeErrors(app: FastifyInstance): void {
   app.addHook('onRoute', ({ method, config, schema }) => {
@@ -72,10 +62,7 @@ export function describeErrors(app: FastifyInstance): void {
 
 function sendError(reply: FastifyReply, request: FastifyRequest, error: ApiError): FastifyReply {
   if (error.retryAfter !== undefined) reply.header('retry-after', error.retryAfter)
-  const { method, routeOptions } = request
-  return reply
-    .code(error.status)
-    .send(errorBody(error, request.id, isRead({ method, config: routeOptions?.config })))
+  return reply.code(error.status).send(errorBody(error, request.id, isRead(request)))
 }
 
 export const malformed = (error: Error): ApiError =>

@@ -1,0 +1,33 @@
+/** Tables of credentials. */
+import type { Generated } from 'kysely'
+
+/** One key per user. The key itself is not stored, only its SHA-256. Written by: api. */
+export interface ApiKeysTable {
+  user_id: number
+  key_hash: Buffer
+  prefix: string
+  created_at: number
+  scope: Generated<KeyScope>
+  /** IP addresses and networks from which the key is accepted; null: from all. */
+  allowed_addresses: string[] | null
+  /** Written at most once a minute; null until the first use. */
+  last_used_at: number | null
+}
+
+/** `read`: the key is refused by every endpoint that takes effect. */
+export type KeyScope = 'trade' | 'read'
+
+/** Texts that the owner's wallet signs once, for one action. At most a few per account. Written by: api. */
+export interface AuthChallengesTable {
+  challenge_id: string
+  user_id: number
+  action: ChallengeAction
+  /** The exact text to sign. */
+  message: string
+  created_at: number
+  expires_at: number
+  /** Null until the challenge is used, or another one of the account was used for the same action. */
+  used_at: number | null
+}
+
+export type ChallengeAction = 'rotate_api_key'
