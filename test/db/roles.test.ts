@@ -170,6 +170,7 @@ describe('a database role per process', () => {
       'liquidation-schema',
       'adjustment-schema',
       'relay-schema',
+      'credentials-schema',
     ]
     const source = files
       .map((name) => `db/${name}.ts`)

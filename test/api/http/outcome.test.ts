@@ -11,7 +11,9 @@ type Operation = {
 
 /** Every operation that can take effect. */
 const COMMANDS = [
+  'POST /v0/auth/challenge',
   'POST /v0/faucet',
+  'POST /v0/me/api-key/rotate',
   'POST /v0/orders',
   'POST /v0/orders/cancel/all',
   'POST /v0/orders/cancel/all-after',
