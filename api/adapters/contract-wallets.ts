@@ -2,8 +2,8 @@
 import { toHex } from '../../domain/hex.ts'
 import type { Clock } from '../../service/clock.ts'
 import { ApiError } from '../errors.ts'
+import { createLocalCounter } from '../http/local-counter.ts'
 import type { AcceptsSignature } from '../ports.ts'
-import { createLocalCounter } from './limit-store.ts'
 
 const TIMEOUT_MS = 2_000
 /** Questions at once, and per second, of this process. */

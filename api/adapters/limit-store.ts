@@ -6,13 +6,13 @@ import type { FastifyRateLimitStore, FastifyRateLimitStoreCtor } from '@fastify/
 import { Redis } from 'ioredis'
 import type { Logger } from 'pino'
 import type { Clock } from '../../service/clock.ts'
+import { type Counter, createLocalCounter } from '../http/local-counter.ts'
 import type { CountedRequests, CountRequest } from '../ports.ts'
 
 /** Maximum time that a request waits for Redis. */
 const REDIS_TIMEOUT_MS = 250
 /** After a failure, time without requests to Redis. */
 const PAUSE_MS = 1_000
-const MAX_KEYS = 100_000
 
 const COUNT = `
   local count = redis.call('INCR', KEYS[1])
@@ -23,41 +23,6 @@ const READ = `
   local count = redis.call('GET', KEYS[1])
   return {tonumber(count or '0'), count and redis.call('PTTL', KEYS[1]) or tonumber(ARGV[1])}
 `
-
-interface Counter {
-  readonly count: CountRequest
-  /** Without counting a request. */
-  readonly read: CountRequest
-}
-
-/** Counts in this process. At most MAX_KEYS keys; the oldest windows are evicted first. */
-export function createLocalCounter(clock: Clock): Counter {
-  const windows = new Map<string, { count: number; readonly ends: number }>()
-  const openWindow = (key: string) => {
-    const window = windows.get(key)
-    return window !== undefined && window.ends > clock.now() ? window : undefined
-  }
-  return {
-    async count(key, windowMs) {
-      const now = clock.now()
-      let window = openWindow(key)
-      if (window === undefined) {
-        window = { count: 0, ends: now + windowMs }
-        windows.delete(key)
-        windows.set(key, window)
-      }
-      window.count++
-      if (windows.size > MAX_KEYS) windows.delete(windows.keys().next().value as string)
-      return { current: window.count, ttl: window.ends - now }
-    },
-    async read(key, windowMs) {
-      const window = openWindow(key)
-      return window === undefined
-        ? { current: 0, ttl: windowMs }
-        : { current: window.count, ttl: window.ends - clock.now() }
-    },
-  }
-}
 
 /** Every call fails while Redis is unavailable; for PAUSE_MS after a failure without asking it. */
 function createRedisCounter(redis: Redis, clock: Clock, logger: Logger): Counter {
