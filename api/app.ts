@@ -48,6 +48,7 @@ import { sizingRoutes } from './sizing/route.ts'
 import type { Sizing } from './sizing/sizing.ts'
 import { transactionRoutes } from './transactions/route.ts'
 import { closed } from './wire/schema.ts'
+import { withdrawalRoutes } from './withdrawals/route.ts'
 
 export interface AppPorts {
   readonly config: Config
@@ -110,6 +111,7 @@ export async function buildApp(ports: AppPorts): Promise<App> {
   authRoutes(app, { ...ports, limitsOf })
   accountRoutes(app, ports)
   transactionRoutes(app, ports)
+  withdrawalRoutes(app, ports)
   positionRoutes(app, ports)
   orderRoutes(app, ports)
   orderEventRoutes(app, ports)

@@ -124,7 +124,7 @@ export async function compose(config: Config, logger: Logger): Promise<Api> {
     dryRunAdmission(dryRunPorts, config, spec, userId)
   const sizing = createSizing({ db, clock, markets, admissionInputOf })
   const cancelSwitch = createCancelSwitch(db, clock)
-  const faucet = config.faucet ? createFaucet({ db, clock }, config.faucetWaitMs) : null
+  const faucet = config.faucet ? createFaucet({ db, clock, notifications }, config) : null
   metrics.gauge('api_read_after_waiting', 'Reads waiting for their bookmark', () => readAfter.waiting)
 
   let isStopping = false

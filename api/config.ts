@@ -1,5 +1,7 @@
 /** The environment of the api, read and checked once. */
 import { availableParallelism } from 'node:os'
+import type { FaucetLimits } from '../db/faucet-requests.ts'
+import { isTestChain } from '../domain/test-chains.ts'
 import {
   type Env,
   environment,
@@ -84,6 +86,7 @@ export interface Config extends ProcessConfig {
   }
   readonly faucet: boolean
   readonly faucetWaitMs: number
+  readonly faucetLimits: FaucetLimits
   readonly bearer: BearerConfig | null
   readonly walletSigning: WalletSigning
   readonly limits: Limits
@@ -192,6 +195,15 @@ function readProcess(env: Env, longestWaitMs: number): ProcessConfig {
   return config
 }
 
+/** Real collateral cannot be minted. */
+function readFaucet(env: Env): boolean {
+  const { flag, count } = environment(env, PROCESS)
+  const isOn = flag('FAUCET', false)
+  if (isOn && !isTestChain(count('CHAIN_ID')))
+    rejectVariable('FAUCET', `is on: expected off on chain ${count('CHAIN_ID')}, which is not a test chain`)
+  return isOn
+}
+
 /** Reads the environment. Throws a ConfigError that names the variable. */
 export function readConfig(env: Env): Config {
   const { text, optional, database, count, flag, address, port } = environment(env, PROCESS)
@@ -221,7 +233,12 @@ export function readConfig(env: Env): Config {
       accountManager: address('ADDRESS_ACCOUNT_MANAGER'),
       forwarder: address('ADDRESS_FORWARDER'),
     },
-    faucet: flag('FAUCET', false),
+    faucet: readFaucet(env),
+    faucetLimits: {
+      perAccount: count('FAUCET_PER_ACCOUNT', 5, 1),
+      perAddress: count('FAUCET_PER_ADDRESS', 20, 1),
+      windowMs: count('FAUCET_WINDOW_HOURS', 24, 1, 24 * 365) * 3_600_000,
+    },
     bearer: readBearer(env),
     walletSigning: readWalletSigning(env, publicListener),
     limits: readLimits(env),

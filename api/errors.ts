@@ -165,6 +165,8 @@ export const CATALOGUE = {
   HTV1_READ_AFTER_STALE_BOOKMARK: permanent(409, 'The bookmark is stale; drop it and read again.'),
 
   // Limits.
+  FAUCET_LIMIT: temporary(429, 'The faucet has paid as often as it may in this time; see Retry-After.'),
+  EXPORT_RUNNING: temporary(429, 'A CSV file of this account is being read; read it to its end first.'),
   RATE_LIMITED: temporary(429, 'The rate limit is exceeded.'),
   HTV1_READ_AFTER_CAPACITY: temporary(
     429,
@@ -188,6 +190,8 @@ export const CATALOGUE = {
   IDENTITY_PROVIDER_UNAVAILABLE: temporary(503, 'The identity provider is not reachable.'),
   WALLET_CHECK_UNAVAILABLE: temporary(503, 'The signature of a contract wallet cannot be checked now.'),
   FAUCET_FAILED: temporary(503, 'The faucet failed to send its transaction.'),
+  FAUCET_EMPTY: temporary(503, 'The faucet cannot pay now: its key has run out of gas. Nothing was sent.'),
+  FAUCET_REVERTED: temporary(503, 'The contract of the collateral token rejected the payout of the faucet.'),
   SHUTTING_DOWN: temporary(503, 'This process is shutting down.'),
   READ_MODEL_FILLING: temporary(503, 'The requested data is being rebuilt; retry later.'),
   HTV1_READ_AFTER_PENDING: temporary(

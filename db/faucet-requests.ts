@@ -5,31 +5,106 @@ import type { Db, Tx } from './client.ts'
 /** Notified with the request's id when it is inserted. */
 export const FAUCET_CHANNEL = 'faucet_requests'
 /** Notified with the request's id when it is signed or finished. */
-const FAUCET_ANSWERS_CHANNEL = 'faucet'
+export const FAUCET_ANSWERS_CHANNEL = 'faucet'
 
-export async function insertFaucetRequest(
-  db: Db,
-  userId: number,
-  payload: Readonly<Record<string, string>>,
-  now: number,
-): Promise<number> {
-  return db.transaction().execute(async (tx) => {
-    const { request_id } = await tx
-      .insertInto('faucet_requests')
-      .values({
-        kind: 'faucet',
-        user_id: userId,
-        payload: JSON.stringify(payload),
-        status: 'REQUESTED',
-        tx_hash: null,
-        error: null,
-        created_at: now,
-      })
-      .returning('request_id')
-      .executeTakeFirstOrThrow()
-    await sql`select pg_notify(${FAUCET_CHANNEL}, ${String(request_id)})`.execute(tx)
-    return request_id
+/** Why a request failed, in `error`. */
+export const FAUCET_ERRORS = {
+  empty: 'the key of the faucet cannot pay the transaction',
+  reverted: 'the transaction reverted',
+  replaced: 'another transaction has used the nonce',
+} as const
+
+export interface FaucetLimits {
+  /** Most payouts within the window, to an account and to the accounts that request from one network address. */
+  readonly perAccount: number
+  readonly perAddress: number
+  readonly windowMs: number
+}
+
+export interface FaucetClaim {
+  readonly userId: number
+  /** See `network_address`. */
+  readonly from: string
+  readonly payload: Readonly<Record<string, string>>
+  readonly now: number
+}
+
+export type ClaimResult =
+  | { readonly requestId: number }
+  /** `retryAt`: when the oldest payout that counts leaves the window. */
+  | { readonly exceeded: 'account' | 'address'; readonly retryAt: number }
+
+/**
+ * Stores a request, unless one of the account waits for its payout: then it is that one. Requests of an account, and of a network address,
+ * are decided one after the other, in whatever process. Failed requests do not count.
+ */
+export const claimFaucetRequest = (db: Db, claim: FaucetClaim, limits: FaucetLimits): Promise<ClaimResult> =>
+  db.transaction().execute(async (tx) => {
+    const { userId, from, now } = claim
+    // Holders of an address's lock wait for no account's, so that there is no cycle.
+    for (const key of [`faucet account ${userId}`, `faucet address ${from}`])
+      await sql`select pg_advisory_xact_lock(hashtextextended(${key}, 0))`.execute(tx)
+    const waiting = await tx
+      .selectFrom('faucet_requests')
+      .select('request_id')
+      .where('user_id', '=', userId)
+      .where('status', '=', 'REQUESTED')
+      .executeTakeFirst()
+    if (waiting !== undefined) return { requestId: waiting.request_id }
+    for (const [exceeded, column, most] of [
+      ['account', 'user_id', limits.perAccount],
+      ['address', 'network_address', limits.perAddress],
+    ] as const) {
+      const oldest = await oldestCounted(
+        tx,
+        { column, value: column === 'user_id' ? userId : from, most },
+        now - limits.windowMs,
+      )
+      if (oldest !== null) return { exceeded, retryAt: oldest + limits.windowMs }
+    }
+    return { requestId: await insertFaucetRequest(tx, claim) }
   })
+
+/** The time of the oldest of the newest `most` requests since then; null if there are fewer. */
+async function oldestCounted(
+  tx: Tx,
+  { column, value, most }: { column: 'user_id' | 'network_address'; value: number | string; most: number },
+  since: number,
+): Promise<number | null> {
+  const row = await tx
+    .selectFrom('faucet_requests')
+    .select('created_at')
+    .where(column, '=', value)
+    .where('created_at', '>', since)
+    .where('status', '<>', 'FAILED')
+    .orderBy('created_at', 'desc')
+    .offset(most - 1)
+    .limit(1)
+    .executeTakeFirst()
+  return row?.created_at ?? null
+}
+
+async function insertFaucetRequest(tx: Tx, { userId, from, payload, now }: FaucetClaim): Promise<number> {
+  const { request_id } = await tx
+    .insertInto('faucet_requests')
+    .values({
+      ...{ kind: 'faucet', user_id: userId, network_address: from, payload: JSON.stringify(payload) },
+      ...{ status: 'REQUESTED', tx_hash: null, error: null, created_at: now },
+    })
+    .returning('request_id')
+    .executeTakeFirstOrThrow()
+  await sql`select pg_notify(${FAUCET_CHANNEL}, ${String(request_id)})`.execute(tx)
+  return request_id
+}
+
+/** Ends a locked request without a payout. */
+export async function failFaucetRequest(tx: Tx, requestId: number, error: string): Promise<void> {
+  await tx
+    .updateTable('faucet_requests')
+    .set({ status: 'FAILED', error })
+    .where('request_id', '=', requestId)
+    .execute()
+  await sql`select pg_notify(${FAUCET_ANSWERS_CHANNEL}, ${String(requestId)})`.execute(tx)
 }
 
 /** Locks a request that is not signed yet. False if another process has signed it. */
@@ -70,8 +145,8 @@ export async function finishFaucetRequests(db: Db, relayer: string): Promise<voi
     ), ended as (
       update faucet_requests r set
         status = case when is_mined then 'MINED' else 'FAILED' end,
-        error = case when is_mined then null when is_reverted then 'the transaction reverted'
-          else 'another transaction has used the nonce' end
+        error = case when is_mined then null when is_reverted then ${FAUCET_ERRORS.reverted}
+          else ${FAUCET_ERRORS.replaced} end
       from outcomes where r.request_id = outcomes.request_id and r.status = 'SIGNED'
       returning r.request_id
     )

@@ -141,7 +141,12 @@ export const WRITERS: { readonly [Table in keyof Database]: Writers<Table> } = {
     keeper: { insert: 'all', update: ['status', 'error', 'broadcast_at', 'block', 'gas_used'] },
   },
   faucet_requests: {
-    api: { insert: ['kind', 'user_id', 'payload', 'status', 'tx_hash', 'error', 'created_at'] },
+    api: {
+      insert: [
+        ...(['kind', 'user_id', 'network_address', 'payload', 'status', 'tx_hash'] as const),
+        ...(['error', 'created_at'] as const),
+      ],
+    },
     keeper: { update: ['status', 'tx_hash', 'error'] },
   },
   leases: { keeper: { insert: 'all', update: ['owner', 'token', 'expires_at'] } },
@@ -216,6 +221,7 @@ export const WRITERS: { readonly [Table in keyof Database]: Writers<Table> } = {
   'read.fills': PROJECTED,
   'read.positions': PROJECTED,
   'read.balances': PROJECTED,
+  'read.withdrawal_events': PROJECTED,
   'read.book_levels': PROJECTED,
   'read.batches': PROJECTED,
   'read.funding_rates': PROJECTED,
@@ -236,7 +242,7 @@ export const WRITERS: { readonly [Table in keyof Database]: Writers<Table> } = {
 const READ_MODEL = [
   ...(['read.places', 'read.arrivals', 'read.users', 'read.markets', 'read.orders'] as const),
   ...(['read.order_changes', 'read.order_events', 'read.fills', 'read.positions'] as const),
-  ...(['read.balances', 'read.book_levels', 'read.batches'] as const),
+  ...(['read.balances', 'read.withdrawal_events', 'read.book_levels', 'read.batches'] as const),
   ...(['read.funding_rates', 'read.price_minutes', 'read.ledger_transactions'] as const),
   ...(['read.funding_indexes', 'read.funding_positions', 'read.funding_spans'] as const),
   ...(['read.account_transactions', 'read.open_interest', 'read.market_risk'] as const),

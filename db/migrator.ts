@@ -41,6 +41,7 @@ import * as impactNotional from './migrations/0033-impact-notional.ts'
 import * as credentials from './migrations/0034-credentials.ts'
 import * as relayOperations from './migrations/0035-relay-operations.ts'
 import * as adjustments from './migrations/0036-adjustments.ts'
+import * as withdrawals from './migrations/0037-withdrawals.ts'
 import * as liquidationFailures from './migrations/0038-liquidation-failures.ts'
 
 export const MIGRATIONS: Record<string, Migration> = {
@@ -83,6 +84,7 @@ export const MIGRATIONS: Record<string, Migration> = {
   '0034-credentials': credentials,
   '0035-relay-operations': relayOperations,
   '0036-adjustments': adjustments,
+  '0037-withdrawals': withdrawals,
   '0038-liquidation-failures': liquidationFailures,
 }
 

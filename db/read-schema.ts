@@ -21,6 +21,7 @@ export const PROJECTED_TABLES = {
   funding_rates: ['read.funding_rates'],
   price_minutes: ['read.price_minutes'],
   balances: ['read.balances'],
+  withdrawals: ['read.withdrawal_events'],
   orders: ['read.orders', 'read.order_changes', 'read.fills', 'read.positions', 'read.book_levels'],
   transactions: [
     ...(['read.ledger_transactions', 'read.funding_indexes', 'read.funding_positions'] as const),
@@ -141,6 +142,8 @@ export interface ReadFillsTable {
   protection_price: number | null
   fee: bigint | null
   realized_pnl: bigint | null
+  /** Change of the free balance, fee included. */
+  available_margin_delta: bigint | null
   status: FillStatus
   tx_hash: string | null
   block: number | null
@@ -240,6 +243,14 @@ export interface ReadPriceMinutesTable {
 }
 
 /** Transactions of accounts that are stored with their amounts: deposits, withdrawals and liquidations. */
+/** A request of a withdrawal, or the payout of all that were requested since the payout before. */
+export interface ReadWithdrawalEventsTable extends MinedColumns {
+  id: string
+  user_id: number
+  is_payout: boolean
+  amount: bigint
+}
+
 export interface ReadLedgerTransactionsTable extends MinedColumns {
   id: string
   user_id: number
@@ -312,6 +323,7 @@ export interface ReadTables extends RiskReadTables {
   'read.fills': ReadFillsTable
   'read.positions': ReadPositionsTable
   'read.balances': ReadBalancesTable
+  'read.withdrawal_events': ReadWithdrawalEventsTable
   'read.book_levels': ReadBookLevelsTable
   'read.batches': ReadBatchesTable
   'read.funding_rates': ReadFundingRatesTable

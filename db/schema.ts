@@ -301,6 +301,8 @@ export interface FaucetRequestsTable {
   request_id: Generated<number>
   kind: 'faucet'
   user_id: number
+  /** From which it came; an IPv6 address as its network. Null in rows from before it was stored. */
+  network_address: string | null
   payload: JSONColumnType<Record<string, string>>
   status: 'REQUESTED' | 'SIGNED' | 'MINED' | 'FAILED'
   tx_hash: string | null

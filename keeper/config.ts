@@ -1,6 +1,7 @@
 /** The environment of the keeper, read and checked once. */
 import { readFileSync } from 'node:fs'
 import { UPDATE_INTERVAL } from '../domain/prices/funding-plan.ts'
+import { isTestChain } from '../domain/test-chains.ts'
 import type { Address, Millis } from '../domain/units.ts'
 import { type Env, environment, type ProcessConfig, rejectVariable } from '../service/environment.ts'
 import { JsonError } from '../service/json-reader.ts'
@@ -171,20 +172,32 @@ function checkDrain(drainMs: number, sendTimeoutMs: number): void {
     )
 }
 
+/** Elsewhere its gas would be paid out of real funds. */
+function checkFaucet(keys: ReadonlyMap<string, string>, chainId: number): void {
+  if (keys.has('faucet') && !isTestChain(chainId))
+    rejectVariable(
+      'RELAYER_KEYS',
+      `has the lane faucet: expected none on chain ${chainId}, which is no test chain`,
+    )
+}
+
 /** Reads the environment. Throws a ConfigError that names the variable. */
 export function readConfig(env: Env): Config {
   const { optional, database, http, count, amount, address, process } = environment(env, 'keeper')
   const common = process(8081, 13_000)
   const sendTimeoutMs = count('SEND_TIMEOUT_MS', 11_000)
   checkDrain(common.drainMs, sendTimeoutMs)
+  const chainId = count('CHAIN_ID')
+  const relayerKeys = relayerKeysOf(env)
+  checkFaucet(relayerKeys(), chainId)
   return {
     ...common,
     databaseUrl: database(),
     databaseConnections: count('DATABASE_CONNECTIONS', 16),
     redisUrl: optional('REDIS_URL'),
     rpcUrl: http('RPC_URL'),
-    chainId: count('CHAIN_ID'),
-    relayerKeys: relayerKeysOf(env),
+    chainId,
+    relayerKeys,
     collateralToken: address('ADDRESS_USDM'),
     forwarder: optional('ADDRESS_FORWARDER') === null ? null : address('ADDRESS_FORWARDER'),
     faucet: {

@@ -7,7 +7,7 @@ import { isoTime } from '../wire/amounts.ts'
 import { BookmarkQuery, UserIdParams } from '../wire/schema.ts'
 import { BALANCE_TABLES, balanceOfUser, USER_TABLES, userByAddress } from './query.ts'
 import { AddressParams, MarginBalance, User } from './schema.ts'
-import { balanceView } from './view.ts'
+import { accountBalanceView } from './view.ts'
 
 const tags = ['account']
 
@@ -35,7 +35,7 @@ export function accountRoutes(app: App, { readAfter, clock }: AccountPorts): voi
       const parts = await readAfter.read(request, { tables: BALANCE_TABLES }, (db) =>
         balanceOfUser(db, userId, clock.now()),
       )
-      return { user_id: userId, asset: 'USDM' as const, balance: balanceView(parts) }
+      return { user_id: userId, asset: 'USDM' as const, balance: accountBalanceView(parts) }
     },
   )
   app.get(

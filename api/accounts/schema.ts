@@ -1,6 +1,6 @@
 /** Margin balance and lookup of an account. */
 import Type, { type Static } from 'typebox'
-import { amountOf, closed, expects, Time, words } from '../wire/schema.ts'
+import { amountOf, closed, expects, nullable, Time, words } from '../wire/schema.ts'
 
 export const Balance = Type.Object({
   ...amountOf('total', 'Free balance plus the margin of all positions.'),
@@ -15,8 +15,14 @@ export type Balance = Static<typeof Balance>
 export const MarginBalance = Type.Object({
   user_id: Type.Integer(),
   asset: words(['USDM'], 'The collateral token.'),
-  balance: Balance,
+  balance: Type.Object({
+    ...Balance.properties,
+    pending_withdrawals_payable_at: nullable(
+      Time('From when on the bank pays the pending withdrawals; null if none is pending.'),
+    ),
+  }),
 })
+export type MarginBalance = Static<typeof MarginBalance>
 
 export const AddressParams = closed({
   address: Type.String({

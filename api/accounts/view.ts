@@ -1,6 +1,8 @@
 /** Converts a balance to its JSON form. */
-import { amount } from '../wire/amounts.ts'
-import type { Balance } from './schema.ts'
+import { payableAt } from '../../domain/settlement/durations.ts'
+import { amount, isoTime } from '../wire/amounts.ts'
+import type { AccountBalance } from './query.ts'
+import type { Balance, MarginBalance } from './schema.ts'
 
 export interface BalanceParts {
   readonly free: bigint
@@ -22,3 +24,16 @@ export const balanceView = ({
   ...amount('position_margin', positionMargin),
   ...amount('pending_withdrawals', pendingWithdrawal),
 })
+
+/** From when on the bank pays all that is pending: every request restarts the clock, and the bank pays nothing during a pause. */
+export const payableTime = (requestedAt: number, pauseEndsAt: number): number =>
+  Math.max(payableAt(requestedAt), pauseEndsAt * 1000)
+
+export function accountBalanceView(parts: AccountBalance): MarginBalance['balance'] {
+  const { pendingWithdrawal, requestedAt, pauseEndsAt } = parts
+  const isPending = pendingWithdrawal > 0n && requestedAt !== null
+  return {
+    ...balanceView(parts),
+    pending_withdrawals_payable_at: isPending ? isoTime(payableTime(requestedAt, pauseEndsAt)) : null,
+  }
+}

@@ -41,6 +41,10 @@ export const Fill = Type.Object({
   ...maybeAmountOf('protection_price', 'Protection price of the order in this batch; null for limit orders.'),
   ...amountOf('fee', 'Fee charged to this side; 0 until the fill is mined.'),
   ...maybeAmountOf('realized_pnl', 'Profit or loss that the fill realized; null until the fill is mined.'),
+  ...maybeAmountOf(
+    'available_margin_delta',
+    'Change of the free balance: margin, profit and fee; null until the fill is mined.',
+  ),
   tx_hash: nullable(Type.String()),
   block_number: nullable(Type.Integer()),
   created_at: Time('Time of the match.'),

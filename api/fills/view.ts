@@ -40,6 +40,7 @@ export function fillView(spec: MarketSpec, row: FillRow): Fill {
     ),
     ...amount('fee', row.fee ?? 0n),
     ...maybeAmount('realized_pnl', row.realized_pnl),
+    ...maybeAmount('available_margin_delta', row.available_margin_delta),
     tx_hash: row.tx_hash,
     block_number: row.block,
     created_at: isoTime(row.matched_at),

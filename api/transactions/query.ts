@@ -18,6 +18,9 @@ export interface TransactionFilter {
   readonly marketId?: number | undefined
   readonly type?: TransactionType | undefined
   readonly limit: number
+  /** Times of the first and after the last transaction. */
+  readonly from?: number | null
+  readonly to?: number | null
   /** The last transaction of the page before. */
   readonly after: Cursor | null
 }
@@ -26,8 +29,9 @@ export interface TransactionFilter {
 export async function transactionsOfUser(
   db: Db | Tx,
   userId: number,
-  filter: TransactionFilter,
+  asked: TransactionFilter,
 ): Promise<TransactionRow[]> {
+  const filter = { ...asked, after: startOf(asked) }
   const parts = filter.type === 'funding_payment' ? [] : [ledger(userId, filter)]
   if (filter.type === undefined || filter.type === 'funding_payment') parts.push(payments(userId, filter))
   const { rows } = await sql<TransactionRow>`
@@ -36,9 +40,19 @@ export async function transactionsOfUser(
   return rows
 }
 
-/** A condition on the time and the id of a row: that it comes after the page before. */
-const isOlder = ({ after }: TransactionFilter, at: RawBuilder<unknown>, id: RawBuilder<unknown>) =>
-  after === null ? sql`true` : sql`(${at}, ${id}) < (${after.at}::bigint, ${after.id})`
+/** No id sorts before the empty one, so that `to` is the cursor of everything before it. */
+const startOf = ({ after, to = null }: TransactionFilter): Cursor | null =>
+  to !== null && (after === null || to <= after.at) ? { at: to, id: '' } : after
+
+/** A condition on the time and the id of a row: that it comes after the page before, and not before `from`. */
+function isInRange(
+  { after, from = null }: TransactionFilter,
+  at: RawBuilder<unknown>,
+  id: RawBuilder<unknown>,
+) {
+  const isOlder = after === null ? sql`true` : sql`(${at}, ${id}) < (${after.at}::bigint, ${after.id})`
+  return from === null ? isOlder : sql`${isOlder} and ${at} >= ${from}::bigint`
+}
 
 const inMarket = ({ marketId }: TransactionFilter) =>
   marketId === undefined ? sql`true` : sql`market_id = ${marketId}::bigint`
@@ -48,7 +62,7 @@ const ledger = (userId: number, filter: TransactionFilter) => sql`
     select id, user_id, type, amount, available_margin_delta, null::numeric as funding_payment_delta, market_id,
       tx_hash, log_index, block, at
     from read.ledger_transactions
-    where user_id = ${userId} and ${isOlder(filter, sql`at`, sql`id`)} and ${inMarket(filter)}
+    where user_id = ${userId} and ${isInRange(filter, sql`at`, sql`id`)} and ${inMarket(filter)}
       and ${filter.type === undefined ? sql`true` : sql`type = ${filter.type}`}
     order by at desc, id desc limit ${filter.limit}
   )
@@ -71,7 +85,7 @@ const payments = (userId: number, filter: TransactionFilter) => sql`
 const paymentsOfChanges = (filter: TransactionFilter) => sql`
   (
     select id, payment, tx_hash, log_index, block, at from read.funding_spans s
-    where s.user_id = m.user_id and s.market_id = m.market_id and payment <> 0 and ${isOlder(filter, sql`at`, sql`id`)}
+    where s.user_id = m.user_id and s.market_id = m.market_id and payment <> 0 and ${isInRange(filter, sql`at`, sql`id`)}
     order by at desc, id desc limit ${filter.limit}
   )
 `
@@ -85,7 +99,7 @@ const paymentsOfUpdates = (filter: TransactionFilter) => sql`
     select u.* from (
       select n.number from read.funding_indexes n
       where n.market_id = m.market_id and ${filter.after === null ? sql`true` : sql`n.at <= ${filter.after.at}::bigint`}
-        and ${isOlder(filter, sql`n.at`, paymentId(sql`n`))}
+        and ${isInRange(filter, sql`n.at`, paymentId(sql`n`))}
       order by n.at desc, n.number desc limit 1
     ) newest
     cross join lateral (
@@ -103,6 +117,7 @@ const paymentsOfUpdates = (filter: TransactionFilter) => sql`
         ) as payment, tx_hash, log_index, block, at
         from read.funding_indexes i
         where i.market_id = m.market_id and i.number > p.from_number and i.number <= p.to_number
+          and ${filter.from == null ? sql`true` : sql`i.at >= ${filter.from}::bigint`}
         order by i.number desc limit ${filter.limit + 1}
       ) own where payment <> 0
     ) u

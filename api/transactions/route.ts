@@ -1,16 +1,69 @@
-/** Reads of the caller's transactions. */
+/** Reads of the caller's transactions, as JSON or CSV. */
+import type { FastifyReply } from 'fastify'
 import type { MarketSpec } from '../../domain/market/market.ts'
 import { ApiError } from '../errors.ts'
 import { callerOf } from '../http/access.ts'
 import type { App } from '../http/types.ts'
+import type { Specs } from '../markets/market-directory.ts'
 import type { ReadPorts } from '../orders/own-orders.ts'
 import { parseTime } from '../wire/amounts.ts'
+import { csvStream, prefersCsv } from '../wire/csv.ts'
 import type { Cursor } from '../wire/cursor.ts'
-import { TRANSACTION_TABLES, transactionsOfUser } from './query.ts'
+import { MAX_PAGE } from '../wire/schema.ts'
+import { parseTime as parseQueryTime } from '../wire/times.ts'
+import { CSV_HEADER, csvOf } from './csv.ts'
+import { TRANSACTION_TABLES, type TransactionFilter, transactionsOfUser } from './query.ts'
 import { Transactions, TransactionsQuery } from './schema.ts'
-import { transactionView } from './view.ts'
+import { type TransactionRow, transactionView } from './view.ts'
+
+/** Most rows of a CSV answer: a client continues after the last one by its time and id. */
+const MAX_CSV_ROWS = 100_000
+
+interface Listed {
+  readonly row: TransactionRow
+  readonly symbol: string | null
+}
+
+type Page = Pick<TransactionFilter, 'limit' | 'after'>
+
+const DESCRIPTION = `
+Deposits, withdrawals at their request, adjustments, funding payments, liquidations and payouts of ended markets.
+With \`Accept: text/csv\` the answer is a CSV file (RFC 4180) with a header line of the same field names, all transactions up to
+${MAX_CSV_ROWS} or \`limit\`, and amounts as exact decimals. An account can read one such file at a time.
+`.trim()
 
 export function transactionRoutes(app: App, { markets, readAfter }: ReadPorts): void {
+  const exporting = new Set<number>()
+
+  /** One file per account and process at a time, because a file costs many reads. `read`: a page of what the query asks for. */
+  async function answerCsv(
+    { userId, reply }: { readonly userId: number; readonly reply: FastifyReply },
+    asked: Page,
+    read: (page: Page) => Promise<readonly Listed[]>,
+  ): Promise<FastifyReply> {
+    if (exporting.has(userId)) throw new ApiError('EXPORT_RUNNING', {}, '1')
+    exporting.add(userId)
+    const release = () => exporting.delete(userId)
+    const pageSize = Math.min(asked.limit, MAX_PAGE)
+    try {
+      const stream = csvStream({
+        ...{ header: CSV_HEADER, limit: asked.limit, pageSize },
+        first: await read({ ...asked, limit: pageSize }),
+        next: ({ row: { at, id } }: Listed) => read({ limit: pageSize, after: { at, id } }),
+        line: ({ row, symbol }: Listed) => csvOf(row, symbol),
+        onEnd: release,
+      })
+      const disposition = 'attachment; filename="transactions.csv"'
+      return reply
+        .header('content-disposition', disposition)
+        .type('text/csv; charset=utf-8; header=present')
+        .send(stream)
+    } catch (error) {
+      release()
+      throw error
+    }
+  }
+
   app.get(
     '/v0/account/transactions',
     {
@@ -18,25 +71,38 @@ export function transactionRoutes(app: App, { markets, readAfter }: ReadPorts): 
       schema: {
         tags: ['account'],
         summary: "List the caller's transactions, newest first",
-        description:
-          'Deposits, withdrawals at their request, funding payments, liquidations and payouts of ended markets.',
+        description: DESCRIPTION,
         operationId: 'listTransactions',
         querystring: TransactionsQuery,
         response: { 200: Transactions },
       },
     },
-    async (request) => {
-      const { transaction_type: type, market_id: marketId, limit = 100 } = request.query
-      const after = cursorOf(request.query.cursor_created_at, request.query.cursor_id)
-      const rows = await readAfter.read(request, { tables: TRANSACTION_TABLES }, (db) =>
-        transactionsOfUser(db, callerOf(request).userId, { type, marketId, limit, after }),
-      )
-      const specs = await markets.byIds(rows.flatMap(({ market_id }) => market_id ?? []))
-      const symbolOf = (id: number | null) => (id === null ? null : (specs.get(id) as MarketSpec).symbol)
-      return { transactions: rows.map((row) => transactionView(row, symbolOf(row.market_id))) }
+    async (request, reply) => {
+      const { userId } = callerOf(request)
+      const { limit, ...query } = request.query
+      const range = {
+        ...{ marketId: query.market_id, type: query.transaction_type },
+        ...{ from: parseQueryTime('from', query.from), to: parseQueryTime('to', query.to) },
+      }
+      const after = cursorOf(query.cursor_created_at, query.cursor_id)
+      const read = async (page: Page): Promise<readonly Listed[]> => {
+        const rows = await readAfter.read(request, { tables: TRANSACTION_TABLES }, (db) =>
+          transactionsOfUser(db, userId, { ...range, ...page }),
+        )
+        const specs = await markets.byIds(rows.flatMap(({ market_id }) => market_id ?? []))
+        return rows.map((row) => ({ row, symbol: symbolOf(specs, row) }))
+      }
+      reply.header('vary', 'Accept')
+      if (prefersCsv(request.headers.accept))
+        return answerCsv({ userId, reply }, { limit: limit ?? MAX_CSV_ROWS, after }, read) as never
+      const transactions = await read({ limit: limit ?? 100, after })
+      return { transactions: transactions.map(({ row, symbol }) => transactionView(row, symbol)) }
     },
   )
 }
+
+const symbolOf = (specs: Specs, { market_id }: TransactionRow): string | null =>
+  market_id === null ? null : (specs.get(market_id) as MarketSpec).symbol
 
 /** The pair identifies a place in the list, also if its transaction has left the chain. */
 function cursorOf(createdAt: string | undefined, id: string | undefined): Cursor | null {

@@ -12,6 +12,7 @@ export type List =
   | 'funding-rates'
   | 'liquidations'
   | 'own-liquidations'
+  | 'withdrawals'
 
 export interface Cursor {
   readonly at: number

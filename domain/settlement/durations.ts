@@ -12,3 +12,6 @@ export const PAUSE_GRACE = 600_000 as Millis
 
 /** The chain refuses an action if block time > `asOf` + ACTION_LIFETIME. */
 export const ACTION_LIFETIME = 10_000 as Millis
+
+/** The first block time, in whole seconds, at which the bank pays a withdrawal: the last second of its batches has passed. */
+export const payableAt = (requestedAt: number): number => requestedAt + CANCEL_GRACE + ACTION_LIFETIME + 1_000

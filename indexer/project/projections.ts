@@ -10,9 +10,10 @@ import { risk } from './tables/market-risk.ts'
 import { markets } from './tables/markets.ts'
 import { priceMinutes } from './tables/price-minutes.ts'
 import { users } from './tables/users.ts'
+import { withdrawals } from './tables/withdrawal-events.ts'
 import { transactions } from './transactions/projection.ts'
 
 export const PROJECTIONS: readonly Projection[] = [
   ...[users, markets, batches, fundingRates, priceMinutes, risk, liquidations, adjustments],
-  ...[balances, orders, transactions],
+  ...[balances, orders, transactions, withdrawals],
 ]

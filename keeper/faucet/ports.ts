@@ -27,6 +27,8 @@ export interface FaucetStore {
     fence: Fence,
     signed: SignedPayout,
   ): Promise<readonly StoredTransaction[]>
+  /** Ends a request that the key cannot pay; nothing if it is signed already. */
+  refuse(request: FaucetRequest, fence: Fence): Promise<void>
   /** Marks the requests whose first transaction is mined or reverted. */
   finish(lane: RelayerLane): Promise<void>
 }

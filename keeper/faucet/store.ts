@@ -1,6 +1,12 @@
 /** Faucet requests in Postgres: read, signed and finished. */
 import type { Db } from '../../db/client.ts'
-import { finishFaucetRequests, lockFaucetRequest, signFaucetRequest } from '../../db/faucet-requests.ts'
+import {
+  FAUCET_ERRORS,
+  failFaucetRequest,
+  finishFaucetRequests,
+  lockFaucetRequest,
+  signFaucetRequest,
+} from '../../db/faucet-requests.ts'
 import { checkFence } from '../../db/fence.ts'
 import { insertTransactions } from '../../db/relayers.ts'
 import { constant } from '../../db/values.ts'
@@ -37,6 +43,12 @@ export const createFaucetStore = (db: Db): FaucetStore => ({
       await insertTransactions(tx, lane, transactions)
       await signFaucetRequest(tx, requestId, transactions[0]?.hash ?? null)
       return transactions.map(asSigned)
+    }),
+
+  refuse: ({ requestId }, fence) =>
+    db.transaction().execute(async (tx) => {
+      await checkFence(tx, fence)
+      if (await lockFaucetRequest(tx, requestId)) await failFaucetRequest(tx, requestId, FAUCET_ERRORS.empty)
     }),
 
   finish: ({ relayer }) => finishFaucetRequests(db, relayer),

@@ -13,6 +13,7 @@ import type { Millis } from '../../domain/units.ts'
 import { IsolatedTrader__factory } from '../../typechain-types/factories/IsolatedTrader__factory.ts'
 import { MarginBank__factory } from '../../typechain-types/factories/MarginBank__factory.ts'
 import type { StackAccount } from '../stack-file.ts'
+import { deltaDifferences } from './deltas.ts'
 import { fold, type Holdings, noHoldings } from './fold.ts'
 import { fundingDifferences, fundingInRest, fundingSnapshot } from './funding.ts'
 import { compare, positionName, put, user, type Values } from './values.ts'
@@ -86,7 +87,7 @@ async function auditSnapshot(input: AuditInput, tx: Tx) {
     { name: 'write side', values: await valuesInWriteSide(tx) },
     { name: 'read model', values: await valuesInReadModel(tx) },
   ]
-  const reservations = await wrongReservations(tx)
+  const reservations = [...(await wrongReservations(tx)), ...(await deltaDifferences(tx))]
   const { provider, specs } = input
   const funding = await fundingSnapshot(tx, { provider, specs, users, block })
   const chain = await valuesOnChain(input, users, block)

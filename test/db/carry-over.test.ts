@@ -169,6 +169,7 @@ describe('a database of the previous schema', function () {
       actions: voided(before.actions),
       batches: voided(before.batches),
       ...{ funding_states: [], price_averages: [], 'read.funding_rates': [], 'read.price_minutes': [] },
+      'read.withdrawal_events': [],
       ...{ 'read.ledger_transactions': [], 'read.funding_indexes': [] },
       ...{ 'read.funding_positions': [], 'read.funding_spans': [], 'read.open_interest': [] },
       ...{ 'read.liquidations': [], 'read.liquidation_steps': [], 'read.liquidation_legs': [] },

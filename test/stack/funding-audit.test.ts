@@ -7,6 +7,7 @@ import type { Fence } from '../../db/fence.ts'
 import type { HourlyFunding } from '../../domain/units.ts'
 import { rebuild } from '../../indexer/project/rebuild.ts'
 import type { Auction } from '../../keeper/auction/auction.ts'
+import { unexplainedBalances } from '../../stack/audit/deltas.ts'
 import { ActionFixture, RATE } from '../keeper/support/action-fixture.ts'
 import { type ChainFixture, useChain } from '../keeper/support/chain-fixture.ts'
 import type { Trader } from '../keeper/support/market-fixture.ts'
@@ -67,23 +68,7 @@ describe('the audit of funding', function () {
       .orderBy('id')
       .execute()
 
-  /** Free balances that are not the sum of what transactions and fills without a transaction moved. */
-  async function unexplained() {
-    const { rows } = await sql`
-      with moved as (
-        select user_id, available_margin_delta as delta from read.account_transactions
-        union all
-        select (fill ->> 'user_id')::bigint,
-          ((fill ->> 'free_delta')::numeric + (fill ->> 'from_pending')::numeric)
-            * case when (row ->> 'rollback')::boolean then -1 else 1 end
-        from journal cross join lateral json_array_elements(row -> 'fills') fill
-        where row ->> 'kind' = 'part_settled' and fill -> 'forced' is null
-      )
-      select user_id, free, (select coalesce(sum(delta), 0) from moved where moved.user_id = b.user_id) as moved
-      from read.balances b where free <> (select coalesce(sum(delta), 0) from moved where moved.user_id = b.user_id)
-    `.execute(fixture.db)
-    return rows
-  }
+  const unexplained = () => unexplainedBalances(fixture.db)
 
   it('when positions trade, are inherited and deleveraged between updates, and a fork takes them back, all agree', async () => {
     const [alice, bob, carol, dave] = traders as [Trader, Trader, Trader, Trader]

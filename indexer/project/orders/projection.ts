@@ -21,7 +21,7 @@ async function project(tx: Tx, entries: readonly ShardEntry[]) {
 
 export const orders: Projection = {
   name: 'orders',
-  version: 2,
+  version: 3,
   tables: PROJECTED_TABLES.orders,
   project,
   finish: renumberEvents,

@@ -30,6 +30,7 @@ export const FILLS = tableOf<ReadFill>({
     protection_price: 'bigint',
     fee: 'numeric',
     realized_pnl: 'numeric',
+    available_margin_delta: 'numeric',
     status: 'text',
     tx_hash: 'text',
     block: 'bigint',
@@ -81,6 +82,7 @@ export function fillChanges({ marketId, row }: ShardEntry, orderOf: OrderOfFill)
   }
 }
 
+const NO_AMOUNTS = { fee: null, realized_pnl: null, available_margin_delta: null } as const
 const NOT_MINED = { block: null, mined_at: null, confirmed_at: null } as const
 
 const minedBy = ({ tx_hash, block, action_id, at }: PartSettled) => ({
@@ -125,8 +127,7 @@ function matched(marketId: number, row: BatchCleared, orderOf: OrderOfFill): Row
         taker_steps,
         protection_price: orderOf(order_id)?.protection_price ?? null,
         forced: orderOf(order_id)?.forced ?? false,
-        fee: null,
-        realized_pnl: null,
+        ...NO_AMOUNTS,
         status: 'MATCHED',
         tx_hash: null,
         ...NOT_MINED,
@@ -158,13 +159,19 @@ function settled(marketId: number, row: PartSettled, fills: PartFills): PartFill
 const settlementFields = (row: PartSettled, fill: FillSettled) =>
   signOfRow(row) === 1
     ? ({
-        fee: BigInt(fill.fee),
-        realized_pnl: BigInt(fill.realized_pnl),
+        ...amountsOf(fill),
         status: 'MINED',
         ...minedBy(row),
         updated_at: row.at,
       } as const)
-    : ({ fee: null, realized_pnl: null, status: 'RETRYING', ...NOT_MINED, updated_at: row.at } as const)
+    : ({ ...NO_AMOUNTS, status: 'RETRYING', ...NOT_MINED, updated_at: row.at } as const)
+
+/** A debit beyond the free balance was paid from a pending withdrawal, and is no change of the free balance. */
+const amountsOf = (fill: FillSettled) => ({
+  fee: BigInt(fill.fee),
+  realized_pnl: BigInt(fill.realized_pnl),
+  available_margin_delta: BigInt(fill.free_delta) + BigInt(fill.from_pending),
+})
 
 const fromChain = (marketId: number, row: PartSettled, fill: FillSettled, place: number): ReadFill => ({
   fill_id: fill.fill_id,
@@ -179,8 +186,7 @@ const fromChain = (marketId: number, row: PartSettled, fill: FillSettled, place:
   steps: fill.steps,
   taker_steps: fill.taker_steps,
   protection_price: null,
-  fee: BigInt(fill.fee),
-  realized_pnl: BigInt(fill.realized_pnl),
+  ...amountsOf(fill),
   status: 'MINED',
   ...minedBy(row),
   confirmed_at: null,

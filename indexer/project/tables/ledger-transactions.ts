@@ -34,10 +34,10 @@ export const eventTransactionId = (
 ): string => `${tx_hash}-${log_index}-${userId}`
 
 /**
- * A withdrawal is recorded at its request, which takes the amount out of the free balance. Its payout changes the pending withdrawal only;
- * fees that the treasury collects are neither deposit nor withdrawal.
+ * A withdrawal is recorded at its request, which takes the amount out of the free balance. Its payout changes the pending withdrawal only.
+ * Fees that the treasury collects are a deposit of its account, so that the transactions of every account add up.
  */
-const TYPES = { deposit: 'deposit', withdrawal_request: 'withdrawal' } as const
+const TYPES = { deposit: 'deposit', fees_collected: 'deposit', withdrawal_request: 'withdrawal' } as const
 
 export function ledgerTransactionChanges({ marketId, row }: ShardEntry): RowChange<LedgerTransaction>[] {
   switch (row.kind) {
@@ -61,8 +61,9 @@ function moves(marketId: number, row: PositionsMoved): RowChange<LedgerTransacti
     case 'deleveraged':
       return movedByLiquidation(marketId, row)
     case 'claimed':
+    case 'deficit_covered':
       return paidOut(marketId, row)
-    default:
+    case 'insolvency_reported':
       return []
   }
 }
@@ -97,12 +98,12 @@ const adjusted = (market_id: number, row: PositionsMoved): RowChange<LedgerTrans
     return change(row, user_id, { type, market_id, amount: abs(added), available_margin_delta: -added })
   })
 
-/** The claim of a market that has ended, paid into the free balance. */
+/** The claim of a market that has ended, paid into the free balance; negative: the free balance covered a deficit of it. */
 const paidOut = (market_id: number, row: PositionsMoved): RowChange<LedgerTransaction>[] =>
   row.balances.map(({ user_id, free_delta }) => {
     const paid = BigInt(free_delta)
     const type = 'market_delisting_payout'
-    return change(row, user_id, { type, market_id, amount: paid, available_margin_delta: paid })
+    return change(row, user_id, { type, market_id, amount: abs(paid), available_margin_delta: paid })
   })
 
 /** Of each account whose position moved: what its margin lost or, for the backstop, received, and what its free balance did. */

@@ -28,7 +28,7 @@ import {
 
 export const transactions: Projection = {
   name: 'transactions',
-  version: 3,
+  version: 4,
   tables: PROJECTED_TABLES.transactions,
   async project(tx, entries) {
     const marketId = entries[0]?.marketId ?? 0

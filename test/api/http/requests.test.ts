@@ -317,6 +317,7 @@ describe('requests over HTTP', () => {
         [
           '/v0/account/liquidations',
           '/v0/account/transactions',
+          '/v0/account/withdrawals',
           '/v0/auctions',
           '/v0/auth/challenge',
           '/v0/balance/{user_id}/margin',

@@ -116,6 +116,7 @@ export async function readModel(db: Db): Promise<Record<string, string>> {
     ...(['read.users', 'read.markets', 'read.orders', 'read.order_events', 'read.fills'] as const),
     ...(['read.positions', 'read.balances', 'read.book_levels', 'read.batches'] as const),
     ...(['read.funding_rates', 'read.price_minutes', 'read.account_transactions'] as const),
+    'read.withdrawal_events' as const,
   ]
   const content: Record<string, string> = {}
   for (const table of tables) {

@@ -10,6 +10,7 @@ import { orders } from '../../../indexer/project/orders/projection.ts'
 import { projectChunk, save } from '../../../indexer/project/project-chunk.ts'
 import { projectShard, registerShards } from '../../../indexer/project/project-shard.ts'
 import { rebuild } from '../../../indexer/project/rebuild.ts'
+import { unexplainedBalances } from '../../../stack/audit/deltas.ts'
 import { freshDatabase, type TestDatabase } from '../support/database.ts'
 import { anyHistory, type History } from '../support/histories.ts'
 import { levelsOf, type ModelOrder } from '../support/model-order.ts'
@@ -194,6 +195,9 @@ describe('the read model', () => {
   }
 
   async function expectOutcome({ markets, balances }: History): Promise<void> {
+    expect(await unexplainedBalances(test.db), 'free balances without transactions and fills').to.deep.equal(
+      [],
+    )
     const orders = await test.db.selectFrom('read.orders').selectAll().execute()
     const model = markets.flatMap((market) => [...market.orders.values()])
     expect(byKey(orders.map(orderOf))).to.deep.equal(byKey(model.map(modelOrderOf)))

@@ -80,6 +80,8 @@ describe('the transactions of accounts', function () {
   it('when an account reads its transactions page by page, it gets each row once, newest first', async () => {
     const anyFilter = fc.record({
       limit: fc.integer({ min: 1, max: 12 }),
+      from: fc.constantFrom(null, null, 5_000, 20_700),
+      to: fc.constantFrom(null, null, 15_000, 30_000),
       marketId: fc.constantFrom(undefined, undefined, MARKET, MARKET + 1),
       type: fc.constantFrom(
         undefined,
@@ -97,6 +99,7 @@ describe('the transactions of accounts', function () {
             .filter(({ user_id }) => user_id === user)
             .filter(({ market_id }) => (filter.marketId ?? market_id) === market_id)
             .filter(({ type }) => (filter.type ?? type) === type)
+            .filter(({ at }) => at >= (filter.from ?? 0) && at < (filter.to ?? Number.POSITIVE_INFINITY))
             .sort((a, b) => b.at - a.at || (a.id < b.id ? 1 : -1))
           const read: TransactionRow[] = []
           for (;;) {

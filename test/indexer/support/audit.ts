@@ -3,6 +3,7 @@ import { expect } from 'chai'
 import type { Wallet } from 'ethers'
 import { sql } from 'kysely'
 import type { Db } from '../../../db/client.ts'
+import { unexplainedBalances } from '../../../stack/audit/deltas.ts'
 import { addressOf, type ExchangeFixture } from './exchange-fixture.ts'
 
 /** Each account's free balance and pending withdrawal equal the bank's to the wei, and so does the sum of the free balances. */
@@ -70,6 +71,10 @@ export async function expectBooks(db: Db): Promise<void> {
     select f.user_id from fills f left join read.fills r using (fill_id) where f.status is distinct from r.status
   `.execute(db)
   expect(rows, 'accounts with inconsistent rows').to.deep.equal([])
+  expect(
+    await unexplainedBalances(db),
+    'free balances that transactions and fills do not explain',
+  ).to.deep.equal([])
   const interest = await sql<{ market_id: number }>`
     select p.market_id from positions p left join read.open_interest o using (market_id)
     group by p.market_id, o.steps having sum(greatest(p.size, 0)) <> coalesce(o.steps, 0)

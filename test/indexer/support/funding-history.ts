@@ -187,9 +187,11 @@ export class FundingHistory {
     this.#ledger.push(row)
     this.accounts.push(row)
     if (isDeposit) return
-    // The payout of an earlier request, and fees of the treasury, are no transactions.
+    // The payout of an earlier request is no transaction; fees of the treasury are a deposit.
     this.accounts.push({ ...row, cause: 'withdrawal', free_delta: '0', ...this.#mined })
-    this.accounts.push({ ...row, cause: 'fees_collected', free_delta: '3', ...this.#mined })
+    const collected = { ...row, cause: 'fees_collected', free_delta: '3', ...this.#mined } as const
+    this.#ledger.push(collected)
+    this.accounts.push(collected)
   }
 
   #rollBackLedger(): void {
@@ -199,7 +201,7 @@ export class FundingHistory {
 
   expected(): ExpectedTransaction[] {
     const ledger = this.#ledger.map(({ cause, user_id, free_delta, tx_hash, at }): ExpectedTransaction => {
-      const type = cause === 'deposit' ? 'deposit' : 'withdrawal'
+      const type = cause === 'withdrawal_request' ? 'withdrawal' : 'deposit'
       const available = BigInt(free_delta)
       return { user_id, type, amount: absolute(available), available, funding: null, tx_hash, at }
     })

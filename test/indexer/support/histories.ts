@@ -1,5 +1,6 @@
 /** Generated journal histories: two markets, a few accounts, changes in any valid order. */
 import fc from 'fast-check'
+import type { BalanceChanged } from '../../../domain/journal/accounts-row.ts'
 import type { JournalRow } from '../../../domain/journal/journal-row.ts'
 import { ACCOUNTS, type ModelBalance, ModelMarket } from './model-market.ts'
 import type { ModelOrder } from './model-order.ts'
@@ -37,9 +38,10 @@ function play(steps: readonly Step[]): History {
     balances.set(id, { free: 0n, reserved: 0n, pending: 0n })
     accounts.push({ kind: 'user_created', user_id: id, address: `0x${id}`, at: 1 })
   }
+  const ledger = new Ledger(balances)
   const markets = [new ModelMarket(1, balances), new ModelMarket(2, balances)]
   for (const step of steps) {
-    if (step.act === 'deposit') accounts.push(deposit(balances, step))
+    if (step.act === 'deposit') accounts.push(ledger.move(step))
     else act(markets[step.market] as ModelMarket, step)
   }
   return { accounts, markets, balances }
@@ -77,21 +79,34 @@ function act(market: ModelMarket, { act, a, b, c }: Step): void {
   if (act === 'prices') market.updatePrices(90 + (a % 20))
 }
 
-/** A deposit, a withdrawal request, or the rollback of one. */
-function deposit(balances: ReadonlyMap<number, ModelBalance>, { a, b, c }: Step): JournalRow {
-  const userId = (a % ACCOUNTS) + 1
-  const balance = balances.get(userId) as ModelBalance
-  const rollback = c % 3 === 0
-  const sign = rollback ? -1n : 1n
-  const request = b % 2 === 0
-  const free = BigInt(request ? -b : b)
-  const pending = BigInt(request ? b : 0)
-  balance.free += sign * free
-  balance.pending += sign * pending
-  return {
-    kind: 'balance_changed',
-    cause: request ? 'withdrawal_request' : 'deposit',
-    ...{ rollback, user_id: userId, free_delta: `${free}`, pending_withdrawal_delta: `${pending}` },
-    ...{ block: 1, tx_hash: '0x', log_index: 0, at: 1 },
+/** The bank's ledger, with what can still be rolled back. */
+class Ledger {
+  readonly #balances: ReadonlyMap<number, ModelBalance>
+  readonly #live: BalanceChanged[] = []
+  #logs = 0
+
+  constructor(balances: ReadonlyMap<number, ModelBalance>) {
+    this.#balances = balances
+  }
+
+  /** A deposit, a withdrawal request, or the rollback of the last one. */
+  move({ a, b, c }: Step): BalanceChanged {
+    const last = c % 3 === 0 ? this.#live.pop() : undefined
+    const isRequest = b % 2 === 0
+    const row: BalanceChanged = last
+      ? { ...last, rollback: true }
+      : {
+          kind: 'balance_changed',
+          cause: isRequest ? 'withdrawal_request' : 'deposit',
+          ...{ rollback: false, user_id: (a % ACCOUNTS) + 1, free_delta: `${isRequest ? -b : b}` },
+          ...{ pending_withdrawal_delta: `${isRequest ? b : 0}` },
+          ...{ block: 1, tx_hash: '0x', log_index: ++this.#logs, at: 1 },
+        }
+    if (last === undefined) this.#live.push(row)
+    const balance = this.#balances.get(row.user_id) as ModelBalance
+    const sign = row.rollback ? -1n : 1n
+    balance.free += sign * BigInt(row.free_delta)
+    balance.pending += sign * BigInt(row.pending_withdrawal_delta)
+    return row
   }
 }

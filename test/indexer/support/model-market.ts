@@ -218,12 +218,10 @@ export class ModelMarket {
   settleUnmatched(long: number, short: number, steps: number): void {
     const batch_id = 1_000_000 + this.rows.length
     const side = (user: number, at: number): FillSettled => ({
-      ...{
-        fill_id: `${this.marketId}-${batch_id}-1-c${at}`,
-        order_id: `${this.marketId}-0x${user}-9`,
-        matched: false,
-      },
       ...settlementOf({ user_id: user, side: at === 0 ? 'LONG' : 'SHORT', steps, taker_steps: 0, held: '0' }),
+      fill_id: `${this.marketId}-${batch_id}-1-c${at}`,
+      order_id: `${this.marketId}-0x${user}-9`,
+      matched: false,
     })
     const row = this.#settled({ batch_id, price: 100, parts: 1 }, 1, [side(long, 0), side(short, 1)], [])
     this.rows.push(row)

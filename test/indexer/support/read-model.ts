@@ -12,6 +12,7 @@ const TABLES = [
   'read.fills',
   'read.positions',
   'read.balances',
+  'read.withdrawal_events',
   'read.book_levels',
   'read.batches',
   'read.funding_rates',

@@ -1,0 +1,5 @@
+/** Chains whose collateral is a test token that any account can mint: the test network, with the local stack, and test runners. */
+const TEST_CHAINS: readonly number[] = [6343, 31_337]
+
+/** Twin of `isTestChain` in contracts/libraries/DelayBoundsLib.sol. */
+export const isTestChain = (chainId: number): boolean => TEST_CHAINS.includes(chainId)
