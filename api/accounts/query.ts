@@ -10,7 +10,7 @@ import {
   toMargin,
 } from '../../db/funding.ts'
 import type { Millis } from '../../domain/units.ts'
-import type { BalanceParts } from './view.ts'
+import type { AccountBalance } from './view.ts'
 
 /** Tables that `userByAddress` reads. */
 export const USER_TABLES = ['read.users'] as const
@@ -19,13 +19,6 @@ export const BALANCE_TABLES = ['read.balances', 'read.positions', 'read.withdraw
 
 export const userByAddress = (db: Db | Tx, address: string) =>
   db.selectFrom('read.users').selectAll().where('address', '=', address.toLowerCase()).executeTakeFirst()
-
-/** `requestedAt`: of the last withdrawal; null if there was none. */
-export interface AccountBalance extends BalanceParts {
-  readonly requestedAt: number | null
-  /** Unix seconds at which the bank's last pause ends or ended. */
-  readonly pauseEndsAt: number
-}
 
 interface BalanceRow extends Omit<AccountBalance, 'positionMargin'> {
   readonly margins: readonly StoredMargin[]

@@ -1,7 +1,6 @@
 /** Converts a balance to its JSON form. */
 import { payableAt } from '../../domain/settlement/durations.ts'
 import { amount, isoTime } from '../wire/amounts.ts'
-import type { AccountBalance } from './query.ts'
 import type { Balance, MarginBalance } from './schema.ts'
 
 export interface BalanceParts {
@@ -9,6 +8,13 @@ export interface BalanceParts {
   readonly reserved: bigint
   readonly pendingWithdrawal: bigint
   readonly positionMargin: bigint
+}
+
+/** `requestedAt`: of the last withdrawal; null if there was none. */
+export interface AccountBalance extends BalanceParts {
+  readonly requestedAt: number | null
+  /** Unix seconds at which the bank's last pause ends or ended. */
+  readonly pauseEndsAt: number
 }
 
 export const balanceView = ({
