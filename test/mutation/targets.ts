@@ -122,7 +122,7 @@ export const OTHERS: readonly Target[] = [
   library('BackstopLib', rules('risk'), extension('inheritPosition')),
   library('DeleverageLib', rules('risk'), extension('deleverage')),
   library('LiquidationLib', extension('inheritPosition', 'deleverage', 'pause-grace')),
-  library('WindDownLib', linked('WindDownLib')('freeze', 'finalizeMarket', 'ending', 'claim')),
+  library('WindDownLib', linked('WindDownLib')('freeze', 'finalizeMarket', 'ending', 'claim', 'claim.pause')),
   library('EndingLib', linked('WindDownLib')('finalizeMarket', 'ending')),
   { ...library('AdjustLib', market(...ADJUST_TESTS)), places: ADJUST_STATE },
   contract('MarginBank', ...CUSTODY),

@@ -10,7 +10,7 @@ import {
 } from '../../support/exchange.ts'
 import { e18 } from '../../support/markets.ts'
 import { audit } from '../support/audit.ts'
-import { depositFor, INSOLVENCY_WINDOW, pass } from '../support/risk.ts'
+import { depositFor, INSOLVENCY_WINDOW, pass, trade } from '../support/risk.ts'
 import {
   asAnyAccount,
   type CurrentExchange,
@@ -94,7 +94,10 @@ describe('claims', () => {
 
   it('when a reported account is solvent or flat, it is skipped', async () => {
     const trader = await asAnyAccount(current)
-    await trader.reportInsolvent([bob.address, carol.address, dave.address])
+    await expect(trader.reportInsolvent([bob.address, carol.address, dave.address])).to.not.emit(
+      trader,
+      'InsolvencyReported',
+    )
     expect((await trader.windDown()).deficit).to.equal(0n)
     expect((await trader.position(bob.address)).size).to.equal(-2000n)
   })
@@ -106,6 +109,7 @@ describe('claims', () => {
     const { time } = exchange.connection.networkHelpers
     await time.setNextBlockTimestamp(Number(endedAt) / 1000 + INSOLVENCY_WINDOW)
     await expect(trader.claim(bob.address)).to.be.revertedWithCustomError(trader, 'ClaimEarly')
+    await trader.reportInsolvent([dave.address])
     await time.setNextBlockTimestamp(Number(endedAt) / 1000 + INSOLVENCY_WINDOW + 1)
     await expect(trader.reportInsolvent([alice.address])).to.be.revertedWithCustomError(
       trader,
@@ -141,6 +145,20 @@ describe('claims', () => {
     // A deposit covers the shortfall.
     await cover('6')
     await expect(trader.claim(bob.address)).to.emit(trader, 'Claimed').withArgs(bob.address, 0n, e18('5'), 0n)
+    expect(await trader.unpaidClaim(bob.address)).to.equal(0n)
+  })
+
+  it('when one wei of a claim is unpaid, it is paid once', async () => {
+    const trader = await asAnyAccount(current)
+    await depositFor(current.exchange, current.exchange.spec.trader, e18('5'))
+    await trader.coverDeficit(e18('5') - 1n)
+    await pass(current.exchange, INSOLVENCY_WINDOW)
+    await trader.claim(carol.address)
+    await expect(trader.claim(bob.address))
+      .to.emit(trader, 'Claimed')
+      .withArgs(bob.address, e18('60'), e18('60') - 1n, 1n)
+    await trader.coverDeficit(1)
+    await expect(trader.claim(bob.address)).to.emit(trader, 'Claimed').withArgs(bob.address, 0n, 1n, 0n)
     expect(await trader.unpaidClaim(bob.address)).to.equal(0n)
   })
 
@@ -229,6 +247,19 @@ describe('claims at a price that is not a whole number of wei per step', () => {
     const paid = await claimAll(current, [bob])
     // All of the pool but the rounding dust.
     expect(paid.get(bob.address)).to.be.within(pool - 3n, pool)
+  })
+
+  it('when a position is worth one wei, the claim pays it', async () => {
+    current.exchange = await fresh(perpetualExchange)
+    const { exchange } = current
+    await trade(exchange, alice, bob, { steps: 1000, price: 1000, sellerLeverage: 5 })
+    await pass(exchange, 60)
+    await poke(current, e18('95') + 1n)
+    await freeze(current)
+    const trader = await asAnyAccount(current)
+    await pass(exchange, INSOLVENCY_WINDOW)
+    await expect(trader.claim(alice.address)).to.emit(trader, 'Claimed').withArgs(alice.address, 1n, 1n, 0n)
+    await expect(trader.claim(alice.address)).to.be.revertedWithCustomError(trader, 'NothingToClaim')
   })
 })
 

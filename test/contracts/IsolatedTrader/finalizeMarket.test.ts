@@ -170,6 +170,27 @@ describe('finalizeMarket', function () {
     await reportFinal(current.exchange, { price: e18('600'), observedAt: (await at()) + 2000 })
   })
 
+  it('when a report is replaced, the dispute window ends as before: reports succeed until its last second, finalizing after it', async () => {
+    await opened(futureExchange, 1000)
+    await expire()
+    const { trader, operator, connection } = current.exchange
+    const { time } = connection.networkHelpers
+    await reportFinal(current.exchange, { price: (await trader.grid()).finalHigh })
+    const until = ((await time.latest()) + DAY) * 1000
+    await time.increaseTo(until / 1000 - 1)
+    await reverts(finalize(current.exchange), 'FinalizeEarly')
+    await expect(reportFinal(current.exchange, { price: e18('600') }))
+      .to.emit(trader, 'FinalPriceReported')
+      .withArgs(operator.address, e18('600'), until, until)
+    await reverts(reportFinal(current.exchange, { price: e18('700') }), 'FinalReportLate')
+    const at = async () => (await nextSecond(current.exchange)) * 1000
+    await reverts(finalize(current.exchange, { asOf: (await at()) + 2001 }), 'AsOfAhead')
+    await reverts(finalize(current.exchange, { asOf: (await at()) - 10_001 }), 'AsOfStale')
+    await finalize(current.exchange)
+    expect(await time.latest()).to.equal(until / 1000 + 1)
+    expect((await trader.windDown()).price).to.equal(e18('600'))
+  })
+
   it('when the dispute window is extended within it, reports replace the last one until its new end', async () => {
     await opened(futureExchange, 1000)
     await expire()
@@ -248,7 +269,8 @@ describe('finalizeMarket', function () {
     const closesAt = await expire()
     const { trader, connection } = current.exchange
     const { time } = connection.networkHelpers
-    await expect(poke(current, e18('505'))).to.be.revertedWithCustomError(trader, 'MarketClosed')
+    await reverts(poke(current, e18('505')), 'MarketClosed')
+    await reverts(poke(current, e18('505'), { observedAt: closesAt }), 'MarketClosed')
     await time.setNextBlockTimestamp(closesAt / 1000 + WEEK)
     await reverts((await asAnyAccount(current)).freeze(), 'FreezeEarly')
     await time.setNextBlockTimestamp(closesAt / 1000 + WEEK + 1)

@@ -4,7 +4,7 @@ import { fieldsOf, nextSecond, perpetualExchange, settle, wallet } from '../../s
 import { e18 } from '../../support/markets.ts'
 import { adjustLeverage, adjustMargin, setFunding } from '../support/adjust.ts'
 import { audit } from '../support/audit.ts'
-import { DAY, deleverage, finalize, inherit, pass, SILENCE, trade } from '../support/risk.ts'
+import { DAY, deleverage, finalize, inherit, pass, SILENCE, tick, trade } from '../support/risk.ts'
 import { asAnyAccount, type CurrentExchange, freeze, fresh, poke } from '../support/wind-down.ts'
 
 const alice = wallet('alice')
@@ -76,7 +76,11 @@ describe('freeze', () => {
     const trader = await asAnyAccount(current)
     await trader.requestFreeze()
     await pass(exchange, SILENCE - 10)
-    await exchange.trader.heartbeat()
+    const at = await nextSecond(exchange)
+    await tick(exchange)
+    await expect(exchange.trader.heartbeat())
+      .to.emit(trader, 'Heartbeat')
+      .withArgs(at * 1000)
     await pass(exchange, 100)
     await expect(trader.freeze()).to.be.revertedWithCustomError(trader, 'FreezeRequestVoid')
     await freeze(current)
@@ -114,6 +118,7 @@ describe('freeze', () => {
     const trader = await asAnyAccount(current)
     await trader.requestFreeze()
     expect((await trader.windDown()).requestedAt).to.equal(BigInt(asOf))
+    await expect(trader.requestFreeze()).to.be.revertedWithCustomError(trader, 'FreezeAlreadyRequested')
     await pass(exchange, SILENCE + 3)
     await trader.freeze()
     expect(spec.kind).to.equal('perpetual')
@@ -164,7 +169,17 @@ describe('freeze', () => {
     await trader.connect(admin).scheduleParameters({ ...fields, takerFee: fields.takerFee + 1n }, later)
     await freeze(current)
     expect((await trader.pendingChange()).parametersFrom).to.equal(0n)
+    expect((await trader.lastReference()).changePending).to.equal(false)
     expect((await trader.parameters()).takerFee).to.equal(fields.takerFee)
+  })
+
+  it('when a funding rate was running, a freeze accrues it up to its end', async () => {
+    const { trader } = current.exchange
+    // 1,000 wei per step and millisecond.
+    await setFunding(current.exchange, { price: e18('100'), rate: 3_600_000_000n })
+    const { validFrom, validUntil } = await trader.fundingRate()
+    await freeze(current)
+    expect((await trader.lastReference()).fundingIndex).to.equal((validUntil - validFrom) * 1000n)
   })
 
   describe('price of a frozen market', () => {
