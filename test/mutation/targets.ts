@@ -42,6 +42,18 @@ const linked = (name: string) => onMarket(`contracts/libraries/${name}.sol`, nam
 const extension = onMarket('contracts/MarketExtension.sol', 'MarketExtension')
 const market = onMarket('contracts/IsolatedTrader.sol', 'IsolatedTrader')
 
+const withParity = (stage: TestStage, name: string): TestStage => ({
+  ...stage,
+  tests: [...stage.tests, `test/parity/${name}.test.ts`],
+})
+
+/** The views of keeper and indexer. */
+const lens = (name: string): TestStage => ({
+  path: 'contracts/SettlementLens.sol',
+  contract: 'SettlementLens',
+  tests: [`test/parity/${name}.test.ts`],
+})
+
 /** A contract with its own tests. */
 const contract = (name: string, ...places: readonly string[]): Target => ({
   file: `contracts/${name}.sol`,
@@ -123,7 +135,12 @@ export const OTHERS: readonly Target[] = [
   library('DeleverageLib', rules('risk'), extension('deleverage')),
   library('LiquidationLib', extension('inheritPosition', 'deleverage', 'pause-grace')),
   library('WindDownLib', linked('WindDownLib')('freeze', 'finalizeMarket', 'ending', 'claim', 'claim.pause')),
-  library('EndingLib', linked('WindDownLib')('finalizeMarket', 'ending')),
+  library(
+    'EndingLib',
+    withParity(linked('WindDownLib')('finalizeMarket', 'ending'), 'ending'),
+    lens('ending'),
+    market('constructor'),
+  ),
   { ...library('AdjustLib', market(...ADJUST_TESTS)), places: ADJUST_STATE },
   contract('MarginBank', ...CUSTODY),
   { ...contract('MarginBank'), file: 'contracts/PauseLatch.sol' },

@@ -12,7 +12,7 @@ import {
 import type { Millis, Price } from '../../domain/units.ts'
 import { SettlementLens__factory } from '../../typechain-types/factories/SettlementLens__factory.ts'
 import { actionOf, DAY, finalFeedOf, settleMode } from '../contracts/support/risk.ts'
-import { type Exchange, futureExchange, nextSecond, perpetualExchange } from '../support/exchange.ts'
+import { type Exchange, futureExchange, nextSecond, perpetualExchange, restart } from '../support/exchange.ts'
 import { e18 } from '../support/markets.ts'
 import { errorOf } from '../support/parity.ts'
 import { randomOf } from '../support/random.ts'
@@ -39,6 +39,7 @@ async function onChain({ trader }: Exchange): Promise<Ending> {
 
 describe('parity: the end of a market', function () {
   this.timeout(120_000)
+  beforeEach(restart)
 
   for (const [fixture, seeds] of [
     [perpetualExchange, [1, 2]],
@@ -88,13 +89,18 @@ describe('parity: the end of a market', function () {
     for (const fixture of [perpetualExchange, futureExchange]) {
       const exchange = await fixture()
       const lens = await new SettlementLens__factory(exchange.admin).deploy()
+      const alike = async (times: readonly number[]): Promise<void> => {
+        const ending = await onChain(exchange)
+        for (const at of times) {
+          const { mode } = await lens.termsAt(exchange.trader, Math.max(at, 0))
+          expect(MODES[Number(mode)]).to.equal(modeAt('open', ending, at as Millis))
+        }
+      }
+      const { expiresAt } = exchange.spec
+      await alike([expiresAt - 1, expiresAt])
       const closesAt = (await nextSecond(exchange)) * 1000 + 2 * DAY * 1000
       await exchange.trader.connect(exchange.admin).scheduleMode(3, closesAt)
-      const ending = await onChain(exchange)
-      for (const at of [closesAt - 1, closesAt, closesAt + 1, ending.expiresAt - 1, ending.expiresAt]) {
-        const { mode } = await lens.termsAt(exchange.trader, Math.max(at, 0))
-        expect(MODES[Number(mode)]).to.equal(modeAt('open', ending, at as Millis))
-      }
+      await alike([closesAt - 1, closesAt, closesAt + 1, expiresAt - 1, expiresAt])
     }
   })
 })

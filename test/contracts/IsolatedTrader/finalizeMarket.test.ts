@@ -266,9 +266,11 @@ describe('finalizeMarket', function () {
 
   it('when no report comes within a week of the close, any account freezes the market at its last price before the close', async () => {
     await opened(futureExchange, 1000)
-    const closesAt = await expire()
-    const { trader, connection } = current.exchange
+    const { trader, connection, spec } = current.exchange
     const { time } = connection.networkHelpers
+    await time.setNextBlockTimestamp(spec.expiresAt / 1000)
+    await reverts((await asAnyAccount(current)).requestFreeze(), 'MarketClosed')
+    const closesAt = await expire()
     await reverts(poke(current, e18('505')), 'MarketClosed')
     await reverts(poke(current, e18('505'), { observedAt: closesAt }), 'MarketClosed')
     await time.setNextBlockTimestamp(closesAt / 1000 + WEEK)

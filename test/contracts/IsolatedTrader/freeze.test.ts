@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { ZeroAddress } from 'ethers'
-import { fieldsOf, nextSecond, perpetualExchange, settle, wallet } from '../../support/exchange.ts'
+import { fieldsOf, nextSecond, pair, perpetualExchange, settle, wallet } from '../../support/exchange.ts'
 import { e18 } from '../../support/markets.ts'
 import { adjustLeverage, adjustMargin, setFunding } from '../support/adjust.ts'
 import { audit } from '../support/audit.ts'
@@ -195,6 +195,15 @@ describe('freeze', () => {
       await pass(current.exchange, 60)
       await poke(current, e18('103'))
       await trade(current.exchange, alice, bob, { steps: 1000, price: 1020, leverage: 5 })
+      await freeze(current)
+      expect((await current.exchange.trader.windDown()).price).to.equal(e18('102'))
+    })
+
+    it('when the operator used another report of the poked time, it is that price', async () => {
+      await pass(current.exchange, 60)
+      const observedAt = (await nextSecond(current.exchange)) * 1000
+      await poke(current, e18('103'), { observedAt })
+      await settle(current.exchange, { price: 1020, observedAt, fills: pair(alice, bob, 1) })
       await freeze(current)
       expect((await current.exchange.trader.windDown()).price).to.equal(e18('102'))
     })
