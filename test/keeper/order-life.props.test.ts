@@ -50,6 +50,7 @@ const anyCommand = fc.oneof(
   of(12, { kind: kind('step') }),
   of(4, { kind: kind('wait'), ms: fc.integer({ min: 1, max: 1500 }) }),
   of(6, { kind: kind('price'), offset: fc.integer({ min: -7, max: 7 }) }),
+  of(4, { kind: kind('force'), towards: fc.constantFrom(1, -1), steps: fc.integer({ min: 1, max: 3 }) }),
   of(10, { kind: kind('mine') }),
   of(3, { kind: kind('reorg') }),
   of(1, { kind: kind('fail'), culprit: fc.nat(3) }),
@@ -88,6 +89,7 @@ describe('the life of orders against a model', function () {
             await expectSameBook(run.fixture)
             await expectSameReadModel(run.fixture)
             count(run.model.seen)
+            count(run.liquidations.seen)
             count(run.counts)
           } finally {
             await run.fixture.close()

@@ -1,6 +1,14 @@
 /** Types of the order model. Quantities are steps and order prices are ticks, both plain numbers. */
-import type { OrderStatus, OrderType, Side, StatusReason } from '../../domain/orders/order.ts'
+import type { RestingOrder } from '../../domain/book/book.ts'
+import {
+  isConditional,
+  type OrderStatus,
+  type OrderType,
+  type Side,
+  type StatusReason,
+} from '../../domain/orders/order.ts'
 import type { Position } from '../../domain/positions/position.ts'
+import type { Millis, Seconds, Seq, Steps, Ticks, UserId } from '../../domain/units.ts'
 
 export interface ModelOrder {
   readonly id: string
@@ -16,6 +24,10 @@ export interface ModelOrder {
   readonly aliveUntil: number
   readonly expiration: number
   readonly acceptedAt: number
+  /** Of a liquidation. */
+  readonly forced?: boolean
+  /** Of a forced order. */
+  widenings?: number
   /** The order's seq: of its placement, or of its trigger once it is triggered. */
   rank: number
   enteredAt: number
@@ -71,6 +83,19 @@ export interface KeeperStep extends Auction {
   /** Whether a batch was possible when the mark price was published, and when the auction ran. */
   readonly mayTrigger: boolean
   readonly mayMatch: boolean
+  /** Applies what the keeper's liquidations wrote between the triggers and the auction. */
+  readonly liquidate: () => void
   /** True if the keeper was killed after it stored the triggers. */
   readonly crashesAfterTriggers: boolean
 }
+
+/** An order of the model as the auction reads it. `remaining`: its steps that are not filled. */
+export const restingOf = (order: ModelOrder, remaining: number): RestingOrder => ({
+  ...{ seq: order.rank as Seq, account: order.account as UserId, side: order.side },
+  ...{ forced: order.forced ?? false, widenings: order.widenings ?? 0 },
+  triggered: isConditional(order.type),
+  ...{ type: order.price === 0 ? 'MARKET' : 'LIMIT', limit: order.price as Ticks },
+  ...{ remaining: remaining as Steps, leverage: order.leverage, reduceOnly: order.reduceOnly },
+  ...{ openable: order.openable as Steps, reservedPrice: order.reservedPrice as Ticks },
+  ...{ expiration: order.aliveUntil as Seconds, acceptedAt: order.enteredAt as Millis },
+})

@@ -4,23 +4,25 @@
  */
 
 import { type BatchOutcome, clearAndMatch } from '../../domain/auction/batch.ts'
-import { Book, type RestingOrder } from '../../domain/book/book.ts'
+import { Book } from '../../domain/book/book.ts'
 import { priceBand } from '../../domain/market/band.ts'
 import type { MarketSpec } from '../../domain/market/market.ts'
 import { DEFAULT_PRICE_PROTECTION } from '../../domain/market/price-protection.ts'
-import {
-  isConditional,
-  isTriggered,
-  type OrderStatus,
-  type Side,
-  type StatusReason,
-} from '../../domain/orders/order.ts'
+import { isTriggered, type OrderStatus, type Side, type StatusReason } from '../../domain/orders/order.ts'
 import { reservationPerStep, reservedPriceOf } from '../../domain/orders/reservation.ts'
 import { FLAT, type Position } from '../../domain/positions/position.ts'
-import type { FundingIndex, Millis, Price, Seconds, Seq, Steps, Ticks, UserId } from '../../domain/units.ts'
+import type { FundingIndex, Millis, Price, Seq, Ticks, UserId } from '../../domain/units.ts'
 import { poolOf } from './any-positions.ts'
 import { isBelowRequirement } from './margin-requirement.ts'
-import type { Auction, KeeperStep, ModelBatch, ModelFill, ModelOrder, Observed } from './order-model-terms.ts'
+import {
+  type Auction,
+  type KeeperStep,
+  type ModelBatch,
+  type ModelFill,
+  type ModelOrder,
+  type Observed,
+  restingOf,
+} from './order-model-terms.ts'
 
 const statusAfter = (reason: StatusReason): OrderStatus => {
   if (reason === 'FILLED') return 'FILLED'
@@ -136,6 +138,7 @@ export class Model {
 
   step(keeper: KeeperStep): void {
     if (keeper.mark !== null && keeper.mayTrigger) this.trigger(keeper, keeper.mark)
+    keeper.liquidate()
     if (keeper.crashesAfterTriggers) return
     this.expire(keeper.now)
     if (keeper.mayMatch) this.match(keeper)
@@ -222,8 +225,11 @@ export class Model {
     order.status = statusAfter(reason)
   }
 
+  /** A forced order waits for its liquidation. */
+  #isTimed = ({ price, forced }: ModelOrder): boolean => price === 0 && !forced
+
   #tooLate(order: ModelOrder, now: number): StatusReason | null {
-    if (order.price !== 0) return null
+    if (!this.#isTimed(order)) return null
     if (order.filled > 0) return 'MARKET_REMAINDER'
     return now - order.enteredAt < MARKET_WAIT ? null : 'SETTLEMENT_REVERTED'
   }
@@ -314,7 +320,7 @@ export class Model {
       else if (isDead) {
         this.seen.expired++
         this.leave(order, byItself ? 'EXPIRED' : 'SIGNER_EXPIRED')
-      } else if (this.rests(order) && order.price === 0 && now - order.enteredAt >= MARKET_WAIT) {
+      } else if (this.rests(order) && this.#isTimed(order) && now - order.enteredAt >= MARKET_WAIT) {
         this.leave(order, 'NO_BATCH_IN_TIME')
       }
     }
@@ -324,7 +330,7 @@ export class Model {
   outcome({ now, oracle, standing }: Omit<Auction, 'batchId'>): BatchOutcome {
     const resting = this.orders
       .filter((order) => this.rests(order) && !this.#overdue.has(order))
-      .map((order) => this.#resting(order))
+      .map((order) => restingOf(order, this.remaining(order)))
     return clearAndMatch({
       ...{
         spec: this.#spec,
@@ -345,7 +351,7 @@ export class Model {
     const byRank = (seq: number) => this.orders.find(({ rank }) => rank === seq) as ModelOrder
     const fills = clearing.fills.map(({ seq, fill, opening }): ModelFill => {
       const order = byRank(seq)
-      const held = this.#perStep(order) * BigInt(opening)
+      const held = opening === 0 ? 0n : this.#perStep(order) * BigInt(opening)
       order.settling += fill
       order.openable = this.remaining(order) === 0 ? 0 : order.openable - opening
       order.held += held
@@ -373,27 +379,6 @@ export class Model {
       order.leaving = 'POSITION_CLOSED'
       order.closedBy = batch
       this.seen.left++
-    }
-  }
-
-  #resting(order: ModelOrder): RestingOrder {
-    return {
-      ...{
-        seq: order.rank as Seq,
-        account: order.account as UserId,
-        side: order.side,
-        forced: false,
-        triggered: isConditional(order.type),
-        widenings: 0,
-      },
-      ...{ type: order.price === 0 ? 'MARKET' : 'LIMIT', limit: order.price as Ticks },
-      ...{
-        remaining: this.remaining(order) as Steps,
-        leverage: order.leverage,
-        reduceOnly: order.reduceOnly,
-      },
-      ...{ openable: order.openable as Steps, reservedPrice: order.reservedPrice as Ticks },
-      ...{ expiration: order.aliveUntil as Seconds, acceptedAt: order.enteredAt as Millis },
     }
   }
 }

@@ -77,8 +77,13 @@ export class LiquidationRun {
   }
 
   async turn(): Promise<void> {
-    await this.#liquidations.update(this.auctioning)
+    await this.liquidate()
     await this.auction()
+  }
+
+  /** The steps of liquidations alone. */
+  liquidate(): Promise<void> {
+    return this.#liquidations.update(this.auctioning)
   }
 
   /** The auction alone. Returns the number of its batch; null if it matched nothing. */

@@ -42,6 +42,8 @@ export type Command =
   | { readonly kind: 'cut'; readonly at: 1 | 2 }
   | { readonly kind: 'wait'; readonly ms: number }
   | { readonly kind: 'price'; readonly offset: number }
+  /** The price goes where a position gets a forced order, for so many steps, and comes back. */
+  | { readonly kind: 'force'; readonly towards: 1 | -1; readonly steps: number }
   | { readonly kind: 'fail'; readonly culprit: number }
   | { readonly kind: 'revoke'; readonly by: number }
   | { readonly kind: 'arm'; readonly by: number; readonly seconds: number }

@@ -10,7 +10,6 @@ import { aliveUntil, isAlwaysReduceOnly, isConditional } from '../../../domain/o
 import { reservedPriceOf } from '../../../domain/orders/reservation.ts'
 import type { Culprit } from '../../../domain/settlement/void-batch.ts'
 import type { Seconds, Ticks } from '../../../domain/units.ts'
-import { applyFacts } from '../../../indexer/ingest/apply.ts'
 import { rollBackFacts } from '../../../indexer/ingest/roll-back.ts'
 import { batchBasis } from '../../../keeper/auction/market-memory.ts'
 import { voidFrom } from '../../../keeper/settlement/void-batches.ts'
@@ -22,6 +21,8 @@ import type { ModelOrder, Observed } from '../../support/order-model-terms.ts'
 import { addressOf, MarketFixture, SILENT_LOGGER, type Trader } from './market-fixture.ts'
 import { mineOldestPart } from './mine-part.ts'
 import { type Command, type Place, type Protect, TRADERS } from './model-commands.ts'
+import { ModelLiquidations } from './model-liquidations.ts'
+import { revokeKey } from './revoke-key.ts'
 import { SteppedKeeper } from './stepped-keeper.ts'
 
 const keyOf = (trader: number): Wallet => new Wallet(id(`session key ${trader}`))
@@ -32,6 +33,7 @@ const SKEWS_MS = [0, 5_000, 3_600_000, -5_000, -3_600_000]
 export class ModelRun {
   readonly fixture: MarketFixture
   readonly model: Model
+  readonly liquidations: ModelLiquidations
   readonly counts = { skewed: 0, revoked: 0, fired: 0, reorgs: 0, voided: 0, cuts: 0 }
   readonly #middle: number
   readonly #traders: Trader[] = []
@@ -47,6 +49,7 @@ export class ModelRun {
     this.fixture = fixture
     this.#middle = middle
     this.model = new Model(fixture.spec)
+    this.liquidations = new ModelLiquidations(fixture.spec, this.model)
   }
 
   /** Traders with so little that some orders must go when a position or a price moves. */
@@ -86,6 +89,8 @@ export class ModelRun {
       case 'price':
         fixture.clock.value += 1
         return this.#report(command.offset)
+      case 'force':
+        return this.#force(command.towards, command.steps)
       case 'halt':
       case 'open':
         await fixture.db
@@ -205,7 +210,7 @@ export class ModelRun {
 
   async #cancel(pick: number): Promise<void> {
     const order = this.model.orders[pick % Math.max(1, this.model.orders.length)]
-    if (order === undefined) return
+    if (order === undefined || order.forced) return
     expect(await this.fixture.cancel(order.id)).to.equal(this.model.isLive(order))
     if (this.model.isLive(order)) this.model.leave(order, 'USER_CANCELLED')
   }
@@ -245,6 +250,7 @@ export class ModelRun {
       .select('row')
       .where('shard', '=', `m${spec.marketId}`)
       .where('seq', '>', before.head)
+      .orderBy('seq')
       .execute()
     const prices = rows.map(({ row }) => row).find((row) => row.kind === 'prices_updated')
     const { last_batch_id: batchId } = await db
@@ -260,10 +266,20 @@ export class ModelRun {
         crashesAfterTriggers,
         standing: this.#standing,
       },
+      liquidate: () => this.liquidations.apply(rows.map(({ row }) => row)),
       mark: prices?.kind === 'prices_updated' ? BigInt(prices.mark_price) : null,
       oracle: priceOf(spec, this.#price as Ticks),
     })
     if (mayMatch && !crashesAfterTriggers) this.#standing = this.model.newest
+  }
+
+  async #force(towards: 1 | -1, steps: number): Promise<void> {
+    const price = this.liquidations.forcingPrice(this.#middle, towards)
+    if (price === null) return
+    await this.take({ kind: 'price', offset: price - this.#middle })
+    for (let step = 0; step < steps; step++) await this.#step()
+    await this.take({ kind: 'price', offset: 0 })
+    await this.#step()
   }
 
   async #cut(at: 1 | 2): Promise<void> {
@@ -288,7 +304,7 @@ export class ModelRun {
       this.#armed.delete(account)
       this.counts.fired++
       this.model.leaveAll(
-        (order) => order.account === account && order.acceptedAt <= fireAt,
+        (order) => order.account === account && order.acceptedAt <= fireAt && !order.forced,
         'DEAD_MAN_SWITCH',
       )
     }
@@ -373,22 +389,9 @@ export class ModelRun {
 
   async #revoke(by: number): Promise<void> {
     const { db, clock, spec } = this.fixture
-    const { wallet } = this.#traders[by] as Trader
+    const owner = addressOf((this.#traders[by] as Trader).wallet)
     const key = addressOf(keyOf(by))
-    const timestamp = Math.floor(clock.value / 1000)
-    const block = { number: 1, hash: '0x1', parentHash: '0x', timestamp, transactions: [] }
-    const at = { block: 1, blockHash: '0x1', logIndex: 0, txHash: '0x' }
-    const log = { ...at, address: spec.trader, topics: [], data: '0x' }
-    const fact = {
-      ...{ kind: 'session_key_updated' as const, owner: addressOf(wallet), key },
-      change: { revoked_at: timestamp },
-    }
-    const chain = {
-      position: (): never => {
-        throw new Error('nobody asks the chain')
-      },
-    }
-    await db.transaction().execute((tx) => applyFacts(tx, block, [{ log, fact }], { chain, stopped: [] }))
+    await revokeKey(db, spec, { owner, key, timestamp: Math.floor(clock.value / 1000) })
     this.counts.revoked++
     this.model.leaveAll(({ signer }) => signer === key, 'SIGNER_REVOKED')
   }

@@ -1,10 +1,13 @@
 import type { Fence } from '../../../db/fence.ts'
+import { hashOrder } from '../../../domain/orders/order-hash.ts'
 import type { Millis } from '../../../domain/units.ts'
 import { createAuction } from '../../../keeper/auction/auction.ts'
 import { createMarketMemory } from '../../../keeper/auction/market-memory.ts'
 import type { AuctionStore } from '../../../keeper/auction/ports.ts'
+import { createLiquidations } from '../../../keeper/liquidation/liquidations.ts'
+import { createLiquidationStore } from '../../../keeper/liquidation/store.ts'
 import { createMarks } from '../../../keeper/marks/marks.ts'
-import { type MarketFixture, RULES } from './market-fixture.ts'
+import { keccak, type MarketFixture, RULES } from './market-fixture.ts'
 
 class PowerCut extends Error {}
 
@@ -14,6 +17,7 @@ export class SteppedKeeper {
   readonly memory
   readonly #fence: Fence
   readonly #marks
+  readonly #liquidations
   readonly #auction
   /** In which transaction from here the power goes; 0: in none. */
   cutAt = 0
@@ -35,6 +39,15 @@ export class SteppedKeeper {
     this.#fence = fence
     this.memory = createMarketMemory({ ...RULES, kind: fixture.spec.kind })
     this.#marks = createMarks({ ...ports, store: this.store }, fixture.spec, this.memory)
+    const liquidations = createLiquidationStore(fixture.db, fixture.databaseTime)
+    this.#liquidations = createLiquidations(
+      {
+        ...{ ...ports, liquidations, killPoint: () => {}, wakeSettlement: () => {} },
+        hashOrder: (order, spec) => hashOrder(order, spec, keccak),
+      },
+      fixture.spec,
+      this.memory,
+    )
     this.#auction = createAuction({ ...ports, store: this.store }, fixture.spec, this.memory)
   }
 
@@ -42,6 +55,7 @@ export class SteppedKeeper {
   async step(): Promise<boolean> {
     try {
       await this.#marks.update(this.#fence)
+      await this.#liquidations.update(this.#fence)
       await this.#auction.run(this.#fence)
       return false
     } catch (error) {
