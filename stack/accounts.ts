@@ -1,6 +1,7 @@
 /** Prepares accounts for trading: gas and USDM in the wallet, a deposit at the bank, a user, and an API key. */
 import { JsonRpcProvider, NonceManager, Wallet } from 'ethers'
-import { createApiKey } from '../api/auth/credentials.ts'
+import { rotateApiKey } from '../client/api-keys.ts'
+import { signIn } from '../client/sign-in.ts'
 import type { Db } from '../db/client.ts'
 import { MarginBank__factory } from '../typechain-types/factories/MarginBank__factory.ts'
 import { TestUSDM__factory } from '../typechain-types/factories/TestUSDM__factory.ts'
@@ -61,13 +62,43 @@ export async function fund(
 
 const USER_LIMIT_MS = 30_000
 
-/** Waits for the user that the indexer creates at the first deposit, and replaces the user's API key. */
-export async function issueApiKey(db: Db, { address, privateKey }: Key): Promise<StackAccount> {
-  const user_id = await userOf(db, address)
-  return { address, private_key: privateKey, user_id, api_key: await createApiKey(db, user_id) }
+/** Where accounts sign in and get their keys. */
+export interface Entrance {
+  readonly baseUrl: string
+  readonly issuerUrl: string
 }
 
-async function userOf(db: Db, address: string): Promise<number> {
+/** Accounts that sign in at once. */
+const AT_ONCE = 8
+
+/** Replaces the API key of each account, as any trader does: sign-in by wallet, challenge, signature. Waits until the deposits are ingested. */
+export async function issueApiKeys(
+  db: Db,
+  entrance: Entrance,
+  keys: readonly Key[],
+): Promise<readonly StackAccount[]> {
+  const accounts: StackAccount[] = []
+  for (let at = 0; at < keys.length; at += AT_ONCE)
+    accounts.push(
+      ...(await Promise.all(keys.slice(at, at + AT_ONCE).map((key) => issueApiKey(db, entrance, key)))),
+    )
+  return accounts
+}
+
+async function issueApiKey(
+  db: Db,
+  { baseUrl, issuerUrl }: Entrance,
+  { address, privateKey }: Key,
+): Promise<StackAccount> {
+  await userOf(db, address)
+  const wallet = new Wallet(privateKey)
+  const { accessToken } = await signIn({ issuerUrl, wallet })
+  const { user_id, api_key } = await rotateApiKey({ baseUrl, authorization: `Bearer ${accessToken}`, wallet })
+  return { address, private_key: privateKey, user_id, api_key }
+}
+
+/** Waits for the user that the indexer creates at the first deposit. */
+export async function userOf(db: Db, address: string): Promise<number> {
   const deadline = Date.now() + USER_LIMIT_MS
   for (;;) {
     const row = await db

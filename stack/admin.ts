@@ -5,7 +5,7 @@ import { sql } from 'kysely'
 import { createDb, createPool, type Db } from '../db/client.ts'
 import { loadMarkets } from '../db/markets.ts'
 import type { MarketSpec } from '../domain/market/market.ts'
-import { fund, issueApiKey, localProvider } from './accounts.ts'
+import { fund, issueApiKeys, localProvider } from './accounts.ts'
 import { dataDirAt, readJson } from './data-dir.ts'
 import type { Deployment } from './deployment.ts'
 import { type Key, type Keys, loadKeys } from './keys.ts'
@@ -23,7 +23,7 @@ export interface Admin {
   /** The price configuration of the stack's keeper. */
   readonly pricesFile: string
   /** Funds the accounts, deposits, and issues API keys. Skips the deposit of accounts that are already funded. */
-  accounts(keys: readonly Key[], deposit: bigint): Promise<StackAccount[]>
+  accounts(keys: readonly Key[], deposit: bigint): Promise<readonly StackAccount[]>
   close(): Promise<void>
 }
 
@@ -56,7 +56,7 @@ export async function openAdmin(stackFile: string): Promise<Admin> {
     async accounts(list, deposit) {
       const bank = { provider, deployer: keys.deployer, usdm, marginBank }
       await exclusively(db, 'stack funding', () => fund(bank, list, { wallet: 0n, deposit }))
-      return Promise.all(list.map((key) => issueApiKey(db, key)))
+      return issueApiKeys(db, { baseUrl: file.base_url, issuerUrl: file.issuer_url }, list)
     },
     async close() {
       provider.destroy()

@@ -1,10 +1,11 @@
 /** The backstop of the local stack: it backs every market up to its cap, and a session key of its account closes what it has inherited. */
 import { type ContractTransactionResponse, type JsonRpcProvider, NonceManager, Wallet } from 'ethers'
+import { createApiKey } from '../api/auth/credentials.ts'
 import type { Db } from '../db/client.ts'
 import { AccountManager__factory } from '../typechain-types/factories/AccountManager__factory.ts'
 import { Backstop__factory } from '../typechain-types/factories/Backstop__factory.ts'
 import { IsolatedTrader__factory } from '../typechain-types/factories/IsolatedTrader__factory.ts'
-import { type Funding, fund, issueApiKey } from './accounts.ts'
+import { type Funding, fund, userOf } from './accounts.ts'
 import type { SharedContracts } from './deploy.ts'
 import type { Deployment } from './deployment.ts'
 import type { Key, Keys } from './keys.ts'
@@ -46,16 +47,19 @@ async function mined(sent: readonly Promise<ContractTransactionResponse>[]): Pro
 
 const FUNDS = { wallet: 0n, deposit: 10_000_000n * 10n ** 18n } as const
 
-/** Its capital, and access to the REST interface. */
+/**
+ * Its capital, and access to the REST interface. Its contract signs nothing (no EIP-1271), so it cannot sign in: the owner of the database
+ * creates its key.
+ */
 export async function fundBackstop(
   db: Db,
   funding: Funding,
   { backstop: address }: SharedContracts,
   { privateKey }: Key,
 ): Promise<StackAccount> {
-  const account = { address, privateKey }
-  await fund(funding, [account], FUNDS)
-  return issueApiKey(db, account)
+  await fund(funding, [{ address, privateKey }], FUNDS)
+  const user_id = await userOf(db, address)
+  return { address, private_key: privateKey, user_id, api_key: await createApiKey(db, user_id) }
 }
 
 /** A key can be registered once: it expires 30 days later for good. */

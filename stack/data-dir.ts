@@ -17,6 +17,8 @@ export interface DataDir {
   /** The price configuration of the keeper; `npm run feed` changes it for a time. */
   readonly prices: string
   readonly logs: string
+  /** The keys of the identity provider. */
+  readonly issuer: string
   readonly lock: string
 }
 
@@ -31,6 +33,7 @@ export const dataDirAt = (path: string): DataDir => ({
   admin: join(path, 'admin.json'),
   prices: join(path, 'prices.json'),
   logs: join(path, 'logs'),
+  issuer: join(path, 'issuer.json'),
   lock: join(path, 'stack.lock'),
 })
 
@@ -56,8 +59,8 @@ export function lockDataDir(dir: DataDir): () => void {
 
 /** Deletes all state. The caller must have locked the folder. */
 export function emptyDataDir(dir: DataDir): void {
-  const { postgres, chainState, keys, deployment, accounts, stackFile, prices, logs } = dir
-  for (const path of [postgres, chainState, keys, deployment, accounts, stackFile, prices, logs]) {
+  const { postgres, chainState, keys, deployment, accounts, stackFile, prices, logs, issuer } = dir
+  for (const path of [postgres, chainState, keys, deployment, accounts, stackFile, prices, logs, issuer]) {
     rmSync(path, { recursive: true, force: true })
   }
 }

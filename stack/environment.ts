@@ -1,5 +1,6 @@
 /** The command and the environment variables of each process. */
 import type { DatabaseUrls } from './database-logins.ts'
+import { AUDIENCE } from './issuer/terms.ts'
 import type { Keys } from './keys.ts'
 import { LOCAL_SIGNER } from './price-config.ts'
 import { SEED_MARKETS } from './seed-markets.ts'
@@ -9,6 +10,8 @@ import type { ProcessSpec } from './supervisor.ts'
 export interface Ports {
   /** The public port of the api. */
   readonly rest: number
+  /** The port of the identity provider. */
+  readonly issuer: number
   /** The port of health and metrics of each process. */
   readonly internal: Readonly<Record<'api' | 'keeper' | 'indexer' | 'backstop', number>>
 }
@@ -24,10 +27,14 @@ export interface EnvironmentInput {
   readonly ports: Ports
   /** Path of the keeper's price configuration. */
   readonly pricesFile: string
+  /** Path of the identity provider's keys. */
+  readonly issuerKeysFile: string
 }
 
 export interface Environment {
   readonly baseUrl: string
+  readonly issuerUrl: string
+  readonly issuer: ProcessSpec
   readonly api: ProcessSpec
   readonly keeper: ProcessSpec
   readonly indexer: ProcessSpec
@@ -56,6 +63,7 @@ export function environmentOf({
   keys,
   ports,
   pricesFile,
+  issuerKeysFile,
 }: EnvironmentInput): Environment {
   const { contracts, chain_id } = deployment
   const common = {
@@ -75,9 +83,25 @@ export function environmentOf({
     readyUrl: `http://127.0.0.1:${ports.internal[name]}/health/ready`,
   })
   const baseUrl = `http://127.0.0.1:${ports.rest}`
-  const api = { HOST: '127.0.0.1', PORT: `${ports.rest}`, FAUCET: 'on', ...LOCAL_RATE_LIMITS }
+  const issuerUrl = `http://127.0.0.1:${ports.issuer}`
+  const identity = { AUTH_JWKS_URL: `${issuerUrl}/jwks`, AUTH_ISSUER: issuerUrl, AUTH_AUDIENCE: AUDIENCE }
+  const api = {
+    ...{ HOST: '127.0.0.1', PORT: `${ports.rest}`, FAUCET: 'on', ...LOCAL_RATE_LIMITS, ...identity },
+  }
   return {
     baseUrl,
+    issuerUrl,
+    issuer: {
+      name: 'issuer',
+      args: ['stack/issuer/main.ts'],
+      env: {
+        ISSUER_URL: issuerUrl,
+        ISSUER_KEYS_FILE: issuerKeysFile,
+        RPC_URL: rpcUrl,
+        CHAIN_ID: `${chain_id}`,
+      },
+      readyUrl: `${issuerUrl}/jwks`,
+    },
     // Ready once clients can connect.
     api: { ...service('api', api), readyUrl: `${baseUrl}/health/ready` },
     keeper: service('keeper', {

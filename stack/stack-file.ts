@@ -11,6 +11,8 @@ export interface StackAccount {
 
 export interface StackFile {
   readonly base_url: string
+  /** The identity provider: a page to sign in with a wallet, and its OpenID configuration. */
+  readonly issuer_url: string
   readonly rpc_url: string
   readonly chain_id: number
   readonly contracts: {

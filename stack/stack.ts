@@ -8,7 +8,7 @@ import { listMarket, setCalendar } from '../db/markets.ts'
 import { migrate } from '../db/migrator.ts'
 import { latestReport } from '../db/oracle-reports.ts'
 import type { MarketSpec } from '../domain/market/market.ts'
-import { fund, issueApiKey, localProvider } from './accounts.ts'
+import { type Entrance, fund, issueApiKeys, localProvider } from './accounts.ts'
 import { startAnvil } from './anvil.ts'
 import { ensureBackstop, fundBackstop } from './backstop.ts'
 import { repairChainState } from './chain-state.ts'
@@ -33,6 +33,7 @@ const BOTS = 4
 const FUNDS = { wallet: 100_000n * 10n ** 18n, deposit: 1_000_000n * 10n ** 18n } as const
 const BOT_FUNDS = { wallet: 0n, deposit: 20_000_000n * 10n ** 18n } as const
 const CHAIN_PORT = 8545
+const ISSUER_PORT = 8090
 
 export interface Stack {
   readonly file: StackFile
@@ -51,6 +52,8 @@ export interface Stack {
   readonly api: Managed
   readonly keeper: Managed
   readonly indexer: Managed
+  /** The identity provider. */
+  readonly issuer: Managed
   /** Null without a backstop. */
   readonly backstop: { readonly account: StackAccount; readonly process: Managed } | null
   stop(): Promise<void>
@@ -110,22 +113,28 @@ async function start(
 
   const supervisor = createSupervisor({ logDir: dir.logs, report })
   onStop(() => supervisor.stop())
-  const ports = { rest: port, internal: await internalPorts() }
+  const issuerPort = options.port === 0 ? await freePort() : await preferPort(ISSUER_PORT)
+  const ports = { rest: port, issuer: issuerPort, internal: await internalPorts() }
   const environment = environmentOf({
     ...{ databaseUrls, rpcUrl: chain.url, deployment, keys, ports },
     pricesFile: dir.prices,
+    issuerKeysFile: dir.issuer,
   })
   const processes = await startProcesses(supervisor, environment)
-  const accounts = await prepareAccounts({ db, dir, provider, keys, deployment, backstopKey })
-  report('accounts are funded')
-  await Promise.all([processes.api.ready(), processes.keeper.ready()])
+  const { baseUrl, issuerUrl } = environment
+  const prepared = { db, dir, provider, keys, deployment, backstopKey, entrance: { baseUrl, issuerUrl } }
+  const ready = async (): Promise<void> => {
+    await Promise.all([processes.api.ready(), processes.keeper.ready(), processes.issuer.ready()])
+  }
+  const accounts = await prepareAccounts(prepared, ready)
+  report('accounts are funded and have API keys')
   await awaitPrices(db, specs)
 
   const backstop = accounts.backstop && {
     account: accounts.backstop,
     process: supervisor.start(environment.backstop(accounts.backstop)),
   }
-  const file = describe(environment.baseUrl, chain.url, deployment, specs, accounts.traders)
+  const file = describe(prepared.entrance, chain.url, deployment, specs, accounts.traders)
   if (options.bots) startBots(supervisor, file, accounts.bots)
   writePrivate(dir.admin, { database_url: postgres.url })
   writePrivate(dir.stackFile, file)
@@ -179,11 +188,12 @@ async function awaitPrices(db: Db, specs: readonly MarketSpec[]): Promise<void> 
 
 /** The indexer starts first: API and keeper become ready only after it has ingested the chain. */
 async function startProcesses(supervisor: Supervisor, environment: Environment) {
+  const issuer = supervisor.start(environment.issuer)
   const indexer = supervisor.start(environment.indexer)
   await indexer.ready()
   const keeper = supervisor.start(environment.keeper)
   const api = supervisor.start(environment.api)
-  return { indexer, keeper, api }
+  return { issuer, indexer, keeper, api }
 }
 
 interface Prepare {
@@ -194,9 +204,12 @@ interface Prepare {
   readonly deployment: Deployment
   /** The session key that signs the orders of the backstop; null without a backstop. */
   readonly backstopKey: Key | null
+  readonly entrance: Entrance
 }
 
-async function prepareAccounts({ db, dir, provider, keys, deployment, backstopKey }: Prepare) {
+/** `ready` resolves once accounts can sign in and create their keys. */
+async function prepareAccounts(prepare: Prepare, ready: () => Promise<void>) {
+  const { db, dir, provider, keys, deployment, backstopKey, entrance } = prepare
   const { usdm, marginBank } = deployment.contracts
   const funding = { provider, deployer: keys.deployer, usdm, marginBank }
   const traderKeys = Array.from({ length: ACCOUNTS }, (_, index) => keys.account(index))
@@ -205,10 +218,11 @@ async function prepareAccounts({ db, dir, provider, keys, deployment, backstopKe
   await fund(funding, botKeys, BOT_FUNDS)
   const backstop = backstopKey && (await fundBackstop(db, funding, deployment.contracts, backstopKey))
 
-  const bots = await Promise.all(botKeys.map((key) => issueApiKey(db, key)))
+  await ready()
+  const bots = await issueApiKeys(db, entrance, botKeys)
   const stored = readJson<readonly StackAccount[]>(dir.accounts)
   if (stored !== null) return { traders: stored, bots, backstop }
-  const traders = await Promise.all(traderKeys.map((key) => issueApiKey(db, key)))
+  const traders = await issueApiKeys(db, entrance, traderKeys)
   writePrivate(dir.accounts, traders)
   return { traders, bots, backstop }
 }
@@ -222,13 +236,14 @@ const startBots = (supervisor: Supervisor, file: StackFile, bots: readonly Stack
   })
 
 const describe = (
-  baseUrl: string,
+  { baseUrl, issuerUrl }: Entrance,
   rpcUrl: string,
   { contracts }: Deployment,
   specs: readonly MarketSpec[],
   accounts: readonly StackAccount[],
 ): StackFile => ({
   base_url: baseUrl,
+  issuer_url: issuerUrl,
   rpc_url: rpcUrl,
   chain_id: CHAIN_ID,
   contracts: {

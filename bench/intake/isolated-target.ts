@@ -14,6 +14,7 @@ import { publishReports } from '../../db/oracle-reports.ts'
 import { createUsers } from '../../db/users.ts'
 import type { MarketSpec } from '../../domain/market/market.ts'
 import { type Address, type Millis, ONE, type Price, type Ticks } from '../../domain/units.ts'
+import type { Env } from '../../service/environment.ts'
 import { createLogins } from '../../stack/database-logins.ts'
 import { freePort } from '../../stack/ports.ts'
 import { startPostgres } from '../../stack/postgres.ts'
@@ -68,6 +69,7 @@ const apiEnv = (url: string, port: number) => ({
   // No process updates prices or chain progress here, so their age must not matter.
   ORACLE_MAX_AGE_MS: DAY,
   CHAIN_MAX_AGE_MS: DAY,
+  RATE_LIMIT_READS: MANY,
   RATE_LIMIT_ORDERS: MANY,
   RATE_LIMIT_BATCHES: MANY,
   RATE_LIMIT_CANCELS: MANY,
@@ -100,9 +102,9 @@ async function seed(db: Db): Promise<string[]> {
   return Promise.all(addresses.map((address) => createApiKey(db, users.get(address) as number)))
 }
 
-async function startApi(url: string, port: number): Promise<ChildProcess> {
+async function startApi(url: string, port: number, env: Env): Promise<ChildProcess> {
   const api = spawn(process.execPath, ['api/main.ts'], {
-    env: apiEnv(url, port),
+    env: { ...apiEnv(url, port), ...env },
     stdio: ['ignore', 'ignore', 'inherit'],
   })
   for (;;) {
@@ -113,7 +115,8 @@ async function startApi(url: string, port: number): Promise<ChildProcess> {
   }
 }
 
-export async function startIsolated(): Promise<Target> {
+/** `env` is added to the environment of the api. */
+export async function startIsolated(env: Env = {}): Promise<Target> {
   const dir = await mkdtemp(join(tmpdir(), 'clearbatch-bench-'))
   const postgres = await startPostgres({ dir })
   const db = createDb(createPool({ url: postgres.url, connections: 1, name: 'bench' }))
@@ -128,7 +131,7 @@ export async function startIsolated(): Promise<Target> {
   try {
     const keys = await seed(db)
     const { api: login } = await createLogins(postgres.url)
-    api = await startApi(login, port)
+    api = await startApi(login, port, env)
     const processes = { api: api.pid ?? 0 }
     const databaseUrl = postgres.url
     return { port, keys, markets: ISOLATED_MARKETS, db, databaseUrl, processes, keeperUrl: null, stop }

@@ -30,8 +30,13 @@ export async function startSecondInstance({
     rpcUrl: chain.url,
     deployment: { chain_id: file.chain_id, contracts },
     keys,
-    ports: { rest: await freePort(), internal: await internalPorts() },
+    ports: {
+      rest: await freePort(),
+      issuer: Number(new URL(file.issuer_url).port),
+      internal: await internalPorts(),
+    },
     pricesFile,
+    issuerKeysFile: '',
   })
   const logDir = mkdtempSync(join(tmpdir(), 'clearbatch-second-instance-'))
   const supervisor = createSupervisor({ logDir, report: () => {} })

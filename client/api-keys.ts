@@ -1,0 +1,51 @@
+/** Creates and replaces the API key of an account: a challenge of the exchange, signed by the owner's wallet. */
+import { createHttpSession } from './http-session.ts'
+import type { SignInWallet } from './sign-in.ts'
+
+export type KeyScope = 'trade' | 'read'
+
+/** A text that the owner's wallet signs once, as a personal message. */
+export interface Challenge {
+  readonly challenge_id: string
+  readonly action: 'rotate_api_key'
+  readonly message: string
+  readonly expires_at: string
+}
+
+export interface RotatedKey {
+  /** Shown once: the exchange stores only its hash. */
+  readonly api_key: string
+  readonly user_id: number
+  readonly prefix: string
+  readonly scope: KeyScope
+  readonly allowed_addresses: readonly string[] | null
+  readonly created_at: string
+}
+
+export interface RotateOptions {
+  readonly baseUrl: string
+  /** A valid credential of the account: `Key <api key>` or `Bearer <access token>`. */
+  readonly authorization: string
+  /** The owner's wallet; a session key is refused. */
+  readonly wallet: SignInWallet
+  /** Without it the key may trade. */
+  readonly scope?: KeyScope
+  /** IP addresses and networks from which the key is accepted; without them all. */
+  readonly allowedAddresses?: readonly string[]
+}
+
+/**
+ * Creates the account's API key in place of the current one, which is valid until then. If the answer to the last step is lost, the new key
+ * is lost with it: the function is called again with an access token, because the current key may have been replaced.
+ */
+export async function rotateApiKey(options: RotateOptions): Promise<RotatedKey> {
+  const { baseUrl, authorization, wallet, scope, allowedAddresses: allowed_addresses } = options
+  const http = createHttpSession({ baseUrl, authorization })
+  // A second challenge does no harm: it expires unused.
+  const challenge = await http.post<Challenge>('/v0/auth/challenge', { action: 'rotate_api_key' })
+  const signature = await wallet.signMessage(challenge.message)
+  const body = { challenge_id: challenge.challenge_id, signature, scope, allowed_addresses }
+  return http.send<RotatedKey>({
+    ...{ method: 'POST', path: '/v0/me/api-key/rotate', body, idempotent: false },
+  })
+}

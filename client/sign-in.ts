@@ -1,0 +1,122 @@
+/** Signs in with a wallet at the identity provider of the local stack, as a program: authorization code with PKCE, and EIP-4361. */
+import { type ClearbatchError, errorOfResponse, errorWithoutResponse } from './errors.ts'
+
+/** Any ethers wallet. */
+export interface SignInWallet {
+  readonly address: string
+  signMessage(message: string): Promise<string>
+}
+
+export interface SignInOptions {
+  /** `issuer_url` of `stack.json`. */
+  readonly issuerUrl: string
+  readonly wallet: SignInWallet
+  readonly fetch?: typeof fetch
+}
+
+export interface SignedIn {
+  /** For `Authorization: Bearer <token>`. */
+  readonly accessToken: string
+  /** Unix milliseconds. */
+  readonly expiresAt: number
+}
+
+/** The public client of programs. Its redirect address is never opened: the program reads the code from the redirection itself. */
+const CLIENT_ID = 'clearbatch'
+const REDIRECT_URI = 'http://127.0.0.1/callback'
+const TIMEOUT_MS = 10_000
+
+/** Sends requests with the cookies that earlier responses set, and follows no redirection. */
+function createAgent(issuerUrl: string, send: typeof fetch) {
+  const cookies = new Map<string, string>()
+  return async (path: string, init: RequestInit = {}): Promise<Response> => {
+    const cookie = [...cookies].map(([name, value]) => `${name}=${value}`).join('; ')
+    const headers = { accept: 'application/json', ...init.headers, cookie }
+    const signal = AbortSignal.timeout(TIMEOUT_MS)
+    const url = new URL(path, issuerUrl)
+    const response = await send(url, { ...init, headers, signal, redirect: 'manual' }).catch((cause) => {
+      throw errorWithoutResponse(cause)
+    })
+    for (const line of response.headers.getSetCookie()) {
+      const [, name, value] = /^([^=;]+)=([^;]*)/.exec(line) ?? []
+      if (name !== undefined && value !== undefined) cookies.set(name, value)
+    }
+    return response
+  }
+}
+
+type Agent = ReturnType<typeof createAgent>
+
+async function refused(response: Response): Promise<ClearbatchError> {
+  const body: unknown = await response.json().catch(() => null)
+  return errorOfResponse(response.status, body, response.headers.get('retry-after'))
+}
+
+async function post<Answer>(agent: Agent, path: string, body: URLSearchParams | object): Promise<Answer> {
+  const isForm = body instanceof URLSearchParams
+  const response = await agent(path, {
+    method: 'POST',
+    headers: isForm ? {} : { 'content-type': 'application/json' },
+    body: isForm ? body : JSON.stringify(body),
+  })
+  if (!response.ok) throw await refused(response)
+  return (await response.json()) as Answer
+}
+
+/** The address to which a response redirects. */
+async function redirection(response: Response, issuerUrl: string): Promise<URL> {
+  const location = response.headers.get('location')
+  if (location === null) throw await refused(response)
+  return new URL(location, issuerUrl)
+}
+
+const base64url = (bytes: Uint8Array): string => Buffer.from(bytes).toString('base64url')
+const random = (): string => base64url(crypto.getRandomValues(new Uint8Array(32)))
+
+const sha256 = async (text: string): Promise<Uint8Array> =>
+  new Uint8Array(await crypto.subtle.digest('SHA-256', new TextEncoder().encode(text)))
+
+/** Signs the provider's text in an authorization that has been started, and returns the authorization code. */
+async function authorize(
+  agent: Agent,
+  { issuerUrl, wallet }: SignInOptions,
+  verifier: string,
+): Promise<string> {
+  const state = random()
+  const query = new URLSearchParams({
+    ...{ client_id: CLIENT_ID, redirect_uri: REDIRECT_URI, response_type: 'code', scope: 'openid', state },
+    ...{ code_challenge: base64url(await sha256(verifier)), code_challenge_method: 'S256' },
+  })
+  const interaction = await redirection(await agent(`/auth?${query}`), issuerUrl)
+  const { message } = await post<{ message: string }>(agent, `${interaction.pathname}/message`, {
+    address: wallet.address,
+  })
+  const signature = await wallet.signMessage(message)
+  const { redirect_to } = await post<{ redirect_to: string }>(agent, `${interaction.pathname}/signature`, {
+    message,
+    signature,
+  })
+  const { searchParams } = await redirection(await agent(redirect_to), issuerUrl)
+  const code = searchParams.get('code')
+  if (code === null || searchParams.get('state') !== state)
+    throw errorWithoutResponse(
+      new Error(`the provider refused the sign-in: ${searchParams.get('error') ?? 'no code'}`),
+    )
+  return code
+}
+
+/** Throws `ClearbatchError`. A contract wallet passes its own `address` and a `signMessage` that its contract accepts. */
+export async function signIn(options: SignInOptions): Promise<SignedIn> {
+  const agent = createAgent(options.issuerUrl, options.fetch ?? fetch)
+  const verifier = random()
+  const code = await authorize(agent, options, verifier)
+  const { access_token, expires_in } = await post<{ access_token: string; expires_in: number }>(
+    agent,
+    '/token',
+    new URLSearchParams({
+      ...{ grant_type: 'authorization_code', client_id: CLIENT_ID, redirect_uri: REDIRECT_URI },
+      ...{ code, code_verifier: verifier },
+    }),
+  )
+  return { accessToken: access_token, expiresAt: Date.now() + expires_in * 1000 }
+}

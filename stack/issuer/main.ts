@@ -1,0 +1,17 @@
+/** Runs the identity provider of the local stack. Its sessions and codes are in memory, its keys in the data directory. */
+import { createServer } from 'node:http'
+import { environment } from '../../service/environment.ts'
+import { addInteraction } from './interaction.ts'
+import { loadIssuerKeys } from './keys.ts'
+import { createProvider } from './provider.ts'
+import { createWalletSignIn } from './wallet-sign-in.ts'
+
+const { http, text, count } = environment(process.env, 'issuer')
+const issuerUrl = http('ISSUER_URL')
+const provider = createProvider(issuerUrl, await loadIssuerKeys(text('ISSUER_KEYS_FILE')))
+const rpcUrl = http('RPC_URL')
+addInteraction(provider, await createWalletSignIn({ issuerUrl, chainId: count('CHAIN_ID'), rpcUrl }))
+
+const server = createServer(provider.callback())
+server.listen(Number(new URL(issuerUrl).port), '127.0.0.1')
+for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => process.exit(0))

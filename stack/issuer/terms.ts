@@ -1,0 +1,9 @@
+/** What the identity provider of the local stack, the api and programs that sign in agree on. */
+
+/** `aud` of the tokens. */
+export const AUDIENCE = 'urn:clearbatch:api'
+/** The claim with the wallet's address, as the api expects it by default. */
+export const WALLET_CLAIM = 'wallet_address'
+/** The public client of programs and of the pages; `client/sign-in.ts` uses both. */
+export const CLIENT_ID = 'clearbatch'
+export const PROGRAM_REDIRECT = 'http://127.0.0.1/callback'
