@@ -1,15 +1,15 @@
 /** The steps of a sign-in that a browser or a program completes: the page, the text for a wallet, its signature. */
 import type Provider from 'oidc-provider'
-import type { KoaContextWithOIDC } from 'oidc-provider'
 import { homePage, type Page, signInPage } from './pages.ts'
 import { SignInError, type WalletSignIn } from './wallet-sign-in.ts'
 
 const MAX_BODY = 16 * 1024
 const STEP = /^\/interaction\/([\w-]+)(\/message|\/signature)?$/
 
+type Context = Parameters<Parameters<Provider['use']>[0]>[0]
 type Body = Readonly<Record<string, unknown>>
 
-async function readBody(ctx: KoaContextWithOIDC): Promise<Body> {
+async function readBody(ctx: Context): Promise<Body> {
   const chunks: Buffer[] = []
   let length = 0
   for await (const chunk of ctx.req as AsyncIterable<Buffer>) {
@@ -32,7 +32,7 @@ function textOf(body: Body, field: string): string {
   throw new SignInError('INVALID_FIELD', `${field} must be a string`)
 }
 
-function show(ctx: KoaContextWithOIDC, { html, policy }: Page): void {
+function show(ctx: Context, { html, policy }: Page): void {
   ctx.set('content-security-policy', policy)
   ctx.set('cache-control', 'no-store')
   ctx.type = 'html'
@@ -40,7 +40,7 @@ function show(ctx: KoaContextWithOIDC, { html, policy }: Page): void {
 }
 
 /** The interaction of the request's cookie, which must be that of the path. */
-async function requireInteraction(provider: Provider, ctx: KoaContextWithOIDC, uid: string): Promise<void> {
+async function requireInteraction(provider: Provider, ctx: Context, uid: string): Promise<void> {
   const found = await provider.interactionDetails(ctx.req, ctx.res).catch(() => null)
   if (found?.uid !== uid)
     throw new SignInError('INTERACTION_UNKNOWN', 'this sign-in has ended; start another one')
@@ -48,7 +48,7 @@ async function requireInteraction(provider: Provider, ctx: KoaContextWithOIDC, u
 
 /** Adds the routes in front of the provider's own. */
 export function addInteraction(provider: Provider, wallets: WalletSignIn): void {
-  async function step(ctx: KoaContextWithOIDC, uid: string, name: string | undefined): Promise<void> {
+  async function step(ctx: Context, uid: string, name: string | undefined): Promise<void> {
     await requireInteraction(provider, ctx, uid)
     if (name === undefined) return show(ctx, signInPage())
     const body = await readBody(ctx)

@@ -118,7 +118,8 @@ describe('credentials on the complete stack', function () {
       expect(html).to.include('<html lang="en">').and.to.include('role="status"').and.to.include('<button')
     }
     const foreign = await fetch(interaction)
-    expect([foreign.status, (await foreign.json()).details.code]).to.deep.equal([400, 'INTERACTION_UNKNOWN'])
+    const { details } = (await foreign.json()) as { details: { code: string } }
+    expect([foreign.status, details.code]).to.deep.equal([400, 'INTERACTION_UNKNOWN'])
     query.delete('code_challenge')
     const unproven = await fetch(`${issuer}/auth?${query}`, { redirect: 'manual' })
     expect(unproven.headers.get('location')).to.include('error=invalid_request')
