@@ -8,6 +8,7 @@ const CHAIN_FILES = [
   '^(keeper|indexer|api)/adapters/',
   '^(keeper|indexer|api)/compose\\.ts$',
   '^indexer/ingest/(follow\\.ts$|decode/)',
+  '^simulate/contracts/',
   '^(client|stack|bench|test|ignition|tasks|ops|typechain-types)/',
   '^hardhat\\.config\\.ts$',
 ]

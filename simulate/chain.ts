@@ -3,6 +3,7 @@
 import type { MarketSpec } from '../domain/market/market.ts'
 import { exposureOf, isLiquidatable } from '../domain/positions/margin.ts'
 import type { PositionFill } from '../domain/positions/position.ts'
+import { type FundingRate, type FundingUpdate, setFunding } from '../domain/prices/funding.ts'
 import { isPastGrace } from '../domain/risk/bank-pause.ts'
 import {
   closeAgainst,
@@ -17,12 +18,15 @@ import { settleAccount } from '../domain/settlement/settle-account.ts'
 import type {
   Address,
   FundingIndex,
+  HourlyFunding,
   MarketId,
   Millis,
   Price,
   Quote,
   Seconds,
+  Seq,
   Steps,
+  Ticks,
   UserId,
 } from '../domain/units.ts'
 
@@ -70,20 +74,40 @@ export interface ActionMoment extends Prices {
   readonly asOf: Millis
 }
 
+/** What the maker signed of the order, besides what a fill has. */
+export interface FilledOrder {
+  readonly seq: Seq
+  readonly type: 'MARKET' | 'LIMIT'
+  readonly limit: Ticks
+  readonly quantity: Steps
+  readonly reduceOnly: boolean
+  /** Steps that remain after the fill. */
+  readonly remaining: Steps
+}
+
 export interface PartFill extends PositionFill {
   readonly account: UserId
   readonly forced: boolean
+  readonly order: FilledOrder
+}
+
+/** Which part of which batch. */
+export interface PartPlace {
+  readonly batch: number
+  readonly part: number
+  readonly parts: number
 }
 
 export type ChainAction = ActionMoment &
   (
-    | { readonly kind: 'part'; readonly fills: readonly PartFill[] }
+    | { readonly kind: 'part'; readonly fills: readonly PartFill[]; readonly place: PartPlace }
+    | { readonly kind: 'fund'; readonly rate: HourlyFunding; readonly validUntil: Millis }
     | { readonly kind: 'inherit'; readonly account: UserId }
     | { readonly kind: 'deleverage'; readonly account: UserId; readonly legs: readonly ChainLeg[] }
   )
 
 /** An action of the ladder. */
-export type SingleChainAction = Exclude<ChainAction, { readonly kind: 'part' }>
+export type LadderAction = Extract<ChainAction, { readonly kind: 'inherit' | 'deleverage' }>
 
 export interface ChainLeg {
   readonly account: UserId
@@ -101,11 +125,19 @@ export interface Execution {
 const failed = (error: string): Execution => ({ error, charged: [], opened: [] })
 const DONE: Execution = { error: null, charged: [], opened: [] }
 
+/** Before the first one. */
+export const NO_RATE: FundingRate = {
+  rate: 0n as HourlyFunding,
+  validFrom: 0 as Millis,
+  validUntil: 0 as Millis,
+}
+
 export class ChainMarket {
   readonly positions = new MarketPositions()
   readonly #spec: MarketSpec
   readonly #bank: Bank
   readonly #cap: Quote
+  #rate: FundingRate = NO_RATE
   /** The signed price and the funding index by time. The chain computes with these, whatever the keeper thinks. */
   readonly #prices = new Map<Millis, Prices>()
 
@@ -128,10 +160,19 @@ export class ChainMarket {
   execute(sent: ChainAction): Execution {
     const action = { ...sent, ...this.pricesAt(sent) }
     if (action.kind === 'part') return this.#settle(action, action.fills)
+    if (action.kind === 'fund') return this.#fund(action)
     const { account } = action
     return action.kind === 'inherit'
       ? this.#inherit(action, account)
       : this.#deleverage(action, account, action.legs)
+  }
+
+  #fund({ asOf, oracle, index, rate, validUntil }: ActionMoment & FundingUpdate): Execution {
+    const context = { running: this.#rate, index, oracle, sessionEnd: null }
+    const verdict = setFunding(this.#spec, { asOf, rate, validUntil }, context)
+    if (!verdict.ok) return failed(verdict.refusal.code)
+    this.#rate = verdict.value
+    return DONE
   }
 
   #backstop(): Backstop {

@@ -26,6 +26,8 @@ export const LAWS = {
   reserved: 'no account reserves more than its free balance',
   're-reserved': "an order reserves for at least the steps that open beside its account's position",
   'reduce-only': 'a reduce-only order in the book has a position to reduce',
+  contracts:
+    'the contracts accept what their twins accept, and reject what these reject, with equal results to the wei',
   mined: 'matched positions are those of the chain once everything sent is executed',
 } as const
 

@@ -24,7 +24,7 @@ import {
   type Steps,
   type UserId,
 } from '../domain/units.ts'
-import { type ActionMoment, addressOf, BACKSTOP, type SingleChainAction } from './chain.ts'
+import { type ActionMoment, addressOf, BACKSTOP, type LadderAction } from './chain.ts'
 import { checkStep, isSpared, type Opposite } from './ladder-laws.ts'
 import { equityAt, isBelowThreshold } from './reference.ts'
 import type { LiquidationMarket, Sending, Turn } from './turn.ts'
@@ -250,7 +250,7 @@ export class Liquidations {
     this.#send({ kind: 'deleverage', account, legs, ...momentOf(turn) }, turn, { touched, payout })
   }
 
-  #send(action: SingleChainAction, turn: Turn, more: Partial<Sending>): void {
+  #send(action: LadderAction, turn: Turn, more: Partial<Sending>): void {
     this.#pending++
     this.#market.send(action, turn, more)
   }

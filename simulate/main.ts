@@ -5,14 +5,15 @@
  *   npm run simulate -- --scenarios all --count 10000 --recordings day.csv.gz,probability.csv.gz
  */
 
-import { argumentsOf, oneOf, text, wholeNumber, withDefault } from '../service/command-line.ts'
+import { argumentsOf, oneOf, text, toggle, wholeNumber, withDefault } from '../service/command-line.ts'
 import { readRecorded } from './recorded.ts'
+import { Recorder } from './recorder.ts'
 import { LawCounts, lawTableOf, Summary, tableOf } from './report.ts'
 import { runScenario } from './run.ts'
 import { SCENARIOS } from './scenarios.ts'
 
 const names = oneOf([...SCENARIOS, 'recorded', 'all'], 'the scenario')
-const { scenario, scenarios, seed, count, accounts, recordings } = argumentsOf({
+const { scenario, scenarios, seed, count, accounts, recordings, contracts } = argumentsOf({
   command: 'npm run simulate --',
   flags: {
     scenario: names,
@@ -22,6 +23,7 @@ const { scenario, scenarios, seed, count, accounts, recordings } = argumentsOf({
     accounts: wholeNumber('traders; 2,000 for a single scenario, otherwise 8 to 48 by the seed, or 200', {
       least: 1,
     }),
+    contracts: toggle('repeat every scenario on the contracts, on an in-process chain; 10 traders each'),
     recordings: text('<files>', 'recordings of prices, separated by commas; each is a scenario of its own'),
   },
 })
@@ -35,6 +37,11 @@ const runs = Math.max(count, kinds.length)
 /** Most scenarios are small, so that many run; every 25th is not. */
 const sizeBy = (seed: number): number => (seed % 25 === 0 ? 200 : 8 + ((seed * 37) % 41))
 
+/** Traders of a scenario that the contracts repeat: each action is a transaction. */
+const ON_CONTRACTS = 10
+/** Loaded only if it is needed, because it starts Hardhat. */
+const onContracts = contracts ? await import('./contracts/repeat.ts') : null
+
 const nameOf = (kind: (typeof kinds)[number]): string => (typeof kind === 'string' ? kind : kind.name)
 const summaries = new Map(kinds.map((kind) => [nameOf(kind), new Summary()]))
 const laws = new LawCounts()
@@ -42,14 +49,18 @@ let violations = 0
 for (let run = 0; run < runs; run++) {
   const kind = kinds[run % kinds.length] as (typeof kinds)[number]
   const own = seed + Math.floor(run / kinds.length)
-  const size = accounts ?? (runs === 1 ? 2_000 : sizeBy(own))
-  const outcome = runScenario(kind, { seed: own, accounts: size })
+  const size = accounts ?? (contracts ? ON_CONTRACTS : runs === 1 ? 2_000 : sizeBy(own))
+  const recorder = contracts ? new Recorder() : null
+  const outcome = runScenario(kind, { seed: own, accounts: size, ...(recorder && { recorder }) })
+  if (recorder !== null) await onContracts?.repeatOnContracts(recorder, outcome.tally)
   summaries.get(nameOf(kind))?.add(outcome)
   laws.add(outcome.tally)
   violations += outcome.tally.violations.length
   const repeat = typeof kind === 'string' ? kind : `recorded --recordings ${kind.name}.csv.gz`
   for (const violation of outcome.tally.violations)
-    console.error(`${violation}\n  npm run simulate -- --scenario ${repeat} --seed ${own} --accounts ${size}`)
+    console.error(
+      `${violation}\n  npm run simulate -- --scenario ${repeat} --seed ${own} --accounts ${size}${contracts ? ' --contracts' : ''}`,
+    )
 }
 const rows = [...summaries].map(([name, summary]) => summary.row(name))
 console.table(lawTableOf(laws))

@@ -138,6 +138,7 @@ const isSame = (a: Position, b: Position): boolean =>
 /** What an action liquidates, before it is executed. */
 export function checkLiquidated(market: LawMarket, action: ChainAction): void {
   const { spec, chain, bank, tally } = market
+  if (action.kind === 'fund') return
   const prices: Prices = chain.pricesAt(action)
   const accounts =
     action.kind === 'part'

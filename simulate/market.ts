@@ -24,6 +24,7 @@ import {
 } from './chain.ts'
 import { Liquidations } from './liquidations.ts'
 import { checkBatch, checkLiquidated, checkMargins, checkMined, checkOrders } from './market-laws.ts'
+import type { Recorder } from './recorder.ts'
 import type { Rules } from './rules.ts'
 import type { Tally } from './tally.ts'
 import type { LiquidationMarket, Sending, Turn } from './turn.ts'
@@ -56,6 +57,8 @@ export interface Accounts {
 export interface Conduct {
   readonly rules: Rules
   readonly tally: Tally
+  /** Null unless the run is repeated on the contracts. */
+  readonly recorder: Recorder | null
 }
 
 export class SimulatedMarket implements LiquidationMarket {
@@ -67,6 +70,10 @@ export class SimulatedMarket implements LiquidationMarket {
   readonly tally: Tally
   readonly rules: Rules
   readonly #accounts: Accounts
+  readonly #recorder: Recorder | null
+  /** Of the orders that were placed, as they were signed. */
+  readonly #quantities = new Map<Seq, Steps>()
+  #batch = 0
   readonly #sent: Sent[] = []
   readonly #held = new Map<UserId, bigint>()
   readonly #touched = new Map<UserId, number>()
@@ -74,7 +81,8 @@ export class SimulatedMarket implements LiquidationMarket {
   #standing = 0
   #deferred: ReadonlySet<UserId> = new Set()
 
-  constructor(spec: MarketSpec, accounts: Accounts, cap: Quote, { tally, rules }: Conduct) {
+  constructor(spec: MarketSpec, accounts: Accounts, cap: Quote, { tally, rules, recorder }: Conduct) {
+    this.#recorder = recorder
     this.spec = spec
     this.#accounts = accounts
     this.tally = tally
@@ -140,8 +148,10 @@ export class SimulatedMarket implements LiquidationMarket {
     })
     if (!verdict.ok) return false
     const { openable, reservedPrice } = verdict.value
+    const seq = this.nextSeq()
+    this.#quantities.set(seq, quantity)
     this.book.insert({
-      ...{ seq: this.nextSeq(), account, side, type, limit, remaining: quantity, leverage, reduceOnly },
+      ...{ seq, account, side, type, limit, remaining: quantity, leverage, reduceOnly },
       ...{ forced: false, triggered: false, widenings: 0, openable, reservedPrice },
       ...{ expiration: 0 as Seconds, acceptedAt: asOf },
     })
@@ -170,12 +180,13 @@ export class SimulatedMarket implements LiquidationMarket {
       checkLiquidated(this, action)
       const { error, charged, opened } = this.chain.execute(action)
       checkMargins(this, action, opened)
+      this.#recorder?.executed(this, action, error)
       const payers = charged.join(', ')
       tally.check('flat-never-pays', payers === '', () => `accounts ${payers} pay for a ${action.kind}`)
       for (const [account, amount] of held) this.#held.set(account, (this.#held.get(account) ?? 0n) - amount)
       for (const account of touched) this.#release(account)
       tally.executed(action, error)
-      if (action.kind === 'part') continue
+      if (action.kind === 'part' || action.kind === 'fund') continue
       this.liquidations.executed(touched)
       for (const account of touched) this.#follow(account)
     }
@@ -262,21 +273,24 @@ export class SimulatedMarket implements LiquidationMarket {
 
   #sendParts({ clearing, parts }: MatchedBatch, orders: ReadonlyMap<Seq, RestingOrder>, turn: Turn): void {
     this.tally.batches++
+    this.#batch++
     const { asOf, oracle, index } = turn
-    for (const part of parts) {
+    for (const [at, part] of parts.entries()) {
       const held: [UserId, bigint][] = []
       const fills = part.fills.map((fill): PartFill => {
-        const { side, limit, leverage, forced, account } = orders.get(fill.seq) as RestingOrder
-        const amount =
-          reservationPerStep(this.spec, orders.get(fill.seq) as RestingOrder) *
-          BigInt(this.rules.heldSteps(fill.opening))
+        const order = orders.get(fill.seq) as RestingOrder
+        const { side, limit, leverage, forced, account } = order
+        const amount = reservationPerStep(this.spec, order) * BigInt(this.rules.heldSteps(fill.opening))
         if (fill.opening > 0) held.push([account, amount])
         const basis = openingBasis(this.spec, { side, limit }, clearing.price, oracle)
         const steps = { steps: fill.fill, takerSteps: fill.taker }
-        return { account, forced, side, price: clearing.price, leverage, basis, ...steps }
+        const quantity = this.#quantities.get(fill.seq) ?? order.remaining
+        const filled = { ...order, quantity, remaining: fill.remaining }
+        return { account, forced, side, price: clearing.price, leverage, basis, order: filled, ...steps }
       })
       for (const [account, amount] of held) this.#held.set(account, (this.#held.get(account) ?? 0n) + amount)
-      this.send({ kind: 'part', asOf, oracle, index, fills }, turn, { held })
+      const place = { batch: this.#batch, part: at + 1, parts: parts.length }
+      this.send({ kind: 'part', asOf, oracle, index, fills, place }, turn, { held })
     }
   }
 

@@ -4,11 +4,20 @@ import { equityOf } from '../domain/positions/margin.ts'
 import type { FundingIndex, Millis, Price, Quote, Seconds, UserId } from '../domain/units.ts'
 import { BACKSTOP, Bank } from './chain.ts'
 import { checkBooks, checkEnd, checkReservations } from './exchange-laws.ts'
+import { FundingRates } from './funding-rates.ts'
 import { SimulatedMarket } from './market.ts'
 import { type Random, randomOf } from './random.ts'
 import type { Recorded } from './recorded.ts'
+import type { Recorder } from './recorder.ts'
 import { RULES, type Rules } from './rules.ts'
-import { drawScenario, firstPrice, type PathStep, type Scenario, type ScenarioName } from './scenarios.ts'
+import {
+  atChainPace,
+  drawScenario,
+  firstPrice,
+  type PathStep,
+  type Scenario,
+  type ScenarioName,
+} from './scenarios.ts'
 import { Tally } from './tally.ts'
 import { type Mood, Traders } from './traders.ts'
 import type { Turn } from './turn.ts'
@@ -17,6 +26,8 @@ import type { Turn } from './turn.ts'
 const WARM_UP = 9
 const CALM = 35
 const CAPITAL = 10_000
+/** Steps between two funding rates. */
+const FUNDING_EVERY = 10
 /** Rounds in which the ladder must have done all that it can at the last price. */
 const LAST_ROUNDS = 200
 /** Steps between two checks of all reservations, which take as long as everything else. */
@@ -40,16 +51,20 @@ export interface RunTerms {
   readonly accounts: number
   /** Rules of the keeper that a test breaks. */
   readonly broken?: Partial<Rules>
+  /** Records every executed action, so that it can be repeated on the contracts. */
+  readonly recorder?: Recorder
 }
 
 /** `what`: a scenario by name, or a recording of which the seed chooses an excerpt. */
 export function runScenario(
   what: ScenarioName | Recorded,
-  { seed, accounts, broken = {} }: RunTerms,
+  { seed, accounts, broken = {}, recorder }: RunTerms,
 ): Outcome {
   const name = typeof what === 'string' ? what : what.name
   const random = randomOf(Math.imul(seed, 2_654_435_761) ^ hashOf(name))
-  return new Run(drawScenario(what, random), random, accounts, { ...RULES, ...broken }).run()
+  const drawn = drawScenario(what, random)
+  const scenario = recorder === undefined ? drawn : atChainPace(drawn)
+  return new Run(scenario, random, accounts, { ...RULES, ...broken }, recorder ?? null).run()
 }
 
 const hashOf = (name: string): number =>
@@ -57,6 +72,7 @@ const hashOf = (name: string): number =>
 
 class Run {
   readonly #scenario: Scenario
+  readonly #recorder: Recorder | null
   readonly #random: Random
   readonly #traders: Traders
   readonly #bank = new Bank()
@@ -66,13 +82,15 @@ class Run {
   /** First balance of the backstop. */
   readonly #capital: bigint
   readonly #indices: bigint[]
+  readonly #rates = new FundingRates()
   readonly #prices: Price[]
   #now = 1_700_000_000_000
   #number = 0
   #worstShortfall = 0n
   #openInterest = 0n
 
-  constructor(scenario: Scenario, random: Random, accounts: number, rules: Rules) {
+  constructor(scenario: Scenario, random: Random, accounts: number, rules: Rules, recorder: Recorder | null) {
+    this.#recorder = recorder
     this.#scenario = scenario
     this.#random = random
     this.#traders = new Traders(random, accounts, CAPITAL)
@@ -88,8 +106,13 @@ class Run {
     }
     this.#markets = scenario.markets.map(
       (spec) =>
-        new SimulatedMarket(spec, shared, (this.#capital * 10n) as Quote, { rules, tally: this.#tally }),
+        new SimulatedMarket(spec, shared, (this.#capital * 10n) as Quote, {
+          rules,
+          recorder,
+          tally: this.#tally,
+        }),
     )
+    recorder?.started(this.#markets, this.#bank.free, (this.#capital * 10n) as Quote)
     this.#indices = scenario.markets.map(() => 0n)
     this.#prices = scenario.markets.map((spec) => priceAt(scenario.start * firstPrice(spec)))
   }
@@ -131,7 +154,7 @@ class Run {
     const isPaused = pause !== null && step !== null && step >= pause.from && step < pause.to
     // What is in flight when the pause begins is executed before it: voids are not simulated.
     for (const market of this.#markets) market.execute(isPaused ? Number.POSITIVE_INFINITY : this.#number)
-    if (isPaused) this.#bank.pauseEndsAt = Math.ceil(this.#now / 1000) as Seconds
+    if (isPaused) this.#pause()
     const isStalled = stall !== null && step !== null && step >= stall.from && step < stall.to
     for (const [at, market] of this.#markets.entries()) {
       const price = relative[at] as PathStep
@@ -139,6 +162,7 @@ class Run {
       this.#prices[at] = priceAt(price * firstPrice(market.spec))
       this.#accrue(at)
       const turn = this.#turn(at)
+      this.#setFunding(at, turn)
       this.#traders.act(market, turn, isStalled ? RUN_ON_POOL : mood)
       market.step(turn, isStalled)
     }
@@ -160,13 +184,33 @@ class Run {
     this.#tally.check('deficits', false, () => `the ladder has not ended after ${LAST_ROUNDS} rounds`)
   }
 
+  #pause(): void {
+    const endsAt = Math.ceil(this.#now / 1000) as Seconds
+    this.#bank.pauseEndsAt = endsAt
+    this.#recorder?.paused(this.#now as Millis, endsAt)
+  }
+
   #accrue(at: number): void {
     const { markets, funding } = this.#scenario
     const spec = markets[at] as (typeof markets)[number]
     if (spec.kind !== 'perpetual') return
+    if (this.#recorder !== null) {
+      this.#indices[at] = this.#rates.indexAt(at, this.#now)
+      return
+    }
     const perStep = (spec.step * (this.#prices[at] as bigint)) / 10n ** 18n
     const share = BigInt(Math.round((2 * this.#random() - 1) * funding * 1e9))
     this.#indices[at] = (this.#indices[at] as bigint) + (perStep * share) / 10n ** 9n
+  }
+
+  /** On the contracts the index moves by rates that actions set. */
+  #setFunding(at: number, turn: Turn): void {
+    const market = this.#markets[at] as SimulatedMarket
+    if (this.#recorder === null || market.spec.kind !== 'perpetual' || this.#number % FUNDING_EVERY !== 1)
+      return
+    const update = this.#rates.next(at, market.spec, turn, this.#random)
+    const { asOf, oracle, index } = turn
+    market.send({ kind: 'fund', asOf, oracle, index, ...update }, turn, {})
   }
 
   #turn(at: number): Turn {

@@ -211,3 +211,20 @@ export function drawScenario(what: ScenarioName | Recorded, random: Random): Sce
   const drawn = typeof what === 'string' ? DRAWS[what](random) : drawRecorded(what, random)
   return { ...drawn, lag: random.between(0, 3), backstop: random.pick([0, 0.005, 0.05, 0.5]) }
 }
+
+/**
+ * The scenario in steps that are long enough for its moves: with the widest limits a market contract accepts a move by 1 in a second, as a
+ * fraction of the price, and as much again for each further one. Where several markets share accounts, actions must follow within ten seconds.
+ */
+export function atChainPace(scenario: Scenario): Scenario {
+  const { markets, paths, start } = scenario
+  if (markets.length > 1) return { ...scenario, interval: 1_000 as Millis }
+  const prices = [start, ...(paths[0] ?? [])]
+  let most = 1
+  for (const [from, price] of prices.entries()) {
+    if (price === null) continue
+    for (const [to, later] of prices.entries())
+      if (to > from && later !== null) most = Math.max(most, Math.abs(later - price) / price / (to - from))
+  }
+  return { ...scenario, interval: Math.max(scenario.interval, Math.ceil(most) * 1_000) as Millis }
+}

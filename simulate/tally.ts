@@ -10,6 +10,7 @@ import type { Law } from './laws.ts'
 
 const EXPECTED: Readonly<Record<ChainAction['kind'], readonly string[]>> = {
   part: [],
+  fund: [],
   inherit: INHERITANCE_FAILURES,
   deleverage: ['BackstopFirst'],
 }

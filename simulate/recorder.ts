@@ -1,0 +1,76 @@
+/** Records what a run does to the books, so that the contracts can repeat it. */
+
+import type { Position } from '../domain/positions/position.ts'
+import type { Millis, Quote, Seconds, UserId } from '../domain/units.ts'
+import { BACKSTOP, type ChainAction } from './chain.ts'
+import type { SimulatedMarket } from './market.ts'
+
+export interface AccountState {
+  readonly account: UserId
+  readonly free: bigint
+  readonly position: Position
+}
+
+/** An action, and what it left behind. */
+export interface ExecutedAction {
+  readonly kind: 'action'
+  /** Index of the market. */
+  readonly market: number
+  readonly action: ChainAction
+  readonly error: string | null
+  readonly pool: bigint
+  /** Of all markets. */
+  readonly fees: bigint
+  readonly accounts: readonly AccountState[]
+}
+
+export interface BankPause {
+  readonly kind: 'pause'
+  readonly from: Millis
+  readonly endsAt: Seconds
+}
+
+export class Recorder {
+  readonly events: (ExecutedAction | BankPause)[] = []
+  readonly #markets: SimulatedMarket[] = []
+  deposits: ReadonlyMap<UserId, bigint> = new Map()
+  /** Highest notional of the backstop in each market. */
+  cap = 0n as Quote
+
+  /** Before the first step. */
+  started(markets: readonly SimulatedMarket[], deposits: ReadonlyMap<UserId, bigint>, cap: Quote): void {
+    this.#markets.push(...markets)
+    this.deposits = new Map(deposits)
+    this.cap = cap
+  }
+
+  get specs() {
+    return this.#markets.map(({ spec }) => spec)
+  }
+
+  executed(market: SimulatedMarket, action: ChainAction, error: string | null): void {
+    const { bank, spec, chain } = market
+    this.events.push({
+      ...{ kind: 'action', market: this.#markets.indexOf(market), action, error },
+      ...{ pool: bank.pools.get(spec.marketId) ?? 0n, fees: bank.fees },
+      accounts: touchedBy(action).map((account) => ({
+        ...{ account, free: bank.freeOf(account), position: chain.positions.of(account) },
+      })),
+    })
+  }
+
+  /** Called in every step of a pause; the last end counts. */
+  paused(now: Millis, endsAt: Seconds): void {
+    const last = this.events.at(-1)
+    const from = last?.kind === 'pause' ? last.from : now
+    if (last?.kind === 'pause') this.events.pop()
+    this.events.push({ kind: 'pause', from, endsAt })
+  }
+}
+
+function touchedBy(action: ChainAction): UserId[] {
+  if (action.kind === 'fund') return []
+  if (action.kind === 'part') return [...new Set(action.fills.map(({ account }) => account))]
+  const legs = action.kind === 'deleverage' ? action.legs : []
+  return [...new Set([action.account, BACKSTOP, ...legs.map(({ account }) => account)])]
+}
