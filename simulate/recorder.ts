@@ -1,9 +1,15 @@
 /** Records what a run does to the books, so that the contracts can repeat it. */
 
+import type { MarketSpec } from '../domain/market/market.ts'
 import type { Position } from '../domain/positions/position.ts'
 import type { Millis, Quote, Seconds, UserId } from '../domain/units.ts'
-import { BACKSTOP, type ChainAction } from './chain.ts'
-import type { SimulatedMarket } from './market.ts'
+import { BACKSTOP, type Bank, type ChainAction, type ChainMarket } from './chain.ts'
+
+interface RecordedMarket {
+  readonly spec: MarketSpec
+  readonly bank: Bank
+  readonly chain: ChainMarket
+}
 
 export interface AccountState {
   readonly account: UserId
@@ -32,23 +38,23 @@ export interface BankPause {
 
 export class Recorder {
   readonly events: (ExecutedAction | BankPause)[] = []
-  readonly #markets: SimulatedMarket[] = []
+  readonly #markets: RecordedMarket[] = []
   deposits: ReadonlyMap<UserId, bigint> = new Map()
   /** Highest notional of the backstop in each market. */
   cap = 0n as Quote
 
   /** Before the first step. */
-  started(markets: readonly SimulatedMarket[], deposits: ReadonlyMap<UserId, bigint>, cap: Quote): void {
+  started(markets: readonly RecordedMarket[], deposits: ReadonlyMap<UserId, bigint>, cap: Quote): void {
     this.#markets.push(...markets)
     this.deposits = new Map(deposits)
     this.cap = cap
   }
 
-  get specs() {
+  get specs(): MarketSpec[] {
     return this.#markets.map(({ spec }) => spec)
   }
 
-  executed(market: SimulatedMarket, action: ChainAction, error: string | null): void {
+  executed(market: RecordedMarket, action: ChainAction, error: string | null): void {
     const { bank, spec, chain } = market
     this.events.push({
       ...{ kind: 'action', market: this.#markets.indexOf(market), action, error },
