@@ -136,7 +136,8 @@ export class ChainMarket {
   readonly positions = new MarketPositions()
   readonly #spec: MarketSpec
   readonly #bank: Bank
-  readonly #cap: Quote
+  /** Highest notional that the backstop may inherit. */
+  readonly cap: Quote
   #rate: FundingRate = NO_RATE
   /** The signed price and the funding index by time. The chain computes with these, whatever the keeper thinks. */
   readonly #prices = new Map<Millis, Prices>()
@@ -144,7 +145,7 @@ export class ChainMarket {
   constructor(spec: MarketSpec, bank: Bank, cap: Quote) {
     this.#spec = spec
     this.#bank = bank
-    this.#cap = cap
+    this.cap = cap
   }
 
   report({ asOf, oracle, index }: ActionMoment): void {
@@ -177,7 +178,7 @@ export class ChainMarket {
 
   #backstop(): Backstop {
     const free = this.#bank.freeOf(BACKSTOP) as Quote
-    return { position: this.positions.of(BACKSTOP), cap: this.#cap, free }
+    return { position: this.positions.of(BACKSTOP), cap: this.cap, free }
   }
 
   #isPastGrace(moment: ActionMoment, account: UserId): boolean {

@@ -16,6 +16,7 @@ export const LAWS = {
   grace: 'no account with equity is liquidated in the grace after a pause of the bank',
   ranked: 'no better ranked counterparty is passed over',
   enough: 'a deleveraging closes what is needed, as far as counterparties and pool suffice',
+  backed: 'after an inheritance that makes its position larger, the backstop meets IMR and is within its cap',
   accepted: 'the chain refuses nothing that the keeper sends',
   'left-out':
     'the auction leaves out only forced orders of healthy positions, and closes that the pool cannot pay',

@@ -9,9 +9,9 @@ import { DEFAULT_PRICE_PROTECTION } from '../domain/market/price-protection.ts'
 import type { Position } from '../domain/positions/position.ts'
 import type { MarketPositions } from '../domain/risk/market-positions.ts'
 import { ONE, type Seq, type Ticks, type UserId } from '../domain/units.ts'
-import type { ActionMoment, Bank, ChainAction, ChainMarket } from './chain.ts'
+import { type ActionMoment, BACKSTOP, type Bank, type ChainAction, type ChainMarket } from './chain.ts'
 import { isSpared } from './ladder-laws.ts'
-import { equityAt, isBelowThreshold, isUnder, type Prices } from './reference.ts'
+import { equityAt, isBelowThreshold, isUnder, type Prices, stakeAt } from './reference.ts'
 import type { Tally } from './tally.ts'
 import type { Turn } from './turn.ts'
 
@@ -164,4 +164,17 @@ export function checkMargins(market: LawMarket, action: ChainAction, opened: rea
     const isUnderMargined = isUnder(spec, chain.positions.of(account), prices, spec.imr)
     tally.check('margined', !isUnderMargined, () => `account ${account} is below IMR after it has opened`)
   }
+}
+
+/** `before`: the backstop's position before the inheritance. */
+export function checkBackstop(
+  { spec, chain, tally }: LawMarket,
+  action: ActionMoment,
+  before: Position,
+): void {
+  const prices = chain.pricesAt(action)
+  const after = chain.positions.of(BACKSTOP)
+  if (Math.abs(after.size) <= Math.abs(before.size)) return
+  const isBacked = !isUnder(spec, after, prices, spec.imr) && stakeAt(spec, after, prices) <= chain.cap * ONE
+  tally.check('backed', isBacked, () => `the backstop has ${after.size} steps, of its cap ${chain.cap}`)
 }

@@ -17,13 +17,21 @@ import type { Quote, Seconds, Seq, Steps, Ticks, UserId } from '../domain/units.
 import {
   type ActionMoment,
   addressOf,
+  BACKSTOP,
   type Bank,
   type ChainAction,
   ChainMarket,
   type PartFill,
 } from './chain.ts'
 import { Liquidations } from './liquidations.ts'
-import { checkBatch, checkLiquidated, checkMargins, checkMined, checkOrders } from './market-laws.ts'
+import {
+  checkBackstop,
+  checkBatch,
+  checkLiquidated,
+  checkMargins,
+  checkMined,
+  checkOrders,
+} from './market-laws.ts'
 import type { Recorder } from './recorder.ts'
 import type { Rules } from './rules.ts'
 import type { Tally } from './tally.ts'
@@ -178,8 +186,10 @@ export class SimulatedMarket implements LiquidationMarket {
       const { action, touched, held } = this.#sent.shift() as Sent
       const { tally } = this
       checkLiquidated(this, action)
+      const backstop = this.chain.positions.of(BACKSTOP)
       const { error, charged, opened } = this.chain.execute(action)
       checkMargins(this, action, opened)
+      if (action.kind === 'inherit' && error === null) checkBackstop(this, action, backstop)
       this.#recorder?.executed(this, action, error)
       const payers = charged.join(', ')
       tally.check('flat-never-pays', payers === '', () => `accounts ${payers} pay for a ${action.kind}`)
