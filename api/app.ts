@@ -33,6 +33,8 @@ import { probeRoutes } from './http/probes.ts'
 import type { App } from './http/types.ts'
 import { compileValidator } from './http/validation.ts'
 import { liquidationRoutes } from './liquidations/route.ts'
+import type { MarginNonces } from './margin-nonces/margin-nonces.ts'
+import { marginNonceRoutes } from './margin-nonces/route.ts'
 import type { MarketDirectory } from './markets/market-directory.ts'
 import { marketRoutes } from './markets/route.ts'
 import type { Metrics } from './metrics.ts'
@@ -44,6 +46,8 @@ import { orderRoutes } from './orders/route.ts'
 import { positionRoutes } from './positions/route.ts'
 import type { ReadAfter } from './read-after/read-after.ts'
 import { riskRoutes } from './risk/route.ts'
+import { sessionKeyRoutes } from './session-keys/route.ts'
+import type { SessionKeys } from './session-keys/session-keys.ts'
 import { sizingRoutes } from './sizing/route.ts'
 import type { Sizing } from './sizing/sizing.ts'
 import { transactionRoutes } from './transactions/route.ts'
@@ -67,6 +71,8 @@ export interface AppPorts {
   readonly sizing: Sizing
   readonly cancelSwitch: CancelSwitch
   readonly faucet: Faucet | null
+  readonly sessionKeys: SessionKeys
+  readonly marginNonces: MarginNonces
   readonly readiness: () => Promise<Readiness>
 }
 
@@ -120,6 +126,8 @@ export async function buildApp(ports: AppPorts): Promise<App> {
   sizingRoutes(app, ports)
   cancelSwitchRoutes(app, ports)
   faucetRoutes(app, ports)
+  sessionKeyRoutes(app, ports)
+  marginNonceRoutes(app, ports)
   return app
 }
 

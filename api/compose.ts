@@ -5,6 +5,7 @@ import { createDatabaseClock } from '../db/database-clock.ts'
 import { checkSchema } from '../db/migrator.ts'
 import { createCalendarCache } from '../db/trading-calendars.ts'
 import type { MarketSpec } from '../domain/market/market.ts'
+import type { Address } from '../domain/units.ts'
 import { type Clock, systemClock } from '../service/clock.ts'
 import { type Check, createReadiness, serveHealth } from '../service/health.ts'
 import { killAt } from '../service/kill-point.ts'
@@ -24,11 +25,14 @@ import { createCommandPipeline } from './commands/pipeline.ts'
 import type { Config } from './config.ts'
 import { createFaucet } from './faucet/faucet.ts'
 import type { App } from './http/types.ts'
+import { createMarginNonces } from './margin-nonces/margin-nonces.ts'
 import { createMarketDirectory } from './markets/market-directory.ts'
 import { createMetrics } from './metrics.ts'
 import type { Notifications } from './ports.ts'
 import { createCompleteness } from './read-after/completeness.ts'
 import { createReadAfter } from './read-after/read-after.ts'
+import { createRelays } from './relays/relays.ts'
+import { createSessionKeys } from './session-keys/session-keys.ts'
 import { createSignaturePool } from './signatures/pool.ts'
 import { createSizing } from './sizing/sizing.ts'
 
@@ -125,6 +129,13 @@ export async function compose(config: Config, logger: Logger): Promise<Api> {
   const sizing = createSizing({ db, clock, markets, admissionInputOf })
   const cancelSwitch = createCancelSwitch(db, clock)
   const faucet = config.faucet ? createFaucet({ db, clock, notifications }, config) : null
+  const { chainId, contracts } = config
+  const forwarder = contracts.forwarder as Address
+  const relays = createRelays({ db, clock, chainId, forwarder, killPoint })
+  const sessionKeys = createSessionKeys({
+    ...{ relays, clock, chainId, forwarder, accountManager: contracts.accountManager as Address },
+  })
+  const marginNonces = createMarginNonces({ db, clock, notifications, relays, waitMs: config.relayWaitMs })
   metrics.gauge('api_read_after_waiting', 'Reads waiting for their bookmark', () => readAfter.waiting)
 
   let isStopping = false
@@ -154,6 +165,8 @@ export async function compose(config: Config, logger: Logger): Promise<Api> {
       sizing,
       cancelSwitch,
       faucet,
+      sessionKeys,
+      marginNonces,
       readiness,
     },
   })

@@ -41,6 +41,8 @@ export interface Limits {
   readonly faucet: number
   /** Challenges and rotations of API keys. */
   readonly auth: number
+  /** Signed requests that the exchange sends to the chain and pays for. */
+  readonly relays: number
   /** Per network address, all requests together. */
   readonly address: number
   /** Per network address, challenges and rotations. */
@@ -87,6 +89,8 @@ export interface Config extends ProcessConfig {
   readonly faucet: boolean
   readonly faucetWaitMs: number
   readonly faucetLimits: FaucetLimits
+  /** Bound of the wait for the execution of a relayed request. */
+  readonly relayWaitMs: number
   readonly bearer: BearerConfig | null
   readonly walletSigning: WalletSigning
   readonly limits: Limits
@@ -145,6 +149,7 @@ function readLimits(env: Env): Limits {
     cancels: count('RATE_LIMIT_CANCELS', 100),
     faucet: count('RATE_LIMIT_FAUCET', 1),
     auth: count('RATE_LIMIT_AUTH', 1),
+    relays: count('RATE_LIMIT_RELAYS', 1),
     address: count('RATE_LIMIT_ADDRESS', 500),
     authAddress: count('RATE_LIMIT_AUTH_ADDRESS', 10),
     failures: count('RATE_LIMIT_FAILURES', 10),
@@ -211,6 +216,7 @@ export function readConfig(env: Env): Config {
   const publicListener = { host: text('HOST', LOOPBACK), port: port('PORT', 8080) }
   const waits = {
     faucetWaitMs: count('FAUCET_WAIT_MS', 10_000),
+    relayWaitMs: count('RELAY_WAIT_MS', 10_000),
     commandTimeoutMs: count('COMMAND_TIMEOUT_MS', 5_000),
     readAfterWaitMs: count('READ_AFTER_WAIT_MS', 5_000),
   }

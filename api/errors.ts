@@ -65,11 +65,15 @@ export const CATALOGUE = {
     400,
     'The signature is not one of the maker, or of a session key of the maker, over the submitted order.',
   ),
-  SESSION_KEY_REVOKED: permanent(400, 'The session key that signed the order has been revoked.'),
-  SESSION_KEY_EXPIRED: permanent(400, 'The session key that signed the order has expired.'),
+  SESSION_KEY_REVOKED: permanent(400, 'The session key has been revoked.'),
+  SESSION_KEY_REVOKING: permanent(
+    400,
+    'The revocation of the session key was requested; it signs nothing any more.',
+  ),
+  SESSION_KEY_EXPIRED: permanent(400, 'The session key that signed has expired.'),
   SESSION_KEY_NOT_PERMITTED: permanent(
     400,
-    'The session key that signed the order is not permitted to trade.',
+    'The session key that signed does not have the permission for this action.',
   ),
   SIGNATURE_TYPE: permanent(400, 'signature_type must be 1.'),
   WALLET_SIGNATURE_FORMAT: permanent(400, 'The signature is not 65 bytes of hex: r, s and v.'),
@@ -77,6 +81,22 @@ export const CATALOGUE = {
     400,
     "The signature is not one of the owner's wallet over the text of the challenge. A session key cannot sign it.",
   ),
+
+  // Signed forward requests and session keys.
+  FORWARD_REQUEST_MISMATCH: permanent(
+    400,
+    'The forward request is not the one that this operation needs; sign the request that prepare returns.',
+  ),
+  FORWARD_DEADLINE: permanent(
+    400,
+    'The deadline of the forward request is too near, past, or too far ahead.',
+  ),
+  FORWARD_SIGNATURE_MISMATCH: permanent(
+    400,
+    'The signature is not one of the owner over the forward request as typed data.',
+  ),
+  SESSION_KEY_ZERO: permanent(400, 'The zero address cannot be a session key.'),
+  SESSION_KEY_IS_ACCOUNT: permanent(400, 'The address is that of an account; generate a new key.'),
 
   // The order in relation to market and account.
   PRICE_BAND: permanent(400, 'The price is outside the price band on the aggressive side.'),
@@ -126,6 +146,11 @@ export const CATALOGUE = {
   ORDER_NOT_FOUND: permanent(404, 'The order does not exist.'),
   USER_NOT_FOUND: permanent(404, 'The user does not exist. A user exists from the first deposit or login.'),
   CHALLENGE_UNKNOWN: permanent(404, 'The account has no such challenge; request another one.'),
+  OPERATION_NOT_FOUND: permanent(
+    404,
+    'The account has no operation with this id; the relay was not accepted.',
+  ),
+  SESSION_KEY_NOT_FOUND: permanent(404, 'The account has no session key with this address.'),
   FAUCET_NOT_AVAILABLE: permanent(404, 'This chain has no faucet.'),
 
   // Timeouts and conflicts.
@@ -153,6 +178,29 @@ export const CATALOGUE = {
     'The challenge was used, or a later rotation ended it. A key that an unreceived answer contained is lost: request another challenge ' +
       'with an identity token, and rotate again.',
   ),
+  RELAY_PENDING: {
+    status: 408,
+    retryable: true,
+    outcome: 'unknown',
+    message: 'The request is accepted, but not on the chain yet. Repeating the same request resolves it.',
+  },
+  RELAY_FAILED: permanent(409, 'The request was not executed on the chain; see failure and reason.'),
+  FORWARD_NONCE_USED: permanent(
+    409,
+    'The nonce of the forward request is used: this request or another one was executed.',
+  ),
+  FORWARD_NONCE_TAKEN: permanent(409, 'Another open request has the nonce of the forward request.'),
+  FORWARD_NONCE_GAP: permanent(
+    409,
+    'The nonce of the forward request leaves a gap; nonces execute in order.',
+  ),
+  MARGIN_NONCE_NOT_RAISED: permanent(409, 'The new minimum is not above the current one.'),
+  SESSION_KEY_REGISTERED: permanent(
+    409,
+    'The session key was registered before; its status is in the details. Generate a new key.',
+  ),
+  SESSION_KEY_PENDING: permanent(409, 'The same operation of this session key is open; read it by its id.'),
+  SESSION_KEY_LIMIT: permanent(409, 'The account has the maximum number of active session keys.'),
   CLIENT_REQUEST_REUSED: permanent(
     409,
     'The client_request_id was used for another command of this account.',
@@ -168,6 +216,7 @@ export const CATALOGUE = {
   FAUCET_LIMIT: temporary(429, 'The faucet has paid as often as it may in this time; see Retry-After.'),
   EXPORT_RUNNING: temporary(429, 'A CSV file of this account is being read; read it to its end first.'),
   RATE_LIMITED: temporary(429, 'The rate limit is exceeded.'),
+  RELAY_LIMIT: temporary(429, 'The account has the maximum number of open relay operations.'),
   HTV1_READ_AFTER_CAPACITY: temporary(
     429,
     'Too many reads are waiting for a bookmark; retry later with the same bookmark.',
@@ -189,6 +238,7 @@ export const CATALOGUE = {
   ),
   IDENTITY_PROVIDER_UNAVAILABLE: temporary(503, 'The identity provider is not reachable.'),
   WALLET_CHECK_UNAVAILABLE: temporary(503, 'The signature of a contract wallet cannot be checked now.'),
+  RELAY_UNAVAILABLE: temporary(503, 'This exchange does not relay requests now: no relayer is configured.'),
   FAUCET_FAILED: temporary(503, 'The faucet failed to send its transaction.'),
   FAUCET_EMPTY: temporary(503, 'The faucet cannot pay now: its key has run out of gas. Nothing was sent.'),
   FAUCET_REVERTED: temporary(503, 'The contract of the collateral token rejected the payout of the faucet.'),

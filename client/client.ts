@@ -7,6 +7,7 @@ import { MarketData } from './market-data.ts'
 import { OrderFactory } from './order-factory.ts'
 import { Orders } from './orders.ts'
 import { type SaltSequence, saltSequence } from './salts.ts'
+import { SessionKeys } from './session-keys.ts'
 import type { MessageSigner } from './signing.ts'
 
 export interface ClientOptions {
@@ -30,6 +31,7 @@ export class Client {
   readonly account: Account
   readonly orders: Orders
   readonly bank: Bank
+  readonly sessionKeys: SessionKeys
   readonly #wallet: Wallet | null
 
   constructor(options: ClientOptions) {
@@ -49,6 +51,7 @@ export class Client {
       salts: options.salts ?? saltSequence(),
     })
     this.orders = new Orders(http, this.account, factory)
+    this.sessionKeys = new SessionKeys({ http, marketData: this.marketData, wallet: this.#wallet })
     this.bank = new Bank({ http, account: this.account, marketData: this.marketData, wallet: this.#wallet })
   }
 

@@ -270,7 +270,7 @@ export const READERS: { readonly [Name in Process]: readonly (keyof Database)[] 
     ...SHARED,
     ...(['journal', 'oracle_reports', 'batches', 'fills', 'actions', 'relayers'] as const),
     ...(['relayer_transactions', 'faucet_requests', 'leases', 'cancel_switches', 'fired_switches'] as const),
-    ...(['resting', 'chain_progress', 'users', 'funding_states'] as const),
+    ...(['resting', 'chain_progress', 'chain_blocks', 'users', 'funding_states'] as const),
     ...(['recent_reports', 'used_reports', 'calendar_exceptions', 'price_averages', 'final_prices'] as const),
     ...(['liquidations', 'deleveraging_ranks', 'adjustment_attempts'] as const),
     ...RELAYED,

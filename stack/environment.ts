@@ -54,6 +54,7 @@ const LOCAL_RATE_LIMITS = {
   RATE_LIMIT_FAUCET: '5',
   FAUCET_PER_ACCOUNT: '100',
   FAUCET_PER_ADDRESS: '1000',
+  RATE_LIMIT_RELAYS: '20',
 }
 
 export function environmentOf({

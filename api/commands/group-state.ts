@@ -11,7 +11,8 @@ import {
   toFundings,
 } from '../../db/funding.ts'
 import type { ShardHead } from '../../db/journal.ts'
-import type { ClientRequestsTable, OrdersTable, RestingTable, SessionKeysTable } from '../../db/schema.ts'
+import type { ClientRequestsTable, OrdersTable, RestingTable } from '../../db/schema.ts'
+import { SIGNERS_SQL, type SigningKeyRow } from '../../db/session-keys.ts'
 import { TERMS_SQL, type TermsColumns } from '../../db/terms.ts'
 import { ACCOUNTS_SHARD, marketShard } from '../../domain/journal/journal-row.ts'
 import type { Position } from '../../domain/positions/position.ts'
@@ -64,7 +65,6 @@ export type StoredOrder = Selectable<OrdersTable> & {
 }
 
 export type StoredRequest = Pick<ClientRequestsTable, 'digest' | 'answer'>
-export type SessionKey = Omit<SessionKeysTable, 'block'>
 
 export interface GroupState {
   readonly markets: Map<number, CurrentMarket>
@@ -85,7 +85,7 @@ export interface GroupState {
   /** Commands that were executed before, by `requestKey`. */
   readonly requests: Map<string, StoredRequest>
   /** Session keys that signed orders of the group, by `signerKey`. */
-  readonly signers: ReadonlyMap<string, SessionKey>
+  readonly signers: ReadonlyMap<string, SigningKeyRow>
 }
 
 interface HoldingRow extends Omit<Holding, 'position'>, Funds, TermsColumns {
@@ -186,12 +186,6 @@ const REQUESTS = `
   ) r
 `
 
-const SIGNERS = `
-  select s.owner, s.key, s.permissions, s.registered_at, s.expires_at, s.revoked_at
-  from unnest($1::text[], $2::text[]) k (owner, key)
-  cross join lateral (select * from session_keys where owner = k.owner and key = k.key limit 1) s
-`
-
 /** Each market once, however many accounts and positions use it. */
 const FUNDING = `
   select k.market_id, ${fundingColumn('k.market_id')} as funding from unnest($1::integer[]) k (market_id)
@@ -277,7 +271,7 @@ async function queryRequests(client: pg.ClientBase, commands: readonly Command[]
   return query<RequestRow>(client, 'command-requests', REQUESTS, [named.map(({ userId }) => userId), ids])
 }
 
-async function querySigners(client: pg.ClientBase, commands: readonly Command[]): Promise<SessionKey[]> {
+async function querySigners(client: pg.ClientBase, commands: readonly Command[]): Promise<SigningKeyRow[]> {
   const orders = commands.flatMap(({ items }) =>
     items.flatMap((item) =>
       item.kind === 'place' && item.order.signer !== item.order.maker ? [item.order] : [],
@@ -285,7 +279,7 @@ async function querySigners(client: pg.ClientBase, commands: readonly Command[])
   )
   if (orders.length === 0) return []
   const values = [orders.map(({ maker }) => maker), orders.map(({ signer }) => signer)]
-  return query<SessionKey>(client, 'command-signers', SIGNERS, values)
+  return query<SigningKeyRow>(client, 'command-signers', SIGNERS_SQL, values)
 }
 
 export interface GroupScope {

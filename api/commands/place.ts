@@ -9,9 +9,10 @@ import {
   admit,
   type RestingTotals,
 } from '../../domain/orders/admission.ts'
-import { aliveUntil, isExpired, orderIdOf, type SignedOrder } from '../../domain/orders/order.ts'
+import { aliveUntil, orderIdOf, type SignedOrder } from '../../domain/orders/order.ts'
 import { leverageRefusal } from '../../domain/orders/order-request.ts'
 import { fundingIndexAt } from '../../domain/prices/funding-state.ts'
+import { signerRefusal } from '../../domain/session-keys/session-key.ts'
 import type { Millis, Price, Quote, Seconds, Seq, Steps } from '../../domain/units.ts'
 import { ApiError } from '../errors.ts'
 import type { Placed, PlaceItem } from './command.ts'
@@ -67,23 +68,16 @@ const placedResult = (order: StoredOrder, isDuplicate: boolean, changes: GroupCh
   oracle: changes.market(order.market_id).oraclePrice as Price | null,
 })
 
-/** Permission bit of a session key. */
-const MAY_TRADE = 1
-
 /** Expiry of the session key that signed; null if the maker signed. Throws if the key is unknown, revoked, expired or may not trade. */
 function signerExpiry({ maker, signer }: SignedOrder, changes: GroupChanges, now: Millis): Seconds | null {
   if (signer === maker) return null
   const key = changes.state.signers.get(signerKey(maker, signer))
   const context = { field: 'signature', recovered_signer: signer, expected_signer: maker }
   if (key === undefined) throw new ApiError('SIGNATURE_MISMATCH', context)
-  if (key.revoked_at !== null)
-    throw new ApiError('SESSION_KEY_REVOKED', { ...context, revoked_at: key.revoked_at })
-  const end = key.expires_at as Seconds
-  if (isExpired(aliveUntil(0 as Seconds, end), now)) {
-    throw new ApiError('SESSION_KEY_EXPIRED', { ...context, expired_at: key.expires_at })
-  }
-  if ((key.permissions & MAY_TRADE) === 0) throw new ApiError('SESSION_KEY_NOT_PERMITTED', context)
-  return end
+  const refusal = signerRefusal(key, 'orders', now)
+  if (refusal === null) return key.expires_at as Seconds
+  const { code, ...more } = refusal
+  throw new ApiError(code, { ...context, ...more })
 }
 
 /** The same signed order returns the existing order; another order with the same salt is an error. */

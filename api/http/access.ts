@@ -8,7 +8,7 @@ import { ApiError } from '../errors.ts'
 import { isRead } from './operation.ts'
 
 /** The limits of an account, all of its credentials together. */
-export const BUCKETS = ['reads', 'orders', 'batches', 'cancels', 'faucet', 'auth'] as const
+export const BUCKETS = ['reads', 'orders', 'batches', 'cancels', 'faucet', 'auth', 'relays'] as const
 export type Bucket = (typeof BUCKETS)[number]
 
 declare module 'fastify' {
@@ -61,6 +61,7 @@ function limiters(app: FastifyInstance, limits: Limits) {
     cancels: ofCaller('cancels'),
     faucet: ofCaller('faucet'),
     auth: ofCaller('auth'),
+    relays: ofCaller('relays'),
   }
 }
 

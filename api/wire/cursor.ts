@@ -13,6 +13,7 @@ export type List =
   | 'liquidations'
   | 'own-liquidations'
   | 'withdrawals'
+  | 'session-keys'
 
 export interface Cursor {
   readonly at: number

@@ -47,6 +47,7 @@ export async function up(db: Kysely<unknown>): Promise<void> {
     grant select on relay_operations, forwarder_nonces to clearbatch_api, clearbatch_keeper, clearbatch_indexer;
     grant select on margin_nonce_floors to clearbatch_api, clearbatch_keeper, clearbatch_indexer;
     grant select on relayers to clearbatch_api;
+    grant select on chain_blocks to clearbatch_keeper;
     grant insert (operation_id, user_id, kind, session_key, market_id, minimum, owner, target, gas, nonce, deadline, data, signature,
       status, created_at, updated_at) on relay_operations to clearbatch_api;
     grant update (status, failure, reason, relayer, relayer_nonce, tx_hash, updated_at) on relay_operations to clearbatch_keeper;
@@ -59,6 +60,7 @@ export async function up(db: Kysely<unknown>): Promise<void> {
 export async function down(db: Kysely<unknown>): Promise<void> {
   await sql`
     revoke select on relayers from clearbatch_api;
+    revoke select on chain_blocks from clearbatch_keeper;
     drop table relay_operations, forwarder_nonces, margin_nonce_floors
   `.execute(db)
 }

@@ -130,6 +130,7 @@ export function culpritOf(data: string): Culprit {
   const { name, args, fragment } = found
   const error = `${name}(${args.map(String).join(', ')})`
   const [first, second] = fragment.inputs.map((input) => input.name)
+  if (first === undefined) return { kind: KNOWN_CAUSES[name] ?? 'unnamed', error }
   const maker = String(args[0]).toLowerCase() as Address
   if (first === 'maker' && second === 'salt') return { kind: 'order', maker, salt: BigInt(args[1]), error }
   if (first === 'account') return { kind: 'account', maker, error }

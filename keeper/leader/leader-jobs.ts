@@ -212,7 +212,7 @@ export function endingJob(
   }
 }
 
-export type RelayJobPorts = Omit<RelayPorts, 'delivery'> & Omit<DeliveryPorts, 'onChange'>
+export type RelayJobPorts = Omit<RelayPorts & DeliveryPorts, 'delivery' | 'onChange'>
 
 /** The relay of owners' requests. */
 export function relayJob(

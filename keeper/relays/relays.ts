@@ -1,8 +1,9 @@
 /** Relays signed requests of owners to the forwarder. The states and their laws are in README.md. */
 
-import type { Fence } from '../../db/fence.ts'
+import { type Fence, LeaseLost } from '../../db/fence.ts'
 import type { Address } from '../../domain/units.ts'
 import { type Clock, elapsed } from '../../service/clock.ts'
+import type { KillPointHook } from '../../service/kill-point.ts'
 import type { Logger } from '../../service/logger.ts'
 import type { Call, Calls, Chain, Fee, Signer } from '../ports.ts'
 import type { Delivery } from '../relayer/delivery.ts'
@@ -20,6 +21,7 @@ export interface RelayPorts {
   readonly logger: Logger
   readonly fee: () => Fee
   readonly confirmations: number
+  readonly killPoint: KillPointHook<'after-relay-storing'>
   readonly forwarder: Address
 }
 
@@ -31,6 +33,9 @@ const MOST_IN_FLIGHT = 64
 /** Until an operation whose turn has not come on the chain is simulated again. */
 const RETRY_MS = 1_000
 
+/** Above what a transaction costs before its call. */
+const INTRINSIC_GAS = 100_000
+
 /** The request's nonce is not the chain's next one, or the time is not what the node has: later passes decide. */
 const NOT_ITS_TURN = /^ERC2771Forwarder(InvalidSigner|ExpiredRequest)\(/
 
@@ -38,7 +43,7 @@ export type RelayPass = (fence: Fence) => Promise<'idle' | 'waiting'>
 
 export function createRelays(ports: RelayPorts, lane: RelayerLane): RelayPass {
   const { store, relayers, delivery, logger } = ports
-  /** When operations were simulated that have to wait. */
+  /** When operations were tried that have to wait. */
   const postponed = new Map<string, number>()
 
   const isPostponed = ({ operation_id }: RelayOperation): boolean =>
@@ -50,12 +55,26 @@ export function createRelays(ports: RelayPorts, lane: RelayerLane): RelayPass {
     const found = await store.ready(PER_PASS)
     for (const id of postponed.keys())
       if (!found.some((each) => each.operation_id === id)) postponed.delete(id)
-    for (const operation of found.filter((each) => !isPostponed(each)).slice(0, most)) {
-      const refusal = await simulate(ports, operation)
-      if (refusal === null) await send(operation, fence)
-      else if (refusal === 'later') postponed.set(operation.operation_id, ports.clock.now())
-      else await fail(operation, fence, refusal)
+    for (const operation of found.filter((each) => !isPostponed(each)).slice(0, most))
+      await attempt(operation, () => sendOrFail(operation, fence))
+  }
+
+  /** A failure of one operation does not hold up the others. */
+  async function attempt(operation: RelayOperation, work: () => Promise<void>): Promise<void> {
+    try {
+      await work()
+    } catch (err) {
+      if (err instanceof LeaseLost) throw err
+      postponed.set(operation.operation_id, ports.clock.now())
+      logger.warn({ operation_id: operation.operation_id, err }, 'relaying a request failed; will retry')
     }
+  }
+
+  async function sendOrFail(operation: RelayOperation, fence: Fence): Promise<void> {
+    const refusal = await simulate(ports, operation)
+    if (refusal === null) await send(operation, fence)
+    else if (refusal === 'later') postponed.set(operation.operation_id, ports.clock.now())
+    else await fail(operation, fence, refusal)
   }
 
   async function send(operation: RelayOperation, fence: Fence): Promise<void> {
@@ -63,7 +82,9 @@ export function createRelays(ports: RelayPorts, lane: RelayerLane): RelayPass {
     const signed = await ports.signer.sign(callOf(ports, operation), nonce, ports.fee())
     const signedAt = ports.clock.now()
     const stored = await store.storeSigned(operation, lane, fence, { ...signed, nonce, signedAt })
-    if (stored !== null) delivery.start(stored)
+    if (stored === null) return
+    ports.killPoint('after-relay-storing')
+    delivery.start(stored)
   }
 
   async function fail(operation: RelayOperation, fence: Fence, end: RelayEnd): Promise<void> {
@@ -86,7 +107,8 @@ export function createRelays(ports: RelayPorts, lane: RelayerLane): RelayPass {
     const open = await relayers.open(lane)
     await delivery.recoverIfDue(fence, open.length > 0)
     await delivery.check(fence, open, () => false)
-    for (const unexecuted of await store.unexecuted(lane, PER_PASS)) await resolve(unexecuted, fence)
+    for (const unexecuted of await store.unexecuted(lane, PER_PASS))
+      await attempt(unexecuted.operation, () => resolve(unexecuted, fence))
     return open.length > 0 ? 'waiting' : 'idle'
   }
 }
@@ -108,6 +130,11 @@ const simulatedCall = (
   { target, data, owner, gas }: RelayOperation,
 ): Promise<string | null> =>
   chain.dryRun(
-    { to: target as Address, data: `${data}${owner.slice(2)}` as `0x${string}`, value: 0n, gas: BigInt(gas) },
+    {
+      to: target as Address,
+      data: `${data}${owner.slice(2)}` as `0x${string}`,
+      value: 0n,
+      gas: BigInt(gas + INTRINSIC_GAS),
+    },
     forwarder,
   )

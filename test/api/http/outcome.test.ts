@@ -11,6 +11,7 @@ type Operation = {
 
 /** Every operation that can take effect. */
 const COMMANDS = [
+  'POST /v0/account/invalidate-margin-nonces',
   'POST /v0/auth/challenge',
   'POST /v0/faucet',
   'POST /v0/me/api-key/rotate',
@@ -20,6 +21,7 @@ const COMMANDS = [
   'POST /v0/orders/cancel/batch',
   'POST /v0/orders/cancel/by-hash/{order_hash}',
   'POST /v0/orders/place/batch',
+  'POST /v0/session-keys/relay',
 ]
 const HASH = `0x${'ab'.repeat(32)}`
 

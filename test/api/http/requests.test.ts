@@ -11,6 +11,7 @@ import {
   startExchange,
   type User,
 } from '../support/exchange-fixture.ts'
+import { ENDPOINTS } from './endpoints.ts'
 
 const ISSUER = 'https://identity.example'
 const AUDIENCE = 'clearbatch'
@@ -295,51 +296,7 @@ describe('requests over HTTP', () => {
       const { body } = await exchange.get(null, '/v0/openapi.json')
       expect(body).to.include({ openapi: '3.1.0' })
       expect(body.info.version).to.equal('0')
-      expect(Object.keys(body.paths).sort()).to.deep.equal(
-        [
-          '/v0/account/liquidations',
-          '/v0/account/transactions',
-          '/v0/account/withdrawals',
-          '/v0/auctions',
-          '/v0/auth/challenge',
-          '/v0/balance/{user_id}/margin',
-          '/v0/contracts/shared',
-          '/v0/faucet',
-          '/v0/fills/by-market/{market_id}',
-          '/v0/fills/by-user/{user_id}',
-          '/v0/liquidations',
-          '/v0/markets',
-          '/v0/markets/{market_id}',
-          '/v0/markets/{market_id}/funding-rates',
-          '/v0/markets/{market_id}/oracle',
-          '/v0/me',
-          '/v0/me/api-key/rotate',
-          '/v0/me/limits',
-          '/v0/orderbook',
-          '/v0/orderbook/by-market/{market_id}',
-          '/v0/orders',
-          '/v0/orders/by-hash/{order_hash}',
-          '/v0/orders/by-user/{user_id}',
-          '/v0/orders/calculate-quantity',
-          '/v0/orders/cancel/all',
-          '/v0/orders/cancel/all-after',
-          '/v0/orders/cancel/batch',
-          '/v0/orders/cancel/by-hash/{order_hash}',
-          '/v0/orders/estimate',
-          '/v0/orders/place/batch',
-          '/v0/orders/validate',
-          '/v0/orders/{order_id}',
-          '/v0/orders/{order_id}/events',
-          '/v0/orders/{order_id}/fill-processing-status',
-          '/v0/orders/{order_id}/fills',
-          '/v0/positions/by-user/{user_id}',
-          '/v0/risk/{market_id}',
-          '/v0/status',
-          '/v0/time',
-          '/v0/users/by-eoa/{address}',
-          '/v0/users/{user_id}/order-events',
-        ].sort(),
-      )
+      expect(Object.keys(body.paths).sort()).to.deep.equal(ENDPOINTS)
       const place = body.paths['/v0/orders'].post
       expect(place.security).to.deep.equal([{ apiKey: [] }, { bearer: [] }])
       const schema = place.requestBody.content['application/json'].schema

@@ -105,5 +105,15 @@ export async function chainState(db: Db): Promise<unknown> {
     .orderBy('log_index')
     .execute()
   const progress = await db.selectFrom('chain_progress').select(['next_block', 'head']).execute()
-  return { accounts, positions, logs, progress }
+  const nonces = await db
+    .selectFrom('forwarder_nonces')
+    .select(['signer', 'next_nonce'])
+    .orderBy('signer')
+    .execute()
+  const floors = await db
+    .selectFrom('margin_nonce_floors')
+    .select(['market_id', 'account', 'minimum'])
+    .orderBy('account')
+    .execute()
+  return { accounts, positions, logs, progress, nonces, floors }
 }
