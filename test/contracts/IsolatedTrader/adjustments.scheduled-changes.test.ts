@@ -2,11 +2,12 @@
 import { expect } from 'chai'
 import type { Millis } from '../../../domain/units.ts'
 import { parametersOf } from '../../../stack/deploy.ts'
-import { type Exchange, pair, settle } from '../../support/exchange.ts'
+import { type Exchange, futureExchange, pair, restart, settle } from '../../support/exchange.ts'
 import { e18 } from '../../support/markets.ts'
 import { adjustLeverage, adjustMargin } from '../support/adjust.ts'
 import { AT_100, alice, bob, OPENING_TRADE, openPositions } from '../support/adjustment-fixture.ts'
 import { audit } from '../support/audit.ts'
+import { trade } from '../support/risk.ts'
 
 const DAY = 86_400_000
 
@@ -104,6 +105,22 @@ describe('adjustments while a change of parameters is scheduled', () => {
     const just = { asOf: halts - 1, observedAt: halts - 1 }
     await adjustMargin(exchange, { ...asked, ...just })
     await adjustLeverage(exchange, { ...changed, ...just })
+  })
+})
+
+describe('adjustments around the expiry of a future', () => {
+  it('when asOf is the expiry, margin can only be added; 1 ms earlier it can be removed', async () => {
+    await restart()
+    const exchange = await futureExchange()
+    await trade(exchange, alice, bob, { steps: 1000, price: 1000, leverage: 2 })
+    const { expiresAt } = exchange.spec
+    await exchange.connection.networkHelpers.time.increaseTo(expiresAt / 1000 - 1)
+    // Equity of 2,600 and a notional of 5,100: 50 are above the leverage.
+    const asked = { by: alice, price: e18('510'), amount: -1n, asOf: expiresAt, observedAt: expiresAt }
+    await refusing(() => exchange, adjustMargin)(asked, 'MarketNotOpen', [3])
+    await adjustMargin(exchange, { ...asked, amount: 1n })
+    await adjustMargin(exchange, { ...asked, asOf: expiresAt - 1, observedAt: expiresAt - 1 })
+    await audit(exchange)
   })
 })
 

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { ZeroAddress } from 'ethers'
+import { AbiCoder, keccak256, ZeroAddress } from 'ethers'
 import { LATCH_WEI } from '../../../stack/deploy.ts'
 import { MarginBank__factory } from '../../../typechain-types/factories/MarginBank__factory.ts'
 import { HostileToken__factory } from '../../../typechain-types/factories/mocks/HostileToken__factory.ts'
@@ -96,6 +96,30 @@ describe('MarginBank with a hostile token', () => {
       await at.token.setLie(LIE.taken)
       await expect(at.asOwner.deposit(AMOUNT)).to.be.revertedWithPanic(0x11)
     })
+  })
+
+  it('when the token shrinks the bank’s balance between deposits, no credit exceeds its field', async () => {
+    const { token, bank, owner, asOwner } = at
+    const MOST = 1n << 94n
+    const { networkHelpers } = await chain()
+    // The token's balances are in its first slot.
+    const place = keccak256(
+      AbiCoder.defaultAbiCoder().encode(['address', 'uint256'], [await bank.getAddress(), 0]),
+    )
+    const deposit = async (amount: bigint) => {
+      await networkHelpers.setStorageAt(await token.getAddress(), place, 0)
+      await token.mint(owner, amount)
+      await token.connect(owner).approve(bank, amount)
+      return asOwner.deposit(amount)
+    }
+    for (let i = 0; i < 3; i++) await deposit(MOST)
+    const { free } = await bank.account(owner)
+    const FREE = (1n << 96n) - 1n
+    await expect(deposit(FREE - free + 1n))
+      .to.be.revertedWithCustomError(bank, 'CreditTooLarge')
+      .withArgs(owner.address, FREE + 1n)
+    await deposit(FREE - free)
+    expect((await bank.account(owner)).free).to.equal(FREE)
   })
 
   describe('constructor', () => {
