@@ -9,6 +9,7 @@ import { fromStoredPayload, toStoredPayload } from '../domain/actions/stored-act
 import { invariant } from '../domain/invariant.ts'
 import type { OracleReport } from '../domain/settlement/settlement.ts'
 import type { Millis, Price } from '../domain/units.ts'
+import { adjustingSql } from './adjustments.ts'
 import type { Db, Tx } from './client.ts'
 import type { PartKey } from './fills.ts'
 import { keepReport } from './oracle-reports.ts'
@@ -107,11 +108,16 @@ export async function reportOfAction(
   return { price: row.price as Price, observedAt: row.observed_at as Millis }
 }
 
-/** SQL of the accounts whose positions a pending single action of the market may change, as JSON. `marketId`: an SQL expression. */
+/**
+ * SQL of the accounts whose positions a pending single action of the market or an adjustment in flight may change, as JSON. `marketId`: an SQL
+ * expression.
+ */
 export const touchedSql = (marketId: string): string => `
-  select coalesce(json_agg(distinct account), '[]') as touched
-  from actions a cross join unnest(a.touches) account
-  where a.market_id = ${marketId} and a.status in ('QUEUED', 'SIGNED', 'SUBMITTED')
+  select coalesce(json_agg(distinct account), '[]') as touched from (
+    select account from actions a cross join unnest(a.touches) account
+    where a.market_id = ${marketId} and a.status in ('QUEUED', 'SIGNED', 'SUBMITTED')
+    union all ${adjustingSql(marketId)}
+  ) both_kinds
 `
 
 /** What the next action of the market has to follow. The parts of a batch are queued together, so no batch is open. */

@@ -76,6 +76,7 @@ const toRow = (
   signed_at: signedAt,
   broadcast_at: null,
   block: null,
+  gas_used: null,
 })
 
 /** Stores signed transactions. Fails if one is stored already: its nonce would be assigned twice. */
@@ -117,6 +118,7 @@ export interface RecordedReceipt {
   readonly succeeded: boolean
   /** Null while only preconfirmed. */
   readonly block: number | null
+  readonly gasUsed?: bigint | null
 }
 
 /** Listeners are notified of a receipt with its block number. */
@@ -127,13 +129,14 @@ export async function recordReceipt(
   db: Db,
   { relayer, chainId }: RelayerKey,
   nonce: number,
-  { hash, succeeded, block }: RecordedReceipt,
+  { hash, succeeded, block, gasUsed = null }: RecordedReceipt,
 ): Promise<void> {
   await sql`
     with known as (
       update relayer_transactions set
         status = case when tx_hash <> ${hash} then 'REPLACED' when ${succeeded}::boolean then 'MINED' else 'REVERTED' end,
-        block = case when tx_hash = ${hash} then ${block}::bigint else block end
+        block = case when tx_hash = ${hash} then ${block}::bigint else block end,
+        gas_used = case when tx_hash = ${hash} then ${gasUsed}::bigint else gas_used end
       where relayer = ${relayer} and chain_id = ${chainId} and nonce = ${nonce}
       returning tx_hash
     )

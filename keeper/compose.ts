@@ -19,6 +19,7 @@ import type { Logger } from '../service/logger.ts'
 import { createActionQueue } from './actions/store.ts'
 import { createCalls, createChain, createSigner } from './adapters/chain.ts'
 import { createWakeUps } from './adapters/wake-ups.ts'
+import { createAdjustmentStore } from './adjustments/store.ts'
 import { createAuctionStore } from './auction/store.ts'
 import { createPriceJob } from './compose-prices.ts'
 import type { Config } from './config.ts'
@@ -27,6 +28,7 @@ import { createFaucetStore } from './faucet/store.ts'
 import { createFigureStore } from './figures/store.ts'
 import { createFundingStore } from './funding/store.ts'
 import {
+  adjustmentJob,
   auctionJob,
   endingJob,
   faucetJob,
@@ -200,6 +202,18 @@ function runHeartbeats({ config, adapters, db, keyring }: KeeperParts): LeaderLo
   return [loop]
 }
 
+function runAdjustments({ config, adapters, db, keyring }: KeeperParts): LeaderLoop[] {
+  if (!config.relayerKeys().has('adjust')) return []
+  const { signer, lane } = keyring.open('adjust')
+  const stores = { adjustments: createAdjustmentStore(db), markets: () => loadMarkets(db) }
+  const loop: LeaderLoop = runLeaderLoop(
+    adapters,
+    'adjust',
+    adjustmentJob({ ...adapters, ...stores, signer }, lane, intervalsOf(config), () => loop.wake()),
+  )
+  return [loop]
+}
+
 function runEndings({ config, adapters, db, wakeUps, keyring }: KeeperParts): LeaderLoop[] {
   if (!config.relayerKeys().has('ending')) return []
   const { signer, lane } = keyring.open('ending')
@@ -269,6 +283,7 @@ export async function compose(config: Config, logger: Logger): Promise<Keeper> {
     ...runPrices(parts),
     ...runFaucet(parts),
     ...runHeartbeats(parts),
+    ...runAdjustments(parts),
     ...runEndings(parts),
     ...runRelays(parts),
     runSwitches(adapters, db),

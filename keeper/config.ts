@@ -27,7 +27,7 @@ export interface Config extends ProcessConfig {
   readonly rpcUrl: string
   readonly chainId: number
   /**
-   * Private key of each relayer lane: `m<market_id>`, `faucet`, `heartbeat`, `ending` and `relay`. With `RELAYER_KEYS_FILE` each call reads the file, so that a key can be
+   * Private key of each relayer lane: `m<market_id>`, `adjust`, `faucet`, `heartbeat`, `ending` and `relay`. With `RELAYER_KEYS_FILE` each call reads the file, so that a key can be
    * added while the keeper runs; throws a ConfigError if the file has become invalid.
    */
   readonly relayerKeys: () => ReadonlyMap<string, string>
@@ -62,8 +62,8 @@ export interface Config extends ProcessConfig {
 
 const RELAYERS: KeyNames = {
   of: 'relayer lane',
-  pattern: /^(m\d+|faucet|heartbeat|ending|relay)$/,
-  valid: 'm<market_id>, faucet, heartbeat, ending or relay',
+  pattern: /^(m\d+|adjust|faucet|heartbeat|ending|relay)$/,
+  valid: 'm<market_id>, adjust, faucet, heartbeat, ending or relay',
   example: '{"m1": "0x…", "faucet": "0x…"}',
 }
 const SIGNERS: KeyNames = {

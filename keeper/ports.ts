@@ -2,12 +2,13 @@
 
 import type { SignableAction } from '../domain/actions/action-rules.ts'
 import type { MarketSpec } from '../domain/market/market.ts'
+import type { Adjustment } from '../domain/positions/adjustment-attempt.ts'
 import type { Reading, SourceAnswer, SourceBounds } from '../domain/prices/aggregate.ts'
 import type { ReportRules } from '../domain/prices/report.ts'
 import type { FeedId } from '../domain/prices/report-hash.ts'
 import type { OracleReport } from '../domain/settlement/settlement.ts'
 import type { Culprit } from '../domain/settlement/void-batch.ts'
-import type { Address, MarketId, Millis } from '../domain/units.ts'
+import type { Address, MarketId, Millis, Seconds } from '../domain/units.ts'
 import type { SigningAnswer, SigningRequest } from '../service/report-key.ts'
 
 export interface Metrics {
@@ -64,6 +65,8 @@ export interface Receipt {
   /** Null while only preconfirmed. */
   readonly block: number | null
   readonly succeeded: boolean
+  /** Null if the node does not state it. */
+  readonly gasUsed?: bigint | null
 }
 
 /**
@@ -149,9 +152,21 @@ export interface SignedForwardRequest {
   readonly signature: string
 }
 
+/** A signed adjustment, with the time and the report at which the chain evaluates it. */
+export interface ExecutableAdjustment {
+  readonly adjustment: Adjustment
+  readonly account: Address
+  readonly nonce: number
+  readonly deadline: Seconds
+  readonly signature: string
+  readonly asOf: Millis
+  readonly report: OracleReport
+}
+
 /** Encoded contract calls of the keeper. */
 export interface Calls {
   action(spec: MarketSpec, action: SignableAction, actionId: number): Call
+  adjust(spec: MarketSpec, adjustment: ExecutableAdjustment): Call
   heartbeat(trader: Address): Call
   submitFinalReport(trader: Address, report: OracleReport): Call
   reportInsolvent(trader: Address, accounts: readonly Address[]): Call

@@ -29,7 +29,7 @@ export async function ensureDeployment(
   chainId: number,
 ): Promise<Deployment> {
   const deployment = await loadOrDeploy(dir, keys, provider, chainId)
-  await approveHeartbeats(keys, provider, deployment)
+  await approveOperators(keys, provider, deployment)
   await fundGas(provider, [keys.ending.address, keys.relay.address])
   return deployment
 }
@@ -102,18 +102,20 @@ async function deploy(
 
 const APPROVED = 2n
 
-/** Makes the key that sends heartbeats an operator of every market. A state of an earlier version lacks it. */
-async function approveHeartbeats(
-  { deployer, heartbeat }: Keys,
+/** Makes the keys of heartbeats and of adjustments operators of every market. A state of an earlier version lacks them. */
+async function approveOperators(
+  { deployer, heartbeat, adjust }: Keys,
   provider: JsonRpcProvider,
   { traders }: Deployment,
 ): Promise<void> {
-  await fundGas(provider, [heartbeat.address])
+  await fundGas(provider, [heartbeat.address, adjust.address])
   for (const address of Object.values(traders)) {
     const admin = IsolatedTrader__factory.connect(address, new Wallet(deployer.privateKey, provider))
-    if ((await admin.operatorStatus(heartbeat.address)) === APPROVED) continue
-    await (await admin.proposeOperator(heartbeat.address)).wait()
-    await (await admin.connect(new Wallet(heartbeat.privateKey, provider)).acceptOperator()).wait()
+    for (const operator of [heartbeat, adjust]) {
+      if ((await admin.operatorStatus(operator.address)) === APPROVED) continue
+      await (await admin.proposeOperator(operator.address)).wait()
+      await (await admin.connect(new Wallet(operator.privateKey, provider)).acceptOperator()).wait()
+    }
   }
 }
 

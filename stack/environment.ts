@@ -128,7 +128,7 @@ export function environmentOf({
   }
 }
 
-/** One relayer per market, so that a stuck nonce stops only that market, one each for the faucet, heartbeats, the ends of markets and owners' requests. */
+/** One relayer per market, so that a stuck nonce stops only that market, one each for the faucet, heartbeats, adjustments, the ends of markets and owners' requests. */
 const relayerKeys = (keys: Keys): Record<string, string> => ({
   ...Object.fromEntries(
     SEED_MARKETS.map(({ plan }) => [`m${plan.marketId}`, keys.relayer(plan.marketId).privateKey]),
@@ -137,4 +137,5 @@ const relayerKeys = (keys: Keys): Record<string, string> => ({
   heartbeat: keys.heartbeat.privateKey,
   ending: keys.ending.privateKey,
   relay: keys.relay.privateKey,
+  adjust: keys.adjust.privateKey,
 })

@@ -14,6 +14,8 @@ export interface Keys {
   readonly faucet: Key
   /** Sends the heartbeats of all markets. */
   readonly heartbeat: Key
+  /** Executes the adjustments of all markets. */
+  readonly adjust: Key
   /** Ends markets and pays their accounts out. */
   readonly ending: Key
   /** Relays owners' requests. */
@@ -39,6 +41,7 @@ const AT = {
   backstop: 50,
   ending: 4,
   relay: 5,
+  adjust: 6,
   relayers: 100,
   accounts: 1_000,
   bots: 2_000,
@@ -72,6 +75,7 @@ export function keysOf(phrase: string): Keys {
     heartbeat: key(AT.heartbeat),
     ending: key(AT.ending),
     relay: key(AT.relay),
+    adjust: key(AT.adjust),
     backstop: (number) => key(AT.backstop + number),
     relayer: (marketId) => key(AT.relayers + marketId),
     account: (index) => key(AT.accounts + index),

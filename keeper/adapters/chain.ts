@@ -1,9 +1,11 @@
 /** The chain over JSON-RPC: encodes and signs calls, sends transactions, reads receipts. Private keys stay in this file. */
 import { computeAddress, Interface, SigningKey, Transaction } from 'ethers'
 import { callOf } from '../../domain/actions/action-rules.ts'
+import { REMOVE_MODES } from '../../domain/positions/adjustment.ts'
+import { isLeverage } from '../../domain/positions/adjustment-attempt.ts'
 import { windowEndOf } from '../../domain/risk/wind-down.ts'
 import type { Culprit } from '../../domain/settlement/void-batch.ts'
-import { type Address, type Millis, maxOf, type Seconds } from '../../domain/units.ts'
+import { type Address, type Millis, maxOf, ONE, type Seconds } from '../../domain/units.ts'
 import { AccountManager__factory } from '../../typechain-types/factories/AccountManager__factory.ts'
 import { Forwarder__factory } from '../../typechain-types/factories/Forwarder__factory.ts'
 import { IIsolatedTrader__factory } from '../../typechain-types/factories/interfaces/IIsolatedTrader__factory.ts'
@@ -72,12 +74,14 @@ interface RpcReceipt {
   readonly blockNumber: string | null
   readonly blockHash: string | null
   readonly status: string
+  readonly gasUsed?: string
 }
 
-const toReceipt = ({ transactionHash, blockNumber, blockHash, status }: RpcReceipt): Receipt => ({
+const toReceipt = ({ transactionHash, blockNumber, blockHash, status, gasUsed }: RpcReceipt): Receipt => ({
   hash: transactionHash,
   block: blockNumber === null || blockHash === null ? null : Number(blockNumber),
   succeeded: status === '0x1',
+  gasUsed: gasUsed === undefined ? null : BigInt(gasUsed),
 })
 
 const isReceipt = (answer: unknown): answer is RpcReceipt =>
@@ -346,6 +350,19 @@ export const createCalls = (gas: GasLimits): Calls => ({
     const { name, args, writes } = callOf(action, actionId, spec)
     const data = TRADER.encodeFunctionData(name as ActionFunction, args as never) as `0x${string}`
     return { to: spec.trader, data, value: 0n, gas: gas.part + gas.order * BigInt(writes) }
+  },
+  adjust: (spec, { adjustment, account, nonce, deadline, signature, asOf, report }) => {
+    const { price, observedAt, signatures: proof } = report
+    const common = { account, nonce, deadline }
+    const [name, struct] = isLeverage(adjustment)
+      ? ['adjustLeverage' as const, { ...adjustment, ...common, leverage: BigInt(adjustment.leverage) * ONE }]
+      : [
+          'adjustMargin' as const,
+          { ...adjustment, ...common, removeMode: REMOVE_MODES.indexOf(adjustment.removeMode) },
+        ]
+    const args = [asOf, struct, { price, observedAt, proof }, signature]
+    const data = TRADER.encodeFunctionData(name as ActionFunction, args as never) as `0x${string}`
+    return { to: spec.trader, data, value: 0n, gas: gas.part }
   },
   heartbeat: (trader) => ({
     to: trader,

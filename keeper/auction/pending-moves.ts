@@ -1,4 +1,4 @@
-/** The positions and the pool of a market as its queued inheritances and deleveragings will leave them. */
+/** The positions and the pool of a market as its queued inheritances and deleveragings will leave them, and the pool without what adjustments may take. */
 import { touchedAccounts } from '../../domain/actions/action.ts'
 import type { MarketPositions } from '../../domain/risk/market-positions.ts'
 import { type BackstopAccount, PendingMoves } from '../../domain/risk/pending-moves.ts'
@@ -20,7 +20,7 @@ export async function readPendingMoves(
   users = new Map<Address, UserId>(),
 ): Promise<QueuedMoves> {
   const pending = await transaction.pendingMoves()
-  const { backstop } = transaction.snapshot
+  const { backstop, removals } = transaction.snapshot
   const named = new Set([
     ...pending.flatMap(touchedAccounts),
     ...(backstop === null ? [] : [backstop.address]),
@@ -29,7 +29,7 @@ export async function readPendingMoves(
   const matched = (address: Address) => positions.of(users.get(address) as UserId)
   const moves = new PendingMoves(prices, await backstopAccount(transaction, users), {
     matched,
-    pool: positions.pool,
+    pool: (positions.pool - removals) as Quote,
   })
   for (const action of pending) moves.apply(action)
   return { moves, count: pending.length }

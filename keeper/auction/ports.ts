@@ -55,8 +55,10 @@ export interface MarketSnapshot {
   readonly funding: FundingState
   /** The latest report of the market's session feed. */
   readonly session: SessionReport | null
-  /** Accounts whose positions a queued inheritance or deleveraging may change. */
+  /** Accounts whose positions a queued inheritance or deleveraging, or an adjustment in flight, may change. */
   readonly touched: ReadonlySet<UserId>
+  /** The most that adjustments in flight take out of the market's pool. */
+  readonly removals: Quote
   /** The end of the bank's last pause; 0 if there was none. */
   readonly pauseEndsAt: Seconds
   /** The account that inherits positions, and the most notional that it may have; null if the market has none. */

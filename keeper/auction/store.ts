@@ -10,6 +10,7 @@ import {
   touchedSql,
   usedReportSql,
 } from '../../db/actions.ts'
+import { removalsSql } from '../../db/adjustments.ts'
 import { insertBatch } from '../../db/batches.ts'
 import type { Db, Tx } from '../../db/client.ts'
 import { DATABASE_NOW } from '../../db/clock.ts'
@@ -70,6 +71,7 @@ interface SnapshotRow extends ProtectionColumns, TermsColumns {
   used_price: bigint | null
   used_at: number | null
   touched: number[]
+  removals: bigint
   pause_ends_at: number
   backstop: string | null
   backstop_cap: bigint
@@ -101,6 +103,7 @@ const toSnapshot = (spec: MarketSpec, row: SnapshotRow): MarketSnapshot => ({
   usedReport:
     row.used_price === null ? null : { price: row.used_price as Price, observedAt: row.used_at as Millis },
   touched: new Set(row.touched as UserId[]),
+  removals: row.removals as Quote,
   pauseEndsAt: row.pause_ends_at as Seconds,
   backstop:
     row.backstop === null ? null : { address: row.backstop as Address, cap: row.backstop_cap as Quote },
@@ -121,7 +124,7 @@ export async function readSnapshot(
       coalesce((select bank_pause_ends_at from chain_progress limit 1), 0) as pause_ends_at,
       r.price as report_price, r.observed_at as report_at, r.signatures,
       pending.unsettled, pending.oldest, coalesce(newest.queue_no, 0) as queued,
-      used.used_price, used.used_at, touched.touched, ${sql.raw(fundingColumn('m.market_id'))} as funding,
+      used.used_price, used.used_at, touched.touched, removals.removals, ${sql.raw(fundingColumn('m.market_id'))} as funding,
       ${sql.raw(sessionColumn('m.market_id'))} as session
     from markets m
     join shards s on s.shard = ${marketShard(marketId)}
@@ -135,6 +138,7 @@ export async function readSnapshot(
     ) newest on true
     left join lateral (${sql.raw(usedReportSql('m.market_id'))}) used on true
     cross join lateral (${sql.raw(touchedSql('m.market_id'))}) touched
+    cross join lateral (${sql.raw(removalsSql('m.market_id'))}) removals
     where m.market_id = ${marketId}
   `.execute(db)
   return toSnapshot(spec, rows[0] as SnapshotRow)

@@ -3,6 +3,7 @@ import type { MarketSpec } from '../../domain/market/market.ts'
 import type { ReportRules } from '../../domain/prices/report.ts'
 import type { Millis } from '../../domain/units.ts'
 import { elapsed } from '../../service/clock.ts'
+import { type AdjustmentPorts, Adjustments } from '../adjustments/adjustments.ts'
 import { type AuctionPorts, createAuction } from '../auction/auction.ts'
 import { createMarketMemory } from '../auction/market-memory.ts'
 import { createEndings, type EndingPorts } from '../ending/ending.ts'
@@ -190,6 +191,31 @@ export function heartbeatJob(
     finish: () => delivery.settled(),
   }
 }
+
+export type AdjustmentJobPorts = Omit<AdjustmentPorts, 'delivery'> & Omit<DeliveryPorts, 'onChange'>
+
+/** The adjustments of all markets. */
+export function adjustmentJob(
+  ports: AdjustmentJobPorts,
+  lane: RelayerLane,
+  intervals: Pick<Intervals, 'pollMs'>,
+  onChange: () => void,
+): LeaderJob {
+  const delivery = new Delivery({ ...ports, onChange }, lane)
+  const adjustments = new Adjustments({ ...ports, delivery }, lane)
+  return {
+    async start(fence) {
+      await register(ports, lane)
+      await delivery.recover(fence)
+    },
+    step: async (fence) =>
+      (await adjustments.pass(fence)) === 'waiting' ? intervals.pollMs : ADJUSTMENT_SWEEP_MS,
+    finish: () => delivery.settled(),
+  }
+}
+
+/** A trader waits for the answer. */
+const ADJUSTMENT_SWEEP_MS = 40
 
 export type EndingJobPorts = Omit<EndingPorts, 'delivery'> & Omit<DeliveryPorts, 'onChange'>
 

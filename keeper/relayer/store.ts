@@ -65,19 +65,31 @@ export const createRelayerStore = (db: Db): RelayerStore => ({
       .where('nonce', '<', to)
       .select((t) =>
         t
-          .and([
-            t('purpose', 'in', ACTION_KINDS),
-            t.not(
-              t.exists(
-                t
-                  .selectFrom('actions')
-                  .select('queue_no')
-                  .whereRef('actions.relayer', '=', 'relayer_transactions.relayer')
-                  .whereRef('actions.nonce', '=', 'relayer_transactions.nonce')
-                  .where('actions.status', 'not in', ['REVERTED', 'VOIDED'])
-                  // Looks up each nonce: without the offset the planner may read all actions once instead.
-                  .offset(constant(0)),
+          .or([
+            t.and([
+              t('purpose', 'in', ACTION_KINDS),
+              t.not(
+                t.exists(
+                  t
+                    .selectFrom('actions')
+                    .select('queue_no')
+                    .whereRef('actions.relayer', '=', 'relayer_transactions.relayer')
+                    .whereRef('actions.nonce', '=', 'relayer_transactions.nonce')
+                    .where('actions.status', 'not in', ['REVERTED', 'VOIDED'])
+                    // Looks up each nonce: without the offset the planner may read all actions once instead.
+                    .offset(constant(0)),
+                ),
               ),
+            ]),
+            // The reservation of an aborted adjustment is released: it must not be executed after a fork.
+            t.exists(
+              t
+                .selectFrom('adjustment_attempts as a')
+                .select('a.adjustment_id')
+                .whereRef('a.relayer', '=', 'relayer_transactions.relayer')
+                .whereRef('a.relayer_nonce', '=', 'relayer_transactions.nonce')
+                .where('a.status', '=', 'ABORTED')
+                .offset(constant(0)),
             ),
           ])
           .$castTo<boolean>()

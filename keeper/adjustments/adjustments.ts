@@ -1,0 +1,193 @@
+/** Executes adjustments that the api has accepted: signs, stores, sends, and ends those that will not be mined. See README.md. */
+import type { Fence } from '../../db/fence.ts'
+import type { MarketSpec } from '../../domain/market/market.ts'
+import { decideSigning, isOutdated } from '../../domain/positions/adjustment-signing.ts'
+import type { ReportRules } from '../../domain/prices/report.ts'
+import type { MarketId, Millis } from '../../domain/units.ts'
+import { type Clock, elapsed } from '../../service/clock.ts'
+import type { KillPointHook } from '../../service/kill-point.ts'
+import type { Logger } from '../../service/logger.ts'
+import type { Calls, Chain, Fee, Signer } from '../ports.ts'
+import type { Delivery } from '../relayer/delivery.ts'
+import type { RelayerLane, RelayerStore } from '../relayer/ports.ts'
+import { isOpen, NOOP_PURPOSE } from '../relayer/stored-transaction.ts'
+import type { AdjustmentStore, AttemptFailure, AttemptTransaction, OpenAttempt } from './ports.ts'
+
+export interface AdjustmentPorts {
+  readonly adjustments: AdjustmentStore
+  readonly relayers: Pick<RelayerStore, 'reserve'>
+  readonly delivery: Pick<Delivery, 'start' | 'check' | 'recoverIfDue' | 'refresh'>
+  readonly chain: Pick<Chain, 'head' | 'findCulprit' | 'reportRules'>
+  readonly signer: Signer
+  readonly calls: Pick<Calls, 'adjust'>
+  readonly clock: Clock
+  readonly logger: Logger
+  readonly killPoint: KillPointHook<'after-adjustment-signed' | 'after-adjustment-submitted'>
+  readonly fee: () => Fee
+  readonly headTime: () => Millis | null
+  readonly markets: () => Promise<readonly MarketSpec[]>
+  /** Blocks on top of a revert before it counts as final. */
+  readonly confirmations: number
+}
+
+/** Most attempts that one pass considers: the oldest first. */
+const ATTEMPTS_PER_PASS = 500
+/** The receipt of a transaction that the indexer does not record within this time is fetched again. */
+const INDEXER_LATE_MS = 2_000
+
+/** `waiting`: attempts are in flight. */
+type Progress = 'idle' | 'waiting'
+
+const UNMINED: AttemptFailure = { status: 'ABORTED', kind: null, reason: 'not mined in time' }
+const FOREIGN: AttemptFailure = { ...UNMINED, reason: 'nonce used by a foreign transaction' }
+const NO_EVENT: AttemptFailure = {
+  status: 'RECEIPT_RECONCILIATION_FAILED',
+  kind: 'no_account_adjustment_position_updates',
+  reason: 'the transaction succeeded without an adjustment event',
+}
+
+export class Adjustments {
+  readonly #ports: AdjustmentPorts
+  readonly #lane: RelayerLane
+  /** The contracts' rules for reports, fetched once. */
+  readonly #rules = new Map<MarketId, ReportRules>()
+
+  constructor(ports: AdjustmentPorts, lane: RelayerLane) {
+    this.#ports = ports
+    this.#lane = lane
+  }
+
+  /** One pass over the attempts in flight. Safe to repeat: every pass reads the state from the database. */
+  async pass(fence: Fence): Promise<Progress> {
+    const { adjustments, delivery } = this.#ports
+    const attempts = await adjustments.open(ATTEMPTS_PER_PASS)
+    const sent = attempts.filter(({ relayerNonce }) => relayerNonce !== null)
+    await this.#follow(fence, sent)
+    if (sent.length === 0) await delivery.recoverIfDue(fence, false)
+    const prepared = attempts.filter(({ relayerNonce }) => relayerNonce === null)
+    if (prepared.length > 0) await this.#signAll(fence, prepared)
+    return attempts.length > 0 ? 'waiting' : 'idle'
+  }
+
+  // ---------------------------------------------------------------------- signing
+
+  async #signAll(fence: Fence, attempts: readonly OpenAttempt[]): Promise<void> {
+    const { logger } = this.#ports
+    const specs = new Map((await this.#ports.markets()).map((spec) => [spec.marketId, spec]))
+    for (const attempt of attempts) {
+      const spec = specs.get(attempt.marketId) as MarketSpec
+      // One attempt that cannot be decided on must not keep the others from their turn.
+      await this.#sign(fence, attempt, spec).catch((err: unknown) => {
+        logger.error({ adjustment_id: attempt.adjustmentId, err }, 'signing an adjustment failed; will retry')
+      })
+    }
+  }
+
+  async #sign(fence: Fence, attempt: OpenAttempt, spec: MarketSpec): Promise<void> {
+    const { adjustments, relayers, signer, calls, clock, delivery, killPoint } = this.#ports
+    const { signed, createdAt } = attempt
+    const state = await adjustments.state(attempt)
+    const decision = decideSigning({
+      ...{ ...state, ...signed, createdAt, spec, headTime: this.#ports.headTime() },
+      rules: await this.#rulesOf(spec),
+    })
+    if (decision.kind === 'wait') return
+    if (decision.kind === 'abort') {
+      await this.#fail(fence, attempt, { ...UNMINED, reason: decision.reason })
+      return
+    }
+    const { asOf, report, maxRemovable } = decision
+    const call = calls.adjust(spec, { ...attempt, ...signed, asOf, report })
+    const nonce = await relayers.reserve(this.#lane, fence, 1)
+    const bytes = await signer.sign(call, nonce, this.#ports.fee())
+    const signature = { ...bytes, nonce, signedAt: clock.now(), asOf, maxRemovable }
+    const stored = await adjustments.storeSigned(attempt, this.#lane, fence, signature)
+    if (stored === null) return
+    killPoint('after-adjustment-signed')
+    delivery.start(stored)
+    await adjustments.noteSubmitted(attempt, fence, clock.now())
+    killPoint('after-adjustment-submitted')
+  }
+
+  async #rulesOf(spec: MarketSpec): Promise<ReportRules | null> {
+    const known = this.#rules.get(spec.marketId)
+    if (known !== undefined) return known
+    const fetched = await this.#ports.chain.reportRules(spec.trader).catch(() => null)
+    if (fetched === null) return null
+    const rules = { ...fetched, kind: spec.kind }
+    this.#rules.set(spec.marketId, rules)
+    return rules
+  }
+
+  // ---------------------------------------------------------------------- following what was sent
+
+  async #follow(fence: Fence, sent: readonly OpenAttempt[]): Promise<void> {
+    if (sent.length === 0) return
+    const { adjustments, delivery, clock } = this.#ports
+    const nonces = sent.map(({ relayerNonce }) => relayerNonce as number)
+    const transactions = await adjustments.transactions(this.#lane, nonces)
+    // After a crash between signing and sending, or between sending and its record.
+    for (const attempt of sent)
+      if (attempt.status === 'SIGNED' && this.#isSent(attempt, transactions))
+        await adjustments.noteSubmitted(attempt, fence, clock.now())
+    const headTime = this.#ports.headTime()
+    const isDead = (nonce: number): boolean =>
+      sent.some((one) => one.relayerNonce === nonce && isOutdated(one.asOf as Millis, headTime))
+    const isRecovered = await delivery.recoverIfDue(fence, true)
+    await delivery.check(fence, transactions.filter(isOpen), isDead)
+    for (const attempt of sent) {
+      const own = transactions.filter(({ nonce }) => nonce === attempt.relayerNonce)
+      await this.#end(fence, attempt, own, isRecovered)
+    }
+  }
+
+  #isSent({ relayerNonce }: OpenAttempt, transactions: readonly AttemptTransaction[]): boolean {
+    return transactions.some(({ nonce, status }) => nonce === relayerNonce && status !== 'SIGNED')
+  }
+
+  /** Ends the attempt if its transaction has no effect any more. What the chain has executed is ended by the indexer. */
+  async #end(
+    fence: Fence,
+    attempt: OpenAttempt,
+    own: readonly AttemptTransaction[],
+    isRecovered: boolean,
+  ): Promise<void> {
+    if (own.some(isOpen)) return
+    const used = own.find(({ status }) => status === 'MINED' || status === 'REVERTED')
+    if (used === undefined) {
+      await this.#fail(fence, attempt, FOREIGN)
+      return
+    }
+    const isExecuted = used.status === 'MINED' && used.purpose !== NOOP_PURPOSE
+    if (isExecuted && !used.isIngested) {
+      const isLate = elapsed(this.#ports.clock, used.signedAt) > INDEXER_LATE_MS
+      if (isLate && isRecovered) await this.#ports.delivery.refresh(used)
+      return
+    }
+    if (!(await this.#isFinal(used))) return
+    if (isExecuted) await this.#fail(fence, attempt, NO_EVENT)
+    else if (used.status === 'REVERTED') await this.#fail(fence, attempt, await this.#revertOf(used))
+    else await this.#fail(fence, attempt, UNMINED)
+  }
+
+  /** The block that the transaction is in now has enough confirmations. */
+  async #isFinal(transaction: AttemptTransaction): Promise<boolean> {
+    const { delivery, chain, confirmations } = this.#ports
+    const block = (await delivery.refresh(transaction))?.block ?? null
+    return block !== null && (await chain.head()).block >= block + confirmations
+  }
+
+  async #revertOf({ raw, block }: AttemptTransaction): Promise<AttemptFailure> {
+    const { error } = await this.#ports.chain.findCulprit(raw, block as number)
+    return { status: 'ABORTED', kind: null, reason: error }
+  }
+
+  async #fail(fence: Fence, attempt: OpenAttempt, failure: AttemptFailure): Promise<void> {
+    const { adjustments, clock, logger } = this.#ports
+    await adjustments.fail(attempt, fence, failure, clock.now())
+    const { adjustmentId, marketId } = attempt
+    const details = { adjustment_id: adjustmentId, market_id: marketId, reason: failure.reason }
+    if (failure.kind === null) logger.info(details, 'adjustment aborted')
+    else logger.error({ ...details, failure_kind: failure.kind }, 'adjustment executed without its event')
+  }
+}

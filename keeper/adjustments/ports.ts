@@ -1,0 +1,66 @@
+/** What the job of adjustments reads and writes. */
+import type { SignedAdjustment } from '../../db/adjustments.ts'
+import type { Fence } from '../../db/fence.ts'
+import type { SigningInput } from '../../domain/positions/adjustment-signing.ts'
+import type { FailureKind } from '../../domain/settlement/receipt.ts'
+import type { Address, MarketId, Millis, Quote, UserId } from '../../domain/units.ts'
+import type { SignedTransaction } from '../ports.ts'
+import type { RelayerLane, StoredTransaction } from '../relayer/ports.ts'
+
+/** An attempt whose outcome is open. */
+export interface OpenAttempt {
+  readonly adjustmentId: string
+  readonly marketId: MarketId
+  readonly userId: UserId
+  readonly account: Address
+  readonly status: 'PREPARED' | 'SIGNED' | 'SUBMITTED'
+  readonly createdAt: Millis
+  readonly nonce: number
+  readonly signed: SignedAdjustment
+  /** Of the signed transaction; null until there is one. */
+  readonly asOf: Millis | null
+  readonly relayerNonce: number | null
+}
+
+/** A transaction of an attempt, and whether the indexer has recorded its block. */
+export interface AttemptTransaction extends StoredTransaction {
+  readonly isIngested: boolean
+}
+
+/** Of the market and the account, read from the database in one moment. */
+export type SigningState = Pick<
+  SigningInput,
+  'now' | 'isMoving' | 'position' | 'terms' | 'funding' | 'report' | 'usedReport'
+>
+
+export interface NewSignature extends SignedTransaction {
+  readonly nonce: number
+  readonly signedAt: Millis
+  readonly asOf: Millis
+  readonly maxRemovable: Quote | null
+}
+
+export interface AttemptFailure {
+  readonly status: 'ABORTED' | 'RECEIPT_RECONCILIATION_FAILED'
+  readonly kind: FailureKind | null
+  readonly reason: string
+}
+
+export interface AdjustmentStore {
+  /** Oldest first. */
+  open(limit: number): Promise<readonly OpenAttempt[]>
+  state(attempt: OpenAttempt): Promise<SigningState>
+  /** Stores the signed bytes. Null if the attempt no longer waits for them. */
+  storeSigned(
+    attempt: OpenAttempt,
+    lane: RelayerLane,
+    fence: Fence,
+    signature: NewSignature,
+  ): Promise<StoredTransaction | null>
+  /** The signed attempt has been broadcast. Does nothing if that is recorded, or if the attempt has ended. */
+  noteSubmitted(attempt: OpenAttempt, fence: Fence, at: Millis): Promise<void>
+  /** Ends the attempt without a change of the ledger, and releases its reservation. Does nothing if it has ended. */
+  fail(attempt: OpenAttempt, fence: Fence, failure: AttemptFailure, at: Millis): Promise<void>
+  /** The lane's transactions with these nonces, the oldest first. */
+  transactions(lane: RelayerLane, nonces: readonly number[]): Promise<readonly AttemptTransaction[]>
+}

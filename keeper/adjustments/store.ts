@@ -1,0 +1,182 @@
+/** Adjustment attempts in Postgres: from accepted to sent, and those that will not be mined. */
+import { sql } from 'kysely'
+import { lockAccounts } from '../../db/accounts.ts'
+import { usedReportSql } from '../../db/actions.ts'
+import {
+  type AttemptChange,
+  type AttemptRow,
+  attemptsInFlight,
+  changeAttempt,
+  fromStored,
+  loadAttempt,
+} from '../../db/adjustments.ts'
+import type { Db, Tx } from '../../db/client.ts'
+import { DATABASE_NOW } from '../../db/clock.ts'
+import { checkFence, type Fence } from '../../db/fence.ts'
+import { fundingColumn, type StoredFunding, toFunding } from '../../db/funding.ts'
+import { appendRows, lockShard } from '../../db/journal.ts'
+import { fromStoredSpec } from '../../db/markets.ts'
+import { insertTransactions } from '../../db/relayers.ts'
+import { TERMS_SQL, type TermsColumns, toMarketTerms } from '../../db/terms.ts'
+import { loadAddresses } from '../../db/users.ts'
+import { anyOf } from '../../db/values.ts'
+import { marketShard } from '../../domain/journal/journal-row.ts'
+import { isInFlight } from '../../domain/positions/adjustment-attempt.ts'
+import { FLAT, type Position } from '../../domain/positions/position.ts'
+import type { Address, MarketId, Millis, Price, Quote, Steps, UserId } from '../../domain/units.ts'
+import { asSigned, toTransaction } from '../relayer/stored-transaction.ts'
+import type { AdjustmentStore, OpenAttempt, SigningState } from './ports.ts'
+
+/** Purpose of the lane's transactions. */
+export const ADJUSTMENT_PURPOSE = 'adjustment'
+
+const toAttempt = (row: AttemptRow, account: Address): OpenAttempt => ({
+  adjustmentId: row.adjustment_id,
+  marketId: row.market_id as MarketId,
+  userId: row.user_id as UserId,
+  account,
+  status: row.status as OpenAttempt['status'],
+  createdAt: row.created_at as Millis,
+  nonce: row.nonce,
+  signed: fromStored(row.request),
+  asOf: row.as_of as Millis | null,
+  relayerNonce: row.relayer_nonce,
+})
+
+interface StateRow extends TermsColumns {
+  readonly now: number
+  readonly spec: Parameters<typeof fromStoredSpec>[0]
+  readonly is_moving: boolean
+  readonly size: number | null
+  readonly entry_notional: bigint | null
+  readonly folded_margin: bigint | null
+  readonly leverage: number | null
+  readonly funding: StoredFunding
+  readonly report_price: bigint | null
+  readonly report_at: number | null
+  readonly signatures: string | null
+  readonly used_price: bigint | null
+  readonly used_at: number | null
+}
+
+const positionOf = ({ size, entry_notional, folded_margin, leverage }: StateRow): Position =>
+  size === null
+    ? FLAT
+    : {
+        ...{
+          size: size as Steps,
+          entryNotional: entry_notional as Quote,
+          foldedMargin: folded_margin as Quote,
+        },
+        leverage: leverage as number,
+      }
+
+async function readState(db: Db, { marketId, userId }: OpenAttempt): Promise<SigningState> {
+  const { rows } = await sql<StateRow>`
+    select ${DATABASE_NOW} as now, m.spec, ${sql.raw(TERMS_SQL)}, p.size, p.entry_notional, p.folded_margin, p.leverage,
+      ${sql.raw(fundingColumn('m.market_id'))} as funding, used.used_price, used.used_at,
+      r.price as report_price, r.observed_at as report_at, r.signatures,
+      exists (
+        select from orders where market_id = m.market_id and user_id = ${userId} and ended_at is null and settling > 0
+      ) or exists (
+        select from actions where market_id = m.market_id and status in ('QUEUED', 'SIGNED', 'SUBMITTED')
+          and touches @> array[${userId}::bigint]
+      ) as is_moving
+    from markets m
+    left join positions p on p.market_id = m.market_id and p.user_id = ${userId}
+    left join oracle_reports r on r.market_id = m.market_id and r.feed = 'index' and r.status <> 'halted'
+    left join lateral (${sql.raw(usedReportSql('m.market_id'))}) used on true
+    where m.market_id = ${marketId}
+  `.execute(db)
+  const row = rows[0] as StateRow
+  const report = { price: row.report_price as Price, observedAt: row.report_at as Millis }
+  return {
+    ...{ now: row.now as Millis, isMoving: row.is_moving, position: positionOf(row) },
+    ...{ terms: toMarketTerms(row, fromStoredSpec(row.spec)), funding: toFunding(row.funding) },
+    report: row.report_price === null ? null : { ...report, signatures: row.signatures as `0x${string}` },
+    usedReport:
+      row.used_price === null ? null : { price: row.used_price as Price, observedAt: row.used_at as Millis },
+  }
+}
+
+/** Changes an attempt whose outcome is open, under the lock of its market. False if it has another status than `from`. */
+async function change(
+  tx: Tx,
+  { adjustmentId, marketId, userId }: OpenAttempt,
+  {
+    fence,
+    from,
+    to,
+    at,
+  }: {
+    readonly fence: Fence
+    readonly from: (status: AttemptRow['status']) => boolean
+    readonly to: AttemptChange
+    readonly at: Millis
+  },
+): Promise<boolean> {
+  const head = await lockShard(tx, marketShard(marketId))
+  await lockAccounts(tx, [userId])
+  await checkFence(tx, fence)
+  const attempt = await loadAttempt(tx, adjustmentId)
+  if (attempt === undefined || !from(attempt.status)) return false
+  const row = await changeAttempt(tx, attempt, to, { seq: head.head + 1, at })
+  await appendRows(tx, head, [row])
+  return true
+}
+
+export const createAdjustmentStore = (db: Db): AdjustmentStore => ({
+  async open(limit) {
+    const rows = await attemptsInFlight(db, limit)
+    const addresses = await loadAddresses(db, new Set(rows.map(({ user_id }) => user_id as UserId)))
+    return rows.map((row) => toAttempt(row, addresses.get(row.user_id as UserId) as Address))
+  },
+
+  state: (attempt) => readState(db, attempt),
+
+  storeSigned: (attempt, lane, fence, { hash, raw, nonce, signedAt, asOf, maxRemovable }) =>
+    db.transaction().execute(async (tx) => {
+      const transaction = { hash, raw, nonce, purpose: ADJUSTMENT_PURPOSE, signedAt }
+      const signed = { as_of: asOf, relayer: lane.relayer, relayer_nonce: nonce, tx_hash: hash }
+      const to = { status: 'SIGNED', ...signed, max_removable: maxRemovable } as const
+      const from = (status: string) => status === 'PREPARED'
+      if (!(await change(tx, attempt, { fence, from, to, at: signedAt }))) return null
+      await insertTransactions(tx, lane, [transaction])
+      return asSigned(transaction)
+    }),
+
+  noteSubmitted: (attempt, fence, at) =>
+    db.transaction().execute(async (tx) => {
+      await change(tx, attempt, {
+        fence,
+        from: (status) => status === 'SIGNED',
+        to: { status: 'SUBMITTED' },
+        at,
+      })
+    }),
+
+  fail: (attempt, fence, { status, kind, reason }, at) =>
+    db.transaction().execute(async (tx) => {
+      const to = { status, failure_kind: kind, failure_reason: reason }
+      await change(tx, attempt, { fence, from: isInFlight, to, at })
+    }),
+
+  async transactions({ relayer, chainId }, nonces) {
+    if (nonces.length === 0) return []
+    const rows = await db
+      .selectFrom('relayer_transactions as t')
+      .innerJoin('chain_progress as c', 'c.chain_id', 't.chain_id')
+      .selectAll('t')
+      .select('c.next_block')
+      .where('t.relayer', '=', relayer)
+      .where('t.chain_id', '=', chainId)
+      .where('t.nonce', '=', anyOf('bigint', nonces))
+      .orderBy('t.nonce')
+      .orderBy('t.signed_at')
+      .execute()
+    return rows.map((row) => ({
+      ...toTransaction(row),
+      isIngested: row.block !== null && row.block < row.next_block,
+    }))
+  },
+})
