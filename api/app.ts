@@ -9,6 +9,8 @@ import type { CalendarCache } from '../db/trading-calendars.ts'
 import type { Clock } from '../service/clock.ts'
 import type { Readiness } from '../service/health.ts'
 import { accountRoutes } from './accounts/route.ts'
+import type { Adjustments } from './adjustments/adjustments.ts'
+import { adjustmentRoutes } from './adjustments/route.ts'
 import { auctionRoutes } from './auctions/route.ts'
 import type { Authenticate } from './auth/authenticator.ts'
 import type { Challenges } from './auth/challenges.ts'
@@ -70,6 +72,7 @@ export interface AppPorts {
   readonly commands: CommandPipeline
   readonly sizing: Sizing
   readonly cancelSwitch: CancelSwitch
+  readonly adjustments: Adjustments
   readonly faucet: Faucet | null
   readonly sessionKeys: SessionKeys
   readonly marginNonces: MarginNonces
@@ -125,6 +128,7 @@ export async function buildApp(ports: AppPorts): Promise<App> {
   orderEntryRoutes(app, ports)
   sizingRoutes(app, ports)
   cancelSwitchRoutes(app, ports)
+  adjustmentRoutes(app, ports)
   faucetRoutes(app, ports)
   sessionKeyRoutes(app, ports)
   marginNonceRoutes(app, ports)

@@ -12,6 +12,8 @@ import { killAt } from '../service/kill-point.ts'
 import { createContractWallets } from './adapters/contract-wallets.ts'
 import { createLimitStore, type LimitStore } from './adapters/limit-store.ts'
 import { createNotifications } from './adapters/notifications.ts'
+import { createAdjustments } from './adjustments/adjustments.ts'
+import { createAttemptEnds } from './adjustments/attempt-ends.ts'
 import { buildApp } from './app.ts'
 import { createAuthenticator } from './auth/authenticator.ts'
 import { createBearer } from './auth/bearer.ts'
@@ -128,6 +130,8 @@ export async function compose(config: Config, logger: Logger): Promise<Api> {
     dryRunAdmission(dryRunPorts, config, spec, userId)
   const sizing = createSizing({ db, clock, markets, admissionInputOf })
   const cancelSwitch = createCancelSwitch(db, clock)
+  const awaitEnd = createAttemptEnds(db, clock, notifications)
+  const adjustments = createAdjustments({ db, clock, markets, killPoint, awaitEnd }, config)
   const faucet = config.faucet ? createFaucet({ db, clock, notifications }, config) : null
   const { chainId, contracts } = config
   const forwarder = contracts.forwarder as Address
@@ -164,6 +168,7 @@ export async function compose(config: Config, logger: Logger): Promise<Api> {
       commands,
       sizing,
       cancelSwitch,
+      adjustments,
       faucet,
       sessionKeys,
       marginNonces,

@@ -91,6 +91,8 @@ export interface Config extends ProcessConfig {
   readonly faucetLimits: FaucetLimits
   /** Bound of the wait for the execution of a relayed request. */
   readonly relayWaitMs: number
+  /** How long an adjustment is waited for before it is answered with 408. */
+  readonly adjustmentWaitMs: number
   readonly bearer: BearerConfig | null
   readonly walletSigning: WalletSigning
   readonly limits: Limits
@@ -217,6 +219,7 @@ export function readConfig(env: Env): Config {
   const waits = {
     faucetWaitMs: count('FAUCET_WAIT_MS', 10_000),
     relayWaitMs: count('RELAY_WAIT_MS', 10_000),
+    adjustmentWaitMs: count('ADJUSTMENT_WAIT_MS', 10_000),
     commandTimeoutMs: count('COMMAND_TIMEOUT_MS', 5_000),
     readAfterWaitMs: count('READ_AFTER_WAIT_MS', 5_000),
   }

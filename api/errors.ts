@@ -116,6 +116,29 @@ export const CATALOGUE = {
   ),
   MARKET_ENDED: permanent(400, 'The market has ended.'),
 
+  // An adjustment of margin or leverage.
+  ADJUSTMENT_SIGNATURE_FORMAT: permanent(
+    400,
+    'The signature is neither 65 bytes of hex over the typed data, nor 66 bytes that end with 01 over it as a personal message.',
+  ),
+  ADJUSTER_UNAUTHORIZED: permanent(
+    400,
+    'The signature is not one of the account, or of a session key of the account, over the submitted adjustment.',
+  ),
+  DEADLINE_PASSED: permanent(400, 'The deadline of the adjustment has passed.'),
+  MARGIN_NONCE_BELOW_MINIMUM: permanent(400, 'The nonce is below the minimum that the account has set.'),
+  ADJUSTMENT_UNFUNDED: permanent(400, 'The available balance does not cover the margin that may be added.'),
+  NO_POSITION: permanent(400, 'The account has no position in this market.'),
+  NOTHING_REMOVABLE: permanent(400, 'No margin of the position can be removed now.'),
+  REMOVAL_TOO_LARGE: permanent(400, 'The removal exceeds the margin that can be removed now.'),
+  AMOUNT_BELOW_MINIMUM: permanent(400, 'Less than min_amount would move.'),
+  ADDITION_INSUFFICIENT: permanent(
+    400,
+    'The position is eligible for liquidation; an addition must reach the initial margin requirement.',
+  ),
+  MARGIN_IN_TOO_LARGE: permanent(400, 'The change of leverage needs more margin than max_margin_in_e18_raw.'),
+  MARGIN_OUT_TOO_SMALL: permanent(400, 'The change of leverage releases less than min_margin_out_e18_raw.'),
+
   // Authentication and ownership.
   CREDENTIAL_MISSING: permanent(401, 'This endpoint requires an Authorization header.'),
   CREDENTIAL_MALFORMED: permanent(
@@ -201,6 +224,33 @@ export const CATALOGUE = {
   ),
   SESSION_KEY_PENDING: permanent(409, 'The same operation of this session key is open; read it by its id.'),
   SESSION_KEY_LIMIT: permanent(409, 'The account has the maximum number of active session keys.'),
+  ADJUSTMENT_PENDING: {
+    status: 408,
+    retryable: true,
+    outcome: 'unknown',
+    message:
+      'The adjustment is accepted, but not executed yet. Repeating the same signed request returns its outcome.',
+  },
+  ADJUSTMENT_IN_FLIGHT: temporary(409, 'Another adjustment of the account in this market is in flight.'),
+  ADJUSTMENT_ABORTED: permanent(
+    409,
+    'The adjustment was not executed and never will be: nothing has moved. Sign a new one with another nonce.',
+  ),
+  ADJUSTMENT_NOT_RECONCILED: {
+    status: 409,
+    retryable: false,
+    outcome: 'unknown',
+    message:
+      'The transaction of the adjustment was executed with other effects than expected; the operator is alerted.',
+  },
+  MARGIN_NONCE_USED: permanent(
+    409,
+    'The nonce was used for another adjustment of this account in this market.',
+  ),
+  POSITION_IN_LIQUIDATION: permanent(
+    409,
+    'The position is being liquidated: it accepts only an addition that reaches the initial margin requirement.',
+  ),
   CLIENT_REQUEST_REUSED: permanent(
     409,
     'The client_request_id was used for another command of this account.',
@@ -227,6 +277,7 @@ export const CATALOGUE = {
   MARKET_NOT_OPEN: temporary(503, 'The market accepts no orders now; cancels are accepted.'),
   ORACLE_STALE: temporary(503, 'The oracle price of the market is too old to accept orders.'),
   CHAIN_UNSEEN: temporary(503, 'The exchange has not read the chain recently enough to accept orders.'),
+  ADJUSTMENTS_UNAVAILABLE: temporary(503, 'The exchange executes no adjustments now. Nothing was stored.'),
   OVERLOADED: temporary(
     503,
     'Too many commands are waiting for this market, or the command has waited too long.',

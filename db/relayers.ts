@@ -9,6 +9,8 @@ import { anyOf } from './values.ts'
 
 /** The lane that relays owners' requests. */
 export const RELAY_LANE = 'relay'
+/** The lane that executes adjustments: an operator of every market. */
+export const ADJUSTMENT_LANE = 'adjust'
 
 /** Whether a keeper has ever run the lane: without its key, nothing sends what waits for it. */
 export async function hasLane(db: Db, lane: string): Promise<boolean> {

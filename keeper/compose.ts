@@ -7,7 +7,7 @@ import { createDatabaseClock, type DatabaseClock, MAX_SKEW_MS } from '../db/data
 import { createLeases } from '../db/leases.ts'
 import { loadMarkets } from '../db/markets.ts'
 import { checkSchema } from '../db/migrator.ts'
-import { RELAY_LANE } from '../db/relayers.ts'
+import { ADJUSTMENT_LANE, RELAY_LANE } from '../db/relayers.ts'
 import type { MarketSpec } from '../domain/market/market.ts'
 import { hashOrder } from '../domain/orders/order-hash.ts'
 import type { Address, MarketId } from '../domain/units.ts'
@@ -17,7 +17,8 @@ import { type Check, createReadiness, serveHealth } from '../service/health.ts'
 import { killAt } from '../service/kill-point.ts'
 import type { Logger } from '../service/logger.ts'
 import { createActionQueue } from './actions/store.ts'
-import { createCalls, createChain, createSigner } from './adapters/chain.ts'
+import { createCalls } from './adapters/calls.ts'
+import { createChain, createSigner } from './adapters/chain.ts'
 import { createWakeUps } from './adapters/wake-ups.ts'
 import { createAdjustmentStore } from './adjustments/store.ts'
 import { createAuctionStore } from './auction/store.ts'
@@ -203,12 +204,12 @@ function runHeartbeats({ config, adapters, db, keyring }: KeeperParts): LeaderLo
 }
 
 function runAdjustments({ config, adapters, db, keyring }: KeeperParts): LeaderLoop[] {
-  if (!config.relayerKeys().has('adjust')) return []
-  const { signer, lane } = keyring.open('adjust')
+  if (!config.relayerKeys().has(ADJUSTMENT_LANE)) return []
+  const { signer, lane } = keyring.open(ADJUSTMENT_LANE)
   const stores = { adjustments: createAdjustmentStore(db), markets: () => loadMarkets(db) }
   const loop: LeaderLoop = runLeaderLoop(
     adapters,
-    'adjust',
+    ADJUSTMENT_LANE,
     adjustmentJob({ ...adapters, ...stores, signer }, lane, intervalsOf(config), () => loop.wake()),
   )
   return [loop]

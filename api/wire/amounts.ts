@@ -53,6 +53,14 @@ export function parseDecimal(value: number | string): bigint | null {
   return digits % divisor === 0n ? digits / divisor : null
 }
 
+/** As `parseDecimal`, of either sign. */
+export function parseSignedDecimal(value: number | string): bigint | null {
+  const text = String(value)
+  if (!text.startsWith('-')) return parseDecimal(value)
+  const wei = parseDecimal(typeof value === 'number' ? -value : text.slice(1))
+  return wei === null ? null : -wei
+}
+
 export const isWhole = (wei: bigint): boolean => wei % ONE === 0n
 
 export const isoTime = (millis: number): string => new Date(millis).toISOString()

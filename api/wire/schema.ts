@@ -75,6 +75,15 @@ export const decimalInput = (description: string): TUnsafe<number | string> =>
     description: `${description} A number or a decimal string.`,
   })
 
+/** As `decimalInput`, of either sign. */
+export const signedDecimalInput = (description: string): TUnsafe<number | string> =>
+  Type.Unsafe<number | string>({
+    type: ['number', 'string'],
+    pattern: '^-?\\d{1,40}(\\.\\d{1,18})?$',
+    ...expects('a decimal with up to 18 decimals, as a number or a string'),
+    description: `${description} A number or a decimal string.`,
+  })
+
 /** A whole number in a request: a JSON number or a string of digits. The domain checks its range. */
 export const wholeInput = (description: string): TUnsafe<number | string> =>
   Type.Unsafe<number | string>({

@@ -14,34 +14,36 @@ import type {
 import type { Address, HourlyFunding, Millis, Price } from '../units.ts'
 import type { BatchSettled } from './settlement.ts'
 
-/** Every `failure_kind` of the contract with traders. */
-export type FailureKind =
+/** Every `failure_kind` of the contract with traders. `docs/failure-kinds.md` has a table of them. */
+export const FAILURE_KINDS = [
   /** A log of the transaction cannot be decoded. */
-  | 'receipt_decode_exception'
+  'receipt_decode_exception',
   /** A batch without a BatchSettled event. */
-  | 'no_trade_execution_events'
+  'no_trade_execution_events',
   /** A batch or a deleveraging whose events do not explain the positions. */
-  | 'trade_events_without_position_updates'
+  'trade_events_without_position_updates',
   /** A batch with an order or with terms that this operator did not send. */
-  | 'invalid_batch_trade_participant_coverage'
+  'invalid_batch_trade_participant_coverage',
   /** A batch whose liquidations differ from those that were sent. */
-  | 'invalid_forced_book_liquidation_fill_coverage'
+  'invalid_forced_book_liquidation_fill_coverage',
   /** An adjustment without its event. */
-  | 'no_account_adjustment_position_updates'
+  'no_account_adjustment_position_updates',
   /** An inheritance by the backstop with neither a success nor a failure event. */
-  | 'no_liquidation_settlement_events'
+  'no_liquidation_settlement_events',
   /** An inheritance that failed. */
-  | 'backstop_inheritance_failed_only'
+  'backstop_inheritance_failed_only',
   /** A deleveraging without its event. */
-  | 'no_adl_settlement_events'
+  'no_adl_settlement_events',
   /** A deleveraging that closed no steps. */
-  | 'no_adl_trade_events'
+  'no_adl_trade_events',
   /** An expected account is missing. */
-  | 'missing_expected_participants'
+  'missing_expected_participants',
   /** An expected account is there, with other values than expected. */
-  | 'missing_expected_position_updates'
+  'missing_expected_position_updates',
   /** An inheritance, a deleveraging or an adjustment changed an unexpected account, or this operator did not send it. */
-  | 'invalid_position_update_participant_coverage'
+  'invalid_position_update_participant_coverage',
+] as const
+export type FailureKind = (typeof FAILURE_KINDS)[number]
 
 /** A mismatch of an action that changes no account, so that the contract with traders does not list it. */
 export type OperatorFailureKind =

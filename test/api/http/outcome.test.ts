@@ -11,6 +11,8 @@ type Operation = {
 
 /** Every operation that can take effect. */
 const COMMANDS = [
+  'POST /v0/account/adjust-leverage',
+  'POST /v0/account/adjust-margin',
   'POST /v0/account/invalidate-margin-nonces',
   'POST /v0/auth/challenge',
   'POST /v0/faucet',

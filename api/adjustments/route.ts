@@ -1,0 +1,93 @@
+/** Changes margin and leverage of the caller's positions, and lists the attempts. */
+import { callerOf } from '../http/access.ts'
+import type { App } from '../http/types.ts'
+import type { ReadAfter } from '../read-after/read-after.ts'
+import { isoTime } from '../wire/amounts.ts'
+import type { Adjustments } from './adjustments.ts'
+import { attemptsOfUser, type ReadAttempt } from './query.ts'
+import {
+  AdjustLeverageAnswer,
+  AdjustLeverageBody,
+  AdjustMarginAnswer,
+  AdjustMarginBody,
+  type Attempt,
+  Attempts,
+  AttemptsQuery,
+} from './schema.ts'
+
+export interface AdjustmentRoutePorts {
+  readonly adjustments: Adjustments
+  readonly readAfter: ReadAfter
+}
+
+const attemptView = (row: ReadAttempt): Attempt => ({
+  adjustment_id: row.adjustment_id,
+  user_id: row.user_id,
+  market_id: row.market_id,
+  kind: row.kind,
+  status: row.status,
+  amount_e18_raw: row.amount.toString(),
+  new_leverage_raw: row.new_leverage === null ? null : String(row.new_leverage),
+  tx_hash: row.tx_hash,
+  failure_kind: row.failure_kind,
+  failure_reason: row.failure_reason,
+  created_at: isoTime(row.created_at),
+  updated_at: isoTime(row.updated_at),
+})
+
+const OUTCOME =
+  'Answered when the chain has executed it and its events are as expected. After 408 the outcome is unknown: repeat the same signed request, or read the attempt.'
+
+export function adjustmentRoutes(app: App, { adjustments, readAfter }: AdjustmentRoutePorts): void {
+  app.post(
+    '/v0/account/adjust-leverage',
+    {
+      config: { access: 'user', bucket: 'orders' },
+      schema: {
+        tags: ['account'],
+        summary: 'Change the leverage of a position',
+        description: `Cancels the open orders of the account in the market, and moves margin so that equity is notional / leverage. ${OUTCOME}`,
+        operationId: 'adjustLeverage',
+        body: AdjustLeverageBody,
+        response: { 200: AdjustLeverageAnswer },
+      },
+    },
+    (request) => adjustments.leverage(callerOf(request), request.body),
+  )
+  app.post(
+    '/v0/account/adjust-margin',
+    {
+      config: { access: 'user', bucket: 'orders' },
+      schema: {
+        tags: ['account'],
+        summary: 'Add margin to a position, or remove it',
+        description: OUTCOME,
+        operationId: 'adjustMargin',
+        body: AdjustMarginBody,
+        response: { 200: AdjustMarginAnswer },
+      },
+    },
+    (request) => adjustments.margin(callerOf(request), request.body),
+  )
+  app.get(
+    '/v0/account/adjustment-attempts',
+    {
+      config: { access: 'user' },
+      schema: {
+        tags: ['account'],
+        summary: "List the caller's adjustments, newest first",
+        operationId: 'listAdjustmentAttempts',
+        querystring: AttemptsQuery,
+        response: { 200: Attempts },
+      },
+    },
+    async (request) => {
+      const { adjustment_id: adjustmentId, market_id: marketId, kind, status, limit = 100 } = request.query
+      const { userId } = callerOf(request)
+      const rows = await readAfter.read(request, { tables: ['read.adjustment_attempts'] }, (db) =>
+        attemptsOfUser(db, userId, { adjustmentId, marketId, kind, status, limit }),
+      )
+      return { attempts: rows.map(attemptView) }
+    },
+  )
+}
