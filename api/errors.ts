@@ -231,7 +231,10 @@ export const CATALOGUE = {
     message:
       'The adjustment is accepted, but not executed yet. Repeating the same signed request returns its outcome.',
   },
-  ADJUSTMENT_IN_FLIGHT: temporary(409, 'Another adjustment of the account in this market is in flight.'),
+  ADJUSTMENT_IN_FLIGHT: permanent(
+    409,
+    'Another adjustment of the account in this market is in flight; it ends within its lifetime.',
+  ),
   ADJUSTMENT_ABORTED: permanent(
     409,
     'The adjustment was not executed and never will be: nothing has moved. Sign a new one with another nonce.',

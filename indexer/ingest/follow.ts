@@ -46,7 +46,7 @@ export interface FollowPorts {
   readonly clock: Clock
   readonly logger: Logger
   readonly metrics: Pick<Metrics, 'headReached' | 'blockApplied' | 'rolledBack' | 'mismatch'>
-  readonly killPoint: KillPointHook<'after-block-commit'>
+  readonly killPoint: KillPointHook<'before-block-commit' | 'after-block-commit'>
 }
 
 /** Least time between two updates of `completed_at` at an unchanged head. */
@@ -182,6 +182,7 @@ export class Follower {
     this.#logUndecodable(facts)
     const eventless = await this.#eventlessMismatches(block, facts)
     const next = { chainId, from, block, facts, mismatches: eventless }
+    if (facts.length > 0) killPoint('before-block-commit')
     const outcome = await recordBlock(db, next, { chain, now: clock.now() })
     if (outcome === 'overtaken' || outcome === 'fork') {
       logger.info({ block: block.number, outcome }, 'block not recorded')

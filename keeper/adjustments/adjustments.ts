@@ -22,7 +22,9 @@ export interface AdjustmentPorts {
   readonly calls: Pick<Calls, 'adjust'>
   readonly clock: Clock
   readonly logger: Logger
-  readonly killPoint: KillPointHook<'after-adjustment-signed' | 'after-adjustment-submitted'>
+  readonly killPoint: KillPointHook<
+    'after-adjustment-reserved' | 'after-adjustment-signed' | 'after-adjustment-submitted'
+  >
   readonly fee: () => Fee
   readonly headTime: () => Millis | null
   readonly markets: () => Promise<readonly MarketSpec[]>
@@ -99,6 +101,7 @@ export class Adjustments {
     const { asOf, report, maxRemovable } = decision
     const call = calls.adjust(spec, { ...attempt, ...signed, asOf, report })
     const nonce = await relayers.reserve(this.#lane, fence, 1)
+    killPoint('after-adjustment-reserved')
     const bytes = await signer.sign(call, nonce, this.#ports.fee())
     const signature = { ...bytes, nonce, signedAt: clock.now(), asOf, maxRemovable }
     const stored = await adjustments.storeSigned(attempt, this.#lane, fence, signature)

@@ -225,17 +225,20 @@ const putAll = (values: Map<string, string>, name: string, fields: Record<string
   for (const [field, value] of Object.entries(fields)) values.set(`${name} ${field}`, value)
 }
 
-/** An account's `reserved` must equal the sum of its orders' reservations, in the write side and in the read model. */
+/** An account's `reserved` must equal the sum over its orders and adjustments, in the write side and in the read model. */
 async function wrongReservations(db: Tx): Promise<string[]> {
-  const { rows } = await sql<{ user_id: number; account: bigint; orders: bigint; read: bigint | null }>`
-    select a.user_id, a.reserved as account, coalesce(sum(o.reserved + o.held), 0) as orders, b.reserved as read
-    from accounts a left join orders o using (user_id) left join read.balances b using (user_id)
+  const { rows } = await sql<{ user_id: number; account: bigint; parts: bigint; read: bigint | null }>`
+    select a.user_id, a.reserved as account, coalesce(sum(o.reserved), 0) as parts, b.reserved as read
+    from accounts a left join (
+      select user_id, reserved + held as reserved from orders
+      union all select user_id, held from adjustment_attempts
+    ) o using (user_id) left join read.balances b using (user_id)
     group by a.user_id, b.reserved
-    having a.reserved <> coalesce(sum(o.reserved + o.held), 0) or a.reserved <> coalesce(b.reserved, 0)
+    having a.reserved <> coalesce(sum(o.reserved), 0) or a.reserved <> coalesce(b.reserved, 0)
   `.execute(db)
   return rows.map(
-    ({ user_id, account, orders, read }) =>
-      `${user(user_id)} reserved: account ${account}, orders ${orders}, read model ${read ?? 0n}`,
+    ({ user_id, account, parts, read }) =>
+      `${user(user_id)} reserved: account ${account}, orders and adjustments ${parts}, read model ${read ?? 0n}`,
   )
 }
 
