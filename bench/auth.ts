@@ -67,12 +67,12 @@ await target.stop()
 provider.close()
 agent.destroy()
 
-const median = (name: string): number => percentile(times.get(name) ?? [], 50)
+const median = (name: string): number => percentile(times.get(name) ?? [], 0.5)
 const base = median('no credential')
 const rows = Object.keys(asked).map((name) => ({
   request: name,
   median_ms: Number(median(name).toFixed(3)),
-  p99_ms: Number(percentile(times.get(name) ?? [], 99).toFixed(3)),
+  p99_ms: Number(percentile(times.get(name) ?? [], 0.99).toFixed(3)),
   added_ms: Number((median(name) - base).toFixed(3)),
 }))
 console.table(rows)

@@ -43,7 +43,8 @@ export interface KeyUse {
   readonly at: number
 }
 
-const BETWEEN_USES_MS = 60_000
+/** Least time between two recorded uses of a key. */
+export const BETWEEN_USES_MS = 60_000
 
 /** Records uses of keys, at most once a minute per key whatever the number of processes. Uses of replaced keys are skipped. */
 export async function recordUses(db: Db, uses: readonly KeyUse[]): Promise<void> {

@@ -126,7 +126,7 @@ async function start(
   const ready = async (): Promise<void> => {
     await Promise.all([processes.api.ready(), processes.keeper.ready(), processes.issuer.ready()])
   }
-  const accounts = await prepareAccounts(prepared, ready)
+  const accounts = await prepareAccounts(prepared, options.bots, ready)
   report('accounts are funded and have API keys')
   await awaitPrices(db, specs)
 
@@ -208,7 +208,7 @@ interface Prepare {
 }
 
 /** `ready` resolves once accounts can sign in and create their keys. */
-async function prepareAccounts(prepare: Prepare, ready: () => Promise<void>) {
+async function prepareAccounts(prepare: Prepare, withBots: boolean, ready: () => Promise<void>) {
   const { db, dir, provider, keys, deployment, backstopKey, entrance } = prepare
   const { usdm, marginBank } = deployment.contracts
   const funding = { provider, deployer: keys.deployer, usdm, marginBank }
@@ -219,7 +219,7 @@ async function prepareAccounts(prepare: Prepare, ready: () => Promise<void>) {
   const backstop = backstopKey && (await fundBackstop(db, funding, deployment.contracts, backstopKey))
 
   await ready()
-  const bots = await issueApiKeys(db, entrance, botKeys)
+  const bots = withBots ? await issueApiKeys(db, entrance, botKeys) : []
   const stored = readJson<readonly StackAccount[]>(dir.accounts)
   if (stored !== null) return { traders: stored, bots, backstop }
   const traders = await issueApiKeys(db, entrance, traderKeys)

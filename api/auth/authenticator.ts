@@ -1,6 +1,6 @@
 /** Authenticates the caller of a request by the API key or identity token in its Authorization header. */
 
-import { API_KEYS_CHANNEL } from '../../db/api-keys.ts'
+import { API_KEYS_CHANNEL, BETWEEN_USES_MS } from '../../db/api-keys.ts'
 import type { Db } from '../../db/client.ts'
 import type { Address } from '../../domain/units.ts'
 import type { Clock } from '../../service/clock.ts'
@@ -35,7 +35,6 @@ export interface AuthenticatorPorts {
 const CACHE_MS = 15_000
 /** Keys in the cache, at most. The oldest are dropped first. */
 const CACHE_SIZE = 100_000
-const BETWEEN_USES_MS = 60_000
 const UUID = /^[0-9a-f]{8}-?([0-9a-f]{4}-?){3}[0-9a-f]{12}$/i
 
 interface KnownKey {
