@@ -3,6 +3,7 @@ import { after, before, describe, it } from 'mocha'
 import { createAuthenticator } from '../../../api/auth/authenticator.ts'
 import { createApiKey } from '../../../api/auth/credentials.ts'
 import { createKeyUses } from '../../../api/auth/key-uses.ts'
+import { BUCKETS } from '../../../api/http/access.ts'
 import { createLogger } from '../../../service/logger.ts'
 import {
   createUser,
@@ -14,7 +15,12 @@ import {
 } from '../support/exchange-fixture.ts'
 
 /** POSTs that only compute: a read-only key may call them. */
-const COMPUTING = ['/v0/orders/validate', '/v0/orders/estimate', '/v0/orders/calculate-quantity']
+const COMPUTING = [
+  '/v0/orders/validate',
+  '/v0/orders/estimate',
+  '/v0/orders/calculate-quantity',
+  '/v0/session-keys/prepare',
+]
 
 describe('what a credential allows', () => {
   let exchange: ExchangeFixture
@@ -146,7 +152,7 @@ describe('what a credential allows', () => {
     const limited = await startSecondApi(exchange, { RATE_LIMIT_READS: '2', RATE_LIMIT_CANCELS: '7' })
     const limits = async () => (await limited.get(alice, '/v0/me/limits')).body.limits
     const { body: me } = await limited.get(alice, '/v0/me')
-    expect(me.limits).to.have.length(6)
+    expect(me.limits).to.have.length(BUCKETS.length)
     const first = (await limits()).find((each: { bucket: string }) => each.bucket === 'reads')
     expect(first).to.include({ limit: 10, window_seconds: 5, remaining: 8 })
     expect(first.reset_seconds).to.be.within(1, 5)

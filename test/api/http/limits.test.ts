@@ -19,6 +19,7 @@ const LIMITS = {
   RATE_LIMIT_READS: '1',
   RATE_LIMIT_FAUCET: '1',
   RATE_LIMIT_ADDRESS: '2',
+  RATE_LIMIT_FAILURES: '1',
   RATE_LIMIT_WINDOW_SECONDS: '20',
   FAUCET_WAIT_MS: '1',
 }
@@ -96,14 +97,43 @@ describe(`rate limits of two API processes ${ON_REDIS}`, function () {
     expect(await redis.pttl(`clearbatch-limit-reads:${alice.userId}`)).to.be.within(1, 20_000)
   })
 
+  it('when the caller asks one process for its limits, they include the requests to the other, and asking counts as one read', async () => {
+    const left = async ({ app }: Api, from: string): Promise<number> => {
+      const headers = { authorization: `Key ${alice.apiKey}` }
+      const { body } = await app.inject({ url: '/v0/me/limits', headers, remoteAddress: from })
+      const { limits } = JSON.parse(body) as { limits: { bucket: string; remaining: number }[] }
+      return limits.find(({ bucket }) => bucket === 'reads')?.remaining ?? -1
+    }
+    expect(await left(exchange.api, '10.4.0.1')).to.equal(19)
+    expect(await left(other, '10.4.0.2')).to.equal(18)
+    expect(await left(exchange.api, '10.4.0.1')).to.equal(17)
+  })
+
+  it('when an address presents refused credentials to both processes, they count them together', async () => {
+    const guess = async ({ app }: Api, n: number): Promise<number> => {
+      const headers = { authorization: `Key cb_${String(n).padStart(43, '0')}` }
+      return (await app.inject({ url: '/v0/me', headers, remoteAddress: '10.5.0.1' })).statusCode
+    }
+    const first = await times(19, async () => guess(exchange.api, 1))
+    expect(await guess(other, 2)).to.equal(401)
+    expect([
+      first,
+      await guess(other, 3),
+      await guess(exchange.api, 4),
+      await guess(exchange.api, 5),
+    ]).to.deep.equal([...[Array(19).fill(401), 429, 401, 429]])
+  })
+
   it('when requests come from several addresses of one IPv6 network, they share one limit', async () => {
     const answers = await times(22, () => ask(exchange.api, { from: `2001:db8:0:7::${++addresses}` }))
     expect(answers).to.deep.equal([...Array(20).fill(200), 429, 429])
     expect(await ask(exchange.api, { from: '2001:db8:0:8::1' })).to.equal(200)
   })
 
-  it('when Redis is down, each process counts by itself: no request fails, none is unlimited', async () => {
+  it('when Redis is down, each process counts by itself, none is unlimited, and only challenges and rotations fail', async () => {
     await proxy.cut()
+    for (const path of ['/v0/auth/challenge', '/v0/me/api-key/rotate'])
+      expect(await ask(exchange.api, { method: 'POST', path, user: alice, from: '10.6.0.1' })).to.equal(503)
     const faucet = () => ask(exchange.api, { method: 'POST', path: '/v0/faucet', user: alice })
     expect(await times(22, faucet)).to.deep.equal([...Array(20).fill(408), 429, 429])
     const login = () => ask(exchange.api, { path: '/v0/balance/1/margin', from: '10.3.0.1' })
