@@ -9,7 +9,7 @@ const CHAIN_FILES = [
   '^(keeper|indexer|api)/compose\\.ts$',
   '^indexer/ingest/(follow\\.ts$|decode/)',
   '^simulate/contracts/',
-  '^(client|stack|bench|test|ignition|tasks|ops|typechain-types)/',
+  '^(client|account|stack|bench|test|ignition|tasks|ops|typechain-types)/',
   '^hardhat\\.config\\.ts$',
 ]
 
@@ -97,6 +97,15 @@ const rules = [
     'The backstop closes its positions like any trader: it has no database and no access to other processes.',
     { path: '^backstop/' },
     { path: '^(db|keeper|indexer|api|signer|stack|bench|typechain-types)/' },
+  ),
+  rule(
+    'account-acts-over-rest',
+    "A person's commands act over REST and the chain like any trader; of the local stack they only read its file.",
+    { path: '^account/' },
+    {
+      path: '^(domain|db|keeper|indexer|api|signer|backstop|stack|bench|ops|typechain-types)/',
+      pathNot: '^stack/stack-file\\.ts$',
+    },
   ),
   rule(
     'client-stands-alone',

@@ -13,11 +13,14 @@ import type {
   Balance,
   Fill,
   LiquidationDecision,
+  Me,
   OrderEvent,
   OrderEventKind,
   Position,
+  RateLimit,
   Transaction,
   TransactionType,
+  WithdrawalPage,
 } from './responses.ts'
 
 export interface EventListOptions extends PageOptions {
@@ -28,6 +31,9 @@ export interface EventListOptions extends PageOptions {
 export interface TransactionListOptions extends ReadOptions {
   readonly marketId?: number
   readonly type?: TransactionType
+  /** Times of the first transaction and after the last one, ISO 8601. */
+  readonly from?: string
+  readonly to?: string
   readonly limit?: number
   /** The last transaction of the page before; null or left out for the newest page. */
   readonly after?: Pick<Transaction, 'created_at' | 'id'> | null
@@ -80,13 +86,30 @@ export class Account {
     return this.#http.get(`/v0/fills/by-user/${await this.userId()}`, listQuery(options))
   }
 
-  /** Deposits, withdrawals and funding payments, newest first. A page without transactions is the end of the list. */
+  /** What changed the account's collateral, newest first. A page without transactions is the end of the list. */
   async transactions(options: TransactionListOptions = {}): Promise<readonly Transaction[]> {
-    const { marketId: market_id, type: transaction_type, limit, after } = options
-    const cursor = { cursor_created_at: after?.created_at, cursor_id: after?.id }
-    const query = { market_id, transaction_type, limit, ...cursor, ...bookmarkQuery(options) }
-    const path = '/v0/account/transactions'
-    return (await this.#http.get<{ transactions: readonly Transaction[] }>(path, query)).transactions
+    const query = transactionQuery(options)
+    return (await this.#http.get<{ transactions: readonly Transaction[] }>(TRANSACTIONS, query)).transactions
+  }
+
+  /** The same list as a CSV file: all of it, at most 100,000 transactions, unless there is a limit. */
+  async transactionsCsv(options: TransactionListOptions = {}): Promise<string> {
+    const request = { method: 'GET', path: TRANSACTIONS, query: transactionQuery(options) } as const
+    return this.#http.send({ ...request, idempotent: true, accept: 'text/csv', timeoutMs: CSV_TIMEOUT_MS })
+  }
+
+  /** The account's withdrawals with their status, newest first, and what of them is pending. */
+  async withdrawalPage(options: PageOptions = {}): Promise<WithdrawalPage> {
+    return this.#http.get('/v0/account/withdrawals', pageQuery(options))
+  }
+
+  /** The caller of this credential: account, API key and limits. */
+  async me(): Promise<Me> {
+    return this.#http.get('/v0/me')
+  }
+
+  async limits(): Promise<readonly RateLimit[]> {
+    return (await this.#http.get<{ limits: readonly RateLimit[] }>('/v0/me/limits')).limits
   }
 
   async orderEvents(options: EventListOptions = {}): Promise<readonly OrderEvent[]> {
@@ -98,6 +121,15 @@ export class Account {
     const { marketId: market_id, kind } = options
     return this.#http.get(path, { ...pageQuery(options), market_id, kind })
   }
+}
+
+const TRANSACTIONS = '/v0/account/transactions'
+const CSV_TIMEOUT_MS = 120_000
+
+const transactionQuery = (options: TransactionListOptions) => {
+  const { marketId: market_id, type: transaction_type, from, to, limit, after } = options
+  const cursor = { cursor_created_at: after?.created_at, cursor_id: after?.id }
+  return { market_id, transaction_type, from, to, limit, ...cursor, ...bookmarkQuery(options) }
 }
 
 export function missingOption(option: string): never {

@@ -1,6 +1,7 @@
 /** A trader's connection to the exchange: market data, orders, account and collateral over one HTTP session. */
 import { JsonRpcProvider, Wallet } from 'ethers'
 import { Account } from './account.ts'
+import { Adjustments } from './adjustments.ts'
 import { Bank } from './bank.ts'
 import { createHttpSession, type HttpOptions } from './http-session.ts'
 import { MarketData } from './market-data.ts'
@@ -31,7 +32,11 @@ export class Client {
   readonly account: Account
   readonly orders: Orders
   readonly bank: Bank
+<<<<<<< HEAD
   readonly sessionKeys: SessionKeys
+=======
+  readonly adjustments: Adjustments
+>>>>>>> b52f3712 (Let a person act on the own account from the command line)
   readonly #wallet: Wallet | null
 
   constructor(options: ClientOptions) {
@@ -44,10 +49,15 @@ export class Client {
     })
     this.marketData = new MarketData(http)
     this.account = new Account(http, address)
+    const signer = options.orderSigner ?? this.#wallet
+    this.adjustments = new Adjustments({
+      ...{ http, account: this.account, marketData: this.marketData, signer },
+      nonces: saltSequence(),
+    })
     const factory = new OrderFactory({
       account: this.account,
       marketData: this.marketData,
-      signer: options.orderSigner ?? this.#wallet,
+      signer,
       salts: options.salts ?? saltSequence(),
     })
     this.orders = new Orders(http, this.account, factory)

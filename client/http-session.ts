@@ -23,6 +23,10 @@ export interface HttpRequest {
   readonly body?: unknown
   /** Sending the request twice has the effect of sending it once, so it is retried after an unknown outcome. */
   readonly idempotent: boolean
+  /** The form of the response; JSON by default. Another one is returned as text. */
+  readonly accept?: string
+  /** Instead of that of the session, for responses that are long. */
+  readonly timeoutMs?: number
 }
 
 export interface HttpSession {
@@ -72,7 +76,7 @@ async function attempt(
     const response = await (options.fetch ?? fetch)(urlOf(options.baseUrl, request), {
       method: request.method,
       headers: headersOf(options, request),
-      signal: AbortSignal.timeout(options.timeoutMs ?? 10_000),
+      signal: AbortSignal.timeout(request.timeoutMs ?? options.timeoutMs ?? 10_000),
       ...(request.body === undefined ? {} : { body: JSON.stringify(request.body) }),
     })
     const body = parse(await response.text())
@@ -90,8 +94,11 @@ function urlOf(baseUrl: string, { path, query = {} }: HttpRequest): URL {
   return url
 }
 
-const headersOf = ({ authorization }: HttpOptions, { body }: HttpRequest): Record<string, string> => ({
-  accept: 'application/json',
+const headersOf = (
+  { authorization }: HttpOptions,
+  { body, accept = 'application/json' }: HttpRequest,
+): Record<string, string> => ({
+  accept,
   ...(authorization === undefined ? {} : { authorization }),
   ...(body === undefined ? {} : { 'content-type': 'application/json' }),
 })

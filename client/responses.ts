@@ -77,7 +77,7 @@ export type PlacedOrder = Amounts<
 
 /** `protection_price`: of a market order, in the batch of the fill. */
 export type Fill = Amounts<'price' | 'quantity' | 'taker_quantity' | 'fee'> &
-  MaybeAmounts<'realized_pnl' | 'protection_price'> & {
+  MaybeAmounts<'realized_pnl' | 'available_margin_delta' | 'protection_price'> & {
     readonly fill_id: string
     readonly order_id: string
     readonly user_id: number
@@ -286,6 +286,51 @@ export type Transaction = Amounts<'amount' | 'available_margin_delta'> &
     readonly block_number: number | null
     readonly created_at: string
   }
+
+/** One request of a withdrawal on the chain. */
+export type Withdrawal = Amounts<'amount'> &
+  MaybeAmounts<'paid_amount'> & {
+    readonly withdrawal_id: string
+    readonly status: 'REQUESTED' | 'PAYABLE' | 'PAID' | 'USED'
+    readonly requested_at: string
+    readonly payable_at: string | null
+    readonly tx_hash: string
+    readonly log_index: number
+    readonly block_number: number
+    readonly paid_at: string | null
+    readonly paid_tx_hash: string | null
+  }
+
+export type WithdrawalPage = Amounts<'pending'> & {
+  /** From when on the bank pays what is pending; null if nothing is. */
+  readonly payable_at: string | null
+  readonly withdrawals: readonly Withdrawal[]
+  readonly next_cursor: string | null
+}
+
+export interface RateLimit {
+  readonly bucket: string
+  readonly limit: number
+  readonly window_seconds: number
+  readonly remaining: number
+  readonly reset_seconds: number
+}
+
+export interface Me {
+  readonly user_id: number
+  readonly address: string
+  readonly addresses: readonly string[]
+  readonly credential: 'api_key' | 'identity_token'
+  readonly scope: 'trade' | 'read'
+  readonly api_key: {
+    readonly prefix: string
+    readonly scope: 'trade' | 'read'
+    readonly allowed_addresses: readonly string[] | null
+    readonly created_at: string
+    readonly last_used_at: string | null
+  } | null
+  readonly limits: readonly RateLimit[]
+}
 
 export type FillStage = Amounts<'price' | 'quantity'> & {
   readonly fill_id: string

@@ -1,7 +1,8 @@
 import { expect } from 'chai'
+import { type ContractTransactionResponse, NonceManager, Wallet } from 'ethers'
 import { describe, it } from 'mocha'
 import { fromE18, toE18 } from '../../client/decimals.ts'
-import type { Fill, Market } from '../../client/responses.ts'
+import type { Fill, Market, Transaction } from '../../client/responses.ts'
 import { waitFor } from '../../client/wait-for.ts'
 import type { Price } from '../../domain/units.ts'
 import { overrideFeed } from '../../stack/feed-override.ts'
@@ -31,6 +32,51 @@ describe('trading, end to end', function () {
     const { balance, tx_hash } = await alice.bank.deposit('1234.5')
     expect(BigInt(balance.free_e18_raw) - before).to.equal(toE18('1234.5'))
     expect(tx_hash).to.match(/^0x[0-9a-f]{64}$/)
+  })
+
+  it('when deposits and a withdrawal are made directly on the chain, they are listed within a second of their receipts', async () => {
+    const { file, provider } = exchange.stack
+    const erin = exchange.trader(4)
+    const key = file.accounts[4]?.private_key as string
+    const wallet = new NonceManager(new Wallet(key, provider))
+    const bank = MarginBank__factory.connect(file.contracts.margin_bank, wallet)
+    const usdm = TestUSDM__factory.connect(file.contracts.usdm, wallet)
+    await (await usdm.approve(file.contracts.margin_bank, 10n * E18)).wait()
+    const free = BigInt((await erin.account.balance()).free_e18_raw)
+    const delays: number[] = []
+    const untilListed = async (sent: ContractTransactionResponse): Promise<Transaction> => {
+      await sent.wait()
+      const mined = performance.now()
+      const [listed] = await waitFor(
+        () => erin.account.transactions({ limit: 1 }),
+        ([newest]) => newest?.tx_hash === sent.hash,
+        { everyMs: 10 },
+      )
+      delays.push(performance.now() - mined)
+      return listed as Transaction
+    }
+    for (let count = 0; count < 3; count++) {
+      const deposit = await untilListed(await bank.deposit(E18))
+      expect(deposit).to.include({ transaction_type: 'deposit', available_margin_delta: 1 })
+      expect(deposit.log_index).to.be.a('number')
+    }
+    const request = await untilListed(await bank.requestWithdrawal(2n * E18))
+    expect(request).to.include({ transaction_type: 'withdrawal', available_margin_delta: -2 })
+    delays.sort((a, b) => a - b)
+    expect(delays[1], `delays in ms: ${delays.map(Math.round)}`).to.be.lessThan(1_000)
+
+    const { withdrawals, payable_at } = await erin.account.withdrawalPage({ limit: 1 })
+    expect(withdrawals[0]).to.include({
+      status: 'REQUESTED',
+      amount: 2,
+      tx_hash: request.tx_hash,
+      payable_at,
+    })
+    const { requestedAt } = await bank.account(await wallet.getAddress())
+    expect(Date.parse(payable_at as string)).to.equal(Number(requestedAt) * 1000 + 16_000)
+    expect(BigInt((await erin.account.balance()).free_e18_raw)).to.equal(free + E18)
+    const csv = await erin.account.transactionsCsv({ type: 'withdrawal', limit: 1 })
+    expect(csv.split('\r\n')[1]).to.match(new RegExp(`^${request.id},withdrawal,2,-2,,USDM,,,`))
   })
 
   for (const marketId of MARKETS) {

@@ -2,8 +2,9 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { id } from 'ethers'
+import { id, Wallet } from 'ethers'
 import { afterEach, beforeEach, describe, it } from 'mocha'
+import { FAUCET_ERRORS } from '../../db/faucet-requests.ts'
 import { listMarket } from '../../db/markets.ts'
 import { future, perpetual, rate } from '../support/markets.ts'
 import { ChainFixture, faucetKey, foreignTransaction, laneKey, useChain } from './support/chain-fixture.ts'
@@ -218,6 +219,29 @@ describe('the keeper process', function () {
       async () => (await faucetRequest()).status === 'MINED',
       () => keeper.output,
     )
+  })
+
+  it('when the key of the faucet has no gas, or the token rejects the payout, requests fail with the reason', async () => {
+    const { provider, shared } = chain()
+    const faucet = new Wallet(faucetKey).address
+    const failure = async (): Promise<string | null> => {
+      await fixture.db.deleteFrom('faucet_requests').execute()
+      await requestFaucet()
+      await until(
+        async () => ['FAILED', 'MINED'].includes((await faucetRequest()).status),
+        () => keeper.output,
+      )
+      return (await faucetRequest()).error
+    }
+    await provider.send('anvil_setBalance', [faucet, '0x1'])
+    const keeper = await start({})
+    await keeper.ready()
+    expect(await failure()).to.equal(FAUCET_ERRORS.empty)
+    await provider.send('anvil_setBalance', [faucet, '0x56bc75e2d63100000'])
+    expect(await failure()).to.equal(null)
+    // push 0, push 0, revert.
+    await provider.send('anvil_setCode', [shared.usdm, '0x60006000fd'])
+    expect(await failure()).to.equal(FAUCET_ERRORS.reverted)
   })
 
   const lanes = async () =>

@@ -1,0 +1,11 @@
+/** All commands of `npm run account`, by name. */
+import { BANK_COMMANDS } from './bank.ts'
+import type { Command } from './command.ts'
+import { HISTORY_COMMANDS } from './history.ts'
+import { POSITION_COMMANDS } from './positions.ts'
+
+export const COMMANDS: Readonly<Record<string, Command>> = {
+  ...BANK_COMMANDS,
+  ...POSITION_COMMANDS,
+  ...HISTORY_COMMANDS,
+}

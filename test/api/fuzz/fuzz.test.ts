@@ -1,0 +1,17 @@
+/** A share of `npm run fuzz:requests`. */
+import { expect } from 'chai'
+import { describe, it } from 'mocha'
+import { fuzzRequests } from './run.ts'
+
+describe('random requests to the endpoints of accounts', function () {
+  this.timeout(60_000)
+
+  it('when requests are random or altered, none is executed, fails inside or hangs, and each error names its field', async () => {
+    const { problems, answers, operations } = await fuzzRequests(2_000, 7)
+    expect(problems).to.deep.equal([])
+    expect(operations).to.be.at.least(8)
+    // Reads with valid fields are answered, and requests are refused for many reasons.
+    expect(answers.get('200')).to.be.greaterThan(50)
+    expect(answers.size).to.be.greaterThan(12)
+  })
+})
