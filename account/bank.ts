@@ -13,7 +13,6 @@ async function withdrawalsAfter({ client }: Session, tx_hash: string) {
 }
 
 export const BANK_COMMANDS = {
-  me: command('show the account, its API key and its limits', '', {}, ({ client }) => client.account.me()),
   balance: command('show the balance', '', {}, ({ client }) => client.account.balance()),
   faucet: command('request test collateral and gas', '', {}, ({ client }) => client.bank.faucet()),
   deposit: command('deposit USDM from the wallet', '<amount>', {}, async ({ client }, [amount = '']) => {

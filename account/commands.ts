@@ -2,9 +2,11 @@
 import { BANK_COMMANDS } from './bank.ts'
 import type { Command } from './command.ts'
 import { HISTORY_COMMANDS } from './history.ts'
+import { KEY_COMMANDS } from './keys.ts'
 import { POSITION_COMMANDS } from './positions.ts'
 
 export const COMMANDS: Readonly<Record<string, Command>> = {
+  ...KEY_COMMANDS,
   ...BANK_COMMANDS,
   ...POSITION_COMMANDS,
   ...HISTORY_COMMANDS,

@@ -88,7 +88,7 @@ function placeInStack(values: ConnectionValues): Place {
     wallet: new Wallet(account.private_key),
     baseUrl: stack.base_url,
     rpcUrl: stack.rpc_url,
-    issuerUrl: values['issuer-url'],
+    issuerUrl: stack.issuer_url,
     keyFile: values['api-key-file'] ?? join(dirname(path), `account-${index}.key`),
     apiKey: account.api_key,
   }

@@ -101,7 +101,7 @@ function composeAuth({ config, db, clock, notifications, limits, logger }: AuthI
   const { rpcUrl } = config.walletSigning
   const acceptsSignature = rpcUrl === null ? null : createContractWallets(rpcUrl, clock)
   const challenges = createChallenges({ db, clock, config })
-  const rotateKey = createRotation({ db, clock, challenges, acceptsSignature })
+  const rotateKey = createRotation({ db, clock, challenges, notifications, acceptsSignature })
   return { ports: { authenticate, challenges, rotateKey }, stop: () => keyUses.stop() }
 }
 

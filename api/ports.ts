@@ -11,6 +11,8 @@ export interface Notifications {
   /** Called when the connection breaks: notifications until the reconnect are lost. */
   onLost(listener: () => void): void
   isListening(): boolean
+  /** Runs the listeners of this process at once: the notification of its own commit arrives later than its answer could. */
+  announce(channel: string, payload: string): void
 }
 
 /** Requests of a key in the current window, and the window's remaining milliseconds. */

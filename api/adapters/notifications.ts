@@ -17,6 +17,10 @@ export function createNotifications(url: string): RunningNotifications {
   let isListening = false
   let isStopped = false
 
+  const announce = (channel: string, payload: string): void => {
+    for (const listener of listeners.get(channel) ?? []) listener(payload)
+  }
+
   const lose = (broken: pg.Client): void => {
     if (client !== broken) return
     client = null
@@ -35,9 +39,7 @@ export function createNotifications(url: string): RunningNotifications {
     client = fresh
     fresh.on('error', () => lose(fresh))
     fresh.on('end', () => lose(fresh))
-    fresh.on('notification', ({ channel, payload }) => {
-      for (const listener of listeners.get(channel) ?? []) listener(payload ?? '')
-    })
+    fresh.on('notification', ({ channel, payload }) => announce(channel, payload ?? ''))
     try {
       await fresh.connect()
       for (const channel of listeners.keys()) await fresh.query(`listen ${pg.escapeIdentifier(channel)}`)
@@ -53,6 +55,7 @@ export function createNotifications(url: string): RunningNotifications {
     },
     onLost: (listener) => void lostListeners.push(listener),
     isListening: () => isListening,
+    announce,
     start: connect,
     async stop() {
       isStopped = true

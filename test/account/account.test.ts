@@ -105,6 +105,22 @@ describe('npm run account', function () {
     expect(symbol.err).to.match(/^the market must be one of BTC-PERP, .*; received NONE\n$/)
   })
 
+  it('when a key is rotated, it is stored, the old one is refused, and me shows the new one', async () => {
+    const rotated = await run('rotate-key', '--scope', 'read', '--json', ...connection)
+    expect([rotated.code, rotated.err]).to.deep.equal([0, ''])
+    const { api_key_file, prefix, scope, ...rest } = JSON.parse(rotated.out)
+    expect([api_key_file, scope, 'api_key' in rest]).to.deep.equal([keyFile, 'read', false])
+    expect(readFileSync(keyFile, 'utf8').startsWith(prefix)).to.equal(true)
+    expect((await exchange.get(alice, '/v0/me')).status).to.equal(401)
+    const me = JSON.parse((await run('me', '--json', ...connection)).out)
+    expect(me.api_key).to.include({ prefix, scope: 'read' })
+    const missing = await run('create-key', ...connection)
+    expect(missing.err).to.include('--issuer-url')
+    const refused = await run('faucet', ...connection)
+    expect([refused.code, /code: (\w+)/.exec(refused.err)?.[1]]).to.deep.equal([1, 'READ_ONLY_KEY'])
+    alice = { ...alice, apiKey: readFileSync(keyFile, 'utf8').trim() }
+  })
+
   it('when a new API key is stored, only the owner can read its file, and the next command uses it', async () => {
     const file = join(folder, 'fresh-key')
     const values = {
@@ -124,7 +140,8 @@ describe('npm run account', function () {
       `${alice.apiKey}\n`,
       0o600,
     ])
-    const { code, out } = await run('balance', ...connection.with(3, file))
+    const { code, out, err } = await run('balance', ...connection.with(3, file))
+    expect(err).to.equal('')
     expect([code, out.startsWith('total')]).to.deep.equal([0, true])
   })
 })

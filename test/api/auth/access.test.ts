@@ -140,7 +140,12 @@ describe('what a credential allows', () => {
     const authenticate = createAuthenticator({
       ...{ db, bearer: null, clock: { now: Date.now } as never, keyUses: createKeyUses(db, logger) },
       failures: { check() {}, async count() {} },
-      notifications: { on: (_, listener) => heard.push(listener), onLost() {}, isListening: () => true },
+      notifications: {
+        on: (_, listener) => heard.push(listener),
+        onLost() {},
+        isListening: () => true,
+        announce() {},
+      },
     })
     const presented = { authorization: `Key ${user.apiKey}`, address: '127.0.0.1' }
     expect((await authenticate(presented)).userId).to.equal(user.userId)

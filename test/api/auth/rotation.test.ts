@@ -112,6 +112,17 @@ describe('replacing an API key', () => {
     }
   })
 
+  it('when a key is replaced, the process that answers refuses the old key at the next request', async () => {
+    let user = await newUser()
+    for (let count = 0; count < 10; count++) {
+      expect(await works(exchange, user, user.apiKey)).to.equal(true)
+      const { status, body } = await rotate(user, await signed(user))
+      expect(status, JSON.stringify(body)).to.equal(200)
+      expect(await works(exchange, user, user.apiKey), `after rotation ${count}`).to.equal(false)
+      user = { ...user, apiKey: body.api_key }
+    }
+  })
+
   it('when the same challenge is used again, it is refused and says that a lost key needs another challenge', async () => {
     const alice = await newUser()
     const request = await signed(alice)
