@@ -32,11 +32,8 @@ export class Client {
   readonly account: Account
   readonly orders: Orders
   readonly bank: Bank
-<<<<<<< HEAD
   readonly sessionKeys: SessionKeys
-=======
   readonly adjustments: Adjustments
->>>>>>> b52f3712 (Let a person act on the own account from the command line)
   readonly #wallet: Wallet | null
 
   constructor(options: ClientOptions) {
