@@ -1,7 +1,7 @@
 /** The laws of batches, orders and executed actions of one market, see `laws.ts`. */
 
 import type { BatchOutcome } from '../domain/auction/batch.ts'
-import type { Cleared } from '../domain/auction/clearing.ts'
+import type { Cleared, Protection } from '../domain/auction/clearing.ts'
 import type { Book, RestingOrder } from '../domain/book/book.ts'
 import { priceBand } from '../domain/market/band.ts'
 import { type MarketSpec, priceOf } from '../domain/market/market.ts'
@@ -50,34 +50,55 @@ function checkPoolWait({ spec, positions, tally }: LawMarket, { index, oracle }:
   tally.check('pool-waits', isShort, () => 'a close waits although every position can pay')
 }
 
-/** At most R·(1+w) for a buy, with R at most max(best, O)·(1+w), where another account has stood at `best` or better. */
+/**
+ * The protection is R·(1+w) for a buy, with R = min(level, max(best, O)·(1+w)), at most O for a forced order, and another account has stood at
+ * `best` or better. A reservation can make it narrower.
+ */
 function checkProtection(market: LawMarket, clearing: Cleared, seq: Seq, standing: number): void {
   const { spec, book, tally } = market
   const order = book.get(seq) as RestingOrder
   if (order.type !== 'MARKET') return
-  const protection = clearing.protections.find((each) => each.seq === seq)
   const isBuy = order.side === 'LONG'
-  const { oracle } = clearing.inputs
-  const best = protection?.best ?? null
-  const start = best === null ? oracle : furthest(isBuy, priceOf(spec, best), oracle)
-  const factor = order.forced ? 3n * BigInt(1 + order.widenings) : order.triggered ? 3n : 1n
-  const width = DEFAULT_PRICE_PROTECTION[spec.kind] * factor
-  const bound = beyond(spec, isBuy, best === null ? start : beyond(spec, isBuy, start, width), width)
-  const price = priceOf(spec, clearing.price)
-  const isWithin = isBuy ? price <= bound : price >= bound
+  const found = clearing.protections.find((each) => each.seq === seq)
+  const { best = null, price = clearing.price } = found ?? {}
+  const due = protectedTick(spec, order, clearing, found)
+  const beyond = isBuy ? price - due : due - price
+  const isDue = beyond <= 1 && (order.openable > 0 || beyond >= -1)
+  const isKept = isBuy ? clearing.price <= price : clearing.price >= price
   const isStanding = best === null || hasStood(book, order, best, standing)
   tally.check(
     'protected',
-    isWithin && isStanding,
-    () => `order ${seq} fills at ${price}, protected at ${bound}`,
+    found !== undefined && isDue && isKept && isStanding,
+    () => `order ${seq} fills at ${clearing.price}, protected at ${price}, due at ${due}`,
   )
 }
 
-const furthest = (isBuy: boolean, a: bigint, b: bigint): bigint => (isBuy === a > b ? a : b)
+/** In ticks, to within one. */
+function protectedTick(
+  spec: MarketSpec,
+  order: RestingOrder,
+  { inputs: { oracle }, lo, hi }: Cleared,
+  found: Protection | undefined,
+): number {
+  const isBuy = order.side === 'LONG'
+  const factor = order.forced ? 3n * BigInt(1 + order.widenings) : order.triggered ? 3n : 1n
+  const width = DEFAULT_PRICE_PROTECTION[spec.kind] * factor
+  const { best = null, level = null } = found ?? {}
+  const near = (a: bigint, b: bigint): bigint => (isBuy === a < b ? a : b)
+  const far = (a: bigint, b: bigint): bigint => (isBuy === a > b ? a : b)
+  const reference =
+    best === null || level === null
+      ? oracle
+      : near(priceOf(spec, level), widened(spec, isBuy, far(priceOf(spec, best), oracle), width))
+  const started = order.forced ? near(reference, oracle) : reference
+  const tick = Number(widened(spec, isBuy, started, width) / spec.tick)
+  return Math.max(lo, Math.min(hi, tick))
+}
 
-/** `price` moved by a share of it against the trader; in a binary market by the width itself. */
-function beyond({ kind }: MarketSpec, isBuy: boolean, price: bigint, width: bigint): bigint {
-  const distance = kind === 'binary_future' ? width : (price * width) / ONE
+/** `price` moved by a share of it against the trader; in a binary market by the width, at most half of the way to 0 and 1. */
+function widened({ kind }: MarketSpec, isBuy: boolean, price: bigint, width: bigint): bigint {
+  const half = [width, price / 2n, (ONE - price) / 2n].reduce((least, each) => (each < least ? each : least))
+  const distance = kind === 'binary_future' ? half : (price * width) / ONE
   return isBuy ? price + distance : price - distance
 }
 
@@ -163,6 +184,19 @@ export function checkMargins(market: LawMarket, action: ChainAction, opened: rea
   for (const account of opened) {
     const isUnderMargined = isUnder(spec, chain.positions.of(account), prices, spec.imr)
     tally.check('margined', !isUnderMargined, () => `account ${account} is below IMR after it has opened`)
+  }
+}
+
+/** `held`: reserved for the fills of the part, by account. `before`: free balances. */
+export function checkCosts(
+  { bank, tally }: LawMarket,
+  held: readonly (readonly [UserId, bigint])[],
+  before: ReadonlyMap<UserId, bigint>,
+): void {
+  for (const [account, free] of before) {
+    const reserved = held.reduce((sum, [owner, amount]) => (owner === account ? sum + amount : sum), 0n)
+    const cost = free - bank.freeOf(account)
+    tally.check('covered', cost <= reserved, () => `a part costs account ${account} ${cost} of ${reserved}`)
   }
 }
 

@@ -27,6 +27,7 @@ import { Liquidations } from './liquidations.ts'
 import {
   checkBackstop,
   checkBatch,
+  checkCosts,
   checkLiquidated,
   checkMargins,
   checkMined,
@@ -187,8 +188,10 @@ export class SimulatedMarket implements LiquidationMarket {
       const { tally } = this
       checkLiquidated(this, action)
       const backstop = this.chain.positions.of(BACKSTOP)
+      const free = this.#freeOf(action)
       const { error, charged, opened } = this.chain.execute(action)
       checkMargins(this, action, opened)
+      checkCosts(this, held, free)
       if (action.kind === 'inherit' && error === null) checkBackstop(this, action, backstop)
       this.#recorder?.executed(this, action, error)
       const payers = charged.join(', ')
@@ -201,6 +204,12 @@ export class SimulatedMarket implements LiquidationMarket {
       for (const account of touched) this.#follow(account)
     }
     if (this.isQuiet) checkMined(this)
+  }
+
+  /** Free balances of the accounts in a part. */
+  #freeOf(action: ChainAction): Map<UserId, bigint> {
+    const fills = action.kind === 'part' ? action.fills : []
+    return new Map(fills.map(({ account }) => [account, this.bank.freeOf(account)]))
   }
 
   #release(account: UserId): void {

@@ -2,6 +2,7 @@ import { expect } from 'chai'
 import fc from 'fast-check'
 import { describe, it } from 'mocha'
 import { clearAndMatch, type MatchedBatch } from '../../../domain/auction/batch.ts'
+import { PoolBalance } from '../../../domain/auction/pool-limit.ts'
 import { Book, type RestingOrder } from '../../../domain/book/book.ts'
 import { DEFAULT_PRICE_PROTECTION } from '../../../domain/market/price-protection.ts'
 import { openingBasis, type Position, poolShare } from '../../../domain/positions/position.ts'
@@ -94,6 +95,27 @@ describe('what a batch pays out of the pool', () => {
     // The seller adds 100 of margin per step.
     const { refused, matched } = clearAndMatch({ ...afterGap([three], 1), pool: 0n as Quote })
     expect([refused.length, filledOf(matched)]).to.deep.equal([0, [[3, 5]]])
+  })
+})
+
+describe('the balance of the pool', () => {
+  const order = (seq: number): RestingOrder => resting({ seq: seq as Seq, reduceOnly: true })
+  const account = (number: number): UserId => number as UserId
+
+  it('when a part pays exactly what the pool holds, nothing waits', () => {
+    const balance = new PoolBalance(100n as Quote)
+    balance.pay(account(1), 100n, [order(1)])
+    balance.endPart()
+    expect(balance.unpaid().size).to.equal(0)
+  })
+
+  it('when an account with a closing order pays in, the others are paid without that amount', () => {
+    const balance = new PoolBalance(100n as Quote)
+    balance.pay(account(1), -50n, [order(1)])
+    balance.pay(account(2), 120n, [order(2)])
+    balance.pay(account(3), 80n, [order(3)])
+    balance.endPart()
+    expect([...balance.unpaid()]).to.deep.equal([[2, [2]]])
   })
 })
 
