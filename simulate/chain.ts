@@ -83,6 +83,8 @@ export interface FilledOrder {
   readonly reduceOnly: boolean
   /** Steps that remain after the fill. */
   readonly remaining: Steps
+  /** For the whole order, before its batch. */
+  readonly reserved: bigint
 }
 
 export interface PartFill extends PositionFill {

@@ -9,7 +9,14 @@ import { DEFAULT_PRICE_PROTECTION } from '../domain/market/price-protection.ts'
 import type { Position } from '../domain/positions/position.ts'
 import type { MarketPositions } from '../domain/risk/market-positions.ts'
 import { ONE, type Seq, type Ticks, type UserId } from '../domain/units.ts'
-import { type ActionMoment, BACKSTOP, type Bank, type ChainAction, type ChainMarket } from './chain.ts'
+import {
+  type ActionMoment,
+  BACKSTOP,
+  type Bank,
+  type ChainAction,
+  type ChainMarket,
+  type PartFill,
+} from './chain.ts'
 import { isSpared } from './ladder-laws.ts'
 import { equityAt, isBelowThreshold, isUnder, type Prices, stakeAt } from './reference.ts'
 import type { Tally } from './tally.ts'
@@ -187,14 +194,15 @@ export function checkMargins(market: LawMarket, action: ChainAction, opened: rea
   }
 }
 
-/** `held`: reserved for the fills of the part, by account. `before`: free balances. */
+/** `before`: free balances. A fill beyond the price at which its order reserves uses what the rest of the order has reserved. */
 export function checkCosts(
   { bank, tally }: LawMarket,
-  held: readonly (readonly [UserId, bigint])[],
+  fills: readonly PartFill[],
   before: ReadonlyMap<UserId, bigint>,
 ): void {
   for (const [account, free] of before) {
-    const reserved = held.reduce((sum, [owner, amount]) => (owner === account ? sum + amount : sum), 0n)
+    const own = fills.filter((fill) => fill.account === account)
+    const reserved = own.reduce((sum, { order }) => sum + order.reserved, 0n)
     const cost = free - bank.freeOf(account)
     tally.check('covered', cost <= reserved, () => `a part costs account ${account} ${cost} of ${reserved}`)
   }

@@ -188,10 +188,11 @@ export class SimulatedMarket implements LiquidationMarket {
       const { tally } = this
       checkLiquidated(this, action)
       const backstop = this.chain.positions.of(BACKSTOP)
-      const free = this.#freeOf(action)
+      const fills = action.kind === 'part' ? action.fills : []
+      const free = this.#freeOf(fills)
       const { error, charged, opened } = this.chain.execute(action)
       checkMargins(this, action, opened)
-      checkCosts(this, held, free)
+      checkCosts(this, fills, free)
       if (action.kind === 'inherit' && error === null) checkBackstop(this, action, backstop)
       this.#recorder?.executed(this, action, error)
       const payers = charged.join(', ')
@@ -206,11 +207,8 @@ export class SimulatedMarket implements LiquidationMarket {
     if (this.isQuiet) checkMined(this)
   }
 
-  /** Free balances of the accounts in a part. */
-  #freeOf(action: ChainAction): Map<UserId, bigint> {
-    const fills = action.kind === 'part' ? action.fills : []
-    return new Map(fills.map(({ account }) => [account, this.bank.freeOf(account)]))
-  }
+  #freeOf = (fills: readonly PartFill[]): Map<UserId, bigint> =>
+    new Map(fills.map(({ account }) => [account, this.bank.freeOf(account)]))
 
   #release(account: UserId): void {
     const left = (this.#touched.get(account) ?? 1) - 1
@@ -304,7 +302,7 @@ export class SimulatedMarket implements LiquidationMarket {
         const basis = openingBasis(this.spec, { side, limit }, clearing.price, oracle)
         const steps = { steps: fill.fill, takerSteps: fill.taker }
         const quantity = this.#quantities.get(fill.seq) ?? order.remaining
-        const filled = { ...order, quantity, remaining: fill.remaining }
+        const filled = { ...order, quantity, remaining: fill.remaining, reserved: this.#reserved(order) }
         return { account, forced, side, price: clearing.price, leverage, basis, order: filled, ...steps }
       })
       for (const [account, amount] of held) this.#held.set(account, (this.#held.get(account) ?? 0n) + amount)
