@@ -9,11 +9,12 @@ export interface SessionKeyId {
   readonly key: string
 }
 
-/** Whether a revocation of the key was accepted that the chain has not executed: `owner` and `key` are columns or parameters. */
-const REVOKING = (owner: string, key: string): string => `exists (
-  select from relay_operations r
-  where r.owner = ${owner} and r.session_key = ${key} and r.kind = 'revoke_session_key' and r.status <> 'CONFIRMED'
-)`
+/** Whether the key's newest revocation that was accepted is not on the chain. `owner` and `key` are columns. */
+const REVOKING = (owner: string, key: string): string => `coalesce((
+  select r.status <> 'CONFIRMED' from relay_operations r
+  where r.owner = ${owner} and r.session_key = ${key} and r.kind = 'revoke_session_key'
+  order by r.created_at desc limit 1
+), false)`
 
 /** The keys that signed orders, by lists of owners and keys; by lookups only. */
 export const SIGNERS_SQL = `

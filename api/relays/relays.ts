@@ -125,7 +125,7 @@ const freeNonce = async (tx: Tx, owner: string): Promise<number> =>
   nextForwardNonce(await loadForwarderNonce(tx, owner), noncesOf(await openRelays(tx, owner)))
 
 async function requireLane(tx: Tx): Promise<void> {
-  if (!(await hasLane(tx, RELAY_LANE))) throw new ApiError('RELAY_UNAVAILABLE', {}, '60')
+  if (!(await hasLane(tx, RELAY_LANE))) throw new ApiError('RELAY_UNAVAILABLE', {}, '5')
 }
 
 function checkSignature({ from }: ForwardRequest, digest: `0x${string}`, signature: string): void {

@@ -25,7 +25,7 @@ const hasEnded = (expiresAt: number, now: Millis): boolean =>
 export const PERMISSIONS = { orders: 1, margin: 2 } as const
 export type Permission = keyof typeof PERMISSIONS
 
-/** A key as stored, and whether a revocation of it was accepted that the chain has not executed. */
+/** A key as stored, and whether the newest revocation of it that was accepted is not on the chain. */
 export interface SigningKey extends Omit<SessionKeyState, 'registered_at'> {
   readonly is_revoking: boolean
 }

@@ -245,6 +245,35 @@ export const RULES: readonly Rule[] = [
     'when a registered session key signs, the order is accepted for the owner',
     'when an unregistered key signs, the order is rejected',
   ),
+  // Session keys and margin nonces.
+  elsewhere(
+    'when a relay is pending, the key is not active',
+    'test/api/session-keys/keys.test.ts: when a registration is pending, the key is not in the list, and its operation is',
+  ),
+  elsewhere(
+    'when the lifetime of a key is over, it is EXPIRED and can be revoked',
+    'test/domain/session-keys/session-key.test.ts: when the key has expired, it may be revoked',
+  ),
+  elsewhere(
+    'when the revocation of a key is on the chain, it is REVOKED',
+    'test/e2e/session-keys.test.ts: once its revocation is requested none is accepted, and open ones end with it',
+  ),
+  elsewhere(
+    'when a status is asked for, the list has the keys with it; without one it is the history',
+    'test/api/session-keys/keys.test.ts: when no status is asked for, it has the history of the caller alone',
+  ),
+  elsewhere(
+    'when a forward request is relayed again, it is the same operation',
+    'test/api/session-keys/relays.test.ts: repeating it in any state answers the same operation',
+  ),
+  elsewhere(
+    'when expiration_seconds or permissions are sent, the relay is rejected',
+    'test/api/session-keys/relays.test.ts: when a field that the server sets is sent, it is refused by name',
+  ),
+  elsewhere(
+    'when margin nonces are invalidated, the answer has the minimum and the transaction',
+    'test/api/margin-nonces/margin-nonces.test.ts: it answers with the minimum and the transaction',
+  ),
   // Errors, versioning.
   ...rules(
     'when a path is unknown, it is 404 with an error body',

@@ -117,6 +117,9 @@ describe('session keys', () => {
     await forward.execute(second.body.operation_id)
     expect((await exchange.place(user, { signer: key })).body.details.code).to.equal('SESSION_KEY_REVOKED')
     expect((await list(user)).session_keys[0]).to.include({ status: 'REVOKED' })
+    // Registered again on the chain: the failed revocation is older than the one that was executed.
+    await forward.store(user, key)
+    expect((await exchange.place(user, { signer: key })).status).to.equal(200)
   })
 
   it('when a revocation and orders of the key arrive together, no order is accepted after the relay', async () => {
