@@ -4,6 +4,7 @@ import { Account } from './account.ts'
 import { Adjustments } from './adjustments.ts'
 import { Bank } from './bank.ts'
 import { createHttpSession, type HttpOptions } from './http-session.ts'
+import { MarginNonces } from './margin-nonces.ts'
 import { MarketData } from './market-data.ts'
 import { OrderFactory } from './order-factory.ts'
 import { Orders } from './orders.ts'
@@ -34,6 +35,7 @@ export class Client {
   readonly bank: Bank
   readonly sessionKeys: SessionKeys
   readonly adjustments: Adjustments
+  readonly marginNonces: MarginNonces
   readonly #wallet: Wallet | null
 
   constructor(options: ClientOptions) {
@@ -58,8 +60,10 @@ export class Client {
       salts: options.salts ?? saltSequence(),
     })
     this.orders = new Orders(http, this.account, factory)
-    this.sessionKeys = new SessionKeys({ http, marketData: this.marketData, wallet: this.#wallet })
-    this.bank = new Bank({ http, account: this.account, marketData: this.marketData, wallet: this.#wallet })
+    const parts = { http, account: this.account, marketData: this.marketData, wallet: this.#wallet }
+    this.sessionKeys = new SessionKeys(parts)
+    this.marginNonces = new MarginNonces(parts)
+    this.bank = new Bank(parts)
   }
 
   /** Closes the connection to the chain, which would otherwise keep the program running. */

@@ -57,6 +57,20 @@ describe('client/session-keys, against an exchange', () => {
     expect((await sessionKeys.sign(prepared)).operation_id).to.equal(prepared.operation_id)
   })
 
+  it('when margin nonces are invalidated, the call returns with the minimum once the chain has it', async () => {
+    const invalidating = client.marginNonces.invalidate(1, 12)
+    const waiting = () =>
+      exchange.db
+        .selectFrom('relay_operations')
+        .select('operation_id')
+        .where('kind', '=', 'invalidate_margin_nonces')
+        .executeTakeFirst()
+    const found = await waitFor(waiting, (row) => row !== undefined)
+    await forward.execute(found?.operation_id as string)
+    expect(await invalidating).to.include({ success: true, minimum_margin_nonce: '12' })
+    expect(await client.marginNonces.minimum(1)).to.include({ minimum_margin_nonce: '12' })
+  })
+
   it('when a signed operation is relayed twice, both answers are the same operation', async () => {
     const { sessionKeys } = client
     const signed = await sessionKeys.sign(await sessionKeys.prepare('register', freshKey().address))
