@@ -142,10 +142,10 @@ describe('relay operations under forks', function () {
     }
 
     for (const step of steps) {
-      if (step.do === 'accept') await accept(step.effect)
-      else if (step.do === 'relayed') await relayNext()
+      if (step.do === 'relayed') await relayNext()
       else if (step.do === 'fork') await fork()
-      else await mine(step.effect, step.do === 'execute')
+      else if ('effect' in step && step.do === 'accept') await accept(step.effect)
+      else if ('effect' in step) await mine(step.effect, step.do === 'execute')
     }
     expect(await stored(owner)).to.deep.equal(expected())
 
