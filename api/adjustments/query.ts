@@ -1,5 +1,5 @@
 /** Adjustment attempts of an account in the read model. */
-import type { Selectable } from 'kysely'
+import { type Selectable, sql } from 'kysely'
 import type { ReadAdjustmentAttemptsTable } from '../../db/adjustment-schema.ts'
 import type { Db, Tx } from '../../db/client.ts'
 import type { AdjustmentKind, AttemptStatus } from '../../domain/positions/adjustment-attempt.ts'
@@ -25,7 +25,7 @@ export function attemptsOfUser(
     .selectAll()
     .where('user_id', '=', userId)
     .$if(adjustmentId !== undefined, (query) => query.where('adjustment_id', '=', adjustmentId as string))
-    .$if(marketId !== undefined, (query) => query.where('market_id', '=', marketId as number))
+    .$if(marketId !== undefined, (query) => query.where(sql<boolean>`market_id = ${marketId}::bigint`))
     .$if(kind !== undefined, (query) => query.where('kind', '=', kind as AdjustmentKind))
     .$if(status !== undefined, (query) => query.where('status', '=', status as AttemptStatus))
     .orderBy('created_at', 'desc')

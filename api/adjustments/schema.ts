@@ -130,7 +130,13 @@ export type Attempt = Static<typeof Attempt>
 export const Attempts = Type.Object({ attempts: Type.Array(Attempt) })
 
 export const AttemptsQuery = closed({
-  adjustment_id: Type.Optional(Type.String({ minLength: 1, maxLength: 100 })),
+  adjustment_id: Type.Optional(
+    Type.String({
+      pattern: '^[\\w-]{1,100}$',
+      ...expects('the `adjustment_id` of an attempt'),
+      description: 'Only this attempt.',
+    }),
+  ),
   market_id: Type.Optional(PositiveInteger('Only attempts in this market.')),
   kind: Type.Optional(words(ADJUSTMENT_KINDS, 'Only attempts of this kind.')),
   status: Type.Optional(words(ATTEMPT_STATUSES, 'Only attempts with this status.')),

@@ -1,4 +1,5 @@
 /** Reads of the caller's transactions, as JSON or CSV. */
+import { finished } from 'node:stream'
 import type { FastifyReply } from 'fastify'
 import type { MarketSpec } from '../../domain/market/market.ts'
 import { ApiError } from '../errors.ts'
@@ -53,6 +54,8 @@ export function transactionRoutes(app: App, { markets, readAfter }: ReadPorts): 
         line: ({ row, symbol }: Listed) => csvOf(row, symbol),
         onEnd: release,
       })
+      // The response to a HEAD request, or one whose client has left, does not read the stream to its end.
+      finished(reply.raw, () => stream.destroy())
       const disposition = 'attachment; filename="transactions.csv"'
       return reply
         .header('content-disposition', disposition)

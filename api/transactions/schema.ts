@@ -55,8 +55,7 @@ export const TransactionsQuery = closed({
   ),
   cursor_id: Type.Optional(
     Type.String({
-      minLength: 1,
-      maxLength: 200,
+      pattern: '^[\\w-]{1,200}$',
       ...expects('the `id` of a transaction'),
       description: '`id` of the same transaction. Requires `cursor_created_at`.',
     }),

@@ -85,6 +85,8 @@ const knownOf = (user: User, other: User): Known => ({
   read_after_shard_id: ['accounts.1', 'm1.1', 'm1.0', 'm999.1'],
   read_after_shard_seq: ['0', '1'],
   limit: [1, 1000],
+  cursor_created_at: ['2026-11-22T13:00:00.000Z', '1970-01-01T00:00:00Z'],
+  cursor_id: ['0x1-1-1', '1-000000000001-1'],
 })
 
 export async function fuzzRequests(count: number, seed: number): Promise<FuzzReport> {

@@ -86,6 +86,20 @@ describe('the transactions of an account as CSV', function () {
     expect((await csv('limit=1')).status).to.equal(200)
   })
 
+  it('when a client asks for the headers only, or leaves before the end, the account can read another file', async () => {
+    const headers = { authorization: `Key ${alice.apiKey}`, accept: 'text/csv' }
+    const head = await exchange.api.app.inject({ method: 'HEAD', url: PATH, headers })
+    expect([head.statusCode, head.body]).to.deep.equal([200, ''])
+    const base = await exchange.api.app.listen({ port: 0, host: '127.0.0.1' })
+    const leaving = new AbortController()
+    const answer = await fetch(`${base}${PATH}`, { headers, signal: leaving.signal })
+    expect(answer.status).to.equal(200)
+    leaving.abort()
+    for (let tries = 0; tries < 50 && (await csv('limit=1')).status !== 200; tries++)
+      await new Promise((resolve) => setTimeout(resolve, 20))
+    expect((await csv('limit=1')).status).to.equal(200)
+  })
+
   it('when a request fails, its error is JSON and ends the file', async () => {
     const { status, headers } = await csv('limit=0')
     expect([status, headers['content-type']]).to.deep.equal([400, 'application/json; charset=utf-8'])
