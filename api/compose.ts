@@ -8,7 +8,7 @@ import type { MarketSpec } from '../domain/market/market.ts'
 import type { Address } from '../domain/units.ts'
 import { type Clock, systemClock } from '../service/clock.ts'
 import { type Check, createReadiness, serveHealth } from '../service/health.ts'
-import { killAt } from '../service/kill-point.ts'
+import { type KillPointHook, killAt } from '../service/kill-point.ts'
 import { createContractWallets } from './adapters/contract-wallets.ts'
 import { createLimitStore, type LimitStore } from './adapters/limit-store.ts'
 import { createNotifications } from './adapters/notifications.ts'
@@ -28,7 +28,7 @@ import type { Config } from './config.ts'
 import { createFaucet } from './faucet/faucet.ts'
 import type { App } from './http/types.ts'
 import { createMarginNonces } from './margin-nonces/margin-nonces.ts'
-import { createMarketDirectory } from './markets/market-directory.ts'
+import { createMarketDirectory, type MarketDirectory } from './markets/market-directory.ts'
 import { createMetrics } from './metrics.ts'
 import type { Notifications } from './ports.ts'
 import { createCompleteness } from './read-after/completeness.ts'
@@ -105,6 +105,45 @@ function composeAuth({ config, db, clock, notifications, limits, logger }: AuthI
   return { ports: { authenticate, challenges, rotateKey }, stop: () => keyUses.stop() }
 }
 
+/** What is answered once a transaction of the keeper is on the chain. */
+function composeTransactions({ config, db, clock, notifications, markets, killPoint }: TransactionParts) {
+  const awaitEnd = createAttemptEnds(db, clock, notifications)
+  const adjustments = createAdjustments({ db, clock, markets, killPoint, awaitEnd }, config)
+  const faucet = config.faucet ? createFaucet({ db, clock, notifications }, config) : null
+  const { chainId, contracts } = config
+  const forwarder = contracts.forwarder as Address
+  const relays = createRelays({ db, clock, chainId, forwarder, killPoint })
+  const sessionKeys = createSessionKeys({
+    ...{ relays, clock, chainId, forwarder, accountManager: contracts.accountManager as Address },
+  })
+  const marginNonces = createMarginNonces({ db, clock, notifications, relays, waitMs: config.relayWaitMs })
+  return { adjustments, faucet, sessionKeys, marginNonces }
+}
+
+interface TransactionParts {
+  readonly config: Config
+  readonly db: Db
+  readonly clock: Clock
+  readonly notifications: Notifications
+  readonly markets: MarketDirectory
+  readonly killPoint: KillPointHook
+}
+
+interface CheckedParts extends Pick<TransactionParts, 'markets' | 'notifications'> {
+  readonly pools: ReturnType<typeof createPools>
+  readonly isAccepting: () => boolean
+}
+
+const checksOf = ({ pools, markets, notifications, isAccepting }: CheckedParts): Check[] => [
+  { name: 'accepting', check: async () => isAccepting() || 'shutting_down' },
+  {
+    name: 'database',
+    check: async () => (await pools.reads.query('select 1')).rowCount === 1 || 'no_response',
+  },
+  { name: 'markets', check: async () => (await markets.all()).length > 0 || 'no_market_listed' },
+  { name: 'notifications', check: async () => notifications.isListening() || 'not_listening' },
+]
+
 export async function compose(config: Config, logger: Logger): Promise<Api> {
   const pools = createPools(config)
   const db = createDb(pools.reads)
@@ -130,37 +169,16 @@ export async function compose(config: Config, logger: Logger): Promise<Api> {
     dryRunAdmission(dryRunPorts, config, spec, userId)
   const sizing = createSizing({ db, clock, markets, admissionInputOf })
   const cancelSwitch = createCancelSwitch(db, clock)
-  const awaitEnd = createAttemptEnds(db, clock, notifications)
-  const adjustments = createAdjustments({ db, clock, markets, killPoint, awaitEnd }, config)
-  const faucet = config.faucet ? createFaucet({ db, clock, notifications }, config) : null
-  const { chainId, contracts } = config
-  const forwarder = contracts.forwarder as Address
-  const relays = createRelays({ db, clock, chainId, forwarder, killPoint })
-  const sessionKeys = createSessionKeys({
-    ...{ relays, clock, chainId, forwarder, accountManager: contracts.accountManager as Address },
-  })
-  const marginNonces = createMarginNonces({ db, clock, notifications, relays, waitMs: config.relayWaitMs })
+  const transactions = composeTransactions({ config, db, clock, notifications, markets, killPoint })
   metrics.gauge('api_read_after_waiting', 'Reads waiting for their bookmark', () => readAfter.waiting)
 
   let isStopping = false
-  const checks: Check[] = [
-    { name: 'accepting', check: async () => (isStopping ? 'shutting_down' : true) },
-    {
-      name: 'database',
-      check: async () => (await pools.reads.query('select 1')).rowCount === 1 || 'no_response',
-    },
-    { name: 'markets', check: async () => (await markets.all()).length > 0 || 'no_market_listed' },
-    { name: 'notifications', check: async () => notifications.isListening() || 'not_listening' },
-  ]
+  const isAccepting = () => !isStopping
+  const checks = checksOf({ pools, markets, notifications, isAccepting })
   const readiness = createReadiness(checks, logger)
   const app = await buildApp({
     ...{
-      config,
-      logger,
-      clock,
-      db,
-      limitStore: limits.store,
-      metrics,
+      ...{ config, logger, clock, db, metrics, limitStore: limits.store },
       ...auth.ports,
       markets,
       calendars,
@@ -168,10 +186,7 @@ export async function compose(config: Config, logger: Logger): Promise<Api> {
       commands,
       sizing,
       cancelSwitch,
-      adjustments,
-      faucet,
-      sessionKeys,
-      marginNonces,
+      ...transactions,
       readiness,
     },
   })
