@@ -42,9 +42,9 @@ const linked = (name: string) => onMarket(`contracts/libraries/${name}.sol`, nam
 const extension = onMarket('contracts/MarketExtension.sol', 'MarketExtension')
 const market = onMarket('contracts/IsolatedTrader.sol', 'IsolatedTrader')
 
-const withParity = (stage: TestStage, name: string): TestStage => ({
+const withTests = (stage: TestStage, ...tests: readonly string[]): TestStage => ({
   ...stage,
-  tests: [...stage.tests, `test/parity/${name}.test.ts`],
+  tests: [...stage.tests, ...tests],
 })
 
 /** The views of keeper and indexer. */
@@ -137,9 +137,9 @@ export const OTHERS: readonly Target[] = [
   library('WindDownLib', linked('WindDownLib')('freeze', 'finalizeMarket', 'ending', 'claim', 'claim.pause')),
   library(
     'EndingLib',
-    withParity(linked('WindDownLib')('finalizeMarket', 'ending'), 'ending'),
+    withTests(linked('WindDownLib')('finalizeMarket', 'ending'), 'test/parity/ending.test.ts'),
     lens('ending'),
-    market('constructor'),
+    withTests(market('constructor'), 'test/contracts/ExchangeAccess/mainnet.test.ts'),
   ),
   { ...library('AdjustLib', market(...ADJUST_TESTS)), places: ADJUST_STATE },
   contract('MarginBank', ...CUSTODY),

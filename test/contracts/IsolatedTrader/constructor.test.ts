@@ -50,6 +50,8 @@ describe('constructor', () => {
       const trader = await deploy(spec)
       const grid = await trader.grid()
       expect([grid.expiresAt, grid.disputeWindow]).to.deep.equal([BigInt(spec.expiresAt), 86_400_000n])
+      const ending = await trader.ending()
+      expect([ending.expiresAt, ending.disputeWindow]).to.deep.equal([grid.expiresAt, grid.disputeWindow])
       expect(grid.finalFeedId).to.equal(spec.kind === 'perpetual' ? ZeroHash : finalFeedIdOf(spec.marketId))
       expect([grid.marketId, grid.tick, grid.step, grid.feedId]).to.deep.equal([
         BigInt(spec.marketId),

@@ -167,6 +167,10 @@ describe('finalizeMarket', function () {
       'ReportAhead',
     )
     await reportFinal(current.exchange, { price: e18('600'), observedAt: closesAt })
+    await reverts(
+      reportFinal(current.exchange, { price: e18('700'), observedAt: closesAt }),
+      'FinalReportSuperseded',
+    )
     await reportFinal(current.exchange, { price: e18('600'), observedAt: (await at()) + 2000 })
   })
 
