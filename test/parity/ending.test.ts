@@ -40,6 +40,7 @@ async function onChain({ trader }: Exchange): Promise<Ending> {
 describe('parity: the end of a market', function () {
   this.timeout(120_000)
   beforeEach(restart)
+  after(restart)
 
   for (const [fixture, seeds] of [
     [perpetualExchange, [1, 2]],

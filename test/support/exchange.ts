@@ -56,7 +56,7 @@ async function open(): ReturnType<typeof network.create> {
 
 /**
  * Empties the chain and resets its time: a market cannot be deployed after its expiry. Fixtures that were loaded before are
- * deployed again.
+ * deployed again. Tests that pass an expiry restart the chain afterwards, too.
  */
 export async function restart(): Promise<void> {
   const { networkHelpers } = await chain()

@@ -109,6 +109,8 @@ describe('adjustments while a change of parameters is scheduled', () => {
 })
 
 describe('adjustments around the expiry of a future', () => {
+  after(restart)
+
   it('when asOf is the expiry, margin can only be added; 1 ms earlier it can be removed', async () => {
     await restart()
     const exchange = await futureExchange()

@@ -220,6 +220,7 @@ const EXPECTED: Readonly<Record<Kind, Readonly<Record<string, Outcomes>>>> = {
 describe('the states of a market', function () {
   this.timeout(120_000)
   beforeEach(restart)
+  after(restart)
 
   for (const kind of ['perpetual', 'future'] as const) {
     for (const [state, fixture] of Object.entries(statesOf(kind)) as [State, () => Promise<Exchange>][]) {

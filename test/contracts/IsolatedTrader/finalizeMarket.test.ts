@@ -35,6 +35,7 @@ describe('finalizeMarket', function () {
   this.timeout(60_000)
   const current = {} as CurrentExchange
   afterEach(() => audit(current.exchange))
+  after(restart)
 
   async function opened(fixture: () => Promise<Exchange>, price: number): Promise<void> {
     await restart()
