@@ -169,6 +169,8 @@ describe('a database of the previous schema', function () {
       actions: voided(before.actions),
       batches: voided(before.batches),
       ...{ funding_states: [], price_averages: [], 'read.funding_rates': [], 'read.price_minutes': [] },
+      ...{ auth_challenges: [], relay_operations: [], forwarder_nonces: [], margin_nonce_floors: [] },
+      ...{ adjustment_attempts: [], used_margin_nonces: [], 'read.adjustment_attempts': [] },
       'read.withdrawal_events': [],
       ...{ 'read.ledger_transactions': [], 'read.funding_indexes': [] },
       ...{ 'read.funding_positions': [], 'read.funding_spans': [], 'read.open_interest': [] },
