@@ -1,5 +1,5 @@
 /**
- * A recorded crash day on the complete exchange: prices that fall by 30 % close leveraged positions in part by the book, to the backstop and
+ * A crash day on the complete exchange: prices that fall by 30 % close leveraged positions in part by the book, to the backstop and
  * against counterparties, while processes and the database are killed and the chain forks. Then both futures expire, and every account is
  * paid out. Balances and positions are equal in chain, journal, write side, read model and REST to the last wei.
  */
@@ -8,7 +8,7 @@ import { expect } from 'chai'
 import { after, before, describe, it } from 'mocha'
 import { waitFor } from '../../client/wait-for.ts'
 import { captureOps } from '../ops/support/captured-ops.ts'
-import { CrashRun, readCrash } from './support/crash-run.ts'
+import { CRASH_DAY, CrashRun } from './support/crash-run.ts'
 import { ShiftedTime } from './support/shifted-time.ts'
 import { isDone, useStack } from './support/stack.ts'
 
@@ -36,7 +36,7 @@ describe('a crash day', function () {
     return (await crash().steps(marketId)).filter(({ user_id }) => user_id === id).map(({ step }) => step)
   }
 
-  it('when recorded prices fall by 30 % under kills and forks, positions close by the book, to the backstop and against counterparties, and all reads agree', async () => {
+  it('when prices fall by 30 % under kills and forks, positions close by the book, to the backstop and against counterparties, and all reads agree', async () => {
     const { keeper, indexer } = exchange.stack
     const opening = { marketId: PERPETUAL, against: 8 }
     // In the order in which the fall reaches them; the last one survives it.
@@ -50,7 +50,7 @@ describe('a crash day', function () {
     await crash().bid(5, 970, '0.2')
     await crash().bid(5, 920, '0.6')
 
-    for (const [at, thousandths] of readCrash().entries()) {
+    for (const [at, thousandths] of CRASH_DAY.entries()) {
       const move = () => crash().price(thousandths)
       if (at === 3) await crash().killAt(keeper, 'after-liquidation-action', move)
       else if (at === 6) await crash().killAt(indexer, 'after-block-commit', move)

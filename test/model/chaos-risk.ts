@@ -1,25 +1,29 @@
 /**
  * Liquidations of a running exchange under faults in any order, for longer than a test: each round opens leveraged positions, feeds a part of
- * a recorded crash day, kills processes and the database and forks the chain between its prices, and compares chain, journal, write side,
+ * a crash day, kills processes and the database and forks the chain between its prices, and compares chain, journal, write side,
  * read model and REST. It ends with the number of rounds, and exits with 1 at the first difference.
  *
- *   npm run chaos:risk -- [--seed 1] [--rounds 10]
+ *   npm run chaos:risk -- [--seed 1] [--rounds 10] [--prices prices.csv.gz]
+ *
+ * With a file of recorded prices, the day is that of the file.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { waitFor } from '../../client/wait-for.ts'
-import { argumentsOf, wholeNumber, withDefault } from '../../service/command-line.ts'
+import { readRecording } from '../../keeper/adapters/sources/recording.ts'
+import { argumentsOf, text, wholeNumber, withDefault } from '../../service/command-line.ts'
 import { startStack } from '../../stack/stack.ts'
 import type { Managed } from '../../stack/supervisor.ts'
-import { CrashRun, readCrash } from '../e2e/support/crash-run.ts'
+import { CRASH_DAY, CrashRun } from '../e2e/support/crash-run.ts'
 import { randomOf } from '../support/random.ts'
 
-const { seed, rounds } = argumentsOf({
+const { seed, rounds, prices } = argumentsOf({
   command: 'npm run chaos:risk --',
   flags: {
     seed: withDefault(wholeNumber('of the random choices'), 1),
     rounds: withDefault(wholeNumber('rounds', { least: 1 }), 10),
+    prices: text('<file>', 'recorded prices'),
   },
 })
 
@@ -37,6 +41,17 @@ const KILL_POINTS = [
 /** A kill point that the price does not lead to is left at this time. */
 const POINT_MS = 5_000
 
+/** As many prices of the recording as the day has, at equal distances, in thousandths of the first one. */
+async function readDay(file: string): Promise<readonly number[]> {
+  const recording = await readRecording(file)
+  const start = recording.at(0).price
+  return CRASH_DAY.map((_, at) => {
+    const place = Math.floor((at * (recording.length - 1)) / (CRASH_DAY.length - 1))
+    return Number((recording.at(place).price * 1_000n) / start)
+  })
+}
+
+const path = prices === undefined ? CRASH_DAY : await readDay(prices)
 const random = randomOf(seed)
 const oneOf = <T>(values: readonly T[]): T => values[random(values.length)] as T
 
@@ -103,7 +118,6 @@ async function play(run: CrashRun): Promise<string[]> {
     await run.open({ marketId: 1, account, against: 7 + random(2), quantity, leverage: oneOf(LEVERAGES) })
   }
   for (const account of [5, 6]) await run.bid(account, 999 - random(150), `${(1 + random(10)) / 10}`)
-  const path = readCrash()
   const first = random(path.length - PRICES)
   const counts = new Map<string, number>()
   for (const thousandths of path.slice(first, first + PRICES)) {

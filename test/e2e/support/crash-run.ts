@@ -1,5 +1,4 @@
-/** A recorded crash day through the oracle of a running exchange, over leveraged accounts: positions, prices, faults between them, and what holds. */
-import { readFileSync } from 'node:fs'
+/** A crash day through the oracle of a running exchange, over leveraged accounts: positions, prices, faults between them, and what holds. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Client } from '../../../client/client.ts'
 import { fromE18 } from '../../../client/decimals.ts'
@@ -27,11 +26,15 @@ const PRICE_MS = 450
 /** By how much one report may differ from the last one. */
 const MOST_MOVED = 0.09
 
-/** Prices relative to the first one, in thousandths. */
-export function readCrash(): readonly number[] {
-  const text = readFileSync(new URL('../fixtures/crash-2017-12-22.csv', import.meta.url), 'utf8')
-  return text.split('\n').flatMap((line) => (/^\d/.test(line) ? [Number(line.split(',')[1])] : []))
-}
+/**
+ * A day on which a price falls by 30 %, in thousandths of its first price: a fall of 14 % in an hour, rallies of half of it, and a second
+ * fall. Of the shape of recorded crashes, which have no licence that allows to keep them here.
+ */
+export const CRASH_DAY: readonly number[] = [
+  ...[1000, 970, 940, 925, 950, 920, 890, 855, 920, 915, 930, 945],
+  ...[930, 885, 915, 885, 860, 815, 845, 815, 865, 855, 870, 880],
+  ...[875, 920, 885, 880, 855, 885, 865, 865, 805, 810, 750, 700],
+]
 
 /** A position that the account opens against another one, at the first price. */
 export interface Opening {
