@@ -1,5 +1,8 @@
 /** The path of every endpoint, ascending: an endpoint of the api that is missing here fails the test of its description. */
 export const ENDPOINTS: readonly string[] = [
+  '/v0/account/adjust-leverage',
+  '/v0/account/adjust-margin',
+  '/v0/account/adjustment-attempts',
   '/v0/account/invalidate-margin-nonces',
   '/v0/account/liquidations',
   '/v0/account/minimum-margin-nonce',
