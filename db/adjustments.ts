@@ -79,7 +79,7 @@ export const findByDigest = (
     .where('digest', '=', digest)
     .executeTakeFirst()
 
-/** The attempt of the account in the market whose outcome is open. */
+/** The oldest attempt of the account in the market whose outcome is open. After a fork there can be several. */
 export const findInFlight = (
   db: Db | Tx,
   marketId: number,
@@ -91,6 +91,9 @@ export const findInFlight = (
     .where('market_id', '=', marketId)
     .where('user_id', '=', userId)
     .where(OPEN)
+    .orderBy('created_at')
+    .orderBy('adjustment_id')
+    .limit(1)
     .executeTakeFirst()
 
 export const loadAttempt = (db: Db | Tx, adjustmentId: string): Promise<AttemptRow | undefined> =>

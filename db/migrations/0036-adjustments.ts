@@ -1,8 +1,9 @@
 import { type Kysely, sql } from 'kysely'
 
 /**
- * Adjustment attempts: accepted by the api, executed by the keeper, committed by the indexer. At most one per account and market is in
- * flight. `used_margin_nonces`: the nonces of adjustments that the chain has executed.
+ * Adjustment attempts: accepted by the api, executed by the keeper, committed by the indexer. The api accepts one per account and
+ * market at a time; a fork can return several to flight, so no index is unique. `used_margin_nonces`: the nonces of adjustments that the
+ * chain has executed.
  */
 export async function up(db: Kysely<unknown>): Promise<void> {
   await sql`
@@ -35,7 +36,7 @@ export async function up(db: Kysely<unknown>): Promise<void> {
       unique (market_id, digest),
       check (held in (0, hold))
     );
-    create unique index adjustments_in_flight on adjustment_attempts (market_id, user_id)
+    create index adjustments_in_flight on adjustment_attempts (market_id, user_id)
       where status in ('PREPARED', 'SIGNED', 'SUBMITTED');
     create index adjustments_by_margin_nonce on adjustment_attempts (market_id, user_id, nonce);
     create index adjustments_by_transaction on adjustment_attempts (relayer, relayer_nonce);

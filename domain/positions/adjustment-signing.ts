@@ -77,7 +77,7 @@ export interface SigningInput {
   readonly now: Millis
   /** Block time of the chain's head; null while no node responds. */
   readonly headTime: Millis | null
-  /** An unsettled fill or a queued action of the market may still change the position. */
+  /** An unsettled fill, a queued action of the market or another attempt may still change the position. */
   readonly isMoving: boolean
   /** As mined. */
   readonly position: Position
@@ -116,7 +116,7 @@ export function decideSigning(input: SigningInput): SigningDecision {
     now - createdAt > PREPARED_LIFETIME
       ? abort(`not executed within ${PREPARED_LIFETIME / 1000} s: ${what}`)
       : { kind: 'wait', for: what }
-  if (isMoving) return wait('fills of the account are not settled')
+  if (isMoving) return wait('other changes of the position are not settled')
   const asOf = nextAsOf({ now, headTime, lastAsOf: 0 as Millis })
   if (asOf === null) return wait('no node responds')
   const current = termsAt(spec, terms, asOf)

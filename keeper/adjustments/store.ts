@@ -71,7 +71,8 @@ const positionOf = ({ size, entry_notional, folded_margin, leverage }: StateRow)
         leverage: leverage as number,
       }
 
-async function readState(db: Db, { marketId, userId }: OpenAttempt): Promise<SigningState> {
+async function readState(db: Db, attempt: OpenAttempt): Promise<SigningState> {
+  const { adjustmentId, marketId, userId, createdAt } = attempt
   const { rows } = await sql<StateRow>`
     select ${DATABASE_NOW} as now, m.spec, ${sql.raw(TERMS_SQL)}, p.size, p.entry_notional, p.folded_margin, p.leverage,
       ${sql.raw(fundingColumn('m.market_id'))} as funding, used.used_price, used.used_at,
@@ -81,6 +82,11 @@ async function readState(db: Db, { marketId, userId }: OpenAttempt): Promise<Sig
       ) or exists (
         select from actions where market_id = m.market_id and status in ('QUEUED', 'SIGNED', 'SUBMITTED')
           and touches @> array[${userId}::bigint]
+      ) or exists (
+        select from adjustment_attempts other
+        where other.market_id = m.market_id and other.user_id = ${userId} and other.adjustment_id <> ${adjustmentId}
+          and (other.status in ('SIGNED', 'SUBMITTED')
+            or other.status = 'PREPARED' and (other.created_at, other.adjustment_id) < (${createdAt}::bigint, ${adjustmentId}::text))
       ) as is_moving
     from markets m
     left join positions p on p.market_id = m.market_id and p.user_id = ${userId}

@@ -2,13 +2,14 @@
 import { expect } from 'chai'
 import { getBytes, type Wallet } from 'ethers'
 import { beforeEach, describe, it } from 'mocha'
-import { type AttemptRow, changeAttempt, insertAttempt } from '../../../db/adjustments.ts'
+import { type AttemptChange, type AttemptRow, changeAttempt, insertAttempt } from '../../../db/adjustments.ts'
 import { appendRows, lockShard } from '../../../db/journal.ts'
 import { findUsers } from '../../../db/users.ts'
 import { marketShard } from '../../../domain/journal/journal-row.ts'
 import { type Adjustment, holdOf, isLeverage, kindOf } from '../../../domain/positions/adjustment-attempt.ts'
 import { hashLeverageAdjustment, hashMarginAdjustment } from '../../../domain/positions/adjustment-hash.ts'
 import { ONE, type Quote, type Seconds } from '../../../domain/units.ts'
+import { createAdjustmentStore } from '../../../keeper/adjustments/store.ts'
 import { keccak } from '../../support/exchange.ts'
 import { e18 } from '../../support/markets.ts'
 import { addressOf, catchUp } from '../support/exchange-fixture.ts'
@@ -54,14 +55,14 @@ describe('adjustment attempts on the chain', () => {
     return (await (await trader.adjustMargin(asOf, struct, NO_REPORT, signature)).wait())?.hash as string
   }
 
-  /** An attempt of Alice that the keeper has submitted. */
-  async function submitted(adjustment: Adjustment, nonce: number): Promise<void> {
+  /** An attempt of Alice that the api has accepted. */
+  async function prepared(adjustment: Adjustment, nonce: number): Promise<void> {
     const { test, alice } = fixture.context
     await test.db.transaction().execute(async (tx) => {
       const head = await lockShard(tx, marketShard(1))
       const userId = (await findUsers(tx, [addressOf(alice)])).get(addressOf(alice)) as number
       const request = { adjustment, signer: addressOf(alice), signature: '0x', deadline: DEADLINE }
-      const prepared = await insertAttempt(tx, {
+      const row = await insertAttempt(tx, {
         ...{
           adjustmentId: `1-${nonce}`,
           marketId: 1,
@@ -76,19 +77,30 @@ describe('adjustment attempts on the chain', () => {
           pays: 0n,
           cancelledOrders: 0,
           seq: head.head + 1,
-          at: 1,
+          at: nonce,
         },
       })
+      await appendRows(tx, head, [row])
+    })
+  }
+
+  /** An attempt of Alice that the keeper has submitted. */
+  async function submitted(adjustment: Adjustment, nonce: number): Promise<void> {
+    await prepared(adjustment, nonce)
+    await change(nonce, { status: 'SUBMITTED', relayer: '0xrelayer', relayer_nonce: nonce })
+  }
+
+  const change = (nonce: number, to: AttemptChange): Promise<void> =>
+    fixture.context.test.db.transaction().execute(async (tx) => {
+      const head = await lockShard(tx, marketShard(1))
       const [attempt] = await tx
         .selectFrom('adjustment_attempts')
         .selectAll()
         .where('nonce', '=', nonce)
         .execute()
-      const change = { status: 'SUBMITTED', relayer: '0xrelayer', relayer_nonce: nonce } as const
-      const sent = await changeAttempt(tx, attempt as AttemptRow, change, { seq: head.head + 2, at: 2 })
-      await appendRows(tx, head, [prepared, sent])
+      const row = await changeAttempt(tx, attempt as AttemptRow, to, { seq: head.head + 1, at: nonce })
+      await appendRows(tx, head, [row])
     })
-  }
 
   const attempts = async () => {
     const rows = await fixture.context.test.db.selectFrom('adjustment_attempts').selectAll().execute()
@@ -160,6 +172,68 @@ describe('adjustment attempts on the chain', () => {
       { status: 'SUBMITTED', moved: null, held: e18('100'), failure_kind: null },
     ])
     await fixture.audit()
+  })
+
+  /** The attempts in flight, the oldest first: their status, and whether another change of the position must end first. */
+  const inFlight = async () => {
+    const store = createAdjustmentStore(fixture.context.test.db)
+    const open = await store.open(10)
+    const moving = await Promise.all(open.map(async (one) => (await store.state(one)).isMoving))
+    return open.map(({ nonce, status }, at) => ({ nonce, status, isMoving: moving[at] }))
+  }
+
+  it('when a fork removes an adjustment and the next is prepared, the first is submitted again and the second waits for it', async () => {
+    const { exchange, follower, alice } = fixture.context
+    await submitted(add('100'), 7)
+    await execute(alice, add('100'), 7n)
+    await catchUp(follower)
+    await prepared(add('50'), 8)
+    await exchange.rpc('anvil_reorg', 1, [])
+    await catchUp(follower)
+    expect(await inFlight()).to.deep.equal([
+      { nonce: 7, status: 'SUBMITTED', isMoving: false },
+      { nonce: 8, status: 'PREPARED', isMoving: true },
+    ])
+    expect(await reserved()).to.deep.include(e18('150'))
+    await fixture.audit()
+    await execute(alice, add('100'), 7n)
+    await catchUp(follower)
+    expect(await inFlight()).to.deep.equal([{ nonce: 8, status: 'PREPARED', isMoving: false }])
+    await fixture.audit()
+  })
+
+  it('when a fork removes two adjustments of an account, both are submitted again, and end in either order', async () => {
+    const { exchange, follower, alice } = fixture.context
+    for (const [amount, nonce] of [
+      ['100', 7],
+      ['50', 8],
+    ] as const) {
+      await submitted(add(amount), nonce)
+      await execute(alice, add(amount), BigInt(nonce))
+      await catchUp(follower)
+    }
+    await exchange.rpc('anvil_reorg', 2, [])
+    await catchUp(follower)
+    expect((await inFlight()).map(({ nonce, status }) => [nonce, status])).to.deep.equal([
+      [7, 'SUBMITTED'],
+      [8, 'SUBMITTED'],
+    ])
+    expect(await reserved()).to.deep.include(e18('150'))
+    await fixture.audit()
+    await execute(alice, add('50'), 8n)
+    await change(7, { status: 'ABORTED', failure_reason: 'not mined in time' })
+    await catchUp(follower)
+    expect(await inFlight()).to.deep.equal([])
+    expect(await reserved()).to.deep.equal([0n, 0n])
+    await fixture.audit()
+  })
+
+  it('when prepared attempts of one account are in flight, only the oldest goes on, unless a later one is sent', async () => {
+    for (const nonce of [7, 8]) await prepared(add('5'), nonce)
+    const moving = async () => (await inFlight()).map(({ isMoving }) => isMoving)
+    expect(await moving()).to.deep.equal([false, true])
+    await change(8, { status: 'SIGNED', relayer: '0xrelayer', relayer_nonce: 1 })
+    expect(await moving()).to.deep.equal([true, false])
   })
 
   it('when the event has another amount than was signed for, the attempt fails with the kind, and the ledger follows the event', async () => {
