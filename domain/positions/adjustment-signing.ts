@@ -5,6 +5,7 @@ import { type MarketTerms, reportRulesOf, termsAt } from '../market/in-force.ts'
 import type { MarketMode, MarketSpec } from '../market/market.ts'
 import { type FundingState, fundingIndexAt } from '../prices/funding-state.ts'
 import { isReportUsable, type ReportRules, type UsedReport } from '../prices/report.ts'
+import { type SigningKey, signerRefusal } from '../session-keys/session-key.ts'
 import { ACTION_LIFETIME } from '../settlement/durations.ts'
 import type { OracleReport } from '../settlement/settlement.ts'
 import { type Millis, ONE, type Quote, type Seconds } from '../units.ts'
@@ -75,6 +76,8 @@ export interface SigningInput {
   readonly createdAt: Millis
   /** By the database's clock. */
   readonly now: Millis
+  /** The session key that signed. Null: the account signed, or a fork has removed the key, and the contract decides. */
+  readonly sessionKey: SigningKey | null
   /** Block time of the chain's head; null while no node responds. */
   readonly headTime: Millis | null
   /** An unsettled fill, a queued action of the market or another attempt may still change the position. */
@@ -110,8 +113,10 @@ const abort = (reason: string): SigningDecision => ({ kind: 'abort', reason })
  * decides: the operator cannot choose an older price.
  */
 export function decideSigning(input: SigningInput): SigningDecision {
-  const { adjustment, deadline, createdAt, now, headTime, isMoving, spec, terms } = input
+  const { adjustment, deadline, createdAt, now, headTime, isMoving, spec, terms, sessionKey } = input
   if (now > latestAsOf(deadline)) return abort('DeadlinePassed')
+  const refusal = sessionKey === null ? null : signerRefusal(sessionKey, 'margin', now)
+  if (refusal !== null) return abort(refusal.code)
   const wait = (what: string): SigningDecision =>
     now - createdAt > PREPARED_LIFETIME
       ? abort(`not executed within ${PREPARED_LIFETIME / 1000} s: ${what}`)

@@ -30,7 +30,7 @@ export interface AttemptTransaction extends StoredTransaction {
 /** Of the market and the account, read from the database in one moment. */
 export type SigningState = Pick<
   SigningInput,
-  'now' | 'isMoving' | 'position' | 'terms' | 'funding' | 'report' | 'usedReport'
+  'now' | 'sessionKey' | 'isMoving' | 'position' | 'terms' | 'funding' | 'report' | 'usedReport'
 >
 
 export interface NewSignature extends SignedTransaction {

@@ -17,6 +17,7 @@ import { fundingColumn, type StoredFunding, toFunding } from '../../db/funding.t
 import { appendRows, lockShard } from '../../db/journal.ts'
 import { fromStoredSpec } from '../../db/markets.ts'
 import { insertTransactions } from '../../db/relayers.ts'
+import { loadSigningKey } from '../../db/session-keys.ts'
 import { TERMS_SQL, type TermsColumns, toMarketTerms } from '../../db/terms.ts'
 import { loadAddresses } from '../../db/users.ts'
 import { anyOf } from '../../db/values.ts'
@@ -72,7 +73,9 @@ const positionOf = ({ size, entry_notional, folded_margin, leverage }: StateRow)
       }
 
 async function readState(db: Db, attempt: OpenAttempt): Promise<SigningState> {
-  const { adjustmentId, marketId, userId, createdAt } = attempt
+  const { adjustmentId, marketId, userId, createdAt, account, signed } = attempt
+  const isOwn = signed.signer === account
+  const sessionKey = isOwn ? null : await loadSigningKey(db, { owner: account, key: signed.signer })
   const { rows } = await sql<StateRow>`
     select ${DATABASE_NOW} as now, m.spec, ${sql.raw(TERMS_SQL)}, p.size, p.entry_notional, p.folded_margin, p.leverage,
       ${sql.raw(fundingColumn('m.market_id'))} as funding, used.used_price, used.used_at,
@@ -97,7 +100,7 @@ async function readState(db: Db, attempt: OpenAttempt): Promise<SigningState> {
   const row = rows[0] as StateRow
   const report = { price: row.report_price as Price, observedAt: row.report_at as Millis }
   return {
-    ...{ now: row.now as Millis, isMoving: row.is_moving, position: positionOf(row) },
+    ...{ now: row.now as Millis, sessionKey, isMoving: row.is_moving, position: positionOf(row) },
     ...{ terms: toMarketTerms(row, fromStoredSpec(row.spec)), funding: toFunding(row.funding) },
     report: row.report_price === null ? null : { ...report, signatures: row.signatures as `0x${string}` },
     usedReport:

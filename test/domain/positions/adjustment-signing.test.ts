@@ -30,7 +30,7 @@ const terms = {
 
 const input = (more: Partial<SigningInput> = {}): SigningInput => ({
   ...{ adjustment: change('10'), deadline: (NOW / 1000 + 60) as Seconds, createdAt: at(-100), now: NOW },
-  ...{ headTime: NOW, isMoving: false, spec: perpetual, terms, funding: NO_FUNDING, report: report(NOW) },
+  ...{ headTime: NOW, sessionKey: null, isMoving: false, spec: perpetual, terms, funding: NO_FUNDING, report: report(NOW) },
   position: {
     ...{ size: Number(e18('10') / perpetual.step) as Steps, entryNotional: e18('1000') as Quote },
     ...{ foldedMargin: e18('200') as Quote, leverage: 10 },
@@ -92,6 +92,18 @@ describe('the attempt of an adjustment', () => {
     expect(decideSigning(input({ isMoving: true })).kind).to.equal('wait')
     const old = decideSigning(input({ isMoving: true, createdAt: at(-PREPARED_LIFETIME - 1) }))
     expect(old.kind).to.equal('abort')
+  })
+
+  it('when the session key that signed may no longer act, it is aborted with the reason, also while it has to wait', () => {
+    const key = { permissions: 3, expires_at: NOW / 1000 + 60, revoked_at: null, is_revoking: false }
+    const decided = (change: Partial<typeof key>) => {
+      const decision = decideSigning(input({ isMoving: true, sessionKey: { ...key, ...change } }))
+      return decision.kind === 'abort' ? decision.reason : decision.kind
+    }
+    expect(decided({})).to.equal('wait')
+    expect(decided({ is_revoking: true })).to.equal('SESSION_KEY_REVOKING')
+    expect(decided({ expires_at: NOW / 1000 })).to.equal('SESSION_KEY_EXPIRED')
+    expect(decided({ permissions: 1 })).to.equal('SESSION_KEY_NOT_PERMITTED')
   })
 
   it('when no node responds, it waits', () => {

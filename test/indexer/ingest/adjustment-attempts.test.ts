@@ -4,11 +4,12 @@ import { getBytes, type Wallet } from 'ethers'
 import { beforeEach, describe, it } from 'mocha'
 import { type AttemptChange, type AttemptRow, changeAttempt, insertAttempt } from '../../../db/adjustments.ts'
 import { appendRows, lockShard } from '../../../db/journal.ts'
+import { insertRelayOperation } from '../../../db/relay-operations.ts'
 import { findUsers } from '../../../db/users.ts'
 import { marketShard } from '../../../domain/journal/journal-row.ts'
 import { type Adjustment, holdOf, isLeverage, kindOf } from '../../../domain/positions/adjustment-attempt.ts'
 import { hashLeverageAdjustment, hashMarginAdjustment } from '../../../domain/positions/adjustment-hash.ts'
-import { ONE, type Quote, type Seconds } from '../../../domain/units.ts'
+import { type Address, ONE, type Quote, type Seconds } from '../../../domain/units.ts'
 import { createAdjustmentStore } from '../../../keeper/adjustments/store.ts'
 import { keccak } from '../../support/exchange.ts'
 import { e18 } from '../../support/markets.ts'
@@ -56,12 +57,13 @@ describe('adjustment attempts on the chain', () => {
   }
 
   /** An attempt of Alice that the api has accepted. */
-  async function prepared(adjustment: Adjustment, nonce: number): Promise<void> {
+  async function prepared(adjustment: Adjustment, nonce: number, signer?: string): Promise<void> {
     const { test, alice } = fixture.context
     await test.db.transaction().execute(async (tx) => {
       const head = await lockShard(tx, marketShard(1))
       const userId = (await findUsers(tx, [addressOf(alice)])).get(addressOf(alice)) as number
-      const request = { adjustment, signer: addressOf(alice), signature: '0x', deadline: DEADLINE }
+      const by = (signer ?? addressOf(alice)) as Address
+      const request = { adjustment, signer: by, signature: '0x', deadline: DEADLINE }
       const row = await insertAttempt(tx, {
         ...{
           adjustmentId: `1-${nonce}`,
@@ -234,6 +236,31 @@ describe('adjustment attempts on the chain', () => {
     expect(await moving()).to.deep.equal([false, true])
     await change(8, { status: 'SIGNED', relayer: '0xrelayer', relayer_nonce: 1 })
     expect(await moving()).to.deep.equal([true, false])
+  })
+
+  it('when the revocation of the key that signed is requested, the keeper reads the key as being revoked', async () => {
+    const { test, alice } = fixture.context
+    const key = `0x${'5e'.repeat(20)}`
+    const owner = addressOf(alice)
+    const registered = { owner, key, permissions: 3, registered_at: 1, expires_at: DEADLINE, revoked_at: null }
+    await test.db
+      .insertInto('session_keys')
+      .values({ ...registered, block: 1 })
+      .execute()
+    await prepared(add('5'), 7, key)
+    const store = createAdjustmentStore(test.db)
+    const isRevoking = async () => {
+      const [attempt] = await store.open(1)
+      return attempt && (await store.state(attempt)).sessionKey?.is_revoking
+    }
+    expect(await isRevoking()).to.equal(false)
+    await test.db.transaction().execute(async (tx) => {
+      const user_id = (await findUsers(tx, [owner])).get(owner) as number
+      const request = { operation_id: '0x1', user_id, owner, target: '0x', gas: 1, nonce: 0, deadline: DEADLINE }
+      const effect = { kind: 'revoke_session_key', session_key: key, market_id: null, minimum: null } as const
+      await insertRelayOperation(tx, { ...request, ...effect, data: '0x', signature: '0x' }, 1)
+    })
+    expect(await isRevoking()).to.equal(true)
   })
 
   it('when the event has another amount than was signed for, the attempt fails with the kind, and the ledger follows the event', async () => {
