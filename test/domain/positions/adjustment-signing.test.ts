@@ -30,7 +30,15 @@ const terms = {
 
 const input = (more: Partial<SigningInput> = {}): SigningInput => ({
   ...{ adjustment: change('10'), deadline: (NOW / 1000 + 60) as Seconds, createdAt: at(-100), now: NOW },
-  ...{ headTime: NOW, sessionKey: null, isMoving: false, spec: perpetual, terms, funding: NO_FUNDING, report: report(NOW) },
+  ...{
+    headTime: NOW,
+    sessionKey: null,
+    isMoving: false,
+    spec: perpetual,
+    terms,
+    funding: NO_FUNDING,
+    report: report(NOW),
+  },
   position: {
     ...{ size: Number(e18('10') / perpetual.step) as Steps, entryNotional: e18('1000') as Quote },
     ...{ foldedMargin: e18('200') as Quote, leverage: 10 },
