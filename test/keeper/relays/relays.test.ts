@@ -2,6 +2,7 @@
 import { expect } from 'chai'
 import { id, Wallet } from 'ethers'
 import { afterEach, beforeEach, describe, it } from 'mocha'
+import { waitFor } from '../../../client/wait-for.ts'
 import { LeaseLost } from '../../../db/fence.ts'
 import type { RelayEffect } from '../../../domain/relays/operation.ts'
 import type { Chain } from '../../../keeper/ports.ts'
@@ -168,8 +169,11 @@ describe('relays of signed requests', function () {
     await keeper.step()
     await run.settle(keeper, operation)
     expect(await run.operation(operation)).to.deep.include({ status: 'CONFIRMED', tx_hash: other })
-    await keeper.step()
-    expect((await transactions()).map(({ status }) => status)).to.deep.equal(['REVERTED'])
+    const afterStep = async () => {
+      await keeper.step()
+      return (await transactions()).map(({ status }) => status)
+    }
+    expect(await waitFor(afterStep, ([first]) => first !== 'BROADCAST')).to.deep.equal(['REVERTED'])
     expect(await run.statusesOf(operation)).to.deep.equal(['CONFIRMED'])
   })
 
