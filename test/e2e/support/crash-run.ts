@@ -27,11 +27,12 @@ const PRICE_MS = 450
 const MOST_MOVED = 0.09
 
 /**
- * A day on which a price falls by 30 %, in thousandths of its first price: a fall of 14 % in an hour, rallies of half of it, and a second
- * fall. Of the shape of recorded crashes, which have no licence that allows to keep them here.
+ * A day on which a price falls by 30 %, in thousandths of its first price: a fall of 15 %, rallies of half of it, and a second fall. It has the
+ * shape of recorded crashes, which have no licence that allows to keep them here. The first prices lie where the positions of the
+ * crash day close: 974 by the book, 931 to the backstop, 942 and 890 without equity.
  */
 export const CRASH_DAY: readonly number[] = [
-  ...[1000, 970, 940, 925, 950, 920, 890, 855, 920, 915, 930, 945],
+  ...[1000, 974, 942, 931, 955, 924, 890, 852, 925, 915, 930, 945],
   ...[930, 885, 915, 885, 860, 815, 845, 815, 865, 855, 870, 880],
   ...[875, 920, 885, 880, 855, 885, 865, 865, 805, 810, 750, 700],
 ]
