@@ -9,7 +9,6 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { performance } from 'node:perf_hooks'
-import { sql } from 'kysely'
 import { waitFor } from '../client/wait-for.ts'
 import type { LiquidationChanged } from '../domain/journal/liquidation-row.ts'
 import { argumentsOf, wholeNumber, withDefault } from '../service/command-line.ts'
@@ -133,10 +132,6 @@ async function manyAtOnce() {
   const run = await LiquidationRun.open()
   const ids = await insertManyOrders(run.fixture, { count: running, perAccount: 1 })
   await insertLongs(run.fixture, ids, 10)
-  // A forced order is hashed with the address of its account.
-  await sql`update users set address = '0x' || lpad(to_hex(user_id), 40, '0') where address like '0xmany%'`.execute(
-    run.fixture.db,
-  )
   run.restart()
   await run.turn()
   await run.report(LOW_PRICE)

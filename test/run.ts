@@ -1,5 +1,5 @@
 /**
- * `npm test`: runs all tests in two processes at a time and ends with one line of counts. Arguments choose suites:
+ * `npm test`: runs all tests in three processes at a time and ends with one line of counts. Arguments choose suites:
  * `npm test -- contracts`.
  */
 import { spawn } from 'node:child_process'
@@ -25,8 +25,8 @@ interface Job {
   readonly words: readonly string[]
 }
 
-/** Most tests wait more than they compute. Service tests of one folder run in one process, which loads their modules once. */
-const PROCESSES = 2
+/** Most tests wait more than they compute: two processes use half of two cores. Service tests of one folder run in one process, which loads their modules once. */
+const PROCESSES = 3
 
 const mocha = (name: string, files: readonly string[]): Job => ({
   name,

@@ -34,7 +34,7 @@ const LEVERAGE = 5
 
 async function insertAccounts({ db }: MarketFixture, count: number): Promise<readonly number[]> {
   const { rows } = await sql<{ user_id: number }>`
-    insert into users (address, created_at) select '0xmany' || gen_random_uuid(), 0 from generate_series(1, ${count}::integer)
+    insert into users (address, created_at) select '0x' || lpad(replace(gen_random_uuid()::text, '-', ''), 40, '0'), 0 from generate_series(1, ${count}::integer)
     returning user_id
   `.execute(db)
   const ids = rows.map(({ user_id }) => user_id)
