@@ -25,7 +25,7 @@ interface Job {
   readonly words: readonly string[]
 }
 
-/** Most tests wait more than they compute: two processes use half of two cores. Service tests of one folder run in one process, which loads their modules once. */
+/** Most tests wait more than they compute: two processes would use half of two cores. */
 const PROCESSES = 3
 
 const mocha = (name: string, files: readonly string[]): Job => ({
@@ -33,6 +33,7 @@ const mocha = (name: string, files: readonly string[]): Job => ({
   words: ['mocha', '--forbid-only', ...files],
 })
 
+/** Service tests of one folder run in one process, which loads their modules once. */
 const folderJobs = (files: readonly string[]): Job[] =>
   [...Map.groupBy(files.toSorted(), dirname)].map(([folder, own]) => mocha(folder, own))
 
