@@ -52,7 +52,7 @@ describe('a crash day', function () {
 
     for (const [at, thousandths] of CRASH_DAY.entries()) {
       const move = () => crash().price(thousandths)
-      if (at === 3) await crash().killAt(keeper, 'after-liquidation-action', move)
+      if (at === 2) await crash().killAt(keeper, 'after-liquidation-action', move)
       else if (at === 6) await crash().killAt(indexer, 'after-block-commit', move)
       // Between these the price falls and rises without a new low: every second one is enough.
       else if (at < 9 || at > 30 || at % 3 === 0) await move()
