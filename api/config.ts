@@ -43,6 +43,8 @@ export interface Limits {
   readonly auth: number
   /** Signed requests that the exchange sends to the chain and pays for. */
   readonly relays: number
+  /** Adjustments: the exchange pays for them, too. */
+  readonly adjustments: number
   /** Per network address, all requests together. */
   readonly address: number
   /** Per network address, challenges and rotations. */
@@ -152,6 +154,7 @@ function readLimits(env: Env): Limits {
     faucet: count('RATE_LIMIT_FAUCET', 1),
     auth: count('RATE_LIMIT_AUTH', 1),
     relays: count('RATE_LIMIT_RELAYS', 1),
+    adjustments: count('RATE_LIMIT_ADJUSTMENTS', 1),
     address: count('RATE_LIMIT_ADDRESS', 500),
     authAddress: count('RATE_LIMIT_AUTH_ADDRESS', 10),
     failures: count('RATE_LIMIT_FAILURES', 10),

@@ -103,12 +103,13 @@ export const loadAttempt = (db: Db | Tx, adjustmentId: string): Promise<AttemptR
     .where('adjustment_id', '=', adjustmentId)
     .executeTakeFirst()
 
-/** The attempts in flight of all markets, oldest first. */
-export const attemptsInFlight = (db: Db, limit: number): Promise<AttemptRow[]> =>
+/** The attempts in flight of all markets that were created before, oldest first. */
+export const attemptsInFlight = (db: Db, limit: number, before: number): Promise<AttemptRow[]> =>
   db
     .selectFrom('adjustment_attempts')
     .selectAll()
     .where(OPEN)
+    .where('created_at', '<', before)
     .orderBy('created_at')
     .orderBy('adjustment_id')
     .limit(limit)

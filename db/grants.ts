@@ -264,7 +264,7 @@ export const READERS: { readonly [Name in Process]: readonly (keyof Database)[] 
     ...(['client_requests', 'faucet_requests', 'chain_progress', 'journal', 'actions'] as const),
     ...(['funding_states', 'used_reports', 'calendar_exceptions', 'price_averages'] as const),
     ...(['liquidations', 'deleveraging_ranks', 'adjustment_attempts', 'used_margin_nonces'] as const),
-    ...(['relayers', 'auth_challenges', ...RELAYED] as const),
+    ...(['relayers', 'leases', 'auth_challenges', ...RELAYED] as const),
   ],
   keeper: [
     ...SHARED,

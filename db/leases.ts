@@ -48,6 +48,13 @@ export const createLeases = (db: Db, owner: string, lifeMs: number): Leases => (
   },
 })
 
+/** Whether a process runs the job with this lease now. */
+export async function hasLiveLease(db: Db, name: string): Promise<boolean> {
+  const { rows } =
+    await sql`select from leases where name = ${name} and expires_at > ${DATABASE_NOW}`.execute(db)
+  return rows.length > 0
+}
+
 /** Makes `owner` the owner whatever lease there is, for `lifeMs` from `now`. Only for leases that no fence checks: tools take them over. */
 export async function seizeLease(
   db: Db,

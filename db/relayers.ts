@@ -12,7 +12,7 @@ export const RELAY_LANE = 'relay'
 /** The lane that executes adjustments: an operator of every market. */
 export const ADJUSTMENT_LANE = 'adjust'
 
-/** Whether a keeper has ever run the lane: without its key, nothing sends what waits for it. */
+/** Whether a keeper has ever run the lane. An accepted request blocks nothing else while it waits for the next start. */
 export async function hasLane(db: Db, lane: string): Promise<boolean> {
   const found = await db
     .selectFrom('relayers')

@@ -29,6 +29,7 @@ import { createFaucetStore } from './faucet/store.ts'
 import { createFigureStore } from './figures/store.ts'
 import { createFundingStore } from './funding/store.ts'
 import {
+  adjustmentExpiryJob,
   adjustmentJob,
   auctionJob,
   endingJob,
@@ -215,6 +216,13 @@ function runAdjustments({ config, adapters, db, keyring }: KeeperParts): LeaderL
   return [loop]
 }
 
+const runAdjustmentExpiry = ({ adapters, db }: KeeperParts): LeaderLoop =>
+  runLeaderLoop(
+    adapters,
+    'adjust-expiry',
+    adjustmentExpiryJob({ ...adapters, adjustments: createAdjustmentStore(db) }),
+  )
+
 function runEndings({ config, adapters, db, wakeUps, keyring }: KeeperParts): LeaderLoop[] {
   if (!config.relayerKeys().has('ending')) return []
   const { signer, lane } = keyring.open('ending')
@@ -285,6 +293,7 @@ export async function compose(config: Config, logger: Logger): Promise<Keeper> {
     ...runFaucet(parts),
     ...runHeartbeats(parts),
     ...runAdjustments(parts),
+    runAdjustmentExpiry(parts),
     ...runEndings(parts),
     ...runRelays(parts),
     runSwitches(adapters, db),

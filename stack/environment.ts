@@ -55,6 +55,7 @@ const LOCAL_RATE_LIMITS = {
   FAUCET_PER_ACCOUNT: '100',
   FAUCET_PER_ADDRESS: '1000',
   RATE_LIMIT_RELAYS: '20',
+  RATE_LIMIT_ADJUSTMENTS: '20',
 }
 
 export function environmentOf({

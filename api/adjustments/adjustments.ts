@@ -1,7 +1,7 @@
 /** Accepts adjustments, waits until the chain has executed them and the events are reconciled, and lists the attempts. */
 import type { AttemptRow } from '../../db/adjustments.ts'
 import { shardId } from '../../db/journal.ts'
-import { ADJUSTMENT_LANE, hasLane } from '../../db/relayers.ts'
+import { ADJUSTMENT_LANE } from '../../db/relayers.ts'
 import { marketShard } from '../../domain/journal/journal-row.ts'
 import type { MarketSpec } from '../../domain/market/market.ts'
 import type { Caller } from '../auth/caller.ts'
@@ -49,7 +49,6 @@ export function createAdjustments(
     spec: MarketSpec,
     request: ReturnType<typeof readRequest>,
   ): Promise<{ readonly attempt: AttemptRow; readonly answer: CommonAnswer }> {
-    if (!(await hasLane(db, ADJUSTMENT_LANE))) throw new ApiError('ADJUSTMENTS_UNAVAILABLE', {}, '5')
     const prepared = await prepare(ports, options, caller, request)
     const attempt = await awaitEnd(prepared, options.adjustmentWaitMs)
     checkOutcome(attempt)

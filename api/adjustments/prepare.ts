@@ -14,8 +14,10 @@ import {
 import type { Db, Tx } from '../../db/client.ts'
 import { loadFunding } from '../../db/funding.ts'
 import { appendRows, lockShard } from '../../db/journal.ts'
+import { hasLiveLease } from '../../db/leases.ts'
 import { CLOSABLE, endOrders, toOpenOrder } from '../../db/orders.ts'
 import { loadPositions, matchedPosition } from '../../db/positions.ts'
+import { ADJUSTMENT_LANE } from '../../db/relayers.ts'
 import { TERMS_SQL, type TermsColumns, toMarketTerms } from '../../db/terms.ts'
 import { marketShard } from '../../domain/journal/journal-row.ts'
 import { type TermsInForce, termsAt } from '../../domain/market/in-force.ts'
@@ -59,6 +61,8 @@ export async function prepare(
   const { marketId } = request.spec
   const known = await findByDigest(db, marketId, request.digest)
   if (known !== undefined) return known
+  // An attempt keeps its account out of batches and liquidations, so none is accepted that would not be executed.
+  if (!(await hasLiveLease(db, ADJUSTMENT_LANE))) throw new ApiError('ADJUSTMENTS_UNAVAILABLE', {}, '5')
   const attempt = await db.transaction().execute(async (tx) => {
     const head = await lockShard(tx, marketShard(marketId))
     const repeated = await findByDigest(tx, marketId, request.digest)

@@ -42,7 +42,7 @@ export function adjustmentRoutes(app: App, { adjustments, readAfter }: Adjustmen
   app.post(
     '/v0/account/adjust-leverage',
     {
-      config: { access: 'user', bucket: 'orders' },
+      config: { access: 'user', bucket: 'adjustments' },
       schema: {
         tags: ['account'],
         summary: 'Change the leverage of a position',
@@ -57,7 +57,7 @@ export function adjustmentRoutes(app: App, { adjustments, readAfter }: Adjustmen
   app.post(
     '/v0/account/adjust-margin',
     {
-      config: { access: 'user', bucket: 'orders' },
+      config: { access: 'user', bucket: 'adjustments' },
       schema: {
         tags: ['account'],
         summary: 'Add margin to a position, or remove it',

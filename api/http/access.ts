@@ -8,7 +8,16 @@ import { ApiError } from '../errors.ts'
 import { isRead } from './operation.ts'
 
 /** The limits of an account, all of its credentials together. */
-export const BUCKETS = ['reads', 'orders', 'batches', 'cancels', 'faucet', 'auth', 'relays'] as const
+export const BUCKETS = [
+  'reads',
+  'orders',
+  'batches',
+  'cancels',
+  'faucet',
+  'auth',
+  'relays',
+  'adjustments',
+] as const
 export type Bucket = (typeof BUCKETS)[number]
 
 declare module 'fastify' {
@@ -62,6 +71,7 @@ function limiters(app: FastifyInstance, limits: Limits) {
     faucet: ofCaller('faucet'),
     auth: ofCaller('auth'),
     relays: ofCaller('relays'),
+    adjustments: ofCaller('adjustments'),
   }
 }
 

@@ -62,7 +62,7 @@ export async function up(db: Kysely<unknown>): Promise<void> {
       updated_at) on adjustment_attempts to clearbatch_keeper;
     grant select, update (status, held, tx_hash, moved, gas_used, failure_kind, failure_reason, seq, updated_at)
       on adjustment_attempts to clearbatch_indexer;
-    grant select on used_margin_nonces to clearbatch_api;
+    grant select on used_margin_nonces, leases to clearbatch_api;
     grant select, insert, delete on used_margin_nonces to clearbatch_indexer;
     grant insert, update, delete, truncate on read.adjustment_attempts to clearbatch_indexer;
     grant select on read.adjustment_attempts to clearbatch_api, clearbatch_indexer
@@ -72,6 +72,7 @@ export async function up(db: Kysely<unknown>): Promise<void> {
 export async function down(db: Kysely<unknown>): Promise<void> {
   await sql`
     alter table relayer_transactions drop column gas_used;
+    revoke select on leases from clearbatch_api;
     drop table adjustment_attempts, used_margin_nonces, read.adjustment_attempts;
     delete from read.places where projection = 'adjustments'
   `.execute(db)

@@ -9,13 +9,19 @@ import type { KillPointHook } from '../../service/kill-point.ts'
 import type { Logger } from '../../service/logger.ts'
 import type { Calls, Chain, Fee, Signer } from '../ports.ts'
 import type { Delivery } from '../relayer/delivery.ts'
-import type { RelayerLane, RelayerStore } from '../relayer/ports.ts'
+import type { RelayerLane, RelayerStore, StoredTransaction } from '../relayer/ports.ts'
 import { isOpen, NOOP_PURPOSE } from '../relayer/stored-transaction.ts'
-import type { AdjustmentStore, AttemptFailure, AttemptTransaction, OpenAttempt } from './ports.ts'
+import {
+  type AdjustmentStore,
+  type AttemptFailure,
+  type AttemptTransaction,
+  type OpenAttempt,
+  UNMINED,
+} from './ports.ts'
 
 export interface AdjustmentPorts {
   readonly adjustments: AdjustmentStore
-  readonly relayers: Pick<RelayerStore, 'reserve'>
+  readonly relayers: Pick<RelayerStore, 'reserve' | 'open'>
   readonly delivery: Pick<Delivery, 'start' | 'check' | 'recoverIfDue' | 'refresh'>
   readonly chain: Pick<Chain, 'head' | 'findCulprit' | 'reportRules'>
   readonly signer: Signer
@@ -37,15 +43,27 @@ const ATTEMPTS_PER_PASS = 500
 /** The receipt of a transaction that the indexer does not record within this time is fetched again. */
 const INDEXER_LATE_MS = 2_000
 
-/** `waiting`: attempts are in flight. */
+/** `waiting`: attempts are in flight, or transactions of the lane are open. */
 type Progress = 'idle' | 'waiting'
 
-const UNMINED: AttemptFailure = { status: 'ABORTED', kind: null, reason: 'not mined in time' }
 const FOREIGN: AttemptFailure = { ...UNMINED, reason: 'nonce used by a foreign transaction' }
 const NO_EVENT: AttemptFailure = {
   status: 'RECEIPT_RECONCILIATION_FAILED',
   kind: 'no_account_adjustment_position_updates',
   reason: 'the transaction succeeded without an adjustment event',
+}
+
+/**
+ * Those of the lane's open transactions that are sent until their nonce is used. With the nonce of an aborted attempt only the transaction
+ * of nothing is sent, which the comparison of nonces has stored.
+ */
+function followed(
+  open: readonly StoredTransaction[],
+  ofAttempts: readonly number[],
+): readonly StoredTransaction[] {
+  const noops = open.filter(({ purpose }) => purpose === NOOP_PURPOSE).map(({ nonce }) => nonce)
+  const nonces = new Set([...ofAttempts, ...noops])
+  return open.filter(({ nonce }) => nonces.has(nonce))
 }
 
 export class Adjustments {
@@ -61,14 +79,13 @@ export class Adjustments {
 
   /** One pass over the attempts in flight. Safe to repeat: every pass reads the state from the database. */
   async pass(fence: Fence): Promise<Progress> {
-    const { adjustments, delivery } = this.#ports
+    const { adjustments } = this.#ports
     const attempts = await adjustments.open(ATTEMPTS_PER_PASS)
     const sent = attempts.filter(({ relayerNonce }) => relayerNonce !== null)
-    await this.#follow(fence, sent)
-    if (sent.length === 0) await delivery.recoverIfDue(fence, false)
+    const open = await this.#follow(fence, sent)
     const prepared = attempts.filter(({ relayerNonce }) => relayerNonce === null)
     if (prepared.length > 0) await this.#signAll(fence, prepared)
-    return attempts.length > 0 ? 'waiting' : 'idle'
+    return attempts.length + open > 0 ? 'waiting' : 'idle'
   }
 
   // ---------------------------------------------------------------------- signing
@@ -124,9 +141,10 @@ export class Adjustments {
 
   // ---------------------------------------------------------------------- following what was sent
 
-  async #follow(fence: Fence, sent: readonly OpenAttempt[]): Promise<void> {
-    if (sent.length === 0) return
-    const { adjustments, delivery, clock } = this.#ports
+  /** Returns how many transactions of the lane are open. */
+  async #follow(fence: Fence, sent: readonly OpenAttempt[]): Promise<number> {
+    const { adjustments, delivery, clock, relayers } = this.#ports
+    const open = await relayers.open(this.#lane)
     const nonces = sent.map(({ relayerNonce }) => relayerNonce as number)
     const transactions = await adjustments.transactions(this.#lane, nonces)
     // After a crash between signing and sending, or between sending and its record.
@@ -136,12 +154,13 @@ export class Adjustments {
     const headTime = this.#ports.headTime()
     const isDead = (nonce: number): boolean =>
       sent.some((one) => one.relayerNonce === nonce && isOutdated(one.asOf as Millis, headTime))
-    const isRecovered = await delivery.recoverIfDue(fence, true)
-    await delivery.check(fence, transactions.filter(isOpen), isDead)
+    const isRecovered = await delivery.recoverIfDue(fence, sent.length + open.length > 0)
+    await delivery.check(fence, followed(open, nonces), isDead)
     for (const attempt of sent) {
       const own = transactions.filter(({ nonce }) => nonce === attempt.relayerNonce)
       await this.#end(fence, attempt, own, isRecovered)
     }
+    return open.length
   }
 
   #isSent({ relayerNonce }: OpenAttempt, transactions: readonly AttemptTransaction[]): boolean {

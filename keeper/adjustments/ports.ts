@@ -19,6 +19,7 @@ export interface OpenAttempt {
   readonly signed: SignedAdjustment
   /** Of the signed transaction; null until there is one. */
   readonly asOf: Millis | null
+  readonly relayer: string | null
   readonly relayerNonce: number | null
 }
 
@@ -46,9 +47,13 @@ export interface AttemptFailure {
   readonly reason: string
 }
 
+export const UNMINED: AttemptFailure = { status: 'ABORTED', kind: null, reason: 'not mined in time' }
+
 export interface AdjustmentStore {
   /** Oldest first. */
   open(limit: number): Promise<readonly OpenAttempt[]>
+  /** The attempts in flight that were created before. Oldest first. */
+  overdue(before: Millis, limit: number): Promise<readonly OpenAttempt[]>
   state(attempt: OpenAttempt): Promise<SigningState>
   /** Stores the signed bytes. Null if the attempt no longer waits for them. */
   storeSigned(
@@ -59,7 +64,10 @@ export interface AdjustmentStore {
   ): Promise<StoredTransaction | null>
   /** The signed attempt has been broadcast. Does nothing if that is recorded, or if the attempt has ended. */
   noteSubmitted(attempt: OpenAttempt, fence: Fence, at: Millis): Promise<void>
-  /** Ends the attempt without a change of the ledger, and releases its reservation. Does nothing if it has ended. */
+  /**
+   * Ends the attempt without a change of the ledger, and releases its reservation. Does nothing if it has ended, or was signed since it was
+   * read.
+   */
   fail(attempt: OpenAttempt, fence: Fence, failure: AttemptFailure, at: Millis): Promise<void>
   /** The lane's transactions with these nonces, the oldest first. */
   transactions(lane: RelayerLane, nonces: readonly number[]): Promise<readonly AttemptTransaction[]>

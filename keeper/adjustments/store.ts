@@ -41,6 +41,7 @@ const toAttempt = (row: AttemptRow, account: Address): OpenAttempt => ({
   nonce: row.nonce,
   signed: fromStored(row.request),
   asOf: row.as_of as Millis | null,
+  relayer: row.relayer,
   relayerNonce: row.relayer_nonce,
 })
 
@@ -134,12 +135,16 @@ async function change(
   return true
 }
 
+async function readOpen(db: Db, limit: number, before: number): Promise<readonly OpenAttempt[]> {
+  const rows = await attemptsInFlight(db, limit, before)
+  const addresses = await loadAddresses(db, new Set(rows.map(({ user_id }) => user_id as UserId)))
+  return rows.map((row) => toAttempt(row, addresses.get(row.user_id as UserId) as Address))
+}
+
 export const createAdjustmentStore = (db: Db): AdjustmentStore => ({
-  async open(limit) {
-    const rows = await attemptsInFlight(db, limit)
-    const addresses = await loadAddresses(db, new Set(rows.map(({ user_id }) => user_id as UserId)))
-    return rows.map((row) => toAttempt(row, addresses.get(row.user_id as UserId) as Address))
-  },
+  open: (limit) => readOpen(db, limit, Number.MAX_SAFE_INTEGER),
+
+  overdue: (before, limit) => readOpen(db, limit, before),
 
   state: (attempt) => readState(db, attempt),
 
@@ -167,7 +172,9 @@ export const createAdjustmentStore = (db: Db): AdjustmentStore => ({
   fail: (attempt, fence, { status, kind, reason }, at) =>
     db.transaction().execute(async (tx) => {
       const to = { status, failure_kind: kind, failure_reason: reason }
-      await change(tx, attempt, { fence, from: isInFlight, to, at })
+      const from = (now: AttemptRow['status']) =>
+        attempt.status === 'PREPARED' ? now === 'PREPARED' : isInFlight(now)
+      await change(tx, attempt, { fence, from, to, at })
     }),
 
   async transactions({ relayer, chainId }, nonces) {

@@ -13,7 +13,7 @@ import {
 import { constant } from '../../db/values.ts'
 import { ACTION_KINDS } from '../../domain/actions/action.ts'
 import type { RelayerLane, RelayerStore } from './ports.ts'
-import { toTransaction } from './stored-transaction.ts'
+import { NOOP_PURPOSE, toTransaction } from './stored-transaction.ts'
 
 const ofLane = (db: Db, { relayer, chainId }: RelayerLane) =>
   db
@@ -82,15 +82,18 @@ export const createRelayerStore = (db: Db): RelayerStore => ({
               ),
             ]),
             // The reservation of an aborted adjustment is released: it must not be executed after a fork.
-            t.exists(
-              t
-                .selectFrom('adjustment_attempts as a')
-                .select('a.adjustment_id')
-                .whereRef('a.relayer', '=', 'relayer_transactions.relayer')
-                .whereRef('a.relayer_nonce', '=', 'relayer_transactions.nonce')
-                .where('a.status', '=', 'ABORTED')
-                .offset(constant(0)),
-            ),
+            t.and([
+              t('purpose', '<>', NOOP_PURPOSE),
+              t.exists(
+                t
+                  .selectFrom('adjustment_attempts as a')
+                  .select('a.adjustment_id')
+                  .whereRef('a.relayer', '=', 'relayer_transactions.relayer')
+                  .whereRef('a.relayer_nonce', '=', 'relayer_transactions.nonce')
+                  .where('a.status', '=', 'ABORTED')
+                  .offset(constant(0)),
+              ),
+            ]),
           ])
           .$castTo<boolean>()
           .as('is_void'),

@@ -102,14 +102,18 @@ describe('adjustments of margin and leverage on a running exchange', function ()
     await process.restart('SIGTERM', { CLEARBATCH_KILL_AT: point })
     const died = process.nextEnd()
     await process.ready()
-    const sent = alice.send(request).catch(() => null)
+    // A keeper that has just started runs the lane a moment later.
+    const isAccepted = ({ status }: RestAnswer) => status !== 503
+    const sent = waitFor(() => alice.send(request), isAccepted, { budgetMs: 30_000, everyMs: 200 }).catch(
+      () => null,
+    )
     expect(await died, point).to.equal('SIGKILL')
     await process.ready()
     await sent
     return waitFor(
       () => alice.send(request),
       ({ status }) => status !== 408 && status !== 503,
-      { budgetMs: 60_000 },
+      { budgetMs: 60_000, everyMs: 200 },
     )
   }
 

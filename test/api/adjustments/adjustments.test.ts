@@ -6,6 +6,7 @@ import { waitFor } from '../../../client/wait-for.ts'
 import type { AttemptChange } from '../../../db/adjustments.ts'
 import { changeAttempt, loadAttempt } from '../../../db/adjustments.ts'
 import { appendRows, lockShard } from '../../../db/journal.ts'
+import { seizeLease } from '../../../db/leases.ts'
 import { ADJUSTMENT_LANE } from '../../../db/relayers.ts'
 import { marketShard } from '../../../domain/journal/journal-row.ts'
 import { e18, perpetual } from '../../support/markets.ts'
@@ -34,10 +35,11 @@ describe('adjustments over REST', () => {
 
   before(async () => {
     exchange = await startExchange({ ADJUSTMENT_WAIT_MS: '700' })
-    const relayer = { address: RELAYER, chain_id: 6343, lane: ADJUSTMENT_LANE, next_nonce: 0 }
-    await exchange.db.insertInto('relayers').values(relayer).execute()
+    await runLane(3_600_000)
   })
   after(() => exchange.stop())
+  const runLane = (lifeMs: number) =>
+    seizeLease(exchange.db, { name: ADJUSTMENT_LANE, owner: 'keeper', now: Date.now(), lifeMs })
   // Each test has an account of its own, with a long of 10 at 100 and a margin of 200.
   beforeEach(async () => {
     await setOracle(exchange.db, perpetual, '100')
@@ -367,6 +369,18 @@ describe('adjustments over REST', () => {
   it('when the oracle price is too old, it is refused for the time being', async () => {
     await setOracle(exchange.db, perpetual, '100', Date.now() - 700_000)
     await expectRefused(() => sendMargin(margin('1')), 503, 'ORACLE_STALE')
+  })
+
+  it('when no keeper runs the lane any more, a new request is refused, and a repeated one returns its attempt', async () => {
+    const body = margin('50')
+    const { adjustment_id } = (await sendMargin(body)).body.details
+    await end(adjustment_id, { status: 'ABORTED', failure_reason: 'DeadlinePassed' })
+    await runLane(-1)
+    expectCode(await sendMargin(margin('50', { nonce: 2 })), 503, 'ADJUSTMENTS_UNAVAILABLE')
+    expectCode(await sendMargin(body), 409, 'ADJUSTMENT_ABORTED', { adjustment_id })
+    expect(await reserved()).to.equal(0n)
+    await runLane(3_600_000)
+    expectCode(await sendMargin(margin('50', { nonce: 2 })), 408, 'ADJUSTMENT_PENDING')
   })
 
   it('when no relayer executes adjustments, it is refused and nothing is stored', async () => {
