@@ -269,6 +269,10 @@ export const CATALOGUE = {
   FAUCET_LIMIT: temporary(429, 'The faucet has paid as often as it may in this time; see Retry-After.'),
   EXPORT_RUNNING: temporary(429, 'A CSV file of this account is being read; read it to its end first.'),
   RATE_LIMITED: temporary(429, 'The rate limit is exceeded.'),
+  ADJUSTMENT_FAILED_RECENTLY: temporary(
+    429,
+    'The position is to be liquidated, and the last adjustment failed on the chain; see Retry-After.',
+  ),
   RELAY_LIMIT: temporary(429, 'The account has the maximum number of open relay operations.'),
   HTV1_READ_AFTER_CAPACITY: temporary(
     429,

@@ -23,7 +23,7 @@ import { marketShard } from '../../domain/journal/journal-row.ts'
 import { type TermsInForce, termsAt } from '../../domain/market/in-force.ts'
 import { closeOrders } from '../../domain/orders/close-orders.ts'
 import type { OrderPlan } from '../../domain/orders/order-changes.ts'
-import { admitAdjustment } from '../../domain/positions/adjustment-admission.ts'
+import { admitAdjustment, FAILURE_PAUSE } from '../../domain/positions/adjustment-admission.ts'
 import { isLeverage, kindOf } from '../../domain/positions/adjustment-attempt.ts'
 import { FLAT } from '../../domain/positions/position.ts'
 import { fundingIndexAt } from '../../domain/prices/funding-state.ts'
@@ -138,6 +138,7 @@ interface MarketRow extends TermsColumns {
   readonly oracle_at: number | null
   readonly chain_seen_at: number | null
   readonly is_liquidating: boolean
+  readonly failed_at: number | null
   readonly minimum: bigint
 }
 
@@ -146,6 +147,7 @@ interface MarketState {
   readonly fundingIndex: ReturnType<typeof fundingIndexAt>
   readonly oracle: Price | null
   readonly isLiquidating: boolean
+  readonly failedAt: Millis | null
   readonly minimumNonce: bigint
 }
 
@@ -160,6 +162,10 @@ async function readMarket(
     select ${sql.raw(TERMS_SQL)}, r.price as oracle_price, r.observed_at as oracle_at,
       (select completed_at from chain_progress where chain_id = ${chainId}) as chain_seen_at,
       exists (select from liquidations where market_id = m.market_id and user_id = ${userId}) as is_liquidating,
+      (
+        select max(a.updated_at) from adjustment_attempts a where a.market_id = m.market_id and a.user_id = ${userId}
+          and a.status = 'ABORTED' and a.relayer_nonce is not null and a.updated_at > ${now - FAILURE_PAUSE}::bigint
+      ) as failed_at,
       coalesce((
         select minimum from margin_nonce_floors where market_id = m.market_id and account = ${address}
       ), 0) as minimum
@@ -175,6 +181,7 @@ async function readMarket(
   const isFresh = oracleAt !== null && now - oracleAt <= maxAge
   return {
     ...{ terms, isLiquidating: row.is_liquidating, minimumNonce: row.minimum },
+    failedAt: row.failed_at as Millis | null,
     fundingIndex: fundingIndexAt(await loadFunding(tx, marketId), now),
     oracle: isFresh ? (row.oracle_price as Price) : null,
   }

@@ -33,6 +33,8 @@ export function refusalError(refusal: AdmissionRefusal, { symbol }: MarketSpec):
       return new ApiError('ORACLE_STALE', { field: 'symbol', received: symbol }, '1')
     case 'LIQUIDATING':
       return new ApiError('POSITION_IN_LIQUIDATION', { field: 'amount', expected: 'an addition of margin' })
+    case 'FAILED_RECENTLY':
+      return new ApiError('ADJUSTMENT_FAILED_RECENTLY', { received: symbol }, `${refusal.retryAfter}`)
     case 'INSUFFICIENT_BALANCE':
       return new ApiError('ADJUSTMENT_UNFUNDED', wei('amount', 'at most', refusal.available, refusal.needed))
     case 'NO_POSITION':

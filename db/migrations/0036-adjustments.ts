@@ -38,6 +38,7 @@ export async function up(db: Kysely<unknown>): Promise<void> {
     );
     create index adjustments_in_flight on adjustment_attempts (market_id, user_id)
       where status in ('PREPARED', 'SIGNED', 'SUBMITTED');
+    create index adjustments_aborted on adjustment_attempts (market_id, user_id, updated_at) where status = 'ABORTED';
     create index adjustments_by_margin_nonce on adjustment_attempts (market_id, user_id, nonce);
     create index adjustments_by_transaction on adjustment_attempts (relayer, relayer_nonce);
     create table used_margin_nonces (

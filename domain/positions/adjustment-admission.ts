@@ -5,7 +5,7 @@ import { maxOf, ONE } from '../units.ts'
 import { accept, refuse, type Verdict } from '../verdict.ts'
 import { type Adjustment, holdOf, kindOf, payoutOf } from './adjustment-attempt.ts'
 import { type AdjustmentRefusal, adjust, latestAsOf, mayAdjust } from './adjustment-signing.ts'
-import { exposureOf } from './margin.ts'
+import { exposureOf, isLiquidatable } from './margin.ts'
 import { marginOf, type Position } from './position.ts'
 
 export interface AdjustmentAdmission {
@@ -27,6 +27,8 @@ export interface AdjustmentAdmission {
   readonly isNonceUsed: boolean
   /** A liquidation of the position is running. */
   readonly isLiquidating: boolean
+  /** When the account's last signed attempt in the market was aborted; null: within the last minute none was. */
+  readonly failedAt: Millis | null
 }
 
 export type AdmissionRefusal =
@@ -38,6 +40,7 @@ export type AdmissionRefusal =
   | { readonly code: 'ORACLE_STALE' }
   /** A position in liquidation accepts an addition only. */
   | { readonly code: 'LIQUIDATING' }
+  | { readonly code: 'FAILED_RECENTLY'; readonly retryAfter: Seconds }
   | { readonly code: 'INSUFFICIENT_BALANCE'; readonly available: Quote; readonly needed: Quote }
 
 export interface AdmittedAdjustment {
@@ -46,6 +49,12 @@ export interface AdmittedAdjustment {
   /** The most wei that leaves the market's pool. */
   readonly pays: Quote
 }
+
+/**
+ * While a position is to be liquidated, an account whose signed attempt was aborted waits this long. An attempt in flight suspends the
+ * liquidation, and its owner can make it revert by a transaction of its own, as often as it likes.
+ */
+export const FAILURE_PAUSE = 60_000 as Millis
 
 /** Room for funding between the acceptance and the execution: a hundredth of the notional. */
 const FUNDING_ROOM = 100n
@@ -59,6 +68,10 @@ export function admitAdjustment(input: AdjustmentAdmission): Verdict<AdmittedAdj
   if (!mayAdjust(terms.mode, adjustment)) return refuse({ code: 'MODE', mode: terms.mode })
   if (input.isLiquidating && kindOf(adjustment) !== 'add_margin') return refuse({ code: 'LIQUIDATING' })
   if (oracle === null) return refuse({ code: 'ORACLE_STALE' })
+  const mayBeLiquidated = input.isLiquidating || isLiquidatable(terms.spec, position, fundingIndex, oracle)
+  const pause = input.failedAt === null ? 0 : input.failedAt + FAILURE_PAUSE - now
+  if (mayBeLiquidated && pause > 0)
+    return refuse({ code: 'FAILED_RECENTLY', retryAfter: Math.ceil(pause / 1000) as Seconds })
   const verdict = adjust(terms.spec, position, adjustment, { fundingIndex, oracle })
   if (!verdict.ok) return verdict
   const hold = holdOf(adjustment)

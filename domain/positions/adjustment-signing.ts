@@ -17,7 +17,7 @@ import {
   type MarginRefusal,
   maxRemovable,
 } from './adjustment.ts'
-import { type Adjustment, isLeverage, kindOf } from './adjustment-attempt.ts'
+import { type Adjustment, holdOf, isLeverage, kindOf } from './adjustment-attempt.ts'
 import type { Position } from './position.ts'
 
 /** An attempt that could not be signed within this time of its acceptance is aborted, so that its account is matched again. */
@@ -76,6 +76,11 @@ export interface SigningInput {
   readonly createdAt: Millis
   /** By the database's clock. */
   readonly now: Millis
+  readonly nonce: number
+  /** Nonces below it are invalid. */
+  readonly minimumNonce: bigint
+  /** All that the chain can debit: free balance and pending withdrawal. */
+  readonly funds: Quote
   /** The session key that signed. Null: the account signed, or a fork has removed the key, and the contract decides. */
   readonly sessionKey: SigningKey | null
   /** Block time of the chain's head; null while no node responds. */
@@ -117,6 +122,11 @@ export function decideSigning(input: SigningInput): SigningDecision {
   if (now > latestAsOf(deadline)) return abort('DeadlinePassed')
   const refusal = sessionKey === null ? null : signerRefusal(sessionKey, 'margin', now)
   if (refusal !== null) return abort(refusal.code)
+  const { nonce, minimumNonce, funds } = input
+  if (BigInt(nonce) < minimumNonce)
+    return abort(`MarginNonceBelowMinimum(minimum ${minimumNonce}, nonce ${nonce})`)
+  const added = kindOf(adjustment) === 'add_margin' ? holdOf(adjustment) : 0n
+  if (added > funds) return abort(`FreeBalanceInsufficient(available ${funds}, asked ${added})`)
   const wait = (what: string): SigningDecision =>
     now - createdAt > PREPARED_LIFETIME
       ? abort(`not executed within ${PREPARED_LIFETIME / 1000} s: ${what}`)

@@ -104,10 +104,10 @@ export class Adjustments {
 
   async #sign(fence: Fence, attempt: OpenAttempt, spec: MarketSpec): Promise<void> {
     const { adjustments, relayers, signer, calls, clock, delivery, killPoint } = this.#ports
-    const { signed, createdAt } = attempt
+    const { signed, createdAt, nonce: marginNonce } = attempt
     const state = await adjustments.state(attempt)
     const decision = decideSigning({
-      ...{ ...state, ...signed, createdAt, spec, headTime: this.#ports.headTime() },
+      ...{ ...state, ...signed, createdAt, nonce: marginNonce, spec, headTime: this.#ports.headTime() },
       rules: await this.#rulesOf(spec),
     })
     if (decision.kind === 'wait') return

@@ -31,7 +31,16 @@ export interface AttemptTransaction extends StoredTransaction {
 /** Of the market and the account, read from the database in one moment. */
 export type SigningState = Pick<
   SigningInput,
-  'now' | 'sessionKey' | 'isMoving' | 'position' | 'terms' | 'funding' | 'report' | 'usedReport'
+  | 'now'
+  | 'sessionKey'
+  | 'minimumNonce'
+  | 'funds'
+  | 'isMoving'
+  | 'position'
+  | 'terms'
+  | 'funding'
+  | 'report'
+  | 'usedReport'
 >
 
 export interface NewSignature extends SignedTransaction {

@@ -49,6 +49,8 @@ interface StateRow extends TermsColumns {
   readonly now: number
   readonly spec: Parameters<typeof fromStoredSpec>[0]
   readonly is_moving: boolean
+  readonly minimum_nonce: bigint
+  readonly funds: bigint
   readonly size: number | null
   readonly entry_notional: bigint | null
   readonly folded_margin: bigint | null
@@ -80,6 +82,10 @@ async function readState(db: Db, attempt: OpenAttempt): Promise<SigningState> {
   const { rows } = await sql<StateRow>`
     select ${DATABASE_NOW} as now, m.spec, ${sql.raw(TERMS_SQL)}, p.size, p.entry_notional, p.folded_margin, p.leverage,
       ${sql.raw(fundingColumn('m.market_id'))} as funding, used.used_price, used.used_at,
+      coalesce((
+        select minimum from margin_nonce_floors where market_id = m.market_id and account = ${account}
+      ), 0) as minimum_nonce,
+      coalesce((select free + pending_withdrawal from accounts where user_id = ${userId}), 0) as funds,
       r.price as report_price, r.observed_at as report_at, r.signatures,
       exists (
         select from orders where market_id = m.market_id and user_id = ${userId} and ended_at is null and settling > 0
@@ -102,6 +108,7 @@ async function readState(db: Db, attempt: OpenAttempt): Promise<SigningState> {
   const report = { price: row.report_price as Price, observedAt: row.report_at as Millis }
   return {
     ...{ now: row.now as Millis, sessionKey, isMoving: row.is_moving, position: positionOf(row) },
+    ...{ minimumNonce: row.minimum_nonce, funds: row.funds as Quote },
     ...{ terms: toMarketTerms(row, fromStoredSpec(row.spec)), funding: toFunding(row.funding) },
     report: row.report_price === null ? null : { ...report, signatures: row.signatures as `0x${string}` },
     usedReport:

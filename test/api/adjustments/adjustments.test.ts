@@ -3,8 +3,7 @@ import { expect } from 'chai'
 import { getBytes, TypedDataEncoder, Wallet } from 'ethers'
 import { after, before, beforeEach, describe, it } from 'mocha'
 import { waitFor } from '../../../client/wait-for.ts'
-import type { AttemptChange } from '../../../db/adjustments.ts'
-import { changeAttempt, loadAttempt } from '../../../db/adjustments.ts'
+import { type AttemptChange, changeAttempt, loadAttempt } from '../../../db/adjustments.ts'
 import { appendRows, lockShard } from '../../../db/journal.ts'
 import { seizeLease } from '../../../db/leases.ts'
 import { ADJUSTMENT_LANE } from '../../../db/relayers.ts'
@@ -175,13 +174,8 @@ describe('adjustments over REST', () => {
   it('when the adjustment is committed, the same signed request returns it, with the bookmark of its last row', async () => {
     const body = margin('50')
     const { adjustment_id } = (await sendMargin(body)).body.details
-    await end(adjustment_id, {
-      status: 'SIGNED',
-      relayer: RELAYER,
-      relayer_nonce: 7,
-      tx_hash: '0x1',
-      as_of: 1,
-    })
+    const sent = { relayer: RELAYER, relayer_nonce: 7, tx_hash: '0x1', as_of: 1 }
+    await end(adjustment_id, { status: 'SIGNED', ...sent })
     await end(adjustment_id, { status: 'COMMITTED', moved: e18('50'), tx_hash: '0x1', gas_used: 90_000 })
     const { status, body: answer } = await sendMargin(body)
     expect(status).to.equal(200)
@@ -325,14 +319,17 @@ describe('adjustments over REST', () => {
     await expectRefused(() => sendMargin(margin('1')), 400, 'NO_POSITION')
   })
 
-  it('when a liquidation of the position is running, only an addition is accepted', async () => {
+  it('when a liquidation is running, only an addition is accepted, and none for a minute after a sent one was aborted', async () => {
     const running = {
       ...{ market_id: MARKET, user_id: user.userId, number: 1, stage: 'selling' as never },
       ...{ start_size: 1, order_id: null, queue_no: null, seen_seq: 1, started_at: 1 },
     }
     await exchange.db.insertInto('liquidations').values(running).execute()
     await expectRefused(() => sendMargin(margin('-1')), 409, 'POSITION_IN_LIQUIDATION')
-    expectCode(await sendMargin(margin('50')), 408, 'ADJUSTMENT_PENDING')
+    const { adjustment_id } = (await sendMargin(margin('50'))).body.details
+    await end(adjustment_id, { status: 'SIGNED', relayer: RELAYER, relayer_nonce: 9 })
+    await end(adjustment_id, { status: 'ABORTED', failure_reason: 'MarginNonceBelowMinimum' })
+    expectCode(await sendMargin(margin('60', { nonce: 2 })), 429, 'ADJUSTMENT_FAILED_RECENTLY')
   })
 
   it('when the nonce was used on the chain, or is below the minimum, it is refused', async () => {

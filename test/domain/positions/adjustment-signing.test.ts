@@ -30,6 +30,7 @@ const terms = {
 
 const input = (more: Partial<SigningInput> = {}): SigningInput => ({
   ...{ adjustment: change('10'), deadline: (NOW / 1000 + 60) as Seconds, createdAt: at(-100), now: NOW },
+  ...{ nonce: 1, minimumNonce: 0n, funds: e18('10') as Quote },
   ...{
     headTime: NOW,
     sessionKey: null,
@@ -112,6 +113,17 @@ describe('the attempt of an adjustment', () => {
     expect(decided({ is_revoking: true })).to.equal('SESSION_KEY_REVOKING')
     expect(decided({ expires_at: NOW / 1000 })).to.equal('SESSION_KEY_EXPIRED')
     expect(decided({ permissions: 1 })).to.equal('SESSION_KEY_NOT_PERMITTED')
+  })
+
+  it('when the nonce is invalidated or the balance withdrawn after the acceptance, it is aborted before it is sent', () => {
+    const reason = (more: Partial<SigningInput>) => {
+      const decision = decideSigning(input({ isMoving: true, ...more }))
+      return decision.kind === 'abort' ? decision.reason : decision.kind
+    }
+    expect(reason({ minimumNonce: 1n })).to.equal('wait')
+    expect(reason({ minimumNonce: 2n })).to.equal('MarginNonceBelowMinimum(minimum 2, nonce 1)')
+    expect(reason({ funds: (e18('10') - 1n) as Quote })).to.match(/^FreeBalanceInsufficient/)
+    expect(reason({ adjustment: change('-10'), funds: 0n as Quote })).to.equal('wait')
   })
 
   it('when no node responds, it waits', () => {
