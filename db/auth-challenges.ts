@@ -3,8 +3,11 @@ import { sql } from 'kysely'
 import type { Db, Tx } from './client.ts'
 import type { AuthChallengesTable, ChallengeAction } from './credentials-schema.ts'
 
-/** Challenges per account, used ones included. A further one deletes the oldest. */
-export const CHALLENGES_PER_ACCOUNT = 5
+/**
+ * Challenges per account and kind of credential, used ones included. A further one deletes the oldest of its kind, so that a stolen API key
+ * cannot delete the challenge that the owner's identity token has requested.
+ */
+export const CHALLENGES_PER_CREDENTIAL = 5
 /** After this time a challenge is deleted, used or not; until then its repeated use is explained. */
 export const CHALLENGE_RETENTION_MS = 24 * 3_600_000
 /** Old challenges of all accounts that one insertion deletes: more than it adds, so the table shrinks to the retention. */
@@ -20,8 +23,9 @@ export async function insertChallenge(db: Db, challenge: NewChallenge): Promise<
     )
     await sql`
       delete from auth_challenges where challenge_id in (
-        select challenge_id from auth_challenges where user_id = ${challenge.user_id}
-        order by created_at desc, challenge_id offset ${CHALLENGES_PER_ACCOUNT - 1}
+        select challenge_id from auth_challenges
+        where user_id = ${challenge.user_id} and credential = ${challenge.credential}
+        order by created_at desc, challenge_id offset ${CHALLENGES_PER_CREDENTIAL - 1}
       )
     `.execute(tx)
     await tx

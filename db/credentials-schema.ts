@@ -17,10 +17,15 @@ export interface ApiKeysTable {
 /** `read`: the key is refused by every endpoint that takes effect. */
 export type KeyScope = 'trade' | 'read'
 
-/** Texts that the owner's wallet signs once, for one action. At most a few per account. Written by: api. */
+/** By what a request is authenticated. */
+export type CredentialKind = 'api_key' | 'identity_token'
+
+/** Texts that the owner's wallet signs once, for one action. At most a few per account and kind of credential. Written by: api. */
 export interface AuthChallengesTable {
   challenge_id: string
   user_id: number
+  /** By which the challenge was requested. It may be used with the other kind. */
+  credential: CredentialKind
   action: ChallengeAction
   /** The exact text to sign. */
   message: string

@@ -1,6 +1,6 @@
 /** The authenticated account of a request. */
 
-import type { KeyScope } from '../../db/credentials-schema.ts'
+import type { CredentialKind, KeyScope } from '../../db/credentials-schema.ts'
 import type { Address } from '../../domain/units.ts'
 
 export interface Caller {
@@ -8,5 +8,5 @@ export interface Caller {
   readonly address: Address
   /** `read`: every endpoint that takes effect refuses the caller. An identity token always has the scope `trade`. */
   readonly scope: KeyScope
-  readonly credential: 'api_key' | 'identity_token'
+  readonly credential: CredentialKind
 }

@@ -47,10 +47,10 @@ export function createChallenges({ db, clock, config }: ChallengePorts): Challen
     }).prepareMessage()
   }
   return {
-    async create({ userId, address }, action) {
+    async create({ userId, address, credential }, action) {
       const now = clock.now()
       const terms = {
-        ...{ challenge_id: randomUUID() as string, user_id: userId, action },
+        ...{ challenge_id: randomUUID() as string, user_id: userId, credential, action },
         ...{ created_at: now, expires_at: now + CHALLENGE_LIFE_MS, used_at: null },
       }
       const challenge = { ...terms, message: messageOf(address, terms) }

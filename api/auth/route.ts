@@ -45,7 +45,7 @@ function challengeRoute(app: App, { challenges }: AuthPorts): void {
         tags,
         summary: "Get a text for the owner's wallet to sign",
         description:
-          'The text is valid for five minutes, once, for one action of the account. At most a few are open.',
+          'The text is valid for five minutes, once, for one action of the account. At most a few per kind of credential are open.',
         operationId: 'createChallenge',
         body: ChallengeBody,
         response: { 200: ChallengeAnswer },
@@ -126,7 +126,8 @@ function meRoutes(app: App, { db, limitsOf }: AuthPorts): void {
         tags,
         summary: "Get the caller's rate limits and what is left of them",
         description:
-          'Of the account, all of its credentials together. Each request to this endpoint counts as one read.',
+          'Of the account, all of its credentials together; challenges and rotations (`auth`) of the kind of credential that asks. Each request ' +
+          'to this endpoint counts as one read.',
         operationId: 'getMyLimits',
         response: { 200: LimitsAnswer },
       },

@@ -7,7 +7,7 @@ import type { Limits } from '../config.ts'
 import { ApiError } from '../errors.ts'
 import { isRead } from './operation.ts'
 
-/** The limits of an account, all of its credentials together. */
+/** The limits of an account: all of its credentials together, but of `auth` each kind of credential apart. */
 export const BUCKETS = [
   'reads',
   'orders',
@@ -41,6 +41,12 @@ export function callerOf(request: FastifyRequest): Caller {
 
 type Limiter = ReturnType<FastifyInstance['createRateLimit']>
 
+/** A stolen API key must not use up the challenges and rotations by which the owner's identity token replaces it. */
+function countedAs(bucket: Bucket, { caller, ip }: FastifyRequest): string {
+  if (caller === null) return normalizeIP(ip)
+  return bucket === 'auth' ? `${caller.credential}:${caller.userId}` : String(caller.userId)
+}
+
 function limiters(app: FastifyInstance, limits: Limits) {
   const timeWindow = limits.windowSeconds * 1000
   const limiter = (
@@ -54,11 +60,7 @@ function limiters(app: FastifyInstance, limits: Limits) {
   const ofAddress = (name: string, perSecond = limits.address): Limiter =>
     limiter(perSecond, ({ ip }) => `${name}:${normalizeIP(ip)}`, name === 'address-auth')
   const ofCaller = (name: Bucket): Limiter =>
-    limiter(
-      limits[name],
-      ({ caller, ip }) => `${name}:${caller ? caller.userId : normalizeIP(ip)}`,
-      name === 'auth',
-    )
+    limiter(limits[name], (request) => `${name}:${countedAs(name, request)}`, name === 'auth')
   return {
     // Cancels have a limit of their own, so that other requests of an address cannot exhaust it.
     cancelsOfAddress: ofAddress('address-cancels'),
@@ -150,8 +152,9 @@ export function controlAccess(app: FastifyInstance, { authenticate, limits }: Ac
       const { headers, ip: address } = request
       request.caller = await authenticate({ authorization: headers.authorization, address })
     }
-    await spend(limiter[bucket], request, reply, bucket)
+    // Before the account's limit: a read-only key must not use up requests that it may not make.
     if (request.caller?.scope === 'read' && !isRead(request)) throw new ApiError('READ_ONLY_KEY')
+    await spend(limiter[bucket], request, reply, bucket)
   })
   // On every path with `:user_id` the id must be the caller's own.
   app.addHook('preHandler', async ({ routeOptions, params, caller }) => {

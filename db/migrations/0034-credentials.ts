@@ -3,7 +3,7 @@ import { type Kysely, sql } from 'kysely'
 /**
  * `scope`: `read` keys are refused by every endpoint that takes effect. `allowed_addresses`: IP addresses and networks from which the key is
  * accepted; null: from all. `last_used_at`: written at most once a minute. A row of `auth_challenges` is a text that the owner's wallet signs
- * once, for one action; `used_at` is null until then.
+ * once, for one action; `credential` is the kind by which it was requested, `used_at` is null until the challenge is used.
  */
 export async function up(db: Kysely<unknown>): Promise<void> {
   await sql`
@@ -15,6 +15,7 @@ export async function up(db: Kysely<unknown>): Promise<void> {
     create table auth_challenges (
       challenge_id uuid primary key,
       user_id bigint not null references users,
+      credential text not null check (credential in ('api_key', 'identity_token')),
       action text not null check (action in ('rotate_api_key')),
       message text not null,
       created_at bigint not null,

@@ -61,6 +61,21 @@ describe('what a credential allows', () => {
     expect(await exchange.state()).to.deep.equal(before)
   })
 
+  it('when a read-only key sends requests that it may not make, they use up no limit of the account', async () => {
+    const limits = { RATE_LIMIT_AUTH: '1', RATE_LIMIT_CANCELS: '1', RATE_LIMIT_WINDOW_SECONDS: '20' }
+    const strict = await startSecondApi(exchange, limits)
+    const reader = await keyWith(await createUser(exchange.db, 'refused'), 'read', null)
+    for (const path of ['/v0/auth/challenge', '/v0/orders/cancel/all']) {
+      const codes: unknown[] = []
+      for (let n = 0; n < 21; n++) codes.push((await strict.send(reader, 'POST', path, {})).body.details.code)
+      expect(codes, path).to.deep.equal(Array(21).fill('READ_ONLY_KEY'))
+    }
+    const left = (await strict.get(reader, '/v0/me/limits')).body.limits
+    for (const name of ['auth', 'cancels'])
+      expect(left.find(({ bucket }: { bucket: string }) => bucket === name)).to.include({ remaining: 20 })
+    await strict.stop()
+  })
+
   it('when a key has a list of addresses, it is accepted from them alone', async () => {
     const listed = await keyWith(await createUser(exchange.db, 'listed'), 'trade', [
       ...['192.0.2.7', '198.51.100.0/24', '2001:db8:1::/48'],

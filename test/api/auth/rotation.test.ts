@@ -24,11 +24,12 @@ describe('replacing an API key', () => {
   let provider: IdentityProvider
   let exchange: ExchangeFixture
   let second: ExchangeFixture
+  let env: Env
   let users = 0
 
   before(async () => {
     provider = await IdentityProvider.start()
-    const env = { ...provider.env, PUBLIC_URL: 'https://api.example/', AUTH_DOMAIN: 'app.example' }
+    env = { ...provider.env, PUBLIC_URL: 'https://api.example/', AUTH_DOMAIN: 'app.example' }
     exchange = await startExchange({ ...env, RPC_URL: chain.url })
     second = await startSecondApi(exchange, env)
   })
@@ -227,6 +228,24 @@ describe('replacing an API key', () => {
     expect(length).to.equal(5)
     expect(codeOf(await rotate(alice, first))).to.deep.equal([404, 'CHALLENGE_UNKNOWN'])
     expect((await rotate(alice, newest)).status).to.equal(200)
+  })
+
+  it('when a stolen key requests challenges until it is refused, the owner replaces it with an identity token', async () => {
+    const limits = { RATE_LIMIT_AUTH: '1', RATE_LIMIT_WINDOW_SECONDS: '20' }
+    const strict = await startSecondApi(exchange, { ...env, ...limits })
+    const owner = await newUser()
+    const headers = await bearerOf(owner)
+    const challenge = (by: Env = {}): Promise<Answer> =>
+      strict.send(owner, 'POST', '/v0/auth/challenge', { action: 'rotate_api_key' }, by)
+    const { challenge_id, message } = (await challenge(headers)).body
+    const stolen: number[] = []
+    for (let n = 0; n < 21; n++) stolen.push((await challenge()).status)
+    expect(stolen).to.deep.equal([...Array(20).fill(200), 429])
+    const body = { challenge_id, signature: await owner.wallet.signMessage(message) }
+    expect((await challenge(headers)).status).to.equal(200)
+    const answer = await strict.send(owner, 'POST', '/v0/me/api-key/rotate', body, headers)
+    expect(answer.status, JSON.stringify(answer.body)).to.equal(200)
+    await strict.stop()
   })
 
   it('when a challenge is a day old, the next one of any account deletes it', async () => {
