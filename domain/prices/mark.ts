@@ -61,6 +61,8 @@ export interface BookQuotes {
   /** The matched position of an account. */
   readonly positions: (account: UserId) => Position
   readonly fundingIndex: FundingIndex
+  /** Accounts whose orders take part in no auction now: their quotes are at no risk of being filled. */
+  readonly excluded: ReadonlySet<UserId>
   readonly now: Millis
 }
 
@@ -71,10 +73,11 @@ export interface BestPrices {
 }
 
 /** The quotes of the orders that can execute in an auction at `now`. */
-export const quotesOf = ({ spec, oracle, book, positions, fundingIndex, now }: BookQuotes): QuoteInput => ({
-  terms: riskTermsAt(spec, oracle, fundingIndex),
-  ...{ book, positions, isQuoted: eligibility(now, NO_EXCLUSIONS, spec.maxLeverage) },
-})
+export function quotesOf({ spec, oracle, fundingIndex, excluded, now, ...quotes }: BookQuotes): QuoteInput {
+  const terms = riskTermsAt(spec, oracle, fundingIndex)
+  const isQuoted = eligibility(now, { ...NO_EXCLUSIONS, accounts: excluded }, spec.maxLeverage)
+  return { ...quotes, terms, isQuoted }
+}
 
 /**
  * The best prices at which orders of the book can execute in an auction at `now`; null if the book is

@@ -85,7 +85,8 @@ export function createMarks(ports: MarkPorts, spec: MarketSpec, memory: MarketMe
     const { lastPrice, heldMark, funding, now } = snapshot
     const terms = termsAt(spec, snapshot.terms, now)
     const market = { spec: terms.reserving, oracle: oracle.price, now }
-    const quotes = { ...market, book, positions: positions.of, fundingIndex: fundingIndexAt(funding, now) }
+    const fundingIndex = fundingIndexAt(funding, now)
+    const quotes = { ...market, book, positions: positions.of, fundingIndex, excluded: snapshot.touched }
     const input = { ...market, best: bestPrices(quotes), last: lastPrice }
     const basis = nextMarkBasis(before.basis, input)
     const isDue = hasFunding(terms.spec) && isSampleDue(before.premium, now)

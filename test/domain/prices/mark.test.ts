@@ -36,12 +36,17 @@ function input(
 }
 
 /** A book at an oracle price of 100 whose accounts have the positions, flat if not named. */
-const book = (all: Book, positions: ReadonlyMap<UserId, Position> = new Map()): BookQuotes => ({
+const book = (
+  all: Book,
+  positions: ReadonlyMap<UserId, Position> = new Map(),
+  excluded: ReadonlySet<UserId> = new Set(),
+): BookQuotes => ({
   spec: perpetual,
   oracle: priceOf(perpetual, ticks(1000)),
   book: all,
   positions: (account) => positions.get(account) ?? FLAT,
   fundingIndex: NO_FUNDING,
+  excluded,
   now: at(5_000),
 })
 
@@ -116,6 +121,13 @@ describe('bestPrices', () => {
 
   it('when an order has expired, it is not the best price', () => {
     expect(askOf([ask(1000, { expiration: 4 as Seconds }), ask(1002)])).to.equal(1002)
+  })
+
+  it('when an account takes part in no auction, its orders are not the best prices', () => {
+    const all = Book.of([bid(999), ask(1001, { account: holder }), ask(1002)])
+    const best = (excluded: readonly UserId[]) => bestPrices(book(all, new Map(), new Set(excluded)))
+    expect(inTicks(best([])?.ask as Price)).to.equal(1001)
+    expect(inTicks(best([holder])?.ask as Price)).to.equal(1002)
   })
 
   it('when the margin requirement keeps an order from its limit, it counts at the limit at which it can trade', () => {

@@ -118,7 +118,12 @@ describe('the premium', () => {
     const ask = (limit: number, fields: Partial<RestingOrder> = {}) =>
       resting({ side: 'SHORT', limit: ticks(limit), remaining: deep, ...fields })
     const reduceOnly = ask(980, { account: holder, reduceOnly: true })
-    const sampled = (orders: readonly RestingOrder[], size = 0, notional: Quote | null = null) =>
+    const sampled = (
+      orders: readonly RestingOrder[],
+      size = 0,
+      notional: Quote | null = null,
+      excluded: readonly UserId[] = [],
+    ) =>
       samplePremium(
         {
           ...{
@@ -126,6 +131,7 @@ describe('the premium', () => {
             oracle: ORACLE,
             book: Book.of(orders),
             fundingIndex: NO_FUNDING,
+            excluded: new Set(excluded),
             now: millis(5),
           },
           positions: (account) =>
@@ -140,6 +146,7 @@ describe('the premium', () => {
     const bid = resting({ side: 'LONG', limit: ticks(1020), remaining: deep })
     expect(sampled([bid, ask(1030)])).to.equal(rate('0.02'))
     expect(sampled([bid, ask(1030)], 0, e18('1000000') as Quote), 'a notional beyond the book').to.equal(0n)
+    expect(sampled([bid, ask(1030)], 0, null, [bid.account]), 'an account in no auction').to.equal(0n)
     expect(priceOf(perpetual, ticks(1000))).to.equal(ORACLE)
   })
 })

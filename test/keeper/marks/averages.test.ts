@@ -135,6 +135,18 @@ describe('the averages of a market', () => {
     expect(await sampledAfter()).to.equal(running + 1000)
   })
 
+  it('when an adjustment keeps an account out of the auctions, its quotes decide neither mark nor premium', async () => {
+    const attempt = {
+      ...{ adjustment_id: '1-1', market_id: perpetual.marketId, user_id: alice.account, digest: '0x' },
+      ...{ nonce: 1, request: '{}', hold: 0n, held: 0n, pays: 0n, cancelled_orders: 0 },
+      ...({ kind: 'add_margin', status: 'PREPARED', seq: 1, created_at: 1, updated_at: 1 } as const),
+    }
+    await fixture.db.insertInto('adjustment_attempts').values(attempt).execute()
+    const { basis, premium } = (await run(5, [])).at(-1) as PriceAverages
+    expect(basis?.value).to.equal(0n)
+    expect(premium.intervals.map(({ sum }) => sum)).to.deep.equal([0n])
+  })
+
   it('when the market has sessions, a premium is sampled within one only', async () => {
     const stock = { ...perpetual, fundingSession: true }
     const fence = await fixture.lease('auction:m1')
