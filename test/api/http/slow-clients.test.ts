@@ -34,6 +34,8 @@ describe('slow clients', function () {
       COMMAND_TIMEOUT_MS: '4000',
       READ_AFTER_WAIT_MS: '1',
       FAUCET_WAIT_MS: '1',
+      RELAY_WAIT_MS: '1',
+      ADJUSTMENT_WAIT_MS: '1',
     })
     alice = await createUser(exchange.db, 'alice')
     await exchange.api.app.listen({ port: 0, host: '127.0.0.1' })
