@@ -2,47 +2,22 @@
 import { ADJUSTMENT_ENDS_CHANNEL, type AttemptRow, loadAttempt } from '../../db/adjustments.ts'
 import type { Db } from '../../db/client.ts'
 import { isInFlight } from '../../domain/positions/adjustment-attempt.ts'
-import { type Clock, elapsed } from '../../service/clock.ts'
+import type { Clock } from '../../service/clock.ts'
 import type { Notifications } from '../ports.ts'
+import { createOutcomes } from '../stored-outcome.ts'
 
 /** The attempt once it has ended, or as it is after the wait. */
 export type AwaitEnd = (attempt: AttemptRow, waitMs: number) => Promise<AttemptRow>
 
-/** A notification can be lost while the connection is made again. */
-const READ_AGAIN_MS = 1_000
-
 export function createAttemptEnds(db: Db, clock: Clock, notifications: Notifications): AwaitEnd {
-  const waiting = new Map<string, Set<() => void>>()
-  notifications.on(ADJUSTMENT_ENDS_CHANNEL, (id) => {
-    for (const wake of waiting.get(id) ?? []) wake()
-  })
-
-  /** Resolves at the notification, or after the time. */
-  const notified = (id: string, ms: number): Promise<void> =>
-    new Promise((resolve) => {
-      const wakers = waiting.get(id) ?? new Set()
-      waiting.set(id, wakers)
-      const wake = (): void => {
-        clearTimeout(timer)
-        wakers.delete(wake)
-        if (wakers.size === 0) waiting.delete(id)
-        resolve()
-      }
-      const timer = setTimeout(wake, ms)
-      wakers.add(wake)
-    })
-
+  const outcomeOf = createOutcomes(notifications, ADJUSTMENT_ENDS_CHANNEL, clock)
   return async (attempt, waitMs) => {
-    const started = clock.now()
-    for (let current = attempt; ; ) {
-      const left = waitMs - elapsed(clock, started)
-      if (!isInFlight(current.status) || left <= 0) return current
-      // Registered before the read: an end between the two is not missed.
-      const wake = notified(attempt.adjustment_id, Math.min(left, READ_AGAIN_MS))
+    let current = attempt
+    const ended = async (): Promise<AttemptRow | null> => {
       current = (await loadAttempt(db, attempt.adjustment_id)) ?? current
-      if (!isInFlight(current.status)) return current
-      await wake
-      current = (await loadAttempt(db, attempt.adjustment_id)) ?? current
+      return isInFlight(current.status) ? null : current
     }
+    if (isInFlight(attempt.status)) await outcomeOf(attempt.adjustment_id, clock.now() + waitMs, ended)
+    return current
   }
 }
