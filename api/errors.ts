@@ -166,6 +166,7 @@ export const CATALOGUE = {
   // Unknown resources.
   ROUTE_NOT_FOUND: permanent(404, 'The endpoint does not exist.'),
   MARKET_NOT_FOUND: permanent(404, 'The market does not exist.'),
+  TOPIC_NOT_FOUND: permanent(404, 'The topic does not exist.'),
   ORDER_NOT_FOUND: permanent(404, 'The order does not exist.'),
   USER_NOT_FOUND: permanent(404, 'The user does not exist. A user exists from the first deposit or login.'),
   CHALLENGE_UNKNOWN: permanent(404, 'The account has no such challenge; request another one.'),
