@@ -10,7 +10,15 @@ import type { MarketSpec } from '../market/market.ts'
 import { FLAT, type Position } from '../positions/position.ts'
 import type { FundingIndex, Millis, Price, Rate, Seq, Steps, Ticks, UserId } from '../units.ts'
 import { type Candidates, candidatesOf, type Exclusions, eligibility, NO_EXCLUSIONS } from './candidates.ts'
-import { type Clearing, type ClearingInputs, type Fill, type Proration, RULE_VERSION } from './clearing.ts'
+import {
+  type Cleared,
+  type Clearing,
+  type ClearingInputs,
+  type Fill,
+  type NotCleared,
+  type Proration,
+  RULE_VERSION,
+} from './clearing.ts'
 import type { PriceResult } from './clearing-price.ts'
 import { fillsOf } from './fills.ts'
 import { cancelsOf } from './market-remainder.ts'
@@ -19,7 +27,7 @@ import { type Participant, participantsOf } from './participants.ts'
 import { fitsOnePart } from './parts.ts'
 import { protectionsOf } from './protection.ts'
 import { type Round, type RoundInput, type RoundResult, runRound } from './round.ts'
-import { type BatchEntries, type BatchEntry, eligibleAt, riskTermsAt } from './tranches.ts'
+import { type BatchEntries, type BatchEntry, eligibleAt, type RiskTerms, riskTermsAt } from './tranches.ts'
 
 /**
  * A batch that fills more orders than this is cleared again over the largest `BATCH_ORDERS_PER_SIDE` orders
@@ -50,34 +58,54 @@ export interface AuctionInput {
  * of the book. Expired orders and market orders whose wait is over take no part; `overdue` lists them.
  */
 export function clear(input: AuctionInput): Clearing {
-  const { spec, book, oracle, fundingIndex, asOf, positions, standingSeq, priceProtection } = input
+  const { result, candidates, participants, consulted } = runAuction(riskTermsAt(input), input)
+  return { ...result, inputs: inputsOf(input, candidates, participants, consulted) }
+}
+
+/** What an auction reads besides the terms of its market. */
+export type AuctionOrders = Pick<
+  AuctionInput,
+  'book' | 'asOf' | 'standingSeq' | 'priceProtection' | 'excluded'
+>
+
+/** A clearing without the inputs from which it can be recomputed. */
+export type AuctionResult = Omit<Cleared, 'inputs'> | Omit<NotCleared, 'inputs'>
+
+export interface AuctionRun {
+  readonly result: AuctionResult
+  readonly candidates: Candidates
+  readonly participants: readonly Participant[]
+  /** The tranches of all candidates, before the limits of a batch's size apply. */
+  readonly entries: BatchEntries
+  /** The orders that decided protections or the reasons of cancels. */
+  readonly consulted: readonly RestingOrder[]
+}
+
+/** Runs the auction on the terms of its market at the oracle price, which have no protections yet. */
+export function runAuction(unprotected: RiskTerms, input: AuctionOrders): AuctionRun {
+  const { spec, band, oracle } = unprotected
+  const { book, asOf, standingSeq, priceProtection } = input
   const isEligible = eligibility(asOf, input.excluded ?? NO_EXCLUSIONS, spec.maxLeverage)
-  const unprotected = riskTermsAt(spec, oracle, fundingIndex)
-  const { band } = unprotected
   const { bySeq: protections, ladder } = protectionsOf(
-    { terms: unprotected, book, positions, isEligible, standingSeq, width: priceProtection },
+    { terms: unprotected, book, isEligible, standingSeq, width: priceProtection },
     book.marketOrders('LONG').filter(isEligible),
     book.marketOrders('SHORT').filter(isEligible),
   )
   const terms = { ...unprotected, protections }
   const candidates = candidatesOf({ book, band, isEligible, protections })
-  const participants = participantsOf(terms, candidates, positions)
+  const participants = participantsOf(terms, candidates)
   const round = { terms, participants, oracle: tickNearest(spec, oracle), restrictedTo: null, mayFlip: true }
   const { first, last } = runRounds(round)
   const trade = last.result === null ? NO_TRADE : tradeOf(spec, last.result)
-  const quotes = { terms: unprotected, book, positions, isQuoted: isEligible }
+  const quotes = { terms: unprotected, book, isQuoted: isEligible }
   const { price, volume, fills } = trade
+  const { entries } = first
   const { cancels, beyond } = cancelsOf({
-    ...{ terms, quotes, participants, candidates, price, volume, fills },
-    entries: first.entries,
+    ...{ terms, quotes, participants, candidates, price, volume, fills, entries },
   })
-  return {
-    ...trade,
-    ...band,
-    cancels,
-    protections: [...protections.values()].sort((a, b) => a.seq - b.seq),
-    inputs: inputsOf(input, candidates, participants, [...ladder, ...beyond]),
-  }
+  const bySeq = [...protections.values()].sort((a, b) => a.seq - b.seq)
+  const result = { ...trade, ...band, cancels, protections: bySeq }
+  return { result, candidates, participants, entries, consulted: [...ladder, ...beyond] }
 }
 
 /** Clears a batch again from its stored inputs. The result equals the original, `inputs` included. */
@@ -170,8 +198,8 @@ function inputsOf(
   const { spec, asOf, oracle, fundingIndex, standingSeq, priceProtection, positions } = input
   const orders = [...buys, ...sells]
   const open = participants
-    .filter(({ position }) => position.size !== 0)
-    .map(({ account, position }) => [account, position] as const)
+    .map(({ account }) => [account, positions(account)] as const)
+    .filter(([, { size }]) => size !== 0)
   const known = new Set(consulted.length === 0 ? [] : orders.map(({ seq }) => seq))
   const ladder = new Map(consulted.filter(({ seq }) => !known.has(seq)).map((order) => [order.seq, order]))
   const accounts = new Set(ladder.size === 0 ? [] : participants.map(({ account }) => account))

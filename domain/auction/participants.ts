@@ -3,10 +3,9 @@
  * trade.
  */
 import type { RestingOrder } from '../book/book.ts'
-import type { Position } from '../positions/position.ts'
 import type { Seq, Steps, UserId } from '../units.ts'
 import { bandLimit, type Candidates } from './candidates.ts'
-import { FLAT_CAPACITY, type PositionCapacity } from './position-capacity.ts'
+import type { PositionCapacity } from './position-capacity.ts'
 import { preventSelfTrades } from './self-trade.ts'
 import {
   type BoundedOrder,
@@ -19,27 +18,21 @@ import {
 
 export interface Participant {
   readonly account: UserId
-  readonly position: Position
   readonly capacity: PositionCapacity
   /** In tranche order. */
   readonly orders: readonly BoundedOrder[]
   readonly selfTrades: readonly Seq[]
 }
 
-export function participantsOf(
-  terms: RiskTerms,
-  candidates: Candidates,
-  positions: (account: UserId) => Position,
-): Participant[] {
+export function participantsOf(terms: RiskTerms, candidates: Candidates): Participant[] {
   const accounts = new Map<UserId, RestingOrder[]>()
   group(accounts, candidates.buys)
   group(accounts, candidates.sells)
   const participants: Participant[] = []
   for (const [account, orders] of accounts) {
-    const position = positions(account)
-    const capacity = position.size === 0 ? FLAT_CAPACITY : terms.capacities.of(position, orders)
+    const capacity = terms.capacities.of(account, orders)
     const bounded = boundAll(terms, capacity, orders)
-    participants.push({ account, position, capacity, orders: bounded.orders, selfTrades: bounded.selfTrades })
+    participants.push({ account, capacity, orders: bounded.orders, selfTrades: bounded.selfTrades })
   }
   return participants
 }

@@ -9,7 +9,7 @@ import { type MarketSpec, tickStepValue } from '../market/market.ts'
 import type { Side } from '../orders/order.ts'
 import { mayOpen } from '../positions/margin.ts'
 import { bankruptcyPrice, FLAT, type Position } from '../positions/position.ts'
-import { type FundingIndex, ONE, type Price, type Steps, type Ticks } from '../units.ts'
+import { type FundingIndex, ONE, type Price, type Steps, type Ticks, type UserId } from '../units.ts'
 
 export interface PositionCapacity {
   /** The position's size, long positive. Orders on the other side may reduce it. */
@@ -21,6 +21,12 @@ export interface PositionCapacity {
    */
   readonly bankruptcyLimit: Ticks
   readonly mayOpen: boolean
+}
+
+/** What the positions of a market allow their accounts' orders. */
+export interface Capacities {
+  /** Of an account and some of its orders, at least one. A field that none of them needs is not computed. */
+  of(account: UserId, orders: readonly RestingOrder[]): PositionCapacity
 }
 
 /** The capacity of a flat account. */

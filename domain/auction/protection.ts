@@ -8,7 +8,6 @@ import type { Book, RestingOrder } from '../book/book.ts'
 import { type Band, tickCeil, tickFloor } from '../market/band.ts'
 import { type MarketSpec, priceOf } from '../market/market.ts'
 import type { Side } from '../orders/order.ts'
-import type { Position } from '../positions/position.ts'
 import {
   maxOf,
   minOf,
@@ -33,7 +32,6 @@ const WIDE = 3n
 export interface ProtectionInput {
   readonly terms: RiskTerms
   readonly book: Book
-  readonly positions: (account: UserId) => Position
   readonly isEligible: (order: RestingOrder) => boolean
   /** The head of the journal in the market's previous auction: orders up to it stood there. */
   readonly standingSeq: Seq

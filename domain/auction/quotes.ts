@@ -7,10 +7,8 @@ import type { Book, RestingOrder } from '../book/book.ts'
 import { SortedMap } from '../book/sorted-map.ts'
 import { reduceOnlyFirst, shareOf } from '../orders/executable.ts'
 import type { Side } from '../orders/order.ts'
-import type { Position } from '../positions/position.ts'
 import type { Steps, Ticks, UserId } from '../units.ts'
 import { bandLimit } from './candidates.ts'
-import { FLAT_CAPACITY } from './position-capacity.ts'
 import { boundOrder, openableNow, type RiskTerms } from './tranches.ts'
 
 /** The steps that one limit order can execute at its effective limit. An order that flips has two quotes. */
@@ -23,7 +21,6 @@ export interface LimitQuote {
 export interface QuoteInput {
   readonly terms: RiskTerms
   readonly book: Book
-  readonly positions: (account: UserId) => Position
   /** Whether an order is quoted at all. */
   readonly isQuoted: (order: RestingOrder) => boolean
 }
@@ -105,20 +102,15 @@ function* priceLevels(
 }
 
 /** What the order can execute: what is left of its account's position, then what its reservation covers. */
-function quotesOf(
-  { terms, positions }: QuoteInput,
-  order: RestingOrder,
-  reduced: Map<UserId, number>,
-): LimitQuote[] {
+function quotesOf({ terms }: QuoteInput, order: RestingOrder, reduced: Map<UserId, number>): LimitQuote[] {
   const { account, remaining } = order
-  const position = positions(account)
-  const capacity = position.size === 0 ? FLAT_CAPACITY : terms.capacities.of(position, [order])
+  const capacity = terms.capacities.of(account, [order])
   const openable = openableNow(terms, capacity, order)
   const { reducingLimit, openingLimit } = boundOrder(terms, capacity, { order, openable }, null)
   const used = reduced.get(account) ?? 0
   const { reducing, opening } = shareOf(
     remaining,
-    (reducingLimit === null ? 0 : Math.abs(position.size) - used) as Steps,
+    (reducingLimit === null ? 0 : Math.abs(capacity.size) - used) as Steps,
     openingLimit === null ? (0 as Steps) : openable,
   )
   if (reducing > 0) reduced.set(account, used + reducing)

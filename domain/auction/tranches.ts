@@ -8,11 +8,26 @@ import { type Band, priceBand } from '../market/band.ts'
 import { type MarketSpec, priceOf } from '../market/market.ts'
 import { type OrderShare, shareOf } from '../orders/executable.ts'
 import type { Side } from '../orders/order.ts'
-import { type FundingIndex, maxOf, minOf, type Price, type Seq, type Steps, type Ticks } from '../units.ts'
+import type { Position } from '../positions/position.ts'
+import {
+  type FundingIndex,
+  maxOf,
+  minOf,
+  type Price,
+  type Seq,
+  type Steps,
+  type Ticks,
+  type UserId,
+} from '../units.ts'
 import { bandLimit } from './candidates.ts'
 import type { Protection } from './clearing.ts'
 import { OpeningMargins } from './opening-margin.ts'
-import { PositionCapacities, type PositionCapacity } from './position-capacity.ts'
+import {
+  type Capacities,
+  FLAT_CAPACITY,
+  PositionCapacities,
+  type PositionCapacity,
+} from './position-capacity.ts'
 
 /** Parameters of the batch that limit risk. */
 export interface RiskTerms {
@@ -20,19 +35,35 @@ export interface RiskTerms {
   readonly band: Band
   readonly oracle: Price
   readonly openingMargins: OpeningMargins
-  readonly capacities: PositionCapacities
+  readonly capacities: Capacities
   /** Of every market order in the batch. Without an entry, a market order reaches to the edge of the band. */
   readonly protections: ReadonlyMap<Seq, Protection>
 }
 
-/** The terms of a batch at this oracle price, before its protections are known. */
-export function riskTermsAt(spec: MarketSpec, oracle: Price, fundingIndex: FundingIndex): RiskTerms {
+/** A market at an oracle price, with the matched position of each account. */
+export interface MarketState {
+  readonly spec: MarketSpec
+  readonly oracle: Price
+  readonly fundingIndex: FundingIndex
+  readonly positions: (account: UserId) => Position
+}
+
+/** The terms of a batch in this state, before its protections are known. */
+export function riskTermsAt({ spec, oracle, fundingIndex, positions }: MarketState): RiskTerms {
+  const rules = new PositionCapacities(spec, priceBand(spec, oracle), oracle, fundingIndex)
+  return riskTermsOf(spec, oracle, {
+    of(account, orders) {
+      const position = positions(account)
+      return position.size === 0 ? FLAT_CAPACITY : rules.of(position, orders)
+    },
+  })
+}
+
+/** As `riskTermsAt`, with known capacities. */
+export function riskTermsOf(spec: MarketSpec, oracle: Price, capacities: Capacities): RiskTerms {
   const band = priceBand(spec, oracle)
-  return {
-    ...{ spec, band, oracle, protections: new Map() },
-    openingMargins: new OpeningMargins(spec, oracle, band),
-    capacities: new PositionCapacities(spec, band, oracle, fundingIndex),
-  }
+  const openingMargins = new OpeningMargins(spec, oracle, band)
+  return { spec, band, oracle, protections: new Map(), openingMargins, capacities }
 }
 
 /**

@@ -108,7 +108,7 @@ function restingLevels({ side }: Pick<Order, 'side'>, market: QuotedMarket): Res
  */
 export function expectedProtection(order: Pick<Order, 'side' | 'type'>, market: QuotedMarket): Protection {
   const levels = restingLevels(order, market)
-  const terms = riskTermsAt(market.spec, market.oracle, NO_FUNDING)
+  const terms = riskTermsAt({ ...market, fundingIndex: NO_FUNDING, positions: () => FLAT })
   const seq = (levels.length + 1) as Seq
   const own: RestingOrder = {
     ...{ seq, account: SELF, side: order.side, type: 'MARKET', limit: 0 as Ticks, remaining: 1 as Steps },
@@ -118,7 +118,7 @@ export function expectedProtection(order: Pick<Order, 'side' | 'type'>, market: 
   }
   const { bySeq } = protectionsOf(
     {
-      ...{ terms, book: Book.of(levels), positions: () => FLAT, isEligible: () => true },
+      ...{ terms, book: Book.of(levels), isEligible: () => true },
       ...{ standingSeq: levels.length as Seq, width: market.priceProtection },
     },
     order.side === 'LONG' ? [own] : [],

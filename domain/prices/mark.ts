@@ -73,10 +73,10 @@ export interface BestPrices {
 }
 
 /** The quotes of the orders that can execute in an auction at `now`. */
-export function quotesOf({ spec, oracle, fundingIndex, excluded, now, ...quotes }: BookQuotes): QuoteInput {
-  const terms = riskTermsAt(spec, oracle, fundingIndex)
-  const isQuoted = eligibility(now, { ...NO_EXCLUSIONS, accounts: excluded }, spec.maxLeverage)
-  return { ...quotes, terms, isQuoted }
+export function quotesOf({ book, excluded, now, ...state }: BookQuotes): QuoteInput {
+  const terms = riskTermsAt(state)
+  const isQuoted = eligibility(now, { ...NO_EXCLUSIONS, accounts: excluded }, state.spec.maxLeverage)
+  return { book, terms, isQuoted }
 }
 
 /**
