@@ -14,7 +14,10 @@ export type LoadRun = {
 
 export interface LoadTask {
   readonly port: number
+  /** API keys of the accounts that place orders. */
   readonly keys: readonly string[]
+  /** Index of the account of the first key; 0 by default. */
+  readonly firstAccount?: number
   readonly markets: readonly BenchMarket[]
   readonly run: LoadRun
 }
@@ -126,13 +129,15 @@ interface Connection {
   close(): void
 }
 
-/** A connection with one request in flight. Parses only the status and the length of a response. */
+/**
+ * A connection with one request in flight. Parses only the status and the length of a response. The api closes connections that are idle
+ * for long: the next request, or the one that crosses the close, is sent over a new one, which repeats no order.
+ */
 async function connect(port: number): Promise<Connection> {
-  const socket = net.connect({ port, host: '127.0.0.1', noDelay: true })
-  await new Promise((resolve, reject) => socket.once('connect', resolve).once('error', reject))
-  let pending: ((isAccepted: boolean) => void) | undefined
+  let pending: { readonly request: Buffer; readonly done: (isAccepted: boolean) => void } | undefined
+  let isClosing = false
   let text = ''
-  socket.on('data', (chunk) => {
+  const onData = (chunk: Buffer): void => {
     text += chunk.toString('latin1')
     const end = text.indexOf('\r\n\r\n')
     if (end < 0) return
@@ -141,14 +146,35 @@ async function connect(port: number): Promise<Connection> {
     const isAccepted = text.startsWith('HTTP/1.1 200')
     if (!isAccepted && process.env.BENCH_VERBOSE) console.error(text.slice(end + 4))
     text = ''
-    pending?.(isAccepted)
-  })
+    const answered = pending
+    pending = undefined
+    answered?.done(isAccepted)
+  }
+  const onClose = (): void => {
+    text = ''
+    if (isClosing) return
+    socket = open()
+    if (pending !== undefined) socket.write(pending.request)
+  }
+  const open = (): net.Socket =>
+    net
+      .connect({ port, host: '127.0.0.1', noDelay: true })
+      .on('data', onData)
+      .on('close', onClose)
+      .on('error', (error: NodeJS.ErrnoException) => {
+        if (error.code === 'ECONNREFUSED') throw error
+      })
+  let socket = open()
+  await new Promise((resolve) => socket.once('connect', resolve))
   return {
     send(request, done) {
-      pending = done
-      socket.write(request)
+      pending = { request, done }
+      if (socket.writable) socket.write(request)
     },
-    close: () => socket.destroy(),
+    close() {
+      isClosing = true
+      socket.destroy()
+    },
   }
 }
 
@@ -264,6 +290,7 @@ async function measure(task: LoadTask, accounts: readonly Account[]): Promise<Me
 let accounts: Account[] = []
 
 process.on('message', async (task: LoadTask) => {
-  if (accounts.length === 0) accounts = task.keys.map((_, index) => accountOf(index))
+  const first = task.firstAccount ?? 0
+  if (accounts.length === 0) accounts = task.keys.map((_, index) => accountOf(first + index))
   process.send?.(await measure(task, accounts))
 })
