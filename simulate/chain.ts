@@ -83,8 +83,8 @@ export interface FilledOrder {
   readonly reduceOnly: boolean
   /** Steps that remain after the fill. */
   readonly remaining: Steps
-  /** For the whole order, before its batch. */
-  readonly reserved: bigint
+  /** Until the fill is mined. */
+  readonly held: bigint
 }
 
 export interface PartFill extends PositionFill {

@@ -25,7 +25,7 @@ export const LAWS = {
     'a market order fills within its price protection, measured from a standing quote of another account',
   margined: 'after its fills, an account that has opened meets IMR',
   reserved: 'no account reserves more than its free balance',
-  covered: 'a part costs an account at most what the orders that it fills have reserved',
+  covered: 'a part costs an account at most what is held for its fills',
   're-reserved': "an order reserves for at least the steps that open beside its account's position",
   'reduce-only': 'a reduce-only order in the book has a position to reduce',
   contracts:

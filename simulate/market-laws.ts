@@ -194,7 +194,7 @@ export function checkMargins(market: LawMarket, action: ChainAction, opened: rea
   }
 }
 
-/** `before`: free balances. A fill beyond the price at which its order reserves uses what the rest of the order has reserved. */
+/** `before`: free balances. */
 export function checkCosts(
   { bank, tally }: LawMarket,
   fills: readonly PartFill[],
@@ -202,9 +202,9 @@ export function checkCosts(
 ): void {
   for (const [account, free] of before) {
     const own = fills.filter((fill) => fill.account === account)
-    const reserved = own.reduce((sum, { order }) => sum + order.reserved, 0n)
+    const held = own.reduce((sum, { order }) => sum + order.held, 0n)
     const cost = free - bank.freeOf(account)
-    tally.check('covered', cost <= reserved, () => `a part costs account ${account} ${cost} of ${reserved}`)
+    tally.check('covered', cost <= held, () => `a part costs account ${account} ${cost} of ${held}`)
   }
 }
 

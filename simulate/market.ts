@@ -297,12 +297,12 @@ export class SimulatedMarket implements LiquidationMarket {
       const fills = part.fills.map((fill): PartFill => {
         const order = orders.get(fill.seq) as RestingOrder
         const { side, limit, leverage, forced, account } = order
-        const amount = reservationPerStep(this.spec, order) * BigInt(this.rules.heldSteps(fill.opening))
-        if (fill.opening > 0) held.push([account, amount])
+        const amount = this.rules.heldFor(this.spec, order, fill, clearing)
+        if (amount > 0n) held.push([account, amount])
         const basis = openingBasis(this.spec, { side, limit }, clearing.price, oracle)
         const steps = { steps: fill.fill, takerSteps: fill.taker }
         const quantity = this.#quantities.get(fill.seq) ?? order.remaining
-        const filled = { ...order, quantity, remaining: fill.remaining, reserved: this.#reserved(order) }
+        const filled = { ...order, quantity, remaining: fill.remaining, held: amount }
         return { account, forced, side, price: clearing.price, leverage, basis, order: filled, ...steps }
       })
       for (const [account, amount] of held) this.#held.set(account, (this.#held.get(account) ?? 0n) + amount)

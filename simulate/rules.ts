@@ -1,14 +1,14 @@
 /** The rules by which the keeper's side of a simulated market decides: those of `domain/`. A test replaces one to see a law notice it. */
 
 import { clearAndMatch } from '../domain/auction/batch.ts'
-import { decideBatch } from '../domain/auction/batch-plan.ts'
+import { decideBatch, heldFor } from '../domain/auction/batch-plan.ts'
 import { admit } from '../domain/orders/admission.ts'
 import { endsWith } from '../domain/orders/position-closing.ts'
 import { recomputeReservations } from '../domain/orders/recompute-reservations.ts'
 import { nextStep } from '../domain/risk/ladder.ts'
 import type { MarketPositions } from '../domain/risk/market-positions.ts'
 import type { RiskPrices } from '../domain/risk/score-bounds.ts'
-import type { Steps, UserId } from '../domain/units.ts'
+import type { UserId } from '../domain/units.ts'
 
 export interface Rules {
   readonly admit: typeof admit
@@ -21,13 +21,12 @@ export interface Rules {
   readonly nextStep: typeof nextStep
   /** Widenings of a forced order after a batch that has filled none of it. */
   readonly widen: (widenings: number) => number
-  /** Steps of a fill that hold their reservation until they are mined. */
-  readonly heldSteps: (opening: Steps) => Steps
+  /** What a fill holds until it is mined. */
+  readonly heldFor: typeof heldFor
 }
 
 export const RULES: Rules = {
-  ...{ admit, clearAndMatch, decideBatch, recomputeReservations, endsWith, nextStep },
+  ...{ admit, clearAndMatch, decideBatch, heldFor, recomputeReservations, endsWith, nextStep },
   liquidatable: (positions, prices) => positions.scanner.liquidatable(prices, positions.of),
   widen: (widenings) => widenings + 1,
-  heldSteps: (opening) => opening,
 }

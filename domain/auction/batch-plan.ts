@@ -17,7 +17,7 @@ import {
   type RecomputedReservations,
   recomputeReservations,
 } from '../orders/recompute-reservations.ts'
-import { reservationPerStep } from '../orders/reservation.ts'
+import { heldPerStep, type ReservationTerms, reservationPerStep } from '../orders/reservation.ts'
 import type { Position } from '../positions/position.ts'
 import { PartialSlots } from '../settlement/partial-slots.ts'
 import type { OracleReport } from '../settlement/settlement.ts'
@@ -81,19 +81,19 @@ export function decideBatch(
       if (closing !== undefined && endsWith(order, closing.side)) leaving.push({ seq: order.seq, closing })
       else open.push(remaining === order.remaining ? order : { ...order, remaining })
     }
-    const reservedBefore = before.reduce((sum, order) => sum + reservedFor(spec, order, order.openable), 0n)
-    const held = before.reduce(
-      (sum, order) => sum + reservedFor(spec, order, fills.get(order.seq)?.opening),
-      0n,
-    )
+    const reservedBefore = before.reduce((sum, order) => sum + reservedFor(spec, order), 0n)
+    const held = before.reduce((sum, order) => {
+      const fill = fills.get(order.seq)
+      return fill === undefined ? sum : sum + heldFor(spec, order, fill, matched?.clearing as Cleared)
+    }, 0n)
     const terms = { funds: fundsOf(account), before: (reservedBefore - held) as Quote }
     rebalanced.set(account, recomputeReservations(spec, position.size, open, terms))
   }
   return { overdue, cancels, clearing: outcome?.clearing ?? null, matched, leaving, rebalanced }
 }
 
-const reservedFor = (spec: MarketSpec, order: LiveOrder, steps: Steps | undefined): bigint =>
-  steps === undefined || steps === 0 ? 0n : reservationPerStep(spec, order) * BigInt(steps)
+const reservedFor = (spec: MarketSpec, order: LiveOrder): bigint =>
+  order.openable === 0 ? 0n : reservationPerStep(spec, order) * BigInt(order.openable)
 
 /** The orders that a decision changes. Their stored state is needed to plan the writes. */
 export function affectedOrders(decision: BatchDecision, live: LiveOrders): Set<Seq> {
@@ -234,7 +234,7 @@ function fillOrders(
   const fills = parts.flatMap((part, at) =>
     part.fills.map((fill, place): PlannedFill => {
       const order = changes.get(fill.seq)
-      const held = heldFor(spec, order, fill.opening)
+      const held = heldFor(spec, { ...order, limit: order.price }, fill, clearing)
       const mayContinue = order.price > 0 || (timesCut.get(fill.seq) ?? 0) > 1
       const needsSlot = fill.remaining > 0 && mayContinue && !order.forced
       const slot = order.partialSlot ?? (needsSlot ? slots.allocate(order.account) : null)
@@ -250,8 +250,17 @@ function fillOrders(
 const fillIdOf = ({ marketId }: MarketSpec, batchId: number, part: number, seq: Seq): string =>
   `${marketId}-${batchId}-${part}-${seq}`
 
-const heldFor = (spec: MarketSpec, order: OpenOrder, opening: Steps): Quote =>
-  (opening === 0 ? 0n : reservationPerStep(spec, { ...order, limit: order.price }) * BigInt(opening)) as Quote
+/** What a fill, or the part of it that one transaction settles, holds until it is mined. */
+export function heldFor(
+  spec: MarketSpec,
+  order: ReservationTerms,
+  { opening }: Pick<Fill, 'opening'>,
+  { price, inputs }: Cleared,
+): Quote {
+  if (opening === 0) return 0n as Quote
+  const prices = { charging: inputs.spec, clearing: price, oracle: inputs.oracle }
+  return (heldPerStep(spec, order, prices) * BigInt(opening)) as Quote
+}
 
 function afterFill(order: OpenOrder, fill: Fill, held: Quote, partialSlot: number | null): OpenOrder {
   const verdict = transition(order, { kind: 'match', steps: fill.fill })

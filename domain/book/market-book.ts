@@ -309,8 +309,9 @@ export class MarketBook {
 }
 
 /**
- * The steps that a fill opened, derived from its held amount. Exact, because a reservation is linear in
- * steps.
+ * The steps that a fill opened, derived from its held amount: exact where that is the fill's share of the
+ * reservation. Of an order for whose fill more is held, `reservation_changed` or its end follows in the same
+ * transaction.
  */
 function openedBy(spec: MarketSpec, order: RestingOrder, held: Quote): Steps {
   if (held === 0n) return 0 as Steps

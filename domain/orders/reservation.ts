@@ -2,13 +2,13 @@
  * Computes the reservation of an order: for every step that may open a position, the margin and the fee
  * allowance of the order's worst fill.
  *
- * A reservation is linear in steps. A fill therefore releases exactly its own share, and no sequence of fills
- * debits more than was reserved.
+ * A reservation is linear in steps. A fill takes its own share of it, or what the fill costs if that is more
+ * (`heldPerStep`), so no sequence of fills debits more than was reserved.
  */
 import { type Band, tickCeil } from '../market/band.ts'
 import { feeAllowancePerStep } from '../market/fees.ts'
 import { highestPrice, type MarketSpec, priceOf } from '../market/market.ts'
-import { closingSteps, marginPerStep, signOf } from '../positions/position.ts'
+import { closingSteps, marginPerStep, openingBasis, signOf } from '../positions/position.ts'
 import {
   maxOf,
   minOf,
@@ -108,13 +108,30 @@ export function reservationPerStep(spec: MarketSpec, terms: ReservationTerms): Q
   return (marginPerStep(spec, basis, terms.leverage) + fee) as Quote
 }
 
+/** Upper bound of the wei that one opening step costs in a fill at `price` ticks. */
+const debitPerStep = (spec: MarketSpec, terms: ReservationTerms, price: Ticks, oracle: Price): Quote =>
+  (marginPerStep(spec, openingBasis(spec, terms, price, oracle), terms.leverage) +
+    feeAllowancePerStep(spec, price)) as Quote
+
+/** The prices and the rates of a batch. */
+export interface FillPrices {
+  /** The terms that the batch charges. Its taker rate can be below the one at which orders reserve. */
+  readonly charging: MarketSpec
+  readonly clearing: Ticks
+  readonly oracle: Price
+}
+
 /**
- * Upper bound of the wei that one opening step of a perpetual's or future's sell can cost in a batch with
- * this band.
+ * Wei per opening step that a fill holds until it is mined: its share of the reservation, or what the fill costs if that is more. Only a
+ * sell of a perpetual or future can fill beyond its reserved price. It fills at most `coveredSteps`, so the order's whole reservation
+ * suffices; what is left for the other steps is then less than they need, and their reservation must be recomputed.
  */
-function worstSellDebit(spec: MarketSpec, terms: ReservationTerms, band: Band, oracle: Price): Quote {
-  const basis = terms.limit !== 0 ? priceOf(spec, terms.limit) : minOf(priceOf(spec, band.hi), oracle)
-  return (marginPerStep(spec, basis, terms.leverage) + feeAllowancePerStep(spec, band.hi)) as Quote
+export function heldPerStep(
+  spec: MarketSpec,
+  terms: ReservationTerms,
+  { charging, clearing, oracle }: FillPrices,
+): Quote {
+  return maxOf(reservationPerStep(spec, terms), debitPerStep(charging, terms, clearing, oracle))
 }
 
 /**
@@ -131,7 +148,7 @@ export function coveredSteps(
 ): Steps {
   if (order.openable === 0 || order.side === 'LONG' || isBinary(spec)) return order.openable
   const perStep = reservationPerStep(spec, order)
-  const worst = worstSellDebit(spec, order, band, oracle)
+  const worst = debitPerStep(spec, order, band.hi, oracle)
   if (perStep >= worst) return order.openable
   return Number(mulDivDown(perStep, BigInt(order.openable), worst)) as Steps
 }

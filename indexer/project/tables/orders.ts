@@ -167,7 +167,10 @@ const triggered = ({ reserved }: ReadOrder, seq: number, row: OrderTriggered): P
   updated_at: row.at,
 })
 
-/** A reservation is linear in the steps that it covers, so what is held for a fill determines how many of them it opened. */
+/**
+ * The steps that the fill opened, derived from what is held for it: exact where that is its share of the reservation, which is linear in
+ * steps. Of an order for whose fill more is held, `reservation_changed` or its end follows in the same transaction.
+ */
 function matched(order: ReadOrder, { steps, held }: MatchedFill, at: number): Partial<ReadOrder> {
   const unheld = order.reserved - order.held
   const opened = unheld === 0n ? 0 : Number((BigInt(held) * BigInt(order.openable)) / unheld)

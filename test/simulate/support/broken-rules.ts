@@ -353,7 +353,13 @@ const RESERVATION: readonly BrokenRule[] = [
     fault: 'a reservation ends with the match, before the fill is mined',
     law: 'accepted',
     scenario: 'crash',
-    rules: () => ({ heldSteps: () => 0 as Steps }),
+    rules: () => ({ heldFor: () => 0n as Quote }),
+  },
+  {
+    fault: 'a fill holds half of what it must',
+    law: 'covered',
+    scenario: 'crash',
+    rules: () => ({ heldFor: (...input) => (RULES.heldFor(...input) / 2n) as Quote }),
   },
   {
     fault: 'reduce-only orders stay when a batch closes their position',
