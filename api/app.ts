@@ -18,6 +18,7 @@ import type { RotateKey } from './auth/rotation.ts'
 import { authRoutes } from './auth/route.ts'
 import type { CancelSwitch } from './cancel-switch/cancel-switch.ts'
 import { cancelSwitchRoutes } from './cancel-switch/route.ts'
+import { candleRoutes } from './candles/route.ts'
 import type { CommandPipeline } from './commands/pipeline.ts'
 import type { Config, TrustedProxies } from './config.ts'
 import { ApiError } from './errors.ts'
@@ -27,6 +28,7 @@ import { faucetRoutes } from './faucet/route.ts'
 import { fillRoutes } from './fills/route.ts'
 import { fundingRoutes } from './funding/route.ts'
 import { controlAccess } from './http/access.ts'
+import { cacheAnswers } from './http/caching.ts'
 import { createConnections } from './http/connections.ts'
 import { answerUnreadable, BODY_LIMIT, describeErrors, handleErrors } from './http/errors.ts'
 import { parseJson } from './http/json.ts'
@@ -79,7 +81,14 @@ export interface AppPorts {
   readonly readiness: () => Promise<Readiness>
 }
 
-const EXPOSED = ['RateLimit-Limit', 'RateLimit-Remaining', 'RateLimit-Reset', 'Retry-After', 'X-Request-Id']
+const EXPOSED = [
+  'ETag',
+  'RateLimit-Limit',
+  'RateLimit-Remaining',
+  'RateLimit-Reset',
+  'Retry-After',
+  'X-Request-Id',
+]
 
 const NO_QUERY = closed({})
 
@@ -104,6 +113,7 @@ export async function buildApp(ports: AppPorts): Promise<App> {
   handleErrors(app as never)
   await protect(app, ports)
   observe(app, ports.metrics)
+  cacheAnswers(app as never)
   connections.guard(app)
   const limitsOf = controlAccess(app as never, { authenticate: ports.authenticate, limits: config.limits })
   await describe(app as never)
@@ -113,6 +123,7 @@ export async function buildApp(ports: AppPorts): Promise<App> {
   marketRoutes(app, ports)
   orderBookRoutes(app, ports)
   auctionRoutes(app, ports)
+  candleRoutes(app, ports)
   fundingRoutes(app, ports)
   oracleRoutes(app, ports)
   riskRoutes(app, ports)

@@ -1,7 +1,16 @@
 /** Public reads: markets, their risk, orderbooks, auctions, funding rates, fills without names, contract addresses. They need no API key. */
 import type { Side } from '../domain/orders/order.ts'
 import type { HttpSession } from './http-session.ts'
-import { bookmarkQuery, type Page, type PageOptions, pageQuery, type ReadOptions } from './queries.ts'
+import type { CandleInterval, CandlePage, PriceType } from './market-history.ts'
+import {
+  bookmarkQuery,
+  type Page,
+  type PageOptions,
+  pageQuery,
+  type RangeOptions,
+  type ReadOptions,
+  rangeQuery,
+} from './queries.ts'
 import type {
   Auction,
   FundingRate,
@@ -53,10 +62,18 @@ export class MarketData {
   /** The funding rates of a market. `from` and `to` limit the times from which they apply, as ISO 8601 in UTC. */
   async fundingRatePage(
     marketId: number,
-    options: PageOptions & { readonly from?: string; readonly to?: string } = {},
+    options: RangeOptions = {},
   ): Promise<Page & { funding_rates: readonly FundingRate[] }> {
-    const query = { ...pageQuery(options), from: options.from, to: options.to }
-    return this.#http.get(`/v0/markets/${marketId}/funding-rates`, query)
+    return this.#http.get(`/v0/markets/${marketId}/funding-rates`, rangeQuery(options))
+  }
+
+  /** Candles of the clearing prices (default), mark or oracle prices, newest first. Default interval: 1m. */
+  async candlePage(
+    marketId: number,
+    options: RangeOptions & { readonly interval?: CandleInterval; readonly priceType?: PriceType } = {},
+  ): Promise<CandlePage> {
+    const query = { ...rangeQuery(options), interval: options.interval, price_type: options.priceType }
+    return this.#http.get(`/v0/markets/${marketId}/candlesticks`, query)
   }
 
   async risk(marketId: number, options: ReadOptions = {}): Promise<MarketRisk> {
@@ -65,10 +82,9 @@ export class MarketData {
 
   /** Liquidations of one market or of all. `from` and `to` limit their times, as ISO 8601 in UTC. */
   async liquidationPage(
-    options: PageOptions & { readonly marketId?: number; readonly from?: string; readonly to?: string } = {},
+    options: RangeOptions & { readonly marketId?: number } = {},
   ): Promise<Page & { liquidations: readonly Liquidation[] }> {
-    const { marketId: market_id, from, to } = options
-    return this.#http.get('/v0/liquidations', { market_id, from, to, ...pageQuery(options) })
+    return this.#http.get('/v0/liquidations', { market_id: options.marketId, ...rangeQuery(options) })
   }
 
   /** Fetched once: the addresses never change. */

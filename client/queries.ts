@@ -12,6 +12,14 @@ export interface PageOptions extends ReadOptions {
   readonly cursor?: string
 }
 
+/** Times as ISO 8601 in UTC. */
+export interface RangeOptions extends PageOptions {
+  /** Inclusive. */
+  readonly from?: string
+  /** Exclusive. */
+  readonly to?: string
+}
+
 export interface ListOptions extends PageOptions {
   readonly marketId?: number
   readonly side?: Side
@@ -32,6 +40,8 @@ export const pageQuery = ({ limit, cursor, ...read }: PageOptions) => ({
   cursor,
   ...bookmarkQuery(read),
 })
+
+export const rangeQuery = ({ from, to, ...page }: RangeOptions) => ({ from, to, ...pageQuery(page) })
 
 export const listQuery = ({ marketId, side, ...page }: ListOptions) => ({
   market_id: marketId,

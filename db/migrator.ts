@@ -43,6 +43,7 @@ import * as relayOperations from './migrations/0035-relay-operations.ts'
 import * as adjustments from './migrations/0036-adjustments.ts'
 import * as withdrawals from './migrations/0037-withdrawals.ts'
 import * as liquidationFailures from './migrations/0038-liquidation-failures.ts'
+import * as marketData from './migrations/0042-market-data.ts'
 
 export const MIGRATIONS: Record<string, Migration> = {
   '0001-write-side': writeSide,
@@ -86,6 +87,7 @@ export const MIGRATIONS: Record<string, Migration> = {
   '0036-adjustments': adjustments,
   '0037-withdrawals': withdrawals,
   '0038-liquidation-failures': liquidationFailures,
+  '0042-market-data': marketData,
 }
 
 export const createMigrator = (db: Db): Migrator =>

@@ -8,6 +8,12 @@ import type { FillStatus, OrderEventKind } from '../domain/orders/order-state.ts
 import type { BatchStatus } from '../domain/settlement/settlement.ts'
 import type { ReadAdjustmentAttemptsTable } from './adjustment-schema.ts'
 import type { ProtectionColumns } from './price-protection.ts'
+import type {
+  BatchPartState,
+  ReadCandlesTable,
+  ReadOpenInterestChangesTable,
+  ReadPriceCandlesTable,
+} from './read-market-data-schema.ts'
 import type { MinedColumns, RiskReadTables } from './read-risk-schema.ts'
 
 /**
@@ -17,15 +23,15 @@ import type { MinedColumns, RiskReadTables } from './read-risk-schema.ts'
 export const PROJECTED_TABLES = {
   users: ['read.users'],
   markets: ['read.markets'],
-  batches: ['read.batches'],
+  batches: ['read.batches', 'read.candles'],
   funding_rates: ['read.funding_rates'],
-  price_minutes: ['read.price_minutes'],
+  price_candles: ['read.price_candles'],
   balances: ['read.balances'],
   withdrawals: ['read.withdrawal_events'],
   orders: ['read.orders', 'read.order_changes', 'read.fills', 'read.positions', 'read.book_levels'],
   transactions: [
     ...(['read.ledger_transactions', 'read.funding_indexes', 'read.funding_positions'] as const),
-    ...(['read.funding_spans', 'read.open_interest'] as const),
+    ...(['read.funding_spans', 'read.open_interest', 'read.open_interest_changes'] as const),
   ],
   risk: ['read.market_risk'],
   liquidations: ['read.liquidations', 'read.liquidation_steps', 'read.liquidation_legs'],
@@ -209,6 +215,14 @@ export interface ReadBatchesTable {
   status: BatchStatus
   oracle_price: bigint
   oracle_at: number
+  /** Steps of one side that were not voided. */
+  filled: Generated<number>
+  /** Fills of both sides that were not voided. */
+  fills: Generated<number>
+  /** By part, from the first. */
+  part_states: JSONColumnType<readonly BatchPartState[]>
+  /** Every part is confirmed or voided. */
+  is_final: Generated<boolean>
 }
 
 /** A mined funding update. `is_mined` is false while its block has left the chain. */
@@ -225,21 +239,6 @@ export interface ReadFundingRatesTable {
   oracle_at: number
   tx_hash: string
   is_mined: boolean
-}
-
-/** The published prices of one minute of UTC. A minute without a published price has no row: the close before it continues. */
-export interface ReadPriceMinutesTable {
-  market_id: number
-  /** Its start in milliseconds. */
-  minute: number
-  oracle_open: bigint
-  oracle_high: bigint
-  oracle_low: bigint
-  oracle_close: bigint
-  mark_open: bigint
-  mark_high: bigint
-  mark_low: bigint
-  mark_close: bigint
 }
 
 /** Transactions of accounts that are stored with their amounts: deposits, withdrawals and liquidations. */
@@ -327,12 +326,14 @@ export interface ReadTables extends RiskReadTables {
   'read.book_levels': ReadBookLevelsTable
   'read.batches': ReadBatchesTable
   'read.funding_rates': ReadFundingRatesTable
-  'read.price_minutes': ReadPriceMinutesTable
+  'read.candles': ReadCandlesTable
+  'read.price_candles': ReadPriceCandlesTable
   'read.ledger_transactions': ReadLedgerTransactionsTable
   'read.funding_indexes': ReadFundingIndexesTable
   'read.funding_positions': ReadFundingPositionsTable
   'read.funding_spans': ReadFundingSpansTable
   'read.account_transactions': ReadAccountTransactionsTable
   'read.open_interest': ReadOpenInterestTable
+  'read.open_interest_changes': ReadOpenInterestChangesTable
   'read.adjustment_attempts': ReadAdjustmentAttemptsTable
 }

@@ -1,5 +1,6 @@
 /** Public reads of auctions. */
 import { marketShard } from '../../domain/journal/journal-row.ts'
+import { markImmutable } from '../http/caching.ts'
 import type { App } from '../http/types.ts'
 import type { ReadPorts } from '../orders/own-orders.ts'
 import { decodeCursor, invalidCursor, pageOf } from '../wire/cursor.ts'
@@ -18,6 +19,7 @@ export function auctionRoutes(app: App, { markets, readAfter }: ReadPorts): void
   app.get(
     '/v0/auctions',
     {
+      config: { cached: true },
       schema: {
         tags: ['markets'],
         summary: 'List the auctions of a market, newest first',
@@ -28,7 +30,7 @@ export function auctionRoutes(app: App, { markets, readAfter }: ReadPorts): void
         response: { 200: Auctions },
       },
     },
-    async (request) => {
+    async (request, reply) => {
       const { market_id: marketId, limit = 100, cursor } = request.query
       const spec = await markets.byId(marketId)
       const filter = { limit, before: lastBatch(marketId, cursor) }
@@ -38,6 +40,7 @@ export function auctionRoutes(app: App, { markets, readAfter }: ReadPorts): void
         at: batch_id,
         id: String(market_id),
       }))
+      if (filter.before !== null && page.every(({ is_final }) => is_final)) markImmutable(reply)
       return { auctions: page.map((row) => auctionView(spec, row)), next_cursor }
     },
   )

@@ -6,6 +6,7 @@ import { modeInForce } from '../../domain/market/changes.ts'
 import type { Millis } from '../../domain/units.ts'
 import type { Clock } from '../../service/clock.ts'
 import type { Config } from '../config.ts'
+import { markImmutable } from '../http/caching.ts'
 import type { App } from '../http/types.ts'
 import { isoTime } from '../wire/amounts.ts'
 import { exchangeStatus, type StatusRow } from './query.ts'
@@ -29,6 +30,7 @@ function reference(app: App, { config, clock }: ExchangePorts): void {
   app.get(
     '/v0/contracts/shared',
     {
+      config: { cached: true },
       schema: {
         tags,
         summary: 'Get the addresses of the shared contracts',
@@ -36,13 +38,16 @@ function reference(app: App, { config, clock }: ExchangePorts): void {
         response: { 200: SharedContracts },
       },
     },
-    () => ({
-      addressCollateralToken: contracts.usdm,
-      addressMarginBank: contracts.marginBank,
-      addressAccountManager: contracts.accountManager,
-      addressForwarder: contracts.forwarder,
-      chain_id: chainId,
-    }),
+    (_request, reply) => {
+      markImmutable(reply)
+      return {
+        addressCollateralToken: contracts.usdm,
+        addressMarginBank: contracts.marginBank,
+        addressAccountManager: contracts.accountManager,
+        addressForwarder: contracts.forwarder,
+        chain_id: chainId,
+      }
+    },
   )
   app.get(
     '/v0/time',

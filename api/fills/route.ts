@@ -1,6 +1,7 @@
 /** Reads of fills: the caller's own, their settlement stages, and the public fills of a market. */
 import { marketShard } from '../../domain/journal/journal-row.ts'
 import { callerOf } from '../http/access.ts'
+import { markImmutable } from '../http/caching.ts'
 import type { App } from '../http/types.ts'
 import { specOf } from '../markets/market-directory.ts'
 import { MarketIdParams } from '../markets/schema.ts'
@@ -104,6 +105,7 @@ function ofMarket(app: App, { markets, readAfter }: ReadPorts): void {
   app.get(
     '/v0/fills/by-market/:market_id',
     {
+      config: { cached: true },
       schema: {
         tags,
         summary: 'List the fills of a market, newest first',
@@ -115,17 +117,21 @@ function ofMarket(app: App, { markets, readAfter }: ReadPorts): void {
         response: { 200: PublicFills },
       },
     },
-    async (request) => {
+    async (request, reply) => {
       const { side, limit = 100, cursor } = request.query
       const spec = await markets.byId(request.params.market_id)
       const filter = { side, limit, after: publicPlace(cursor) }
       const scope = { tables: FILL_TABLES, shard: marketShard(spec.marketId) }
       const rows = await readAfter.read(request, scope, (db) => fillsOfMarket(db, spec.marketId, filter))
       const { page, next_cursor } = pageOf('market-fills', rows, limit, publicCursor)
+      if (filter.after !== null && page.every(isFinal)) markImmutable(reply)
       return { fills: page.map((row) => publicFillView(spec, row)), next_cursor }
     },
   )
 }
+
+/** Nothing but a fork deeper than the configured confirmations changes it. */
+const isFinal = ({ status }: FillRow): boolean => status === 'CONFIRMED' || status === 'FAILED'
 
 const publicCursor = ({ batch_id, part, place }: FillRow): Cursor => ({
   at: batch_id,

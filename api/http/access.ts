@@ -22,6 +22,8 @@ export type Bucket = (typeof BUCKETS)[number]
 
 declare module 'fastify' {
   interface FastifyContextConfig {
+    /** Its answers have an `ETag`, and caches may keep them: see `http/caching.ts`. */
+    readonly cached?: boolean
     /** `user`: the caller must be authenticated. `internal`: probes, without rate limits. */
     readonly access?: 'public' | 'user' | 'internal'
     readonly bucket?: Bucket

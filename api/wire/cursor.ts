@@ -14,6 +14,8 @@ export type List =
   | 'own-liquidations'
   | 'withdrawals'
   | 'session-keys'
+  | 'candles'
+  | 'open-interest'
 
 export interface Cursor {
   readonly at: number

@@ -8,12 +8,12 @@ import { fundingRates } from './tables/funding-rates.ts'
 import { liquidations } from './tables/liquidations.ts'
 import { risk } from './tables/market-risk.ts'
 import { markets } from './tables/markets.ts'
-import { priceMinutes } from './tables/price-minutes.ts'
+import { priceCandles } from './tables/price-candles.ts'
 import { users } from './tables/users.ts'
 import { withdrawals } from './tables/withdrawal-events.ts'
 import { transactions } from './transactions/projection.ts'
 
 export const PROJECTIONS: readonly Projection[] = [
-  ...[users, markets, batches, fundingRates, priceMinutes, risk, liquidations, adjustments],
+  ...[users, markets, batches, fundingRates, priceCandles, risk, liquidations, adjustments],
   ...[balances, orders, transactions, withdrawals],
 ]

@@ -1,10 +1,18 @@
-/** `read.batches`: one row per cleared batch, with the number of its mined parts and its status. */
+/** `read.batches`: one row per cleared batch with the states of its parts, and `read.candles`, which follow from them. */
 import { type Selectable, sql } from 'kysely'
+import type { BatchPartState } from '../../../db/read-market-data-schema.ts'
 import { PROJECTED_TABLES, type ReadBatchesTable } from '../../../db/read-schema.ts'
-import type { BatchCleared } from '../../../domain/journal/journal-row.ts'
-import { rowProjection } from '../projection.ts'
+import type {
+  BatchCleared,
+  BatchVoided,
+  MatchedFill,
+  PartSettled,
+} from '../../../domain/journal/journal-row.ts'
+import { SPANS, spanStart } from '../../../domain/market-data/interval.ts'
+import type { Projection } from '../projection.ts'
 import { tableOf } from '../read-table.ts'
-import { type RowChange, type ShardEntry, signOfRow } from '../row-change.ts'
+import { type RowChange, RowChanges, type ShardEntry, signOfRow } from '../row-change.ts'
+import { writeCandles } from './candles.ts'
 
 type ReadBatch = Selectable<ReadBatchesTable>
 
@@ -28,22 +36,44 @@ const BATCHES = tableOf<ReadBatch>({
     status: 'text',
     oracle_price: 'numeric',
     oracle_at: 'bigint',
+    filled: 'bigint',
+    fills: 'integer',
+    part_states: 'jsonb',
+    is_final: 'boolean',
   },
 })
 
-export const batches = rowProjection<ReadBatch>({
+export const batches: Projection = {
   name: 'batches',
-  version: 1,
+  version: 2,
   tables: PROJECTED_TABLES.batches,
-  table: BATCHES,
-  changes: batchChanges,
-  async load(tx, marketId, ids) {
+  async project(tx, entries) {
+    const changes = entries.flatMap(batchChanges)
+    if (changes.length === 0) return { clauses: [] }
+    const marketId = (entries[0] as ShardEntry).marketId
+    const ids = [...new Set(changes.map(({ key }) => key))]
     const { rows } = await sql<ReadBatch>`
       select * from read.batches where market_id = ${marketId} and batch_id = any(${ids}::bigint[])
     `.execute(tx)
-    return rows.map((batch) => [String(batch.batch_id), batch] as const)
+    const stored = new RowChanges(rows.map((batch) => [String(batch.batch_id), batch] as const))
+    for (const change of changes) stored.apply(change)
+    const minutes = minutesOf(entries, stored)
+    return {
+      clauses: [BATCHES.replace(stored.changed())],
+      ...(minutes.length > 0 && { after: () => writeCandles(tx, marketId, minutes) }),
+    }
   },
-})
+}
+
+/** The minutes whose candles the rows change: those of batches that cleared or were voided. */
+function minutesOf(entries: readonly ShardEntry[], stored: RowChanges<ReadBatch>): number[] {
+  const touched = entries.flatMap(({ row }) =>
+    row.kind === 'batch_cleared' || row.kind === 'batch_voided'
+      ? (stored.get(String(row.batch_id))?.as_of ?? [])
+      : [],
+  )
+  return [...new Set(touched.map((at) => spanStart(SPANS[0], at)))]
+}
 
 function batchChanges({ marketId, row }: ShardEntry): RowChange<ReadBatch>[] {
   switch (row.kind) {
@@ -51,12 +81,18 @@ function batchChanges({ marketId, row }: ShardEntry): RowChange<ReadBatch>[] {
       const batch = cleared(marketId, row)
       return [{ key: String(row.batch_id), apply: () => batch }]
     }
-    case 'part_settled': {
-      const parts = signOfRow(row)
-      return [changeIfKnown(row.batch_id, (batch) => mined(batch, batch.settled_parts + parts))]
-    }
+    case 'part_submitted':
+      return [
+        changeIfKnown(row.batch_id, (batch) =>
+          withPart(batch, row.part, { status: 'SUBMITTED', tx_hash: row.tx_hash }),
+        ),
+      ]
+    case 'part_settled':
+      return [changeIfKnown(row.batch_id, (batch) => settled(batch, row))]
+    case 'part_confirmed':
+      return [changeIfKnown(row.batch_id, (batch) => withPart(batch, row.part, { status: 'CONFIRMED' }))]
     case 'batch_voided':
-      return [changeIfKnown(row.batch_id, (batch) => ({ ...batch, status: 'VOIDED' }))]
+      return [changeIfKnown(row.batch_id, (batch) => voided(batch, row))]
     default:
       return []
   }
@@ -79,7 +115,38 @@ const cleared = (marketId: number, row: BatchCleared): ReadBatch => ({
   status: 'SETTLING',
   oracle_price: BigInt(row.oracle_price),
   oracle_at: row.oracle_at,
+  filled: stepsOf(row.fills),
+  fills: row.fills.length,
+  part_states: Array.from({ length: row.parts }, () => ({ status: 'MATCHED', tx_hash: null })),
+  is_final: false,
 })
+
+/** Of one side: both sides of a batch, and of each part, have the same. */
+const stepsOf = (fills: readonly MatchedFill[]): number =>
+  fills.reduce((sum, { side, steps }) => (side === 'LONG' ? sum + steps : sum), 0)
+
+function withPart(batch: ReadBatch, part: number, change: Partial<BatchPartState>): ReadBatch {
+  const part_states = batch.part_states.map((state, at) =>
+    at === part - 1 ? { ...state, ...change } : state,
+  )
+  const is_final = part_states.every(({ status }) => status === 'CONFIRMED' || status === 'VOIDED')
+  return { ...batch, part_states, is_final }
+}
+
+function settled(batch: ReadBatch, row: PartSettled): ReadBatch {
+  const status = row.rollback ? 'RETRYING' : 'MINED'
+  return mined(
+    withPart(batch, row.part, { status, tx_hash: row.tx_hash }),
+    batch.settled_parts + signOfRow(row),
+  )
+}
+
+function voided(before: ReadBatch, { fills }: BatchVoided): ReadBatch {
+  const parts = [...new Set(fills.map(({ part }) => part))]
+  const batch = parts.reduce((each, part) => withPart(each, part, { status: 'VOIDED' }), before)
+  const filled = before.filled - stepsOf(fills)
+  return { ...batch, status: 'VOIDED', filled, fills: before.fills - fills.length }
+}
 
 /** A voided batch stays voided, also if its earlier parts are mined. */
 const mined = (batch: ReadBatch, settled_parts: number): ReadBatch => {

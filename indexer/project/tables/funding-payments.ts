@@ -3,6 +3,7 @@
  * payments from. Pure. The laws are in `indexer/README.md`.
  */
 import type { Selectable } from 'kysely'
+import type { ReadOpenInterestChangesTable } from '../../../db/read-market-data-schema.ts'
 import type {
   ReadFundingIndexesTable,
   ReadFundingPositionsTable,
@@ -13,6 +14,7 @@ import { invariant } from '../../../domain/invariant.ts'
 import type { FundingUpdatedRow, MarketEndedRow } from '../../../domain/journal/action-rows.ts'
 import type { JournalRow, PartSettled, PositionsMoved } from '../../../domain/journal/journal-row.ts'
 import { isAdjustment } from '../../../domain/journal/move-cause.ts'
+import { SPANS, spanStart } from '../../../domain/market-data/interval.ts'
 import { fundingPayment } from '../../../domain/prices/funding-payment.ts'
 import type { FundingIndex, Steps } from '../../../domain/units.ts'
 import { tableOf } from '../read-table.ts'
@@ -78,6 +80,28 @@ export const OPEN_INTEREST = tableOf<Selectable<ReadOpenInterestTable>>({
   columns: { market_id: 'integer', steps: 'bigint' },
 })
 
+type OpenInterestChange = Selectable<ReadOpenInterestChangesTable>
+
+export const OPEN_INTEREST_CHANGES = tableOf<OpenInterestChange>({
+  table: 'read.open_interest_changes',
+  key: ['market_id', 'span', 'start'],
+  columns: { market_id: 'integer', span: 'bigint', start: 'bigint', steps: 'bigint' },
+})
+
+/** The changes of one market at every stored length, from changes by time. */
+export const openInterestChanges = (
+  market_id: number,
+  moves: ReadonlyMap<number, number>,
+): OpenInterestChange[] =>
+  SPANS.flatMap((span) => {
+    const sums = new Map<number, number>()
+    for (const [at, steps] of moves) {
+      const start = spanStart(span, at)
+      sums.set(start, (sums.get(start) ?? 0) + steps)
+    }
+    return [...sums].map(([start, steps]) => ({ market_id, span, start, steps }))
+  })
+
 /** Rows of one market before a chunk. */
 export interface LoadedFunding {
   /** The newest updates, newest last: one more than the chunk rolls back, or all. */
@@ -138,6 +162,8 @@ export class FundingChanges {
   /** Updates up to this number are as they were before the chunk. */
   #unchanged: number
   #hasRemoved = false
+  /** Changes of the long steps, by the time of the row; a rollback has the time of what it undoes. */
+  readonly moves = new Map<number, number>()
 
   constructor(marketId: number, { indexes, positions, spans }: LoadedFunding) {
     this.#marketId = marketId
@@ -153,8 +179,10 @@ export class FundingChanges {
       else this.#addUpdate(row)
     } else if (isTouch(row)) {
       for (const { user_id, size_delta } of row.positions) {
+        const before = this.#longSteps(user_id)
         if (row.rollback) this.#rollBackTouch(row, user_id, size_delta)
         else this.#touch(row, user_id, size_delta)
+        this.moves.set(row.at, (this.moves.get(row.at) ?? 0) + this.#longSteps(user_id) - before)
       }
     }
   }
@@ -209,6 +237,10 @@ export class FundingChanges {
   /** Rows from before indexes were recorded count at the index of the last update: no job of their time set a rate. */
   #indexOf(row: TouchRow): bigint {
     return row.funding_index === undefined ? this.#index : BigInt(row.funding_index)
+  }
+
+  #longSteps(userId: number): number {
+    return Math.max(this.#position(userId).size, 0)
   }
 
   #position(userId: number): FundingPosition {

@@ -17,6 +17,8 @@ import {
   type FundingSpan,
   type LoadedFunding,
   OPEN_INTEREST,
+  OPEN_INTEREST_CHANGES,
+  openInterestChanges,
   type TouchedFunding,
   touchedFunding,
 } from '../tables/funding-payments.ts'
@@ -28,7 +30,7 @@ import {
 
 export const transactions: Projection = {
   name: 'transactions',
-  version: 4,
+  version: 5,
   tables: PROJECTED_TABLES.transactions,
   async project(tx, entries) {
     const marketId = entries[0]?.marketId ?? 0
@@ -64,9 +66,7 @@ async function fundingWrites(tx: Tx, marketId: number, entries: readonly ShardEn
   const changes = new FundingChanges(marketId, loaded)
   for (const { row } of entries) changes.apply(row)
   const { positions } = changes
-  const steps =
-    longSteps(positions) -
-    longSteps(positions.flatMap((each) => loaded.positions.get(String(each.user_id)) ?? []))
+  const steps = [...changes.moves.values()].reduce((sum, moved) => sum + moved, 0)
   return {
     clauses: [
       FUNDING_INDEXES.replace(changes.indexes),
@@ -74,6 +74,7 @@ async function fundingWrites(tx: Tx, marketId: number, entries: readonly ShardEn
       FUNDING_SPANS.replace(changes.spans),
       // Also if it adds 0: the row exists once a position was touched, wherever chunks begin.
       OPEN_INTEREST.add([{ market_id: marketId, steps }]),
+      OPEN_INTEREST_CHANGES.add(openInterestChanges(marketId, changes.moves)),
     ],
     async before() {
       await remove(tx, 'read.funding_spans', changes.removedSpans)
@@ -84,9 +85,6 @@ async function fundingWrites(tx: Tx, marketId: number, entries: readonly ShardEn
     },
   }
 }
-
-const longSteps = (positions: readonly FundingPosition[]): number =>
-  positions.reduce((sum, { size }) => sum + Math.max(size, 0), 0)
 
 async function load(
   tx: Tx,

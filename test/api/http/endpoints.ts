@@ -18,6 +18,7 @@ export const ENDPOINTS: readonly string[] = [
   '/v0/liquidations',
   '/v0/markets',
   '/v0/markets/{market_id}',
+  '/v0/markets/{market_id}/candlesticks',
   '/v0/markets/{market_id}/funding-rates',
   '/v0/markets/{market_id}/oracle',
   '/v0/me',

@@ -115,7 +115,7 @@ export async function readModel(db: Db): Promise<Record<string, string>> {
   const tables = [
     ...(['read.users', 'read.markets', 'read.orders', 'read.order_events', 'read.fills'] as const),
     ...(['read.positions', 'read.balances', 'read.book_levels', 'read.batches'] as const),
-    ...(['read.funding_rates', 'read.price_minutes', 'read.account_transactions'] as const),
+    ...(['read.funding_rates', 'read.candles', 'read.price_candles', 'read.account_transactions'] as const),
     'read.withdrawal_events' as const,
   ]
   const content: Record<string, string> = {}

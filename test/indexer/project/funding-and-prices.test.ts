@@ -3,9 +3,10 @@ import fc from 'fast-check'
 import { after, before, beforeEach, describe, it } from 'mocha'
 import type { FundingUpdatedRow } from '../../../domain/journal/action-rows.ts'
 import type { JournalRow } from '../../../domain/journal/journal-row.ts'
+import { SPANS, spanStart } from '../../../domain/market-data/interval.ts'
 import { projectAll } from '../../../indexer/project/project-shard.ts'
 import { rebuild } from '../../../indexer/project/rebuild.ts'
-import { PRICE_MINUTES_KEPT } from '../../../indexer/project/tables/price-minutes.ts'
+import { PRICES_KEPT } from '../../../indexer/project/tables/price-candles.ts'
 import { freshDatabase, type TestDatabase } from '../support/database.ts'
 import { appendToJournal, clearJournal, dumpReadModel } from '../support/read-model.ts'
 
@@ -66,19 +67,24 @@ describe('the read tables of funding and prices', () => {
     })
   })
 
-  describe('read.price_minutes', () => {
+  describe('read.price_candles', () => {
     const prices = (at: number, oracle: number, mark: number): JournalRow => ({
       ...{ kind: 'prices_updated', at, oracle_at: at },
       ...{ oracle_price: String(oracle), mark_price: String(mark) },
     })
-    const minutes = async () => {
-      const rows = await test.db.selectFrom('read.price_minutes').selectAll().orderBy('minute').execute()
+    const stored = async (span: number) => {
+      const query = test.db
+        .selectFrom('read.price_candles')
+        .selectAll()
+        .where('span', '=', span as never)
+      const rows = await query.orderBy('start').execute()
       return rows.map((row) => [
-        row.minute,
+        row.start,
         ...[row.oracle_open, row.oracle_high, row.oracle_low, row.oracle_close].map(Number),
         ...[row.mark_open, row.mark_high, row.mark_low, row.mark_close].map(Number),
       ])
     }
+    const minutes = () => stored(MINUTE)
 
     it('when prices are published, each minute has the first, highest, lowest and last of them', async () => {
       await project([
@@ -98,13 +104,19 @@ describe('the read tables of funding and prices', () => {
       expect((await minutes()).map(([minute]) => minute)).to.deep.equal([0, 3 * MINUTE])
     })
 
-    it('when prices are older than the retention, their minutes are deleted, wherever chunks begin', async () => {
-      const kept = PRICE_MINUTES_KEPT * MINUTE
-      const rows = [prices(0, 1, 1), prices(MINUTE, 2, 2), prices(kept + 5, 3, 3), prices(kept + 6, 4, 4)]
-      for (const limit of [1, 2, 3, 1000]) {
-        await clearJournal(test.db)
-        await project(rows, limit)
-        expect((await minutes()).map(([minute]) => minute)).to.deep.equal([MINUTE, kept])
+    it('when prices are older than the retention of a length, their rows are deleted, wherever chunks begin', async () => {
+      for (const [at, kept] of PRICES_KEPT.entries()) {
+        const span = SPANS[at] as number
+        const rows = [prices(0, 1, 1), prices(span, 2, 2), prices(kept + span - 1, 3, 3)]
+        rows.push(prices(kept + span, 4, 4))
+        for (const limit of [1, 1000]) {
+          await clearJournal(test.db)
+          await project(rows.slice(0, 3), limit)
+          expect((await stored(span)).map(([start]) => start)).to.deep.equal([span, kept])
+          await project(rows.slice(3), limit)
+          expect((await stored(span)).map(([start]) => start)).to.deep.equal([kept, kept + span])
+          expect((await stored(SPANS[4])).map(([start]) => start)).to.include(0)
+        }
       }
     })
 
@@ -128,19 +140,17 @@ describe('the read tables of funding and prices', () => {
             all.map(({ at, price }) => prices(at, price, price + 1)),
             limit,
           )
-          const grouped = Map.groupBy(all, (one) => Math.floor(one.at / MINUTE) * MINUTE)
-          const expected = [...grouped].map(([minute, group]) => {
-            const [values, first, last] = [
-              group.map(({ price }) => price),
-              group[0]?.price,
-              group.at(-1)?.price,
-            ]
-            const oracle = [first, Math.max(...values), Math.min(...values), last] as number[]
-            return [minute, ...oracle, ...oracle.map((price) => price + 1)]
-          })
-          expect(await minutes()).to.deep.equal(expected)
+          for (const span of SPANS) {
+            const grouped = Map.groupBy(all, (one) => spanStart(span, one.at))
+            const expected = [...grouped].map(([start, group]) => {
+              const values = group.map(({ price }) => price)
+              const oracle = [values[0], Math.max(...values), Math.min(...values), values.at(-1)] as number[]
+              return [start, ...oracle, ...oracle.map((price) => price + 1)]
+            })
+            expect(await stored(span), `${span}`).to.deep.equal(expected)
+          }
         }),
-        { numRuns: 20 },
+        { numRuns: 10 },
       )
     }).timeout(60_000)
   })

@@ -54,7 +54,7 @@ export class ModelMarket {
   }
 
   get #now(): number {
-    this.#clock += 7
+    this.#clock += 17_777
     return this.#clock
   }
 
@@ -176,7 +176,7 @@ export class ModelMarket {
     if (part === undefined || part.settled === null) return
     const settled = part.settled
     const orders = settled.orders.map((was) => this.#unmine(was, part))
-    this.rows.push({ ...settled, rollback: true, at: this.#now, orders })
+    this.rows.push({ ...settled, rollback: true, orders })
     this.#count(part.batch, -1)
     this.#move(settled, -1)
     const waiting = orders.filter(({ status }) => status === 'OPEN' || status === 'CANCEL_PENDING_FINALIZE')

@@ -1,0 +1,133 @@
+/** Candles in the read model, from rows of the longest stored length that divides the interval. */
+import { sql } from 'kysely'
+import type { Db, Tx } from '../../db/client.ts'
+import type { ReadTableName } from '../../db/read-schema.ts'
+import { marketShard } from '../../domain/journal/journal-row.ts'
+import { type MarketSpec, priceOf } from '../../domain/market/market.ts'
+import { type Candle, type ShownCandle, toInterval, withGaps } from '../../domain/market-data/candle.ts'
+import { INTERVALS, type Interval, intervalStart, spanOf } from '../../domain/market-data/interval.ts'
+import { type Millis, maxOf, type Ticks } from '../../domain/units.ts'
+
+export type PriceType = 'last' | 'mark' | 'oracle'
+
+/** Tables that the queries of candles read; the horizon of each needs both. */
+export const CANDLE_TABLES = [
+  'read.candles',
+  'read.batches',
+  'read.price_candles',
+] as const satisfies readonly ReadTableName[]
+
+/** Intervals in a range of time, up to `limit` of them from its end. */
+export interface CandleRange {
+  readonly interval: Interval
+  readonly priceType: PriceType
+  /** Null: from the first price on. Starts of intervals, the end exclusive. */
+  readonly from: Millis | null
+  readonly to: Millis
+  readonly limit: number
+}
+
+export interface CandlePage {
+  /** Newest first, of every interval from the page's start to its end, except before the first price. */
+  readonly candles: readonly ShownCandle[]
+  /** Whether there are intervals before the page. */
+  readonly hasMore: boolean
+  /** Up to this time nothing can change any more. */
+  readonly horizon: number
+}
+
+/** A journal row with an earlier time may come this much later than one with a later time. */
+const DISORDER_MS = 60_000
+
+/** How far the history is final: see `api/README.md`. */
+const horizonOf = (marketId: number) => sql<number>`
+  select least(
+    coalesce((select min(as_of) from read.batches where market_id = ${marketId} and not is_final), 'infinity'::float8),
+    coalesce(greatest(
+      (select max(as_of) from read.batches where market_id = ${marketId}),
+      -- A price as new as the read model's batches: no older batch can follow.
+      (select max(start) from read.price_candles where market_id = ${marketId} and span = ${INTERVALS['1m']} and (
+        select count(distinct seq) = 1 from read.places
+        where shard = ${marketShard(marketId)} and projection in ('batches', 'price_candles')
+      ))
+    ) - ${DISORDER_MS}, 0)
+  )
+`
+
+interface Extent {
+  readonly horizon: number
+  readonly first: number | null
+}
+
+async function extentOf(
+  db: Db | Tx,
+  table: ReturnType<typeof sql.table>,
+  marketId: number,
+  span: number,
+): Promise<Extent> {
+  const { rows } = await sql<Extent>`
+    select (${horizonOf(marketId)})::float8 as horizon,
+      (select min(start) from ${table} where market_id = ${marketId} and span = ${span}) as first
+  `.execute(db)
+  return rows[0] as Extent
+}
+
+/** The newest page of the range. The horizon is read first: what is final then is in the rows that are read after it. */
+export async function candlePage(db: Db | Tx, spec: MarketSpec, range: CandleRange): Promise<CandlePage> {
+  const { interval, priceType, to, limit } = range
+  const { marketId } = spec
+  const span = spanOf(interval)
+  const { horizon, first } = await extentOf(db, tableOf(priceType), marketId, span)
+  // Without a price there is no interval to show.
+  const earliest =
+    first === null ? to : maxOf(range.from ?? intervalStart(interval, first), intervalStart(interval, first))
+  const from = maxOf((to - limit * INTERVALS[interval]) as Millis, earliest)
+  const { rows, previousClose } = await storedCandles(db, spec, { priceType, span, from, to })
+  const candles = withGaps(toInterval(rows, interval), { interval, from, to }, previousClose)
+  return { candles: candles.reverse(), hasMore: from > earliest, horizon }
+}
+
+const tableOf = (priceType: PriceType) =>
+  sql.table(priceType === 'last' ? 'read.candles' : 'read.price_candles')
+
+interface StoredRange {
+  readonly priceType: PriceType
+  readonly span: number
+  readonly from: number
+  readonly to: number
+}
+
+/** One statement: the row before the range, if there is one, and those in it. */
+async function storedCandles(
+  db: Db | Tx,
+  spec: MarketSpec,
+  { priceType, span, from, to }: StoredRange,
+): Promise<{ readonly rows: readonly Candle[]; readonly previousClose: bigint | null }> {
+  const of = sql`${tableOf(priceType)} where market_id = ${spec.marketId} and span = ${span}`
+  const columns = priceType === 'last' ? LAST : published(priceType)
+  const { rows } = await sql<Candle>`
+    (select ${columns} from ${of} and start < ${from} order by start desc limit 1)
+    union all
+    (select ${columns} from ${of} and start >= ${from} and start < ${to})
+    order by start
+  `.execute(db)
+  const toWei = (price: bigint): bigint =>
+    priceType === 'last' ? priceOf(spec, Number(price) as Ticks) : price
+  const candles = rows.map(
+    (row): Candle => ({
+      ...row,
+      ...{ open: toWei(row.open), high: toWei(row.high), low: toWei(row.low), close: toWei(row.close) },
+    }),
+  )
+  const [before] = candles
+  return before !== undefined && before.start < from
+    ? { rows: candles.slice(1), previousClose: before.close }
+    : { rows: candles, previousClose: null }
+}
+
+const LAST = sql`start, open::numeric, high::numeric, low::numeric, close::numeric, steps, turnover, auctions, fills`
+
+const published = (of: 'mark' | 'oracle') => sql`
+  start, ${sql.ref(`${of}_open`)} as open, ${sql.ref(`${of}_high`)} as high, ${sql.ref(`${of}_low`)} as low,
+  ${sql.ref(`${of}_close`)} as close, 0::bigint as steps, 0::numeric as turnover, 0::bigint as auctions, 0::bigint as fills
+`

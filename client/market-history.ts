@@ -1,0 +1,38 @@
+/** The response bodies about the history and statistics of markets, with the field names on the wire. */
+import type { Amounts } from './amount-fields.ts'
+import type { Page } from './queries.ts'
+
+export type CandleInterval =
+  | '1m'
+  | '3m'
+  | '5m'
+  | '15m'
+  | '30m'
+  | '1h'
+  | '2h'
+  | '4h'
+  | '8h'
+  | '12h'
+  | '1d'
+  | '1w'
+
+export type PriceType = 'last' | 'mark' | 'oracle'
+
+export type Candle = Amounts<'open' | 'high' | 'low' | 'close' | 'volume' | 'notional'> & {
+  readonly start: string
+  /** Auctions that matched. */
+  readonly trades: number
+  readonly fills: number
+  /** Without a price: it repeats the close before it. */
+  readonly is_gap: boolean
+  /** It will not change any more. */
+  readonly is_final: boolean
+}
+
+export type CandlePage = Page & {
+  readonly market_id: number
+  readonly symbol: string
+  readonly interval: CandleInterval
+  readonly price_type: PriceType
+  readonly candles: readonly Candle[]
+}

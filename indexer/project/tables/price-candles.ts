@@ -1,0 +1,110 @@
+/** `read.price_candles`: open, high, low and close of the published oracle and mark prices of a market, at every stored length. */
+import { type Selectable, sql } from 'kysely'
+import type { Tx } from '../../../db/client.ts'
+import type { ReadPriceCandlesTable } from '../../../db/read-market-data-schema.ts'
+import { PROJECTED_TABLES } from '../../../db/read-schema.ts'
+import type { PricesUpdated } from '../../../domain/journal/journal-row.ts'
+import { SPANS, type Span, spanStart } from '../../../domain/market-data/interval.ts'
+import type { Projection } from '../projection.ts'
+import { tableOf } from '../read-table.ts'
+import { type RowChange, RowChanges, type ShardEntry } from '../row-change.ts'
+
+type PriceCandle = Selectable<ReadPriceCandlesTable>
+
+const DAY = 24 * 60 * 60_000
+
+/**
+ * For how long the three shortest lengths are kept, counted from the market's newest row of that length; the others are kept for good. What
+ * the table has follows from the journal alone, like all other read tables. The journal keeps every price.
+ */
+export const PRICES_KEPT = [31 * DAY, 92 * DAY, 731 * DAY] as const
+
+const PRICE_CANDLES = tableOf<PriceCandle>({
+  table: 'read.price_candles',
+  key: ['market_id', 'span', 'start'],
+  columns: {
+    market_id: 'integer',
+    span: 'bigint',
+    start: 'bigint',
+    oracle_open: 'numeric',
+    oracle_high: 'numeric',
+    oracle_low: 'numeric',
+    oracle_close: 'numeric',
+    mark_open: 'numeric',
+    mark_high: 'numeric',
+    mark_low: 'numeric',
+    mark_close: 'numeric',
+  },
+})
+
+export const priceCandles: Projection = {
+  name: 'price_candles',
+  version: 1,
+  tables: PROJECTED_TABLES.price_candles,
+  async project(tx, entries) {
+    const changes = entries.flatMap(priceChanges)
+    if (changes.length === 0) return { clauses: [] }
+    const marketId = (entries[0] as ShardEntry).marketId
+    const keys = [...new Set(changes.map(({ key }) => key))]
+    const rows = await load(tx, marketId, keys)
+    const stored = new RowChanges(rows.map((row) => [keyOf(row.span, row.start), row] as const))
+    for (const change of changes) stored.apply(change)
+    const isNew = rows.length < keys.length
+    const prune = async (): Promise<void> => {
+      for (const [at, kept] of PRICES_KEPT.entries()) await pruneSpan(tx, marketId, SPANS[at] as Span, kept)
+    }
+    return { clauses: [PRICE_CANDLES.replace(stored.changed())], ...(isNew && { after: prune }) }
+  },
+}
+
+const keyOf = (span: number, start: number): string => `${span} ${start}`
+
+async function load(tx: Tx, marketId: number, keys: readonly string[]): Promise<PriceCandle[]> {
+  const [spans, starts] = [0, 1].map((at) => keys.map((key) => key.split(' ')[at]))
+  const { rows } = await sql<PriceCandle>`
+    select stored.* from unnest(${spans}::bigint[], ${starts}::bigint[]) as touched (span, start)
+    join read.price_candles stored on stored.market_id = ${marketId}
+      and stored.span = touched.span and stored.start = touched.start
+  `.execute(tx)
+  return rows
+}
+
+const pruneSpan = (tx: Tx, marketId: number, span: Span, kept: number) =>
+  sql`
+    delete from read.price_candles where market_id = ${marketId} and span = ${span} and start <= (
+      select max(start) from read.price_candles where market_id = ${marketId} and span = ${span}
+    ) - ${kept}::bigint
+  `.execute(tx)
+
+function priceChanges({ marketId, row }: ShardEntry): RowChange<PriceCandle>[] {
+  if (row.kind !== 'prices_updated') return []
+  return SPANS.map((span) => {
+    const start = spanStart(span, row.at)
+    const apply = (before: PriceCandle | undefined) =>
+      withPrices(before, { market_id: marketId, span, start }, row)
+    return { key: keyOf(span, start), apply }
+  })
+}
+
+function withPrices(
+  before: PriceCandle | undefined,
+  key: Pick<PriceCandle, 'market_id' | 'span' | 'start'>,
+  { oracle_price, mark_price }: PricesUpdated,
+): PriceCandle {
+  const [oracle, mark] = [BigInt(oracle_price), BigInt(mark_price)]
+  if (before === undefined) {
+    return {
+      ...{ ...key, oracle_open: oracle, oracle_high: oracle, oracle_low: oracle, oracle_close: oracle },
+      ...{ mark_open: mark, mark_high: mark, mark_low: mark, mark_close: mark },
+    }
+  }
+  return {
+    ...before,
+    oracle_high: oracle > before.oracle_high ? oracle : before.oracle_high,
+    oracle_low: oracle < before.oracle_low ? oracle : before.oracle_low,
+    oracle_close: oracle,
+    mark_high: mark > before.mark_high ? mark : before.mark_high,
+    mark_low: mark < before.mark_low ? mark : before.mark_low,
+    mark_close: mark,
+  }
+}
