@@ -11,6 +11,7 @@ import type { Readiness } from '../service/health.ts'
 import { accountRoutes } from './accounts/route.ts'
 import type { Adjustments } from './adjustments/adjustments.ts'
 import { adjustmentRoutes } from './adjustments/route.ts'
+import { proofRoutes } from './auctions/proof-route.ts'
 import { auctionRoutes } from './auctions/route.ts'
 import type { Authenticate } from './auth/authenticator.ts'
 import type { Challenges } from './auth/challenges.ts'
@@ -124,6 +125,7 @@ export async function buildApp(ports: AppPorts): Promise<App> {
   orderBookRoutes(app, ports)
   auctionRoutes(app, ports)
   candleRoutes(app, ports)
+  proofRoutes(app, ports)
   fundingRoutes(app, ports)
   oracleRoutes(app, ports)
   riskRoutes(app, ports)

@@ -168,6 +168,14 @@ export const CATALOGUE = {
   MARKET_NOT_FOUND: permanent(404, 'The market does not exist.'),
   TOPIC_NOT_FOUND: permanent(404, 'The topic does not exist.'),
   ORDER_NOT_FOUND: permanent(404, 'The order does not exist.'),
+  AUCTION_NOT_FOUND: permanent(
+    404,
+    'The market has no batch with this number. An auction that matched nothing has no batch.',
+  ),
+  PROOF_NOT_AVAILABLE: permanent(
+    404,
+    'The proof of this batch is not available: it is older than the exchange keeps proofs, or earlier rules cleared it.',
+  ),
   USER_NOT_FOUND: permanent(404, 'The user does not exist. A user exists from the first deposit or login.'),
   CHALLENGE_UNKNOWN: permanent(404, 'The account has no such challenge; request another one.'),
   OPERATION_NOT_FOUND: permanent(

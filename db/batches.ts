@@ -49,7 +49,7 @@ export interface BatchTerms {
   readonly oracle: OracleReport
 }
 
-export async function loadTerms(tx: Tx, marketId: number, batchId: number): Promise<BatchTerms> {
+export async function loadTerms(tx: Db | Tx, marketId: number, batchId: number): Promise<BatchTerms> {
   const row = await tx
     .selectFrom('batches')
     .select(['parts', 'as_of', 'price', 'maker_fee', 'taker_fee'])
@@ -74,9 +74,9 @@ export async function loadTerms(tx: Tx, marketId: number, batchId: number): Prom
 
 type StoredInputs = Omit<ClearingInputs, 'spec'> & { readonly spec: Record<string, StoredValue> }
 
-/** The stored inputs of a batch: `recompute` of them gives its clearing. Undefined if there is no such batch. */
+/** The stored inputs of a batch: `recompute` of them gives its clearing. Undefined if there is no such batch, or they are deleted. */
 export async function loadInputs(
-  db: Db,
+  db: Db | Tx,
   marketId: number,
   batchId: number,
 ): Promise<ClearingInputs | undefined> {
@@ -86,7 +86,7 @@ export async function loadInputs(
     .where('market_id', '=', marketId)
     .where('batch_id', '=', batchId)
     .executeTakeFirst()
-  if (row === undefined) return undefined
+  if (row === undefined || row.inputs === null) return undefined
   // Amounts in wei are stored as decimal strings.
   const stored = row.inputs as StoredInputs
   return {
@@ -125,4 +125,14 @@ export async function settleBatch(tx: Tx, marketId: number, batchId: number): Pr
       then 'SETTLED' else 'SETTLING' end
     where market_id = ${marketId} and batch_id = ${batchId}
   `.execute(tx)
+}
+
+/** Deletes the inputs of the oldest batches up to `asOf`, at most `most`. Returns how many were deleted. */
+export async function deleteInputs(tx: Tx, asOf: Millis, most: number): Promise<number> {
+  const { numAffectedRows = 0n } = await sql`
+    update batches set inputs = null where ctid = any(array(
+      select ctid from batches where as_of <= ${asOf} and inputs is not null order by as_of limit ${most} for update
+    ))
+  `.execute(tx)
+  return Number(numAffectedRows)
 }

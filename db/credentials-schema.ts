@@ -36,3 +36,9 @@ export interface AuthChallengesTable {
 }
 
 export type ChallengeAction = 'rotate_api_key'
+
+/** The key of the salts of proofs: one row, generated when the database is created. Never logged, never sent. Written by: none. */
+export interface ProofKeysTable {
+  is_only: Generated<true>
+  key: Buffer
+}

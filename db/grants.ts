@@ -121,7 +121,9 @@ export const WRITERS: { readonly [Table in keyof Database]: Writers<Table> } = {
   recent_reports: { keeper: { insert: 'all', update: 'all' } },
   used_reports: { keeper: { insert: 'all' } },
   calendar_exceptions: {},
-  batches: { keeper: { insert: 'all', update: ['status'] }, indexer: { update: ['status'] } },
+  batches: { keeper: { insert: 'all', update: ['status', 'inputs'] }, indexer: { update: ['status'] } },
+  // Written by the migration that creates it.
+  proof_keys: {},
   fills: { keeper: { insert: 'all', update: ['status'] }, indexer: { update: ['status'] } },
   actions: {
     keeper: {
@@ -271,7 +273,7 @@ export const READERS: { readonly [Name in Process]: readonly (keyof Database)[] 
     ...(['client_requests', 'faucet_requests', 'chain_progress', 'journal', 'actions'] as const),
     ...(['funding_states', 'used_reports', 'calendar_exceptions', 'price_averages'] as const),
     ...(['liquidations', 'deleveraging_ranks', 'adjustment_attempts', 'used_margin_nonces'] as const),
-    ...(['relayers', 'leases', 'auth_challenges', ...RELAYED] as const),
+    ...(['relayers', 'leases', 'auth_challenges', 'batches', 'proof_keys', ...RELAYED] as const),
   ],
   keeper: [
     ...SHARED,

@@ -44,6 +44,7 @@ import * as adjustments from './migrations/0036-adjustments.ts'
 import * as withdrawals from './migrations/0037-withdrawals.ts'
 import * as liquidationFailures from './migrations/0038-liquidation-failures.ts'
 import * as marketData from './migrations/0042-market-data.ts'
+import * as batchProofs from './migrations/0043-batch-proofs.ts'
 
 export const MIGRATIONS: Record<string, Migration> = {
   '0001-write-side': writeSide,
@@ -88,6 +89,7 @@ export const MIGRATIONS: Record<string, Migration> = {
   '0037-withdrawals': withdrawals,
   '0038-liquidation-failures': liquidationFailures,
   '0042-market-data': marketData,
+  '0043-batch-proofs': batchProofs,
 }
 
 export const createMigrator = (db: Db): Migrator =>

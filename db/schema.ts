@@ -9,7 +9,7 @@ import type { FillStatus } from '../domain/orders/order-state.ts'
 import type { BatchStatus } from '../domain/settlement/settlement.ts'
 import type { AdjustmentAttemptsTable, UsedMarginNoncesTable } from './adjustment-schema.ts'
 import type { ChainTables } from './chain-schema.ts'
-import type { ApiKeysTable, AuthChallengesTable } from './credentials-schema.ts'
+import type { ApiKeysTable, AuthChallengesTable, ProofKeysTable } from './credentials-schema.ts'
 import type { LiquidationsTable } from './liquidation-schema.ts'
 import type { FinalPricesTable, MarketsTable } from './market-schema.ts'
 import type { PriceTables } from './price-schema.ts'
@@ -177,7 +177,8 @@ export interface BatchesTable {
   oracle_signatures: string
   maker_fee: bigint
   taker_fee: bigint
-  inputs: JSONColumnType<object>
+  /** Null once the keeper has deleted it. */
+  inputs: ColumnType<object | null, string, null>
   status: BatchStatus
   created_at: number
 }
@@ -368,6 +369,7 @@ export interface Database extends ChainTables, ReadTables, PriceTables, RelayTab
   resting: RestingTable
   calendar_exceptions: CalendarExceptionsTable
   batches: BatchesTable
+  proof_keys: ProofKeysTable
   fills: FillsTable
   actions: ActionsTable
   funding_states: FundingStatesTable

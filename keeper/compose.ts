@@ -45,6 +45,8 @@ import type { LiquidationPorts } from './liquidation/liquidations.ts'
 import { createLiquidationStore } from './liquidation/store.ts'
 import { createMetrics, type KeeperMetrics } from './metrics.ts'
 import type { Signer, WakeUps } from './ports.ts'
+import { deleteOldInputs } from './proofs/proofs.ts'
+import { createProofStore } from './proofs/store.ts'
 import { createRankStore } from './ranks/store.ts'
 import { watchBalances } from './relayer/balance-watch.ts'
 import { createHeadWatch } from './relayer/head-watch.ts'
@@ -265,6 +267,11 @@ const runSwitches = (adapters: Adapters, db: Db): LeaderLoop =>
     step: (fence) => fireSwitches({ ...adapters, switches: createSwitchStore(db) }, fence),
   })
 
+const runProofs = ({ config, adapters, db }: KeeperParts): LeaderLoop =>
+  runLeaderLoop(adapters, 'proofs', {
+    step: (fence) => deleteOldInputs({ ...adapters, store: createProofStore(db) }, config.proofDays, fence),
+  })
+
 const checksOf = (db: Db, { watch, clock }: Adapters, markets: ListedMarkets): Check[] => [
   {
     name: 'database',
@@ -297,6 +304,7 @@ export async function compose(config: Config, logger: Logger): Promise<Keeper> {
     ...runEndings(parts),
     ...runRelays(parts),
     runSwitches(adapters, db),
+    runProofs(parts),
   ]
   const run = (spec: MarketSpec) => runMarket(parts, spec)
   const markets = await runListedMarkets({

@@ -56,6 +56,8 @@ export interface Config extends ProcessConfig {
   readonly sendTimeoutMs: number
   /** Null: this keeper publishes no prices. */
   readonly prices: PricesConfig | null
+  /** How long the inputs of a batch are kept: its proof is made from them. */
+  readonly proofDays: number
   /** Below this balance of a relayer an error is logged, wei. */
   readonly lowBalance: bigint
 }
@@ -226,6 +228,7 @@ export function readConfig(env: Env): Config {
     rpcTimeoutMs: count('RPC_TIMEOUT_MS', 3_000),
     sendTimeoutMs,
     prices: pricesOf(env),
+    proofDays: count('PROOF_DAYS', 90),
     lowBalance: amount('LOW_BALANCE', ETHER / 10n),
   }
 }

@@ -8,18 +8,18 @@ import type { Millis, Quote, Rate, Seq, Steps, Ticks, UserId } from '../units.ts
 
 /** An order by its place in the sequence of the statement's orders: from 1. */
 export type Place = Seq
-/** A number for one account in one batch: from 1, by the places of the accounts' first orders. */
-export type Pseudonym = UserId
+/** The number of one account in one batch: from 1, by the places of the accounts' first orders. */
+export type Group = UserId
 
-export interface StatedOrder extends Omit<RestingOrder, 'seq' | 'expiration' | 'acceptedAt'> {
-  readonly account: Pseudonym
+export interface StatedOrder extends Omit<RestingOrder, 'seq' | 'account' | 'expiration' | 'acceptedAt'> {
+  readonly group: Group
   /** See `commitment`. */
   readonly commitment: string
 }
 
 /** The capacity of an account that its orders in the batch can use; an account without an entry is not bound by a position. */
 export interface StatedCapacity {
-  readonly account: Pseudonym
+  readonly group: Group
   readonly reducingSide: Side | null
   /** At most the remaining steps of the account's orders on that side. */
   readonly reducible: Steps
@@ -53,14 +53,17 @@ export interface StatedTranches {
   readonly openingLimit: Ticks | null
 }
 
+/** What an order gets in the batch; see `Fill`. */
+export interface StatedFill extends Pick<Fill, 'reducing' | 'opening' | 'fee' | 'remaining'> {
+  readonly order: Place
+  readonly steps: Steps
+  readonly takerSteps: Steps
+  readonly makerSteps: Steps
+}
+
 /** What one transaction settles. */
 export interface StatedPart {
-  readonly fills: readonly {
-    readonly order: Place
-    readonly steps: Steps
-    readonly taker: Steps
-    readonly fee: Quote
-  }[]
+  readonly fills: readonly Pick<StatedFill, 'order' | 'steps' | 'takerSteps' | 'fee'>[]
 }
 
 export interface StatedResult {
@@ -73,12 +76,13 @@ export interface StatedResult {
   readonly supply: Steps
   readonly tranches: readonly StatedTranches[]
   readonly protections: readonly (Omit<Protection, 'seq'> & { readonly order: Place })[]
-  readonly fills: readonly (Omit<Fill, 'seq' | 'account' | 'side'> & { readonly order: Place })[]
+  readonly fills: readonly StatedFill[]
   readonly pairs: readonly {
     readonly buy: Place
     readonly sell: Place
     readonly steps: Steps
-    readonly maker: Place
+    /** The buy or the sell, which pays the maker rate. */
+    readonly makerOrder: Place
     readonly buyFee: Quote
     readonly sellFee: Quote
   }[]

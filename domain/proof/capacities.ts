@@ -7,13 +7,13 @@ import { PositionCapacities, type PositionCapacity } from '../auction/position-c
 import type { RestingOrder } from '../book/book.ts'
 import { type Band, priceBand } from '../market/band.ts'
 import { maxOf, minOf, type Steps, type Ticks, type UserId } from '../units.ts'
-import type { Pseudonym, StatedCapacity } from './batch-statement.ts'
+import type { Group, StatedCapacity } from './batch-statement.ts'
 
-/** By pseudonym. */
+/** By group. */
 export function statedCapacities(
   { spec, oracle, fundingIndex, positions }: ClearingInputs,
   sequence: readonly RestingOrder[],
-  names: ReadonlyMap<UserId, Pseudonym>,
+  names: ReadonlyMap<UserId, Group>,
 ): StatedCapacity[] {
   const band = priceBand(spec, oracle)
   const rules = new PositionCapacities(spec, band, oracle, fundingIndex)
@@ -23,9 +23,9 @@ export function statedCapacities(
     const orders = byAccount.get(account) ?? []
     if (orders.length === 0 || position.size === 0) continue
     const used = usedCapacity(band, rules.of(position, orders), orders)
-    if (used !== null) stated.push({ account: names.get(account) as Pseudonym, ...used })
+    if (used !== null) stated.push({ group: names.get(account) as Group, ...used })
   }
-  return stated.sort((a, b) => a.account - b.account)
+  return stated.sort((a, b) => a.group - b.group)
 }
 
 /** Null if the orders behave as those of a flat account. */
@@ -33,7 +33,7 @@ function usedCapacity(
   band: Band,
   { size, reducingSide, bankruptcyLimit, mayOpen }: PositionCapacity,
   orders: readonly RestingOrder[],
-): Omit<StatedCapacity, 'account'> | null {
+): Omit<StatedCapacity, 'group'> | null {
   const closing = orders.filter(({ side }) => side === reducingSide)
   const opens = orders.some(({ openable }) => openable > 0)
   const used = { mayOpen: mayOpen || !opens }

@@ -3,7 +3,7 @@
  * and why the rest is enough.
  */
 import { type AuctionRun, runAuction } from '../auction/auction.ts'
-import type { ClearingInputs, Pair } from '../auction/clearing.ts'
+import type { ClearingInputs, Fill, Pair } from '../auction/clearing.ts'
 import { splitIntoParts } from '../auction/parts.ts'
 import { FLAT_CAPACITY, type PositionCapacity } from '../auction/position-capacity.ts'
 import { type BatchEntry, riskTermsOf } from '../auction/tranches.ts'
@@ -14,9 +14,10 @@ import type { Millis, Seconds, Seq, Steps, UserId } from '../units.ts'
 import type {
   BatchStatement,
   BatchTerms,
+  Group,
   Place,
-  Pseudonym,
   StatedCapacity,
+  StatedFill,
   StatedOrder,
   StatedResult,
   StatedTranches,
@@ -36,8 +37,13 @@ const toCapacity = ({
 })
 
 /** Stated orders were eligible: times of expiry and acceptance are not part of the statement. */
-const toResting = ({ commitment: _, ...order }: StatedOrder, index: number, asOf: Millis): RestingOrder => ({
+const toResting = (
+  { commitment: _, group, ...order }: StatedOrder,
+  index: number,
+  asOf: Millis,
+): RestingOrder => ({
   ...order,
+  account: group,
   seq: (index + 1) as Seq,
   expiration: 0 as Seconds,
   acceptedAt: asOf,
@@ -46,7 +52,7 @@ const toResting = ({ commitment: _, ...order }: StatedOrder, index: number, asOf
 /** Runs the auction on what a statement says. */
 export function resultOf(terms: BatchTerms): StatedResult {
   const { market, oracle, orders, asOf, standing, priceProtection } = terms
-  const known = new Map(terms.capacities.map((capacity) => [capacity.account, toCapacity(capacity)]))
+  const known = new Map(terms.capacities.map((capacity) => [capacity.group, toCapacity(capacity)]))
   const capacities = { of: (account: UserId) => known.get(account) ?? FLAT_CAPACITY }
   const spec = { ...market, chainId: BigInt(market.chainId) }
   const book = Book.of(orders.map((order, index) => toResting(order, index, asOf)))
@@ -65,14 +71,20 @@ function toResult({ result, entries }: AuctionRun): StatedResult {
     ...{ price, rule, lo, hi, volume, demand, supply },
     tranches: byOrder([...entries.buys, ...entries.sells].map(toTranches)),
     protections: result.protections.map(({ seq, ...protection }) => ({ order: seq, ...protection })),
-    fills: byOrder(result.fills.map(({ seq, account: _, side: __, ...fill }) => ({ order: seq, ...fill }))),
+    fills: byOrder(result.fills.map(toFill)),
     pairs: result.pairs.map(toPair),
     cancels: result.cancels.map(({ seq, reason }) => ({ order: seq, reason })),
     parts: splitIntoParts(result).map(({ fills }) => ({
-      fills: byOrder(fills.map(({ seq, fill, taker, fee }) => ({ order: seq, steps: fill, taker, fee }))),
+      fills: byOrder(
+        fills.map(({ seq, fill, taker, fee }) => ({ order: seq, steps: fill, takerSteps: taker, fee })),
+      ),
     })),
   }
 }
+
+const toFill = ({ seq, fill, taker, maker, reducing, opening, fee, remaining }: Fill): StatedFill => ({
+  ...{ order: seq, steps: fill, takerSteps: taker, makerSteps: maker, reducing, opening, fee, remaining },
+})
 
 const toTranches = ({ bounded, reducing, opening }: BatchEntry): StatedTranches => ({
   order: bounded.order.seq,
@@ -90,7 +102,7 @@ const toPair = ({
   buyFee,
   sellFee,
 }: Pair): StatedResult['pairs'][number] => ({
-  ...{ buy: buySeq, sell: sellSeq, steps, maker: makerSeq, buyFee, sellFee },
+  ...{ buy: buySeq, sell: sellSeq, steps, makerOrder: makerSeq, buyFee, sellFee },
 })
 
 // ---------------------------------------------------------------------- the statement
@@ -106,9 +118,9 @@ export interface CapturedBatch {
 export const statedSequence = ({ orders, ladder }: ClearingInputs): RestingOrder[] =>
   [...orders, ...ladder].sort((a, b) => a.seq - b.seq)
 
-function pseudonyms(orders: readonly RestingOrder[]): ReadonlyMap<UserId, Pseudonym> {
-  const names = new Map<UserId, Pseudonym>()
-  for (const { account } of orders) if (!names.has(account)) names.set(account, (names.size + 1) as Pseudonym)
+function groupsOf(orders: readonly RestingOrder[]): ReadonlyMap<UserId, Group> {
+  const names = new Map<UserId, Group>()
+  for (const { account } of orders) if (!names.has(account)) names.set(account, (names.size + 1) as Group)
   return names
 }
 
@@ -117,7 +129,7 @@ export function stateBatch({ inputs, oracle, batchId, commitmentOf }: CapturedBa
   invariant(oracle.price === inputs.oracle, 'the report is that of the batch')
   const { ruleVersion, spec, asOf, standingSeq, priceProtection } = inputs
   const sequence = statedSequence(inputs)
-  const names = pseudonyms(sequence)
+  const names = groupsOf(sequence)
   const terms: BatchTerms = {
     ...{
       ruleVersion,
@@ -135,11 +147,11 @@ export function stateBatch({ inputs, oracle, batchId, commitmentOf }: CapturedBa
 }
 
 const toStated = (
-  { seq, expiration: _, acceptedAt: __, ...order }: RestingOrder,
-  names: ReadonlyMap<UserId, Pseudonym>,
+  { seq, account, expiration: _, acceptedAt: __, ...order }: RestingOrder,
+  names: ReadonlyMap<UserId, Group>,
   commitmentOf: (seq: Seq) => string,
 ): StatedOrder => ({
   ...order,
-  account: names.get(order.account) as Pseudonym,
+  group: names.get(account) as Group,
   commitment: commitmentOf(seq),
 })

@@ -19,7 +19,7 @@ export type PartStatus = 'settling' | 'settled' | 'failed'
 export interface ProofFill {
   readonly order: number
   readonly steps: number
-  readonly taker: number
+  readonly taker_steps: number
   /** The order and its salt, which open its commitment, once the order is public on the chain; null before, and for a forced order. */
   readonly order_hash: string | null
   readonly salt: string | null
@@ -74,11 +74,11 @@ function namingDifferences(
   const found = differences('proof', stated, {
     ...{ market_id: market.marketId, symbol: market.symbol, batch_id: batchId },
   })
-  let accounts = 0
-  for (const [index, { account }] of orders.entries()) {
-    if (account > accounts + 1 || account < 1)
-      found.push(`statement.orders[${index}].account is ${account}, out of sequence`)
-    accounts = Math.max(accounts, account)
+  let groups = 0
+  for (const [index, { group }] of orders.entries()) {
+    if (group > groups + 1 || group < 1)
+      found.push(`statement.orders[${index}].group is ${group}, out of sequence`)
+    groups = Math.max(groups, group)
   }
   if (standing > orders.length) found.push(`statement.standing is ${standing}, of ${orders.length} orders`)
   return found
@@ -91,11 +91,15 @@ function partDifferences(
 ): string[] {
   const stated = proof.parts.map(({ part, fills }) => ({
     part,
-    fills: fills.map(({ order, steps, taker }) => ({ order, steps, taker })),
+    fills: fills.map(({ order, steps, taker_steps }) => ({ order, steps, taker_steps })),
   }))
   const computed = result.parts.map(({ fills }, index) => ({
     part: index + 1,
-    fills: fills.map(({ order, steps, taker }) => ({ order: order as number, steps, taker })),
+    fills: fills.map(({ order, steps, takerSteps }) => ({
+      order: order as number,
+      steps,
+      taker_steps: takerSteps,
+    })),
   }))
   const found = differences('parts', stated, computed)
   found.push(...differences('status', proof.status, statusOf(proof.parts)))
@@ -198,7 +202,7 @@ function expectedFills({ statement, part, computed }: Compared): Map<string, unk
   const add = (key: string, fill: unknown): void => {
     expected.set(key, [...(expected.get(key) ?? []), fill])
   }
-  for (const { order: place, steps, taker } of computed.fills) {
+  for (const { order: place, steps, takerSteps: taker } of computed.fills) {
     const order = statement.orders[place - 1]
     if (order === undefined) continue
     const { side, limit, leverage, reduceOnly } = order
@@ -281,7 +285,7 @@ function feeDifferences(
         ? one.order === place
         : statement.orders[one.order - 1]?.forced === true &&
           one.steps === fill.fill &&
-          one.taker === fill.taker,
+          one.takerSteps === fill.taker,
     )
     if (due === undefined) continue
     const isRight = charged.isFeeCapped ? charged.fee <= due.fee : charged.fee === due.fee

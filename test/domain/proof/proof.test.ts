@@ -10,6 +10,7 @@ import type { BatchSettled } from '../../../domain/settlement/settlement.ts'
 import type { Quote, Ticks } from '../../../domain/units.ts'
 import { anyBatch, toInput } from '../support/any-auction.ts'
 import { bigBatch } from '../support/big-batch.ts'
+import { leavesOf, type Path } from '../support/leaves.ts'
 import { keccak, type ProvenBatch, provenBatch } from '../support/proven.ts'
 
 const anyCleared: fc.Arbitrary<Cleared> = anyBatch({ minOrders: 5 })
@@ -19,15 +20,6 @@ const anyCleared: fc.Arbitrary<Cleared> = anyBatch({ minOrders: 5 })
 const problems = (proof: BatchProof, { mined }: ProvenBatch): string[] => {
   const found = verifyProof(proof, keccak)
   return found.length > 0 ? found : verifyParts(proof, mined, keccak)
-}
-
-type Path = readonly (string | number)[]
-
-function leaves(value: unknown, path: Path = []): Path[] {
-  if (typeof value !== 'object' || value === null) return [path]
-  return Object.entries(value).flatMap(([name, field]) =>
-    leaves(field, [...path, Array.isArray(value) ? Number(name) : name]),
-  )
 }
 
 /** Another value of the same type. */
@@ -61,7 +53,14 @@ describe('the proof of a batch', () => {
         expect(result).to.include({ price, rule, volume, demand, supply, lo, hi })
         const bySeq = clearing.fills.toSorted((a, b) => a.seq - b.seq)
         expect(result.fills.map(({ order, ...fill }) => ({ seq: seqs[order - 1], ...fill }))).to.deep.equal(
-          bySeq.map(({ account: _, side: __, ...fill }) => fill),
+          bySeq.map(
+            ({ account: _, side: __, fill: steps, taker: takerSteps, maker: makerSteps, ...fill }) => ({
+              ...fill,
+              steps,
+              takerSteps,
+              makerSteps,
+            }),
+          ),
         )
         expect(
           result.pairs.map(({ buy, sell, steps }) => [seqs[buy - 1], seqs[sell - 1], steps]),
@@ -81,7 +80,7 @@ describe('the proof of a batch', () => {
     fc.assert(
       fc.property(anyCleared, (clearing) => {
         const proven = provenBatch(clearing)
-        for (const path of leaves(proven.proof))
+        for (const path of leavesOf(proven.proof))
           expect(problems(withChange(proven.proof, path), proven), genericPath(path)).to.not.deep.equal([])
       }),
       { numRuns: 20 },
@@ -141,7 +140,7 @@ describe('the proof of a batch', () => {
       fc.property(anyCleared, (clearing) => {
         const { proof } = provenBatch(clearing)
         const { result } = proof.statement as { result: unknown }
-        for (const path of leaves(result)) {
+        for (const path of leavesOf(result)) {
           const statement = withChange(proof.statement, ['result', ...path])
           const forged = { ...proof, statement, digest: digestOf(statement, keccak) }
           expect(verifyProof(forged, keccak), genericPath(path)).to.not.deep.equal([])

@@ -59,7 +59,7 @@ export function provenBatch(clearing: Cleared, settled = Number.POSITIVE_INFINIT
       return {
         order: place,
         steps: fill,
-        taker,
+        taker_steps: taker,
         order_hash: isOpen ? hashOf(order) : null,
         salt: isOpen ? saltOf(seq) : null,
       }

@@ -1,0 +1,62 @@
+/** Makes the proof of a batch from its stored inputs, without the names of its orders and accounts. */
+import type { FillStatus } from '../../domain/orders/order-state.ts'
+import { stateBatch, statedSequence } from '../../domain/proof/statement.ts'
+import { type BatchProof as DomainProof, type PartStatus, statusOf } from '../../domain/proof/verify.ts'
+import { digestOf, toWire } from '../../domain/proof/wire.ts'
+import type { Seq } from '../../domain/units.ts'
+import { keccak } from '../../service/crypto.ts'
+import type { CapturedBatchRows, FillRow, OrderName } from './proof-query.ts'
+import { commitmentOf, saltedOrder } from './proof-salts.ts'
+import type { BatchProof, ProofPart } from './proof-schema.ts'
+
+const STATUS: Readonly<Record<FillStatus, PartStatus>> = {
+  MATCHED: 'settling',
+  SUBMITTED: 'settling',
+  RETRYING: 'settling',
+  MINED: 'settled',
+  CONFIRMED: 'settled',
+  FAILED: 'failed',
+}
+
+export function proofView(batch: CapturedBatchRows): BatchProof {
+  const { marketId, batchId, inputs, oracle, orders, key } = batch
+  const committed = (seq: Seq) => {
+    const orderHash = (orders.get(seq) as OrderName).hash
+    return saltedOrder(key, { marketId, batchId, orderHash })
+  }
+  const statement = toWire(
+    stateBatch({ inputs, oracle, batchId, commitmentOf: (seq) => commitmentOf(committed(seq)) }),
+  )
+  const parts = partsOf(batch, committed)
+  const proof: DomainProof = {
+    ...{ market_id: marketId, symbol: inputs.spec.symbol, batch_id: batchId, status: statusOf(parts) },
+    ...{ digest: digestOf(statement, keccak), statement, parts },
+  }
+  return proof as BatchProof
+}
+
+/** Hash and salt of an order are published with its first mined fill in the batch: the calldata has the order. */
+function partsOf(
+  { inputs, orders, fills }: CapturedBatchRows,
+  committed: (seq: Seq) => { readonly orderHash: string; readonly salt: string },
+): ProofPart[] {
+  const stated = statedSequence(inputs).map((order, index) => {
+    return [orders.get(order.seq)?.order_id, { order, place: index + 1 }] as const
+  })
+  const byId = new Map(stated)
+  const parts = Map.groupBy(fills, ({ part }) => part)
+  return [...parts]
+    .sort(([a], [b]) => a - b)
+    .map(([part, rows]) => {
+      const { status, tx_hash } = rows[0] as FillRow
+      const isSettled = STATUS[status] === 'settled'
+      const proofFills = rows.map(({ order_id, steps, taker_steps }) => {
+        const { order, place } = byId.get(order_id) as NonNullable<ReturnType<typeof byId.get>>
+        const opened = isSettled && !order.forced ? committed(order.seq) : null
+        const opening = { order_hash: opened?.orderHash ?? null, salt: opened?.salt ?? null }
+        return { order: place, steps, taker_steps, ...opening }
+      })
+      const fields = { part, status: STATUS[status], transaction_hash: isSettled ? tx_hash : null }
+      return { ...fields, fills: proofFills.sort((a, b) => a.order - b.order) }
+    })
+}
