@@ -9,7 +9,7 @@ const CHAIN_FILES = [
   '^(keeper|indexer|api)/compose\\.ts$',
   '^indexer/ingest/(follow\\.ts$|decode/)',
   '^simulate/contracts/',
-  '^(client|account|stack|bench|test|ignition|tasks|ops|typechain-types)/',
+  '^(client|account|stack|bench|test|ignition|tasks|ops|verify|typechain-types)/',
   '^hardhat\\.config\\.ts$',
 ]
 
@@ -105,6 +105,15 @@ const rules = [
     {
       path: '^(domain|db|keeper|indexer|api|signer|backstop|stack|bench|ops|typechain-types)/',
       pathNot: '^stack/stack-file\\.ts$',
+    },
+  ),
+  rule(
+    'verifier-trusts-no-process',
+    'A proof is recomputed with domain/ alone; of the api the verifier knows the schema of the answer, and nothing runs for it.',
+    { path: '^verify/' },
+    {
+      path: '^(db|keeper|indexer|api|signer|backstop|stack|bench|ops|account)/',
+      pathNot: '^api/auctions/(proof-)?schema\\.ts$',
     },
   ),
   rule(

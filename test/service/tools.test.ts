@@ -31,6 +31,8 @@ const MALFORMED = [
     '--quantity must be a decimal number, not lots',
   ],
   ['stack/replay.ts', ['--market', 'X'], '--orders is required'],
+  ['verify/main.ts', [], 'expected one URL or file; received none'],
+  ['verify/main.ts', ['x.json', '--order', '0x'], '--order and --salt are given together'],
   ['db/set-protection.ts', ['--market', 'X'], '--protection is required'],
   [
     'stack/replay.ts',

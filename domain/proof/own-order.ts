@@ -1,0 +1,36 @@
+/** Finds an own order in the proof of a batch. */
+import type { Keccak } from '../orders/order-hash.ts'
+import type { BatchStatement, StatedOrder } from './batch-statement.ts'
+import { type CommittedOrder, commitment } from './commitment.ts'
+
+/** From 1; null if the order took no part in the batch. */
+export function placeOf(
+  { orders, market, batchId }: BatchStatement,
+  own: Pick<CommittedOrder, 'orderHash' | 'salt'>,
+  keccak: Keccak,
+): number | null {
+  const wanted = commitment(keccak, { ...own, marketId: market.marketId, batchId })
+  const index = orders.findIndex((order) => order.commitment === wanted)
+  return index < 0 ? null : index + 1
+}
+
+/** The limits with which a live order could trade: a buy from `LONG` on upwards, a sell from `SHORT` on downwards, in ticks. */
+export interface Reach {
+  readonly LONG: number
+  readonly SHORT: number
+}
+
+/** Null if the sides did not cross. An order within reach that was live and is not stated was left out. */
+export function reachOf({ orders, result }: BatchStatement): Reach | null {
+  const protections = new Map(
+    result.protections.map(({ order, price }) => [order as number, price as number]),
+  )
+  const limitOf = ({ type, limit, side }: StatedOrder, place: number): number => {
+    const own = type === 'MARKET' ? (protections.get(place) ?? limit) : limit
+    return side === 'LONG' ? Math.min(own, result.hi) : Math.max(own, result.lo)
+  }
+  const limits = orders.map((order, index) => ({ side: order.side, limit: limitOf(order, index + 1) }))
+  const of = (side: 'LONG' | 'SHORT') => limits.filter((one) => one.side === side).map(({ limit }) => limit)
+  const [highestBuy, lowestSell] = [Math.max(...of('LONG')), Math.min(...of('SHORT'))]
+  return highestBuy < lowestSell ? null : { LONG: lowestSell, SHORT: highestBuy }
+}

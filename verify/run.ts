@@ -1,0 +1,140 @@
+/** Verifies the proof of a batch: recomputes it, compares it with the chain, and finds an own order in it. */
+import { readFile } from 'node:fs/promises'
+import { Value } from 'typebox/value'
+import { BatchProof as ProofSchema } from '../api/auctions/proof-schema.ts'
+import { fromE18 } from '../client/decimals.ts'
+import type { BatchStatement, StatedOrder } from '../domain/proof/batch-statement.ts'
+import { placeOf, reachOf } from '../domain/proof/own-order.ts'
+import { type BatchProof, verifyParts, verifyProof } from '../domain/proof/verify.ts'
+import { statementFrom } from '../domain/proof/wire.ts'
+import { keccak } from '../service/crypto.ts'
+import { readChain } from './chain.ts'
+
+const TIMEOUT_MS = 30_000
+const HASH = /^0x[0-9a-f]{64}$/
+
+export interface VerifyOptions {
+  /** URL or file of the proof. */
+  readonly source: string
+  /** URL of a node of the market's chain; without it the proof is not compared with the chain. */
+  readonly rpc?: string | undefined
+  readonly own?: OwnOrder | undefined
+}
+
+export interface OwnOrder {
+  /** Hash of the order, or a file with the answer to its placement or read. */
+  readonly order: string
+  readonly salt: string
+}
+
+export interface Verification {
+  readonly lines: readonly string[]
+  /** Empty if everything holds. */
+  readonly problems: readonly string[]
+}
+
+/** Throws if a file, a URL or a node cannot be read. */
+export async function verifyBatch({ source, rpc, own }: VerifyOptions): Promise<Verification> {
+  const proof = JSON.parse(await readSource(source)) as BatchProof
+  const [malformed] = Value.Errors(ProofSchema, proof)
+  if (malformed !== undefined)
+    return { lines: [], problems: [`not a proof: ${malformed.instancePath || 'it'} ${malformed.message}`] }
+  const recomputed = verifyProof(proof, keccak)
+  if (recomputed.length > 0) return { lines: [], problems: recomputed }
+  const statement = statementFrom(proof.statement)
+  const chain = rpc === undefined ? null : await chainProblems(rpc, proof, statement)
+  const found = own === undefined ? null : await findOwn(own, statement)
+  const settled = proof.parts.filter(({ status }) => status === 'settled').length
+  return {
+    lines: [
+      summaryOf(proof, statement),
+      chain === null
+        ? 'not compared with the chain: pass --rpc'
+        : `compared with ${settled} of ${proof.parts.length} settlement transactions: the others are not mined`,
+      ...(found?.lines ?? []),
+    ],
+    problems: [...(chain ?? []), ...(found?.problems ?? [])],
+  }
+}
+
+async function readSource(source: string): Promise<string> {
+  if (!/^https?:\/\//.test(source)) return readFile(source, 'utf8')
+  const response = await fetch(source, { signal: AbortSignal.timeout(TIMEOUT_MS) })
+  const text = await response.text()
+  if (!response.ok) throw new Error(`${source} answered ${response.status}: ${text.slice(0, 500)}`)
+  return text
+}
+
+async function chainProblems(rpc: string, proof: BatchProof, statement: BatchStatement): Promise<string[]> {
+  const { mined, differences } = await readChain(rpc, proof, statement)
+  return [...differences, ...verifyParts(proof, mined, keccak)]
+}
+
+function summaryOf(proof: BatchProof, { market, orders, result, oracle }: BatchStatement): string {
+  const price = fromE18(BigInt(result.price ?? 0) * market.tick)
+  const volume = fromE18(BigInt(result.volume) * market.step)
+  return (
+    `batch ${proof.batch_id} of ${proof.symbol}, ${proof.status}: price ${price} (rule ${result.rule}, oracle price ` +
+    `${fromE18(oracle.price)}), volume ${volume}, ${result.fills.length} of ${orders.length} stated orders filled, ` +
+    `${result.pairs.length} pairs, ${result.cancels.length} cancels; recomputed with equal result`
+  )
+}
+
+// ---------------------------------------------------------------------- an own order
+
+interface OwnFields {
+  readonly order_hash?: unknown
+  readonly side?: unknown
+  readonly leverage?: unknown
+  readonly reduce_only?: unknown
+}
+
+async function readOwn(order: string): Promise<OwnFields> {
+  if (HASH.test(order)) return { order_hash: order }
+  const content = JSON.parse(await readFile(order, 'utf8')) as OwnFields & { readonly order?: OwnFields }
+  return content.order ?? content
+}
+
+async function findOwn({ order, salt }: OwnOrder, statement: BatchStatement): Promise<Verification> {
+  const own = await readOwn(order)
+  if (!HASH.test(String(own.order_hash)) || !HASH.test(salt))
+    return {
+      lines: [],
+      problems: ['--order needs an order hash, and --salt a salt: 0x and 64 hexadecimal digits each'],
+    }
+  const place = placeOf(statement, { orderHash: String(own.order_hash), salt }, keccak)
+  if (place === null)
+    return { lines: [], problems: [`the order is not in the statement. ${reachText(statement)}`] }
+  const stated = statement.orders[place - 1] as StatedOrder
+  return { lines: [placeText(place, stated, statement)], problems: fieldProblems(own, stated) }
+}
+
+function reachText(statement: BatchStatement): string {
+  const { tick } = statement.market
+  const reach = reachOf(statement)
+  const price = (ticks: number): string => fromE18(BigInt(ticks) * tick)
+  if (reach === null) return 'Only market orders could trade in this batch.'
+  return `Live buys at ${price(reach.LONG)} or above and live sells at ${price(reach.SHORT)} or below belong in it, and market orders.`
+}
+
+function placeText(
+  place: number,
+  { side, type, remaining }: StatedOrder,
+  { market, result }: BatchStatement,
+): string {
+  const fill = result.fills.find(({ order }) => order === place)
+  const quantity = (steps: number): string => fromE18(BigInt(steps) * market.step)
+  const filled = fill === undefined ? 'nothing' : `${quantity(fill.steps)}, fee ${fromE18(fill.fee)}`
+  return `the order is number ${place} of the statement: ${type} ${side}, ${quantity(remaining)} open before the batch, filled ${filled}`
+}
+
+/** Fields that the order's own file has must be those of the statement. */
+function fieldProblems(own: OwnFields, { side, leverage, reduceOnly }: StatedOrder): string[] {
+  const stated = { side, leverage, reduce_only: reduceOnly }
+  return Object.entries(stated)
+    .filter(([name, value]) => name in own && own[name as keyof OwnFields] !== value)
+    .map(
+      ([name, value]) =>
+        `the statement has ${name} ${value} for the order; it is ${own[name as keyof OwnFields]}`,
+    )
+}
