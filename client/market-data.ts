@@ -13,6 +13,7 @@ import {
 } from './queries.ts'
 import type {
   Auction,
+  BatchProof,
   FundingRate,
   Liquidation,
   Market,
@@ -57,6 +58,11 @@ export class MarketData {
     options: PageOptions = {},
   ): Promise<Page & { auctions: readonly Auction[] }> {
     return this.#http.get('/v0/auctions', { market_id: marketId, ...pageQuery(options) })
+  }
+
+  /** Everything from which the result of a batch can be recomputed, without accounts. */
+  async batchProof(marketId: number, batchId: number, options: ReadOptions = {}): Promise<BatchProof> {
+    return this.#http.get(`/v0/auctions/${marketId}/${batchId}/proof`, bookmarkQuery(options))
   }
 
   /** The funding rates of a market. `from` and `to` limit the times from which they apply, as ISO 8601 in UTC. */

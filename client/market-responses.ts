@@ -167,3 +167,40 @@ export interface LiquidationDecision {
   readonly legs: readonly (Amounts<'quantity' | 'score'> & { readonly rank: number })[]
   readonly created_at: string
 }
+
+/** The proof of a batch. `npm run verify-batch` recomputes `statement`; its fields are described in the OpenAPI document. */
+export interface BatchProof {
+  readonly market_id: number
+  readonly symbol: string
+  readonly batch_id: number
+  readonly status: 'SETTLING' | 'SETTLED' | 'VOIDED'
+  readonly digest: string
+  readonly statement: {
+    readonly rule_version: number
+    readonly orders: readonly { readonly commitment: string }[]
+    readonly [field: string]: unknown
+  }
+  readonly parts: readonly {
+    readonly part: number
+    readonly status: 'settling' | 'settled' | 'failed'
+    readonly transaction_hash: string | null
+    readonly fills: readonly {
+      /** Place in `statement.orders`, from 1. */
+      readonly order: number
+      readonly steps: number
+      readonly taker_steps: number
+      readonly order_hash: string | null
+      readonly salt: string | null
+    }[]
+  }[]
+}
+
+/** The commitment to an own order in a batch: the proof of the batch contains it if the order could trade. */
+export interface OrderCommitment {
+  readonly order_id: string
+  readonly order_hash: string
+  readonly market_id: number
+  readonly batch_id: number
+  readonly salt: string
+  readonly commitment: string
+}

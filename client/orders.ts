@@ -21,6 +21,7 @@ import type {
   CancelSwitch,
   Fill,
   FillProcessing,
+  OrderCommitment,
   OrderEvent,
   PlacedOrder,
   Placement,
@@ -183,6 +184,12 @@ export class Orders {
   async fills(orderId: string, options: PageOptions = {}): Promise<readonly Fill[]> {
     const path = `/v0/orders/${orderId}/fills`
     return (await this.#http.get<{ fills: readonly Fill[] }>(path, pageQuery(options))).fills
+  }
+
+  /** What the proof of the batch contains for the order if it could trade in it, and the salt that opens it. */
+  async commitment(orderId: string, batchId: number, options: ReadOptions = {}): Promise<OrderCommitment> {
+    const query = { batch_id: batchId, ...bookmarkQuery(options) }
+    return this.#http.get(`/v0/orders/${orderId}/commitment`, query)
   }
 
   /** The settlement stage of each of the order's fills. */
