@@ -1,8 +1,8 @@
 /** The queue of a market's actions in Postgres. */
-import { type RawBuilder, sql } from 'kysely'
+import { sql } from 'kysely'
 import { queueSingle, readQueueTail } from '../../db/actions.ts'
 import type { Db, Tx } from '../../db/client.ts'
-import { DATABASE_NOW } from '../../db/clock.ts'
+import { DATABASE_NOW, type DatabaseTime } from '../../db/clock.ts'
 import { checkFence } from '../../db/fence.ts'
 import { loadFunding } from '../../db/funding.ts'
 import { lockShard } from '../../db/journal.ts'
@@ -14,8 +14,6 @@ import { marketShard } from '../../domain/journal/journal-row.ts'
 import type { Millis } from '../../domain/units.ts'
 import { accept } from '../../domain/verdict.ts'
 import type { ActionQueue } from './ports.ts'
-
-type DatabaseTime = () => RawBuilder<number>
 
 async function read(tx: Tx, now: DatabaseTime): Promise<Millis> {
   const { rows } = await sql<{ now: number }>`select ${now()} as now`.execute(tx)

@@ -1,13 +1,13 @@
 /** Executes adjustments that the api has accepted: signs, stores, sends, and ends those that will not be mined. See README.md. */
-import type { Fence } from '../../db/fence.ts'
+import { type Fence, LeaseLost } from '../../db/fence.ts'
 import type { MarketSpec } from '../../domain/market/market.ts'
-import { decideSigning, isOutdated } from '../../domain/positions/adjustment-signing.ts'
+import { decideSigning, isOutdated, type SigningDecision } from '../../domain/positions/adjustment-signing.ts'
 import type { ReportRules } from '../../domain/prices/report.ts'
 import type { MarketId, Millis } from '../../domain/units.ts'
 import { type Clock, elapsed } from '../../service/clock.ts'
 import type { KillPointHook } from '../../service/kill-point.ts'
 import type { Logger } from '../../service/logger.ts'
-import type { Calls, Chain, Fee, Signer } from '../ports.ts'
+import type { Call, Calls, Chain, Fee, Signer } from '../ports.ts'
 import type { Delivery } from '../relayer/delivery.ts'
 import type { RelayerLane, RelayerStore, StoredTransaction } from '../relayer/ports.ts'
 import { isOpen, NOOP_PURPOSE } from '../relayer/stored-transaction.ts'
@@ -15,6 +15,7 @@ import {
   type AdjustmentStore,
   type AttemptFailure,
   type AttemptTransaction,
+  type NewSignature,
   type OpenAttempt,
   UNMINED,
 } from './ports.ts'
@@ -40,6 +41,10 @@ export interface AdjustmentPorts {
 
 /** Most attempts that one pass considers: the oldest first. */
 const ATTEMPTS_PER_PASS = 500
+/** Attempts whose state is read at the same time. */
+const READ_AT_ONCE = 8
+/** Most attempts that one pass signs: the transaction that stores them locks the journal of their market. */
+const SIGNED_PER_PASS = 32
 /** The receipt of a transaction that the indexer does not record within this time is fetched again. */
 const INDEXER_LATE_MS = 2_000
 
@@ -64,6 +69,13 @@ function followed(
   const noops = open.filter(({ purpose }) => purpose === NOOP_PURPOSE).map(({ nonce }) => nonce)
   const nonces = new Set([...ofAttempts, ...noops])
   return open.filter(({ nonce }) => nonces.has(nonce))
+}
+
+/** An attempt that is to be signed, and the transaction that executes it. */
+interface ReadyAttempt {
+  readonly attempt: OpenAttempt
+  readonly decision: Extract<SigningDecision, { kind: 'sign' }>
+  readonly call: Call
 }
 
 export class Adjustments {
@@ -91,41 +103,69 @@ export class Adjustments {
   // ---------------------------------------------------------------------- signing
 
   async #signAll(fence: Fence, attempts: readonly OpenAttempt[]): Promise<void> {
-    const { logger } = this.#ports
     const specs = new Map((await this.#ports.markets()).map((spec) => [spec.marketId, spec]))
-    for (const attempt of attempts) {
-      const spec = specs.get(attempt.marketId) as MarketSpec
-      // One attempt that cannot be decided on must not keep the others from their turn.
-      await this.#sign(fence, attempt, spec).catch((err: unknown) => {
-        logger.error({ adjustment_id: attempt.adjustmentId, err }, 'signing an adjustment failed; will retry')
-      })
+    const ready: ReadyAttempt[] = []
+    for (let at = 0; at < attempts.length && ready.length < SIGNED_PER_PASS; at += READ_AT_ONCE) {
+      const some = attempts.slice(at, at + READ_AT_ONCE)
+      const decided = some.map((attempt) => this.#decide(fence, attempt, specs.get(attempt.marketId)))
+      ready.push(...(await Promise.all(decided)).filter((one) => one !== null))
     }
+    for (const ofMarket of Map.groupBy(ready, ({ attempt }) => attempt.marketId).values())
+      await this.#send(fence, ofMarket).catch((err: unknown) => {
+        if (err instanceof LeaseLost) throw err
+        const adjustment_ids = ofMarket.map(({ attempt }) => attempt.adjustmentId)
+        this.#ports.logger.error({ adjustment_ids, err }, 'sending adjustments failed; will retry')
+      })
   }
 
-  async #sign(fence: Fence, attempt: OpenAttempt, spec: MarketSpec): Promise<void> {
-    const { adjustments, relayers, signer, calls, clock, delivery, killPoint } = this.#ports
-    const { signed, createdAt, nonce: marginNonce } = attempt
-    const state = await adjustments.state(attempt)
-    const decision = decideSigning({
-      ...{ ...state, ...signed, createdAt, nonce: marginNonce, spec, headTime: this.#ports.headTime() },
-      rules: await this.#rulesOf(spec),
-    })
-    if (decision.kind === 'wait') return
-    if (decision.kind === 'abort') {
-      await this.#fail(fence, attempt, { ...UNMINED, reason: decision.reason })
-      return
+  /** Null unless the attempt is to be signed now. One that cannot be decided on does not keep the others from their turn. */
+  async #decide(
+    fence: Fence,
+    attempt: OpenAttempt,
+    spec: MarketSpec | undefined,
+  ): Promise<ReadyAttempt | null> {
+    try {
+      if (spec === undefined) throw new Error(`market ${attempt.marketId} is not listed`)
+      const { signed, createdAt, nonce } = attempt
+      const decision = decideSigning({
+        ...{ ...(await this.#ports.adjustments.state(attempt)), ...signed, createdAt, nonce, spec },
+        ...{ headTime: this.#ports.headTime(), rules: await this.#rulesOf(spec) },
+      })
+      if (decision.kind === 'sign') {
+        const { asOf, report } = decision
+        return {
+          attempt,
+          decision,
+          call: this.#ports.calls.adjust(spec, { ...attempt, ...signed, asOf, report }),
+        }
+      }
+      if (decision.kind === 'abort') await this.#fail(fence, attempt, { ...UNMINED, reason: decision.reason })
+    } catch (err) {
+      if (err instanceof LeaseLost) throw err
+      const { adjustmentId: adjustment_id } = attempt
+      this.#ports.logger.error({ adjustment_id, err }, 'deciding on an adjustment failed; will retry')
     }
-    const { asOf, report, maxRemovable } = decision
-    const call = calls.adjust(spec, { ...attempt, ...signed, asOf, report })
-    const nonce = await relayers.reserve(this.#lane, fence, 1)
+    return null
+  }
+
+  /** Signs, stores and sends. `ready`: of one market. */
+  async #send(fence: Fence, ready: readonly ReadyAttempt[]): Promise<void> {
+    const { adjustments, relayers, signer, clock, delivery, killPoint, fee } = this.#ports
+    const first = await relayers.reserve(this.#lane, fence, ready.length)
     killPoint('after-adjustment-reserved')
-    const bytes = await signer.sign(call, nonce, this.#ports.fee())
-    const signature = { ...bytes, nonce, signedAt: clock.now(), asOf, maxRemovable }
-    const stored = await adjustments.storeSigned(attempt, this.#lane, fence, signature)
-    if (stored === null) return
+    const signatures: NewSignature[] = []
+    for (const [at, { attempt, call, decision }] of ready.entries()) {
+      const nonce = first + at
+      const bytes = await signer.sign(call, nonce, fee())
+      const { asOf, maxRemovable } = decision
+      signatures.push({ ...bytes, attempt, nonce, signedAt: clock.now(), asOf, maxRemovable })
+    }
+    const stored = await adjustments.storeSigned(this.#lane, fence, signatures)
+    if (stored.length === 0) return
     killPoint('after-adjustment-signed')
-    delivery.start(stored)
-    await adjustments.noteSubmitted(attempt, fence, clock.now())
+    for (const transaction of stored) delivery.start(transaction)
+    const attempts = ready.map(({ attempt }) => attempt)
+    await adjustments.noteSubmitted(attempts, fence, clock.now())
     killPoint('after-adjustment-submitted')
   }
 
@@ -148,9 +188,9 @@ export class Adjustments {
     const nonces = sent.map(({ relayerNonce }) => relayerNonce as number)
     const transactions = await adjustments.transactions(this.#lane, nonces)
     // After a crash between signing and sending, or between sending and its record.
-    for (const attempt of sent)
-      if (attempt.status === 'SIGNED' && this.#isSent(attempt, transactions))
-        await adjustments.noteSubmitted(attempt, fence, clock.now())
+    const unnoted = sent.filter((one) => one.status === 'SIGNED' && this.#isSent(one, transactions))
+    for (const ofMarket of Map.groupBy(unnoted, ({ marketId }) => marketId).values())
+      await adjustments.noteSubmitted(ofMarket, fence, clock.now())
     const headTime = this.#ports.headTime()
     const isDead = (nonce: number): boolean =>
       sent.some((one) => one.relayerNonce === nonce && isOutdated(one.asOf as Millis, headTime))

@@ -44,6 +44,7 @@ export type SigningState = Pick<
 >
 
 export interface NewSignature extends SignedTransaction {
+  readonly attempt: OpenAttempt
   readonly nonce: number
   readonly signedAt: Millis
   readonly asOf: Millis
@@ -64,15 +65,14 @@ export interface AdjustmentStore {
   /** The attempts in flight that were created before. Oldest first. */
   overdue(before: Millis, limit: number): Promise<readonly OpenAttempt[]>
   state(attempt: OpenAttempt): Promise<SigningState>
-  /** Stores the signed bytes. Null if the attempt no longer waits for them. */
+  /** Stores the signed bytes of attempts of one market. Returns those of attempts that still waited for them. */
   storeSigned(
-    attempt: OpenAttempt,
     lane: RelayerLane,
     fence: Fence,
-    signature: NewSignature,
-  ): Promise<StoredTransaction | null>
-  /** The signed attempt has been broadcast. Does nothing if that is recorded, or if the attempt has ended. */
-  noteSubmitted(attempt: OpenAttempt, fence: Fence, at: Millis): Promise<void>
+    signatures: readonly NewSignature[],
+  ): Promise<readonly StoredTransaction[]>
+  /** Signed attempts of one market have been broadcast. Changes none for which that is recorded, or that has ended. */
+  noteSubmitted(attempts: readonly OpenAttempt[], fence: Fence, at: Millis): Promise<void>
   /**
    * Ends the attempt without a change of the ledger, and releases its reservation. Does nothing if it has ended, or was signed since it was
    * read.

@@ -11,7 +11,7 @@ import {
   loadAttempt,
 } from '../../db/adjustments.ts'
 import type { Db, Tx } from '../../db/client.ts'
-import { DATABASE_NOW } from '../../db/clock.ts'
+import { DATABASE_NOW, type DatabaseTime } from '../../db/clock.ts'
 import { checkFence, type Fence } from '../../db/fence.ts'
 import { fundingColumn, type StoredFunding, toFunding } from '../../db/funding.ts'
 import { appendRows, lockShard } from '../../db/journal.ts'
@@ -21,6 +21,7 @@ import { loadSigningKey } from '../../db/session-keys.ts'
 import { TERMS_SQL, type TermsColumns, toMarketTerms } from '../../db/terms.ts'
 import { loadAddresses } from '../../db/users.ts'
 import { anyOf } from '../../db/values.ts'
+import type { AdjustmentChanged } from '../../domain/journal/adjustment-row.ts'
 import { marketShard } from '../../domain/journal/journal-row.ts'
 import { isInFlight } from '../../domain/positions/adjustment-attempt.ts'
 import { FLAT, type Position } from '../../domain/positions/position.ts'
@@ -75,12 +76,12 @@ const positionOf = ({ size, entry_notional, folded_margin, leverage }: StateRow)
         leverage: leverage as number,
       }
 
-async function readState(db: Db, attempt: OpenAttempt): Promise<SigningState> {
+async function readState(db: Db, attempt: OpenAttempt, now: DatabaseTime): Promise<SigningState> {
   const { adjustmentId, marketId, userId, createdAt, account, signed } = attempt
   const isOwn = signed.signer === account
   const sessionKey = isOwn ? null : await loadSigningKey(db, { owner: account, key: signed.signer })
   const { rows } = await sql<StateRow>`
-    select ${DATABASE_NOW} as now, m.spec, ${sql.raw(TERMS_SQL)}, p.size, p.entry_notional, p.folded_margin, p.leverage,
+    select ${now()} as now, m.spec, ${sql.raw(TERMS_SQL)}, p.size, p.entry_notional, p.folded_margin, p.leverage,
       ${sql.raw(fundingColumn('m.market_id'))} as funding, used.used_price, used.used_at,
       coalesce((
         select minimum from margin_nonce_floors where market_id = m.market_id and account = ${account}
@@ -116,30 +117,42 @@ async function readState(db: Db, attempt: OpenAttempt): Promise<SigningState> {
   }
 }
 
-/** Changes an attempt whose outcome is open, under the lock of its market. False if it has another status than `from`. */
-async function change(
+interface Change {
+  readonly attempt: OpenAttempt
+  readonly from: (status: AttemptRow['status']) => boolean
+  readonly to: AttemptChange
+  readonly at: Millis
+}
+
+/**
+ * Changes attempts of one market whose outcome is open, under the lock of the market. Leaves out those that have another status than
+ * `from`, and returns the others.
+ */
+async function change<Wanted extends Change>(
   tx: Tx,
-  { adjustmentId, marketId, userId }: OpenAttempt,
-  {
-    fence,
-    from,
-    to,
-    at,
-  }: {
-    readonly fence: Fence
-    readonly from: (status: AttemptRow['status']) => boolean
-    readonly to: AttemptChange
-    readonly at: Millis
-  },
-): Promise<boolean> {
+  fence: Fence,
+  wanted: readonly Wanted[],
+): Promise<readonly Wanted[]> {
+  const marketId = wanted[0]?.attempt.marketId
+  if (marketId === undefined) return []
   const head = await lockShard(tx, marketShard(marketId))
-  await lockAccounts(tx, [userId])
+  const released = wanted.filter(({ to }) => !isInFlight(to.status))
+  await lockAccounts(
+    tx,
+    released.map(({ attempt }) => attempt.userId),
+  )
   await checkFence(tx, fence)
-  const attempt = await loadAttempt(tx, adjustmentId)
-  if (attempt === undefined || !from(attempt.status)) return false
-  const row = await changeAttempt(tx, attempt, to, { seq: head.head + 1, at })
-  await appendRows(tx, head, [row])
-  return true
+  const rows: AdjustmentChanged[] = []
+  const changed: Wanted[] = []
+  for (const one of wanted) {
+    const { attempt, from, to, at } = one
+    const present = await loadAttempt(tx, attempt.adjustmentId)
+    if (present === undefined || !from(present.status)) continue
+    rows.push(await changeAttempt(tx, present, to, { seq: head.head + rows.length + 1, at }))
+    changed.push(one)
+  }
+  if (rows.length > 0) await appendRows(tx, head, rows)
+  return changed
 }
 
 async function readOpen(db: Db, limit: number, before: number): Promise<readonly OpenAttempt[]> {
@@ -148,32 +161,36 @@ async function readOpen(db: Db, limit: number, before: number): Promise<readonly
   return rows.map((row) => toAttempt(row, addresses.get(row.user_id as UserId) as Address))
 }
 
-export const createAdjustmentStore = (db: Db): AdjustmentStore => ({
+/** `now`: the database's clock. */
+export const createAdjustmentStore = (db: Db, now: DatabaseTime = () => DATABASE_NOW): AdjustmentStore => ({
   open: (limit) => readOpen(db, limit, Number.MAX_SAFE_INTEGER),
 
   overdue: (before, limit) => readOpen(db, limit, before),
 
-  state: (attempt) => readState(db, attempt),
+  state: (attempt) => readState(db, attempt, now),
 
-  storeSigned: (attempt, lane, fence, { hash, raw, nonce, signedAt, asOf, maxRemovable }) =>
+  storeSigned: (lane, fence, signatures) =>
     db.transaction().execute(async (tx) => {
-      const transaction = { hash, raw, nonce, purpose: ADJUSTMENT_PURPOSE, signedAt }
-      const signed = { as_of: asOf, relayer: lane.relayer, relayer_nonce: nonce, tx_hash: hash }
-      const to = { status: 'SIGNED', ...signed, max_removable: maxRemovable } as const
-      const from = (status: string) => status === 'PREPARED'
-      if (!(await change(tx, attempt, { fence, from, to, at: signedAt }))) return null
-      await insertTransactions(tx, lane, [transaction])
-      return asSigned(transaction)
+      const wanted = signatures.map(({ attempt, hash, raw, nonce, signedAt: at, asOf, maxRemovable }) => {
+        const signed = { as_of: asOf, relayer: lane.relayer, relayer_nonce: nonce, tx_hash: hash }
+        const to = { status: 'SIGNED', ...signed, max_removable: maxRemovable } as const
+        const transaction = { hash, raw, nonce, purpose: ADJUSTMENT_PURPOSE, signedAt: at }
+        return { attempt, from: (status: string) => status === 'PREPARED', to, at, transaction }
+      })
+      const transactions = (await change(tx, fence, wanted)).map(({ transaction }) => transaction)
+      if (transactions.length > 0) await insertTransactions(tx, lane, transactions)
+      return transactions.map(asSigned)
     }),
 
-  noteSubmitted: (attempt, fence, at) =>
+  noteSubmitted: (attempts, fence, at) =>
     db.transaction().execute(async (tx) => {
-      await change(tx, attempt, {
+      const from = (status: string) => status === 'SIGNED'
+      const to = { status: 'SUBMITTED' } as const
+      await change(
+        tx,
         fence,
-        from: (status) => status === 'SIGNED',
-        to: { status: 'SUBMITTED' },
-        at,
-      })
+        attempts.map((attempt) => ({ attempt, from, to, at })),
+      )
     }),
 
   fail: (attempt, fence, { status, kind, reason }, at) =>
@@ -181,7 +198,7 @@ export const createAdjustmentStore = (db: Db): AdjustmentStore => ({
       const to = { status, failure_kind: kind, failure_reason: reason }
       const from = (now: AttemptRow['status']) =>
         attempt.status === 'PREPARED' ? now === 'PREPARED' : isInFlight(now)
-      await change(tx, attempt, { fence, from, to, at })
+      await change(tx, fence, [{ attempt, from, to, at }])
     }),
 
   async transactions({ relayer, chainId }, nonces) {

@@ -1,5 +1,5 @@
 /** The auction's reads and writes in Postgres: one transaction under the shard's lock. */
-import { type RawBuilder, sql } from 'kysely'
+import { sql } from 'kysely'
 import { changeReserved, lockFunds } from '../../db/accounts.ts'
 import {
   isSingle,
@@ -13,7 +13,7 @@ import {
 import { removalsSql } from '../../db/adjustments.ts'
 import { insertBatch } from '../../db/batches.ts'
 import type { Db, Tx } from '../../db/client.ts'
-import { DATABASE_NOW } from '../../db/clock.ts'
+import { DATABASE_NOW, type DatabaseTime } from '../../db/clock.ts'
 import type { Fence } from '../../db/fence.ts'
 import { checkFence } from '../../db/fence.ts'
 import { insertFills } from '../../db/fills.ts'
@@ -48,8 +48,6 @@ import type { AuctionStore, MarketSnapshot, MarketTransaction } from './ports.ts
 
 /** More journal rows than this are not replayed: the book is reloaded. */
 export const REPLAY_MOST = 20_000
-
-export type DatabaseTime = () => RawBuilder<number>
 
 interface SnapshotRow extends ProtectionColumns, TermsColumns {
   now: number

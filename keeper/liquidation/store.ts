@@ -8,7 +8,7 @@ import {
   type SingleRow,
 } from '../../db/actions.ts'
 import type { Db, Tx } from '../../db/client.ts'
-import { DATABASE_NOW } from '../../db/clock.ts'
+import { DATABASE_NOW, type DatabaseTime } from '../../db/clock.ts'
 import { deleteLiquidations, loadLiquidations, putLiquidations } from '../../db/liquidations.ts'
 import { recordAsOf } from '../../db/markets.ts'
 import { keepReport } from '../../db/oracle-reports.ts'
@@ -19,7 +19,7 @@ import { invariant } from '../../domain/invariant.ts'
 import type { ActionOutcome, LiquidationPlan } from '../../domain/risk/liquidation-plan.ts'
 import type { MarketId, Millis } from '../../domain/units.ts'
 import type { MarketTransaction } from '../auction/ports.ts'
-import { type DatabaseTime, inMarketTransaction, readSnapshot } from '../auction/store.ts'
+import { inMarketTransaction, readSnapshot } from '../auction/store.ts'
 import type { LiquidationStore, LiquidationTransaction } from './ports.ts'
 
 function outcomeOf({ status, failure }: SingleRow): Exclude<ActionOutcome, null> {

@@ -43,6 +43,8 @@ const DEVELOPER = HDNodeWallet.fromPhrase('test test test test test test test te
 
 export const laneKey = id('lane m1')
 export const faucetKey = id('lane faucet')
+export const adjustKey = id('lane adjust')
+const OPERATORS = [laneKey, adjustKey]
 const oracleKey = id('oracle')
 
 /** Traders with a deposit from the start of the chain. */
@@ -68,18 +70,18 @@ export async function deployChain(listed: MarketSpec): Promise<Deployed> {
     cacheTimeout: -1,
   })
   const admin = new NonceManager(DEVELOPER.connect(provider))
-  for (const key of [laneKey, faucetKey]) {
+  for (const key of [laneKey, faucetKey, adjustKey]) {
     await (await admin.sendTransaction({ to: new Wallet(key).address, value: parseEther('100') })).wait()
   }
   const shared = await deployShared(admin)
   const trader = await deployMarket(admin, shared, listed, {
-    operators: [new Wallet(laneKey, provider)],
+    operators: OPERATORS.map((key) => new Wallet(key, provider)),
     oracleSigners: [new Wallet(oracleKey).address.toLowerCase() as Address],
     // Tests move the price by some percent within a tenth of a second.
     reports: { ...REPORT_LIMITS, moveBase: ONE as Rate },
   })
-  // The lane has accepted its role; tests count its transactions from here.
-  await provider.send('anvil_setNonce', [new Wallet(laneKey).address, '0x0'])
+  // The lanes have accepted their roles; tests count their transactions from here.
+  for (const key of OPERATORS) await provider.send('anvil_setNonce', [new Wallet(key).address, '0x0'])
   const deployed = { anvil, provider, admin, shared, spec: { ...listed, trader } }
   const startBlock = await provider.getBlockNumber()
   await deposit(
