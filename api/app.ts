@@ -40,6 +40,7 @@ import { compileValidator } from './http/validation.ts'
 import { liquidationRoutes } from './liquidations/route.ts'
 import type { MarginNonces } from './margin-nonces/margin-nonces.ts'
 import { marginNonceRoutes } from './margin-nonces/route.ts'
+import { marketStatsRoutes } from './market-stats/route.ts'
 import type { MarketDirectory } from './markets/market-directory.ts'
 import { marketRoutes } from './markets/route.ts'
 import type { Metrics } from './metrics.ts'
@@ -126,6 +127,7 @@ export async function buildApp(ports: AppPorts): Promise<App> {
   auctionRoutes(app, ports)
   candleRoutes(app, ports)
   proofRoutes(app, ports)
+  marketStatsRoutes(app, ports)
   fundingRoutes(app, ports)
   oracleRoutes(app, ports)
   riskRoutes(app, ports)

@@ -1,7 +1,7 @@
 /** Public reads: markets, their risk, orderbooks, auctions, funding rates, fills without names, contract addresses. They need no API key. */
 import type { Side } from '../domain/orders/order.ts'
 import type { HttpSession } from './http-session.ts'
-import type { CandleInterval, CandlePage, PriceType } from './market-history.ts'
+import type { CandleInterval, CandlePage, MarketStats, PriceType, Ticker } from './market-history.ts'
 import {
   bookmarkQuery,
   type Page,
@@ -80,6 +80,16 @@ export class MarketData {
   ): Promise<CandlePage> {
     const query = { ...rangeQuery(options), interval: options.interval, price_type: options.priceType }
     return this.#http.get(`/v0/markets/${marketId}/candlesticks`, query)
+  }
+
+  /** What each market did in the last 24 hours, its open interest and funding. */
+  async stats(options: ReadOptions = {}): Promise<readonly MarketStats[]> {
+    return this.#http.get('/v0/markets/stats', bookmarkQuery(options))
+  }
+
+  /** Best quotes and the last 24 hours of each market. */
+  async tickers(options: ReadOptions = {}): Promise<readonly Ticker[]> {
+    return this.#http.get('/v0/tickers', bookmarkQuery(options))
   }
 
   async risk(marketId: number, options: ReadOptions = {}): Promise<MarketRisk> {

@@ -1,5 +1,5 @@
 /** The response bodies about the history and statistics of markets, with the field names on the wire. */
-import type { Amounts } from './amount-fields.ts'
+import type { Amounts, MaybeAmounts } from './amount-fields.ts'
 import type { Page } from './queries.ts'
 
 export type CandleInterval =
@@ -36,3 +36,32 @@ export type CandlePage = Page & {
   readonly price_type: PriceType
   readonly candles: readonly Candle[]
 }
+
+type Day = Amounts<'volume_24h' | 'notional_24h'> &
+  MaybeAmounts<
+    | 'last_price'
+    | 'open_24h'
+    | 'high_24h'
+    | 'low_24h'
+    | 'change_24h'
+    | 'change_fraction_24h'
+    | 'mark_price'
+    | 'oracle_price'
+  > & {
+    readonly market_id: number
+    readonly symbol: string
+    readonly type: 'perpetual' | 'future' | 'binary_future'
+    readonly mode: string
+    /** Start of the 24 hours. */
+    readonly since: string
+    readonly trades_24h: number
+    readonly fills_24h: number
+  }
+
+export type MarketStats = Day &
+  Amounts<'open_interest'> &
+  MaybeAmounts<'open_interest_notional' | 'funding_rate' | 'predicted_funding_rate'> & {
+    readonly next_funding_at: string | null
+  }
+
+export type Ticker = Day & MaybeAmounts<'bid_price' | 'bid_quantity' | 'ask_price' | 'ask_quantity'>

@@ -1,9 +1,8 @@
 import { expect } from 'chai'
 import { after, before, describe, it } from 'mocha'
-import type { JournalRow } from '../../../domain/journal/journal-row.ts'
 import { e18 } from '../../support/markets.ts'
-import { createUser, type ExchangeFixture, startExchange, type User } from '../support/exchange-fixture.ts'
-import { append, clearedRow, confirmedRow, settledRow, type Trade } from '../support/trade-rows.ts'
+import { type ExchangeFixture, startExchange } from '../support/exchange-fixture.ts'
+import { MarketHistory } from '../support/market-history.ts'
 
 const MINUTE = 60_000
 const DAY = 24 * 60 * MINUTE
@@ -13,38 +12,18 @@ const iso = (at: number): string => new Date(at).toISOString()
 
 describe('GET /v0/markets/:market_id/candlesticks', () => {
   let exchange: ExchangeFixture
-  let alice: User
-  let bob: User
-  let batch = 0
-
-  /** A batch at the time, settled and confirmed unless it `isOpen`. */
-  async function cleared(at: number, price: number, steps: number, isOpen = false): Promise<void> {
-    const buy = await exchange.place(alice, { quantity: '1' })
-    const sell = await exchange.place(bob, { side: 'SHORT', quantity: '1', price: '101' })
-    const trade: Trade = {
-      ...{ batch: ++batch, price, steps },
-      buy: { orderId: buy.body.order.order_id, user: alice, status: 'OPEN' },
-      sell: { orderId: sell.body.order.order_id, user: bob, status: 'OPEN' },
-    }
-    await append(exchange, { ...clearedRow(trade), as_of: at })
-    if (!isOpen) await append(exchange, settledRow(trade), confirmedRow(trade))
-  }
-  const prices = (at: number, oracle: string, mark: string): JournalRow => ({
-    ...{ kind: 'prices_updated', at, oracle_at: at },
-    ...{ oracle_price: e18(oracle).toString(), mark_price: e18(mark).toString() },
-  })
+  let history: MarketHistory
 
   before(async () => {
     exchange = await startExchange()
-    alice = await createUser(exchange.db, 'alice')
-    bob = await createUser(exchange.db, 'bob')
-    await append(exchange, prices(START, '100', '101'))
-    await cleared(START + 1, 1000, 10)
-    await cleared(START + 2, 1010, 20)
-    await cleared(START + 3 * MINUTE, 990, 5)
-    await append(exchange, prices(START + 3 * MINUTE, '99', '98'))
-    await cleared(START + 4 * DAY, 1020, 1)
-    await append(exchange, prices(START + 5 * DAY, '102', '103'))
+    history = await MarketHistory.open(exchange)
+    await history.prices(START, '100', '101')
+    await history.batch({ at: START + 1, price: 1000, steps: 10 })
+    await history.batch({ at: START + 2, price: 1010, steps: 20 })
+    await history.batch({ at: START + 3 * MINUTE, price: 990, steps: 5 })
+    await history.prices(START + 3 * MINUTE, '99', '98')
+    await history.batch({ at: START + 4 * DAY, price: 1020, steps: 1 })
+    await history.prices(START + 5 * DAY, '102', '103')
     await exchange.project()
   })
   after(() => exchange.stop())
@@ -155,8 +134,8 @@ describe('GET /v0/markets/:market_id/candlesticks', () => {
   })
 
   it('when a batch is not confirmed yet, no candle from its interval on is final', async () => {
-    await cleared(START + 6 * DAY, 1030, 1, true)
-    await append(exchange, prices(START + 8 * DAY, '102', '103'))
+    await history.batch({ at: START + 6 * DAY, price: 1030, steps: 1, stage: 'MINED' })
+    await history.prices(START + 8 * DAY, '102', '103')
     await exchange.project()
     const query = `interval=1d&${range(START + 5 * DAY, START + 8 * DAY)}`
     const { body, headers } = await list(query)

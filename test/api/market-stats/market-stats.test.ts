@@ -1,0 +1,83 @@
+import { expect } from 'chai'
+import { after, before, describe, it } from 'mocha'
+import { e18 } from '../../support/markets.ts'
+import { type ExchangeFixture, startExchange } from '../support/exchange-fixture.ts'
+import { MarketHistory } from '../support/market-history.ts'
+
+const MINUTE = 60_000
+const DAY = 24 * 60 * MINUTE
+
+describe('statistics and tickers of markets', () => {
+  let exchange: ExchangeFixture
+  let history: MarketHistory
+  const now = Date.now()
+
+  before(async () => {
+    exchange = await startExchange()
+    history = await MarketHistory.open(exchange)
+  })
+  after(() => exchange.stop())
+
+  const stats = async () => (await exchange.get(null, '/v0/markets/stats')).body
+  const first = async () => (await stats())[0]
+  const amounts = (fields: Readonly<Record<string, string>>) =>
+    Object.assign(
+      {},
+      ...Object.entries(fields).map(([name, value]) => ({
+        [name]: Number(value),
+        [`${name}_e18_raw`]: e18(value).toString(),
+      })),
+    )
+
+  it('when a market has had no batch, its prices of the day are null and its quantities 0', async () => {
+    await history.prices(now, '100', '101')
+    await exchange.project()
+    const none = await first()
+    for (const name of ['last_price', 'open_24h', 'high_24h', 'low_24h', 'change_24h', 'change_fraction_24h'])
+      expect([none[name], none[`${name}_e18_raw`]], name).to.deep.equal([null, null])
+    expect(none).to.include({ volume_24h: 0, notional_24h: 0, trades_24h: 0, fills_24h: 0, open_interest: 0 })
+  })
+
+  it('when batches cleared in the last 24 hours, they are counted from candles, from the price before them on', async () => {
+    await history.batch({ at: now - DAY - 2 * MINUTE, price: 1000, steps: 7 })
+    await history.batch({ at: now - DAY + MINUTE, price: 1040, steps: 10 })
+    await history.batch({ at: now - 5 * 60 * MINUTE, price: 980, steps: 20 })
+    await history.batch({ at: now - MINUTE, price: 1020, steps: 5, stage: 'MATCHED' })
+    await history.batch({ at: now - MINUTE, price: 1049, steps: 900, stage: 'VOIDED' })
+    await exchange.project()
+    const shown = await first()
+    expect(shown).to.include({
+      ...{ market_id: 1, symbol: 'BTC-PERP', type: 'perpetual', mode: 'open', trades_24h: 3, fills_24h: 6 },
+      ...amounts({ last_price: '102', open_24h: '100', high_24h: '104', low_24h: '98' }),
+      ...amounts({ change_24h: '2', change_fraction_24h: '0.02', volume_24h: '0.035', notional_24h: '3.51' }),
+      ...amounts({
+        open_interest: '0.037',
+        open_interest_notional: '3.7',
+        mark_price: '101',
+        oracle_price: '100',
+      }),
+      ...{ funding_rate: null, predicted_funding_rate: 0, next_funding_at: null },
+    })
+    expect(Date.parse(shown.since)).to.be.within(now - DAY - MINUTE, Date.now() - DAY)
+  })
+
+  it('when markets are listed, each has statistics, and those without funding have none', async () => {
+    const all = await stats()
+    const markets = (await exchange.get(null, '/v0/markets')).body
+    expect(all.map(({ market_id }: { market_id: number }) => market_id)).to.deep.equal(
+      markets.map(({ market_id }: { market_id: number }) => market_id),
+    )
+    expect(all[1]).to.include({ volume_24h: 0, predicted_funding_rate: null, next_funding_at: null })
+  })
+
+  it('when the book has quotes, the ticker has the best of each side with its quantity', async () => {
+    const { body } = await exchange.get(null, '/v0/tickers')
+    const book = (await exchange.get(null, '/v0/orderbook?symbol=BTC-PERP')).body
+    const [bid, ask] = [book.bids[0], book.asks[0]]
+    expect(body[0]).to.include({
+      ...{ bid_price: bid.price, bid_price_e18_raw: bid.price_e18_raw, bid_quantity: bid.quantity },
+      ...{ ask_price: ask.price, ask_quantity_e18_raw: ask.quantity_e18_raw, last_price: 102, trades_24h: 3 },
+    })
+    expect(body[1]).to.include({ bid_price: null, bid_quantity_e18_raw: null, ask_price: null })
+  })
+})
