@@ -1,6 +1,6 @@
 /**
- * The tables `cancel_switches` (armed dead-man switches) and `fired_switches`. Arming and firing meet at the switch's row: its lock decides
- * which of the two comes first.
+ * The tables `cancel_switches` (dead-man switches that accounts arm by requests), `connection_switches` (those of connections to the live
+ * feed) and `fired_switches`. Arming and firing meet at the switch's row: its lock decides which of the two comes first.
  */
 import { sql } from 'kysely'
 import type { Db, Tx } from './client.ts'
@@ -24,11 +24,49 @@ export async function disarmSwitch(db: Db, userId: number): Promise<void> {
   await db.deleteFrom('cancel_switches').where('user_id', '=', userId).execute()
 }
 
-/** Moves every switch that is due to `fired_switches`. */
+export interface ConnectionSwitch {
+  readonly connection_id: string
+  readonly user_id: number
+  readonly timeout_seconds: number
+  readonly fire_at: number
+}
+
+/** Arms or renews the switches of connections; one that has fired in the meantime is armed again. */
+export async function armConnectionSwitches(db: Db, switches: readonly ConnectionSwitch[]): Promise<void> {
+  if (switches.length === 0) return
+  await sql`
+    insert into connection_switches (connection_id, user_id, timeout_seconds, fire_at)
+    select * from unnest(
+      ${switches.map((one) => one.connection_id)}::text[], ${switches.map((one) => one.user_id)}::bigint[],
+      ${switches.map((one) => one.timeout_seconds)}::integer[], ${switches.map((one) => one.fire_at)}::bigint[]
+    )
+    on conflict (connection_id) do update
+      set timeout_seconds = excluded.timeout_seconds, fire_at = excluded.fire_at
+  `.execute(db)
+}
+
+export async function disarmConnectionSwitch(db: Db, connectionId: string): Promise<void> {
+  await db.deleteFrom('connection_switches').where('connection_id', '=', connectionId).execute()
+}
+
+/**
+ * Moves every switch that is due to `fired_switches`. The due switch of a connection fires only if the account has no other connection
+ * whose switch is not due: otherwise the account is still connected.
+ */
 export async function fireDueSwitches(tx: Tx, now: number): Promise<void> {
   await sql`
-    with due as (delete from cancel_switches where fire_at <= ${now} returning user_id, fire_at)
-    insert into fired_switches (user_id, fired_at) select user_id, fire_at from due
+    with due as (delete from cancel_switches where fire_at <= ${now} returning user_id, fire_at),
+    ended as (delete from connection_switches where fire_at <= ${now} returning user_id, fire_at),
+    disconnected as (
+      select user_id, max(fire_at) as fire_at from ended
+      where not exists (
+        select from connection_switches other where other.user_id = ended.user_id and other.fire_at > ${now}
+      )
+      group by user_id
+    )
+    insert into fired_switches (user_id, fired_at)
+    select user_id, fire_at from due union select user_id, fire_at from disconnected
+    on conflict do nothing
   `.execute(tx)
 }
 

@@ -178,6 +178,10 @@ export const WRITERS: { readonly [Table in keyof Database]: Writers<Table> } = {
     api: { insert: 'all', update: ['timeout_seconds', 'armed_at', 'fire_at'], delete: true },
     keeper: { delete: true },
   },
+  connection_switches: {
+    api: { insert: 'all', update: ['timeout_seconds', 'fire_at'], delete: true },
+    keeper: { delete: true },
+  },
   fired_switches: { keeper: { insert: 'all', delete: true } },
   // Updated never: the right to update is what locking the pruned rows takes.
   client_requests: { api: { insert: 'all', update: ['created_at'], delete: true } },
@@ -271,6 +275,7 @@ export const READERS: { readonly [Name in Process]: readonly (keyof Database)[] 
     ...READ_MODEL,
     ...(['users', 'api_keys', 'resting', 'oracle_reports', 'session_keys', 'cancel_switches'] as const),
     ...(['client_requests', 'faucet_requests', 'chain_progress', 'journal', 'actions'] as const),
+    'connection_switches',
     ...(['funding_states', 'used_reports', 'calendar_exceptions', 'price_averages'] as const),
     ...(['liquidations', 'deleveraging_ranks', 'adjustment_attempts', 'used_margin_nonces'] as const),
     ...(['relayers', 'leases', 'auth_challenges', 'batches', 'proof_keys', ...RELAYED] as const),
@@ -279,6 +284,7 @@ export const READERS: { readonly [Name in Process]: readonly (keyof Database)[] 
     ...SHARED,
     ...(['journal', 'oracle_reports', 'batches', 'fills', 'actions', 'relayers'] as const),
     ...(['relayer_transactions', 'faucet_requests', 'leases', 'cancel_switches', 'fired_switches'] as const),
+    'connection_switches',
     ...(['resting', 'chain_progress', 'chain_blocks', 'users', 'funding_states'] as const),
     ...(['recent_reports', 'used_reports', 'calendar_exceptions', 'price_averages', 'final_prices'] as const),
     ...(['liquidations', 'deleveraging_ranks', 'adjustment_attempts'] as const),

@@ -45,6 +45,7 @@ import * as withdrawals from './migrations/0037-withdrawals.ts'
 import * as liquidationFailures from './migrations/0038-liquidation-failures.ts'
 import * as marketData from './migrations/0042-market-data.ts'
 import * as batchProofs from './migrations/0043-batch-proofs.ts'
+import * as connectionSwitches from './migrations/0045-connection-switches.ts'
 
 export const MIGRATIONS: Record<string, Migration> = {
   '0001-write-side': writeSide,
@@ -90,6 +91,7 @@ export const MIGRATIONS: Record<string, Migration> = {
   '0038-liquidation-failures': liquidationFailures,
   '0042-market-data': marketData,
   '0043-batch-proofs': batchProofs,
+  '0045-connection-switches': connectionSwitches,
 }
 
 export const createMigrator = (db: Db): Migrator =>

@@ -331,6 +331,14 @@ export interface CancelSwitchesTable {
   fire_at: number
 }
 
+/** Dead-man switches of connections to the live feed: armed and renewed by the api, fired by the keeper. Written by: api, keeper. */
+export interface ConnectionSwitchesTable {
+  connection_id: string
+  user_id: number
+  timeout_seconds: number
+  fire_at: number
+}
+
 /** Switches that have fired, until every order that the account had at `fired_at` is cancelled. Written by: keeper. */
 export interface FiredSwitchesTable {
   user_id: number
@@ -381,6 +389,7 @@ export interface Database extends ChainTables, ReadTables, PriceTables, RelayTab
   leases: LeasesTable
   session_keys: SessionKeysTable
   cancel_switches: CancelSwitchesTable
+  connection_switches: ConnectionSwitchesTable
   fired_switches: FiredSwitchesTable
   client_requests: ClientRequestsTable
   liquidations: LiquidationsTable

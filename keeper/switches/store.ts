@@ -76,12 +76,12 @@ export const createSwitchStore = (db: Db): SwitchStore => ({
     }),
 
   async nextAt() {
-    const row = await db
-      .selectFrom('cancel_switches')
-      .select('fire_at')
-      .orderBy('fire_at')
-      .limit(1)
-      .executeTakeFirst()
-    return row === undefined ? null : (row.fire_at as Millis)
+    const { rows } = await sql<{ fire_at: Millis | null }>`
+      select least(
+        (select fire_at from cancel_switches order by fire_at limit 1),
+        (select fire_at from connection_switches order by fire_at limit 1)
+      ) as fire_at
+    `.execute(db)
+    return rows[0]?.fire_at ?? null
   },
 })

@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import { Wallet } from 'ethers'
 import { afterEach, beforeEach, describe, it } from 'mocha'
+import { armConnectionSwitches } from '../../../db/cancel-switches.ts'
 import { type Fence, LeaseLost } from '../../../db/fence.ts'
 import { lockShard } from '../../../db/journal.ts'
 import { listMarket } from '../../../db/markets.ts'
@@ -60,6 +61,13 @@ describe('the dead-man switch job', () => {
       .onConflict((conflict) => conflict.column('user_id').doUpdateSet(timer))
       .execute()
   }
+  const connect = (by: Trader, connection: string, seconds: number) =>
+    armConnectionSwitches(fixture.db, [
+      {
+        ...{ connection_id: connection, user_id: by.account, timeout_seconds: seconds },
+        fire_at: now() + seconds * 1000,
+      },
+    ])
   const run = (changes: { readonly store?: SwitchStore; readonly killPoint?: () => void } = {}) => {
     const { store = createSwitchStore(fixture.db), killPoint = () => {} } = changes
     return fireSwitches({ switches: store, clock: fixture.clock, killPoint, logger: SILENT_LOGGER }, fence)
@@ -129,6 +137,45 @@ describe('the dead-man switch job', () => {
     await arm(alice, 5)
     await run()
     expect(await stateOf(order)).to.equal('OPEN')
+  })
+
+  it('when the switch of the only connection of an account is due, it cancels its orders', async () => {
+    const [mine, other] = [await buy(alice), await buy(bob)]
+    await connect(alice, 'a', 5)
+    await connect(bob, 'b', 60)
+    fixture.clock.value += 5_000
+    await run()
+    expect(await stateOf(mine)).to.equal(DEAD)
+    expect(await stateOf(other)).to.equal('OPEN')
+  })
+
+  it('when the switch of a connection is due and another connection of the account lives, it does not fire', async () => {
+    const order = await buy(alice)
+    await connect(alice, 'first', 5)
+    fixture.clock.value += 4_000
+    await connect(alice, 'second', 5)
+    fixture.clock.value += 1_000
+    await run()
+    expect(await stateOf(order)).to.equal('OPEN')
+    fixture.clock.value += 4_000
+    await run()
+    expect(await stateOf(order)).to.equal(DEAD)
+  })
+
+  it('when the switches of a request and of a connection are due, both fire and each of their orders ends once', async () => {
+    const order = await buy(alice)
+    await arm(alice, 5)
+    await connect(alice, 'a', 5)
+    fixture.clock.value += 5_000
+    await run()
+    expect(await stateOf(order)).to.equal(DEAD)
+    expect(await left()).to.deep.equal([])
+  })
+
+  it('when only the switch of a connection is armed, the pass pauses until it is due', async () => {
+    await connect(alice, 'a', 5)
+    fixture.clock.value += 4_900
+    expect(await run()).to.equal(100)
   })
 
   it('when arming locks the row of a due switch before the pass, the switch does not fire', async () => {
