@@ -20,7 +20,6 @@ import { authRoutes } from './auth/route.ts'
 import type { CancelSwitch } from './cancel-switch/cancel-switch.ts'
 import { cancelSwitchRoutes } from './cancel-switch/route.ts'
 import { candleRoutes } from './candles/route.ts'
-import type { CommandPipeline } from './commands/pipeline.ts'
 import type { Config, TrustedProxies } from './config.ts'
 import { ApiError } from './errors.ts'
 import { exchangeRoutes } from './exchange/route.ts'
@@ -38,6 +37,8 @@ import { probeRoutes } from './http/probes.ts'
 import type { App } from './http/types.ts'
 import { compileValidator } from './http/validation.ts'
 import { liquidationRoutes } from './liquidations/route.ts'
+import type { Connections } from './live/connections.ts'
+import { acceptWebSockets, liveRoute } from './live/route.ts'
 import type { MarginNonces } from './margin-nonces/margin-nonces.ts'
 import { marginNonceRoutes } from './margin-nonces/route.ts'
 import { marketStatsRoutes } from './market-stats/route.ts'
@@ -46,6 +47,7 @@ import { marketRoutes } from './markets/route.ts'
 import type { Metrics } from './metrics.ts'
 import { oracleRoutes } from './oracle/route.ts'
 import { orderBookRoutes } from './order-book/route.ts'
+import type { OrderCommands } from './order-entry/order-commands.ts'
 import { orderEntryRoutes } from './order-entry/route.ts'
 import { orderEventRoutes } from './order-events/route.ts'
 import { orderRoutes } from './orders/route.ts'
@@ -73,7 +75,8 @@ export interface AppPorts {
   readonly markets: MarketDirectory
   readonly calendars: CalendarCache
   readonly readAfter: ReadAfter
-  readonly commands: CommandPipeline
+  readonly commands: OrderCommands
+  readonly connections: Connections
   readonly sizing: Sizing
   readonly cancelSwitch: CancelSwitch
   readonly adjustments: Adjustments
@@ -114,10 +117,11 @@ export async function buildApp(ports: AppPorts): Promise<App> {
   describeErrors(app as never)
   handleErrors(app as never)
   await protect(app, ports)
+  await acceptWebSockets(app)
   observe(app, ports.metrics)
   cacheAnswers(app as never)
   connections.guard(app)
-  const limitsOf = controlAccess(app as never, { authenticate: ports.authenticate, limits: config.limits })
+  const access = controlAccess(app as never, { authenticate: ports.authenticate, limits: config.limits })
   await describe(app as never)
 
   probeRoutes(app, ports)
@@ -132,7 +136,7 @@ export async function buildApp(ports: AppPorts): Promise<App> {
   oracleRoutes(app, ports)
   riskRoutes(app, ports)
   liquidationRoutes(app, ports)
-  authRoutes(app, { ...ports, limitsOf })
+  authRoutes(app, { ...ports, limitsOf: access.limitsOf })
   accountRoutes(app, ports)
   transactionRoutes(app, ports)
   withdrawalRoutes(app, ports)
@@ -147,6 +151,7 @@ export async function buildApp(ports: AppPorts): Promise<App> {
   faucetRoutes(app, ports)
   sessionKeyRoutes(app, ports)
   marginNonceRoutes(app, ports)
+  liveRoute(app, { ...ports, spend: access.spend })
   return app
 }
 

@@ -15,21 +15,25 @@ import { createNotifications } from './adapters/notifications.ts'
 import { createAdjustments } from './adjustments/adjustments.ts'
 import { createAttemptEnds } from './adjustments/attempt-ends.ts'
 import { buildApp } from './app.ts'
-import { createAuthenticator } from './auth/authenticator.ts'
+import { type Authenticate, createAuthenticator } from './auth/authenticator.ts'
 import { createBearer } from './auth/bearer.ts'
 import { createChallenges } from './auth/challenges.ts'
 import { createFailedCredentials } from './auth/failed-credentials.ts'
 import { createKeyUses } from './auth/key-uses.ts'
 import { createRotation } from './auth/rotation.ts'
 import { createCancelSwitch } from './cancel-switch/cancel-switch.ts'
+import { createConnectionSwitches } from './cancel-switch/connection-switches.ts'
 import { dryRunAdmission } from './commands/dry-run.ts'
 import { createCommandPipeline } from './commands/pipeline.ts'
 import type { Config } from './config.ts'
 import { createFaucet } from './faucet/faucet.ts'
 import type { App } from './http/types.ts'
+import { createConnections } from './live/connections.ts'
+import { NO_TOPICS } from './live/no-topics.ts'
 import { createMarginNonces } from './margin-nonces/margin-nonces.ts'
 import { createMarketDirectory, type MarketDirectory } from './markets/market-directory.ts'
-import { createMetrics } from './metrics.ts'
+import { createMetrics, type Metrics } from './metrics.ts'
+import { createOrderCommands, type OrderCommands } from './order-entry/order-commands.ts'
 import type { Notifications } from './ports.ts'
 import { createCompleteness } from './read-after/completeness.ts'
 import { createReadAfter } from './read-after/read-after.ts'
@@ -129,6 +133,27 @@ interface TransactionParts {
   readonly killPoint: KillPointHook
 }
 
+interface LiveParts extends Omit<AuthInput, 'limits'> {
+  readonly commands: OrderCommands
+  readonly authenticate: Authenticate
+  readonly metrics: Metrics
+}
+
+/** The connections of the live feed. */
+function composeLive({ config, metrics, ...parts }: LiveParts) {
+  const { db, clock, logger } = parts
+  const switches = createConnectionSwitches(db, clock, logger)
+  const ports = { ...parts, switches, hub: NO_TOPICS, metrics: metrics.live, limits: config.live }
+  const connections = createConnections({ ...ports, random: Math.random }, config.live)
+  return {
+    connections,
+    async stop() {
+      await connections.stop()
+      await switches.stop()
+    },
+  }
+}
+
 interface CheckedParts extends Pick<TransactionParts, 'markets' | 'notifications'> {
   readonly pools: ReturnType<typeof createPools>
   readonly isAccepting: () => boolean
@@ -164,7 +189,10 @@ export async function compose(config: Config, logger: Logger): Promise<Api> {
   const { recoverSigners } = signatures
   const dryRunPorts = { dryRunPool: pools.dryRuns, clock }
   const commandPorts = { pool: pools.commands, db, killPoint, markets, metrics, logger, recoverSigners }
-  const commands = createCommandPipeline({ ...commandPorts, ...dryRunPorts }, config)
+  const pipeline = createCommandPipeline({ ...commandPorts, ...dryRunPorts }, config)
+  const commands = createOrderCommands(pipeline)
+  const { authenticate } = auth.ports
+  const live = composeLive({ config, db, clock, notifications, logger, metrics, commands, authenticate })
   const admissionInputOf = (spec: MarketSpec, userId: number) =>
     dryRunAdmission(dryRunPorts, config, spec, userId)
   const sizing = createSizing({ db, clock, markets, admissionInputOf })
@@ -184,6 +212,7 @@ export async function compose(config: Config, logger: Logger): Promise<Api> {
       calendars,
       readAfter,
       commands,
+      connections: live.connections,
       sizing,
       cancelSwitch,
       ...transactions,
@@ -198,8 +227,10 @@ export async function compose(config: Config, logger: Logger): Promise<Api> {
     internalPort: internal.port,
     async stop() {
       isStopping = true
-      await commands.stop()
+      live.connections.announceStop()
+      await pipeline.stop()
       readAfter.stop()
+      await live.stop()
       await app.close()
       await notifications.stop()
       await auth.stop()

@@ -71,6 +71,31 @@ export interface ConnectionLimits {
   readonly idleMs: number
 }
 
+/** Bounds of the connections of the live feed. */
+export interface LiveConfig {
+  readonly connections: {
+    readonly perProcess: number
+    readonly perAddress: number
+    readonly perAccount: number
+  }
+  /** Topics of one connection. */
+  readonly subscriptions: number
+  /** Messages of one connection in a window of the rate limits. */
+  readonly messages: number
+  readonly windowMs: number
+  /** Unread bytes of one connection beyond which topics that allow it are conflated. */
+  readonly conflateBytes: number
+  /** Unread bytes of one connection beyond which it is closed. */
+  readonly bufferBytes: number
+  readonly heartbeatMs: number
+  /** Longest time without any sign of life of the client. */
+  readonly silenceMs: number
+  /** Longest time without a message of a client that has no subscription. */
+  readonly idleMs: number
+  /** When the process ends, its clients connect again within this time. */
+  readonly reconnectMs: number
+}
+
 export interface Config extends ProcessConfig {
   /** Where the api serves clients. */
   readonly public: Listener
@@ -98,6 +123,7 @@ export interface Config extends ProcessConfig {
   readonly bearer: BearerConfig | null
   readonly walletSigning: WalletSigning
   readonly limits: Limits
+  readonly live: LiveConfig
   /** Placements are rejected if the newest oracle report is older. */
   readonly oracleMaxAgeMs: number
   /** Placements are rejected if the indexer reached the chain's head longer ago. Default: half of CANCEL_GRACE. */
@@ -159,6 +185,37 @@ function readLimits(env: Env): Limits {
     authAddress: count('RATE_LIMIT_AUTH_ADDRESS', 10),
     failures: count('RATE_LIMIT_FAILURES', 10),
     windowSeconds: count('RATE_LIMIT_WINDOW_SECONDS', 5, 1),
+  }
+}
+
+/** Heartbeats without any answer of the client, after which its connection is closed. */
+const SILENT_HEARTBEATS = 4
+
+function readLive(env: Env, { windowSeconds }: Limits): LiveConfig {
+  const { count } = environment(env, PROCESS)
+  const conflateBytes = count('LIVE_CONFLATE_BYTES', 64 * 1024, 1)
+  const bufferBytes = count('LIVE_BUFFER_BYTES', 1024 * 1024, 1)
+  if (bufferBytes <= conflateBytes)
+    rejectVariable(
+      'LIVE_BUFFER_BYTES',
+      `is "${bufferBytes}": expected more than ${conflateBytes}, the bytes of LIVE_CONFLATE_BYTES`,
+    )
+  const heartbeatMs = count('LIVE_HEARTBEAT_MS', 5_000, 100, 60_000)
+  return {
+    connections: {
+      perProcess: count('LIVE_CONNECTIONS', 10_000),
+      perAddress: count('LIVE_CONNECTIONS_PER_ADDRESS', 200),
+      perAccount: count('LIVE_CONNECTIONS_PER_ACCOUNT', 50),
+    },
+    subscriptions: count('LIVE_SUBSCRIPTIONS', 1_000),
+    messages: count('LIVE_MESSAGES', 250, 1) * windowSeconds,
+    windowMs: windowSeconds * 1000,
+    conflateBytes,
+    bufferBytes,
+    heartbeatMs,
+    silenceMs: SILENT_HEARTBEATS * heartbeatMs,
+    idleMs: count('LIVE_IDLE_MS', 60_000, 1),
+    reconnectMs: count('LIVE_RECONNECT_MS', 5_000),
   }
 }
 
@@ -227,6 +284,7 @@ export function readConfig(env: Env): Config {
     readAfterWaitMs: count('READ_AFTER_WAIT_MS', 5_000),
   }
   const longestWaitMs = Math.max(...Object.values(waits))
+  const limits = readLimits(env)
   return {
     ...readProcess(env, longestWaitMs),
     public: publicListener,
@@ -253,7 +311,8 @@ export function readConfig(env: Env): Config {
     },
     bearer: readBearer(env),
     walletSigning: readWalletSigning(env, publicListener),
-    limits: readLimits(env),
+    limits,
+    live: readLive(env, limits),
     oracleMaxAgeMs: count('ORACLE_MAX_AGE_MS', 10_000),
     chainMaxAgeMs: count('CHAIN_MAX_AGE_MS', 2_500),
     maxGroup: count('MAX_GROUP', 256),

@@ -32,6 +32,8 @@ export const CATALOGUE = {
   UNSUPPORTED_CONTENT_TYPE: permanent(400, 'The content type must be application/json.'),
   MALFORMED_REQUEST: permanent(400, 'The request could not be parsed.'),
   INVALID_CURSOR: permanent(400, 'The cursor was not issued by this list; send that of the previous page.'),
+  UPGRADE_REQUIRED: permanent(400, 'This path is a WebSocket; send a request to upgrade the connection.'),
+  SUBSCRIPTION_LIMIT: permanent(400, 'The connection has the maximum number of subscriptions.'),
   INCOMPLETE_BOOKMARK: permanent(
     400,
     'A bookmark consists of read_after_shard_id and read_after_shard_seq; one of them is missing.',
@@ -204,6 +206,10 @@ export const CATALOGUE = {
     message:
       'The faucet request is accepted, but its transaction is not sent yet; request again in a moment.',
   },
+  CONNECTION_IN_USE: permanent(
+    409,
+    'The connection belongs to another account; open a connection for each account.',
+  ),
   CHALLENGE_EXPIRED: permanent(409, 'The challenge has expired; request another one.'),
   CHALLENGE_USED: permanent(
     409,
@@ -278,6 +284,7 @@ export const CATALOGUE = {
   FAUCET_LIMIT: temporary(429, 'The faucet has paid as often as it may in this time; see Retry-After.'),
   EXPORT_RUNNING: temporary(429, 'A CSV file of this account is being read; read it to its end first.'),
   RATE_LIMITED: temporary(429, 'The rate limit is exceeded.'),
+  CONNECTION_LIMIT: temporary(429, 'Too many connections are open; close one, or see Retry-After.'),
   ADJUSTMENT_FAILED_RECENTLY: temporary(
     429,
     'The position is to be liquidated, and the last adjustment failed on the chain; see Retry-After.',

@@ -1,6 +1,7 @@
 /** The Prometheus metrics of the api. */
 import type { Registry } from 'prom-client'
 import { createRegistry, LATENCY_SECONDS } from '../service/metrics.ts'
+import { createLiveMetrics, type LiveMetrics } from './live/metrics.ts'
 
 export interface Metrics {
   readonly registry: Registry
@@ -10,6 +11,7 @@ export interface Metrics {
   command(kind: string, result: string): void
   /** System time less database time. */
   clockSkew(seconds: number): void
+  readonly live: LiveMetrics
   /** A gauge whose value is read at each scrape. */
   gauge(name: string, help: string, read: () => number): void
 }
@@ -45,6 +47,7 @@ export function createMetrics(): Metrics {
     },
     command: (kind, result) => commands.inc({ kind, result }),
     clockSkew: (seconds) => skew.set(seconds),
+    live: createLiveMetrics(instruments),
     gauge: instruments.computed,
   }
 }

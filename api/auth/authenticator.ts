@@ -39,7 +39,6 @@ const UUID = /^[0-9a-f]{8}-?([0-9a-f]{4}-?){3}[0-9a-f]{12}$/i
 
 interface KnownKey {
   readonly caller: Caller
-  readonly keyHash: Buffer
   readonly allows: AllowsAddress
   readonly until: number
   /** When its use is noted next. */
@@ -76,9 +75,10 @@ function createKeyCache({ db, clock, notifications }: AuthenticatorPorts) {
       .executeTakeFirst()
     if (!row) return null
     const { user_id: userId, scope } = row
-    const caller: Caller = { userId, address: row.address as Address, scope, credential: 'api_key' }
+    const terms = { scope, credential: 'api_key', expiresAt: null, keyHash } as const
+    const caller: Caller = { userId, address: row.address as Address, ...terms }
     const allows = allowsAddress(row.allowed_addresses)
-    return { caller, keyHash, allows, noteAt, until: clock.now() + CACHE_MS }
+    return { caller, allows, noteAt, until: clock.now() + CACHE_MS }
   }
   return {
     /** Undefined if it must be looked up. */

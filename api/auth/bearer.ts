@@ -160,8 +160,10 @@ export function createBearer(db: Db, clock: Clock, config: BearerConfig): Bearer
       })
       const address = walletOf(payload, walletClaim)
       const userId = await login(db, address, now)
-      const caller: Caller = { userId, address, scope: 'trade', credential: 'identity_token' }
-      const until = Math.min(now + CACHE_MS, (payload.exp as number) * 1000)
+      const expiresAt = (payload.exp as number) * 1000
+      const terms = { scope: 'trade', credential: 'identity_token', expiresAt, keyHash: null } as const
+      const caller: Caller = { userId, address, ...terms }
+      const until = Math.min(now + CACHE_MS, expiresAt)
       const name = nameOf(token)
       verified.delete(name)
       if (verified.size >= CACHE_SIZE) verified.delete(verified.keys().next().value as string)

@@ -9,4 +9,8 @@ export interface Caller {
   /** `read`: every endpoint that takes effect refuses the caller. An identity token always has the scope `trade`. */
   readonly scope: KeyScope
   readonly credential: CredentialKind
+  /** When an identity token expires, ms; null for an API key. */
+  readonly expiresAt: number | null
+  /** SHA-256 of the API key; null for an identity token. */
+  readonly keyHash: Buffer | null
 }

@@ -18,3 +18,13 @@ export async function currentKey(db: Db, userId: number): Promise<NonNullable<Me
     last_used_at: last_used_at === null ? null : isoTime(last_used_at),
   }
 }
+
+/** SHA-256 of the current API key of each account that has one. */
+export async function keyHashes(db: Db, userIds: readonly number[]): Promise<ReadonlyMap<number, Buffer>> {
+  const rows = await db
+    .selectFrom('api_keys')
+    .select(['user_id', 'key_hash'])
+    .where('user_id', 'in', [...userIds])
+    .execute()
+  return new Map(rows.map(({ user_id, key_hash }) => [user_id, key_hash]))
+}

@@ -24,8 +24,11 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** Its answers have an `ETag`, and caches may keep them: see `http/caching.ts`. */
     readonly cached?: boolean
-    /** `user`: the caller must be authenticated. `internal`: probes, without rate limits. */
-    readonly access?: 'public' | 'user' | 'internal'
+    /**
+     * `user`: the caller must be authenticated. `optional`: a credential is checked if the request has one. `internal`: probes, without
+     * rate limits.
+     */
+    readonly access?: 'public' | 'user' | 'optional' | 'internal'
     readonly bucket?: Bucket
     /** A POST that only computes: it has no effect, its errors have no outcome, and read-only keys may call it. */
     readonly readOnly?: boolean
@@ -43,8 +46,15 @@ export function callerOf(request: FastifyRequest): Caller {
 
 type Limiter = ReturnType<FastifyInstance['createRateLimit']>
 
+/** What limits are counted for: a request, or an operation on a connection. */
+export interface Spender {
+  readonly ip: string
+  readonly caller: Caller | null
+  readonly log: { warn(details: object, message: string): void }
+}
+
 /** A stolen API key must not use up the challenges and rotations by which the owner's identity token replaces it. */
-function countedAs(bucket: Bucket, { caller, ip }: FastifyRequest): string {
+function countedAs(bucket: Bucket, { caller, ip }: Spender): string {
   if (caller === null) return normalizeIP(ip)
   return bucket === 'auth' ? `${caller.credential}:${caller.userId}` : String(caller.userId)
 }
@@ -90,33 +100,49 @@ function showLimit(reply: FastifyReply, max: number, remaining: number, resetS: 
   reply.header('ratelimit-reset', resetS)
 }
 
-async function spend(
-  limiter: Limiter,
-  request: FastifyRequest,
-  reply: FastifyReply,
-  scope: string,
-): Promise<void> {
-  const state = await limiter(request).catch((err: unknown) => {
-    request.log.warn({ err, scope }, 'rate limit cannot be checked')
+/** Counts one request; returns the state of the limit, null if there is none. */
+async function count(limiter: Limiter, spender: Spender, scope: string) {
+  // The library looks for an option of the route.
+  const { ip, caller } = spender
+  const counted = { ip, caller, routeOptions: { config: {} } } as unknown as FastifyRequest
+  const state = await limiter(counted).catch((err: unknown) => {
+    spender.log.warn({ err, scope }, 'rate limit cannot be checked')
     throw new ApiError('LIMITS_UNAVAILABLE', { scope }, '2')
   })
-  if (state.isAllowed) return
-  showLimit(reply, state.max, Math.max(0, state.remaining), state.ttlInSeconds)
-  if (!state.isExceeded) return
-  const expected = `at most ${state.max} requests in ${state.timeWindow / 1000} s`
-  throw new ApiError('RATE_LIMITED', { scope, expected }, String(state.ttlInSeconds))
+  return state.isAllowed ? null : state
+}
+
+type Counted = NonNullable<Awaited<ReturnType<typeof count>>>
+
+function rejectExceeded({ isExceeded, max, timeWindow, ttlInSeconds }: Counted, scope: string): void {
+  if (!isExceeded) return
+  const expected = `at most ${max} requests in ${timeWindow / 1000} s`
+  throw new ApiError('RATE_LIMITED', { scope, expected }, String(ttlInSeconds))
+}
+
+/** Counts one operation. `reply` shows the limit; null on a connection. */
+async function spend(
+  limiter: Limiter,
+  spender: Spender,
+  reply: FastifyReply | null,
+  scope: string,
+): Promise<void> {
+  const state = await count(limiter, spender, scope)
+  if (state === null) return
+  if (reply !== null) showLimit(reply, state.max, Math.max(0, state.remaining), state.ttlInSeconds)
+  rejectExceeded(state, scope)
 }
 
 /** The limits of the address, before the credential is checked: the check costs more than they do. */
 async function spendOfAddress(
   limiter: Limiters,
   bucket: Bucket,
-  request: FastifyRequest,
-  reply: FastifyReply,
+  spender: Spender,
+  reply: FastifyReply | null,
 ): Promise<void> {
   const ofAddress = bucket === 'cancels' ? limiter.cancelsOfAddress : limiter.othersOfAddress
-  await spend(ofAddress, request, reply, 'address')
-  if (bucket === 'auth') await spend(limiter.authOfAddress, request, reply, 'address')
+  await spend(ofAddress, spender, reply, 'address')
+  if (bucket === 'auth') await spend(limiter.authOfAddress, spender, reply, 'address')
 }
 
 export interface LimitState {
@@ -142,18 +168,23 @@ export interface AccessPorts {
   readonly limits: Limits
 }
 
-/** Returns how routes read the caller's limits. */
-export function controlAccess(app: FastifyInstance, { authenticate, limits }: AccessPorts): LimitsOf {
+export interface Access {
+  readonly limitsOf: LimitsOf
+  /** Counts an operation on a connection like a request: first for its address, then in the bucket. Throws RATE_LIMITED. */
+  readonly spend: (bucket: Bucket, spender: Spender) => Promise<void>
+}
+
+export function controlAccess(app: FastifyInstance, { authenticate, limits }: AccessPorts): Access {
   const limiter = limiters(app, limits)
   app.decorateRequest('caller', null)
   app.addHook('onRequest', async (request, reply) => {
     const { access = 'public', bucket = 'reads' } = request.routeOptions.config
     if (access === 'internal') return
     await spendOfAddress(limiter, bucket, request, reply)
-    if (access === 'user') {
-      const { headers, ip: address } = request
+    const { headers, ip: address } = request
+    const isOptional = access === 'optional' && headers.authorization !== undefined
+    if (access === 'user' || isOptional)
       request.caller = await authenticate({ authorization: headers.authorization, address })
-    }
     // Before the account's limit: a read-only key must not use up requests that it may not make.
     if (request.caller?.scope === 'read' && !isRead(request)) throw new ApiError('READ_ONLY_KEY')
     await spend(limiter[bucket], request, reply, bucket)
@@ -165,5 +196,11 @@ export function controlAccess(app: FastifyInstance, { authenticate, limits }: Ac
     if (userId !== undefined && userId !== caller?.userId)
       throw new ApiError('NOT_YOURS', { field: 'user_id', expected: caller?.userId, received: userId })
   })
-  return (request) => Promise.all(BUCKETS.map((bucket) => limitState(limiter[bucket], bucket, request)))
+  return {
+    limitsOf: (request) => Promise.all(BUCKETS.map((bucket) => limitState(limiter[bucket], bucket, request))),
+    async spend(bucket, spender) {
+      await spendOfAddress(limiter, bucket, spender, null)
+      await spend(limiter[bucket], spender, null, bucket)
+    },
+  }
 }

@@ -3,6 +3,7 @@ import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:ht
 import type { Socket } from 'node:net'
 import type { ConnectionLimits } from '../config.ts'
 import { ApiError, errorBody } from '../errors.ts'
+import { LIVE_PATH } from '../live/path.ts'
 import { malformed } from './errors.ts'
 import type { App } from './types.ts'
 
@@ -27,6 +28,8 @@ export function createConnections({ requestTimeoutMs, idleMs }: ConnectionLimits
         connectionsCheckingInterval: CHECK_MS,
         // Node.js would answer a request without Host with an empty body; `guard` rejects it.
         requireHostHeader: false,
+        // Of other paths the header Upgrade is ignored, as HTTP allows.
+        shouldUpgradeCallback: ({ url }: IncomingMessage) => isLivePath(url ?? ''),
       },
       clientErrorHandler: answer,
     },
@@ -47,6 +50,8 @@ export function createConnections({ requestTimeoutMs, idleMs }: ConnectionLimits
     },
   }
 }
+
+const isLivePath = (url: string): boolean => url.split('?')[0]?.replace(/\/$/, '') === LIVE_PATH
 
 interface HttpExchange {
   readonly request: IncomingMessage

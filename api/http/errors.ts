@@ -36,19 +36,22 @@ function frameworkError(error: FastifyError, { headers, routeOptions }: FastifyR
   return status >= 400 && status < 500 ? new ApiError('MALFORMED_REQUEST', { received: error.message }) : null
 }
 
-function toApiError(error: FastifyError, request: FastifyRequest): ApiError {
+/** The error of the catalogue for any failure; what has none is logged. */
+export function catalogued(error: unknown, log: { error(details: object, message: string): void }): ApiError {
   if (error instanceof ApiError) return error
+  if (isConnectionError(error) || isTimeout(error)) return new ApiError('DATABASE_UNAVAILABLE', {}, '1')
+  log.error({ err: error }, 'request failed')
+  return new ApiError('INTERNAL')
+}
+
+function toApiError(error: FastifyError, request: FastifyRequest): ApiError {
   if (error.validation) {
     const context = error.validationContext as 'body' | 'querystring' | 'params'
     const part = context === 'querystring' ? request.query : request[context]
     const schema = request.routeOptions.schema?.[context]
     return validationError(error.validation as unknown as Problem[], part, schema)
   }
-  const known = frameworkError(error, request)
-  if (known) return known
-  if (isConnectionError(error) || isTimeout(error)) return new ApiError('DATABASE_UNAVAILABLE', {}, '1')
-  request.log.error({ err: error }, 'request failed')
-  return new ApiError('INTERNAL')
+  return frameworkError(error, request) ?? catalogued(error, request.log)
 }
 
 /** Documents the errors of each route that is added after this call. */

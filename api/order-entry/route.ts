@@ -1,6 +1,4 @@
 /** Placing and cancelling the caller's orders. */
-import type { CommandPipeline } from '../commands/pipeline.ts'
-import { ApiError } from '../errors.ts'
 import { callerOf } from '../http/access.ts'
 import { BATCH_BODY_LIMIT } from '../http/errors.ts'
 import type { App } from '../http/types.ts'
@@ -13,11 +11,12 @@ import {
   PlaceBatchAnswer,
   PlaceBatchBody,
 } from './batch-schema.ts'
+import type { OrderCommands } from './order-commands.ts'
 import { CancelAnswer, CancelBody, PlaceOrderAnswer, PlaceOrderBody } from './schema.ts'
 import { ValidateAnswer, ValidateBody } from './validation-schema.ts'
 
 export interface OrderEntryPorts {
-  readonly commands: CommandPipeline
+  readonly commands: OrderCommands
 }
 
 const tags = ['orders']
@@ -27,17 +26,6 @@ export function orderEntryRoutes(app: App, ports: OrderEntryPorts): void {
   placingMany(app, ports)
   cancelling(app, ports)
   cancellingMany(app, ports)
-}
-
-/** Postgres stores neither NUL nor unpaired surrogates. */
-function storableText(field: string, text: string | undefined): string | null {
-  if (text === undefined) return null
-  if (text.isWellFormed() && !text.includes('\0')) return text
-  throw new ApiError('INVALID_FIELD', {
-    field,
-    expected: 'a text without NUL and without unpaired surrogates',
-    received: text,
-  })
 }
 
 function placing(app: App, { commands }: OrderEntryPorts): void {
@@ -116,10 +104,7 @@ function cancelling(app: App, { commands }: OrderEntryPorts): void {
         response: { 200: CancelAnswer },
       },
     },
-    (request) => {
-      const reason = storableText('reason', request.body.reason)
-      return commands.cancel(callerOf(request), request.params.order_hash.toLowerCase(), reason)
-    },
+    (request) => commands.cancel(callerOf(request), request.params.order_hash, request.body),
   )
 }
 
@@ -138,8 +123,7 @@ function cancellingMany(app: App, { commands }: OrderEntryPorts): void {
         response: { 200: CancelBatchAnswer },
       },
     },
-    (request) =>
-      commands.cancelBatch(callerOf(request), request.body, storableText('reason', request.body.reason)),
+    (request) => commands.cancelBatch(callerOf(request), request.body),
   )
   app.post(
     '/v0/orders/cancel/all',
@@ -155,13 +139,6 @@ function cancellingMany(app: App, { commands }: OrderEntryPorts): void {
         response: { 200: CancelAllAnswer },
       },
     },
-    (request) => {
-      const { market_id: marketId, reason } = request.body
-      return commands.cancelAll(
-        callerOf(request),
-        marketId === undefined ? null : Number(marketId),
-        storableText('reason', reason),
-      )
-    },
+    (request) => commands.cancelAll(callerOf(request), request.body),
   )
 }

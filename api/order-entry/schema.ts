@@ -76,10 +76,11 @@ export const cancelReason = Type.String({
   ...expects('a text of at most 200 characters'),
   description: 'At most 200 characters.',
 })
-export const CancelBody = closed(
-  { reason: Type.Optional(cancelReason) },
-  { 'x-hints': { cancelSignature: 'Cancels need no signature of their own any more: leave it out.' } },
-)
+export const CANCEL_HINTS = {
+  cancelSignature: 'Cancels need no signature of their own any more: leave it out.',
+} as const
+export const CancelBody = closed({ reason: Type.Optional(cancelReason) }, { 'x-hints': CANCEL_HINTS })
+export type CancelBody = Static<typeof CancelBody>
 
 export const CancelAnswer = Type.Object({
   cancelled: Type.Boolean({

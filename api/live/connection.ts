@@ -1,0 +1,387 @@
+/** One connection of a client: reads its operations, sends their answers and the frames of its topics. */
+import { randomUUID } from 'node:crypto'
+import type { Socket } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { WebSocket } from '@fastify/websocket'
+import type { Clock } from '../../service/clock.ts'
+import type { Logger } from '../../service/logger.ts'
+import type { Authenticate } from '../auth/authenticator.ts'
+import type { Caller } from '../auth/caller.ts'
+import type { ConnectionSwitches } from '../cancel-switch/connection-switches.ts'
+import { ApiError, errorBody } from '../errors.ts'
+import type { Access } from '../http/access.ts'
+import { catalogued } from '../http/errors.ts'
+import type { OrderCommands } from '../order-entry/order-commands.ts'
+import { isoTime } from '../wire/amounts.ts'
+import type { LiveMetrics } from './metrics.ts'
+import { BUCKET_OF, execute, traderOf } from './operations.ts'
+import { type Parsed, parseMessage } from './parse-message.ts'
+import type { Frame, Hub, Reader } from './ports.ts'
+import { isCommand, type Message } from './schema.ts'
+import { CLOSES, type CloseReason, MOST_PENDING, Session, type SessionLimits } from './session.ts'
+import { parseTopic, TOPIC_NAMES } from './topics.ts'
+
+export interface ConnectionPorts {
+  readonly hub: Hub
+  readonly commands: OrderCommands
+  readonly authenticate: Authenticate
+  readonly switches: ConnectionSwitches
+  readonly clock: Clock
+  readonly metrics: LiveMetrics
+  readonly logger: Logger
+  readonly limits: SessionLimits & { readonly subscriptions: number }
+}
+
+/** What a connection asks of the set that contains it. */
+export interface Membership {
+  /** Makes it a connection of the caller's account. Throws CONNECTION_LIMIT. */
+  attach(connection: Connection, caller: Caller): void
+  leave(connection: Connection): void
+  isStopping(): boolean
+}
+
+export interface ConnectionParts {
+  readonly webSocket: WebSocket
+  readonly socket: Socket
+  readonly ip: string
+  readonly requestId: string
+  readonly spend: Access['spend']
+  readonly membership: Membership
+}
+
+/** Interval at which a client that does not read is looked at before it is sent a snapshot. */
+const UNREAD_POLL_MS = 25
+
+type Id = string | number | null
+type Accepted = Extract<Parsed, { message: unknown }>
+
+export class Connection implements Reader {
+  readonly ip: string
+  caller: Caller | null = null
+  readonly #ports: ConnectionPorts
+  readonly #parts: ConnectionParts
+  readonly #session: Session
+  readonly #topics = new Set<string>()
+  /** Topics whose first frames come next: the client has asked for them. */
+  readonly #joining = new Set<string>()
+  #switchId: string | null = null
+  #messages = 0
+  #pending = 0
+  #isOpen = true
+  /** The client was asked to wait this long before it connects again. */
+  #reconnectAfterMs = 0
+  #authenticating: Promise<void> | null = null
+  #subscribing: Promise<void> = Promise.resolve()
+
+  constructor(ports: ConnectionPorts, parts: ConnectionParts) {
+    this.#ports = ports
+    this.#parts = parts
+    this.ip = parts.ip
+    this.#session = new Session(ports.limits, ports.clock.now())
+    const { webSocket, socket } = parts
+    webSocket.on('message', (data: Buffer, isBinary: boolean) => this.#receive(data, isBinary))
+    webSocket.on('pong', () => this.#session.sign(ports.clock.now()))
+    webSocket.on('close', (code: number) => this.#end(code === 1006 ? 'lost' : 'client'))
+    socket.on('drain', () => this.#catchUp(false))
+  }
+
+  get subscriptions(): number {
+    return this.#topics.size
+  }
+
+  get expiresAt(): number | null {
+    return this.caller?.expiresAt ?? null
+  }
+
+  // ------------------------------------------------------------------ to the client
+
+  /** Sends all frames of one moment together. */
+  send(frames: readonly Frame[]): void {
+    if (!this.#isOpen) return
+    for (const { topic, text } of frames) if (this.#joining.has(topic)) this.#session.request(text.length)
+    const { send, conflated, closes } = this.#session.select(frames, this.#unread)
+    const { metrics } = this.#ports
+    if (conflated.length > 0) metrics.conflated(conflated.length)
+    if (closes) {
+      this.close('slow')
+      return
+    }
+    const { webSocket, socket } = this.#parts
+    let bytes = 0
+    socket.cork()
+    for (const { text } of send) {
+      webSocket.send(text, { binary: false })
+      bytes += text.length
+    }
+    socket.uncork()
+    metrics.sent(bytes)
+  }
+
+  #sendText(text: string): void {
+    if (!this.#isOpen) return
+    const message = { topic: '', prevSeq: 0, text, isConflatable: false }
+    if (this.#session.select([message], this.#unread).closes) this.close('slow')
+    else {
+      this.#parts.webSocket.send(text)
+      this.#ports.metrics.sent(text.length)
+    }
+  }
+
+  #sendMessage(message: object): void {
+    this.#sendText(JSON.stringify(message))
+  }
+
+  get #now(): string {
+    return isoTime(this.#ports.clock.now())
+  }
+
+  get #unread(): number {
+    return this.#parts.webSocket.bufferedAmount
+  }
+
+  #answer(id: Id, op: string, data: unknown): void {
+    this.#sendMessage({ type: 'result', id, op, ts: this.#now, data })
+  }
+
+  #reject(id: Id, op: string | null, failure: unknown, topic?: string): void {
+    const error = catalogued(failure, this.#ports.logger)
+    const requestId = `${this.#parts.requestId}-${this.#messages}`
+    const body = errorBody(error, requestId, op !== null && !isCommand(op))
+    const { retryAfter } = error
+    const retry = retryAfter === undefined ? {} : { retry_after: Number(retryAfter) }
+    const data = { status: error.status, ...body, ...retry }
+    this.#sendMessage({ type: 'error', id, ...(topic === undefined ? {} : { topic }), ts: this.#now, data })
+  }
+
+  /** Requests what was left out, once the client has read enough. */
+  #catchUp(all: boolean): void {
+    if (!this.#isOpen) return
+    for (const topic of this.#session.gaps(this.#unread, all)) this.#ports.hub.refresh(this, topic)
+  }
+
+  // ------------------------------------------------------------------ from the client
+
+  #receive(data: Buffer, isBinary: boolean): void {
+    if (!this.#isOpen) return
+    const admission = this.#session.admit(this.#ports.clock.now())
+    this.#messages++
+    if (admission === 'close') {
+      this.close('flood')
+      return
+    }
+    const parsed = isBinary ? BINARY : parseMessage(data.toString())
+    this.#ports.metrics.received(parsed.op ?? 'unknown')
+    const refusal = 'error' in parsed ? parsed.error : this.#refusalOf(admission)
+    if ('error' in parsed && this.#session.countMalformed()) this.close('malformed')
+    else if (refusal !== null) this.#reject(parsed.id, parsed.op, refusal)
+    else void this.#run(parsed as Accepted)
+  }
+
+  #refusalOf(admission: 'accept' | 'reject'): ApiError | null {
+    const { clock, limits } = this.#ports
+    if (this.#parts.membership.isStopping()) return new ApiError('SHUTTING_DOWN', {}, '1')
+    if (admission === 'reject') {
+      const expected = `at most ${limits.messages} messages in ${limits.windowMs / 1000} s`
+      const retryAfter = String(Math.ceil(this.#session.resetMs(clock.now()) / 1000))
+      return new ApiError('RATE_LIMITED', { scope: 'connection', expected }, retryAfter)
+    }
+    if (this.#pending < MOST_PENDING) return null
+    const expected = `at most ${MOST_PENDING} unanswered operations`
+    return new ApiError('RATE_LIMITED', { scope: 'connection', expected }, '1')
+  }
+
+  async #run({ id, op, message }: Accepted): Promise<void> {
+    this.#pending++
+    try {
+      // The operations after `auth` are those of its account.
+      if (message.op !== 'auth' && this.#authenticating !== null) await this.#authenticating
+      await this.#operate(message)
+    } catch (error) {
+      this.#reject(id, op, error)
+    } finally {
+      this.#pending--
+    }
+  }
+
+  async #operate(message: Message): Promise<void> {
+    const { id, op } = message
+    switch (message.op) {
+      case 'ping':
+        return this.#answer(id, op, {})
+      case 'auth':
+        return this.#inTurn('auth', () => this.#authenticate(message))
+      case 'subscribe':
+        return this.#inTurn('topics', () => this.#subscribe(message))
+      case 'unsubscribe':
+        return this.#inTurn('topics', async () => this.#unsubscribe(message))
+      case 'cancel_on_disconnect':
+        return this.#guard(message)
+      default: {
+        const caller = traderOf(op, this.caller)
+        await this.#spend(op)
+        const { json, readAfter } = await execute(this.#ports.commands, caller, message)
+        const head = JSON.stringify({ type: 'result', id, op, ts: this.#now, read_after: readAfter })
+        return this.#sendText(`${head.slice(0, -1)},"data":${json}}`)
+      }
+    }
+  }
+
+  /** Changes of the credential, and of the topics, happen one after the other. */
+  async #inTurn(what: 'auth' | 'topics', work: () => Promise<void>): Promise<void> {
+    const before = what === 'auth' ? (this.#authenticating ?? Promise.resolve()) : this.#subscribing
+    const own = before.then(work)
+    const settled = own.catch(() => {})
+    if (what === 'topics') this.#subscribing = settled
+    else {
+      this.#authenticating = settled
+      void settled.then(() => {
+        if (this.#authenticating === settled) this.#authenticating = null
+      })
+    }
+    return own
+  }
+
+  async #spend(op: Message['op']): Promise<void> {
+    const bucket = BUCKET_OF[op]
+    const { ip, caller } = this
+    if (bucket !== undefined) await this.#parts.spend(bucket, { ip, caller, log: this.#ports.logger })
+  }
+
+  async #authenticate({ id, op, authorization }: Message<'auth'>): Promise<void> {
+    await this.#spend(op)
+    const caller = await this.#ports.authenticate({ authorization, address: this.ip })
+    if (this.caller !== null && this.caller.userId !== caller.userId)
+      throw new ApiError('CONNECTION_IN_USE', { field: 'authorization' })
+    if (!this.#isOpen) return
+    this.#parts.membership.attach(this, caller)
+    const { userId: user_id, scope, credential, expiresAt } = caller
+    const expires_at = expiresAt === null ? null : isoTime(expiresAt)
+    this.#answer(id, op, { user_id, scope, credential, expires_at })
+  }
+
+  async #subscribe(message: Message<'subscribe'>): Promise<void> {
+    await this.#spend('subscribe')
+    for (const name of new Set(message.topics)) {
+      if (!this.#isOpen) return
+      try {
+        await this.#join(name, message)
+      } catch (error) {
+        this.#drop(name)
+        this.#reject(message.id, 'subscribe', error, name)
+      }
+    }
+  }
+
+  async #join(name: string, { id, since = {} }: Message<'subscribe'>): Promise<void> {
+    const { hub, limits, metrics } = this.#ports
+    const topic = parseTopic(name)
+    if (topic === null)
+      throw new ApiError('TOPIC_NOT_FOUND', { field: 'topics', expected: TOPIC_NAMES, received: name })
+    this.#drop(name)
+    if (this.#topics.size >= limits.subscriptions)
+      throw new ApiError('SUBSCRIPTION_LIMIT', {
+        field: 'topics',
+        expected: `at most ${limits.subscriptions} topics of a connection`,
+      })
+    while (!this.#session.hasRead(this.#unread) && this.#isOpen) await sleep(UNREAD_POLL_MS)
+    if (!this.#isOpen) return
+    this.#topics.add(name)
+    metrics.subscribed(1)
+    this.#joining.add(name)
+    try {
+      const position = Object.hasOwn(since, name) ? (since[name] as string) : null
+      await hub.subscribe(this, topic, { id, caller: this.caller, since: position })
+    } finally {
+      this.#joining.delete(name)
+    }
+  }
+
+  #drop(name: string): void {
+    if (!this.#topics.delete(name)) return
+    this.#ports.hub.unsubscribe(this, name)
+    this.#ports.metrics.subscribed(-1)
+    this.#session.forget(name)
+  }
+
+  #unsubscribe({ id, op, topics }: Message<'unsubscribe'>): void {
+    for (const name of topics) this.#drop(name)
+    this.#answer(id, op, { topics })
+  }
+
+  async #guard({ id, op, grace_seconds }: Message<'cancel_on_disconnect'>): Promise<void> {
+    const { userId } = traderOf(op, this.caller)
+    await this.#spend(op)
+    const { switches } = this.#ports
+    this.#switchId ??= randomUUID()
+    await switches.set(this.#switchId, userId, grace_seconds)
+    if (!this.#isOpen) switches.end(this.#switchId, this.#reconnectAfterMs)
+    this.#answer(id, op, { armed: grace_seconds > 0, grace_seconds })
+  }
+
+  // ------------------------------------------------------------------ life
+
+  /** Sends a heartbeat and a ping, or ends the connection. */
+  turn(now: number): void {
+    if (!this.#isOpen || this.endIfOver(now)) return
+    this.#catchUp(true)
+    if (!this.#session.hasRead(this.#unread)) return
+    this.#parts.webSocket.ping()
+    this.#sendMessage({
+      type: 'heartbeat',
+      ts: isoTime(now),
+      data: { topics: this.#ports.hub.heads(this, this.#topics) },
+    })
+  }
+
+  endIfOver(now: number): boolean {
+    const isGuarded = this.#switchId !== null && this.#ports.switches.isArmed(this.#switchId)
+    const isUsed = this.#topics.size > 0 || isGuarded
+    const reason = this.#session.endsBy(now, { isUsed, expiresAt: this.expiresAt })
+    if (reason !== null) this.close(reason)
+    return reason !== null
+  }
+
+  /** Announces the end of the process. */
+  announceStop(reconnectAfterMs: number): void {
+    this.#reconnectAfterMs = reconnectAfterMs
+    const data = { reconnect_after_ms: reconnectAfterMs }
+    this.#sendMessage({ type: 'server_shutdown', ts: this.#now, data })
+  }
+
+  close(reason: CloseReason): void {
+    if (!this.#isOpen) return
+    const { code, reason: text } = CLOSES[reason]
+    this.#end(reason)
+    // A client that does not answer the closing is cut off by the library after its timeout.
+    if (reason === 'silent') this.#parts.webSocket.terminate()
+    else this.#parts.webSocket.close(code, text)
+  }
+
+  /** Whether the connection is closed on both sides. */
+  get isGone(): boolean {
+    return this.#parts.webSocket.readyState === this.#parts.webSocket.CLOSED
+  }
+
+  destroy(): void {
+    this.#parts.webSocket.terminate()
+  }
+
+  #end(reason: CloseReason | 'client' | 'lost'): void {
+    if (!this.#isOpen) return
+    this.#isOpen = false
+    const { hub, metrics, switches } = this.#ports
+    for (const name of this.#topics) hub.unsubscribe(this, name)
+    metrics.subscribed(-this.#topics.size)
+    this.#topics.clear()
+    if (this.#switchId !== null) switches.end(this.#switchId, this.#reconnectAfterMs)
+    metrics.closed(reason)
+    this.#parts.membership.leave(this)
+  }
+}
+
+const BINARY: Parsed = {
+  ...{ id: null, op: null },
+  error: new ApiError('INVALID_JSON', {
+    ...{ field: 'body', expected: 'a text message with a JSON object', received: 'a binary message' },
+  }),
+}

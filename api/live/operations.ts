@@ -1,0 +1,61 @@
+/** The commands on a connection: the bodies, limits, checks and answers of their requests over REST. */
+import type { Caller } from '../auth/caller.ts'
+import { ApiError } from '../errors.ts'
+import type { Bucket } from '../http/access.ts'
+import type { OrderCommands } from '../order-entry/order-commands.ts'
+import { isCommand, type Message, type Op } from './schema.ts'
+
+/** The limit in which an operation is counted. `ping` and `unsubscribe` count only as messages. */
+export const BUCKET_OF: Readonly<Partial<Record<Op, Bucket>>> = {
+  subscribe: 'reads',
+  auth: 'reads',
+  place: 'orders',
+  place_batch: 'batches',
+  cancel: 'cancels',
+  cancel_batch: 'cancels',
+  cancel_all: 'cancels',
+  cancel_on_disconnect: 'cancels',
+}
+
+/** The caller of a command. */
+export function traderOf(op: Op, caller: Caller | null): Caller {
+  if (caller === null) throw new ApiError('CREDENTIAL_MISSING')
+  if (caller.scope === 'read' && isCommand(op)) throw new ApiError('READ_ONLY_KEY')
+  return caller
+}
+
+/** The answer of a request as JSON, and its bookmark. */
+export interface CommandResult {
+  readonly json: string
+  readonly readAfter: unknown
+}
+
+const resultOf = (answer: { readonly read_after: unknown }): CommandResult => ({
+  json: JSON.stringify(answer),
+  readAfter: answer.read_after,
+})
+
+export type OrderMessage = Message<'place' | 'place_batch' | 'cancel' | 'cancel_batch' | 'cancel_all'>
+
+export async function execute(
+  commands: OrderCommands,
+  caller: Caller,
+  message: OrderMessage,
+): Promise<CommandResult> {
+  switch (message.op) {
+    case 'place':
+      return resultOf(await commands.place(caller, message.body))
+    case 'place_batch': {
+      const json = await commands.placeBatch(caller, message.body)
+      return { json, readAfter: JSON.parse(json).read_after }
+    }
+    case 'cancel': {
+      const { order_hash: hash, ...body } = message.body
+      return resultOf(await commands.cancel(caller, hash, body))
+    }
+    case 'cancel_batch':
+      return resultOf(await commands.cancelBatch(caller, message.body))
+    case 'cancel_all':
+      return resultOf(await commands.cancelAll(caller, message.body))
+  }
+}

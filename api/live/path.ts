@@ -1,0 +1,2 @@
+/** The path of the WebSocket. */
+export const LIVE_PATH = '/v0/ws'

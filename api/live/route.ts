@@ -1,0 +1,56 @@
+/** The WebSocket of the live feed. */
+import websocket, { type WebSocket } from '@fastify/websocket'
+import type { FastifyRequest } from 'fastify'
+import { ApiError } from '../errors.ts'
+import type { Access } from '../http/access.ts'
+import type { App } from '../http/types.ts'
+import type { Connections } from './connections.ts'
+import { LIVE_PATH } from './path.ts'
+import { BATCH_MESSAGE_LIMIT } from './schema.ts'
+
+export interface LivePorts {
+  readonly connections: Connections
+  readonly spend: Access['spend']
+}
+
+/** How long a client may take to answer the closing before its connection is cut off. */
+const CLOSE_TIMEOUT_MS = 2_000
+
+/** Call it before the route is added. */
+export async function acceptWebSockets(app: App): Promise<void> {
+  const options = {
+    maxPayload: BATCH_MESSAGE_LIMIT,
+    // Compression costs memory and time for each connection, and every frame would be compressed for each of them.
+    perMessageDeflate: false,
+    clientTracking: false,
+    closeTimeout: CLOSE_TIMEOUT_MS,
+    maxFragments: 64,
+  }
+  await app.register(websocket, {
+    options,
+    // The library has closed the connection already if the client broke the protocol.
+    errorHandler: (error: Error, socket: WebSocket, request: FastifyRequest) => {
+      request.log.debug({ err: error }, 'connection failed')
+      if (socket.readyState === socket.OPEN) socket.terminate()
+    },
+  })
+}
+
+export function liveRoute(app: App, { connections, spend }: LivePorts): void {
+  app.route({
+    method: 'GET',
+    url: LIVE_PATH,
+    exposeHeadRoute: false,
+    config: { access: 'optional' },
+    schema: { hide: true },
+    preHandler: async ({ ws, ip, caller }) => {
+      if (!ws) throw new ApiError('UPGRADE_REQUIRED', { field: 'upgrade', expected: 'websocket' })
+      connections.check(ip, caller)
+    },
+    handler: () => {
+      throw new ApiError('UPGRADE_REQUIRED')
+    },
+    wsHandler: (webSocket: WebSocket, { raw, ip, caller, id }: FastifyRequest) =>
+      connections.open({ webSocket, socket: raw.socket, ip, caller, requestId: id, spend }),
+  })
+}
