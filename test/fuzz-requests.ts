@@ -1,22 +1,23 @@
 /** `npm run fuzz:requests`: sends generated requests to a real api and exits with 1 if one is executed, fails inside, or hangs. */
-import { argumentsOf, wholeNumber, withDefault } from '../service/command-line.ts'
-import { fuzzRequests } from './api/fuzz/run.ts'
+import { argumentsOf, oneOf, wholeNumber, withDefault } from '../service/command-line.ts'
+import { AREAS, fuzzRequests } from './api/fuzz/run.ts'
 
-const { count, seed } = argumentsOf({
+const { area, count, seed } = argumentsOf({
   command: 'npm run fuzz:requests --',
   flags: {
+    area: withDefault(oneOf(AREAS, 'the operations'), 'accounts'),
     count: withDefault(wholeNumber('requests', { least: 1 }), 100_000),
     seed: withDefault(wholeNumber('of the generator'), 1),
   },
 })
 
 const started = performance.now()
-const { sent, answers, operations, problems } = await fuzzRequests(count, seed)
+const { sent, answers, operations, problems } = await fuzzRequests(count, seed, area)
 const seconds = ((performance.now() - started) / 1000).toFixed(1)
 for (const [answer, times] of [...answers].sort((a, b) => b[1] - a[1]))
   console.log(`${String(times).padStart(8)}  ${answer}`)
 for (const problem of problems) console.error(problem)
 console.log(
-  `seed ${seed}: ${sent} requests to ${operations} operations in ${seconds} s, ${problems.length} problems`,
+  `seed ${seed}: ${sent} requests to ${operations} operations (${area}) in ${seconds} s, ${problems.length} problems`,
 )
 process.exit(problems.length === 0 ? 0 : 1)

@@ -3,15 +3,21 @@ import { expect } from 'chai'
 import { describe, it } from 'mocha'
 import { fuzzRequests } from './run.ts'
 
-describe('random requests to the endpoints of accounts', function () {
+describe('random requests', function () {
   this.timeout(60_000)
 
-  it('when requests are random or altered, none is executed, fails inside or hangs, and each error names its field', async () => {
-    const { problems, answers, operations } = await fuzzRequests(2_000, 7)
+  it('when requests to the endpoints of accounts are random or altered, none is executed, fails inside or hangs, and each error names its field', async () => {
+    const { problems, answers, operations } = await fuzzRequests(2_000, 7, 'accounts')
     expect(problems).to.deep.equal([])
-    expect(operations).to.be.at.least(8)
+    expect(operations).to.be.at.least(21)
     // Reads with valid fields are answered, and requests are refused for many reasons.
     expect(answers.get('200')).to.be.greaterThan(50)
+    expect(answers.size).to.be.greaterThan(12)
+  })
+  it('when requests to the other endpoints are random or altered, the same holds', async () => {
+    const { problems, answers, operations } = await fuzzRequests(1_000, 7, 'markets')
+    expect(problems).to.deep.equal([])
+    expect(operations).to.be.at.least(30)
     expect(answers.size).to.be.greaterThan(12)
   })
 })

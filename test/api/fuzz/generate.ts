@@ -47,6 +47,8 @@ export interface Operation {
   readonly path: string
   readonly parameters: readonly { readonly name: string; readonly in: string; readonly schema: Schema }[]
   readonly body: Schema | null
+  /** A valid body may succeed: the operation only computes, or its effect is bounded per account. */
+  readonly maySucceed: boolean
 }
 
 /** Values that valid requests would have, by the name of their field. */
@@ -128,7 +130,7 @@ export class Generator {
 
   request(operation: Operation): FuzzRequest {
     const { random } = this
-    const { method, path, parameters, body } = operation
+    const { method, path, parameters } = operation
     const query = new URLSearchParams()
     const params = parameters.filter((parameter) => parameter.in === 'query')
     for (const { name, schema } of params)
@@ -139,12 +141,12 @@ export class Generator {
       return encodeURIComponent(this.#text(name, { type: 'string' }).toWellFormed())
     })
     const text = query.toString()
-    const isEmpty = method === 'GET' || body === null
+    const isEmpty = method === 'GET' || operation.body === null
     return {
       method,
       url: text === '' ? filled : `${filled}?${text}`,
       headers: this.#headers(isEmpty),
-      ...(isEmpty ? {} : { payload: this.#payload(body) }),
+      ...(isEmpty ? {} : { payload: this.#payload(operation.body as Schema, operation) }),
     }
   }
 
@@ -207,7 +209,7 @@ export class Generator {
     return random.of([random.hex(20), random.hex(32), random.hex(65), `${random.hex(65)}01`, '1', 'BTC-PERP'])
   }
 
-  #payload(schema: Schema): string {
+  #payload(schema: Schema, { maySucceed }: Operation): string {
     const { random } = this
     const body: Record<string, unknown> = {}
     for (const [name, property] of Object.entries(schema.properties ?? {})) {
@@ -222,8 +224,8 @@ export class Generator {
       else body[name] = random.of(NASTY)
     }
     // Without a signature to forge, a valid body would be executed; so would none at all.
-    const isSigned = 'signature' in (schema.properties ?? {})
-    if (!isSigned) body[`unknown_${random.below(9)}`] = random.of(NASTY)
+    const isHarmless = maySucceed || 'signature' in (schema.properties ?? {})
+    if (!isHarmless) body[`unknown_${random.below(9)}`] = random.of(NASTY)
     const text = JSON.stringify(body)
     if (random.chance(0.9)) return text
     return random.of([
@@ -231,7 +233,7 @@ export class Generator {
         text.slice(0, 1 + random.below(text.length - 1)),
         `${text}}`,
         `[${text}]`,
-        isSigned ? '' : '?',
+        isHarmless ? '' : '?',
         'null',
         '"text"',
         '1e999',

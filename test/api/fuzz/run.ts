@@ -1,10 +1,27 @@
 /** Sends generated requests to a real api with Postgres and checks that none is executed, fails inside or hangs. */
 import { sql } from 'kysely'
+import { createApiKey } from '../../../api/auth/credentials.ts'
 import type { Db } from '../../../db/client.ts'
+import { seizeLease } from '../../../db/leases.ts'
+import { ADJUSTMENT_LANE } from '../../../db/relayers.ts'
+import { AccountManager__factory } from '../../../typechain-types/factories/AccountManager__factory.ts'
+import { perpetual } from '../../support/markets.ts'
 import { createUser, type ExchangeFixture, startExchange, type User } from '../support/exchange-fixture.ts'
+import { ForwardFixture, MANAGER } from '../support/forward-fixture.ts'
+import { IdentityProvider } from '../support/identity-provider.ts'
 import { type FuzzRequest, Generator, type Known, type Operation, type Schema } from './generate.ts'
 
-const PATHS = /^\/v0\/(auth|me|session-keys|account|faucet|balance|users|positions)\b/
+/** The operations of a run: those about credentials and accounts, or all others. */
+export const AREAS = ['accounts', 'markets'] as const
+export type Area = (typeof AREAS)[number]
+const OF_ACCOUNTS = /^\/v0\/(auth|me|session-keys|account|faucet|balance|users|positions)\b/
+/** Operations with a body that may succeed: those that only compute, and those whose effect `checkBounded` bounds. */
+const MAY_SUCCEED = new Set([
+  ...['/v0/auth/challenge', '/v0/faucet', '/v0/session-keys/prepare'],
+  ...['/v0/orders/validate', '/v0/orders/estimate', '/v0/orders/calculate-quantity'],
+])
+/** Most rows of an account in the tables that these effects change: five challenges per kind of credential, one open payout. */
+const BOUNDED = { auth_challenges: 10, faucet_requests: 1 } as const
 const HANG_MS = 15_000
 /** How many requests are in flight. */
 const PARALLEL = 8
@@ -34,27 +51,28 @@ interface Described {
   readonly requestBody?: { readonly content: Readonly<Record<string, { readonly schema: Schema }>> }
 }
 
-async function operationsOf(exchange: ExchangeFixture): Promise<Operation[]> {
+async function operationsOf(exchange: ExchangeFixture, area: Area): Promise<Operation[]> {
   const { paths } = (await exchange.get(null, '/v0/openapi.json')).body as {
     paths: Record<string, Record<string, Described>>
   }
   return Object.entries(paths)
-    .filter(([path]) => PATHS.test(path))
+    .filter(([path]) => OF_ACCOUNTS.test(path) === (area === 'accounts'))
     .flatMap(([path, methods]) =>
       Object.entries(methods).map(([method, { parameters = [], requestBody }]) => ({
         ...{ method: method.toUpperCase() as 'GET' | 'POST', path, parameters },
         body: requestBody?.content['application/json']?.schema ?? null,
+        maySucceed: MAY_SUCCEED.has(path),
       })),
     )
 }
 
-/** A digest of every row of every table. The use of a key is noted in its row, and is no effect of a request. */
+/** A digest of every row of every table without bounded effects. The use of a key is noted in its row, and is no effect of a request. */
 async function digest(db: Db): Promise<Record<string, string>> {
   const { rows } = await sql<{ name: string }>`
     select schemaname || '.' || tablename as name from pg_tables where schemaname in ('public', 'read') order by 1
   `.execute(db)
   const digests: Record<string, string> = {}
-  for (const { name } of rows) {
+  for (const { name } of rows.filter(({ name }) => !(name.replace('public.', '') in BOUNDED))) {
     const content = await sql<{ digest: string | null }>`
       select md5(string_agg(line, ',' order by line)) as digest from (
         select (to_jsonb(t) - 'last_used_at')::text as line from ${sql.table(name)} t
@@ -65,13 +83,19 @@ async function digest(db: Db): Promise<Record<string, string>> {
   return digests
 }
 
-const knownOf = (user: User, other: User): Known => ({
+/** `challenges` are the ids of open challenges. */
+const knownOf = (user: User, other: User, challenges: readonly string[]): Known => ({
   user_id: [user.userId, other.userId, 999_999],
   address: [user.address, user.wallet.address, other.address],
   from: [user.address, '1970-01-01T00:00:00Z', '2026-11-22T13:00:00.000Z'],
-  to: [other.address, '2026-11-22T13:00:00.000Z'],
-  session_public_address: [other.address, user.address],
-  symbol: ['BTC-PERP', 'NONE'],
+  to: [MANAGER, perpetual.trader, '2026-11-22T13:00:00.000Z'],
+  session_public_address: [other.address, user.address, `0x${'42'.repeat(20)}`],
+  symbol: [perpetual.symbol, 'NONE'],
+  gas: [150_000, 79_999, 2 ** 31],
+  data: [
+    AccountManager__factory.createInterface().encodeFunctionData('registerSessionKey', [other.address, 3]),
+    '0x',
+  ],
   market_id: [1, 2, 99],
   deadline: [Math.floor(Date.now() / 1000) + 60, 1],
   nonce: [0, 1, 7],
@@ -81,7 +105,7 @@ const knownOf = (user: User, other: User): Known => ({
   operation: ['register', 'revoke'],
   approved: [true, false],
   action: ['rotate_api_key', 'other'],
-  challenge_id: ['123e4567-e89b-42d3-a456-426614174000'],
+  challenge_id: challenges,
   read_after_shard_id: ['accounts.1', 'm1.1', 'm1.0', 'm999.1'],
   read_after_shard_seq: ['0', '1'],
   limit: [1, 1000],
@@ -89,28 +113,47 @@ const knownOf = (user: User, other: User): Known => ({
   cursor_id: ['0x1-1-1', '1-000000000001-1'],
 })
 
-export async function fuzzRequests(count: number, seed: number): Promise<FuzzReport> {
-  const exchange = await startExchange({ TRUST_PROXY: '1', READ_AFTER_WAIT_MS: '50', FAUCET_WAIT_MS: '50' })
+/** Relays and adjustments are accepted, as with a keeper that runs their lanes. */
+async function openLanes(exchange: ExchangeFixture): Promise<void> {
+  await new ForwardFixture(exchange).openLane()
+  const lease = { name: ADJUSTMENT_LANE, owner: 'keeper', now: Date.now(), lifeMs: 86_400_000 }
+  await seizeLease(exchange.db, lease)
+}
+
+export async function fuzzRequests(count: number, seed: number, area: Area): Promise<FuzzReport> {
+  const provider = await IdentityProvider.start()
+  const exchange = await startExchange({
+    ...{ TRUST_PROXY: '1', READ_AFTER_WAIT_MS: '50', FAUCET_WAIT_MS: '50', RELAY_WAIT_MS: '50' },
+    ...{ ADJUSTMENT_WAIT_MS: '50', ...provider.env },
+  })
   try {
+    await openLanes(exchange)
     const [alice, bob] = [await createUser(exchange.db, 'alice'), await createUser(exchange.db, 'bob')]
+    const { userId: reader } = await createUser(exchange.db, 'reader')
     await exchange.project()
-    const operations = await operationsOf(exchange)
-    const credentials = [alice, bob].map(({ apiKey }) => `Key ${apiKey}`)
-    const generator = new Generator(seed, knownOf(alice, bob), credentials)
+    const readOnly = await createApiKey(exchange.db, reader, { scope: 'read', allowed_addresses: null })
+    const exp = Math.floor(Date.now() / 1000) + 86_400
+    const token = await provider.token({ wallet_address: alice.address, exp })
+    const credentials = [`Key ${alice.apiKey}`, `Key ${bob.apiKey}`, `Key ${readOnly}`, `Bearer ${token}`]
     const run = new FuzzRun(exchange, credentials)
+    const generator = new Generator(seed, knownOf(alice, bob, run.challenges), credentials)
+    const operations = await operationsOf(exchange, area)
     const before = await digest(exchange.db)
     for (let sent = 0; sent < count; sent += PARALLEL) {
-      const requests = Array.from({ length: Math.min(PARALLEL, count - sent) }, () =>
-        generator.request(generator.random.of(operations)),
-      )
-      await Promise.all(requests.map((request) => run.check(request)))
+      const requests = Array.from({ length: Math.min(PARALLEL, count - sent) }, () => {
+        const operation = generator.random.of(operations)
+        return { operation, request: generator.request(operation) }
+      })
+      await Promise.all(requests.map(({ operation, request }) => run.check(operation, request)))
     }
     const after = await digest(exchange.db)
     for (const name of Object.keys(after))
       if (after[name] !== before[name]) run.note(`the rows of ${name} have changed`)
+    await run.checkBounded()
     return { sent: count, answers: run.answers, operations: operations.length, problems: run.problems }
   } finally {
     await exchange.stop()
+    provider.stop()
   }
 }
 
@@ -119,19 +162,32 @@ const MOST_PROBLEMS = 20
 class FuzzRun {
   readonly answers = new Map<string, number>()
   readonly problems: string[] = []
+  /** Ids of the newest challenges, so that rotations reach the check of their signature. */
+  readonly challenges = ['123e4567-e89b-42d3-a456-426614174000']
   readonly #exchange: ExchangeFixture
   readonly #secrets: readonly string[]
 
   constructor(exchange: ExchangeFixture, credentials: readonly string[]) {
     this.#exchange = exchange
-    this.#secrets = credentials.map((credential) => credential.slice('Key '.length))
+    this.#secrets = credentials.map((credential) => credential.slice(credential.indexOf(' ') + 1))
   }
 
   note(problem: string): void {
     if (this.problems.length < MOST_PROBLEMS) this.problems.push(problem)
   }
 
-  async check(request: FuzzRequest): Promise<void> {
+  /** The effects of valid bodies stay within the bound of each account. */
+  async checkBounded(): Promise<void> {
+    for (const [name, most] of Object.entries(BOUNDED)) {
+      const { rows } = await sql<{ user_id: number; stored: number }>`
+        select user_id, count(*)::int as stored from ${sql.table(name)} group by user_id
+      `.execute(this.#exchange.db)
+      for (const { user_id, stored } of rows)
+        if (stored > most) this.note(`${stored} rows of ${name} for user ${user_id}, at most ${most}`)
+    }
+  }
+
+  async check({ path, maySucceed }: Operation, request: FuzzRequest): Promise<void> {
     const { url, method, headers, payload } = request
     const asked = `${method} ${url} ${payload ?? ''}`.slice(0, 600)
     let timer: NodeJS.Timeout | undefined
@@ -154,7 +210,10 @@ class FuzzRun {
     const key = `${status} ${details?.code ?? ''}`.trim()
     this.answers.set(key, (this.answers.get(key) ?? 0) + 1)
     if (status >= 500 && details?.code === 'INTERNAL') this.note(`500: ${asked}`)
-    if (status < 400 && method !== 'GET') this.note(`${status}, executed: ${asked} -> ${body.slice(0, 300)}`)
+    if (status === 200 && path === '/v0/auth/challenge')
+      this.challenges.splice(0, 1, JSON.parse(body).challenge_id)
+    if (status < 400 && method !== 'GET' && !maySucceed)
+      this.note(`${status}, executed: ${asked} -> ${body.slice(0, 300)}`)
     if (status >= 400 && details?.code === undefined)
       this.note(`${status} without a code: ${asked} -> ${body.slice(0, 300)}`)
     if (status === 400 && details?.field === undefined && !WITHOUT_FIELD.has(details?.code ?? ''))
