@@ -1,120 +1,257 @@
-/** Alters real receipts of the contracts, a batch and an adjustment, so that each yields exactly one kind of mismatch. */
+/** Real receipts of the contracts with altered logs, decoded as the indexer decodes them: each alteration yields its failure kind. */
 import { expect } from 'chai'
-import { describe, it } from 'mocha'
-import { hashMarginAdjustment } from '../../../domain/positions/adjustment-hash.ts'
-import {
-  type Expectation,
-  NO_EVENTS,
-  type PartExpectation,
-  type ReceiptEvents,
-} from '../../../domain/settlement/receipt.ts'
+import { getBytes } from 'ethers'
+import { after, describe, it } from 'mocha'
+import { type Expectation, FAILURE_KINDS } from '../../../domain/settlement/receipt.ts'
 import { reconcile } from '../../../domain/settlement/reconcile.ts'
-import type { BatchSettled } from '../../../domain/settlement/settlement.ts'
-import type { Quote, Seconds } from '../../../domain/units.ts'
-import { decodeTraderLog } from '../../../indexer/ingest/decode/isolated-trader.ts'
-import { keccak } from '../../support/exchange.ts'
-import { e18 } from '../../support/markets.ts'
-import { addressOf } from '../support/exchange-fixture.ts'
-import { useFollowerFixture } from '../support/follower-fixture.ts'
-
-const STRANGER = `0x${'05'.repeat(20)}` as const
+import type { ChainLog } from '../../../indexer/ports.ts'
+import {
+  ADDED,
+  ADJUSTMENT_NONCE,
+  altered,
+  alteredPart,
+  expectationOf,
+  FIELD,
+  type RecordedReceipt,
+  STRANGER,
+  useRecordedReceipts,
+} from '../support/recorded-receipts.ts'
 
 describe('a real receipt that is altered', () => {
-  const fixture = useFollowerFixture()
+  const fixture = useRecordedReceipts()
+  const seen = new Set<string>()
+  after(() => expect([...seen].sort()).to.deep.equal([...FAILURE_KINDS].sort()))
 
-  const kindOf = (events: Partial<ReceiptEvents>, expected: Expectation) => {
-    const verdict = reconcile({ ...NO_EVENTS, ...events }, expected)
-    return verdict.ok ? null : verdict.refusal.kind
+  const kindOf = (receipt: RecordedReceipt, logs: readonly ChainLog[], expected: Expectation) => {
+    const verdict = reconcile(fixture.eventsOf(receipt, logs), expected)
+    if (verdict.ok) return null
+    seen.add(verdict.refusal.kind)
+    return verdict.refusal.kind
   }
-  /** The market's facts in the receipt. */
-  async function factsOf(hash: string) {
-    const { exchange } = fixture.context
-    const receipt = await exchange.provider.getTransactionReceipt(hash)
-    const own = (receipt?.logs ?? []).filter(({ address }) => address.toLowerCase() === exchange.spec.trader)
-    const facts = own.map(({ topics, data }) => decodeTraderLog({ topics, data }, exchange.spec))
-    return { facts, logs: own }
+  const only = ({ logs }: RecordedReceipt): ChainLog => {
+    const [log, second] = logs
+    if (log === undefined || second !== undefined)
+      throw new Error(`the receipt has ${logs.length} logs, not 1`)
+    return log
   }
 
-  it('when the receipt of a batch is altered, each alteration has its kind', async () => {
-    await fixture.fundAndFollow()
-    const { facts, logs } = await factsOf(await fixture.trade(fixture.pair(500)))
-    const fact = facts.find(({ kind }) => kind === 'part_mined')
-    const settled = (fact as { settled: BatchSettled }).settled
-    const sent: PartExpectation = {
-      ...{ kind: 'part', batchId: settled.batchId, part: 1, parts: settled.parts, price: settled.price },
-      ...{ asOf: settled.asOf, actionId: settled.actionId },
-      fills: settled.fills.map(({ fill: steps, taker: takerSteps, ...fill }) => ({
-        ...fill,
-        steps,
-        takerSteps,
-      })),
+  describe('of a batch', () => {
+    const batch = () => fixture.receipts.batch
+    const kind = (logs: readonly ChainLog[]) => kindOf(batch(), logs, expectationOf(batch().part))
+    const settled = () => only(batch())
+
+    it('when nothing is altered, nothing mismatches', () => {
+      expect(kind(batch().logs)).to.equal(null)
+    })
+
+    for (const [alteration, expected, alter] of [
+      ['its only log is removed', 'no_trade_execution_events', () => []],
+      [
+        'the data of the log is cut',
+        'receipt_decode_exception',
+        () => [{ ...settled(), data: settled().data.slice(0, 200) }],
+      ],
+      [
+        'the topic is that of no event',
+        'receipt_decode_exception',
+        () => [{ ...settled(), topics: [`0x${'ab'.repeat(32)}`, ...settled().topics.slice(1)] }],
+      ],
+      [
+        'the second fill credits a wei to the free balance',
+        'trade_events_without_position_updates',
+        () => [
+          alteredPart(settled(), [
+            { of: 0 },
+            { of: 1, at: FIELD.freeDelta, bytes: getBytes(`0x${'00'.repeat(11)}01`) },
+          ]),
+        ],
+      ],
+      [
+        'the record of the second order is removed',
+        'missing_expected_participants',
+        () => [alteredPart(settled(), [{ of: 0 }])],
+      ],
+      [
+        'one step is taken from the first fill',
+        'missing_expected_position_updates',
+        () => [
+          alteredPart(settled(), [{ of: 0, at: FIELD.fill, bytes: getBytes('0x0000000001f3') }, { of: 1 }]),
+        ],
+      ],
+      [
+        'the second record is there again with another maker',
+        'invalid_batch_trade_participant_coverage',
+        () => [
+          alteredPart(settled(), [
+            { of: 0 },
+            { of: 1 },
+            { of: 1, at: FIELD.maker, bytes: getBytes(STRANGER) },
+          ]),
+        ],
+      ],
+      [
+        'the second record is there again as a forced order',
+        'invalid_forced_book_liquidation_fill_coverage',
+        () => [
+          alteredPart(settled(), [
+            { of: 0 },
+            { of: 1 },
+            { of: 1, at: FIELD.forced, bytes: Uint8Array.of(0xc2) },
+          ]),
+        ],
+      ],
+    ] as const) {
+      it(`when ${alteration}, it is ${expected}`, () => {
+        expect(kind(alter())).to.equal(expected)
+      })
     }
-    const [first, second] = settled.fills as [(typeof settled.fills)[0], (typeof settled.fills)[0]]
-    const fills = (...of: (typeof settled.fills)[0][]) => ({ settled: { ...settled, fills: of } })
-    expect(kindOf({ settled }, sent)).to.equal(null)
-    expect(kindOf({}, sent)).to.equal('no_trade_execution_events')
-    expect(kindOf({ settled, movesPositions: false }, sent)).to.equal('trade_events_without_position_updates')
-    expect(kindOf(fills(first), sent)).to.equal('missing_expected_participants')
-    expect(kindOf(fills({ ...first, fill: 499 as never }, second), sent)).to.equal(
-      'missing_expected_position_updates',
-    )
-    const unexpected = fills(first, second, { ...second, maker: STRANGER as never })
-    expect(kindOf(unexpected, sent)).to.equal('invalid_batch_trade_participant_coverage')
-    const forced = fills(first, second, { ...second, isForced: true })
-    expect(kindOf(forced, sent)).to.equal('invalid_forced_book_liquidation_fill_coverage')
-    const [{ topics, data } = { topics: [], data: '' }] = logs
-    const broken = () => decodeTraderLog({ topics, data: data.slice(0, 20) }, fixture.context.exchange.spec)
-    expect(broken).to.throw()
-    expect(kindOf({ settled, undecodable: 'data too short' }, sent)).to.equal('receipt_decode_exception')
-    const account = addressOf(fixture.context.alice)
-    const inheritance = { kind: 'inheritance', actionId: null, account, backstop: STRANGER as never } as const
-    expect(kindOf({ settled }, inheritance)).to.equal('no_liquidation_settlement_events')
-    const deleveraging = { kind: 'deleveraging', actionId: null, account, legs: [] } as const
-    expect(kindOf({ settled }, deleveraging)).to.equal('no_adl_settlement_events')
   })
 
-  it('when the receipt of an adjustment is altered, each alteration has its kind', async () => {
-    const { exchange, alice } = fixture.context
-    await fixture.fundAndFollow()
-    await fixture.trade(fixture.pair(500))
-    const asOf = (await exchange.latestSecond()) * 1000
-    await exchange.rpc('evm_setNextBlockTimestamp', asOf / 1000 + 1)
-    const amount = e18('100') as Quote
-    const signed = { account: addressOf(alice), nonce: 3n, deadline: 4_000_000_000 as Seconds, amount }
-    const digest = hashMarginAdjustment(
-      { ...signed, removeMode: 'exact', minAmount: 0n as Quote },
-      exchange.spec,
-      keccak,
-    )
-    const struct = { ...signed, removeMode: 0, minAmount: 0n }
-    const trader = exchange.trader.connect(await exchange.provider.getSigner(1))
-    const none = { price: 0n, observedAt: 0, proof: '0x' }
-    const transaction = await trader.adjustMargin(
-      asOf,
-      struct,
-      none,
-      alice.signingKey.sign(digest).serialized,
-    )
-    await transaction.wait()
-    const { facts } = await factsOf(transaction.hash)
-    const [event] = facts.flatMap((fact) => (fact.kind === 'position_adjusted' ? [fact.event] : []))
-    if (event === undefined) throw new Error('the receipt has no adjustment')
-    const bounds = { lowest: amount, highest: amount, leverage: null }
-    const sent = { kind: 'adjustment', account: addressOf(alice), nonce: 3n, ...bounds } as const
-    expect(kindOf({ adjusted: [event] }, sent)).to.equal(null)
-    expect(kindOf({}, sent)).to.equal('no_account_adjustment_position_updates')
-    const other = { ...event, account: STRANGER as never }
-    expect(kindOf({ adjusted: [other] }, sent)).to.equal('missing_expected_participants')
-    expect(kindOf({ adjusted: [event, other] }, sent)).to.equal(
-      'invalid_position_update_participant_coverage',
-    )
-    const altered = [{ amount: amount + 1n }, { nonce: 4n }, { leverage: 5 }]
-    for (const change of altered)
-      expect(kindOf({ adjusted: [{ ...event, ...change }] }, sent)).to.equal(
+  describe('of an adjustment', () => {
+    const adjustment = () => fixture.receipts.adjustment
+    const log = () => only(adjustment())
+    const kind = (logs: readonly ChainLog[]) =>
+      kindOf(adjustment(), logs, {
+        ...{ kind: 'adjustment', account: fixture.receipts.alice, nonce: ADJUSTMENT_NONCE },
+        ...{ lowest: ADDED, highest: ADDED, leverage: null },
+      })
+
+    it('when nothing is altered, nothing mismatches', () => {
+      expect(kind(adjustment().logs)).to.equal(null)
+    })
+
+    for (const [alteration, expected, alter] of [
+      ['its only log is removed', 'no_account_adjustment_position_updates', () => []],
+      ['the data is cut', 'receipt_decode_exception', () => [{ ...log(), data: log().data.slice(0, 66) }]],
+      [
+        'its account is another',
+        'missing_expected_participants',
+        () => [altered(log(), { account: STRANGER })],
+      ],
+      [
+        'the log of another account is added',
+        'invalid_position_update_participant_coverage',
+        () => [altered(log(), { account: STRANGER }), log()],
+      ],
+      ['its nonce is another', 'missing_expected_position_updates', () => [altered(log(), { nonce: 4n })]],
+      [
+        'its amount is a wei more',
         'missing_expected_position_updates',
-      )
-    expect(kindOf({ adjusted: [event], movesPositions: false }, sent)).to.equal(
-      'missing_expected_position_updates',
-    )
+        () => [altered(log(), { amount: ADDED + 1n })],
+      ],
+      [
+        'the margin after it is zero',
+        'missing_expected_position_updates',
+        () => [altered(log(), { foldedMargin: 0n })],
+      ],
+    ] as const) {
+      it(`when ${alteration}, it is ${expected}`, () => {
+        expect(kind(alter())).to.equal(expected)
+      })
+    }
+  })
+
+  describe('of an inheritance', () => {
+    const inheritance = () => fixture.receipts.inheritance
+    const log = () => only(inheritance())
+    const kind = (logs: readonly ChainLog[], receipt = inheritance()) =>
+      kindOf(receipt, logs, {
+        ...{ kind: 'inheritance', actionId: 2, account: fixture.receipts.alice },
+        backstop: fixture.receipts.backstop,
+      })
+
+    it('when nothing is altered, nothing mismatches', () => {
+      expect(kind(inheritance().logs)).to.equal(null)
+    })
+
+    it('when the contract itself refuses it for want of a backstop, it is backstop_inheritance_failed_only', () => {
+      const { failedInheritance } = fixture.receipts
+      expect(kind(failedInheritance.logs, failedInheritance)).to.equal('backstop_inheritance_failed_only')
+    })
+
+    for (const [alteration, expected, alter] of [
+      ['its only log is removed', 'no_liquidation_settlement_events', () => []],
+      [
+        'its log is one of a failure',
+        'backstop_inheritance_failed_only',
+        () => fixture.receipts.failedInheritance.logs,
+      ],
+      [
+        'the reason of its failure is unknown',
+        'receipt_decode_exception',
+        () => [altered(only(fixture.receipts.failedInheritance), { reason: 0 })],
+      ],
+      [
+        'its account is another',
+        'missing_expected_participants',
+        () => [altered(log(), { account: STRANGER })],
+      ],
+      [
+        'another account is inherited too',
+        'invalid_position_update_participant_coverage',
+        () => [altered(log(), { account: STRANGER }), log()],
+      ],
+      [
+        'its action is another',
+        'invalid_position_update_participant_coverage',
+        () => [altered(log(), { actionId: 3n })],
+      ],
+      [
+        'its size is a step less',
+        'missing_expected_position_updates',
+        () => [altered(log(), { size: 499n })],
+      ],
+    ] as const) {
+      it(`when ${alteration}, it is ${expected}`, () => {
+        expect(kind(alter())).to.equal(expected)
+      })
+    }
+  })
+
+  describe('of a deleveraging', () => {
+    const deleveraging = () => fixture.receipts.deleveraging
+    const log = () => only(deleveraging())
+    const kind = (logs: readonly ChainLog[], receipt = deleveraging(), counterparty = fixture.receipts.bob) =>
+      kindOf(receipt, logs, {
+        ...{ kind: 'deleveraging', actionId: 2, account: fixture.receipts.alice },
+        legs: [{ counterparty, steps: 400 }],
+      })
+    const leg = (changes: Record<string, unknown> = {}) => {
+      const { legs } = fixture.eventsOf(deleveraging(), deleveraging().logs).deleveraged[0] ?? { legs: [] }
+      return { ...legs[0], ...changes }
+    }
+
+    it('when nothing is altered, nothing mismatches', () => {
+      expect(kind(deleveraging().logs)).to.equal(null)
+    })
+
+    it('when the contract itself closes nothing, because no counterparty qualifies, it is no_adl_trade_events', () => {
+      const { emptyDeleveraging } = fixture.receipts
+      expect(kind(emptyDeleveraging.logs, emptyDeleveraging, STRANGER)).to.equal('no_adl_trade_events')
+    })
+
+    for (const [alteration, expected, alter] of [
+      ['its only log is removed', 'no_adl_settlement_events', () => []],
+      ['its legs are removed', 'no_adl_trade_events', () => [altered(log(), { legs: [] })]],
+      [
+        'its only leg has no steps',
+        'no_adl_trade_events',
+        () => [altered(log(), { legs: [leg({ steps: 0, payout: 0n })] })],
+      ],
+      [
+        'its payout is a wei less',
+        'trade_events_without_position_updates',
+        () => [altered(log(), { legs: [leg({ payout: (leg().payout as bigint) - 1n })] })],
+      ],
+      [
+        'its action is another',
+        'invalid_position_update_participant_coverage',
+        () => [altered(log(), { actionId: 3n })],
+      ],
+    ] as const) {
+      it(`when ${alteration}, it is ${expected}`, () => {
+        expect(kind(alter())).to.equal(expected)
+      })
+    }
   })
 })
