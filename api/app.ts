@@ -30,6 +30,7 @@ import { fundingRoutes } from './funding/route.ts'
 import { controlAccess } from './http/access.ts'
 import { cacheAnswers } from './http/caching.ts'
 import { createConnections } from './http/connections.ts'
+import { loggedRequest } from './http/echo.ts'
 import { answerUnreadable, BODY_LIMIT, describeErrors, handleErrors } from './http/errors.ts'
 import { parseJson } from './http/json.ts'
 import { describe } from './http/openapi.ts'
@@ -102,7 +103,7 @@ export async function buildApp(ports: AppPorts): Promise<App> {
   const genReqId = requestIds()
   const connections = createConnections(config.connections, genReqId)
   const app: App = Fastify({
-    loggerInstance: logger,
+    loggerInstance: logger.child({}, { serializers: { req: loggedRequest } }),
     logController: new LogController({ disableRequestLogging: !config.logRequests }),
     trustProxy: trustOf(config.trustProxy),
     bodyLimit: BODY_LIMIT,

@@ -1,5 +1,7 @@
 /** The catalogue of errors. Each code has one status and one meaning; codes and field names are part of the contract with traders. */
 
+import { echo, echoText } from './http/echo.ts'
+
 /** Whether a command took effect: it did not, it did, or the outcome is not known yet. */
 export type PlacementOutcome = 'not_placed' | 'placed' | 'unknown'
 
@@ -378,23 +380,13 @@ export class ApiError extends Error {
   }
 }
 
-/** Maximum length of a received value in an error, in characters. */
-const LONGEST_ECHO = 200
-
-/** Shortens a received value for the error. */
-function brief(value: unknown): unknown {
-  const text = typeof value === 'string' ? value : (JSON.stringify(value) ?? '')
-  return text.length <= LONGEST_ECHO
-    ? value
-    : `${text.slice(0, LONGEST_ECHO)}… (${text.length} characters in all)`
-}
-
 export function itemError({ code, context }: ApiError): ItemError {
   const { message, retryable, outcome = 'not_placed' }: Entry = CATALOGUE[code]
+  const { field } = context
   const shown: ErrorContext = {
     ...context,
-    ...('received' in context ? { received: brief(context.received) } : {}),
-    ...(context.field === undefined ? {} : { field: String(brief(context.field)) }),
+    ...('received' in context ? { received: echo(context.received) } : {}),
+    ...(field === undefined ? {} : { field: echoText(field) }),
   }
   return { message, details: { code, ...shown, outcome, retryable } }
 }

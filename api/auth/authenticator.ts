@@ -148,8 +148,8 @@ export function createAuthenticator(ports: AuthenticatorPorts): Authenticate {
   return async ({ authorization, address }) => {
     const [scheme, credential] = split(authorization)
     if (scheme === 'key') return byApiKey(credential, address)
-    if (scheme !== 'bearer')
-      throw new ApiError('CREDENTIAL_MALFORMED', { field: 'authorization', received: scheme })
+    // The scheme may be a key without its scheme: it is not repeated.
+    if (scheme !== 'bearer') throw new ApiError('CREDENTIAL_MALFORMED', { field: 'authorization' })
     return bearer?.known(credential) ?? attempt(address, () => verifyToken(credential))
   }
 }

@@ -1,5 +1,6 @@
 /** Converts the validation problems of a request to one error of the catalogue. */
 import { ApiError } from '../errors.ts'
+import { echoField, echoText } from './echo.ts'
 
 export interface Problem {
   readonly keyword: string
@@ -57,10 +58,10 @@ export function validationError(problems: readonly Problem[], part: unknown, sch
   if (unknown) {
     const names = unknown.slice(0, MAX_NAMES)
     const field = names[0] as string
-    const received = valueAt(part, `/${field}`)
+    const received = echoField(field, valueAt(part, `/${field}`))
     return new ApiError('UNKNOWN_FIELD', {
       ...{ field, expected: Object.keys(fields), received, ...hintFor(field) },
-      unknown_fields: names.map((name) => name.slice(0, 100)),
+      unknown_fields: names.map((name) => echoText(name).slice(0, 100)),
     })
   }
   const missing = namesOf('required', 'requiredProperties')
@@ -71,10 +72,11 @@ export function validationError(problems: readonly Problem[], part: unknown, sch
   }
   const problem = problems[0]
   if (problem === undefined) return new ApiError('MALFORMED_REQUEST')
+  const field = fieldOf(problem.instancePath) || 'body'
   return new ApiError('INVALID_FIELD', {
-    field: fieldOf(problem.instancePath) || 'body',
+    field,
     expected: expectedOf(problem, fields),
-    received: receivedOf(valueAt(part, problem.instancePath)),
+    received: echoField(field, receivedOf(valueAt(part, problem.instancePath))),
     ...nearestOf(problem),
   })
 }

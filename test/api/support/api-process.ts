@@ -14,8 +14,12 @@ export interface ApiProcess {
   readonly base: string
 }
 
-/** Resolves when it is ready. */
-export async function startApiProcess(url: string, env: Env = {}): Promise<ApiProcess> {
+/** Resolves when it is ready. `onOutput` receives what it writes to its log and to stderr. */
+export async function startApiProcess(
+  url: string,
+  env: Env = {},
+  onOutput?: (text: string) => void,
+): Promise<ApiProcess> {
   const port = await freePort()
   const login = await loginOf(url, 'api')
   const all = {
@@ -23,7 +27,10 @@ export async function startApiProcess(url: string, env: Env = {}): Promise<ApiPr
     ...COMPILE_CACHE,
     ...apiEnv(login, { PORT: String(port), ...env }),
   }
-  const child = spawn(process.execPath, ['api/main.ts'], { env: all, stdio: ['ignore', 'ignore', 'inherit'] })
+  const [stdout, stderr] =
+    onOutput === undefined ? (['ignore', 'inherit'] as const) : (['pipe', 'pipe'] as const)
+  const child = spawn(process.execPath, ['api/main.ts'], { env: all, stdio: ['ignore', stdout, stderr] })
+  for (const output of [child.stdout, child.stderr]) output?.on('data', (data) => onOutput?.(String(data)))
   const base = `http://127.0.0.1:${port}`
   for (;;) {
     const ready = await fetch(`${base}/health/ready`).catch(() => null)
