@@ -2,6 +2,7 @@
 import { expect } from 'chai'
 import { sql } from 'kysely'
 import { after, before, beforeEach, describe, it } from 'mocha'
+import { capturedBatch } from '../../api/auctions/proof-query.ts'
 import type { Fence } from '../../db/fence.ts'
 import type { UsedReport } from '../../domain/prices/report.ts'
 import type { Address, FundingIndex, HourlyFunding, Millis, Price, UserId } from '../../domain/units.ts'
@@ -17,6 +18,7 @@ import { createEndingStore } from '../../keeper/ending/store.ts'
 import { createFaucetStore } from '../../keeper/faucet/store.ts'
 import { createFigureStore } from '../../keeper/figures/store.ts'
 import { createFundingStore } from '../../keeper/funding/store.ts'
+import { createProofStore } from '../../keeper/proofs/store.ts'
 import { createRankStore } from '../../keeper/ranks/store.ts'
 import type { RelayerLane } from '../../keeper/relayer/ports.ts'
 import { createRelayerStore } from '../../keeper/relayer/store.ts'
@@ -250,6 +252,41 @@ describe('the access paths of the write side', function () {
     expect(await store.markets(fired)).to.deep.equal([perpetual.marketId])
     const cancelled = await store.cancel(fence, perpetual.marketId, fired, fixture.clock.now())
     expect(cancelled).to.be.greaterThan(0)
+    expectFewPages()
+  })
+
+  it('when the proof of a batch is read, orders, triggered ones too, and fills are found by an index', async () => {
+    await match()
+    const { marketId } = perpetual
+    const { last_batch_id: batchId } = await fixture.db
+      .selectFrom('markets')
+      .select('last_batch_id')
+      .where('market_id', '=', marketId)
+      .executeTakeFirstOrThrow()
+    await sql`
+      insert into read.batches (market_id, batch_id, as_of, price, lo, hi, volume, demand, supply, rule, parts, status, oracle_price, oracle_at)
+      select market_id, batch_id, as_of, price, lo, hi, volume, demand, supply, rule, parts, status, oracle_price, oracle_at from batches
+      where market_id = ${marketId}
+    `.execute(fixture.db)
+    // One of the two orders becomes a triggered one.
+    const [{ seq } = { seq: 0 }] = await fixture.orders().then((orders) => orders.slice(-1))
+    await sql`update orders set triggered = '{}' where market_id = ${marketId} and seq = ${seq}`.execute(
+      fixture.db,
+    )
+    await sql`
+      update batches set inputs = jsonb_set(inputs, '{orders}', (
+        select jsonb_agg(case when (x->>'seq')::bigint = ${seq} then x || '{"triggered": true}' else x end)
+        from jsonb_array_elements(inputs->'orders') x
+      )) where market_id = ${marketId} and batch_id = ${batchId}
+    `.execute(fixture.db)
+    explained.drain()
+    const { orders } = await capturedBatch(explained.db, { marketId, batchId })
+    expect(orders.size).to.equal(2)
+    expectFewPages()
+  })
+
+  it('when old inputs of batches are deleted, the younger ones are not read', async () => {
+    expect(await createProofStore(explained.db).deleteInputs(fence, fixture.clock.now(), 5)).to.equal(5)
     expectFewPages()
   })
 

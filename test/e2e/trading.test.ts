@@ -8,6 +8,7 @@ import type { Price } from '../../domain/units.ts'
 import { overrideFeed } from '../../stack/feed-override.ts'
 import { MarginBank__factory } from '../../typechain-types/factories/MarginBank__factory.ts'
 import { TestUSDM__factory } from '../../typechain-types/factories/TestUSDM__factory.ts'
+import { verifyBatch } from '../../verify/run.ts'
 import { isDone, nearOracle, trade, useStack } from './support/stack.ts'
 
 const E18 = 10n ** 18n
@@ -205,6 +206,41 @@ describe('trading, end to end', function () {
       ([now]) => now === undefined || now.size === 0,
     )
     expect(closed?.margin ?? 0).to.equal(0)
+  })
+
+  it('when trading is settled, the proof of every batch holds, also against its transactions', async () => {
+    const { base_url, rpc_url: rpc } = exchange.stack.file
+    await waitFor(
+      () => exchange.trader(0).marketData.auctionPage(1, { limit: 1 }),
+      ({ auctions }) => auctions[0]?.status === 'SETTLED',
+    )
+    let verified = 0
+    for (const marketId of MARKETS) {
+      const { auctions } = await exchange.trader(0).marketData.auctionPage(marketId, { limit: 1_000 })
+      for (const { batch_id } of auctions) {
+        const source = `${base_url}/v0/auctions/${marketId}/${batch_id}/proof`
+        const { problems, lines } = await verifyBatch({ source, rpc })
+        expect(problems, source).to.deep.equal([])
+        expect(lines[1]).to.include('settlement transactions')
+        verified++
+      }
+    }
+    expect(verified).to.be.at.least(MARKETS.length)
+  })
+
+  it('when a trader looks for an own order in a proof, it is found with its salt and with no other', async () => {
+    const { file } = exchange.stack
+    const alice = exchange.trader(0)
+    const [fill] = (await alice.account.fillPage({ limit: 1 })).fills
+    const { order_id, market_id, batch_id } = fill as Fill
+    const { order_hash: order, salt } = await alice.orders.commitment(order_id, batch_id)
+    const source = `${file.base_url}/v0/auctions/${market_id}/${batch_id}/proof`
+    const found = await verifyBatch({ source, rpc: file.rpc_url, own: { order, salt } })
+    expect(found.problems).to.deep.equal([])
+    expect(found.lines.at(-1)).to.match(/^the order is number \d+ of the statement/)
+    const other = await alice.orders.commitment(order_id, batch_id > 1 ? batch_id - 1 : batch_id + 1)
+    const missing = await verifyBatch({ source, own: { order, salt: other.salt } })
+    expect(missing.problems[0]).to.match(/^the order is not in the statement/)
   })
 
   it('when trading is settled, chain, journal, write side, read model and REST agree to the last wei', async () => {
