@@ -9,6 +9,7 @@ import { overrideFeed } from '../../stack/feed-override.ts'
 import { MarginBank__factory } from '../../typechain-types/factories/MarginBank__factory.ts'
 import { TestUSDM__factory } from '../../typechain-types/factories/TestUSDM__factory.ts'
 import { verifyBatch } from '../../verify/run.ts'
+import { verifyProofs } from './support/proofs.ts'
 import { isDone, nearOracle, trade, useStack } from './support/stack.ts'
 
 const E18 = 10n ** 18n
@@ -209,22 +210,12 @@ describe('trading, end to end', function () {
   })
 
   it('when trading is settled, the proof of every batch holds, also against its transactions', async () => {
-    const { base_url, rpc_url: rpc } = exchange.stack.file
     await waitFor(
       () => exchange.trader(0).marketData.auctionPage(1, { limit: 1 }),
       ({ auctions }) => auctions[0]?.status === 'SETTLED',
     )
-    let verified = 0
-    for (const marketId of MARKETS) {
-      const { auctions } = await exchange.trader(0).marketData.auctionPage(marketId, { limit: 1_000 })
-      for (const { batch_id } of auctions) {
-        const source = `${base_url}/v0/auctions/${marketId}/${batch_id}/proof`
-        const { problems, lines } = await verifyBatch({ source, rpc })
-        expect(problems, source).to.deep.equal([])
-        expect(lines[1]).to.include('settlement transactions')
-        verified++
-      }
-    }
+    const { verified, problems } = await verifyProofs(exchange.stack)
+    expect(problems).to.deep.equal([])
     expect(verified).to.be.at.least(MARKETS.length)
   })
 

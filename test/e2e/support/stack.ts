@@ -10,6 +10,7 @@ import { waitFor } from '../../../client/wait-for.ts'
 import type { Db } from '../../../db/client.ts'
 import { audit, settled } from '../../../stack/audit/audit.ts'
 import { type Stack, startStack } from '../../../stack/stack.ts'
+import { verifyProofs } from './proofs.ts'
 
 export interface TestStack {
   readonly stack: Stack
@@ -55,8 +56,9 @@ export function useStack({ backstop = false } = {}): TestStack {
   }
 }
 
-/** Differences between chain, journal, write side, read model and REST once no order is settling. */
-export async function differencesOf({ db, provider, specs, file }: Stack): Promise<readonly string[]> {
+/** Differences between chain, journal, write side, read model, REST and the proofs of batches once no order is settling. */
+export async function differencesOf(stack: Stack): Promise<readonly string[]> {
+  const { db, provider, specs, file } = stack
   await settled(db)
   const { contracts, base_url: baseUrl, accounts } = file
   const { differences } = await audit({
@@ -67,7 +69,8 @@ export async function differencesOf({ db, provider, specs, file }: Stack): Promi
     baseUrl,
     accounts,
   })
-  return differences
+  const { problems } = await verifyProofs(stack)
+  return [...differences, ...problems]
 }
 
 export function traderOn({ file }: Stack, index: number): Client {
