@@ -6,18 +6,30 @@ export interface CutProxy {
   /** The target's URL with the proxy's address. */
   readonly url: string
   cut(): Promise<void>
+  /** Cuts the next connection that sends the text: before the target receives it, or once the target has answered it. */
+  cutAt(text: string, when: 'before' | 'after'): void
   restore(): Promise<void>
 }
 
 export async function startProxy(target: string): Promise<CutProxy> {
   const { hostname, port } = new URL(target)
   const sockets = new Set<Socket>()
+  let armed: { readonly text: string; readonly when: 'before' | 'after' } | null = null
   const server = createServer((near) => {
     const far = connect(Number(port), hostname)
     for (const socket of [near, far]) {
       sockets.add(socket)
       socket.on('error', () => {}).on('close', () => sockets.delete(socket))
     }
+    // These listeners run before those of the pipes, whose writes to a destroyed socket have no effect.
+    near.on('data', (chunk: Buffer) => {
+      if (armed === null || !chunk.includes(armed.text)) return
+      const { when } = armed
+      armed = null
+      const end = () => [near, far].forEach((socket) => void socket.destroy())
+      if (when === 'before') end()
+      else far.prependOnceListener('data', end)
+    })
     near.pipe(far).pipe(near)
   })
   const own = await freePort()
@@ -28,6 +40,9 @@ export async function startProxy(target: string): Promise<CutProxy> {
   return {
     url: url.toString(),
     restore,
+    cutAt: (text, when) => {
+      armed = { text, when }
+    },
     cut: () =>
       new Promise<void>((resolve) => {
         server.close(() => resolve())
