@@ -2,14 +2,18 @@
  * A cascade on the complete exchange: leveraged accounts, a price that falls in steps, closes by the book, the backstop and deleveraging, with
  * processes killed between the steps and a fork. After each scene chain, journal, write side, read model and REST agree to the last wei.
  */
+import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'chai'
 import { after, before, describe, it } from 'mocha'
 import { waitFor } from '../../client/wait-for.ts'
 import { marketShard } from '../../domain/journal/journal-row.ts'
 import type { LiquidationChanged } from '../../domain/journal/liquidation-row.ts'
+import type { MoveCause } from '../../domain/journal/move-cause.ts'
+import { ACTION_LIFETIME } from '../../domain/settlement/durations.ts'
 import { type FeedOverride, overrideFeed } from '../../stack/feed-override.ts'
 import type { Managed } from '../../stack/supervisor.ts'
 import { replaceBlocks } from '../support/chain-faults.ts'
+import { MinedRows } from './support/fork-under.ts'
 import { isDone, useStack } from './support/stack.ts'
 
 const MARKET = 1
@@ -171,5 +175,83 @@ describe('a cascade of liquidations on a running exchange', function () {
     await replaceBlocks(exchange.stack.provider, 3)
     await agreed()
     expect(await sizeOf(3)).to.equal(0)
+  })
+
+  // ---------------------------------------------------------------------- forks
+
+  const userId = (account: number): number => exchange.stack.file.accounts[account]?.user_id as number
+  const mined = (account: number, cause: 'part' | MoveCause) =>
+    new MinedRows(exchange.stack, MARKET, (row) =>
+      row.kind === 'part_settled'
+        ? cause === 'part' && row.positions.some(({ user_id }) => user_id === userId(account))
+        : row.cause === cause && row.account === userId(account),
+    )
+  const untilNoneRuns = () =>
+    waitFor(
+      () => exchange.stack.db.selectFrom('liquidations').select('user_id').execute(),
+      (running) => running.length === 0,
+      { budgetMs: 30_000 },
+    )
+
+  it('when a fork removes an ingested forced fill, the same part is mined again, and the order fills no more than once', async () => {
+    await open(5, 6, '0.1', 0)
+    const bid = { marketId: MARKET, side: 'LONG', price: textOf(priceAt(-30)), quantity: '0.04' } as const
+    await exchange.trader(7).orders.place({ ...bid, leverage: 2 })
+    const parts = mined(5, 'part')
+    const opened = (await parts.all()).length
+    await move(-26)
+    await waitFor(
+      () => parts.all(),
+      ({ length }) => length > opened,
+      { budgetMs: 30_000 },
+    )
+    const removed = await parts.fork()
+    expect((await parts.mined()).tx_hash).to.equal(removed.tx_hash)
+    await move(0)
+    await reached(5, 'ended')
+    await agreed()
+    expect((await stepsOf(5)).filter((step) => step === 'forced')).to.have.length(1)
+    expect(await sizeOf(5)).to.be.closeTo(0.06, 1e-9)
+    expect(await sizeOf(7)).to.be.closeTo(0.04, 1e-9)
+  })
+
+  for (const [what, cause, account, thousandths, step] of [
+    ['inheritance', 'inherited', 5, -41, 'inherit_queued'],
+    ['deleveraging', 'deleveraged', 8, -60, 'deleverage_queued'],
+  ] as const) {
+    it(`when a fork removes an ingested ${what}, the same transaction is mined again, and the position moves once`, async () => {
+      await move(0)
+      if (account === 8) await open(8, 9, '0.05', 0)
+      await move(thousandths)
+      await reached(account, step)
+      const moves = mined(account, cause)
+      const removed = await moves.fork()
+      expect((await moves.mined()).tx_hash).to.equal(removed.tx_hash)
+      await agreed()
+      expect((await stepsOf(account)).filter((found) => found === step)).to.have.length(1)
+      expect(await sizeOf(account)).to.equal(0)
+      await untilNoneRuns()
+    })
+  }
+
+  it('when a fork removes an inheritance after its lifetime and the price has recovered, the position stays with its owner', async () => {
+    await move(0)
+    await open(10, 6, '0.05', 0)
+    await move(-41)
+    const moves = mined(10, 'inherited')
+    const { at } = await moves.mined()
+    await move(0)
+    await sleep(Math.max(0, at + ACTION_LIFETIME + 2_000 - Date.now()))
+    await moves.fork()
+    await waitFor(
+      () => sizeOf(10),
+      (size) => size !== 0,
+      { budgetMs: 30_000 },
+    )
+    await agreed()
+    expect(await sizeOf(10)).to.be.closeTo(0.05, 1e-9)
+    expect((await stepsOf(10)).filter((step) => step === 'inherit_queued')).to.have.length(1)
+    expect((await moves.all()).map(({ rollback }) => rollback)).to.deep.equal([false, true])
+    await untilNoneRuns()
   })
 })

@@ -9,7 +9,7 @@ import { sessionSigner } from '../../client/signing.ts'
 import { waitFor } from '../../client/wait-for.ts'
 import type { Managed } from '../../stack/supervisor.ts'
 import { AccountManager__factory } from '../../typechain-types/factories/AccountManager__factory.ts'
-import { replaceBlocks } from '../support/chain-faults.ts'
+import { replaceFrom } from '../support/chain-faults.ts'
 import { isDone, nearOracle, useStack } from './support/stack.ts'
 
 const KILLS = [
@@ -133,7 +133,7 @@ describe('session keys on a running exchange', function () {
       .select('block')
       .where('operation_id', '=', operation_id)
       .executeTakeFirstOrThrow()
-    await replaceBlocks(provider, (await provider.getBlockNumber()) - (block as number) + 1)
+    await replaceFrom(provider, block as number)
     await waitFor(
       async () => (await provider.getTransactionReceipt(tx_hash as string))?.blockNumber ?? null,
       (again) => again !== null,
