@@ -314,7 +314,7 @@ export const CATALOGUE = {
   ),
   IDENTITY_PROVIDER_UNAVAILABLE: temporary(503, 'The identity provider is not reachable.'),
   WALLET_CHECK_UNAVAILABLE: temporary(503, 'The signature of a contract wallet cannot be checked now.'),
-  RELAY_UNAVAILABLE: temporary(503, 'This exchange does not relay requests now: no relayer is configured.'),
+  RELAY_UNAVAILABLE: temporary(503, 'This exchange does not relay requests now: no relayer is running.'),
   FAUCET_FAILED: temporary(503, 'The faucet failed to send its transaction.'),
   FAUCET_EMPTY: temporary(503, 'The faucet cannot pay now: its key has run out of gas. Nothing was sent.'),
   FAUCET_REVERTED: temporary(503, 'The contract of the collateral token rejected the payout of the faucet.'),

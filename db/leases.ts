@@ -1,6 +1,6 @@
 /** The `leases` table. Leases expire by the database's clock, so the clocks of their owners need not agree. */
 import { sql } from 'kysely'
-import type { Db } from './client.ts'
+import type { Db, Tx } from './client.ts'
 import { DATABASE_NOW } from './clock.ts'
 import type { Fence } from './fence.ts'
 
@@ -49,7 +49,7 @@ export const createLeases = (db: Db, owner: string, lifeMs: number): Leases => (
 })
 
 /** Whether a process runs the job with this lease now. */
-export async function hasLiveLease(db: Db, name: string): Promise<boolean> {
+export async function hasLiveLease(db: Db | Tx, name: string): Promise<boolean> {
   const { rows } =
     await sql`select from leases where name = ${name} and expires_at > ${DATABASE_NOW}`.execute(db)
   return rows.length > 0

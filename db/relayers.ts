@@ -12,17 +12,6 @@ export const RELAY_LANE = 'relay'
 /** The lane that executes adjustments: an operator of every market. */
 export const ADJUSTMENT_LANE = 'adjust'
 
-/** Whether a keeper has ever run the lane. An accepted request blocks nothing else while it waits for the next start. */
-export async function hasLane(db: Db, lane: string): Promise<boolean> {
-  const found = await db
-    .selectFrom('relayers')
-    .select('lane')
-    .where('lane', '=', lane)
-    .limit(1)
-    .executeTakeFirst()
-  return found !== undefined
-}
-
 export type TransactionRow = Selectable<RelayerTransactionsTable>
 
 /** A relayer's key on one chain: the owner of a sequence of nonces. */

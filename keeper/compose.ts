@@ -20,6 +20,7 @@ import { createActionQueue } from './actions/store.ts'
 import { createCalls } from './adapters/calls.ts'
 import { createChain, createSigner } from './adapters/chain.ts'
 import { createWakeUps } from './adapters/wake-ups.ts'
+import { createExpiry } from './adjustments/expiry.ts'
 import { createAdjustmentStore } from './adjustments/store.ts'
 import { createAuctionStore } from './auction/store.ts'
 import { createPriceJob } from './compose-prices.ts'
@@ -29,10 +30,10 @@ import { createFaucetStore } from './faucet/store.ts'
 import { createFigureStore } from './figures/store.ts'
 import { createFundingStore } from './funding/store.ts'
 import {
-  adjustmentExpiryJob,
   adjustmentJob,
   auctionJob,
   endingJob,
+  expiryJob,
   faucetJob,
   heartbeatJob,
   type Intervals,
@@ -52,6 +53,7 @@ import { watchBalances } from './relayer/balance-watch.ts'
 import { createHeadWatch } from './relayer/head-watch.ts'
 import type { RelayerLane } from './relayer/ports.ts'
 import { createRelayerStore } from './relayer/store.ts'
+import { createRelayExpiry } from './relays/expiry.ts'
 import { createRelayStore } from './relays/store.ts'
 import { createRequeueStore } from './settlement/requeue-store.ts'
 import { createSettlementStore } from './settlement/store.ts'
@@ -218,12 +220,15 @@ function runAdjustments({ config, adapters, db, keyring }: KeeperParts): LeaderL
   return [loop]
 }
 
-const runAdjustmentExpiry = ({ adapters, db }: KeeperParts): LeaderLoop =>
-  runLeaderLoop(
-    adapters,
-    'adjust-expiry',
-    adjustmentExpiryJob({ ...adapters, adjustments: createAdjustmentStore(db) }),
-  )
+/** In every keeper, also without the lanes' keys. */
+const runExpiries = ({ adapters, db }: KeeperParts): LeaderLoop[] => {
+  const expireAdjustments = createExpiry({ ...adapters, adjustments: createAdjustmentStore(db) })
+  const expireRelays = createRelayExpiry({ ...adapters, store: createRelayStore(db, adapters.clock) })
+  return [
+    runLeaderLoop(adapters, 'adjust-expiry', expiryJob(expireAdjustments)),
+    runLeaderLoop(adapters, 'relay-expiry', expiryJob(expireRelays)),
+  ]
+}
 
 function runEndings({ config, adapters, db, wakeUps, keyring }: KeeperParts): LeaderLoop[] {
   if (!config.relayerKeys().has('ending')) return []
@@ -300,7 +305,7 @@ export async function compose(config: Config, logger: Logger): Promise<Keeper> {
     ...runFaucet(parts),
     ...runHeartbeats(parts),
     ...runAdjustments(parts),
-    runAdjustmentExpiry(parts),
+    ...runExpiries(parts),
     ...runEndings(parts),
     ...runRelays(parts),
     runSwitches(adapters, db),

@@ -2,7 +2,7 @@
 import { callerOf } from '../http/access.ts'
 import type { App } from '../http/types.ts'
 import type { ReadAfter } from '../read-after/read-after.ts'
-import { isoTime } from '../wire/amounts.ts'
+import { changeTime, isoTime } from '../wire/amounts.ts'
 import type { Adjustments } from './adjustments.ts'
 import { attemptsOfUser, type ReadAttempt } from './query.ts'
 import {
@@ -32,7 +32,7 @@ const attemptView = (row: ReadAttempt): Attempt => ({
   failure_kind: row.failure_kind,
   failure_reason: row.failure_reason,
   created_at: isoTime(row.created_at),
-  updated_at: isoTime(row.updated_at),
+  updated_at: changeTime(row),
 })
 
 const OUTCOME =

@@ -6,6 +6,7 @@ import { lockAccounts } from '../../db/accounts.ts'
 import type { Db, Tx } from '../../db/client.ts'
 import { loadForwarderNonce } from '../../db/forwarder-nonces.ts'
 import { appendRows, lockShard } from '../../db/journal.ts'
+import { hasLiveLease } from '../../db/leases.ts'
 import {
   findRelayOperation,
   insertRelayOperation,
@@ -13,7 +14,7 @@ import {
   openRelays,
   type RelayOperation,
 } from '../../db/relay-operations.ts'
-import { hasLane, RELAY_LANE } from '../../db/relayers.ts'
+import { RELAY_LANE } from '../../db/relayers.ts'
 import { ACCOUNTS_SHARD } from '../../domain/journal/journal-row.ts'
 import {
   calldataOf,
@@ -78,7 +79,7 @@ export function createRelays({ db, clock, chainId, forwarder, killPoint }: Relay
         .transaction()
         .setIsolationLevel('repeatable read')
         .execute(async (tx) => {
-          await requireLane(tx)
+          await requireLane(tx, effect)
           const open = await openRelays(tx, from)
           const data = calldataOf(effect)
           const same = open.find((operation) => operation.target === to && operation.data === data)
@@ -98,7 +99,7 @@ export function createRelays({ db, clock, chainId, forwarder, killPoint }: Relay
       checkBounds(request, secondsOf(clock))
       checkSignature(request, operationId, signature)
       const accepted = await db.transaction().execute(async (tx) => {
-        await requireLane(tx)
+        await requireLane(tx, effect)
         const shard = await lockShard(tx, ACCOUNTS_SHARD)
         await lockAccounts(tx, [caller.userId])
         const again = await findRelayOperation(tx, operationId)
@@ -124,8 +125,10 @@ export function createRelays({ db, clock, chainId, forwarder, killPoint }: Relay
 const freeNonce = async (tx: Tx, owner: string): Promise<number> =>
   nextForwardNonce(await loadForwarderNonce(tx, owner), noncesOf(await openRelays(tx, owner)))
 
-async function requireLane(tx: Tx): Promise<void> {
-  if (!(await hasLane(tx, RELAY_LANE))) throw new ApiError('RELAY_UNAVAILABLE', {}, '5')
+/** A revocation is accepted without a keeper that sends it: from its acceptance on the exchange refuses orders of the key. */
+async function requireLane(tx: Tx, { kind }: RelayEffect): Promise<void> {
+  if (kind === 'revoke_session_key' || (await hasLiveLease(tx, RELAY_LANE))) return
+  throw new ApiError('RELAY_UNAVAILABLE', {}, '5')
 }
 
 function checkSignature({ from }: ForwardRequest, digest: `0x${string}`, signature: string): void {

@@ -3,7 +3,7 @@ import type { RelayOperation } from '../../db/relay-operations.ts'
 import type { ListedKey } from '../../db/session-keys.ts'
 import { PERMISSIONS, type Permission, sessionKeyStatus } from '../../domain/session-keys/session-key.ts'
 import type { Millis } from '../../domain/units.ts'
-import { isoTime, maybeTime } from '../wire/amounts.ts'
+import { changeTime, isoTime, maybeTime } from '../wire/amounts.ts'
 import { errorName } from '../wire/chain-error.ts'
 
 /** The account and the key: the same key of another account has another id. */
@@ -21,7 +21,7 @@ export const operationView = (operation: RelayOperation) => ({
   deadline: operation.deadline,
   tx_hash: operation.tx_hash,
   created_at: isoTime(operation.created_at),
-  updated_at: isoTime(operation.updated_at),
+  updated_at: changeTime(operation),
 })
 
 const permissionsOf = (bits: number): Permission[] =>

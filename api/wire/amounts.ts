@@ -64,6 +64,14 @@ export function parseSignedDecimal(value: number | string): bigint | null {
 export const isWhole = (wei: bigint): boolean => wei % ONE === 0n
 
 export const isoTime = (millis: number): string => new Date(millis).toISOString()
+
+/**
+ * The time of the last change. A change that the chain has made has the time of its block, whose precision is a second: it can precede the
+ * acceptance of what it ended.
+ */
+export const changeTime = (row: { readonly created_at: number; readonly updated_at: number }): string =>
+  isoTime(Math.max(row.created_at, row.updated_at))
+
 /** Milliseconds of an ISO 8601 time; null if it names no day or hour. */
 export function parseTime(iso: string): number | null {
   const millis = Date.parse(iso)

@@ -113,6 +113,9 @@ export type SigningDecision =
 
 const abort = (reason: string): SigningDecision => ({ kind: 'abort', reason })
 
+const unpaid = (funds: Quote, moved: Quote): string =>
+  `FreeBalanceInsufficient(available ${funds}, asked ${moved})`
+
 /**
  * The position is final while nothing may change it, because the attempt keeps the account out of batches and actions. The newest report
  * decides: the operator cannot choose an older price.
@@ -125,8 +128,8 @@ export function decideSigning(input: SigningInput): SigningDecision {
   const { nonce, minimumNonce, funds } = input
   if (BigInt(nonce) < minimumNonce)
     return abort(`MarginNonceBelowMinimum(minimum ${minimumNonce}, nonce ${nonce})`)
-  const added = kindOf(adjustment) === 'add_margin' ? holdOf(adjustment) : 0n
-  if (added > funds) return abort(`FreeBalanceInsufficient(available ${funds}, asked ${added})`)
+  const added = (kindOf(adjustment) === 'add_margin' ? holdOf(adjustment) : 0n) as Quote
+  if (added > funds) return abort(unpaid(funds, added))
   const wait = (what: string): SigningDecision =>
     now - createdAt > PREPARED_LIFETIME
       ? abort(`not executed within ${PREPARED_LIFETIME / 1000} s: ${what}`)
@@ -143,6 +146,8 @@ export function decideSigning(input: SigningInput): SigningDecision {
   const at = { fundingIndex: fundingIndexAt(input.funding, asOf), oracle: report.price }
   const verdict = adjust(current.spec, input.position, adjustment, at)
   if (!verdict.ok) return abort(contractError(verdict.refusal))
+  const { moved } = verdict.value
+  if (moved > funds) return abort(unpaid(funds, moved))
   const isRemoval = kindOf(adjustment) === 'remove_margin'
   const most = isRemoval ? maxRemovable(current.spec, input.position, at) : null
   return { kind: 'sign', asOf, report, maxRemovable: most }

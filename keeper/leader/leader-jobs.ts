@@ -1,10 +1,10 @@
 /** The leader jobs of a market's auction, a market's settlement, the faucet, relays, and the heartbeats and ends of all markets. */
+import type { Fence } from '../../db/fence.ts'
 import type { MarketSpec } from '../../domain/market/market.ts'
 import type { ReportRules } from '../../domain/prices/report.ts'
 import type { Millis } from '../../domain/units.ts'
 import { elapsed } from '../../service/clock.ts'
 import { type AdjustmentPorts, Adjustments } from '../adjustments/adjustments.ts'
-import { createExpiry, type ExpiryPorts } from '../adjustments/expiry.ts'
 import { type AuctionPorts, createAuction } from '../auction/auction.ts'
 import { createMarketMemory } from '../auction/market-memory.ts'
 import { createEndings, type EndingPorts } from '../ending/ending.ts'
@@ -218,16 +218,13 @@ export function adjustmentJob(
 /** A trader waits for the answer. */
 const ADJUSTMENT_SWEEP_MS = 40
 
-/** Ends the adjustments that no lane ends. */
-export function adjustmentExpiryJob(ports: ExpiryPorts): LeaderJob {
-  const expire = createExpiry(ports)
-  return {
-    async step(fence) {
-      await expire(fence)
-      return EXPIRY_SWEEP_MS
-    },
-  }
-}
+/** Ends what no lane ends. */
+export const expiryJob = (expire: (fence: Fence) => Promise<void>): LeaderJob => ({
+  async step(fence) {
+    await expire(fence)
+    return EXPIRY_SWEEP_MS
+  },
+})
 
 const EXPIRY_SWEEP_MS = 1_000
 

@@ -20,14 +20,13 @@ export interface RelayPorts {
   readonly clock: Clock
   readonly logger: Logger
   readonly fee: () => Fee
-  readonly confirmations: number
   readonly killPoint: KillPointHook<'after-relay-storing'>
   readonly forwarder: Address
 }
 
 /** Most operations that one pass signs. */
 const SIGNED_PER_PASS = 20
-/** Most operations that one pass looks at or ends. */
+/** Most operations that one pass considers or ends. */
 const PER_PASS = 100
 const MOST_IN_FLIGHT = 64
 /** Until an operation whose turn has not come on the chain is simulated again. */
@@ -101,8 +100,6 @@ export function createRelays(ports: RelayPorts, lane: RelayerLane): RelayPass {
   }
 
   return async (fence) => {
-    for (const operation of await store.expired(ports.confirmations, PER_PASS))
-      await fail(operation, fence, { failure: 'EXPIRED', reason: 'the deadline of the request has passed' })
     await sendReady(fence, (await relayers.open(lane)).length)
     const open = await relayers.open(lane)
     await delivery.recoverIfDue(fence, open.length > 0)

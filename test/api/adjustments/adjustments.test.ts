@@ -129,12 +129,12 @@ describe('adjustments over REST', () => {
         .executeTakeFirstOrThrow()
     ).reserved
   /** Ends the attempt as indexer or keeper do. */
-  const end = (adjustmentId: string, change: AttemptChange) =>
+  const end = (adjustmentId: string, change: AttemptChange, at = Date.now()) =>
     exchange.db.transaction().execute(async (tx) => {
       const head = await lockShard(tx, marketShard(MARKET))
       const attempt = await loadAttempt(tx, adjustmentId)
       if (attempt === undefined) throw new Error(`no attempt ${adjustmentId}`)
-      const row = await changeAttempt(tx, attempt, change, { seq: head.head + 1, at: Date.now() })
+      const row = await changeAttempt(tx, attempt, change, { seq: head.head + 1, at })
       await appendRows(tx, head, [row])
     })
 
@@ -176,7 +176,8 @@ describe('adjustments over REST', () => {
     const { adjustment_id } = (await sendMargin(body)).body.details
     const sent = { relayer: RELAYER, relayer_nonce: 7, tx_hash: '0x1', as_of: 1 }
     await end(adjustment_id, { status: 'SIGNED', ...sent })
-    await end(adjustment_id, { status: 'COMMITTED', moved: e18('50'), tx_hash: '0x1', gas_used: 90_000 })
+    await end(adjustment_id, { status: 'COMMITTED', moved: e18('50'), tx_hash: '0x1', gas_used: 90_000 }, 1)
+    expect((await attempts())[0].updated_at).to.equal((await attempts())[0].created_at)
     const { status, body: answer } = await sendMargin(body)
     expect(status).to.equal(200)
     expect(answer).to.deep.include({
@@ -319,14 +320,16 @@ describe('adjustments over REST', () => {
     await expectRefused(() => sendMargin(margin('1')), 400, 'NO_POSITION')
   })
 
-  it('when a liquidation is running, only an addition is accepted, and none for a minute after a sent one was aborted', async () => {
+  it('when a liquidation is running, only an addition is accepted, and none for a minute after a signed one was aborted', async () => {
     const running = {
       ...{ market_id: MARKET, user_id: user.userId, number: 1, stage: 'selling' as never },
       ...{ start_size: 1, order_id: null, queue_no: null, seen_seq: 1, started_at: 1 },
     }
     await exchange.db.insertInto('liquidations').values(running).execute()
     await expectRefused(() => sendMargin(margin('-1')), 409, 'POSITION_IN_LIQUIDATION')
-    const { adjustment_id } = (await sendMargin(margin('50'))).body.details
+    const unsigned = (await sendMargin(margin('50'))).body.details
+    await end(unsigned.adjustment_id, { status: 'ABORTED', failure_reason: 'DeadlinePassed' })
+    const { adjustment_id } = (await sendMargin(margin('50', { nonce: 3 }))).body.details
     await end(adjustment_id, { status: 'SIGNED', relayer: RELAYER, relayer_nonce: 9 })
     await end(adjustment_id, { status: 'ABORTED', failure_reason: 'MarginNonceBelowMinimum' })
     expectCode(await sendMargin(margin('60', { nonce: 2 })), 429, 'ADJUSTMENT_FAILED_RECENTLY')

@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { describe, it } from 'mocha'
 import type { ApiError } from '../../../api/errors.ts'
 import { keepsPrecision, parseJson } from '../../../api/http/json.ts'
-import { decimalText, parseDecimal, toNumber } from '../../../api/wire/amounts.ts'
+import { changeTime, decimalText, parseDecimal, toNumber } from '../../../api/wire/amounts.ts'
 import { decodeCursor, encodeCursor } from '../../../api/wire/cursor.ts'
 import { toHex } from '../../../domain/hex.ts'
 import { keccak, recover } from '../../../service/crypto.ts'
@@ -12,6 +12,12 @@ import { keccak, recover } from '../../../service/crypto.ts'
 const wei = fc.bigInt({ min: -(10n ** 40n), max: 10n ** 40n })
 
 describe('numbers in requests and answers', () => {
+  it('when a block that ends a request has an earlier time than its acceptance, it was not updated before it was created', () => {
+    const [created_at, block] = [1_700_000_000_400, 1_700_000_000_000]
+    expect(changeTime({ created_at, updated_at: block })).to.equal('2023-11-14T22:13:20.400Z')
+    expect(changeTime({ created_at, updated_at: block + 1_000 })).to.equal('2023-11-14T22:13:21.000Z')
+  })
+
   it('when an amount is written as a number, it is the nearest double', () => {
     fc.assert(
       fc.property(wei, (amount) => {

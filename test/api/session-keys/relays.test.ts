@@ -34,12 +34,30 @@ describe('relaying session keys', () => {
   const newUser = (): Promise<User> => createUser(exchange.db, `owner ${++users}`)
   const codeOf = ({ status, body }: Answer) => [status, body.details?.code]
 
-  it('when no relayer is configured, prepare and relay answer RELAY_UNAVAILABLE', async () => {
+  it('when no relayer runs, also if one has run before, prepare and relay answer RELAY_UNAVAILABLE', async () => {
     const user = await newUser()
-    const answer = await forward.prepare(user, freshKey())
+    const key = freshKey()
+    const answer = await forward.prepare(user, key)
     expect(codeOf(answer)).to.deep.equal([503, 'RELAY_UNAVAILABLE'])
     await forward.openLane()
-    expect((await forward.prepare(user, freshKey())).status).to.equal(200)
+    const body = await forward.body(user, key)
+    await forward.openLane(-1)
+    expect(codeOf(await forward.prepare(user, key))).to.deep.equal([503, 'RELAY_UNAVAILABLE'])
+    expect(codeOf(await forward.relay(user, body))).to.deep.equal([503, 'RELAY_UNAVAILABLE'])
+    await forward.openLane()
+    expect((await forward.relay(user, body)).status).to.equal(200)
+  })
+
+  it('when no relayer runs, a revocation is accepted, and counts at once', async () => {
+    const user = await newUser()
+    const key = freshKey()
+    await forward.store(user, key)
+    await forward.openLane(-1)
+    const { status, body } = await forward.relay(user, await forward.body(user, key, { operation: 'revoke' }))
+    await forward.openLane()
+    expect([status, body.status]).to.deep.equal([200, 'QUEUED'])
+    const [listed] = (await exchange.get(user, '/v0/session-keys')).body.session_keys
+    expect(listed).to.include({ revocation_requested: true })
   })
 
   it('when a registration is prepared twice, both answers are the same request, and nothing is stored', async () => {

@@ -1,8 +1,10 @@
 /** Signed forward requests against a real api, and the events of the chain as the indexer stores them. */
 import { Wallet } from 'ethers'
 import { saveForwarderNonce } from '../../../db/forwarder-nonces.ts'
+import { seizeLease } from '../../../db/leases.ts'
 import { saveMarginNonceFloor } from '../../../db/margin-nonce-floors.ts'
 import { endRelay, type RelayEnd } from '../../../db/relay-operations.ts'
+import { RELAY_LANE } from '../../../db/relayers.ts'
 import { saveSessionKey } from '../../../db/session-keys.ts'
 import { signForward, type TypedRequest } from '../../support/forward-request.ts'
 import type { Answer, ExchangeFixture, User } from './exchange-fixture.ts'
@@ -22,10 +24,9 @@ export class ForwardFixture {
     this.exchange = exchange
   }
 
-  /** As a keeper does when it starts with a key for the lane. */
-  async openLane(): Promise<void> {
-    const relayer = { address: `0x${'ee'.repeat(20)}`, chain_id: 6343, lane: 'relay', next_nonce: 0 }
-    await this.exchange.db.insertInto('relayers').values(relayer).execute()
+  /** As a keeper does that runs the relayer lane. It ends when `lifeMs` is over. */
+  openLane(lifeMs = 3_600_000): Promise<void> {
+    return seizeLease(this.exchange.db, { name: RELAY_LANE, owner: 'keeper', now: Date.now(), lifeMs })
   }
 
   prepare(user: User, key: Wallet, operation = 'register'): Promise<Answer> {

@@ -2,6 +2,7 @@
 import { expect } from 'chai'
 import { describe, it } from 'mocha'
 import type { MarketTerms } from '../../../domain/market/in-force.ts'
+import { fromStoredTerms } from '../../../domain/market/stored-terms.ts'
 import type { MarginAdjustment } from '../../../domain/positions/adjustment.ts'
 import { expectationOf, holdOf, kindOf, payoutOf } from '../../../domain/positions/adjustment-attempt.ts'
 import {
@@ -24,9 +25,10 @@ const LEVERAGE = { leverage: 5, maxMarginIn: e18('20') as Quote, minMarginOut: 0
 const RULES = { kind: perpetual.kind, maxAge: 5_000 as Millis, moveBase: 10n ** 6n, moveSlope: 10n ** 6n }
 const report = (observedAt: Millis) => ({ price: e18('100') as Price, observedAt, signatures: '0x' as const })
 
-const terms = {
+const terms: MarketTerms = {
   ...{ mode: 'open', closing: { expiresAt: 0 as Millis, settlingAt: 0 as Millis }, reservedFee: 0n as Rate },
-} as unknown as MarketTerms
+  ...{ chain: fromStoredTerms(null, perpetual), fees: [] },
+}
 
 const input = (more: Partial<SigningInput> = {}): SigningInput => ({
   ...{ adjustment: change('10'), deadline: (NOW / 1000 + 60) as Seconds, createdAt: at(-100), now: NOW },
@@ -124,6 +126,23 @@ describe('the attempt of an adjustment', () => {
     expect(reason({ minimumNonce: 2n })).to.equal('MarginNonceBelowMinimum(minimum 2, nonce 1)')
     expect(reason({ funds: (e18('10') - 1n) as Quote })).to.match(/^FreeBalanceInsufficient/)
     expect(reason({ adjustment: change('-10'), funds: 0n as Quote })).to.equal('wait')
+  })
+
+  it('when a change of leverage needs more than the account has left, it is aborted before it is sent', () => {
+    const decided = (funds: bigint) =>
+      decideSigning(
+        input({
+          adjustment: { ...LEVERAGE, leverage: 4, maxMarginIn: e18('60') as Quote },
+          funds: funds as Quote,
+        }),
+      )
+    expect(decided(e18('50')).kind).to.equal('sign')
+    expect(decided(e18('50') - 1n)).to.deep.equal({
+      kind: 'abort',
+      reason: `FreeBalanceInsufficient(available ${e18('50') - 1n}, asked ${e18('50')})`,
+    })
+    const reduced = input({ adjustment: { ...LEVERAGE, leverage: 10 }, funds: 0n as Quote })
+    expect(decideSigning(reduced).kind).to.equal('sign')
   })
 
   it('when no node responds, it waits', () => {

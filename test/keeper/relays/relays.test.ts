@@ -97,6 +97,22 @@ describe('relays of signed requests', function () {
     })
   })
 
+  it('when no process runs the lane any more, requests that wait and those that were sent expire with their deadlines', async () => {
+    const lost = async (): Promise<{ kind: 'sent' }> => ({ kind: 'sent' })
+    const sent = await run.accept(alice, register('one'), { life: 30 })
+    const keeper = await start({ wrap: (chain) => ({ ...chain, send: lost }) })
+    await keeper.step()
+    const queued = await run.accept(bob, register('two'), { life: 30 })
+    await keeper.expire()
+    expect(await run.statusesOf(sent, queued)).to.deep.equal(['RELAYING', 'QUEUED'])
+    await run.fixture.chainSide.provider.send('evm_increaseTime', [60])
+    await run.fixture.chainSide.provider.send('evm_mine', [])
+    await run.fixture.follow()
+    await keeper.expire()
+    for (const id of [sent, queued])
+      expect(await run.operation(id)).to.deep.include({ status: 'FAILED', failure: 'EXPIRED' })
+  })
+
   it('when more requests wait than a pass may sign, the oldest are signed, each owner once', async () => {
     const traders: Trader[] = []
     for (let n = 0; n < 22; n++) {

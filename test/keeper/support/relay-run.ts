@@ -13,6 +13,7 @@ import type { Chain } from '../../../keeper/ports.ts'
 import { Delivery } from '../../../keeper/relayer/delivery.ts'
 import type { RelayerLane } from '../../../keeper/relayer/ports.ts'
 import { createRelayerStore } from '../../../keeper/relayer/store.ts'
+import { createRelayExpiry } from '../../../keeper/relays/expiry.ts'
 import { createRelays } from '../../../keeper/relays/relays.ts'
 import { createRelayStore } from '../../../keeper/relays/store.ts'
 import { Forwarder__factory } from '../../../typechain-types/factories/Forwarder__factory.ts'
@@ -26,7 +27,9 @@ export const HOUR = 3600
 
 export interface RelayKeeper {
   readonly delivery: Delivery
-  /** One pass, and the answers of what it sent. */
+  /** Ends what has expired, which needs no key. */
+  expire(): Promise<void>
+  /** One pass of each job, and the answers of what it sent. */
   step(): Promise<void>
 }
 
@@ -133,11 +136,14 @@ export class RelayRun {
     const delivery = new Delivery({ ...common, policy: POLICY, onChange: () => {} }, this.lane)
     const store = createRelayStore(db, clock)
     const pass = createRelays({ ...common, delivery, store, forwarder: this.#shared.forwarder }, this.lane)
+    const expire = createRelayExpiry({ ...common, store })
     await relayers.register(this.lane, await chain.transactionCount(this.lane.relayer))
     await delivery.recover(fence)
     return {
       delivery,
+      expire: () => expire(fence),
       async step() {
+        await expire(fence)
         await pass(fence)
         await delivery.settled()
       },
