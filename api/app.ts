@@ -46,6 +46,7 @@ import { marketStatsRoutes } from './market-stats/route.ts'
 import type { MarketDirectory } from './markets/market-directory.ts'
 import { marketRoutes } from './markets/route.ts'
 import type { Metrics } from './metrics.ts'
+import { openInterestRoutes } from './open-interest/route.ts'
 import { oracleRoutes } from './oracle/route.ts'
 import { orderBookRoutes } from './order-book/route.ts'
 import type { OrderCommands } from './order-entry/order-commands.ts'
@@ -133,6 +134,7 @@ export async function buildApp(ports: AppPorts): Promise<App> {
   candleRoutes(app, ports)
   proofRoutes(app, ports)
   marketStatsRoutes(app, ports)
+  openInterestRoutes(app, ports)
   fundingRoutes(app, ports)
   oracleRoutes(app, ports)
   riskRoutes(app, ports)

@@ -1,7 +1,14 @@
 /** Public reads: markets, their risk, orderbooks, auctions, funding rates, fills without names, contract addresses. They need no API key. */
 import type { Side } from '../domain/orders/order.ts'
 import type { HttpSession } from './http-session.ts'
-import type { CandleInterval, CandlePage, MarketStats, PriceType, Ticker } from './market-history.ts'
+import type {
+  CandleInterval,
+  CandlePage,
+  MarketStats,
+  OpenInterestPoint,
+  PriceType,
+  Ticker,
+} from './market-history.ts'
 import {
   bookmarkQuery,
   type Page,
@@ -80,6 +87,15 @@ export class MarketData {
   ): Promise<CandlePage> {
     const query = { ...rangeQuery(options), interval: options.interval, price_type: options.priceType }
     return this.#http.get(`/v0/markets/${marketId}/candlesticks`, query)
+  }
+
+  /** The open interest at the end of each interval, newest first. Default interval: 1h. */
+  async openInterestPage(
+    marketId: number,
+    options: RangeOptions & { readonly interval?: CandleInterval } = {},
+  ): Promise<Page & { readonly open_interest: readonly OpenInterestPoint[] }> {
+    const query = { ...rangeQuery(options), interval: options.interval }
+    return this.#http.get(`/v0/markets/${marketId}/open-interest`, query)
   }
 
   /** What each market did in the last 24 hours, its open interest and funding. */

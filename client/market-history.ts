@@ -65,3 +65,6 @@ export type MarketStats = Day &
   }
 
 export type Ticker = Day & MaybeAmounts<'bid_price' | 'bid_quantity' | 'ask_price' | 'ask_quantity'>
+
+export type OpenInterestPoint = Amounts<'open_interest'> &
+  MaybeAmounts<'open_interest_notional'> & { readonly start: string }

@@ -5,8 +5,9 @@ import type { ReadTableName } from '../../db/read-schema.ts'
 import { marketShard } from '../../domain/journal/journal-row.ts'
 import { type MarketSpec, priceOf } from '../../domain/market/market.ts'
 import { type Candle, type ShownCandle, toInterval, withGaps } from '../../domain/market-data/candle.ts'
-import { INTERVALS, type Interval, intervalStart, spanOf } from '../../domain/market-data/interval.ts'
+import { INTERVALS, intervalStart, spanOf } from '../../domain/market-data/interval.ts'
 import { type Millis, maxOf, type Ticks } from '../../domain/units.ts'
+import type { IntervalRange } from './range.ts'
 
 export type PriceType = 'last' | 'mark' | 'oracle'
 
@@ -17,14 +18,8 @@ export const CANDLE_TABLES = [
   'read.price_candles',
 ] as const satisfies readonly ReadTableName[]
 
-/** Intervals in a range of time, up to `limit` of them from its end. */
-export interface CandleRange {
-  readonly interval: Interval
+export interface CandleRange extends IntervalRange {
   readonly priceType: PriceType
-  /** Null: from the first price on. Starts of intervals, the end exclusive. */
-  readonly from: Millis | null
-  readonly to: Millis
-  readonly limit: number
 }
 
 export interface CandlePage {
@@ -74,17 +69,25 @@ async function extentOf(
 
 /** The newest page of the range. The horizon is read first: what is final then is in the rows that are read after it. */
 export async function candlePage(db: Db | Tx, spec: MarketSpec, range: CandleRange): Promise<CandlePage> {
-  const { interval, priceType, to, limit } = range
+  const { interval, priceType, to } = range
   const { marketId } = spec
   const span = spanOf(interval)
   const { horizon, first } = await extentOf(db, tableOf(priceType), marketId, span)
-  // Without a price there is no interval to show.
-  const earliest =
-    first === null ? to : maxOf(range.from ?? intervalStart(interval, first), intervalStart(interval, first))
-  const from = maxOf((to - limit * INTERVALS[interval]) as Millis, earliest)
+  const { from, earliest } = pageStart(range, first)
   const { rows, previousClose } = await storedCandles(db, spec, { priceType, span, from, to })
   const candles = withGaps(toInterval(rows, interval), { interval, from, to }, previousClose)
   return { candles: candles.reverse(), hasMore: from > earliest, horizon }
+}
+
+/** Start of the newest page, and of the whole list. `first` is the time of the first value: without one there is nothing to show. */
+export function pageStart(
+  { interval, limit, to, from }: IntervalRange,
+  first: number | null,
+): { readonly from: Millis; readonly earliest: Millis } {
+  if (first === null) return { from: to, earliest: to }
+  const begin = intervalStart(interval, first)
+  const earliest = maxOf(from ?? begin, begin)
+  return { from: maxOf((to - limit * INTERVALS[interval]) as Millis, earliest), earliest }
 }
 
 const tableOf = (priceType: PriceType) =>
@@ -98,7 +101,7 @@ interface StoredRange {
 }
 
 /** One statement: the row before the range, if there is one, and those in it. */
-async function storedCandles(
+export async function storedCandles(
   db: Db | Tx,
   spec: MarketSpec,
   { priceType, span, from, to }: StoredRange,

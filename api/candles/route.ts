@@ -1,35 +1,17 @@
 /** Public reads of candles. */
 import { marketShard } from '../../domain/journal/journal-row.ts'
-import {
-  INTERVALS,
-  type Interval,
-  intervalStart,
-  nextIntervalStart,
-} from '../../domain/market-data/interval.ts'
-import { type Millis, minOf } from '../../domain/units.ts'
 import type { Clock } from '../../service/clock.ts'
 import { markImmutable } from '../http/caching.ts'
 import type { App } from '../http/types.ts'
 import { MarketIdParams } from '../markets/schema.ts'
 import type { ReadPorts } from '../orders/own-orders.ts'
-import { type Cursor, decodeCursor, encodeCursor, invalidCursor } from '../wire/cursor.ts'
-import { parseTime } from '../wire/times.ts'
-import { CANDLE_TABLES, candlePage, type PriceType } from './query.ts'
+import { CANDLE_TABLES, candlePage } from './query.ts'
+import { cursorAfter, rangeOf } from './range.ts'
 import { Candles, CandlesQuery } from './schema.ts'
 import { candleView } from './view.ts'
 
 export interface CandlePorts extends ReadPorts {
   readonly clock: Clock
-}
-
-/** A cursor names the first candle of its page, its market, interval and price. */
-const cursorId = (marketId: number, interval: Interval, priceType: PriceType): string =>
-  `${marketId}-${interval}-${priceType}`
-
-function startOfPage(text: string | undefined, id: string): Cursor['at'] | null {
-  const cursor = decodeCursor('candles', text)
-  if (cursor !== null && cursor.id !== id) throw invalidCursor(text as string)
-  return cursor?.at ?? null
 }
 
 export function candleRoutes(app: App, { markets, readAfter, clock }: CandlePorts): void {
@@ -51,29 +33,19 @@ export function candleRoutes(app: App, { markets, readAfter, clock }: CandlePort
     },
     async (request, reply) => {
       const { market_id: id } = request.params
-      const { interval = '1m', price_type: priceType = 'last', limit = 100, cursor, from, to } = request.query
+      const { interval = '1m', price_type: priceType = 'last' } = request.query
       const spec = await markets.byId(id)
-      const listId = cursorId(id, interval, priceType)
-      const before = startOfPage(cursor, listId) ?? parseTime('to', to)
-      const now = clock.now()
-      const running = (intervalStart(interval, now) + INTERVALS[interval]) as Millis
-      const first = parseTime('from', from)
-      const range = {
-        ...{ interval, priceType, limit },
-        from: first === null ? null : nextIntervalStart(interval, first),
-        to: before === null ? running : minOf(nextIntervalStart(interval, before), running),
-      }
+      const list = { list: 'candles', id: `${id}-${interval}-${priceType}`, interval } as const
+      const { isBounded, ...range } = rangeOf(list, request.query, clock.now())
       const scope = { tables: CANDLE_TABLES, shard: marketShard(id) }
       const { candles, hasMore, horizon } = await readAfter.read(request, scope, (db) =>
-        candlePage(db, spec, range),
+        candlePage(db, spec, { ...range, priceType }),
       )
-      if (before !== null && range.to <= horizon) markImmutable(reply)
-      const last = candles.at(-1)
+      if (isBounded && range.to <= horizon) markImmutable(reply)
       return {
         ...{ market_id: id, symbol: spec.symbol, interval, price_type: priceType },
         candles: candles.map((candle) => candleView(spec, candle, { interval, horizon })),
-        next_cursor:
-          hasMore && last !== undefined ? encodeCursor('candles', { at: last.start, id: listId }) : null,
+        next_cursor: hasMore ? cursorAfter(list, candles.at(-1)) : null,
       }
     },
   )

@@ -22,6 +22,7 @@ export const ENDPOINTS: readonly string[] = [
   '/v0/markets/{market_id}',
   '/v0/markets/{market_id}/candlesticks',
   '/v0/markets/{market_id}/funding-rates',
+  '/v0/markets/{market_id}/open-interest',
   '/v0/markets/{market_id}/oracle',
   '/v0/me',
   '/v0/me/api-key/rotate',
