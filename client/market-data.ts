@@ -9,15 +9,7 @@ import type {
   PriceType,
   Ticker,
 } from './market-history.ts'
-import {
-  bookmarkQuery,
-  type Page,
-  type PageOptions,
-  pageQuery,
-  type RangeOptions,
-  type ReadOptions,
-  rangeQuery,
-} from './queries.ts'
+import { bookmarkQuery, type Page, type RangeOptions, type ReadOptions, rangeQuery } from './queries.ts'
 import type {
   Auction,
   BatchProof,
@@ -30,6 +22,13 @@ import type {
   SharedContracts,
 } from './responses.ts'
 
+export interface MarketFilter {
+  readonly type?: Market['type']
+  readonly mode?: string
+  readonly symbol?: string
+  readonly limit?: number
+}
+
 export class MarketData {
   readonly #http: HttpSession
   #contracts: SharedContracts | null = null
@@ -38,8 +37,9 @@ export class MarketData {
     this.#http = http
   }
 
-  async markets(options: ReadOptions = {}): Promise<readonly Market[]> {
-    return this.#http.get('/v0/markets', bookmarkQuery(options))
+  async markets(options: ReadOptions & MarketFilter = {}): Promise<readonly Market[]> {
+    const { type, mode, symbol, limit } = options
+    return this.#http.get('/v0/markets', { type, mode, symbol, limit, ...bookmarkQuery(options) })
   }
 
   async market(marketId: number, options: ReadOptions = {}): Promise<Market> {
@@ -54,17 +54,17 @@ export class MarketData {
   /** Fills of all accounts. Both sides of a trade are listed: filter by `side` to count volume once. */
   async fillPage(
     marketId: number,
-    options: PageOptions & { readonly side?: Side } = {},
+    options: RangeOptions & { readonly side?: Side } = {},
   ): Promise<Page & { fills: readonly PublicFill[] }> {
-    return this.#http.get(`/v0/fills/by-market/${marketId}`, { ...pageQuery(options), side: options.side })
+    return this.#http.get(`/v0/fills/by-market/${marketId}`, { ...rangeQuery(options), side: options.side })
   }
 
   /** The batches of a market, with what decided their prices. */
   async auctionPage(
     marketId: number,
-    options: PageOptions = {},
+    options: RangeOptions = {},
   ): Promise<Page & { auctions: readonly Auction[] }> {
-    return this.#http.get('/v0/auctions', { market_id: marketId, ...pageQuery(options) })
+    return this.#http.get('/v0/auctions', { market_id: marketId, ...rangeQuery(options) })
   }
 
   /** Everything from which the result of a batch can be recomputed, without accounts. */

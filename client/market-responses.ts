@@ -59,6 +59,8 @@ export type Market = Amounts<
     readonly max_leverage: number
     /** From then on auctions apply `next_price_protection`; null if none is announced. */
     readonly next_price_protection_at: string | null
+    /** Around the last oracle price; null before the first. */
+    readonly price_band: Amounts<'lowest' | 'highest'> | null
     readonly oracle_price_at: string | null
     readonly last_batch_id: number | null
     /** State of the index feed; null if no price was ever published. */

@@ -24,6 +24,9 @@ export type Level = Amounts<'price' | 'quantity'> & { readonly side: Side; reado
 export interface Orderbook {
   readonly market_id: number
   readonly symbol: string
+  /** What the book reflects: the sequence of the market's journal, and the last batch. */
+  readonly shard_seq: string
+  readonly batch_id: number | null
   /** Both sides are sorted from the best price. */
   readonly long_levels: readonly Level[]
   readonly short_levels: readonly Level[]
@@ -214,7 +217,15 @@ export type Validation = Amounts<
   }
 
 /** The auction of one batch, with what decided its price. `rule` and `rule_version` are described in the OpenAPI document. */
-export type Auction = Amounts<'price' | 'volume' | 'demand' | 'supply' | 'oracle_price'> & {
+export type Auction = Amounts<
+  'price' | 'volume' | 'demand' | 'supply' | 'oracle_price' | 'surplus' | 'fill_ratio'
+> & {
+  readonly rationed_side: Side | null
+  readonly transactions: readonly {
+    readonly part: number
+    readonly status: string
+    readonly tx_hash: string | null
+  }[]
   readonly market_id: number
   readonly symbol: string
   readonly batch_id: number

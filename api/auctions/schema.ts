@@ -4,14 +4,17 @@ import {
   amountOf,
   bookmarkQuery,
   closed,
+  maybeWords,
   NextCursor,
   nullable,
   PositiveInteger,
   pageQuery,
   Time,
+  timeInput,
   words,
 } from '../wire/schema.ts'
 
+export const PART_STATUSES = ['MATCHED', 'SUBMITTED', 'MINED', 'CONFIRMED', 'RETRYING', 'VOIDED'] as const
 export const AUCTION_STATUSES = ['SETTLING', 'SETTLED', 'VOIDED'] as const
 
 const RULES =
@@ -38,6 +41,28 @@ export const Auction = Type.Object({
   ...amountOf('volume', 'Matched quantity.'),
   ...amountOf('demand', 'Quantity of all buys that were eligible at the price.'),
   ...amountOf('supply', 'Quantity of all sells that were eligible at the price.'),
+  ...amountOf('surplus', 'Demand less supply: above 0 if buys were left over, below 0 if sells were.'),
+  rationed_side: maybeWords(
+    ['LONG', 'SHORT'],
+    'The side whose eligible orders did not fill whole; null if both did.',
+  ),
+  ...amountOf(
+    'fill_ratio',
+    'Share of the rationed side that was matched, rounded down at 18 decimals; 1 if both sides filled whole.',
+  ),
+  transactions: Type.Array(
+    Type.Object({
+      part: Type.Integer({ description: 'Each part of the batch is one transaction.' }),
+      status: words(
+        PART_STATUSES,
+        'MATCHED, SUBMITTED, MINED, CONFIRMED; RETRYING while its block has left the chain; VOIDED if it will not settle.',
+      ),
+      tx_hash: nullable(
+        Type.String({ description: 'The last transaction that was sent or mined; null before.' }),
+      ),
+    }),
+    { description: 'By part.' },
+  ),
   price_band: Type.Object(
     {
       ...amountOf('lowest', 'Lowest price at which the batch could clear.'),
@@ -52,6 +77,8 @@ export type Auction = Static<typeof Auction>
 
 export const AuctionsQuery = closed({
   market_id: PositiveInteger('Number of the market.'),
+  from: Type.Optional(timeInput('Only auctions at this time or later.')),
+  to: Type.Optional(timeInput('Only auctions before this time.')),
   ...pageQuery,
   ...bookmarkQuery,
 })

@@ -2,6 +2,7 @@
 import { sql } from 'kysely'
 import type { Db, Tx } from '../../db/client.ts'
 import type { Side } from '../../domain/orders/order.ts'
+import { type AuctionTimes, BATCH_TABLES, isBatchIn } from '../auctions/query.ts'
 import { anyNumber, type Page } from '../wire/list-query.ts'
 import type { FillRow } from './view.ts'
 
@@ -37,7 +38,10 @@ function newestFills(query: FillQuery, { cursor, limit }: Page): FillQuery {
     .limit(limit + 1)
 }
 
-export interface PublicFillFilter {
+/** Tables that `fillsOfMarket` reads if it has a range of times. */
+export const TIMED_FILL_TABLES = [...FILL_TABLES, ...BATCH_TABLES] as const
+
+export interface PublicFillFilter extends AuctionTimes {
   readonly side?: Side | undefined
   readonly limit: number
   /** Position of the last fill of the previous page. */
@@ -55,9 +59,11 @@ export interface PublicPlace {
 export async function fillsOfMarket(
   db: Db | Tx,
   marketId: number,
-  { side, limit, after }: PublicFillFilter,
+  { side, limit, after, ...times }: PublicFillFilter,
 ): Promise<FillRow[]> {
-  let query = selectFills(db).where('market_id', '=', marketId)
+  let query = selectFills(db)
+    .where('market_id', '=', marketId)
+    .where(isBatchIn(sql.ref('batch_id'), marketId, times))
   if (side !== undefined) query = query.where('side', '=', side)
   if (after !== null) {
     const { batch, part, place } = after

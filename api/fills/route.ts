@@ -10,6 +10,7 @@ import { ORDER_TABLES, orderById } from '../orders/query.ts'
 import { OrderIdParams } from '../orders/schema.ts'
 import { type Cursor, decodeCursor, invalidCursor, pageOf } from '../wire/cursor.ts'
 import { UserIdParams } from '../wire/schema.ts'
+import { parseTime } from '../wire/times.ts'
 import {
   FILL_TABLES,
   fillStages,
@@ -17,6 +18,7 @@ import {
   fillsOfOrder,
   fillsOfUser,
   type PublicPlace,
+  TIMED_FILL_TABLES,
 } from './query.ts'
 import {
   FILL_STATUSES,
@@ -118,10 +120,12 @@ function ofMarket(app: App, { markets, readAfter }: ReadPorts): void {
       },
     },
     async (request, reply) => {
-      const { side, limit = 100, cursor } = request.query
+      const { side, limit = 100, cursor, from, to } = request.query
       const spec = await markets.byId(request.params.market_id)
-      const filter = { side, limit, after: publicPlace(cursor) }
-      const scope = { tables: FILL_TABLES, shard: marketShard(spec.marketId) }
+      const times = { from: parseTime('from', from), to: parseTime('to', to) }
+      const filter = { side, limit, after: publicPlace(cursor), ...times }
+      const isTimed = times.from !== null || times.to !== null
+      const scope = { tables: isTimed ? TIMED_FILL_TABLES : FILL_TABLES, shard: marketShard(spec.marketId) }
       const rows = await readAfter.read(request, scope, (db) => fillsOfMarket(db, spec.marketId, filter))
       const { page, next_cursor } = pageOf('market-fills', rows, limit, publicCursor)
       if (filter.after !== null && page.every(isFinal)) markImmutable(reply)

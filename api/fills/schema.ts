@@ -12,6 +12,7 @@ import {
   pageQuery,
   Side,
   Time,
+  timeInput,
   words,
 } from '../wire/schema.ts'
 
@@ -130,4 +131,10 @@ export const PublicFill = Type.Object({
 export type PublicFill = Static<typeof PublicFill>
 
 export const PublicFills = Type.Object({ fills: Type.Array(PublicFill), next_cursor: NextCursor })
-export const PublicFillsQuery = closed({ side: Type.Optional(Side), ...pageQuery, ...bookmarkQuery })
+export const PublicFillsQuery = closed({
+  side: Type.Optional(Side),
+  from: Type.Optional(timeInput('Only fills of auctions at this time or later.')),
+  to: Type.Optional(timeInput('Only fills of auctions before this time.')),
+  ...pageQuery,
+  ...bookmarkQuery,
+})

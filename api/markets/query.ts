@@ -51,12 +51,17 @@ const selectMarkets = (db: Db | Tx) =>
     .select(ENDING_COLUMNS.map((column) => `m.${column}` as const))
     .select((eb) => eb.fn.coalesce('r.price_protection', 'm.price_protection').as('price_protection'))
 
-export const marketStates = (db: Db | Tx, filter: { kind?: MarketKind | undefined; limit: number }) => {
-  const query = selectMarkets(db)
-  return (filter.kind === undefined ? query : query.where('m.kind', '=', filter.kind))
-    .orderBy('m.market_id')
-    .limit(filter.limit)
-    .execute()
+export interface MarketFilter {
+  readonly kind?: MarketKind | undefined
+  readonly symbol?: string | undefined
+}
+
+/** By ascending number. Few enough to be read at once: each was listed by the exchange. */
+export const marketStates = (db: Db | Tx, { kind, symbol }: MarketFilter) => {
+  let query = selectMarkets(db)
+  if (kind !== undefined) query = query.where('m.kind', '=', kind)
+  if (symbol !== undefined) query = query.where('m.symbol', '=', symbol)
+  return query.orderBy('m.market_id').execute()
 }
 
 export const marketState = (db: Db | Tx, marketId: number) =>

@@ -36,15 +36,16 @@ export function marketRoutes(app: App, { markets, readAfter, calendars, clock, c
       },
     },
     async (request) => {
-      const { type: kind, limit = 100 } = request.query
+      const { type: kind, mode, symbol, limit = 100 } = request.query
       const states = await readAfter.read(request, { tables: MARKET_TABLES }, (db) =>
-        marketStates(db, { kind, limit }),
+        marketStates(db, { kind, symbol }),
       )
       const current = await calendars.current()
       const time = readTime()
-      return Promise.all(
+      const views = await Promise.all(
         states.map(async (state) => marketView(await markets.byId(state.market_id), state, current, time)),
       )
+      return views.filter((view) => mode === undefined || view.mode === mode).slice(0, limit)
     },
   )
   app.get(

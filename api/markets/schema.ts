@@ -7,6 +7,7 @@ import {
   countInput,
   maybeAmountOf,
   nullable,
+  nullableObject,
   PositiveInteger,
   Time,
   words,
@@ -45,6 +46,13 @@ export const Market = Type.Object({
   ...amountOf('maintenance_margin_requirement', 'Fraction of notional at the oracle price.'),
   ...amountOf('mtb_long', 'Price band above the oracle price, as a fraction of it.'),
   ...amountOf('mtb_short', 'Price band below the oracle price, as a fraction of it.'),
+  price_band: nullableObject(
+    Type.Object({
+      ...amountOf('lowest', 'Lowest price at which a batch could clear now.'),
+      ...amountOf('highest', 'Highest price at which a batch could clear now.'),
+    }),
+    'The price band around the last oracle price, in whole ticks; null before the first oracle price.',
+  ),
   ...amountOf(
     'price_protection',
     'Width of the price protection of market orders in force: a fraction of the price; for binary_future a distance from it.',
@@ -75,6 +83,8 @@ export type Market = Static<typeof Market>
 
 export const MarketsQuery = closed({
   type: Type.Optional(words(MARKET_KINDS, 'Only markets of this type.')),
+  mode: Type.Optional(words(MARKET_MODES, 'Only markets in this mode.')),
+  symbol: Type.Optional(Type.String({ minLength: 1, description: 'Only the market with this symbol.' })),
   limit: Type.Optional(countInput(1000, 100, 'Maximum number of markets.')),
   ...bookmarkQuery,
 })

@@ -3,11 +3,12 @@ import type { EndingColumns } from '../../db/market-endings.ts'
 import { type ProtectionColumns, toSchedule } from '../../db/price-protection.ts'
 import { type TermsColumns, toMarketTerms } from '../../db/terms.ts'
 import type { TradingCalendars } from '../../db/trading-calendars.ts'
+import { priceBand } from '../../domain/market/band.ts'
 import { termsAt } from '../../domain/market/in-force.ts'
 import { type MarketSpec, priceOf, quantityOf } from '../../domain/market/market.ts'
 import { scheduleAt } from '../../domain/market/price-protection.ts'
 import type { CalendarName } from '../../domain/market/trading-calendar.ts'
-import type { Millis, Ticks } from '../../domain/units.ts'
+import type { Millis, Price, Ticks } from '../../domain/units.ts'
 import { amount, isoTime, maybeAmount, maybeTime } from '../wire/amounts.ts'
 import { endingView } from './ending.ts'
 import { feesView } from './fees.ts'
@@ -34,6 +35,12 @@ export interface ReadTime {
   readonly now: Millis
   /** Age beyond which the latest report counts as stale. */
   readonly oracleMaxAgeMs: number
+}
+
+function bandView(spec: MarketSpec, oracle: bigint | null): Market['price_band'] {
+  if (oracle === null) return null
+  const { lo, hi } = priceBand(spec, oracle as Price)
+  return { ...amount('lowest', priceOf(spec, lo)), ...amount('highest', priceOf(spec, hi)) }
 }
 
 /** `now` decides whether an announced width of price protection is in force, and whether the market and its session are closed. */
@@ -67,6 +74,7 @@ export function marketView(
     ...amount('maintenance_margin_requirement', current.mmr),
     ...amount('mtb_long', current.mtbLong),
     ...amount('mtb_short', current.mtbShort),
+    price_band: bandView(current, state.oracle_price),
     ...amount('price_protection', inForce),
     ...maybeAmount('next_price_protection', next?.width ?? null),
     next_price_protection_at: maybeTime(next?.at ?? null),

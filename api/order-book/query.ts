@@ -6,10 +6,12 @@ import type { Side } from '../../domain/orders/order.ts'
 import type { LevelRow } from './view.ts'
 
 /** Tables that `bookLevels` reads. */
-export const LEVEL_TABLES = ['read.book_levels'] as const
+export const LEVEL_TABLES = ['read.book_levels', 'read.fills'] as const
 
 export interface BookRows {
   readonly seq: number
+  /** The last batch whose matches have left the book; null before the first. */
+  readonly batch: number | null
   readonly long: LevelRow[]
   readonly short: LevelRow[]
 }
@@ -29,6 +31,7 @@ export async function bookLevels(db: Db | Tx, marketId: number, depth: number): 
   const { rows } = await sql<BookRows>`
     select
       coalesce((select seq from read.places where shard = ${marketShard(marketId)} and projection = 'orders'), 0) as seq,
+      (select max(batch_id) from read.fills where market_id = ${marketId}) as batch,
       ${side(marketId, 'LONG', depth)} as long,
       ${side(marketId, 'SHORT', depth)} as short
   `.execute(db)

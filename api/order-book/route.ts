@@ -29,6 +29,7 @@ export function orderBookRoutes(app: App, { markets, readAfter }: OrderBookPorts
       market_id: spec.marketId,
       symbol: spec.symbol,
       shard_seq: String(rows.seq),
+      batch_id: rows.batch,
       long: rows.long.map((row) => levelView(spec, row)),
       short: rows.short.map((row) => levelView(spec, row)),
     }

@@ -1,6 +1,15 @@
 /** The order book of a market, aggregated by price. */
 import Type, { type Static } from 'typebox'
-import { amountOf, bookmarkQuery, closed, countInput, expects, maybeAmountOf, Side } from '../wire/schema.ts'
+import {
+  amountOf,
+  bookmarkQuery,
+  closed,
+  countInput,
+  expects,
+  maybeAmountOf,
+  nullable,
+  Side,
+} from '../wire/schema.ts'
 
 /** Exactly these six fields. */
 export const Level = closed({
@@ -29,10 +38,15 @@ export const BookBySymbolQuery = closed({
 
 const shardSeq = Type.String({ description: 'Sequence of the market journal that the book reflects.' })
 
+const batchId = nullable(
+  Type.Integer({ description: 'The last batch whose matches have left the book; null before the first.' }),
+)
+
 export const Book = Type.Object({
   market_id: Type.Integer(),
   symbol: Type.String(),
   shard_seq: shardSeq,
+  batch_id: batchId,
   long_levels: Type.Array(Level, { description: 'Best (highest) price first.' }),
   short_levels: Type.Array(Level, { description: 'Best (lowest) price first.' }),
 })
@@ -40,6 +54,7 @@ export const BookBySymbol = Type.Object({
   market_id: Type.Integer(),
   symbol: Type.String(),
   shard_seq: shardSeq,
+  batch_id: batchId,
   bids: Type.Array(Level, { description: 'Best (highest) price first.' }),
   asks: Type.Array(Level, { description: 'Best (lowest) price first.' }),
 })

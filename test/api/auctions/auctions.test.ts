@@ -72,6 +72,9 @@ describe('GET /v0/auctions', () => {
       ...{ volume: 0.1, volume_e18_raw: e18('0.1').toString() },
       ...{ demand: 0.1, demand_e18_raw: e18('0.1').toString() },
       ...{ supply: 0.9, supply_e18_raw: e18('0.9').toString() },
+      ...{ surplus: -0.8, surplus_e18_raw: e18('-0.8').toString(), rationed_side: 'SHORT' },
+      ...{ fill_ratio: 0.1111111111111111, fill_ratio_e18_raw: '111111111111111111' },
+      transactions: [{ part: 1, status: 'MINED', tx_hash: '0xabc1' }],
       price_band: {
         ...{ lowest: 95, lowest_e18_raw: e18('95').toString() },
         ...{ highest: 105, highest_e18_raw: e18('105').toString() },
@@ -85,6 +88,47 @@ describe('GET /v0/auctions', () => {
     const { body } = await list('market_id=1')
     expect(body.auctions[1]).to.include({ batch_id: 2, status: 'VOIDED', rule_version: 2 })
     expect(body.auctions[0]).to.include({ batch_id: 3, status: 'SETTLING', rule_version: null })
+  })
+
+  it('when both sides fill whole, no side is rationed; the transactions show what was voided', async () => {
+    const { body } = await list('market_id=1')
+    expect(body.auctions[0]).to.include({ surplus: 0, rationed_side: null, fill_ratio: 1 })
+    expect(body.auctions[1].transactions).to.deep.equal([{ part: 1, status: 'VOIDED', tx_hash: null }])
+  })
+
+  it('when a range of times is given, auctions and public fills are those of its batches', async () => {
+    const at = (seconds: number) => `1970-01-01T00:00:0${seconds}.000Z`
+    for (const [range, ids] of [
+      [`from=${at(4)}`, [3, 2]],
+      [`to=${at(4)}`, [1]],
+      [`from=${at(3)}&to=${at(6)}`, [2]],
+      [`from=${at(7)}`, []],
+      [`to=${at(9)}`, [3, 2, 1]],
+    ] as const) {
+      const { auctions } = (await list(`market_id=1&${range}`)).body
+      expect(
+        auctions.map(({ batch_id }: { batch_id: number }) => batch_id),
+        range,
+      ).to.deep.equal(ids)
+      const { fills } = (await exchange.get(null, `/v0/fills/by-market/1?side=LONG&${range}`)).body
+      expect(
+        fills.map(({ batch_id }: { batch_id: number }) => batch_id),
+        range,
+      ).to.deep.equal(ids)
+    }
+    expect((await list('market_id=1&from=yesterday')).body.details.field).to.equal('from')
+  })
+
+  it('when a page of auctions or fills by a cursor is confirmed or voided, the answer may be kept', async () => {
+    const cachingOf = async (path: string) => {
+      const { next_cursor } = (await exchange.get(null, `${path}limit=1`)).body
+      const { headers } = await exchange.get(null, `${path}limit=1&cursor=${next_cursor}`)
+      return [headers['cache-control'], typeof headers.etag]
+    }
+    for (const path of ['/v0/auctions?market_id=1&', '/v0/fills/by-market/1?side=LONG&'])
+      expect(await cachingOf(path), path).to.deep.equal(['public, max-age=86400, immutable', 'string'])
+    const newest = await list('market_id=1&limit=1')
+    expect(newest.headers['cache-control']).to.equal('public, no-cache')
   })
 
   it('when they are listed in pages, every auction is on one page', async () => {

@@ -80,4 +80,27 @@ describe('statistics and tickers of markets', () => {
     })
     expect(body[1]).to.include({ bid_price: null, bid_quantity_e18_raw: null, ask_price: null })
   })
+
+  it('when markets are filtered by type, mode or symbol, those are listed, up to the limit', async () => {
+    const list = async (query: string) =>
+      (await exchange.get(null, `/v0/markets?${query}`)).body.map(({ symbol }: { symbol: string }) => symbol)
+    const all = await list('')
+    expect(await list('symbol=BTC-PERP')).to.deep.equal(['BTC-PERP'])
+    expect(await list('symbol=NONE')).to.deep.equal([])
+    expect(await list('type=perpetual&mode=open')).to.deep.equal(['BTC-PERP'])
+    expect(await list('mode=halted')).to.deep.equal([])
+    expect(await list('mode=open&limit=2')).to.deep.equal(all.slice(0, 2))
+    expect((await exchange.get(null, '/v0/markets?mode=closed')).body.details.field).to.equal('mode')
+  })
+
+  it('when there is an oracle price, the market shows the band around it in ticks; otherwise none', async () => {
+    const [perpetual, other] = (await exchange.get(null, '/v0/markets')).body
+    expect(perpetual.price_band).to.deep.equal(amounts({ lowest: '95', highest: '105' }))
+    expect(other.price_band).to.equal(null)
+  })
+
+  it('when a book is read, it names the last batch whose matches have left it', async () => {
+    expect((await exchange.get(null, '/v0/orderbook/by-market/1')).body.batch_id).to.equal(5)
+    expect((await exchange.get(null, '/v0/orderbook/by-market/2')).body.batch_id).to.equal(null)
+  })
 })
