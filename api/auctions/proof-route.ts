@@ -7,7 +7,7 @@ import { ORDER_TABLES, orderById } from '../orders/query.ts'
 import { OrderIdParams } from '../orders/schema.ts'
 import { BookmarkQuery } from '../wire/schema.ts'
 import { capturedBatch, expectBatch, PROOF_TABLES } from './proof-query.ts'
-import { commitmentOf, proofKey, saltedOrder } from './proof-salts.ts'
+import { commitmentOf, proofKey, saltedOrders } from './proof-salts.ts'
 import { BatchProof, Commitment, CommitmentQuery, ProofParams } from './proof-schema.ts'
 import { proofView } from './proof-view.ts'
 
@@ -66,7 +66,7 @@ function commitmentOfOrder(app: App, { markets, readAfter }: ReadPorts): void {
         const { market_id, hash } = ownOrder(await orderById(db, id), callerOf(request).userId, requested)
         const { marketId } = await markets.byId(market_id)
         await expectBatch(db, { marketId, batchId })
-        const order = saltedOrder(await proofKey(db), { marketId, batchId, orderHash: hash })
+        const order = saltedOrders(await proofKey(db), marketId, batchId)(hash)
         const names = { order_id: id, order_hash: hash, market_id, batch_id: batchId }
         return { ...names, salt: order.salt, commitment: commitmentOf(order) }
       })

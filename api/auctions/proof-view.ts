@@ -6,7 +6,7 @@ import { digestOf, toWire } from '../../domain/proof/wire.ts'
 import type { Seq } from '../../domain/units.ts'
 import { keccak } from '../../service/crypto.ts'
 import type { CapturedBatchRows, FillRow, OrderName } from './proof-query.ts'
-import { commitmentOf, saltedOrder } from './proof-salts.ts'
+import { commitmentOf, saltedOrders } from './proof-salts.ts'
 import type { BatchProof, ProofPart } from './proof-schema.ts'
 
 const STATUS: Readonly<Record<FillStatus, PartStatus>> = {
@@ -20,10 +20,8 @@ const STATUS: Readonly<Record<FillStatus, PartStatus>> = {
 
 export function proofView(batch: CapturedBatchRows): BatchProof {
   const { marketId, batchId, inputs, oracle, orders, key } = batch
-  const committed = (seq: Seq) => {
-    const orderHash = (orders.get(seq) as OrderName).hash
-    return saltedOrder(key, { marketId, batchId, orderHash })
-  }
+  const salted = saltedOrders(key, marketId, batchId)
+  const committed = (seq: Seq) => salted((orders.get(seq) as OrderName).hash)
   const statement = toWire(
     stateBatch({ inputs, oracle, batchId, commitmentOf: (seq) => commitmentOf(committed(seq)) }),
   )

@@ -11,13 +11,27 @@ const toSnake = (name: string): string => name.replace(/[A-Z]/g, (letter) => `_$
 const toCamel = (name: string): string =>
   name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())
 
+/** Names repeat in every order of a batch. */
+const snakeNames = new Map<string, string>()
+
+function snakeName(name: string): string {
+  let known = snakeNames.get(name)
+  if (known === undefined) {
+    known = toSnake(name)
+    snakeNames.set(name, known)
+  }
+  return known
+}
+
 export function toWire(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(toWire)
   if (typeof value !== 'object' || value === null) return value
-  const fields = Object.entries(value).map(([name, field]) =>
-    typeof field === 'bigint' ? [`${toSnake(name)}${WEI}`, field.toString()] : [toSnake(name), toWire(field)],
-  )
-  return Object.fromEntries(fields)
+  const wire: Record<string, unknown> = {}
+  for (const [name, field] of Object.entries(value)) {
+    if (typeof field === 'bigint') wire[snakeName(name) + WEI] = field.toString()
+    else wire[snakeName(name)] = toWire(field)
+  }
+  return wire
 }
 
 /** Of a value of the right shape. */
@@ -32,17 +46,19 @@ export function fromWire(value: unknown): unknown {
   return Object.fromEntries(fields)
 }
 
-/** JSON with the fields of each object in alphabetical order. */
-function canonical(value: unknown): string {
-  if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`
-  if (typeof value !== 'object' || value === null) return JSON.stringify(value)
-  const fields = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))
-  return `{${fields.map(([name, field]) => `${JSON.stringify(name)}:${canonical(field)}`).join(',')}}`
+/** The value with the fields of each object in alphabetical order. */
+function sorted(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sorted)
+  if (typeof value !== 'object' || value === null) return value
+  const fields = value as Record<string, unknown>
+  const copy: Record<string, unknown> = {}
+  for (const name of Object.keys(fields).sort()) copy[name] = sorted(fields[name])
+  return copy
 }
 
 /** keccak256 of the statement's JSON without spaces, with sorted names. */
 export const digestOf = (statement: unknown, keccak: Keccak): string =>
-  toHex(keccak(new TextEncoder().encode(canonical(statement))))
+  toHex(keccak(new TextEncoder().encode(JSON.stringify(sorted(statement)))))
 
 export const statementFrom = (wire: unknown): BatchStatement => fromWire(wire) as BatchStatement
 

@@ -1,0 +1,130 @@
+import { spawnSync } from 'node:child_process'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect } from 'chai'
+import { after, before, describe, it } from 'mocha'
+import { clear } from '../../domain/auction/auction.ts'
+import type { Cleared } from '../../domain/auction/clearing.ts'
+import { type BatchProof, type ProofFill, verifyProof } from '../../domain/proof/verify.ts'
+import { digestOf } from '../../domain/proof/wire.ts'
+import { verifyBatch } from '../../verify/run.ts'
+import { toInput } from '../domain/support/any-auction.ts'
+import { bigBatch } from '../domain/support/big-batch.ts'
+import { keccak, provenBatch } from '../domain/support/proven.ts'
+
+describe('npm run verify-batch', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'clearbatch-verify-'))
+  const source = join(folder, 'proof.json')
+  const orderFile = join(folder, 'order.json')
+  let proof: BatchProof
+  let own: ProofFill
+
+  before(() => {
+    const clearing = clear(toInput(bigBatch({ seed: 5, orders: 60, accounts: 30, holders: 10 })))
+    proof = provenBatch(clearing as Cleared).proof
+    own = proof.parts[0]?.fills[0] as ProofFill
+    writeFileSync(source, JSON.stringify(proof))
+  })
+  after(() => rmSync(folder, { recursive: true }))
+
+  const problemsOf = async (changed: unknown): Promise<readonly string[]> => {
+    const file = join(folder, 'changed.json')
+    writeFileSync(file, JSON.stringify(changed))
+    return (await verifyBatch({ source: file })).problems
+  }
+  const withOrder = (change: Record<string, unknown>) => {
+    const statement = proof.statement as { orders: Record<string, unknown>[] }
+    const [first, ...rest] = statement.orders
+    return { ...statement, orders: [{ ...first, ...change }, ...rest] }
+  }
+
+  it('when a proof holds, the command prints a summary and exits with 0', () => {
+    const { status, stdout, stderr } = spawnSync(process.execPath, ['verify/main.ts', source], {
+      encoding: 'utf8',
+    })
+    expect([status, stderr]).to.deep.equal([0, ''])
+    expect(stdout).to.match(/^batch 7 of BTC-PERP, SETTLED: price /)
+    expect(stdout).to.include('not compared with the chain: pass --rpc')
+    expect(stdout).to.match(/the proof holds\n$/)
+  })
+
+  it('when a proof does not hold, the command names the difference and exits with 1', () => {
+    const file = join(folder, 'changed.json')
+    writeFileSync(file, JSON.stringify({ ...proof, batch_id: 8 }))
+    const { status, stdout, stderr } = spawnSync(process.execPath, ['verify/main.ts', file], {
+      encoding: 'utf8',
+    })
+    expect(status).to.equal(1)
+    expect(stderr).to.include('proof.batch_id is 8; by the rules it is 7')
+    expect(stdout).to.include('the proof does not hold')
+  })
+
+  it('when a URL cannot be read, the command says so and exits with 1', () => {
+    const { status, stderr } = spawnSync(process.execPath, ['verify/main.ts', join(folder, 'none.json')], {
+      encoding: 'utf8',
+    })
+    expect(status).to.equal(1)
+    expect(stderr).to.include('none.json')
+    expect(stderr).to.not.match(/^\s+at /m)
+  })
+
+  it('when the names of the statement are in another order, the proof holds', async () => {
+    const reversed = (value: unknown): unknown => {
+      if (Array.isArray(value)) return value.map(reversed)
+      if (typeof value !== 'object' || value === null) return value
+      return Object.fromEntries(
+        Object.entries(value)
+          .reverse()
+          .map(([name, field]) => [name, reversed(field)]),
+      )
+    }
+    expect(await problemsOf(reversed(proof))).to.deep.equal([])
+  })
+
+  it('when the statement has a field more, or one of another type, the proof is refused', async () => {
+    const [problem] = await problemsOf({ ...proof, statement: withOrder({ note: 'x' }) })
+    expect(problem).to.include('digest')
+    const statement = withOrder({ leverage: '5' })
+    const [malformed] = await problemsOf({ ...proof, statement, digest: digestOf(statement, keccak) })
+    expect(malformed).to.match(/^not a proof: \/statement\/orders\/0\/leverage /)
+  })
+
+  it('when a statement breaks an invariant of the rules, the proof is refused', () => {
+    const statement = withOrder({ remaining: 0 })
+    const [problem] = verifyProof({ ...proof, statement, digest: digestOf(statement, keccak) }, keccak)
+    expect(problem).to.include('statement cannot be recomputed')
+  })
+
+  it('when other rules cleared the batch, the command says which it can verify', () => {
+    const statement = { ...(proof.statement as object), rule_version: 1 }
+    const [problem] = verifyProof({ ...proof, statement, digest: digestOf(statement, keccak) }, keccak)
+    expect(problem).to.include('statement.rule_version is 1')
+  })
+
+  it('when an own order is in the proof, its place and fill are printed, and fields of its file are compared', async () => {
+    const { order_hash, salt } = own as { order_hash: string; salt: string }
+    const found = await verifyBatch({ source, own: { order: order_hash, salt } })
+    expect(found.problems).to.deep.equal([])
+    expect(found.lines.at(-1)).to.include(`the order is number ${own.order} of the statement`)
+    const { side } = (proof.statement as { orders: { side: string }[] }).orders[own.order - 1] as {
+      side: string
+    }
+    writeFileSync(
+      orderFile,
+      JSON.stringify({ order: { order_hash, side: side === 'LONG' ? 'SHORT' : 'LONG' } }),
+    )
+    const { problems } = await verifyBatch({ source, own: { order: orderFile, salt } })
+    expect(problems).to.deep.equal([
+      `the statement has side ${side} for the order; it is ${side === 'LONG' ? 'SHORT' : 'LONG'}`,
+    ])
+  })
+
+  it('when an own order is missing, the limits of orders that belong in the batch are printed', async () => {
+    const salt = `0x${'77'.repeat(32)}`
+    const { problems } = await verifyBatch({ source, own: { order: own.order_hash as string, salt } })
+    expect(problems[0]).to.match(/^the order is not in the statement\. Live buys at [\d.]+ or above/)
+    const malformed = await verifyBatch({ source, own: { order: own.order_hash as string, salt: '0x12' } })
+    expect(malformed.problems[0]).to.include('--salt a salt')
+  })
+})
