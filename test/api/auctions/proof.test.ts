@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import { after, before, describe, it } from 'mocha'
 import { BatchProof } from '../../../api/auctions/proof-schema.ts'
+import type { BatchCleared } from '../../../domain/journal/journal-row.ts'
 import { commitment } from '../../../domain/proof/commitment.ts'
 import { type BatchProof as Proof, verifyProof } from '../../../domain/proof/verify.ts'
 import { statementFrom } from '../../../domain/proof/wire.ts'
@@ -8,6 +9,7 @@ import { keccak } from '../../../service/crypto.ts'
 import { leavesOf } from '../../domain/support/leaves.ts'
 import { createUser, type ExchangeFixture, startExchange, type User } from '../support/exchange-fixture.ts'
 import { minePart, runAuction } from '../support/keeper-turns.ts'
+import { append } from '../support/trade-rows.ts'
 
 interface Schema {
   readonly properties?: Readonly<Record<string, Schema>>
@@ -113,6 +115,34 @@ describe('GET /v0/auctions/:market_id/:batch_id/proof', () => {
     const [first, second] = [await commitmentOf(bob, 'bid'), await commitmentOf(bob, 'bid', next)]
     expect(first.body.salt).to.not.equal(second.body.salt)
     expect(first.body.commitment).to.not.equal(second.body.commitment)
+  })
+
+  it('when a batch is voided, its proof says so, holds, and opens nothing', async () => {
+    const { row } = await exchange.db
+      .selectFrom('journal')
+      .select('row')
+      .where('shard', '=', 'm1')
+      .orderBy('seq', 'desc')
+      .execute()
+      .then((rows) => rows.find((one) => one.row.kind === 'batch_cleared') as { row: BatchCleared })
+    const { batch_id, fills } = row
+    const voided = {
+      kind: 'batch_voided',
+      batch_id,
+      from_part: 1,
+      why: 'reverted',
+      at: 1,
+      fills,
+      reopened: [],
+    } as const
+    await append(exchange, voided)
+    await exchange.project()
+    const { status, body } = await read(1, batch_id)
+    expect(status, JSON.stringify(body)).to.equal(200)
+    expect(verifyProof(body, keccak)).to.deep.equal([])
+    expect(body.status).to.equal('VOIDED')
+    expect(body.parts[0]).to.include({ status: 'failed', transaction_hash: null })
+    expect(body.parts[0].fills[0]).to.include({ order_hash: null, salt: null })
   })
 
   it('when a proof is read, its fields are exactly those of its schema', async () => {
