@@ -1,14 +1,17 @@
 /** The WebSocket of the live feed. */
 import websocket, { type WebSocket } from '@fastify/websocket'
 import type { FastifyRequest } from 'fastify'
+import type { Config } from '../config.ts'
 import { ApiError } from '../errors.ts'
 import type { Access } from '../http/access.ts'
 import type { App } from '../http/types.ts'
+import { asyncApi } from './async-api.ts'
 import type { Connections } from './connections.ts'
 import { LIVE_PATH } from './path.ts'
 import { BATCH_MESSAGE_LIMIT } from './schema.ts'
 
 export interface LivePorts {
+  readonly config: Pick<Config, 'walletSigning'>
   readonly connections: Connections
   readonly spend: Access['spend']
 }
@@ -36,7 +39,9 @@ export async function acceptWebSockets(app: App): Promise<void> {
   })
 }
 
-export function liveRoute(app: App, { connections, spend }: LivePorts): void {
+export function liveRoute(app: App, { config, connections, spend }: LivePorts): void {
+  const description = asyncApi(config.walletSigning.publicUrl)
+  app.get('/v0/asyncapi.json', { schema: { hide: true } }, () => description)
   app.route({
     method: 'GET',
     url: LIVE_PATH,

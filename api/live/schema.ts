@@ -1,11 +1,11 @@
-/** The messages that a client sends, and the parts of a server's message that are the same for all topics. */
+/** The operations that a client sends. */
 import Type, { type Static, type TSchema } from 'typebox'
 import { SWITCH_SECONDS } from '../cancel-switch/schema.ts'
 import { BATCH_BODY_LIMIT, BODY_LIMIT } from '../http/errors.ts'
 import { CancelAllBody, CancelBatchBody, PlaceBatchBody } from '../order-entry/batch-schema.ts'
 import { CANCEL_HINTS, CancelBody, PlaceOrderBody } from '../order-entry/schema.ts'
 import { OrderHashParams } from '../orders/schema.ts'
-import { closed, expects, Time, words } from '../wire/schema.ts'
+import { closed, expects, words } from '../wire/schema.ts'
 import { TOPIC_NAMES } from './topics.ts'
 
 const ID_EXPECTED = '1 to 100 printable ASCII characters, or an integer'
@@ -24,7 +24,7 @@ const MAX_TOPICS = 100
 
 const POSITION_EXPECTED = 'a position <epoch>:<seq>'
 
-const topics = Type.Array(
+export const Topics = Type.Array(
   Type.String({ pattern: '^[\\x20-\\x7e]{1,100}$', ...expects('the name of a topic') }),
   {
     minItems: 1,
@@ -58,7 +58,7 @@ export const OPERATIONS = {
   subscribe: operation(
     'subscribe',
     {
-      topics,
+      topics: Topics,
       since: Type.Optional(
         Type.Record(
           Type.String(),
@@ -74,7 +74,7 @@ export const OPERATIONS = {
     },
     'Subscribe to topics. Each topic is answered by `subscribed` or `error`, and starts with a snapshot or with what followed `since`.',
   ),
-  unsubscribe: operation('unsubscribe', { topics }, 'End subscriptions.'),
+  unsubscribe: operation('unsubscribe', { topics: Topics }, 'End subscriptions.'),
   auth: operation(
     'auth',
     {
@@ -116,79 +116,3 @@ export type Message<Name extends Op = Op> = { [Key in Name]: Static<(typeof OPER
 /** Operations that take effect: read-only keys may not call them, and their errors have an outcome. */
 export const isCommand = (op: string): boolean =>
   ['place', 'place_batch', 'cancel', 'cancel_batch', 'cancel_all', 'cancel_on_disconnect'].includes(op)
-
-const ts = Time('Time of the message.')
-const type = <Name extends string>(name: Name) => words([name], 'Kind of the message.')
-
-export const ErrorMessage = Type.Object(
-  {
-    type: type('error'),
-    id: Type.Unsafe<string | number | null>({
-      type: ['string', 'integer', 'null'],
-      description: 'Of the operation; null if the message has no valid id.',
-    }),
-    topic: Type.Optional(Type.String({ description: 'The topic that cannot be subscribed.' })),
-    ts,
-    data: Type.Object({
-      status: Type.Integer({ description: 'The HTTP status that the error has over REST.' }),
-      message: Type.String(),
-      details: Type.Object(
-        { code: Type.String(), retryable: Type.Boolean(), request_id: Type.String() },
-        { additionalProperties: true, description: 'As in errors over REST.' },
-      ),
-      retry_after: Type.Optional(Type.Number({ description: 'Seconds, as in the header `Retry-After`.' })),
-    }),
-  },
-  { description: 'An operation or a message was rejected.' },
-)
-
-export const SubscribedMessage = Type.Object(
-  {
-    type: type('subscribed'),
-    id: Id,
-    topic: Type.String(),
-    seq: Type.Integer({ description: 'Of the last message that the start of the subscription contains.' }),
-    ts,
-    data: Type.Object({
-      epoch: Type.Integer({
-        description: 'Sequences of another epoch name other messages: the read model was rebuilt since.',
-      }),
-      resumed: Type.Boolean({
-        description: 'Whether the messages that follow continue after `since`; otherwise a snapshot follows.',
-      }),
-    }),
-  },
-  { description: 'A subscription starts: a snapshot follows, or what followed `since`.' },
-)
-
-export const Heartbeat = Type.Object(
-  {
-    type: type('heartbeat'),
-    ts,
-    data: Type.Object({
-      topics: Type.Record(Type.String(), Type.Integer(), {
-        description: 'The `seq` of the last message of each subscribed topic.',
-      }),
-    }),
-  },
-  {
-    description:
-      'Sent every few seconds. A topic whose seq is above that of the last message received has lost messages.',
-  },
-)
-
-export const ServerShutdown = Type.Object(
-  {
-    type: type('server_shutdown'),
-    ts,
-    data: Type.Object({
-      reconnect_after_ms: Type.Integer({
-        description: 'Wait this long before you connect again. It differs between clients.',
-      }),
-    }),
-  },
-  {
-    description:
-      'The process ends: it accepts no operations, answers those in flight and closes the connection with code 1012.',
-  },
-)

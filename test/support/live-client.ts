@@ -1,5 +1,6 @@
-/** A client of the live feed on a real socket. */
+/** A client of the live feed on a real socket. Each message that it receives must conform to the description of the feed. */
 import { WebSocket } from 'ws'
+import { type AsyncApi, messageValidator } from './async-api.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: tests look into messages by name
 export type LiveMessage = any
@@ -17,6 +18,21 @@ export interface LiveOptions {
 
 const WAIT_MS = 10_000
 
+type Validate = ReturnType<typeof messageValidator>
+
+/** By base URL: the description of a running api does not change. */
+const validators = new Map<string, Promise<Validate>>()
+
+const validatorOf = (base: string): Promise<Validate> => {
+  const known = validators.get(base)
+  if (known !== undefined) return known
+  const fetched = fetch(`${base}/v0/asyncapi.json`).then(async (answer) =>
+    messageValidator((await answer.json()) as AsyncApi),
+  )
+  validators.set(base, fetched)
+  return fetched
+}
+
 export class LiveClient {
   readonly socket: WebSocket
   readonly messages: LiveMessage[] = []
@@ -25,10 +41,15 @@ export class LiveClient {
   #ids = 0
   #wake: (() => void)[] = []
 
-  private constructor(socket: WebSocket) {
+  /** What is wrong with messages received so far. */
+  readonly violations: string[] = []
+
+  private constructor(socket: WebSocket, validate: Validate) {
     this.socket = socket
     socket.on('message', (data: Buffer) => {
-      this.messages.push(JSON.parse(data.toString()))
+      const message = JSON.parse(data.toString())
+      this.messages.push(message)
+      this.violations.push(...validate(message))
       for (const wake of this.#wake.splice(0)) wake()
     })
     socket.on('error', () => {})
@@ -41,10 +62,11 @@ export class LiveClient {
   }
 
   /** Resolves with the client once it is connected; rejects with the answer to the request that was not upgraded. */
-  static open(base: string, { headers = {}, autoPong = true }: LiveOptions = {}): Promise<LiveClient> {
+  static async open(base: string, { headers = {}, autoPong = true }: LiveOptions = {}): Promise<LiveClient> {
+    const validate = await validatorOf(base)
     return new Promise((resolve, reject) => {
       const socket = new WebSocket(`${base.replace(/^http/, 'ws')}/v0/ws`, { headers, autoPong })
-      const client = new LiveClient(socket)
+      const client = new LiveClient(socket, validate)
       socket.on('open', () => resolve(client))
       socket.on('unexpected-response', (_request, response) => {
         let body = ''
@@ -105,8 +127,10 @@ export class LiveClient {
     clearTimeout(timer)
   }
 
-  close(): Promise<Closed> {
+  async close(): Promise<Closed> {
     this.socket.close()
-    return this.closed
+    const closed = await this.closed
+    if (this.violations.length > 0) throw new Error(this.violations.join('\n'))
+    return closed
   }
 }
