@@ -25,11 +25,12 @@ const view = (armed: Armed | undefined, now: number): SwitchAnswer => ({
   server_time: isoTime(now),
 })
 
-function checkTimeout(seconds: number): void {
+/** The schema has checked the other bounds. */
+export function checkTimeout(field: string, seconds: number): void {
   const { least, most } = SWITCH_SECONDS
   if (seconds === 0 || seconds >= least) return
   throw new ApiError('INVALID_FIELD', {
-    field: 'timeout_seconds',
+    field,
     expected: `${least} to ${most}, or 0 to disarm`,
     received: seconds,
     nearest_valid: least,
@@ -39,7 +40,7 @@ function checkTimeout(seconds: number): void {
 export function createCancelSwitch(db: Db, clock: Clock): CancelSwitch {
   return {
     async set(userId, timeoutSeconds) {
-      checkTimeout(timeoutSeconds)
+      checkTimeout('timeout_seconds', timeoutSeconds)
       const now = clock.now()
       if (timeoutSeconds === 0) {
         await disarmSwitch(db, userId)

@@ -7,6 +7,7 @@ import type { Clock } from '../../service/clock.ts'
 import type { Logger } from '../../service/logger.ts'
 import type { Authenticate } from '../auth/authenticator.ts'
 import type { Caller } from '../auth/caller.ts'
+import { checkTimeout } from '../cancel-switch/cancel-switch.ts'
 import type { ConnectionSwitches } from '../cancel-switch/connection-switches.ts'
 import { ApiError, errorBody } from '../errors.ts'
 import type { Access } from '../http/access.ts'
@@ -310,6 +311,7 @@ export class Connection implements Reader {
 
   async #guard({ id, op, grace_seconds }: Message<'cancel_on_disconnect'>): Promise<void> {
     const { userId } = traderOf(op, this.caller)
+    checkTimeout('grace_seconds', grace_seconds)
     await this.#spend(op)
     const { switches } = this.#ports
     this.#switchId ??= randomUUID()

@@ -117,7 +117,7 @@ export class Session {
 
   /** `buffered`: unread bytes. */
   select<Frame extends Outgoing>(frames: readonly Frame[], buffered: number): Selection<Frame> {
-    const isRead = this.hasRead(buffered)
+    const isRead = buffered <= this.#limits.conflateBytes
     const send: Frame[] = []
     const conflated: Frame[] = []
     let bytes = 0
@@ -143,7 +143,7 @@ export class Session {
 
   /** The topics with a gap, if the client has read enough to be sent what it missed. `all`: also those that were returned before. */
   gaps(buffered: number, all: boolean): readonly string[] {
-    if (this.#behind.size === 0 || !this.hasRead(buffered)) return []
+    if (!this.hasRead(buffered) || this.#behind.size === 0) return []
     const due = [...this.#behind].filter(([, { isRequested }]) => all || !isRequested)
     for (const [, gap] of due) gap.isRequested = true
     return due.map(([topic]) => topic)
