@@ -8,17 +8,14 @@ import { Id, type Op, Topics } from './schema.ts'
 const ts = Time('Time of the message.')
 const type = <Name extends string>(name: Name) => words([name], 'Kind of the message.')
 
-const result = (op: Op, data: TSchema) =>
+const result = (op: Op, data: TSchema, bookmark: Record<string, TSchema> = {}) =>
   Type.Object(
-    { type: type('result'), id: Id, op: words([op], 'The operation.'), ts, data },
+    { type: type('result'), id: Id, op: words([op], 'The operation.'), ts, ...bookmark, data },
     { description: `The operation \`${op}\` is done.` },
   )
 
 /** `data` is the answer over REST. */
-const commandResult = (op: Op, data: TSchema) => {
-  const { properties, ...options } = result(op, data)
-  return Type.Object({ ...properties, read_after: ReadAfter }, { description: options.description })
-}
+const commandResult = (op: Op, data: TSchema) => result(op, data, { read_after: ReadAfter })
 
 /** By operation. `subscribe` is answered by `subscribed` for each topic. */
 export const RESULTS = {

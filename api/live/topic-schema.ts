@@ -12,7 +12,14 @@ const envelope = {
 }
 
 const snapshot = (data: TSchema, description: string) =>
-  Type.Object({ type: words(['snapshot'], 'Kind of the message.'), ...envelope, data }, { description })
+  Type.Object(
+    {
+      ...{ type: words(['snapshot'], 'Kind of the message.'), ...envelope },
+      epoch: Type.Integer({ description: 'As in `subscribed`.' }),
+      data,
+    },
+    { description },
+  )
 
 const update = (data: TSchema, description: string) =>
   Type.Object(
