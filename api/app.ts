@@ -61,6 +61,7 @@ import type { SessionKeys } from './session-keys/session-keys.ts'
 import { sizingRoutes } from './sizing/route.ts'
 import type { Sizing } from './sizing/sizing.ts'
 import { transactionRoutes } from './transactions/route.ts'
+import { udfRoutes } from './udf/route.ts'
 import { closed } from './wire/schema.ts'
 import { withdrawalRoutes } from './withdrawals/route.ts'
 
@@ -135,6 +136,7 @@ export async function buildApp(ports: AppPorts): Promise<App> {
   proofRoutes(app, ports)
   marketStatsRoutes(app, ports)
   openInterestRoutes(app, ports)
+  udfRoutes(app, ports)
   fundingRoutes(app, ports)
   oracleRoutes(app, ports)
   riskRoutes(app, ports)

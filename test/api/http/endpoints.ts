@@ -54,6 +54,11 @@ export const ENDPOINTS: readonly string[] = [
   '/v0/status',
   '/v0/tickers',
   '/v0/time',
+  '/v0/udf/config',
+  '/v0/udf/history',
+  '/v0/udf/search',
+  '/v0/udf/symbols',
+  '/v0/udf/time',
   '/v0/users/by-eoa/{address}',
   '/v0/users/{user_id}/order-events',
 ]
