@@ -1,7 +1,7 @@
 /** Liveness, readiness and metrics over HTTP, in one format for every process, on a listener of their own. */
-import { createServer, type Server, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { createServer, type ServerResponse } from 'node:http'
 import type { Registry } from 'prom-client'
+import { bind, type HttpListener, INTERNAL_SERVER } from './http-listener.ts'
 import type { Logger } from './logger.ts'
 
 /** Why a check fails. Codes only: the text of an error can contain addresses and credentials, so it is logged instead. */
@@ -81,39 +81,17 @@ export interface HealthOptions {
   readonly readiness: () => Promise<Readiness>
 }
 
-/** A stalled request ends after a few seconds, as on the public listener. */
-const SERVER_OPTIONS = { requestTimeout: 5_000, headersTimeout: 5_000, connectionsCheckingInterval: 1_000 }
-
-export interface HealthServer {
-  readonly port: number
-  close(): Promise<void>
-}
-
 /** Resolves when the port is bound. */
-export async function serveHealth(options: HealthOptions): Promise<HealthServer> {
-  const server = createServer(SERVER_OPTIONS, (request, response) => {
+export async function serveHealth(options: HealthOptions): Promise<HttpListener> {
+  const server = createServer(INTERNAL_SERVER, (request, response) => {
     const [path = '/'] = (request.url ?? '/').split('?')
     answer(path, response, options).catch((err: unknown) => {
       options.logger.error({ err }, 'answering a probe failed')
       respond(response, 500, { message: 'internal error' })
     })
   })
-  await listen(server, options)
-  return {
-    port: (server.address() as AddressInfo).port,
-    close: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve())
-        server.closeAllConnections()
-      }),
-  }
+  return bind(server, options)
 }
-
-const listen = (server: Server, { host, port }: HealthOptions): Promise<void> =>
-  new Promise((resolve, reject) => {
-    server.once('error', reject)
-    server.listen(port, host, resolve)
-  })
 
 async function answer(
   path: string,

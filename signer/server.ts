@@ -1,11 +1,11 @@
 /** The HTTP interface of a signer: one route, for the publisher only. */
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import type { FeedId } from '../domain/prices/report-hash.ts'
 import type { Millis } from '../domain/units.ts'
 import { boundedText } from '../service/bounded-text.ts'
 import type { Listener } from '../service/environment.ts'
+import { bind, type HttpListener, INTERNAL_SERVER } from '../service/http-listener.ts'
 import type { Logger } from '../service/logger.ts'
 import type { ReportKey, SigningAnswer, SigningRequest } from '../service/report-key.ts'
 
@@ -17,16 +17,9 @@ export interface SignerServerOptions {
   readonly onAnswers: (answers: readonly SigningAnswer[]) => void
 }
 
-export interface SignerServer {
-  readonly port: number
-  close(): Promise<void>
-}
-
 const MOST_BYTES = 1_000_000
 /** Three feeds of more than 300 markets. */
 const MOST_REPORTS = 1_000
-/** A stalled request ends after a few seconds, as on the public listener of the api. */
-const SERVER_OPTIONS = { requestTimeout: 5_000, headersTimeout: 5_000, connectionsCheckingInterval: 1_000 }
 
 /** An answer other than signatures. */
 class Refusal extends Error {
@@ -39,8 +32,8 @@ class Refusal extends Error {
 }
 
 /** Resolves when the port is bound. */
-export async function serveSigner(options: SignerServerOptions): Promise<SignerServer> {
-  const server = createServer(SERVER_OPTIONS, (request, response) => {
+export async function serveSigner(options: SignerServerOptions): Promise<HttpListener> {
+  const server = createServer(INTERNAL_SERVER, (request, response) => {
     answer(request, options).then(
       (body) => respond(response, 200, body),
       (error: unknown) => {
@@ -50,19 +43,7 @@ export async function serveSigner(options: SignerServerOptions): Promise<SignerS
       },
     )
   })
-  const { host, port } = options.listener
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject)
-    server.listen(port, host, resolve)
-  })
-  return {
-    port: (server.address() as AddressInfo).port,
-    close: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve())
-        server.closeAllConnections()
-      }),
-  }
+  return bind(server, options.listener)
 }
 
 async function answer(

@@ -92,10 +92,11 @@ function createKeyCache({ db, clock, notifications }: AuthenticatorPorts) {
     async lookUp(keyHash: Buffer): Promise<KnownKey | null> {
       const name = keyHash.toString('latin1')
       const before = replaced
+      // Without a listener, also while the row is read, a replaced key would stay in the cache.
+      const isHeard = notifications.isListening()
       const loaded = await load(keyHash, cache.get(name)?.noteAt ?? 0)
       cache.delete(name)
-      // Without a listener a replaced key would stay in the cache.
-      if (loaded === null || replaced !== before || !notifications.isListening()) return loaded
+      if (loaded === null || replaced !== before || !isHeard) return loaded
       if (cache.size >= CACHE_SIZE) cache.delete(cache.keys().next().value as string)
       cache.set(name, loaded)
       return loaded

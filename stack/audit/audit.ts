@@ -1,4 +1,4 @@
-/** Compares the balances, positions and funding payments of every account in chain, journal, write side, read model and REST. */
+/** Compares the balances, positions, funding payments and forwarder nonces of every account in chain, journal, write side, read model and REST. */
 import type { JsonRpcProvider } from 'ethers'
 import { sql } from 'kysely'
 import { Client } from '../../client/client.ts'
@@ -15,6 +15,7 @@ import { MarginBank__factory } from '../../typechain-types/factories/MarginBank_
 import type { StackAccount } from '../stack-file.ts'
 import { deltaDifferences } from './deltas.ts'
 import { fold, type Holdings, noHoldings } from './fold.ts'
+import { forwarderNonceDifferences } from './forwarder-nonces.ts'
 import { fundingDifferences, fundingInRest, fundingSnapshot } from './funding.ts'
 import { compare, positionName, put, user, type Values } from './values.ts'
 
@@ -23,6 +24,7 @@ export interface AuditInput {
   readonly provider: JsonRpcProvider
   readonly specs: readonly MarketSpec[]
   readonly marginBank: string
+  readonly forwarder: string
   readonly baseUrl: string
   /** The accounts to compare in REST, which needs their API keys. The other sources are compared for every user. */
   readonly accounts: readonly StackAccount[]
@@ -59,7 +61,7 @@ async function auditOnce(input: AuditInput): Promise<Audit | null> {
     .setIsolationLevel('repeatable read')
     .execute((tx) => auditSnapshot(input, tx))
   if (snapshot === null) return null
-  const { users, chain, sources, reservations, funding } = snapshot
+  const { users, chain, sources, others, funding } = snapshot
   const rest = {
     ...{ name: 'REST', values: await valuesInRest(input, chain) },
     users: new Set(input.accounts.map(({ user_id }) => user(user_id))),
@@ -68,7 +70,7 @@ async function auditOnce(input: AuditInput): Promise<Audit | null> {
   const positions = [...chain.keys()].filter((name) => name.endsWith('size')).length
   const differences = [
     ...compare({ name: 'chain', values: chain }, [...sources, rest]),
-    ...reservations,
+    ...others,
     ...fundingDifferences(funding, payments),
   ]
   return { users, positions, differences }
@@ -87,11 +89,15 @@ async function auditSnapshot(input: AuditInput, tx: Tx) {
     { name: 'write side', values: await valuesInWriteSide(tx) },
     { name: 'read model', values: await valuesInReadModel(tx) },
   ]
-  const reservations = [...(await wrongReservations(tx)), ...(await deltaDifferences(tx))]
+  const others = [
+    ...(await wrongReservations(tx)),
+    ...(await deltaDifferences(tx)),
+    ...(await forwarderNonceDifferences(tx, input, block)),
+  ]
   const { provider, specs } = input
   const funding = await fundingSnapshot(tx, { provider, specs, users, block })
   const chain = await valuesOnChain(input, users, block)
-  return { users: users.length, chain, sources, reservations, funding }
+  return { users: users.length, chain, sources, others, funding }
 }
 
 /** The margin without the funding that has accrued: it changes with fills only, so that sources with another time compare equal. */

@@ -27,6 +27,7 @@ export async function report(admin: Admin, replayed: Replayed): Promise<string> 
     provider: admin.provider,
     specs: admin.specs,
     marginBank: admin.file.contracts.margin_bank,
+    forwarder: admin.file.contracts.forwarder,
     baseUrl: admin.file.base_url,
     accounts: [...admin.file.accounts, ...replayed.accounts],
   })

@@ -64,6 +64,14 @@ describe('stack/audit', function () {
     expect(positions).to.equal(2)
   })
 
+  it('when the recorded nonce of a signer at the forwarder is not that of the chain, the audit names it', async () => {
+    const [trader] = traders as [Trader, Trader]
+    const signer = trader.wallet.address.toLowerCase()
+    await fixture.db.insertInto('forwarder_nonces').values({ signer, next_nonce: 2, block: 1 }).execute()
+    const { differences } = await auditor.audit(traders)
+    expect(differences).to.deep.equal([`signer ${signer} forwarder nonce: chain 0, write side 2`])
+  })
+
   it('when a margin differs while funding runs, the audit names it', async () => {
     await settleBatch(20)
     await actions.updateFunding(1000)

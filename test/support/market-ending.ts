@@ -1,5 +1,6 @@
 /** Ends a market on a local chain as its admin, a reporter of its final price and its accounts do. The operator finalizes it. */
 import type { JsonRpcProvider, Signer } from 'ethers'
+import type { Db } from '../../db/client.ts'
 import type { MarketSpec } from '../../domain/market/market.ts'
 import type { Position } from '../../domain/positions/position.ts'
 import { claimDue, haircutOf, INSOLVENCY_WINDOW, valueAt } from '../../domain/risk/wind-down.ts'
@@ -25,6 +26,16 @@ export interface EndingParts {
   readonly sign: (feedId: string, price: Price, at: Millis) => OracleReport
   /** How far the chain's time is ahead of the computer's. Each step of an ending adds the time that it lets pass. */
   readonly time: { aheadMs: number }
+}
+
+/** Free balances as the indexer has recorded them. */
+export async function freeByAddress(db: Db): Promise<Map<Address, bigint>> {
+  const rows = await db
+    .selectFrom('accounts')
+    .innerJoin('users', 'users.user_id', 'accounts.user_id')
+    .select(['address', 'free'])
+    .execute()
+  return new Map(rows.map(({ address, free }) => [address as Address, free]))
 }
 
 export class MarketEnding {

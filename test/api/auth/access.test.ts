@@ -1,9 +1,10 @@
 import { expect } from 'chai'
 import { after, before, describe, it } from 'mocha'
-import { createAuthenticator } from '../../../api/auth/authenticator.ts'
+import { type Authenticate, createAuthenticator } from '../../../api/auth/authenticator.ts'
 import { createApiKey } from '../../../api/auth/credentials.ts'
 import { createKeyUses } from '../../../api/auth/key-uses.ts'
 import { BUCKETS } from '../../../api/http/access.ts'
+import type { Notifications } from '../../../api/ports.ts'
 import { createLogger } from '../../../service/logger.ts'
 import {
   createUser,
@@ -135,37 +136,55 @@ describe('what a credential allows', () => {
     for (const each of uses) await each.stop()
   })
 
-  it('when a key is replaced while it is being looked up, the old key does not enter the cache', async () => {
-    const user = await createUser(exchange.db, 'raced')
-    const heard: ((payload: string) => void)[] = []
-    let next: (() => Promise<void>) | null = async () => {
-      await createApiKey(exchange.db, user.userId)
-      for (const listener of heard) listener(String(user.userId))
-    }
+  /** An authenticator without a listening connection, or with one, whose first read of a key is followed by `afterRead`. */
+  function authenticatorOf(
+    notifications: Pick<Notifications, 'on' | 'isListening'>,
+    afterRead: () => Promise<void>,
+  ): Authenticate {
+    let next: (() => Promise<void>) | null = afterRead
     const db = exchange.db.withPlugin({
       transformQuery: ({ node }) => node,
       async transformResult({ result }) {
-        const replace = next
+        const run = next
         next = null
-        await replace?.()
+        await run?.()
         return result
       },
     })
     const logger = createLogger('test', 'silent')
-    const authenticate = createAuthenticator({
+    return createAuthenticator({
       ...{ db, bearer: null, clock: { now: Date.now } as never, keyUses: createKeyUses(db, logger) },
       failures: { check() {}, async count() {} },
-      notifications: {
-        on: (_, listener) => heard.push(listener),
-        onLost() {},
-        isListening: () => true,
-        announce() {},
-      },
+      notifications: { onLost() {}, announce() {}, ...notifications },
     })
+  }
+  /** The key authenticates once, and is refused afterwards. */
+  async function expectOneUse(authenticate: Authenticate, user: User): Promise<void> {
     const presented = { authorization: `Key ${user.apiKey}`, address: '127.0.0.1' }
     expect((await authenticate(presented)).userId).to.equal(user.userId)
     const error = await authenticate(presented).catch((refused: { code: string }) => refused)
     expect(error).to.have.property('code', 'API_KEY_UNKNOWN')
+  }
+
+  it('when a key is replaced while it is being looked up, the old key does not enter the cache', async () => {
+    const user = await createUser(exchange.db, 'raced')
+    const heard: ((payload: string) => void)[] = []
+    const on = (_: string, listener: (payload: string) => void) => void heard.push(listener)
+    const authenticate = authenticatorOf({ on, isListening: () => true }, async () => {
+      await createApiKey(exchange.db, user.userId)
+      for (const listener of heard) listener(String(user.userId))
+    })
+    await expectOneUse(authenticate, user)
+  })
+
+  it('when a key is replaced while a request reads it, before the process listens again, the old one is not cached', async () => {
+    const user = await createUser(exchange.db, 'replaced unheard')
+    let isListening = false
+    const authenticate = authenticatorOf({ on() {}, isListening: () => isListening }, async () => {
+      await createApiKey(exchange.db, user.userId)
+      isListening = true
+    })
+    await expectOneUse(authenticate, user)
   })
 
   it('when the caller reads its limits, they show what is left and count one read', async () => {

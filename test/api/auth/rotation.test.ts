@@ -1,7 +1,9 @@
 import { SiweMessage } from '@signinwithethereum/siwe'
 import { expect } from 'chai'
 import { Signature, Wallet } from 'ethers'
+import { sql } from 'kysely'
 import { after, before, describe, it } from 'mocha'
+import { waitFor } from '../../../client/wait-for.ts'
 import { useAnvil } from '../../support/anvil.ts'
 import {
   type Answer,
@@ -124,6 +126,24 @@ describe('replacing an API key', () => {
     }
   })
 
+  it('when the listening connection of a process breaks as a key is replaced, the process refuses the old key at once', async () => {
+    const alice = await newUser()
+    const request = await signed(alice)
+    // Authenticated twice, so that the key is in the cache.
+    for (let uses = 0; uses < 2; uses++) expect(await works(second, alice, alice.apiKey)).to.equal(true)
+    await sql`
+      select pg_terminate_backend(pid, 5000) from pg_stat_activity
+      where datname = current_database() and application_name = 'clearbatch api listen'
+    `.execute(exchange.db)
+    expect((await rotate(alice, request)).status).to.equal(200)
+    const refused = await waitFor(
+      () => works(second, alice, alice.apiKey),
+      (isAccepted) => !isAccepted,
+      { budgetMs: 5_000, everyMs: 10 },
+    )
+    expect(refused).to.equal(false)
+  })
+
   it('when the same challenge is used again, it is refused and says that a lost key needs another challenge', async () => {
     const alice = await newUser()
     const request = await signed(alice)
@@ -155,7 +175,7 @@ describe('replacing an API key', () => {
     const request = await signed(alice)
     await exchange.db
       .updateTable('auth_challenges')
-      .set({ expires_at: Date.now() - 1 })
+      .set({ expires_at: Date.now() - 5_000 })
       .where('challenge_id', '=', request.challenge_id)
       .execute()
     expect(codeOf(await rotate(alice, request))).to.deep.equal([409, 'CHALLENGE_EXPIRED'])

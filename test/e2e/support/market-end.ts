@@ -11,7 +11,7 @@ import type { MarketSpec } from '../../../domain/market/market.ts'
 import type { OracleReport } from '../../../domain/settlement/settlement.ts'
 import type { Address, Price } from '../../../domain/units.ts'
 import type { Stack } from '../../../stack/stack.ts'
-import { MarketEnding } from '../../support/market-ending.ts'
+import { freeByAddress, MarketEnding } from '../../support/market-ending.ts'
 import type { FaultInjector } from './fault-injector.ts'
 import type { Ending } from './faults.ts'
 import type { SingleActions } from './single-actions.ts'
@@ -141,7 +141,7 @@ export class MarketEnd {
     const users = await stack.db.selectFrom('users').select('address').execute()
     const accounts = users.map(({ address }) => address as Address)
     // The keeper reports and claims as well, so that a claim may precede those of this test.
-    const free = await this.#freeByAddress()
+    const free = await freeByAddress(stack.db)
     const due = await injector.keepBlocks(() => this.#ending.reportDeficits(accounts))
     await this.#ending.claim(due.keys())
     await injector.inject([{ kind: 'fork', depth, foreign: null, afterMs: 0 }], async () => {})
@@ -158,18 +158,9 @@ export class MarketEnd {
     const isPaid = (rows: readonly { address: string }[]) =>
       rows.every(({ address }) => !due.has(address as Address))
     await waitFor(open, isPaid, { budgetMs: BUDGET_MS })
-    return [...(await this.#freeByAddress())].flatMap(([account, amount]) => {
+    return [...(await freeByAddress(stack.db))].flatMap(([account, amount]) => {
       const [paid, expected] = [amount - (free.get(account) ?? 0n), due.get(account) ?? 0n]
       return paid === expected ? [] : [`${account} is paid ${paid}; the rules: ${expected}`]
     })
-  }
-
-  async #freeByAddress(): Promise<Map<Address, bigint>> {
-    const rows = await this.#parts.stack.db
-      .selectFrom('accounts')
-      .innerJoin('users', 'users.user_id', 'accounts.user_id')
-      .select(['address', 'free'])
-      .execute()
-    return new Map(rows.map(({ address, free }) => [address as Address, free]))
   }
 }

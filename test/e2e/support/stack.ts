@@ -65,7 +65,7 @@ export async function differencesOf(stack: Stack): Promise<readonly string[]> {
     db,
     provider,
     specs,
-    marginBank: contracts.margin_bank,
+    ...{ marginBank: contracts.margin_bank, forwarder: contracts.forwarder },
     baseUrl,
     accounts,
   })

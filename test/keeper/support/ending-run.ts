@@ -2,7 +2,7 @@
 import { expect } from 'chai'
 import type { NonceManager } from 'ethers'
 import type { Address } from '../../../domain/units.ts'
-import { MarketEnding } from '../../support/market-ending.ts'
+import { freeByAddress, MarketEnding } from '../../support/market-ending.ts'
 import { price } from '../../support/markets.ts'
 import type { Fault } from './any-fault.ts'
 import type { FaultRun } from './fault-run.ts'
@@ -128,13 +128,13 @@ export class EndingRun {
     const due = await this.#ending.reportDeficits(accounts)
     await this.#run.keepBlocks()
     await fixture.follow()
-    const free = await this.#freeByAddress()
+    const free = await freeByAddress(fixture.db)
     await this.#ending.claim(due.keys())
     await fixture.follow()
     await this.#run.take({ kind: 'fork', depth, isForeign: false })
     await this.#ending.claim(due.keys())
     await fixture.follow()
-    for (const [account, amount] of await this.#freeByAddress())
+    for (const [account, amount] of await freeByAddress(fixture.db))
       expect(amount - (free.get(account) ?? 0n), `paid to ${account}`).to.equal(due.get(account) ?? 0n)
     const moves = await fixture.rows('positions_moved')
     for (const { cause } of moves.filter(({ rollback }) => !rollback)) this.#run.count(cause)
@@ -144,14 +144,5 @@ export class EndingRun {
       true,
     )
     await this.#expectAgreement()
-  }
-
-  async #freeByAddress(): Promise<Map<Address, bigint>> {
-    const rows = await this.#run.fixture.db
-      .selectFrom('accounts')
-      .innerJoin('users', 'users.user_id', 'accounts.user_id')
-      .select(['address', 'free'])
-      .execute()
-    return new Map(rows.map(({ address, free }) => [address as Address, free]))
   }
 }

@@ -47,6 +47,7 @@ export class Auditor {
     )
     const { provider, shared } = chainSide
     const baseUrl = `http://127.0.0.1:${port}`
-    return audit({ db, provider, specs: [spec], marginBank: shared.marginBank, baseUrl, accounts })
+    const { marginBank, forwarder } = shared
+    return audit({ db, provider, specs: [spec], marginBank, forwarder, baseUrl, accounts })
   }
 }
