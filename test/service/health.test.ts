@@ -1,12 +1,13 @@
 /** The health server: one format for liveness, readiness and metrics. */
 import { expect } from 'chai'
 import { afterEach, describe, it } from 'mocha'
-import { type Check, createReadiness, type HealthServer, serveHealth } from '../../service/health.ts'
+import { type Check, createReadiness, serveHealth } from '../../service/health.ts'
+import type { HttpListener } from '../../service/http-listener.ts'
 import { createRegistry } from '../../service/metrics.ts'
 
 describe('serveHealth', () => {
   const { registry, instruments } = createRegistry()
-  let server: HealthServer | undefined
+  let server: HttpListener | undefined
 
   afterEach(async () => {
     await server?.close()
@@ -17,7 +18,7 @@ describe('serveHealth', () => {
   const note = (details: object, message: string): void => void logged.push({ details, message })
   const logger = { info: note, warn: note, error: note }
 
-  const serve = (port: number, checks: readonly Check[] = []): Promise<HealthServer> =>
+  const serve = (port: number, checks: readonly Check[] = []): Promise<HttpListener> =>
     serveHealth({ host: '127.0.0.1', port, registry, logger, readiness: createReadiness(checks, logger) })
 
   async function get(path: string, checks: readonly Check[] = []) {

@@ -13,10 +13,11 @@ import type { Address, Millis } from '../../domain/units.ts'
 import { createRemoteSigner } from '../../keeper/adapters/report-signers.ts'
 import { keccak, recover } from '../../service/crypto.ts'
 import { ConfigError } from '../../service/environment.ts'
+import type { HttpListener } from '../../service/http-listener.ts'
 import { createReportKey, type ReportKey, type SigningAnswer } from '../../service/report-key.ts'
 import { readConfig } from '../../signer/config.ts'
 import { parseFeedsFile } from '../../signer/feeds-file.ts'
-import { type SignerServer, serveSigner } from '../../signer/server.ts'
+import { serveSigner } from '../../signer/server.ts'
 import { SILENT_LOGGER } from '../keeper/support/market-fixture.ts'
 import { e18 } from '../support/markets.ts'
 
@@ -26,7 +27,7 @@ const SECRET = 'a shared secret of the operator'
 const FEEDS = JSON.stringify({ feeds: [{ feed_id: FEED, high: '1' }] })
 
 describe('a signer over HTTP', () => {
-  let server: SignerServer
+  let server: HttpListener
   let key: ReportKey
   let answered: SigningAnswer[]
   let now: number
