@@ -50,7 +50,7 @@ const SESSIONS: Readonly<Record<CalendarName, string>> = {
 }
 
 function summary(
-  { base_url, issuer_url, rpc_url, contracts, markets, accounts }: StackFile,
+  { base_url, ws_url, issuer_url, rpc_url, contracts, markets, accounts }: StackFile,
   { dataDir, calendar }: StackOptions,
 ): string {
   const nearby = relative(process.cwd(), dataDir)
@@ -58,6 +58,7 @@ function summary(
   return [
     '',
     `  REST        ${base_url}/v0        docs ${base_url}/docs`,
+    `  live feed   ${ws_url}`,
     `  Sign-in     ${issuer_url}`,
     `  Chain       ${rpc_url}`,
     `  USDM        ${contracts.usdm}`,

@@ -243,6 +243,7 @@ const describe = (
   accounts: readonly StackAccount[],
 ): StackFile => ({
   base_url: baseUrl,
+  ws_url: `${baseUrl.replace(/^http/, 'ws')}/v0/ws`,
   issuer_url: issuerUrl,
   rpc_url: rpcUrl,
   chain_id: CHAIN_ID,

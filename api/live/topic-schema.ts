@@ -1,31 +1,35 @@
-/** The messages of topics. */
+/** The messages of topics: a snapshot, then updates. */
 import Type, { type TSchema } from 'typebox'
-import { ReadAfter, Time, words } from '../wire/schema.ts'
+import { Auction } from '../auctions/schema.ts'
+import { Fill, PublicFill } from '../fills/schema.ts'
+import { Level } from '../order-book/schema.ts'
+import { Order } from '../orders/schema.ts'
+import { Transaction } from '../transactions/schema.ts'
+import { amountOf, maybeAmountOf, maybeWords, nullable, ReadAfter, Time, words } from '../wire/schema.ts'
 
-const envelope = {
-  topic: Type.String({ description: 'Name of the topic.' }),
+const envelope = (topic: string) => ({
+  topic: Type.String({ pattern: `^${topic}$`, description: 'Name of the topic.' }),
   seq: Type.Integer({ description: 'Of this message in the topic. It grows, but not by one.' }),
   prev_seq: Type.Integer({
     description: 'The `seq` of the message before it in the topic; of a snapshot 0.',
   }),
   ts: Time('When the change became readable.'),
-}
+})
 
-const snapshot = (data: TSchema, description: string) =>
+const snapshot = (topic: string, data: TSchema) =>
   Type.Object(
     {
-      ...{ type: words(['snapshot'], 'Kind of the message.'), ...envelope },
+      ...{ type: words(['snapshot'], 'Kind of the message.'), ...envelope(topic) },
       epoch: Type.Integer({ description: 'As in `subscribed`.' }),
       data,
     },
-    { description },
+    { description: 'The state of the topic. It replaces everything that was received before.' },
   )
 
-const update = (data: TSchema, description: string) =>
+const update = (topic: string, data: TSchema, description: string) =>
   Type.Object(
     {
-      type: words(['update'], 'Kind of the message.'),
-      ...envelope,
+      ...{ type: words(['update'], 'Kind of the message.'), ...envelope(topic) },
       batch_id: Type.Optional(Type.Integer({ description: 'The batch that caused the change.' })),
       read_after: Type.Optional(ReadAfter),
       data,
@@ -33,8 +37,107 @@ const update = (data: TSchema, description: string) =>
     { description },
   )
 
+const OF_MARKET = 'market\\.[1-9]\\d*\\.'
+const market = { market_id: Type.Integer(), symbol: Type.String() }
+
+const book = Type.Object({
+  ...market,
+  long_levels: Type.Array(Level),
+  short_levels: Type.Array(Level),
+})
+
+const parts = { batch_id: Type.Integer(), part: Type.Integer() }
+
+const trades = Type.Object({
+  ...market,
+  removed: Type.Array(Type.Object(parts), {
+    description: 'Parts of batches whose fills no longer count; first to apply.',
+  }),
+  fills: Type.Array(PublicFill, { description: 'New fills, and fills with another status.' }),
+})
+
+const auction = Type.Object({
+  ...market,
+  auctions: Type.Array(Auction, { description: 'New batches, and batches with another status.' }),
+})
+
+const UserPosition = Type.Object({
+  ...market,
+  side: maybeWords(['LONG', 'SHORT'], 'Null if no quantity is mined.'),
+  ...amountOf('size', 'Signed quantity that is mined.'),
+  ...amountOf('pending_size', 'Signed quantity that is matched, but not mined.'),
+  ...amountOf('entry_notional', 'Value at entry.'),
+  leverage: Type.Integer(),
+  ...amountOf('realized_pnl', 'Realized profit.'),
+  ...amountOf('fees', 'Fees paid.'),
+  updated_at: Time('Time of the last change.'),
+})
+
+const UserBalance = Type.Object({
+  ...amountOf('available', 'Free less reserved.'),
+  ...amountOf('free', 'Balance outside positions.'),
+  ...amountOf('reserved', 'Reserved by orders and fills.'),
+  ...amountOf('pending_withdrawals', 'Requested, but not paid.'),
+})
+
+const account = {
+  orders: Type.Array(Order),
+  fills: Type.Array(Fill),
+  positions: Type.Array(UserPosition),
+  balance: UserBalance,
+  transactions: Type.Array(Transaction),
+}
+
+const userSnapshot = Type.Object({ user_id: Type.Integer(), ...account })
+/** Fields without a change are absent. */
+const userUpdate = Type.Object({
+  user_id: Type.Integer(),
+  ...Object.fromEntries(Object.entries(account).map(([name, schema]) => [name, Type.Optional(schema)])),
+  removed_parts: Type.Optional(
+    Type.Array(Type.Object({ market_id: Type.Integer(), ...parts }), {
+      description: 'Parts of batches whose fills no longer count; first to apply.',
+    }),
+  ),
+  removed_transactions: Type.Optional(
+    Type.Array(Type.String(), { description: 'Ids of transactions that a fork took back; first to apply.' }),
+  ),
+})
+
+const markets = Type.Object({
+  markets: Type.Array(
+    Type.Object({
+      ...market,
+      type: Type.String(),
+      ...maybeAmountOf('oracle_price', 'Oracle price.'),
+      oracle_price_at: nullable(Time('When it was observed.')),
+      ...maybeAmountOf('mark_price', 'Mark price.'),
+      ...maybeAmountOf('last_price', 'Clearing price of the last batch.'),
+      last_batch_id: nullable(Type.Integer()),
+      ...maybeAmountOf('price_protection', 'Width of the price protection.'),
+      ...maybeAmountOf('next_price_protection', 'The width from `next_price_protection_at` on.'),
+      next_price_protection_at: nullable(Time('When it changes.')),
+    }),
+  ),
+})
+
 /** By name in the description. */
 export const TOPIC_MESSAGES = {
-  snapshot: snapshot(Type.Unknown(), 'The state of a topic.'),
-  update: update(Type.Unknown(), 'A change of a topic.'),
+  bookSnapshot: snapshot(`${OF_MARKET}book`, book),
+  bookUpdate: update(
+    `${OF_MARKET}book`,
+    book,
+    'Levels that have changed, each with its total; quantity 0 removes a level.',
+  ),
+  tradesSnapshot: snapshot(`${OF_MARKET}trades`, trades),
+  tradesUpdate: update(`${OF_MARKET}trades`, trades, 'Fills that have changed, by `fill_id`.'),
+  auctionSnapshot: snapshot(`${OF_MARKET}auction`, auction),
+  auctionUpdate: update(`${OF_MARKET}auction`, auction, 'Batches that have changed, by `batch_id`.'),
+  marketsSnapshot: snapshot('markets', markets),
+  marketsUpdate: update('markets', markets, 'Markets that have changed, by `market_id`.'),
+  userSnapshot: snapshot('user', userSnapshot),
+  userUpdate: update(
+    'user',
+    userUpdate,
+    'What has changed in the account. Fields without a change are absent.',
+  ),
 } as const

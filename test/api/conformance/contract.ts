@@ -245,6 +245,15 @@ export const RULES: readonly Rule[] = [
     'when a registered session key signs, the order is accepted for the owner',
     'when an unregistered key signs, the order is rejected',
   ),
+  // Events.
+  elsewhere(
+    'when the feed is given the API key in the Authorization header, it authenticates the connection',
+    'test/api/live/connection.test.ts: when the request has a key, the connection belongs to its account',
+  ),
+  elsewhere(
+    'when the feed is given an invalid credential, it is rejected as over REST',
+    'test/api/live/connection.test.ts: when the request has an invalid credential, it is answered with 401',
+  ),
   // Session keys and margin nonces.
   elsewhere(
     'when a relay is pending, the key is not active',

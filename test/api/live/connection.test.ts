@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { type AddressInfo, connect as connectSocket } from 'node:net'
 import { expect } from 'chai'
+import { sql } from 'kysely'
 import { after, afterEach, before, describe, it } from 'mocha'
 import { createApiKey } from '../../../api/auth/credentials.ts'
 import { LiveClient, type LiveOptions } from '../../support/live-client.ts'
@@ -124,6 +125,17 @@ describe('a connection of the live feed', function () {
       expect(await mine.closed).to.deep.equal({ code: 4401, reason: 'the API key was replaced' })
       expect((await other.call('ping')).type).to.equal('result')
       expect(await refusal(keyOf(dave))).to.deep.equal({ status: 401, code: 'API_KEY_UNKNOWN' })
+    })
+
+    it('when the notification of a replaced key is lost, its connection is closed once notifications arrive again', async () => {
+      const erin = await createUser(exchange.db, 'erin')
+      const client = await connect(keyOf(erin))
+      await sql`
+        select pg_terminate_backend(pid) from pg_stat_activity
+        where datname = current_database() and application_name = 'clearbatch api listen'
+      `.execute(exchange.db)
+      await createApiKey(exchange.db, erin.userId)
+      expect((await client.closed).code).to.equal(4401)
     })
 
     it('when an identity token expires, its connection is closed, unless it was renewed before', async () => {
