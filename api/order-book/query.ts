@@ -16,15 +16,17 @@ export interface BookRows {
   readonly short: LevelRow[]
 }
 
-const side = (marketId: number, which: Side, depth: number) => sql`(
-  select coalesce(jsonb_agg(to_jsonb(l) order by l.place), '[]') from (
-    select side, price, quantity, order_count,
-      row_number() over (order by ${which === 'LONG' ? sql`price desc` : sql`price`}) as place
-    from read.book_levels
-    where market_id = ${marketId} and side = ${which} and quantity > 0
-    order by place limit ${depth}
-  ) l
-)`
+/** The levels from the best on: as many rows as are shown are read, however long the book is. */
+const side = (marketId: number, which: Side, depth: number) => {
+  const order = which === 'LONG' ? sql`price desc` : sql`price`
+  return sql`(
+    select coalesce(jsonb_agg(to_jsonb(level) order by ${order}), '[]') from (
+      select side, price, quantity, order_count from read.book_levels
+      where market_id = ${marketId} and side = ${which} and quantity > 0
+      order by ${order} limit ${depth}
+    ) level
+  )`
+}
 
 /** Both sides, best price first, with the projected sequence: one statement, so one snapshot. */
 export async function bookLevels(db: Db | Tx, marketId: number, depth: number): Promise<BookRows> {

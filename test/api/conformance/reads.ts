@@ -57,6 +57,9 @@ const request = (
     ...(endpoint.method === 'POST' && { body: bodyFor(endpoint, suite) }),
   })
 
+/** The objects in answers that are arrays. */
+const ITEMS: Readonly<Record<string, string>> = { markets: 'market', statistics: 'market statistics' }
+
 export function testEndpoints(suite: () => Suite): void {
   for (const endpoint of ENDPOINTS) {
     const id = endpointId(endpoint)
@@ -67,8 +70,9 @@ export function testEndpoints(suite: () => Suite): void {
         const { status, body } = await request(endpoint, suite(), account)
         expect(status, JSON.stringify(body)).to.equal(200)
         expectAmountsAgree(body)
-        if (endpoint.answer === 'markets') for (const market of body) expectObject('market', market)
-        else expectObject(endpoint.answer, body)
+        const item = ITEMS[endpoint.answer]
+        if (item === undefined) expectObject(endpoint.answer, body)
+        else for (const each of body) expectObject(item, each)
       })
       if (endpoint.access === 'own') testOwnership(endpoint, id, suite)
       if (endpoint.bookmark) testBookmarks(endpoint, id, suite)
@@ -143,6 +147,8 @@ async function sample(name: string, { exchange, fixture }: Suite): Promise<Json>
     balance: async () => (await own(`/v0/balance/${owner.userId}/margin`)).balance,
     transaction: async () => (await own('/v0/account/transactions')).transactions[0],
     market: () => own(`/v0/markets/${market.market_id}`),
+    'market statistics': async () => (await own('/v0/markets/stats'))[0],
+    candle: async () => (await own(`/v0/markets/${market.market_id}/candlesticks`)).candles[0],
     error: () => own('/v0/orders/1-999999999'),
   }
   const known = answers[name]
