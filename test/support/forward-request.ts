@@ -1,17 +1,6 @@
 /** Forward requests signed with ethers: independent of the exchange's own hashing. */
 import { TypedDataEncoder, type Wallet } from 'ethers'
-
-export const FORWARD_REQUEST = {
-  ForwardRequest: [
-    { name: 'from', type: 'address' },
-    { name: 'to', type: 'address' },
-    { name: 'value', type: 'uint256' },
-    { name: 'gas', type: 'uint256' },
-    { name: 'nonce', type: 'uint256' },
-    { name: 'deadline', type: 'uint48' },
-    { name: 'data', type: 'bytes' },
-  ],
-}
+import { FORWARD_REQUEST, forwardDomainOf } from '../contracts/support/forward.ts'
 
 export interface TypedRequest {
   readonly from: string
@@ -23,13 +12,11 @@ export interface TypedRequest {
   readonly data: string
 }
 
-const domainOf = (forwarder: string) => ({
-  ...{ name: 'Forwarder', version: '1', chainId: 6343 },
-  verifyingContract: forwarder,
-})
+const CHAIN_ID = 6343n
+const TYPES = { ForwardRequest: FORWARD_REQUEST }
 
 export const digestOfForward = (request: TypedRequest, forwarder: string): string =>
-  TypedDataEncoder.hash(domainOf(forwarder), FORWARD_REQUEST, request)
+  TypedDataEncoder.hash(forwardDomainOf(CHAIN_ID, forwarder), TYPES, request)
 
 export const signForward = (wallet: Wallet, request: TypedRequest, forwarder: string): Promise<string> =>
-  wallet.signTypedData(domainOf(forwarder), FORWARD_REQUEST, request)
+  wallet.signTypedData(forwardDomainOf(CHAIN_ID, forwarder), TYPES, request)

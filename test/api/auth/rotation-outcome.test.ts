@@ -5,6 +5,7 @@ import { freshDatabase } from '../../support/postgres.ts'
 import { type CutProxy, startProxy } from '../../support/proxy.ts'
 import {
   type Answer,
+  codeOf,
   createUser,
   type Env,
   type ExchangeFixture,
@@ -46,7 +47,6 @@ describe('a rotation that loses the database', () => {
   }
   const rotate = (user: User, body: unknown, headers: Env): Promise<Answer> =>
     exchange.send(user, 'POST', '/v0/me/api-key/rotate', body, headers)
-  const codeOf = ({ status, body }: Answer) => [status, body.details?.code]
   const hashOf = async ({ userId }: User): Promise<string | undefined> => {
     const query = exchange.db.selectFrom('api_keys').select('key_hash').where('user_id', '=', userId)
     return (await query.executeTakeFirst())?.key_hash.toString('hex')

@@ -7,6 +7,7 @@ import { waitFor } from '../../../client/wait-for.ts'
 import { useAnvil } from '../../support/anvil.ts'
 import {
   type Answer,
+  codeOf,
   createUser,
   type Env,
   type ExchangeFixture,
@@ -53,7 +54,6 @@ describe('replacing an API key', () => {
     const { challenge_id, message } = await challengeOf(user)
     return { challenge_id, signature: await signer.signMessage(message) }
   }
-  const codeOf = ({ status, body }: Answer) => [status, body.details?.code]
   const keyOf = (user: User) =>
     exchange.db.selectFrom('api_keys').selectAll().where('user_id', '=', user.userId).execute()
   const works = async (api: ExchangeFixture, user: User, apiKey: string): Promise<boolean> =>

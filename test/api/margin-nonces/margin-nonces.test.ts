@@ -1,33 +1,18 @@
 /** Raising the lowest valid margin nonce: the answer waits for the chain, and a repetition resolves an unknown outcome. */
 import { expect } from 'chai'
-import { after, before, describe, it } from 'mocha'
+import { describe, it } from 'mocha'
 import { waitFor } from '../../../client/wait-for.ts'
 import { IsolatedTrader__factory } from '../../../typechain-types/factories/IsolatedTrader__factory.ts'
 import { digestOfForward, signForward } from '../../support/forward-request.ts'
 import { perpetual } from '../../support/markets.ts'
-import {
-  type Answer,
-  createUser,
-  type ExchangeFixture,
-  startExchange,
-  type User,
-} from '../support/exchange-fixture.ts'
-import { FORWARDER, ForwardFixture, nowSeconds } from '../support/forward-fixture.ts'
+import { codeOf, type User } from '../support/exchange-fixture.ts'
+import { FORWARDER, nowSeconds, useForwardFixture } from '../support/forward-fixture.ts'
 
 const market = IsolatedTrader__factory.createInterface()
 
 describe('invalidating margin nonces', () => {
-  let exchange: ExchangeFixture
-  let forward: ForwardFixture
-  let users = 0
-  before(async () => {
-    exchange = await startExchange({ RELAY_WAIT_MS: '400' })
-    forward = new ForwardFixture(exchange)
-    await forward.openLane()
-  })
-  after(() => exchange.stop())
-  const newUser = (): Promise<User> => createUser(exchange.db, `adjuster ${++users}`)
-  const codeOf = ({ status, body }: Answer) => [status, body.details?.code]
+  const test = useForwardFixture({ RELAY_WAIT_MS: '400' })
+  const { newUser } = test
 
   async function bodyOf(user: User, minimum: number, changes: Record<string, unknown> = {}) {
     const request = {
@@ -42,13 +27,16 @@ describe('invalidating margin nonces', () => {
     return { id, body: { market_id: perpetual.marketId, new_minimum: `${minimum}`, ...sent, signature } }
   }
   const send = (user: User, body: unknown) =>
-    exchange.send(user, 'POST', '/v0/account/invalidate-margin-nonces', body)
+    test.exchange.send(user, 'POST', '/v0/account/invalidate-margin-nonces', body)
   const minimumOf = (user: User, address = user.address) =>
-    exchange.get(user, `/v0/account/minimum-margin-nonce?market_id=${perpetual.marketId}&address=${address}`)
+    test.exchange.get(
+      user,
+      `/v0/account/minimum-margin-nonce?market_id=${perpetual.marketId}&address=${address}`,
+    )
   const accepted = (id: string) =>
     waitFor(
       () =>
-        exchange.db
+        test.exchange.db
           .selectFrom('relay_operations')
           .select('status')
           .where('operation_id', '=', id)
@@ -61,7 +49,7 @@ describe('invalidating margin nonces', () => {
     const { id, body } = await bodyOf(user, 9)
     const answer = send(user, body)
     await accepted(id)
-    await forward.execute(id)
+    await test.forward.execute(id)
     const expected = { market_id: 1, perpetual_address: perpetual.trader, minimum_margin_nonce: '9' }
     expect((await answer).body).to.deep.equal({ success: true, ...expected, tx_hash: `0x${'ab'.repeat(32)}` })
     expect((await minimumOf(user)).body).to.deep.equal({
@@ -80,7 +68,7 @@ describe('invalidating margin nonces', () => {
     const pending = await send(user, body)
     expect(codeOf(pending)).to.deep.equal([408, 'RELAY_PENDING'])
     expect(pending.body.details).to.include({ outcome: 'unknown', operation_id: id })
-    await forward.execute(id)
+    await test.forward.execute(id)
     expect((await send(user, body)).body).to.include({ success: true, minimum_margin_nonce: '3' })
   })
 
@@ -89,7 +77,7 @@ describe('invalidating margin nonces', () => {
     const { id, body } = await bodyOf(user, 3)
     const answer = send(user, body)
     await accepted(id)
-    await forward.execute(id, {
+    await test.forward.execute(id, {
       failure: 'SUPERSEDED',
       reason: 'another request with the same nonce was executed',
     })

@@ -8,6 +8,7 @@ import type { Projection } from '../../../indexer/project/projection.ts'
 import { PROJECTIONS } from '../../../indexer/project/projections.ts'
 import {
   type Answer,
+  codeOf,
   createUser,
   type ExchangeFixture,
   startExchange,
@@ -17,7 +18,6 @@ import {
 const killPoint = () => {}
 const FILLING = [503, 'READ_MODEL_FILLING']
 const PENDING = [503, 'HTV1_READ_AFTER_PENDING']
-const codeOf = ({ status, body }: Answer) => [status, body.details?.code]
 const bookmarkOf = ({ shard_id, shard_seq }: { shard_id: string; shard_seq: string }): string =>
   `read_after_shard_id=${shard_id}&read_after_shard_seq=${shard_seq}`
 

@@ -10,6 +10,7 @@ import { freshDatabase } from '../../support/postgres.ts'
 import { startProxy } from '../../support/proxy.ts'
 import {
   type Answer,
+  codeOf,
   createUser,
   type ExchangeFixture,
   startExchange,
@@ -24,7 +25,6 @@ interface Bookmark {
 
 const query = ({ shard_id, shard_seq }: Bookmark): string =>
   `read_after_shard_id=${shard_id}&read_after_shard_seq=${shard_seq}`
-const codeOf = ({ status, body }: Answer) => [status, body.details?.code]
 
 const PENDING = [503, 'HTV1_READ_AFTER_PENDING']
 const STALE = [409, 'HTV1_READ_AFTER_STALE_BOOKMARK']

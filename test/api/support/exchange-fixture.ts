@@ -223,6 +223,9 @@ const answerOf = (response: LightMyRequestResponse): Answer => ({
   headers: response.headers,
 })
 
+/** Status and error code. */
+export const codeOf = ({ status, body }: Answer) => [status, body.details?.code]
+
 export interface ExchangeFixture {
   readonly api: Api
   readonly db: Db

@@ -1,5 +1,6 @@
 /** Signed forward requests against a real api, and the events of the chain as the indexer stores them. */
 import { Wallet } from 'ethers'
+import { after, before } from 'mocha'
 import { saveForwarderNonce } from '../../../db/forwarder-nonces.ts'
 import { seizeLease } from '../../../db/leases.ts'
 import { saveMarginNonceFloor } from '../../../db/margin-nonce-floors.ts'
@@ -7,7 +8,14 @@ import { endRelay, type RelayEnd } from '../../../db/relay-operations.ts'
 import { RELAY_LANE } from '../../../db/relayers.ts'
 import { saveSessionKey } from '../../../db/session-keys.ts'
 import { signForward, type TypedRequest } from '../../support/forward-request.ts'
-import type { Answer, ExchangeFixture, User } from './exchange-fixture.ts'
+import {
+  type Answer,
+  createUser,
+  type Env,
+  type ExchangeFixture,
+  startExchange,
+  type User,
+} from './exchange-fixture.ts'
 
 export const MANAGER = `0x${'cc'.repeat(20)}`
 export const FORWARDER = `0x${'dd'.repeat(20)}`
@@ -114,5 +122,31 @@ export class ForwardFixture {
     await this.exchange.db
       .transaction()
       .execute((tx) => saveSessionKey(tx, { owner: user.address, key: addressOf(key) }, state, 1))
+  }
+}
+
+export interface Forwarding {
+  readonly exchange: ExchangeFixture
+  readonly forward: ForwardFixture
+  newUser(): Promise<User>
+}
+
+/** An exchange for one test file. With `isOpen` a relayer runs the lane from the start. */
+export function useForwardFixture(env: Env = {}, { isOpen = true } = {}): Forwarding {
+  let forward: ForwardFixture
+  let users = 0
+  before(async () => {
+    forward = new ForwardFixture(await startExchange(env))
+    if (isOpen) await forward.openLane()
+  })
+  after(() => forward.exchange.stop())
+  return {
+    get exchange() {
+      return forward.exchange
+    },
+    get forward() {
+      return forward
+    },
+    newUser: () => createUser(forward.exchange.db, `forwarding ${++users}`),
   }
 }
