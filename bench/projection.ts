@@ -101,6 +101,8 @@ async function writeJournal(db: Db): Promise<void> {
 async function measure(db: Db, shard: string, limit: number): Promise<{ rate: number; cpu: number }> {
   await resetReadModel(db)
   await registerShards(db)
+  // As in operation: while tables are being filled, nothing is appended to the feed.
+  await db.updateTable('read.places').set({ fill_to: null }).execute()
   const cpu = process.cpuUsage()
   const start = performance.now()
   let rows = 0

@@ -219,6 +219,9 @@ export const WRITERS: { readonly [Table in keyof Database]: Writers<Table> } = {
   settlement_mismatches: { indexer: { insert: 'all' } },
   'read.places': PROJECTED,
   'read.arrivals': PROJECTED,
+  'read.feed_state': PROJECTED,
+  'read.feed_heads': PROJECTED,
+  'read.feed': PROJECTED,
   'read.users': PROJECTED,
   'read.markets': PROJECTED,
   'read.orders': PROJECTED,
@@ -260,7 +263,7 @@ const READ_MODEL = [
     'read.market_risk',
   ] as const),
   ...(['read.liquidations', 'read.liquidation_steps', 'read.liquidation_legs'] as const),
-  'read.adjustment_attempts',
+  ...(['read.adjustment_attempts', 'read.feed_state', 'read.feed_heads', 'read.feed'] as const),
 ] as const
 
 /** Requests of owners that the exchange relays, and what the indexer has recorded of their effects. */

@@ -43,6 +43,7 @@ import * as relayOperations from './migrations/0035-relay-operations.ts'
 import * as adjustments from './migrations/0036-adjustments.ts'
 import * as withdrawals from './migrations/0037-withdrawals.ts'
 import * as liquidationFailures from './migrations/0038-liquidation-failures.ts'
+import * as liveFeed from './migrations/0041-live-feed.ts'
 import * as marketData from './migrations/0042-market-data.ts'
 import * as batchProofs from './migrations/0043-batch-proofs.ts'
 import * as connectionSwitches from './migrations/0045-connection-switches.ts'
@@ -89,6 +90,7 @@ export const MIGRATIONS: Record<string, Migration> = {
   '0036-adjustments': adjustments,
   '0037-withdrawals': withdrawals,
   '0038-liquidation-failures': liquidationFailures,
+  '0041-live-feed': liveFeed,
   '0042-market-data': marketData,
   '0043-batch-proofs': batchProofs,
   '0045-connection-switches': connectionSwitches,

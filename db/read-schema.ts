@@ -7,6 +7,7 @@ import type { OrderStatus, OrderType, Side, StatusReason } from '../domain/order
 import type { FillStatus, OrderEventKind } from '../domain/orders/order-state.ts'
 import type { BatchStatus } from '../domain/settlement/settlement.ts'
 import type { ReadAdjustmentAttemptsTable } from './adjustment-schema.ts'
+import type { FeedHeadsTable, FeedStateTable, FeedTable } from './feed-schema.ts'
 import type { ProtectionColumns } from './price-protection.ts'
 import type {
   BatchPartState,
@@ -311,6 +312,9 @@ export interface ReadAccountTransactionsTable extends ReadLedgerTransactionsTabl
 }
 
 export interface ReadTables extends RiskReadTables {
+  'read.feed_state': FeedStateTable
+  'read.feed_heads': FeedHeadsTable
+  'read.feed': FeedTable
   'read.places': PlacesTable
   'read.users': { user_id: number; address: string; created_at: number }
   'read.markets': ReadMarketsTable

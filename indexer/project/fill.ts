@@ -11,6 +11,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'kysely'
 import type { Db, Tx } from '../../db/client.ts'
+import { startFeedEpoch } from './feed.ts'
 import { type ChunkOptions, projectAlone } from './project-chunk.ts'
 import type { Projection } from './projection.ts'
 import { PROJECTIONS } from './projections.ts'
@@ -155,7 +156,10 @@ async function complete(db: Db, { name, version, finish }: Projection): Promise<
       returning shard
     `.execute(tx)
     const isLast = rows.length > 0 && rows.length === locked.filter(({ fill_to }) => fill_to !== null).length
-    if (isLast) await finish?.(tx)
+    if (isLast) {
+      await finish?.(tx)
+      await startFeedEpoch(tx)
+    }
     return rows.length
   })
   if (completed > 0) await sql`select pg_notify('filled', ${name})`.execute(db)

@@ -11,6 +11,7 @@ import type { PlacesTable } from '../../db/read-schema.ts'
 import { invariant } from '../../domain/invariant.ts'
 import { type JournalRow, marketShard } from '../../domain/journal/journal-row.ts'
 import type { KillPointHook } from '../../service/kill-point.ts'
+import { FEED_ROW, type FeedChunk, feedClauses } from './feed.ts'
 import type { ChunkWrites, Projection } from './projection.ts'
 import { PROJECTIONS } from './projections.ts'
 import type { ShardEntry } from './row-change.ts'
@@ -23,6 +24,8 @@ export interface ChunkProgress {
   /** Number of rows in this chunk; 0 at the head. */
   readonly rows: number
   readonly projections: readonly string[]
+  /** The number of its row in the feed; null if it changed nothing for readers. */
+  readonly feedSeq: number | null
 }
 
 export interface ChunkOptions {
@@ -95,21 +98,25 @@ async function projectRows(
   const behind = Math.min(...places.map(({ seq }) => seq))
   const progress = { shard, epoch, projections: places.map(({ projection }) => projection) }
   const last = journal.at(-1)
-  if (last === undefined) return { ...progress, seq: behind, rows: 0 }
+  if (last === undefined) return { ...progress, seq: behind, rows: 0, feedSeq: null }
   invariant(
     last.seq === behind + journal.length,
     `the journal of ${shard} lacks ${last.seq - behind - journal.length} rows between row ${behind} and row ${last.seq}`,
   )
-  const seqOf = new Map(places.map(({ projection, seq }) => [projection, seq]))
+  const placeOf = new Map(places.map((each) => [each.projection, each]))
   const entries = entriesOf(shard, journal)
   const writes: ChunkWrites[] = []
   for (const { name, project } of projections) {
-    const own = entries.slice((seqOf.get(name) ?? last.seq) - behind)
-    if (own.length > 0) writes.push(await project(tx, own))
+    const at = placeOf.get(name)
+    const own = entries.slice((at?.seq ?? last.seq) - behind)
+    if (own.length === 0) continue
+    const { feed, ...rest } = await project(tx, own)
+    // A table that is being filled changes nothing for readers, who do not see it.
+    writes.push(feed !== undefined && at?.fill_to === null ? { ...rest, feed } : rest)
   }
-  await save(tx, writes, { ...progress, seq: last.seq })
+  const feedSeq = await save(tx, writes, { ...progress, seq: last.seq, entries })
   killPoint('before-projection')
-  return { ...progress, seq: last.seq, rows: journal.length }
+  return { ...progress, seq: last.seq, rows: journal.length, feedSeq }
 }
 
 /** Locks the places and reads the journal rows after the last of them. */
@@ -146,23 +153,28 @@ function entriesOf(shard: string, rows: readonly { seq: number; row: JournalRow 
 /**
  * Writes a chunk's rows and places in one statement: the cost of a small chunk is mostly the number of its statements. Shared clauses run
  * one after the other, so that all projectors lock rows in one order. The commit does not wait for the disk (`synchronous_commit` off):
- * rows lost in a crash are projected again.
+ * rows lost in a crash are projected again. Returns the number of the chunk's row in the feed.
  */
 export async function save(
   tx: Tx,
   writes: readonly ChunkWrites[],
-  { shard, seq, projections }: Omit<ChunkProgress, 'rows'>,
-): Promise<void> {
+  chunk: Omit<ChunkProgress, 'rows' | 'feedSeq'> & FeedChunk,
+): Promise<number | null> {
   for (const { before } of writes) await before?.(tx)
+  const { shard, seq, projections } = chunk
   const values: unknown[] = [shard, seq, projections]
   const shared: string[] = []
-  const clauses = writes.flatMap((write) => write.clauses)
+  const feed = feedClauses(
+    writes.flatMap((write) => write.feed ?? []),
+    chunk,
+  )
+  const clauses = [...writes.flatMap((write) => write.clauses), ...feed]
   const parts = clauses
-    .filter(({ arrays }) => arrays.some((array) => array !== '{}'))
-    .map(({ name, text, arrays, isShared }) => {
+    .filter(({ parameters }) => parameters.some((parameter) => parameter !== '{}'))
+    .map(({ name, text, parameters, isShared }) => {
       const condition = shared.map((earlier) => `(select count(*) from ${earlier}) >= 0`).join(' and ')
       const part = `${name} as (${text(values.length + 1, condition || 'true')})`
-      values.push(...arrays)
+      values.push(...parameters)
       if (isShared) shared.push(name)
       return part
     })
@@ -170,11 +182,15 @@ export async function save(
     ${parts.length > 0 ? `with ${parts.join()}` : ''}
     update read.places set seq = $2::bigint from (select set_config('synchronous_commit', 'off', true)) settings
     where shard = $1::text and projection = any($3::text[])
+    returning ${feed.length > 0 ? `(select seq from ${FEED_ROW})` : 'null::bigint'} as feed_seq
   `
-  await tx.executeQuery(CompiledQuery.raw(statement, values))
+  const { rows } = await tx.executeQuery<{ feed_seq: number | null }>(CompiledQuery.raw(statement, values))
   for (const { after } of writes) await after?.(tx)
+  return rows[0]?.feed_seq ?? null
 }
 
-async function notifyProjected(db: Db, { shard, epoch, seq, projections }: ChunkProgress): Promise<void> {
-  await sql`select pg_notify('projected', ${`${shard}:${epoch}:${seq}:${projections.join()}`})`.execute(db)
+async function notifyProjected(db: Db, progress: ChunkProgress): Promise<void> {
+  const { shard, epoch, seq, projections, feedSeq } = progress
+  const payload = `${shard}:${epoch}:${seq}:${projections.join()}:${feedSeq ?? ''}`
+  await sql`select pg_notify('projected', ${payload})`.execute(db)
 }

@@ -2,6 +2,7 @@
  * What a projection is: a part of the read model that is projected, versioned and rebuilt on its own. `projections.ts` lists all of them.
  */
 import type { Tx } from '../../db/client.ts'
+import type { FeedPart } from './feed.ts'
 import type { ReadTable, WriteClause } from './read-table.ts'
 import { type RowChange, RowChanges, type ShardEntry } from './row-change.ts'
 
@@ -28,6 +29,8 @@ export interface ChunkWrites {
   readonly before?: (tx: Tx) => Promise<void>
   /** Runs after it. */
   readonly after?: (tx: Tx) => Promise<void>
+  /** What readers of the live feed learn of the changes. */
+  readonly feed?: FeedPart
 }
 
 interface RowProjection<Row> extends Omit<Projection, 'project' | 'finish'> {
@@ -39,16 +42,24 @@ interface RowProjection<Row> extends Omit<Projection, 'project' | 'finish'> {
     marketId: number,
     keys: readonly string[],
   ) => Promise<readonly (readonly [string, Row])[]>
+  readonly feed?: (rows: readonly Row[], entries: readonly ShardEntry[]) => FeedPart
 }
 
 /** A projection of one table whose rows each follow from their previous state and the journal. */
-export const rowProjection = <Row>({ table, changes, load, ...rest }: RowProjection<Row>): Projection => ({
+export const rowProjection = <Row>({
+  table,
+  changes,
+  load,
+  feed,
+  ...rest
+}: RowProjection<Row>): Projection => ({
   ...rest,
   async project(tx, entries) {
     const all = entries.flatMap(changes)
     const keys = [...new Set(all.map(({ key }) => key))]
     const rows = new RowChanges(keys.length === 0 ? [] : await load(tx, entries[0]?.marketId ?? 0, keys))
     for (const change of all) rows.apply(change)
-    return { clauses: [table.replace(rows.changed())] }
+    const changed = rows.changed()
+    return { clauses: [table.replace(changed)], ...(feed && { feed: feed(changed, entries) }) }
   },
 })

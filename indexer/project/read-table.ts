@@ -11,7 +11,7 @@ interface TableShape<Row> {
   readonly isShared?: true
 }
 
-/** One clause of the statement that writes a chunk. It passes one array per column: Postgres parses arrays in half the time of JSON. */
+/** One clause of the statement that writes a chunk. Rows are passed as one array per column: Postgres parses arrays in half the time of JSON. */
 export interface WriteClause {
   readonly name: string
   /**
@@ -19,7 +19,8 @@ export interface WriteClause {
    * before it.
    */
   readonly text: (first: number, condition: string) => string
-  readonly arrays: readonly string[]
+  /** As Postgres parses them. The clause is left out if each of them is an empty array. */
+  readonly parameters: readonly string[]
   /** True if several shards write the same rows: all chunks must lock them in one order. */
   readonly isShared?: true
 }
@@ -63,15 +64,15 @@ export function tableOf<Row>({ table, key, columns, ...shared }: TableShape<Row>
       name: quoted(`set ${table}`),
       ...shared,
       text: (first, condition) =>
-        `${inserting(first)} where ${condition} on conflict (${key.map(quoted).join()}) do update set ${set} returning 1`,
-      arrays: arraysOf(rows),
+        `${inserting(first)} where ${condition} on conflict (${key.map(quoted).join()}) do update set ${set} returning stored.*`,
+      parameters: arraysOf(rows),
     })
   }
   return {
     insert: (rows, changed = {}) => ({
       name: quoted(`add ${table}`),
       text: (first) => inserting(first, names.map((name) => changed[name] ?? quoted(name)).join()),
-      arrays: arraysOf(rows),
+      parameters: arraysOf(rows),
     }),
     replace: merging((column) => `excluded.${column}`),
     add: merging((column) => `stored.${column} + excluded.${column}`),

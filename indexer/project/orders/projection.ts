@@ -16,7 +16,12 @@ async function project(tx: Tx, entries: readonly ShardEntry[]) {
   const changes = changesOf(before, entries)
   const book = { before: before.orders, orders: changes.orders, positions: changes.positions }
   const accounts = await loadPositionedAccounts(tx, marketId, touchedAccounts(book))
-  return writesOf({ ...changes, levels: levelDeltas(marketId, book, accounts) })
+  const levels = levelDeltas(marketId, book, accounts)
+  const feed = {
+    ...{ orders: changes.orders, fills: changes.fills.flat(), removedParts: changes.removedFills },
+    ...{ positions: changes.positions, hasLevels: levels.length > 0 },
+  }
+  return { ...writesOf({ ...changes, levels }), feed }
 }
 
 export const orders: Projection = {

@@ -136,7 +136,7 @@ const takeArrivals = (count: number): WriteClause => ({
   text: (first, condition) => `
     update read.arrivals set last = last + ($${first}::bigint[])[1] where ${condition} returning last
   `,
-  arrays: [count > 0 ? `{${count}}` : '{}'],
+  parameters: [count > 0 ? `{${count}}` : '{}'],
 })
 
 /**

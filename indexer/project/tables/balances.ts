@@ -26,7 +26,10 @@ export const balances: Projection = {
   name: 'balances',
   version: 1,
   tables: PROJECTED_TABLES.balances,
-  project: async (_tx, entries) => ({ clauses: [BALANCES.add(sumDeltas(entries.flatMap(balanceDeltas)))] }),
+  async project(_tx, entries) {
+    const deltas = sumDeltas(entries.flatMap(balanceDeltas))
+    return { clauses: [BALANCES.add(deltas)], feed: { balancesOf: deltas.map(({ user_id }) => user_id) } }
+  },
 }
 
 function balanceDeltas({ row }: ShardEntry): BalanceDelta[] {

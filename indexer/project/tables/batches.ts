@@ -60,6 +60,7 @@ export const batches: Projection = {
     const minutes = minutesOf(entries, stored)
     return {
       clauses: [BATCHES.replace(stored.changed())],
+      feed: { batches: stored.changed() },
       ...(minutes.length > 0 && { after: () => writeCandles(tx, marketId, minutes) }),
     }
   },

@@ -37,6 +37,7 @@ export const transactions: Projection = {
     const ledger = ledgerWrites(entries)
     const funding = marketId === 0 ? NO_WRITES : await fundingWrites(tx, marketId, entries)
     return {
+      ...ledger,
       clauses: [...ledger.clauses, ...funding.clauses],
       async before(tx) {
         await ledger.before?.(tx)
@@ -56,7 +57,23 @@ function ledgerWrites(entries: readonly ShardEntry[]): ChunkWrites {
   return {
     clauses: [LEDGER_TRANSACTIONS.replace(rows.changed())],
     before: (tx) => remove(tx, 'read.ledger_transactions', rows.removed()),
+    feed: { transactions: rows.changed(), removedTransactions: removedTransactions(entries, rows.removed()) },
   }
+}
+
+/** The rolled-back transactions, with the accounts that their rows had. */
+function removedTransactions(entries: readonly ShardEntry[], ids: readonly string[]) {
+  if (ids.length === 0) return []
+  const undone = entries.flatMap((entry) =>
+    'rollback' in entry.row && entry.row.rollback
+      ? ledgerTransactionChanges({ ...entry, row: { ...entry.row, rollback: false } })
+      : [],
+  )
+  const rows = new Map(undone.map(({ key, apply }) => [key, apply(undefined)]))
+  return ids.flatMap((id) => {
+    const row = rows.get(id)
+    return row === undefined ? [] : [{ id, user_id: row.user_id }]
+  })
 }
 
 async function fundingWrites(tx: Tx, marketId: number, entries: readonly ShardEntry[]): Promise<ChunkWrites> {

@@ -6,7 +6,7 @@ import { PROJECTIONS } from '../../../indexer/project/projections.ts'
 import { freshDatabase, type TestDatabase } from '../support/database.ts'
 
 /** The state of the projections, and the counter of event numbers, which a rebuild continues. */
-const NOT_PROJECTED = ['read.places', 'read.arrivals']
+const NOT_PROJECTED = ['read.places', 'read.arrivals', 'read.feed_state', 'read.feed_heads', 'read.feed']
 
 describe('the list of projections', () => {
   let test: TestDatabase

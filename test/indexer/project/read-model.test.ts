@@ -137,6 +137,7 @@ describe('the read model', () => {
         epoch: 1,
         seq: 1,
         projections: ['orders'],
+        entries,
       })
       late = projectChunk(test.db, marketShard(2), { limit: 10, killPoint }).then(() => order.push('m2'))
       await setTimeout(200)
