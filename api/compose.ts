@@ -29,13 +29,13 @@ import type { Config } from './config.ts'
 import { createFaucet } from './faucet/faucet.ts'
 import type { App } from './http/types.ts'
 import { createConnections } from './live/connections.ts'
-import { NO_TOPICS } from './live/no-topics.ts'
+import { createFeed } from './live/feed.ts'
 import { createMarginNonces } from './margin-nonces/margin-nonces.ts'
 import { createMarketDirectory, type MarketDirectory } from './markets/market-directory.ts'
 import { createMetrics, type Metrics } from './metrics.ts'
 import { createOrderCommands, type OrderCommands } from './order-entry/order-commands.ts'
 import type { Notifications } from './ports.ts'
-import { createCompleteness } from './read-after/completeness.ts'
+import { type Completeness, createCompleteness } from './read-after/completeness.ts'
 import { createReadAfter } from './read-after/read-after.ts'
 import { createRelays } from './relays/relays.ts'
 import { createSessionKeys } from './session-keys/session-keys.ts'
@@ -137,19 +137,24 @@ interface LiveParts extends Omit<AuthInput, 'limits'> {
   readonly commands: OrderCommands
   readonly authenticate: Authenticate
   readonly metrics: Metrics
+  readonly markets: MarketDirectory
+  readonly completeness: Completeness
 }
 
-/** The connections of the live feed. */
+/** The live feed and its connections. */
 function composeLive({ config, metrics, ...parts }: LiveParts) {
   const { db, clock, logger } = parts
   const switches = createConnectionSwitches(db, clock, logger)
-  const ports = { ...parts, switches, hub: NO_TOPICS, metrics: metrics.live, limits: config.live }
+  const { hub, follower } = createFeed(parts)
+  const ports = { ...parts, switches, hub, metrics: metrics.live, limits: config.live }
   const connections = createConnections({ ...ports, random: Math.random }, config.live)
   return {
     connections,
+    start: () => follower.start(),
     async stop() {
       await connections.stop()
       await switches.stop()
+      await follower.stop()
     },
   }
 }
@@ -192,7 +197,9 @@ export async function compose(config: Config, logger: Logger): Promise<Api> {
   const pipeline = createCommandPipeline({ ...commandPorts, ...dryRunPorts }, config)
   const commands = createOrderCommands(pipeline)
   const { authenticate } = auth.ports
-  const live = composeLive({ config, db, clock, notifications, logger, metrics, commands, authenticate })
+  const live = composeLive({
+    ...{ config, db, clock, notifications, logger, metrics, commands, authenticate, markets, completeness },
+  })
   const admissionInputOf = (spec: MarketSpec, userId: number) =>
     dryRunAdmission(dryRunPorts, config, spec, userId)
   const sizing = createSizing({ db, clock, markets, admissionInputOf })
@@ -220,6 +227,7 @@ export async function compose(config: Config, logger: Logger): Promise<Api> {
     },
   })
   await notifications.start()
+  live.start()
   const internal = await serveHealth({ ...config.internal, registry: metrics.registry, readiness, logger })
 
   return {

@@ -55,8 +55,8 @@ export async function clearJournal(db: Db): Promise<void> {
   const tables = TABLES.map((table) =>
     sql.table(table === 'read.order_events' ? 'read.order_changes' : table),
   )
-  await sql`truncate shards, journal, read.feed, read.feed_heads, read.feed_state, ${sql.join(tables)} cascade`.execute(
-    db,
-  )
+  for (const table of ['read.feed', 'read.feed_heads', 'read.feed_state'])
+    await sql`delete from ${sql.table(table)}`.execute(db)
+  await sql`truncate shards, journal, ${sql.join(tables)} cascade`.execute(db)
   await createShard(db, ACCOUNTS_SHARD)
 }

@@ -1,0 +1,27 @@
+/** What a topic contains: how its snapshot is read, and what a row of the feed changes in it. One file per kind of topic in `channels/`. */
+import type { Tx } from '../../db/client.ts'
+import type { MarketSpec } from '../../domain/market/market.ts'
+import type { ReadScope } from '../read-after/completeness.ts'
+import type { FeedRow } from './feed-row.ts'
+
+/** Specifications of markets, of which a channel reads what never changes: symbol, kind, tick and step. */
+export interface ChannelSpecs {
+  /** Of a market that is loaded: those of the rows of the feed are. */
+  of(marketId: number): MarketSpec
+  /** Loads the markets of the rows. */
+  load(rows: readonly { readonly market_id: number | null }[]): Promise<void>
+}
+
+export interface Channel {
+  /** Of the topic in the rows of the feed: see `marketHead` in `db/feed-schema.ts`. */
+  readonly head: string
+  readonly scope: ReadScope
+  /** True if one update can replace several. Then changes outside batches are sent together, at most every `PACE_MS`. */
+  readonly isConflatable: boolean
+  /** True if its messages have the bookmark of the write that caused them. */
+  readonly hasBookmark?: true
+  /** Reads the state of the topic. The rows, and the seq of the feed, are of one snapshot. */
+  snapshot(tx: Tx): Promise<object>
+  /** What consecutive rows that concern the topic change together; one row unless it is conflatable. */
+  update(rows: readonly FeedRow[]): object
+}

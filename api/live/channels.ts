@@ -1,0 +1,56 @@
+/** The channel of each topic. */
+import type { MarketSpec } from '../../domain/market/market.ts'
+import type { Caller } from '../auth/caller.ts'
+import { ApiError } from '../errors.ts'
+import type { MarketDirectory } from '../markets/market-directory.ts'
+import type { Channel, ChannelSpecs } from './channel.ts'
+import { auctionChannel } from './channels/auction.ts'
+import { bookChannel } from './channels/book.ts'
+import { marketsChannel } from './channels/markets.ts'
+import { tradesChannel } from './channels/trades.ts'
+import { userChannel } from './channels/user.ts'
+import type { FeedRow } from './feed-row.ts'
+import { type Topic, topicName } from './topics.ts'
+
+export function createChannels(markets: MarketDirectory) {
+  const known = new Map<number, MarketSpec>()
+  const specs: ChannelSpecs = {
+    of(marketId) {
+      const spec = known.get(marketId)
+      if (spec === undefined) throw new Error(`market ${marketId} of the feed is not loaded`)
+      return spec
+    },
+    async load(rows) {
+      for (const { market_id: id } of rows)
+        if (id !== null && !known.has(id)) known.set(id, await markets.byId(id))
+    },
+  }
+
+  return {
+    /** Loads what the rows need. */
+    prepare: (rows: readonly FeedRow[]) => specs.load(rows.map(({ marketId }) => ({ market_id: marketId }))),
+
+    async channelOf(
+      topic: Topic,
+      caller: Caller | null,
+    ): Promise<{ readonly key: string; readonly channel: Channel }> {
+      const key = topicName(topic)
+      switch (topic.kind) {
+        case 'user': {
+          if (caller === null) throw new ApiError('CREDENTIAL_MISSING', { field: 'topics', received: key })
+          return { key: `user ${caller.userId}`, channel: userChannel(caller.userId, specs) }
+        }
+        case 'markets':
+          return { key, channel: marketsChannel(specs) }
+        case 'book':
+          return { key, channel: bookChannel(await markets.byId(topic.marketId)) }
+        case 'trades':
+          return { key, channel: tradesChannel(await markets.byId(topic.marketId)) }
+        case 'auction':
+          return { key, channel: auctionChannel(await markets.byId(topic.marketId)) }
+        default:
+          throw new ApiError('TOPIC_NOT_FOUND', { field: 'topics', received: key })
+      }
+    },
+  }
+}

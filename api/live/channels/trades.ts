@@ -1,0 +1,28 @@
+/** `market.<id>.trades`: the public fills of a market, at their match and at each change of their status. */
+import { marketHead } from '../../../db/feed-schema.ts'
+import { marketShard } from '../../../domain/journal/journal-row.ts'
+import type { MarketSpec } from '../../../domain/market/market.ts'
+import { FILL_TABLES, fillsOfMarket } from '../../fills/query.ts'
+import { publicFillView } from '../../fills/view.ts'
+import type { Channel } from '../channel.ts'
+
+/** Fills of a snapshot, newest first. */
+export const TRADES = 100
+
+export function tradesChannel(spec: MarketSpec): Channel {
+  const { marketId, symbol } = spec
+  const head = { market_id: marketId, symbol }
+  return {
+    head: marketHead(marketId, 'trades'),
+    scope: { tables: FILL_TABLES, shard: marketShard(marketId) },
+    isConflatable: false,
+    async snapshot(tx) {
+      const rows = await fillsOfMarket(tx, marketId, { limit: TRADES, after: null, from: null, to: null })
+      return { ...head, removed: [], fills: rows.slice(0, TRADES).map((row) => publicFillView(spec, row)) }
+    },
+    update([row]) {
+      const { fills = [], removedParts = [] } = row?.changes ?? {}
+      return { ...head, removed: removedParts, fills: fills.map((fill) => publicFillView(spec, fill)) }
+    },
+  }
+}

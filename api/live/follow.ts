@@ -1,0 +1,157 @@
+/** Reads the rows of the feed in order: after a notification of the projector, and at an interval, because notifications can be lost. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Db } from '../../db/client.ts'
+import type { Logger } from '../../service/logger.ts'
+import type { Notifications } from '../ports.ts'
+import { PROJECTED_CHANNEL } from '../read-after/read-after.ts'
+import { feedAfter } from './feed-query.ts'
+import { FeedRow } from './feed-row.ts'
+import { Ring, type RingBounds } from './ring.ts'
+
+export interface FollowerPorts {
+  readonly db: Db
+  readonly notifications: Notifications
+  readonly logger: Logger
+  /** Loads what `accept` needs. */
+  readonly prepare: (rows: readonly FeedRow[]) => Promise<void>
+  /** Called with new rows, in order, once they are in the ring. */
+  readonly accept: (rows: readonly FeedRow[]) => void
+  /** Called when earlier rows do not lead to the present ones: subscriptions begin with snapshots again. */
+  readonly restart: () => void
+}
+
+export interface FollowerOptions extends RingBounds {
+  readonly pollMs: number
+}
+
+/** Rows of one read. */
+const PAGE = 500
+/** Longest wait of a subscription for a row that another process, or a snapshot, has shown. */
+const REACH_MS = 2_000
+
+export class Follower {
+  readonly #ports: FollowerPorts
+  readonly #options: FollowerOptions
+  readonly #waiting = new Map<() => void, number>()
+  #ring: Ring
+  #epoch = 0
+  #isWanted = true
+  #isWoken = false
+  #wake: () => void = () => {}
+  #done: Promise<void> = Promise.resolve()
+
+  constructor(ports: FollowerPorts, options: FollowerOptions) {
+    this.#ports = ports
+    this.#options = options
+    this.#ring = new Ring(options, 0)
+    ports.notifications.on(PROJECTED_CHANNEL, (payload) => {
+      const seq = payload.slice(payload.lastIndexOf(':') + 1)
+      if (seq !== '' && Number(seq) !== this.#ring.head) this.wake()
+    })
+    ports.notifications.onLost(() => this.wake())
+  }
+
+  get ring(): Ring {
+    return this.#ring
+  }
+
+  get epoch(): number {
+    return this.#epoch
+  }
+
+  start(): void {
+    this.#done = this.#loop()
+  }
+
+  async stop(): Promise<void> {
+    this.#isWanted = false
+    this.wake()
+    await this.#done
+  }
+
+  wake(): void {
+    this.#isWoken = true
+    this.#wake()
+  }
+
+  /** Resolves once the row is read, or after a bounded time. */
+  reach(seq: number): Promise<void> {
+    if (this.#ring.head >= seq) return Promise.resolve()
+    this.wake()
+    return new Promise((resolve) => {
+      const done = (): void => {
+        clearTimeout(timer)
+        this.#waiting.delete(done)
+        resolve()
+      }
+      const timer = setTimeout(done, REACH_MS)
+      this.#waiting.set(done, seq)
+    })
+  }
+
+  async #loop(): Promise<void> {
+    const { pollMs } = this.#options
+    while (this.#isWanted) {
+      this.#isWoken = false
+      try {
+        const hasMore = await this.#read()
+        if (!hasMore && !this.#isWoken) await this.#rest(pollMs)
+      } catch (error) {
+        this.#ports.logger.error({ err: error }, 'reading the live feed failed; will retry')
+        await sleep(pollMs)
+      }
+    }
+    for (const done of this.#waiting.keys()) done()
+  }
+
+  #rest(ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, ms)
+      this.#wake = () => {
+        clearTimeout(timer)
+        resolve()
+      }
+    })
+  }
+
+  /** Reads one page. Returns true if there may be more rows. */
+  async #read(): Promise<boolean> {
+    const read = await feedAfter(this.#ports.db, this.#ring.head, PAGE)
+    const rows = read.rows.map((row) => new FeedRow(row))
+    const isContinued = read.epoch === this.#epoch && read.head >= this.#ring.head && this.#continues(rows)
+    if (!isContinued) {
+      await this.#restart(read.epoch, Math.max(read.floor, read.head - this.#options.rows))
+      return true
+    }
+    await this.#ports.prepare(rows)
+    // Nothing is awaited in between: a subscription that begins sees a row in the ring, or gets it as an update.
+    for (const row of rows) this.#ring.push(row)
+    this.#ports.accept(rows)
+    for (const row of rows) row.release()
+    this.#settle()
+    return rows.length === PAGE
+  }
+
+  #continues(rows: readonly FeedRow[]): boolean {
+    return rows.length === 0 || rows[0]?.seq === this.#ring.head + 1
+  }
+
+  /** Loads the rows that are left into a new ring, without sending them. */
+  async #restart(epoch: number, floor: number): Promise<void> {
+    const ring = new Ring(this.#options, floor)
+    for (;;) {
+      const read = await feedAfter(this.#ports.db, ring.head, PAGE)
+      if (read.epoch !== epoch || !this.#isWanted) return
+      if (!read.rows.every((row) => ring.push(new FeedRow(row)))) return
+      if (read.rows.length < PAGE) break
+    }
+    this.#ring = ring
+    this.#epoch = epoch
+    this.#ports.restart()
+    this.#settle()
+  }
+
+  #settle(): void {
+    for (const [done, seq] of this.#waiting) if (this.#ring.head >= seq) done()
+  }
+}

@@ -1,0 +1,66 @@
+/** Encodes the messages of a topic. Pure. */
+import { isoTime } from '../wire/amounts.ts'
+import type { Channel } from './channel.ts'
+import type { FeedRow } from './feed-row.ts'
+import type { Frame } from './ports.ts'
+
+/** The messages of a topic under its name, as the hub encodes them. */
+export interface Encoder {
+  readonly name: string
+  readonly channel: Channel
+}
+
+export interface SnapshotParts {
+  readonly epoch: number
+  readonly seq: number
+  readonly at: number
+  readonly data: object
+}
+
+const encode = (message: object): Buffer => Buffer.from(JSON.stringify(message))
+
+export function snapshotFrame({ name, channel }: Encoder, { epoch, seq, at, data }: SnapshotParts): Frame {
+  const text = encode({ type: 'snapshot', topic: name, seq, prev_seq: 0, epoch, ts: isoTime(at), data })
+  return { topic: name, seq, prevSeq: 0, text, isConflatable: channel.isConflatable }
+}
+
+export interface SubscribedParts {
+  readonly id: string | number
+  readonly epoch: number
+  readonly seq: number
+  readonly isResumed: boolean
+  readonly at: number
+}
+
+/** It is never conflated: the client waits for it. */
+export function subscribedFrame(
+  { name }: Encoder,
+  { id, epoch, seq, isResumed, at }: SubscribedParts,
+): Frame {
+  const data = { epoch, resumed: isResumed }
+  const text = encode({ type: 'subscribed', id, topic: name, seq, ts: isoTime(at), data })
+  return { topic: name, seq, prevSeq: 0, text, isConflatable: false }
+}
+
+/** One message for consecutive rows that concern the topic. */
+function updateFrame({ name, channel }: Encoder, rows: readonly FeedRow[]): Frame {
+  const first = rows[0] as FeedRow
+  const last = rows.at(-1) as FeedRow
+  const batch = rows.findLast(({ batchId }) => batchId !== null)
+  const prevSeq = first.prevSeq(channel.head)
+  const text = encode({
+    ...{ type: 'update', topic: name, seq: last.seq, prev_seq: prevSeq, ts: isoTime(last.at) },
+    ...(batch && { batch_id: batch.batchId }),
+    ...(channel.hasBookmark && { read_after: last.readAfter }),
+    data: channel.update(rows),
+  })
+  return { topic: name, seq: last.seq, prevSeq, text, isConflatable: channel.isConflatable }
+}
+
+/** The messages for rows that concern the topic: a single one if the channel can merge them. */
+export function updateFrames(encoder: Encoder, rows: readonly FeedRow[]): Frame[] {
+  if (rows.length === 0) return []
+  return encoder.channel.isConflatable
+    ? [updateFrame(encoder, rows)]
+    : rows.map((row) => updateFrame(encoder, [row]))
+}

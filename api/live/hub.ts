@@ -1,0 +1,287 @@
+/**
+ * Connects the readers of topics with the feed. Every topic that has readers is encoded once per change and process. A subscription begins
+ * with a snapshot, or with the rows after the reader's position, and joins the topic at the row that the process has read last.
+ */
+import type { Clock } from '../../service/clock.ts'
+import type { Logger } from '../../service/logger.ts'
+import type { Channel } from './channel.ts'
+import type { FeedRow } from './feed-row.ts'
+import type { Follower } from './follow.ts'
+import { subscribedFrame, updateFrames } from './frames.ts'
+import type { Frame, Hub, Reader, Subscription } from './ports.ts'
+import type { Snapshots, TopicStart } from './snapshots.ts'
+import { type Position, parsePosition, type Topic, topicName } from './topics.ts'
+
+/** Least time between messages of a conflatable topic that no batch changes. A batch is sent at once, with what came before it. */
+export const PACE_MS = 200
+/** Age up to which a snapshot is sent to further readers; what followed it is sent after it. */
+const SNAPSHOT_AGE_MS = 1_000
+/** Pause before a subscription begins again whose snapshot could not be read. */
+const RETRY_MS = 1_000
+/** Times that a subscription begins again because rows have left the ring meanwhile. */
+const ATTEMPTS = 5
+
+/** A topic with its readers. All of them have received the same messages up to `seq`. */
+interface LiveTopic {
+  readonly key: string
+  readonly name: string
+  readonly channel: Channel
+  readonly readers: Set<Reader>
+  /** Subscriptions that have begun or are about to. */
+  members: number
+  seq: number
+  /** Rows that will be sent together. */
+  pending: FeedRow[]
+  sentAt: number
+  timer: NodeJS.Timeout | null
+  snapshot: { readonly readAt: number; readonly start: Promise<TopicStart> } | null
+}
+
+interface Member {
+  readonly topic: LiveTopic
+  isActive: boolean
+}
+
+export interface HubPorts {
+  readonly clock: Clock
+  readonly logger: Logger
+  readonly snapshots: Snapshots
+  /** Fails with MARKET_NOT_FOUND or CREDENTIAL_MISSING. `key`: topics of different accounts differ. */
+  readonly channelOf: (
+    topic: Topic,
+    caller: Subscription['caller'],
+  ) => Promise<{ readonly key: string; readonly channel: Channel }>
+}
+
+export class LiveHub implements Hub {
+  readonly #ports: HubPorts
+  readonly #follower: Pick<Follower, 'ring' | 'epoch' | 'reach'>
+  readonly #topics = new Map<string, LiveTopic>()
+  readonly #byHead = new Map<string, Set<LiveTopic>>()
+  readonly #members = new Map<Reader, Map<string, Member>>()
+
+  constructor(ports: HubPorts, follower: Pick<Follower, 'ring' | 'epoch' | 'reach'>) {
+    this.#ports = ports
+    this.#follower = follower
+  }
+
+  get topics(): number {
+    return this.#topics.size
+  }
+
+  // ------------------------------------------------------------------ subscriptions
+
+  async subscribe(reader: Reader, topic: Topic, { id, caller, since }: Subscription): Promise<void> {
+    const position = since === null ? null : parsePosition(since)
+    const name = topicName(topic)
+    this.unsubscribe(reader, name)
+    const { key, channel } = await this.#ports.channelOf(topic, caller)
+    const member = this.#enter(reader, key, name, channel)
+    try {
+      await this.#begin(reader, member, position, id)
+    } catch (error) {
+      if (member.isActive) this.unsubscribe(reader, name)
+      throw error
+    }
+  }
+
+  unsubscribe(reader: Reader, name: string): void {
+    const own = this.#members.get(reader)
+    const member = own?.get(name)
+    if (own === undefined || member === undefined) return
+    own.delete(name)
+    if (own.size === 0) this.#members.delete(reader)
+    this.#release(reader, member)
+  }
+
+  refresh(reader: Reader, name: string): void {
+    const member = this.#members.get(reader)?.get(name)
+    if (member === undefined || !member.topic.readers.delete(reader)) return
+    void this.#beginAgain(reader, member)
+  }
+
+  heads(reader: Reader, names: Iterable<string>): Record<string, number> {
+    const own = this.#members.get(reader)
+    const heads: Record<string, number> = {}
+    for (const name of names) {
+      const topic = own?.get(name)?.topic
+      if (topic?.readers.has(reader)) heads[name] = topic.seq
+    }
+    return heads
+  }
+
+  #enter(reader: Reader, key: string, name: string, channel: Channel): Member {
+    const topic = this.#topics.get(key) ?? this.#open(key, name, channel)
+    topic.members++
+    const member = { topic, isActive: true }
+    const own = this.#members.get(reader) ?? new Map<string, Member>()
+    const before = own.get(name)
+    this.#members.set(reader, own.set(name, member))
+    if (before !== undefined) this.#release(reader, before)
+    return member
+  }
+
+  #open(key: string, name: string, channel: Channel): LiveTopic {
+    const topic: LiveTopic = {
+      ...{ key, name, channel, readers: new Set(), members: 0, seq: 0 },
+      ...{ pending: [], sentAt: 0, timer: null, snapshot: null },
+    }
+    this.#topics.set(key, topic)
+    this.#byHead.set(channel.head, (this.#byHead.get(channel.head) ?? new Set()).add(topic))
+    return topic
+  }
+
+  #release(reader: Reader, member: Member): void {
+    const { topic } = member
+    member.isActive = false
+    topic.readers.delete(reader)
+    if (--topic.members > 0) return
+    if (topic.timer !== null) clearTimeout(topic.timer)
+    this.#topics.delete(topic.key)
+    const sameHead = this.#byHead.get(topic.channel.head)
+    sameHead?.delete(topic)
+    if (sameHead?.size === 0) this.#byHead.delete(topic.channel.head)
+  }
+
+  /** Sends the start of a subscription, with `subscribed` if the client waits for it, and joins the topic. */
+  async #begin(
+    reader: Reader,
+    member: Member,
+    since: Position | null,
+    id: string | number | null,
+  ): Promise<void> {
+    const { topic } = member
+    let position = since
+    for (let attempt = 0; member.isActive; attempt++) {
+      const resumed = position === null ? null : await this.#resume(topic, position)
+      const start = resumed ?? (await this.#snapshot(topic, attempt > 0))
+      await this.#follower.reach(start.head)
+      if (!member.isActive) return
+      // From here on nothing is awaited, so that no row comes between the start and the topic's next message.
+      const { ring, epoch } = this.#follower
+      if (start.epoch === epoch && ring.covers(start.head)) {
+        this.#sendPending(topic)
+        const frames = [...start.frames, ...updateFrames(topic, ring.after(start.head, topic.channel.head))]
+        const seq = frames.at(-1)?.seq ?? start.seq
+        topic.seq = Math.max(topic.seq, seq)
+        topic.readers.add(reader)
+        const at = this.#ports.clock.now()
+        const parts = { epoch, seq, isResumed: resumed !== null, at }
+        const first = id === null ? [] : [subscribedFrame(topic, { ...parts, id })]
+        reader.send([...first, ...frames])
+        return
+      }
+      position = null
+      if (attempt >= ATTEMPTS) throw new Error(`the feed of ${topic.name} does not reach its snapshot`)
+    }
+  }
+
+  /** Null if the rows after the position are not here any more. */
+  async #resume(topic: LiveTopic, since: Position): Promise<TopicStart | null> {
+    const follower = this.#follower
+    if (since.epoch !== follower.epoch) return null
+    if (since.seq > follower.ring.head) await follower.reach(since.seq)
+    if (since.epoch !== follower.epoch) return null
+    if (follower.ring.covers(since.seq)) return { ...since, head: since.seq, frames: [] }
+    if (since.seq > follower.ring.head) return null
+    // Nothing may have concerned the topic since.
+    const state = await this.#ports.snapshots.state(topic)
+    return state.epoch === since.epoch && state.seq <= since.seq ? state : null
+  }
+
+  #snapshot(topic: LiveTopic, isFresh: boolean): Promise<TopicStart> {
+    const now = this.#ports.clock.now()
+    const { snapshot } = topic
+    if (!isFresh && snapshot !== null && now - snapshot.readAt <= SNAPSHOT_AGE_MS) return snapshot.start
+    const start = this.#ports.snapshots.read(topic)
+    const own = { readAt: now, start }
+    topic.snapshot = own
+    start.catch(() => {
+      if (topic.snapshot === own) topic.snapshot = null
+    })
+    return start
+  }
+
+  async #beginAgain(reader: Reader, member: Member): Promise<void> {
+    try {
+      await this.#begin(reader, member, null, null)
+    } catch (error) {
+      this.#ports.logger.warn(
+        { err: error, topic: member.topic.name },
+        'snapshot of a live topic failed; will retry',
+      )
+      const timer = setTimeout(() => {
+        if (member.isActive) void this.#beginAgain(reader, member)
+      }, RETRY_MS)
+      timer.unref()
+    }
+  }
+
+  // ------------------------------------------------------------------ changes
+
+  /** Sends what the rows change. Each reader gets the messages of all of its topics in one call. */
+  accept(rows: readonly FeedRow[]): void {
+    const outbox = new Map<Reader, Frame[]>()
+    const touched = new Map<LiveTopic, FeedRow[]>()
+    for (const row of rows)
+      for (const head of row.heads)
+        for (const topic of this.#byHead.get(head) ?? []) {
+          if (topic.readers.size === 0) continue
+          const own = touched.get(topic)
+          if (own === undefined) touched.set(topic, [row])
+          else own.push(row)
+        }
+    const now = this.#ports.clock.now()
+    for (const [topic, own] of touched) {
+      topic.pending.push(...own)
+      const hasBatch = own.some(({ batchId }) => batchId !== null)
+      const dueIn = topic.sentAt + PACE_MS - now
+      if (!topic.channel.isConflatable || hasBatch || dueIn <= 0) this.#flush(topic, outbox)
+      else topic.timer ??= setTimeout(() => this.#sendPending(topic), Math.min(dueIn, PACE_MS))
+    }
+    send(outbox)
+  }
+
+  #sendPending(topic: LiveTopic): void {
+    const outbox = new Map<Reader, Frame[]>()
+    this.#flush(topic, outbox)
+    send(outbox)
+  }
+
+  /** Adds the messages of the pending rows to the outbox. */
+  #flush(topic: LiveTopic, outbox: Map<Reader, Frame[]>): void {
+    if (topic.timer !== null) clearTimeout(topic.timer)
+    topic.timer = null
+    const rows = topic.pending
+    if (rows.length === 0) return
+    topic.pending = []
+    topic.sentAt = this.#ports.clock.now()
+    try {
+      const frames = updateFrames(topic, rows)
+      topic.seq = (rows.at(-1) as FeedRow).seq
+      for (const reader of topic.readers) {
+        const own = outbox.get(reader)
+        if (own === undefined) outbox.set(reader, [...frames])
+        else own.push(...frames)
+      }
+    } catch (error) {
+      this.#ports.logger.error({ err: error, topic: topic.name }, 'encoding a live topic failed')
+      for (const reader of [...topic.readers]) this.refresh(reader, topic.name)
+    }
+  }
+
+  /** The rows do not continue: every subscription begins with a snapshot again. */
+  restart(): void {
+    for (const topic of this.#topics.values()) {
+      if (topic.timer !== null) clearTimeout(topic.timer)
+      Object.assign(topic, { timer: null, pending: [], snapshot: null, seq: 0 })
+    }
+    for (const [reader, own] of this.#members)
+      for (const member of own.values())
+        if (member.topic.readers.delete(reader)) void this.#beginAgain(reader, member)
+  }
+}
+
+function send(outbox: ReadonlyMap<Reader, readonly Frame[]>): void {
+  for (const [reader, frames] of outbox) reader.send(frames)
+}

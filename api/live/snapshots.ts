@@ -1,0 +1,74 @@
+/** Reads the snapshots of topics, a few at a time. Subscriptions of the same moment share one. */
+import type { Db } from '../../db/client.ts'
+import type { Clock } from '../../service/clock.ts'
+import { ApiError } from '../errors.ts'
+import type { Completeness } from '../read-after/completeness.ts'
+import { topicState } from './feed-query.ts'
+import { type Encoder, snapshotFrame } from './frames.ts'
+import type { Frame } from './ports.ts'
+
+/** The state of a topic, as of the row `head` of the feed. `seq`: the last row up to it that concerns the topic. */
+export interface TopicStart {
+  readonly epoch: number
+  readonly head: number
+  readonly seq: number
+  readonly frames: readonly Frame[]
+}
+
+export interface SnapshotPorts {
+  readonly db: Db
+  readonly clock: Clock
+  readonly completeness: Completeness
+}
+
+/** Snapshots that are read at the same time, and those that wait for one of these places. */
+const READING = 4
+const WAITING = 200
+
+export class Snapshots {
+  readonly #ports: SnapshotPorts
+  readonly #waiting: (() => void)[] = []
+  #reading = 0
+
+  constructor(ports: SnapshotPorts) {
+    this.#ports = ports
+  }
+
+  read(encoder: Encoder): Promise<TopicStart> {
+    return this.#inTurn(async () => {
+      const { db, clock, completeness } = this.#ports
+      await completeness.expect(encoder.channel.scope)
+      return db
+        .transaction()
+        .setIsolationLevel('repeatable read')
+        .setAccessMode('read only')
+        .execute(async (tx) => {
+          const state = await topicState(tx, encoder.channel.head)
+          const data = await encoder.channel.snapshot(tx)
+          return { ...state, frames: [snapshotFrame(encoder, { ...state, at: clock.now(), data })] }
+        })
+    })
+  }
+
+  /** Where the feed and the topic stand, without the topic's state. */
+  state(encoder: Encoder): Promise<TopicStart> {
+    return this.#inTurn(async () => {
+      const state = await this.#ports.db.transaction().execute((tx) => topicState(tx, encoder.channel.head))
+      return { ...state, frames: [] }
+    })
+  }
+
+  async #inTurn<Value>(read: () => Promise<Value>): Promise<Value> {
+    if (this.#reading >= READING) {
+      if (this.#waiting.length >= WAITING) throw new ApiError('OVERLOADED', {}, '1')
+      await new Promise<void>((resolve) => this.#waiting.push(resolve))
+    } else this.#reading++
+    try {
+      return await read()
+    } finally {
+      const next = this.#waiting.shift()
+      if (next === undefined) this.#reading--
+      else next()
+    }
+  }
+}

@@ -1,0 +1,172 @@
+/** Topics over generated histories with voids, rollbacks and rebuilds: a copy by snapshot and updates equals a fresh snapshot. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { expect } from 'chai'
+import fc from 'fast-check'
+import { after, before, describe, it } from 'mocha'
+import { createNotifications } from '../../../api/adapters/notifications.ts'
+import type { Caller } from '../../../api/auth/caller.ts'
+import { createFeed, FEED_OPTIONS } from '../../../api/live/feed.ts'
+import { PACE_MS } from '../../../api/live/hub.ts'
+import { createCompleteness } from '../../../api/read-after/completeness.ts'
+import { ACCOUNTS_SHARD, marketShard } from '../../../domain/journal/journal-row.ts'
+import { projectChunk } from '../../../indexer/project/project-chunk.ts'
+import { projectShard, registerShards } from '../../../indexer/project/project-shard.ts'
+import { rebuild } from '../../../indexer/project/rebuild.ts'
+import { systemClock } from '../../../service/clock.ts'
+import { createLogger } from '../../../service/logger.ts'
+import { freshDatabase, type TestDatabase } from '../../indexer/support/database.ts'
+import { anyHistory, type History } from '../../indexer/support/histories.ts'
+import { appendToJournal, clearJournal } from '../../indexer/support/read-model.ts'
+import { perpetual } from '../../support/markets.ts'
+import { FeedClient } from './support/feed-client.ts'
+
+const killPoint = () => {}
+const TOPICS = [1, 2].flatMap((id) =>
+  ['book', 'trades', 'auction'].map((channel) => `market.${id}.${channel}`),
+)
+const ALL = [...TOPICS, 'user', 'markets']
+const specs = new Map(
+  [1, 2].map((marketId) => [marketId, { ...perpetual, marketId, symbol: `M${marketId}` }]),
+)
+const callerOf = (userId: number): Caller => ({
+  ...{
+    userId,
+    address: '0x' as Caller['address'],
+    scope: 'read',
+    credential: 'api_key',
+    expiresAt: null,
+    keyHash: null,
+  },
+})
+
+/** The feed of one api process. */
+async function startFeed(test: TestDatabase) {
+  const notifications = createNotifications(test.url)
+  const byId = async (marketId: number) => specs.get(marketId) as typeof perpetual
+  const feed = createFeed(
+    {
+      ...{
+        db: test.db,
+        clock: systemClock,
+        notifications,
+        completeness: createCompleteness(test.db, systemClock),
+      },
+      ...{ logger: createLogger('test', 'error'), markets: { byId } as never },
+    },
+    { ...FEED_OPTIONS, pollMs: 50 },
+  )
+  await notifications.start()
+  feed.follower.start()
+  return {
+    ...feed,
+    async stop() {
+      await feed.follower.stop()
+      await notifications.stop()
+    },
+  }
+}
+type Feed = Awaited<ReturnType<typeof startFeed>>
+
+describe('the live feed', () => {
+  let test: TestDatabase
+  let feeds: readonly Feed[]
+  before(async () => {
+    test = await freshDatabase()
+    feeds = [await startFeed(test), await startFeed(test)]
+  })
+  after(async () => {
+    for (const feed of feeds) await feed.stop()
+    await test.close()
+  })
+
+  async function write(history: History): Promise<void> {
+    await clearJournal(test.db)
+    await appendToJournal(test.db, ACCOUNTS_SHARD, history.accounts)
+    for (const { marketId, rows } of history.markets)
+      await appendToJournal(test.db, marketShard(marketId), rows)
+    await registerShards(test.db)
+    await test.db.updateTable('read.places').set({ fill_to: null }).execute()
+  }
+
+  /** Until both processes have sent all rows. */
+  async function settle(): Promise<void> {
+    const state = await test.db.selectFrom('read.feed_state').selectAll().executeTakeFirstOrThrow()
+    for (const { follower } of feeds) {
+      while (follower.epoch !== state.epoch || follower.ring.head < state.seq) await sleep(5)
+    }
+    await sleep(PACE_MS + 50)
+  }
+
+  async function expectFresh(clients: readonly (readonly [FeedClient, number])[]): Promise<void> {
+    for (const [client, userId] of clients) {
+      const fresh = new FeedClient(callerOf(userId))
+      await fresh.join((feeds[0] as Feed).hub, ALL)
+      for (const topic of ALL) {
+        const [copy, expected] = [client.copies.get(topic), fresh.copies.get(topic)]
+        expect(copy?.state, `${topic} of account ${userId}`).to.deep.equal(expected?.state)
+        expect(copy?.seq, topic).to.equal(expected?.seq)
+      }
+      fresh.leave()
+    }
+  }
+
+  /** Clients of both processes, the last of which is killed and resumes, at the other process, at random moments. */
+  async function follow(
+    history: History,
+    turns: readonly number[],
+    rebuilds: boolean,
+  ): Promise<FeedClient[]> {
+    await write(history)
+    const clients = [1, 2, 3].map((userId) => [new FeedClient(callerOf(userId)), userId] as const)
+    const shards = await registerShards(test.db)
+    const project = (shard: string, limit: number) => projectChunk(test.db, shard, { limit, killPoint })
+    await project(ACCOUNTS_SHARD, 3)
+    for (const [at, [client]] of clients.entries()) await client.join((feeds[at % 2] as Feed).hub, ALL)
+    for (const turn of turns) {
+      await project(shards[turn % shards.length] as string, 1 + (turn % 7))
+      const [client] = clients[turn % 3] as (typeof clients)[number]
+      if (turn % 5 === 0) client.leave()
+      if (turn % 4 === 0) await client.join((feeds[turn % 2] as Feed).hub, ALL)
+    }
+    for (const [at, [client]] of clients.entries()) await client.join((feeds[at % 2] as Feed).hub, ALL)
+    if (rebuilds) await rebuild(test.db, { limit: 1_000, killPoint })
+    for (const shard of shards) await projectShard(test.db, shard, { limit: 1_000, killPoint })
+    await settle()
+    await expectFresh(clients)
+    for (const [client] of clients) client.leave()
+    return clients.map(([client]) => client)
+  }
+
+  it('when clients come, go and resume during any history, their copies equal fresh snapshots', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        anyHistory,
+        fc.array(fc.nat(1_000), { maxLength: 60 }),
+        fc.boolean(),
+        async (...run) => {
+          await follow(...run)
+        },
+      ),
+      { numRuns: 5 },
+    )
+  })
+
+  it('when a batch clears, the messages of all of its topics arrive in one call', async () => {
+    await fc.assert(
+      fc.asyncProperty(anyHistory, async (history) => {
+        const clients = await follow(history, [], false)
+        for (const { calls } of clients) {
+          const batches = calls.map((call) =>
+            call.flatMap(({ topic, batch_id: id }) => (id ? `${topic.split('.')[1]} ${id}` : [])),
+          )
+          for (const batch of new Set(batches.flat().filter((id) => !id.startsWith('undefined'))))
+            expect(
+              batches.filter((call) => call.includes(batch)),
+              `batch ${batch}`,
+            ).to.have.length(1)
+        }
+      }),
+      { numRuns: 2 },
+    )
+  })
+})
