@@ -1,5 +1,6 @@
 /** A row of the feed in memory. Its parts are parsed when a subscribed topic needs them. */
-import { decodeChanges, type FeedBalance, type FeedChanges, type FeedLevel } from '../../db/feed-schema.ts'
+import { decodeChanges, type FeedChanges } from '../../db/feed-changes.ts'
+import type { FeedBalance, FeedLevel } from '../../db/feed-schema.ts'
 import { ACCOUNTS_SHARD } from '../../domain/journal/journal-row.ts'
 import type { StoredRow } from './feed-query.ts'
 

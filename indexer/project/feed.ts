@@ -4,7 +4,8 @@
  */
 import { sql } from 'kysely'
 import type { Tx } from '../../db/client.ts'
-import { encodeChanges, type FeedChanges, MARKETS_HEAD, marketHead, userHead } from '../../db/feed-schema.ts'
+import { encodeChanges, type FeedChanges } from '../../db/feed-changes.ts'
+import { MARKETS_HEAD, marketHead, userHead } from '../../db/feed-schema.ts'
 import type { WriteClause } from './read-table.ts'
 import type { ShardEntry } from './row-change.ts'
 
