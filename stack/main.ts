@@ -58,7 +58,7 @@ function summary(
   return [
     '',
     `  REST        ${base_url}/v0        docs ${base_url}/docs`,
-    `  live feed   ${ws_url}`,
+    `  Live feed   ${ws_url}`,
     `  Sign-in     ${issuer_url}`,
     `  Chain       ${rpc_url}`,
     `  USDM        ${contracts.usdm}`,
