@@ -3,6 +3,7 @@ import type { Logger } from 'pino'
 import { createDb, createPool, type Db } from '../db/client.ts'
 import { createDatabaseClock } from '../db/database-clock.ts'
 import { checkSchema } from '../db/migrator.ts'
+import { createNotifications } from '../db/notifications.ts'
 import { createCalendarCache } from '../db/trading-calendars.ts'
 import type { MarketSpec } from '../domain/market/market.ts'
 import type { Address } from '../domain/units.ts'
@@ -11,7 +12,6 @@ import { type Check, createReadiness, serveHealth } from '../service/health.ts'
 import { type KillPointHook, killAt } from '../service/kill-point.ts'
 import { createContractWallets } from './adapters/contract-wallets.ts'
 import { createLimitStore, type LimitStore } from './adapters/limit-store.ts'
-import { createNotifications } from './adapters/notifications.ts'
 import { createAdjustments } from './adjustments/adjustments.ts'
 import { createAttemptEnds } from './adjustments/attempt-ends.ts'
 import { buildApp } from './app.ts'
@@ -181,7 +181,7 @@ export async function compose(config: Config, logger: Logger): Promise<Api> {
   const metrics = createMetrics()
   const clock = createDatabaseClock({ db, system: systemClock, metrics, logger })
   await clock.start()
-  const notifications = createNotifications(config.databaseUrl)
+  const notifications = createNotifications(config.databaseUrl, 'api')
   const limits = createLimitStore(config.redisUrl, clock, logger)
 
   const auth = composeAuth({ config, db, clock, notifications, limits, logger })

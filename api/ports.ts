@@ -5,15 +5,7 @@ import type { RecoveredOrder, SignatureRefusal } from '../domain/orders/order-ha
 import type { Address } from '../domain/units.ts'
 import type { Verdict } from '../domain/verdict.ts'
 
-/** Notifications of the database, by channel. */
-export interface Notifications {
-  on(channel: string, listener: (payload: string) => void): void
-  /** Called when the connection breaks: notifications until the reconnect are lost. */
-  onLost(listener: () => void): void
-  isListening(): boolean
-  /** Runs the listeners of this process at once: the notification of its own commit arrives later than its answer could. */
-  announce(channel: string, payload: string): void
-}
+export type { Notifications } from '../db/notifications.ts'
 
 /** Requests of a key in the current window, and the window's remaining milliseconds. */
 export interface CountedRequests {

@@ -2,11 +2,13 @@
 import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
 import { sql } from 'kysely'
+import { ADJUSTMENTS_CHANNEL } from '../db/adjustments.ts'
 import { createDb, createPool, type Db } from '../db/client.ts'
 import { createDatabaseClock, type DatabaseClock, MAX_SKEW_MS } from '../db/database-clock.ts'
 import { createLeases } from '../db/leases.ts'
 import { loadMarkets } from '../db/markets.ts'
 import { checkSchema } from '../db/migrator.ts'
+import { createNotifications, type Notifications } from '../db/notifications.ts'
 import { ADJUSTMENT_LANE, RELAY_LANE } from '../db/relayers.ts'
 import type { MarketSpec } from '../domain/market/market.ts'
 import { hashOrder } from '../domain/orders/order-hash.ts'
@@ -135,6 +137,7 @@ interface KeeperParts {
   readonly db: Db
   readonly wakeUps: WakeUps
   readonly keyring: Keyring
+  readonly notifications: Pick<Notifications, 'on'>
 }
 
 const hashForced: LiquidationPorts['hashOrder'] = (order, spec) => hashOrder(order, spec, keccak)
@@ -208,7 +211,7 @@ function runHeartbeats({ config, adapters, db, keyring }: KeeperParts): LeaderLo
   return [loop]
 }
 
-function runAdjustments({ config, adapters, db, keyring }: KeeperParts): LeaderLoop[] {
+function runAdjustments({ config, adapters, db, keyring, notifications }: KeeperParts): LeaderLoop[] {
   if (!config.relayerKeys().has(ADJUSTMENT_LANE)) return []
   const { signer, lane } = keyring.open(ADJUSTMENT_LANE)
   const stores = { adjustments: createAdjustmentStore(db), markets: () => loadMarkets(db) }
@@ -217,6 +220,7 @@ function runAdjustments({ config, adapters, db, keyring }: KeeperParts): LeaderL
     ADJUSTMENT_LANE,
     adjustmentJob({ ...adapters, ...stores, signer }, lane, intervalsOf(config), () => loop.wake()),
   )
+  notifications.on(ADJUSTMENTS_CHANNEL, () => loop.wake())
   return [loop]
 }
 
@@ -299,7 +303,8 @@ export async function compose(config: Config, logger: Logger): Promise<Keeper> {
   await clock.start()
   const adapters = adaptersOf(config, logger, db, metrics, clock, keyring.lanes)
   await adapters.watch.start()
-  const parts = { config, adapters, db, wakeUps, keyring }
+  const notifications = createNotifications(config.databaseUrl, 'keeper')
+  const parts = { config, adapters, db, wakeUps, keyring, notifications }
   const others = [
     ...runPrices(parts),
     ...runFaucet(parts),
@@ -311,6 +316,7 @@ export async function compose(config: Config, logger: Logger): Promise<Keeper> {
     runSwitches(adapters, db),
     runProofs(parts),
   ]
+  await notifications.start()
   const run = (spec: MarketSpec) => runMarket(parts, spec)
   const markets = await runListedMarkets({
     load: () => loadMarkets(db),
@@ -329,6 +335,7 @@ export async function compose(config: Config, logger: Logger): Promise<Keeper> {
       balances.stop()
       clock.stop()
       await wakeUps.close()
+      await notifications.stop()
       await health.close()
       await db.destroy()
     },

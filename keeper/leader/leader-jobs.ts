@@ -195,7 +195,7 @@ export function heartbeatJob(
 
 export type AdjustmentJobPorts = Omit<AdjustmentPorts, 'delivery'> & Omit<DeliveryPorts, 'onChange'>
 
-/** The adjustments of all markets. */
+/** The adjustments of all markets. It wakes when one is prepared; the sweep finds those whose notification is lost. */
 export function adjustmentJob(
   ports: AdjustmentJobPorts,
   lane: RelayerLane,
@@ -210,13 +210,10 @@ export function adjustmentJob(
       await delivery.recover(fence)
     },
     step: async (fence) =>
-      (await adjustments.pass(fence)) === 'waiting' ? intervals.pollMs : ADJUSTMENT_SWEEP_MS,
+      (await adjustments.pass(fence)) === 'waiting' ? intervals.pollMs : PERSON_SWEEP_MS,
     finish: () => delivery.settled(),
   }
 }
-
-/** A trader waits for the answer. */
-const ADJUSTMENT_SWEEP_MS = 40
 
 /** Ends what no lane ends. */
 export const expiryJob = (expire: (fence: Fence) => Promise<void>): LeaderJob => ({

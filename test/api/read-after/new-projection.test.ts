@@ -2,9 +2,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'chai'
 import { after, before, describe, it } from 'mocha'
-import { createNotifications } from '../../../api/adapters/notifications.ts'
 import { createCompleteness, type ReadScope } from '../../../api/read-after/completeness.ts'
 import { createReadAfter, type ReadAfter } from '../../../api/read-after/read-after.ts'
+import { createNotifications } from '../../../db/notifications.ts'
 import { PROJECTED_TABLES } from '../../../db/read-schema.ts'
 import { marketShard } from '../../../domain/journal/journal-row.ts'
 import { fillStep } from '../../../indexer/project/fill.ts'
@@ -36,7 +36,7 @@ describe('a new projection', () => {
     known.placed_counts = placedCounts.tables
     await createPlacedCounts(test.db)
     reader = connect(test.url)
-    notifications = createNotifications(test.url)
+    notifications = createNotifications(test.url, 'test')
     const completeness = createCompleteness(reader.db, clock)
     const limits = { readAfterWaitMs: 10_000, readAfterWaiters: 10, readAfterPollMs: 60_000 }
     readAfter = createReadAfter({ db: test.db, clock, notifications, completeness }, limits)

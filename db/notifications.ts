@@ -1,6 +1,15 @@
 /** One connection that LISTENs for the whole process and reconnects after a failure. */
 import pg from 'pg'
-import type { Notifications } from '../ports.ts'
+
+/** Notifications of the database, by channel. */
+export interface Notifications {
+  on(channel: string, listener: (payload: string) => void): void
+  /** Called when the connection breaks: notifications until the reconnect are lost. */
+  onLost(listener: () => void): void
+  isListening(): boolean
+  /** Runs the listeners of this process at once: the notification of its own commit arrives later than its answer could. */
+  announce(channel: string, payload: string): void
+}
 
 export interface RunningNotifications extends Notifications {
   start(): Promise<void>
@@ -9,7 +18,8 @@ export interface RunningNotifications extends Notifications {
 
 const RECONNECT_MS = 500
 
-export function createNotifications(url: string): RunningNotifications {
+/** `name`: of the process. Listeners are registered before the start. */
+export function createNotifications(url: string, name: string): RunningNotifications {
   const listeners = new Map<string, ((payload: string) => void)[]>()
   const lostListeners: (() => void)[] = []
   let client: pg.Client | null = null
@@ -33,7 +43,7 @@ export function createNotifications(url: string): RunningNotifications {
   const connect = async (): Promise<void> => {
     const fresh = new pg.Client({
       connectionString: url,
-      application_name: 'clearbatch api listen',
+      application_name: `clearbatch ${name} listen`,
       keepAlive: true,
     })
     client = fresh
