@@ -3,11 +3,11 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'chai'
 import fc from 'fast-check'
 import { after, before, describe, it } from 'mocha'
-import { createNotifications } from '../../../api/adapters/notifications.ts'
 import type { Caller } from '../../../api/auth/caller.ts'
 import { createFeed, FEED_OPTIONS } from '../../../api/live/feed.ts'
 import { PACE_MS } from '../../../api/live/hub.ts'
 import { createCompleteness } from '../../../api/read-after/completeness.ts'
+import { createNotifications } from '../../../db/notifications.ts'
 import { ACCOUNTS_SHARD, marketShard } from '../../../domain/journal/journal-row.ts'
 import { projectChunk } from '../../../indexer/project/project-chunk.ts'
 import { projectShard, registerShards } from '../../../indexer/project/project-shard.ts'
@@ -41,7 +41,7 @@ const callerOf = (userId: number): Caller => ({
 
 /** The feed of one api process. */
 async function startFeed(test: TestDatabase) {
-  const notifications = createNotifications(test.url)
+  const notifications = createNotifications(test.url, 'test')
   const byId = async (marketId: number) => specs.get(marketId) as typeof perpetual
   const feed = createFeed(
     {
