@@ -2,12 +2,10 @@
 import { sql } from 'kysely'
 import type { PlannedBatch } from '../domain/auction/batch-plan.ts'
 import type { ClearingInputs } from '../domain/auction/clearing.ts'
-import type { StoredValue } from '../domain/journal/journal-row.ts'
 import type { OracleReport } from '../domain/settlement/settlement.ts'
-import type { FundingIndex, Millis, Price, Quote, Rate, Ticks } from '../domain/units.ts'
+import type { Millis, Price, Rate, Ticks } from '../domain/units.ts'
+import { packInputs, unpackInputs } from './batch-inputs.ts'
 import type { Db, Tx } from './client.ts'
-import { toJson } from './json.ts'
-import { fromStoredSpec } from './markets.ts'
 import { anyOf } from './values.ts'
 
 export async function insertBatch(
@@ -31,7 +29,7 @@ export async function insertBatch(
       oracle_signatures: oracle.signatures,
       maker_fee: inputs.spec.makerFee,
       taker_fee: inputs.spec.takerFee,
-      inputs: toJson(inputs),
+      inputs: packInputs(inputs),
       status: 'SETTLING',
       created_at: asOf,
     })
@@ -72,8 +70,6 @@ export async function loadTerms(tx: Db | Tx, marketId: number, batchId: number):
   }
 }
 
-type StoredInputs = Omit<ClearingInputs, 'spec'> & { readonly spec: Record<string, StoredValue> }
-
 /** The stored inputs of a batch: `recompute` of them gives its clearing. Undefined if there is no such batch, or they are deleted. */
 export async function loadInputs(
   db: Db | Tx,
@@ -87,23 +83,7 @@ export async function loadInputs(
     .where('batch_id', '=', batchId)
     .executeTakeFirst()
   if (row === undefined || row.inputs === null) return undefined
-  // Amounts in wei are stored as decimal strings.
-  const stored = row.inputs as StoredInputs
-  return {
-    ...stored,
-    spec: fromStoredSpec(stored.spec),
-    oracle: BigInt(stored.oracle) as Price,
-    fundingIndex: BigInt(stored.fundingIndex) as FundingIndex,
-    priceProtection: BigInt(stored.priceProtection) as Rate,
-    positions: stored.positions.map(([account, { entryNotional, foldedMargin, ...rest }]) => [
-      account,
-      {
-        ...rest,
-        entryNotional: BigInt(entryNotional) as Quote,
-        foldedMargin: BigInt(foldedMargin) as Quote,
-      },
-    ]),
-  }
+  return unpackInputs(row.inputs)
 }
 
 /** Marks batches of which at least one part will not be mined. A voided batch stays voided. */

@@ -46,6 +46,7 @@ import * as liquidationFailures from './migrations/0038-liquidation-failures.ts'
 import * as liveFeed from './migrations/0041-live-feed.ts'
 import * as marketData from './migrations/0042-market-data.ts'
 import * as batchProofs from './migrations/0043-batch-proofs.ts'
+import * as packedInputs from './migrations/0043-packed-inputs.ts'
 import * as connectionSwitches from './migrations/0045-connection-switches.ts'
 
 export const MIGRATIONS: Record<string, Migration> = {
@@ -93,6 +94,7 @@ export const MIGRATIONS: Record<string, Migration> = {
   '0041-live-feed': liveFeed,
   '0042-market-data': marketData,
   '0043-batch-proofs': batchProofs,
+  '0043-packed-inputs': packedInputs,
   '0045-connection-switches': connectionSwitches,
 }
 

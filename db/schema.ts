@@ -177,8 +177,8 @@ export interface BatchesTable {
   oracle_signatures: string
   maker_fee: bigint
   taker_fee: bigint
-  /** Null once the keeper has deleted it. */
-  inputs: ColumnType<object | null, string, null>
+  /** See `batch-inputs.ts`; null once the keeper has deleted it. */
+  inputs: ColumnType<Buffer | null, Buffer, Buffer | null>
   status: BatchStatus
   created_at: number
 }

@@ -3,7 +3,10 @@ import { expect } from 'chai'
 import { sql } from 'kysely'
 import { after, before, beforeEach, describe, it } from 'mocha'
 import { capturedBatch } from '../../api/auctions/proof-query.ts'
+import { packInputs } from '../../db/batch-inputs.ts'
+import { loadInputs } from '../../db/batches.ts'
 import type { Fence } from '../../db/fence.ts'
+import type { ClearingInputs } from '../../domain/auction/clearing.ts'
 import type { UsedReport } from '../../domain/prices/report.ts'
 import type { Address, FundingIndex, HourlyFunding, Millis, Price, UserId } from '../../domain/units.ts'
 import { applyFacts } from '../../indexer/ingest/apply.ts'
@@ -273,12 +276,14 @@ describe('the access paths of the write side', function () {
     await sql`update orders set triggered = '{}' where market_id = ${marketId} and seq = ${seq}`.execute(
       fixture.db,
     )
-    await sql`
-      update batches set inputs = jsonb_set(inputs, '{orders}', (
-        select jsonb_agg(case when (x->>'seq')::bigint = ${seq} then x || '{"triggered": true}' else x end)
-        from jsonb_array_elements(inputs->'orders') x
-      )) where market_id = ${marketId} and batch_id = ${batchId}
-    `.execute(fixture.db)
+    const inputs = (await loadInputs(fixture.db, marketId, batchId)) as ClearingInputs
+    const triggered = inputs.orders.map((order) => ({ ...order, triggered: order.seq === seq }))
+    await fixture.db
+      .updateTable('batches')
+      .set({ inputs: packInputs({ ...inputs, orders: triggered }) })
+      .where('market_id', '=', marketId)
+      .where('batch_id', '=', batchId)
+      .execute()
     explained.drain()
     const { orders } = await capturedBatch(explained.db, { marketId, batchId })
     expect(orders.size).to.equal(2)

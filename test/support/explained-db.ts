@@ -25,6 +25,7 @@ const quoted = (text: string): string => `'${text.replaceAll("'", "''")}'`
 /** The value as a literal of a type that Postgres infers. */
 function literal(value: unknown): string {
   if (value === null || value === undefined) return 'null'
+  if (Buffer.isBuffer(value)) return quoted(`\\x${value.toString('hex')}`)
   if (!Array.isArray(value)) return quoted(String(value))
   const items = value.map((item) => (item === null ? 'null' : JSON.stringify(String(item))))
   return quoted(`{${items.join(',')}}`)

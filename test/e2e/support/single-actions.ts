@@ -1,6 +1,7 @@
 /** Queues single actions in the markets of a running exchange, as the keeper's jobs do, and records which accounts they touch until when. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'kysely'
+import { unpackInputs } from '../../../db/batch-inputs.ts'
 import type { Db, Tx } from '../../../db/client.ts'
 import type { Fence } from '../../../db/fence.ts'
 import { lockShard } from '../../../db/journal.ts'
@@ -233,12 +234,13 @@ export class SingleActions {
 
   /** The funding index of each batch that the keeper has cleared, by `<market> <batch>`. */
   async fundingIndexes(): Promise<ReadonlyMap<string, bigint>> {
-    const { rows } = await sql<{ market_id: number; batch_id: number; funding_index: bigint }>`
-      select market_id, batch_id, (inputs ->> 'fundingIndex')::numeric as funding_index
-      from batches where inputs ->> 'fundingIndex' <> '0'
-    `.execute(this.#stack.db)
+    const { db } = this.#stack
+    const rows = await db.selectFrom('batches').select(['market_id', 'batch_id', 'inputs']).execute()
     return new Map(
-      rows.map(({ market_id, batch_id, funding_index }) => [`${market_id} ${batch_id}`, funding_index]),
+      rows.flatMap(({ market_id, batch_id, inputs }) => {
+        const index = inputs === null ? 0n : unpackInputs(inputs).fundingIndex
+        return index === 0n ? [] : [[`${market_id} ${batch_id}`, index] as const]
+      }),
     )
   }
 }

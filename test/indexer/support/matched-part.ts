@@ -152,7 +152,7 @@ async function insertBatch(tx: Tx, part: SettlementPart, txHash: string): Promis
         oracle_at: part.oracle.observedAt,
       },
       ...{ oracle_signatures: part.oracle.signatures, maker_fee: part.makerFee, taker_fee: part.takerFee },
-      ...{ inputs: '{}', status: 'SETTLING', created_at: as_of },
+      ...{ inputs: Buffer.from('{}'), status: 'SETTLING', created_at: as_of },
     })
     .execute()
   await tx
