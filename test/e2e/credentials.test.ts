@@ -1,11 +1,15 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { expect } from 'chai'
-import { Wallet } from 'ethers'
+import { getBytes, Wallet } from 'ethers'
 import { decodeJwt } from 'jose'
-import { describe, it } from 'mocha'
+import { after, before, describe, it } from 'mocha'
 import { rotateApiKey } from '../../client/api-keys.ts'
 import { ClearbatchError } from '../../client/errors.ts'
 import { createHttpSession } from '../../client/http-session.ts'
 import { signIn } from '../../client/sign-in.ts'
+import { waitFor } from '../../client/wait-for.ts'
+import { Browser } from './support/browser.ts'
 import { useStack } from './support/stack.ts'
 
 interface Me {
@@ -18,10 +22,22 @@ interface Me {
 
 describe('credentials on the complete stack', function () {
   this.timeout(60_000)
+  const { LOG_LEVEL } = process.env
+  before(() => {
+    process.env.LOG_LEVEL = 'debug'
+  })
   const test = useStack()
+  after(() => {
+    if (LOG_LEVEL === undefined) delete process.env.LOG_LEVEL
+    else process.env.LOG_LEVEL = LOG_LEVEL
+  })
+  /** What the tests have used, to be searched in the logs. */
+  const secrets: string[] = []
 
-  const session = (authorization: string) =>
-    createHttpSession({ baseUrl: test.stack.file.base_url, authorization })
+  const session = (authorization: string) => {
+    secrets.push(authorization.replace(/^\w+ /, ''))
+    return createHttpSession({ baseUrl: test.stack.file.base_url, authorization })
+  }
   const me = (authorization: string): Promise<Me> => session(authorization).get<Me>('/v0/me')
   const refusal = async (work: Promise<unknown>): Promise<ClearbatchError> => {
     const error = await work.then(
@@ -123,5 +139,84 @@ describe('credentials on the complete stack', function () {
     query.delete('code_challenge')
     const unproven = await fetch(`${issuer}/auth?${query}`, { redirect: 'manual' })
     expect(unproven.headers.get('location')).to.include('error=invalid_request')
+  })
+  it("when a person signs in with the browser's wallet, the pages show and copy a token that the exchange accepts", async () => {
+    const wallet = Wallet.createRandom()
+    const request = async ({ method, params = [] }: { method: string; params?: readonly unknown[] }) =>
+      method === 'personal_sign' ? wallet.signMessage(getBytes(String(params[0]))) : [wallet.address]
+    const browser = new Browser(test.stack.file.issuer_url, { request })
+    await browser.open('/')
+    expect(browser.page.getElementById('copy')?.disabled).to.equal(true)
+    browser.page.click('start')
+    await waitFor(
+      async () => browser.page.url.pathname,
+      (path) => path.startsWith('/interaction/'),
+    )
+    browser.page.click('sign')
+    const token = await waitFor(
+      async () => browser.page.text('token'),
+      (text) => text !== '',
+    )
+    expect(browser.page.text('status')).to.equal('Signed in.')
+    expect(await me(`Bearer ${token}`)).to.include({ address: wallet.address.toLowerCase() })
+    browser.page.click('copy')
+    await waitFor(
+      async () => browser.page.text('status'),
+      (status) => status === 'Copied.',
+    )
+    expect(browser.clipboard).to.equal(token)
+  })
+
+  it('when the browser has no wallet, or its person refuses to sign, the page says so and can be tried again', async () => {
+    const signInWith = async (browser: Browser): Promise<Browser> => {
+      await browser.open('/')
+      browser.page.click('start')
+      await waitFor(
+        async () => browser.page.url.pathname,
+        (path) => path.startsWith('/interaction/'),
+      )
+      browser.page.click('sign')
+      return browser
+    }
+    const status = (browser: Browser) =>
+      waitFor(
+        async () => browser.page.text('status'),
+        (text) => text.startsWith('Not') || text.startsWith('This'),
+      )
+    const issuer = test.stack.file.issuer_url
+    const bare = await signInWith(new Browser(issuer))
+    expect(await status(bare)).to.match(/^This browser has no wallet\./)
+    const address = Wallet.createRandom().address
+    const request = async ({ method }: { method: string }) => {
+      if (method === 'personal_sign') throw new Error('the user rejected the request')
+      return [address]
+    }
+    const refusing = await signInWith(new Browser(issuer, { request }))
+    expect(await status(refusing)).to.equal('Not signed in: the user rejected the request')
+    expect(refusing.page.text('text')).to.include(address)
+    expect(refusing.page.getElementById('sign')?.disabled).to.equal(false)
+  })
+
+  it('when all processes log everything, no log contains a credential of a person or of a process', async () => {
+    await test.trader(0).orders.cancelAll()
+    const { keys, file, pricesFile, databaseUrls } = test.stack
+    const { deployer, faucet, heartbeat, adjust, ending, relay, oracle, phrase } = keys
+    const processes = [deployer, faucet, heartbeat, adjust, ending, relay, oracle, keys.relayer(1)]
+    const passwords = Object.values(databaseUrls).map((url) => new URL(url).password)
+    const all = [
+      ...[...secrets, phrase, ...processes.map(({ privateKey }) => privateKey.slice(2))],
+      ...file.accounts.flatMap(({ api_key, private_key }) => [api_key, private_key.slice(2)]),
+      ...passwords.filter((password) => password.length > 8),
+    ]
+    expect(secrets.length).to.be.at.least(8)
+    const folder = join(dirname(pricesFile), 'logs')
+    const logs = readdirSync(folder)
+    expect(readFileSync(join(folder, 'api.log'), 'utf8')).to.include('"level":20')
+    expect(logs).to.include.members(['api.log', 'keeper.log', 'indexer.log', 'issuer.log'])
+    for (const name of logs) {
+      const text = readFileSync(join(folder, name), 'utf8')
+      const found = all.filter((each) => text.includes(each)).length
+      expect(found, `credentials in ${name}`).to.equal(0)
+    }
   })
 })
