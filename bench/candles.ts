@@ -16,11 +16,11 @@ import { perpetual } from '../test/support/markets.ts'
 import { freshDatabase } from '../test/support/postgres.ts'
 
 const FILLS = 10_000_000
-const FILLS_PER_BATCH = 10
+const FILLS_PER_BATCH = 25
 const BATCHES = FILLS / FILLS_PER_BATCH
 const MARKETS = 100
-/** One batch every 2 s: 23 days of one market, then markets with 100 days of candles each. */
-const BATCH_MS = 2_000
+/** 23 days of one market; the others have candles of its last three days. */
+const BATCH_MS = 5_000
 const MINUTE = 60_000
 const START = Math.floor((Date.now() - BATCHES * BATCH_MS) / MINUTE) * MINUTE
 /** Minutes whose candles are computed by one statement, as a chunk of a fill touches them. */

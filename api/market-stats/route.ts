@@ -2,6 +2,7 @@
 import Type from 'typebox'
 import type { CalendarCache } from '../../db/trading-calendars.ts'
 import type { Clock } from '../../service/clock.ts'
+import { createSharedAnswers } from '../http/shared-answers.ts'
 import type { App } from '../http/types.ts'
 import { specOf } from '../markets/market-directory.ts'
 import type { ReadPorts } from '../orders/own-orders.ts'
@@ -20,6 +21,7 @@ export function marketStatsRoutes(
   app: App,
   { markets, readAfter, clock, calendars }: MarketStatsPorts,
 ): void {
+  const share = createSharedAnswers()
   app.get(
     '/v0/markets/stats',
     {
@@ -33,12 +35,13 @@ export function marketStatsRoutes(
         response: { 200: Type.Array(MarketStats) },
       },
     },
-    async (request) => {
-      const now = clock.now()
-      const rows = await readAfter.read(request, { tables: STATS_TABLES }, (db) => marketStats(db, now))
-      const [specs, current] = await Promise.all([markets.ofRows(rows), calendars.current()])
-      return rows.map((row) => statsView(specOf(specs, row), row, current, now))
-    },
+    (request, reply) =>
+      share(request, reply, async () => {
+        const now = clock.now()
+        const rows = await readAfter.read(request, { tables: STATS_TABLES }, (db) => marketStats(db, now))
+        const [specs, current] = await Promise.all([markets.ofRows(rows), calendars.current()])
+        return rows.map((row): MarketStats => statsView(specOf(specs, row), row, current, now))
+      }),
   )
   app.get(
     '/v0/tickers',
@@ -52,11 +55,12 @@ export function marketStatsRoutes(
         response: { 200: Type.Array(Ticker) },
       },
     },
-    async (request) => {
-      const now = clock.now()
-      const rows = await readAfter.read(request, { tables: TICKER_TABLES }, (db) => tickers(db, now))
-      const specs = await markets.ofRows(rows)
-      return rows.map((row) => tickerView(specOf(specs, row), row, now))
-    },
+    (request, reply) =>
+      share(request, reply, async () => {
+        const now = clock.now()
+        const rows = await readAfter.read(request, { tables: TICKER_TABLES }, (db) => tickers(db, now))
+        const specs = await markets.ofRows(rows)
+        return rows.map((row): Ticker => tickerView(specOf(specs, row), row, now))
+      }),
   )
 }

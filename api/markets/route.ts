@@ -4,6 +4,7 @@ import type { CalendarCache } from '../../db/trading-calendars.ts'
 import { marketShard } from '../../domain/journal/journal-row.ts'
 import type { Clock } from '../../service/clock.ts'
 import { ApiError } from '../errors.ts'
+import { createSharedAnswers } from '../http/shared-answers.ts'
 import type { App } from '../http/types.ts'
 import type { ReadAfter } from '../read-after/read-after.ts'
 import { BookmarkQuery } from '../wire/schema.ts'
@@ -24,6 +25,7 @@ const tags = ['markets']
 
 export function marketRoutes(app: App, { markets, readAfter, calendars, clock, config }: MarketPorts): void {
   const readTime = () => ({ now: clock.now(), oracleMaxAgeMs: config.oracleMaxAgeMs })
+  const share = createSharedAnswers()
   app.get(
     '/v0/markets',
     {
@@ -35,18 +37,19 @@ export function marketRoutes(app: App, { markets, readAfter, calendars, clock, c
         response: { 200: Type.Array(Market) },
       },
     },
-    async (request) => {
-      const { type: kind, mode, symbol, limit = 100 } = request.query
-      const states = await readAfter.read(request, { tables: MARKET_TABLES }, (db) =>
-        marketStates(db, { kind, symbol }),
-      )
-      const current = await calendars.current()
-      const time = readTime()
-      const views = await Promise.all(
-        states.map(async (state) => marketView(await markets.byId(state.market_id), state, current, time)),
-      )
-      return views.filter((view) => mode === undefined || view.mode === mode).slice(0, limit)
-    },
+    (request, reply) =>
+      share(request, reply, async () => {
+        const { type: kind, mode, symbol, limit = 100 } = request.query
+        const states = await readAfter.read(request, { tables: MARKET_TABLES }, (db) =>
+          marketStates(db, { kind, symbol }),
+        )
+        const current = await calendars.current()
+        const time = readTime()
+        const views = await Promise.all(
+          states.map(async (state) => marketView(await markets.byId(state.market_id), state, current, time)),
+        )
+        return views.filter((view) => mode === undefined || view.mode === mode).slice(0, limit)
+      }),
   )
   app.get(
     '/v0/markets/:market_id',

@@ -1,6 +1,7 @@
 /** Public reads of order books. */
 import { marketShard } from '../../domain/journal/journal-row.ts'
 import type { MarketSpec } from '../../domain/market/market.ts'
+import { createSharedAnswers } from '../http/shared-answers.ts'
 import type { App } from '../http/types.ts'
 import type { MarketDirectory } from '../markets/market-directory.ts'
 import { MarketIdParams } from '../markets/schema.ts'
@@ -34,6 +35,7 @@ export function orderBookRoutes(app: App, { markets, readAfter }: OrderBookPorts
       short: rows.short.map((row) => levelView(spec, row)),
     }
   }
+  const share = createSharedAnswers()
   app.get(
     '/v0/orderbook/by-market/:market_id',
     {
@@ -46,11 +48,12 @@ export function orderBookRoutes(app: App, { markets, readAfter }: OrderBookPorts
         response: { 200: Book },
       },
     },
-    async (request) => {
-      const spec = await markets.byId(request.params.market_id)
-      const { long: long_levels, short: short_levels, ...book } = await read(spec, request)
-      return { ...book, long_levels, short_levels }
-    },
+    (request, reply) =>
+      share(request, reply, async () => {
+        const spec = await markets.byId(request.params.market_id)
+        const { long: long_levels, short: short_levels, ...book } = await read(spec, request)
+        return { ...book, long_levels, short_levels }
+      }),
   )
   app.get(
     '/v0/orderbook',
@@ -63,10 +66,11 @@ export function orderBookRoutes(app: App, { markets, readAfter }: OrderBookPorts
         response: { 200: BookBySymbol },
       },
     },
-    async (request) => {
-      const spec = await markets.bySymbol(request.query.symbol)
-      const { long: bids, short: asks, ...book } = await read(spec, request)
-      return { ...book, bids, asks }
-    },
+    (request, reply) =>
+      share(request, reply, async () => {
+        const spec = await markets.bySymbol(request.query.symbol)
+        const { long: bids, short: asks, ...book } = await read(spec, request)
+        return { ...book, bids, asks }
+      }),
   )
 }

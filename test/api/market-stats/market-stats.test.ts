@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import { after, before, describe, it } from 'mocha'
+import pg from 'pg'
 import { e18 } from '../../support/markets.ts'
 import { type ExchangeFixture, startExchange } from '../support/exchange-fixture.ts'
 import { MarketHistory } from '../support/market-history.ts'
@@ -102,5 +103,51 @@ describe('statistics and tickers of markets', () => {
   it('when a book is read, it names the last batch whose matches have left it', async () => {
     expect((await exchange.get(null, '/v0/orderbook/by-market/1')).body.batch_id).to.equal(5)
     expect((await exchange.get(null, '/v0/orderbook/by-market/2')).body.batch_id).to.equal(null)
+  })
+
+  describe('requests for the same public answer', () => {
+    const query = pg.Client.prototype.query
+    let texts: string[] = []
+    before(() => {
+      pg.Client.prototype.query = function counting(this: pg.Client, ...args: unknown[]) {
+        const [statement] = args
+        texts.push(typeof statement === 'string' ? statement : (statement as pg.QueryConfig).text)
+        return Reflect.apply(query, this, args)
+      } as typeof query
+    })
+    after(() => {
+      pg.Client.prototype.query = query
+    })
+    const reads = (path: string) => exchange.get(null, path)
+
+    for (const [path, table] of [
+      ['/v0/markets', 'oracle_reports'],
+      ['/v0/markets/stats', 'open_interest'],
+      ['/v0/tickers', 'book_levels'],
+      ['/v0/orderbook/by-market/1', 'book_levels'],
+    ] as const) {
+      it(`when they for ${path} arrive at once, one query answers all of them, and a later one reads anew`, async () => {
+        const count = () => texts.filter((text) => text.includes(table)).length
+        texts = []
+        const answers = await Promise.all(Array.from({ length: 10 }, () => reads(path)))
+        expect(new Set(answers.map(({ status, body }) => JSON.stringify([status, body]))).size).to.equal(1)
+        expect(answers[0]?.status).to.equal(200)
+        expect(answers[0]?.headers['content-type']).to.equal('application/json; charset=utf-8')
+        expect(count()).to.be.within(1, 3)
+        const before = count()
+        await reads(path)
+        expect(count()).to.equal(before + 1)
+      })
+    }
+
+    it('when one of them fails, those that share it fail alike, and a later one reads anew', async () => {
+      const answers = await Promise.all([
+        reads('/v0/orderbook?symbol=NONE'),
+        reads('/v0/orderbook?symbol=NONE'),
+      ])
+      expect(answers.map(({ status }) => status)).to.deep.equal([404, 404])
+      const ids = answers.map(({ body }) => body.details.request_id)
+      expect(ids[0]).to.not.equal(ids[1])
+    })
   })
 })
