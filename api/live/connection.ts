@@ -11,6 +11,7 @@ import { checkTimeout } from '../cancel-switch/cancel-switch.ts'
 import type { ConnectionSwitches } from '../cancel-switch/connection-switches.ts'
 import { ApiError, errorBody } from '../errors.ts'
 import type { Access } from '../http/access.ts'
+import { echoText } from '../http/echo.ts'
 import { catalogued } from '../http/errors.ts'
 import type { OrderCommands } from '../order-entry/order-commands.ts'
 import { isoTime } from '../wire/amounts.ts'
@@ -151,7 +152,8 @@ export class Connection implements Reader {
     const { retryAfter } = error
     const retry = retryAfter === undefined ? {} : { retry_after: Number(retryAfter) }
     const data = { status: error.status, ...body, ...retry }
-    this.#sendMessage({ type: 'error', id, ...(topic === undefined ? {} : { topic }), ts: this.#now, data })
+    const named = topic === undefined ? {} : { topic: echoText(topic) }
+    this.#sendMessage({ type: 'error', id, ...named, ts: this.#now, data })
   }
 
   /** Requests what was left out, once the client has read enough. */

@@ -3,7 +3,9 @@ import { expect } from 'chai'
 import { Wallet } from 'ethers'
 import { sql } from 'kysely'
 import { after, before, describe, it } from 'mocha'
+import { WebSocket } from 'ws'
 import { createApiKey } from '../../../api/auth/credentials.ts'
+import { LIVE_PATH } from '../../../api/live/path.ts'
 import { createDb, createPool, type Db } from '../../../db/client.ts'
 import { freePort } from '../../../stack/ports.ts'
 import { freshDatabase } from '../../support/postgres.ts'
@@ -161,6 +163,50 @@ describe('credentials', function () {
     expectNone()
     expect(errors.length).to.be.greaterThan(300)
     expect(output.split('\n').length).to.be.greaterThan(errors.length)
+  })
+
+  /** What a connection with these headers answers to the message: its frames, or the refusal of the upgrade. */
+  function talk(authorization: string | null, message: string): Promise<string[]> {
+    const frames: string[] = []
+    const url = `${api.base.replace('http', 'ws')}${LIVE_PATH}`
+    const socket = new WebSocket(url, { headers: authorization === null ? {} : { authorization } })
+    return new Promise((resolve) => {
+      socket.on('error', () => {})
+      socket.on('close', () => resolve(frames))
+      socket.on('open', () => socket.send(message))
+      socket.on('message', (data) => {
+        frames.push(String(data))
+        socket.close()
+      })
+      socket.on('unexpected-response', (_, response) => {
+        response.on('data', (data) => frames.push(String(data))).on('end', () => socket.terminate())
+      })
+    })
+  }
+
+  it('when they are sent over the live feed, in headers and messages, none is logged or repeated', async () => {
+    const presented = await headers()
+    const key = secret(alice.apiKey)
+    const messages = [
+      ...presented.map((authorization) => ({ op: 'auth', id: 1, authorization })),
+      ...[
+        { op: key, id: 1 },
+        { op: 'auth', id: 1, authorization: [key] },
+        { op: 'auth', id: 1, api_key: key },
+      ],
+      ...[
+        { op: 'subscribe', id: 1, topics: [key] },
+        { op: 'subscribe', id: 1, topics: [], since: { [key]: key } },
+      ],
+      { op: 'place', id: 1, body: { signature: key, private_key: secret(alice.wallet.privateKey) } },
+    ].map((message) => JSON.stringify(message))
+    const frames: string[] = []
+    for (const authorization of presented) frames.push(...(await talk(authorization, '{"op":"ping","id":1}')))
+    for (const message of [...messages, key, `{"${key}`]) frames.push(...(await talk(null, message)))
+    const refused = frames.filter((frame) => frame.includes('"code"'))
+    expect(refused.length).to.be.greaterThan(30)
+    errors.push(...frames)
+    expectNone()
   })
 
   it('when the database fails or breaks off, what is logged contains none', async () => {
