@@ -4,7 +4,7 @@ import { createDb, createPool, type Db } from '../db/client.ts'
 import { createDatabaseClock } from '../db/database-clock.ts'
 import { checkSchema } from '../db/migrator.ts'
 import { createNotifications } from '../db/notifications.ts'
-import { createCalendarCache } from '../db/trading-calendars.ts'
+import { type CalendarCache, createCalendarCache } from '../db/trading-calendars.ts'
 import type { MarketSpec } from '../domain/market/market.ts'
 import type { Address } from '../domain/units.ts'
 import { type Clock, systemClock } from '../service/clock.ts'
@@ -139,6 +139,7 @@ interface LiveParts extends Omit<AuthInput, 'limits'> {
   readonly metrics: Metrics
   readonly markets: MarketDirectory
   readonly completeness: Completeness
+  readonly calendars: CalendarCache
 }
 
 /** The live feed and its connections. */
@@ -198,7 +199,19 @@ export async function compose(config: Config, logger: Logger): Promise<Api> {
   const commands = createOrderCommands(pipeline)
   const { authenticate } = auth.ports
   const live = composeLive({
-    ...{ config, db, clock, notifications, logger, metrics, commands, authenticate, markets, completeness },
+    ...{
+      config,
+      db,
+      clock,
+      notifications,
+      logger,
+      metrics,
+      commands,
+      authenticate,
+      markets,
+      completeness,
+      calendars,
+    },
   })
   const admissionInputOf = (spec: MarketSpec, userId: number) =>
     dryRunAdmission(dryRunPorts, config, spec, userId)

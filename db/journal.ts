@@ -36,8 +36,9 @@ export async function createShard(tx: Tx | Db, shard: string): Promise<void> {
     .execute()
 }
 
-/** Notified with `<shard>:<head>` when rows have been appended. */
+/** Notified with `<shard>:<head>` when rows have been appended; `:batch` follows if a batch has cleared. */
 export const JOURNAL_CHANNEL = 'journal'
+export const BATCH_NOTICE = 'batch'
 
 const appending = (notified: string): string => `
   appended as (
@@ -62,7 +63,7 @@ export const appendRowsQuery = ({ shard, head }: ShardHead, rows: readonly Journ
 })
 
 const APPEND_AND_NOTIFY = `with ${appending(
-  `from (select pg_notify('${JOURNAL_CHANNEL}', $1::text || ':' || $4::bigint)) notified`,
+  `from (select pg_notify('${JOURNAL_CHANNEL}', $1::text || ':' || $4::bigint || $5::text)) notified`,
 )}`
 
 /**
@@ -72,7 +73,9 @@ const APPEND_AND_NOTIFY = `with ${appending(
 export async function appendRows(tx: Tx, at: ShardHead, rows: readonly JournalRow[]): Promise<number> {
   if (rows.length === 0) return at.head
   const head = at.head + rows.length
-  await tx.executeQuery(CompiledQuery.raw(APPEND_AND_NOTIFY, [at.shard, at.head, JSON.stringify(rows), head]))
+  const notice = rows.some(({ kind }) => kind === 'batch_cleared') ? `:${BATCH_NOTICE}` : ''
+  const values = [at.shard, at.head, JSON.stringify(rows), head, notice]
+  await tx.executeQuery(CompiledQuery.raw(APPEND_AND_NOTIFY, values))
   return head
 }
 

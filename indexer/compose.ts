@@ -2,6 +2,7 @@
 import { sql } from 'kysely'
 import { createDb, createPool, type Db } from '../db/client.ts'
 import { createDatabaseClock } from '../db/database-clock.ts'
+import { BATCH_NOTICE } from '../db/journal.ts'
 import { checkSchema } from '../db/migrator.ts'
 import { type Clock, systemClock } from '../service/clock.ts'
 import { type Check, type CheckFailure, createReadiness, serveHealth } from '../service/health.ts'
@@ -50,9 +51,9 @@ export async function compose(config: Config, logger: Logger): Promise<Indexer> 
     name: `${name} session`,
     channels: ['chain', 'journal'],
     onNotify(channel, payload) {
-      const [shard = ''] = payload.split(':')
+      const [shard = '', , what] = payload.split(':')
       if (channel === 'chain') follow.loop.wake()
-      else projection.wake(shard)
+      else projection.wake(shard, what === BATCH_NOTICE)
     },
     onConnect() {
       follow.loop.wake()

@@ -13,10 +13,14 @@ export interface LoopOptions {
   readonly onFailure: (error: Error, pauseMs: number) => void
 }
 
+/** What ends a pause: nothing, a wake-up that does not wait for the rest between runs, or any wake-up. */
+type WokenBy = 'none' | 'urgent' | 'any'
+
 export class Loop {
   readonly #options: LoopOptions
-  #wake: () => void = () => {}
+  #wake: (isUrgent: boolean) => void = () => {}
   #isWoken = false
+  #isUrgent = false
   #isWanted = true
   #done: Promise<void> = Promise.resolve()
 
@@ -28,16 +32,20 @@ export class Loop {
     this.#done = this.#loop()
   }
 
-  /** Skips the rest of the interval. During a run it causes one more run; during a pause after a failure it has no effect. */
-  wake(): void {
+  /**
+   * Ends the interval, and the least time between runs too if it is urgent. During a run it causes one more run; during a pause after a
+   * failure it has no effect.
+   */
+  wake(isUrgent = false): void {
     this.#isWoken = true
-    this.#wake()
+    this.#isUrgent ||= isUrgent
+    this.#wake(isUrgent)
   }
 
   /** Resolves when the current run has ended. */
   async stop(): Promise<void> {
     this.#isWanted = false
-    this.#wake()
+    this.#wake(true)
     await this.#done
   }
 
@@ -46,28 +54,30 @@ export class Loop {
     let failures = 0
     while (this.#isWanted) {
       this.#isWoken = false
+      this.#isUrgent = false
       const start = performance.now()
       try {
         const hasMore = await run()
         failures = 0
         if (!hasMore && !this.#isWoken) await this.#sleep(intervalMs)
         const rest = start + restMs - performance.now()
-        if (!hasMore && rest > 0) await this.#sleep(rest, false)
+        if (!hasMore && rest > 0 && !this.#isUrgent) await this.#sleep(rest, 'urgent')
       } catch (error) {
         const pause = Math.min(retryMaxMs, retryMs * 2 ** failures++)
         onFailure(error as Error, pause)
         this.#isWoken = false
-        await this.#sleep(pause, false)
+        await this.#sleep(pause, 'none')
       }
     }
   }
 
-  #sleep(ms: number, canWake = true): Promise<void> {
+  #sleep(ms: number, wokenBy: WokenBy = 'any'): Promise<void> {
     if (!this.#isWanted) return Promise.resolve()
     return new Promise((resolve) => {
       const timer = setTimeout(resolve, ms)
-      this.#wake = () => {
-        if (!canWake && this.#isWanted) return
+      this.#wake = (isUrgent) => {
+        const ends = wokenBy === 'any' || (wokenBy === 'urgent' && isUrgent)
+        if (!ends && this.#isWanted) return
         clearTimeout(timer)
         resolve()
       }

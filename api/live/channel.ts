@@ -22,6 +22,9 @@ export interface Channel {
   readonly hasBookmark?: true
   /** Reads the state of the topic. The rows, and the seq of the feed, are of one snapshot. */
   snapshot(tx: Tx): Promise<object>
-  /** What consecutive rows that concern the topic change together; one row unless it is conflatable. */
-  update(rows: readonly FeedRow[]): object
+  /**
+   * What consecutive rows that concern the topic change together; one row unless it is conflatable. Null for a topic that is a summary:
+   * its updates are its whole state, read again at most once per `SUMMARY_MS`.
+   */
+  readonly update: ((rows: readonly FeedRow[]) => object) | null
 }

@@ -6,13 +6,20 @@ import type { MarketDirectory } from '../markets/market-directory.ts'
 import type { Channel, ChannelSpecs } from './channel.ts'
 import { auctionChannel } from './channels/auction.ts'
 import { bookChannel } from './channels/book.ts'
+import { candlesChannel } from './channels/candles.ts'
 import { marketsChannel } from './channels/markets.ts'
+import { type StatsPorts, statsChannel } from './channels/stats.ts'
 import { tradesChannel } from './channels/trades.ts'
 import { userChannel } from './channels/user.ts'
 import type { FeedRow } from './feed-row.ts'
 import { type Topic, topicName } from './topics.ts'
 
-export function createChannels(markets: MarketDirectory) {
+export interface ChannelPorts extends StatsPorts {
+  readonly markets: MarketDirectory
+}
+
+export function createChannels(ports: ChannelPorts) {
+  const { markets, clock } = ports
   const known = new Map<number, MarketSpec>()
   const specs: ChannelSpecs = {
     of(marketId) {
@@ -48,6 +55,10 @@ export function createChannels(markets: MarketDirectory) {
           return { key, channel: tradesChannel(await markets.byId(topic.marketId)) }
         case 'auction':
           return { key, channel: auctionChannel(await markets.byId(topic.marketId)) }
+        case 'stats':
+          return { key, channel: statsChannel(await markets.byId(topic.marketId), ports) }
+        case 'candles':
+          return { key, channel: candlesChannel(await markets.byId(topic.marketId), topic.interval, clock) }
         default:
           throw new ApiError('TOPIC_NOT_FOUND', { field: 'topics', received: key })
       }

@@ -1,5 +1,6 @@
 /** The feed of one process: follows the read model and serves the topics. */
 import type { Db } from '../../db/client.ts'
+import type { CalendarCache } from '../../db/trading-calendars.ts'
 import type { Clock } from '../../service/clock.ts'
 import type { Logger } from '../../service/logger.ts'
 import type { MarketDirectory } from '../markets/market-directory.ts'
@@ -17,6 +18,7 @@ export interface FeedPorts {
   readonly notifications: Notifications
   readonly completeness: Completeness
   readonly markets: MarketDirectory
+  readonly calendars: CalendarCache
 }
 
 /** Rows from which clients resume: about a minute of a busy exchange. */
@@ -24,7 +26,7 @@ export const FEED_OPTIONS: FollowerOptions = { rows: 20_000, bytes: 64 * 1024 * 
 
 export function createFeed(ports: FeedPorts, options = FEED_OPTIONS) {
   const { clock, logger } = ports
-  const { prepare, channelOf } = createChannels(ports.markets)
+  const { prepare, channelOf } = createChannels(ports)
   const follower = new Follower(
     { ...ports, prepare, accept: (rows) => hub.accept(rows), restart: () => hub.restart() },
     options,

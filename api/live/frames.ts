@@ -42,8 +42,17 @@ export function subscribedFrame(
   return { topic: name, seq, prevSeq: 0, text, isConflatable: false }
 }
 
+/** The whole state of a summary, as an update. */
+export function summaryFrame({ name, channel }: Encoder, prevSeq: number, parts: SnapshotParts): Frame {
+  const { seq, at, data } = parts
+  const text = encode({ type: 'update', topic: name, seq, prev_seq: prevSeq, ts: isoTime(at), data })
+  return { topic: name, seq, prevSeq, text, isConflatable: channel.isConflatable }
+}
+
+type Update = NonNullable<Channel['update']>
+
 /** One message for consecutive rows that concern the topic. */
-function updateFrame({ name, channel }: Encoder, rows: readonly FeedRow[]): Frame {
+function updateFrame({ name, channel }: Encoder, update: Update, rows: readonly FeedRow[]): Frame {
   const first = rows[0] as FeedRow
   const last = rows.at(-1) as FeedRow
   const batch = rows.findLast(({ batchId }) => batchId !== null)
@@ -52,15 +61,16 @@ function updateFrame({ name, channel }: Encoder, rows: readonly FeedRow[]): Fram
     ...{ type: 'update', topic: name, seq: last.seq, prev_seq: prevSeq, ts: isoTime(last.at) },
     ...(batch && { batch_id: batch.batchId }),
     ...(channel.hasBookmark && { read_after: last.readAfter }),
-    data: channel.update(rows),
+    data: update(rows),
   })
   return { topic: name, seq: last.seq, prevSeq, text, isConflatable: channel.isConflatable }
 }
 
-/** The messages for rows that concern the topic: a single one if the channel can merge them. */
+/** The messages for rows that concern the topic: a single one if the channel can merge them, none for a summary. */
 export function updateFrames(encoder: Encoder, rows: readonly FeedRow[]): Frame[] {
-  if (rows.length === 0) return []
-  return encoder.channel.isConflatable
-    ? [updateFrame(encoder, rows)]
-    : rows.map((row) => updateFrame(encoder, [row]))
+  const { update, isConflatable } = encoder.channel
+  if (rows.length === 0 || update === null) return []
+  return isConflatable
+    ? [updateFrame(encoder, update, rows)]
+    : rows.map((row) => updateFrame(encoder, update, [row]))
 }

@@ -7,13 +7,15 @@ import type { Logger } from '../../service/logger.ts'
 import type { Channel } from './channel.ts'
 import type { FeedRow } from './feed-row.ts'
 import type { Follower } from './follow.ts'
-import { subscribedFrame, updateFrames } from './frames.ts'
+import { subscribedFrame, summaryFrame, updateFrames } from './frames.ts'
 import type { Frame, Hub, Reader, Subscription } from './ports.ts'
 import type { Snapshots, TopicStart } from './snapshots.ts'
 import { type Position, parsePosition, type Topic, topicName } from './topics.ts'
 
 /** Least time between messages of a conflatable topic that no batch changes. A batch is sent at once, with what came before it. */
 export const PACE_MS = 200
+/** Least time between two reads of a summary. */
+export const SUMMARY_MS = 1_000
 /** Age up to which a snapshot is sent to further readers; what followed it is sent after it. */
 const SNAPSHOT_AGE_MS = 1_000
 /** Pause before a subscription begins again whose snapshot could not be read. */
@@ -158,22 +160,41 @@ export class LiveHub implements Hub {
       await this.#follower.reach(start.head)
       if (!member.isActive) return
       // From here on nothing is awaited, so that no row comes between the start and the topic's next message.
-      const { ring, epoch } = this.#follower
-      if (start.epoch === epoch && ring.covers(start.head)) {
-        this.#sendPending(topic)
-        const frames = [...start.frames, ...updateFrames(topic, ring.after(start.head, topic.channel.head))]
-        const seq = frames.at(-1)?.seq ?? start.seq
-        topic.seq = Math.max(topic.seq, seq)
-        topic.readers.add(reader)
-        const at = this.#ports.clock.now()
-        const parts = { epoch, seq, isResumed: resumed !== null, at }
-        const first = id === null ? [] : [subscribedFrame(topic, { ...parts, id })]
-        reader.send([...first, ...frames])
+      if (this.#joins(topic, start)) {
+        reader.send(this.#join(reader, topic, start, { id, isResumed: resumed !== null }))
         return
       }
       position = null
       if (attempt >= ATTEMPTS) throw new Error(`the feed of ${topic.name} does not reach its snapshot`)
     }
+  }
+
+  /** Whether the rows after the start are here. */
+  #joins({ channel, seq }: LiveTopic, start: TopicStart): boolean {
+    const { ring, epoch } = this.#follower
+    if (start.epoch !== epoch || !ring.covers(start.head)) return false
+    if (channel.update !== null) return true
+    // The state of a summary is not older than that of its other readers, and is read again unless nothing has changed.
+    return start.seq >= seq && (start.state !== null || ring.after(start.head, channel.head).length === 0)
+  }
+
+  #join(
+    reader: Reader,
+    topic: LiveTopic,
+    start: TopicStart,
+    { id, isResumed }: { readonly id: string | number | null; readonly isResumed: boolean },
+  ): Frame[] {
+    const { ring, epoch } = this.#follower
+    if (topic.channel.update !== null) this.#sendPending(topic)
+    else this.#sendSummary(topic, start)
+    const rows = ring.after(start.head, topic.channel.head)
+    const frames = [...start.frames, ...updateFrames(topic, rows)]
+    const seq = frames.at(-1)?.seq ?? start.seq
+    topic.seq = Math.max(topic.seq, seq)
+    topic.readers.add(reader)
+    if (topic.channel.update === null && rows.length > 0) this.#readLater(topic)
+    if (id === null) return frames
+    return [subscribedFrame(topic, { id, epoch, seq, isResumed, at: this.#ports.clock.now() }), ...frames]
   }
 
   /** Null if the rows after the position are not here any more. */
@@ -182,7 +203,7 @@ export class LiveHub implements Hub {
     if (since.epoch !== follower.epoch) return null
     if (since.seq > follower.ring.head) await follower.reach(since.seq)
     if (since.epoch !== follower.epoch) return null
-    if (follower.ring.covers(since.seq)) return { ...since, head: since.seq, frames: [] }
+    if (follower.ring.covers(since.seq)) return { ...since, head: since.seq, frames: [], state: null }
     if (since.seq > follower.ring.head) return null
     // Nothing may have concerned the topic since.
     const state = await this.#ports.snapshots.state(topic)
@@ -233,6 +254,10 @@ export class LiveHub implements Hub {
         }
     const now = this.#ports.clock.now()
     for (const [topic, own] of touched) {
+      if (topic.channel.update === null) {
+        this.#readLater(topic)
+        continue
+      }
       topic.pending.push(...own)
       const hasBatch = own.some(({ batchId }) => batchId !== null)
       const dueIn = topic.sentAt + PACE_MS - now
@@ -268,6 +293,36 @@ export class LiveHub implements Hub {
       this.#ports.logger.error({ err: error, topic: topic.name }, 'encoding a live topic failed')
       for (const reader of [...topic.readers]) this.refresh(reader, topic.name)
     }
+  }
+
+  #readLater(topic: LiveTopic): void {
+    if (topic.timer !== null) return
+    const dueIn = topic.sentAt + SUMMARY_MS - this.#ports.clock.now()
+    topic.timer = setTimeout(() => void this.#readSummary(topic), Math.max(0, Math.min(dueIn, SUMMARY_MS)))
+  }
+
+  async #readSummary(topic: LiveTopic): Promise<void> {
+    topic.sentAt = this.#ports.clock.now()
+    try {
+      const start = await this.#snapshot(topic, true)
+      topic.timer = null
+      await this.#follower.reach(start.head)
+      if (!this.#joins(topic, start)) return
+      this.#sendSummary(topic, start)
+      if (this.#follower.ring.after(start.head, topic.channel.head).length > 0) this.#readLater(topic)
+    } catch (error) {
+      this.#ports.logger.warn({ err: error, topic: topic.name }, 'reading a live topic failed; will retry')
+      topic.timer = null
+      if (topic.readers.size > 0) this.#readLater(topic)
+    }
+  }
+
+  /** Sends the state to the readers of the summary, unless they have it. */
+  #sendSummary(topic: LiveTopic, { epoch, seq, state }: TopicStart): void {
+    if (state === null || seq <= topic.seq || topic.readers.size === 0) return
+    const frame = summaryFrame(topic, topic.seq, { epoch, seq, ...state })
+    topic.seq = seq
+    for (const reader of topic.readers) reader.send([frame])
   }
 
   /** The rows do not continue: every subscription begins with a snapshot again. */

@@ -13,6 +13,8 @@ export interface TopicStart {
   readonly head: number
   readonly seq: number
   readonly frames: readonly Frame[]
+  /** What the snapshot contains, and when it was read; null without one. */
+  readonly state: { readonly data: object; readonly at: number } | null
 }
 
 export interface SnapshotPorts {
@@ -45,7 +47,9 @@ export class Snapshots {
         .execute(async (tx) => {
           const state = await topicState(tx, encoder.channel.head)
           const data = await encoder.channel.snapshot(tx)
-          return { ...state, frames: [snapshotFrame(encoder, { ...state, at: clock.now(), data })] }
+          const at = clock.now()
+          const frames = [snapshotFrame(encoder, { ...state, at, data })]
+          return { ...state, frames, state: { data, at } }
         })
     })
   }
@@ -54,7 +58,7 @@ export class Snapshots {
   state(encoder: Encoder): Promise<TopicStart> {
     return this.#inTurn(async () => {
       const state = await this.#ports.db.transaction().execute((tx) => topicState(tx, encoder.channel.head))
-      return { ...state, frames: [] }
+      return { ...state, frames: [], state: null }
     })
   }
 

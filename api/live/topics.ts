@@ -1,17 +1,13 @@
 /** The topics of the live feed, by the names under which clients subscribe to them. */
+import { INTERVALS, type Interval } from '../../domain/market-data/interval.ts'
 import { ApiError } from '../errors.ts'
 
 export const MARKET_CHANNELS = ['book', 'trades', 'auction', 'stats'] as const
 export type MarketChannel = (typeof MARKET_CHANNELS)[number]
 
-export const CANDLE_INTERVALS = [
-  ...(['1m', '3m', '5m', '15m', '30m', '1h', '2h', '4h', '8h', '12h', '1d', '1w'] as const),
-] as const
-export type CandleInterval = (typeof CANDLE_INTERVALS)[number]
-
 export type Topic =
   | { readonly kind: MarketChannel; readonly marketId: number }
-  | { readonly kind: 'candles'; readonly marketId: number; readonly interval: CandleInterval }
+  | { readonly kind: 'candles'; readonly marketId: number; readonly interval: Interval }
   | { readonly kind: 'markets' | 'system' }
   /** Everything about the caller's account. */
   | { readonly kind: 'user' }
@@ -23,6 +19,7 @@ export const TOPIC_NAMES =
   'market.<market_id>.book, market.<market_id>.trades, market.<market_id>.auction, market.<market_id>.stats, ' +
   'market.<market_id>.candles.<interval>, markets, user, system'
 
+const INTERVAL_NAMES = Object.keys(INTERVALS) as Interval[]
 const MARKET_TOPIC = /^market\.([1-9]\d{0,9})\.([a-z]+)(?:\.([0-9a-z]+))?$/
 
 /** Throws TOPIC_NOT_FOUND. Whether the market exists is checked by the subscription. */
@@ -38,7 +35,7 @@ function topicOf(name: string): Topic | null {
   const [, id, channel, rest] = MARKET_TOPIC.exec(name) ?? []
   if (id === undefined) return null
   const marketId = Number(id)
-  const interval = CANDLE_INTERVALS.find((each) => each === rest)
+  const interval = INTERVAL_NAMES.find((each) => each === rest)
   if (channel === 'candles') return interval === undefined ? null : { kind: 'candles', marketId, interval }
   const kind = MARKET_CHANNELS.find((each) => each === channel)
   return kind === undefined || rest !== undefined ? null : { kind, marketId }

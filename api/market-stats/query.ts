@@ -63,7 +63,14 @@ const close = (order: RawBuilder<unknown>) => sql`
   select close from read.candles c where c.market_id = m.market_id and c.span = ${MINUTE_SPAN} ${order} limit 1
 `
 
-function days<Row>(db: Db | Tx, now: Millis, columns: RawBuilder<unknown>, joins: RawBuilder<unknown>) {
+interface DaysQuery {
+  readonly columns: RawBuilder<unknown>
+  readonly joins: RawBuilder<unknown>
+  /** All markets unless set. */
+  readonly marketId?: number | undefined
+}
+
+function days<Row>(db: Db | Tx, now: Millis, { columns, joins, marketId }: DaysQuery) {
   const from = dayStart(now)
   const window = windowUntilNow(from)
   return sql<Row>`
@@ -83,6 +90,7 @@ function days<Row>(db: Db | Tx, now: Millis, columns: RawBuilder<unknown>, joins
       ) as part (of_span, from_start, to_start)
       join read.candles c on c.market_id = m.market_id and c.span = of_span and c.start >= from_start and c.start < to_start
     ) day
+    where ${marketId === undefined ? sql`true` : sql`m.market_id = ${marketId}`}
     order by m.market_id
   `.execute(db)
 }
@@ -94,18 +102,18 @@ const withOpen = <Row extends DayColumns>(
   open: row.before ?? row.first,
 })
 
-export async function marketStats(db: Db | Tx, now: Millis): Promise<StatsRow[]> {
+/** Of all markets, or of one. */
+export async function marketStats(db: Db | Tx, now: Millis, marketId?: number): Promise<StatsRow[]> {
   const columns = sql`
     coalesce(o.steps, 0) as open_steps, m.calendar, m.impact_notional,
     ${sql.raw(fundingColumn('m.market_id'))} as funding, ${sql.raw(averagesColumn('m.market_id'))} as averages
   `
   const joins = sql`left join read.open_interest o on o.market_id = m.market_id`
-  const { rows } = await days<StatsRow & { before: number | null; first: number | null }>(
-    db,
-    now,
+  const { rows } = await days<StatsRow & { before: number | null; first: number | null }>(db, now, {
     columns,
     joins,
-  )
+    marketId,
+  })
   return rows.map((row) => withOpen<StatsRow>(row))
 }
 
@@ -119,11 +127,9 @@ const best = (side: 'LONG' | 'SHORT', order: RawBuilder<unknown>) => sql`
 export async function tickers(db: Db | Tx, now: Millis): Promise<TickerRow[]> {
   const columns = sql`${sql.ref('LONG.quote')} as bid, ${sql.ref('SHORT.quote')} as ask`
   const joins = sql`${best('LONG', sql`price desc`)} ${best('SHORT', sql`price`)}`
-  const { rows } = await days<TickerRow & { before: number | null; first: number | null }>(
-    db,
-    now,
+  const { rows } = await days<TickerRow & { before: number | null; first: number | null }>(db, now, {
     columns,
     joins,
-  )
+  })
   return rows.map((row) => withOpen<TickerRow>(row))
 }

@@ -62,12 +62,12 @@ export class ShardLoops {
     this.#filling.start()
   }
 
-  /** A shard has new rows. Without a name, any shard may have new rows. */
-  wake(shard?: string): void {
+  /** A shard has new rows. Without a name, any shard may have new rows. A batch is urgent: readers of the live feed wait for it. */
+  wake(shard?: string, isUrgent = false): void {
     if (shard === undefined) for (const loop of this.#shards.values()) loop.wake()
     const loop = shard === undefined ? undefined : this.#shards.get(shard)
     if (loop === undefined) this.#discovery.wake()
-    else loop.wake()
+    else loop.wake(isUrgent)
   }
 
   /** Resolves when the running chunks are committed. */

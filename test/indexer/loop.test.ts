@@ -44,6 +44,30 @@ describe('Loop', () => {
     await loop.stop()
   })
 
+  it('when an urgent wake-up comes during the least time between runs, it runs at once', async () => {
+    for (const isEarly of [true, false]) {
+      const [second, third] = [nth(2), nth(3)]
+      let runs = 0
+      const run = async () => {
+        second.call()
+        third.call()
+        if (++runs === 1) loop.wake()
+        if (runs === 2 && isEarly) loop.wake(true)
+        return runs < 2
+      }
+      const loop: Loop = loopOf(run, { restMs: FOREVER })
+      loop.start()
+      await second.reached
+      await new Promise((resolve) => setImmediate(resolve))
+      if (!isEarly) {
+        loop.wake()
+        loop.wake(true)
+      }
+      await third.reached
+      await loop.stop()
+    }
+  })
+
   it('when it is woken during a run, it runs once more', async () => {
     const second = nth(2)
     const loop: Loop = loopOf(async () => {

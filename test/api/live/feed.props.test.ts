@@ -5,7 +5,7 @@ import fc from 'fast-check'
 import { after, before, describe, it } from 'mocha'
 import type { Caller } from '../../../api/auth/caller.ts'
 import { createFeed, FEED_OPTIONS } from '../../../api/live/feed.ts'
-import { PACE_MS } from '../../../api/live/hub.ts'
+import { PACE_MS, SUMMARY_MS } from '../../../api/live/hub.ts'
 import { createCompleteness } from '../../../api/read-after/completeness.ts'
 import { createNotifications } from '../../../db/notifications.ts'
 import { ACCOUNTS_SHARD, marketShard } from '../../../domain/journal/journal-row.ts'
@@ -24,7 +24,7 @@ const killPoint = () => {}
 const TOPICS = [1, 2].flatMap((id) =>
   ['book', 'trades', 'auction'].map((channel) => `market.${id}.${channel}`),
 )
-const ALL = [...TOPICS, 'user', 'markets']
+const ALL = [...TOPICS, 'user', 'markets', 'market.1.candles.1w']
 const specs = new Map(
   [1, 2].map((marketId) => [marketId, { ...perpetual, marketId, symbol: `M${marketId}` }]),
 )
@@ -51,7 +51,11 @@ async function startFeed(test: TestDatabase) {
         notifications,
         completeness: createCompleteness(test.db, systemClock),
       },
-      ...{ logger: createLogger('test', 'error'), markets: { byId } as never },
+      ...{
+        logger: createLogger('test', 'error'),
+        markets: { byId } as never,
+        calendars: { current: async () => ({}) } as never,
+      },
     },
     { ...FEED_OPTIONS, pollMs: 50 },
   )
@@ -94,7 +98,7 @@ describe('the live feed', () => {
     for (const { follower } of feeds) {
       while (follower.epoch !== state.epoch || follower.ring.head < state.seq) await sleep(5)
     }
-    await sleep(PACE_MS + 50)
+    await sleep(Math.max(PACE_MS, SUMMARY_MS) + 200)
   }
 
   async function expectFresh(clients: readonly (readonly [FeedClient, number])[]): Promise<void> {
