@@ -4,6 +4,7 @@
  */
 import type { Clock } from '../../service/clock.ts'
 import type { Logger } from '../../service/logger.ts'
+import { ApiError } from '../errors.ts'
 import type { Channel } from './channel.ts'
 import type { FeedRow } from './feed-row.ts'
 import type { Follower } from './follow.ts'
@@ -227,10 +228,11 @@ export class LiveHub implements Hub {
     try {
       await this.#begin(reader, member, null, null)
     } catch (error) {
-      this.#ports.logger.warn(
-        { err: error, topic: member.topic.name },
-        'snapshot of a live topic failed; will retry',
-      )
+      // While the read model is being filled, every reader of the topic waits.
+      if (!(error instanceof ApiError)) {
+        const { name } = member.topic
+        this.#ports.logger.warn({ err: error, topic: name }, 'snapshot of a live topic failed; will retry')
+      }
       const timer = setTimeout(() => {
         if (member.isActive) void this.#beginAgain(reader, member)
       }, RETRY_MS)

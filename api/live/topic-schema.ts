@@ -1,7 +1,10 @@
 /** The messages of topics: a snapshot, then updates. */
 import Type, { type TSchema } from 'typebox'
+import { INTERVALS } from '../../domain/market-data/interval.ts'
 import { Auction } from '../auctions/schema.ts'
+import { Candles } from '../candles/schema.ts'
 import { Fill, PublicFill } from '../fills/schema.ts'
+import { MarketStats } from '../market-stats/schema.ts'
 import { Level } from '../order-book/schema.ts'
 import { Order } from '../orders/schema.ts'
 import { Transaction } from '../transactions/schema.ts'
@@ -111,14 +114,18 @@ const markets = Type.Object({
       ...maybeAmountOf('oracle_price', 'Oracle price.'),
       oracle_price_at: nullable(Time('When it was observed.')),
       ...maybeAmountOf('mark_price', 'Mark price.'),
-      ...maybeAmountOf('last_price', 'Clearing price of the last batch.'),
-      last_batch_id: nullable(Type.Integer()),
       ...maybeAmountOf('price_protection', 'Width of the price protection.'),
       ...maybeAmountOf('next_price_protection', 'The width from `next_price_protection_at` on.'),
       next_price_protection_at: nullable(Time('When it changes.')),
     }),
   ),
 })
+
+const OF_CANDLES = `${OF_MARKET}candles\\.(${Object.keys(INTERVALS).join('|')})`
+/** The three newest candles: a batch that is voided changes earlier ones. */
+const { market_id, symbol, interval, price_type, candles: newest } = Candles.properties
+const candles = Type.Object({ market_id, symbol, interval, price_type, candles: newest })
+const SUMMARY = 'The whole state: it replaces what was received before. At most one per second.'
 
 /** By name in the description. */
 export const TOPIC_MESSAGES = {
@@ -132,6 +139,10 @@ export const TOPIC_MESSAGES = {
   tradesUpdate: update(`${OF_MARKET}trades`, trades, 'Fills that have changed, by `fill_id`.'),
   auctionSnapshot: snapshot(`${OF_MARKET}auction`, auction),
   auctionUpdate: update(`${OF_MARKET}auction`, auction, 'Batches that have changed, by `batch_id`.'),
+  statsSnapshot: snapshot(`${OF_MARKET}stats`, MarketStats),
+  statsUpdate: update(`${OF_MARKET}stats`, MarketStats, SUMMARY),
+  candlesSnapshot: snapshot(OF_CANDLES, candles),
+  candlesUpdate: update(OF_CANDLES, candles, SUMMARY),
   marketsSnapshot: snapshot('markets', markets),
   marketsUpdate: update('markets', markets, 'Markets that have changed, by `market_id`.'),
   userSnapshot: snapshot('user', userSnapshot),

@@ -137,7 +137,8 @@ export function feedClauses(
 /** Readers begin with snapshots again: the feed lacks what a fill has changed. */
 export async function startFeedEpoch(tx: Tx): Promise<void> {
   await sql`
-    update read.feed_state set first_seq = seq, epoch = greatest(epoch + 1, (extract(epoch from clock_timestamp()) * 1000)::bigint)
+    insert into read.feed_state as stored (epoch, first_seq, seq) values ((extract(epoch from clock_timestamp()) * 1000)::bigint, 0, 0)
+    on conflict (id) do update set first_seq = stored.seq, epoch = greatest(stored.epoch + 1, excluded.epoch)
   `.execute(tx)
 }
 

@@ -151,7 +151,7 @@ describe('the live feed', () => {
           await follow(...run)
         },
       ),
-      { numRuns: 5 },
+      { numRuns: 5, endOnFailure: true },
     )
   })
 
@@ -170,7 +170,7 @@ describe('the live feed', () => {
             ).to.have.length(1)
         }
       }),
-      { numRuns: 2 },
+      { numRuns: 2, endOnFailure: true },
     )
   })
 })
