@@ -110,7 +110,8 @@ export class Adjustments {
       const decided = some.map((attempt) => this.#decide(fence, attempt, specs.get(attempt.marketId)))
       ready.push(...(await Promise.all(decided)).filter((one) => one !== null))
     }
-    for (const ofMarket of Map.groupBy(ready, ({ attempt }) => attempt.marketId).values())
+    const next = ready.slice(0, SIGNED_PER_PASS)
+    for (const ofMarket of Map.groupBy(next, ({ attempt }) => attempt.marketId).values())
       await this.#send(fence, ofMarket).catch((err: unknown) => {
         if (err instanceof LeaseLost) throw err
         const adjustment_ids = ofMarket.map(({ attempt }) => attempt.adjustmentId)
