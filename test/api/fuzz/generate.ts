@@ -146,7 +146,7 @@ export class Generator {
       method,
       url: text === '' ? filled : `${filled}?${text}`,
       headers: this.#headers(isEmpty),
-      ...(isEmpty ? {} : { payload: this.#payload(operation.body as Schema, operation) }),
+      ...(isEmpty ? {} : { payload: this.payload(operation.body as Schema, operation) }),
     }
   }
 
@@ -209,7 +209,8 @@ export class Generator {
     return random.of([random.hex(20), random.hex(32), random.hex(65), `${random.hex(65)}01`, '1', 'BTC-PERP'])
   }
 
-  #payload(schema: Schema, { maySucceed }: Operation): string {
+  /** A body: JSON for the most part. */
+  payload(schema: Schema, { maySucceed }: Pick<Operation, 'maySucceed'>): string {
     const { random } = this
     const body: Record<string, unknown> = {}
     for (const [name, property] of Object.entries(schema.properties ?? {})) {

@@ -22,7 +22,7 @@ const MAY_SUCCEED = new Set([
 ])
 /** Most rows of an account in the tables that these effects change: five challenges per kind of credential, one open payout. */
 const BOUNDED = { auth_challenges: 10, faucet_requests: 1 } as const
-const HANG_MS = 15_000
+export const HANG_MS = 15_000
 /** How many requests are in flight. */
 const PARALLEL = 8
 
@@ -109,6 +109,7 @@ const knownOf = (user: User, other: User, challenges: readonly string[]): Known 
   read_after_shard_id: ['accounts.1', 'm1.1', 'm1.0', 'm999.1'],
   read_after_shard_seq: ['0', '1'],
   limit: [1, 1000],
+  topics: [['market.1.book'], ['markets'], ['account.orders'], ['market.99.trades', 'x']],
   cursor_created_at: ['2026-11-22T13:00:00.000Z', '1970-01-01T00:00:00Z'],
   cursor_id: ['0x1-1-1', '1-000000000001-1'],
 })
@@ -120,11 +121,24 @@ async function openLanes(exchange: ExchangeFixture): Promise<void> {
   await seizeLease(exchange.db, lease)
 }
 
-export async function fuzzRequests(count: number, seed: number, area: Area): Promise<FuzzReport> {
+export interface FuzzSetting {
+  readonly exchange: ExchangeFixture
+  readonly generator: Generator
+  readonly run: FuzzRun
+  /** Authorization headers: of two accounts, of a read-only key, and an identity token. */
+  readonly credentials: readonly string[]
+}
+
+/** Runs `work` against a new exchange and checks that it changed nothing. `work` returns the number of operations. */
+export async function onExchange(
+  count: number,
+  seed: number,
+  work: (setting: FuzzSetting) => Promise<number>,
+): Promise<FuzzReport> {
   const provider = await IdentityProvider.start()
   const exchange = await startExchange({
     ...{ TRUST_PROXY: '1', READ_AFTER_WAIT_MS: '50', FAUCET_WAIT_MS: '50', RELAY_WAIT_MS: '50' },
-    ...{ ADJUSTMENT_WAIT_MS: '50', ...provider.env },
+    ...{ ADJUSTMENT_WAIT_MS: '50', LIVE_MESSAGES: '100000', ...provider.env },
   })
   try {
     await openLanes(exchange)
@@ -136,9 +150,24 @@ export async function fuzzRequests(count: number, seed: number, area: Area): Pro
     const token = await provider.token({ wallet_address: alice.address, exp })
     const credentials = [`Key ${alice.apiKey}`, `Key ${bob.apiKey}`, `Key ${readOnly}`, `Bearer ${token}`]
     const run = new FuzzRun(exchange, credentials)
-    const generator = new Generator(seed, knownOf(alice, bob, run.challenges), credentials)
-    const operations = await operationsOf(exchange, area)
+    const known = { ...knownOf(alice, bob, run.challenges), authorization: credentials }
+    const generator = new Generator(seed, known, credentials)
     const before = await digest(exchange.db)
+    const operations = await work({ exchange, generator, run, credentials })
+    const after = await digest(exchange.db)
+    for (const name of Object.keys(after))
+      if (after[name] !== before[name]) run.note(`the rows of ${name} have changed`)
+    await run.checkBounded()
+    return { sent: count, answers: run.answers, operations, problems: run.problems }
+  } finally {
+    await exchange.stop()
+    provider.stop()
+  }
+}
+
+export const fuzzRequests = (count: number, seed: number, area: Area): Promise<FuzzReport> =>
+  onExchange(count, seed, async ({ exchange, generator, run }) => {
+    const operations = await operationsOf(exchange, area)
     for (let sent = 0; sent < count; sent += PARALLEL) {
       const requests = Array.from({ length: Math.min(PARALLEL, count - sent) }, () => {
         const operation = generator.random.of(operations)
@@ -146,20 +175,12 @@ export async function fuzzRequests(count: number, seed: number, area: Area): Pro
       })
       await Promise.all(requests.map(({ operation, request }) => run.check(operation, request)))
     }
-    const after = await digest(exchange.db)
-    for (const name of Object.keys(after))
-      if (after[name] !== before[name]) run.note(`the rows of ${name} have changed`)
-    await run.checkBounded()
-    return { sent: count, answers: run.answers, operations: operations.length, problems: run.problems }
-  } finally {
-    await exchange.stop()
-    provider.stop()
-  }
-}
+    return operations.length
+  })
 
 const MOST_PROBLEMS = 20
 
-class FuzzRun {
+export class FuzzRun {
   readonly answers = new Map<string, number>()
   readonly problems: string[] = []
   /** Ids of the newest challenges, so that rotations reach the check of their signature. */
@@ -171,6 +192,12 @@ class FuzzRun {
     this.#exchange = exchange
     this.#secrets = credentials.map((credential) => credential.slice(credential.indexOf(' ') + 1))
   }
+
+  count(answer: string): void {
+    this.answers.set(answer, (this.answers.get(answer) ?? 0) + 1)
+  }
+
+  hasSecret = (text: string): boolean => this.#secrets.some((secret) => text.includes(secret))
 
   note(problem: string): void {
     if (this.problems.length < MOST_PROBLEMS) this.problems.push(problem)
@@ -207,8 +234,7 @@ class FuzzRun {
     if (answer === null) return this.note(`no answer in ${HANG_MS} ms: ${asked}`)
     const { statusCode: status, body } = answer
     const details = detailsOf(body)
-    const key = `${status} ${details?.code ?? ''}`.trim()
-    this.answers.set(key, (this.answers.get(key) ?? 0) + 1)
+    this.count(`${status} ${details?.code ?? ''}`.trim())
     if (status >= 500 && details?.code === 'INTERNAL') this.note(`500: ${asked}`)
     if (status === 200 && path === '/v0/auth/challenge')
       this.challenges.splice(0, 1, JSON.parse(body).challenge_id)
@@ -218,8 +244,7 @@ class FuzzRun {
       this.note(`${status} without a code: ${asked} -> ${body.slice(0, 300)}`)
     if (status === 400 && details?.field === undefined && !WITHOUT_FIELD.has(details?.code ?? ''))
       this.note(`${details?.code} names no field: ${asked}`)
-    if (this.#secrets.some((secret) => body.includes(secret)))
-      this.note(`the answer contains a credential: ${asked}`)
+    if (this.hasSecret(body)) this.note(`the answer contains a credential: ${asked}`)
   }
 }
 
