@@ -11,7 +11,7 @@ export async function up(db: Kysely<unknown>): Promise<void> {
   `.execute(db)
 }
 
-/** Packed inputs cannot be unpacked by Postgres. */
+/** Postgres cannot unpack inputs: batches that were packed lose theirs. */
 export async function down(db: Kysely<unknown>): Promise<void> {
   await sql`
     alter table batches alter column inputs type jsonb using
