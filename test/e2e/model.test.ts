@@ -1,6 +1,6 @@
 /**
  * The complete exchange against a model. Traders place, cancel, arm switches and revoke keys at random over HTTP, prices trigger
- * conditional orders, and processes are killed between two writes. After each round the journal and everything that REST returns is
+ * conditional orders, crashes of the price liquidate positions, and processes are killed between two writes. After each round the journal and everything that REST returns is
  * compared with the model. A failure prints its seed and number of rounds: `MODEL_SEED=… MODEL_ROUNDS=… npx mocha test/e2e/model.test.ts`
  * repeats it, and `npm run model:deep -- --shrink seed rounds` searches for a shorter run that fails.
  */
@@ -13,8 +13,8 @@ import { RACED } from './support/placement-prediction.ts'
 import { type SecondInstance, startSecondInstance } from './support/second-instance.ts'
 import { useStack } from './support/stack.ts'
 
-const SEED = Number(process.env.MODEL_SEED ?? 4)
-const ROUNDS = Number(process.env.MODEL_ROUNDS ?? 6)
+const SEED = Number(process.env.MODEL_SEED ?? 30)
+const ROUNDS = Number(process.env.MODEL_ROUNDS ?? 4)
 /** A file with the rounds to play instead of those of a seed; `test/model/shrink-run.ts` writes it. */
 const SCRIPT = process.env.MODEL_SCRIPT
 const ROUND_LIMIT_MS = 240_000
@@ -34,7 +34,7 @@ for (const processes of [1, 2]) {
       await second?.stop()
       if (process.env.MODEL_VERBOSE) console.log(run?.counts)
     })
-    const exchange = useStack()
+    const exchange = useStack({ backstop: processes > 1 })
     before(async () => {
       const { stack } = exchange
       if (processes > 1) second = await startSecondInstance(stack)
@@ -68,6 +68,11 @@ for (const processes of [1, 2]) {
         Math.min(place, FILLED, triggered, USER_CANCELLED, EXPIRED),
         JSON.stringify(run.counts),
       ).to.be.greaterThan(0)
+    })
+
+    it('when the rounds are over, positions were liquidated', () => {
+      const { crashes = 0, 'liquidation started': started = 0 } = run.counts
+      expect(Math.min(crashes, started), JSON.stringify(run.counts)).to.be.greaterThan(0)
     })
 
     const ending = endingOf(seed)

@@ -62,11 +62,12 @@ async function killAtPoint(process: Managed, point: string, move: () => Promise<
   await process.restart('SIGTERM', { CLEARBATCH_KILL_AT: point })
   const died = process.nextEnd()
   await process.ready()
-  const moved = move()
-  const timeout = new Promise((resolve) => setTimeout(resolve, POINT_MS, 'not reached'))
-  if ((await Promise.race([died, timeout])) === 'not reached') await process.restart('SIGKILL')
-  await process.ready()
-  await moved
+  const restart = async (): Promise<void> => {
+    const timeout = new Promise((resolve) => setTimeout(resolve, POINT_MS, 'not reached'))
+    if ((await Promise.race([died, timeout])) === 'not reached') await process.restart('SIGKILL')
+    await process.ready()
+  }
+  await Promise.all([move(), restart()])
 }
 
 const FAULTS: readonly { readonly name: string; readonly weight: number; readonly inject: Fault }[] = [
@@ -84,10 +85,11 @@ const FAULTS: readonly { readonly name: string; readonly weight: number; readonl
     weight: 3,
     inject: async (run, move) => {
       const process = run.stack[oneOf(['keeper', 'indexer', 'api'] as const)]
-      const moved = move()
-      await process.restart('SIGKILL')
-      await process.ready()
-      await moved
+      const restart = async (): Promise<void> => {
+        await process.restart('SIGKILL')
+        await process.ready()
+      }
+      await Promise.all([move(), restart()])
     },
   },
   {
@@ -102,9 +104,7 @@ const FAULTS: readonly { readonly name: string; readonly weight: number; readonl
     name: 'fork',
     weight: 3,
     inject: async (run, move) => {
-      const moved = move()
-      await run.fork(1 + random(8))
-      await moved
+      await Promise.all([move(), run.fork(1 + random(8))])
     },
   },
 ]

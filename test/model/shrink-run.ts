@@ -4,17 +4,19 @@ import { mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type Command, type Round, roundsOf } from '../e2e/support/commands.ts'
-import type { Fault } from '../e2e/support/faults.ts'
+import type { Crash, Fault } from '../e2e/support/faults.ts'
 import { shrink } from './shrink.ts'
 
 /** A part of a run that can be removed. */
 type Piece =
   | { readonly round: number; readonly kind: 'prices' }
+  | { readonly round: number; readonly kind: 'crash'; readonly crash: Crash }
   | { readonly round: number; readonly kind: 'fault'; readonly fault: Fault }
   | { readonly round: number; readonly kind: 'command'; readonly by: number; readonly command: Command }
 
 const piecesOf = (rounds: readonly Round[]): Piece[] =>
-  rounds.flatMap(({ commands, faults }, round): Piece[] => [
+  rounds.flatMap(({ crashes, commands, faults }, round): Piece[] => [
+    ...crashes.map((crash): Piece => ({ round, kind: 'crash', crash })),
     { round, kind: 'prices' },
     ...commands.flatMap((list, by) =>
       list.map((command): Piece => ({ round, kind: 'command', by, command })),
@@ -29,6 +31,7 @@ function roundsWith(all: readonly Round[], pieces: readonly Piece[]): Round[] {
     const own = pieces.filter(({ round }) => round === at)
     if (own.length === 0) continue
     rounds.push({
+      crashes: own.flatMap((piece) => (piece.kind === 'crash' ? [piece.crash] : [])),
       prices: own.some(({ kind }) => kind === 'prices') ? prices : (rounds.at(-1)?.prices ?? []),
       commands: commands.map((_, trader) =>
         own.flatMap((piece) => (piece.kind === 'command' && piece.by === trader ? [piece.command] : [])),

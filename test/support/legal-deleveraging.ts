@@ -9,7 +9,8 @@ import {
   type Ranked,
   scoreOf,
 } from '../../domain/risk/deleverage.ts'
-import type { Address, FundingIndex, Price, Steps } from '../../domain/units.ts'
+import { emptied, inherit } from '../../domain/risk/liquidation.ts'
+import type { Address, FundingIndex, Price, Quote, Steps } from '../../domain/units.ts'
 
 export type Positions = ReadonlyMap<Address, Position>
 
@@ -25,6 +26,9 @@ export interface DeleverageTerms {
 export type Shares = readonly number[]
 
 const QUARTERS = 4
+
+/** The contract checks the backstop's cap. */
+const UNBOUNDED = (1n << 100n) as Quote
 
 const isLegal = ({ spec, index, oracle, backstop }: DeleverageTerms, position: Position): boolean =>
   isDeleverageable(spec, position, backstop === null ? null : 'itself', index, oracle)
@@ -89,4 +93,29 @@ export function deleveraged(
     payouts.set(counterparty, leg.payout)
   }
   return { positions: after.set(account, position), payouts }
+}
+
+export type InheritTerms = Omit<DeleverageTerms, 'backstop'>
+
+/** The positions after the backstop has inherited that of the account, and what its free balance changes by. `free`: before. */
+export function inherited(
+  { spec, index, oracle }: InheritTerms,
+  positions: Positions,
+  {
+    account,
+    backstop,
+    free,
+  }: { readonly account: Address; readonly backstop: Address; readonly free: bigint },
+): { readonly positions: Positions; readonly payouts: ReadonlyMap<Address, bigint> } {
+  const position = positions.get(account) ?? FLAT
+  const state = { position: positions.get(backstop) ?? FLAT, cap: UNBOUNDED, free: free as Quote }
+  const verdict = inherit(spec, position, state, index, oracle)
+  if (!verdict.ok) throw new Error(`the backstop cannot inherit: ${verdict.refusal.code}`)
+  return {
+    positions: new Map([
+      [account, emptied(position)],
+      [backstop, verdict.value.position],
+    ]),
+    payouts: new Map([[backstop, verdict.value.freeDelta]]),
+  }
 }

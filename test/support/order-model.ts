@@ -9,7 +9,7 @@ import { priceBand } from '../../domain/market/band.ts'
 import type { MarketSpec } from '../../domain/market/market.ts'
 import { DEFAULT_PRICE_PROTECTION } from '../../domain/market/price-protection.ts'
 import { isTriggered, type OrderStatus, type Side, type StatusReason } from '../../domain/orders/order.ts'
-import { reservationPerStep, reservedPriceOf } from '../../domain/orders/reservation.ts'
+import { heldPerStep, reservationPerStep, reservedPriceOf } from '../../domain/orders/reservation.ts'
 import { FLAT, type Position } from '../../domain/positions/position.ts'
 import type { FundingIndex, Millis, Price, Seq, Ticks, UserId } from '../../domain/units.ts'
 import { poolOf } from './any-positions.ts'
@@ -33,6 +33,10 @@ const MARKET_WAIT = 2000
 /** Of market orders; voiding their fills makes them open again. */
 const REMAINDERS: readonly StatusReason[] = ['MARKET_REMAINDER', 'PRICE_PROTECTION']
 const bit = (side: Side): 1 | -1 => (side === 'LONG' ? 1 : -1)
+
+const termsOf = ({ side, price, leverage, reservedPrice }: ModelOrder) => ({
+  ...{ side, limit: price as Ticks, leverage, reservedPrice: reservedPrice as Ticks },
+})
 
 export class Model {
   readonly orders: ModelOrder[] = []
@@ -87,9 +91,13 @@ export class Model {
   sizeOf = (account: number): number => this.#positionOf(account).size
   #positionOf = (account: number): Position => this.matched.get(account) ?? FLAT
 
-  #perStep({ side, price, leverage, reservedPrice }: ModelOrder): bigint {
-    return reservationPerStep(this.#spec, {
-      ...{ side, limit: price as Ticks, leverage, reservedPrice: reservedPrice as Ticks },
+  #perStep = (order: ModelOrder): bigint => reservationPerStep(this.#spec, termsOf(order))
+
+  /** A fill beyond the order's reserved price holds its cost. */
+  #heldPerStep(order: ModelOrder, price: Ticks | null, oracle: bigint): bigint {
+    const clearing = price ?? (0 as Ticks)
+    return heldPerStep(this.#spec, termsOf(order), {
+      ...{ charging: this.#spec, clearing, oracle: oracle as Price },
     })
   }
 
@@ -351,7 +359,8 @@ export class Model {
     const byRank = (seq: number) => this.orders.find(({ rank }) => rank === seq) as ModelOrder
     const fills = clearing.fills.map(({ seq, fill, opening }): ModelFill => {
       const order = byRank(seq)
-      const held = opening === 0 ? 0n : this.#perStep(order) * BigInt(opening)
+      const held =
+        opening === 0 ? 0n : this.#heldPerStep(order, clearing.price, auction.oracle) * BigInt(opening)
       order.settling += fill
       order.openable = this.remaining(order) === 0 ? 0 : order.openable - opening
       order.held += held

@@ -2,9 +2,11 @@
 import fc from 'fast-check'
 import { ORDER_TYPES, type OrderType, type Side } from '../../../domain/orders/order.ts'
 import {
+  anyCrash,
   anyDeleveraging,
   anyEnding,
   anyFault,
+  type Crash,
   type Ending,
   type Fault,
   MARKETS,
@@ -58,6 +60,8 @@ export type Command =
   | { readonly kind: 'crowd'; readonly market: MarketId; readonly count: number; readonly life: number }
 
 export interface Round {
+  /** Before the prices, one after another. */
+  readonly crashes: readonly Crash[]
   /** Price of each market: distance from its center in thousandths. */
   readonly prices: readonly number[]
   /** Commands of each trader, executed one after another. The traders run concurrently. */
@@ -141,12 +145,13 @@ const sometimes = <T>(weights: readonly [yes: number, no: number], arbitrary: fc
   )
 
 /**
- * Two rounds of three have a fault, one of six two of them. In one of four an account is deleveraged before these faults. One of six revokes a
- * session key, and in one of eight many orders expire.
+ * Half of the rounds begin with a crash. Two of three have a fault, one of six two of them. In one of four an account is deleveraged before
+ * these faults. One of six revokes a session key, and in one of eight many orders expire.
  */
 const roundIn = (home: MarketId): fc.Arbitrary<Round> =>
   fc
     .record({
+      crashes: sometimes([1, 1], anyCrash(home, TRADERS)),
       prices: fc.tuple(...MARKETS.map(() => fc.integer({ min: -12, max: 12 }))),
       commands: fc.tuple(
         ...Array.from({ length: TRADERS }, () => fc.array(commandIn(home), { minLength: 3, maxLength: 9 })),
@@ -158,9 +163,10 @@ const roundIn = (home: MarketId): fc.Arbitrary<Round> =>
       crowd: sometimes([1, 7], crowdIn(home)),
       by: fc.nat(TRADERS - 1),
     })
-    .map(({ prices, commands, deleveraged, first, second, revoked, crowd, by }): Round => {
+    .map(({ crashes, prices, commands, deleveraged, first, second, revoked, crowd, by }): Round => {
       const revoke = revoked.map((key): Command => ({ kind: 'revoke', key }))
       return {
+        crashes,
         prices,
         commands: commands.map((list, trader) => [...crowd, ...list, ...(trader === by ? revoke : [])]),
         faults: [...deleveraged.flat(), ...first, ...(first.length > 0 ? second : [])],

@@ -77,7 +77,7 @@ export class CrashRun {
   }
 
   trader(account: number): Client {
-    const client = this.#clients.get(account) ?? traderOn(this.stack, account)
+    const client = this.#clients.get(account) ?? traderOn(this.stack, account, WAIT.budgetMs)
     this.#clients.set(account, client)
     return client
   }

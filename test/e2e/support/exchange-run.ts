@@ -10,6 +10,7 @@ import type { Stack } from '../../../stack/stack.ts'
 import { checkAccount, checkBook, checkMarket, checkOrders, type TraderState } from './checks.ts'
 import { CommandExecutor } from './command-executor.ts'
 import { LEVERAGED, type Place, PROBER, type Round, TRADERS } from './commands.ts'
+import { Crashes } from './crashes.ts'
 import { FaultInjector } from './fault-injector.ts'
 import { type Ending, MARKETS } from './faults.ts'
 import { History } from './history.ts'
@@ -40,6 +41,7 @@ interface RunParts {
   readonly markets: readonly MarketRecord[]
   /** By account. */
   readonly free: ReadonlyMap<number, bigint>
+  readonly addresses: ReadonlyMap<number, Address>
 }
 
 export class ExchangeRun {
@@ -57,6 +59,7 @@ export class ExchangeRun {
   readonly #unseen: UnseenChain
   readonly #injector: FaultInjector
   readonly #history: History
+  readonly #crashes: Crashes
   readonly #ends = new Set<string>()
   #problems: string[] = []
   #rounds = 0
@@ -74,14 +77,21 @@ export class ExchangeRun {
     this.#queue = parts.queue
     this.#unseen = parts.unseen
     this.#injector = parts.injector
-    this.#history = new History({ markets, free, notes, prices, count })
+    const { addresses, injector } = parts
+    this.#history = new History({ markets, free, addresses, notes, prices, count })
+    this.#reader = clientOf(setups[PROBER])
+    this.#crashes = new Crashes({
+      ...{ stack, injector, prices, reader: this.#reader, count },
+      catchUp: () => this.#catchUp(),
+    })
     const keepBlocks = this.#injector.keepBlocks.bind(this.#injector)
     this.#executor = new CommandExecutor({ stack, setups, specs, prices, keepBlocks, count })
-    this.#reader = clientOf(setups[PROBER])
   }
 
   /** Sets up the first accounts of the stack as traders, one more that probes the batches, and one with little margin. They use the given apis in turn. */
   static async start(stack: Stack, apis: readonly string[]): Promise<ExchangeRun> {
+    // It would close what it inherits with orders that no trader of the run has sent.
+    await stack.backstop?.process.stop()
     const setups: TraderSetup[] = []
     for (let at = 0; at <= LEVERAGED; at++)
       setups.push(await setUpTrader(stack, at, apis[at % apis.length] ?? ''))
@@ -102,8 +112,10 @@ export class ExchangeRun {
     const traders = setups.slice(0, TRADERS).map(({ notes }) => notes.address.toLowerCase() as Address)
     const queue = await SingleActions.install(stack)
     const injector = await FaultInjector.start({ stack, spoiler, queue, traders, count: counterOf(counts) })
+    const users = await stack.db.selectFrom('users').select(['user_id', 'address']).execute()
+    const addresses = new Map(users.map(({ user_id, address }) => [user_id, address as Address]))
     const parts = { stack, setups, specs, prices, recorder, spoiler, queue, unseen, injector, counts }
-    return new ExchangeRun({ ...parts, markets, free })
+    return new ExchangeRun({ ...parts, markets, free, addresses })
   }
 
   async close(): Promise<void> {
@@ -113,11 +125,13 @@ export class ExchangeRun {
   }
 
   /** Plays one round, waits until no change is due, and returns one line per difference from the model. */
-  async playRound({ prices, commands, faults }: Round): Promise<readonly string[]> {
+  async playRound({ crashes, prices, commands, faults }: Round): Promise<readonly string[]> {
     await this.#injector.beginRound()
-    await this.#prices.publish(prices, this.#reader)
     const executor = this.#executor
     const place = async (by: number, order: Place) => executor.send(await executor.sign(by, order))
+    for (const crash of crashes) await this.#crashes.play(crash, place)
+    await this.#prices.publish(prices, this.#reader)
+    await this.#crashes.untilOver()
     const injected = this.#injector.inject(faults, place)
     const problems = await Promise.all(commands.map((list, by) => this.#executor.execute(by, list)))
     await injected
@@ -130,7 +144,7 @@ export class ExchangeRun {
         ...checkOrders(trader, history),
         ...checkAccount(trader, this.#specs, history),
       ]),
-      ...this.#specs.flatMap((spec) => checkMarket(spec, traders)),
+      ...this.#specs.flatMap((spec) => checkMarket(spec, traders, history)),
       ...(await this.#checkBooks(history)),
       ...(await this.#checkModes()),
     ]

@@ -7,7 +7,7 @@ import type { Stack } from '../../../stack/stack.ts'
 import { foreignTransfer, replaceBlocks } from '../../support/chain-faults.ts'
 import { preconfirmed, type RpcProxy, startRpcProxy } from '../../support/rpc-proxy.ts'
 import { LEVERAGED, type Place } from './commands.ts'
-import type { Fault, MarketId } from './faults.ts'
+import type { Crash, Fault, MarketId } from './faults.ts'
 import type { SignatureSpoiler } from './signature-spoiler.ts'
 import type { SingleActions } from './single-actions.ts'
 import { BUDGET_MS } from './trader-notes.ts'
@@ -118,8 +118,17 @@ export class FaultInjector {
     fault: Extract<Fault, { readonly kind: 'deleverage' }>,
     place: PlaceOrder,
   ): Promise<void> {
-    const { stack, queue, count } = this.#parts
-    const { market, by, side, units, isProtected } = fault
+    const { queue, count } = this.#parts
+    await this.openLeveraged(fault, place)
+    count((await queue.deleverage(fault)) ? 'queued deleveragings' : 'no account to deleverage')
+  }
+
+  /** The trader with little margin opens, and `by` trades against it. */
+  async openLeveraged(
+    { market, by, side, units, isProtected }: Pick<Crash, 'market' | 'by' | 'side' | 'units' | 'isProtected'>,
+    place: PlaceOrder,
+  ): Promise<void> {
+    const { stack } = this.#parts
     const common = { kind: 'place', market, trigger: 0, life: 0, key: null } as const
     const [against, far] = side === 'LONG' ? (['SHORT', CROSSING] as const) : (['LONG', -CROSSING] as const)
     const limit = { ...common, type: 'LIMIT', side: against } as const
@@ -135,7 +144,6 @@ export class FaultInjector {
     for (const deadline = Date.now() + MATCH_LIMIT_MS; Date.now() < deadline && !(await isOpen()); )
       await sleep(100)
     if (isProtected) await place(LEVERAGED, { ...limit, units, limit: 2 * far, leverage, reduceOnly: true })
-    count((await queue.deleverage(fault)) ? 'queued deleveragings' : 'no account to deleverage')
   }
 
   #alone<Result>(work: () => Promise<Result>): Promise<Result> {

@@ -103,6 +103,44 @@ const deleveraging = (home: MarketId, traders: number): fc.Arbitrary<Fault> =>
     ...{ isProtected: fc.boolean(), afterMs },
   }) as fc.Arbitrary<Fault>
 
+/**
+ * A trader with little margin opens on `side`, and may protect the position with a reduce-only order; `by` trades against it. Then the price
+ * moves against it: at `share` 0 by little more than its margin allows, at 100 beyond its margin. The keeper liquidates what falls below its
+ * threshold, under faults, before the price of the round is published.
+ */
+export interface Crash {
+  readonly market: MarketId
+  readonly by: number
+  readonly side: Side
+  readonly units: number
+  readonly isProtected: boolean
+  readonly share: number
+  readonly faults: readonly Fault[]
+}
+
+/** Between two writes of a liquidation. */
+const LIQUIDATION_KILLS = ['after-liquidation-step', 'after-liquidation-action'] as const
+
+export const anyCrash = (home: MarketId, traders: number): fc.Arbitrary<Crash> =>
+  fc.record({
+    ...{ market: fc.constantFrom(home, ...MARKETS), by: fc.nat(traders - 1) },
+    ...{ side: fc.constantFrom<Side>('LONG', 'SHORT'), units: fc.integer({ min: 1, max: 6 }) },
+    ...{ isProtected: fc.boolean(), share: fc.integer({ min: 0, max: 100 }) },
+    faults: fc.oneof(
+      { weight: 2, arbitrary: fc.constant([]) },
+      { weight: 2, arbitrary: fc.tuple(whileMining(home)) },
+      {
+        weight: 2,
+        arbitrary: fc.tuple(
+          fc.record({
+            ...{ kind: kind('kill'), part: kind('keeper'), point: fc.constantFrom(...LIQUIDATION_KILLS) },
+            afterMs: fc.constant(0),
+          }),
+        ),
+      },
+    ),
+  }) as fc.Arbitrary<Crash>
+
 /** A deleveraging and a fault before or after it is mined. `traders`: their number. */
 export const anyDeleveraging = (home: MarketId, traders: number): fc.Arbitrary<readonly Fault[]> =>
   fc.tuple(deleveraging(home, traders), whileMining(home))

@@ -31,6 +31,8 @@ export interface HistoryOptions {
   readonly markets: readonly MarketRecord[]
   /** By account. */
   readonly free: ReadonlyMap<number, bigint>
+  /** Of all accounts. */
+  readonly addresses: ReadonlyMap<number, Address>
   readonly notes: ReadonlyMap<number, TraderNotes>
   readonly prices: Prices
   readonly count: (name: string) => void
@@ -81,13 +83,12 @@ export class History {
   readonly #mined: MinedRows
   #problems: string[] = []
 
-  constructor({ markets, free, notes, prices, count }: HistoryOptions) {
+  constructor({ markets, free, addresses, notes, prices, count }: HistoryOptions) {
     this.free = new Map(free)
     this.#markets = new Map(markets.map((market) => [market.spec.marketId, market]))
     this.#notes = notes
     this.#prices = prices
     this.#count = count
-    const addresses = new Map([...notes].map(([account, { address }]) => [account, lower(address)]))
     this.#mined = new MinedRows({ free: this.free, addresses, count })
     this.#predictions = new PlacementPrediction({
       markets: this.#markets,
@@ -195,6 +196,7 @@ export class History {
     const endings = rows.map(({ row }) => row).filter(isEnding)
     const reasons = new Set(endings.map(({ reason }) => reason))
     if (kinds.has('prices_updated')) return this.#mark(market, rows)
+    if (kinds.has('liquidation_changed')) return this.#liquidate(market, rows)
     if (kinds.has('batch_cleared')) return this.#auction(market, at, rows)
     if (kinds.has('batch_voided')) return this.#voidBatches(market, rows)
     if (kinds.has('part_settled') || kinds.has('positions_moved') || keys.length > 0)
@@ -307,6 +309,18 @@ export class History {
     return [...problems, ...market.compareAuction({ now, oracle: oracle as Price, standing }, cleared)]
   }
 
+  #liquidate({ liquidations, orders }: MarketRecord, rows: Rows): string[] {
+    for (const { row } of rows) if (row.kind === 'liquidation_changed') this.#count(`liquidation ${row.step}`)
+    try {
+      const seqs = new Map(rows.map(({ seq, row }) => [row, seq]))
+      const placed = liquidations.apply([...seqs.keys()], (row) => seqs.get(row) as number)
+      for (const order of placed) orders.set(order.id, order)
+      return []
+    } catch (error) {
+      return [`${(error as Error).message}`]
+    }
+  }
+
   #fireSwitch({ model }: MarketRecord, endings: readonly Ending[]): string[] {
     const accounts = Map.groupBy(endings, ({ user_id }) => user_id)
     return [...accounts].flatMap(([account, own]) => {
@@ -368,7 +382,5 @@ export class History {
 /** The chain must accept every match of signed orders, so only faults of the chain or of a signature void a batch. */
 const isVoidable = (why: string, isSpoiled: boolean): boolean =>
   isFaultOfChain(why) || (isSpoiled && why.startsWith('SignerUnauthorized('))
-
-const lower = (address: string) => address.toLowerCase() as Address
 
 const nameOfRow = ({ seq, row }: Entry | Rows[number]): string => `${seq} ${row.kind}`

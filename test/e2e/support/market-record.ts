@@ -9,6 +9,7 @@ import type { MarketSpec } from '../../../domain/market/market.ts'
 import type { OrderStatus, StatusReason } from '../../../domain/orders/order.ts'
 import { isTerminal } from '../../../domain/orders/order-state.ts'
 import type { Position } from '../../../domain/positions/position.ts'
+import { ModelLiquidations } from '../../support/model-liquidations.ts'
 import { Model } from '../../support/order-model.ts'
 import type { Auction, ModelOrder } from '../../support/order-model-terms.ts'
 import { OrderMoves } from '../../support/order-moves.ts'
@@ -31,6 +32,7 @@ export class MarketRecord {
   readonly spec: MarketSpec
   readonly model: Model
   readonly moves: OrderMoves
+  readonly liquidations: ModelLiquidations
   /** Single actions that touch positions, by number in the queue, with the newest state of each. */
   readonly queued = new Map<number, Touch>()
   /** Sizes, and free balance and margin together, that the accounts got outside batches. */
@@ -52,6 +54,7 @@ export class MarketRecord {
     this.spec = spec
     this.model = new Model(spec)
     this.moves = new OrderMoves(spec, this.model)
+    this.liquidations = new ModelLiquidations(spec, this.model, { minesActions: true })
   }
 
   /** The order's reservation in the model. */

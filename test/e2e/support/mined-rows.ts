@@ -1,14 +1,20 @@
 /** Applies the rows of blocks to the model: mined parts, positions that moved outside batches, and both when their block has left the chain. */
 import { isDeepStrictEqual } from 'node:util'
-import type { Deleverage } from '../../../domain/actions/action.ts'
+import type { Deleverage, InheritPosition } from '../../../domain/actions/action.ts'
 import { fromStoredPayload } from '../../../domain/actions/stored-action.ts'
 import type { ActionDropped } from '../../../domain/journal/action-rows.ts'
 import type { PartSettled, PositionsMoved } from '../../../domain/journal/journal-row.ts'
 import { FLAT, type Position } from '../../../domain/positions/position.ts'
 import type { Address, FundingIndex, Millis } from '../../../domain/units.ts'
-import { deleveraged } from '../../support/legal-deleveraging.ts'
+import {
+  deleveraged,
+  type InheritTerms,
+  inherited,
+  type Positions,
+} from '../../support/legal-deleveraging.ts'
 import type { MarketRecord } from './market-record.ts'
 import { movedPosition, signedWei } from './settled-rows.ts'
+import type { Touch } from './single-actions.ts'
 
 export interface MinedRowsOptions {
   /** Free balances by account, changed in place. */
@@ -85,12 +91,12 @@ export class MinedRows {
     const action = row.action_id as number
     this.#options.count(`${row.cause}${row.rollback ? ', rolled back' : ''}`)
     this.#note(`${spec.marketId} action ${action}`, row.rollback)
-    for (const { user_id, free_delta } of row.balances) this.credit(user_id, signedWei(row, free_delta))
     const changes = row.positions.map((change) => {
       const before = mined.get(change.user_id) ?? FLAT
       return { account: change.user_id, before, after: movedPosition(before, change, row) }
     })
     const problems = row.rollback ? [] : this.#unexplained(market, row)
+    for (const { user_id, free_delta } of row.balances) this.credit(user_id, signedWei(row, free_delta))
     for (const { account, after } of changes) mined.set(account, after)
     if (row.rollback) moves.rollBack(action)
     else moves.apply(action, changes, row.as_of as number)
@@ -101,16 +107,12 @@ export class MinedRows {
   #unexplained({ mined, queued, spec }: MarketRecord, row: PositionsMoved): string[] {
     const [queueNo, action] = [...queued].find(([, { action_id }]) => action_id === row.action_id) ?? []
     if (action === undefined) return [`no queued action moves positions as action ${row.action_id}`]
-    const { addresses } = this.#options
-    const { account, legs, report } = fromStoredPayload(
-      'deleverage',
-      0 as Millis,
-      action.payload,
-    ) as Deleverage
-    const index = this.indexes.get(`${spec.marketId} ${queueNo}`) ?? (0n as FundingIndex)
-    const addressOf = (user: number) => addresses.get(user) as Address
+    const addressOf = (user: number) => this.#options.addresses.get(user) as Address
     const before = new Map([...mined].map(([user, position]) => [addressOf(user), position]))
-    const expected = deleveraged({ spec, index, oracle: report.price }, before, { account, legs })
+    // The actions of the keeper are not in `indexes`.
+    const index =
+      this.indexes.get(`${spec.marketId} ${queueNo}`) ?? (BigInt(row.funding_index ?? 0) as FundingIndex)
+    const expected = this.#expected({ spec, index }, before, action)
     const found = new Map(
       row.positions.map((change) => [
         addressOf(change.user_id),
@@ -127,6 +129,21 @@ export class MinedRows {
         ? isDeepStrictEqual([found, paid], [expected.positions, payouts])
         : isDeepStrictEqual(sizesOf(found), sizesOf(expected.positions))
     return isSame ? [] : [`action ${row.action_id} moves positions other than its rules say`]
+  }
+
+  /** The positions and the changes of free balances by the contract's rules. */
+  #expected(terms: Omit<InheritTerms, 'oracle'>, before: Positions, { kind, payload }: Touch) {
+    if (kind === 'deleverage') {
+      const { account, legs, report } = fromStoredPayload(kind, 0 as Millis, payload) as Deleverage
+      return deleveraged({ ...terms, oracle: report.price }, before, { account, legs })
+    }
+    const action = fromStoredPayload('inherit_position', 0 as Millis, payload) as InheritPosition
+    const [user] = [...this.#options.addresses].find(([, address]) => address === action.backstop) ?? []
+    return inherited({ ...terms, oracle: action.report.price }, before, {
+      ...{ account: action.account, backstop: action.backstop },
+      // Before the row's own change.
+      free: this.#options.free.get(user ?? 0) ?? 0n,
+    })
   }
 
   /** Its credits will not come back, and batches that were matched on its positions are matched without them. */

@@ -48,7 +48,9 @@ export class PlacementPrediction {
   before({ at, entries }: Transaction): string[] {
     this.#addPredictions(at)
     const placed = new Map(
-      entries.flatMap(({ row }) => (row.kind === 'order_placed' ? [[row.hash, row.accepted_at]] : [])),
+      entries.flatMap(({ row }) =>
+        row.kind === 'order_placed' && !row.forced ? [[row.hash, row.accepted_at]] : [],
+      ),
     )
     const problems = [...placed.keys()].flatMap((hash) =>
       this.#attemptOf(hash, at) === undefined ? [`no request was placing ${hash}`] : [],

@@ -17,6 +17,7 @@ interface Feed {
 
 export class Prices {
   readonly #feeds = new Map<number, Feed>()
+  #moved: readonly number[] = []
 
   /** Each market's price at the start is its center. */
   static async open(stack: Stack, specs: readonly MarketSpec[], reader: Client): Promise<Prices> {
@@ -39,6 +40,7 @@ export class Prices {
 
   /** Returns once the api shows the new prices. `moved`: thousandths of each market's center, in the order of the markets. */
   async publish(moved: readonly number[], reader: Client): Promise<void> {
+    this.#moved = moved
     for (const [at, [marketId, feed]] of [...this.#feeds].entries()) {
       feed.before = feed.now
       feed.now = this.priceAt(marketId, moved[at] ?? 0) as Price
@@ -51,6 +53,14 @@ export class Prices {
         { budgetMs: BUDGET_MS },
       )
     }
+  }
+
+  /** Moves the price of one market by thousandths of its center. */
+  move(marketId: number, thousandths: number, reader: Client): Promise<void> {
+    const moved = [...this.#feeds.keys()].map(
+      (id, at) => (this.#moved[at] ?? 0) + (id === marketId ? thousandths : 0),
+    )
+    return this.publish(moved, reader)
   }
 
   now = (marketId: number): Price => this.#feed(marketId).now

@@ -149,7 +149,8 @@ export class SingleActions {
       const moved = (used.price * BigInt(thousandths)) / 1000n
       const oracle = (used.price + (side === 'LONG' ? -moved : moved)) as Price
       if (moved > allowed || (spec.kind === 'binary_future' && oracle >= 10n ** 18n)) return null
-      const parties = legalDeleveraging({ spec, index, oracle, backstop: null }, positions, shares)
+      const backstop = this.#stack.backstop === null ? null : 'unknown'
+      const parties = legalDeleveraging({ spec, index, oracle, backstop }, positions, shares)
       if (parties === null) continue
       const report = this.#stack.oracle.sign(feedIdOf(market), oracle, observedAt)
       return { kind: 'deleverage', asOf, ...parties, report }

@@ -73,7 +73,7 @@ export async function differencesOf(stack: Stack): Promise<readonly string[]> {
   return [...differences, ...problems]
 }
 
-export function traderOn({ file }: Stack, index: number): Client {
+export function traderOn({ file }: Stack, index: number, budgetMs = 30_000): Client {
   const account = file.accounts[index]
   if (account === undefined) throw new Error(`the stack has no account ${index}`)
   return new Client({
@@ -81,7 +81,7 @@ export function traderOn({ file }: Stack, index: number): Client {
     rpcUrl: file.rpc_url,
     apiKey: account.api_key,
     privateKey: account.private_key,
-    http: { budgetMs: 30_000 },
+    http: { budgetMs },
   })
 }
 

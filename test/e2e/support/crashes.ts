@@ -1,0 +1,82 @@
+/** Moves the oracle price of a running exchange until the keeper liquidates a position, under faults, and waits until that is over. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Client } from '../../../client/client.ts'
+import { waitFor } from '../../../client/wait-for.ts'
+import { settled } from '../../../stack/audit/audit.ts'
+import type { Stack } from '../../../stack/stack.ts'
+import type { Place } from './commands.ts'
+import type { FaultInjector } from './fault-injector.ts'
+import type { Crash, MarketId } from './faults.ts'
+import type { Prices } from './prices.ts'
+import { BUDGET_MS } from './trader-notes.ts'
+
+/** Moves of the price in thousandths, from below the threshold of the trader with little margin to beyond its margin. */
+const MOVES: Readonly<Record<MarketId, readonly [least: number, most: number]>> = {
+  1: [45, 85],
+  3: [130, 235],
+  4: [115, 235],
+}
+
+/** Two auctions after the step of a liquidation, and the block of an action. */
+const STEPS_MS = 1_200
+/** The contracts accept a move of a tenth within a second. */
+const MS_PER_THOUSANDTH = 10
+
+export interface CrashParts {
+  readonly stack: Stack
+  readonly injector: FaultInjector
+  readonly prices: Prices
+  readonly reader: Client
+  /** Applies everything that was written so far to the model, at the present prices. */
+  readonly catchUp: () => Promise<void>
+  readonly count: (name: string) => void
+}
+
+export class Crashes {
+  readonly #parts: CrashParts
+
+  constructor(parts: CrashParts) {
+    this.#parts = parts
+  }
+
+  /** No change is due at its start. At its end the price is still that of the crash, and liquidations may run. */
+  async play(crash: Crash, place: (by: number, order: Place) => Promise<unknown>): Promise<void> {
+    const { injector, prices, reader, count } = this.#parts
+    const { market, side, share, faults } = crash
+    const [least, most] = MOVES[market]
+    count('crashes')
+    await injector.openLeveraged(crash, place)
+    await this.#catchUp()
+    const moved = Math.round(least + ((most - least) * share) / 100)
+    await prices.move(market, side === 'LONG' ? -moved : moved, reader)
+    await injector.inject(faults, () => Promise.reject(new Error('no fault of a crash places orders')))
+    await sleep(STEPS_MS + moved * MS_PER_THOUSANDTH)
+    await waitFor(
+      () => this.#running(['inheriting', 'deleveraging']),
+      (acting) => acting === 0,
+      { budgetMs: BUDGET_MS },
+    )
+    await this.#catchUp()
+  }
+
+  /** What a crash has not closed is healthy again at the price after it. */
+  async untilOver(): Promise<void> {
+    await waitFor(
+      () => this.#running(['waiting', 'closing', 'inheriting', 'deleveraging']),
+      (running) => running === 0,
+      { budgetMs: BUDGET_MS },
+    )
+  }
+
+  async #catchUp(): Promise<void> {
+    await settled(this.#parts.stack.db, BUDGET_MS)
+    await this.#parts.catchUp()
+  }
+
+  async #running(
+    stages: readonly ('waiting' | 'closing' | 'inheriting' | 'deleveraging')[],
+  ): Promise<number> {
+    const running = this.#parts.stack.db.selectFrom('liquidations').select('user_id')
+    return (await running.where('stage', 'in', stages).execute()).length
+  }
+}
