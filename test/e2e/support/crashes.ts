@@ -4,7 +4,7 @@ import type { Client } from '../../../client/client.ts'
 import { waitFor } from '../../../client/wait-for.ts'
 import { settled } from '../../../stack/audit/audit.ts'
 import type { Stack } from '../../../stack/stack.ts'
-import type { Place } from './commands.ts'
+import { type Place, TRADERS } from './commands.ts'
 import type { FaultInjector } from './fault-injector.ts'
 import type { Crash, MarketId } from './faults.ts'
 import type { Prices } from './prices.ts'
@@ -46,17 +46,28 @@ export class Crashes {
     const [least, most] = MOVES[market]
     count('crashes')
     await injector.openLeveraged(crash, place)
+    const distance = Math.round(least + ((most - least) * share) / 100)
+    const moved = side === 'LONG' ? -distance : distance
+    if (crash.isCushioned) await this.#cushion(crash, prices.moved(market) + moved, place)
     await this.#catchUp()
-    const moved = Math.round(least + ((most - least) * share) / 100)
-    await prices.move(market, side === 'LONG' ? -moved : moved, reader)
+    await prices.move(market, moved, reader)
     await injector.inject(faults, () => Promise.reject(new Error('no fault of a crash places orders')))
-    await sleep(STEPS_MS + moved * MS_PER_THOUSANDTH)
+    await sleep(STEPS_MS + distance * MS_PER_THOUSANDTH)
     await waitFor(
       () => this.#running(['inheriting', 'deleveraging']),
       (acting) => acting === 0,
       { budgetMs: BUDGET_MS },
     )
     await this.#catchUp()
+  }
+
+  async #cushion(
+    { market, by, side, units }: Crash,
+    limit: number,
+    place: (by: number, order: Place) => Promise<unknown>,
+  ): Promise<void> {
+    const order = { kind: 'place', type: 'LIMIT', trigger: 0, life: 0, key: null, leverage: 2 } as const
+    await place((by + 1) % TRADERS, { ...order, market, side, units, limit, reduceOnly: false })
   }
 
   /** What a crash has not closed is healthy again at the price after it. */

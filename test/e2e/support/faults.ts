@@ -106,7 +106,7 @@ const deleveraging = (home: MarketId, traders: number): fc.Arbitrary<Fault> =>
 /**
  * A trader with little margin opens on `side`, and may protect the position with a reduce-only order; `by` trades against it. Then the price
  * moves against it: at `share` 0 by little more than its margin allows, at 100 beyond its margin. The keeper liquidates what falls below its
- * threshold, under faults, before the price of the round is published.
+ * threshold, under faults, before the price of the round is published. If the position is cushioned, an order at the later price can fill forced ones.
  */
 export interface Crash {
   readonly market: MarketId
@@ -114,6 +114,7 @@ export interface Crash {
   readonly side: Side
   readonly units: number
   readonly isProtected: boolean
+  readonly isCushioned: boolean
   readonly share: number
   readonly faults: readonly Fault[]
 }
@@ -125,7 +126,7 @@ export const anyCrash = (home: MarketId, traders: number): fc.Arbitrary<Crash> =
   fc.record({
     ...{ market: fc.constantFrom(home, ...MARKETS), by: fc.nat(traders - 1) },
     ...{ side: fc.constantFrom<Side>('LONG', 'SHORT'), units: fc.integer({ min: 1, max: 6 }) },
-    ...{ isProtected: fc.boolean(), share: fc.integer({ min: 0, max: 100 }) },
+    ...{ isProtected: fc.boolean(), isCushioned: fc.boolean(), share: fc.integer({ min: 0, max: 100 }) },
     faults: fc.oneof(
       { weight: 2, arbitrary: fc.constant([]) },
       { weight: 2, arbitrary: fc.tuple(whileMining(home)) },

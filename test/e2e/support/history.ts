@@ -299,6 +299,8 @@ export class History {
       const ids = new Map(model.orders.map(({ rank, id }) => [rank, id]))
       return clearing.cancels.map(({ seq }) => ids.get(seq)).join() === ended.join()
     }
+    for (const { order_id } of cleared?.fills ?? [])
+      if (market.orders.get(order_id)?.forced) this.#count('forced fills')
     const source = cleared ?? protection
     const oracle = source ? (BigInt(source.oracle_price) as Price) : (recent.find(explains) ?? recent[0])
     if (oracle === undefined || !recent.includes(oracle)) problems.push(`price ${oracle} was not published`)

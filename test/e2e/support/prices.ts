@@ -55,11 +55,12 @@ export class Prices {
     }
   }
 
+  /** The distance of the market's price from its center, in thousandths. */
+  moved = (marketId: number): number => this.#moved[[...this.#feeds.keys()].indexOf(marketId)] ?? 0
+
   /** Moves the price of one market by thousandths of its center. */
   move(marketId: number, thousandths: number, reader: Client): Promise<void> {
-    const moved = [...this.#feeds.keys()].map(
-      (id, at) => (this.#moved[at] ?? 0) + (id === marketId ? thousandths : 0),
-    )
+    const moved = [...this.#feeds.keys()].map((id) => this.moved(id) + (id === marketId ? thousandths : 0))
     return this.publish(moved, reader)
   }
 
