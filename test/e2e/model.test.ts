@@ -18,7 +18,7 @@ const ROUNDS = Number(process.env.MODEL_ROUNDS ?? 4)
 /** A file with the rounds to play instead of those of a seed; `test/model/shrink-run.ts` writes it. */
 const SCRIPT = process.env.MODEL_SCRIPT
 const ROUND_LIMIT_MS = 240_000
-const START_LIMIT_MS = 90_000
+const START_LIMIT_MS = 180_000
 
 for (const processes of [1, 2]) {
   const exchangeName = processes === 1 ? 'the exchange' : 'the exchange with two of each process'

@@ -20,7 +20,7 @@ export interface TestStack {
   differences(): Promise<readonly string[]>
 }
 
-const START_LIMIT_MS = 90_000
+const START_LIMIT_MS = 180_000
 
 /** `backstop`: with one, positions that fall below their margin requirement can be inherited. */
 export function useStack({ backstop = false } = {}): TestStack {
