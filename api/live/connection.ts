@@ -21,7 +21,7 @@ import { type Parsed, parseMessage } from './parse-message.ts'
 import type { Frame, Hub, Reader } from './ports.ts'
 import { isCommand, type Message } from './schema.ts'
 import { CLOSES, type CloseReason, MOST_PENDING, Session, type SessionLimits } from './session.ts'
-import { parseTopic, TOPIC_NAMES } from './topics.ts'
+import { parseTopic } from './topics.ts'
 
 export interface ConnectionPorts {
   readonly hub: Hub
@@ -278,8 +278,6 @@ export class Connection implements Reader {
   async #join(name: string, { id, since = {} }: Message<'subscribe'>): Promise<void> {
     const { hub, limits, metrics } = this.#ports
     const topic = parseTopic(name)
-    if (topic === null)
-      throw new ApiError('TOPIC_NOT_FOUND', { field: 'topics', expected: TOPIC_NAMES, received: name })
     this.#drop(name)
     if (this.#topics.size >= limits.subscriptions)
       throw new ApiError('SUBSCRIPTION_LIMIT', {
