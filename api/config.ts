@@ -82,6 +82,8 @@ export interface LiveConfig {
   readonly subscriptions: number
   /** Messages of one connection in a window of the rate limits. */
   readonly messages: number
+  /** Messages of all connections of an address in such a window. */
+  readonly messagesOfAddress: number
   readonly windowMs: number
   /** Unread bytes of one connection beyond which topics that allow it are conflated. */
   readonly conflateBytes: number
@@ -191,7 +193,7 @@ function readLimits(env: Env): Limits {
 /** Heartbeats without any answer of the client, after which its connection is closed. */
 const SILENT_HEARTBEATS = 4
 
-function readLive(env: Env, { windowSeconds }: Limits): LiveConfig {
+function readLive(env: Env, { address, windowSeconds }: Limits): LiveConfig {
   const { count } = environment(env, PROCESS)
   const conflateBytes = count('LIVE_CONFLATE_BYTES', 64 * 1024, 1)
   const bufferBytes = count('LIVE_BUFFER_BYTES', 1024 * 1024, 1)
@@ -209,6 +211,7 @@ function readLive(env: Env, { windowSeconds }: Limits): LiveConfig {
     },
     subscriptions: count('LIVE_SUBSCRIPTIONS', 1_000),
     messages: count('LIVE_MESSAGES', 250, 1) * windowSeconds,
+    messagesOfAddress: address * windowSeconds,
     windowMs: windowSeconds * 1000,
     conflateBytes,
     bufferBytes,

@@ -31,7 +31,7 @@ export interface ConnectionPorts {
   readonly clock: Clock
   readonly metrics: LiveMetrics
   readonly logger: Logger
-  readonly limits: SessionLimits & { readonly subscriptions: number }
+  readonly limits: SessionLimits & { readonly subscriptions: number; readonly messagesOfAddress: number }
 }
 
 /** What a connection asks of the set that contains it. */
@@ -39,6 +39,8 @@ export interface Membership {
   /** Makes it a connection of the caller's account. Throws CONNECTION_LIMIT. */
   attach(connection: Connection, caller: Caller): void
   leave(connection: Connection): void
+  /** Counts a message of any connection of the address. */
+  admitsMessage(ip: string): boolean
   isStopping(): boolean
 }
 
@@ -53,6 +55,9 @@ export interface ConnectionParts {
 
 /** Interval at which a client that does not read is looked at before it is sent a snapshot. */
 const UNREAD_POLL_MS = 25
+
+/** Bytes of a message whose id is read although it is rejected. */
+const SMALL = 1024
 
 type Id = string | number | null
 type Accepted = Extract<Parsed, { message: unknown }>
@@ -172,22 +177,28 @@ export class Connection implements Reader {
       this.close('flood')
       return
     }
-    const parsed = isBinary ? BINARY : parseMessage(data.toString())
+    const refusal = this.#refusalOf(admission)
+    // A large message that is not admitted is not worth its parsing.
+    const parsed =
+      isBinary || (refusal !== null && data.length > SMALL) ? UNREAD : parseMessage(data.toString())
     this.#ports.metrics.received(parsed.op ?? 'unknown')
-    const refusal = 'error' in parsed ? parsed.error : this.#refusalOf(admission)
-    if ('error' in parsed && this.#session.countMalformed()) this.close('malformed')
-    else if (refusal !== null) this.#reject(parsed.id, parsed.op, refusal)
-    else void this.#run(parsed as Accepted)
+    if (refusal !== null) this.#reject(parsed.id, parsed.op, refusal)
+    else if (!('error' in parsed)) void this.#run(parsed)
+    else if (this.#session.countMalformed()) this.close('malformed')
+    else this.#reject(parsed.id, parsed.op, parsed.error)
   }
 
   #refusalOf(admission: 'accept' | 'reject'): ApiError | null {
     const { clock, limits } = this.#ports
-    if (this.#parts.membership.isStopping()) return new ApiError('SHUTTING_DOWN', {}, '1')
-    if (admission === 'reject') {
-      const expected = `at most ${limits.messages} messages in ${limits.windowMs / 1000} s`
-      const retryAfter = String(Math.ceil(this.#session.resetMs(clock.now()) / 1000))
-      return new ApiError('RATE_LIMITED', { scope: 'connection', expected }, retryAfter)
+    const { membership } = this.#parts
+    if (membership.isStopping()) return new ApiError('SHUTTING_DOWN', {}, '1')
+    const retryAfter = () => String(Math.ceil(this.#session.resetMs(clock.now()) / 1000))
+    const limited = (scope: string, most: number): ApiError => {
+      const expected = `at most ${most} messages in ${limits.windowMs / 1000} s`
+      return new ApiError('RATE_LIMITED', { scope, expected }, retryAfter())
     }
+    if (admission === 'reject') return limited('connection', limits.messages)
+    if (!membership.admitsMessage(this.ip)) return limited('address', limits.messagesOfAddress)
     if (this.#pending < MOST_PENDING) return null
     const expected = `at most ${MOST_PENDING} unanswered operations`
     return new ApiError('RATE_LIMITED', { scope: 'connection', expected }, '1')
@@ -294,6 +305,8 @@ export class Connection implements Reader {
       await hub.subscribe(this, topic, { id, caller: this.caller, since: position })
     } finally {
       this.#joining.delete(name)
+      // The connection may have ended before the hub knew of the subscription.
+      if (!this.#isOpen) hub.unsubscribe(this, name)
     }
   }
 
@@ -381,7 +394,7 @@ export class Connection implements Reader {
   }
 }
 
-const BINARY: Parsed = {
+const UNREAD: Parsed = {
   ...{ id: null, op: null },
   error: new ApiError('INVALID_JSON', {
     ...{ field: 'body', expected: 'a text message with a JSON object', received: 'a binary message' },

@@ -75,6 +75,9 @@ class LiveConnections implements Connections {
   readonly #replaced = new Map<number, number>()
   /** Users whose connections are compared with their keys in the next turn. */
   readonly #unchecked = new Set<number>()
+  /** Messages by address in the window that ends at `#windowEnds`. */
+  readonly #messages = new Map<string, number>()
+  #windowEnds = 0
   #isListeningLost = false
   #isStopping = false
   #turns = 0
@@ -116,6 +119,7 @@ class LiveConnections implements Connections {
     const membership = {
       attach: (connection: Connection, by: Caller) => this.#attach(connection, by),
       leave: (connection: Connection) => this.#leave(connection),
+      admitsMessage: (ip: string) => this.#admitsMessage(ip),
       isStopping: () => this.#isStopping,
     }
     const connection = new Connection(this.#ports, { ...upgraded, membership })
@@ -149,6 +153,17 @@ class LiveConnections implements Connections {
     const userId = connection.caller?.userId
     const own = userId === undefined ? undefined : this.#ofUser.get(userId)
     if (own?.delete(connection) && own.size === 0) this.#ofUser.delete(userId as number)
+  }
+
+  #admitsMessage(ip: string): boolean {
+    const now = this.#ports.clock.now()
+    if (now >= this.#windowEnds) {
+      this.#windowEnds = now + this.#config.windowMs
+      this.#messages.clear()
+    }
+    const count = (this.#messages.get(ip) ?? 0) + 1
+    this.#messages.set(ip, count)
+    return count <= this.#config.messagesOfAddress
   }
 
   // ------------------------------------------------------------------ credentials

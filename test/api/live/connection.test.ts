@@ -10,6 +10,7 @@ import {
   type ExchangeFixture,
   signedBody,
   startExchange,
+  startSecondApi,
   type User,
 } from '../support/exchange-fixture.ts'
 import { IdentityProvider } from '../support/identity-provider.ts'
@@ -245,6 +246,24 @@ describe('a connection of the live feed', function () {
     it('when an address has too many connections, a further one is rejected', async () => {
       for (let count = 0; count < 6; count++) await connect()
       expect(await refusal({})).to.deep.equal({ status: 429, code: 'CONNECTION_LIMIT' })
+    })
+
+    it('when the connections of an address send too many messages together, further ones are rejected', async () => {
+      const crowded = await startSecondApi(exchange, { RATE_LIMIT_ADDRESS: '10' })
+      try {
+        await crowded.api.app.listen({ port: 0, host: '127.0.0.1' })
+        const to = `http://127.0.0.1:${(crowded.api.app.server.address() as AddressInfo).port}`
+        const clients = [await LiveClient.open(to), await LiveClient.open(to)] as const
+        const answers = await Promise.all(
+          Array.from({ length: 52 }, (_, at) => (at % 2 === 0 ? clients[0] : clients[1]).call('ping')),
+        )
+        expect(answers.filter(({ type }) => type === 'result')).to.have.length(50)
+        for (const { data } of answers.filter(({ type }) => type === 'error'))
+          expect(data.details).to.include({ code: 'RATE_LIMITED', scope: 'address' })
+        await Promise.all(clients.map((client) => client.close()))
+      } finally {
+        await crowded.stop()
+      }
     })
 
     it('when a connection has too many subscriptions, a further one is rejected', async () => {
