@@ -36,6 +36,9 @@ export interface ConnectionOptions {
 /** Bound of a query's wait for a connection of the pool. */
 const CONNECT_TIMEOUT_MS = 10_000
 
+/** Every statement is short: compiling one, as Postgres does if it overestimates the rows, takes longer than executing it (200 ms). */
+const SETTINGS = { jit: 'off' }
+
 const serverOptions = (settings: Readonly<Record<string, string>>): string =>
   Object.entries(settings)
     .map(([name, value]) => `-c ${name}=${value}`)
@@ -52,7 +55,7 @@ export const createPool = (options: ConnectionOptions): pg.Pool => {
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     // Idle connections stay open: after a pause, the first queries would pay for handshakes, caches and plans of new ones.
     idleTimeoutMillis: 0,
-    ...(settings && { options: serverOptions(settings) }),
+    options: serverOptions({ ...SETTINGS, ...settings }),
     ...(queryTimeoutMs && { query_timeout: queryTimeoutMs }),
     types: { getTypeParser: typeParser as typeof pg.types.getTypeParser },
   })

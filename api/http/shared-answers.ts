@@ -1,6 +1,6 @@
 /**
  * Requests for the same public answer that arrive while it is computed share it: one query and one serialization, however many clients ask.
- * A request that arrives later reads anew, so that an answer is never older than the time that computing it took.
+ * A request that arrives later is computed for itself, so that an answer is never older than the time that computing it took.
  */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 

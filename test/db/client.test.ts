@@ -27,6 +27,11 @@ describe('the database client', () => {
     expect((read as Error).message).to.include('9007199254740993')
   })
 
+  it('when a statement looks expensive, Postgres does not compile it', async () => {
+    const { rows } = await sql`show jit`.execute(test.db)
+    expect(rows).to.deep.equal([{ jit: 'off' }])
+  })
+
   it('when a connection breaks inside a transaction, that transaction fails and the next one succeeds', async () => {
     const failure = await test.db
       .transaction()

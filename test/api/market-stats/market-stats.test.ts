@@ -126,7 +126,7 @@ describe('statistics and tickers of markets', () => {
       ['/v0/tickers', 'book_levels'],
       ['/v0/orderbook/by-market/1', 'book_levels'],
     ] as const) {
-      it(`when they for ${path} arrive at once, one query answers all of them, and a later one reads anew`, async () => {
+      it(`when they for ${path} arrive at once, one query answers all of them, and a later one reads for itself`, async () => {
         const count = () => texts.filter((text) => text.includes(table)).length
         texts = []
         const answers = await Promise.all(Array.from({ length: 10 }, () => reads(path)))
@@ -140,7 +140,7 @@ describe('statistics and tickers of markets', () => {
       })
     }
 
-    it('when one of them fails, those that share it fail alike, and a later one reads anew', async () => {
+    it('when one of them fails, those that share it fail alike, and a later one reads for itself', async () => {
       const answers = await Promise.all([
         reads('/v0/orderbook?symbol=NONE'),
         reads('/v0/orderbook?symbol=NONE'),
