@@ -154,11 +154,9 @@ export class Connection implements Reader {
     const error = catalogued(failure, this.#ports.logger)
     const requestId = `${this.#parts.requestId}-${this.#messages}`
     const body = errorBody(error, requestId, op !== null && !isCommand(op))
-    const { retryAfter } = error
-    const retry = retryAfter === undefined ? {} : { retry_after: Number(retryAfter) }
+    const retry = error.retryAfter === undefined ? {} : { retry_after: Number(error.retryAfter) }
     const data = { status: error.status, ...body, ...retry }
-    const named = topic === undefined ? {} : { topic: echoText(topic) }
-    this.#sendMessage({ type: 'error', id, ...named, ts: this.#now, data })
+    this.#sendMessage({ type: 'error', id, ...(topic && { topic: echoText(topic) }), ts: this.#now, data })
   }
 
   /** Requests what was left out, once the client has read enough. */
