@@ -13,7 +13,7 @@ import { RACED } from './support/placement-prediction.ts'
 import { type SecondInstance, startSecondInstance } from './support/second-instance.ts'
 import { useStack } from './support/stack.ts'
 
-const SEED = Number(process.env.MODEL_SEED ?? 20)
+const SEED = Number(process.env.MODEL_SEED ?? 52)
 const ROUNDS = Number(process.env.MODEL_ROUNDS ?? 4)
 /** A file with the rounds to play instead of those of a seed; `test/model/shrink-run.ts` writes it. */
 const SCRIPT = process.env.MODEL_SCRIPT

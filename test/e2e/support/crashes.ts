@@ -11,9 +11,9 @@ import type { Prices } from './prices.ts'
 
 /** Moves of the price in thousandths, from below the threshold of the trader with little margin to beyond its margin. */
 const MOVES: Readonly<Record<MarketId, readonly [least: number, most: number]>> = {
-  1: [45, 85],
-  3: [130, 235],
-  4: [115, 235],
+  1: [50, 90],
+  3: [145, 235],
+  4: [145, 235],
 }
 
 /** Two auctions after the step of a liquidation, and the block of an action. */
