@@ -146,7 +146,7 @@ interface LiveParts extends Omit<AuthInput, 'limits'> {
 function composeLive({ config, metrics, ...parts }: LiveParts) {
   const { db, clock, logger } = parts
   const switches = createConnectionSwitches(db, clock, logger)
-  const { hub, follower } = createFeed(parts)
+  const { hub, follower } = createFeed({ ...parts, config })
   const ports = { ...parts, switches, hub, metrics: metrics.live, limits: config.live }
   const connections = createConnections({ ...ports, random: Math.random }, config.live)
   return {

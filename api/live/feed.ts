@@ -3,6 +3,7 @@ import type { Db } from '../../db/client.ts'
 import type { CalendarCache } from '../../db/trading-calendars.ts'
 import type { Clock } from '../../service/clock.ts'
 import type { Logger } from '../../service/logger.ts'
+import { readStatus, type StatusLimits } from '../exchange/status.ts'
 import type { MarketDirectory } from '../markets/market-directory.ts'
 import type { Notifications } from '../ports.ts'
 import type { Completeness } from '../read-after/completeness.ts'
@@ -10,6 +11,7 @@ import { createChannels } from './channels.ts'
 import { Follower, type FollowerOptions } from './follow.ts'
 import { LiveHub } from './hub.ts'
 import { Snapshots } from './snapshots.ts'
+import { SystemTopic } from './system.ts'
 
 export interface FeedPorts {
   readonly db: Db
@@ -19,18 +21,21 @@ export interface FeedPorts {
   readonly completeness: Completeness
   readonly markets: MarketDirectory
   readonly calendars: CalendarCache
+  readonly config: StatusLimits
 }
 
 /** Rows from which clients resume: about a minute of a busy exchange. */
 export const FEED_OPTIONS: FollowerOptions = { rows: 20_000, bytes: 64 * 1024 * 1024, pollMs: 500 }
 
 export function createFeed(ports: FeedPorts, options = FEED_OPTIONS) {
-  const { clock, logger } = ports
+  const { db, clock, logger, config } = ports
   const { prepare, channelOf } = createChannels(ports)
   const follower = new Follower(
     { ...ports, prepare, accept: (rows) => hub.accept(rows), restart: () => hub.restart() },
     options,
   )
-  const hub = new LiveHub({ clock, logger, snapshots: new Snapshots(ports), channelOf }, follower)
+  const now = () => clock.now()
+  const system = new SystemTopic({ now, logger, read: () => readStatus(db, clock.now(), config) })
+  const hub = new LiveHub({ clock, logger, snapshots: new Snapshots(ports), system, channelOf }, follower)
   return { hub, follower }
 }

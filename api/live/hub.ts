@@ -11,6 +11,7 @@ import type { Follower } from './follow.ts'
 import { subscribedFrame, summaryFrame, updateFrames } from './frames.ts'
 import type { Frame, Hub, Reader, Subscription } from './ports.ts'
 import type { Snapshots, TopicStart } from './snapshots.ts'
+import { SYSTEM, type SystemTopic } from './system.ts'
 import { type Position, parsePosition, type Topic, topicName } from './topics.ts'
 
 /** Least time between messages of a conflatable topic that no batch changes. A batch is sent at once, with what came before it. */
@@ -49,6 +50,7 @@ export interface HubPorts {
   readonly clock: Clock
   readonly logger: Logger
   readonly snapshots: Snapshots
+  readonly system: SystemTopic
   /** Fails with MARKET_NOT_FOUND or CREDENTIAL_MISSING. `key`: topics of different accounts differ. */
   readonly channelOf: (
     topic: Topic,
@@ -62,6 +64,7 @@ export class LiveHub implements Hub {
   readonly #topics = new Map<string, LiveTopic>()
   readonly #byHead = new Map<string, Set<LiveTopic>>()
   readonly #members = new Map<Reader, Map<string, Member>>()
+  readonly #systemReaders = new WeakMap<Reader, object>()
 
   constructor(ports: HubPorts, follower: Pick<Follower, 'ring' | 'epoch' | 'reach'>) {
     this.#ports = ports
@@ -78,6 +81,7 @@ export class LiveHub implements Hub {
     const position = since === null ? null : parsePosition(since)
     const name = topicName(topic)
     this.unsubscribe(reader, name)
+    if (topic.kind === 'system') return this.#subscribeToSystem(reader, id)
     const { key, channel } = await this.#ports.channelOf(topic, caller)
     const member = this.#enter(reader, key, name, channel)
     try {
@@ -88,7 +92,18 @@ export class LiveHub implements Hub {
     }
   }
 
+  /** A subscription that has not begun is replaced, or ended, by a later call. */
+  async #subscribeToSystem(reader: Reader, id: string | number): Promise<void> {
+    const subscription = {}
+    this.#systemReaders.set(reader, subscription)
+    await this.#ports.system.subscribe(reader, id, () => this.#systemReaders.get(reader) === subscription)
+  }
+
   unsubscribe(reader: Reader, name: string): void {
+    if (name === SYSTEM) {
+      this.#systemReaders.delete(reader)
+      this.#ports.system.leave(reader)
+    }
     const own = this.#members.get(reader)
     const member = own?.get(name)
     if (own === undefined || member === undefined) return
@@ -105,10 +120,12 @@ export class LiveHub implements Hub {
 
   heads(reader: Reader, names: Iterable<string>): Record<string, number> {
     const own = this.#members.get(reader)
+    const { system } = this.#ports
     const heads: Record<string, number> = {}
     for (const name of names) {
       const topic = own?.get(name)?.topic
       if (topic?.readers.has(reader)) heads[name] = topic.seq
+      if (name === SYSTEM && system.has(reader)) heads[name] = system.seq
     }
     return heads
   }

@@ -5,6 +5,7 @@ import { Auction } from '../auctions/schema.ts'
 import { Candles } from '../candles/schema.ts'
 import { Fill, PublicFill } from '../fills/schema.ts'
 import { MarketStats } from '../market-stats/schema.ts'
+import { MARKET_MODES } from '../markets/schema.ts'
 import { Level } from '../order-book/schema.ts'
 import { Order } from '../orders/schema.ts'
 import { Transaction } from '../transactions/schema.ts'
@@ -127,6 +128,19 @@ const { market_id, symbol, interval, price_type, candles: newest } = Candles.pro
 const candles = Type.Object({ market_id, symbol, interval, price_type, candles: newest })
 const SUMMARY = 'The whole state: it replaces what was received before. At most one per second.'
 
+const system = Type.Object({
+  status: words(['ok', 'degraded'], 'degraded: at least one market rejects placements.'),
+  chain_fresh: Type.Boolean({ description: 'Whether the exchange has read the chain recently enough.' }),
+  markets: Type.Array(
+    Type.Object({
+      ...market,
+      mode: words(MARKET_MODES, 'Mode of the market.'),
+      oracle_fresh: Type.Boolean(),
+      placements: Type.Boolean({ description: 'Whether the market accepts placements now.' }),
+    }),
+  ),
+})
+
 /** By name in the description. */
 export const TOPIC_MESSAGES = {
   bookSnapshot: snapshot(`${OF_MARKET}book`, book),
@@ -145,6 +159,8 @@ export const TOPIC_MESSAGES = {
   candlesUpdate: update(OF_CANDLES, candles, SUMMARY),
   marketsSnapshot: snapshot('markets', markets),
   marketsUpdate: update('markets', markets, 'Markets that have changed, by `market_id`.'),
+  systemSnapshot: snapshot('system', system),
+  systemUpdate: update('system', system, 'The whole state. It cannot be resumed.'),
   userSnapshot: snapshot('user', userSnapshot),
   userUpdate: update(
     'user',

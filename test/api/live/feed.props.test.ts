@@ -55,6 +55,7 @@ async function startFeed(test: TestDatabase) {
         logger: createLogger('test', 'error'),
         markets: { byId } as never,
         calendars: { current: async () => ({}) } as never,
+        config: { chainId: 1, oracleMaxAgeMs: 1, chainMaxAgeMs: 1 },
       },
     },
     { ...FEED_OPTIONS, pollMs: 50 },

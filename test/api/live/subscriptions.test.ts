@@ -42,7 +42,7 @@ describe('the topics of the live feed', function () {
 
   it('when a client subscribes to every topic, each starts with a snapshot', async () => {
     const client = await connect(alice)
-    const topics = [...MARKET_TOPICS.map((topic) => `market.1.${topic}`), 'markets', 'user']
+    const topics = [...MARKET_TOPICS.map((topic) => `market.1.${topic}`), 'markets', 'user', 'system']
     client.send('subscribe', { topics })
     for (const topic of topics) {
       await client.find((message) => message.type === 'subscribed' && message.topic === topic)

@@ -38,7 +38,8 @@ function analyse(statements: readonly { text: string; values: readonly unknown[]
   const comparing = statements.find(({ text }) => text.includes('needed (projection)'))
   const needed = comparing?.values.find((value) => Array.isArray(value)) as string[] | undefined
   const named = statements
-    .filter((statement) => statement !== comparing)
+    // The live feed reads its rows meanwhile.
+    .filter((statement) => statement !== comparing && !statement.text.includes('read.feed_state'))
     .flatMap(({ text }) => [...text.replaceAll('"', '').matchAll(/\bread\.\w+/g)].map(([name]) => name))
   const tables = named.filter((name) => name !== 'read.places').flatMap((name) => VIEWS[name] ?? [name])
   return { needed: needed ?? [], tables }
