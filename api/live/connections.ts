@@ -23,7 +23,7 @@ export interface Upgraded {
 }
 
 export interface Connections {
-  /** Throws CONNECTION_LIMIT if the process, the address or the account has too many connections. */
+  /** Throws CONNECTION_LIMIT if the process, the address or the account has too many connections, and SHUTTING_DOWN during a stop. */
   check(ip: string, caller: Caller | null): void
   open(upgraded: Upgraded): void
   readonly size: number
@@ -99,6 +99,7 @@ class LiveConnections implements Connections {
   }
 
   check(ip: string, caller: Caller | null): void {
+    if (this.#isStopping) throw new ApiError('SHUTTING_DOWN', {}, '1')
     const { perProcess, perAddress } = this.#config.connections
     this.#checkLimit('process', this.size, perProcess)
     this.#checkLimit('address', this.#perAddress.of(ip), perAddress)

@@ -17,6 +17,7 @@ import { until } from '../support/wait.ts'
 
 const BOOK = 'market.1.book'
 const TOPICS = [BOOK, 'market.1.trades', 'market.1.auction', 'markets', 'user']
+const SUMMARIES = ['market.1.stats', 'market.1.candles.1m', 'market.1.candles.1w']
 
 describe('the topics of the live feed on a socket', function () {
   this.timeout(60_000)
@@ -68,8 +69,9 @@ describe('the topics of the live feed on a socket', function () {
   it('when a client subscribes, each topic starts with `subscribed` and a snapshot that equals REST', async () => {
     await placed(alice, { price: '99' })
     const client = await connect(alice)
-    await follow(client, TOPICS)
-    for (const topic of TOPICS) {
+    const topics = [...TOPICS, ...SUMMARIES]
+    await follow(client, topics)
+    for (const topic of topics) {
       const [started, snapshot] = client.messages.filter((one) => one.topic === topic)
       expect(started).to.deep.include({ type: 'subscribed', id: 'op-1', seq: snapshot.seq })
       expect(started.data).to.deep.equal({ epoch: snapshot.epoch, resumed: false })

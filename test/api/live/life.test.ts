@@ -189,6 +189,10 @@ describe('the life of a connection', function () {
         await client.find(({ type }) => type === 'server_shutdown')
         const { data } = await late.call('place', { body: signedBody(alice).body })
         expect(data.details).to.include({ code: 'SHUTTING_DOWN', outcome: 'not_placed' })
+        const refused = await connect({}, to).catch((error) => error)
+        expect({ status: refused.status, code: refused.details?.code }).to.deep.equal({
+          ...{ status: 503, code: 'SHUTTING_DOWN' },
+        })
         return { placed: answer, stopped: stopping }
       })
       expect((await placed).type).to.equal('result')
