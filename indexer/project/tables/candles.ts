@@ -50,6 +50,8 @@ export async function writeCandles(tx: Tx, marketId: number, touched: readonly n
     SPANS.map((span) => sql`select ${span}::bigint as span, ${COLUMNS} from ${level(span)}`),
     sql` union all `,
   )
+  // A plan for any minutes expects many batches in each and reads whole tables; planning for these takes about a millisecond.
+  await sql`select set_config('plan_cache_mode', 'force_custom_plan', true)`.execute(tx)
   await sql`
     with touched as (select start from unnest(${touched}::bigint[]) as t (start)),
     ${sql.join(levels)},
