@@ -9,6 +9,7 @@ import { overrideFeed } from '../../stack/feed-override.ts'
 import { MarginBank__factory } from '../../typechain-types/factories/MarginBank__factory.ts'
 import { TestUSDM__factory } from '../../typechain-types/factories/TestUSDM__factory.ts'
 import { verifyBatch } from '../../verify/run.ts'
+import { replaceFrom } from '../support/chain-faults.ts'
 import { verifyProofs } from './support/proofs.ts'
 import { isDone, nearOracle, trade, useStack } from './support/stack.ts'
 
@@ -78,6 +79,41 @@ describe('trading, end to end', function () {
     expect(BigInt((await erin.account.balance()).free_e18_raw)).to.equal(free + E18)
     const csv = await erin.account.transactionsCsv({ type: 'withdrawal', limit: 1 })
     expect(csv.split('\r\n')[1]).to.match(new RegExp(`^${request.id},withdrawal,2,-2,,USDM,,,`))
+  })
+
+  it('when a fork removes a deposit, balance and list are as before it, and it counts again once it is mined again', async () => {
+    const { provider, file } = exchange.stack
+    const frank = exchange.trader(5)
+    const before = BigInt((await frank.account.balance()).free_e18_raw)
+    const untilFree = (amount: bigint) =>
+      waitFor(
+        () => frank.account.balance(),
+        ({ free_e18_raw }) => BigInt(free_e18_raw) === amount,
+        { budgetMs: 30_000 },
+      )
+    const wallet = new Wallet(file.accounts[5]?.private_key as string, provider)
+    const usdm = TestUSDM__factory.connect(file.contracts.usdm, wallet)
+    await (await usdm.approve(file.contracts.margin_bank, 77n * E18)).wait()
+    const bank = MarginBank__factory.connect(file.contracts.margin_bank, wallet)
+    const deposit = await wallet.populateTransaction(await bank.deposit.populateTransaction(77n * E18))
+    const raw = await wallet.signTransaction(deposit)
+    const mined = await (await provider.broadcastTransaction(raw)).wait()
+    const listed = async () => {
+      const all = await frank.account.transactions({ limit: 10 })
+      return all.filter(({ tx_hash }) => tx_hash === mined?.hash).length
+    }
+    await untilFree(before + 77n * E18)
+    expect(await listed()).to.equal(1)
+
+    await replaceFrom(provider, mined?.blockNumber as number)
+    await untilFree(before)
+    expect(await listed()).to.equal(0)
+    expect(await exchange.differences()).to.deep.equal([])
+
+    await provider.broadcastTransaction(raw)
+    await untilFree(before + 77n * E18)
+    expect(await listed()).to.equal(1)
+    expect(await exchange.differences()).to.deep.equal([])
   })
 
   for (const marketId of MARKETS) {
