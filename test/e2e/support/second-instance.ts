@@ -1,14 +1,11 @@
-/**
- * Starts a second api, keeper and indexer on the database and chain of a running stack. The keeper's node responds to a send before the
- * transaction is in a block.
- */
+/** Starts a second instance of processes on the database and chain of a running stack. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { environmentOf } from '../../../stack/environment.ts'
 import { freePort, internalPorts } from '../../../stack/ports.ts'
 import type { Stack } from '../../../stack/stack.ts'
-import { createSupervisor } from '../../../stack/supervisor.ts'
+import { createSupervisor, type ProcessSpec } from '../../../stack/supervisor.ts'
 import { preconfirmed, startRpcProxy } from '../../support/rpc-proxy.ts'
 
 export interface SecondInstance {
@@ -16,16 +13,29 @@ export interface SecondInstance {
   stop(): Promise<void>
 }
 
-export async function startSecondInstance({
-  file,
-  keys,
-  databaseUrls,
-  chain,
-  pricesFile,
-}: Stack): Promise<SecondInstance> {
+/** Of api, keeper and indexer. The keeper's node responds to a send before the transaction is in a block. */
+export async function startSecondInstance(stack: Stack): Promise<SecondInstance> {
+  const { indexer, keeper, api, baseUrl } = await secondEnvironment(stack)
+  const node = await startRpcProxy(stack.chain.url, preconfirmed)
+  const stop = await start([indexer, { ...keeper, env: { ...keeper.env, RPC_URL: node.url } }, api])
+  return {
+    baseUrl,
+    async stop() {
+      await stop()
+      await node.close()
+    },
+  }
+}
+
+/** A keeper that owns each lease which the stack's keeper does not. Returns what ends it. */
+export async function startSecondKeeper(stack: Stack): Promise<() => Promise<void>> {
+  return start([(await secondEnvironment(stack)).keeper])
+}
+
+async function secondEnvironment({ file, keys, databaseUrls, chain, pricesFile }: Stack) {
   const { usdm, margin_bank, account_manager, forwarder } = file.contracts
   const contracts = { usdm, marginBank: margin_bank, accountManager: account_manager, forwarder }
-  const environment = environmentOf({
+  return environmentOf({
     databaseUrls,
     rpcUrl: chain.url,
     deployment: { chain_id: file.chain_id, contracts },
@@ -38,18 +48,14 @@ export async function startSecondInstance({
     pricesFile,
     issuerKeysFile: '',
   })
+}
+
+async function start(specs: readonly ProcessSpec[]): Promise<() => Promise<void>> {
   const logDir = mkdtempSync(join(tmpdir(), 'clearbatch-second-instance-'))
   const supervisor = createSupervisor({ logDir, report: () => {} })
-  const node = await startRpcProxy(chain.url, preconfirmed)
-  const keeper = { ...environment.keeper, env: { ...environment.keeper.env, RPC_URL: node.url } }
-  const started = [environment.indexer, keeper, environment.api].map(supervisor.start)
-  await Promise.all(started.map((process) => process.ready()))
-  return {
-    baseUrl: environment.baseUrl,
-    async stop() {
-      await supervisor.stop()
-      await node.close()
-      rmSync(logDir, { recursive: true, force: true })
-    },
+  await Promise.all(specs.map(supervisor.start).map((process) => process.ready()))
+  return async () => {
+    await supervisor.stop()
+    rmSync(logDir, { recursive: true, force: true })
   }
 }
