@@ -71,6 +71,8 @@ export class Connection implements Reader {
   readonly #topics = new Set<string>()
   /** Topics whose first frames come next: the client has asked for them. */
   readonly #joining = new Set<string>()
+  /** Topics whose next frame replaces what was left out. */
+  readonly #catchingUp = new Set<string>()
   #switchId: string | null = null
   #messages = 0
   #pending = 0
@@ -105,7 +107,8 @@ export class Connection implements Reader {
   /** Sends all frames of one moment together. */
   send(frames: readonly Frame[]): void {
     if (!this.#isOpen) return
-    for (const { topic, text } of frames) if (this.#joining.has(topic)) this.#session.request(text.length)
+    for (const { topic, text } of frames)
+      if (this.#joining.has(topic) || this.#catchingUp.delete(topic)) this.#session.request(text.length)
     const { send, conflated, closes } = this.#session.select(frames, this.#unread)
     const { metrics } = this.#ports
     if (conflated.length > 0) metrics.conflated(conflated.length)
@@ -162,7 +165,10 @@ export class Connection implements Reader {
   /** Requests what was left out, once the client has read enough. */
   #catchUp(all: boolean): void {
     if (!this.#isOpen) return
-    for (const topic of this.#session.gaps(this.#unread, all)) this.#ports.hub.refresh(this, topic)
+    for (const topic of this.#session.gaps(this.#unread, all)) {
+      this.#catchingUp.add(topic)
+      this.#ports.hub.refresh(this, topic)
+    }
   }
 
   // ------------------------------------------------------------------ from the client
@@ -313,6 +319,7 @@ export class Connection implements Reader {
     this.#ports.hub.unsubscribe(this, name)
     this.#ports.metrics.subscribed(-1)
     this.#session.forget(name)
+    this.#catchingUp.delete(name)
   }
 
   #unsubscribe({ id, op, topics }: Message<'unsubscribe'>): void {

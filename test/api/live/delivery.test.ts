@@ -24,6 +24,12 @@ const FILLER = 'x'.repeat(64 * 1024)
 class CountingHub implements Hub {
   readonly counts = new Map<string, number>()
   readonly #readers = new Map<string, Set<Reader>>()
+  /** What subscriptions wait for before they begin. */
+  gate: Promise<unknown> = Promise.resolve()
+
+  get readers(): number {
+    return [...this.#readers.values()].reduce((sum, { size }) => sum + size, 0)
+  }
 
   frame(topic: string, type: string, more: object): Frame {
     const seq = this.counts.get(topic) ?? 0
@@ -34,6 +40,7 @@ class CountingHub implements Hub {
 
   async subscribe(reader: Reader, topic: Topic, { id }: Subscription): Promise<void> {
     const name = topicName(topic)
+    await this.gate
     const started = { ...this.frame(name, 'subscribed', { id, data: {} }), isConflatable: false }
     reader.send([started, this.frame(name, 'snapshot', { data: {} })])
     this.#readers.set(name, (this.#readers.get(name) ?? new Set()).add(reader))
@@ -43,8 +50,9 @@ class CountingHub implements Hub {
     this.#readers.get(topic)?.delete(reader)
   }
 
+  /** Larger than what may be unread. */
   refresh(reader: Reader, topic: string): void {
-    reader.send([this.frame(topic, 'snapshot', { data: {} })])
+    reader.send([this.frame(topic, 'snapshot', { data: { filler: FILLER.repeat(20) } })])
   }
 
   heads(_reader: Reader, topics: Iterable<string>): Record<string, number> {
@@ -61,7 +69,7 @@ class CountingHub implements Hub {
   }
 }
 
-describe('a slow consumer of the live feed', function () {
+describe('a connection of the live feed and its hub', function () {
   this.timeout(60_000)
   const config = readConfig(apiEnv('postgres://unused/unused', { LIVE_HEARTBEAT_MS: '200' }))
   const hub = new CountingHub()
@@ -118,7 +126,7 @@ describe('a slow consumer of the live feed', function () {
     })
   }
 
-  it('when it stops reading, the book is left out and replaced later, while others get everything', async () => {
+  it('when a client stops reading, the book is left out and replaced later, while others get everything', async () => {
     const [slow, fast] = [await follow(BOOK, TRADES), await follow(BOOK, TRADES)]
     slow.socket.pause()
     const before = await metric('api_live_conflations_total')
@@ -154,6 +162,23 @@ describe('a slow consumer of the live feed', function () {
       reason: 'slow consumer: too many bytes are unread',
     })
     expectNoGap(ofTopic(slow, TRADES))
+  })
+
+  it('when a client leaves before its subscription begins, the subscription ends', async () => {
+    await until(async () => hub.readers === 0)
+    let begin = (): void => {}
+    hub.gate = new Promise<void>((resolve) => {
+      begin = resolve
+    })
+    const client = await LiveClient.open(base)
+    client.send('subscribe', { topics: [BOOK] })
+    await client.call('ping')
+    await client.close()
+    await until(async () => connections.size === 0)
+    begin()
+    hub.gate = Promise.resolve()
+    await sleep(50)
+    expect(hub.readers).to.equal(0)
   })
 
   it('when one change concerns several topics, their messages arrive one after the other', async () => {
