@@ -118,7 +118,8 @@ export class Follower {
   async #read(): Promise<boolean> {
     const read = await feedAfter(this.#ports.db, this.#ring.head, PAGE)
     const rows = read.rows.map((row) => new FeedRow(row))
-    const isContinued = read.epoch === this.#epoch && read.head >= this.#ring.head && this.#continues(rows)
+    // Rows that this process has not read may be deleted already, or lost with the database's last commits.
+    const isContinued = read.epoch === this.#epoch && (rows[0]?.seq ?? read.head + 1) === this.#ring.head + 1
     if (!isContinued) {
       await this.#restart(read.epoch, Math.max(read.floor, read.head - this.#options.rows))
       return true
@@ -130,10 +131,6 @@ export class Follower {
     for (const row of rows) row.release()
     this.#settle()
     return rows.length === PAGE
-  }
-
-  #continues(rows: readonly FeedRow[]): boolean {
-    return rows.length === 0 || rows[0]?.seq === this.#ring.head + 1
   }
 
   /** Loads the rows that are left into a new ring, without sending them. */

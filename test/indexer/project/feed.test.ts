@@ -1,0 +1,111 @@
+/** The feed of the read model: one row per chunk, in the order in which chunks become visible. */
+import { expect } from 'chai'
+import { sql } from 'kysely'
+import { after, before, beforeEach, describe, it } from 'mocha'
+import { decodeChanges } from '../../../db/feed-changes.ts'
+import { FEED_AGE_MS } from '../../../indexer/project/feed.ts'
+import { projectChunk } from '../../../indexer/project/project-chunk.ts'
+import { projectAll, registerShards } from '../../../indexer/project/project-shard.ts'
+import { rebuildProjection } from '../../../indexer/project/rebuild.ts'
+import { freshDatabase, type TestDatabase } from '../support/database.ts'
+import { placed } from '../support/placements.ts'
+import { appendToJournal, clearJournal } from '../support/read-model.ts'
+
+const options = { limit: 1, killPoint() {} }
+
+describe('the feed', () => {
+  let test: TestDatabase
+  before(async () => {
+    test = await freshDatabase()
+  })
+  after(() => test.close())
+
+  /** Two empty markets, projected. */
+  beforeEach(async () => {
+    await clearJournal(test.db)
+    for (const shard of ['m1', 'm2']) await appendToJournal(test.db, shard, [])
+    await registerShards(test.db)
+    await projectAll(test.db, options)
+  })
+
+  const rows = () => test.db.selectFrom('read.feed').selectAll().orderBy('seq').execute()
+  const state = () => test.db.selectFrom('read.feed_state').selectAll().executeTakeFirst()
+
+  it('when a chunk changes what readers see, it appends one row that names its topics and the row before of each', async () => {
+    await appendToJournal(test.db, 'm1', [placed(1, 1), placed(1, 2)])
+    await projectChunk(test.db, 'm1', options)
+    const progress = await projectChunk(test.db, 'm1', options)
+    const [first, second] = await rows()
+    expect(progress?.feedSeq).to.equal(second?.seq)
+    expect(first?.heads['book 1']).to.equal(0)
+    expect(second?.heads['book 1']).to.equal(first?.seq)
+    expect(second?.shard_seq).to.equal(2)
+    expect(decodeChanges(second?.changes ?? '').orders?.map(({ order_id }) => order_id)).to.deep.equal([
+      '1-2',
+    ])
+  })
+
+  it('when a chunk fails, it leaves no row and no gap', async () => {
+    await appendToJournal(test.db, 'm1', [placed(1, 1)])
+    const killPoint = () => {
+      throw new Error('killed')
+    }
+    await projectChunk(test.db, 'm1', { limit: 1, killPoint }).catch(() => {})
+    expect(await rows()).to.deep.equal([])
+    const before = (await state())?.seq ?? 0
+    await projectChunk(test.db, 'm1', options)
+    expect((await rows()).map(({ seq }) => seq)).to.deep.equal([before + 1])
+  })
+
+  it('when markets are projected at once, rows are numbered without a gap', async () => {
+    for (const id of [1, 2])
+      await appendToJournal(
+        test.db,
+        `m${id}`,
+        [1, 2, 3, 4, 5, 6].map((at) => placed(id, at)),
+      )
+    const before = (await state())?.seq ?? 0
+    await Promise.all(
+      ['m1', 'm2'].map(async (shard) => {
+        for (let at = 0; at < 6; at++) await projectChunk(test.db, shard, options)
+      }),
+    )
+    expect((await rows()).map(({ seq }) => seq - before)).to.deep.equal(
+      Array.from({ length: 12 }, (_, at) => at + 1),
+    )
+  })
+
+  it('when a projection is filled, it appends nothing, and a new epoch begins once it is complete', async () => {
+    await appendToJournal(test.db, 'm1', [placed(1, 1)])
+    await projectChunk(test.db, 'm1', options)
+    const before = await state()
+    await rebuildProjection(test.db, 'orders', options)
+    const afterwards = await state()
+    expect(afterwards?.seq).to.equal(before?.seq)
+    expect(afterwards?.first_seq).to.equal(before?.seq)
+    expect(afterwards?.epoch).to.be.greaterThan(before?.epoch ?? 0)
+  })
+
+  it('when rows are old, new ones replace them a few at a time', async () => {
+    await appendToJournal(
+      test.db,
+      'm1',
+      [1, 2, 3, 4, 5, 6, 7, 8].map((at) => placed(1, at)),
+    )
+    for (let at = 0; at < 7; at++) await projectChunk(test.db, 'm1', options)
+    await sql`update read.feed set at = at - ${FEED_AGE_MS + 1_000}`.execute(test.db)
+    const before = (await rows()).length
+    await projectChunk(test.db, 'm1', options)
+    expect((await rows()).length).to.equal(before + 1 - 4)
+  })
+
+  it('when the database has lost the feed in a crash, a new epoch begins with the next chunk', async () => {
+    const before = await state()
+    // What Postgres does with unlogged tables.
+    for (const table of ['read.feed', 'read.feed_heads', 'read.feed_state'])
+      await sql`delete from ${sql.table(table)}`.execute(test.db)
+    await appendToJournal(test.db, 'm1', [placed(1, 1)])
+    await projectChunk(test.db, 'm1', options)
+    expect((await state())?.epoch).to.be.greaterThan(before?.epoch ?? 0)
+  })
+})
