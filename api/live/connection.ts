@@ -17,6 +17,7 @@ import type { OrderCommands } from '../order-entry/order-commands.ts'
 import { isoTime } from '../wire/amounts.ts'
 import type { LiveMetrics } from './metrics.ts'
 import { BUCKET_OF, execute, traderOf } from './operations.ts'
+import { Outbox } from './outbox.ts'
 import { type Parsed, parseMessage } from './parse-message.ts'
 import type { Frame, Hub, Reader } from './ports.ts'
 import { isCommand, type Message } from './schema.ts'
@@ -68,11 +69,8 @@ export class Connection implements Reader {
   readonly #ports: ConnectionPorts
   readonly #parts: ConnectionParts
   readonly #session: Session
+  readonly #outbox: Outbox
   readonly #topics = new Set<string>()
-  /** Topics whose first frames come next: the client has asked for them. */
-  readonly #joining = new Set<string>()
-  /** Topics whose next frame replaces what was left out. */
-  readonly #catchingUp = new Set<string>()
   #switchId: string | null = null
   #messages = 0
   #pending = 0
@@ -88,6 +86,7 @@ export class Connection implements Reader {
     this.ip = parts.ip
     this.#session = new Session(ports.limits, ports.clock.now())
     const { webSocket, socket } = parts
+    this.#outbox = new Outbox(webSocket, socket, this.#session, ports.metrics)
     webSocket.on('message', (data: Buffer, isBinary: boolean) => this.#receive(data, isBinary))
     webSocket.on('pong', () => this.#session.sign(ports.clock.now()))
     webSocket.on('close', (code: number) => this.#end(code === 1006 ? 'lost' : 'client'))
@@ -106,35 +105,11 @@ export class Connection implements Reader {
 
   /** Sends all frames of one moment together. */
   send(frames: readonly Frame[]): void {
-    if (!this.#isOpen) return
-    for (const { topic, text } of frames)
-      if (this.#joining.has(topic) || this.#catchingUp.delete(topic)) this.#session.request(text.length)
-    const { send, conflated, closes } = this.#session.select(frames, this.#unread)
-    const { metrics } = this.#ports
-    if (conflated.length > 0) metrics.conflated(conflated.length)
-    if (closes) {
-      this.close('slow')
-      return
-    }
-    const { webSocket, socket } = this.#parts
-    let bytes = 0
-    socket.cork()
-    for (const { text } of send) {
-      webSocket.send(text, { binary: false })
-      bytes += text.length
-    }
-    socket.uncork()
-    metrics.sent(bytes)
+    if (this.#isOpen && !this.#outbox.sendFrames(frames)) this.close('slow')
   }
 
   #sendText(text: string): void {
-    if (!this.#isOpen) return
-    const message = { topic: '', prevSeq: 0, text, isConflatable: false }
-    if (this.#session.select([message], this.#unread).closes) this.close('slow')
-    else {
-      this.#parts.webSocket.send(text)
-      this.#ports.metrics.sent(text.length)
-    }
+    if (this.#isOpen && !this.#outbox.sendText(text)) this.close('slow')
   }
 
   #sendMessage(message: object): void {
@@ -143,10 +118,6 @@ export class Connection implements Reader {
 
   get #now(): string {
     return isoTime(this.#ports.clock.now())
-  }
-
-  get #unread(): number {
-    return this.#parts.webSocket.bufferedAmount
   }
 
   #answer(id: Id, op: string, data: unknown): void {
@@ -165,10 +136,7 @@ export class Connection implements Reader {
   /** Requests what was left out, once the client has read enough. */
   #catchUp(all: boolean): void {
     if (!this.#isOpen) return
-    for (const topic of this.#session.gaps(this.#unread, all)) {
-      this.#catchingUp.add(topic)
-      this.#ports.hub.refresh(this, topic)
-    }
+    for (const topic of this.#outbox.takeGaps(all)) this.#ports.hub.refresh(this, topic)
   }
 
   // ------------------------------------------------------------------ from the client
@@ -299,27 +267,25 @@ export class Connection implements Reader {
         field: 'topics',
         expected: `at most ${limits.subscriptions} topics of a connection`,
       })
-    while (!this.#session.hasRead(this.#unread) && this.#isOpen) await sleep(UNREAD_POLL_MS)
+    while (!this.#outbox.hasRead() && this.#isOpen) await sleep(UNREAD_POLL_MS)
     if (!this.#isOpen) return
     this.#topics.add(name)
     metrics.subscribed(1)
-    this.#joining.add(name)
-    try {
-      const position = Object.hasOwn(since, name) ? (since[name] as string) : null
-      await hub.subscribe(this, topic, { id, caller: this.caller, since: position })
-    } finally {
-      this.#joining.delete(name)
-      // The connection may have ended before the hub knew of the subscription.
-      if (!this.#isOpen) hub.unsubscribe(this, name)
-    }
+    const position = Object.hasOwn(since, name) ? (since[name] as string) : null
+    const terms = { id, caller: this.caller, since: position }
+    await this.#outbox
+      .begin(name, () => hub.subscribe(this, topic, terms))
+      .finally(() => {
+        // The connection may have ended before the hub knew of the subscription.
+        if (!this.#isOpen) hub.unsubscribe(this, name)
+      })
   }
 
   #drop(name: string): void {
     if (!this.#topics.delete(name)) return
     this.#ports.hub.unsubscribe(this, name)
     this.#ports.metrics.subscribed(-1)
-    this.#session.forget(name)
-    this.#catchingUp.delete(name)
+    this.#outbox.forget(name)
   }
 
   #unsubscribe({ id, op, topics }: Message<'unsubscribe'>): void {
@@ -344,7 +310,7 @@ export class Connection implements Reader {
   turn(now: number): void {
     if (!this.#isOpen || this.endIfOver(now)) return
     this.#catchUp(true)
-    if (!this.#session.hasRead(this.#unread)) return
+    if (!this.#outbox.hasRead()) return
     this.#parts.webSocket.ping()
     this.#sendMessage({
       type: 'heartbeat',

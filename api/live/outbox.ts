@@ -1,0 +1,82 @@
+/** What a connection sends, within the bounds of unread bytes. */
+import type { Socket } from 'node:net'
+import type { WebSocket } from '@fastify/websocket'
+import type { LiveMetrics } from './metrics.ts'
+import type { Frame } from './ports.ts'
+import type { Session } from './session.ts'
+
+export class Outbox {
+  readonly #webSocket: WebSocket
+  readonly #socket: Socket
+  readonly #session: Session
+  readonly #metrics: LiveMetrics
+  /** Topics whose subscriptions begin: the client has asked for their frames. */
+  readonly #beginning = new Set<string>()
+  /** Topics whose next frame replaces what was left out. */
+  readonly #catchingUp = new Set<string>()
+
+  constructor(webSocket: WebSocket, socket: Socket, session: Session, metrics: LiveMetrics) {
+    this.#webSocket = webSocket
+    this.#socket = socket
+    this.#session = session
+    this.#metrics = metrics
+  }
+
+  get #unread(): number {
+    return this.#webSocket.bufferedAmount
+  }
+
+  /** Whether the client has read enough to be sent more of what it asks for. */
+  hasRead(): boolean {
+    return this.#session.hasRead(this.#unread)
+  }
+
+  /** Sends all frames of one moment in one go. False: too many bytes are unread, nothing is sent. */
+  sendFrames(frames: readonly Frame[]): boolean {
+    for (const { topic, text } of frames)
+      if (this.#beginning.has(topic) || this.#catchingUp.delete(topic)) this.#session.request(text.length)
+    const { send, conflated, closes } = this.#session.select(frames, this.#unread)
+    if (conflated.length > 0) this.#metrics.conflated(conflated.length)
+    if (closes) return false
+    let bytes = 0
+    this.#socket.cork()
+    for (const { text } of send) {
+      this.#webSocket.send(text, { binary: false })
+      bytes += text.length
+    }
+    this.#socket.uncork()
+    this.#metrics.sent(bytes)
+    return true
+  }
+
+  /** Sends a message that belongs to no topic. False: as above. */
+  sendText(text: string): boolean {
+    const message = { topic: '', prevSeq: 0, text, isConflatable: false }
+    if (this.#session.select([message], this.#unread).closes) return false
+    this.#webSocket.send(text)
+    this.#metrics.sent(text.length)
+    return true
+  }
+
+  /** While `work` runs, the frames of the topic are those that the client has asked for. */
+  async begin(topic: string, work: () => Promise<void>): Promise<void> {
+    this.#beginning.add(topic)
+    try {
+      await work()
+    } finally {
+      this.#beginning.delete(topic)
+    }
+  }
+
+  /** Topics of which frames were left out, once the client has read enough. `all`: also those that were returned before. */
+  takeGaps(all: boolean): readonly string[] {
+    const topics = this.#session.gaps(this.#unread, all)
+    for (const topic of topics) this.#catchingUp.add(topic)
+    return topics
+  }
+
+  forget(topic: string): void {
+    this.#session.forget(topic)
+    this.#catchingUp.delete(topic)
+  }
+}
