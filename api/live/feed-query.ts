@@ -17,20 +17,26 @@ export interface FeedRead {
   readonly rows: readonly StoredRow[]
 }
 
-/** The rows after `seq`, in order, and the state of the feed: one statement, so one snapshot. */
+/** Bytes of changes after which a read ends: a batch of 800 orders has about one megabyte. */
+const PAGE_BYTES = 8_000_000
+
+/** The next rows after `seq`, in order, and the state of the feed: one statement, so one snapshot. */
 export async function feedAfter(db: Db, seq: number, limit: number): Promise<FeedRead> {
-  const { rows } = await sql<Omit<FeedRead, 'rows'> & { rows: StoredRow[] | null }>`
-    select s.epoch, s.seq as head, greatest(s.first_seq, coalesce((select min(seq) - 1 from read.feed), s.seq)) as floor, (
-      select json_agg(f) from (
-        select seq, at, shard, shard_epoch, shard_seq, batch_id, heads, levels::text, balances::text, changes
-        from read.feed where seq > greatest(${seq}::bigint, s.first_seq) order by seq limit ${limit}
-      ) f
-    ) as rows
-    from read.feed_state s
+  const { rows } = await sql<Omit<FeedRead, 'rows'> & (StoredRow | { seq: null })>`
+    select s.epoch, s.seq as head, greatest(s.first_seq, coalesce((select min(seq) - 1 from read.feed), s.seq)) as floor, f.*
+    from read.feed_state s left join lateral (
+      select seq, at, shard, shard_epoch, shard_seq, batch_id, heads, levels::text, balances::text, changes from (
+        select *, sum(octet_length(changes)) over (order by seq) - octet_length(changes) as bytes_before from (
+          select * from read.feed where seq > greatest(${seq}::bigint, s.first_seq) order by seq limit ${limit}
+        ) next
+      ) sized
+      where bytes_before < ${PAGE_BYTES} order by seq
+    ) f on true
   `.execute(db)
-  const [state] = rows
-  if (state === undefined) return { epoch: 0, head: 0, floor: 0, rows: [] }
-  return { ...state, rows: state.rows ?? [] }
+  const [first] = rows
+  if (first === undefined) return { epoch: 0, head: 0, floor: 0, rows: [] }
+  const { epoch, head, floor } = first
+  return { epoch, head, floor, rows: first.seq === null ? [] : (rows as StoredRow[]) }
 }
 
 /** Where the feed stands in the snapshot of `tx`, and the last row that concerns the topic; 0 if none does. */

@@ -4,6 +4,26 @@ import type { FeedBalance, FeedLevel } from '../../db/feed-schema.ts'
 import { ACCOUNTS_SHARD } from '../../domain/journal/journal-row.ts'
 import type { StoredRow } from './feed-query.ts'
 
+type ListName = 'orders' | 'fills' | 'positions' | 'transactions' | 'removedTransactions'
+type Lists = { readonly [Name in ListName]: NonNullable<FeedChanges[Name]> }
+
+export interface AccountChanges extends Lists {
+  readonly balance: FeedBalance | null
+}
+
+interface Parsed {
+  readonly changes: FeedChanges
+  readonly levels: readonly FeedLevel[]
+  readonly balances: readonly FeedBalance[]
+}
+
+/** The changes by account. */
+type Accounts = { readonly [Name in ListName]: ReadonlyMap<number, Lists[Name]> } & {
+  readonly balances: ReadonlyMap<number, FeedBalance>
+}
+
+const account = ({ user_id }: { readonly user_id: number }): number => user_id
+
 export class FeedRow {
   readonly seq: number
   readonly at: number
@@ -12,7 +32,8 @@ export class FeedRow {
   readonly marketId: number | null
   readonly readAfter: { readonly shard_id: string; readonly shard_seq: string }
   readonly #stored: StoredRow
-  #changes: FeedChanges | null = null
+  #parsed: Parsed | null = null
+  #accounts: Accounts | null = null
 
   constructor(stored: StoredRow) {
     this.#stored = stored
@@ -47,20 +68,48 @@ export class FeedRow {
   }
 
   get levels(): readonly FeedLevel[] {
-    return this.#stored.levels === null ? [] : (JSON.parse(this.#stored.levels) as FeedLevel[])
-  }
-
-  get balances(): readonly FeedBalance[] {
-    return this.#stored.balances === null ? [] : (JSON.parse(this.#stored.balances) as FeedBalance[])
+    return this.#parse().levels
   }
 
   get changes(): FeedChanges {
-    this.#changes ??= decodeChanges(this.#stored.changes)
-    return this.#changes
+    return this.#parse().changes
+  }
+
+  /** What changed in one account. The rows are grouped once: a batch may concern hundreds of accounts. */
+  ofAccount(userId: number): AccountChanges {
+    const { changes, balances } = this.#parse()
+    this.#accounts ??= {
+      orders: Map.groupBy(changes.orders ?? [], account),
+      fills: Map.groupBy(changes.fills ?? [], account),
+      positions: Map.groupBy(changes.positions ?? [], account),
+      transactions: Map.groupBy(changes.transactions ?? [], account),
+      removedTransactions: Map.groupBy(changes.removedTransactions ?? [], account),
+      balances: new Map(balances.map((balance) => [balance[0], balance])),
+    }
+    const groups = this.#accounts
+    return {
+      orders: groups.orders.get(userId) ?? [],
+      fills: groups.fills.get(userId) ?? [],
+      positions: groups.positions.get(userId) ?? [],
+      transactions: groups.transactions.get(userId) ?? [],
+      removedTransactions: groups.removedTransactions.get(userId) ?? [],
+      balance: groups.balances.get(userId) ?? null,
+    }
   }
 
   /** Forgets the parsed form, which takes several times the memory of the text. */
   release(): void {
-    this.#changes = null
+    this.#parsed = null
+    this.#accounts = null
+  }
+
+  #parse(): Parsed {
+    const { changes, levels, balances } = this.#stored
+    this.#parsed ??= {
+      changes: decodeChanges(changes),
+      levels: levels === null ? [] : JSON.parse(levels),
+      balances: balances === null ? [] : JSON.parse(balances),
+    }
+    return this.#parsed
   }
 }

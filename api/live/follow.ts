@@ -24,7 +24,7 @@ export interface FollowerOptions extends RingBounds {
   readonly pollMs: number
 }
 
-/** Rows of one read. */
+/** Most rows of one read. */
 const PAGE = 500
 /** Longest wait of a subscription for a row that another process, or a snapshot, has shown. */
 const REACH_MS = 2_000
@@ -130,7 +130,7 @@ export class Follower {
     this.#ports.accept(rows)
     for (const row of rows) row.release()
     this.#settle()
-    return rows.length === PAGE
+    return this.#ring.head < read.head
   }
 
   /** Loads the rows that are left into a new ring, without sending them. */
@@ -140,7 +140,7 @@ export class Follower {
       const read = await feedAfter(this.#ports.db, ring.head, PAGE)
       if (read.epoch !== epoch || !this.#isWanted) return
       if (!read.rows.every((row) => ring.push(new FeedRow(row)))) return
-      if (read.rows.length < PAGE) break
+      if (ring.head >= read.head) break
     }
     this.#ring = ring
     this.#epoch = epoch

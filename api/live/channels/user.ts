@@ -50,8 +50,6 @@ const balanceView = ([, free, reserved, pending]: FeedBalance) => ({
 export function userChannel(userId: number, specs: ChannelSpecs): Channel {
   const symbolOf = (marketId: number | null): string | null =>
     marketId === null ? null : specs.of(marketId).symbol
-  const own = <Row extends { readonly user_id: number }>(rows: readonly Row[] = []): Row[] =>
-    rows.filter((row) => row.user_id === userId)
   // The effective price of an order follows from the oracle price, as a position's value does.
   const ordersView = (rows: readonly OrderRow[]) =>
     rows.map((row) => orderView(specs.of(row.market_id), row, null))
@@ -80,14 +78,9 @@ export function userChannel(userId: number, specs: ChannelSpecs): Channel {
 
   /** Only what the row changes; `removed_…` come before what is added. */
   function changesOf(row: FeedRow): object {
-    const { changes } = row
-    const orders = own(changes.orders)
-    const fills = own(changes.fills)
-    const positions = own(changes.positions)
-    const transactions = own(changes.transactions)
-    const removed = own(changes.removedTransactions)
-    const { removedParts = [] } = changes
-    const balance = row.balances.find(([id]) => id === userId)
+    const { orders, fills, positions, transactions, removedTransactions, balance } = row.ofAccount(userId)
+    // Only of parts with fills that the chain alone has, so nearly never: every account of the row gets them.
+    const { removedParts = [] } = row.changes
     return {
       user_id: userId,
       ...(orders.length > 0 && { orders: ordersView(orders) }),
@@ -96,8 +89,10 @@ export function userChannel(userId: number, specs: ChannelSpecs): Channel {
       }),
       ...(fills.length > 0 && { fills: fills.map((fill) => fillView(specs.of(fill.market_id), fill)) }),
       ...(positions.length > 0 && { positions: positions.map((each) => positionView(specs, each)) }),
-      ...(balance !== undefined && { balance: balanceView(balance) }),
-      ...(removed.length > 0 && { removed_transactions: removed.map(({ id }) => id) }),
+      ...(balance !== null && { balance: balanceView(balance) }),
+      ...(removedTransactions.length > 0 && {
+        removed_transactions: removedTransactions.map(({ id }) => id),
+      }),
       ...(transactions.length > 0 && {
         transactions: transactions.map((each) =>
           transactionView({ ...each, funding_payment_delta: null }, symbolOf(each.market_id)),
