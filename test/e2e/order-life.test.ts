@@ -7,6 +7,7 @@ import { Client } from '../../client/client.ts'
 import type { PlacedOrder, Placement } from '../../client/responses.ts'
 import { waitFor } from '../../client/wait-for.ts'
 import { AccountManager__factory } from '../../typechain-types/factories/AccountManager__factory.ts'
+import { LiveClient } from '../support/live-client.ts'
 import { isDone, nearOracle, trade, useStack } from './support/stack.ts'
 
 const MARKET = 1
@@ -108,6 +109,31 @@ describe('the life of orders on a complete exchange', function () {
     for (const one of placed) expect(await ended(alice, one)).to.equal('CANCELLED DEAD_MAN_SWITCH')
     expect((await alice.orders.cancelSwitch()).armed).to.equal(false)
     expect(Date.parse(armed.fire_at ?? '')).to.be.lessThan(Date.now())
+    expect(await exchange.differences()).to.deep.equal([])
+  })
+
+  it('when the api is killed, the keeper cancels the orders of connections that asked for it, a grace later', async () => {
+    const { api, file } = exchange.stack
+    const [alice, bob] = [exchange.trader(4), exchange.trader(5)]
+    const connect = async (account: number, grace_seconds: number) => {
+      const key = file.accounts[account]?.api_key
+      const client = await LiveClient.open(file.base_url, { headers: { authorization: `Key ${key}` } })
+      expect((await client.call('cancel_on_disconnect', { grace_seconds })).data.armed).to.equal(true)
+      return client
+    }
+    const first = [await connect(4, 5), await connect(5, 60)]
+    const placed = [await farStop(alice), await farStop(bob)]
+    const killedAt = Date.now()
+    await api.restart('SIGKILL')
+    for (const client of first) expect((await client.closed).code).to.equal(1006)
+    await api.ready()
+    const again = await connect(5, 60)
+    const [mine, other] = placed as [Placement, Placement]
+    expect(await ended(alice, mine)).to.equal('CANCELLED DEAD_MAN_SWITCH')
+    expect(Date.now() - killedAt).to.be.at.least(3_000)
+    expect(stateOf(await bob.orders.get(other.order.order_id))).to.equal('PENDING_TRIGGER')
+    await again.call('cancel_on_disconnect', { grace_seconds: 0 })
+    await again.close()
     expect(await exchange.differences()).to.deep.equal([])
   })
 

@@ -29,7 +29,16 @@ describe('a stack that is stopped and started again', function () {
   it('when it is ready, it writes stack.json with addresses, markets and accounts', async () => {
     const { file } = await start()
     expect(JSON.parse(readFileSync(join(dataDir, 'stack.json'), 'utf8'))).to.deep.equal(file)
-    const names = ['base_url', 'issuer_url', 'rpc_url', 'chain_id', 'contracts', 'markets', 'accounts']
+    const names = [
+      'base_url',
+      'ws_url',
+      'issuer_url',
+      'rpc_url',
+      'chain_id',
+      'contracts',
+      'markets',
+      'accounts',
+    ]
     expect(Object.keys(file)).to.deep.equal(names)
     expect(file.accounts.length).to.be.at.least(10)
     expect(new Set(file.markets.map(({ type }) => type)).size).to.equal(3)
