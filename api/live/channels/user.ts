@@ -3,7 +3,6 @@ import { type Selectable, sql } from 'kysely'
 import type { Tx } from '../../../db/client.ts'
 import { type FeedBalance, userHead } from '../../../db/feed-schema.ts'
 import type { ReadPositionsTable } from '../../../db/read-schema.ts'
-import { TERMINAL_STATUSES } from '../../../domain/orders/order-state.ts'
 import type { Steps } from '../../../domain/units.ts'
 import { fillsOfUser } from '../../fills/query.ts'
 import { fillView } from '../../fills/view.ts'
@@ -107,7 +106,8 @@ async function accountRows(tx: Tx, userId: number) {
     .selectFrom('read.orders')
     .selectAll()
     .where('user_id', '=', userId)
-    .where('status', 'not in', [...TERMINAL_STATUSES])
+    // As in the predicate of the index `read_orders_live`.
+    .where(sql<boolean>`status in ('OPEN', 'PENDING_TRIGGER', 'CANCEL_PENDING_FINALIZE')`)
     .orderBy('accepted_at')
     .orderBy('order_id')
     .execute()
