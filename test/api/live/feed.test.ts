@@ -17,7 +17,7 @@ import { until } from '../support/wait.ts'
 
 const BOOK = 'market.1.book'
 const TOPICS = [BOOK, 'market.1.trades', 'market.1.auction', 'markets', 'user']
-const SUMMARIES = ['market.1.stats', 'market.1.candles.1m', 'market.1.candles.1w']
+const SUMMARIES = ['market.1.stats', 'market.1.candles.1m', 'market.1.candles.1w', 'system']
 
 describe('the topics of the live feed on a socket', function () {
   this.timeout(60_000)
