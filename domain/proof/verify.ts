@@ -161,6 +161,7 @@ export function verifyPart(proof: BatchProof, part: ProofPart, mined: MinedPart,
   if (computed === undefined) return [`${name} is not a part of the statement`]
   const { market, batchId, asOf, oracle, result } = statement
   const { makerFee, takerFee } = market
+  const { signatures } = mined.sent.oracle
   const terms = {
     ...{
       chainId: market.chainId,
@@ -169,7 +170,9 @@ export function verifyPart(proof: BatchProof, part: ProofPart, mined: MinedPart,
       batchId,
       part: part.part,
     },
-    ...{ parts: result.parts.length, asOf, price: result.price, makerFee, takerFee, oracle },
+    ...{ parts: result.parts.length, asOf, price: result.price, makerFee, takerFee },
+    // Behind an action with the same report, the call has no signatures: the contract has verified them there (`withoutRepeatedProof`).
+    oracle: signatures === '0x' ? { ...oracle, signatures } : oracle,
   }
   const { fills, actionId, ...call } = mined.sent
   const found = differences(

@@ -7,7 +7,7 @@ import { statedSequence } from '../../../domain/proof/statement.ts'
 import { type BatchProof, type MinedPart, verifyParts, verifyProof } from '../../../domain/proof/verify.ts'
 import { digestOf, statementFrom } from '../../../domain/proof/wire.ts'
 import type { BatchSettled } from '../../../domain/settlement/settlement.ts'
-import type { Quote, Ticks } from '../../../domain/units.ts'
+import type { Price, Quote, Ticks } from '../../../domain/units.ts'
 import { anyBatch, toInput } from '../support/any-auction.ts'
 import { bigBatch } from '../support/big-batch.ts'
 import { leavesOf, type Path } from '../support/leaves.ts'
@@ -120,6 +120,22 @@ describe('the proof of a batch', () => {
     expect(found(withFee(first.fee + 1n, false))).to.contain('charged')
     expect(found(withFee(first.fee + 1n, true))).to.contain('charged')
     expect(found(withFee(0n, true))).to.equal('')
+  })
+
+  it('when a call repeats the report of the action before it, it may omit the signatures, and not replace them', () => {
+    const clearing = clear(toInput(bigBatch({ seed: 5, orders: 40, accounts: 20, holders: 10 }))) as Cleared
+    const { proof, mined } = provenBatch(clearing)
+    const [hash, settlement] = [...mined][0] as [string, MinedPart]
+    const { sent } = settlement
+    const found = (oracle: Partial<typeof sent.oracle>) => {
+      const changed = { ...settlement, sent: { ...sent, oracle: { ...sent.oracle, ...oracle } } }
+      return verifyParts(proof, new Map([[hash, changed]]), keccak).join('\n')
+    }
+    expect(found({ signatures: '0x' })).to.equal('')
+    expect(found({ signatures: `0x${'cd'.repeat(65)}` })).to.contain('part 1.oracle.signatures')
+    expect(found({ signatures: '0x', price: (sent.oracle.price + 1n) as Price })).to.contain(
+      'part 1.oracle.price',
+    )
   })
 
   it('when the exchange settles another order than the statement opens, the difference is named', () => {
