@@ -7,7 +7,9 @@ import {
   type Page,
   type PageOptions,
   pageQuery,
+  type RangeOptions,
   type ReadOptions,
+  rangeQuery,
 } from './queries.ts'
 import type {
   Balance,
@@ -73,9 +75,9 @@ export class Account {
 
   /** Decisions on liquidations of the account, and on deleveragings in which it is a counterparty. */
   async liquidationPage(
-    options: PageOptions & { readonly marketId?: number } = {},
+    options: RangeOptions & { readonly marketId?: number } = {},
   ): Promise<Page & { steps: readonly LiquidationDecision[] }> {
-    return this.#http.get('/v0/account/liquidations', { market_id: options.marketId, ...pageQuery(options) })
+    return this.#http.get('/v0/account/liquidations', { market_id: options.marketId, ...rangeQuery(options) })
   }
 
   async fills(options: ListOptions = {}): Promise<readonly Fill[]> {

@@ -70,6 +70,9 @@ export interface AttemptOptions extends ReadOptions {
   readonly marketId?: number
   readonly kind?: AdjustmentKind
   readonly status?: AttemptStatus
+  /** Times of the first request and after the last one, ISO 8601. */
+  readonly from?: string
+  readonly to?: string
   readonly limit?: number
 }
 
@@ -164,8 +167,8 @@ export class Adjustments {
   }
 
   async attempts(options: AttemptOptions = {}): Promise<readonly AdjustmentAttempt[]> {
-    const { adjustmentId: adjustment_id, marketId: market_id, kind, status, limit } = options
-    const query = { adjustment_id, market_id, kind, status, limit, ...bookmarkQuery(options) }
+    const { adjustmentId: adjustment_id, marketId: market_id, kind, status, from, to, limit } = options
+    const query = { adjustment_id, market_id, kind, status, from, to, limit, ...bookmarkQuery(options) }
     const path = '/v0/account/adjustment-attempts'
     return (await this.#options.http.get<{ attempts: readonly AdjustmentAttempt[] }>(path, query)).attempts
   }

@@ -20,7 +20,7 @@ export interface RangeOptions extends PageOptions {
   readonly to?: string
 }
 
-export interface ListOptions extends PageOptions {
+export interface ListOptions extends RangeOptions {
   readonly marketId?: number
   readonly side?: Side
 }
@@ -46,7 +46,7 @@ export const rangeQuery = ({ from, to, ...page }: RangeOptions) => ({ from, to, 
 export const listQuery = ({ marketId, side, ...page }: ListOptions) => ({
   market_id: marketId,
   side,
-  ...pageQuery(page),
+  ...rangeQuery(page),
 })
 
 /** Fetches one page after another, until the last. */

@@ -3,6 +3,7 @@ import { callerOf } from '../http/access.ts'
 import type { App } from '../http/types.ts'
 import type { ReadAfter } from '../read-after/read-after.ts'
 import { changeTime, isoTime } from '../wire/amounts.ts'
+import { timeRange } from '../wire/times.ts'
 import type { Adjustments } from './adjustments.ts'
 import { attemptsOfUser, type ReadAttempt } from './query.ts'
 import {
@@ -82,10 +83,18 @@ export function adjustmentRoutes(app: App, { adjustments, readAfter }: Adjustmen
       },
     },
     async (request) => {
-      const { adjustment_id: adjustmentId, market_id: marketId, kind, status, limit = 100 } = request.query
+      const {
+        adjustment_id: adjustmentId,
+        market_id: marketId,
+        kind,
+        status,
+        limit = 100,
+        ...times
+      } = request.query
+      const filter = { adjustmentId, marketId, kind, status, limit, ...timeRange(times) }
       const { userId } = callerOf(request)
       const rows = await readAfter.read(request, { tables: ['read.adjustment_attempts'] }, (db) =>
-        attemptsOfUser(db, userId, { adjustmentId, marketId, kind, status, limit }),
+        attemptsOfUser(db, userId, filter),
       )
       return { attempts: rows.map(attemptView) }
     },

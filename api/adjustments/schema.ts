@@ -13,6 +13,7 @@ import {
   nullable,
   PositiveInteger,
   ReadAfter,
+  rangeQuery,
   signedDecimalInput,
   Time,
   words,
@@ -140,6 +141,7 @@ export const AttemptsQuery = closed({
   market_id: Type.Optional(PositiveInteger('Only attempts in this market.')),
   kind: Type.Optional(words(ADJUSTMENT_KINDS, 'Only attempts of this kind.')),
   status: Type.Optional(words(ATTEMPT_STATUSES, 'Only attempts with this status.')),
+  ...rangeQuery('attempts requested'),
   limit: Type.Optional(countInput(MAX_PAGE, 100, 'Most attempts, newest first.')),
   read_after_shard_id: Type.Optional(Type.String({ description: '`read_after.shard_id` of a write.' })),
   read_after_shard_seq: Type.Optional(

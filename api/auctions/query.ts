@@ -2,20 +2,14 @@
 import { type RawBuilder, type Selectable, sql } from 'kysely'
 import type { Db, Tx } from '../../db/client.ts'
 import type { ReadBatchesTable } from '../../db/read-schema.ts'
+import type { TimeRange } from '../wire/times.ts'
 
 /** Tables that `batchesOfMarket` reads. */
 export const BATCH_TABLES = ['read.batches'] as const
 
 export type BatchRow = Selectable<ReadBatchesTable>
 
-/** Of the times of auctions, in milliseconds. */
-export interface AuctionTimes {
-  readonly from: number | null
-  /** Exclusive. */
-  readonly to: number | null
-}
-
-export interface BatchFilter extends AuctionTimes {
+export interface BatchFilter extends TimeRange {
   readonly limit: number
   /** The last batch of the previous page. */
   readonly before: number | null
@@ -30,7 +24,7 @@ const firstBatchAt = (marketId: number, at: number): RawBuilder<number> => sql`c
 export const isBatchIn = (
   column: RawBuilder<unknown>,
   marketId: number,
-  { from, to }: AuctionTimes,
+  { from, to }: TimeRange,
 ): RawBuilder<boolean> => sql`true
   ${from === null ? sql`` : sql`and ${column} >= ${firstBatchAt(marketId, from)}`}
   ${to === null ? sql`` : sql`and ${column} < ${firstBatchAt(marketId, to)}`}

@@ -4,7 +4,7 @@ import { markImmutable } from '../http/caching.ts'
 import type { App } from '../http/types.ts'
 import type { ReadPorts } from '../orders/own-orders.ts'
 import { decodeCursor, invalidCursor, pageOf } from '../wire/cursor.ts'
-import { parseTime } from '../wire/times.ts'
+import { timeRange } from '../wire/times.ts'
 import { BATCH_TABLES, batchesOfMarket } from './query.ts'
 import { Auctions, AuctionsQuery } from './schema.ts'
 import { auctionView } from './view.ts'
@@ -34,7 +34,7 @@ export function auctionRoutes(app: App, { markets, readAfter }: ReadPorts): void
     async (request, reply) => {
       const { market_id: marketId, limit = 100, cursor, from, to } = request.query
       const spec = await markets.byId(marketId)
-      const times = { from: parseTime('from', from), to: parseTime('to', to) }
+      const times = timeRange({ from, to })
       const filter = { limit, before: lastBatch(marketId, cursor), ...times }
       const scope = { tables: BATCH_TABLES, shard: marketShard(marketId) }
       const rows = await readAfter.read(request, scope, (db) => batchesOfMarket(db, marketId, filter))

@@ -9,8 +9,8 @@ import {
   nullable,
   PositiveInteger,
   pageQuery,
+  rangeQuery,
   Time,
-  timeInput,
   words,
 } from '../wire/schema.ts'
 
@@ -77,8 +77,7 @@ export type Auction = Static<typeof Auction>
 
 export const AuctionsQuery = closed({
   market_id: PositiveInteger('Number of the market.'),
-  from: Type.Optional(timeInput('Only auctions at this time or later.')),
-  to: Type.Optional(timeInput('Only auctions before this time.')),
+  ...rangeQuery('auctions'),
   ...pageQuery,
   ...bookmarkQuery,
 })

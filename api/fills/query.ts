@@ -2,20 +2,24 @@
 import { sql } from 'kysely'
 import type { Db, Tx } from '../../db/client.ts'
 import type { Side } from '../../domain/orders/order.ts'
-import { type AuctionTimes, BATCH_TABLES, isBatchIn } from '../auctions/query.ts'
-import { anyNumber, type Page } from '../wire/list-query.ts'
+import { BATCH_TABLES, isBatchIn } from '../auctions/query.ts'
+import { anyNumber, isWithin, type Page } from '../wire/list-query.ts'
+import type { TimeRange } from '../wire/times.ts'
 import type { FillRow } from './view.ts'
 
 /** Tables that the queries of fills read. */
 export const FILL_TABLES = ['read.fills'] as const
 
-export interface FillFilter extends Page {
+/** The range is of the time of the auction. */
+export interface FillFilter extends Page, Partial<TimeRange> {
   readonly marketId?: number | undefined
   readonly side?: Side | undefined
 }
 
 export async function fillsOfUser(db: Db | Tx, userId: number, filter: FillFilter): Promise<FillRow[]> {
-  let query = db.selectFrom('read.fills').selectAll().where('user_id', '=', userId)
+  let query = selectFills(db)
+    .where('user_id', '=', userId)
+    .where(isWithin(sql.ref('matched_at'), filter))
   if (filter.marketId !== undefined) query = query.where('market_id', '=', anyNumber(filter.marketId))
   if (filter.side !== undefined) query = query.where('side', '=', filter.side)
   return newestFills(query, filter).execute()
@@ -41,7 +45,7 @@ function newestFills(query: FillQuery, { cursor, limit }: Page): FillQuery {
 /** Tables that `fillsOfMarket` reads if it has a range of times. */
 export const TIMED_FILL_TABLES = [...FILL_TABLES, ...BATCH_TABLES] as const
 
-export interface PublicFillFilter extends AuctionTimes {
+export interface PublicFillFilter extends TimeRange {
   readonly side?: Side | undefined
   readonly limit: number
   /** Position of the last fill of the previous page. */

@@ -10,7 +10,7 @@ import { ORDER_TABLES, orderById } from '../orders/query.ts'
 import { OrderIdParams } from '../orders/schema.ts'
 import { type Cursor, decodeCursor, invalidCursor, pageOf } from '../wire/cursor.ts'
 import { UserIdParams } from '../wire/schema.ts'
-import { parseTime } from '../wire/times.ts'
+import { timeRange } from '../wire/times.ts'
 import {
   FILL_TABLES,
   fillStages,
@@ -93,8 +93,9 @@ function ofUser(app: App, ports: ReadPorts): void {
       },
     },
     async (request) => {
-      const { market_id: marketId, side, limit = 100, cursor } = request.query
-      const filter = { marketId, side, limit, cursor: decodeCursor('fills', cursor) }
+      const { market_id: marketId, side, limit = 100, cursor, ...times } = request.query
+      const place = { limit, cursor: decodeCursor('fills', cursor) }
+      const filter = { marketId, side, ...place, ...timeRange(times) }
       const rows = await ports.readAfter.read(request, { tables: FILL_TABLES }, (db) =>
         fillsOfUser(db, request.params.user_id, filter),
       )
@@ -120,9 +121,9 @@ function ofMarket(app: App, { markets, readAfter }: ReadPorts): void {
       },
     },
     async (request, reply) => {
-      const { side, limit = 100, cursor, from, to } = request.query
+      const { side, limit = 100, cursor, ...query } = request.query
       const spec = await markets.byId(request.params.market_id)
-      const times = { from: parseTime('from', from), to: parseTime('to', to) }
+      const times = timeRange(query)
       const filter = { side, limit, after: publicPlace(cursor), ...times }
       const isTimed = times.from !== null || times.to !== null
       const scope = { tables: isTimed ? TIMED_FILL_TABLES : FILL_TABLES, shard: marketShard(spec.marketId) }

@@ -10,9 +10,9 @@ import {
   nullable,
   PositiveInteger,
   pageQuery,
+  rangeQuery,
   Side,
   Time,
-  timeInput,
   words,
 } from '../wire/schema.ts'
 
@@ -56,6 +56,7 @@ export type Fill = Static<typeof Fill>
 export const FillsQuery = closed({
   market_id: Type.Optional(PositiveInteger('Only fills of this market.')),
   side: Type.Optional(Side),
+  ...rangeQuery('fills of auctions'),
   ...pageQuery,
   ...bookmarkQuery,
 })
@@ -133,8 +134,7 @@ export type PublicFill = Static<typeof PublicFill>
 export const PublicFills = Type.Object({ fills: Type.Array(PublicFill), next_cursor: NextCursor })
 export const PublicFillsQuery = closed({
   side: Type.Optional(Side),
-  from: Type.Optional(timeInput('Only fills of auctions at this time or later.')),
-  to: Type.Optional(timeInput('Only fills of auctions before this time.')),
+  ...rangeQuery('fills of auctions'),
   ...pageQuery,
   ...bookmarkQuery,
 })

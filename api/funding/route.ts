@@ -4,7 +4,7 @@ import type { App } from '../http/types.ts'
 import { MarketIdParams } from '../markets/schema.ts'
 import type { ReadPorts } from '../orders/own-orders.ts'
 import { decodeCursor, invalidCursor, pageOf } from '../wire/cursor.ts'
-import { parseTime } from '../wire/times.ts'
+import { timeRange } from '../wire/times.ts'
 import { FUNDING_RATE_TABLES, type FundingRateFilter, fundingRates } from './query.ts'
 import { FundingRates, FundingRatesQuery } from './schema.ts'
 import { fundingRateView } from './view.ts'
@@ -40,7 +40,7 @@ export function fundingRoutes(app: App, { markets, readAfter }: ReadPorts): void
       const { limit = 100, cursor, from, to } = request.query
       const spec = await markets.byId(id)
       const filter = {
-        ...{ limit, from: parseTime('from', from), to: parseTime('to', to) },
+        ...{ limit, ...timeRange({ from, to }) },
         after: lastRate(id, cursor),
       }
       const scope = { tables: FUNDING_RATE_TABLES, shard: marketShard(id) }

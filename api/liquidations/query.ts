@@ -3,6 +3,7 @@ import { type RawBuilder, type Selectable, sql } from 'kysely'
 import type { Db, Tx } from '../../db/client.ts'
 import type { ReadLiquidationStepsTable, ReadLiquidationsTable } from '../../db/read-risk-schema.ts'
 import type { Cursor } from '../wire/cursor.ts'
+import type { TimeRange } from '../wire/times.ts'
 
 /** Tables that `minedLiquidations` reads. */
 export const LIQUIDATION_TABLES = ['read.liquidations'] as const
@@ -11,34 +12,28 @@ export const STEP_TABLES = ['read.liquidation_steps', 'read.liquidation_legs'] a
 
 export type LiquidationRow = Selectable<ReadLiquidationsTable>
 
-interface Page {
+/** The range is of the time of the block, or of the decision. */
+export interface LiquidationFilter extends TimeRange {
   readonly marketId: number | undefined
   readonly limit: number
   /** The last row of the page before. */
   readonly after: Cursor | null
 }
 
-export interface LiquidationFilter extends Page {
-  /** Of the time of the block, in milliseconds. */
-  readonly from: number | null
-  readonly to: number | null
-}
-
 /** Newest first; one row more than `limit` if there is a next page. */
 export async function minedLiquidations(
   db: Db | Tx,
-  { marketId, limit, from, to, after }: LiquidationFilter,
+  { marketId, limit, ...range }: LiquidationFilter,
 ): Promise<LiquidationRow[]> {
   const place = { at: sql`at`, id: sql`id` }
-  const until = earlier(after, to === null ? null : { at: to, id: '' })
   const { rows } = await sql<LiquidationRow>`
-    select * from read.liquidations where ${isIn(place, marketId, { from, until })} ${newestIn(place, marketId)} limit ${limit + 1}
+    select * from read.liquidations where ${isIn(place, marketId, range)} ${newestIn(place, marketId)} limit ${limit + 1}
   `.execute(db)
   return rows
 }
 
-const earlier = (a: Cursor | null, b: Cursor | null): Cursor | null => {
-  if (a === null || b === null) return a ?? b
+const earlier = (a: Cursor, b: Cursor | null): Cursor => {
+  if (b === null) return a
   return a.at < b.at || (a.at === b.at && a.id < b.id) ? a : b
 }
 
@@ -47,18 +42,18 @@ interface Place {
   readonly id: RawBuilder<unknown>
 }
 
-const LATEST: Cursor = { at: Number.MAX_SAFE_INTEGER, id: '' }
+const LATEST = Number.MAX_SAFE_INTEGER
 
 /**
- * Whether a row is in the market and in the range of times; `until` is exclusive. A market is a part of the range and not an equation: a
+ * Whether a row is in the market, in the range of times and after the page before. A market is a part of the range and not an equation: a
  * plan for any market could otherwise follow time alone, and read all rows for a market without any.
  */
 function isIn(
   { at, id }: Place,
   marketId: number | undefined,
-  { from, until }: { readonly from: number | null; readonly until: Cursor | null },
+  { from, to, after }: Omit<LiquidationFilter, 'marketId' | 'limit'>,
 ) {
-  const end = until ?? LATEST
+  const end = earlier({ at: to ?? LATEST, id: '' }, after)
   return marketId === undefined
     ? sql`(${at}, ${id}) >= (${from ?? 0}::bigint, '') and (${at}, ${id}) < (${end.at}::bigint, ${end.id}::text)`
     : sql`(market_id, ${at}, ${id}) >= (${marketId}::bigint, ${from ?? 0}::bigint, '')
@@ -78,7 +73,7 @@ export interface StepRow extends Selectable<ReadLiquidationStepsTable> {
  * Steps of the account's own liquidations, with all legs, and those in which it was a counterparty, with its own leg. Newest first; one row
  * more than `limit` if there is a next page.
  */
-export async function stepsOfUser(db: Db | Tx, userId: number, page: Page): Promise<StepRow[]> {
+export async function stepsOfUser(db: Db | Tx, userId: number, page: LiquidationFilter): Promise<StepRow[]> {
   const { rows } = await sql<StepRow>`
     select s.*, p.role, (
       select coalesce(json_agg(json_build_object('place', l.place, 'steps', l.steps, 'score', l.score::text) order by l.place), '[]')
@@ -101,13 +96,13 @@ function placesOf(
   id: RawBuilder<unknown>,
   table: RawBuilder<unknown>,
   userId: number,
-  { marketId, limit, after }: Page,
+  { marketId, limit, ...range }: LiquidationFilter,
 ) {
   const place = { at: sql`at`, id }
   return sql`
     (
       select ${id} as id, at, ${role} as role from ${table}
-      where user_id = ${userId} and ${isIn(place, marketId, { from: null, until: after })}
+      where user_id = ${userId} and ${isIn(place, marketId, range)}
       ${newestIn(place, marketId)} limit ${limit + 1}
     )
   `

@@ -5,7 +5,7 @@ import type { App } from '../http/types.ts'
 import { specOf } from '../markets/market-directory.ts'
 import type { ReadPorts } from '../orders/own-orders.ts'
 import { decodeCursor, pageOf } from '../wire/cursor.ts'
-import { parseTime } from '../wire/times.ts'
+import { timeRange } from '../wire/times.ts'
 import { LIQUIDATION_TABLES, minedLiquidations, STEP_TABLES, stepsOfUser } from './query.ts'
 import { LiquidationSteps, LiquidationStepsQuery, Liquidations, LiquidationsQuery } from './schema.ts'
 import { liquidationView, stepView } from './view.ts'
@@ -31,10 +31,10 @@ export function liquidationRoutes(app: App, { markets, readAfter }: ReadPorts): 
       },
     },
     async (request) => {
-      const { market_id: marketId, limit = 100, cursor, from, to } = request.query
+      const { market_id: marketId, limit = 100, cursor, ...times } = request.query
       if (marketId !== undefined) await markets.byId(marketId)
       const filter = {
-        ...{ marketId, limit, from: parseTime('from', from), to: parseTime('to', to) },
+        ...{ marketId, limit, ...timeRange(times) },
         after: decodeCursor('liquidations', cursor),
       }
       const scope = { tables: LIQUIDATION_TABLES, ...shardOf(marketId) }
@@ -59,8 +59,8 @@ export function liquidationRoutes(app: App, { markets, readAfter }: ReadPorts): 
       },
     },
     async (request) => {
-      const { market_id: marketId, limit = 100, cursor } = request.query
-      const page = { marketId, limit, after: decodeCursor('own-liquidations', cursor) }
+      const { market_id: marketId, limit = 100, cursor, ...times } = request.query
+      const page = { marketId, limit, ...timeRange(times), after: decodeCursor('own-liquidations', cursor) }
       const scope = { tables: STEP_TABLES, ...shardOf(marketId) }
       const rows = await readAfter.read(request, scope, (db) =>
         stepsOfUser(db, callerOf(request).userId, page),

@@ -10,8 +10,8 @@ import {
   nullableObject,
   PositiveInteger,
   pageQuery,
+  rangeQuery,
   Time,
-  timeInput,
   words,
 } from '../wire/schema.ts'
 
@@ -53,8 +53,7 @@ export const Liquidations = Type.Object({ liquidations: Type.Array(Liquidation),
 
 export const LiquidationsQuery = closed({
   market_id: Type.Optional(PositiveInteger('Only liquidations in this market.')),
-  from: Type.Optional(timeInput('Only liquidations at this time or later.')),
-  to: Type.Optional(timeInput('Only liquidations before this time.')),
+  ...rangeQuery('liquidations'),
   ...pageQuery,
   ...bookmarkQuery,
 })
@@ -109,6 +108,7 @@ export const LiquidationSteps = Type.Object({ steps: Type.Array(LiquidationStep)
 
 export const LiquidationStepsQuery = closed({
   market_id: Type.Optional(PositiveInteger('Only steps in this market.')),
+  ...rangeQuery('steps decided'),
   ...pageQuery,
   ...bookmarkQuery,
 })

@@ -4,7 +4,8 @@ import type { Db, Tx } from '../../db/client.ts'
 import { constant } from '../../db/values.ts'
 import type { OrderStatus, Side } from '../../domain/orders/order.ts'
 import type { Price } from '../../domain/units.ts'
-import { anyNumber, type Page } from '../wire/list-query.ts'
+import { anyNumber, isWithin, type Page } from '../wire/list-query.ts'
+import type { TimeRange } from '../wire/times.ts'
 import type { OrderRow } from './view.ts'
 
 /** Tables that the queries of orders read. */
@@ -33,7 +34,8 @@ export const orderByHash = (db: Db | Tx, hash: string): Promise<PricedOrderRow |
     .where('order_id', '=', (known) => known.selectFrom('orders').select('order_id').where('hash', '=', hash))
     .executeTakeFirst()
 
-export interface OrderFilter extends Page {
+/** The range is of the time of acceptance. */
+export interface OrderFilter extends Page, TimeRange {
   readonly marketId?: number | undefined
   readonly status?: OrderStatus | undefined
   readonly side?: Side | undefined
@@ -45,7 +47,9 @@ export async function ordersOfUser(
   userId: number,
   filter: OrderFilter,
 ): Promise<PricedOrderRow[]> {
-  let query = selectOrders(db).where('user_id', '=', userId)
+  let query = selectOrders(db)
+    .where('user_id', '=', userId)
+    .where(isWithin(sql.ref('o.accepted_at'), filter))
   if (filter.marketId !== undefined) query = query.where('o.market_id', '=', anyNumber(filter.marketId))
   if (filter.status !== undefined) query = query.where('o.status', '=', filter.status)
   if (filter.side !== undefined) query = query.where('side', '=', filter.side)

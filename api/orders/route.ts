@@ -7,6 +7,7 @@ import { specOf } from '../markets/market-directory.ts'
 import type { Reading } from '../read-after/read-after.ts'
 import { decodeCursor, pageOf } from '../wire/cursor.ts'
 import { BookmarkQuery, UserIdParams } from '../wire/schema.ts'
+import { timeRange } from '../wire/times.ts'
 import { ownOrder, type ReadPorts, type RequestedOrder } from './own-orders.ts'
 import { ORDER_TABLES, orderByHash, orderById, ordersOfUser, type PricedOrderRow } from './query.ts'
 import { Order, OrderHashParams, OrderIdParams, Orders, OrdersQuery } from './schema.ts'
@@ -88,8 +89,9 @@ function orderList(app: App, { markets, readAfter }: ReadPorts): void {
       },
     },
     async (request) => {
-      const { market_id: marketId, status, side, limit = 100, cursor } = request.query
-      const filter = { marketId, status, side, limit, cursor: decodeCursor('orders', cursor) }
+      const { market_id: marketId, status, side, limit = 100, cursor, ...times } = request.query
+      const place = { limit, cursor: decodeCursor('orders', cursor) }
+      const filter = { marketId, status, side, ...place, ...timeRange(times) }
       const rows = await readAfter.read(request, { tables: ORDER_TABLES }, (db) =>
         ordersOfUser(db, request.params.user_id, filter),
       )

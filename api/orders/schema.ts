@@ -11,6 +11,7 @@ import {
   nullable,
   PositiveInteger,
   pageQuery,
+  rangeQuery,
   Side,
   Time,
   words,
@@ -99,6 +100,7 @@ export const OrdersQuery = closed({
   market_id: Type.Optional(PositiveInteger('Only orders of this market.')),
   status: Type.Optional(words(ORDER_STATUSES, 'Only orders with this status.')),
   side: Type.Optional(Side),
+  ...rangeQuery('orders accepted'),
   ...pageQuery,
   ...bookmarkQuery,
 })

@@ -11,7 +11,7 @@ import { parseTime } from '../wire/amounts.ts'
 import { csvStream, prefersCsv } from '../wire/csv.ts'
 import type { Cursor } from '../wire/cursor.ts'
 import { MAX_PAGE } from '../wire/schema.ts'
-import { parseTime as parseQueryTime } from '../wire/times.ts'
+import { timeRange } from '../wire/times.ts'
 import { CSV_HEADER, csvOf } from './csv.ts'
 import { TRANSACTION_TABLES, type TransactionFilter, transactionsOfUser } from './query.ts'
 import { Transactions, TransactionsQuery } from './schema.ts'
@@ -85,7 +85,7 @@ export function transactionRoutes(app: App, { markets, readAfter }: ReadPorts): 
       const { limit, ...query } = request.query
       const range = {
         ...{ marketId: query.market_id, type: query.transaction_type },
-        ...{ from: parseQueryTime('from', query.from), to: parseQueryTime('to', query.to) },
+        ...timeRange(query),
       }
       const after = cursorOf(query.cursor_created_at, query.cursor_id)
       const read = async (page: Page): Promise<readonly Listed[]> => {

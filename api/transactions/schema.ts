@@ -11,8 +11,8 @@ import {
   maybeAmountOf,
   nullable,
   PositiveInteger,
+  rangeQuery,
   Time,
-  timeInput,
   words,
 } from '../wire/schema.ts'
 
@@ -43,8 +43,7 @@ export const Transactions = Type.Object({ transactions: Type.Array(Transaction) 
 export const TransactionsQuery = closed({
   transaction_type: Type.Optional(words(TRANSACTION_TYPES, 'Only transactions of this type.')),
   market_id: Type.Optional(PositiveInteger('Only transactions in this market.')),
-  from: Type.Optional(timeInput('Only transactions at this time or later.')),
-  to: Type.Optional(timeInput('Only transactions before this time.')),
+  ...rangeQuery('transactions'),
   limit: Type.Optional(countInput(MAX_PAGE, 100, 'Items per page.')),
   cursor_created_at: Type.Optional(
     Type.String({

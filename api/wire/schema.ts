@@ -127,6 +127,12 @@ export const timeInput = (description: string) =>
     description,
   })
 
+/** The query fields of a list that `timeRange` reads. `what`: the items, such as "fills matched". */
+export const rangeQuery = (what: string) => ({
+  from: Type.Optional(timeInput(`Only ${what} at this time or later.`)),
+  to: Type.Optional(timeInput(`Only ${what} before this time.`)),
+})
+
 export const ReadAfter = Type.Object(
   { shard_id: Type.String(), shard_seq: Type.String() },
   { description: 'Bookmark of this write: a read that carries it shows at least this write.' },

@@ -47,6 +47,18 @@ describe('client/account and client/market-data, against an exchange', () => {
   })
   after(() => exchange.stop())
 
+  it('when histories are listed with from and to, the client passes both', async () => {
+    const [order] = await buyer.orders.list()
+    const [fill] = await buyer.account.fills()
+    const from = order?.created_at as string
+    expect((await buyer.orders.list({ from })).map(({ order_id }) => order_id)).to.deep.equal([buyId])
+    expect(await buyer.orders.list({ to: from })).to.deep.equal([])
+    expect(await buyer.account.fills({ from: fill?.created_at as string })).to.deep.equal([fill])
+    expect(await buyer.account.fills({ to: fill?.created_at as string })).to.deep.equal([])
+    expect((await buyer.account.liquidationPage({ from })).steps).to.deep.equal([])
+    expect(await buyer.adjustments.attempts({ from })).to.deep.equal([])
+  })
+
   it('when an order is partly filled, its reads by id and by hash agree, and its fills and events are listed', async () => {
     const order = await buyer.orders.get(buyId)
     expect(order).to.include({ status: 'OPEN', filled_quantity: 1, trigger: null })

@@ -18,6 +18,32 @@ describe('filters of adjustment attempts', () => {
     for (const query of queries) expect((await ask(query)).body, query).to.deep.equal({ attempts: [] })
   })
 
+  it('when attempts are listed with from and to, from is inclusive and to exclusive', async () => {
+    const attempt = {
+      market_id: 1,
+      user_id: user.userId,
+      kind: 'margin',
+      status: 'COMMITTED',
+      amount: 1n,
+    } as const
+    const times = [1_000, 2_000, 3_000]
+    await exchange.db
+      .insertInto('read.adjustment_attempts')
+      .values(
+        times.map(
+          (at) => ({ ...attempt, adjustment_id: `1-${at}`, created_at: at, updated_at: at }) as never,
+        ),
+      )
+      .execute()
+    const timesOf = async (query: string): Promise<number[]> =>
+      (await ask(query)).body.attempts.map(({ created_at }: { created_at: string }) => Date.parse(created_at))
+    const time = (at: number) => new Date(at).toISOString()
+    expect(await timesOf(`from=${time(2_000)}`)).to.deep.equal([3_000, 2_000])
+    expect(await timesOf(`to=${time(3_000)}`)).to.deep.equal([2_000, 1_000])
+    expect(await timesOf(`from=${time(2_000)}&to=${time(3_000)}&market_id=1`)).to.deep.equal([2_000])
+    expect((await ask('from=now')).body.details).to.include({ code: 'INVALID_FIELD', field: 'from' })
+  })
+
   it('when Postgres could not compare a filter, it is refused with its field', async () => {
     for (const [field, value] of [
       ['adjustment_id', '%00'],

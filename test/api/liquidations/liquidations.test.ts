@@ -299,7 +299,10 @@ describe('liquidations', function () {
     for (const marketId of [undefined, 1, 3]) {
       for (const place of [null, after]) {
         await minedLiquidations(explained.db, { marketId, limit: 20, from: 5_000, to: 20_000, after: place })
-        await stepsOfUser(explained.db, 901, { marketId, limit: 20, after: place })
+        const range = { from: 5_000, to: 20_000 }
+        const steps = await stepsOfUser(explained.db, 901, { marketId, limit: 20, ...range, after: place })
+        expect(steps.filter(({ at }) => at < range.from || at >= range.to)).to.deep.equal([])
+        expect(steps.length).to.equal(marketId === 3 ? 0 : 21)
       }
     }
     await riskOfMarket(explained.db, 1)

@@ -49,6 +49,27 @@ describe('reads', () => {
   })
   after(() => exchange.stop())
 
+  /** The list from the time of one item, and up to it, for every item; in pages of one. */
+  async function expectRange(user: User, path: string, list: string): Promise<void> {
+    const read = async (query: string) => {
+      const items = []
+      for (let cursor = ''; ; ) {
+        const { status, body } = await exchange.get(user, `${path}?limit=1&${query}${cursor}`)
+        expect(status, JSON.stringify(body)).to.equal(200)
+        items.push(...body[list])
+        if (body.next_cursor === null) return items
+        cursor = `&cursor=${body.next_cursor}`
+      }
+    }
+    const all: { created_at: string }[] = (await exchange.get(user, path)).body[list]
+    expect(all).not.to.deep.equal([])
+    for (const { created_at: at } of all) {
+      expect(await read(`from=${at}`)).to.deep.equal(all.filter(({ created_at }) => created_at >= at))
+      expect(await read(`to=${at}`)).to.deep.equal(all.filter(({ created_at }) => created_at < at))
+      expect(await read(`from=${at}&to=${at}`)).to.deep.equal([])
+    }
+  }
+
   describe('orders', () => {
     it('when an order is read by id or hash, it has every amount twice', async () => {
       const { order_id, order_hash } = placed.high as { order_id: string; order_hash: string }
@@ -106,6 +127,10 @@ describe('reads', () => {
       }
     })
 
+    it('when orders are listed with from and to, from is inclusive, to exclusive, and cursors stay within', async () => {
+      await expectRange(alice, `/v0/orders/by-user/${alice.userId}`, 'orders')
+    })
+
     it('when a cursor was not issued, it is rejected with INVALID_CURSOR', async () => {
       const { body } = await exchange.get(alice, `/v0/orders/by-user/${alice.userId}?cursor=nonsense`)
       expect(body.details).to.include({ code: 'INVALID_CURSOR', field: 'cursor', received: 'nonsense' })
@@ -117,6 +142,8 @@ describe('reads', () => {
       ['limit=1001', 'limit'],
       ['market_id=one', 'market_id'],
       ['cursor=nonsense', 'cursor'],
+      ['from=yesterday', 'from'],
+      ['to=2026-13-01T00:00:00Z', 'to'],
       ['marketid=1', 'marketid'],
     ]) {
       it(`when the query is ?${query}, it is rejected`, async () => {
@@ -145,6 +172,7 @@ describe('reads', () => {
       const alices = (await exchange.get(alice, `/v0/fills/by-user/${alice.userId}?market_id=1&side=LONG`))
         .body
       expect(alices.fills[0]).to.include({ fee: 0, fee_e18_raw: '0', taker_quantity: 0 })
+      await expectRange(alice, `/v0/fills/by-user/${alice.userId}`, 'fills')
       expect(
         (await exchange.get(alice, `/v0/fills/by-user/${alice.userId}?side=SHORT`)).body.fills,
       ).to.deep.equal([])
