@@ -101,8 +101,8 @@ export class Account {
   }
 
   /** The account's withdrawals with their status, newest first, and what of them is pending. */
-  async withdrawalPage(options: PageOptions = {}): Promise<WithdrawalPage> {
-    return this.#http.get('/v0/account/withdrawals', pageQuery(options))
+  async withdrawalPage(options: RangeOptions = {}): Promise<WithdrawalPage> {
+    return this.#http.get('/v0/account/withdrawals', rangeQuery(options))
   }
 
   /** The caller of this credential: account, API key and limits. */

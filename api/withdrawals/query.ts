@@ -3,6 +3,8 @@ import { sql } from 'kysely'
 import type { Db, Tx } from '../../db/client.ts'
 import { lastRequest, PAUSE_ENDS_AT } from '../accounts/query.ts'
 import type { Cursor } from '../wire/cursor.ts'
+import { isWithin } from '../wire/list-query.ts'
+import type { TimeRange } from '../wire/times.ts'
 
 /** Tables that `withdrawalsOfUser` reads. */
 export const WITHDRAWAL_TABLES = ['read.withdrawal_events', 'read.balances'] as const
@@ -28,7 +30,8 @@ export interface Withdrawals {
   readonly pauseEndsAt: number
 }
 
-export interface WithdrawalFilter {
+/** The range is of the time of the request. */
+export interface WithdrawalFilter extends TimeRange {
   readonly limit: number
   /** Block and log index of the last request of the page before. */
   readonly after: Cursor | null
@@ -41,7 +44,7 @@ type Found = Omit<Withdrawals, 'rows'> & (WithdrawalRow | { readonly id: null })
 export async function withdrawalsOfUser(
   db: Db | Tx,
   userId: number,
-  { limit, after }: WithdrawalFilter,
+  { limit, after, ...range }: WithdrawalFilter,
 ): Promise<Withdrawals> {
   const isOlder =
     after === null ? sql`true` : sql`(r.block, r.log_index) < (${after.at}::bigint, ${after.id}::integer)`
@@ -58,7 +61,7 @@ export async function withdrawalsOfUser(
         where p.user_id = r.user_id and p.is_payout and (p.block, p.log_index) > (r.block, r.log_index)
         order by p.block, p.log_index limit 1
       ) p on true
-      where r.user_id = one.user_id and not r.is_payout and ${isOlder}
+      where r.user_id = one.user_id and not r.is_payout and ${isOlder} and ${isWithin(sql`r.at`, range)}
       order by r.block desc, r.log_index desc limit ${limit + 1}
     ) page on true
   `.execute(db)

@@ -5,6 +5,7 @@ import { callerOf } from '../http/access.ts'
 import type { App } from '../http/types.ts'
 import { amount, maybeTime } from '../wire/amounts.ts'
 import { decodeCursor, invalidCursor, pageOf } from '../wire/cursor.ts'
+import { timeRange } from '../wire/times.ts'
 import { WITHDRAWAL_TABLES, withdrawalsOfUser } from './query.ts'
 import { Withdrawals, WithdrawalsQuery } from './schema.ts'
 import { pendingPayableAt, withdrawalView } from './view.ts'
@@ -33,8 +34,8 @@ export function withdrawalRoutes(app: App, { readAfter, clock }: AccountPorts): 
       },
     },
     async (request) => {
-      const { limit = 100, cursor } = request.query
-      const filter = { limit, after: afterOf(cursor) }
+      const { limit = 100, cursor, ...times } = request.query
+      const filter = { limit, ...timeRange(times), after: afterOf(cursor) }
       const found = await readAfter.read(request, { tables: WITHDRAWAL_TABLES }, (db) =>
         withdrawalsOfUser(db, callerOf(request).userId, filter),
       )

@@ -8,6 +8,7 @@ import {
   NextCursor,
   nullable,
   pageQuery,
+  rangeQuery,
   Time,
   words,
 } from '../wire/schema.ts'
@@ -44,4 +45,8 @@ export const Withdrawals = Type.Object({
   next_cursor: NextCursor,
 })
 
-export const WithdrawalsQuery = closed({ ...pageQuery, ...bookmarkQuery })
+export const WithdrawalsQuery = closed({
+  ...rangeQuery('withdrawals requested'),
+  ...pageQuery,
+  ...bookmarkQuery,
+})

@@ -1,5 +1,9 @@
 import { expect } from 'chai'
+import { sql } from 'kysely'
 import { after, before, describe, it } from 'mocha'
+import { fillsOfUser } from '../../../api/fills/query.ts'
+import { ordersOfUser } from '../../../api/orders/query.ts'
+import { createExplainedDb } from '../../support/explained-db.ts'
 import { e18, perpetual } from '../../support/markets.ts'
 import { createUser, type ExchangeFixture, startExchange, type User } from '../support/exchange-fixture.ts'
 import { append, clearedRow, settledRow, type Trade } from '../support/trade-rows.ts'
@@ -336,6 +340,38 @@ describe('reads', () => {
         oracle_fresh: true,
         read_model_lag: 0,
       })
+    })
+  })
+
+  /** The last one, because it leaves its rows behind. */
+  describe('ranges of long histories', () => {
+    it('when an account has many orders and fills, a page of a range of times reads few database pages', async () => {
+      const grow = async (table: 'orders' | 'fills', changed: Readonly<Record<string, string>>) => {
+        const { rows } = await sql<{ name: string }>`
+        select column_name as name from information_schema.columns
+        where table_schema = 'read' and table_name = ${table} and is_generated = 'NEVER'
+      `.execute(exchange.db)
+        const names = rows.map(({ name }) => name)
+        const values = names.map((name) => changed[name] ?? `t."${name}"`)
+        await sql
+          .raw(`
+        insert into read.${table} (${names.map((name) => `"${name}"`).join()}) select ${values.join()}
+        from generate_series(1, 20000) n, (select * from read.${table} where user_id = ${alice.userId} limit 1) t
+      `)
+          .execute(exchange.db)
+      }
+      await grow('orders', { order_id: `'9-' || n`, accepted_at: 'n' })
+      await grow('fills', { fill_id: `'9-' || n`, matched_at: 'n' })
+      await sql`analyze`.execute(exchange.db)
+      const explained = createExplainedDb(exchange.url)
+      const page = { from: 5_000, to: 9_000, limit: 20, cursor: null }
+      const orders = await ordersOfUser(explained.db, alice.userId, page)
+      const fills = await fillsOfUser(explained.db, alice.userId, page)
+      const statements = explained.drain()
+      await explained.db.destroy()
+      expect([orders[0]?.accepted_at, fills[0]?.matched_at]).to.deep.equal([8_999, 8_999])
+      expect(statements).to.have.length(2)
+      expect(statements.filter(({ pages }) => pages > 100)).to.deep.equal([])
     })
   })
 })

@@ -97,6 +97,21 @@ describe('the withdrawals of an account', function () {
     expect(transactions.map(({ id }: { id: string }) => id)).to.have.members(ids)
   })
 
+  it('when withdrawals are listed with from and to, the range limits the list and not what is pending', async () => {
+    const start = Date.now() - 10_000
+    for (const place of [0, 1, 2])
+      await append(moved('withdrawal_request', place + 1, { at: start + place * 1_000, block: 10 + place }))
+    const amounts = async (query: string) =>
+      (await list(query)).withdrawals.map(({ amount }: { amount: number }) => amount)
+    expect(await amounts(`from=${iso(start + 1_000)}`)).to.deep.equal([3, 2])
+    expect(await amounts(`to=${iso(start + 2_000)}`)).to.deep.equal([2, 1])
+    const query = `to=${iso(start + 2_000)}&limit=1`
+    const { next_cursor, pending } = await list(query)
+    expect(pending).to.equal(6)
+    expect(await amounts(`${query}&cursor=${next_cursor}`)).to.deep.equal([1])
+    expect(await list(`to=${iso(start)}`)).to.include({ pending: 6, next_cursor: null })
+  })
+
   it('when the clock has run down, the withdrawal is payable, except during a pause of the bank', async () => {
     await append(moved('withdrawal_request', 5, { at: Date.now() - 60_000 }))
     expect(await statuses()).to.deep.equal([['PAYABLE', 5]])
