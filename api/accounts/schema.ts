@@ -1,8 +1,8 @@
 /** Margin balance and lookup of an account. */
 import Type, { type Static } from 'typebox'
-import { amountOf, closed, expects, nullable, Time, words } from '../wire/schema.ts'
+import { amountOf, closed, expects, named, nullable, Time, words } from '../wire/schema.ts'
 
-export const Balance = Type.Object({
+export const Balance = named('Balance', {
   ...amountOf('total', 'Free balance plus the margin of all positions.'),
   ...amountOf('available', 'Free balance minus the reservations of orders.'),
   ...amountOf('free', "The account's balance in the margin bank, outside positions."),
@@ -12,7 +12,7 @@ export const Balance = Type.Object({
 })
 export type Balance = Static<typeof Balance>
 
-export const MarginBalance = Type.Object({
+export const MarginBalance = named('MarginBalance', {
   user_id: Type.Integer(),
   asset: words(['USDM'], 'The collateral token.'),
   balance: Type.Object({
@@ -31,7 +31,7 @@ export const AddressParams = closed({
     description: 'Wallet of the account.',
   }),
 })
-export const User = Type.Object({
+export const User = named('User', {
   user_id: Type.Integer(),
   address: Type.String(),
   created_at: Time('Time of the first deposit or login.'),

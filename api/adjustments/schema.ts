@@ -10,6 +10,8 @@ import {
   MAX_INTEGER,
   MAX_PAGE,
   maybeWords,
+  named,
+  namedInput,
   nullable,
   PositiveInteger,
   ReadAfter,
@@ -48,7 +50,7 @@ const common = {
   deadline: PositiveInteger('As signed, in Unix seconds: the adjustment is not executed later.'),
 }
 
-export const AdjustLeverageBody = closed({
+export const AdjustLeverageBody = namedInput('AdjustLeverageBody', {
   ...common,
   leverage: PositiveInteger('As signed, a whole number. The struct has it times 1e18.'),
   max_margin_in_e18_raw: digits(
@@ -61,7 +63,7 @@ export const AdjustLeverageBody = closed({
 })
 export type AdjustLeverageBody = Static<typeof AdjustLeverageBody>
 
-export const AdjustMarginBody = closed({
+export const AdjustMarginBody = namedInput('AdjustMarginBody', {
   ...common,
   amount: signedDecimalInput('As signed: positive adds margin, negative removes it.'),
   remove_mode: Type.Optional(
@@ -91,7 +93,7 @@ const answer = {
   gas_used: Type.Optional(Type.String()),
 }
 
-export const AdjustLeverageAnswer = Type.Object({
+export const AdjustLeverageAnswer = named('AdjustLeverageAnswer', {
   ...answer,
   cancelled_orders: Type.Integer({
     description: 'Open orders of the account in the market that were cancelled.',
@@ -100,7 +102,7 @@ export const AdjustLeverageAnswer = Type.Object({
 })
 export type AdjustLeverageAnswer = Static<typeof AdjustLeverageAnswer>
 
-export const AdjustMarginAnswer = Type.Object({
+export const AdjustMarginAnswer = named('AdjustMarginAnswer', {
   ...answer,
   amount: Type.Number({ description: 'What has moved: positive into the position, negative out of it.' }),
   amount_e18_raw: Type.String({ description: 'The same times 1e18, exact.' }),
@@ -110,7 +112,7 @@ export const AdjustMarginAnswer = Type.Object({
 })
 export type AdjustMarginAnswer = Static<typeof AdjustMarginAnswer>
 
-export const Attempt = Type.Object({
+export const Attempt = named('Attempt', {
   adjustment_id: Type.String(),
   user_id: Type.Integer(),
   market_id: Type.Integer(),
@@ -128,7 +130,7 @@ export const Attempt = Type.Object({
   updated_at: Time('Of its present status.'),
 })
 export type Attempt = Static<typeof Attempt>
-export const Attempts = Type.Object({ attempts: Type.Array(Attempt) })
+export const Attempts = named('Attempts', { attempts: Type.Array(Attempt) })
 
 export const AttemptsQuery = closed({
   adjustment_id: Type.Optional(

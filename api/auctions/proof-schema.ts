@@ -1,6 +1,6 @@
 /** The proof of a batch, and the commitment to one order. Prices are ticks, quantities steps, and orders are named by their place. */
 import Type, { type Static, type TSchema } from 'typebox'
-import { bookmarkQuery, closed, maybeWords, nullable, PositiveInteger, words } from '../wire/schema.ts'
+import { bookmarkQuery, closed, maybeWords, named, nullable, PositiveInteger, words } from '../wire/schema.ts'
 import { AUCTION_STATUSES } from './schema.ts'
 
 const SIDE = words(['LONG', 'SHORT'], 'LONG buys, SHORT sells.')
@@ -164,7 +164,7 @@ const Statement = Type.Object({
   result: Result,
 })
 
-export const ProofPart = Type.Object({
+export const ProofPart = named('ProofPart', {
   part: count('From 1.'),
   status: words(
     ['settling', 'settled', 'failed'],
@@ -184,7 +184,7 @@ export const ProofPart = Type.Object({
 })
 export type ProofPart = Static<typeof ProofPart>
 
-export const BatchProof = Type.Object({
+export const BatchProof = named('BatchProof', {
   market_id: Type.Integer(),
   symbol: Type.String(),
   batch_id: Type.Integer(),
@@ -205,7 +205,7 @@ export const CommitmentQuery = closed({
   ...bookmarkQuery,
 })
 
-export const Commitment = Type.Object({
+export const Commitment = named('Commitment', {
   order_id: Type.String(),
   order_hash: Type.String(),
   market_id: Type.Integer(),

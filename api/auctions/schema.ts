@@ -6,6 +6,7 @@ import {
   closed,
   maybeWords,
   NextCursor,
+  named,
   nullable,
   PositiveInteger,
   pageQuery,
@@ -22,7 +23,7 @@ const RULES =
   'smallest surplus. Otherwise an interval is left: buy_pressure and sell_pressure choose an end because one side has a surplus on all of it, ' +
   'limit the only end at which limit orders alone carry the volume, oracle the price nearest to the oracle price.'
 
-export const Auction = Type.Object({
+export const Auction = named('Auction', {
   market_id: Type.Integer(),
   symbol: Type.String(),
   batch_id: Type.Integer(),
@@ -81,4 +82,4 @@ export const AuctionsQuery = closed({
   ...pageQuery,
   ...bookmarkQuery,
 })
-export const Auctions = Type.Object({ auctions: Type.Array(Auction), next_cursor: NextCursor })
+export const Auctions = named('Auctions', { auctions: Type.Array(Auction), next_cursor: NextCursor })

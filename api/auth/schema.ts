@@ -1,16 +1,16 @@
 /** The caller's own account, its API key and its limits. */
 import Type, { type Static } from 'typebox'
 import { BUCKETS } from '../http/access.ts'
-import { closed, expects, nullable, nullableObject, Time, words } from '../wire/schema.ts'
+import { expects, named, namedInput, nullable, nullableObject, Time, words } from '../wire/schema.ts'
 
 const SCOPES = ['trade', 'read'] as const
 const MAX_NETWORKS = 32
 
 const action = words(['rotate_api_key'], 'What the signature will authorize.')
 
-export const ChallengeBody = closed({ action })
+export const ChallengeBody = namedInput('ChallengeBody', { action })
 
-export const ChallengeAnswer = Type.Object({
+export const ChallengeAnswer = named('ChallengeAnswer', {
   challenge_id: Type.String(),
   action,
   message: Type.String({
@@ -32,7 +32,7 @@ const networks = {
 }
 const Networks = Type.Unsafe<readonly string[] | null>({ ...networks, type: ['array', 'null'] })
 
-export const RotateBody = closed({
+export const RotateBody = namedInput('RotateBody', {
   challenge_id: Type.String({
     pattern: '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$',
     ...expects('challenge_id of POST /v0/auth/challenge'),
@@ -55,7 +55,7 @@ export const RotateBody = closed({
 
 const prefix = Type.String({ description: 'First characters of the key, to recognize it.' })
 
-export const RotateAnswer = Type.Object({
+export const RotateAnswer = named('RotateAnswer', {
   api_key: Type.String({ description: 'Shown once. The exchange stores only its hash.' }),
   user_id: Type.Integer(),
   prefix,
@@ -73,9 +73,9 @@ const Limit = Type.Object({
   reset_seconds: Type.Integer({ description: 'Seconds until the current window ends.' }),
 })
 
-export const LimitsAnswer = Type.Object({ limits: Type.Array(Limit) })
+export const LimitsAnswer = named('LimitsAnswer', { limits: Type.Array(Limit) })
 
-export const Me = Type.Object({
+export const Me = named('Me', {
   user_id: Type.Integer(),
   address: Type.String({ description: 'Wallet of the account.' }),
   addresses: Type.Array(Type.String(), { description: 'All wallets of the account: one.' }),

@@ -1,10 +1,10 @@
 /** The dead-man switch. */
 import Type, { type Static } from 'typebox'
-import { closed, expects, nullable, Time } from '../wire/schema.ts'
+import { expects, named, namedInput, nullable, Time } from '../wire/schema.ts'
 
 export const SWITCH_SECONDS = { least: 5, most: 900 } as const
 
-export const SwitchBody = closed({
+export const SwitchBody = namedInput('SwitchBody', {
   timeout_seconds: Type.Integer({
     minimum: 0,
     maximum: SWITCH_SECONDS.most,
@@ -15,7 +15,7 @@ export const SwitchBody = closed({
   }),
 })
 
-export const SwitchAnswer = Type.Object({
+export const SwitchAnswer = named('SwitchAnswer', {
   armed: Type.Boolean(),
   timeout_seconds: nullable(Type.Integer({ description: 'The timeout of the last arming.' })),
   fire_at: nullable(

@@ -6,6 +6,7 @@ import {
   bookmarkQuery,
   closed,
   NextCursor,
+  named,
   pageQuery,
   Time,
   timeInput,
@@ -15,7 +16,7 @@ import {
 export const INTERVAL_NAMES = Object.keys(INTERVALS) as Interval[]
 export const PRICE_TYPES = ['last', 'mark', 'oracle'] as const
 
-export const Candle = Type.Object({
+export const Candle = named('Candle', {
   start: Time('Start of the interval; it belongs to the candle, the start of the next one does not.'),
   ...amountOf('open', 'First price.'),
   ...amountOf('high', 'Highest price.'),
@@ -41,7 +42,7 @@ export const Candle = Type.Object({
 })
 export type Candle = Static<typeof Candle>
 
-export const Candles = Type.Object({
+export const Candles = named('Candles', {
   market_id: Type.Integer(),
   symbol: Type.String(),
   interval: words(INTERVAL_NAMES, 'Length of each candle.'),

@@ -1,9 +1,9 @@
 /** Contracts, server time and state of the exchange. */
 import Type from 'typebox'
 import { MARKET_MODES } from '../markets/schema.ts'
-import { nullable, Time, words } from '../wire/schema.ts'
+import { named, nullable, Time, words } from '../wire/schema.ts'
 
-export const SharedContracts = Type.Object({
+export const SharedContracts = named('SharedContracts', {
   addressCollateralToken: Type.String(),
   addressMarginBank: Type.String(),
   addressAccountManager: Type.String(),
@@ -11,7 +11,7 @@ export const SharedContracts = Type.Object({
   chain_id: Type.Integer(),
 })
 
-export const ServerTime = Type.Object({
+export const ServerTime = named('ServerTime', {
   time: Time('Time of this server.'),
   unix_ms: Type.Integer(),
   unix_seconds: Type.Integer(),
@@ -27,7 +27,7 @@ const MarketStatus = Type.Object({
   placements: Type.Boolean({ description: 'Whether the market accepts placements now.' }),
   read_model_lag: Type.Integer({ description: 'Journal rows that are not in the read model yet.' }),
 })
-export const ServiceStatus = Type.Object({
+export const ServiceStatus = named('ServiceStatus', {
   status: words(['ok', 'degraded'], 'degraded: at least one market rejects placements.'),
   time: Time('Time of this server.'),
   chain: Type.Object({

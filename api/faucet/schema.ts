@@ -1,9 +1,9 @@
 /** A payment of test collateral and gas. */
 import Type from 'typebox'
-import { closed, words } from '../wire/schema.ts'
+import { named, namedInput, words } from '../wire/schema.ts'
 
-export const FaucetBody = closed({})
-export const FaucetAnswer = Type.Object({
+export const FaucetBody = namedInput('FaucetBody', {})
+export const FaucetAnswer = named('FaucetAnswer', {
   tx_hash: Type.String({
     description: 'Hash of the transaction that mints test USDM and gas to the wallet; it deposits nothing.',
   }),

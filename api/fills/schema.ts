@@ -7,6 +7,7 @@ import {
   closed,
   maybeAmountOf,
   NextCursor,
+  named,
   nullable,
   PositiveInteger,
   pageQuery,
@@ -24,7 +25,7 @@ const Hash = Type.String({ description: 'Hash of the transaction that settles th
 
 const Forced = Type.Boolean({ description: 'Whether the order belongs to a liquidation.' })
 
-export const Fill = Type.Object({
+export const Fill = named('Fill', {
   fill_id: Type.String(),
   order_id: Type.String(),
   user_id: Type.Integer(),
@@ -61,9 +62,9 @@ export const FillsQuery = closed({
   ...bookmarkQuery,
 })
 export const OrderFillsQuery = closed({ ...pageQuery, ...bookmarkQuery })
-export const Fills = Type.Object({ fills: Type.Array(Fill), next_cursor: NextCursor })
+export const Fills = named('Fills', { fills: Type.Array(Fill), next_cursor: NextCursor })
 
-export const FillStage = Type.Object({
+export const FillStage = named('FillStage', {
   fill_id: Type.String(),
   stage: words(FILL_STATUSES, STAGES),
   batch_id: Type.Integer({ description: 'The auction that matched the fill.' }),
@@ -83,7 +84,7 @@ export const FillStage = Type.Object({
 })
 export type FillStage = Static<typeof FillStage>
 
-export const FillProcessing = Type.Object({
+export const FillProcessing = named('FillProcessing', {
   order_id: Type.String(),
   order_hash: Type.String(),
   market_id: Type.Integer(),
@@ -110,7 +111,7 @@ export const FillProcessing = Type.Object({
 })
 export type FillProcessing = Static<typeof FillProcessing>
 
-export const PublicFill = Type.Object({
+export const PublicFill = named('PublicFill', {
   fill_id: Type.String({
     description: '`<market>-<batch>-<part>-<place>`; differs from the `fill_id` that the owner sees.',
   }),
@@ -131,7 +132,7 @@ export const PublicFill = Type.Object({
 })
 export type PublicFill = Static<typeof PublicFill>
 
-export const PublicFills = Type.Object({ fills: Type.Array(PublicFill), next_cursor: NextCursor })
+export const PublicFills = named('PublicFills', { fills: Type.Array(PublicFill), next_cursor: NextCursor })
 export const PublicFillsQuery = closed({
   side: Type.Optional(Side),
   ...rangeQuery('fills of auctions'),

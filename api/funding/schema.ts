@@ -1,8 +1,17 @@
 /** The history of a market's funding rates. */
 import Type, { type Static } from 'typebox'
-import { amountOf, bookmarkQuery, closed, NextCursor, pageQuery, Time, timeInput } from '../wire/schema.ts'
+import {
+  amountOf,
+  bookmarkQuery,
+  closed,
+  NextCursor,
+  named,
+  pageQuery,
+  Time,
+  timeInput,
+} from '../wire/schema.ts'
 
-export const FundingRate = Type.Object({
+export const FundingRate = named('FundingRate', {
   market_id: Type.Integer(),
   symbol: Type.String(),
   action_id: Type.Integer({ description: "The contract's id of the update." }),
@@ -23,7 +32,7 @@ export const FundingRate = Type.Object({
 })
 export type FundingRate = Static<typeof FundingRate>
 
-export const FundingRates = Type.Object({
+export const FundingRates = named('FundingRates', {
   funding_rates: Type.Array(FundingRate),
   next_cursor: NextCursor,
 })

@@ -2,6 +2,7 @@
 import swagger from '@fastify/swagger'
 import scalar from '@scalar/fastify-api-reference'
 import type { FastifyInstance } from 'fastify'
+import { withComponents } from './components.ts'
 
 const DESCRIPTION = `
 Non-custodial derivatives exchange: frequent batch auctions about every 200 ms, settled on the chain.
@@ -16,10 +17,23 @@ const DOCS_POLICY =
   "default-src 'self'; script-src 'self' 'unsafe-inline' 'unsafe-eval'; style-src 'self' 'unsafe-inline'; " +
   "img-src 'self' data:; font-src 'self' data:; connect-src 'self'; worker-src 'self' blob:"
 
+const SIGNED_IN = [{ apiKey: [] }, { bearer: [] }]
+
+interface Generated {
+  readonly paths: Parameters<typeof withComponents>[0]
+  readonly components: object
+}
+
+function completed(generated: Generated): object {
+  const { paths, schemas } = withComponents(generated.paths)
+  return { ...generated, paths, components: { ...generated.components, schemas } }
+}
+
 export async function describe(app: FastifyInstance): Promise<void> {
   await app.register(swagger, {
     openapi: {
       openapi: '3.1.0',
+      servers: [{ url: '/', description: 'The exchange that serves this description.' }],
       info: { title: 'Clearbatch', version: '0', description: DESCRIPTION },
       components: {
         securitySchemes: {
@@ -34,11 +48,16 @@ export async function describe(app: FastifyInstance): Promise<void> {
       },
     },
     transform: ({ schema, url, route }) => {
-      const isUsers = route.config?.access === 'user'
-      return { url, schema: isUsers ? { ...schema, security: [{ apiKey: [] }, { bearer: [] }] } : schema }
+      const access = route.config?.access
+      const security = access === 'user' ? SIGNED_IN : access === 'optional' ? [{}, ...SIGNED_IN] : []
+      return { url, schema: { ...schema, security } }
     },
   })
-  app.get('/v0/openapi.json', { schema: { hide: true } }, () => app.swagger())
+  let description: object | undefined
+  app.get('/v0/openapi.json', { schema: { hide: true } }, () => {
+    description ??= completed(app.swagger() as never)
+    return description
+  })
   await app.register(scalar, {
     routePrefix: '/docs',
     configuration: {
@@ -46,6 +65,10 @@ export async function describe(app: FastifyInstance): Promise<void> {
       pageTitle: 'Clearbatch API',
       telemetry: false,
       withDefaultFonts: false,
+      hideClientButton: true,
+      showDeveloperTools: 'never',
+      agent: { disabled: true },
+      mcp: { disabled: true },
     },
     hooks: {
       onRequest: (_request, reply, done) => {

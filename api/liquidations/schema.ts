@@ -6,6 +6,7 @@ import {
   closed,
   maybeAmountOf,
   NextCursor,
+  named,
   nullable,
   nullableObject,
   PositiveInteger,
@@ -21,7 +22,7 @@ const STEPS = [
   ...(['started', 'forced', 'widened', 'inherit_queued', 'deleverage_queued', 'failed', 'ended'] as const),
 ]
 
-export const Liquidation = Type.Object({
+export const Liquidation = named('Liquidation', {
   liquidation_id: Type.String({ description: 'Unique id; the same after a rebuild.' }),
   market_id: Type.Integer(),
   symbol: Type.String(),
@@ -49,7 +50,10 @@ export const Liquidation = Type.Object({
 })
 export type Liquidation = Static<typeof Liquidation>
 
-export const Liquidations = Type.Object({ liquidations: Type.Array(Liquidation), next_cursor: NextCursor })
+export const Liquidations = named('Liquidations', {
+  liquidations: Type.Array(Liquidation),
+  next_cursor: NextCursor,
+})
 
 export const LiquidationsQuery = closed({
   market_id: Type.Optional(PositiveInteger('Only liquidations in this market.')),
@@ -81,7 +85,7 @@ const Evidence = Type.Object({
   ...maybeAmountOf('margin', 'Its margin.'),
 })
 
-export const LiquidationStep = Type.Object({
+export const LiquidationStep = named('LiquidationStep', {
   step_id: Type.String(),
   liquidation_id: Type.String({ description: 'Of the liquidation; all of its steps have it.' }),
   market_id: Type.Integer(),
@@ -104,7 +108,10 @@ export const LiquidationStep = Type.Object({
 })
 export type LiquidationStep = Static<typeof LiquidationStep>
 
-export const LiquidationSteps = Type.Object({ steps: Type.Array(LiquidationStep), next_cursor: NextCursor })
+export const LiquidationSteps = named('LiquidationSteps', {
+  steps: Type.Array(LiquidationStep),
+  next_cursor: NextCursor,
+})
 
 export const LiquidationStepsQuery = closed({
   market_id: Type.Optional(PositiveInteger('Only steps in this market.')),

@@ -1,9 +1,9 @@
 /** The lowest valid nonce of margin and leverage adjustments. */
 import Type, { type Static } from 'typebox'
 import { addressInput, forwardFields, signatureField } from '../relays/forward-body.ts'
-import { closed, expects, PositiveInteger } from '../wire/schema.ts'
+import { closed, expects, named, namedInput, PositiveInteger } from '../wire/schema.ts'
 
-export const InvalidateBody = closed({
+export const InvalidateBody = namedInput('InvalidateBody', {
   market_id: PositiveInteger('The market.'),
   new_minimum: Type.String({
     pattern: '^\\d{1,16}$',
@@ -21,7 +21,7 @@ const market = {
   minimum_margin_nonce: Type.String({ description: 'Adjustments with a lower nonce are invalid.' }),
 }
 
-export const Invalidated = Type.Object({
+export const Invalidated = named('Invalidated', {
   success: Type.Boolean(),
   ...market,
   tx_hash: Type.String({ description: 'Of the transaction that executed the request.' }),
@@ -32,7 +32,7 @@ export const MinimumQuery = closed({
   address: addressInput("The caller's own address."),
 })
 
-export const Minimum = Type.Object({
+export const Minimum = named('Minimum', {
   address: Type.String(),
   ...market,
   next_forward_nonce: Type.Integer({ description: "The nonce of the account's next forward request." }),

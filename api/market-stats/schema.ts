@@ -1,7 +1,16 @@
 /** Statistics and tickers of markets. */
 import Type, { type Static } from 'typebox'
 import { MARKET_KINDS, MARKET_MODES } from '../markets/schema.ts'
-import { amountOf, bookmarkQuery, closed, maybeAmountOf, nullable, Time, words } from '../wire/schema.ts'
+import {
+  amountOf,
+  bookmarkQuery,
+  closed,
+  maybeAmountOf,
+  named,
+  nullable,
+  Time,
+  words,
+} from '../wire/schema.ts'
 
 const dayFields = {
   market_id: Type.Integer(),
@@ -32,7 +41,7 @@ const dayFields = {
   ...maybeAmountOf('oracle_price', 'Last oracle price.'),
 }
 
-export const MarketStats = Type.Object({
+export const MarketStats = named('MarketStats', {
   ...dayFields,
   ...amountOf('open_interest', 'Sum of the long positions that are mined.'),
   ...maybeAmountOf('open_interest_notional', 'The same at the oracle price, in USDM; null without a price.'),
@@ -42,7 +51,7 @@ export const MarketStats = Type.Object({
 })
 export type MarketStats = Static<typeof MarketStats>
 
-export const Ticker = Type.Object({
+export const Ticker = named('Ticker', {
   ...dayFields,
   ...maybeAmountOf('bid_price', 'Best price of the buys that can execute; null without one.'),
   ...maybeAmountOf('bid_quantity', 'Their quantity at it.'),

@@ -1,12 +1,12 @@
 /** The fee rates of a market: what its batches charge now, until when, and the highest that its contract allows. */
-import Type, { type Static } from 'typebox'
+import type { Static } from 'typebox'
 import { chargedAt, type FeeSchedule, nextFeeChange } from '../../domain/market/fee-periods.ts'
 import type { FeeRates } from '../../domain/market/fees.ts'
 import type { Millis } from '../../domain/units.ts'
 import { amount, maybeTime } from '../wire/amounts.ts'
-import { amountOf, nullable, Time } from '../wire/schema.ts'
+import { amountOf, named, nullable, Time } from '../wire/schema.ts'
 
-export const Fees = Type.Object({
+export const Fees = named('Fees', {
   ...amountOf('maker', 'Rate that batches charge now; for binary_future the coefficient.'),
   ...amountOf('taker', 'Rate that batches charge now; for binary_future the coefficient.'),
   ...amountOf('highest_maker', 'Highest rate that the contract allows.'),

@@ -3,11 +3,11 @@ import Type, { type Static } from 'typebox'
 import { ABSENCE_REASONS, type AbsenceReason, type Feed, type FeedStatus } from '../../domain/prices/feed.ts'
 import type { Millis } from '../../domain/units.ts'
 import { isoTime, maybeAmount, maybeTime } from '../wire/amounts.ts'
-import { maybeAmountOf, nullable, nullableObject, Time, words } from '../wire/schema.ts'
+import { maybeAmountOf, named, nullable, nullableObject, Time, words } from '../wire/schema.ts'
 
 const STATUSES = ['live', 'waiting', 'halted', 'stale'] as const
 
-export const SourceReading = Type.Object({
+export const SourceReading = named('SourceReading', {
   source: Type.String({ description: 'Name of the source.' }),
   ...maybeAmountOf('price', 'What the source says; null without a reading, and for a trading session.'),
   observed_at: nullable(Time('When the source observed it.')),

@@ -6,6 +6,7 @@ import {
   closed,
   countInput,
   maybeAmountOf,
+  named,
   nullable,
   nullableObject,
   PositiveInteger,
@@ -22,7 +23,7 @@ import { UPCOMING } from './upcoming-change.ts'
 export const MARKET_KINDS = ['perpetual', 'future', 'binary_future'] as const
 export const MARKET_MODES = ['open', 'cancel_only', 'halted', 'settling', 'settled'] as const
 
-export const Market = Type.Object({
+export const Market = named('Market', {
   market_id: Type.Integer(),
   symbol: Type.String(),
   type: words(MARKET_KINDS, 'perpetual, future (numeric outcome) or binary_future (YES or NO).'),

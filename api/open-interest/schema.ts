@@ -7,13 +7,14 @@ import {
   closed,
   maybeAmountOf,
   NextCursor,
+  named,
   pageQuery,
   Time,
   timeInput,
   words,
 } from '../wire/schema.ts'
 
-export const OpenInterestPoint = Type.Object({
+export const OpenInterestPoint = named('OpenInterestPoint', {
   start: Time('Start of the interval.'),
   ...amountOf(
     'open_interest',
@@ -26,7 +27,7 @@ export const OpenInterestPoint = Type.Object({
 })
 export type OpenInterestPoint = Static<typeof OpenInterestPoint>
 
-export const OpenInterest = Type.Object({
+export const OpenInterest = named('OpenInterest', {
   market_id: Type.Integer(),
   symbol: Type.String(),
   interval: words(INTERVAL_NAMES, 'Distance of the points.'),

@@ -2,7 +2,16 @@
 import Type, { type Static } from 'typebox'
 import { FEEDS } from '../../domain/prices/feed.ts'
 import { SourceReading, statusFields } from '../markets/oracle.ts'
-import { closed, maybeAmountOf, nullable, nullableObject, Time, timeInput, words } from '../wire/schema.ts'
+import {
+  closed,
+  maybeAmountOf,
+  named,
+  nullable,
+  nullableObject,
+  Time,
+  timeInput,
+  words,
+} from '../wire/schema.ts'
 
 const FEED = words(
   FEEDS,
@@ -23,7 +32,7 @@ const reportFields = {
   ),
 }
 
-export const Oracle = Type.Object({
+export const Oracle = named('Oracle', {
   market_id: Type.Integer(),
   symbol: Type.String(),
   feeds: Type.Array(Type.Object({ ...reportFields, ...statusFields })),

@@ -7,12 +7,14 @@ import {
   countInput,
   expects,
   maybeAmountOf,
+  named,
+  namedInput,
   nullable,
   Side,
 } from '../wire/schema.ts'
 
 /** Exactly these six fields. */
-export const Level = closed({
+export const Level = namedInput('Level', {
   side: Side,
   ...amountOf('price', 'Price.'),
   ...amountOf('quantity', 'Quantity of the open orders at this price and side that can execute.'),
@@ -42,7 +44,7 @@ const batchId = nullable(
   Type.Integer({ description: 'The last batch whose matches have left the book; null before the first.' }),
 )
 
-export const Book = Type.Object({
+export const Book = named('Book', {
   market_id: Type.Integer(),
   symbol: Type.String(),
   shard_seq: shardSeq,
@@ -50,7 +52,7 @@ export const Book = Type.Object({
   long_levels: Type.Array(Level, { description: 'Best (highest) price first.' }),
   short_levels: Type.Array(Level, { description: 'Best (lowest) price first.' }),
 })
-export const BookBySymbol = Type.Object({
+export const BookBySymbol = named('BookBySymbol', {
   market_id: Type.Integer(),
   symbol: Type.String(),
   shard_seq: shardSeq,

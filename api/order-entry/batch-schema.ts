@@ -2,7 +2,7 @@
 import Type, { type Static, type TArray, type TSchema } from 'typebox'
 import { Balance } from '../accounts/schema.ts'
 import { Order } from '../orders/schema.ts'
-import { closed, expects, marketInput, ReadAfter, words } from '../wire/schema.ts'
+import { expects, marketInput, named, namedInput, ReadAfter, words } from '../wire/schema.ts'
 import { CancelAnswer, cancelReason, PlaceOrderBody } from './schema.ts'
 
 export const MAX_BATCH_ORDERS = 50
@@ -32,7 +32,7 @@ const isDuplicate = Type.Boolean({
   description: 'Whether this command was executed before; the answer is then the one of its execution.',
 })
 
-export const PlaceBatchBody = closed({
+export const PlaceBatchBody = namedInput('PlaceBatchBody', {
   client_request_id: clientRequestId,
   mode: words(
     ['atomic', 'best_effort'],
@@ -55,7 +55,7 @@ const PlacedItem = Type.Object({
 })
 const RefusedItem = Type.Object({ error: ItemError })
 
-export const PlaceBatchAnswer = Type.Object({
+export const PlaceBatchAnswer = named('PlaceBatchAnswer', {
   client_request_id: Type.String(),
   mode: Type.String(),
   is_duplicate: isDuplicate,
@@ -77,7 +77,8 @@ const HINTS = {
   order_hashes: 'The field is called orderHashes.',
 } as const
 
-export const CancelBatchBody = closed(
+export const CancelBatchBody = namedInput(
+  'CancelBatchBody',
   {
     client_request_id: clientRequestId,
     orderHashes: Type.Array(
@@ -98,7 +99,7 @@ export type CancelBatchBody = Static<typeof CancelBatchBody>
 const CancelledItem = Type.Object({ order_hash: Type.String(), ...CancelAnswer.properties })
 const UncancelledItem = Type.Object({ order_hash: Type.String(), error: ItemError })
 
-export const CancelBatchAnswer = Type.Object({
+export const CancelBatchAnswer = named('CancelBatchAnswer', {
   client_request_id: Type.String(),
   is_duplicate: isDuplicate,
   results: Type.Array(Type.Union([CancelledItem, UncancelledItem]), {
@@ -109,13 +110,13 @@ export const CancelBatchAnswer = Type.Object({
 })
 export type CancelBatchAnswer = Static<typeof CancelBatchAnswer>
 
-export const CancelAllBody = closed({
+export const CancelAllBody = namedInput('CancelAllBody', {
   market_id: Type.Optional(marketInput('Cancel only orders of this market.')),
   reason: Type.Optional(cancelReason),
 })
 export type CancelAllBody = Static<typeof CancelAllBody>
 
-export const CancelAllAnswer = Type.Object({
+export const CancelAllAnswer = named('CancelAllAnswer', {
   cancelled_count: Type.Integer({ description: 'Number of orders that this command has cancelled.' }),
   is_duplicate: Type.Boolean({ description: 'Whether there was nothing left to cancel.' }),
   results: Type.Array(CancelledItem, {

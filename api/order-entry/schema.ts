@@ -5,9 +5,20 @@ import { Balance } from '../accounts/schema.ts'
 import { Fill } from '../fills/schema.ts'
 import { expectedProtectionFields } from '../order-book/schema.ts'
 import { Order } from '../orders/schema.ts'
-import { closed, decimalInput, expects, marketInput, ReadAfter, Side, wholeInput } from '../wire/schema.ts'
+import {
+  decimalInput,
+  documentedAs,
+  expects,
+  marketInput,
+  named,
+  namedInput,
+  ReadAfter,
+  Side,
+  wholeInput,
+} from '../wire/schema.ts'
 
 const orderTypeField = Type.String({
+  ...documentedAs(ORDER_TYPES),
   description:
     `One of ${ORDER_TYPES.join(', ')}. An order of a conditional type waits until the mark price crosses its trigger, then enters ` +
     'the next batch as MARKET or LIMIT. Take-profit and stop-loss types are always reduce-only.',
@@ -54,10 +65,10 @@ const placement = {
   signature_type: Type.Optional(Type.Integer({ description: 'Send 1.' })),
 }
 
-export const PlaceOrderBody = closed(placement, { 'x-hints': HINTS })
+export const PlaceOrderBody = namedInput('PlaceOrderBody', placement, { 'x-hints': HINTS })
 export type PlaceOrderBody = Static<typeof PlaceOrderBody>
 
-export const PlaceOrderAnswer = Type.Object({
+export const PlaceOrderAnswer = named('PlaceOrderAnswer', {
   order: Order,
   fills: Type.Array(Fill, {
     description: 'Empty for a new order: fills come from later batches. For a duplicate, the fills so far.',
@@ -79,10 +90,14 @@ export const cancelReason = Type.String({
 export const CANCEL_HINTS = {
   cancelSignature: 'Cancels need no signature of their own any more: leave it out.',
 } as const
-export const CancelBody = closed({ reason: Type.Optional(cancelReason) }, { 'x-hints': CANCEL_HINTS })
+export const CancelBody = namedInput(
+  'CancelBody',
+  { reason: Type.Optional(cancelReason) },
+  { 'x-hints': CANCEL_HINTS },
+)
 export type CancelBody = Static<typeof CancelBody>
 
-export const CancelAnswer = Type.Object({
+export const CancelAnswer = named('CancelAnswer', {
   cancelled: Type.Boolean({
     description:
       'True if the order is cancelled, or will be once its batch has settled without filling it. ' +

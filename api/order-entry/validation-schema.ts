@@ -3,13 +3,14 @@ import Type, { type Static } from 'typebox'
 import { Balance } from '../accounts/schema.ts'
 import { expectedProtectionFields } from '../order-book/schema.ts'
 import { PriceBand, reservationFields } from '../orders/reservation-schema.ts'
-import { amountOf, closed, nullable, Side } from '../wire/schema.ts'
+import { amountOf, named, namedInput, nullable, Side } from '../wire/schema.ts'
 import { PlaceOrderBody } from './schema.ts'
 
 const { signature: _, signature_type, ...unsigned } = PlaceOrderBody.properties
 
 /** The body of a placement; the signature is optional. */
-export const ValidateBody = closed(
+export const ValidateBody = namedInput(
+  'ValidateBody',
   {
     ...unsigned,
     signature: Type.Optional(
@@ -52,7 +53,7 @@ const TypedData = Type.Object(
   },
 )
 
-export const ValidateAnswer = Type.Object({
+export const ValidateAnswer = named('ValidateAnswer', {
   valid: Type.Boolean({
     description: 'Always true: an invalid order returns the error that its placement would return.',
   }),

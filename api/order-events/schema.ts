@@ -6,6 +6,7 @@ import {
   closed,
   maybeAmountOf,
   NextCursor,
+  named,
   nullable,
   PositiveInteger,
   pageQuery,
@@ -16,7 +17,7 @@ import {
 export const EVENT_KINDS = ['CREATED', 'PARTIALLY_FILLED', 'FILLED', 'CANCELLED', 'EXPIRED'] as const
 const KINDS = 'CREATED, PARTIALLY_FILLED, FILLED, CANCELLED or EXPIRED.'
 
-export const OrderEvent = Type.Object({
+export const OrderEvent = named('OrderEvent', {
   event_id: Type.String({ description: 'Unique and stable id of the event.' }),
   kind: words(EVENT_KINDS, KINDS),
   order_id: Type.String(),
@@ -48,7 +49,7 @@ export const OrderEvent = Type.Object({
 })
 export type OrderEvent = Static<typeof OrderEvent>
 
-export const OrderEvents = Type.Object({ events: Type.Array(OrderEvent), next_cursor: NextCursor })
+export const OrderEvents = named('OrderEvents', { events: Type.Array(OrderEvent), next_cursor: NextCursor })
 export const OrderEventsQuery = closed({ ...pageQuery, ...bookmarkQuery })
 export const UserEventsQuery = closed({
   market_id: Type.Optional(PositiveInteger('Only events in this market.')),

@@ -1,6 +1,5 @@
 /** The reservation of an order, and the price band that applies to it. */
-import Type from 'typebox'
-import { amountOf } from '../wire/schema.ts'
+import { amountOf, named } from '../wire/schema.ts'
 
 export const reservationFields = {
   ...amountOf('opening_quantity', 'Part of the quantity that may open or grow a position.'),
@@ -17,7 +16,8 @@ export const reservationFields = {
   ...amountOf('reserved_margin', 'Sum of margin and fee allowance.'),
 }
 
-export const PriceBand = Type.Object(
+export const PriceBand = named(
+  'PriceBand',
   {
     ...amountOf('lowest', 'Lowest price at which a batch can clear now.'),
     ...amountOf('highest', 'Highest price at which a batch can clear now.'),

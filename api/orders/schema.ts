@@ -1,13 +1,15 @@
 /** Orders as their owner reads them. */
 import Type, { type Static } from 'typebox'
-import { STATUS_REASONS } from '../../domain/orders/order.ts'
+import { ORDER_TYPES, STATUS_REASONS } from '../../domain/orders/order.ts'
 import {
   amountOf,
   bookmarkQuery,
   closed,
+  documentedAs,
   expects,
   maybeAmountOf,
   NextCursor,
+  named,
   nullable,
   PositiveInteger,
   pageQuery,
@@ -27,7 +29,7 @@ export const ORDER_STATUSES = [
   'CANCEL_PENDING_FINALIZE',
 ] as const
 
-export const Order = Type.Object({
+export const Order = named('Order', {
   order_id: Type.String(),
   order_hash: Type.String({ description: 'EIP-712 digest of the order.' }),
   market_id: Type.Integer(),
@@ -38,10 +40,11 @@ export const Order = Type.Object({
     description: "The maker, or one of the maker's session keys; null for a forced order.",
   }),
   side: Side,
-  order_type: Type.String(),
+  order_type: Type.String(documentedAs(ORDER_TYPES)),
   status: words(ORDER_STATUSES, 'OPEN, PENDING_TRIGGER and CANCEL_PENDING_FINALIZE are active.'),
   status_reason: nullable(
     Type.String({
+      ...documentedAs([...STATUS_REASONS, null]),
       description:
         `Why the order ended: ${STATUS_REASONS.join(', ')}. POSITION_CLOSED on an active order: it has left the book, ` +
         'and ends once the batch that closed its position is mined.',
@@ -104,4 +107,4 @@ export const OrdersQuery = closed({
   ...pageQuery,
   ...bookmarkQuery,
 })
-export const Orders = Type.Object({ orders: Type.Array(Order), next_cursor: NextCursor })
+export const Orders = named('Orders', { orders: Type.Array(Order), next_cursor: NextCursor })

@@ -4,17 +4,21 @@ import {
   amountOf,
   bookmarkQuery,
   closed,
+  documentedAs,
   maybeAmountOf,
+  named,
   nullable,
   PositiveInteger,
   Time,
 } from '../wire/schema.ts'
 
-export const Position = Type.Object({
+export const Position = named('Position', {
   user_id: Type.Integer(),
   market_id: Type.Integer(),
   symbol: Type.String(),
-  side: nullable(Type.String({ description: 'LONG or SHORT; null if flat.' })),
+  side: nullable(
+    Type.String({ ...documentedAs(['LONG', 'SHORT', null]), description: 'LONG or SHORT; null if flat.' }),
+  ),
   ...amountOf('size', 'Signed size settled on the chain; positive is long.'),
   ...amountOf('pending_size', 'Signed size that is matched and not yet settled.'),
   ...maybeAmountOf('entry_price', 'Average entry price, rounded down at 18 decimals.'),
@@ -60,4 +64,4 @@ export const PositionsQuery = closed({
   market_id: Type.Optional(PositiveInteger('Only the position in this market.')),
   ...bookmarkQuery,
 })
-export const Positions = Type.Object({ positions: Type.Array(Position) })
+export const Positions = named('Positions', { positions: Type.Array(Position) })

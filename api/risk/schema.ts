@@ -1,6 +1,6 @@
 /** The risk of a market: open interest, backstop, deleveragings and deficits. */
 import Type, { type Static } from 'typebox'
-import { amountOf, maybeAmountOf, nullable, nullableObject, Time } from '../wire/schema.ts'
+import { amountOf, maybeAmountOf, named, nullable, nullableObject, Time } from '../wire/schema.ts'
 
 const Backstop = Type.Object({
   ...amountOf('capacity', 'Highest notional that the backstop may have here after an inheritance.'),
@@ -21,7 +21,7 @@ const Backstop = Type.Object({
   ),
 })
 
-export const MarketRisk = Type.Object({
+export const MarketRisk = named('MarketRisk', {
   market_id: Type.Integer(),
   symbol: Type.String(),
   ...maybeAmountOf(

@@ -1,12 +1,23 @@
 /** Session keys: preparing, relaying and listing. */
 import Type, { type Static } from 'typebox'
 import { addressInput, forwardFields, signatureField } from '../relays/forward-body.ts'
-import { closed, maybeWords, NextCursor, nullable, pageQuery, Time, words } from '../wire/schema.ts'
+import {
+  closed,
+  maybeWords,
+  NextCursor,
+  named,
+  namedInput,
+  nullable,
+  pageQuery,
+  Time,
+  words,
+} from '../wire/schema.ts'
 
 const OPERATIONS = ['register', 'revoke'] as const
 const Operation = words(OPERATIONS, 'register approves the key, revoke takes its approval back.')
 
-export const PrepareBody = closed(
+export const PrepareBody = namedInput(
+  'PrepareBody',
   {
     session_public_address: addressInput('Address of the locally generated key.'),
     operation: Operation,
@@ -20,7 +31,7 @@ const OperationId = Type.String({
 const SessionKeyId = Type.String({ description: 'Id of the key for this account.' })
 const Address = (description: string) => Type.String({ description })
 
-export const Prepared = Type.Object({
+export const Prepared = named('Prepared', {
   from: Address('The owner, which signs the request.'),
   to: Address('The account manager.'),
   value: Type.Integer({ description: 'Always 0; part of the typed data.' }),
@@ -40,7 +51,8 @@ export const Prepared = Type.Object({
 const SERVER_SETS = 'the server sets it; leave it out'
 
 /** Fields of prepare's answer may be sent back unchanged. */
-export const RelayBody = closed(
+export const RelayBody = namedInput(
+  'RelayBody',
   {
     ...forwardFields,
     signature: signatureField,
@@ -63,7 +75,7 @@ export type RelayBody = Static<typeof RelayBody>
 const STATUSES = ['QUEUED', 'RELAYING', 'CONFIRMED', 'FAILED'] as const
 const FAILURES = ['REVERTED', 'SUPERSEDED', 'EXPIRED'] as const
 
-export const OperationView = Type.Object({
+export const OperationView = named('OperationView', {
   operation_id: OperationId,
   operation: Operation,
   session_public_address: Address('The session key.'),
@@ -124,7 +136,7 @@ const SessionKeyView = Type.Object({
   pending_operation_id: nullable(Type.String({ description: 'The open operation of this key.' })),
 })
 
-export const SessionKeys = Type.Object({
+export const SessionKeys = named('SessionKeys', {
   session_keys: Type.Array(SessionKeyView),
   pending_operations: Type.Array(OperationView, {
     description: 'Open operations of the account, also of keys that are not on the chain yet.',

@@ -5,10 +5,11 @@ import { expectedProtectionFields } from '../order-book/schema.ts'
 import { PriceBand, reservationFields } from '../orders/reservation-schema.ts'
 import {
   amountOf,
-  closed,
   decimalInput,
   marketInput,
   maybeAmountOf,
+  named,
+  namedInput,
   nullable,
   nullableObject,
   Side,
@@ -20,7 +21,8 @@ export const SIZING_INTENTS = ['notional', 'units', 'available_margin', 'max', '
 
 const typeInput = words(ORDER_TYPES, 'Type of the order.')
 
-export const EstimateBody = closed(
+export const EstimateBody = namedInput(
+  'EstimateBody',
   {
     market_id: marketInput('Market.'),
     side: Side,
@@ -125,7 +127,7 @@ const Estimated = Type.Object({
   position: nullableObject(PositionAfter, 'The position if the whole quantity fills at that price.'),
 })
 
-export const Estimate = Type.Object({
+export const Estimate = named('Estimate', {
   market_id: Type.Integer(),
   symbol: Type.String(),
   side: Side,
@@ -144,7 +146,8 @@ export const Estimate = Type.Object({
 })
 export type Estimate = Static<typeof Estimate>
 
-export const QuantityBody = closed(
+export const QuantityBody = namedInput(
+  'QuantityBody',
   {
     market_id: marketInput('Market.'),
     side: Side,
@@ -156,7 +159,7 @@ export const QuantityBody = closed(
 )
 export type QuantityBody = Static<typeof QuantityBody>
 
-export const Quantity = Type.Object({
+export const Quantity = named('Quantity', {
   market_id: Type.Integer(),
   symbol: Type.String(),
   side: Side,

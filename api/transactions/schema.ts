@@ -9,6 +9,7 @@ import {
   expects,
   MAX_PAGE,
   maybeAmountOf,
+  named,
   nullable,
   PositiveInteger,
   rangeQuery,
@@ -16,7 +17,7 @@ import {
   words,
 } from '../wire/schema.ts'
 
-export const Transaction = Type.Object({
+export const Transaction = named('Transaction', {
   id: Type.String({ description: 'Unique id; the same after a rebuild.' }),
   transaction_type: words(TRANSACTION_TYPES, 'What moved the amount.'),
   ...amountOf(
@@ -38,7 +39,7 @@ export const Transaction = Type.Object({
 })
 export type Transaction = Static<typeof Transaction>
 
-export const Transactions = Type.Object({ transactions: Type.Array(Transaction) })
+export const Transactions = named('Transactions', { transactions: Type.Array(Transaction) })
 
 export const TransactionsQuery = closed({
   transaction_type: Type.Optional(words(TRANSACTION_TYPES, 'Only transactions of this type.')),

@@ -1,4 +1,6 @@
 /** The adapter for TradingView's charts: the candles of clearing prices in the form of the Universal Data Feed (UDF). */
+
+import Type from 'typebox'
 import { marketShard } from '../../domain/journal/journal-row.ts'
 import type { MarketSpec } from '../../domain/market/market.ts'
 import {
@@ -63,8 +65,18 @@ function reference(app: App, { clock }: UdfPorts): void {
   )
   app.get(
     '/v0/udf/time',
-    { schema: { tags, summary: 'Get the server time in Unix seconds, as text', operationId: 'udfTime' } },
-    (_request, reply) => reply.type('text/plain').send(String(Math.floor(clock.now() / 1000))),
+    {
+      schema: {
+        tags,
+        summary: 'Get the server time in Unix seconds, as text',
+        operationId: 'udfTime',
+        response: { 200: { description: 'OK', content: { 'text/plain': { schema: Type.String() } } } },
+      },
+    },
+    (_request, reply) => {
+      reply.type('text/plain')
+      return String(Math.floor(clock.now() / 1000))
+    },
   )
 }
 

@@ -7,6 +7,7 @@ import Type, {
   type TString,
   type TUnsafe,
 } from 'typebox'
+import { CATALOGUE } from '../errors.ts'
 import { TIME_EXPECTED } from './times.ts'
 
 /** An object without other properties. */
@@ -14,6 +15,20 @@ export const closed = <Properties extends Record<string, TSchema>>(
   properties: Properties,
   options: Record<string, unknown> = {},
 ) => Type.Object(properties, { ...options, additionalProperties: false })
+
+/** An object that the OpenAPI description defines once, under this name. */
+export const named = <Properties extends Record<string, TSchema>>(
+  title: string,
+  properties: Properties,
+  options: Record<string, unknown> = {},
+) => Type.Object(properties, { ...options, title })
+
+/** As `named`, without other properties. */
+export const namedInput = <Properties extends Record<string, TSchema>>(
+  title: string,
+  properties: Properties,
+  options: Record<string, unknown> = {},
+) => closed(properties, { ...options, title })
 
 /** A string of a closed list. */
 export const words = <const Word extends string>(list: readonly Word[], description: string): TUnsafe<Word> =>
@@ -64,6 +79,16 @@ export const maybeAmountOf = <Name extends string>(
 
 /** The text for `expected` in errors of this field, instead of one derived from the schema. Spread it into the field's schema. */
 export const expects = (what: string): { readonly 'x-expected': string } => ({ 'x-expected': what })
+
+/**
+ * The words of a field as its description shows them, for a request's field that the domain checks with an error code of its own, and for an
+ * answer's field that is a plain string to the serializer. Spread it into the field's schema.
+ */
+export const documentedAs = (
+  list: readonly (string | null)[],
+): { readonly 'x-enum': readonly (string | null)[] } => ({
+  'x-enum': list,
+})
 
 /** A decimal amount in a request: a JSON number or a decimal string, not negative. */
 export const decimalInput = (description: string): TUnsafe<number | string> =>
@@ -133,7 +158,8 @@ export const rangeQuery = (what: string) => ({
   to: Type.Optional(timeInput(`Only ${what} before this time.`)),
 })
 
-export const ReadAfter = Type.Object(
+export const ReadAfter = named(
+  'ReadAfter',
   { shard_id: Type.String(), shard_seq: Type.String() },
   { description: 'Bookmark of this write: a read that carries it shows at least this write.' },
 )
@@ -158,7 +184,10 @@ export const NextCursor = nullable(
 )
 
 const errorFields = {
-  code: Type.String({ description: 'Stable code of the error for programs.' }),
+  code: Type.String({
+    ...documentedAs(Object.keys(CATALOGUE)),
+    description: 'Stable code of the error for programs.',
+  }),
   field: Type.Optional(Type.String({ description: 'The field that caused the error.' })),
   retryable: Type.Boolean({ description: 'Whether the same request may succeed later.' }),
   request_id: Type.String(),
@@ -168,11 +197,20 @@ const outcome = words(
   'Whether the command took effect: not_placed, placed, or unknown.',
 )
 
-const errorOf = <Details extends Record<string, TSchema>>(details: Details, description: string) =>
-  Type.Object(
+const errorOf = <Details extends Record<string, TSchema>>(
+  title: string,
+  details: Details,
+  description: string,
+) =>
+  named(
+    title,
     { message: Type.String(), details: Type.Object(details, { additionalProperties: true }) },
     { description },
   )
 
-export const ErrorSchema = errorOf(errorFields, 'An error of a read.')
-export const CommandErrorSchema = errorOf({ ...errorFields, outcome }, 'An error of a command.')
+export const ErrorSchema = errorOf('Error', errorFields, 'An error of a read.')
+export const CommandErrorSchema = errorOf(
+  'CommandError',
+  { ...errorFields, outcome },
+  'An error of a command.',
+)

@@ -6,6 +6,7 @@ import {
   closed,
   maybeAmountOf,
   NextCursor,
+  named,
   nullable,
   pageQuery,
   rangeQuery,
@@ -13,7 +14,7 @@ import {
   words,
 } from '../wire/schema.ts'
 
-export const Withdrawal = Type.Object({
+export const Withdrawal = named('Withdrawal', {
   withdrawal_id: Type.String({ description: 'The `id` of its transaction in the list of transactions.' }),
   status: words(
     ['REQUESTED', 'PAYABLE', 'PAID', 'USED'],
@@ -38,7 +39,7 @@ export const Withdrawal = Type.Object({
 })
 export type Withdrawal = Static<typeof Withdrawal>
 
-export const Withdrawals = Type.Object({
+export const Withdrawals = named('Withdrawals', {
   ...amountOf('pending', 'Requested and neither paid nor used.'),
   payable_at: nullable(Time('From when on the bank pays it; null if nothing is pending.')),
   withdrawals: Type.Array(Withdrawal),

@@ -6,6 +6,7 @@ import { seizeLease } from '../../../db/leases.ts'
 import { ADJUSTMENT_LANE } from '../../../db/relayers.ts'
 import { AccountManager__factory } from '../../../typechain-types/factories/AccountManager__factory.ts'
 import { perpetual } from '../../support/markets.ts'
+import { descriptionOf } from '../support/description.ts'
 import { createUser, type ExchangeFixture, startExchange, type User } from '../support/exchange-fixture.ts'
 import { ForwardFixture, MANAGER } from '../support/forward-fixture.ts'
 import { IdentityProvider } from '../support/identity-provider.ts'
@@ -52,7 +53,7 @@ interface Described {
 }
 
 async function operationsOf(exchange: ExchangeFixture, area: Area): Promise<Operation[]> {
-  const { paths } = (await exchange.get(null, '/v0/openapi.json')).body as {
+  const { paths } = (await descriptionOf(exchange)) as {
     paths: Record<string, Record<string, Described>>
   }
   return Object.entries(paths)

@@ -1,5 +1,6 @@
 /** `details.outcome`: present on errors of commands, absent on errors of reads. */
 import { expect } from 'chai'
+import { descriptionOf } from '../support/description.ts'
 import { createUser, type ExchangeFixture, startExchange, type User } from '../support/exchange-fixture.ts'
 
 type Schema = {
@@ -35,8 +36,8 @@ describe('the outcome in an error', () => {
   before(async () => {
     exchange = await startExchange()
     alice = await createUser(exchange.db, 'alice')
-    const { body } = await exchange.get(null, '/v0/openapi.json')
-    operations = Object.entries(body.paths as Record<string, Record<string, Operation>>).flatMap(
+    const { paths } = await descriptionOf(exchange)
+    operations = Object.entries(paths as Record<string, Record<string, Operation>>).flatMap(
       ([path, methods]) =>
         Object.entries(methods).map(([method, operation]) => ({
           id: `${method.toUpperCase()} ${path}`,

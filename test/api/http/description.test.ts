@@ -1,0 +1,92 @@
+/** The OpenAPI description: its rules, its named schemas and the page that shows it. */
+import { createConfig, lintFromString } from '@redocly/openapi-core'
+import { expect } from 'chai'
+import { after, before, describe, it } from 'mocha'
+import Type from 'typebox'
+import { CATALOGUE } from '../../../api/errors.ts'
+import { withComponents } from '../../../api/http/components.ts'
+import { named, nullableObject } from '../../../api/wire/schema.ts'
+import { ORDER_TYPES } from '../../../domain/orders/order.ts'
+import { type ExchangeFixture, startExchange } from '../support/exchange-fixture.ts'
+
+const NAMED = ['Balance', 'CommandError', 'Error', 'Fill', 'Market', 'Order', 'PlaceOrderBody', 'Position']
+
+describe('the OpenAPI description', () => {
+  let exchange: ExchangeFixture
+  // biome-ignore lint/suspicious/noExplicitAny: a test reads any part of a JSON document
+  let document: any
+  before(async () => {
+    exchange = await startExchange()
+    document = (await exchange.get(null, '/v0/openapi.json')).body
+  })
+  after(() => exchange.stop())
+
+  it('when it is linted by the recommended rules, it has no error', async () => {
+    const config = await createConfig({ extends: ['recommended'] })
+    const problems = await lintFromString({ source: JSON.stringify(document), config })
+    const errors = problems.filter(({ severity }) => severity === 'error')
+    expect(
+      errors.map(({ ruleId, message, location }) => `${ruleId} ${message} ${location[0]?.pointer}`),
+    ).to.deep.equal([])
+  })
+
+  it('when operations exchange the same objects, they refer to one schema with a name', () => {
+    const { schemas } = document.components
+    expect(Object.keys(schemas)).to.include.members(NAMED)
+    const { responses, requestBody } = document.paths['/v0/orders'].post
+    expect(requestBody.content['application/json'].schema).to.deep.equal({
+      $ref: '#/components/schemas/PlaceOrderBody',
+    })
+    expect(responses['4XX'].content['application/json'].schema.$ref).to.equal(
+      '#/components/schemas/CommandError',
+    )
+    expect(schemas.PlaceOrderAnswer.properties.order.$ref).to.equal('#/components/schemas/Order')
+  })
+
+  it('when a field accepts a closed list of words, the description lists them', () => {
+    const { PlaceOrderBody, Order, Error: ErrorOfRead } = document.components.schemas
+    expect(PlaceOrderBody.properties.order_type.enum).to.deep.equal(ORDER_TYPES)
+    expect(Order.properties.order_type.enum).to.deep.equal(ORDER_TYPES)
+    expect(Order.properties.status_reason.enum).to.include(null)
+    expect(ErrorOfRead.properties.details.properties.code.enum).to.deep.equal(Object.keys(CATALOGUE))
+  })
+
+  it('when an operation requires no credential, its security is empty, and otherwise it names both schemes', () => {
+    expect(document.paths['/v0/markets'].get.security).to.deep.equal([])
+    expect(document.paths['/v0/orders'].post.security).to.deep.equal([{ apiKey: [] }, { bearer: [] }])
+    expect(document.servers).to.have.length(1)
+  })
+
+  it('when the page of the reference is opened, it offers no tools of its maker', async () => {
+    const { body: text } = await exchange.get(null, '/docs/')
+    for (const setting of ['"hideClientButton": true', '"showDeveloperTools": "never"', '"telemetry": false'])
+      expect(text).to.include(setting)
+    expect(text.match(/(?:src|href)="https?:[^"]*"/g)).to.equal(null)
+  })
+})
+
+describe('named schemas', () => {
+  const point = named('Point', { x: Type.Number() }, { description: 'A point.' })
+
+  it('when a named schema may be null, the description is a choice of its name and null', () => {
+    const { paths, schemas } = withComponents({
+      '/a': { schema: { ...nullableObject(point, 'Or none.') } },
+    } as never)
+    expect(paths).to.deep.equal({
+      '/a': {
+        schema: {
+          anyOf: [{ $ref: '#/components/schemas/Point' }, { type: 'null' }],
+          description: 'Or none.',
+        },
+      },
+    })
+    expect(schemas).to.have.property('Point')
+  })
+
+  it('when two different schemas have one name, the description is refused', () => {
+    const other = named('Point', { y: Type.Number() })
+    expect(() => withComponents({ '/a': { one: point, other } } as never)).to.throw(
+      'two schemas have the title Point',
+    )
+  })
+})
