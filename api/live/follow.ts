@@ -29,10 +29,16 @@ const PAGE = 500
 /** Longest wait of a subscription for a row that another process, or a snapshot, has shown. */
 const REACH_MS = 2_000
 
+/** A row of the feed. */
+interface Place {
+  readonly epoch: number
+  readonly seq: number
+}
+
 export class Follower {
   readonly #ports: FollowerPorts
   readonly #options: FollowerOptions
-  readonly #waiting = new Map<() => void, number>()
+  readonly #waiting = new Map<() => void, Place>()
   #ring: Ring
   #epoch = 0
   #isWanted = true
@@ -74,9 +80,9 @@ export class Follower {
     this.#wake()
   }
 
-  /** Resolves once the row is read, or after a bounded time. */
-  reach(seq: number): Promise<void> {
-    if (this.#ring.head >= seq) return Promise.resolve()
+  /** Resolves once the row is read, or another epoch has begun, or after a bounded time. */
+  reach(place: Place): Promise<void> {
+    if (this.#hasReached(place)) return Promise.resolve()
     this.wake()
     return new Promise((resolve) => {
       const done = (): void => {
@@ -85,7 +91,7 @@ export class Follower {
         resolve()
       }
       const timer = setTimeout(done, REACH_MS)
-      this.#waiting.set(done, seq)
+      this.#waiting.set(done, place)
     })
   }
 
@@ -145,10 +151,14 @@ export class Follower {
     this.#ring = ring
     this.#epoch = epoch
     this.#ports.restart()
-    this.#settle()
+    for (const done of this.#waiting.keys()) done()
   }
 
   #settle(): void {
-    for (const [done, seq] of this.#waiting) if (this.#ring.head >= seq) done()
+    for (const [done, place] of this.#waiting) if (this.#hasReached(place)) done()
+  }
+
+  #hasReached({ epoch, seq }: Place): boolean {
+    return this.#epoch === epoch && this.#ring.head >= seq
   }
 }

@@ -175,7 +175,7 @@ export class LiveHub implements Hub {
     for (let attempt = 0; member.isActive; attempt++) {
       const resumed = position === null ? null : await this.#resume(topic, position)
       const start = resumed ?? (await this.#snapshot(topic, attempt > 0))
-      await this.#follower.reach(start.head)
+      await this.#follower.reach({ epoch: start.epoch, seq: start.head })
       if (!member.isActive) return
       // From here on nothing is awaited, so that no row comes between the start and the topic's next message.
       if (this.#joins(topic, start)) {
@@ -183,7 +183,7 @@ export class LiveHub implements Hub {
         return
       }
       position = null
-      if (attempt >= ATTEMPTS) throw new Error(`the feed of ${topic.name} does not reach its snapshot`)
+      if (attempt >= ATTEMPTS) throw new ApiError('OVERLOADED', {}, '1')
     }
   }
 
@@ -219,7 +219,7 @@ export class LiveHub implements Hub {
   async #resume(topic: LiveTopic, since: Position): Promise<TopicStart | null> {
     const follower = this.#follower
     if (since.epoch !== follower.epoch) return null
-    if (since.seq > follower.ring.head) await follower.reach(since.seq)
+    if (since.seq > follower.ring.head) await follower.reach(since)
     if (since.epoch !== follower.epoch) return null
     if (follower.ring.covers(since.seq)) return { ...since, head: since.seq, frames: [], state: null }
     if (since.seq > follower.ring.head) return null
@@ -325,7 +325,7 @@ export class LiveHub implements Hub {
     try {
       const start = await this.#snapshot(topic, true)
       topic.timer = null
-      await this.#follower.reach(start.head)
+      await this.#follower.reach({ epoch: start.epoch, seq: start.head })
       if (!this.#joins(topic, start)) return
       this.#sendSummary(topic, start)
       if (this.#follower.ring.after(start.head, topic.channel.head).length > 0) this.#readLater(topic)

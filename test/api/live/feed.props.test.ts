@@ -61,7 +61,6 @@ async function startFeed(test: TestDatabase) {
     { ...FEED_OPTIONS, pollMs: 50 },
   )
   await notifications.start()
-  feed.follower.start()
   return {
     ...feed,
     async stop() {
@@ -78,6 +77,7 @@ describe('the live feed', () => {
   before(async () => {
     test = await freshDatabase()
     feeds = [await startFeed(test), await startFeed(test)]
+    for (const { follower } of feeds) follower.start()
   })
   after(async () => {
     for (const feed of feeds) await feed.stop()
@@ -156,6 +156,24 @@ describe('the live feed', () => {
       ),
       { numRuns: 5, endOnFailure: true },
     )
+  })
+
+  it('when a process has not read the feed yet, a subscription waits for it', async () => {
+    await test.db.deleteFrom('read.feed').execute()
+    await test.db.deleteFrom('read.feed_state').execute()
+    await test.db.insertInto('read.feed_state').values({ id: 1, epoch: 7, first_seq: 0, seq: 0 }).execute()
+    const late = await startFeed(test)
+    const client = new FeedClient(callerOf(1))
+    try {
+      const joined = client.join(late.hub, ['market.1.book'])
+      await sleep(100)
+      late.follower.start()
+      await joined
+      expect(client.copies.get('market.1.book')?.epoch).to.equal(7)
+    } finally {
+      client.leave()
+      await late.stop()
+    }
   })
 
   it('when a batch clears, the messages of all of its topics arrive in one call', async () => {
