@@ -3,7 +3,9 @@ import { JsonRpcProvider, Wallet } from 'ethers'
 import { Account } from './account.ts'
 import { Adjustments } from './adjustments.ts'
 import { Bank } from './bank.ts'
+import type { ClearbatchError } from './errors.ts'
 import { createHttpSession, type HttpOptions } from './http-session.ts'
+import { LiveFeed } from './live/live-feed.ts'
 import { MarginNonces } from './margin-nonces.ts'
 import { MarketData } from './market-data.ts'
 import { OrderFactory } from './order-factory.ts'
@@ -25,6 +27,8 @@ export interface ClientOptions {
   /** A session key that signs orders in place of the account's own key. */
   readonly orderSigner?: MessageSigner
   readonly salts?: SaltSequence
+  /** The exchange refuses the credential, or a topic, of the live feed. */
+  readonly onLiveError?: (error: ClearbatchError) => void
   readonly http?: Pick<HttpOptions, 'timeoutMs' | 'budgetMs' | 'fetch'>
 }
 
@@ -36,6 +40,8 @@ export class Client {
   readonly sessionKeys: SessionKeys
   readonly adjustments: Adjustments
   readonly marginNonces: MarginNonces
+  /** It connects at its first use. */
+  readonly live: LiveFeed
   readonly #wallet: Wallet | null
 
   constructor(options: ClientOptions) {
@@ -60,14 +66,22 @@ export class Client {
       salts: options.salts ?? saltSequence(),
     })
     this.orders = new Orders(http, this.account, factory)
+    this.live = new LiveFeed({
+      baseUrl: options.baseUrl,
+      ...(options.apiKey === undefined ? {} : { authorization: `Key ${options.apiKey}` }),
+      ...(options.http?.budgetMs === undefined ? {} : { budgetMs: options.http.budgetMs }),
+      ...(options.onLiveError === undefined ? {} : { onError: options.onLiveError }),
+      readOrder: ({ order, read_after }) => this.orders.get(order.order_id, { readAfter: read_after }),
+    })
     const parts = { http, account: this.account, marketData: this.marketData, wallet: this.#wallet }
     this.sessionKeys = new SessionKeys(parts)
     this.marginNonces = new MarginNonces(parts)
     this.bank = new Bank(parts)
   }
 
-  /** Closes the connection to the chain, which would otherwise keep the program running. */
+  /** Closes the connections to the chain and to the live feed, which would otherwise keep the program running. */
   close(): void {
+    this.live.close()
     this.#wallet?.provider?.destroy()
   }
 }

@@ -12,6 +12,8 @@ export const CODES = {
   /** The request failed without a response. */
   network: 'CLIENT_NO_ANSWER',
   timeout: 'CLIENT_TIMEOUT',
+  /** The program reads the messages of a topic more slowly than they arrive. */
+  slow: 'CLIENT_TOO_SLOW',
 } as const
 
 export interface ErrorFacts {

@@ -1,0 +1,99 @@
+/** Places and cancels orders over the live feed, with the answers and errors of REST. */
+import { ClearbatchError } from '../errors.ts'
+import { mayRetry } from '../http-session.ts'
+import type { OutgoingOrder } from '../order-factory.ts'
+import type { BatchOptions } from '../orders.ts'
+import type {
+  BatchCancellation,
+  BatchPlacement,
+  Cancellation,
+  Placement,
+  SweepCancellation,
+} from '../responses.ts'
+import type { LiveConnection } from './connection.ts'
+import type { OwnWrite } from './local-account.ts'
+
+export interface LiveOrdersPorts {
+  readonly connection: () => LiveConnection
+  /** An own write was answered. */
+  readonly note: (write: OwnWrite) => void
+  readonly budgetMs: number
+}
+
+const CALL_MS = 10_000
+const FIRST_PAUSE_MS = 50
+const LONGEST_PAUSE_MS = 2_000
+
+/** Every command is idempotent, so that it is sent again after a lost answer. */
+export class LiveOrders {
+  readonly #ports: LiveOrdersPorts
+
+  constructor(ports: LiveOrdersPorts) {
+    this.#ports = ports
+  }
+
+  /** Sending the same signed order twice places it once. */
+  async send({ body }: Pick<OutgoingOrder, 'body'>): Promise<Placement> {
+    const placement = await this.#run<Placement>('place', body)
+    this.#ports.note(placement)
+    return placement
+  }
+
+  async sendBatch(
+    orders: readonly Pick<OutgoingOrder, 'body'>[],
+    { mode = 'best_effort', clientRequestId = crypto.randomUUID() }: BatchOptions = {},
+  ): Promise<BatchPlacement> {
+    const bodies = orders.map(({ body }) => body)
+    const command = { client_request_id: clientRequestId, mode, orders: bodies }
+    const placement = await this.#run<BatchPlacement>('place_batch', command)
+    this.#noteAll(placement.results)
+    return placement
+  }
+
+  async cancel(orderHash: string, reason?: string): Promise<Cancellation> {
+    const cancellation = await this.#run<Cancellation>('cancel', { order_hash: orderHash, reason })
+    this.#ports.note(cancellation)
+    return cancellation
+  }
+
+  async cancelBatch(
+    orderHashes: readonly string[],
+    { reason, clientRequestId = crypto.randomUUID() }: { reason?: string; clientRequestId?: string } = {},
+  ): Promise<BatchCancellation> {
+    const command = { client_request_id: clientRequestId, orderHashes, reason }
+    const cancellation = await this.#run<BatchCancellation>('cancel_batch', command)
+    this.#noteAll(cancellation.results)
+    return cancellation
+  }
+
+  async cancelAll({
+    marketId,
+    reason,
+  }: {
+    marketId?: number
+    reason?: string
+  } = {}): Promise<SweepCancellation> {
+    const cancellation = await this.#run<SweepCancellation>('cancel_all', { market_id: marketId, reason })
+    this.#noteAll(cancellation.results)
+    return cancellation
+  }
+
+  #noteAll(results: readonly object[]): void {
+    for (const result of results) if ('order' in result) this.#ports.note(result as OwnWrite)
+  }
+
+  async #run<Answer>(op: string, body: object): Promise<Answer> {
+    const deadline = Date.now() + this.#ports.budgetMs
+    for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(2 * pause, LONGEST_PAUSE_MS)) {
+      try {
+        const { data } = await this.#ports.connection().call(op, { body }, CALL_MS)
+        return data as Answer
+      } catch (error) {
+        if (!(error instanceof ClearbatchError) || !mayRetry({ idempotent: true }, error)) throw error
+        const wait = error.retryAfterMs ?? pause
+        if (Date.now() + wait > deadline) throw error
+        await new Promise((resolve) => setTimeout(resolve, wait))
+      }
+    }
+  }
+}

@@ -1,0 +1,58 @@
+/** A copy of a market's order book that follows the topic `market.<id>.book`. Pure. */
+import type { Side } from '../../domain/orders/order.ts'
+import type { Level } from '../responses.ts'
+import type { BookData, TopicMessage } from './messages.ts'
+
+type Levels = Map<string, Level>
+
+export class LocalBook {
+  readonly marketId: number
+  #long: Levels = new Map()
+  #short: Levels = new Map()
+  #seq = 0
+  #batchId: number | null = null
+
+  constructor(marketId: number) {
+    this.marketId = marketId
+  }
+
+  /** Of the last message in it. */
+  get seq(): number {
+    return this.#seq
+  }
+
+  /** The last batch that changed it since the snapshot. */
+  get batchId(): number | null {
+    return this.#batchId
+  }
+
+  /** Messages come in the order of the topic; a snapshot replaces everything. */
+  apply({ type, seq, batch_id, data }: TopicMessage<BookData>): void {
+    if (type === 'snapshot') {
+      this.#long = new Map()
+      this.#short = new Map()
+      this.#batchId = null
+    }
+    change(this.#long, data.long_levels)
+    change(this.#short, data.short_levels)
+    this.#seq = seq
+    this.#batchId = batch_id ?? this.#batchId
+  }
+
+  /** Sorted from the best price. */
+  levels(side: Side, depth = Number.POSITIVE_INFINITY): readonly Level[] {
+    const sign = side === 'LONG' ? -1 : 1
+    return [...(side === 'LONG' ? this.#long : this.#short).values()]
+      .sort((a, b) => sign * compare(BigInt(a.price_e18_raw), BigInt(b.price_e18_raw)))
+      .slice(0, depth)
+  }
+}
+
+const compare = (a: bigint, b: bigint): number => (a < b ? -1 : a > b ? 1 : 0)
+
+function change(levels: Levels, changes: readonly Level[]): void {
+  for (const level of changes) {
+    if (level.quantity_e18_raw === '0') levels.delete(level.price_e18_raw)
+    else levels.set(level.price_e18_raw, level)
+  }
+}

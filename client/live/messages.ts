@@ -1,0 +1,64 @@
+/** The messages of the live feed, with the field names on the wire. Further fields and kinds of messages may be added by the exchange. */
+import type { Amounts } from '../amount-fields.ts'
+import type { Bookmark, Fill, Level, PlacedOrder, Transaction } from '../responses.ts'
+
+/** The state of a topic, or what has changed in it. */
+export interface TopicMessage<Data = unknown> {
+  readonly type: 'snapshot' | 'update'
+  readonly topic: string
+  readonly seq: number
+  readonly prev_seq: number
+  /** Only of a snapshot. */
+  readonly epoch?: number
+  readonly ts: string
+  /** The batch that caused the change. */
+  readonly batch_id?: number
+  /** Only of updates of `user`. */
+  readonly read_after?: Bookmark
+  readonly data: Data
+}
+
+/** The start of a subscription. */
+export interface Subscribed {
+  readonly seq: number
+  readonly data: { readonly epoch: number; readonly resumed: boolean }
+}
+
+export interface Result<Data = unknown> {
+  readonly op: string
+  readonly read_after?: Bookmark
+  readonly data: Data
+}
+
+export interface BookData {
+  readonly long_levels: readonly Level[]
+  readonly short_levels: readonly Level[]
+}
+
+/** What the settlement of fills decides about a position; its value follows from prices, which are no part of the account. */
+export type UserPosition = Amounts<'size' | 'pending_size' | 'entry_notional' | 'realized_pnl' | 'fees'> & {
+  readonly market_id: number
+  readonly symbol: string
+  readonly side: 'LONG' | 'SHORT' | null
+  readonly leverage: number
+  readonly updated_at: string
+}
+
+export type UserBalance = Amounts<'available' | 'free' | 'reserved' | 'pending_withdrawals'>
+
+/** A snapshot of `user` has every list; an update only what has changed. */
+export interface UserData {
+  readonly orders?: readonly PlacedOrder[]
+  readonly fills?: readonly Fill[]
+  readonly positions?: readonly UserPosition[]
+  readonly balance?: UserBalance
+  readonly transactions?: readonly Transaction[]
+  /** Fills of these parts no longer count; they come before `fills`. */
+  readonly removed_parts?: readonly {
+    readonly market_id: number
+    readonly batch_id: number
+    readonly part: number
+  }[]
+  /** They come before `transactions`. */
+  readonly removed_transactions?: readonly string[]
+}

@@ -1,0 +1,59 @@
+/** The position in one topic: decides of each message whether it continues what was received before. Pure. */
+import type { Subscribed, TopicMessage } from './messages.ts'
+
+/** `gap`: messages are missing, and the subscription must begin again. */
+export type Verdict = 'apply' | 'ignore' | 'gap'
+
+export class TopicSequence {
+  #epoch: number | null = null
+  #seq: number | null = null
+  #waitsFor: 'subscribed' | 'snapshot' | null = 'subscribed'
+
+  /** Of the last message that was applied: the subscription can resume after it. */
+  get position(): string | null {
+    return this.#seq === null ? null : `${this.#epoch}:${this.#seq}`
+  }
+
+  /** Whether the messages applied so far are the present state of the topic, as far as this connection has received it. */
+  get isCurrent(): boolean {
+    return this.#waitsFor === null
+  }
+
+  /** The subscription begins again: messages are ignored until `subscribed`. */
+  restart(): void {
+    this.#waitsFor = 'subscribed'
+  }
+
+  /** The next subscription starts with a snapshot. */
+  forget(): void {
+    this.#seq = null
+    this.restart()
+  }
+
+  subscribed({ data: { epoch, resumed } }: Subscribed): Verdict {
+    if (resumed && (this.#seq === null || epoch !== this.#epoch)) {
+      this.forget()
+      return 'gap'
+    }
+    this.#waitsFor = resumed ? null : 'snapshot'
+    return 'apply'
+  }
+
+  take({ type, seq, prev_seq, epoch }: TopicMessage): Verdict {
+    if (this.#waitsFor === 'subscribed') return 'ignore'
+    if (type === 'snapshot') {
+      this.#epoch = epoch ?? null
+      this.#waitsFor = null
+    } else {
+      if (this.#waitsFor === 'snapshot') return 'ignore'
+      if (prev_seq !== this.#seq || seq <= prev_seq) return 'gap'
+    }
+    this.#seq = seq
+    return 'apply'
+  }
+
+  /** Whether the exchange has sent messages that did not arrive. `head`: the topic's seq in a heartbeat. */
+  lags(head: number): boolean {
+    return this.isCurrent && this.#seq !== null && head > this.#seq
+  }
+}
