@@ -50,7 +50,7 @@ export async function verifyBatch({ source, rpc, own }: VerifyOptions): Promise<
       summaryOf(proof, statement),
       chain === null
         ? 'not compared with the chain: pass --rpc'
-        : `compared with ${settled} of ${proof.parts.length} settlement transactions: the others are not mined`,
+        : `compared with ${settled} of ${proof.parts.length} settlement transactions${settled < proof.parts.length ? '; the others are not mined' : ''}`,
       ...(found?.lines ?? []),
     ],
     problems: [...(chain ?? []), ...(found?.problems ?? [])],
