@@ -52,7 +52,8 @@ const SUITES: Readonly<Record<string, readonly Job[]>> = {
 }
 
 /** Jobs of more than a minute come first, so that all processes end at about the same time. */
-const SLOW = /^contracts|^test\/(keeper|indexer|stack|e2e\/(model|restart|crash|market-ends))/
+const SLOW =
+  /^contracts|^test\/(keeper|indexer|stack|e2e\/(model|restart|crash|market-ends|adjustments|liquidation))/
 
 /** Artifacts of the contracts, which let the tests of services read a custom error. */
 const BUILD: Job = { name: 'build', words: ['hardhat', 'build', '--quiet'] }
