@@ -160,14 +160,15 @@ describe('a database of the previous schema', function () {
       'read.projection': places = [],
       ...others
     } = before
-    const voided = (rows: readonly Row[] = []) =>
+    const hexOf = (text: unknown) => Buffer.from(String(text)).toString('hex')
+    const voided = (rows: readonly Row[] = []): Row[] =>
       rows.map((row) => ({ ...row, status: row.status === 'UNWOUND' ? 'VOIDED' : row.status }))
     const expected = {
       ...others,
       faucet_requests: requests,
       journal: journal.map((row) => ({ ...row, row: reword(row.row) })),
       actions: voided(before.actions),
-      batches: voided(before.batches),
+      batches: voided(before.batches).map((row) => ({ ...row, inputs: `\\x${hexOf(row.inputs)}` })),
       ...{ funding_states: [], price_averages: [], 'read.funding_rates': [], 'read.price_candles': [] },
       ...{ 'read.candles': [], 'read.open_interest_changes': [] },
       ...{ auth_challenges: [], relay_operations: [], forwarder_nonces: [], margin_nonce_floors: [] },
@@ -178,7 +179,10 @@ describe('a database of the previous schema', function () {
       ...{ 'read.liquidations': [], 'read.liquidation_steps': [], 'read.liquidation_legs': [] },
       ...{ 'read.market_risk': [], deleveraging_ranks: [], liquidations: [], final_prices: [] },
       calendar_exceptions: [{ calendar: 'NYSE', day: '2025-01-09', opens: null, closes: null }],
-      ...{ recent_reports: [], used_reports: [] },
+      ...{ recent_reports: [], used_reports: [], connection_switches: [] },
+      // A random key.
+      proof_keys: [{}],
+      ...{ 'read.feed': [], 'read.feed_heads': [], 'read.feed_state': [] },
       'read.places': places.flatMap((row) =>
         ['users', 'markets', 'batches', 'balances', 'orders'].map((projection) => ({
           ...{ ...row, projection, version: '1', fill_to: null },
