@@ -200,6 +200,7 @@ describe('a cascade of liquidations on a running exchange', function () {
     )
 
   it('when a fork removes an ingested forced fill, the same part is mined again, and the order fills no more than once', async () => {
+    await move(0)
     await open(5, 6, '0.1', 0)
     const bid = { marketId: MARKET, side: 'LONG', price: textOf(priceAt(-30)), quantity: '0.04' } as const
     await exchange.trader(7).orders.place({ ...bid, leverage: 2 })
