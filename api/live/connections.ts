@@ -1,6 +1,8 @@
 /** The connections of this process: their number, their heartbeats, the end of their credentials, and the end of the process. */
+
 import type { Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { normalizeIP } from '@fastify/rate-limit'
 import type { WebSocket } from '@fastify/websocket'
 import { API_KEYS_CHANNEL } from '../../db/api-keys.ts'
 import type { Db } from '../../db/client.ts'
@@ -102,7 +104,7 @@ class LiveConnections implements Connections {
     if (this.#isStopping) throw new ApiError('SHUTTING_DOWN', {}, '1')
     const { perProcess, perAddress } = this.#config.connections
     this.#checkLimit('process', this.size, perProcess)
-    this.#checkLimit('address', this.#perAddress.of(ip), perAddress)
+    this.#checkLimit('address', this.#perAddress.of(normalizeIP(ip)), perAddress)
     if (caller !== null) this.#checkAccount(caller.userId)
   }
 
@@ -120,7 +122,7 @@ class LiveConnections implements Connections {
     const membership = {
       attach: (connection: Connection, by: Caller) => this.#attach(connection, by),
       leave: (connection: Connection) => this.#leave(connection),
-      admitsMessage: (ip: string) => this.#admitsMessage(ip),
+      admitsMessage: (ip: string) => this.#admitsMessage(normalizeIP(ip)),
       isStopping: () => this.#isStopping,
     }
     const connection = new Connection(this.#ports, { ...upgraded, membership })
@@ -128,7 +130,7 @@ class LiveConnections implements Connections {
     const slot = this.#turns % SLOTS
     this.#slots[slot]?.add(connection)
     this.#slotOf.set(connection, slot)
-    this.#perAddress.add(connection.ip, 1)
+    this.#perAddress.add(normalizeIP(connection.ip), 1)
     if (caller !== null) this.#attach(connection, caller)
   }
 
@@ -149,7 +151,7 @@ class LiveConnections implements Connections {
     if (slot === undefined) return
     this.#slotOf.delete(connection)
     this.#slots[slot]?.delete(connection)
-    this.#perAddress.add(connection.ip, -1)
+    this.#perAddress.add(normalizeIP(connection.ip), -1)
     this.#expiring.delete(connection)
     const userId = connection.caller?.userId
     const own = userId === undefined ? undefined : this.#ofUser.get(userId)
