@@ -156,10 +156,9 @@ async function complete(db: Db, { name, version, finish }: Projection): Promise<
       returning shard
     `.execute(tx)
     const isLast = rows.length > 0 && rows.length === locked.filter(({ fill_to }) => fill_to !== null).length
-    if (isLast) {
-      await finish?.(tx)
-      await startFeedEpoch(tx)
-    }
+    if (isLast) await finish?.(tx)
+    // Chunks of a shard that was being filled are not in the feed.
+    if (rows.length > 0) await startFeedEpoch(tx)
     return rows.length
   })
   if (completed > 0) await sql`select pg_notify('filled', ${name})`.execute(db)
