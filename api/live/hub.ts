@@ -22,6 +22,9 @@ export const SUMMARY_MS = 1_000
 const SNAPSHOT_AGE_MS = 1_000
 /** Pause before a subscription begins again whose snapshot could not be read. */
 const RETRY_MS = 1_000
+/** Beyond them a snapshot costs less than the messages that a reader has missed, which are encoded for it alone. */
+const MISSED_ROWS = 1_000
+const MISSED_BYTES = 1024 * 1024
 /** Times that a subscription begins again because rows have left the ring meanwhile. */
 const ATTEMPTS = 5
 
@@ -215,13 +218,18 @@ export class LiveHub implements Hub {
     return [subscribedFrame(topic, { id, epoch, seq, isResumed, at: this.#ports.clock.now() }), ...frames]
   }
 
-  /** Null if the rows after the position are not here any more. */
+  /** Null if the rows after the position are not here any more, or too many. */
   async #resume(topic: LiveTopic, since: Position): Promise<TopicStart | null> {
     const follower = this.#follower
     if (since.epoch !== follower.epoch) return null
     if (since.seq > follower.ring.head) await follower.reach(since)
     if (since.epoch !== follower.epoch) return null
-    if (follower.ring.covers(since.seq)) return { ...since, head: since.seq, frames: [], state: null }
+    if (follower.ring.covers(since.seq)) {
+      const missed = follower.ring.after(since.seq, topic.channel.head)
+      const bytes = missed.reduce((sum, { size }) => sum + size, 0)
+      if (missed.length > MISSED_ROWS || bytes > MISSED_BYTES) return null
+      return { ...since, head: since.seq, frames: [], state: null }
+    }
     if (since.seq > follower.ring.head) return null
     // Nothing may have concerned the topic since.
     const state = await this.#ports.snapshots.state(topic)
