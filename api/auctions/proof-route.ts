@@ -1,6 +1,7 @@
 /** The public proof of a batch, and the commitment with which a trader finds an own order in it. */
 import { marketShard } from '../../domain/journal/journal-row.ts'
 import { callerOf } from '../http/access.ts'
+import { createSharedAnswers } from '../http/shared-answers.ts'
 import type { App } from '../http/types.ts'
 import { ownOrder, type ReadPorts } from '../orders/own-orders.ts'
 import { ORDER_TABLES, orderById } from '../orders/query.ts'
@@ -16,7 +17,9 @@ export function proofRoutes(app: App, ports: ReadPorts): void {
   commitmentOfOrder(app, ports)
 }
 
+/** The auction is run again for each answer: requests for the same proof that arrive together share it. */
 function proofOfBatch(app: App, { markets, readAfter }: ReadPorts): void {
+  const share = createSharedAnswers()
   app.get(
     '/v0/auctions/:market_id/:batch_id/proof',
     {
@@ -32,12 +35,15 @@ function proofOfBatch(app: App, { markets, readAfter }: ReadPorts): void {
         response: { 200: BatchProof },
       },
     },
-    async (request) => {
-      const { market_id, batch_id: batchId } = request.params
-      const { marketId } = await markets.byId(market_id)
-      const scope = { tables: PROOF_TABLES, shard: marketShard(marketId) }
-      return proofView(await readAfter.read(request, scope, (db) => capturedBatch(db, { marketId, batchId })))
-    },
+    (request, reply) =>
+      share(request, reply, async () => {
+        const { market_id, batch_id: batchId } = request.params
+        const { marketId } = await markets.byId(market_id)
+        const scope = { tables: PROOF_TABLES, shard: marketShard(marketId) }
+        return proofView(
+          await readAfter.read(request, scope, (db) => capturedBatch(db, { marketId, batchId })),
+        )
+      }),
   )
 }
 
