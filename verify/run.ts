@@ -2,7 +2,7 @@
 import { readFile } from 'node:fs/promises'
 import { Value } from 'typebox/value'
 import { BatchProof as ProofSchema } from '../api/auctions/proof-schema.ts'
-import { fromE18 } from '../client/decimals.ts'
+import { type Decimal, fromE18, toE18 } from '../client/decimals.ts'
 import type { BatchStatement, StatedOrder } from '../domain/proof/batch-statement.ts'
 import { placeOf, reachOf } from '../domain/proof/own-order.ts'
 import { type BatchProof, verifyParts, verifyProof } from '../domain/proof/verify.ts'
@@ -50,7 +50,7 @@ export async function verifyBatch({ source, rpc, own }: VerifyOptions): Promise<
       summaryOf(proof, statement),
       chain === null
         ? 'not compared with the chain: pass --rpc'
-        : `compared with ${settled} of ${proof.parts.length} settlement transactions${settled < proof.parts.length ? '; the others are not mined' : ''}`,
+        : `compared with ${settled} of ${proof.parts.length} settlement transactions of the contract ${statement.market.trader}${settled < proof.parts.length ? '; the others are not mined' : ''}`,
       ...(found?.lines ?? []),
     ],
     problems: [...(chain ?? []), ...(found?.problems ?? [])],
@@ -87,6 +87,8 @@ interface OwnFields {
   readonly side?: unknown
   readonly leverage?: unknown
   readonly reduce_only?: unknown
+  readonly price?: Decimal | null
+  readonly quantity?: Decimal | null
 }
 
 async function readOwn(order: string): Promise<OwnFields> {
@@ -106,7 +108,7 @@ async function findOwn({ order, salt }: OwnOrder, statement: BatchStatement): Pr
   if (place === null)
     return { lines: [], problems: [`the order is not in the statement. ${reachText(statement)}`] }
   const stated = statement.orders[place - 1] as StatedOrder
-  return { lines: [placeText(place, stated, statement)], problems: fieldProblems(own, stated) }
+  return { lines: [placeText(place, stated, statement)], problems: fieldProblems(own, stated, statement) }
 }
 
 function reachText(statement: BatchStatement): string {
@@ -119,22 +121,35 @@ function reachText(statement: BatchStatement): string {
 
 function placeText(
   place: number,
-  { side, type, remaining }: StatedOrder,
+  { side, type, limit, remaining }: StatedOrder,
   { market, result }: BatchStatement,
 ): string {
   const fill = result.fills.find(({ order }) => order === place)
   const quantity = (steps: number): string => fromE18(BigInt(steps) * market.step)
   const filled = fill === undefined ? 'nothing' : `${quantity(fill.steps)}, fee ${fromE18(fill.fee)}`
-  return `the order is number ${place} of the statement: ${type} ${side}, ${quantity(remaining)} open before the batch, filled ${filled}`
+  const price = limit === 0 ? '' : ` at ${fromE18(BigInt(limit) * market.tick)}`
+  return `the order is number ${place} of the statement: ${type} ${side}${price}, ${quantity(remaining)} open before the batch, filled ${filled}`
 }
 
-/** Fields that the order's own file has must be those of the statement. */
-function fieldProblems(own: OwnFields, { side, leverage, reduceOnly }: StatedOrder): string[] {
+/** Fields that the order's own file has must be those of the statement, which has the quantity that is still open. */
+function fieldProblems(
+  own: OwnFields,
+  { side, leverage, reduceOnly, limit, remaining }: StatedOrder,
+  { market }: BatchStatement,
+): string[] {
   const stated = { side, leverage, reduce_only: reduceOnly }
-  return Object.entries(stated)
-    .filter(([name, value]) => name in own && own[name as keyof OwnFields] !== value)
-    .map(
-      ([name, value]) =>
-        `the statement has ${name} ${value} for the order; it is ${own[name as keyof OwnFields]}`,
-    )
+  const different = Object.entries(stated).flatMap(([name, value]) => {
+    const field = own[name as keyof OwnFields]
+    return field === undefined || field === value
+      ? []
+      : [`the statement has ${name} ${value} for the order; it is ${field}`]
+  })
+  const price = BigInt(limit) * market.tick
+  const open = BigInt(remaining) * market.step
+  const { price: ownPrice, quantity } = own
+  if (ownPrice != null && toE18(ownPrice) !== price)
+    different.push(`the statement has price ${fromE18(price)} for the order; it is ${ownPrice}`)
+  if (quantity != null && toE18(quantity) < open)
+    different.push(`the statement has ${fromE18(open)} of the order open; its quantity is ${quantity}`)
+  return different
 }

@@ -118,6 +118,11 @@ describe('npm run verify-batch', () => {
     expect(problems).to.deep.equal([
       `the statement has side ${side} for the order; it is ${side === 'LONG' ? 'SHORT' : 'LONG'}`,
     ])
+    writeFileSync(orderFile, JSON.stringify({ order_hash, price: '0.5', quantity: '0' }))
+    const worse = await verifyBatch({ source, own: { order: orderFile, salt } })
+    expect(worse.problems).to.have.length(2)
+    expect(worse.problems[0]).to.match(/^the statement has price [\d.]+ for the order; it is 0\.5$/)
+    expect(worse.problems[1]).to.match(/^the statement has [\d.]+ of the order open; its quantity is 0$/)
   })
 
   it('when an own order is missing, the limits of orders that belong in the batch are printed', async () => {
