@@ -30,6 +30,16 @@ import type {
 } from './responses.ts'
 import { waitFor } from './wait-for.ts'
 
+export interface CancelBatchOptions {
+  readonly reason?: string
+  readonly clientRequestId?: string
+}
+
+export interface CancelAllOptions {
+  readonly marketId?: number
+  readonly reason?: string
+}
+
 export interface BatchOptions {
   /** atomic: all orders or none. best_effort (default): each order is accepted or rejected alone. */
   readonly mode?: 'atomic' | 'best_effort'
@@ -95,20 +105,14 @@ export class Orders {
   /** At most 100 orders in one command. Each is cancelled or rejected alone. */
   async cancelBatch(
     orderHashes: readonly string[],
-    { reason, clientRequestId = crypto.randomUUID() }: { reason?: string; clientRequestId?: string } = {},
+    { reason, clientRequestId = crypto.randomUUID() }: CancelBatchOptions = {},
   ): Promise<BatchCancellation> {
     const command = { client_request_id: clientRequestId, orderHashes, reason }
     return this.#http.post('/v0/orders/cancel/batch', command)
   }
 
   /** Cancels every live order, in one market or in all. */
-  async cancelAll({
-    marketId,
-    reason,
-  }: {
-    marketId?: number
-    reason?: string
-  } = {}): Promise<SweepCancellation> {
+  async cancelAll({ marketId, reason }: CancelAllOptions = {}): Promise<SweepCancellation> {
     return this.#http.post('/v0/orders/cancel/all', { market_id: marketId, reason })
   }
 

@@ -2,7 +2,7 @@
 import { ClearbatchError } from '../errors.ts'
 import { mayRetry } from '../http-session.ts'
 import type { OutgoingOrder } from '../order-factory.ts'
-import type { BatchOptions } from '../orders.ts'
+import type { BatchOptions, CancelAllOptions, CancelBatchOptions } from '../orders.ts'
 import type {
   BatchCancellation,
   BatchPlacement,
@@ -58,7 +58,7 @@ export class LiveOrders {
 
   async cancelBatch(
     orderHashes: readonly string[],
-    { reason, clientRequestId = crypto.randomUUID() }: { reason?: string; clientRequestId?: string } = {},
+    { reason, clientRequestId = crypto.randomUUID() }: CancelBatchOptions = {},
   ): Promise<BatchCancellation> {
     const command = { client_request_id: clientRequestId, orderHashes, reason }
     const cancellation = await this.#run<BatchCancellation>('cancel_batch', command)
@@ -66,13 +66,7 @@ export class LiveOrders {
     return cancellation
   }
 
-  async cancelAll({
-    marketId,
-    reason,
-  }: {
-    marketId?: number
-    reason?: string
-  } = {}): Promise<SweepCancellation> {
+  async cancelAll({ marketId, reason }: CancelAllOptions = {}): Promise<SweepCancellation> {
     const cancellation = await this.#run<SweepCancellation>('cancel_all', { market_id: marketId, reason })
     this.#noteAll(cancellation.results)
     return cancellation
