@@ -1,4 +1,5 @@
 /** A database that measures its statements: each is executed under `explain analyze` and rolled back before it is executed for good. */
+import { expect } from 'chai'
 import type pg from 'pg'
 import { createDb, createPool, type Db } from '../../db/client.ts'
 
@@ -96,4 +97,20 @@ export function createExplainedDb(url: string): ExplainedDb {
   }
   pool.connect = (async () => explaining(await connect())) as typeof pool.connect
   return { db: createDb(pool), drain: () => statements.splice(0) }
+}
+
+export type ExplainedRead = (db: Db) => Promise<unknown>
+
+/** The statements that the read executes, if they touch more pages. It executes at least one. */
+export async function statementsAbove(
+  url: string,
+  most: number,
+  read: ExplainedRead,
+): Promise<ExplainedStatement[]> {
+  const explained = createExplainedDb(url)
+  await read(explained.db)
+  const statements = explained.drain()
+  await explained.db.destroy()
+  expect(statements.length).to.be.at.least(1)
+  return statements.filter(({ pages }) => pages > most)
 }

@@ -114,14 +114,14 @@ describe('known and unknown accounts and keys', () => {
   it('when a token is not valid, the answer does not depend on whether its wallet has an account', async () => {
     const now = Math.floor(Date.now() / 1000)
     const stranger = await IdentityProvider.start()
-    const nobody = Wallet.createRandom().address.toLowerCase()
+    const newcomer = Wallet.createRandom().address.toLowerCase()
     const tokens = async (wallet_address: string) => [
       ['BEARER_EXPIRED', await provider.token({ wallet_address, exp: now - 60 })],
       ['BEARER_NOT_YET_VALID', await provider.token({ wallet_address, nbf: now + 600 })],
       ['BEARER_INVALID', await provider.token({ wallet_address, aud: 'other' })],
       ['BEARER_INVALID', await stranger.token({ wallet_address })],
     ]
-    const unknown = await tokens(nobody)
+    const unknown = await tokens(newcomer)
     for (const [at, [code, token]] of (await tokens(bob.address)).entries()) {
       for (const endpoint of ENDPOINTS) {
         const other = { ...endpoint, headers: bearer(unknown[at]?.[1] as string) }
@@ -135,7 +135,7 @@ describe('known and unknown accounts and keys', () => {
     const rows = await exchange.db
       .selectFrom('users')
       .select('user_id')
-      .where('address', '=', nobody)
+      .where('address', '=', newcomer)
       .execute()
     expect(rows).to.deep.equal([])
   })

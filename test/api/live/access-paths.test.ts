@@ -4,7 +4,7 @@ import { sql } from 'kysely'
 import { after, before, describe, it } from 'mocha'
 import { userChannel } from '../../../api/live/channels/user.ts'
 import { feedAfter, topicState } from '../../../api/live/feed-query.ts'
-import { createExplainedDb } from '../../support/explained-db.ts'
+import { type ExplainedRead, statementsAbove } from '../../support/explained-db.ts'
 import { perpetual } from '../../support/markets.ts'
 import { type ExchangeFixture, startExchange } from '../support/exchange-fixture.ts'
 
@@ -40,17 +40,7 @@ describe('the access paths of the live feed', function () {
   })
   after(() => exchange.stop())
 
-  async function above(
-    most: number,
-    read: (db: ReturnType<typeof createExplainedDb>['db']) => Promise<unknown>,
-  ) {
-    const explained = createExplainedDb(exchange.url)
-    await read(explained.db)
-    const statements = explained.drain()
-    await explained.db.destroy()
-    expect(statements.length).to.be.at.least(1)
-    return statements.filter(({ pages }) => pages > most)
-  }
+  const above = (most: number, read: ExplainedRead) => statementsAbove(exchange.url, most, read)
 
   it('when the snapshot of an account is read, it touches live orders and the newest fills and transactions only', async () => {
     const specs = { of: () => perpetual, load: async () => {} }
@@ -59,14 +49,14 @@ describe('the access paths of the live feed', function () {
   })
 
   it('when new rows of the feed are read, earlier rows are not touched', async () => {
-    const read = async (db: ReturnType<typeof createExplainedDb>['db']) => {
+    const read = async (db: Parameters<ExplainedRead>[0]) => {
       expect((await feedAfter(db, ROWS - 10, 500)).rows).to.have.length(10)
     }
     expect(await above(30, read)).to.deep.equal([])
   })
 
   it('when the place of a topic is read, one row of it is', async () => {
-    const read = (db: ReturnType<typeof createExplainedDb>['db']) => topicState(db as never, `user ${USER}`)
+    const read = (db: Parameters<ExplainedRead>[0]) => topicState(db as never, `user ${USER}`)
     expect(await above(10, read)).to.deep.equal([])
   })
 })

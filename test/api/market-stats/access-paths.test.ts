@@ -9,7 +9,7 @@ import { marketStats, tickers } from '../../../api/market-stats/query.ts'
 import { openInterestPage } from '../../../api/open-interest/query.ts'
 import { bookLevels } from '../../../api/order-book/query.ts'
 import type { Millis } from '../../../domain/units.ts'
-import { createExplainedDb } from '../../support/explained-db.ts'
+import { type ExplainedRead, statementsAbove } from '../../support/explained-db.ts'
 import { perpetual } from '../../support/markets.ts'
 import { type ExchangeFixture, startExchange } from '../support/exchange-fixture.ts'
 
@@ -44,18 +44,7 @@ describe('the access paths of market data', function () {
   })
   after(() => exchange.stop())
 
-  /** Each statement that the reads execute, if it touches more pages. */
-  async function above(
-    most: number,
-    read: (db: ReturnType<typeof createExplainedDb>['db']) => Promise<unknown>,
-  ) {
-    const explained = createExplainedDb(exchange.url)
-    await read(explained.db)
-    const statements = explained.drain()
-    await explained.db.destroy()
-    expect(statements.length).to.be.at.least(1)
-    return statements.filter(({ pages }) => pages > most)
-  }
+  const above = (most: number, read: ExplainedRead) => statementsAbove(exchange.url, most, read)
 
   it('when candles or open interest of any interval are read, they touch the rows of the page only', async () => {
     for (const interval of ['1m', '3m', '12h', '1w'] as const) {
