@@ -10,7 +10,7 @@ import { waitFor } from '../../client/wait-for.ts'
 import { marketShard } from '../../domain/journal/journal-row.ts'
 import { rebuild } from '../../indexer/project/rebuild.ts'
 import { type Stack, startStack } from '../../stack/stack.ts'
-import { replaceBlocks } from '../support/chain-faults.ts'
+import { replaceFrom } from '../support/chain-faults.ts'
 import { FundingUpdates } from './support/funding-updates.ts'
 import { differencesOf, nearOracle, trade, traderOn } from './support/stack.ts'
 
@@ -99,7 +99,7 @@ describe('funding payments of a running exchange', function () {
       .select((eb) => eb.fn.max('block').as('block'))
       .where('market_id', '=', MARKET)
       .executeTakeFirstOrThrow()
-    await replaceBlocks(stack.provider, (await stack.provider.getBlockNumber()) - block + 1)
+    await replaceFrom(stack.provider, block)
     expect(await waitFor(rolledBack, (rows) => rows > 0, { budgetMs: 60_000 })).to.be.greaterThan(0)
     await tradeBetween(2, 0)
     await agreed()

@@ -8,7 +8,7 @@ import { waitFor } from '../../client/wait-for.ts'
 import { runOps } from '../../ops/run.ts'
 import { type Stack, startStack } from '../../stack/stack.ts'
 import { MarginBank__factory } from '../../typechain-types/factories/MarginBank__factory.ts'
-import { replaceBlocks } from '../support/chain-faults.ts'
+import { replaceFrom } from '../support/chain-faults.ts'
 import { ShiftedTime } from './support/shifted-time.ts'
 import { differencesOf, nearOracle, trade, traderOn } from './support/stack.ts'
 
@@ -71,8 +71,7 @@ describe('the end of markets', function () {
   /** Replaces the blocks since the first of these events, and waits until the indexer has followed that. */
   async function forkUnder(kind: 'market_ended' | 'claimed'): Promise<void> {
     const { mined, undone } = await rowsOf(kind)
-    const head = await stack.provider.getBlockNumber()
-    await replaceBlocks(stack.provider, head - Math.min(...mined) + 1, [], time.aheadMs)
+    await replaceFrom(stack.provider, Math.min(...mined), time.aheadMs)
     const replaced = await stack.provider.getBlockNumber()
     const progress = stack.db.selectFrom('chain_progress').select('next_block')
     await waitFor(

@@ -44,13 +44,13 @@ export async function replaceBlocks(
   await provider.send('evm_mine', [])
 }
 
-/** Replaces the block and all after it by empty ones. */
-export async function replaceFrom(provider: JsonRpcProvider, block: number): Promise<void> {
+/** Replaces the block and all after it by empty ones. `aheadMs`: see `replaceBlocks`. */
+export async function replaceFrom(provider: JsonRpcProvider, block: number, aheadMs = 0): Promise<void> {
   const hashOf = async () => (await provider.getBlock(block))?.hash
   const removed = await hashOf()
   // A block that is mined after the depth is computed leaves the first one in the chain.
   while ((await hashOf()) === removed)
-    await replaceBlocks(provider, (await provider.getBlockNumber()) - block + 1)
+    await replaceBlocks(provider, (await provider.getBlockNumber()) - block + 1, [], aheadMs)
 }
 
 /** A signed transfer of the key with the first nonce that is unused at the block. */

@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, it } from 'mocha'
 import { LeaseLost } from '../../../db/fence.ts'
 import { createCalls } from '../../../keeper/adapters/calls.ts'
 import type { Chain } from '../../../keeper/ports.ts'
-import { passTime, replaceBlocks } from '../../support/chain-faults.ts'
+import { passTime, replaceFrom } from '../../support/chain-faults.ts'
 import { e18, perpetual } from '../../support/markets.ts'
 import { AdjustmentRun, changeLeverage, changeMargin, type KeeperOptions } from '../support/adjustment-run.ts'
 import { adjustKey, foreignTransaction, useChain } from '../support/chain-fixture.ts'
@@ -35,10 +35,9 @@ describe('the job of adjustments', function () {
     await (await start({ killPoint })).step()
   }
 
-  /** Replaces the last blocks from the one of the lane's transaction by empty ones. */
+  /** Replaces the block of the lane's transaction and all after it by empty ones. */
   async function forkFrom(block: number): Promise<void> {
-    const { provider } = chain()
-    await replaceBlocks(provider, (await provider.getBlockNumber()) - block + 1)
+    await replaceFrom(chain().provider, block)
     await run.fixture.follow()
   }
 

@@ -6,7 +6,7 @@ import { waitFor } from '../../../client/wait-for.ts'
 import { LeaseLost } from '../../../db/fence.ts'
 import type { RelayEffect } from '../../../domain/relays/operation.ts'
 import type { Chain } from '../../../keeper/ports.ts'
-import { replaceBlocks } from '../../support/chain-faults.ts'
+import { replaceFrom } from '../../support/chain-faults.ts'
 import { perpetual } from '../../support/markets.ts'
 import { ChainFixture, faucetKey, foreignTransaction, useChain } from '../support/chain-fixture.ts'
 import type { Trader } from '../support/market-fixture.ts'
@@ -37,9 +37,8 @@ describe('relays of signed requests', function () {
 
   /** Replaces the block in which the operation was executed, and those after it, by empty ones. */
   async function forkFrom(operation: string): Promise<void> {
-    const { provider } = run.fixture.chainSide
     const { block } = await run.operation(operation)
-    await replaceBlocks(provider, (await provider.getBlockNumber()) - (block as number) + 1)
+    await replaceFrom(run.fixture.chainSide.provider, block as number)
     await run.fixture.follow()
   }
 

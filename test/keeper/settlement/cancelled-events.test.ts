@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, it } from 'mocha'
 import type { Fence } from '../../../db/fence.ts'
 import { projectAll } from '../../../indexer/project/project-shard.ts'
 import type { Auction } from '../../../keeper/auction/auction.ts'
-import { replaceBlocks } from '../../support/chain-faults.ts'
+import { replaceFrom } from '../../support/chain-faults.ts'
 import { perpetual } from '../../support/markets.ts'
 import { type ChainFixture, useChain } from '../support/chain-fixture.ts'
 import { expectConsistent, expectSameReadModel } from '../support/invariants.ts'
@@ -56,8 +56,7 @@ describe('the events of an order with a mined fill and a cancelled rest', functi
       await fixture.cancel(orderId)
       await projectBetween()
 
-      const { provider } = chain()
-      await replaceBlocks(provider, (await provider.getBlockNumber()) - kept)
+      await replaceFrom(chain().provider, kept + 1)
       await fixture.follow()
       expect((await fixture.orderOf(orderId)).status).to.equal('CANCEL_PENDING_FINALIZE')
       await projectBetween()
