@@ -48,6 +48,7 @@ import * as marketData from './migrations/0042-market-data.ts'
 import * as batchProofs from './migrations/0043-batch-proofs.ts'
 import * as packedInputs from './migrations/0043-packed-inputs.ts'
 import * as connectionSwitches from './migrations/0045-connection-switches.ts'
+import * as transactionsByKind from './migrations/0046-transactions-by-kind.ts'
 
 export const MIGRATIONS: Record<string, Migration> = {
   '0001-write-side': writeSide,
@@ -96,6 +97,7 @@ export const MIGRATIONS: Record<string, Migration> = {
   '0043-batch-proofs': batchProofs,
   '0043-packed-inputs': packedInputs,
   '0045-connection-switches': connectionSwitches,
+  '0046-transactions-by-kind': transactionsByKind,
 }
 
 export const createMigrator = (db: Db): Migrator =>

@@ -4,7 +4,7 @@
  */
 import { type RawBuilder, sql } from 'kysely'
 import type { Db, Tx } from '../../db/client.ts'
-import type { TransactionType } from '../../domain/journal/transaction-type.ts'
+import { TRANSACTION_TYPES, type TransactionType } from '../../domain/journal/transaction-type.ts'
 import type { Cursor } from '../wire/cursor.ts'
 import type { TransactionRow } from './view.ts'
 
@@ -57,7 +57,18 @@ function isInRange(
 const inMarket = ({ marketId }: TransactionFilter) =>
   marketId === undefined ? sql`true` : sql`market_id = ${marketId}::bigint`
 
-const ledger = (userId: number, filter: TransactionFilter) => sql`
+const LEDGER_TYPES = TRANSACTION_TYPES.filter((type) => type !== 'funding_payment')
+
+/** In one market it merges a page of each kind, since the index of a market's transactions begins with their kind. */
+function ledger(userId: number, filter: TransactionFilter) {
+  const isMerge = filter.marketId !== undefined && filter.type === undefined
+  const pages = (isMerge ? LEDGER_TYPES : [filter.type]).map((type) =>
+    pageOfLedger(userId, { ...filter, type }),
+  )
+  return sql`(select * from (${sql.join(pages, sql` union all `)}) kinds order by at desc, id desc limit ${filter.limit})`
+}
+
+const pageOfLedger = (userId: number, filter: TransactionFilter) => sql`
   (
     select id, user_id, type, amount, available_margin_delta, null::numeric as funding_payment_delta, market_id,
       tx_hash, log_index, block, at
