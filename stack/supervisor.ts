@@ -1,6 +1,6 @@
 /** Keeps child processes running: starts them, restarts them with growing pauses, and stops them in order. */
 import { type ChildProcess, spawn } from 'node:child_process'
-import { closeSync, mkdirSync, openSync, readFileSync } from 'node:fs'
+import { closeSync, existsSync, mkdirSync, openSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { KILL_AFTER_MS } from '../service/environment.ts'
@@ -150,7 +150,9 @@ async function untilReady(
   throw new StackError(`${name} was not ready within ${timeoutMs / 1000} s: ${last} ${hint()}`)
 }
 
+/** Empty if the log is gone: the stack may be stopped, and its directory removed, while a process starts. */
 function lastLine(file: string): string {
+  if (!existsSync(file)) return ''
   const lines = readFileSync(file, 'utf8').trimEnd().split('\n')
   const last = lines.at(-1) ?? ''
   return last === '' ? '' : `Last line of ${file}: ${last.slice(0, 500)}`

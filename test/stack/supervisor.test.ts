@@ -57,6 +57,18 @@ describe('stack/supervisor', () => {
     expect(reported[0]).to.include('DATABASE_URL is not set')
   })
 
+  it('when its log is removed before it is ready, the error states the timeout', async () => {
+    const child = supervisor.start({
+      ...{ name: 'child', args: ['-e', IDLE], env: {} },
+      readyUrl: 'http://127.0.0.1:9/ready',
+    })
+    rmSync(logDir, { recursive: true })
+    const error = await child.ready(50).catch((reason: Error) => reason)
+    expect(error)
+      .to.have.property('message')
+      .that.matches(/^child was not ready within 0.05 s/)
+  })
+
   it('when a restart adds variables, they apply to that run only', async () => {
     const child = start(IDLE)
     await until(() => log().includes('armed no'))
