@@ -20,6 +20,8 @@ export interface StackOptions {
   readonly backstop?: boolean
   /** The trading calendar of the stock market; the default is ALWAYS_OPEN. */
   readonly calendar?: CalendarName
+  /** Run-time parameters of Postgres, for measurements. */
+  readonly databaseSettings?: readonly string[]
 }
 
 /** An error of which the command prints only the message, without a stack trace. */

@@ -16,6 +16,8 @@ export interface PostgresOptions {
   readonly port?: number
   /** For tests: not crash-safe, therefore faster, and `dir` is deleted at the end. */
   readonly temporary?: boolean
+  /** More run-time parameters of the server, such as those of a measurement. */
+  readonly settings?: readonly string[]
 }
 
 export interface Postgres {
@@ -49,7 +51,8 @@ const NOT_CRASH_SAFE = [
 const run = promisify(execFile)
 
 /** Starts the server, after creating its cluster and the database at the first start. */
-export async function startPostgres({ dir, port, temporary = false }: PostgresOptions): Promise<Postgres> {
+export async function startPostgres(options: PostgresOptions): Promise<Postgres> {
+  const { dir, port, temporary = false } = options
   const data = join(dir, 'data')
   const passwordFile = join(dir, 'password')
   const user = await userSwitch()
@@ -57,7 +60,8 @@ export async function startPostgres({ dir, port, temporary = false }: PostgresOp
 
   const server = { host: '127.0.0.1', port: port ?? (await freePort()), user: DATABASE }
   const password = await readFile(passwordFile, 'utf8')
-  const settings = [...SETTINGS, ...(temporary ? NOT_CRASH_SAFE : [])].flatMap((setting) => ['-c', setting])
+  const chosen = [...SETTINGS, ...(temporary ? NOT_CRASH_SAFE : []), ...(options.settings ?? [])]
+  const settings = chosen.flatMap((setting) => ['-c', setting])
   const [command, ...args] = user.command(binary('postgres'), '-D', data, '-p', `${server.port}`, ...settings)
   const child = await startChild({
     command,

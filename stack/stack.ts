@@ -143,13 +143,13 @@ async function start(
 }
 
 async function startServices(
-  { port }: StackOptions,
+  { port, databaseSettings: settings = [] }: StackOptions,
   dir: DataDir,
   report: (line: string) => void,
   onStop: OnStop,
 ) {
   const databasePort = await freePort()
-  const startDatabase = () => startPostgres({ dir: dir.postgres, port: databasePort })
+  const startDatabase = () => startPostgres({ dir: dir.postgres, port: databasePort, settings })
   const postgres = await keepRunning('postgres', startDatabase, report)
   onStop(() => postgres.stop())
 

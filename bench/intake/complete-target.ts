@@ -14,10 +14,10 @@ import { ACCOUNTS, type Target } from './target.ts'
 const DEPOSIT = 1_000_000n * 10n ** 18n
 
 /** Deposits for the accounts, waits until the indexer has ingested the deposits, and returns an API key for each. */
-async function openAccounts(stackFile: string): Promise<string[]> {
+async function openAccounts(stackFile: string, count: number): Promise<string[]> {
   const admin = await openAdmin(stackFile)
   try {
-    const accounts = Array.from({ length: ACCOUNTS }, (_, index) => accountOf(index))
+    const accounts = Array.from({ length: count }, (_, index) => accountOf(index))
     const keys = accounts.map(({ address, key }) => ({ address, privateKey: toHex(key) }))
     return (await admin.accounts(keys, DEPOSIT)).map(({ api_key }) => api_key)
   } finally {
@@ -31,10 +31,22 @@ const marketsOf = ({ specs }: Stack): BenchMarket[] =>
     return { spec, oracle: Number((seed?.firstPrice ?? 0n) / spec.tick) as Ticks }
   })
 
-export async function startComplete(): Promise<Target> {
+export interface CompleteTarget extends Target {
+  readonly stack: Stack
+}
+
+export interface CompleteOptions {
+  readonly accounts?: number
+  /** Run-time parameters of Postgres. */
+  readonly databaseSettings?: readonly string[]
+}
+
+export async function startComplete(options: CompleteOptions = {}): Promise<CompleteTarget> {
+  const { accounts = ACCOUNTS, databaseSettings = [] } = options
   const dataDir = await mkdtemp(join(tmpdir(), 'clearbatch-bench-'))
   const remove = () => rm(dataDir, { recursive: true, force: true })
-  const start = () => startStack({ port: 0, dataDir, fresh: false, bots: false, backstop: false }, () => {})
+  const choices = { port: 0, dataDir, fresh: false, bots: false, backstop: false, databaseSettings }
+  const start = () => startStack(choices, () => {})
   const stack = await start().catch(async (error) => {
     await remove()
     throw error
@@ -44,7 +56,7 @@ export async function startComplete(): Promise<Target> {
     await remove()
   }
   try {
-    const keys = await openAccounts(dataDirAt(dataDir).stackFile)
+    const keys = await openAccounts(dataDirAt(dataDir).stackFile, accounts)
     const { api, keeper, indexer } = stack
     return {
       port: Number(new URL(stack.file.base_url).port),
@@ -54,6 +66,7 @@ export async function startComplete(): Promise<Target> {
       databaseUrl: stack.postgres.url,
       processes: { api: api.pid() ?? 0, keeper: keeper.pid() ?? 0, indexer: indexer.pid() ?? 0 },
       keeperUrl: keeper.url,
+      stack,
       stop,
     }
   } catch (error) {

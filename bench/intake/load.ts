@@ -1,5 +1,5 @@
 /** The load generator. Plain sockets and requests prepared in advance keep its own CPU use low. */
-import net from 'node:net'
+import { type Answer, type Connection, connect, isAccepted, requestOf } from './connection.ts'
 import { type Account, accountOf, type BenchMarket, bodyOf, signerOf } from './orders.ts'
 
 /** The kind of request: single placements, batches of `batchOf` orders of one account and market, or cancels of prepared orders. */
@@ -46,17 +46,6 @@ type Source = () => Buffer
 let nextOrder = 0
 let nextBatch = 0
 
-function requestOf(path: string, apiKey: string, body: string): Buffer {
-  const head = [
-    `POST ${path} HTTP/1.1`,
-    'host: bench',
-    `authorization: Key ${apiKey}`,
-    'content-type: application/json',
-    `content-length: ${Buffer.byteLength(body)}`,
-  ]
-  return Buffer.from(`${head.join('\r\n')}\r\n\r\n${body}`)
-}
-
 /** Signs orders over all accounts and markets in turn. */
 function createOrders({ keys, markets }: LoadTask, accounts: readonly Account[]) {
   const signers = markets.map(signerOf)
@@ -97,8 +86,8 @@ async function cancels(next: NextOrders, count: number, connection: Connection):
   const requests: Buffer[] = []
   while (requests.length < count) {
     const { apiKey, hashes, request } = batch(next, CANCELLED_AT_ONCE)
-    const isAccepted = await new Promise((resolve) => connection.send(request, resolve))
-    if (!isAccepted) throw new Error('the placement of the orders to cancel was rejected')
+    const answer = await new Promise<Answer>((resolve) => connection.send(request, resolve))
+    if (!isAccepted(answer)) throw new Error('the placement of the orders to cancel was rejected')
     requests.push(...hashes.map((hash) => requestOf(`/v0/orders/cancel/by-hash/${hash}`, apiKey, '{}')))
   }
   return requests
@@ -124,60 +113,6 @@ async function prepare(count: number, task: LoadTask, accounts: readonly Account
   return { source, placedBy }
 }
 
-interface Connection {
-  send(request: Buffer, done: (isAccepted: boolean) => void): void
-  close(): void
-}
-
-/**
- * A connection with one request in flight. Parses only the status and the length of a response. The api closes connections that are idle
- * for long: the next request, or the one that crosses the close, is sent over a new one, which repeats no order.
- */
-async function connect(port: number): Promise<Connection> {
-  let pending: { readonly request: Buffer; readonly done: (isAccepted: boolean) => void } | undefined
-  let isClosing = false
-  let text = ''
-  const onData = (chunk: Buffer): void => {
-    text += chunk.toString('latin1')
-    const end = text.indexOf('\r\n\r\n')
-    if (end < 0) return
-    const length = Number(/content-length: (\d+)/i.exec(text)?.[1])
-    if (text.length < end + 4 + length) return
-    const isAccepted = text.startsWith('HTTP/1.1 200')
-    if (!isAccepted && process.env.BENCH_VERBOSE) console.error(text.slice(end + 4))
-    text = ''
-    const answered = pending
-    pending = undefined
-    answered?.done(isAccepted)
-  }
-  const onClose = (): void => {
-    text = ''
-    if (isClosing) return
-    socket = open()
-    if (pending !== undefined) socket.write(pending.request)
-  }
-  const open = (): net.Socket =>
-    net
-      .connect({ port, host: '127.0.0.1', noDelay: true })
-      .on('data', onData)
-      .on('close', onClose)
-      .on('error', (error: NodeJS.ErrnoException) => {
-        if (error.code === 'ECONNREFUSED') throw error
-      })
-  let socket = open()
-  await new Promise((resolve) => socket.once('connect', resolve))
-  return {
-    send(request, done) {
-      pending = { request, done }
-      if (socket.writable) socket.write(request)
-    },
-    close() {
-      isClosing = true
-      socket.destroy()
-    },
-  }
-}
-
 /** Messages of the generator: its requests are prepared; its measurement. */
 export type LoadMessage = 'started' | Measured
 
@@ -186,9 +121,9 @@ interface Tally {
   rejected: number
 }
 
-function record(tally: Tally, since: number): (isAccepted: boolean) => void {
-  return (isAccepted) => {
-    if (isAccepted) tally.latencies.push(performance.now() - since)
+function record(tally: Tally, since: number): (answer: Answer) => void {
+  return (answer) => {
+    if (isAccepted(answer)) tally.latencies.push(performance.now() - since)
     else tally.rejected++
   }
 }
@@ -211,8 +146,8 @@ async function closedLoop(
               return
             }
             const note = record(tally, performance.now())
-            connection.send(next(), (isAccepted) => {
-              note(isAccepted)
+            connection.send(next(), (answer) => {
+              note(answer)
               step()
             })
           }
@@ -240,8 +175,8 @@ async function openLoop(
       while (sent < due && idle.length > 0) {
         const connection = idle.pop() as Connection
         const note = record(tally, start + (sent++ / rate) * 1000)
-        connection.send(next(), (isAccepted) => {
-          note(isAccepted)
+        connection.send(next(), (answer) => {
+          note(answer)
           idle.push(connection)
           if (++answered === total) {
             clearInterval(timer)

@@ -1,4 +1,4 @@
-/** Signs the orders of a load, which never cross: buys are below the market's first price, sells above it. */
+/** Signs the orders of a load. Those of `signerOf` never cross: buys are below the market's first price, sells above it. */
 import secp256k1 from 'secp256k1'
 import { toHex } from '../../domain/hex.ts'
 import { highestPrice, type MarketSpec, priceOf, quantityOf } from '../../domain/market/market.ts'
@@ -42,10 +42,20 @@ function limitOf({ spec, oracle }: BenchMarket, side: Order['side'], salt: numbe
   return Math.min(highestPrice(spec), Math.ceil(oracle * (1 + distance))) as Ticks
 }
 
-/** Signs orders of one market. */
+/** Signs a given order of the market. */
+export function orderSigner({ spec }: BenchMarket) {
+  const hasher = orderHasher(spec, keccak)
+  return (order: Order, key: Uint8Array): Signed => {
+    const digest = hasher.digest(order)
+    const { signature, recid } = secp256k1.ecdsaSign(hasher.personalHash(digest), key)
+    return { order, hash: toHex(digest), signature: `${toHex(signature)}${(27 + recid).toString(16)}01` }
+  }
+}
+
+/** Signs orders of one market that rest far from its price. */
 export function signerOf(market: BenchMarket) {
   const { spec } = market
-  const hasher = orderHasher(spec, keccak)
+  const sign = orderSigner(market)
   return (account: Account, salt: number): Signed => {
     const side = (salt >> 4) % 2 === 0 ? 'LONG' : 'SHORT'
     const order: Order = {
@@ -61,19 +71,19 @@ export function signerOf(market: BenchMarket) {
       expiration: 0 as Seconds,
       salt: BigInt(salt),
     }
-    const digest = hasher.digest(order)
-    const hash = toHex(digest)
-    const { signature, recid } = secp256k1.ecdsaSign(hasher.personalHash(digest), account.key)
-    return { order, hash, signature: `${toHex(signature)}${(27 + recid).toString(16)}01` }
+    return sign(order, account.key)
   }
 }
+
+const decimalOf = (spec: MarketSpec, ticks: Ticks): number => Number(toDecimal(priceOf(spec, ticks)))
 
 export function bodyOf({ order, signature }: Signed, spec: MarketSpec): string {
   return JSON.stringify({
     market_id: order.marketId,
     side: order.side,
     order_type: order.type,
-    price: Number(toDecimal(priceOf(spec, order.price))),
+    ...(order.price !== 0 && { price: decimalOf(spec, order.price) }),
+    ...(order.trigger !== 0 && { trigger_price: decimalOf(spec, order.trigger) }),
     quantity: Number(toDecimal(quantityOf(spec, order.quantity))),
     leverage: order.leverage,
     expiration_seconds: order.expiration,

@@ -1,0 +1,121 @@
+/**
+ * Measures real trading on a complete stack: placements, cancels, crossing orders and conditional orders in recorded proportions
+ * (`mix/flow.ts`), signed beforehand and sent at their intended times by a process of its own. Reports latency per stage, processor time,
+ * waits, statements and errors, and the machine's rate of bare signature recovery, to which the figures of another machine are scaled.
+ *
+ *   npm run bench:mix -- [--rate 200] [--seconds 30] [--cores 0] [--api 1] [--top 10]
+ */
+import { execFileSync, fork } from 'node:child_process'
+import { once } from 'node:events'
+import { availableParallelism, loadavg } from 'node:os'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { argumentsOf, positiveNumber, text, wholeNumber, withDefault } from '../service/command-line.ts'
+import { startComplete } from './intake/complete-target.ts'
+import { measureSignatures } from './intake/signatures.ts'
+import { STATEMENT_SETTINGS, watchDatabase } from './mix/database-watch.ts'
+import type { FlowMessage, FlowTask, Sample, StartAt } from './mix/generator.ts'
+import { startMoreApis } from './mix/more-apis.ts'
+import { type Measurement, print } from './mix/print.ts'
+import { descendants, processorTimes, timesBetween } from './mix/processor-time.ts'
+import { stagesOf } from './mix/stages.ts'
+
+const options = argumentsOf({
+  command: 'npm run bench:mix --',
+  flags: {
+    rate: withDefault(positiveNumber('orders per second; the cancels are additional'), 200),
+    seconds: withDefault(positiveNumber('duration of the measurement'), 30),
+    warmup: withDefault(positiveNumber('seconds of the same load before it'), 5),
+    idle: withDefault(positiveNumber('seconds without load, measured first'), 5),
+    accounts: withDefault(wholeNumber('accounts that trade, half of them buyers', { least: 2 }), 64),
+    markets: withDefault(wholeNumber('markets that they trade in', { least: 1, most: 4 }), 4),
+    api: withDefault(wholeNumber('number of api processes', { least: 1, most: 8 }), 1),
+    cores: text('<list>', 'processors of the generator, such as 0 or 0,1; the exchange runs on the others'),
+    seed: withDefault(wholeNumber('of the flow: equal seeds send equal orders'), 1),
+    top: withDefault(wholeNumber('number of statements to list'), 0),
+  },
+})
+
+/** The generator connects and its timers start; the requests are signed before. */
+const LEAD_MS = 500
+/** Bound of the time in which the last orders are cleared and projected. */
+const SETTLE_MS = 2_000
+
+/** Moves the threads of the processes to these processors. */
+const pin = (cores: string, pids: readonly number[]): void => {
+  for (const pid of pids) execFileSync('taskset', ['-acp', cores, `${pid}`], { stdio: 'ignore' })
+}
+
+function pinApart(cores: string, generator: number): void {
+  const own = new Set(cores.split(',').map(Number))
+  const others = Array.from({ length: availableParallelism() }, (_, core) => core).filter(
+    (core) => !own.has(core),
+  )
+  if (others.length === 0) throw new Error(`--cores ${cores} leaves no processor to the exchange`)
+  pin(
+    others.join(),
+    [...descendants().keys()].filter((pid) => pid !== generator),
+  )
+  pin(cores, [generator])
+}
+
+async function measure(): Promise<Measurement> {
+  const recovery = measureSignatures().bare
+  const accounts = 2 * Math.ceil(options.accounts / 2)
+  const target = await startComplete({ accounts, databaseSettings: STATEMENT_SETTINGS })
+  const more = await startMoreApis(target.stack, options.api - 1)
+  const watch = await watchDatabase(target.databaseUrl)
+  const generator = fork(new URL('./mix/generator.ts', import.meta.url), { serialization: 'advanced' })
+  try {
+    const { rate, seconds, warmup, idle, seed } = options
+    const known = new Map([
+      ...Object.entries(target.processes).map(([name, pid]) => [pid, name] as const),
+      ...more.pids().map((pid) => [pid, 'api'] as const),
+      [generator.pid ?? 0, 'generator'],
+      [process.pid, 'bench'],
+    ])
+    const times = () => processorTimes(target.db, known)
+
+    const idleFrom = await times()
+    await sleep(idle * 1000)
+    const idleTimes = timesBetween(idleFrom, await times())
+
+    const mix = { rate, seconds: warmup + seconds, accounts, seed }
+    const task = { ports: [target.port, ...more.ports], keys: target.keys, mix }
+    generator.send({ ...task, markets: target.markets.slice(0, options.markets) } satisfies FlowTask)
+    await once(generator, 'message')
+    if (options.cores !== undefined) pinApart(options.cores, generator.pid ?? 0)
+    const startAt = Date.now() + LEAD_MS
+    generator.send({ startAt } satisfies StartAt)
+    const answered = once(generator, 'message') as Promise<[FlowMessage]>
+
+    const from = startAt + warmup * 1000
+    const until = from + seconds * 1000
+    await sleep(from - Date.now())
+    await watch.reset()
+    const before = await times()
+    await sleep(until - Date.now())
+    const used = timesBetween(before, await times())
+    const statements = await watch.statements(options.top)
+    const waits = watch.waits()
+    const load = loadavg()[0] as number
+
+    const [result] = await answered
+    if (!('samples' in result)) throw new Error('the generator has sent no samples')
+    await sleep(SETTLE_MS)
+    const measured = ({ at }: Sample): boolean => at >= warmup * 1000
+    return {
+      ...{ rate, seconds, idle, idleTimes, used, statements, waits, load, apis: options.api },
+      recovery: [recovery, measureSignatures().bare],
+      stages: await stagesOf(target.db, watch.progress, { from, until }),
+      samples: result.samples.filter(measured),
+      latestMs: result.latestMs,
+    }
+  } finally {
+    generator.kill()
+    await watch.stop()
+    await more.stop()
+    await target.stop()
+  }
+}
+
+print(await measure())

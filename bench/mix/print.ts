@@ -1,0 +1,128 @@
+/** Prints a measurement as tables and one JSON line. */
+import { percentile } from '../../stack/replay/statistics.ts'
+import type { Statements } from './database-watch.ts'
+import type { Kind } from './flow.ts'
+import type { Sample } from './generator.ts'
+import type { ProcessorTimes } from './processor-time.ts'
+import type { Stages } from './stages.ts'
+
+export interface Measurement {
+  readonly rate: number
+  readonly seconds: number
+  readonly apis: number
+  readonly idle: number
+  readonly idleTimes: ProcessorTimes
+  readonly used: ProcessorTimes
+  readonly statements: Statements
+  readonly waits: ReadonlyMap<string, number>
+  /** Of the machine, over the last minute. */
+  readonly load: number
+  /** Bare recoveries per second and core, before and after the measurement. */
+  readonly recovery: readonly [number, number]
+  readonly stages: Stages
+  readonly samples: readonly Sample[]
+  readonly latestMs: number
+}
+
+const KINDS: readonly Kind[] = ['resting', 'crossing', 'conditional', 'cancel']
+/** Programs of the measurement itself. */
+const OWN: ReadonlySet<string> = new Set(['generator', 'bench', 'database: clearbatch', 'rest'])
+
+const rounded = (value: number, digits = 1): number => Number(value.toFixed(digits))
+
+const latencies = (values: readonly number[]) => ({
+  count: values.length,
+  p50_ms: rounded(percentile(values, 0.5)),
+  p99_ms: rounded(percentile(values, 0.99)),
+  max_ms: rounded(percentile(values, 1)),
+})
+
+function latencyTable({ samples, stages }: Measurement) {
+  const answered = KINDS.map((kind) => {
+    const accepted = samples.filter((sample) => sample.kind === kind && sample.code === null)
+    return [`sent → answered: ${kind}`, latencies(accepted.map(({ ms }) => ms))] as const
+  })
+  return Object.fromEntries([
+    ...answered,
+    ['accepted → in a batch', latencies(stages.batched)],
+    ['accepted → fill readable', latencies(stages.readable)],
+  ])
+}
+
+function processorTable({ used, idleTimes, idle, seconds, stages, samples }: Measurement) {
+  const line = (time: number, idleTime: number) => ({
+    'ms per order': rounded((time * 1000) / stages.orders, 3),
+    'ms per request': rounded((time * 1000) / samples.length, 3),
+    cores: rounded(time / seconds, 3),
+    'cores idle': rounded(idleTime / idle, 3),
+  })
+  const exchange = [...used].filter(([kind]) => !OWN.has(kind))
+  const sum = (times: ProcessorTimes): number =>
+    [...times].reduce((total, [kind, time]) => (OWN.has(kind) ? total : total + time), 0)
+  const lines = [...exchange, ...[...used].filter(([kind]) => OWN.has(kind))]
+  return Object.fromEntries([
+    ['exchange', line(sum(used), sum(idleTimes))],
+    ...lines.map(([kind, time]) => [kind, line(time, idleTimes.get(kind) ?? 0)] as const),
+  ])
+}
+
+/** Sessions that wait are milliseconds of waiting per millisecond; divided by the orders in it, milliseconds per order. */
+function waitTable({ waits, stages, seconds }: Measurement) {
+  const perOrder = (sessions: number): number => rounded((sessions * seconds * 1000) / stages.orders, 3)
+  return Object.fromEntries(
+    [...waits]
+      .sort(([, a], [, b]) => b - a)
+      .map(([kind, sessions]) => [
+        kind,
+        { sessions: rounded(sessions, 3), 'ms per order': perOrder(sessions) },
+      ])
+      .slice(0, 20),
+  )
+}
+
+function errorTable(samples: readonly Sample[]): Record<string, number> {
+  const refused = samples.filter(({ code }) => code !== null)
+  const byCode = Map.groupBy(refused, ({ kind, code }) => `${kind}: ${code}`)
+  return Object.fromEntries([...byCode].map(([code, all]) => [code, all.length]))
+}
+
+export function print(measurement: Measurement): void {
+  const { rate, seconds, apis, recovery, load, stages, samples, statements, latestMs } = measurement
+  const perOrder = (calls: number): number => rounded(calls / stages.orders, 2)
+  const latency = latencyTable(measurement)
+  const processor = processorTable(measurement)
+  const waits = waitTable(measurement)
+  const errors = errorTable(samples)
+  const machine = {
+    'recoveries per second and core': recovery.map(Math.round),
+    'load of the machine': rounded(load, 2),
+    'latest request, ms': rounded(latestMs),
+  }
+  const calls = Object.fromEntries([...statements.calls].map(([login, count]) => [login, perOrder(count)]))
+
+  console.log(
+    `${rate} orders/s for ${seconds} s: ${stages.orders} orders accepted, ${samples.length} requests, ${stages.fills} orders filled`,
+  )
+  console.log(machine)
+  console.table(latency)
+  console.table(processor)
+  console.log('sessions of the database, sampled')
+  console.table(waits)
+  console.log('statements per order', calls)
+  if (statements.top.length > 0) {
+    console.table(
+      statements.top.map(({ login, calls: count, ms, text }) => ({
+        login,
+        'calls per order': perOrder(count),
+        'ms per order': rounded(ms / stages.orders, 3),
+        'ms per call': rounded(ms / count, 3),
+        statement: text.slice(0, 150),
+      })),
+    )
+  }
+  console.log('errors', errors)
+  const { orders, fills } = stages
+  const counts = { orders, fills, requests: samples.length }
+  const line = { bench: 'mix', rate, seconds, apis, ...counts, ...machine, latency, processor, waits }
+  console.log(JSON.stringify({ ...line, 'statements per order': calls, errors }))
+}
