@@ -5,7 +5,7 @@ import { type PlannedOrder, planMix } from '../../bench/mix/flow.ts'
 import type { Ticks } from '../../domain/units.ts'
 import { perpetual } from '../support/markets.ts'
 
-const TERMS = { rate: 500, seconds: 60, accounts: 10, seed: 1 }
+const TERMS = { rate: 100, seconds: 60, accounts: 10, seed: 1 }
 const MARKETS: readonly BenchMarket[] = [{ spec: perpetual, oracle: 50_000 as Ticks }]
 
 describe('planned flow of a measurement', () => {
@@ -14,7 +14,7 @@ describe('planned flow of a measurement', () => {
     orders.filter((order) => order.kind === kind).length / orders.length
 
   it('when a flow is planned, it has the rate and the recorded shares of each kind', () => {
-    expect(orders.length / TERMS.seconds).to.be.closeTo(TERMS.rate, 10)
+    expect(orders.length / TERMS.seconds).to.be.closeTo(TERMS.rate, 3)
     expect(shareOf('crossing')).to.be.closeTo(0.0685, 0.005)
     expect(shareOf('conditional')).to.be.closeTo(0.02, 0.003)
     // The recording has 0.927 cancels per resting order; here the last ones would end after the flow.
