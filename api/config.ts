@@ -45,6 +45,8 @@ export interface Limits {
   readonly relays: number
   /** Adjustments: the exchange pays for them, too. */
   readonly adjustments: number
+  /** Proofs of batches. */
+  readonly proofs: number
   /** Per network address, all requests together. */
   readonly address: number
   /** Per network address, challenges and rotations. */
@@ -183,6 +185,7 @@ function readLimits(env: Env): Limits {
     auth: count('RATE_LIMIT_AUTH', 1),
     relays: count('RATE_LIMIT_RELAYS', 1),
     adjustments: count('RATE_LIMIT_ADJUSTMENTS', 1),
+    proofs: count('RATE_LIMIT_PROOFS', 10),
     address: count('RATE_LIMIT_ADDRESS', 500),
     authAddress: count('RATE_LIMIT_AUTH_ADDRESS', 10),
     failures: count('RATE_LIMIT_FAILURES', 10),

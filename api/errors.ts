@@ -307,6 +307,7 @@ export const CATALOGUE = {
     503,
     'Too many commands are waiting for this market, or the command has waited too long.',
   ),
+  PROOF_CAPACITY: temporary(503, 'Too many proofs are being made; see Retry-After.'),
   DATABASE_UNAVAILABLE: temporary(503, 'The database is not reachable. Nothing was stored.'),
   LIMITS_UNAVAILABLE: temporary(
     503,

@@ -40,8 +40,8 @@ const unpackOrder = (stored: StoredOrder): RestingOrder =>
     : (stored as RestingOrder)
 
 /** Batches from before inputs were packed have JSON with names. */
-export function unpackInputs(packed: Buffer): ClearingInputs {
-  const text = packed[0] === BRACE ? packed : inflateSync(packed)
+export function unpackInputs(packed: Uint8Array): ClearingInputs {
+  const text = packed[0] === BRACE ? Buffer.from(packed) : inflateSync(packed)
   // Amounts in wei are stored as decimal strings.
   const stored = JSON.parse(text.toString('utf8')) as StoredInputs
   return {

@@ -70,20 +70,29 @@ export async function loadTerms(tx: Db | Tx, marketId: number, batchId: number):
   }
 }
 
-/** The stored inputs of a batch: `recompute` of them gives its clearing. Undefined if there is no such batch, or they are deleted. */
-export async function loadInputs(
+/** The stored inputs of a batch, packed. Null if there is no such batch, or they are deleted. */
+export async function loadPackedInputs(
   db: Db | Tx,
   marketId: number,
   batchId: number,
-): Promise<ClearingInputs | undefined> {
+): Promise<Buffer | null> {
   const row = await db
     .selectFrom('batches')
     .select('inputs')
     .where('market_id', '=', marketId)
     .where('batch_id', '=', batchId)
     .executeTakeFirst()
-  if (row === undefined || row.inputs === null) return undefined
-  return unpackInputs(row.inputs)
+  return row?.inputs ?? null
+}
+
+/** The stored inputs of a batch: `recompute` of them gives its clearing. Undefined if there is no such batch, or they are deleted. */
+export async function loadInputs(
+  db: Db | Tx,
+  marketId: number,
+  batchId: number,
+): Promise<ClearingInputs | undefined> {
+  const packed = await loadPackedInputs(db, marketId, batchId)
+  return packed === null ? undefined : unpackInputs(packed)
 }
 
 /** Marks batches of which at least one part will not be mined. A voided batch stays voided. */

@@ -56,6 +56,7 @@ const LOCAL_RATE_LIMITS = {
   FAUCET_PER_ADDRESS: '1000',
   RATE_LIMIT_RELAYS: '20',
   RATE_LIMIT_ADJUSTMENTS: '20',
+  RATE_LIMIT_PROOFS: '200',
 }
 
 export function environmentOf({

@@ -1,23 +1,39 @@
 /** What the proof of a batch is made from: the inputs that its auction stored, and what became of its fills. */
-import { loadInputs, loadTerms } from '../../db/batches.ts'
+import { sql } from 'kysely'
+import { loadPackedInputs, loadTerms } from '../../db/batches.ts'
 import type { Db, Tx } from '../../db/client.ts'
-import { anyOf } from '../../db/values.ts'
-import { type ClearingInputs, RULE_VERSION } from '../../domain/auction/clearing.ts'
-import type { RestingOrder } from '../../domain/book/book.ts'
-import { orderIdOf } from '../../domain/orders/order.ts'
 import type { FillStatus } from '../../domain/orders/order-state.ts'
-import { statedSequence } from '../../domain/proof/statement.ts'
 import type { OracleReport } from '../../domain/settlement/settlement.ts'
 import type { MarketId, Seq } from '../../domain/units.ts'
 import { ApiError } from '../errors.ts'
 import { proofKey } from './proof-salts.ts'
 
-/** Tables of the read model that `capturedBatch` reads. */
+/** Tables of the read model that `batchState` and `captureBatch` read. */
 export const PROOF_TABLES = ['read.batches', 'read.fills'] as const
 
 export interface BatchKey {
   readonly marketId: MarketId
   readonly batchId: number
+}
+
+export interface BatchState {
+  /** Every part is confirmed or voided. */
+  readonly isFinal: boolean
+  /** What became of the parts, with their transactions. Equal states of a final batch have equal proofs. */
+  readonly parts: string
+}
+
+/**
+ * What the thread that makes proofs receives. Rows are JSON that this thread does not read: a batch may have ten thousand orders, and other
+ * requests wait meanwhile.
+ */
+export interface CapturedBatch extends BatchKey {
+  readonly key: Uint8Array
+  /** See `unpackInputs`. */
+  readonly inputs: Uint8Array
+  readonly oracle: OracleReport
+  /** A list of `FillRow`. */
+  readonly fills: string
 }
 
 export interface FillRow {
@@ -29,67 +45,56 @@ export interface FillRow {
   readonly tx_hash: string | null
 }
 
-export interface OrderName {
-  readonly order_id: string
-  readonly hash: string
+/** Orders by what the inputs of a batch name them by. The lists are arrays of Postgres. */
+export interface OrderNames {
+  readonly ids: string
+  /** Sequences that triggers gave. */
+  readonly triggered: string
 }
 
-export interface CapturedBatchRows extends BatchKey {
-  readonly key: Buffer
-  readonly inputs: ClearingInputs
-  readonly oracle: OracleReport
-  /** Of every order in the inputs. */
-  readonly orders: ReadonlyMap<Seq, OrderName>
-  readonly fills: readonly FillRow[]
-}
+/** `[seq, order_id, hash]`. */
+export type NameRow = readonly [seq: Seq, orderId: string, hash: string]
+
+export const notAvailable = ({ batchId }: BatchKey): ApiError =>
+  new ApiError('PROOF_NOT_AVAILABLE', { field: 'batch_id', received: String(batchId) })
 
 /** Throws AUCTION_NOT_FOUND. */
-export async function expectBatch(db: Db | Tx, { marketId, batchId }: BatchKey): Promise<void> {
+export async function batchState(db: Db | Tx, { marketId, batchId }: BatchKey): Promise<BatchState> {
   const row = await db
     .selectFrom('read.batches')
-    .select('batch_id')
+    .select(['is_final', sql<string>`part_states::text`.as('parts')])
     .where('market_id', '=', marketId)
     .where('batch_id', '=', batchId)
     .executeTakeFirst()
   if (row === undefined)
     throw new ApiError('AUCTION_NOT_FOUND', { field: 'batch_id', received: String(batchId) })
+  return { isFinal: row.is_final, parts: row.parts }
 }
 
-/** Throws AUCTION_NOT_FOUND or PROOF_NOT_AVAILABLE. */
-export async function capturedBatch(db: Db | Tx, batch: BatchKey): Promise<CapturedBatchRows> {
+/** Of a batch that exists. Throws PROOF_NOT_AVAILABLE. */
+export async function captureBatch(db: Db | Tx, batch: BatchKey): Promise<CapturedBatch> {
   const { marketId, batchId } = batch
-  await expectBatch(db, batch)
-  const inputs = await loadInputs(db, marketId, batchId)
-  if (inputs?.ruleVersion !== RULE_VERSION)
-    throw new ApiError('PROOF_NOT_AVAILABLE', { field: 'batch_id', received: String(batchId) })
+  const inputs = await loadPackedInputs(db, marketId, batchId)
+  if (inputs === null) throw notAvailable(batch)
   const { oracle } = await loadTerms(db, marketId, batchId)
-  const orders = await namesOf(db, marketId, statedSequence(inputs))
-  const fills = await db
-    .selectFrom('read.fills')
-    .select(['order_id', 'part', 'steps', 'taker_steps', 'status', 'tx_hash'])
-    .where('market_id', '=', marketId)
-    .where('batch_id', '=', batchId)
-    .execute()
-  return { ...batch, key: await proofKey(db), inputs, oracle, orders, fills }
+  const { rows } = await sql<{ fills: string }>`
+    select coalesce(json_agg(f), '[]')::text as fills from (
+      select order_id, part, steps, taker_steps, status, tx_hash from read.fills
+      where market_id = ${marketId} and batch_id = ${batchId}
+    ) f
+  `.execute(db)
+  return { ...batch, key: await proofKey(db), inputs, oracle, fills: rows[0]?.fills ?? '[]' }
 }
 
-/** The id of an order names the sequence of its acceptance; its trigger gave a conditional order another one. */
-async function namesOf(
-  db: Db | Tx,
-  marketId: MarketId,
-  orders: readonly RestingOrder[],
-): Promise<Map<Seq, OrderName>> {
-  const ids = orders.filter(({ triggered }) => !triggered).map(({ seq }) => orderIdOf(marketId, seq))
-  const seqs = orders.filter(({ triggered }) => triggered).map(({ seq }) => seq)
-  const select = db.selectFrom('orders').select(['order_id', 'seq', 'hash'])
-  const plain = await select.where('order_id', '=', anyOf('text', ids)).execute()
-  const triggered =
-    seqs.length === 0
-      ? []
-      : await select
-          .where('market_id', '=', marketId)
-          .where('seq', '=', anyOf('bigint', seqs))
-          .where('triggered', 'is not', null)
-          .execute()
-  return new Map([...plain, ...triggered].map(({ seq, ...name }) => [seq as Seq, name]))
+/** JSON of a list of `NameRow`. The id of an order names the sequence of its acceptance; its trigger gave a conditional order another one. */
+export async function namesOf(db: Db, marketId: MarketId, { ids, triggered }: OrderNames): Promise<string> {
+  const { rows } = await sql<{ names: string }>`
+    select coalesce(json_agg(json_build_array(seq, order_id, hash)), '[]')::text as names from (
+      select seq, order_id, hash from orders where order_id = any(${ids}::text[])
+      union all
+      select seq, order_id, hash from orders
+      where market_id = ${marketId} and seq = any(${triggered}::bigint[]) and triggered is not null
+    ) named
+  `.execute(db)
+  return rows[0]?.names ?? '[]'
 }

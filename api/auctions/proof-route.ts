@@ -1,28 +1,90 @@
 /** The public proof of a batch, and the commitment with which a trader finds an own order in it. */
+import { promisify } from 'node:util'
+import { gunzip } from 'node:zlib'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Db } from '../../db/client.ts'
 import { marketShard } from '../../domain/journal/journal-row.ts'
 import { callerOf } from '../http/access.ts'
-import { createSharedAnswers } from '../http/shared-answers.ts'
+import { markImmutable } from '../http/caching.ts'
 import type { App } from '../http/types.ts'
 import { ownOrder, type ReadPorts } from '../orders/own-orders.ts'
 import { ORDER_TABLES, orderById } from '../orders/query.ts'
 import { OrderIdParams } from '../orders/schema.ts'
+import type { Reading } from '../read-after/read-after.ts'
 import { BookmarkQuery } from '../wire/schema.ts'
-import { capturedBatch, expectBatch, PROOF_TABLES } from './proof-query.ts'
+import { type BatchKey, batchState, captureBatch, namesOf, PROOF_TABLES } from './proof-query.ts'
 import { commitmentOf, proofKey, saltedOrders } from './proof-salts.ts'
 import { BatchProof, Commitment, CommitmentQuery, ProofParams } from './proof-schema.ts'
-import { proofView } from './proof-view.ts'
+import { createProofs, type Proof } from './proofs.ts'
 
-export function proofRoutes(app: App, ports: ReadPorts): void {
+interface ProofPorts extends ReadPorts {
+  readonly db: Db
+}
+
+export function proofRoutes(app: App, ports: ProofPorts): void {
   proofOfBatch(app, ports)
   commitmentOfOrder(app, ports)
 }
 
-/** The auction is run again for each answer: requests for the same proof that arrive together share it. */
-function proofOfBatch(app: App, { markets, readAfter }: ReadPorts): void {
-  const share = createSharedAnswers()
+interface FinalProof extends Proof {
+  readonly isFinal: boolean
+}
+
+/** Reads or makes proofs. Requests for the same proof that arrive while it is made share it; a read with a bookmark has one of its own. */
+function createProofReads(app: App, { db, readAfter }: ProofPorts) {
+  const proofs = createProofs()
+  app.addHook('onClose', () => proofs.stop())
+  const running = new Map<string, Promise<FinalProof>>()
+
+  async function read(reading: Reading, batch: BatchKey): Promise<FinalProof> {
+    const { marketId } = batch
+    const scope = { tables: PROOF_TABLES, shard: marketShard(marketId) }
+    const { state, found } = await readAfter.read(reading, scope, async (from) => {
+      const state = await batchState(from, batch)
+      return { state, found: proofs.kept(batch, state) ?? (await captureBatch(from, batch)) }
+    })
+    const { isFinal } = state
+    if ('gzip' in found) return { ...found, isFinal }
+    const proof = await proofs.make(found, state, (orders) => namesOf(db, marketId, orders))
+    return { ...proof, isFinal }
+  }
+
+  return (reading: Reading, batch: BatchKey): Promise<FinalProof> => {
+    if (Object.keys(reading.query).length > 0) return read(reading, batch)
+    const key = `${batch.marketId} ${batch.batchId}`
+    const shared = running.get(key) ?? read(reading, batch).finally(() => running.delete(key))
+    running.set(key, shared)
+    return shared
+  }
+}
+
+const unzip = promisify(gunzip)
+
+const acceptsGzip = ({ headers }: FastifyRequest): boolean =>
+  String(headers['accept-encoding'] ?? '')
+    .split(',')
+    .some((each) => /^\s*gzip\s*(;\s*q=(?!0(\.0*)?\s*$)[\d.]+\s*)?$/i.test(each))
+
+/** Proofs are kept compressed; decompression runs on a thread of Node. */
+async function answer(request: FastifyRequest, reply: FastifyReply, proof: FinalProof): Promise<Buffer> {
+  const { gzip, digest, isFinal } = proof
+  const isPacked = acceptsGzip(request)
+  reply.type('application/json; charset=utf-8')
+  const vary = reply.getHeader('vary')
+  reply.header('vary', vary === undefined ? 'Accept-Encoding' : `${vary}, Accept-Encoding`)
+  reply.header('etag', `"${digest}${isPacked ? '-gzip' : ''}"`)
+  if (isFinal) markImmutable(reply)
+  if (!isPacked) return unzip(gzip)
+  reply.header('content-encoding', 'gzip')
+  return Buffer.from(gzip.buffer, gzip.byteOffset, gzip.byteLength)
+}
+
+function proofOfBatch(app: App, ports: ProofPorts): void {
+  const proofOf = createProofReads(app, ports)
   app.get(
     '/v0/auctions/:market_id/:batch_id/proof',
     {
+      config: { bucket: 'proofs', cached: true },
       schema: {
         tags: ['markets'],
         summary: 'Get the proof of a batch',
@@ -35,15 +97,13 @@ function proofOfBatch(app: App, { markets, readAfter }: ReadPorts): void {
         response: { 200: BatchProof },
       },
     },
-    (request, reply) =>
-      share(request, reply, async () => {
-        const { market_id, batch_id: batchId } = request.params
-        const { marketId } = await markets.byId(market_id)
-        const scope = { tables: PROOF_TABLES, shard: marketShard(marketId) }
-        return proofView(
-          await readAfter.read(request, scope, (db) => capturedBatch(db, { marketId, batchId })),
-        )
-      }),
+    async (request, reply) => {
+      const { market_id, batch_id: batchId } = request.params
+      const { marketId } = await ports.markets.byId(market_id)
+      const proof = await proofOf(request, { marketId, batchId })
+      // Serialized already.
+      return (await answer(request as FastifyRequest, reply as FastifyReply, proof)) as unknown as BatchProof
+    },
   )
 }
 
@@ -71,7 +131,7 @@ function commitmentOfOrder(app: App, { markets, readAfter }: ReadPorts): void {
         const requested = { field: 'order_id', received: id } as const
         const { market_id, hash } = ownOrder(await orderById(db, id), callerOf(request).userId, requested)
         const { marketId } = await markets.byId(market_id)
-        await expectBatch(db, { marketId, batchId })
+        await batchState(db, { marketId, batchId })
         const order = saltedOrders(await proofKey(db), marketId, batchId)(hash)
         const names = { order_id: id, order_hash: hash, market_id, batch_id: batchId }
         return { ...names, salt: order.salt, commitment: commitmentOf(order) }

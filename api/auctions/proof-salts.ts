@@ -18,7 +18,7 @@ export const proofKey = async (db: Db | Tx): Promise<Buffer> =>
 export type SaltOrder = (orderHash: string) => CommittedOrder
 
 /** Keccak has no length extension: hashing key and message is a MAC. It is much faster than an HMAC per order. */
-export function saltedOrders(key: Buffer, marketId: number, batchId: number): SaltOrder {
+export function saltedOrders(key: Uint8Array, marketId: number, batchId: number): SaltOrder {
   const message = new Uint8Array(2 * WORD)
   message.set(createHmac('sha256', key).update(`clearbatch proof ${marketId} ${batchId}`).digest())
   return (orderHash) => {

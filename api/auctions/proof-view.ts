@@ -1,11 +1,13 @@
 /** Makes the proof of a batch from its stored inputs, without the names of its orders and accounts. */
+import type { ClearingInputs } from '../../domain/auction/clearing.ts'
+import { orderIdOf } from '../../domain/orders/order.ts'
 import type { FillStatus } from '../../domain/orders/order-state.ts'
 import { stateBatch, statedSequence } from '../../domain/proof/statement.ts'
 import { type BatchProof as DomainProof, type PartStatus, statusOf } from '../../domain/proof/verify.ts'
 import { digestOf, toWire } from '../../domain/proof/wire.ts'
-import type { Seq } from '../../domain/units.ts'
+import type { MarketId, Seq } from '../../domain/units.ts'
 import { keccak } from '../../service/crypto.ts'
-import type { CapturedBatchRows, FillRow, OrderName } from './proof-query.ts'
+import type { CapturedBatch, FillRow, OrderNames } from './proof-query.ts'
 import { commitmentOf, saltedOrders } from './proof-salts.ts'
 import type { BatchProof, ProofPart } from './proof-schema.ts'
 
@@ -18,7 +20,32 @@ const STATUS: Readonly<Record<FillStatus, PartStatus>> = {
   FAILED: 'failed',
 }
 
-export function proofView(batch: CapturedBatchRows): BatchProof {
+/** The orders in the inputs, for `namesOf`. */
+export function ordersOf(marketId: MarketId, inputs: ClearingInputs): OrderNames {
+  const [triggered, others] = [true, false].map((isTriggered) =>
+    statedSequence(inputs)
+      .filter((order) => order.triggered === isTriggered)
+      .map(({ seq }) => seq),
+  ) as [Seq[], Seq[]]
+  return {
+    ids: `{${others.map((seq) => orderIdOf(marketId, seq)).join()}}`,
+    triggered: `{${triggered.join()}}`,
+  }
+}
+
+export interface OrderName {
+  readonly order_id: string
+  readonly hash: string
+}
+
+export interface ProofInput extends Pick<CapturedBatch, 'marketId' | 'batchId' | 'key' | 'oracle'> {
+  readonly inputs: ClearingInputs
+  /** Of every order in the inputs. */
+  readonly orders: ReadonlyMap<Seq, OrderName>
+  readonly fills: readonly FillRow[]
+}
+
+export function proofView(batch: ProofInput): BatchProof {
   const { marketId, batchId, inputs, oracle, orders, key } = batch
   const salted = saltedOrders(key, marketId, batchId)
   const committed = (seq: Seq) => salted((orders.get(seq) as OrderName).hash)
@@ -35,7 +62,7 @@ export function proofView(batch: CapturedBatchRows): BatchProof {
 
 /** Hash and salt of an order are published with its first mined fill in the batch: the calldata has the order. */
 function partsOf(
-  { inputs, orders, fills }: CapturedBatchRows,
+  { inputs, orders, fills }: ProofInput,
   committed: (seq: Seq) => { readonly orderHash: string; readonly salt: string },
 ): ProofPart[] {
   const stated = statedSequence(inputs).map((order, index) => {

@@ -17,6 +17,7 @@ export const BUCKETS = [
   'auth',
   'relays',
   'adjustments',
+  'proofs',
 ] as const
 export type Bucket = (typeof BUCKETS)[number]
 
@@ -86,6 +87,7 @@ function limiters(app: FastifyInstance, limits: Limits) {
     auth: ofCaller('auth'),
     relays: ofCaller('relays'),
     adjustments: ofCaller('adjustments'),
+    proofs: ofCaller('proofs'),
   }
 }
 

@@ -1,5 +1,5 @@
 /**
- * Entity tags and cache headers of answers that caches may keep. A route with `config.cached` gets an `ETag`, the digest of its answer, and
+ * Entity tags and cache headers of answers that caches may keep. A route with `config.cached` gets an `ETag`, the digest of its answer unless the route sets one, and
  * answers a request whose `If-None-Match` has it with 304. What counts as immutable is stated in `api/README.md`.
  */
 import { createHash } from 'node:crypto'
@@ -18,15 +18,20 @@ export function cacheAnswers(app: FastifyInstance): void {
   })
   app.addHook('onSend', (request, reply, payload, done) => {
     const isCached = request.routeOptions.config.cached === true
-    if (!isCached || reply.statusCode !== 200 || typeof payload !== 'string') return done(null, payload)
-    const tag = `"${createHash('sha256').update(payload).digest('base64url').slice(0, 27)}"`
+    const isComplete = typeof payload === 'string' || Buffer.isBuffer(payload)
+    if (!isCached || reply.statusCode !== 200 || !isComplete) return done(null, payload)
+    const tag = String(reply.getHeader('etag') ?? tagOf(payload))
     reply.header('etag', tag)
     if (!reply.hasHeader('cache-control')) reply.header('cache-control', REVALIDATED)
     if (!isListed(request.headers['if-none-match'], tag)) return done(null, payload)
-    reply.code(304).removeHeader('content-type').removeHeader('content-length')
+    reply.code(304)
+    for (const header of ['content-type', 'content-length', 'content-encoding']) reply.removeHeader(header)
     done(null, null)
   })
 }
+
+const tagOf = (payload: string | Buffer): string =>
+  `"${createHash('sha256').update(payload).digest('base64url').slice(0, 27)}"`
 
 /** The answer to this very request never changes. */
 export const markImmutable = (reply: FastifyReply): void => void reply.header('cache-control', IMMUTABLE)

@@ -2,8 +2,9 @@
 import { expect } from 'chai'
 import { sql } from 'kysely'
 import { after, before, beforeEach, describe, it } from 'mocha'
-import { capturedBatch } from '../../api/auctions/proof-query.ts'
-import { packInputs } from '../../db/batch-inputs.ts'
+import { batchState, captureBatch, namesOf } from '../../api/auctions/proof-query.ts'
+import { ordersOf } from '../../api/auctions/proof-view.ts'
+import { packInputs, unpackInputs } from '../../db/batch-inputs.ts'
 import { loadInputs } from '../../db/batches.ts'
 import type { Fence } from '../../db/fence.ts'
 import type { ClearingInputs } from '../../domain/auction/clearing.ts'
@@ -285,8 +286,11 @@ describe('the access paths of the write side', function () {
       .where('batch_id', '=', batchId)
       .execute()
     explained.drain()
-    const { orders } = await capturedBatch(explained.db, { marketId, batchId })
-    expect(orders.size).to.equal(2)
+    const batch = { marketId, batchId }
+    await batchState(explained.db, batch)
+    const captured = await captureBatch(explained.db, batch)
+    const orders = ordersOf(marketId, unpackInputs(captured.inputs))
+    expect(JSON.parse(await namesOf(explained.db, marketId, orders))).to.have.length(2)
     expectFewPages()
   })
 
