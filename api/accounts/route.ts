@@ -41,6 +41,7 @@ export function accountRoutes(app: App, { readAfter, clock }: AccountPorts): voi
   app.get(
     '/v0/users/by-eoa/:address',
     {
+      config: { errors: ['USER_NOT_FOUND'] },
       schema: {
         tags,
         summary: 'Find the user of a wallet',

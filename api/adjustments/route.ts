@@ -5,6 +5,7 @@ import type { ReadAfter } from '../read-after/read-after.ts'
 import { changeTime, isoTime } from '../wire/amounts.ts'
 import { timeRange } from '../wire/times.ts'
 import type { Adjustments } from './adjustments.ts'
+import { LEVERAGE_ERRORS, MARGIN_ERRORS } from './errors.ts'
 import { attemptsOfUser, type ReadAttempt } from './query.ts'
 import {
   AdjustLeverageAnswer,
@@ -43,7 +44,7 @@ export function adjustmentRoutes(app: App, { adjustments, readAfter }: Adjustmen
   app.post(
     '/v0/account/adjust-leverage',
     {
-      config: { access: 'user', bucket: 'adjustments' },
+      config: { access: 'user', bucket: 'adjustments', errors: LEVERAGE_ERRORS },
       schema: {
         tags: ['account'],
         summary: 'Change the leverage of a position',
@@ -58,7 +59,7 @@ export function adjustmentRoutes(app: App, { adjustments, readAfter }: Adjustmen
   app.post(
     '/v0/account/adjust-margin',
     {
-      config: { access: 'user', bucket: 'adjustments' },
+      config: { access: 'user', bucket: 'adjustments', errors: MARGIN_ERRORS },
       schema: {
         tags: ['account'],
         summary: 'Add margin to a position, or remove it',

@@ -84,7 +84,7 @@ function proofOfBatch(app: App, ports: ProofPorts): void {
   app.get(
     '/v0/auctions/:market_id/:batch_id/proof',
     {
-      config: { bucket: 'proofs', cached: true },
+      config: { bucket: 'proofs', cached: true, errors: ['AUCTION_NOT_FOUND', 'PROOF_NOT_AVAILABLE'] },
       schema: {
         tags: ['markets'],
         summary: 'Get the proof of a batch',
@@ -111,7 +111,7 @@ function commitmentOfOrder(app: App, { markets, readAfter }: ReadPorts): void {
   app.get(
     '/v0/orders/:order_id/commitment',
     {
-      config: { access: 'user' },
+      config: { access: 'user', errors: ['NOT_YOURS', 'ORDER_NOT_FOUND', 'AUCTION_NOT_FOUND'] },
       schema: {
         tags: ['orders'],
         summary: 'Get the commitment to one of your orders in a batch',

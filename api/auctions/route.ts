@@ -20,7 +20,7 @@ export function auctionRoutes(app: App, { markets, readAfter }: ReadPorts): void
   app.get(
     '/v0/auctions',
     {
-      config: { cached: true },
+      config: { cached: true, errors: ['MARKET_NOT_FOUND'] },
       schema: {
         tags: ['markets'],
         summary: 'List the auctions of a market, newest first',

@@ -74,7 +74,22 @@ function rotateRoute(app: App, { rotateKey }: AuthPorts): void {
   app.post(
     '/v0/me/api-key/rotate',
     {
-      config: { access: 'user', bucket: 'auth' },
+      config: {
+        access: 'user',
+        bucket: 'auth',
+        errors: [
+          'SIGNATURE_V',
+          'SIGNATURE_HIGH_S',
+          'SIGNATURE_UNRECOVERABLE',
+          'WALLET_SIGNATURE_FORMAT',
+          'WALLET_SIGNATURE_MISMATCH',
+          'CHALLENGE_UNKNOWN',
+          'CHALLENGE_EXPIRED',
+          'CHALLENGE_USED',
+          'OUTCOME_UNKNOWN',
+          'WALLET_CHECK_UNAVAILABLE',
+        ],
+      },
       schema: {
         tags,
         summary: 'Create the API key of the account, in place of the current one',

@@ -11,7 +11,18 @@ export function faucetRoutes(app: App, { faucet }: { readonly faucet: Faucet | n
   app.post(
     '/v0/faucet',
     {
-      config: { access: faucet === null ? 'public' : 'user', bucket: 'faucet' },
+      config: {
+        access: faucet === null ? 'public' : 'user',
+        bucket: 'faucet',
+        errors: [
+          'FAUCET_NOT_AVAILABLE',
+          'FAUCET_PENDING',
+          'FAUCET_LIMIT',
+          'FAUCET_FAILED',
+          'FAUCET_EMPTY',
+          'FAUCET_REVERTED',
+        ],
+      },
       schema: {
         tags: ['exchange'],
         summary: 'Request test collateral and gas',

@@ -55,7 +55,7 @@ function ofOrder(app: App, ports: ReadPorts): void {
   app.get(
     '/v0/orders/:order_id/fills',
     {
-      config: own,
+      config: { ...own, errors: ['NOT_YOURS', 'ORDER_NOT_FOUND'] },
       schema: {
         tags,
         summary: 'List the fills of one order, newest first',
@@ -155,7 +155,7 @@ function processing(app: App, { markets, readAfter }: ReadPorts): void {
   app.get(
     '/v0/orders/:order_id/fill-processing-status',
     {
-      config: own,
+      config: { ...own, errors: ['NOT_YOURS', 'ORDER_NOT_FOUND'] },
       schema: {
         tags,
         summary: 'Get the settlement stages of the fills of an order',

@@ -1,9 +1,11 @@
 /** Converts every failure of a request to an error of the catalogue and sends it. */
+import { channel } from 'node:diagnostics_channel'
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { isConnectionError, isTimeout } from '../database-errors.ts'
-import { ApiError, errorBody } from '../errors.ts'
+import { ApiError, type ErrorCode, errorBody } from '../errors.ts'
 import { CommandErrorSchema, ErrorSchema } from '../wire/schema.ts'
 import { isRead } from './operation.ts'
+import { errorsOf } from './operation-errors.ts'
 import { type Problem, validationError } from './problems.ts'
 
 /** Twice the size of 100 order hashes. Limits count requests, not bytes, so that bodies must not be much larger than needed. */
@@ -54,7 +56,7 @@ function toApiError(error: FastifyError, request: FastifyRequest): ApiError {
   return frameworkError(error, request) ?? catalogued(error, request.log)
 }
 
-/** Documents the errors of each route that is added after this call. */
+/** The schemas by which the errors of each route that is added after this call are serialized. `responses.ts` documents them by status. */
 export function describeErrors(app: FastifyInstance): void {
   app.addHook('onRoute', ({ method, config, schema }) => {
     if (schema?.response === undefined) return
@@ -63,7 +65,24 @@ export function describeErrors(app: FastifyInstance): void {
   })
 }
 
+/** An error that a described operation has answered. Tests compare it with the codes of the operation. */
+export interface AnsweredError {
+  readonly operation: string
+  readonly code: ErrorCode
+  readonly codes: readonly ErrorCode[]
+}
+
+const answered = channel('clearbatch:api:error')
+
+function publishError({ routeOptions, is404 }: FastifyRequest, { code }: ApiError): void {
+  const { method, url, schema, config } = routeOptions
+  if (is404 || schema === undefined || schema.hide) return
+  const codes = errorsOf({ method, schema, config })
+  answered.publish({ operation: `${method} ${url}`, code, codes } satisfies AnsweredError)
+}
+
 function sendError(reply: FastifyReply, request: FastifyRequest, error: ApiError): FastifyReply {
+  if (answered.hasSubscribers) publishError(request, error)
   if (error.retryAfter !== undefined) reply.header('retry-after', error.retryAfter)
   return reply.code(error.status).send(errorBody(error, request.id, isRead(request)))
 }

@@ -3,6 +3,7 @@ import swagger from '@fastify/swagger'
 import scalar from '@scalar/fastify-api-reference'
 import type { FastifyInstance } from 'fastify'
 import { withComponents } from './components.ts'
+import { describedSchema } from './responses.ts'
 
 const DESCRIPTION = `
 Non-custodial derivatives exchange: frequent batch auctions about every 200 ms, settled on the chain.
@@ -50,7 +51,7 @@ export async function describe(app: FastifyInstance): Promise<void> {
     transform: ({ schema, url, route }) => {
       const access = route.config?.access
       const security = access === 'user' ? SIGNED_IN : access === 'optional' ? [{}, ...SIGNED_IN] : []
-      return { url, schema: { ...schema, security } }
+      return { url, schema: { ...describedSchema({ ...route, schema }), security } }
     },
   })
   let description: object | undefined

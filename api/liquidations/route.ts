@@ -20,6 +20,7 @@ export function liquidationRoutes(app: App, { markets, readAfter }: ReadPorts): 
   app.get(
     '/v0/liquidations',
     {
+      config: { errors: ['MARKET_NOT_FOUND'] },
       schema: {
         tags: ['markets'],
         summary: 'List liquidations, newest first',

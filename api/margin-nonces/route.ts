@@ -3,6 +3,7 @@ import { ApiError } from '../errors.ts'
 import { callerOf } from '../http/access.ts'
 import type { App } from '../http/types.ts'
 import type { MarketDirectory } from '../markets/market-directory.ts'
+import { FORWARD_ERRORS } from '../relays/errors.ts'
 import type { MarginNonces } from './margin-nonces.ts'
 import { InvalidateBody, Invalidated, Minimum, MinimumQuery } from './schema.ts'
 
@@ -17,7 +18,17 @@ export function marginNonceRoutes(app: App, { marginNonces, markets }: MarginNon
   app.post(
     '/v0/account/invalidate-margin-nonces',
     {
-      config: { access: 'user', bucket: 'relays' },
+      config: {
+        access: 'user',
+        bucket: 'relays',
+        errors: [
+          ...FORWARD_ERRORS,
+          'MARKET_NOT_FOUND',
+          'MARGIN_NONCE_NOT_RAISED',
+          'RELAY_PENDING',
+          'RELAY_FAILED',
+        ],
+      },
       schema: {
         tags,
         summary: "Invalidate the caller's signed adjustments below a nonce",
@@ -44,7 +55,7 @@ export function marginNonceRoutes(app: App, { marginNonces, markets }: MarginNon
   app.get(
     '/v0/account/minimum-margin-nonce',
     {
-      config: { access: 'user' },
+      config: { access: 'user', errors: ['NOT_YOURS', 'MARKET_NOT_FOUND'] },
       schema: {
         tags,
         summary: "Get the lowest valid nonce of the caller's adjustments",

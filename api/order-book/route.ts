@@ -58,6 +58,7 @@ export function orderBookRoutes(app: App, { markets, readAfter }: OrderBookPorts
   app.get(
     '/v0/orderbook',
     {
+      config: { errors: ['MARKET_NOT_FOUND'] },
       schema: {
         tags,
         summary: 'Get the order book of a market by its symbol',

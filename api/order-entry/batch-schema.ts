@@ -2,7 +2,7 @@
 import Type, { type Static, type TArray, type TSchema } from 'typebox'
 import { Balance } from '../accounts/schema.ts'
 import { Order } from '../orders/schema.ts'
-import { expects, marketInput, named, namedInput, ReadAfter, words } from '../wire/schema.ts'
+import { errorCode, expects, marketInput, named, namedInput, ReadAfter, words } from '../wire/schema.ts'
 import { CancelAnswer, cancelReason, PlaceOrderBody } from './schema.ts'
 
 export const MAX_BATCH_ORDERS = 50
@@ -23,7 +23,7 @@ const clientRequestId = Type.String({
 const ItemError = Type.Object(
   {
     message: Type.String(),
-    details: Type.Object({ code: Type.String() }, { additionalProperties: true }),
+    details: Type.Object({ code: errorCode }, { additionalProperties: true }),
   },
   { description: 'Why this item was rejected: an error body without the request id.' },
 )

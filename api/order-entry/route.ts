@@ -11,6 +11,7 @@ import {
   PlaceBatchAnswer,
   PlaceBatchBody,
 } from './batch-schema.ts'
+import { CANCEL_ERRORS, COMMAND_ERRORS, PLACEMENT_ERRORS, VALIDATION_ERRORS } from './errors.ts'
 import type { OrderCommands } from './order-commands.ts'
 import { CancelAnswer, CancelBody, PlaceOrderAnswer, PlaceOrderBody } from './schema.ts'
 import { ValidateAnswer, ValidateBody } from './validation-schema.ts'
@@ -32,7 +33,7 @@ function placing(app: App, { commands }: OrderEntryPorts): void {
   app.post(
     '/v0/orders',
     {
-      config: { access: 'user', bucket: 'orders' },
+      config: { access: 'user', bucket: 'orders', errors: PLACEMENT_ERRORS },
       schema: {
         tags,
         summary: 'Place a signed order',
@@ -48,7 +49,7 @@ function placing(app: App, { commands }: OrderEntryPorts): void {
   app.post(
     '/v0/orders/validate',
     {
-      config: { access: 'user', readOnly: true },
+      config: { access: 'user', readOnly: true, errors: VALIDATION_ERRORS },
       schema: {
         tags,
         summary: 'Validate an order without placing it',
@@ -69,7 +70,7 @@ function placingMany(app: App, { commands }: OrderEntryPorts): void {
     '/v0/orders/place/batch',
     {
       bodyLimit: BATCH_BODY_LIMIT,
-      config: { access: 'user', bucket: 'batches' },
+      config: { access: 'user', bucket: 'batches', errors: [...PLACEMENT_ERRORS, 'CLIENT_REQUEST_REUSED'] },
       schema: {
         tags,
         summary: 'Place up to 50 signed orders',
@@ -92,7 +93,7 @@ function cancelling(app: App, { commands }: OrderEntryPorts): void {
   app.post(
     '/v0/orders/cancel/by-hash/:order_hash',
     {
-      config: { access: 'user', bucket: 'cancels' },
+      config: { access: 'user', bucket: 'cancels', errors: CANCEL_ERRORS },
       schema: {
         tags,
         summary: 'Cancel an order',
@@ -112,7 +113,7 @@ function cancellingMany(app: App, { commands }: OrderEntryPorts): void {
   app.post(
     '/v0/orders/cancel/batch',
     {
-      config: { access: 'user', bucket: 'cancels' },
+      config: { access: 'user', bucket: 'cancels', errors: [...COMMAND_ERRORS, 'CLIENT_REQUEST_REUSED'] },
       schema: {
         tags,
         summary: 'Cancel up to 100 orders by their hashes',
@@ -128,7 +129,7 @@ function cancellingMany(app: App, { commands }: OrderEntryPorts): void {
   app.post(
     '/v0/orders/cancel/all',
     {
-      config: { access: 'user', bucket: 'cancels' },
+      config: { access: 'user', bucket: 'cancels', errors: [...COMMAND_ERRORS, 'MARKET_NOT_FOUND'] },
       schema: {
         tags,
         summary: 'Cancel every live order, in one market or in all markets',

@@ -23,7 +23,7 @@ function orderEvents(app: App, { markets, readAfter }: ReadPorts): void {
   app.get(
     '/v0/orders/:order_id/events',
     {
-      config: own,
+      config: { ...own, errors: ['NOT_YOURS', 'ORDER_NOT_FOUND'] },
       schema: {
         tags,
         summary: 'List the events of one order, newest first',

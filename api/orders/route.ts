@@ -37,7 +37,7 @@ function oneOrder(app: App, { markets, readAfter }: ReadPorts): void {
   app.get(
     '/v0/orders/:order_id',
     {
-      config: own,
+      config: { ...own, errors: ['NOT_YOURS', 'ORDER_NOT_FOUND'] },
       schema: {
         tags,
         summary: 'Get one order',
@@ -56,7 +56,7 @@ function oneOrder(app: App, { markets, readAfter }: ReadPorts): void {
   app.get(
     '/v0/orders/by-hash/:order_hash',
     {
-      config: own,
+      config: { ...own, errors: ['NOT_YOURS', 'ORDER_NOT_FOUND'] },
       schema: {
         tags,
         summary: 'Get one order by its hash',

@@ -7,7 +7,9 @@ import type { Config } from '../config.ts'
 import { ApiError } from '../errors.ts'
 import { callerOf } from '../http/access.ts'
 import type { App } from '../http/types.ts'
+import { FORWARD_ERRORS } from '../relays/errors.ts'
 import { decodeCursor, pageOf } from '../wire/cursor.ts'
+import { KEY_ERRORS } from './errors.ts'
 import {
   OperationParams,
   OperationView,
@@ -39,7 +41,7 @@ function prepareRoute(app: App, { sessionKeys, config }: SessionKeyRoutePorts): 
   app.post(
     '/v0/session-keys/prepare',
     {
-      config: { access: 'user', readOnly: true },
+      config: { access: 'user', readOnly: true, errors: KEY_ERRORS },
       schema: {
         tags,
         summary: 'Prepare the registration or revocation of a session key',
@@ -71,7 +73,7 @@ function relayRoute(app: App, { sessionKeys }: SessionKeyRoutePorts): void {
   app.post(
     '/v0/session-keys/relay',
     {
-      config: { access: 'user', bucket: 'relays' },
+      config: { access: 'user', bucket: 'relays', errors: [...FORWARD_ERRORS, ...KEY_ERRORS] },
       schema: {
         tags,
         summary: 'Relay a signed registration or revocation',
@@ -127,7 +129,7 @@ function readRoutes(app: App, { db, clock }: SessionKeyRoutePorts): void {
   app.get(
     '/v0/session-keys/operations/:operation_id',
     {
-      config: { access: 'user' },
+      config: { access: 'user', errors: ['OPERATION_NOT_FOUND'] },
       schema: {
         tags,
         summary: 'Get an operation of a session key',

@@ -1,6 +1,7 @@
 /** Sizing helpers: compute a quantity from a sizing intent or a budget. They place nothing. */
 import { callerOf } from '../http/access.ts'
 import type { App } from '../http/types.ts'
+import { TERM_ERRORS } from '../order-entry/errors.ts'
 import { Estimate, EstimateBody, Quantity, QuantityBody } from './schema.ts'
 import type { Sizing } from './sizing.ts'
 
@@ -11,7 +12,7 @@ export function sizingRoutes(app: App, { sizing }: { readonly sizing: Sizing }):
   app.post(
     '/v0/orders/estimate',
     {
-      config: own,
+      config: { ...own, errors: [...TERM_ERRORS, 'ORACLE_STALE'] },
       schema: {
         tags,
         summary: 'Compute the quantity of an order and estimate its result',
@@ -27,7 +28,17 @@ export function sizingRoutes(app: App, { sizing }: { readonly sizing: Sizing }):
   app.post(
     '/v0/orders/calculate-quantity',
     {
-      config: own,
+      config: {
+        ...own,
+        errors: [
+          ...TERM_ERRORS,
+          'MIN_ORDER_SIZE',
+          'MAX_ORDER_SIZE',
+          'POSITION_LIMIT',
+          'REDUCE_ONLY_NO_POSITION',
+          'ORACLE_STALE',
+        ],
+      },
       schema: {
         tags,
         summary: 'Compute the quantity that a budget in USDM buys',

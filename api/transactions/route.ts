@@ -70,7 +70,7 @@ export function transactionRoutes(app: App, { markets, readAfter }: ReadPorts): 
   app.get(
     '/v0/account/transactions',
     {
-      config: { access: 'user' },
+      config: { access: 'user', errors: ['INVALID_CURSOR', 'EXPORT_RUNNING'] },
       schema: {
         tags: ['account'],
         summary: "List the caller's transactions, newest first",

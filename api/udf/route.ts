@@ -154,7 +154,7 @@ function history(app: App, ports: UdfPorts): void {
   app.get(
     '/v0/udf/history',
     {
-      config: { cached: true },
+      config: { cached: true, errors: ['READ_MODEL_FILLING'] },
       schema: {
         tags,
         summary: 'Get the bars of a symbol',

@@ -183,11 +183,18 @@ export const NextCursor = nullable(
   Type.String({ description: 'Pass as `cursor` for the next page; null at the end.' }),
 )
 
+const messages = Object.entries(CATALOGUE).map(([code, { message }]) => [code, message])
+
+/** A code of the catalogue. */
+export const errorCode = Type.String({
+  ...documentedAs(Object.keys(CATALOGUE)),
+  title: 'ErrorCode',
+  'x-enum-descriptions': Object.fromEntries(messages),
+  description: 'Stable code of the error for programs.',
+})
+
 const errorFields = {
-  code: Type.String({
-    ...documentedAs(Object.keys(CATALOGUE)),
-    description: 'Stable code of the error for programs.',
-  }),
+  code: errorCode,
   field: Type.Optional(Type.String({ description: 'The field that caused the error.' })),
   retryable: Type.Boolean({ description: 'Whether the same request may succeed later.' }),
   request_id: Type.String(),

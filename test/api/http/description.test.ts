@@ -3,11 +3,16 @@ import { createConfig, lintFromString } from '@redocly/openapi-core'
 import { expect } from 'chai'
 import { after, before, describe, it } from 'mocha'
 import Type from 'typebox'
-import { CATALOGUE } from '../../../api/errors.ts'
+import { CATALOGUE, type ErrorCode } from '../../../api/errors.ts'
 import { withComponents } from '../../../api/http/components.ts'
 import { named, nullableObject } from '../../../api/wire/schema.ts'
 import { ORDER_TYPES } from '../../../domain/orders/order.ts'
 import { type ExchangeFixture, startExchange } from '../support/exchange-fixture.ts'
+
+/** The codes of a status of an operation. */
+// biome-ignore lint/suspicious/noExplicitAny: a test reads any part of a JSON document
+const codesOf = (content: any): ErrorCode[] =>
+  content?.['application/json'].schema.allOf[1].properties.details.properties.code.enum ?? []
 
 const NAMED = ['Balance', 'CommandError', 'Error', 'Fill', 'Market', 'Order', 'PlaceOrderBody', 'Position']
 
@@ -37,18 +42,47 @@ describe('the OpenAPI description', () => {
     expect(requestBody.content['application/json'].schema).to.deep.equal({
       $ref: '#/components/schemas/PlaceOrderBody',
     })
-    expect(responses['4XX'].content['application/json'].schema.$ref).to.equal(
+    expect(responses['400'].content['application/json'].schema.allOf[0].$ref).to.equal(
       '#/components/schemas/CommandError',
     )
     expect(schemas.PlaceOrderAnswer.properties.order.$ref).to.equal('#/components/schemas/Order')
   })
 
   it('when a field accepts a closed list of words, the description lists them', () => {
-    const { PlaceOrderBody, Order, Error: ErrorOfRead } = document.components.schemas
+    const { PlaceOrderBody, Order, Error: ErrorOfRead, ErrorCode } = document.components.schemas
     expect(PlaceOrderBody.properties.order_type.enum).to.deep.equal(ORDER_TYPES)
     expect(Order.properties.order_type.enum).to.deep.equal(ORDER_TYPES)
     expect(Order.properties.status_reason.enum).to.include(null)
-    expect(ErrorOfRead.properties.details.properties.code.enum).to.deep.equal(Object.keys(CATALOGUE))
+    expect(ErrorOfRead.properties.details.properties.code.$ref).to.equal('#/components/schemas/ErrorCode')
+    expect(ErrorCode.enum).to.deep.equal(Object.keys(CATALOGUE))
+  })
+
+  it('when an operation is described, its errors are listed by the status that the catalogue gives them', () => {
+    const operations = Object.values(document.paths).flatMap((methods) => Object.values(methods as object))
+    for (const { operationId, responses } of operations) {
+      const errors = Object.entries(responses as Record<string, never>).filter(([status]) => status >= '400')
+      expect(errors.map(([status]) => status)).to.include.members(['400', '429', '500', '503'])
+      for (const [status, { content }] of errors as [string, { content: never }][]) {
+        const codes: ErrorCode[] = codesOf(content)
+        expect(codes, `${operationId} ${status}`).to.not.be.empty
+        for (const code of codes) expect(CATALOGUE[code].status, code).to.equal(Number(status))
+      }
+    }
+  })
+
+  it('when a placement is described, it lists codes of its access, body and terms, and a public read does not', () => {
+    const codesAt = (path: string, method: string, status: number): ErrorCode[] =>
+      codesOf(document.paths[path][method].responses[status]?.content)
+    expect(codesAt('/v0/orders', 'post', 400)).to.include.members([
+      'INVALID_JSON',
+      'TICK_SIZE',
+      'MISSING_FIELD',
+    ])
+    expect(codesAt('/v0/orders', 'post', 401)).to.include('API_KEY_UNKNOWN')
+    expect(codesAt('/v0/orders', 'post', 403)).to.deep.equal(['READ_ONLY_KEY', 'ADDRESS_NOT_ALLOWED'])
+    expect(codesAt('/v0/orders', 'post', 409)).to.deep.equal(['SALT_USED'])
+    expect(codesAt('/v0/markets/{market_id}', 'get', 404)).to.deep.equal(['MARKET_NOT_FOUND'])
+    expect(codesAt('/v0/markets/{market_id}', 'get', 401)).to.deep.equal([])
   })
 
   it('when an operation requires no credential, its security is empty, and otherwise it names both schemes', () => {

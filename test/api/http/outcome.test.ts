@@ -6,9 +6,11 @@ import { createUser, type ExchangeFixture, startExchange, type User } from '../s
 type Schema = {
   readonly properties: { readonly details: { readonly properties: object; readonly required: string[] } }
 }
-type Operation = {
-  readonly responses: Readonly<Record<string, { content: { 'application/json': { schema: Schema } } }>>
+/** The schema of all errors, then the codes of this operation. */
+type ErrorAnswer = {
+  content: { 'application/json': { schema: { readonly allOf: readonly [Schema, object] } } }
 }
+type Operation = { readonly responses: Readonly<Record<string, ErrorAnswer>> }
 
 /** Every operation that can take effect. */
 const COMMANDS = [
@@ -50,8 +52,11 @@ describe('the outcome in an error', () => {
   it('when an operation is described, its errors require an outcome if and only if it is a command', () => {
     expect(operations.length).to.be.above(COMMANDS.length)
     for (const { id, operation } of operations) {
-      for (const status of ['4XX', '5XX']) {
-        const details = operation.responses[status]?.content['application/json'].schema.properties.details
+      const statuses = Object.keys(operation.responses).filter((status) => status >= '400')
+      expect(statuses, id).to.include.members(['400', '500'])
+      for (const status of statuses) {
+        const [error] = operation.responses[status]?.content['application/json'].schema.allOf ?? []
+        const details = error?.properties.details
         const isCommand = COMMANDS.includes(id)
         expect('outcome' in (details?.properties ?? {}), `${id} ${status}`).to.equal(isCommand)
         expect(details?.required.includes('outcome'), `${id} ${status}`).to.equal(isCommand)
