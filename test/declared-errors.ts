@@ -10,9 +10,10 @@ const undeclared = new Set<string>()
 const answered = new Set<string>()
 
 subscribe('clearbatch:api:error', (message) => {
-  const { operation, code, codes } = message as AnsweredError
+  const { operation, code, codes, isRetryUndocumented } = message as AnsweredError
   answered.add(`${operation} ${code}`)
   if (!codes.includes(code)) undeclared.add(`${operation} ${code}`)
+  if (isRetryUndocumented) undeclared.add(`${operation} ${code} with Retry-After`)
 })
 
 /** The undeclared codes since the last call. */

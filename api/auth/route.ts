@@ -77,6 +77,7 @@ function rotateRoute(app: App, { rotateKey }: AuthPorts): void {
       config: {
         access: 'user',
         bucket: 'auth',
+        sends: ['Cache-Control'],
         errors: [
           'SIGNATURE_V',
           'SIGNATURE_HIGH_S',

@@ -5,7 +5,7 @@ import { isConnectionError, isTimeout } from '../database-errors.ts'
 import { ApiError, type ErrorCode, errorBody } from '../errors.ts'
 import { CommandErrorSchema, ErrorSchema } from '../wire/schema.ts'
 import { isRead } from './operation.ts'
-import { errorsOf } from './operation-errors.ts'
+import { errorsOf, hasRetryAfter } from './operation-errors.ts'
 import { type Problem, validationError } from './problems.ts'
 
 /** Twice the size of 100 order hashes. Limits count requests, not bytes, so that bodies must not be much larger than needed. */
@@ -69,16 +69,21 @@ export function describeErrors(app: FastifyInstance): void {
 export interface AnsweredError {
   readonly operation: string
   readonly code: ErrorCode
+  /** Codes that the description of the operation lists. */
   readonly codes: readonly ErrorCode[]
+  /** Whether it has a header `Retry-After` that its status does not document. */
+  readonly isRetryUndocumented: boolean
 }
 
 const answered = channel('clearbatch:api:error')
 
-function publishError({ routeOptions, is404 }: FastifyRequest, { code }: ApiError): void {
+function publishError({ routeOptions, is404 }: FastifyRequest, { code, retryAfter }: ApiError): void {
   const { method, url, schema, config } = routeOptions
   if (is404 || schema === undefined || schema.hide) return
   const codes = errorsOf({ method, schema, config })
-  answered.publish({ operation: `${method} ${url}`, code, codes } satisfies AnsweredError)
+  const isRetryUndocumented = retryAfter !== undefined && !hasRetryAfter(code)
+  const error: AnsweredError = { operation: `${method} ${url}`, code, codes, isRetryUndocumented }
+  answered.publish(error)
 }
 
 function sendError(reply: FastifyReply, request: FastifyRequest, error: ApiError): FastifyReply {

@@ -3,7 +3,8 @@ import swagger from '@fastify/swagger'
 import scalar from '@scalar/fastify-api-reference'
 import type { FastifyInstance } from 'fastify'
 import { withComponents } from './components.ts'
-import { describedSchema } from './responses.ts'
+import { HEADERS } from './response-headers.ts'
+import { answerHeaders, errorResponses, type Route } from './responses.ts'
 
 const DESCRIPTION = `
 Non-custodial derivatives exchange: frequent batch auctions about every 200 ms, settled on the chain.
@@ -20,17 +21,58 @@ const DOCS_POLICY =
 
 const SIGNED_IN = [{ apiKey: [] }, { bearer: [] }]
 
+interface Operation {
+  readonly operationId: string
+  readonly responses: Readonly<Record<string, { readonly description: string }>>
+}
+
 interface Generated {
-  readonly paths: Parameters<typeof withComponents>[0]
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>
   readonly components: object
 }
 
-function completed(generated: Generated): object {
-  const { paths, schemas } = withComponents(generated.paths)
-  return { ...generated, paths, components: { ...generated.components, schemas } }
+/** The operation with its headers, and with its errors by status instead of by range. */
+function describedOperation(operation: Operation, route: Route, components: Map<string, object>): object {
+  const headers = answerHeaders(route)
+  const answers = Object.entries(operation.responses)
+    .filter(([status]) => !/^[45]XX$/.test(status))
+    .map(([status, answer]) => [
+      status,
+      { ...answer, description: answer.description.replace(/^Default Response$/, 'The answer.'), headers },
+    ])
+  return {
+    ...operation,
+    responses: { ...Object.fromEntries(answers), ...errorResponses(route, components) },
+  }
+}
+
+const mapValues = <Value, Mapped>(
+  record: Readonly<Record<string, Value>>,
+  map: (value: Value) => Mapped,
+): Record<string, Mapped> =>
+  Object.fromEntries(Object.entries(record).map(([name, value]) => [name, map(value)]))
+
+/** `routes`: by operation id. */
+function completed(generated: Generated, routes: ReadonlyMap<string, Route>): object {
+  const common = new Map<string, object>()
+  const described = mapValues(generated.paths, (methods) =>
+    mapValues(methods, (operation) =>
+      describedOperation(operation, routes.get(operation.operationId) as Route, common),
+    ),
+  )
+  const sorted = Object.fromEntries([...common].sort(([one], [other]) => (one < other ? -1 : 1)))
+  // Both refer to the same schemas.
+  const { paths: referring, schemas } = withComponents({ ...described, responses: sorted } as never)
+  const { responses, ...paths } = referring
+  return {
+    ...generated,
+    paths,
+    components: { ...generated.components, schemas, responses, headers: HEADERS },
+  }
 }
 
 export async function describe(app: FastifyInstance): Promise<void> {
+  const routes = new Map<string, Route>()
   await app.register(swagger, {
     openapi: {
       openapi: '3.1.0',
@@ -51,12 +93,14 @@ export async function describe(app: FastifyInstance): Promise<void> {
     transform: ({ schema, url, route }) => {
       const access = route.config?.access
       const security = access === 'user' ? SIGNED_IN : access === 'optional' ? [{}, ...SIGNED_IN] : []
-      return { url, schema: { ...describedSchema({ ...route, schema }), security } }
+      if (schema.operationId !== undefined)
+        routes.set(schema.operationId, { method: route.method, config: route.config, schema })
+      return { url, schema: { ...schema, security } }
     },
   })
   let description: object | undefined
   app.get('/v0/openapi.json', { schema: { hide: true } }, () => {
-    description ??= completed(app.swagger() as never)
+    description ??= completed(app.swagger() as never, routes)
     return description
   })
   await app.register(scalar, {

@@ -83,6 +83,10 @@ function ofAccess({ method, config, schema }: Route): ErrorCode[] {
   ]
 }
 
+/** Whether an error of this code can have the header `Retry-After`. */
+export const hasRetryAfter = (code: ErrorCode): boolean =>
+  CATALOGUE[code].retryable || code === 'ADJUSTMENT_IN_FLIGHT'
+
 /** In the order of the catalogue. */
 export function errorsOf(route: Route): ErrorCode[] {
   const { config, schema = {} } = route

@@ -70,7 +70,11 @@ export function transactionRoutes(app: App, { markets, readAfter }: ReadPorts): 
   app.get(
     '/v0/account/transactions',
     {
-      config: { access: 'user', errors: ['INVALID_CURSOR', 'EXPORT_RUNNING'] },
+      config: {
+        access: 'user',
+        errors: ['INVALID_CURSOR', 'EXPORT_RUNNING'],
+        sends: ['Content-Disposition', 'Vary'],
+      },
       schema: {
         tags: ['account'],
         summary: "List the caller's transactions, newest first",

@@ -7,6 +7,7 @@ import { CATALOGUE, type ErrorCode } from '../../../api/errors.ts'
 import { withComponents } from '../../../api/http/components.ts'
 import { named, nullableObject } from '../../../api/wire/schema.ts'
 import { ORDER_TYPES } from '../../../domain/orders/order.ts'
+import { type Description, resolved } from '../support/description.ts'
 import { type ExchangeFixture, startExchange } from '../support/exchange-fixture.ts'
 
 /** The codes of a status of an operation. */
@@ -20,9 +21,12 @@ describe('the OpenAPI description', () => {
   let exchange: ExchangeFixture
   // biome-ignore lint/suspicious/noExplicitAny: a test reads any part of a JSON document
   let document: any
+  /** Without references. */
+  let described: Description
   before(async () => {
     exchange = await startExchange()
     document = (await exchange.get(null, '/v0/openapi.json')).body
+    described = resolved(document)
   })
   after(() => exchange.stop())
 
@@ -58,7 +62,7 @@ describe('the OpenAPI description', () => {
   })
 
   it('when an operation is described, its errors are listed by the status that the catalogue gives them', () => {
-    const operations = Object.values(document.paths).flatMap((methods) => Object.values(methods as object))
+    const operations = Object.values(described.paths).flatMap((methods) => Object.values(methods))
     for (const { operationId, responses } of operations) {
       const errors = Object.entries(responses as Record<string, never>).filter(([status]) => status >= '400')
       expect(errors.map(([status]) => status)).to.include.members(['400', '429', '500', '503'])
@@ -70,9 +74,23 @@ describe('the OpenAPI description', () => {
     }
   })
 
+  it('when answers are described, they list the headers with which they are sent', async () => {
+    const namesAt = (path: string, method: string, status: number): string[] =>
+      Object.keys(described.paths[path]?.[method].responses[status].headers)
+    const limits = ['X-Request-Id', 'RateLimit-Limit', 'RateLimit-Remaining', 'RateLimit-Reset']
+    expect(namesAt('/v0/orders', 'post', 200)).to.deep.equal(limits)
+    for (const status of [408, 429, 503])
+      expect(namesAt('/v0/orders', 'post', status)).to.deep.equal([...limits, 'Retry-After'])
+    const cached = [...limits, 'ETag', 'Cache-Control']
+    for (const status of [200, 304])
+      expect(namesAt('/v0/contracts/shared', 'get', status)).to.deep.equal(cached)
+    const { headers } = await exchange.get(null, '/v0/contracts/shared')
+    expect(Object.keys(headers)).to.include.members(cached.map((name) => name.toLowerCase()))
+  })
+
   it('when a placement is described, it lists codes of its access, body and terms, and a public read does not', () => {
     const codesAt = (path: string, method: string, status: number): ErrorCode[] =>
-      codesOf(document.paths[path][method].responses[status]?.content)
+      codesOf(described.paths[path]?.[method].responses[status]?.content)
     expect(codesAt('/v0/orders', 'post', 400)).to.include.members([
       'INVALID_JSON',
       'TICK_SIZE',

@@ -8,16 +8,21 @@ export interface Description {
   readonly paths: Record<string, Record<string, any>>
 }
 
-const PREFIX = '#/components/schemas/'
+const PREFIX = '#/components/'
 
 export function resolved(document: unknown): Description {
-  const { components } = document as { readonly components: { readonly schemas: Record<string, object> } }
+  type Kind = 'schemas' | 'responses' | 'headers'
+  const { components } = document as { readonly components: Record<Kind, Record<string, object>> }
+  const target = (name: string): object | undefined => {
+    const [kind = '', ...rest] = name.slice(PREFIX.length).split('/')
+    return components[kind as Kind][rest.join('/')]
+  }
   const resolve = (value: unknown): unknown => {
     if (Array.isArray(value)) return value.map(resolve)
     if (typeof value !== 'object' || value === null) return value
     const { $ref, ...others } = value as { readonly $ref?: unknown }
     if (typeof $ref === 'string' && $ref.startsWith(PREFIX))
-      return { ...(resolve(components.schemas[$ref.slice(PREFIX.length)]) as object), ...others }
+      return { ...(resolve(target($ref)) as object), ...others }
     return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, resolve(each)]))
   }
   return resolve(document) as Description
