@@ -15,7 +15,10 @@ export const HEADERS = {
   'RateLimit-Limit': count('Requests per window of the limit that is reached first.'),
   'RateLimit-Remaining': count('Requests that are left of it in this window.'),
   'RateLimit-Reset': count('Seconds until the window ends.'),
-  'Retry-After': count('Seconds after which the same request may succeed.'),
+  'Retry-After': {
+    description: 'Seconds after which the same request may succeed; below one second a decimal fraction.',
+    schema: { type: 'number', minimum: 0 },
+  },
   ETag: text('Digest of the answer. A request with `If-None-Match` receives 304 while it is the same.'),
   'Cache-Control': text('For how long caches may keep the answer.'),
   'Content-Disposition': text('Name of the file, if the answer is one.'),

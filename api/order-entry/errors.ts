@@ -51,7 +51,8 @@ const ADMISSION_ERRORS: readonly ErrorCode[] = [
   'CHAIN_UNSEEN',
 ]
 
-export const VALIDATION_ERRORS = ADMISSION_ERRORS
+/** A market order is validated against the book. */
+export const VALIDATION_ERRORS: readonly ErrorCode[] = [...ADMISSION_ERRORS, 'READ_MODEL_FILLING']
 
 /** Of the queue and the transaction of a command. */
 export const COMMAND_ERRORS: readonly ErrorCode[] = ['OUTCOME_UNKNOWN', 'OVERLOADED']

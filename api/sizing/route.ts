@@ -12,7 +12,7 @@ export function sizingRoutes(app: App, { sizing }: { readonly sizing: Sizing }):
   app.post(
     '/v0/orders/estimate',
     {
-      config: { ...own, errors: [...TERM_ERRORS, 'ORACLE_STALE'] },
+      config: { ...own, errors: [...TERM_ERRORS, 'ORACLE_STALE', 'READ_MODEL_FILLING'] },
       schema: {
         tags,
         summary: 'Compute the quantity of an order and estimate its result',
@@ -37,6 +37,7 @@ export function sizingRoutes(app: App, { sizing }: { readonly sizing: Sizing }):
           'POSITION_LIMIT',
           'REDUCE_ONLY_NO_POSITION',
           'ORACLE_STALE',
+          'READ_MODEL_FILLING',
         ],
       },
       schema: {
