@@ -84,7 +84,12 @@ function proofOfBatch(app: App, ports: ProofPorts): void {
   app.get(
     '/v0/auctions/:market_id/:batch_id/proof',
     {
-      config: { bucket: 'proofs', cached: true, errors: ['AUCTION_NOT_FOUND', 'PROOF_NOT_AVAILABLE'] },
+      config: {
+        bucket: 'proofs',
+        cached: true,
+        errors: ['AUCTION_NOT_FOUND', 'PROOF_NOT_AVAILABLE', 'PROOF_CAPACITY'],
+        sends: ['Vary'],
+      },
       schema: {
         tags: ['markets'],
         summary: 'Get the proof of a batch',
