@@ -93,8 +93,7 @@ export async function describe(app: FastifyInstance): Promise<void> {
     transform: ({ schema, url, route }) => {
       const access = route.config?.access
       const security = access === 'user' ? SIGNED_IN : access === 'optional' ? [{}, ...SIGNED_IN] : []
-      if (schema.operationId !== undefined)
-        routes.set(schema.operationId, { method: route.method, config: route.config, schema })
+      if (schema.operationId !== undefined) routes.set(schema.operationId, { ...route, schema })
       return { url, schema: { ...schema, security } }
     },
   })

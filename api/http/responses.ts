@@ -76,12 +76,14 @@ function commonName(route: Route, status: Status, codes: readonly ErrorCode[]): 
   return same(true, true) ? `${command}${name}ForCallerAfterWrite` : null
 }
 
+interface Described {
+  readonly description?: string
+}
+
 /** Error answers by status. Adds those with a name to `components`. */
 export function errorResponses(route: Route, components: Map<string, object>): Record<string, object> {
   // The description of the answer says what the error is of.
-  const { description: _, ...error }: { description?: string } = isRead(route)
-    ? ErrorSchema
-    : CommandErrorSchema
+  const { description: _, ...error } = (isRead(route) ? ErrorSchema : CommandErrorSchema) as Described
   return Object.fromEntries(
     errorsByStatus(route).map(([status, codes]) => {
       const response = errorResponse(status, codes, error)
