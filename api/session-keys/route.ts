@@ -41,7 +41,7 @@ function prepareRoute(app: App, { sessionKeys, config }: SessionKeyRoutePorts): 
   app.post(
     '/v0/session-keys/prepare',
     {
-      config: { access: 'user', readOnly: true, errors: KEY_ERRORS },
+      config: { access: 'user', readOnly: true, errors: [...KEY_ERRORS, 'RELAY_UNAVAILABLE'] },
       schema: {
         tags,
         summary: 'Prepare the registration or revocation of a session key',
