@@ -4,6 +4,7 @@
  */
 import { sql } from 'kysely'
 import type { Db, Tx } from './client.ts'
+import { anyOf } from './values.ts'
 
 export interface ArmedSwitch {
   readonly timeout_seconds: number
@@ -45,22 +46,28 @@ export async function armConnectionSwitches(db: Db, switches: readonly Connectio
   `.execute(db)
 }
 
-export async function disarmConnectionSwitch(db: Db, connectionId: string): Promise<void> {
-  await db.deleteFrom('connection_switches').where('connection_id', '=', connectionId).execute()
+export async function disarmConnectionSwitches(db: Db, connectionIds: readonly string[]): Promise<void> {
+  await db
+    .deleteFrom('connection_switches')
+    .where('connection_id', '=', anyOf('text', connectionIds))
+    .execute()
 }
 
 /**
- * Moves every switch that is due to `fired_switches`. The due switch of a connection fires only if the account has no other connection
- * whose switch is not due: otherwise the account is still connected.
+ * Moves every switch that is due to `fired_switches`. The due switch of a connection fires only if the database has been reachable for its
+ * grace, since `reachableSince`: the connection's process could have renewed it. And only if the account has no other connection whose
+ * switch is not due: otherwise the account is still connected.
  */
-export async function fireDueSwitches(tx: Tx, now: number): Promise<void> {
+export async function fireDueSwitches(tx: Tx, now: number, reachableSince: number): Promise<void> {
+  const reachableMs = now - reachableSince
+  const isDue = sql`fire_at <= ${now} and timeout_seconds * 1000::bigint <= ${reachableMs}::bigint`
   await sql`
     with due as (delete from cancel_switches where fire_at <= ${now} returning user_id, fire_at),
-    ended as (delete from connection_switches where fire_at <= ${now} returning user_id, fire_at),
+    ended as (delete from connection_switches where ${isDue} returning user_id, fire_at),
     disconnected as (
       select user_id, max(fire_at) as fire_at from ended
       where not exists (
-        select from connection_switches other where other.user_id = ended.user_id and other.fire_at > ${now}
+        select from connection_switches other where other.user_id = ended.user_id and not (${isDue})
       )
       group by user_id
     )

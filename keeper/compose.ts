@@ -60,6 +60,7 @@ import { createRelayStore } from './relays/store.ts'
 import { createRequeueStore } from './settlement/requeue-store.ts'
 import { createSettlementStore } from './settlement/store.ts'
 import { createVoidStore } from './settlement/void-store.ts'
+import { Reachability } from './switches/reachability.ts'
 import { createSwitchStore } from './switches/store.ts'
 import { fireSwitches } from './switches/switches.ts'
 
@@ -271,10 +272,10 @@ function runPrices({ config, adapters, db }: KeeperParts): LeaderLoop[] {
   return [runLeaderLoop(adapters, 'prices', createPriceJob(ports, config.prices))]
 }
 
-const runSwitches = (adapters: Adapters, db: Db): LeaderLoop =>
-  runLeaderLoop(adapters, 'switches', {
-    step: (fence) => fireSwitches({ ...adapters, switches: createSwitchStore(db) }, fence),
-  })
+function runSwitches(adapters: Adapters, db: Db): LeaderLoop {
+  const ports = { ...adapters, switches: createSwitchStore(db), reachability: new Reachability() }
+  return runLeaderLoop(adapters, 'switches', { step: (fence) => fireSwitches(ports, fence) })
+}
 
 const runProofs = ({ config, adapters, db }: KeeperParts): LeaderLoop =>
   runLeaderLoop(adapters, 'proofs', {

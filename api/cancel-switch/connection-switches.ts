@@ -5,7 +5,7 @@
 import {
   armConnectionSwitches,
   type ConnectionSwitch,
-  disarmConnectionSwitch,
+  disarmConnectionSwitches,
 } from '../../db/cancel-switches.ts'
 import type { Db } from '../../db/client.ts'
 import type { Clock } from '../../service/clock.ts'
@@ -29,9 +29,21 @@ interface Armed {
   fireAt: number | null
 }
 
+/** What a connection requested last, with the requests that wait for it. */
+interface Requested {
+  readonly userId: number
+  readonly graceSeconds: number
+  readonly waiting: readonly {
+    readonly graceSeconds: number
+    readonly answer: PromiseWithResolvers<number | null>
+  }[]
+}
+
 const TURN_MS = 500
 /** Renewals in the time of one grace: a switch survives the failure of all but one. */
 const RENEWALS = 4
+/** Most connections whose requests are stored together; renewals come before the next ones. */
+const MOST_REQUESTED = 500
 
 export function createConnectionSwitches(
   db: Db,
@@ -39,13 +51,7 @@ export function createConnectionSwitches(
   logger: Pick<Logger, 'warn'>,
 ): ConnectionSwitches {
   const armed = new Map<string, Armed>()
-  // One statement at a time, so that a renewal never arms a switch again that was disarmed meanwhile.
-  let last: Promise<unknown> = Promise.resolve()
-  const inTurn = <Value>(work: () => Promise<Value>): Promise<Value> => {
-    const next = last.then(work, work)
-    last = next.catch(() => {})
-    return next
-  }
+  const requested = new Map<string, Requested>()
 
   async function renew(): Promise<void> {
     const now = clock.now()
@@ -62,35 +68,76 @@ export function createConnectionSwitches(
     })
   }
 
-  let isRenewing = false
-  const turn = async (): Promise<void> => {
-    if (isRenewing || armed.size === 0) return
-    isRenewing = true
-    await inTurn(renew).catch((err: unknown) =>
-      logger.warn({ err }, 'failed to renew the dead-man switches of connections; will retry'),
+  /** Stores the requests of some connections: one statement arms, one disarms. */
+  async function store(): Promise<void> {
+    const taken = [...requested].slice(0, MOST_REQUESTED)
+    for (const [id] of taken) requested.delete(id)
+    const now = clock.now()
+    const fireAt = (graceSeconds: number): number => now + graceSeconds * 1000
+    const settle = async (group: typeof taken, write: () => Promise<void>): Promise<void> => {
+      if (group.length === 0) return
+      try {
+        await write()
+        for (const [id, { userId, graceSeconds }] of group) {
+          const renewAt = now + (graceSeconds * 1000) / RENEWALS
+          if (graceSeconds === 0) armed.delete(id)
+          else armed.set(id, { userId, graceSeconds, renewAt, fireAt: null })
+        }
+        for (const { graceSeconds: grace, answer } of group.flatMap(([, { waiting }]) => waiting))
+          answer.resolve(grace === 0 ? null : fireAt(grace))
+      } catch (error) {
+        for (const { answer } of group.flatMap(([, { waiting }]) => waiting)) answer.reject(error)
+      }
+    }
+    const [disarming = [], arming = []] = [0, 1].map((isArmed) =>
+      taken.filter(([, { graceSeconds }]) => Math.sign(graceSeconds) === isArmed),
     )
-    isRenewing = false
+    await settle(arming, () =>
+      armConnectionSwitches(
+        db,
+        arming.map(([connection_id, { userId, graceSeconds }]) => {
+          const fire_at = fireAt(graceSeconds)
+          return { connection_id, user_id: userId, timeout_seconds: graceSeconds, fire_at }
+        }),
+      ),
+    )
+    await settle(disarming, () =>
+      disarmConnectionSwitches(
+        db,
+        disarming.map(([id]) => id),
+      ),
+    )
   }
-  const timer = setInterval(() => void turn(), TURN_MS)
+
+  /** One statement at a time, so that a renewal never arms a switch again that was disarmed meanwhile. Renewals come first. */
+  async function write(): Promise<void> {
+    do {
+      await renew().catch((err: unknown) =>
+        logger.warn({ err }, 'failed to renew the dead-man switches of connections; will retry'),
+      )
+      await store()
+    } while (requested.size > 0)
+  }
+
+  let writing: Promise<void> | null = null
+  const wake = (): void => {
+    if (armed.size === 0 && requested.size === 0) return
+    writing ??= write().finally(() => {
+      writing = null
+    })
+  }
+  const timer = setInterval(wake, TURN_MS)
   timer.unref()
 
   return {
-    set: (connectionId, userId, graceSeconds) =>
-      inTurn(async () => {
-        if (graceSeconds === 0) {
-          await disarmConnectionSwitch(db, connectionId)
-          armed.delete(connectionId)
-          return null
-        }
-        const now = clock.now()
-        const fireAt = now + graceSeconds * 1000
-        await armConnectionSwitches(db, [
-          { connection_id: connectionId, user_id: userId, timeout_seconds: graceSeconds, fire_at: fireAt },
-        ])
-        const renewAt = now + (graceSeconds * 1000) / RENEWALS
-        armed.set(connectionId, { userId, graceSeconds, renewAt, fireAt: null })
-        return fireAt
-      }),
+    set(connectionId, userId, graceSeconds) {
+      const answer = Promise.withResolvers<number | null>()
+      const before = requested.get(connectionId)?.waiting ?? []
+      const waiting = [...before, { graceSeconds, answer }]
+      requested.set(connectionId, { userId, graceSeconds, waiting })
+      wake()
+      return answer.promise
+    },
     end(connectionId, extraMs = 0) {
       const found = armed.get(connectionId)
       if (found === undefined || found.fireAt !== null) return
@@ -101,9 +148,8 @@ export function createConnectionSwitches(
     isArmed: (connectionId) => armed.has(connectionId),
     async stop() {
       clearInterval(timer)
-      await inTurn(renew).catch((err: unknown) =>
-        logger.warn({ err }, 'failed to renew the dead-man switches of connections'),
-      )
+      while (writing !== null) await writing
+      await write()
     },
   }
 }

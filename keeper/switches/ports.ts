@@ -9,8 +9,11 @@ export interface FiredSwitch {
 }
 
 export interface SwitchStore {
-  /** Moves every due switch to the fired ones. A switch that is armed again before that is not due. */
-  fire(fence: Fence, now: Millis): Promise<void>
+  /**
+   * Moves every due switch to the fired ones. A switch that is armed again before that is not due, and the switch of a connection is not
+   * until the database has been reachable for its grace.
+   */
+  fire(fence: Fence, now: Millis, reachableSince: Millis): Promise<void>
   /** Fired switches that are not completed, oldest first, at most 500. */
   fired(): Promise<readonly FiredSwitch[]>
   /** The markets in which one of the accounts has live orders. Orders placed after this call are newer than the switch. */

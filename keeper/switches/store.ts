@@ -32,10 +32,10 @@ async function ordersToCancel(tx: Tx, marketId: MarketId, fired: readonly FiredS
 }
 
 export const createSwitchStore = (db: Db): SwitchStore => ({
-  fire: (fence, now) =>
+  fire: (fence, now, reachableSince) =>
     db.transaction().execute(async (tx) => {
       await checkFence(tx, fence)
-      await fireDueSwitches(tx, now)
+      await fireDueSwitches(tx, now, reachableSince)
     }),
 
   async fired() {

@@ -7,9 +7,11 @@ import type { KillPointHook } from '../../service/kill-point.ts'
 import type { Logger } from '../../service/logger.ts'
 import { MAX_ORDERS_PER_TURN } from '../turn-bound.ts'
 import type { FiredSwitch, SwitchStore } from './ports.ts'
+import type { Reachability } from './reachability.ts'
 
 export interface SwitchPorts {
   readonly switches: SwitchStore
+  readonly reachability: Reachability
   readonly clock: Clock
   readonly killPoint: KillPointHook<'after-switch-market'>
   readonly logger: Logger
@@ -24,8 +26,10 @@ const POLL_MS = 250
  * where they are already cancelled. Returns the pause before the next pass, ms.
  */
 export async function fireSwitches(ports: SwitchPorts, fence: Fence): Promise<number> {
-  const { switches, clock } = ports
-  await switches.fire(fence, clock.now())
+  const { switches, clock, reachability } = ports
+  const now = clock.now()
+  await switches.fire(fence, now, reachability.since(now))
+  reachability.reached(clock.now())
   const fired = await switches.fired()
   if (fired.length === 0) return pauseUntil(await switches.nextAt(), clock.now())
   await cancelEverywhere(ports, fence, fired)
@@ -35,7 +39,7 @@ export async function fireSwitches(ports: SwitchPorts, fence: Fence): Promise<nu
 
 /** An error in one market does not delay the others: the first error is thrown after all markets. */
 async function cancelEverywhere(
-  { switches, clock, killPoint, logger }: SwitchPorts,
+  { switches, clock, killPoint, logger, reachability }: SwitchPorts,
   fence: Fence,
   fired: readonly FiredSwitch[],
 ): Promise<void> {
@@ -45,6 +49,7 @@ async function cancelEverywhere(
     try {
       for (let cancelled = MAX_ORDERS_PER_TURN; cancelled === MAX_ORDERS_PER_TURN; orders += cancelled) {
         cancelled = await switches.cancel(fence, marketId, fired, clock.now())
+        reachability.reached(clock.now())
       }
     } catch (error) {
       errors.push(error)
@@ -55,5 +60,6 @@ async function cancelEverywhere(
   if (errors.length > 0) throw errors[0]
 }
 
+/** A switch that is due already waits until the database has been reachable for its grace. */
 const pauseUntil = (next: Millis | null, now: Millis): number =>
-  next === null ? POLL_MS : Math.max(0, Math.min(POLL_MS, next - now))
+  next === null || next <= now ? POLL_MS : Math.min(POLL_MS, next - now)

@@ -65,7 +65,7 @@ describe('the life of a connection', function () {
   const fireAt = async (): Promise<number> => (await switches())[0]?.fire_at ?? 0
   /** Whether the orders of the account are cancelled if the keeper looks at this time. */
   const firesAt = async (now: number): Promise<boolean> => {
-    await exchange.db.transaction().execute((tx) => fireDueSwitches(tx, now))
+    await exchange.db.transaction().execute((tx) => fireDueSwitches(tx, now, 0))
     const fired = await exchange.db.selectFrom('fired_switches').select('user_id').execute()
     return fired.some(({ user_id }) => user_id === alice.userId)
   }

@@ -14,6 +14,7 @@ import { rollBackFacts } from '../../../indexer/ingest/roll-back.ts'
 import { batchBasis } from '../../../keeper/auction/market-memory.ts'
 import { voidFrom } from '../../../keeper/settlement/void-batches.ts'
 import { createVoidStore } from '../../../keeper/settlement/void-store.ts'
+import { Reachability } from '../../../keeper/switches/reachability.ts'
 import { createSwitchStore } from '../../../keeper/switches/store.ts'
 import { fireSwitches } from '../../../keeper/switches/switches.ts'
 import { ModelLiquidations } from '../../support/model-liquidations.ts'
@@ -294,6 +295,7 @@ export class ModelRun {
     const { fixture } = this
     const ports = {
       switches: createSwitchStore(fixture.db),
+      reachability: new Reachability(),
       clock: fixture.clock,
       killPoint: () => {},
       logger: SILENT_LOGGER,

@@ -10,6 +10,7 @@ import type { Address, MarketId, UserId } from '../../../domain/units.ts'
 import { createAuction } from '../../../keeper/auction/auction.ts'
 import { createMarketMemory } from '../../../keeper/auction/market-memory.ts'
 import type { SwitchStore } from '../../../keeper/switches/ports.ts'
+import { Reachability } from '../../../keeper/switches/reachability.ts'
 import { createSwitchStore } from '../../../keeper/switches/store.ts'
 import { fireSwitches } from '../../../keeper/switches/switches.ts'
 import { MAX_ORDERS_PER_TURN } from '../../../keeper/turn-bound.ts'
@@ -33,6 +34,7 @@ describe('the dead-man switch job', () => {
   let fence: Fence
   let alice: Trader
   let bob: Trader
+  let reachability: Reachability
 
   beforeEach(async () => {
     fixture = await MarketFixture.open(perpetual)
@@ -42,6 +44,7 @@ describe('the dead-man switch job', () => {
     await fixture.report(1000)
     alice = await fixture.trader('alice')
     bob = await fixture.trader('bob')
+    reachability = new Reachability()
   })
 
   afterEach(async () => {
@@ -70,7 +73,19 @@ describe('the dead-man switch job', () => {
     ])
   const run = (changes: { readonly store?: SwitchStore; readonly killPoint?: () => void } = {}) => {
     const { store = createSwitchStore(fixture.db), killPoint = () => {} } = changes
-    return fireSwitches({ switches: store, clock: fixture.clock, killPoint, logger: SILENT_LOGGER }, fence)
+    return fireSwitches(
+      { switches: store, clock: fixture.clock, killPoint, logger: SILENT_LOGGER, reachability },
+      fence,
+    )
+  }
+  /** Passes of a keeper that reaches the database all the time. Returns the pause after the last one. */
+  const runFor = async (ms: number): Promise<number> => {
+    let pause = await run()
+    for (let left = ms; left > 0; left -= 1_000) {
+      fixture.clock.value += Math.min(left, 1_000)
+      pause = await run()
+    }
+    return pause
   }
   const buy = (by: Trader, on = fixture) => on.place({ by, side: 'LONG', steps: 10, limit: 990 })
   const stop = (by: Trader) =>
@@ -143,8 +158,7 @@ describe('the dead-man switch job', () => {
     const [mine, other] = [await buy(alice), await buy(bob)]
     await connect(alice, 'a', 5)
     await connect(bob, 'b', 60)
-    fixture.clock.value += 5_000
-    await run()
+    await runFor(5_000)
     expect(await stateOf(mine)).to.equal(DEAD)
     expect(await stateOf(other)).to.equal('OPEN')
   })
@@ -152,13 +166,11 @@ describe('the dead-man switch job', () => {
   it('when the switch of a connection is due and another connection of the account lives, it does not fire', async () => {
     const order = await buy(alice)
     await connect(alice, 'first', 5)
-    fixture.clock.value += 4_000
+    await runFor(4_000)
     await connect(alice, 'second', 5)
-    fixture.clock.value += 1_000
-    await run()
+    await runFor(1_000)
     expect(await stateOf(order)).to.equal('OPEN')
-    fixture.clock.value += 4_000
-    await run()
+    await runFor(4_000)
     expect(await stateOf(order)).to.equal(DEAD)
   })
 
@@ -166,16 +178,45 @@ describe('the dead-man switch job', () => {
     const order = await buy(alice)
     await arm(alice, 5)
     await connect(alice, 'a', 5)
-    fixture.clock.value += 5_000
-    await run()
+    await runFor(5_000)
     expect(await stateOf(order)).to.equal(DEAD)
     expect(await left()).to.deep.equal([])
   })
 
   it('when only the switch of a connection is armed, the pass pauses until it is due', async () => {
     await connect(alice, 'a', 5)
-    fixture.clock.value += 4_900
-    expect(await run()).to.equal(100)
+    expect(await runFor(4_900)).to.equal(100)
+  })
+
+  it('when the database was unreachable for longer than the grace, the switch of a connection fires only if it is not renewed then', async () => {
+    const [mine, other] = [await buy(alice), await buy(bob)]
+    await run()
+    await connect(alice, 'alive', 5)
+    await connect(bob, 'dead', 5)
+    const broken: SwitchStore = {
+      ...createSwitchStore(fixture.db),
+      fire: () => Promise.reject(new Error('connection refused')),
+    }
+    for (let second = 0; second < 30; second++) {
+      fixture.clock.value += 1_000
+      await run({ store: broken }).catch(() => {})
+    }
+    expect(await run(), 'the pause while a due switch waits').to.equal(250)
+    await runFor(1_000)
+    await connect(alice, 'alive', 5)
+    await runFor(3_900)
+    expect([await stateOf(mine), await stateOf(other)]).to.deep.equal(['OPEN', 'OPEN'])
+    await runFor(100)
+    expect([await stateOf(mine), await stateOf(other)]).to.deep.equal(['OPEN', DEAD])
+  })
+
+  it('when the database was unreachable, the switch of a request fires at its time', async () => {
+    const order = await buy(alice)
+    await run()
+    await arm(alice, 5)
+    fixture.clock.value += 30_000
+    await run()
+    expect(await stateOf(order)).to.equal(DEAD)
   })
 
   it('when arming locks the row of a due switch before the pass, the switch does not fire', async () => {
@@ -202,7 +243,7 @@ describe('the dead-man switch job', () => {
     await arm(alice, 5)
     fixture.clock.value += 5_000
     const store = createSwitchStore(fixture.db)
-    await store.fire(fence, fixture.clock.now())
+    await store.fire(fence, fixture.clock.now(), fixture.clock.now())
     await arm(alice, 60)
     await run()
     expect(await stateOf(order)).to.equal(DEAD)
