@@ -8,6 +8,7 @@ import {
   positiveNumber,
   required,
   text,
+  toggle,
   wholeNumber,
   withDefault,
 } from '../service/command-line.ts'
@@ -30,6 +31,10 @@ const COMMAND_LINE = {
     limit: wholeNumber('send only the first n lines', { least: 1 }),
     minutes: positiveNumber('send only the first x recorded minutes'),
     accounts: withDefault(wholeNumber('number of generated accounts that send the orders', { least: 1 }), 20),
+    feed: toggle(
+      'copies of book, fills and accounts follow the live feed and are compared with REST at the end',
+    ),
+    verify: toggle('the proof of every batch is verified against the chain at the end'),
     stack: withDefault(text('<file>', 'stack.json of the running stack'), '.clearbatch/stack.json'),
   },
 } as const

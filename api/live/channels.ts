@@ -34,8 +34,13 @@ export function createChannels(ports: ChannelPorts) {
   }
 
   return {
-    /** Loads what the rows need. */
-    prepare: (rows: readonly FeedRow[]) => specs.load(rows.map(({ marketId }) => ({ market_id: marketId }))),
+    /** Loads the markets of the rows. Transactions of the shard of accounts may name any. */
+    prepare: (rows: readonly FeedRow[]) =>
+      specs.load(
+        rows.flatMap((row) =>
+          row.marketId === null ? (row.changes.transactions ?? []) : [{ market_id: row.marketId }],
+        ),
+      ),
 
     async channelOf(
       topic: Topic,

@@ -12,7 +12,7 @@ export interface FollowerPorts {
   readonly db: Db
   readonly notifications: Notifications
   readonly logger: Logger
-  /** Loads what `accept` needs. */
+  /** Loads what encoding the rows needs: nothing can be awaited then. */
   readonly prepare: (rows: readonly FeedRow[]) => Promise<void>
   /** Called with new rows, in order, once they are in the ring. */
   readonly accept: (rows: readonly FeedRow[]) => void
@@ -145,7 +145,10 @@ export class Follower {
     for (;;) {
       const read = await feedAfter(this.#ports.db, ring.head, PAGE)
       if (read.epoch !== epoch || !this.#isWanted) return
-      if (!read.rows.every((row) => ring.push(new FeedRow(row)))) return
+      const rows = read.rows.map((row) => new FeedRow(row))
+      await this.#ports.prepare(rows)
+      for (const row of rows) row.release()
+      if (!rows.every((row) => ring.push(row))) return
       if (ring.head >= read.head) break
     }
     this.#ring = ring

@@ -62,11 +62,12 @@ export class LiveConnection {
     this.#drop()
   }
 
-  /** Ends the connection as a failure of the network would; the next one follows. */
-  interrupt(): void {
-    if (this.#isClosed || this.#socket === null) return
+  /** Ends the connection as a failure of the network would; the next one follows. Returns false if there is none. */
+  interrupt(): boolean {
+    if (this.#isClosed || this.#socket === null) return false
     this.#drop()
     this.#connectLater()
+    return true
   }
 
   /** Sends an operation without waiting for its answer. Returns its id. */

@@ -109,9 +109,9 @@ export class LiveFeed {
     await this.#connected().call('cancel_on_disconnect', { grace_seconds: graceSeconds }, 10_000)
   }
 
-  /** Ends the present connection, as a failure of the network would. */
-  interrupt(): void {
-    this.#connection?.interrupt()
+  /** Ends the present connection, as a failure of the network would. Returns false if there is none. */
+  interrupt(): boolean {
+    return this.#connection?.interrupt() ?? false
   }
 
   close(): void {

@@ -4,6 +4,7 @@ import { notionalAt } from '../../domain/market/market.ts'
 import type { Steps, Ticks } from '../../domain/units.ts'
 import type { Admin } from '../admin.ts'
 import { audit, auditLine, settled } from '../audit/audit.ts'
+import { verifyProofs } from '../audit/proofs.ts'
 import type { Replayed } from './run.ts'
 import { compare, percentile } from './statistics.ts'
 
@@ -42,7 +43,30 @@ export async function report(admin: Admin, replayed: Replayed): Promise<string> 
       `${prices.difference.toFixed(2)} ticks, correlation ${prices.correlation?.toFixed(4) ?? 'none'}`,
     `latency     request to response p50 ${ms(0.5)} ms, p99 ${ms(0.99)} ms; at most ${Math.round(lateMs)} ms behind the recording`,
     `audit       ${auditLine(checked)}`,
+    ...(await feedLines(replayed)),
+    ...(await proofLines(admin, replayed)),
   ].join('\n')
+}
+
+async function feedLines({ copies }: Replayed): Promise<string[]> {
+  if (copies === null) return []
+  const differences = await copies.differences()
+  const { size, messages } = copies
+  copies.close()
+  return [`feed        ${size} copies, ${messages} messages, ${differencesIn(differences)}`]
+}
+
+async function proofLines({ file }: Admin, { verify, spec, from }: Replayed): Promise<string[]> {
+  if (!verify) return []
+  const batches = { marketIds: [spec.marketId], from: new Date(from).toISOString() }
+  const { verified, problems } = await verifyProofs(file, batches)
+  return [`proofs      ${verified} verified against the chain, ${differencesIn(problems)}`]
+}
+
+/** Fails the replay if there are any. */
+function differencesIn(lines: readonly string[]): string {
+  if (lines.length > 0) process.exitCode = 1
+  return [`${lines.length} differences`, ...lines].join('\n  ')
 }
 
 const listed = (counts: ReadonlyMap<string, number>): string =>

@@ -4,6 +4,7 @@ import { latestReport } from '../../db/oracle-reports.ts'
 import type { MarketSpec } from '../../domain/market/market.ts'
 import type { Millis } from '../../domain/units.ts'
 import type { Admin } from '../admin.ts'
+import { FeedCopies } from '../audit/feed-copies.ts'
 import { type FeedOverride, overrideFeed } from '../feed-override.ts'
 import { StackError } from '../options.ts'
 import type { StackAccount } from '../stack-file.ts'
@@ -19,6 +20,10 @@ export interface ReplayOptions {
   readonly limit: number
   readonly minutes: number
   readonly accounts: number
+  /** Copies follow the live feed. */
+  readonly feed: boolean
+  /** The proofs of the batches are to be verified. */
+  readonly verify: boolean
 }
 
 export interface Replayed {
@@ -32,6 +37,9 @@ export interface Replayed {
   readonly until: Millis
   /** Maximum delay of an action behind its recorded time. */
   readonly lateMs: number
+  /** Null if none were asked for. The caller closes them. */
+  readonly copies: FeedCopies | null
+  readonly verify: boolean
 }
 
 const DEPOSIT = 100_000_000n * 10n ** 18n
@@ -60,14 +68,22 @@ export async function replay(
   const accounts = await admin.accounts(keys, DEPOSIT)
 
   const traders = createTraders(admin.file.base_url, spec, accounts)
+  const copies = options.feed
+    ? new FeedCopies({ baseUrl: admin.file.base_url, marketIds: [spec.marketId], accounts })
+    : null
   const feed = overrideFeed(admin, spec.marketId)
   try {
+    await copies?.untilCurrent()
     const from = Date.now() as Millis
     const run = { mapping, traders, feed, speed: options.speed, report }
     const { trades, lateMs } = await sendActions(actions, run)
     await sleep(LATE_CANCEL_MS)
     await traders.cancelAll()
-    return { spec, accounts, sent: traders.sent, skipped, trades, from, until: Date.now() as Millis, lateMs }
+    const [until, { sent }, { verify }] = [Date.now() as Millis, traders, options]
+    return { spec, accounts, sent, skipped, trades, from, until, lateMs, copies, verify }
+  } catch (error) {
+    copies?.close()
+    throw error
   } finally {
     await feed.release()
   }

@@ -10,8 +10,7 @@ import { MarginBank__factory } from '../../typechain-types/factories/MarginBank_
 import { TestUSDM__factory } from '../../typechain-types/factories/TestUSDM__factory.ts'
 import { verifyBatch } from '../../verify/run.ts'
 import { replaceFrom } from '../support/chain-faults.ts'
-import { verifyProofs } from './support/proofs.ts'
-import { isDone, nearOracle, trade, useStack } from './support/stack.ts'
+import { isDone, nearOracle, newestProofs, trade, useStack } from './support/stack.ts'
 
 const E18 = 10n ** 18n
 const MARKETS = [1, 2, 3, 4] as const
@@ -250,7 +249,7 @@ describe('trading, end to end', function () {
       () => exchange.trader(0).marketData.auctionPage(1, { limit: 1 }),
       ({ auctions }) => auctions[0]?.status === 'SETTLED',
     )
-    const { verified, problems } = await verifyProofs(exchange.stack)
+    const { verified, problems } = await newestProofs(exchange.stack)
     expect(problems).to.deep.equal([])
     expect(verified).to.be.at.least(MARKETS.length)
   })

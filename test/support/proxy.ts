@@ -50,3 +50,39 @@ export async function startProxy(target: string): Promise<CutProxy> {
       }),
   }
 }
+
+/** A TCP proxy in front of several servers. */
+export interface Switch {
+  readonly url: string
+  close(): Promise<void>
+}
+
+/** Each new connection goes to the target that is chosen then. */
+export async function startSwitch(targets: readonly string[], choose: () => number): Promise<Switch> {
+  const sockets = new Set<Socket>()
+  const server = createServer((near) => {
+    const { hostname, port } = new URL(targets[choose()] as string)
+    const far = connect(Number(port), hostname)
+    for (const socket of [near, far]) {
+      sockets.add(socket)
+      socket
+        .on('error', () => {})
+        .on('close', () => {
+          sockets.delete(socket)
+          near.destroy()
+          far.destroy()
+        })
+    }
+    near.pipe(far).pipe(near)
+  })
+  const port = await freePort()
+  await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve))
+  return {
+    url: `http://127.0.0.1:${port}`,
+    close: () =>
+      new Promise<void>((resolve) => {
+        server.close(() => resolve())
+        for (const socket of sockets) socket.destroy()
+      }),
+  }
+}

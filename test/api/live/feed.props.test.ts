@@ -21,6 +21,8 @@ import { perpetual } from '../../support/markets.ts'
 import { FeedClient } from './support/feed-client.ts'
 
 const killPoint = () => {}
+/** Longer than the feeds rely on the state of a projection. */
+const MARKED_MS = 1_500
 const TOPICS = [1, 2].flatMap((id) =>
   ['book', 'trades', 'auction'].map((channel) => `market.${id}.${channel}`),
 )
@@ -136,7 +138,7 @@ describe('the live feed', () => {
       if (turn % 4 === 0) await client.join((feeds[turn % 2] as Feed).hub, ALL)
     }
     for (const [at, [client]] of clients.entries()) await client.join((feeds[at % 2] as Feed).hub, ALL)
-    if (rebuilds) await rebuild(test.db, { limit: 1_000, killPoint })
+    if (rebuilds) await rebuild(test.db, { limit: 1_000, killPoint, markedMs: MARKED_MS })
     for (const shard of shards) await projectShard(test.db, shard, { limit: 1_000, killPoint })
     await settle()
     await expectFresh(clients)
@@ -172,6 +174,36 @@ describe('the live feed', () => {
       expect(client.copies.get('market.1.book')?.epoch).to.equal(7)
     } finally {
       client.leave()
+      await late.stop()
+    }
+  })
+
+  it('when a process has just started, accounts resume there without a snapshot', async () => {
+    const [history] = fc.sample(anyHistory, { numRuns: 1, seed: 7 }) as [History]
+    await write(history)
+    const shards = await registerShards(test.db)
+    const project = (limit: number) =>
+      Promise.all(shards.map((shard) => projectChunk(test.db, shard, { limit, killPoint })))
+    await project(5)
+    const clients = [1, 2, 3].map((userId) => new FeedClient(callerOf(userId)))
+    for (const client of clients) {
+      await client.join((feeds[0] as Feed).hub, ['user'])
+      client.leave()
+    }
+    await project(1_000)
+    const late = await startFeed(test)
+    late.follower.start()
+    try {
+      await settle()
+      for (const client of clients) {
+        const calls = client.calls.length
+        await client.join(late.hub, ['user'])
+        const types = client.calls.slice(calls).flatMap((call) => call.map(({ type }) => type))
+        expect(types[0]).to.equal('subscribed')
+        expect(types).to.include('update').and.not.include('snapshot')
+      }
+    } finally {
+      for (const client of clients) client.leave()
       await late.stop()
     }
   })

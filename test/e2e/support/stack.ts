@@ -9,8 +9,8 @@ import type { Market, PlacedOrder, Placement } from '../../../client/responses.t
 import { waitFor } from '../../../client/wait-for.ts'
 import type { Db } from '../../../db/client.ts'
 import { audit, settled } from '../../../stack/audit/audit.ts'
+import { type VerifiedProofs, verifyProofs } from '../../../stack/audit/proofs.ts'
 import { type Stack, startStack } from '../../../stack/stack.ts'
-import { verifyProofs } from './proofs.ts'
 
 export interface TestStack {
   readonly stack: Stack
@@ -69,9 +69,15 @@ export async function differencesOf(stack: Stack): Promise<readonly string[]> {
     baseUrl,
     accounts,
   })
-  const { problems } = await verifyProofs(stack)
+  const { problems } = await newestProofs(stack)
   return [...differences, ...problems]
 }
+
+/** Newest batches of each market. */
+const PROOFS = 50
+
+export const newestProofs = ({ file, specs }: Pick<Stack, 'file' | 'specs'>): Promise<VerifiedProofs> =>
+  verifyProofs(file, { marketIds: specs.map(({ marketId }) => marketId), most: PROOFS })
 
 export function traderOn({ file }: Stack, index: number, budgetMs = 30_000): Client {
   const account = file.accounts[index]
