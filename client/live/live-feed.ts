@@ -200,7 +200,8 @@ export class LiveFeed {
   #fail(topic: string, subscription: Subscription, message: Record<string, unknown>): void {
     if (message.id !== subscription.id) return
     const error = errorOf(message)
-    if (error.retryable) this.#joinLater(topic, subscription)
+    // A subscription changes nothing, so it is repeated after any failure of the exchange.
+    if (error.retryable || error.status >= 500) this.#joinLater(topic, subscription)
     else {
       stop(subscription)
       this.#options.onError?.(error)

@@ -43,7 +43,8 @@ export async function startRespondingProxy(target: string, respond: Respond): Pr
       const headers = { 'content-type': 'application/json' }
       return (await (await fetch(target, { method: 'POST', headers, body })).json()) as RpcResponse
     }
-    const answer = await respond(JSON.parse(body) as RpcRequest, forward)
+    // A node that closes the connection without an answer does so here too.
+    const answer = await respond(JSON.parse(body) as RpcRequest, forward).catch(() => 'close' as const)
     if (answer === 'close') request.socket.destroy()
     else if (answer !== 'silence')
       response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(answer))

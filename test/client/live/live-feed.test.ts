@@ -1,11 +1,53 @@
 /** The live feed of the client, against an exchange. */
+import { once } from 'node:events'
+import type { AddressInfo } from 'node:net'
 import { expect } from 'chai'
 import { after, before, describe, it } from 'mocha'
+import { WebSocketServer } from 'ws'
 import { Client } from '../../../client/client.ts'
 import type { LocalAccount } from '../../../client/live/local-account.ts'
 import type { LocalBook } from '../../../client/live/local-book.ts'
 import { waitFor } from '../../../client/wait-for.ts'
 import { createUser, type ExchangeFixture, startExchange } from '../../api/support/exchange-fixture.ts'
+
+describe('client/live, against an exchange that fails', () => {
+  it('when a subscription fails with an internal error, it is sent again', async () => {
+    const server = new WebSocketServer({ port: 0, host: '127.0.0.1' })
+    const sent: string[] = []
+    server.on('connection', (socket) =>
+      socket.on('message', (data) => {
+        const { id, topics } = JSON.parse(String(data))
+        sent.push(...topics)
+        const failure = { status: 500, message: 'failed', details: { code: 'INTERNAL', retryable: false } }
+        if (sent.length === 1)
+          socket.send(JSON.stringify({ type: 'error', id, topic: topics[0], data: failure }))
+        else {
+          const answer = { id, topic: topics[0], seq: 3, data: { epoch: 1, resumed: false } }
+          socket.send(JSON.stringify({ type: 'subscribed', ...answer }))
+          const levels = { long_levels: [], short_levels: [] }
+          socket.send(JSON.stringify({ type: 'snapshot', ...answer, prev_seq: 0, epoch: 1, data: levels }))
+        }
+      }),
+    )
+    await once(server, 'listening')
+    const { port } = server.address() as AddressInfo
+    const errors: unknown[] = []
+    const onLiveError = (error: unknown) => errors.push(error)
+    const client = new Client({ baseUrl: `http://127.0.0.1:${port}`, onLiveError })
+    try {
+      const book = client.live.book(1)
+      await waitFor(
+        async () => book.seq,
+        (seq) => seq === 3,
+      )
+      expect(sent).to.have.length(2)
+      expect(errors).to.deep.equal([])
+    } finally {
+      client.close()
+      server.close()
+    }
+  })
+})
 
 describe('client/live, against an exchange', function () {
   this.timeout(60_000)
