@@ -37,7 +37,7 @@ export function createChannels(ports: ChannelPorts) {
     /** Loads the markets of the rows. Transactions of the shard of accounts may name any. */
     prepare: (rows: readonly FeedRow[]) =>
       specs.load(
-        rows.flatMap((row) =>
+        rows.flatMap<{ readonly market_id: number | null }>((row) =>
           row.marketId === null ? (row.changes.transactions ?? []) : [{ market_id: row.marketId }],
         ),
       ),
