@@ -2,11 +2,14 @@
 import { orExit, parseArguments, rejectArguments, text } from '../service/command-line.ts'
 import { type VerifyOptions, verifyBatch } from './run.ts'
 
+const ADDRESS = /^0x[0-9a-fA-F]{40}$/
+
 const COMMAND_LINE = {
   command: 'npm run verify-batch --',
   positionals: '<url or file>',
   flags: {
     rpc: text('<url>', "node of the market's chain: also compare with the settlement transactions"),
+    trader: text('<address>', "address that the market's contract must have"),
     order: text(
       '<hash or file>',
       'an own order that must be in the batch: its hash, or the answer to its placement',
@@ -16,7 +19,7 @@ const COMMAND_LINE = {
 } as const
 
 function optionsOf(): VerifyOptions {
-  const { positionals, rpc, order, salt } = parseArguments(COMMAND_LINE, process.argv.slice(2))
+  const { positionals, rpc, trader, order, salt } = parseArguments(COMMAND_LINE, process.argv.slice(2))
   const [source, more] = positionals
   if (source === undefined || more !== undefined)
     return rejectArguments(
@@ -25,7 +28,12 @@ function optionsOf(): VerifyOptions {
     )
   if ((order === undefined) !== (salt === undefined))
     return rejectArguments(COMMAND_LINE, '--order and --salt are given together or not at all')
-  return { source, rpc, own: order === undefined || salt === undefined ? undefined : { order, salt } }
+  if (trader !== undefined && !ADDRESS.test(trader))
+    return rejectArguments(
+      COMMAND_LINE,
+      `--trader is an address, 0x and 40 hexadecimal digits; received ${trader}`,
+    )
+  return { source, rpc, trader, own: order === undefined || salt === undefined ? undefined : { order, salt } }
 }
 
 const options = orExit(optionsOf)

@@ -8,7 +8,7 @@ import { placeOf, reachOf } from '../domain/proof/own-order.ts'
 import { type BatchProof, verifyParts, verifyProof } from '../domain/proof/verify.ts'
 import { statementFrom } from '../domain/proof/wire.ts'
 import { keccak } from '../service/crypto.ts'
-import { readChain } from './chain.ts'
+import { type ChainInput, readChain } from './chain.ts'
 
 const TIMEOUT_MS = 30_000
 const HASH = /^0x[0-9a-f]{64}$/
@@ -18,6 +18,8 @@ export interface VerifyOptions {
   readonly source: string
   /** URL of a node of the market's chain; without it the proof is not compared with the chain. */
   readonly rpc?: string | undefined
+  /** Address of the market's contract; without it the one that the proof names is accepted. */
+  readonly trader?: string | undefined
   readonly own?: OwnOrder | undefined
 }
 
@@ -34,7 +36,8 @@ export interface Verification {
 }
 
 /** Throws if a file, a URL or a node cannot be read. */
-export async function verifyBatch({ source, rpc, own }: VerifyOptions): Promise<Verification> {
+export async function verifyBatch({ source, rpc, trader, own }: VerifyOptions): Promise<Verification> {
+  const readAt = isUrl(source) ? Date.now() : null
   const proof = JSON.parse(await readSource(source)) as BatchProof
   const [malformed] = Value.Errors(ProofSchema, proof)
   if (malformed !== undefined)
@@ -42,7 +45,10 @@ export async function verifyBatch({ source, rpc, own }: VerifyOptions): Promise<
   const recomputed = verifyProof(proof, keccak)
   if (recomputed.length > 0) return { lines: [], problems: recomputed }
   const statement = statementFrom(proof.statement)
-  const chain = rpc === undefined ? null : await chainProblems(rpc, proof, statement)
+  const named = statement.market.trader
+  if (trader !== undefined && trader.toLowerCase() !== named.toLowerCase())
+    return { lines: [], problems: [`statement.market.trader is ${named}; --trader demands ${trader}`] }
+  const chain = rpc === undefined ? null : await chainProblems({ url: rpc, readAt }, proof, statement)
   const found = own === undefined ? null : await findOwn(own, statement)
   const settled = proof.parts.filter(({ status }) => status === 'settled').length
   return {
@@ -51,22 +57,31 @@ export async function verifyBatch({ source, rpc, own }: VerifyOptions): Promise<
       chain === null
         ? 'not compared with the chain: pass --rpc'
         : `compared with ${settled} of ${proof.parts.length} settlement transactions of the contract ${statement.market.trader}${settled < proof.parts.length ? '; the others are not mined' : ''}`,
+      ...(trader === undefined
+        ? [`the contract ${named} is named by the proof itself: pass --trader to demand one`]
+        : []),
       ...(found?.lines ?? []),
     ],
     problems: [...(chain ?? []), ...(found?.problems ?? [])],
   }
 }
 
+const isUrl = (source: string): boolean => /^https?:\/\//.test(source)
+
 async function readSource(source: string): Promise<string> {
-  if (!/^https?:\/\//.test(source)) return readFile(source, 'utf8')
+  if (!isUrl(source)) return readFile(source, 'utf8')
   const response = await fetch(source, { signal: AbortSignal.timeout(TIMEOUT_MS) })
   const text = await response.text()
   if (!response.ok) throw new Error(`${source} answered ${response.status}: ${text.slice(0, 500)}`)
   return text
 }
 
-async function chainProblems(rpc: string, proof: BatchProof, statement: BatchStatement): Promise<string[]> {
-  const { mined, differences } = await readChain(rpc, proof, statement)
+async function chainProblems(
+  input: ChainInput,
+  proof: BatchProof,
+  statement: BatchStatement,
+): Promise<string[]> {
+  const { mined, differences } = await readChain(input, proof, statement)
   return [...differences, ...verifyParts(proof, mined, keccak)]
 }
 

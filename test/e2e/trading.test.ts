@@ -1,9 +1,12 @@
+import { writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { expect } from 'chai'
 import { type ContractTransactionResponse, NonceManager, Wallet } from 'ethers'
 import { describe, it } from 'mocha'
 import { fromE18, toE18 } from '../../client/decimals.ts'
 import type { Fill, Market, Transaction } from '../../client/responses.ts'
 import { waitFor } from '../../client/wait-for.ts'
+import { type BatchProof, statusOf } from '../../domain/proof/verify.ts'
 import type { Price } from '../../domain/units.ts'
 import { overrideFeed } from '../../stack/feed-override.ts'
 import { MarginBank__factory } from '../../typechain-types/factories/MarginBank__factory.ts'
@@ -252,6 +255,28 @@ describe('trading, end to end', function () {
     const { verified, problems } = await newestProofs(exchange.stack)
     expect(problems).to.deep.equal([])
     expect(verified).to.be.at.least(MARKETS.length)
+  })
+
+  it('when a proof denies a part that the chain has, the part is found on the chain', async () => {
+    const { file } = exchange.stack
+    const { auctions } = await exchange.trader(0).marketData.auctionPage(1, { limit: 1 })
+    const source = `${file.base_url}/v0/auctions/1/${auctions[0]?.batch_id}/proof`
+    const proof = (await (await fetch(source)).json()) as BatchProof
+    const [part] = proof.parts
+    for (const status of ['settling', 'failed'] as const) {
+      const hidden = {
+        ...{ part: 1, status, transaction_hash: null },
+        fills: part?.fills.map((fill) => ({ ...fill, order_hash: null, salt: null })),
+      }
+      const denied = { ...proof, parts: [hidden, ...proof.parts.slice(1)] }
+      const path = join(dirname(exchange.stack.pricesFile), 'denied.json')
+      writeFileSync(path, JSON.stringify({ ...denied, status: statusOf(denied.parts) }))
+      const { problems } = await verifyBatch({ source: path, rpc: file.rpc_url })
+      expect(problems).to.have.length(1)
+      expect(problems[0]).to.include(
+        `part 1 is ${status} in the proof; transaction ${part?.transaction_hash} settled it`,
+      )
+    }
   })
 
   it('when a trader looks for an own order in a proof, it is found with its salt and with no other', async () => {

@@ -69,6 +69,23 @@ describe('npm run verify-batch', () => {
     expect(stderr).to.not.match(/^\s+at /m)
   })
 
+  it('when another contract is demanded than the proof names, the proof is refused', async () => {
+    const named = (proof.statement as { market: { trader: string } }).market.trader
+    const verified = await verifyBatch({ source, trader: named.toUpperCase().replace('0X', '0x') })
+    expect(verified.problems).to.deep.equal([])
+    expect((await verifyBatch({ source })).lines.join()).to.include(
+      `the contract ${named} is named by the proof itself`,
+    )
+    const other = `0x${'12'.repeat(20)}`
+    const { problems } = await verifyBatch({ source, trader: other })
+    expect(problems).to.deep.equal([`statement.market.trader is ${named}; --trader demands ${other}`])
+    const malformed = spawnSync(process.execPath, ['verify/main.ts', source, '--trader', '0x12'], {
+      encoding: 'utf8',
+    })
+    expect(malformed.status).to.not.equal(0)
+    expect(malformed.stderr).to.include('--trader is an address')
+  })
+
   it('when the names of the statement are in another order, the proof holds', async () => {
     const reversed = (value: unknown): unknown => {
       if (Array.isArray(value)) return value.map(reversed)
