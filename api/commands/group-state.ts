@@ -199,16 +199,19 @@ export type Purpose = 'write' | 'dry-run'
 const LOCKING = { write: 'for update', 'dry-run': '' } as const
 const BEGIN = { write: 'begin', 'dry-run': 'begin isolation level repeatable read read only' } as const
 
-/** One round trip. Shard names are built from numbers, so they need no quoting. */
+/** `for update` runs after the sort, so the locks are taken in order. */
+const shardHeads = (locking: string): string =>
+  `select shard, epoch, head from shards where shard = any($1::text[]) order by shard collate "C" ${locking}`
+
 async function openShards(client: pg.ClientBase, shards: readonly string[], purpose: Purpose) {
-  const list = shards.map((shard) => `'${shard}'`).join(', ')
-  const heads = `select shard, epoch, head from shards where shard in (${list}) order by shard collate "C"`
-  const results = (await client.query(
-    `${BEGIN[purpose]}; ${heads} ${LOCKING[purpose]}`,
-  )) as unknown as pg.QueryResult<ShardHead>[]
-  const rows = results[1]?.rows ?? []
+  const rows = await query<ShardHead & pg.QueryResultRow>(
+    client,
+    `command-shards-${purpose}`,
+    shardHeads(LOCKING[purpose]),
+    [shards],
+  )
   if (rows.length < shards.length)
-    throw new Error(`found ${rows.length} of the shards ${list}; all of them must exist`)
+    throw new Error(`found ${rows.length} of the shards ${shards.join(', ')}; all of them must exist`)
   return new Map(rows.map((head) => [head.shard, head]))
 }
 
@@ -302,7 +305,8 @@ export async function openGroup(
   const shards = marketIds.map(marketShard)
   const pairs = pairsOf(commands)
   const values = [pairs.marketIds, pairs.userIds, chainId]
-  const [heads, held, known, live, resting, requests, signers, funding] = await sendTogether(client, () => [
+  const [, heads, held, known, live, resting, requests, signers, funding] = await sendTogether(client, () => [
+    client.query(BEGIN[purpose]),
     openShards(client, isSpanning ? [ACCOUNTS_SHARD, ...shards] : shards, purpose),
     query<HoldingRow>(client, `command-holdings-${purpose}`, holdings(LOCKING[purpose]), values),
     queryStored(client, commands),

@@ -9,7 +9,7 @@ import { type CommandDecision, decide } from './decide.ts'
 import { type GroupScope, openGroup } from './group-state.ts'
 import type { JournalNotifier } from './journal-notifier.ts'
 import type { FreshnessLimits } from './place.ts'
-import { writeGroup } from './write-group.ts'
+import { CommitUnknown, commitGroup } from './write-group.ts'
 
 export interface GroupLogger {
   debug(facts: object, message: string): void
@@ -34,16 +34,13 @@ export interface GroupOptions extends FreshnessLimits {
 /** Attempts per group: a deadlock or a serialization failure is not an error of a command, so the group is retried. */
 const ATTEMPTS = 3
 
-/** The connection broke at the commit, so the outcome is not known. */
-class CommitUnknown extends Error {}
-
 function scopeOf({ chainId }: GroupOptions, commands: readonly Command[]): GroupScope {
   const marketIds = commands.flatMap(({ markets }) => markets.map(({ marketId }) => marketId))
   return { chainId, marketIds: [...new Set(marketIds)], isSpanning: commands.some(isSpanning) }
 }
 
 /** Commits the group and returns its answers. Throws CommitUnknown, or another error if nothing was stored. */
-async function commitGroup(
+async function runGroup(
   ports: GroupPorts,
   options: GroupOptions,
   commands: readonly Command[],
@@ -54,8 +51,7 @@ async function commitGroup(
     const state = await openGroup(client, scopeOf(options, commands), commands)
     const now = ports.clock.now()
     const { changes, answers } = decide(commands, state, now, options)
-    const heads = await writeGroup(client, changes, now)
-    await commit(client)
+    const heads = await commitGroup(client, changes, now)
     ports.killPoint('after-placement-commit')
     if (changes.requests.length > 0) ports.killPoint('after-request-commit')
     for (const { shard, head } of heads) ports.notifier.notify(shard, head)
@@ -65,14 +61,6 @@ async function commitGroup(
     throw error
   } finally {
     client.release(broken)
-  }
-}
-
-async function commit(client: pg.PoolClient): Promise<void> {
-  try {
-    await client.query('commit')
-  } catch (error) {
-    throw isConnectionError(error) ? new CommitUnknown((error as Error).message) : error
   }
 }
 
@@ -113,7 +101,7 @@ function dropExpired(ports: GroupPorts, options: GroupOptions, commands: readonl
 export function createGroupRunner(ports: GroupPorts, options: GroupOptions) {
   const attempt = async (commands: readonly Command[], tries: number): Promise<void> => {
     try {
-      const answers = await commitGroup(ports, options, commands)
+      const answers = await runGroup(ports, options, commands)
       ports.logger.debug({ order_hashes: commands.flatMap(hashesOf) }, 'group of commands committed')
       for (const [at, command] of commands.entries()) answer(command, answers[at] as CommandDecision)
     } catch (error) {

@@ -1,10 +1,11 @@
 /** Writes the changes of a group by a constant number of statements per market, whatever the size of the group. */
-import type pg from 'pg'
+import pg from 'pg'
 import { changeReservedQuery } from '../../db/accounts.ts'
 import { insertRequestsQuery } from '../../db/client-requests.ts'
 import { appendRowsQuery, type ShardHead } from '../../db/journal.ts'
 import { endOrdersQuery, insertOrdersQuery } from '../../db/orders.ts'
 import type { JournalRow } from '../../domain/journal/journal-row.ts'
+import { isConnectionError } from '../database-errors.ts'
 import type { GroupChanges } from './group-changes.ts'
 import { sendTogether } from './send-together.ts'
 
@@ -14,16 +15,42 @@ export interface NewHead {
   readonly head: number
 }
 
-/** Writes the changes inside the group's transaction, in one round trip. Returns the new heads of the shards that have new rows. */
-export async function writeGroup(
+/** The connection broke after the commit was sent, so the outcome is not known. */
+export class CommitUnknown extends Error {}
+
+/**
+ * Writes the changes and commits in one round trip, so that the locks are held for no further one. The server turns the commit of a
+ * transaction with a failed statement into a rollback. Returns the new heads of the shards that have new rows. Throws CommitUnknown, or
+ * another error if nothing was stored.
+ */
+export async function commitGroup(
   client: pg.ClientBase,
   changes: GroupChanges,
   now: number,
 ): Promise<NewHead[]> {
   const journals = newRowsOf(changes)
   const statements = [...journals.map(appendStatement), ...otherStatements(changes, now)]
-  await sendTogether(client, () => statements.map((statement) => client.query(statement)))
+  let commit: Promise<unknown> = Promise.resolve()
+  try {
+    await sendTogether(client, () => {
+      const sent = statements.map((statement) => client.query(statement))
+      commit = client.query('commit')
+      return [...sent, commit]
+    })
+  } catch (error) {
+    throw (await isUndecided(error, commit)) ? new CommitUnknown((error as Error).message) : error
+  }
   return journals.map(({ at, rows }) => ({ shard: at.shard, head: at.head + rows.length }))
+}
+
+/** `error`: the first of the statements and the commit. What the server answers to a statement before the commit decides: it aborts. */
+async function isUndecided(error: unknown, commit: Promise<unknown>): Promise<boolean> {
+  if (!isConnectionError(error)) return false
+  if (!(error instanceof pg.DatabaseError)) return true
+  return commit.then(
+    () => false,
+    (last) => last === error,
+  )
 }
 
 /** New journal rows of a shard, and the signature of each row that places an order. */

@@ -168,6 +168,26 @@ describe('the command pipeline under load and failures', () => {
       await exchange.stop()
     })
 
+    it('when the database ends the connection at a write, it answers DATABASE_UNAVAILABLE and stores nothing', async () => {
+      const exchange = await startExchange()
+      const alice = await createUser(exchange.db, 'alice')
+      await raw(
+        exchange.db,
+        `create function cut() returns trigger language plpgsql as $$
+           begin perform pg_terminate_backend(pg_backend_pid()); perform pg_sleep(1); return new; end $$;
+         create trigger cut before insert on orders for each row execute function cut()`,
+      )
+      const { body: order } = signedBody(alice)
+      const { status, body } = await exchange.send(alice, 'POST', '/v0/orders', order)
+      expect([status, body.details.code]).to.deep.equal([503, 'DATABASE_UNAVAILABLE'])
+      await raw(exchange.db, 'drop trigger cut on orders')
+      expect(await exchange.db.selectFrom('orders').select('order_id').execute()).to.deep.equal([])
+      const again = await retry(() => exchange.send(alice, 'POST', '/v0/orders', order))
+      expect([again.status, again.body.is_duplicate]).to.deep.equal([200, false])
+      await expectConsistentAccounting(exchange.db)
+      await exchange.stop()
+    })
+
     it('when the database is down, it answers READ_AFTER_UNAVAILABLE with a bookmark and DATABASE_UNAVAILABLE without one', async () => {
       const url = await freshDatabase()
       const proxy = await startProxy(url)
