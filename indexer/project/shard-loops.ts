@@ -27,7 +27,7 @@ export interface ShardLoopOptions extends FillOptions {
 }
 
 /** A chunk of a few rows costs almost as much as one of a hundred: under load, all rows of this interval share a chunk. */
-const REST_MS = 20
+const REST_MS = 40
 const RETRY_MS = 100
 const RETRY_MAX_MS = 5_000
 /** Least pause after a step of filling. */
