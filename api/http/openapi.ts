@@ -12,6 +12,9 @@ Non-custodial derivatives exchange: frequent batch auctions about every 200 ms, 
 Numbers in requests are JSON numbers or decimal strings; a JSON number that a double would round is rejected.
 Every amount in an answer appears twice: \`x\` (number) and \`x_e18_raw\` (string, times 1e18, exact).
 Errors are \`{message, details}\` with \`details.code\`. Errors of commands also have \`details.outcome\`; errors of reads have none.
+
+Answers can get further fields, and errors further codes (\`x-extensible\`): ignore fields that you do not know, and treat an unknown
+code by its status and \`details.retryable\`. Everything else in this description changes only with an entry in \`docs/api-changes.md\`.
 `.trim()
 
 /** The documentation page needs its own script and inline styles. */

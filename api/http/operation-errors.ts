@@ -21,6 +21,7 @@ const EVERY: readonly ErrorCode[] = [
   'SHUTTING_DOWN',
 ]
 const OF_BODY: readonly ErrorCode[] = [
+  'INVALID_FIELD',
   'INVALID_JSON',
   'DUPLICATE_FIELD',
   'PRECISION_LOST',

@@ -4,7 +4,7 @@
  */
 import type { RouteOptions } from 'fastify'
 import type { ErrorCode, Status } from '../errors.ts'
-import { BookmarkQuery, CommandErrorSchema, ErrorSchema } from '../wire/schema.ts'
+import { BookmarkQuery, CommandErrorSchema, ErrorSchema, extensible } from '../wire/schema.ts'
 import { isRead } from './operation.ts'
 import { errorsByStatus, hasRetryAfter } from './operation-errors.ts'
 import type { HeaderName } from './response-headers.ts'
@@ -47,7 +47,10 @@ const errorResponse = (status: Status, codes: readonly ErrorCode[], error: objec
           {
             type: 'object',
             properties: {
-              details: { type: 'object', properties: { code: { type: 'string', enum: codes } } },
+              details: {
+                type: 'object',
+                properties: { code: { type: 'string', enum: codes, ...extensible } },
+              },
             },
           },
         ],

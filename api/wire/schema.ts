@@ -185,10 +185,14 @@ export const NextCursor = nullable(
 
 const messages = Object.entries(CATALOGUE).map(([code, { message }]) => [code, message])
 
+/** Clients are to expect further words of an answer: adding one breaks none of them. */
+export const extensible = { 'x-extensible': true } as const
+
 /** A code of the catalogue. */
 export const errorCode = Type.String({
   ...documentedAs(Object.keys(CATALOGUE)),
   title: 'ErrorCode',
+  ...extensible,
   'x-enum-descriptions': Object.fromEntries(messages),
   description: 'Stable code of the error for programs.',
 })

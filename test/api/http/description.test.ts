@@ -7,6 +7,7 @@ import { CATALOGUE, type ErrorCode } from '../../../api/errors.ts'
 import { withComponents } from '../../../api/http/components.ts'
 import { named, nullableObject } from '../../../api/wire/schema.ts'
 import { ORDER_TYPES } from '../../../domain/orders/order.ts'
+import { compareWithCommitted } from '../../description/documents.ts'
 import { type Description, resolved } from '../support/description.ts'
 import { type ExchangeFixture, startExchange } from '../support/exchange-fixture.ts'
 
@@ -71,6 +72,13 @@ describe('the OpenAPI description', () => {
         expect(codes, `${operationId} ${status}`).to.not.be.empty
         for (const code of codes) expect(CATALOGUE[code].status, code).to.equal(Number(status))
       }
+    }
+  })
+
+  it('when the sources have changed, the committed descriptions are those that the api serves', async () => {
+    for (const { file, isCurrent, breaking } of await compareWithCommitted(exchange)) {
+      expect(breaking, `${file}: clients would break`).to.deep.equal([])
+      expect(isCurrent, `${file} is not what the api serves: run \`npm run describe\``).to.equal(true)
     }
   })
 
