@@ -5,6 +5,7 @@ import { Client } from '../../client/client.ts'
 import { ClearbatchError } from '../../client/errors.ts'
 import type { Bookmark, Placement } from '../../client/responses.ts'
 import { waitFor } from '../../client/wait-for.ts'
+import { FeedRun } from './support/feed-run.ts'
 import { nearOracle, trade, useStack } from './support/stack.ts'
 
 describe('an outage', function () {
@@ -106,6 +107,22 @@ describe('an outage', function () {
       quantity: '0.1',
     })
     expect([buy.status, sell.status]).to.deep.equal(['FILLED', 'FILLED'])
+    expect(await exchange.differences()).to.deep.equal([])
+  })
+
+  it('when connections of the live feed end at random points under kills and forks, they resume, and every copy equals REST', async () => {
+    const { stack } = exchange
+    const run = await FeedRun.start({
+      ...{ stack, apis: [stack.file.base_url], seed: 3, marketIds: [1, 3] },
+      ...{ traders: 4, copiesPerTrader: 3 },
+    })
+    try {
+      expect(await run.play(150, ['api', 'fork', 'indexer'])).to.deep.equal([])
+      const { messages, snapshots } = run.figures
+      expect(messages).to.be.greaterThan(3 * snapshots)
+    } finally {
+      await run.close()
+    }
     expect(await exchange.differences()).to.deep.equal([])
   })
 })
