@@ -1,4 +1,5 @@
 /** Error codes that operations on orders share; each route declares the lists that apply to it. */
+import type { AdmissionCode } from '../../domain/orders/admission.ts'
 import type { ErrorCode } from '../errors.ts'
 
 /** Of the terms of an order by itself. */
@@ -16,15 +17,29 @@ export const TERM_ERRORS: readonly ErrorCode[] = [
   'MARKET_NOT_FOUND',
 ]
 
-/** Of a complete order, its signature, and the account and market in which it is to be placed. */
+/** Of the account and the market in which an order is to be placed. */
+export const REFUSALS: readonly AdmissionCode[] = [
+  'ORDER_EXPIRED',
+  'MIN_ORDER_SIZE',
+  'PRICE_BAND',
+  'INSUFFICIENT_MARGIN',
+  'MARGIN_REQUIREMENT',
+  'REDUCE_ONLY_NO_POSITION',
+  'POSITION_LIMIT',
+  'OPEN_ORDER_LIMIT',
+  'MARKET_ENDED',
+  'MARKET_NOT_OPEN',
+  'ORACLE_STALE',
+]
+
+/** Of a signed order. */
 const ADMISSION_ERRORS: readonly ErrorCode[] = [
   ...TERM_ERRORS,
+  ...REFUSALS,
   'STEP_SIZE',
   'QUANTITY_REQUIRED',
   'QUANTITY_MISMATCH',
-  'MIN_ORDER_SIZE',
   'MAX_ORDER_SIZE',
-  'ORDER_EXPIRED',
   'EXPIRATION_RANGE',
   'SALT_RANGE',
   'SIGNATURE_TYPE',
@@ -38,16 +53,7 @@ const ADMISSION_ERRORS: readonly ErrorCode[] = [
   'SESSION_KEY_REVOKING',
   'SESSION_KEY_EXPIRED',
   'SESSION_KEY_NOT_PERMITTED',
-  'PRICE_BAND',
-  'INSUFFICIENT_MARGIN',
-  'MARGIN_REQUIREMENT',
-  'REDUCE_ONLY_NO_POSITION',
-  'POSITION_LIMIT',
-  'OPEN_ORDER_LIMIT',
-  'MARKET_ENDED',
   'SALT_USED',
-  'MARKET_NOT_OPEN',
-  'ORACLE_STALE',
   'CHAIN_UNSEEN',
 ]
 
