@@ -60,13 +60,30 @@ const batchOf = (entries: readonly ShardEntry[]): number | null =>
     null,
   )
 
-/** Values after the change, from what the chunk's own clauses return. */
-const LEVELS = `(
-  select json_agg(json_build_array(side, price, quantity, order_count)) from "set read.book_levels"
-)`
-const BALANCES = `(
-  select json_agg(json_build_array(user_id, free::text, reserved::text, pending_withdrawal::text)) from "set read.balances"
-)`
+/** Values after the change, as the clauses of the chunk return them. */
+export interface ReturnedValues {
+  /** Lists as JSON. */
+  readonly levels: string | null
+  readonly balances: string | null
+}
+
+const NULL = { levels: 'null', balances: 'null' } as const
+
+/** The values as SQL, in the statement with the clauses of the chunk. */
+export function returnedValues(parts: readonly FeedPart[]): {
+  readonly levels: string
+  readonly balances: string
+} {
+  const hasLevels = parts.some((part) => part.hasLevels)
+  const hasBalances = parts.some(({ balancesOf = [] }) => balancesOf.length > 0)
+  const levels = `(
+    select json_agg(json_build_array(side, price, quantity, order_count)) from "set read.book_levels"
+  )`
+  const balances = `(
+    select json_agg(json_build_array(user_id, free::text, reserved::text, pending_withdrawal::text)) from "set read.balances"
+  )`
+  return { ...NULL, ...(hasLevels && { levels }), ...(hasBalances && { balances }) }
+}
 
 /**
  * Numbers the row, and locks the feed until the transaction ends: a lower number never commits later. It is the last of the shared clauses.
@@ -105,30 +122,43 @@ const pruneClause = (): WriteClause => ({
   parameters: [String(DELETED_ROWS)],
 })
 
-/** The clauses that append the row of a chunk; none if it changes nothing for readers. */
+/**
+ * The clauses that append the row of a chunk; none if it changes nothing for readers. `returned`: the values that an earlier statement
+ * has returned; null in the statement of the chunk's clauses.
+ */
 export function feedClauses(
   parts: readonly FeedPart[],
   { shard, epoch, seq, entries }: FeedChunk,
+  returned: ReturnedValues | null,
 ): WriteClause[] {
   const heads = headsOf(entries[0]?.marketId ?? 0, parts)
   if (heads.length === 0) return []
-  const hasLevels = parts.some((part) => part.hasLevels)
-  const hasBalances = parts.some(({ balancesOf = [] }) => balancesOf.length > 0)
+  const values = returnedValues(parts)
   const row: WriteClause = {
     name: FEED_ROW,
-    text: (first) => `
+    text: (first) => {
+      const { levels, balances } =
+        returned === null
+          ? values
+          : {
+              levels: `nullif($${first + 5}::text, '')::json`,
+              balances: `nullif($${first + 6}::text, '')::json`,
+            }
+      return `
       insert into read.feed (seq, at, shard, shard_epoch, shard_seq, batch_id, changes, heads, levels, balances)
       select state.seq, state.at, $${first}::text, $${first + 1}::integer, $${first + 2}::bigint, nullif($${first + 3}::bigint, -1),
         $${first + 4}::text, (select json_object_agg(topic, prev_seq) from "feed heads"),
-        ${hasLevels ? LEVELS : 'null'}, ${hasBalances ? BALANCES : 'null'}
+        ${levels}, ${balances}
       from "feed state" state returning seq
-    `,
+    `
+    },
     parameters: [
       shard,
       String(epoch),
       String(seq),
       String(batchOf(entries) ?? -1),
       encodeChanges(merge(parts)),
+      ...(returned === null ? [] : [returned.levels ?? '', returned.balances ?? '']),
     ],
   }
   return [stateClause(), headsClause(heads), row, pruneClause()]

@@ -11,9 +11,10 @@ import type { PlacesTable } from '../../db/read-schema.ts'
 import { invariant } from '../../domain/invariant.ts'
 import { type JournalRow, marketShard } from '../../domain/journal/journal-row.ts'
 import type { KillPointHook } from '../../service/kill-point.ts'
-import { FEED_ROW, type FeedChunk, feedClauses } from './feed.ts'
+import { FEED_ROW, type FeedChunk, feedClauses, type ReturnedValues, returnedValues } from './feed.ts'
 import type { ChunkWrites, Projection } from './projection.ts'
 import { PROJECTIONS } from './projections.ts'
+import type { WriteClause } from './read-table.ts'
 import type { ShardEntry } from './row-change.ts'
 
 export interface ChunkProgress {
@@ -150,10 +151,13 @@ function entriesOf(shard: string, rows: readonly { seq: number; row: JournalRow 
   return rows.map(({ seq, row }) => ({ shard, marketId, seq, row }))
 }
 
+/** Longest pause between two statements once shared rows are locked: a projector that stops there must not stop the others. */
+const IDLE_TIMEOUT_MS = 5_000
+
 /**
- * Writes a chunk's rows and places in one statement: the cost of a small chunk is mostly the number of its statements. Shared clauses run
- * one after the other, so that all projectors lock rows in one order. The commit does not wait for the disk (`synchronous_commit` off):
- * rows lost in a crash are projected again. Returns the number of the chunk's row in the feed.
+ * Writes a chunk's rows and places in one statement: the cost of a small chunk is mostly the number of its statements. The commit does not
+ * wait for the disk (`synchronous_commit` off): rows lost in a crash are projected again. The row of the feed, which all shards number,
+ * comes last: in the same statement, or in a second one if anything must run in between. Returns its number.
  */
 export async function save(
   tx: Tx,
@@ -162,13 +166,49 @@ export async function save(
 ): Promise<number | null> {
   for (const { before } of writes) await before?.(tx)
   const { shard, seq, projections } = chunk
-  const values: unknown[] = [shard, seq, projections]
-  const shared: string[] = []
-  const feed = feedClauses(
-    writes.flatMap((write) => write.feed ?? []),
-    chunk,
-  )
+  const parts = writes.flatMap((write) => write.feed ?? [])
+  const last = writes.flatMap((write) => write.last ?? [])
+  const isTwo = last.length > 0 || writes.some(({ after }) => after !== undefined)
+  const feed = isTwo ? [] : feedClauses(parts, chunk, null)
+  const returned = isTwo ? returnedValues(parts) : { levels: 'null', balances: 'null' }
   const clauses = [...writes.flatMap((write) => write.clauses), ...feed]
+  const { rows } = await run<ReturnedValues & FeedSeq>(tx, clauses, {
+    values: [shard, seq, projections],
+    text: `
+      update read.places set seq = $2::bigint from (
+        select set_config('synchronous_commit', 'off', true),
+          set_config('idle_in_transaction_session_timeout', '${IDLE_TIMEOUT_MS}', true)
+      ) settings
+      where shard = $1::text and projection = any($3::text[])
+      returning ${feedSeqOf(feed)}, ${returned.levels}::text as levels, ${returned.balances}::text as balances
+    `,
+  })
+  if (!isTwo) return rows[0]?.feed_seq ?? null
+  for (const { after } of writes) await after?.(tx)
+  const rest = feedClauses(parts, chunk, rows[0] ?? { levels: null, balances: null })
+  if (last.length + rest.length === 0) return null
+  const appended = await run<FeedSeq>(tx, [...last, ...rest], {
+    values: [],
+    text: `select ${feedSeqOf(rest)}`,
+  })
+  return appended.rows[0]?.feed_seq ?? null
+}
+
+interface FeedSeq {
+  readonly feed_seq: number | null
+}
+
+const feedSeqOf = (feed: readonly WriteClause[]): string =>
+  `${feed.length > 0 ? `(select seq from ${FEED_ROW})` : 'null::bigint'} as feed_seq`
+
+/** Runs the clauses with the statement. Shared clauses run one after the other, so that all projectors lock rows in one order. */
+function run<Row>(
+  tx: Tx,
+  clauses: readonly WriteClause[],
+  statement: { readonly text: string; readonly values: readonly unknown[] },
+) {
+  const values = [...statement.values]
+  const shared: string[] = []
   const parts = clauses
     .filter(({ parameters }) => parameters.some((parameter) => parameter !== '{}'))
     .map(({ name, text, parameters, isShared }) => {
@@ -178,15 +218,8 @@ export async function save(
       if (isShared) shared.push(name)
       return part
     })
-  const statement = `
-    ${parts.length > 0 ? `with ${parts.join()}` : ''}
-    update read.places set seq = $2::bigint from (select set_config('synchronous_commit', 'off', true)) settings
-    where shard = $1::text and projection = any($3::text[])
-    returning ${feed.length > 0 ? `(select seq from ${FEED_ROW})` : 'null::bigint'} as feed_seq
-  `
-  const { rows } = await tx.executeQuery<{ feed_seq: number | null }>(CompiledQuery.raw(statement, values))
-  for (const { after } of writes) await after?.(tx)
-  return rows[0]?.feed_seq ?? null
+  const text = `${parts.length > 0 ? `with ${parts.join()}` : ''} ${statement.text}`
+  return tx.executeQuery<Row>(CompiledQuery.raw(text, values))
 }
 
 async function notifyProjected(db: Db, progress: ChunkProgress): Promise<void> {

@@ -27,8 +27,10 @@ export interface ChunkWrites {
   readonly clauses: readonly WriteClause[]
   /** Runs before that statement. */
   readonly before?: (tx: Tx) => Promise<void>
-  /** Runs after it. */
+  /** Runs after it, and before the row of the feed is appended. */
   readonly after?: (tx: Tx) => Promise<void>
+  /** Run with the row of the feed, after `after`. */
+  readonly last?: readonly WriteClause[]
   /** What readers of the live feed learn of the changes. */
   readonly feed?: FeedPart
 }

@@ -98,7 +98,7 @@ export const writesOf = (changes: OrderChanges): ChunkWrites => ({
     for (const removed of changes.removedEvents) await removeEvents(tx, removed)
     for (const part of changes.removedFills) await removeFills(tx, part)
   },
-  after: (tx) => removeEmptyLevels(tx, changes.levels),
+  last: emptyLevels(changes.levels),
 })
 
 /** The items that match, then the items that do not. */
@@ -174,14 +174,15 @@ async function removeEvents(tx: Tx, { order_ids, source, reopened }: SourceEvent
   `.execute(tx)
 }
 
-/** Only levels whose order count the chunk lowered can be empty. */
-async function removeEmptyLevels(tx: Tx, levels: readonly LevelDelta[]): Promise<void> {
+/** Removes levels without orders: only those whose order count the chunk lowered can be empty. */
+function emptyLevels(levels: readonly LevelDelta[]): WriteClause[] {
   const lowered = levels.filter(({ order_count }) => order_count < 0)
-  if (lowered.length === 0) return
-  await sql`
-    delete from read.book_levels using json_to_recordset(${JSON.stringify(lowered)}::json)
+  if (lowered.length === 0) return []
+  const text = (first: number): string => `
+    delete from read.book_levels using json_to_recordset($${first}::json)
       as lowered (market_id integer, side text, price bigint)
     where book_levels.market_id = lowered.market_id and book_levels.side = lowered.side
       and book_levels.price = lowered.price and book_levels.order_count = 0
-  `.execute(tx)
+  `
+  return [{ name: '"empty levels"', text, parameters: [JSON.stringify(lowered)] }]
 }

@@ -4,8 +4,11 @@ import { sql } from 'kysely'
 import { after, before, beforeEach, describe, it } from 'mocha'
 import { decodeChanges } from '../../../db/feed-changes.ts'
 import { FEED_AGE_MS } from '../../../indexer/project/feed.ts'
+import { orders } from '../../../indexer/project/orders/projection.ts'
 import { projectChunk } from '../../../indexer/project/project-chunk.ts'
 import { projectAll, registerShards } from '../../../indexer/project/project-shard.ts'
+import type { Projection } from '../../../indexer/project/projection.ts'
+import { PROJECTIONS } from '../../../indexer/project/projections.ts'
 import { rebuildProjection } from '../../../indexer/project/rebuild.ts'
 import { freshDatabase, type TestDatabase } from '../support/database.ts'
 import { placed } from '../support/placements.ts'
@@ -73,6 +76,39 @@ describe('the feed', () => {
     expect((await rows()).map(({ seq }) => seq - before)).to.deep.equal(
       Array.from({ length: 12 }, (_, at) => at + 1),
     )
+  })
+
+  it('when work follows the statement of a chunk, chunks of other markets append their rows meanwhile', async () => {
+    const gate = Promise.withResolvers<void>()
+    const entered = Promise.withResolvers<string>()
+    const slow: Projection = {
+      ...orders,
+      async project(tx, entries) {
+        const after = async (): Promise<void> => {
+          const { rows } = await sql<{ timeout: string }>`
+            select current_setting('idle_in_transaction_session_timeout') as timeout
+          `.execute(tx)
+          entered.resolve(rows[0]?.timeout ?? '')
+          await gate.promise
+        }
+        return { ...(await orders.project(tx, entries)), after }
+      },
+    }
+    const projections = PROJECTIONS.map((each) => (each.name === orders.name ? slow : each))
+    await appendToJournal(test.db, 'm1', [placed(1, 1)])
+    await appendToJournal(test.db, 'm2', [
+      { kind: 'market_listed', spec: { symbol: 'OTHER', kind: 'perpetual' } as never },
+    ])
+    const waiting = projectChunk(test.db, 'm1', { ...options, projections })
+    expect(await entered.promise, 'a projector that stops now is cut off').to.equal('5s')
+    const other = await projectChunk(test.db, 'm2', options)
+    gate.resolve()
+    const seq = (await waiting)?.feedSeq as number
+    expect(other?.feedSeq).to.equal(seq - 1)
+    const row = (await rows()).find((each) => each.seq === seq)
+    expect(row?.levels).to.have.length(1)
+    expect(row?.balances).to.have.length(1)
+    expect(row?.heads).to.have.property('book 1')
   })
 
   it('when a projection is filled, it appends nothing, and a new epoch begins once it is complete', async () => {
