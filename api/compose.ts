@@ -146,9 +146,10 @@ interface LiveParts extends Omit<AuthInput, 'limits'> {
 function composeLive({ config, metrics, ...parts }: LiveParts) {
   const { db, clock, logger } = parts
   const switches = createConnectionSwitches(db, clock, logger)
-  const { hub, follower } = createFeed({ ...parts, config })
+  const { random } = Math
+  const { hub, follower } = createFeed({ ...parts, config, random })
   const ports = { ...parts, switches, hub, metrics: metrics.live, limits: config.live }
-  const connections = createConnections({ ...ports, random: Math.random }, config.live)
+  const connections = createConnections({ ...ports, random }, config.live)
   return {
     connections,
     start: () => follower.start(),

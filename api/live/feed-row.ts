@@ -97,6 +97,10 @@ export class FeedRow {
     }
   }
 
+  get isParsed(): boolean {
+    return this.#parsed !== null
+  }
+
   /** Forgets the parsed form, which takes several times the memory of the text. */
   release(): void {
     this.#parsed = null

@@ -22,13 +22,15 @@ export interface FeedPorts {
   readonly markets: MarketDirectory
   readonly calendars: CalendarCache
   readonly config: StatusLimits
+  /** From 0 to 1. */
+  readonly random: () => number
 }
 
 /** Rows from which clients resume: about a minute of a busy exchange. */
 export const FEED_OPTIONS: FollowerOptions = { rows: 20_000, bytes: 64 * 1024 * 1024, pollMs: 500 }
 
 export function createFeed(ports: FeedPorts, options = FEED_OPTIONS) {
-  const { db, clock, logger, config } = ports
+  const { db, clock, logger, config, random } = ports
   const { prepare, channelOf } = createChannels(ports)
   const follower = new Follower(
     { ...ports, prepare, accept: (rows) => hub.accept(rows), restart: () => hub.restart() },
@@ -36,6 +38,7 @@ export function createFeed(ports: FeedPorts, options = FEED_OPTIONS) {
   )
   const now = () => clock.now()
   const system = new SystemTopic({ now, logger, read: () => readStatus(db, clock.now(), config) })
-  const hub = new LiveHub({ clock, logger, snapshots: new Snapshots(ports), system, channelOf }, follower)
+  const snapshots = new Snapshots(ports)
+  const hub = new LiveHub({ clock, logger, snapshots, system, random, channelOf }, follower)
   return { hub, follower }
 }

@@ -9,8 +9,9 @@ import type { Channel } from './channel.ts'
 import type { FeedRow } from './feed-row.ts'
 import type { Follower } from './follow.ts'
 import { subscribedFrame, summaryFrame, updateFrames } from './frames.ts'
+import { ParsedRows } from './parsed-rows.ts'
 import type { Frame, Hub, Reader, Subscription } from './ports.ts'
-import type { Snapshots, TopicStart } from './snapshots.ts'
+import type { Occasion, Snapshots, TopicStart } from './snapshots.ts'
 import { SYSTEM, type SystemTopic } from './system.ts'
 import { type Position, parsePosition, type Topic, topicName } from './topics.ts'
 
@@ -20,7 +21,7 @@ export const PACE_MS = 200
 export const SUMMARY_MS = 1_000
 /** Age up to which a snapshot is sent to further readers; what followed it is sent after it. */
 const SNAPSHOT_AGE_MS = 1_000
-/** Pause before a subscription begins again whose snapshot could not be read. */
+/** Least pause before a subscription begins again whose snapshot could not be read; at most twice as long, so that they spread. */
 const RETRY_MS = 1_000
 /** Beyond them a snapshot costs less than the messages that a reader has missed, which are encoded for it alone. */
 const MISSED_ROWS = 1_000
@@ -41,7 +42,15 @@ interface LiveTopic {
   pending: FeedRow[]
   sentAt: number
   timer: NodeJS.Timeout | null
-  snapshot: { readonly readAt: number; readonly start: Promise<TopicStart> } | null
+  snapshot: SharedSnapshot | null
+}
+
+interface SharedSnapshot {
+  readonly requestedAt: number
+  readonly occasion: Occasion
+  /** It waits for its turn, or is being read. */
+  isPending: boolean
+  readonly start: Promise<TopicStart>
 }
 
 interface Member {
@@ -54,6 +63,8 @@ export interface HubPorts {
   readonly logger: Logger
   readonly snapshots: Snapshots
   readonly system: SystemTopic
+  /** From 0 to 1. */
+  readonly random: () => number
   /** Fails with MARKET_NOT_FOUND or CREDENTIAL_MISSING. `key`: topics of different accounts differ. */
   readonly channelOf: (
     topic: Topic,
@@ -68,6 +79,7 @@ export class LiveHub implements Hub {
   readonly #byHead = new Map<string, Set<LiveTopic>>()
   readonly #members = new Map<Reader, Map<string, Member>>()
   readonly #systemReaders = new WeakMap<Reader, object>()
+  readonly #parsed = new ParsedRows()
 
   constructor(ports: HubPorts, follower: Pick<Follower, 'ring' | 'epoch' | 'reach'>) {
     this.#ports = ports
@@ -177,7 +189,8 @@ export class LiveHub implements Hub {
     let position = since
     for (let attempt = 0; member.isActive; attempt++) {
       const resumed = position === null ? null : await this.#resume(topic, position)
-      const start = resumed ?? (await this.#snapshot(topic, attempt > 0))
+      const occasion = id === null ? 'again' : 'new'
+      const start = resumed ?? (await this.#snapshot(topic, attempt > 0, occasion))
       await this.#follower.reach({ epoch: start.epoch, seq: start.head })
       if (!member.isActive) return
       // From here on nothing is awaited, so that no row comes between the start and the topic's next message.
@@ -210,6 +223,7 @@ export class LiveHub implements Hub {
     else this.#sendSummary(topic, start)
     const rows = ring.after(start.head, topic.channel.head)
     const frames = [...start.frames, ...updateFrames(topic, rows)]
+    this.#parsed.add(rows)
     const seq = frames.at(-1)?.seq ?? start.seq
     topic.seq = Math.max(topic.seq, seq)
     topic.readers.add(reader)
@@ -236,16 +250,25 @@ export class LiveHub implements Hub {
     return state.epoch === since.epoch && state.seq <= since.seq ? state : null
   }
 
-  #snapshot(topic: LiveTopic, isFresh: boolean): Promise<TopicStart> {
+  #snapshot(topic: LiveTopic, isFresh: boolean, occasion: Occasion): Promise<TopicStart> {
     const now = this.#ports.clock.now()
     const { snapshot } = topic
-    if (!isFresh && snapshot !== null && now - snapshot.readAt <= SNAPSHOT_AGE_MS) return snapshot.start
-    const start = this.#ports.snapshots.read(topic)
-    const own = { readAt: now, start }
+    // A new subscription does not wait behind all that begin again.
+    const isAwaited = snapshot?.isPending && (occasion === 'again' || snapshot.occasion === 'new')
+    const isYoung = snapshot !== null && now - snapshot.requestedAt <= SNAPSHOT_AGE_MS
+    if (!isFresh && snapshot !== null && (isAwaited || (isYoung && !snapshot.isPending)))
+      return snapshot.start
+    const start = this.#ports.snapshots.read(topic, occasion)
+    const own: SharedSnapshot = { requestedAt: now, occasion, isPending: true, start }
     topic.snapshot = own
-    start.catch(() => {
-      if (topic.snapshot === own) topic.snapshot = null
-    })
+    start.then(
+      () => {
+        own.isPending = false
+      },
+      () => {
+        if (topic.snapshot === own) topic.snapshot = null
+      },
+    )
     return start
   }
 
@@ -258,9 +281,12 @@ export class LiveHub implements Hub {
         const { name } = member.topic
         this.#ports.logger.warn({ err: error, topic: name }, 'snapshot of a live topic failed; will retry')
       }
-      const timer = setTimeout(() => {
-        if (member.isActive) void this.#beginAgain(reader, member)
-      }, RETRY_MS)
+      const timer = setTimeout(
+        () => {
+          if (member.isActive) void this.#beginAgain(reader, member)
+        },
+        RETRY_MS * (1 + this.#ports.random()),
+      )
       timer.unref()
     }
   }
@@ -296,7 +322,9 @@ export class LiveHub implements Hub {
 
   #sendPending(topic: LiveTopic): void {
     const outbox = new Map<Reader, Frame[]>()
+    const rows = topic.pending
     this.#flush(topic, outbox)
+    this.#parsed.add(rows)
     send(outbox)
   }
 
@@ -331,7 +359,7 @@ export class LiveHub implements Hub {
   async #readSummary(topic: LiveTopic): Promise<void> {
     topic.sentAt = this.#ports.clock.now()
     try {
-      const start = await this.#snapshot(topic, true)
+      const start = await this.#snapshot(topic, true, 'again')
       topic.timer = null
       await this.#follower.reach({ epoch: start.epoch, seq: start.head })
       if (!this.#joins(topic, start)) return

@@ -23,21 +23,30 @@ export interface SnapshotPorts {
   readonly completeness: Completeness
 }
 
-/** Snapshots that are read at the same time, and those that wait for one of these places. */
+/** Snapshots that are read at the same time. */
 const READING = 4
+/** Snapshots for new subscriptions that wait for one of these places. */
 const WAITING = 200
+
+/**
+ * `new`: a client waits for the answer, and is refused if too many wait. `again`: a subscription that exists begins again; such ones are
+ * bounded by the topics with readers, and wait as long as it takes.
+ */
+export type Occasion = 'new' | 'again'
 
 export class Snapshots {
   readonly #ports: SnapshotPorts
-  readonly #waiting: (() => void)[] = []
+  readonly #waiting: Record<Occasion, (() => void)[]> = { new: [], again: [] }
   #reading = 0
+  /** What the last freed place went to: the two take turns. */
+  #last: Occasion = 'again'
 
   constructor(ports: SnapshotPorts) {
     this.#ports = ports
   }
 
-  read(encoder: Encoder): Promise<TopicStart> {
-    return this.#inTurn(async () => {
+  read(encoder: Encoder, occasion: Occasion): Promise<TopicStart> {
+    return this.#inTurn(occasion, async () => {
       const { db, clock, completeness } = this.#ports
       await completeness.expect(encoder.channel.scope)
       return db
@@ -56,23 +65,31 @@ export class Snapshots {
 
   /** Where the feed and the topic stand, without the topic's state. */
   state(encoder: Encoder): Promise<TopicStart> {
-    return this.#inTurn(async () => {
+    return this.#inTurn('new', async () => {
       const state = await this.#ports.db.transaction().execute((tx) => topicState(tx, encoder.channel.head))
       return { ...state, frames: [], state: null }
     })
   }
 
-  async #inTurn<Value>(read: () => Promise<Value>): Promise<Value> {
+  async #inTurn<Value>(occasion: Occasion, read: () => Promise<Value>): Promise<Value> {
     if (this.#reading >= READING) {
-      if (this.#waiting.length >= WAITING) throw new ApiError('OVERLOADED', {}, '1')
-      await new Promise<void>((resolve) => this.#waiting.push(resolve))
+      const waiting = this.#waiting[occasion]
+      if (occasion === 'new' && waiting.length >= WAITING) throw new ApiError('OVERLOADED', {}, '1')
+      await new Promise<void>((resolve) => waiting.push(resolve))
     } else this.#reading++
     try {
       return await read()
     } finally {
-      const next = this.#waiting.shift()
+      const next = this.#next()
       if (next === undefined) this.#reading--
       else next()
     }
+  }
+
+  #next(): (() => void) | undefined {
+    const { new: first, again } = this.#waiting
+    const isAgain = again.length > 0 && (first.length === 0 || this.#last === 'new')
+    this.#last = isAgain ? 'again' : 'new'
+    return (isAgain ? again : first).shift()
   }
 }

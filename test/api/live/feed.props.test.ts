@@ -6,6 +6,7 @@ import { after, before, describe, it } from 'mocha'
 import type { Caller } from '../../../api/auth/caller.ts'
 import { createFeed, FEED_OPTIONS } from '../../../api/live/feed.ts'
 import { PACE_MS, SUMMARY_MS } from '../../../api/live/hub.ts'
+import { PARSED_MS } from '../../../api/live/parsed-rows.ts'
 import { createCompleteness } from '../../../api/read-after/completeness.ts'
 import { createNotifications } from '../../../db/notifications.ts'
 import { ACCOUNTS_SHARD, marketShard } from '../../../domain/journal/journal-row.ts'
@@ -58,6 +59,7 @@ async function startFeed(test: TestDatabase) {
         markets: { byId } as never,
         calendars: { current: async () => ({}) } as never,
         config: { chainId: 1, oracleMaxAgeMs: 1, chainMaxAgeMs: 1 },
+        random: () => 0,
       },
     },
     { ...FEED_OPTIONS, pollMs: 50 },
@@ -101,7 +103,16 @@ describe('the live feed', () => {
     for (const { follower } of feeds) {
       while (follower.epoch !== state.epoch || follower.ring.head < state.seq) await sleep(5)
     }
-    await sleep(Math.max(PACE_MS, SUMMARY_MS) + 200)
+    await sleep(Math.max(PACE_MS, SUMMARY_MS) + PARSED_MS)
+    for (const { follower } of feeds) expectReleased(follower, state.first_seq)
+  }
+
+  /** The ring has the text of its rows alone. */
+  function expectReleased({ ring }: Feed['follower'], from: number): void {
+    let seq = from
+    while (!ring.covers(seq)) seq++
+    for (const head of ['book 1', 'book 2', 'user 1', 'user 2', 'markets'])
+      expect(ring.after(seq, head).filter(({ isParsed }) => isParsed)).to.deep.equal([])
   }
 
   async function expectFresh(clients: readonly (readonly [FeedClient, number])[]): Promise<void> {
