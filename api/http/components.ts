@@ -38,7 +38,8 @@ export function withComponents(paths: Node): Components {
       if (OWN_KEYWORDS.has(key)) return []
       return [[key, VALUES.has(key) ? value : walk(value, key === 'properties')]]
     })
-    const { title, ...schema } = Object.fromEntries(entries) as Node
+    // Examples of a request's body are shown with the operation.
+    const { title, examples: _, ...schema } = Object.fromEntries(entries) as Node
     if (isOfNames || typeof title !== 'string') return Object.fromEntries(entries)
     if (!Array.isArray(schema.type)) return component(title, schema)
     const { description, ...described } = schema

@@ -3,6 +3,7 @@ import swagger from '@fastify/swagger'
 import scalar from '@scalar/fastify-api-reference'
 import type { FastifyInstance } from 'fastify'
 import { withComponents } from './components.ts'
+import { exampleOf } from './examples.ts'
 import { HEADERS } from './response-headers.ts'
 import { answerHeaders, errorResponses, type Route } from './responses.ts'
 
@@ -24,9 +25,14 @@ const DOCS_POLICY =
 
 const SIGNED_IN = [{ apiKey: [] }, { bearer: [] }]
 
+interface Contained {
+  readonly content?: Readonly<Record<string, { readonly example?: unknown; readonly examples?: unknown }>>
+}
+
 interface Operation {
   readonly operationId: string
-  readonly responses: Readonly<Record<string, { readonly description: string }>>
+  readonly requestBody?: Contained
+  readonly responses: Readonly<Record<string, Contained & { readonly description: string }>>
 }
 
 interface Generated {
@@ -34,17 +40,28 @@ interface Generated {
   readonly components: object
 }
 
-/** The operation with its headers, and with its errors by status instead of by range. */
+/** The body or the answer with an example, unless it has one. */
+function withExample<Part extends Contained>(part: Part, schema: unknown, isRequest: boolean): Part {
+  const json = part.content?.['application/json']
+  if (json === undefined || json.example !== undefined || json.examples !== undefined) return part
+  const example = exampleOf(schema as object, isRequest)
+  return { ...part, content: { ...part.content, 'application/json': { ...json, example } } }
+}
+
+/** The operation with examples and headers, and with its errors by status instead of by range. */
 function describedOperation(operation: Operation, route: Route, components: Map<string, object>): object {
   const headers = answerHeaders(route)
+  const schemas = (route.schema?.response ?? {}) as Readonly<Record<string, object>>
   const answers = Object.entries(operation.responses)
     .filter(([status]) => !/^[45]XX$/.test(status))
-    .map(([status, answer]) => [
-      status,
-      { ...answer, description: answer.description.replace(/^Default Response$/, 'The answer.'), headers },
-    ])
+    .map(([status, answer]) => {
+      const description = answer.description.replace(/^Default Response$/, 'The answer.')
+      return [status, { ...withExample(answer, schemas[status], false), description, headers }]
+    })
+  const { requestBody } = operation
   return {
     ...operation,
+    ...(requestBody && { requestBody: withExample(requestBody, route.schema?.body, true) }),
     responses: { ...Object.fromEntries(answers), ...errorResponses(route, components) },
   }
 }

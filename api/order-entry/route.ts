@@ -14,6 +14,7 @@ import {
 import { CANCEL_ERRORS, COMMAND_ERRORS, PLACEMENT_ERRORS, VALIDATION_ERRORS } from './errors.ts'
 import type { OrderCommands } from './order-commands.ts'
 import { CancelAnswer, CancelBody, PlaceOrderAnswer, PlaceOrderBody } from './schema.ts'
+import { SIGNING_STEPS } from './signing-example.ts'
 import { ValidateAnswer, ValidateBody } from './validation-schema.ts'
 
 export interface OrderEntryPorts {
@@ -37,8 +38,7 @@ function placing(app: App, { commands }: OrderEntryPorts): void {
       schema: {
         tags,
         summary: 'Place a signed order',
-        description:
-          'Accepts the order into the book; fills come from later batches. Repeating the same signed order is safe.',
+        description: `Accepts the order into the book; fills come from later batches. Repeating the same signed order is safe.\n${SIGNING_STEPS}`,
         operationId: 'placeOrder',
         body: PlaceOrderBody,
         response: { 200: PlaceOrderAnswer },

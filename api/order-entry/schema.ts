@@ -16,6 +16,7 @@ import {
   Side,
   wholeInput,
 } from '../wire/schema.ts'
+import { SIGNED_ORDER } from './signing-example.ts'
 
 const orderTypeField = Type.String({
   ...documentedAs(ORDER_TYPES),
@@ -65,7 +66,10 @@ const placement = {
   signature_type: Type.Optional(Type.Integer({ description: 'Send 1.' })),
 }
 
-export const PlaceOrderBody = namedInput('PlaceOrderBody', placement, { 'x-hints': HINTS })
+export const PlaceOrderBody = namedInput('PlaceOrderBody', placement, {
+  'x-hints': HINTS,
+  examples: [SIGNED_ORDER],
+})
 export type PlaceOrderBody = Static<typeof PlaceOrderBody>
 
 export const PlaceOrderAnswer = named('PlaceOrderAnswer', {

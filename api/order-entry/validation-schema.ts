@@ -5,7 +5,9 @@ import { expectedProtectionFields } from '../order-book/schema.ts'
 import { PriceBand, reservationFields } from '../orders/reservation-schema.ts'
 import { amountOf, named, namedInput, nullable, Side } from '../wire/schema.ts'
 import { PlaceOrderBody } from './schema.ts'
+import { SIGNED_ORDER } from './signing-example.ts'
 
+const { signature: __, signature_type: ___, ...unsignedOrder } = SIGNED_ORDER
 const { signature: _, signature_type, ...unsigned } = PlaceOrderBody.properties
 
 /** The body of a placement; the signature is optional. */
@@ -20,7 +22,7 @@ export const ValidateBody = namedInput(
     ),
     signature_type,
   },
-  { 'x-hints': (PlaceOrderBody as { 'x-hints'?: unknown })['x-hints'] },
+  { 'x-hints': (PlaceOrderBody as { 'x-hints'?: unknown })['x-hints'], examples: [unsignedOrder] },
 )
 export type ValidateBody = Static<typeof ValidateBody>
 
