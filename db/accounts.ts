@@ -1,9 +1,10 @@
 /** The `accounts` table: the bank's ledger per user, and what the user's orders reserve of it. */
-import { CompiledQuery, sql } from 'kysely'
+import { CompiledQuery, type Selectable, sql } from 'kysely'
 import type pg from 'pg'
 import type { Funds } from '../domain/orders/recompute-reservations.ts'
 import type { Quote, UserId } from '../domain/units.ts'
 import type { Tx } from './client.ts'
+import type { AccountsTable } from './schema.ts'
 import { anyOf } from './values.ts'
 
 /** Locks account rows in ascending order until the transaction ends, and returns them. Shard locks come first. */
@@ -19,12 +20,26 @@ export async function lockAccounts(tx: Tx, userIds: Iterable<number>) {
     .execute()
 }
 
-/** Locks accounts and returns what each can pay with. */
-export async function lockFunds(tx: Tx, accounts: ReadonlySet<UserId>): Promise<ReadonlyMap<UserId, Funds>> {
-  const rows = await lockAccounts(tx, accounts)
-  return new Map(
+type FundsRow = Pick<Selectable<AccountsTable>, 'user_id' | 'free' | 'reserved'>
+
+const toFunds = (rows: readonly FundsRow[]): ReadonlyMap<UserId, Funds> =>
+  new Map(
     rows.map((row) => [row.user_id as UserId, { free: row.free as Quote, reserved: row.reserved as Quote }]),
   )
+
+/** Locks accounts and returns what each can pay with. */
+export const lockFunds = async (tx: Tx, accounts: ReadonlySet<UserId>): Promise<ReadonlyMap<UserId, Funds>> =>
+  toFunds(await lockAccounts(tx, accounts))
+
+/** What each account can pay with, without a lock: `reserveCovered` checks a decision that depends on it. */
+export async function readFunds(tx: Tx, accounts: ReadonlySet<UserId>): Promise<ReadonlyMap<UserId, Funds>> {
+  if (accounts.size === 0) return new Map()
+  const rows = await tx
+    .selectFrom('accounts')
+    .select(['user_id', 'free', 'reserved'])
+    .where('user_id', '=', anyOf('bigint', accounts))
+    .execute()
+  return toFunds(rows)
 }
 
 const CHANGE_RESERVED = `
@@ -46,6 +61,38 @@ export async function changeReserved(tx: Tx, deltas: ReadonlyMap<number, bigint>
   if (changes.length === 0) return
   const { text, values = [] } = changeReservedQuery(changes)
   await tx.executeQuery(CompiledQuery.raw(text, values))
+}
+
+/** Thrown if an account has less than what the transaction has read of it; the transaction must be rolled back and decided again. */
+export class FundsChanged extends Error {
+  override readonly name = 'FundsChanged'
+}
+
+/** The rows are locked one after the other in the order of the ids. A lock of an account's key would exclude rows that refer to it. */
+const RESERVE_COVERED = `
+  with locked as materialized (
+    select a.user_id, d.delta
+    from unnest($1::bigint[], $2::numeric[]) d (user_id, delta)
+    join accounts a on a.user_id = d.user_id and a.user_id = any($1::bigint[])
+    order by a.user_id for no key update of a
+  )
+  update accounts a set reserved = a.reserved + l.delta
+  from locked l
+  where a.user_id = l.user_id and a.user_id = any($1::bigint[]) and (l.delta <= 0 or a.reserved + l.delta <= a.free)
+`
+
+/**
+ * Reserves or releases wei of accounts that are not locked: the last statement of a transaction that has decided on balances as it has read
+ * them. Throws `FundsChanged` if an account cannot pay for what is added to its reservation. A release needs no cover.
+ */
+export async function reserveCovered(tx: Tx, deltas: ReadonlyMap<number, bigint>): Promise<void> {
+  const changes = [...deltas].filter(([, delta]) => delta !== 0n)
+  if (changes.length === 0) return
+  const values = [changes.map(([userId]) => userId), changes.map(([, delta]) => String(delta))]
+  const { numAffectedRows = 0n } = await tx.executeQuery(CompiledQuery.raw(RESERVE_COVERED, values))
+  const short = changes.length - Number(numAffectedRows)
+  if (short > 0)
+    throw new FundsChanged(`${short} of ${changes.length} accounts can no longer pay for their reservations`)
 }
 
 /** What is added to each column of an account, in wei as decimal strings. */

@@ -78,7 +78,11 @@ export function createAuction(ports: AuctionPorts, spec: MarketSpec, memory: Mar
       memory.view = before
       return null
     }
-    const work = (transaction: MarketTransaction) => runAuction(ports, { spec, memory }, transaction, before)
+    let known = before
+    const work = async (transaction: MarketTransaction) => {
+      known = await catchUp(spec, transaction, known)
+      return runAuction(ports, { spec, memory }, transaction, known)
+    }
     const done = await ports.store.transaction(spec, fence, work)
     memory.view = done.view
     memory.deferrals = done.deferrals
@@ -115,16 +119,14 @@ async function runAuction(
   ports: AuctionPorts,
   { spec: listed, memory }: AuctionScope,
   transaction: MarketTransaction,
-  before: MarketView | null,
+  { feed, positions, standingSeq }: MarketView,
 ): Promise<AuctionAttempt> {
   const { snapshot } = transaction
-  const { feed, positions } = await catchUp(listed, transaction, before)
   const now = termsAt(listed, snapshot.terms, snapshot.now)
   const due = dueOrders(feed, now, snapshot.now, MAX_ORDERS_PER_TURN)
   const allowed = actionBasis(listed, memory, snapshot, ports.headTime())
   const basis = allowed?.matching === 'none' ? null : allowed
   const spec = (basis?.terms ?? now).reserving
-  const standingSeq = before?.standingSeq ?? snapshot.lastBatchHead
   const pool = basis === null ? positions.pool : await poolAfterQueue(transaction, positions, basis)
   const terms = { snapshot, standingSeq, due, deferrals: memory.deferrals, pool }
   const outcome = basis === null ? null : auction(feed, positions, basis, terms)
@@ -227,7 +229,7 @@ interface AuctionDecision {
 
 interface DecisionInput extends Pick<AuctionTerms, 'due' | 'deferrals'> {
   readonly outcome: BatchOutcome | null
-  /** Accounts whose reservations the same transaction computes again: all accounts are locked at once, in their order. */
+  /** Accounts whose reservations the same transaction computes again: the funds of all accounts are read at once. */
   readonly reserving: ReadonlySet<UserId>
 }
 
@@ -242,7 +244,7 @@ async function decide(
   const ends = [...due, ...(resolved?.clearing.cancels ?? [])]
   const ended = ends.map(({ seq }) => feed.get(seq)?.account as UserId)
   const traders = resolved?.matched?.positions.keys() ?? []
-  const funds = await transaction.lockFunds(new Set([...traders, ...ended, ...reserving]))
+  const funds = await transaction.funds(new Set([...traders, ...ended, ...reserving]))
   const decisionOn = (result: BatchOutcome | null) =>
     decideBatch(spec, feed, due, result, (account) => funds.get(account) ?? NO_FUNDS)
   const decision = decisionOn(resolved)

@@ -58,13 +58,17 @@ export async function catchUp(
   spec: MarketSpec,
   transaction: MarketTransaction,
   before: MarketView | null,
-): Promise<Pick<MarketView, 'feed' | 'positions'>> {
+): Promise<MarketView> {
+  const { head, lastBatchHead, terms } = transaction.snapshot
   const rows = before === null ? null : await transaction.rowsAfter(before.seq)
   // Batches run only while all reservations are computed at the rate that is stored, so it is also the rate of every batch in `rows`.
-  const reserving = reservingSpec(spec, transaction.snapshot.terms.reservedFee)
+  const reserving = reservingSpec(spec, terms.reservedFee)
   if (before === null || rows === null) {
     const { orders, positions, liquidating } = await transaction.loadBook()
-    return { feed: new MarketBook(reserving, orders, liquidating), positions: new MarketPositions(positions) }
+    return {
+      ...{ feed: new MarketBook(reserving, orders, liquidating), positions: new MarketPositions(positions) },
+      ...{ seq: head, standingSeq: before?.standingSeq ?? lastBatchHead, cleared: before?.cleared ?? null },
+    }
   }
   const { feed, positions } = before
   feed.reserveBy(reserving)
@@ -72,7 +76,7 @@ export async function catchUp(
   feed.insertAll(await transaction.liveOrders(feed.drainStaleAccounts()))
   const changed = await transaction.matchedPositions(feed.drainChangedAccounts())
   for (const [account, position] of changed) positions.set(account, position)
-  return before
+  return { ...before, seq: head }
 }
 
 /** Whether all reservations are computed at the highest taker rate in force: the auction computes them again first. */

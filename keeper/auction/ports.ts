@@ -84,7 +84,8 @@ export interface MarketTransaction {
     readonly liquidating: readonly (readonly [UserId, Seq])[]
   }>
   matchedPositions(accounts: ReadonlySet<UserId>): Promise<ReadonlyMap<UserId, Position>>
-  lockFunds(accounts: ReadonlySet<UserId>): Promise<ReadonlyMap<UserId, Funds>>
+  /** What accounts can pay with after what the transaction has saved. A plan that reserves more must have read it of all its accounts at once. */
+  funds(accounts: ReadonlySet<UserId>): Promise<ReadonlyMap<UserId, Funds>>
   orders(orderIds: readonly string[]): Promise<ReadonlyMap<Seq, OpenOrder>>
   /** Every order of the accounts in this market that has not ended. */
   liveOrders(accounts: ReadonlySet<UserId>): Promise<readonly OpenOrder[]>
@@ -102,7 +103,10 @@ export interface AuctionStore {
   snapshot(spec: MarketSpec): Promise<MarketSnapshot>
   /** As the last owner of the market's marks stored them. */
   averages(marketId: MarketId): Promise<PriceAverages>
-  /** Runs `work` in one transaction, which commits what `work` saves. */
+  /**
+   * Runs `work` in one transaction, which commits what `work` saves. `work` runs again, on a new snapshot, if an account can no longer pay
+   * for what it has saved: it must continue with the memory that it has changed, not with the one before.
+   */
   transaction<T>(
     spec: MarketSpec,
     fence: Fence,

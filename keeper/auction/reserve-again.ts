@@ -33,7 +33,7 @@ export function reservingTurn(
   return nextAccounts(feed, isStarted ? (snapshot.reservingAfter ?? START) : START)
 }
 
-/** The funds of the turn's accounts are locked. `positions`: matched, at the locked head. */
+/** The transaction has read the funds of the turn's accounts. `positions`: matched, at the locked head. */
 export async function reserveAgain(
   transaction: MarketTransaction,
   { spec }: TermsInForce,
@@ -42,7 +42,7 @@ export async function reserveAgain(
 ): Promise<void> {
   const { now } = transaction.snapshot
   // Read again: the same transaction may have ended orders.
-  const funds = await transaction.lockFunds(accounts)
+  const funds = await transaction.funds(accounts)
   const orders = accounts.size === 0 ? [] : await transaction.liveOrders(accounts)
   const plan = planReserveAgain({
     spec,

@@ -1,6 +1,6 @@
 /** The auction's reads and writes in Postgres: one transaction under the shard's lock. */
 import { sql } from 'kysely'
-import { changeReserved, lockFunds } from '../../db/accounts.ts'
+import { changeReserved, FundsChanged, lockFunds, readFunds, reserveCovered } from '../../db/accounts.ts'
 import {
   isSingle,
   loadPending,
@@ -31,6 +31,7 @@ import { anyOf } from '../../db/values.ts'
 import type { MarketPlan, PlannedBatch } from '../../domain/auction/batch-plan.ts'
 import { marketShard } from '../../domain/journal/journal-row.ts'
 import type { MarketSpec } from '../../domain/market/market.ts'
+import type { Funds } from '../../domain/orders/recompute-reservations.ts'
 import type { OracleReport } from '../../domain/settlement/settlement.ts'
 import type {
   Address,
@@ -184,7 +185,7 @@ async function storeBatch(tx: Tx, marketId: MarketId, batch: PlannedBatch, asOf:
   })
 }
 
-/** `report`: of the snapshot on which the plan was decided. */
+/** Writes a plan without its reservations. `report`: of the snapshot on which the plan was decided. */
 async function save(
   tx: Tx,
   marketId: MarketId,
@@ -198,20 +199,31 @@ async function save(
   if (report !== null && plan.rows.some(({ kind }) => kind === 'order_triggered'))
     await keepReport(tx, { marketId, feed: 'index' }, report)
   await updateOrders(tx, plan.orders)
-  await changeReserved(tx, plan.reserved)
   return appendRows(tx, head, plan.rows)
 }
 
 const movesPositions = ({ kind }: SingleRow): boolean => kind === 'inherit_position' || kind === 'deleverage'
 
+/**
+ * `late`: accounts are read without a lock, and their reservations change with the last statement, which checks them. `early`: accounts are
+ * locked as they are read, so that the decision is final.
+ */
+type AccountLocks = 'late' | 'early'
+
+interface TransactionScope {
+  readonly fence: Fence
+  readonly now: DatabaseTime
+}
+
 async function openTransaction(
   tx: Tx,
   spec: MarketSpec,
   locked: ShardHead,
-  { fence, now }: { readonly fence: Fence; readonly now: DatabaseTime },
+  { fence, now, locks }: TransactionScope & { readonly locks: AccountLocks },
 ) {
   const { marketId } = spec
   let head = locked
+  const reservations = new Reservations(tx, locks)
   await checkFence(tx, fence)
   const snapshot = await readSnapshot(tx, spec, now)
   const transaction: MarketTransaction = {
@@ -236,7 +248,7 @@ async function openTransaction(
     },
     loadBook: () => loadBook(tx, marketId),
     matchedPositions: (accounts) => loadPositions(tx, marketId, accounts, matchedPosition),
-    lockFunds: (accounts) => lockFunds(tx, accounts),
+    funds: (accounts) => reservations.funds(accounts),
     orders: (orderIds) => ordersOf(tx, marketId, orderIds),
     liveOrders: (accounts) => loadLiveOrders(tx, marketId, accounts),
     slots: (accounts) => slotsOf(tx, marketId, accounts),
@@ -244,27 +256,79 @@ async function openTransaction(
     saveAverages: (averages) => storeAverages(tx, marketId, averages),
     setReserving: (fee, after) => setReserving(tx, marketId, fee, after),
     save: async (plan) => {
+      reservations.add(plan.reserved)
       head = { ...head, head: await save(tx, marketId, head, { plan, report: snapshot.report }) }
     },
   }
-  return { transaction, hasWritten: () => head !== locked }
+  return { transaction, reservations, hasWritten: () => head !== locked }
 }
 
-/** Runs `work` in a transaction that holds the lock of the market's shard. */
-export const inMarketTransaction = <T>(
+/** What a transaction adds to the reservations of accounts, over all that it saves. */
+class Reservations {
+  readonly #tx: Tx
+  readonly #locks: AccountLocks
+  readonly #deltas = new Map<UserId, bigint>()
+
+  constructor(tx: Tx, locks: AccountLocks) {
+    this.#tx = tx
+    this.#locks = locks
+  }
+
+  add(changes: ReadonlyMap<UserId, bigint>): void {
+    for (const [account, delta] of changes)
+      this.#deltas.set(account, (this.#deltas.get(account) ?? 0n) + delta)
+  }
+
+  /** With what the transaction has added so far. */
+  async funds(accounts: ReadonlySet<UserId>): Promise<ReadonlyMap<UserId, Funds>> {
+    const read = this.#locks === 'early' ? lockFunds : readFunds
+    const stored = await read(this.#tx, accounts)
+    return new Map(
+      [...stored].map(([account, { free, reserved }]): [UserId, Funds] => [
+        account,
+        { free, reserved: (reserved + (this.#deltas.get(account) ?? 0n)) as Quote },
+      ]),
+    )
+  }
+
+  /** The last statement of the transaction. */
+  write(): Promise<void> {
+    return this.#locks === 'early'
+      ? changeReserved(this.#tx, this.#deltas)
+      : reserveCovered(this.#tx, this.#deltas)
+  }
+}
+
+/**
+ * Runs `work` in a transaction that holds the lock of the market's shard, and of accounts only while their reservations are written and
+ * committed. If an account has less by then, `work` runs a second and last time, with the accounts locked from the start.
+ */
+export async function inMarketTransaction<T>(
   db: Db,
   spec: MarketSpec,
-  { fence, now }: { readonly fence: Fence; readonly now: DatabaseTime },
+  scope: TransactionScope,
   work: (transaction: MarketTransaction, tx: Tx) => Promise<T>,
-): Promise<T> =>
-  db.transaction().execute(async (tx) => {
-    const locked = await lockShard(tx, marketShard(spec.marketId))
-    const { transaction, hasWritten } = await openTransaction(tx, spec, locked, { fence, now })
-    const result = await work(transaction, tx)
-    // Without a write the commit only releases locks: placements must not wait for the disk.
-    if (!hasWritten()) await sql`set local synchronous_commit = off`.execute(tx)
-    return result
-  })
+): Promise<T> {
+  const run = (locks: AccountLocks): Promise<T> =>
+    db.transaction().execute(async (tx) => {
+      const locked = await lockShard(tx, marketShard(spec.marketId))
+      const { transaction, reservations, hasWritten } = await openTransaction(tx, spec, locked, {
+        ...scope,
+        locks,
+      })
+      const result = await work(transaction, tx)
+      if (hasWritten()) await reservations.write()
+      // Without a write the commit only releases locks: placements must not wait for the disk.
+      else await sql`set local synchronous_commit = off`.execute(tx)
+      return result
+    })
+  try {
+    return await run('late')
+  } catch (err) {
+    if (!(err instanceof FundsChanged)) throw err
+  }
+  return run('early')
+}
 
 /** `now`: the time of each snapshot; tests set it. */
 export const createAuctionStore = (db: Db, now: DatabaseTime = () => DATABASE_NOW): AuctionStore => ({

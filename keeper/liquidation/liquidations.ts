@@ -57,10 +57,9 @@ export function createLiquidations(
   /** The number of the last liquidation on which a transaction decided. After a restart the oldest come first. */
   let last = 0 as Seq
 
-  async function step(transaction: LiquidationTransaction, before: MarketView): Promise<TurnResult> {
+  async function step(transaction: LiquidationTransaction, view: MarketView): Promise<TurnResult> {
     const { snapshot } = transaction
-    const { feed, positions } = await catchUp(spec, transaction, before)
-    const view: MarketView = { ...before, feed, positions, seq: snapshot.head }
+    const { feed } = view
     const basis = actionBasis(spec, memory, snapshot, ports.headTime())
     if (isClosed(spec, snapshot)) return { view, plan: await close(transaction, feed) }
     if (basis === null) return { view, plan: null }
@@ -97,7 +96,11 @@ export function createLiquidations(
       if (view === null || !(await isDue(view))) return
       // Restored only if the transaction commits.
       memory.view = null
-      const turn = await ports.liquidations.transaction(spec, fence, (transaction) => step(transaction, view))
+      let known = view
+      const turn = await ports.liquidations.transaction(spec, fence, async (transaction) => {
+        known = await catchUp(spec, transaction, known)
+        return step(transaction, known)
+      })
       memory.view = turn.view
       if (turn.plan === null) return
       ports.killPoint('after-liquidation-step')

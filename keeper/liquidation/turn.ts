@@ -57,7 +57,6 @@ export class LiquidationTurn {
     const { moves, count } = await readPendingMoves(transaction, view.positions, prices, this.#users)
     for (const [address, account] of this.#users) this.#know(account, address)
     await this.#learn(accounts)
-    await transaction.lockFunds(new Set(accounts))
     const orders = Map.groupBy(await transaction.liveOrders(new Set(accounts)), ({ account }) => account)
     const outcomes = await this.#outcomes(accounts)
     let free = MAX_PENDING - count

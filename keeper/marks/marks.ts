@@ -113,19 +113,18 @@ export function createMarks(ports: MarkPorts, spec: MarketSpec, memory: MarketMe
 
   async function write(
     transaction: MarketTransaction,
-    before: MarketView,
+    view: MarketView,
     averagesBefore: PriceAverages,
   ): Promise<MarketView> {
     const { snapshot } = transaction
-    const { feed, positions } = await catchUp(spec, transaction, before)
-    const view: MarketView = { ...before, feed, positions, seq: snapshot.head }
+    const { feed, positions } = view
     if (snapshot.report === null) return view
     const quoted = quote(view, snapshot, snapshot.report, averagesBefore)
     const { prices } = quoted
     const reached = reachedBy(prices, feed, snapshot)
     const triggered = reached?.orders.slice(0, MAX_ORDERS_PER_TURN) ?? []
     const accounts = new Set(triggered.map(({ account }) => account))
-    const funds = await transaction.lockFunds(accounts)
+    const funds = await transaction.funds(accounts)
     const plan = planMark({
       ...{ prices, head: snapshot.head, batchId: snapshot.lastBatchId + 1 },
       spec: (reached?.terms ?? termsAt(spec, snapshot.terms, snapshot.now)).reserving,
@@ -163,9 +162,11 @@ export function createMarks(ports: MarkPorts, spec: MarketSpec, memory: MarketMe
       if (!isWanted && !hasTriggers) return
       // Restored only if the transaction commits.
       memory.view = null
-      memory.view = await store.transaction(spec, fence, (transaction) =>
-        write(transaction, view, quoted.averages),
-      )
+      let known = view
+      memory.view = await store.transaction(spec, fence, async (transaction) => {
+        known = await catchUp(spec, transaction, known)
+        return write(transaction, known, quoted.averages)
+      })
     },
   }
 }

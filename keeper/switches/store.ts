@@ -1,6 +1,6 @@
 /** Dead-man switches in Postgres: fires those that are due and cancels the orders of their accounts. */
 import { sql } from 'kysely'
-import { changeReserved, lockAccounts } from '../../db/accounts.ts'
+import { lockAccounts, reserveCovered } from '../../db/accounts.ts'
 import { deleteFiredSwitches, fireDueSwitches } from '../../db/cancel-switches.ts'
 import type { Db, Tx } from '../../db/client.ts'
 import { checkFence } from '../../db/fence.ts'
@@ -62,10 +62,9 @@ export const createSwitchStore = (db: Db): SwitchStore => ({
       await checkFence(tx, fence)
       const orders = await ordersToCancel(tx, marketId, fired)
       const closed = closeOrders(orders, 'DEAD_MAN_SWITCH', at)
-      await lockAccounts(tx, closed.reserved.keys())
       await endOrders(tx, closed.orders)
-      await changeReserved(tx, closed.reserved)
       await appendRows(tx, head, closed.rows)
+      await reserveCovered(tx, closed.reserved)
       return orders.length
     }),
 
