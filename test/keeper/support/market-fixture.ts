@@ -113,6 +113,8 @@ export const realClock = (): TestClock => {
   }
 }
 
+class Uncovered extends Error {}
+
 export class MarketFixture {
   readonly db: Db
   readonly url: string
@@ -125,6 +127,14 @@ export class MarketFixture {
     this.url = url
     this.spec = spec
     this.clock = clock
+  }
+
+  /** Another market of the same database, clock and traders. */
+  async beside(spec: MarketSpec): Promise<MarketFixture> {
+    await listMarket(this.db, spec)
+    const other = new MarketFixture(this.db, this.url, spec, this.clock)
+    other.#salt = BigInt(spec.marketId) * 1_000_000n
+    return other
   }
 
   static async open(spec: MarketSpec, clock: TestClock = standingClock()): Promise<MarketFixture> {
@@ -190,15 +200,34 @@ export class MarketFixture {
   }
 
   /** Accepts the order as the api does, without its checks. Returns its id. */
-  async place(placement: Placement): Promise<string> {
+  place(placement: Placement): Promise<string> {
+    return this.#place(placement, () => {})
+  }
+
+  /** Accepts the order if its account can pay for it. */
+  async placeCovered(placement: Placement): Promise<string | null> {
+    const refuse = ({ free, reserved }: { free: bigint; reserved: bigint }, amount: bigint): void => {
+      if (reserved + amount > free) throw new Uncovered()
+    }
+    return this.#place(placement, refuse).catch((err: unknown) => {
+      if (err instanceof Uncovered) return null
+      throw err
+    })
+  }
+
+  async #place(
+    placement: Placement,
+    check: (funds: { free: bigint; reserved: bigint }, amount: bigint) => void,
+  ): Promise<string> {
     const { by } = placement
     const order = this.order(placement)
     const hash = hashOrder(order, this.spec, keccak)
     const signature = `${(placement.signer ?? by.wallet).signMessageSync(getBytes(hash))}01`
     return this.db.transaction().execute(async (tx) => {
       const head = await lockShard(tx, marketShard(this.spec.marketId))
-      await lockAccounts(tx, [by.account])
+      const [funds] = await lockAccounts(tx, [by.account])
       const terms = await this.#reserve(tx, by, order, head.head + 1)
+      if (funds !== undefined) check(funds, terms.amount)
       const orderId = `${this.spec.marketId}-${head.head + 1}`
       const { marketId: _market, reduceOnly, salt, ...fields } = order
       const told = {
@@ -242,12 +271,17 @@ export class MarketFixture {
       .where('user_id', '=', by.account)
       .where('market_id', '=', this.spec.marketId)
       .executeTakeFirst()
-    const { price } = await tx.selectFrom('oracle_reports').select('price').executeTakeFirstOrThrow()
+    const { price } = await tx
+      .selectFrom('oracle_reports')
+      .select('price')
+      .where('market_id', '=', this.spec.marketId)
+      .executeTakeFirstOrThrow()
     const reservedPrice = reservedPriceOf(this.spec, order, priceBand(this.spec, price as Price))
     const rows = await tx
       .selectFrom('orders')
       .selectAll()
       .where('user_id', '=', by.account)
+      .where('market_id', '=', this.spec.marketId)
       .where('ended_at', 'is', null)
       .execute()
     const others = rows.map(toOpenOrder).filter(isReservable)
