@@ -22,7 +22,7 @@ const specOf = (number: number): MarketSpec => ({
   ...perpetual,
   marketId: number as MarketId,
   symbol: `M${number}-PERP`,
-  trader: `0x${String(number).repeat(40)}`,
+  trader: `0x${String(number).repeat(40)}` as MarketSpec['trader'],
 })
 
 /** Stops a turn between two of its statements, as a crash does. */
