@@ -48,6 +48,7 @@ const MALFORMED = [
   ['bench/scanner.ts', ['--positions', '10'], '--positions must be a whole number of at least 1000, not 10'],
   ['bench/liquidation.ts', ['--running', '0'], '--running must be a whole number of at least 1, not 0'],
   ['test/model/chaos-risk.ts', ['--rounds', '0'], '--rounds must be a whole number of at least 1, not 0'],
+  ['bench/markets.ts', ['--busy', '0'], '--busy must be a whole number of at least 1, not 0'],
   ['bench/latency.ts', ['--rate', 'fast'], '--rate must be a positive number, not fast'],
   ['test/run.ts', ['everything'], 'unknown suite everything: expected contracts, services, e2e'],
   ['test/model/deep.ts', ['one'], 'seed must be a whole number, not one'],
