@@ -1,7 +1,7 @@
 /**
  * Measures the lateness of turns when one market maker quotes in all of many markets: each market has a turn (marks, liquidations, auction)
  * every 200 ms, and the busy ones get orders at a fixed rate, every other one the maker's. A probe locks the maker's account every 20 ms
- * and measures how long it waits for it. Durable Postgres; keeper, placements and probe in this process. Without a chain: parts count as
+ * and measures how long it waits for it. Postgres without fsync; keeper, placements and probe in one process. Without a chain: parts count as
  * mined twice a second. Prints a table and one JSON line; times are milliseconds.
  *
  *   npm run bench:markets -- [--markets 100] [--busy 20] [--rate 3] [--seconds 20] [--warmup 5]
@@ -75,6 +75,7 @@ function marketOf(fixture: MarketFixture) {
     ...fixture.auctionPorts(),
     liquidations: createLiquidationStore(db, fixture.databaseTime),
     metrics: NO_METRICS,
+    killPoint: () => {},
     wakeSettlement: () => {},
     hashOrder: (order: Parameters<typeof hashOrder>[0], of: MarketSpec) => hashOrder(order, of, keccak),
   }
