@@ -1,6 +1,6 @@
 /** Wires the api: the one place where ports meet their adapters. */
 import type { Logger } from 'pino'
-import { createDb, createPool, type Db } from '../db/client.ts'
+import { createDb, createPool, type Db, LOOKUP_SETTINGS } from '../db/client.ts'
 import { createDatabaseClock } from '../db/database-clock.ts'
 import { checkSchema } from '../db/migrator.ts'
 import { createNotifications } from '../db/notifications.ts'
@@ -49,18 +49,6 @@ export interface Api {
   stop(): Promise<void>
 }
 
-/**
- * The statements of the command pipeline are planned once, perhaps while the tables are empty, and must use index lookups when the tables
- * are full: so every plan node that reads a whole table is disabled.
- */
-const COMMAND_SETTINGS = {
-  plan_cache_mode: 'force_generic_plan',
-  enable_seqscan: 'off',
-  enable_bitmapscan: 'off',
-  enable_hashjoin: 'off',
-  enable_mergejoin: 'off',
-  enable_material: 'off',
-}
 const READ_SETTINGS = { statement_timeout: '10000' }
 
 function createPools({ databaseUrl: url, databaseConnections, commandTimeoutMs }: Config) {
@@ -76,7 +64,7 @@ function createPools({ databaseUrl: url, databaseConnections, commandTimeoutMs }
       connections,
       name: 'clearbatch api commands',
       // Shorter than the command timeout, so that a busy market answers with an error instead of a broken connection.
-      settings: { ...COMMAND_SETTINGS, lock_timeout: String(Math.ceil(commandTimeoutMs * 0.6)) },
+      settings: { ...LOOKUP_SETTINGS, lock_timeout: String(Math.ceil(commandTimeoutMs * 0.6)) },
       queryTimeoutMs: commandTimeoutMs,
       pipeline: true,
     }),

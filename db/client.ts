@@ -39,6 +39,19 @@ const CONNECT_TIMEOUT_MS = 10_000
 /** Every statement is short: compiling one, as Postgres does if it overestimates the rows, takes longer than executing it (200 ms). */
 const SETTINGS = { jit: 'off' }
 
+/**
+ * For connections whose statements look up rows by key. They are planned once, perhaps while the tables are empty, and must use the indexes
+ * when the tables are full: so every plan node that reads a whole table is disabled.
+ */
+export const LOOKUP_SETTINGS = {
+  plan_cache_mode: 'force_generic_plan',
+  enable_seqscan: 'off',
+  enable_bitmapscan: 'off',
+  enable_hashjoin: 'off',
+  enable_mergejoin: 'off',
+  enable_material: 'off',
+}
+
 const serverOptions = (settings: Readonly<Record<string, string>>): string =>
   Object.entries(settings)
     .map(([name, value]) => `-c ${name}=${value}`)

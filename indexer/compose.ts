@@ -1,6 +1,6 @@
 /** Wires the indexer: gives the follower and the projections the adapters behind their ports. */
 import { sql } from 'kysely'
-import { createDb, createPool, type Db } from '../db/client.ts'
+import { createDb, createPool, type Db, LOOKUP_SETTINGS } from '../db/client.ts'
 import { createDatabaseClock } from '../db/database-clock.ts'
 import { BATCH_NOTICE } from '../db/journal.ts'
 import { checkSchema } from '../db/migrator.ts'
@@ -37,7 +37,7 @@ export async function compose(config: Config, logger: Logger): Promise<Indexer> 
   const { metrics, registry } = createMetrics()
   const killPoint = killAt(config.killAt)
   const name = 'clearbatch indexer'
-  const db = createDb(createPool({ url: config.databaseUrl, connections: config.databaseConnections, name }))
+  const { db, chunkDb } = openDatabase(config, name)
   await checkSchema(db)
   const clock = createDatabaseClock({ db, system: systemClock, metrics, logger })
   await clock.start()
@@ -45,7 +45,7 @@ export async function compose(config: Config, logger: Logger): Promise<Indexer> 
   failure.promise.catch(() => {})
 
   const options = { limit: config.chunk, pollMs: config.projectPollMs, killPoint, markedMs: MARKED_MS }
-  const projection = new ShardLoops({ db, clock, logger, metrics }, options)
+  const projection = new ShardLoops({ db: chunkDb, fillDb: db, clock, logger, metrics }, options)
   const session = new DatabaseSession({
     url: config.databaseUrl,
     name: `${name} session`,
@@ -87,8 +87,17 @@ export async function compose(config: Config, logger: Logger): Promise<Indexer> 
       await session.stop()
       await health.close()
       clock.stop()
-      await db.destroy()
+      await Promise.all([db.destroy(), chunkDb.destroy()])
     },
+  }
+}
+
+/** `chunkDb`: for the chunks of the projector, most of whose statements Postgres plans in more time than it runs them. */
+function openDatabase({ databaseUrl: url, databaseConnections }: Config, name: string) {
+  const connections = Math.max(2, Math.ceil(databaseConnections / 2))
+  return {
+    db: createDb(createPool({ url, connections, name })),
+    chunkDb: createDb(createPool({ url, connections, name: `${name} chunks`, settings: LOOKUP_SETTINGS })),
   }
 }
 

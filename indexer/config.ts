@@ -32,7 +32,7 @@ export function readConfig(env: Env): Config {
   return {
     ...process(8082),
     databaseUrl: database(),
-    databaseConnections: count('DATABASE_CONNECTIONS', 10, 2),
+    databaseConnections: count('DATABASE_CONNECTIONS', 16, 2),
     rpcUrl: http('RPC_URL'),
     rpcWsUrl: optional('RPC_WS_URL') && url('RPC_WS_URL', ['ws:', 'wss:']),
     rpcTimeoutMs: count('RPC_TIMEOUT_MS', 5_000, 1),

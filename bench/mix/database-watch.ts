@@ -6,6 +6,7 @@ export const STATEMENT_SETTINGS = [
   'shared_preload_libraries=pg_stat_statements',
   'pg_stat_statements.max=5000',
   'pg_stat_statements.track=top',
+  'pg_stat_statements.track_planning=on',
 ]
 
 export interface Statements {
@@ -15,6 +16,7 @@ export interface Statements {
     readonly login: string
     readonly calls: number
     readonly ms: number
+    readonly planning_ms: number
     readonly text: string
   }[]
 }
@@ -49,9 +51,9 @@ const CALLS = `
   from pg_stat_statements s join pg_roles r on r.oid = s.userid where r.rolname <> current_user group by 1 order by 1`
 
 const TOP = `
-  select r.rolname as login, calls::float8 as calls, total_exec_time as ms, regexp_replace(query, '\\s+', ' ', 'g') as text
+  select r.rolname as login, calls::float8 as calls, total_exec_time as ms, total_plan_time as planning_ms, regexp_replace(query, '\\s+', ' ', 'g') as text
   from pg_stat_statements s join pg_roles r on r.oid = s.userid
-  where r.rolname <> current_user order by total_exec_time desc limit $1`
+  where r.rolname <> current_user order by total_exec_time + total_plan_time desc limit $1`
 
 export async function watchDatabase(url: string): Promise<DatabaseWatch> {
   const [waiting, projected] = [new pg.Client(url), new pg.Client(url)]

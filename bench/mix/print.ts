@@ -111,11 +111,12 @@ export function print(measurement: Measurement): void {
   console.log('statements per order', calls)
   if (statements.top.length > 0) {
     console.table(
-      statements.top.map(({ login, calls: count, ms, text }) => ({
+      statements.top.map(({ login, calls: count, ms, planning_ms, text }) => ({
         login,
         'calls per order': perOrder(count),
         'ms per order': rounded(ms / stages.orders, 3),
         'ms per call': rounded(ms / count, 3),
+        'planning, ms per order': rounded(planning_ms / stages.orders, 3),
         statement: text.slice(0, 150),
       })),
     )

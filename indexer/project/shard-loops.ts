@@ -15,7 +15,10 @@ import type { Projection } from './projection.ts'
 import { PROJECTIONS } from './projections.ts'
 
 export interface ShardLoopPorts {
+  /** For chunks. */
   readonly db: Db
+  /** For fills, which read whole tables, and for new shards. */
+  readonly fillDb: Db
   readonly clock: Clock
   readonly logger: Logger
   readonly metrics: Pick<Metrics, 'projected' | 'failed'>
@@ -51,7 +54,7 @@ export class ShardLoops {
     this.#ports = ports
     this.#options = options
     this.#discovery = this.#createLoop('shards', async () => {
-      for (const shard of await registerShards(ports.db, options.projections)) this.#startLoop(shard)
+      for (const shard of await registerShards(ports.fillDb, options.projections)) this.#startLoop(shard)
       return false
     })
     this.#filling = this.#createLoop('fills', () => this.#fill())
@@ -137,8 +140,8 @@ export class ShardLoops {
   /** Pauses after each step for as long as the step took, so that filling takes at most half of one connection. */
   async #fill(): Promise<boolean> {
     const start = performance.now()
-    const { db, logger } = this.#ports
-    const { isFilling, emptied, completed } = await fillStep(db, this.#options)
+    const { fillDb, logger } = this.#ports
+    const { isFilling, emptied, completed } = await fillStep(fillDb, this.#options)
     if (emptied.length > 0) logger.info({ projections: emptied }, 'filling read tables from the journal')
     if (completed.length > 0) logger.info({ projections: completed }, 'read tables filled')
     if (isFilling) await sleep(Math.max(FILL_REST_MS, performance.now() - start))

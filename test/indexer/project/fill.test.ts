@@ -202,6 +202,7 @@ describe('filling a projection', function () {
     const loops = new ShardLoops(
       {
         db: test.db,
+        fillDb: test.db,
         clock: { now: () => Date.now() as Millis },
         logger: { info() {}, warn() {}, error: () => void failures++ },
         metrics: { projected() {}, failed() {} },
@@ -227,6 +228,7 @@ describe('filling a projection', function () {
     const loops = new ShardLoops(
       {
         db: test.db,
+        fillDb: test.db,
         clock: { now: () => Date.now() as Millis },
         logger: { info() {}, warn() {}, error() {} },
         metrics: { projected() {}, failed() {} },

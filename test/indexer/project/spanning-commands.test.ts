@@ -59,6 +59,7 @@ describe('a command over several shards', () => {
     const loops = new ShardLoops(
       {
         db: test.db,
+        fillDb: test.db,
         clock: { now: () => Date.now() as Millis },
         logger: { info() {}, warn() {}, error: () => void failures++ },
         metrics: { projected() {}, failed() {} },
