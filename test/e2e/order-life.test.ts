@@ -8,6 +8,7 @@ import type { PlacedOrder, Placement } from '../../client/responses.ts'
 import { waitFor } from '../../client/wait-for.ts'
 import { AccountManager__factory } from '../../typechain-types/factories/AccountManager__factory.ts'
 import { LiveClient } from '../support/live-client.ts'
+import { hasPythonPackages, runGuide, skipBecause } from './support/guide.ts'
 import { isDone, nearOracle, trade, useStack } from './support/stack.ts'
 
 const MARKET = 1
@@ -166,4 +167,19 @@ describe('the life of orders on a complete exchange', function () {
       trader.close()
     }
   })
+
+  for (const language of ['sh', 'ts', 'python'] as const) {
+    it(`when the guide's program in ${language} is run, it places an order, reads it and cancels it`, async function () {
+      if (language === 'python' && !hasPythonPackages())
+        return skipBecause(this, 'python3 with the packages coincurve and pycryptodome is not installed')
+      const [placed = '', ...statuses] = await runGuide(language, exchange.stack.file)
+      expect(placed).to.match(/^placed \d+-\d+$/)
+      expect(statuses).to.deep.equal(['status OPEN', 'status CANCELLED'])
+      const order = await waitFor(
+        () => exchange.trader(0).orders.get(placed.replace('placed ', '')),
+        ({ status }) => status !== 'OPEN',
+      )
+      expect(stateOf(order)).to.equal('CANCELLED USER_CANCELLED')
+    })
+  }
 })
