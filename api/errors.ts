@@ -279,6 +279,7 @@ export const CATALOGUE = {
     409,
     'The order belongs to a liquidation. It ends when it is filled, or when the position is healthy again.',
   ),
+  CLIENT_ORDER_ID_USED: permanent(409, 'A live order of this account has the client_order_id.'),
   SALT_USED: permanent(409, 'The salt was used for another order of this account in this market.'),
   HTV1_READ_AFTER_STALE_BOOKMARK: permanent(409, 'The bookmark is stale; drop it and read again.'),
 

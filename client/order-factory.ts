@@ -8,6 +8,8 @@ import { buildOrder, type MessageSigner, type OrderTerms, orderSigner, type Sign
 
 export interface NewOrder extends OrderTerms {
   readonly marketId: number
+  /** Your label, unique among the account's live orders. It is not part of what is signed. */
+  readonly clientOrderId?: string
 }
 
 /** A signed order with its request body. Sending the same one again never places a second order. */
@@ -37,12 +39,13 @@ export class OrderFactory {
     this.#options = options
   }
 
-  async sign({ marketId, ...terms }: NewOrder): Promise<OutgoingOrder> {
+  async sign({ marketId, clientOrderId, ...terms }: NewOrder): Promise<OutgoingOrder> {
     const { market, sign } = await this.#contextOf(marketId)
     const { account, salts, signer } = this.#options
     const order = buildOrder({ market, terms, maker: account.address, salt: salts.next(), now: Date.now() })
     const signed = await sign(order, signer ?? missingOption('privateKey'))
-    return { ...signed, body: bodyOf(signed, market) }
+    const label = clientOrderId === undefined ? {} : { client_order_id: clientOrderId }
+    return { ...signed, body: { ...bodyOf(signed, market), ...label } }
   }
 
   async #contextOf(marketId: number): Promise<SigningContext> {

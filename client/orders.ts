@@ -102,6 +102,11 @@ export class Orders {
     return this.#http.post(`/v0/orders/cancel/by-hash/${orderHash}`, { reason })
   }
 
+  /** Cancels the live order with the label; without one, answers with the last order that had it. */
+  async cancelByClientId(clientOrderId: string, reason?: string): Promise<Cancellation> {
+    return this.#http.post(`/v0/orders/cancel/by-client-id/${clientOrderId}`, { reason })
+  }
+
   /** At most 100 orders in one command. Each is cancelled or rejected alone. */
   async cancelBatch(
     orderHashes: readonly string[],
@@ -167,6 +172,11 @@ export class Orders {
 
   async getByHash(orderHash: string, options: ReadOptions = {}): Promise<PlacedOrder> {
     return this.#http.get(`/v0/orders/by-hash/${orderHash}`, bookmarkQuery(options))
+  }
+
+  /** The live order with the label, else the last one accepted with it. */
+  async getByClientId(clientOrderId: string, options: ReadOptions = {}): Promise<PlacedOrder> {
+    return this.#http.get(`/v0/orders/by-client-id/${clientOrderId}`, bookmarkQuery(options))
   }
 
   async list(options: OrderListOptions = {}): Promise<readonly PlacedOrder[]> {

@@ -56,6 +56,8 @@ export type PlacedOrder = Amounts<
   MaybeAmounts<'average_price' | 'effective_price' | 'protection_price'> & {
     readonly order_id: string
     readonly order_hash: string
+    /** The trader's label; null without one. */
+    readonly client_order_id: string | null
     readonly market_id: number
     readonly symbol: string
     readonly user_id: number
@@ -256,6 +258,7 @@ export interface OrderEvent {
   readonly kind: OrderEventKind
   readonly order_id: string
   readonly order_hash: string
+  readonly client_order_id: string | null
   readonly user_id: number
   readonly market_id: number
   readonly symbol: string

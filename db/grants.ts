@@ -88,7 +88,7 @@ export const WRITERS: { readonly [Table in keyof Database]: Writers<Table> } = {
         ...(['order_id', 'market_id', 'seq', 'user_id', 'maker', 'signer', 'hash', 'signature'] as const),
         ...(['salt', 'side', 'type', 'price', 'quantity', 'trigger', 'leverage', 'reduce_only'] as const),
         ...(['expiration', 'alive_until', 'status', 'openable', 'reserved_price', 'reserved'] as const),
-        'accepted_at',
+        ...(['accepted_at', 'client_order_id'] as const),
       ],
       update: [
         ...(['status', 'status_reason', 'closing_reason', 'closed_by', 'note', 'ended_at'] as const),

@@ -49,6 +49,7 @@ import * as batchProofs from './migrations/0043-batch-proofs.ts'
 import * as packedInputs from './migrations/0043-packed-inputs.ts'
 import * as connectionSwitches from './migrations/0045-connection-switches.ts'
 import * as transactionsByKind from './migrations/0046-transactions-by-kind.ts'
+import * as clientOrderIds from './migrations/0047-client-order-ids.ts'
 
 export const MIGRATIONS: Record<string, Migration> = {
   '0001-write-side': writeSide,
@@ -98,6 +99,7 @@ export const MIGRATIONS: Record<string, Migration> = {
   '0043-packed-inputs': packedInputs,
   '0045-connection-switches': connectionSwitches,
   '0046-transactions-by-kind': transactionsByKind,
+  '0047-client-order-ids': clientOrderIds,
 }
 
 export const createMigrator = (db: Db): Migrator =>

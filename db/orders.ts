@@ -127,22 +127,23 @@ const APPEND_AND_INSERT_ORDERS = `
   with placed as (
     insert into orders (
       order_id, market_id, seq, user_id, maker, signer, hash, signature, salt, side, type, price, quantity, trigger, leverage,
-      reduce_only, expiration, alive_until, status, openable, reserved_price, reserved, accepted_at
+      reduce_only, expiration, alive_until, status, openable, reserved_price, reserved, accepted_at, client_order_id
     )
     select
       r.order_id, split_part(r.order_id, '-', 1)::integer, split_part(r.order_id, '-', 2)::bigint, r.user_id, r.maker, r.signer,
       r.hash, r.signature, r.salt, r.side, r.type, r.price, r.quantity, r.trigger, r.leverage, r.reduce_only, r.expiration,
-      r.alive_until, r.status, r.openable, r.reserved_price, r.reserved, r.accepted_at
+      r.alive_until, r.status, r.openable, r.reserved_price, r.reserved, r.accepted_at, r.client_order_id
     from rows from (
       json_to_recordset($3::json) as (
         kind text, order_id text, user_id bigint, maker text, signer text, hash text, salt bigint, side text, type text,
         price bigint, quantity bigint, trigger bigint, leverage integer, reduce_only boolean, expiration bigint,
-        alive_until bigint, status text, openable bigint, reserved_price bigint, reserved numeric, accepted_at bigint
+        alive_until bigint, status text, openable bigint, reserved_price bigint, reserved numeric, accepted_at bigint,
+        client_order_id text
       ),
       unnest($5::text[])
     ) as r (
       kind, order_id, user_id, maker, signer, hash, salt, side, type, price, quantity, trigger, leverage, reduce_only, expiration,
-      alive_until, status, openable, reserved_price, reserved, accepted_at, signature
+      alive_until, status, openable, reserved_price, reserved, accepted_at, client_order_id, signature
     )
     where r.kind = 'order_placed'
   ), ${APPENDING}

@@ -116,6 +116,8 @@ export interface ReadOrdersTable {
   arrival: number
   /** An order of a liquidation, without a signature. */
   forced: Generated<boolean>
+  /** The trader's label. */
+  client_order_id: Generated<string | null>
 }
 
 /** Events of orders: all of them in the view `read.order_events`, all except CREATED in the table `read.order_changes`. */

@@ -121,6 +121,8 @@ export interface OrdersTable {
   ended_at: number | null
   /** Of a liquidation: reduce-only, inserted by the keeper. */
   forced: Generated<boolean>
+  /** The trader's label, which no signature covers. Unique among the account's live orders when the order was accepted. */
+  client_order_id: Generated<string | null>
 }
 
 /**

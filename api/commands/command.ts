@@ -18,6 +18,8 @@ export interface PlaceItem {
   readonly kind: 'place'
   readonly spec: MarketSpec
   readonly order: SignedOrder
+  /** The trader's label, which no signature covers. */
+  readonly clientOrderId: string | null
 }
 
 export interface CancelItem {

@@ -12,7 +12,8 @@ import type { Millis } from '../../domain/units.ts'
 import type { BalanceParts } from '../accounts/view.ts'
 import type { Bookmark, Command } from './command.ts'
 import type { CurrentMarket, Funds, GroupState, Holding, StoredOrder } from './group-state.ts'
-import { holdingKey, requestKey, saltKey } from './state-keys.ts'
+import type { LabelledOrder } from './labelled-orders.ts'
+import { holdingKey, labelKey, requestKey, saltKey } from './state-keys.ts'
 
 /** The journal row of a placement, and the signature, which only the row in `orders` stores. */
 export interface PlacedOrder {
@@ -65,6 +66,12 @@ export class GroupChanges {
     return this.state.holdings.get(holdingKey(marketId, userId)) as Holding
   }
 
+  /** A live order of the account with the label, after all changes so far. */
+  liveWithLabel(userId: number, clientOrderId: string): LabelledOrder | undefined {
+    const labelled = this.state.labelled.get(labelKey(userId, clientOrderId)) ?? []
+    return labelled.find(({ hash }) => (this.state.byHash.get(hash)?.ended_at ?? null) === null)
+  }
+
   nextSeq(marketId: number): number {
     return this.#headOf(marketId) + 1
   }
@@ -106,6 +113,7 @@ export class GroupChanges {
       ...exposed(holding, stored, 1),
     })
     this.#remember(stored)
+    this.#label(stored)
   }
 
   /** Removes the order from the book. Returns its new state. */
@@ -150,6 +158,13 @@ export class GroupChanges {
   #remember(order: StoredOrder): void {
     this.#set(this.state.byHash, order.hash, order)
     this.#set(this.state.bySalt, saltKey(order.market_id, order.maker, order.salt), order)
+  }
+
+  #label({ user_id, client_order_id: id, order_id, hash }: StoredOrder): void {
+    if (id === null) return
+    const key = labelKey(user_id, id)
+    const labelled = this.state.labelled.get(key) ?? []
+    this.#set(this.state.labelled, key, [...labelled, { user_id, client_order_id: id, order_id, hash }])
   }
 
   #reserve(marketId: number, userId: number, delta: bigint): void {

@@ -19,6 +19,7 @@ import type { Position } from '../../domain/positions/position.ts'
 import { type FundingState, NO_FUNDING } from '../../domain/prices/funding-state.ts'
 import type { Quote, Steps } from '../../domain/units.ts'
 import type { Command } from './command.ts'
+import { byLabel, type LabelledOrder, queryLabelled } from './labelled-orders.ts'
 import { sendTogether } from './send-together.ts'
 import { bySalt, holdingKey, requestKey, signerKey } from './state-keys.ts'
 
@@ -84,6 +85,8 @@ export interface GroupState {
   readonly marketsWithOrders: ReadonlyMap<number, readonly number[]>
   /** Commands that were executed before, by `requestKey`. */
   readonly requests: Map<string, StoredRequest>
+  /** Live orders of all markets with a label that a placement of the group has, by `labelKey`: more than one only after a rollback. */
+  readonly labelled: Map<string, readonly LabelledOrder[]>
   /** Session keys that signed orders of the group, by `signerKey`. */
   readonly signers: ReadonlyMap<string, SigningKeyRow>
 }
@@ -305,20 +308,24 @@ export async function openGroup(
   const shards = marketIds.map(marketShard)
   const pairs = pairsOf(commands)
   const values = [pairs.marketIds, pairs.userIds, chainId]
-  const [, heads, held, known, live, resting, requests, signers, funding] = await sendTogether(client, () => [
-    client.query(BEGIN[purpose]),
-    openShards(client, isSpanning ? [ACCOUNTS_SHARD, ...shards] : shards, purpose),
-    query<HoldingRow>(client, `command-holdings-${purpose}`, holdings(LOCKING[purpose]), values),
-    queryStored(client, commands),
-    queryLive(client, commands),
-    queryMarketsWithOrders(client, commands),
-    queryRequests(client, commands),
-    querySigners(client, commands),
-    query<MarketFunding & pg.QueryResultRow>(client, 'command-funding', FUNDING, [
-      marketIds,
-      [...new Set(pairs.userIds)],
-    ]),
-  ])
+  const [, heads, held, known, live, resting, requests, signers, labelled, funding] = await sendTogether(
+    client,
+    () => [
+      client.query(BEGIN[purpose]),
+      openShards(client, isSpanning ? [ACCOUNTS_SHARD, ...shards] : shards, purpose),
+      query<HoldingRow>(client, `command-holdings-${purpose}`, holdings(LOCKING[purpose]), values),
+      queryStored(client, commands),
+      queryLive(client, commands),
+      queryMarketsWithOrders(client, commands),
+      queryRequests(client, commands),
+      querySigners(client, commands),
+      queryLabelled(client, commands),
+      query<MarketFunding & pg.QueryResultRow>(client, 'command-funding', FUNDING, [
+        marketIds,
+        [...new Set(pairs.userIds)],
+      ]),
+    ],
+  )
   const fundings = toFundings(funding)
   return {
     markets: marketsOf(held, heads, fundings),
@@ -331,6 +338,7 @@ export async function openGroup(
     live: hashesByHolding(live),
     marketsWithOrders: marketsByUser(resting),
     requests: new Map(requests.map((row) => [requestKey(row.user_id, row.client_request_id), row])),
+    labelled: byLabel(labelled),
     signers: new Map(signers.map((key) => [signerKey(key.owner, key.key), key])),
   }
 }

@@ -23,7 +23,7 @@ import type { GroupLogger } from './group.ts'
 import { createOrderMarketIndex } from './order-market-index.ts'
 import { cancelAll, cancelBatch } from './submit-cancels.ts'
 import { type JsonText, placeBatch } from './submit-placements.ts'
-import { cancelOrder, placeOrder } from './submit-single.ts'
+import { cancelLabelled, cancelOrder, placeOrder } from './submit-single.ts'
 import { validateOrder } from './validate-order.ts'
 import { createVerifier } from './verify-signature.ts'
 
@@ -33,6 +33,7 @@ export interface CommandPipeline {
   validate(caller: Caller, body: ValidateBody): Promise<ValidateAnswer>
   placeBatch(caller: Caller, body: PlaceBatchBody): Promise<JsonText>
   cancel(caller: Caller, hash: string, reason: string | null): Promise<CancelAnswer>
+  cancelLabelled(caller: Caller, clientOrderId: string, reason: string | null): Promise<CancelAnswer>
   cancelBatch(caller: Caller, body: CancelBatchBody, reason: string | null): Promise<CancelBatchAnswer>
   /** `marketId` null cancels in all markets. */
   cancelAll(caller: Caller, marketId: number | null, reason: string | null): Promise<CancelAllAnswer>
@@ -118,6 +119,8 @@ export function createCommandPipeline(
     validate: (caller, body) => validateOrder({ ...parts, ...ports }, options, caller, body),
     placeBatch: (caller, body) => counted('place_batch', placeBatch(ports, caller, body)),
     cancel: (caller, hash, reason) => counted('cancel', cancelOrder(ports, caller, { hash, reason })),
+    cancelLabelled: (caller, clientOrderId, reason) =>
+      counted('cancel', cancelLabelled(ports, caller, { clientOrderId, reason })),
     cancelBatch: (caller, body, reason) => counted('cancel_batch', cancelBatch(ports, caller, body, reason)),
     cancelAll: (caller, marketId, reason) =>
       counted('cancel_all', cancelAll(ports, caller, { marketId, reason })),

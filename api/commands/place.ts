@@ -36,7 +36,7 @@ const RETRY_AFTER: Readonly<Record<string, string>> = {
 
 /** Throws an ApiError if the placement is rejected. */
 export function place(
-  { order, spec }: PlaceItem,
+  { order, spec, clientOrderId }: PlaceItem,
   userId: number,
   changes: GroupChanges,
   now: Millis,
@@ -47,6 +47,7 @@ export function place(
   if (known !== undefined) return duplicate(order, known, changes)
 
   const keyExpiry = signerExpiry(order, changes, now)
+  if (clientOrderId !== null) refuseUsedLabel(clientOrderId, userId, changes)
   const input = admissionInput(spec, userId, changes, now, ages)
   // The form was checked before the transaction, perhaps under other parameters.
   const capped = leverageRefusal(input.spec, order)
@@ -57,6 +58,7 @@ export function place(
   const row = {
     ...placedRow(order, verdict.value, userId, changes.nextSeq(marketId), now),
     alive_until: aliveUntil(order.expiration, keyExpiry),
+    ...(clientOrderId !== null && { client_order_id: clientOrderId }),
   }
   const stored = storedOrder(order, row, changes.nextSeq(marketId))
   changes.place(stored, row)
@@ -92,6 +94,16 @@ function duplicate(order: SignedOrder, known: StoredOrder, changes: GroupChanges
     throw new ApiError('SALT_USED', context)
   }
   return placedResult(known, true, changes)
+}
+
+/** A label is free again once its order has ended. */
+function refuseUsedLabel(clientOrderId: string, userId: number, changes: GroupChanges): void {
+  const live = changes.liveWithLabel(userId, clientOrderId)
+  if (live === undefined) return
+  throw new ApiError('CLIENT_ORDER_ID_USED', {
+    ...{ field: 'client_order_id', received: clientOrderId },
+    ...{ order_id: live.order_id, order_hash: live.hash },
+  })
 }
 
 function restingOf(spec: MarketSpec, holding: Holding): RestingTotals {
@@ -190,5 +202,6 @@ const storedOrder = (
   triggered: null,
   ended_at: null,
   forced: false,
+  client_order_id: row.client_order_id ?? null,
   updated_at: row.accepted_at,
 })

@@ -4,6 +4,7 @@ export const holdingKey = (marketId: number, userId: number): string => `${marke
 export const saltKey = (marketId: number, maker: string, salt: bigint | number): string =>
   `${marketId}:${maker}:${salt}`
 export const signerKey = (owner: string, key: string): string => `${owner}:${key}`
+export const labelKey = (userId: number, clientOrderId: string): string => `${userId}:${clientOrderId}`
 export const requestKey = (userId: number, id: string): string => `${userId}:${id}`
 
 /** The salt of a forced order is its own number, and not one of the trader's. */

@@ -63,10 +63,11 @@ async function itemsOf(
     parsed.filter((item): item is Signed => !(item instanceof ApiError)),
   )
   let next = 0
-  return parsed.map((item): Item => {
+  return parsed.map((item, at): Item => {
     const order = item instanceof ApiError ? item : verified[next++]
     if (order instanceof ApiError) return { kind: 'refused', error: order }
-    return { kind: 'place', spec: (item as Signed).spec, order } as PlaceItem
+    const clientOrderId = bodies[at]?.client_order_id ?? null
+    return { kind: 'place', spec: (item as Signed).spec, order, clientOrderId } as PlaceItem
   })
 }
 

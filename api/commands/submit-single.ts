@@ -1,6 +1,7 @@
 /** Places or cancels one order: runs the checks that need no lock, submits the command, builds the answer. */
 
 import { setTimeout } from 'node:timers/promises'
+import { sql } from 'kysely'
 import type { Db } from '../../db/client.ts'
 import type { MarketSpec } from '../../domain/market/market.ts'
 import { isMarketType, type Order } from '../../domain/orders/order.ts'
@@ -14,6 +15,7 @@ import { fillView } from '../fills/view.ts'
 import type { MarketDirectory } from '../markets/market-directory.ts'
 import { expectedProtectionPrice, readQuotes } from '../order-book/expected-protection.ts'
 import type { CancelAnswer, PlaceOrderAnswer, PlaceOrderBody } from '../order-entry/schema.ts'
+import { labelledOrder } from '../orders/query.ts'
 import { orderView } from '../orders/view.ts'
 import { maybeAmount } from '../wire/amounts.ts'
 import type { Cancelled, CommandAnswer, CommandReport, Placed } from './command.ts'
@@ -93,6 +95,7 @@ export async function placeOrder(
   const { db, dispatcher, orderMarkets, markets, verifier } = ports
   const spec = await markets.byId(Number(body.market_id))
   const order = await verifier.verify(spec, parseOrder(spec, address, body), body.signature)
+  const clientOrderId = body.client_order_id ?? null
   // A cancel sent from now on finds the market of the order and queues behind this command.
   orderMarkets.record(order.hash, spec.marketId)
   const quotes = quotesFor(ports, spec, userId, order)
@@ -100,7 +103,7 @@ export async function placeOrder(
     kind: 'place',
     userId,
     markets: [spec],
-    items: [{ kind: 'place', spec, order }],
+    items: [{ kind: 'place', spec, order, clientOrderId }],
     ...singleItem((report) => ({ placed: onlyResult<Placed>(report), balance: report.balance })),
   })
   return {
@@ -132,6 +135,20 @@ export async function cancelOrder(
     ...singleItem(onlyResult<Cancelled>),
   })
   return cancelView(spec, result)
+}
+
+/** Cancels the live order with the label; without one, answers with the last order that had it. */
+export async function cancelLabelled(
+  ports: CommandPorts,
+  caller: Caller,
+  { clientOrderId, reason }: { readonly clientOrderId: string; readonly reason: string | null },
+): Promise<CancelAnswer> {
+  const { rows } = await sql<{ hash: string | null }>`
+    select (${labelledOrder('hash', caller.userId, clientOrderId)}) as hash
+  `.execute(ports.db)
+  const hash = rows[0]?.hash ?? null
+  if (hash !== null) return cancelOrder(ports, caller, { hash, reason })
+  throw new ApiError('ORDER_NOT_FOUND', { field: 'client_order_id', received: clientOrderId })
 }
 
 export const cancelView = (

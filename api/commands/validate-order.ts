@@ -15,7 +15,7 @@ import { typedData } from '../order-entry/typed-data-view.ts'
 import type { ValidateAnswer, ValidateBody } from '../order-entry/validation-schema.ts'
 import { bandView, type Reservation, reservationView } from '../orders/reservation-view.ts'
 import { amount, maybeAmount } from '../wire/amounts.ts'
-import type { Placed } from './command.ts'
+import type { Placed, PlaceItem } from './command.ts'
 import { type DryRunPorts, dryRun } from './dry-run.ts'
 import type { GroupOptions } from './group.ts'
 import type { CurrentMarket } from './group-state.ts'
@@ -51,10 +51,9 @@ function dryRunPlacement(
   ports: ValidatePorts,
   options: GroupOptions,
   userId: number,
-  spec: MarketSpec,
-  order: SignedOrder,
+  item: PlaceItem,
 ): Promise<DryRunResult> {
-  const item = { kind: 'place', spec, order } as const
+  const { spec } = item
   return dryRun(ports, options, { userId, spec, items: [item] }, (changes) => {
     const now = ports.clock.now()
     const placed = place(item, userId, changes, now, options)
@@ -100,7 +99,9 @@ export async function validateOrder(
   const spec = await ports.markets.byId(Number(body.market_id))
   const order = parseOrder(spec, address, body as PlaceOrderBody)
   const signed = await signedOrder(ports, spec, order, body.signature)
-  const { placed, balance, market } = await dryRunPlacement(ports, options, userId, spec, signed)
+  const clientOrderId = body.client_order_id ?? null
+  const item = { kind: 'place', spec, order: signed, clientOrderId } as const
+  const { placed, balance, market } = await dryRunPlacement(ports, options, userId, item)
   const oracle = market.oraclePrice as Price
   const band = priceBand(spec, oracle)
   const quotes = isMarketType(order.type)

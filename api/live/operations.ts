@@ -12,6 +12,7 @@ export const BUCKET_OF: Readonly<Partial<Record<Op, Bucket>>> = {
   place: 'orders',
   place_batch: 'batches',
   cancel: 'cancels',
+  cancel_by_client_id: 'cancels',
   cancel_batch: 'cancels',
   cancel_all: 'cancels',
   cancel_on_disconnect: 'cancels',
@@ -35,7 +36,9 @@ const resultOf = (answer: { readonly read_after: unknown }): CommandResult => ({
   readAfter: answer.read_after,
 })
 
-export type OrderMessage = Message<'place' | 'place_batch' | 'cancel' | 'cancel_batch' | 'cancel_all'>
+export type OrderMessage = Message<
+  'place' | 'place_batch' | 'cancel' | 'cancel_by_client_id' | 'cancel_batch' | 'cancel_all'
+>
 
 export async function execute(
   commands: OrderCommands,
@@ -52,6 +55,10 @@ export async function execute(
     case 'cancel': {
       const { order_hash: hash, ...body } = message.body
       return resultOf(await commands.cancel(caller, hash, body))
+    }
+    case 'cancel_by_client_id': {
+      const { client_order_id: id, ...body } = message.body
+      return resultOf(await commands.cancelLabelled(caller, id, body))
     }
     case 'cancel_batch':
       return resultOf(await commands.cancelBatch(caller, message.body))

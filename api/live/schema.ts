@@ -4,7 +4,7 @@ import { SWITCH_SECONDS } from '../cancel-switch/schema.ts'
 import { BATCH_BODY_LIMIT, BODY_LIMIT } from '../http/errors.ts'
 import { CancelAllBody, CancelBatchBody, PlaceBatchBody } from '../order-entry/batch-schema.ts'
 import { CANCEL_HINTS, CancelBody, PlaceOrderBody } from '../order-entry/schema.ts'
-import { OrderHashParams } from '../orders/schema.ts'
+import { ClientOrderIdParams, OrderHashParams } from '../orders/schema.ts'
 import { closed, expects, words } from '../wire/schema.ts'
 import { TOPIC_NAMES } from './topics.ts'
 
@@ -105,6 +105,11 @@ export const OPERATIONS = {
     closed({ ...OrderHashParams.properties, ...CancelBody.properties }, { 'x-hints': CANCEL_HINTS }),
     'As POST /v0/orders/cancel/by-hash/:order_hash.',
   ),
+  cancel_by_client_id: command(
+    'cancel_by_client_id',
+    closed({ ...ClientOrderIdParams.properties, ...CancelBody.properties }, { 'x-hints': CANCEL_HINTS }),
+    'As POST /v0/orders/cancel/by-client-id/:client_order_id.',
+  ),
   cancel_batch: command('cancel_batch', CancelBatchBody, 'As POST /v0/orders/cancel/batch.'),
   cancel_all: command('cancel_all', CancelAllBody, 'As POST /v0/orders/cancel/all.'),
 } as const
@@ -114,5 +119,4 @@ export const OPS = Object.keys(OPERATIONS) as readonly Op[]
 export type Message<Name extends Op = Op> = { [Key in Name]: Static<(typeof OPERATIONS)[Key]> }[Name]
 
 /** Operations that take effect: read-only keys may not call them, and their errors have an outcome. */
-export const isCommand = (op: string): boolean =>
-  ['place', 'place_batch', 'cancel', 'cancel_batch', 'cancel_all', 'cancel_on_disconnect'].includes(op)
+export const isCommand = (op: string): boolean => op.startsWith('place') || op.startsWith('cancel')

@@ -18,6 +18,7 @@ function storableText(field: string, text: string | undefined): string | null {
 
 export interface OrderCommands extends Pick<CommandPipeline, 'place' | 'validate' | 'placeBatch'> {
   cancel(caller: Caller, hash: string, body: CancelBody): Promise<CancelAnswer>
+  cancelLabelled(caller: Caller, clientOrderId: string, body: CancelBody): Promise<CancelAnswer>
   cancelBatch(caller: Caller, body: CancelBatchBody): Promise<CancelBatchAnswer>
   cancelAll(caller: Caller, body: CancelAllBody): Promise<CancelAllAnswer>
 }
@@ -28,6 +29,9 @@ export const createOrderCommands = (commands: CommandPipeline): OrderCommands =>
   placeBatch: commands.placeBatch,
   async cancel(caller, hash, { reason }) {
     return commands.cancel(caller, hash.toLowerCase(), storableText('reason', reason))
+  },
+  async cancelLabelled(caller, clientOrderId, { reason }) {
+    return commands.cancelLabelled(caller, clientOrderId, storableText('reason', reason))
   },
   async cancelBatch(caller, body) {
     return commands.cancelBatch(caller, body, storableText('reason', body.reason))

@@ -2,7 +2,7 @@
 import { callerOf } from '../http/access.ts'
 import { BATCH_BODY_LIMIT } from '../http/errors.ts'
 import type { App } from '../http/types.ts'
-import { OrderHashParams } from '../orders/schema.ts'
+import { ClientOrderIdParams, OrderHashParams } from '../orders/schema.ts'
 import {
   CancelAllAnswer,
   CancelAllBody,
@@ -106,6 +106,24 @@ function cancelling(app: App, { commands }: OrderEntryPorts): void {
       },
     },
     (request) => commands.cancel(callerOf(request), request.params.order_hash, request.body),
+  )
+  app.post(
+    '/v0/orders/cancel/by-client-id/:client_order_id',
+    {
+      config: { access: 'user', bucket: 'cancels', errors: CANCEL_ERRORS },
+      schema: {
+        tags,
+        summary: 'Cancel an order by its client_order_id',
+        description:
+          'Cancels the live order with this label. If no live order has it, the answer is the order with it that was accepted last. Send it ' +
+          'after the answer to the placement: a placement that is still being committed has no label yet.',
+        operationId: 'cancelOrderByClientId',
+        params: ClientOrderIdParams,
+        body: CancelBody,
+        response: { 200: CancelAnswer },
+      },
+    },
+    (request) => commands.cancelLabelled(callerOf(request), request.params.client_order_id, request.body),
   )
 }
 

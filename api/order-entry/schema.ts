@@ -4,7 +4,7 @@ import { ORDER_TYPES } from '../../domain/orders/order.ts'
 import { Balance } from '../accounts/schema.ts'
 import { Fill } from '../fills/schema.ts'
 import { expectedProtectionFields } from '../order-book/schema.ts'
-import { Order } from '../orders/schema.ts'
+import { ClientOrderId, Order } from '../orders/schema.ts'
 import {
   decimalInput,
   documentedAs,
@@ -62,6 +62,7 @@ const placement = {
     ...expects('a string of digits, a whole number below 2^53'),
     description: 'Decimal string of the signed salt, below 2^53.',
   }),
+  client_order_id: Type.Optional(ClientOrderId),
   signature: Type.String({ description: 'Hex of r, s, v and the suffix 01.' }),
   signature_type: Type.Optional(Type.Integer({ description: 'Send 1.' })),
 }

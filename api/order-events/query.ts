@@ -15,7 +15,7 @@ const selectEvents = (db: Db | Tx) =>
     .selectFrom('read.order_events as e')
     .innerJoin('read.orders as o', 'o.order_id', 'e.order_id')
     .selectAll('e')
-    .select(['o.hash', 'o.market_id'])
+    .select(['o.hash', 'o.client_order_id', 'o.market_id'])
 
 /** Events of one order, newest first; they all belong to one shard. */
 export function eventsOfOrder(

@@ -22,6 +22,7 @@ export const OrderEvent = named('OrderEvent', {
   kind: words(EVENT_KINDS, KINDS),
   order_id: Type.String(),
   order_hash: Type.String(),
+  client_order_id: nullable(Type.String({ description: 'Your label of the order.' })),
   user_id: Type.Integer(),
   market_id: Type.Integer(),
   symbol: Type.String(),

@@ -12,6 +12,7 @@ import type { OrderEvent } from './schema.ts'
 
 export type OrderEventRow = Selectable<ReadOrderEventsTable> & {
   readonly hash: string
+  readonly client_order_id: string | null
   readonly market_id: number
 }
 
@@ -60,6 +61,7 @@ export function eventView(spec: MarketSpec, row: OrderEventRow): OrderEvent {
     kind: row.kind,
     order_id: row.order_id,
     order_hash: row.hash,
+    client_order_id: row.client_order_id,
     user_id: row.user_id,
     market_id: row.market_id,
     symbol: spec.symbol,

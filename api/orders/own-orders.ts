@@ -11,7 +11,7 @@ export interface ReadPorts {
 
 /** The request field that names the order, and its value. */
 export interface RequestedOrder {
-  readonly field: 'order_id' | 'order_hash'
+  readonly field: 'order_id' | 'order_hash' | 'client_order_id'
   readonly received: string
 }
 

@@ -34,6 +34,24 @@ export const orderByHash = (db: Db | Tx, hash: string): Promise<PricedOrderRow |
     .where('order_id', '=', (known) => known.selectFrom('orders').select('order_id').where('hash', '=', hash))
     .executeTakeFirst()
 
+/** The live order with the label, else the one accepted last; found on the write side, as by hash. */
+export const orderByClientId = (
+  db: Db | Tx,
+  userId: number,
+  clientOrderId: string,
+): Promise<PricedOrderRow | undefined> =>
+  selectOrders(db)
+    .where('order_id', '=', sql<string>`(${labelledOrder('order_id', userId, clientOrderId)})`)
+    .executeTakeFirst()
+
+/** A column of the account's order with the label: of a live one if there is any, else of the last one accepted. */
+export const labelledOrder = (column: 'order_id' | 'hash', userId: number, clientOrderId: string) => {
+  const labelled = sql`select ${sql.ref(column)} from orders where user_id = ${userId} and client_order_id = ${clientOrderId}`
+  return sql<string | null>`select coalesce(
+    (${labelled} and ended_at is null order by accepted_at desc limit 1), (${labelled} order by accepted_at desc limit 1)
+  )`
+}
+
 /** The range is of the time of acceptance. */
 export interface OrderFilter extends Page, TimeRange {
   readonly marketId?: number | undefined

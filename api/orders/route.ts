@@ -9,8 +9,15 @@ import { decodeCursor, pageOf } from '../wire/cursor.ts'
 import { BookmarkQuery, UserIdParams } from '../wire/schema.ts'
 import { timeRange } from '../wire/times.ts'
 import { ownOrder, type ReadPorts, type RequestedOrder } from './own-orders.ts'
-import { ORDER_TABLES, orderByHash, orderById, ordersOfUser, type PricedOrderRow } from './query.ts'
-import { Order, OrderHashParams, OrderIdParams, Orders, OrdersQuery } from './schema.ts'
+import {
+  ORDER_TABLES,
+  orderByClientId,
+  orderByHash,
+  orderById,
+  ordersOfUser,
+  type PricedOrderRow,
+} from './query.ts'
+import { ClientOrderIdParams, Order, OrderHashParams, OrderIdParams, Orders, OrdersQuery } from './schema.ts'
 import { orderView } from './view.ts'
 
 const tags = ['orders']
@@ -70,6 +77,27 @@ function oneOrder(app: App, { markets, readAfter }: ReadPorts): void {
       const hash = request.params.order_hash.toLowerCase()
       const requested = { field: 'order_hash', received: hash } as const
       return readOne(request, requested, (db) => orderByHash(db, hash))
+    },
+  )
+  app.get(
+    '/v0/orders/by-client-id/:client_order_id',
+    {
+      config: { ...own, errors: ['ORDER_NOT_FOUND'] },
+      schema: {
+        tags,
+        summary: 'Get one order by its client_order_id',
+        description: 'The live order with this label, else the one with it that was accepted last.',
+        operationId: 'getOrderByClientId',
+        params: ClientOrderIdParams,
+        querystring: BookmarkQuery,
+        response: { 200: Order },
+      },
+    },
+    (request) => {
+      const received = request.params.client_order_id
+      const { userId } = callerOf(request)
+      const requested = { field: 'client_order_id', received } as const
+      return readOne(request, requested, (db) => orderByClientId(db, userId, received))
     },
   )
 }

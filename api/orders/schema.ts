@@ -32,6 +32,9 @@ export const ORDER_STATUSES = [
 export const Order = named('Order', {
   order_id: Type.String(),
   order_hash: Type.String({ description: 'EIP-712 digest of the order.' }),
+  client_order_id: nullable(
+    Type.String({ description: 'Your label of the order; null if it was placed without one.' }),
+  ),
   market_id: Type.Integer(),
   symbol: Type.String(),
   user_id: Type.Integer(),
@@ -91,6 +94,16 @@ export const OrderHashParams = closed({
     description: 'Hash of the order.',
   }),
 })
+
+/** A label of ours: neither the signature nor the chain covers it. */
+export const ClientOrderId = Type.String({
+  pattern: '^[A-Za-z0-9_.:-]{1,64}$',
+  ...expects('1 to 64 letters, digits and the characters _ . : -'),
+  description:
+    'Your label of the order: 1 to 64 letters, digits and the characters _ . : -. No two live orders of an account have the same one; it is free ' +
+    'again once the order has ended. It is not signed and unknown to the chain: the exchange alone keeps it.',
+})
+export const ClientOrderIdParams = closed({ client_order_id: ClientOrderId })
 export const OrderIdParams = closed({
   order_id: Type.String({
     pattern: '^\\d{1,10}-[\\w-]{1,90}$',

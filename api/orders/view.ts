@@ -44,6 +44,8 @@ export function orderView(spec: MarketSpec, row: OrderRow, oracle: Price | null)
   return {
     order_id: row.order_id,
     order_hash: row.hash,
+    // Rows of the feed from before the column existed do not have it.
+    client_order_id: row.client_order_id ?? null,
     market_id: row.market_id,
     symbol: spec.symbol,
     user_id: row.user_id,

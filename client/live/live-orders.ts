@@ -56,6 +56,13 @@ export class LiveOrders {
     return cancellation
   }
 
+  async cancelByClientId(clientOrderId: string, reason?: string): Promise<Cancellation> {
+    const body = { client_order_id: clientOrderId, reason }
+    const cancellation = await this.#run<Cancellation>('cancel_by_client_id', body)
+    this.#ports.note(cancellation)
+    return cancellation
+  }
+
   async cancelBatch(
     orderHashes: readonly string[],
     { reason, clientRequestId = crypto.randomUUID() }: CancelBatchOptions = {},

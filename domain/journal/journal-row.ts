@@ -50,6 +50,8 @@ export interface OrderPlaced {
   readonly reserved_price: number
   /** An order of a liquidation: a reduce-only market order that no trader has signed. */
   readonly forced?: true
+  /** The trader's label of the order, if it has one. */
+  readonly client_order_id?: string
 }
 
 /** Why a conditional order was triggered. Stored with the order and shown to its owner. */

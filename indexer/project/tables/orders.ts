@@ -53,6 +53,7 @@ export const ORDERS = tableOf<ReadOrder>({
     updated_at: 'bigint',
     arrival: 'bigint',
     forced: 'boolean',
+    client_order_id: 'text',
   },
 })
 
@@ -156,6 +157,7 @@ const placed = (marketId: number, seq: number, row: OrderPlaced): ReadOrder => (
   // Assigned when the row is written.
   arrival: 0,
   forced: row.forced ?? false,
+  client_order_id: row.client_order_id ?? null,
 })
 
 const triggered = ({ reserved }: ReadOrder, seq: number, row: OrderTriggered): Partial<ReadOrder> => ({

@@ -24,6 +24,7 @@ const COMMANDS = [
   'POST /v0/orders/cancel/all',
   'POST /v0/orders/cancel/all-after',
   'POST /v0/orders/cancel/batch',
+  'POST /v0/orders/cancel/by-client-id/{client_order_id}',
   'POST /v0/orders/cancel/by-hash/{order_hash}',
   'POST /v0/orders/place/batch',
   'POST /v0/session-keys/relay',

@@ -20,6 +20,7 @@ const VALID: readonly object[] = [
     id: 'a',
     body: { market_id: 1, side: 'LONG', order_type: 'MARKET', salt: '1', signature: '0x' },
   },
+  { op: 'cancel_by_client_id', id: 'a', body: { client_order_id: 'bid-1' } },
   { op: 'place_batch', id: 'a', body: { client_request_id: 'x', mode: 'atomic', orders: [{}] } },
 ]
 

@@ -6,7 +6,13 @@ import { expect } from 'chai'
 import { after, before, describe, it } from 'mocha'
 import pg from 'pg'
 import { PROJECTED_TABLES } from '../../../db/read-schema.ts'
-import { createUser, type ExchangeFixture, startExchange, type User } from '../support/exchange-fixture.ts'
+import {
+  createUser,
+  type ExchangeFixture,
+  signedBody,
+  startExchange,
+  type User,
+} from '../support/exchange-fixture.ts'
 import { runAuction } from '../support/keeper-turns.ts'
 
 interface Parameter {
@@ -56,13 +62,14 @@ describe('the tables that a read declares', () => {
     exchange = await startExchange()
     alice = await createUser(exchange.db, 'alice')
     await exchange.project()
-    const { body } = await exchange.place(alice)
+    const label = { client_order_id: 'label' }
+    const { body } = await exchange.send(alice, 'POST', '/v0/orders', { ...signedBody(alice).body, ...label })
     const bob = await createUser(exchange.db, 'bob')
     await exchange.place(bob, { side: 'SHORT' })
     const batch = await runAuction(exchange)
     values = {
       ...{ user_id: String(alice.userId), address: alice.address, market_id: '1', symbol: 'BTC-PERP' },
-      ...{ order_id: body.order.order_id, order_hash: body.order.order_hash },
+      ...{ order_id: body.order.order_id, order_hash: body.order.order_hash, ...label },
       batch_id: String(batch),
       read_after_shard_id: body.read_after.shard_id,
       read_after_shard_seq: body.read_after.shard_seq,
