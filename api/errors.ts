@@ -310,10 +310,7 @@ export const CATALOGUE = {
   ),
   PROOF_CAPACITY: temporary(503, 'Too many proofs are being made; see Retry-After.'),
   DATABASE_UNAVAILABLE: temporary(503, 'The database is not reachable. Nothing was stored.'),
-  LIMITS_UNAVAILABLE: temporary(
-    503,
-    'Rate limits cannot be checked now, and this endpoint is not served without them.',
-  ),
+  LIMITS_UNAVAILABLE: temporary(503, 'Rate limits cannot be checked now; this endpoint requires them.'),
   IDENTITY_PROVIDER_UNAVAILABLE: temporary(503, 'The identity provider is not reachable.'),
   WALLET_CHECK_UNAVAILABLE: temporary(503, 'The signature of a contract wallet cannot be checked now.'),
   RELAY_UNAVAILABLE: temporary(503, 'This exchange does not relay requests now: no relayer is running.'),

@@ -41,10 +41,7 @@ export interface OrderPlaced {
   /** PENDING_TRIGGER or OPEN. */
   readonly status: OrderStatus
   readonly accepted_at: number
-  /**
-   * Steps that may open a position, and their reservation: margin and fee allowance. `reserved_price`: the
-   * price in ticks of the fee allowance, and of the margin except for a limit sell.
-   */
+  /** Steps that may open a position. `reserved_price`: in ticks, of the fee allowance, and of the margin except for a limit sell. */
   readonly openable: number
   readonly reserved: Wei
   readonly reserved_price: number
