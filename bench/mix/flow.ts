@@ -102,6 +102,8 @@ export interface MixTerms {
   /** Number of accounts, even: one half buys and the other sells, so that no account trades with itself. */
   readonly accounts: number
   readonly seed: number
+  /** Share of the orders that cross, if not the recorded one. */
+  readonly crossing?: number
 }
 
 export function planMix(markets: readonly BenchMarket[], terms: MixTerms): Flow {
@@ -121,11 +123,11 @@ export function planMix(markets: readonly BenchMarket[], terms: MixTerms): Flow 
 
 function planOrder(
   markets: readonly BenchMarket[],
-  { accounts }: MixTerms,
+  { accounts, crossing = CROSSING }: MixTerms,
   at: number,
   random: () => number,
 ): PlannedOrder {
-  const kind = kindAt(random())
+  const kind = kindAt(random(), crossing)
   const index = Math.floor(random() * markets.length)
   const market = markets[index] as BenchMarket
   const side: Side = random() < 0.5 ? 'LONG' : 'SHORT'
@@ -143,8 +145,8 @@ function planOrder(
   return { ...common, type: 'STOP_MARKET', price: 0, trigger: triggerAt(market, side, distance) }
 }
 
-const kindAt = (rank: number): PlannedOrder['kind'] =>
-  rank < CONDITIONAL ? 'conditional' : rank < CONDITIONAL + CROSSING ? 'crossing' : 'resting'
+const kindAt = (rank: number, crossing: number): PlannedOrder['kind'] =>
+  rank < CONDITIONAL ? 'conditional' : rank < CONDITIONAL + crossing ? 'crossing' : 'resting'
 
 /** At least one tick away on the order's own side: resting orders do not cross each other. */
 function priceAt({ spec, oracle }: BenchMarket, side: Side, distance: number): number {
