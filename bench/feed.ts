@@ -54,7 +54,9 @@ try {
   if (parts.includes('reads')) {
     const { empty, reads } = await measureReads(target, options.reading)
     figures.reads = { empty, ...reads }
-    console.log(`reads per second; an empty route: ${empty}`)
+    console.log(
+      `public reads; an empty route: ${empty.rate} per second, ${empty.us} µs of processor time each`,
+    )
     console.table(reads)
   }
   console.log(JSON.stringify({ bench: 'feed', ...figures, load: loadavg()[0] }))

@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { availableParallelism } from 'node:os'
 import type { CompleteTarget } from '../intake/complete-target.ts'
 import { type Connection, connect } from '../intake/connection.ts'
+import { processorSeconds } from '../mix/processor-time.ts'
 
 const CONNECTIONS = 64
 const WARMUP_MS = 1_000
@@ -12,8 +13,14 @@ const PATHS = ['/v0/orderbook/by-market/1?depth=20', '/v0/markets', '/v0/markets
 
 const requestOf = (path: string): Buffer => Buffer.from(`GET ${path} HTTP/1.1\r\nhost: bench\r\n\r\n`)
 
+interface Rate {
+  readonly rate: number
+  /** Microseconds of processor time of the server per request: unlike the rate, independent of what else runs. */
+  readonly us: number
+}
+
 /** Requests per second of connections that send the next request at each answer. */
-async function rateOf(port: number, path: string, ms: number): Promise<number> {
+async function rateOf({ port, pid }: { port: number; pid: number }, path: string, ms: number): Promise<Rate> {
   const connections = await Promise.all(Array.from({ length: CONNECTIONS }, () => connect(port)))
   const request = requestOf(path)
   let answers = 0
@@ -26,12 +33,13 @@ async function rateOf(port: number, path: string, ms: number): Promise<number> {
     })
   connections.forEach(run)
   await new Promise((resolve) => setTimeout(resolve, WARMUP_MS))
-  const [before, from] = [answers, performance.now()]
+  const [before, from, usedBefore] = [answers, performance.now(), processorSeconds(pid)]
   await new Promise((resolve) => setTimeout(resolve, ms))
-  const rate = ((answers - before) * 1000) / (performance.now() - from)
+  const [answered, used] = [answers - before, processorSeconds(pid) - usedBefore]
+  const rate = Math.round((answered * 1000) / (performance.now() - from))
   isOver = true
   for (const connection of connections) connection.close()
-  return Math.round(rate)
+  return { rate, us: Math.round((used * 1e6) / answered) }
 }
 
 const pin = (pid: number, cores: string): void => {
@@ -42,23 +50,23 @@ const pin = (pid: number, cores: string): void => {
 export async function measureReads(target: CompleteTarget, seconds: number) {
   const cores = availableParallelism()
   const api = target.stack.api.pid() ?? 0
-  const empty = fork(new URL('./empty-server.ts', import.meta.url))
-  const [{ port }] = (await once(empty, 'message')) as [AddressInfo]
+  const server = fork(new URL('./empty-server.ts', import.meta.url))
+  const [{ port }] = (await once(server, 'message')) as [AddressInfo]
   try {
     if (cores > 1) {
       pin(api, '0')
-      pin(empty.pid ?? 0, '0')
+      pin(server.pid ?? 0, '0')
       pin(process.pid, `1-${cores - 1}`)
     }
-    const most = await rateOf(port, '/empty', seconds * 1000)
-    const reads: Record<string, { rate: number; share: number }> = {}
+    const empty = await rateOf({ port, pid: server.pid ?? 0 }, '/empty', seconds * 1000)
+    const reads: Record<string, Rate & { share: number }> = {}
     for (const path of PATHS) {
-      const rate = await rateOf(target.port, path, seconds * 1000)
-      reads[path] = { rate, share: Number((rate / most).toFixed(3)) }
+      const read = await rateOf({ port: target.port, pid: api }, path, seconds * 1000)
+      reads[path] = { ...read, share: Number((empty.us / read.us).toFixed(3)) }
     }
-    return { empty: most, reads }
+    return { empty, reads }
   } finally {
-    empty.kill()
+    server.kill()
     if (cores > 1) pin(process.pid, `0-${cores - 1}`)
   }
 }

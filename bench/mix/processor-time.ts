@@ -34,6 +34,9 @@ function statOf(pid: number): Stat | null {
   }
 }
 
+/** Of a running process. */
+export const processorSeconds = (pid: number): number => statOf(pid)?.seconds ?? Number.NaN
+
 /** This process and all that descend from it, by process id. */
 export function descendants(): Map<number, Stat> {
   const all = new Map<number, Stat>()
