@@ -1,6 +1,5 @@
 /** Builds the HTTP application from its ports: plugins, hooks and routes. */
 import cors from '@fastify/cors'
-import helmet from '@fastify/helmet'
 import rateLimit, { type FastifyRateLimitStoreCtor } from '@fastify/rate-limit'
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import Fastify, { type FastifyServerOptions, LogController } from 'fastify'
@@ -35,6 +34,7 @@ import { answerUnreadable, BODY_LIMIT, describeErrors, handleErrors } from './ht
 import { parseJson } from './http/json.ts'
 import { describe } from './http/openapi.ts'
 import { probeRoutes } from './http/probes.ts'
+import { addSecurityHeaders } from './http/security-headers.ts'
 import type { App } from './http/types.ts'
 import { compileValidator } from './http/validation.ts'
 import { liquidationRoutes } from './liquidations/route.ts'
@@ -202,11 +202,7 @@ function closeQueries(app: App): void {
 }
 
 async function protect(app: App, { config, limitStore }: AppPorts): Promise<void> {
-  const contentSecurityPolicy = {
-    useDefaults: false,
-    directives: { defaultSrc: ["'none'"], frameAncestors: ["'none'"] },
-  }
-  await app.register(helmet, { contentSecurityPolicy })
+  addSecurityHeaders(app)
   await app.register(cors, {
     origin: config.corsOrigins,
     exposedHeaders: EXPOSED,
