@@ -1,8 +1,8 @@
 /** Serves the OpenAPI description, generated from the schemas that validate requests, and a page to read it. */
 import swagger from '@fastify/swagger'
-import scalar from '@scalar/fastify-api-reference'
 import type { FastifyInstance } from 'fastify'
 import { withComponents } from './components.ts'
+import { serveDocsPage } from './docs-page.ts'
 import { exampleOf } from './examples.ts'
 import { HEADERS } from './response-headers.ts'
 import { answerHeaders, errorResponses, type Route } from './responses.ts'
@@ -18,10 +18,7 @@ Answers can get further fields, and errors further codes (\`x-extensible\`): ign
 code by its status and \`details.retryable\`. Everything else in this description changes only with an entry in \`docs/api-changes.md\`.
 `.trim()
 
-/** The documentation page needs its own script and inline styles. */
-const DOCS_POLICY =
-  "default-src 'self'; script-src 'self' 'unsafe-inline' 'unsafe-eval'; style-src 'self' 'unsafe-inline'; " +
-  "img-src 'self' data:; font-src 'self' data:; connect-src 'self'; worker-src 'self' blob:"
+const PATH = '/v0/openapi.json'
 
 const SIGNED_IN = [{ apiKey: [] }, { bearer: [] }]
 
@@ -118,27 +115,9 @@ export async function describe(app: FastifyInstance): Promise<void> {
     },
   })
   let description: object | undefined
-  app.get('/v0/openapi.json', { schema: { hide: true } }, () => {
+  app.get(PATH, { schema: { hide: true } }, () => {
     description ??= completed(app.swagger() as never, routes)
     return description
   })
-  await app.register(scalar, {
-    routePrefix: '/docs',
-    configuration: {
-      url: '/v0/openapi.json',
-      pageTitle: 'Clearbatch API',
-      telemetry: false,
-      withDefaultFonts: false,
-      hideClientButton: true,
-      showDeveloperTools: 'never',
-      agent: { disabled: true },
-      mcp: { disabled: true },
-    },
-    hooks: {
-      onRequest: (_request, reply, done) => {
-        reply.header('content-security-policy', DOCS_POLICY)
-        done()
-      },
-    },
-  })
+  await serveDocsPage(app, PATH)
 }

@@ -122,6 +122,9 @@ describe('the OpenAPI description', () => {
     for (const setting of ['"hideClientButton": true', '"showDeveloperTools": "never"', '"telemetry": false'])
       expect(text).to.include(setting)
     expect(text.match(/(?:src|href)="https?:[^"]*"/g)).to.equal(null)
+    expect(text).to.include('a[href*="scalar.com"] { display: none !important; }')
+    const { status, headers } = await exchange.get(null, '/favicon.ico')
+    expect([status, headers['content-type']]).to.deep.equal([200, 'image/svg+xml'])
   })
 })
 
