@@ -5,8 +5,6 @@ import {
   type ListOptions,
   listQuery,
   type Page,
-  type PageOptions,
-  pageQuery,
   type RangeOptions,
   type ReadOptions,
   rangeQuery,
@@ -25,7 +23,7 @@ import type {
   WithdrawalPage,
 } from './responses.ts'
 
-export interface EventListOptions extends PageOptions {
+export interface EventListOptions extends RangeOptions {
   readonly marketId?: number
   readonly kind?: OrderEventKind
 }
@@ -121,7 +119,7 @@ export class Account {
   async orderEventPage(options: EventListOptions = {}): Promise<Page & { events: readonly OrderEvent[] }> {
     const path = `/v0/users/${await this.userId()}/order-events`
     const { marketId: market_id, kind } = options
-    return this.#http.get(path, { ...pageQuery(options), market_id, kind })
+    return this.#http.get(path, { ...rangeQuery(options), market_id, kind })
   }
 }
 

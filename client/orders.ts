@@ -12,7 +12,9 @@ import {
   type Page,
   type PageOptions,
   pageQuery,
+  type RangeOptions,
   type ReadOptions,
+  rangeQuery,
 } from './queries.ts'
 import type {
   BatchCancellation,
@@ -189,15 +191,15 @@ export class Orders {
   }
 
   /** Events of one order; `client.account.orderEvents` lists those of all orders. */
-  async events(orderId: string, options: PageOptions = {}): Promise<readonly OrderEvent[]> {
+  async events(orderId: string, options: RangeOptions = {}): Promise<readonly OrderEvent[]> {
     const path = `/v0/orders/${orderId}/events`
-    return (await this.#http.get<{ events: readonly OrderEvent[] }>(path, pageQuery(options))).events
+    return (await this.#http.get<{ events: readonly OrderEvent[] }>(path, rangeQuery(options))).events
   }
 
   /** Fills of one order; `client.account.fills` lists those of all orders. */
-  async fills(orderId: string, options: PageOptions = {}): Promise<readonly Fill[]> {
+  async fills(orderId: string, options: RangeOptions = {}): Promise<readonly Fill[]> {
     const path = `/v0/orders/${orderId}/fills`
-    return (await this.#http.get<{ fills: readonly Fill[] }>(path, pageQuery(options))).fills
+    return (await this.#http.get<{ fills: readonly Fill[] }>(path, rangeQuery(options))).fills
   }
 
   /** What the proof of the batch contains for the order if it could trade in it, and the salt that opens it. */

@@ -4,7 +4,7 @@ import { missingOption } from './account.ts'
 import { type ForwarderDomain, type ForwardRequest, signForwardRequest } from './forward-request.ts'
 import type { HttpSession } from './http-session.ts'
 import type { MarketData } from './market-data.ts'
-import type { Page } from './queries.ts'
+import type { Page, RangeOptions } from './queries.ts'
 import { type WaitOptions, waitFor } from './wait-for.ts'
 
 export type SessionKeyStatus = 'ACTIVE' | 'EXPIRED' | 'REVOKED'
@@ -145,7 +145,7 @@ export class SessionKeys {
   }
 
   async list(
-    options: { readonly status?: SessionKeyStatus; readonly limit?: number; readonly cursor?: string } = {},
+    options: Omit<RangeOptions, 'readAfter'> & { readonly status?: SessionKeyStatus } = {},
   ): Promise<SessionKeyList> {
     return this.#options.http.get('/v0/session-keys', options)
   }

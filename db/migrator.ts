@@ -50,6 +50,7 @@ import * as packedInputs from './migrations/0043-packed-inputs.ts'
 import * as connectionSwitches from './migrations/0045-connection-switches.ts'
 import * as transactionsByKind from './migrations/0046-transactions-by-kind.ts'
 import * as clientOrderIds from './migrations/0047-client-order-ids.ts'
+import * as eventsByTime from './migrations/0048-events-by-time.ts'
 
 export const MIGRATIONS: Record<string, Migration> = {
   '0001-write-side': writeSide,
@@ -100,6 +101,7 @@ export const MIGRATIONS: Record<string, Migration> = {
   '0045-connection-switches': connectionSwitches,
   '0046-transactions-by-kind': transactionsByKind,
   '0047-client-order-ids': clientOrderIds,
+  '0048-events-by-time': eventsByTime,
 }
 
 export const createMigrator = (db: Db): Migrator =>

@@ -51,6 +51,9 @@ export interface WantedKeys {
   /** Unix seconds. */
   readonly now: number
   readonly after: { readonly registeredAt: number; readonly key: string } | null
+  /** Registered within these times, in milliseconds; `to` is exclusive. */
+  readonly from?: number | null
+  readonly to?: number | null
   readonly limit: number
 }
 
@@ -58,7 +61,7 @@ export interface WantedKeys {
 export async function listSessionKeys(
   db: Db,
   owner: string,
-  { status, now, after, limit }: WantedKeys,
+  { status, now, after, limit, from = null, to = null }: WantedKeys,
 ): Promise<readonly ListedKey[]> {
   const ofStatus = {
     ACTIVE: sql`and s.revoked_at is null and s.expires_at > ${now}::bigint`,
@@ -71,6 +74,8 @@ export async function listSessionKeys(
     from session_keys s
     where s.owner = ${owner} ${status === null ? sql`` : ofStatus[status]}
       ${after === null ? sql`` : sql`and (s.registered_at, s.key) < (${after.registeredAt}::bigint, ${after.key}::text)`}
+      ${from === null ? sql`` : sql`and s.registered_at >= ${Math.ceil(from / 1000)}::bigint`}
+      ${to === null ? sql`` : sql`and s.registered_at < ${Math.ceil(to / 1000)}::bigint`}
     order by s.registered_at desc, s.key desc limit ${limit}
   `.execute(db)
   return rows

@@ -25,8 +25,17 @@ export async function fillsOfUser(db: Db | Tx, userId: number, filter: FillFilte
   return newestFills(query, filter).execute()
 }
 
-export const fillsOfOrder = (db: Db | Tx, orderId: string, page: Page): Promise<FillRow[]> =>
-  newestFills(db.selectFrom('read.fills').selectAll().where('order_id', '=', orderId), page).execute()
+export const fillsOfOrder = (
+  db: Db | Tx,
+  orderId: string,
+  page: Page & Partial<TimeRange>,
+): Promise<FillRow[]> =>
+  newestFills(
+    selectFills(db)
+      .where('order_id', '=', orderId)
+      .where(isWithin(sql.ref('matched_at'), page)),
+    page,
+  ).execute()
 
 type FillQuery = ReturnType<typeof selectFills>
 const selectFills = (db: Db | Tx) => db.selectFrom('read.fills').selectAll()

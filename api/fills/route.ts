@@ -23,6 +23,7 @@ import {
 import {
   FILL_STATUSES,
   FillProcessing,
+  FillProcessingQuery,
   Fills,
   FillsQuery,
   OrderFillsQuery,
@@ -66,8 +67,8 @@ function ofOrder(app: App, ports: ReadPorts): void {
       },
     },
     async (request) => {
-      const { limit = 100, cursor } = request.query
-      const page = { limit, cursor: decodeCursor('fills', cursor) }
+      const { limit = 100, cursor, ...times } = request.query
+      const page = { limit, cursor: decodeCursor('fills', cursor), ...timeRange(times) }
       const id = request.params.order_id
       const rows = await ports.readAfter.read(request, OF_ORDER, async (db) => {
         ownOrder(await orderById(db, id), callerOf(request).userId, { field: 'order_id', received: id })
@@ -161,7 +162,7 @@ function processing(app: App, { markets, readAfter }: ReadPorts): void {
         summary: 'Get the settlement stages of the fills of an order',
         operationId: 'getFillProcessingStatus',
         params: OrderIdParams,
-        querystring: OrderFillsQuery,
+        querystring: FillProcessingQuery,
         response: { 200: FillProcessing },
       },
     },

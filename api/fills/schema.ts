@@ -61,7 +61,8 @@ export const FillsQuery = closed({
   ...pageQuery,
   ...bookmarkQuery,
 })
-export const OrderFillsQuery = closed({ ...pageQuery, ...bookmarkQuery })
+export const OrderFillsQuery = closed({ ...rangeQuery('fills of auctions'), ...pageQuery, ...bookmarkQuery })
+export const FillProcessingQuery = closed({ ...pageQuery, ...bookmarkQuery })
 export const Fills = named('Fills', { fills: Type.Array(Fill), next_cursor: NextCursor })
 
 export const FillStage = named('FillStage', {

@@ -10,6 +10,7 @@ import {
   nullable,
   PositiveInteger,
   pageQuery,
+  rangeQuery,
   Time,
   words,
 } from '../wire/schema.ts'
@@ -51,10 +52,11 @@ export const OrderEvent = named('OrderEvent', {
 export type OrderEvent = Static<typeof OrderEvent>
 
 export const OrderEvents = named('OrderEvents', { events: Type.Array(OrderEvent), next_cursor: NextCursor })
-export const OrderEventsQuery = closed({ ...pageQuery, ...bookmarkQuery })
+export const OrderEventsQuery = closed({ ...rangeQuery('events'), ...pageQuery, ...bookmarkQuery })
 export const UserEventsQuery = closed({
   market_id: Type.Optional(PositiveInteger('Only events in this market.')),
   kind: Type.Optional(words(EVENT_KINDS, 'Only events of this kind.')),
+  ...rangeQuery('events'),
   ...pageQuery,
   ...bookmarkQuery,
 })

@@ -9,6 +9,7 @@ import { callerOf } from '../http/access.ts'
 import type { App } from '../http/types.ts'
 import { FORWARD_ERRORS } from '../relays/errors.ts'
 import { decodeCursor, pageOf } from '../wire/cursor.ts'
+import { timeRange } from '../wire/times.ts'
 import { KEY_ERRORS } from './errors.ts'
 import {
   OperationParams,
@@ -105,14 +106,15 @@ function readRoutes(app: App, { db, clock }: SessionKeyRoutePorts): void {
     },
     async (request) => {
       const { userId, address } = callerOf(request)
-      const { status, limit = 100 } = request.query
-      const cursor = decodeCursor('session-keys', request.query.cursor)
+      const { status, limit = 100, cursor: text, ...times } = request.query
+      const cursor = decodeCursor('session-keys', text)
       const now = clock.now()
       const found = await listSessionKeys(db, address, {
         status: status ?? null,
         now: Math.floor(now / 1000),
         after: cursor && { registeredAt: cursor.at, key: cursor.id },
         limit: limit + 1,
+        ...timeRange(times),
       })
       const { page, next_cursor } = pageOf('session-keys', found, limit, ({ registered_at, key }) => ({
         at: registered_at,

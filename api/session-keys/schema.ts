@@ -9,6 +9,7 @@ import {
   namedInput,
   nullable,
   pageQuery,
+  rangeQuery,
   Time,
   words,
 } from '../wire/schema.ts'
@@ -114,6 +115,7 @@ export const SessionKeysQuery = closed({
   status: Type.Optional(
     words(KEY_STATUSES, 'Keys with this status only; without it the list is the history.'),
   ),
+  ...rangeQuery('keys registered'),
   ...pageQuery,
 })
 

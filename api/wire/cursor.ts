@@ -9,6 +9,7 @@ export type List =
   | 'auctions'
   | 'order-events'
   | 'user-events'
+  | 'user-events-by-time'
   | 'funding-rates'
   | 'liquidations'
   | 'own-liquidations'

@@ -197,6 +197,57 @@ describe('the history of orders and fills', () => {
       expect((await exchange.get(alice, `${path}?market_id=9007199254740991`)).body.events).to.deep.equal([])
     })
 
+    it('when a range of times is asked for, the events of those times come by time, in pages', async () => {
+      const path = `/v0/users/${alice.userId}/order-events`
+      type Event = { event_id: string; created_at: string }
+      const events: Event[] = (await exchange.get(alice, path)).body.events
+      const times = [...new Set(events.map(({ created_at }) => created_at))].sort()
+      for (const from of times) {
+        for (const to of times) {
+          const range = `from=${from}&to=${to}`
+          const expected = events
+            .filter(({ created_at: at }) => at >= from && at < to)
+            .map((event) => event.event_id)
+          const found: Event[] = []
+          let cursor = ''
+          do {
+            const { status, body } = await exchange.get(alice, `${path}?${range}&limit=1${cursor}`)
+            expect(status, JSON.stringify(body)).to.equal(200)
+            found.push(...body.events)
+            cursor = body.next_cursor === null ? '' : `&cursor=${body.next_cursor}`
+          } while (cursor !== '')
+          expect(found.map((event) => event.event_id)).to.have.members(expected)
+          expect(found).to.have.length(expected.length)
+          const order = found.map(({ created_at }) => created_at)
+          expect(order).to.deep.equal([...order].sort().reverse())
+        }
+      }
+      const created = (await exchange.get(alice, `${path}?from=${times[0]}&kind=CREATED&market_id=1`)).body
+      expect(kinds(created)).to.deep.equal(['CREATED', 'CREATED', 'CREATED'])
+      expect((await exchange.get(alice, `${path}?from=${times[0]}&market_id=2`)).body.events).to.deep.equal(
+        [],
+      )
+      const byArrival = (await exchange.get(alice, `${path}?limit=1`)).body.next_cursor
+      const { status } = await exchange.get(alice, `${path}?from=${times[0]}&cursor=${byArrival}`)
+      expect(status).to.equal(400)
+    })
+
+    it('when events or fills of one order are asked for by time, those of other times are left out', async () => {
+      const events = (await exchange.get(alice, `/v0/orders/${ids.gone}/events`)).body.events
+      const [last] = events
+      const earlier = (await exchange.get(alice, `/v0/orders/${ids.gone}/events?to=${last.created_at}`)).body
+      expect(earlier.events).to.deep.equal(
+        events.filter(({ created_at }: { created_at: string }) => created_at < last.created_at),
+      )
+      const fills = (await exchange.get(alice, `/v0/orders/${ids.buy}/fills`)).body.fills
+      const from = fills[0].matched_at
+      const later = (await exchange.get(alice, `/v0/orders/${ids.buy}/fills?from=${from}`)).body
+      expect(later.fills).to.deep.equal(
+        fills.filter(({ matched_at }: { matched_at: string }) => matched_at >= from),
+      )
+      expect(later.fills.length).to.be.lessThan(fills.length)
+    })
+
     for (const query of [
       'cursor=nonsense',
       `cursor=${Buffer.from('5:m1-x').toString('base64url')}`,

@@ -2,6 +2,7 @@ import { expect } from 'chai'
 import { sql } from 'kysely'
 import { after, before, describe, it } from 'mocha'
 import { fillsOfUser } from '../../../api/fills/query.ts'
+import { eventsOfUserByTime } from '../../../api/order-events/query.ts'
 import { ordersOfUser } from '../../../api/orders/query.ts'
 import { createExplainedDb } from '../../support/explained-db.ts'
 import { e18, perpetual } from '../../support/markets.ts'
@@ -346,7 +347,10 @@ describe('reads', () => {
   /** The last one, because it leaves its rows behind. */
   describe('ranges of long histories', () => {
     it('when an account has many orders and fills, a page of a range of times reads few database pages', async () => {
-      const grow = async (table: 'orders' | 'fills', changed: Readonly<Record<string, string>>) => {
+      const grow = async (
+        table: 'orders' | 'fills' | 'order_changes',
+        changed: Readonly<Record<string, string>>,
+      ) => {
         const { rows } = await sql<{ name: string }>`
         select column_name as name from information_schema.columns
         where table_schema = 'read' and table_name = ${table} and is_generated = 'NEVER'
@@ -361,16 +365,26 @@ describe('reads', () => {
           .execute(exchange.db)
       }
       await grow('orders', { order_id: `'9-' || n`, accepted_at: 'n' })
+      const [event] = await exchange.db
+        .selectFrom('read.order_changes')
+        .select('order_id')
+        .where('user_id', '=', alice.userId)
+        .execute()
+      expect(event).to.not.equal(undefined)
+      await grow('order_changes', { shard: `'m9'`, seq: 'n', at: 'n', arrival: '1000000 + n' })
       await grow('fills', { fill_id: `'9-' || n`, matched_at: 'n' })
       await sql`analyze`.execute(exchange.db)
       const explained = createExplainedDb(exchange.url)
       const page = { from: 5_000, to: 9_000, limit: 20, cursor: null }
       const orders = await ordersOfUser(explained.db, alice.userId, page)
       const fills = await fillsOfUser(explained.db, alice.userId, page)
+      const filter = { from: 5_000, to: 9_000, limit: 20, after: null }
+      const events = await eventsOfUserByTime(explained.db, alice.userId, filter)
       const statements = explained.drain()
       await explained.db.destroy()
+      expect([events[0]?.at, events.length]).to.deep.equal([8_999, 21])
       expect([orders[0]?.accepted_at, fills[0]?.matched_at]).to.deep.equal([8_999, 8_999])
-      expect(statements).to.have.length(2)
+      expect(statements).to.have.length(3)
       expect(statements.filter(({ pages }) => pages > 100)).to.deep.equal([])
     })
   })

@@ -48,6 +48,16 @@ describe('session keys', () => {
       })
     }
 
+    it('when a range of times is asked for, keys registered at other times are left out', async () => {
+      const all = (await list(user)).session_keys as { registered_at: string }[]
+      const [newest] = all
+      const split = new Date(Date.parse(newest?.registered_at as string)).toISOString()
+      const since = (await list(user, `?from=${split}`)).session_keys
+      const until = (await list(user, `?to=${split}`)).session_keys
+      expect(since.length).to.be.at.least(1)
+      expect([...since, ...until]).to.deep.equal(all)
+    })
+
     it('when it is read in pages, each key is in one of them', async () => {
       const seen: string[] = []
       let cursor: string | null = null
