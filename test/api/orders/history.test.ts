@@ -240,10 +240,10 @@ describe('the history of orders and fills', () => {
         events.filter(({ created_at }: { created_at: string }) => created_at < last.created_at),
       )
       const fills = (await exchange.get(alice, `/v0/orders/${ids.buy}/fills`)).body.fills
-      const from = fills[0].matched_at
+      const from = fills[0].created_at
       const later = (await exchange.get(alice, `/v0/orders/${ids.buy}/fills?from=${from}`)).body
       expect(later.fills).to.deep.equal(
-        fills.filter(({ matched_at }: { matched_at: string }) => matched_at >= from),
+        fills.filter(({ created_at }: { created_at: string }) => created_at >= from),
       )
       expect(later.fills.length).to.be.lessThan(fills.length)
     })
