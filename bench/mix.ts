@@ -4,19 +4,24 @@
  * waits, statements and errors, and the machine's rate of bare signature recovery, to which the figures of another machine are scaled.
  *
  *   npm run bench:mix -- [--rate 200] [--seconds 30] [--cores 0] [--api 1] [--top 10]
+ *   npm run bench:mix -- --recorded flow.csv.gz [--symbol AAPL-PERP] [--speed 5]
  */
 import { execFileSync, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { availableParallelism, loadavg } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { argumentsOf, positiveNumber, text, wholeNumber, withDefault } from '../service/command-line.ts'
+import { overrideFeed } from '../stack/feed-override.ts'
+import type { Stack } from '../stack/stack.ts'
 import { startComplete } from './intake/complete-target.ts'
 import { measureSignatures } from './intake/signatures.ts'
+import type { Target } from './intake/target.ts'
 import { STATEMENT_SETTINGS, watchDatabase } from './mix/database-watch.ts'
 import type { FlowMessage, FlowTask, Sample, StartAt } from './mix/generator.ts'
 import { startMoreApis } from './mix/more-apis.ts'
 import { type Measurement, print } from './mix/print.ts'
 import { descendants, processorTimes, timesBetween } from './mix/processor-time.ts'
+import type { PricePoint } from './mix/recorded.ts'
 import { stagesOf } from './mix/stages.ts'
 
 const options = argumentsOf({
@@ -31,6 +36,9 @@ const options = argumentsOf({
     api: withDefault(wholeNumber('number of api processes', { least: 1, most: 8 }), 1),
     cores: text('<list>', 'processors of the generator, such as 0 or 0,1; the exchange runs on the others'),
     seed: withDefault(wholeNumber('of the flow: equal seeds send equal orders'), 1),
+    recorded: text('<file>', 'send recorded order flow in place of the mix; see npm run replay'),
+    symbol: withDefault(text('<symbol>', 'market of the recorded flow'), 'AAPL-PERP'),
+    speed: withDefault(positiveNumber('speed relative to the recording'), 1),
     top: withDefault(wholeNumber('number of statements to list'), 0),
   },
 })
@@ -58,6 +66,30 @@ function pinApart(cores: string, generator: number): void {
   pin(cores, [generator])
 }
 
+/** The flow, and the markets that its indexes name. */
+function flowOf({ markets }: Target, terms: { readonly seconds: number; readonly accounts: number }) {
+  const { recorded: file, symbol, speed, rate, seed } = options
+  if (file === undefined)
+    return { markets: markets.slice(0, options.markets), flow: { ...terms, rate, seed } }
+  const market = markets.find(({ spec }) => spec.symbol === symbol)
+  if (market === undefined)
+    throw new Error(`--symbol must be one of ${markets.map(({ spec }) => spec.symbol)}`)
+  return { markets: [market], flow: { ...terms, file, speed } }
+}
+
+/** The market's oracle price follows the points. Returns what returns the feed to the keeper. */
+function publishPrices(stack: Stack, marketId: number, prices: readonly PricePoint[], startAt: number) {
+  if (prices.length === 0) return async () => {}
+  const feed = overrideFeed(stack, marketId)
+  const timers = prices.map(({ at, price }) =>
+    setTimeout(() => feed.setPrice(price), startAt + at - Date.now()),
+  )
+  return async () => {
+    for (const timer of timers) clearTimeout(timer)
+    await feed.release()
+  }
+}
+
 async function measure(): Promise<Measurement> {
   const recovery = measureSignatures().bare
   const accounts = 2 * Math.ceil(options.accounts / 2)
@@ -66,7 +98,8 @@ async function measure(): Promise<Measurement> {
   const watch = await watchDatabase(target.databaseUrl)
   const generator = fork(new URL('./mix/generator.ts', import.meta.url), { serialization: 'advanced' })
   try {
-    const { rate, seconds, warmup, idle, seed } = options
+    const { seconds, warmup, idle } = options
+    const rate = options.recorded === undefined ? options.rate : null
     const known = new Map([
       ...Object.entries(target.processes).map(([name, pid]) => [pid, name] as const),
       ...more.pids().map((pid) => [pid, 'api'] as const),
@@ -79,14 +112,14 @@ async function measure(): Promise<Measurement> {
     await sleep(idle * 1000)
     const idleTimes = timesBetween(idleFrom, await times())
 
-    const mix = { rate, seconds: warmup + seconds, accounts, seed }
-    const task = { ports: [target.port, ...more.ports], keys: target.keys, mix }
-    generator.send({ ...task, markets: target.markets.slice(0, options.markets) } satisfies FlowTask)
-    await once(generator, 'message')
+    const flow = flowOf(target, { seconds: warmup + seconds, accounts })
+    generator.send({ ports: [target.port, ...more.ports], keys: target.keys, ...flow } satisfies FlowTask)
+    const [{ prices }] = (await once(generator, 'message')) as [{ prices: readonly PricePoint[] }]
     if (options.cores !== undefined) pinApart(options.cores, generator.pid ?? 0)
     const startAt = Date.now() + LEAD_MS
     generator.send({ startAt } satisfies StartAt)
     const answered = once(generator, 'message') as Promise<[FlowMessage]>
+    const stopPrices = publishPrices(target.stack, flow.markets[0]?.spec.marketId ?? 0, prices, startAt)
 
     const from = startAt + warmup * 1000
     const until = from + seconds * 1000
@@ -102,6 +135,7 @@ async function measure(): Promise<Measurement> {
     const [result] = await answered
     if (!('samples' in result)) throw new Error('the generator has sent no samples')
     await sleep(SETTLE_MS)
+    await stopPrices()
     const measured = ({ at }: Sample): boolean => at >= warmup * 1000
     return {
       ...{ rate, seconds, idle, idleTimes, used, statements, waits, load, apis: options.api },

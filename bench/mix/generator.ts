@@ -6,14 +6,15 @@ import type { Order } from '../../domain/orders/order.ts'
 import type { Seconds, Steps, Ticks } from '../../domain/units.ts'
 import { type Answer, type Connection, connect, isAccepted, requestOf } from '../intake/connection.ts'
 import { type Account, accountOf, type BenchMarket, bodyOf, orderSigner } from '../intake/orders.ts'
-import { type Kind, type MixTerms, type PlannedOrder, planMix } from './flow.ts'
+import { type Flow, type Kind, type MixTerms, type PlannedOrder, planMix } from './flow.ts'
+import { type PricePoint, planRecorded, type RecordedTerms } from './recorded.ts'
 
 export interface FlowTask {
   /** Of the api processes, which get the requests in turn. */
   readonly ports: readonly number[]
   readonly keys: readonly string[]
   readonly markets: readonly BenchMarket[]
-  readonly mix: MixTerms
+  readonly flow: MixTerms | RecordedTerms
 }
 
 /** Sent to the generator when it has reported that it is ready. */
@@ -32,7 +33,7 @@ export interface Sample {
 }
 
 export type FlowMessage =
-  | { readonly ready: number }
+  | { readonly prices: readonly PricePoint[] }
   | { readonly samples: readonly Sample[]; readonly latestMs: number }
 
 interface Request {
@@ -44,8 +45,12 @@ interface Request {
 /** Enough that a slow response does not delay the next request. */
 const CONNECTIONS = 512
 
-function signFlow({ keys, markets, mix }: FlowTask): Request[] {
-  const { orders, cancels } = planMix(markets, mix)
+function planFlow({ markets, flow }: FlowTask): Promise<Flow & { readonly prices?: readonly PricePoint[] }> {
+  if ('file' in flow) return planRecorded(markets[0] as BenchMarket, flow)
+  return Promise.resolve(planMix(markets, flow))
+}
+
+function signFlow({ keys, markets }: FlowTask, { orders, cancels }: Flow): Request[] {
   const accounts = keys.map((_, index) => accountOf(index))
   const signers = markets.map(orderSigner)
   const hashes: string[] = []
@@ -122,11 +127,12 @@ const nextMessage = <Message>(): Promise<Message> =>
   new Promise((resolve) => process.once('message', (message) => resolve(message as Message)))
 
 const task = await nextMessage<FlowTask>()
-const requests = signFlow(task)
+const flow = await planFlow(task)
+const requests = signFlow(task, flow)
 const connections = await Promise.all(
   Array.from({ length: CONNECTIONS }, (_, index) => connect(task.ports[index % task.ports.length] as number)),
 )
-process.send?.({ ready: requests.length } satisfies FlowMessage)
+process.send?.({ prices: flow.prices ?? [] } satisfies FlowMessage)
 const { startAt } = await nextMessage<StartAt>()
 const result = await send(requests, connections, performance.now() + startAt - Date.now())
 process.send?.(result satisfies FlowMessage, () => {

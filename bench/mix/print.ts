@@ -7,7 +7,8 @@ import type { ProcessorTimes } from './processor-time.ts'
 import type { Stages } from './stages.ts'
 
 export interface Measurement {
-  readonly rate: number
+  /** Orders per second; null for recorded flow. */
+  readonly rate: number | null
   readonly seconds: number
   readonly apis: number
   readonly idle: number
@@ -101,7 +102,7 @@ export function print(measurement: Measurement): void {
   const calls = Object.fromEntries([...statements.calls].map(([login, count]) => [login, perOrder(count)]))
 
   console.log(
-    `${rate} orders/s for ${seconds} s: ${stages.orders} orders accepted, ${samples.length} requests, ${stages.fills} orders filled`,
+    `${rate === null ? 'recorded flow' : `${rate} orders/s`} for ${seconds} s: ${stages.orders} orders accepted, ${samples.length} requests, ${stages.fills} orders filled`,
   )
   console.log(machine)
   console.table(latency)

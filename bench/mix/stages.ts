@@ -5,7 +5,7 @@ import { marketShard } from '../../domain/journal/journal-row.ts'
 import type { MarketId } from '../../domain/units.ts'
 import type { Progress } from './database-watch.ts'
 
-/** Milliseconds after the acceptance, of each market order with a fill: those alone can fill in their first batch. */
+/** Milliseconds after the acceptance, of each market order with a fill, because others may wait for a counterpart; of all, if there is none. */
 export interface Stages {
   readonly batched: readonly number[]
   readonly readable: readonly number[]
@@ -44,7 +44,9 @@ export async function stagesOf(
   const { rows } = await sql<{ orders: number }>`
     select count(*) as orders from orders where accepted_at between ${from} and ${until}
   `.execute(db)
-  const crossing = fills.filter(({ type }) => type === 'MARKET')
+  const markets = fills.filter(({ type }) => type === 'MARKET')
+  // Recorded flow has none; there, orders fill in their first batch or wait for another.
+  const crossing = markets.length > 0 ? markets : fills
   return {
     batched: crossing.map(({ accepted_at, created_at }) => created_at - accepted_at),
     readable: crossing.map(({ market_id, accepted_at, seq }) => {
