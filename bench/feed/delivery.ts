@@ -47,8 +47,14 @@ export async function measureDelivery(target: CompleteTarget, options: DeliveryO
     } satisfies ReadersTask)
     await once(readers, 'message')
     const { rate, seconds, warmup } = options
-    const mix = { rate, seconds: warmup + seconds, accounts: target.keys.length, seed: 1, crossing: CROSSING }
-    generator.send({ ports: [target.port], keys: target.keys, mix, markets: [market] } satisfies FlowTask)
+    const flow = {
+      rate,
+      seconds: warmup + seconds,
+      accounts: target.keys.length,
+      seed: 1,
+      crossing: CROSSING,
+    }
+    generator.send({ ports: [target.port], keys: target.keys, flow, markets: [market] } satisfies FlowTask)
     await once(generator, 'message')
     const startAt = Date.now() + LEAD_MS
     generator.send({ startAt } satisfies StartAt)
