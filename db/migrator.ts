@@ -51,6 +51,7 @@ import * as connectionSwitches from './migrations/0045-connection-switches.ts'
 import * as transactionsByKind from './migrations/0046-transactions-by-kind.ts'
 import * as clientOrderIds from './migrations/0047-client-order-ids.ts'
 import * as eventsByTime from './migrations/0048-events-by-time.ts'
+import * as keepers from './migrations/0052-keepers.ts'
 
 export const MIGRATIONS: Record<string, Migration> = {
   '0001-write-side': writeSide,
@@ -102,6 +103,7 @@ export const MIGRATIONS: Record<string, Migration> = {
   '0046-transactions-by-kind': transactionsByKind,
   '0047-client-order-ids': clientOrderIds,
   '0048-events-by-time': eventsByTime,
+  '0052-keepers': keepers,
 }
 
 export const createMigrator = (db: Db): Migrator =>

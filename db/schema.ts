@@ -10,6 +10,7 @@ import type { BatchStatus } from '../domain/settlement/settlement.ts'
 import type { AdjustmentAttemptsTable, UsedMarginNoncesTable } from './adjustment-schema.ts'
 import type { ChainTables } from './chain-schema.ts'
 import type { ApiKeysTable, AuthChallengesTable, ProofKeysTable } from './credentials-schema.ts'
+import type { LeaseTables } from './lease-schema.ts'
 import type { LiquidationsTable } from './liquidation-schema.ts'
 import type { FinalPricesTable, MarketsTable } from './market-schema.ts'
 import type { PriceTables } from './price-schema.ts'
@@ -347,14 +348,6 @@ export interface FiredSwitchesTable {
   fired_at: number
 }
 
-/** One owner at a time; the token grows with each owner, and every write of an owner checks it. Written by: keeper. */
-export interface LeasesTable {
-  name: string
-  owner: string
-  token: number
-  expires_at: number
-}
-
 /** Commands with a `client_request_id`, and their answers; pruned when they expire. Written by: api. */
 export interface ClientRequestsTable {
   user_id: number
@@ -365,7 +358,7 @@ export interface ClientRequestsTable {
   created_at: number
 }
 
-export interface Database extends ChainTables, ReadTables, PriceTables, RelayTables {
+export interface Database extends ChainTables, LeaseTables, ReadTables, PriceTables, RelayTables {
   shards: ShardsTable
   journal: JournalTable
   users: UsersTable
@@ -388,7 +381,6 @@ export interface Database extends ChainTables, ReadTables, PriceTables, RelayTab
   relayers: RelayersTable
   relayer_transactions: RelayerTransactionsTable
   faucet_requests: FaucetRequestsTable
-  leases: LeasesTable
   session_keys: SessionKeysTable
   cancel_switches: CancelSwitchesTable
   connection_switches: ConnectionSwitchesTable

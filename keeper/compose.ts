@@ -44,6 +44,8 @@ import {
 } from './leader/leader-jobs.ts'
 import { type LeaderLoop, runLeaderLoop } from './leader/leader-loop.ts'
 import { type ListedMarkets, runListedMarkets } from './leader/listed-markets.ts'
+import { runMarketShares } from './leader/market-shares.ts'
+import { createSharesStore } from './leader/shares-store.ts'
 import type { LiquidationPorts } from './liquidation/liquidations.ts'
 import { createLiquidationStore } from './liquidation/store.ts'
 import { createMetrics, type KeeperMetrics } from './metrics.ts'
@@ -69,6 +71,22 @@ export interface Keeper {
   stop(): Promise<void>
 }
 
+/** New each time a process starts; see `createLeases`. */
+const ownerName = (): string => `${hostname()}-${process.pid}-${randomUUID()}`
+
+/** Bound of the time between a market's release and its next owner's first turn. */
+const SHARES_PASS_MS = 500
+
+function sharingOf(config: Config, logger: Logger, db: Db, metrics: KeeperMetrics, clock: DatabaseClock) {
+  const owner = ownerName()
+  const passMs = Math.min(SHARES_PASS_MS, config.leaseMs / 3)
+  const shares = createSharesStore(db, config.leaseMs)
+  return {
+    leases: createLeases(db, owner, config.leaseMs),
+    shares: runMarketShares({ shares, clock, logger, metrics, owner, passMs }),
+  }
+}
+
 function adaptersOf(
   config: Config,
   logger: Logger,
@@ -89,7 +107,7 @@ function adaptersOf(
     headTime: () => watch.headTime(),
     calls: createCalls(config.gas),
     killPoint: killAt(config.killAt),
-    leases: createLeases(db, `${hostname()}-${process.pid}-${randomUUID()}`, config.leaseMs),
+    ...sharingOf(config, logger, db, metrics, clock),
     relayers: createRelayerStore(db),
     voids: createVoidStore(db),
     requeues: createRequeueStore(db),
@@ -150,6 +168,9 @@ function runMarket(
   const { signer, lane } = keyring.open(`m${spec.marketId}`)
   const intervals = intervalsOf(config)
   const wake = (): void => wakeUps.send(spec.marketId)
+  const { shares } = adapters
+  const isWanted = (): boolean => shares.isWanted(spec.marketId)
+  const turnStarted = (lateMs: number): void => shares.turnStarted(lateMs)
   const stores = {
     store: createAuctionStore(db),
     funding: createFundingStore(db),
@@ -158,10 +179,8 @@ function runMarket(
     ranks: createRankStore(db),
     figures: createFigureStore(db),
   }
-  const settlement: LeaderLoop = runLeaderLoop(
-    adapters,
-    `settle:${lane.name}`,
-    settlementJob(
+  const settlement: LeaderLoop = runLeaderLoop(adapters, `settle:${lane.name}`, {
+    ...settlementJob(
       { ...adapters, signer, store: createSettlementStore(db) },
       { spec, lane, intervals },
       {
@@ -169,16 +188,20 @@ function runMarket(
         listen: () => wakeUps.listen(spec.marketId, () => settlement.wake()),
       },
     ),
-  )
-  const auction = runLeaderLoop(
-    adapters,
-    `auction:${lane.name}`,
-    auctionJob(
-      { ...adapters, ...stores, hashOrder: hashForced, wake, wakeSettlement: wake },
+    isWanted,
+  })
+  const auction = runLeaderLoop(adapters, `auction:${lane.name}`, {
+    ...auctionJob(
+      { ...adapters, ...stores, turnStarted, hashOrder: hashForced, wake, wakeSettlement: wake },
       spec,
       intervals,
     ),
-  )
+    isWanted,
+  })
+  shares.add(spec.marketId, () => {
+    auction.wake()
+    settlement.wake()
+  })
   return [auction, settlement]
 }
 
@@ -331,6 +354,7 @@ export async function compose(config: Config, logger: Logger): Promise<Keeper> {
   logger.info({ markets: markets.count(), port: health.port }, 'keeper started')
   return {
     async stop() {
+      await adapters.shares.stop()
       await Promise.all([markets, ...others].map((one) => one.stop()))
       adapters.watch.stop()
       balances.stop()

@@ -2,10 +2,11 @@
 import type { Registry } from 'prom-client'
 import { createRegistry, type Instruments, LATENCY_SECONDS } from '../service/metrics.ts'
 import type { FigureMetrics, MarketFigures } from './figures/ports.ts'
+import type { ShareMetrics } from './leader/market-shares.ts'
 import type { Metrics } from './ports.ts'
 import type { PriceMetrics } from './prices/ports.ts'
 
-export interface KeeperMetrics extends Metrics, PriceMetrics, FigureMetrics {
+export interface KeeperMetrics extends Metrics, PriceMetrics, FigureMetrics, ShareMetrics {
   readonly registry: Registry
 }
 
@@ -26,6 +27,16 @@ const instrumentsOf = ({ counter, gauge, histogram }: Instruments) => ({
     'keeper_liquidation_failures_total',
     'Inheritances and deleveragings of liquidations that were dropped or had no effect, by reason',
     ['market', 'reason'],
+  ),
+  turnLateness: histogram(
+    'keeper_turn_lateness_seconds',
+    'Time from when a turn of a market was due until it started',
+    LATENCY_SECONDS,
+  ),
+  marketsOwned: gauge('keeper_markets_owned', 'Markets whose auctions this process owns'),
+  marketsGivenBack: counter(
+    'keeper_markets_given_back_total',
+    'Markets that this process gave to other keepers',
   ),
   stages: histogram('keeper_settlement_seconds', 'Time between two stages of a settlement', LATENCY_SECONDS, [
     'stage',
@@ -117,6 +128,9 @@ export function createMetrics(): KeeperMetrics {
     },
     triggered: (marketId, orders) => known.triggered.inc(label(marketId), orders),
     liquidationFailed: (marketId, reason) => known.liquidationFailures.inc({ ...label(marketId), reason }),
+    turnStarted: (lateMs) => known.turnLateness.observe(lateMs / 1000),
+    marketsOwned: (count) => known.marketsOwned.set(count),
+    marketsGivenBack: (count) => known.marketsGivenBack.inc(count),
     stage: (stage, seconds) => known.stages.observe({ stage }, seconds),
     transactionEnded: (outcome) => known.ended.inc({ outcome }),
     inFlight: (lane, count) => known.inFlight.set({ lane }, count),

@@ -34,7 +34,11 @@ export type AuctionJobPorts = AuctionPorts &
   LiquidationPorts &
   FundingPorts &
   RankPorts &
-  FigurePorts & { readonly chain: Chain }
+  FigurePorts & {
+    readonly chain: Chain
+    /** The start of a turn, this much after it was due. */
+    readonly turnStarted: (lateMs: number) => void
+  }
 
 /**
  * A market's marks, triggers, liquidations and auction, every `auctionMs`, and its funding updates, ranks and figures beside them. The contract's rules for oracle
@@ -48,6 +52,7 @@ export function auctionJob(
   let market = openMarket(ports, spec, null)
   const funding = createFunding(ports, spec, fundingMs)
   const figures = createFigures(ports, spec)
+  let dueAt: Millis | null = null
   let isFetching = false
   async function fetchRules(): Promise<void> {
     if (isFetching) return
@@ -65,10 +70,13 @@ export function auctionJob(
   return {
     async start() {
       market = openMarket(ports, spec, market.memory.rules)
+      dueAt = null
       void fetchRules()
     },
     async step(fence) {
       const started = ports.clock.now()
+      if (dueAt !== null) ports.turnStarted(Math.max(0, started - dueAt))
+      dueAt = (started + auctionMs) as Millis
       if (market.memory.rules === null) void fetchRules()
       funding.poll(fence, market.memory.rules)
       market.ranks.poll(fence)

@@ -11,6 +11,8 @@ export interface LeaderJob {
   start?(fence: Fence): Promise<void>
   /** Returns the pause before the next step, ms; `wake` ends the pause. */
   step(fence: Fence): Promise<number>
+  /** Whether this process should own the lease. If not, the lease is released after the running step. Without it: always. */
+  isWanted?(): boolean
   /** Discards what was read under the lease: after an error, or when the lease is lost. */
   reset?(): void
   /** Runs before the lease is released in order. */
@@ -39,6 +41,7 @@ export function runLeaderLoop(ports: LeaderLoopPorts, lease: string, job: Leader
   const { leases, logger, leaseMs } = ports
   const sleeper = new Sleeper()
   let isStopping = false
+  const isWanted = (): boolean => job.isWanted?.() ?? true
   let fence: Fence | null = null
 
   async function own(owned: Fence): Promise<void> {
@@ -48,7 +51,7 @@ export function runLeaderLoop(ports: LeaderLoopPorts, lease: string, job: Leader
     }, leaseMs / 3)
     try {
       await job.start?.(owned)
-      while (!isStopping && fence === owned) await sleeper.sleep(await job.step(owned))
+      while (!isStopping && isWanted() && fence === owned) await sleeper.sleep(await job.step(owned))
       if (fence === owned) await job.finish?.(owned)
     } finally {
       clearInterval(renewal)
@@ -70,9 +73,11 @@ export function runLeaderLoop(ports: LeaderLoopPorts, lease: string, job: Leader
   async function run(): Promise<void> {
     while (!isStopping) {
       try {
-        fence ??= await leases.acquire(lease)
+        if (isWanted()) fence ??= await leases.acquire(lease)
         if (fence === null) await sleeper.sleep(leaseMs / 3)
         else await own(fence)
+        // It is wanted no more, or it was not at the end of a step.
+        if (fence !== null && !isStopping) await giveBack(fence)
       } catch (err) {
         job.reset?.()
         if (err instanceof LeaseLost) fence = null
@@ -81,10 +86,13 @@ export function runLeaderLoop(ports: LeaderLoopPorts, lease: string, job: Leader
       }
       if (fence === null) job.reset?.()
     }
-    if (fence !== null)
-      await leases
-        .release(fence)
-        .catch((err: unknown) => logger.warn({ lease, err }, 'lease release failed; it expires by itself'))
+    if (fence !== null) await giveBack(fence)
+  }
+
+  async function giveBack(owned: Fence): Promise<void> {
+    await leases
+      .release(owned)
+      .catch((err: unknown) => logger.warn({ lease, err }, 'lease release failed; it expires by itself'))
     fence = null
   }
 
@@ -102,7 +110,7 @@ export function runLeaderLoop(ports: LeaderLoopPorts, lease: string, job: Leader
 }
 
 /** A pause that a wake-up ends. A wake-up before the pause skips it. */
-class Sleeper {
+export class Sleeper {
   #isWoken = false
   #end: (() => void) | null = null
 

@@ -170,6 +170,7 @@ describe('a database role per process', () => {
       'liquidation-schema',
       'adjustment-schema',
       'relay-schema',
+      'lease-schema',
       'credentials-schema',
     ]
     const source = files
