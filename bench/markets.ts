@@ -9,7 +9,6 @@
 import { loadavg } from 'node:os'
 import { performance } from 'node:perf_hooks'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { sql } from 'kysely'
 import { lockAccounts } from '../db/accounts.ts'
 import type { Fence } from '../db/fence.ts'
 import type { MarketSpec } from '../domain/market/market.ts'
@@ -30,6 +29,7 @@ import {
   realClock,
   type Trader,
 } from '../test/keeper/support/market-fixture.ts'
+import { endQueuedActions, renewReports } from '../test/keeper/support/without-chain.ts'
 import { perpetual } from '../test/support/markets.ts'
 
 const flags = argumentsOf({
@@ -138,8 +138,8 @@ async function runProbe({ db }: MarketFixture, maker: Trader): Promise<void> {
 /** New reports of every market, and the end of what the chain would settle. */
 async function runSurroundings({ db }: MarketFixture): Promise<void> {
   while (isRunning) {
-    await sql`update oracle_reports set observed_at = ${Date.now()}`.execute(db)
-    await sql`update actions set status = 'MINED' where status = 'QUEUED'`.execute(db)
+    await renewReports(db, Date.now())
+    await endQueuedActions(db)
     await sleep(REPORT_MS)
   }
 }

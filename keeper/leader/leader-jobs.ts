@@ -76,7 +76,7 @@ export function auctionJob(
     async step(fence) {
       const started = ports.clock.now()
       if (dueAt !== null) ports.turnStarted(Math.max(0, started - dueAt))
-      dueAt = (started + auctionMs) as Millis
+      const isFirst = dueAt === null
       if (market.memory.rules === null) void fetchRules()
       funding.poll(fence, market.memory.rules)
       market.ranks.poll(fence)
@@ -84,6 +84,8 @@ export function auctionJob(
       await market.marks.update(fence)
       await market.liquidations.update(fence)
       await market.auction.run(fence)
+      // The first turn loads the book; the one after it is not late because of that.
+      dueAt = ((isFirst ? ports.clock.now() : started) + auctionMs) as Millis
       return Math.max(0, auctionMs - elapsed(ports.clock, started))
     },
     reset() {

@@ -179,7 +179,7 @@ describe('a database of the previous schema', function () {
       ...{ 'read.liquidations': [], 'read.liquidation_steps': [], 'read.liquidation_legs': [] },
       ...{ 'read.market_risk': [], deleveraging_ranks: [], liquidations: [], final_prices: [] },
       calendar_exceptions: [{ calendar: 'NYSE', day: '2025-01-09', opens: null, closes: null }],
-      ...{ recent_reports: [], used_reports: [], connection_switches: [] },
+      ...{ recent_reports: [], used_reports: [], connection_switches: [], keepers: [] },
       // A random key.
       proof_keys: [{}],
       ...{ 'read.feed': [], 'read.feed_heads': [], 'read.feed_state': [] },
