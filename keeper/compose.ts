@@ -169,7 +169,6 @@ function runMarket(
   const intervals = intervalsOf(config)
   const wake = (): void => wakeUps.send(spec.marketId)
   const { shares } = adapters
-  const isWanted = (): boolean => shares.isWanted(spec.marketId)
   const turnStarted = (lateMs: number): void => shares.turnStarted(lateMs)
   const stores = {
     store: createAuctionStore(db),
@@ -188,7 +187,7 @@ function runMarket(
         listen: () => wakeUps.listen(spec.marketId, () => settlement.wake()),
       },
     ),
-    isWanted,
+    isWanted: () => shares.isSettler(spec.marketId),
   })
   const auction = runLeaderLoop(adapters, `auction:${lane.name}`, {
     ...auctionJob(
@@ -196,7 +195,7 @@ function runMarket(
       spec,
       intervals,
     ),
-    isWanted,
+    isWanted: () => shares.isWanted(spec.marketId),
   })
   shares.add(spec.marketId, () => {
     auction.wake()

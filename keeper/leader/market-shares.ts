@@ -43,6 +43,8 @@ export interface MarketShares {
   /** `wake` is called when it changes whether this keeper wants the market. */
   add(marketId: MarketId, wake: () => void): void
   isWanted(marketId: MarketId): boolean
+  /** Whether this keeper may settle the market: if it wants the market, or if a process owns the auction that announces nothing. */
+  isSettler(marketId: MarketId): boolean
   /** The start of a turn of a market, this much after it was due. */
   turnStarted(lateMs: number): void
   /** Withdraws this keeper, so that the others acquire its markets as soon as their leases are released. */
@@ -101,6 +103,13 @@ export function runMarketShares(ports: MarketSharesPorts): MarketShares {
       sleeper.wake()
     },
     isWanted: (marketId) => wanted.has(marketId),
+    isSettler(marketId) {
+      const auctioneer = view.owners.get(marketId)
+      return (
+        wanted.has(marketId) ||
+        !(auctioneer === undefined || view.keepers.some(({ id }) => id === auctioneer))
+      )
+    },
     turnStarted(lateMs) {
       late.add(lateMs)
       metrics.turnStarted(lateMs)
