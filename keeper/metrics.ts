@@ -28,16 +28,6 @@ const instrumentsOf = ({ counter, gauge, histogram }: Instruments) => ({
     'Inheritances and deleveragings of liquidations that were dropped or had no effect, by reason',
     ['market', 'reason'],
   ),
-  turnLateness: histogram(
-    'keeper_turn_lateness_seconds',
-    'Time from when a turn of a market was due until it started',
-    LATENCY_SECONDS,
-  ),
-  marketsOwned: gauge('keeper_markets_owned', 'Markets whose auctions this process owns'),
-  marketsGivenBack: counter(
-    'keeper_markets_given_back_total',
-    'Markets that this process gave to other keepers',
-  ),
   stages: histogram('keeper_settlement_seconds', 'Time between two stages of a settlement', LATENCY_SECONDS, [
     'stage',
   ]),
@@ -86,6 +76,19 @@ const instrumentsOf = ({ counter, gauge, histogram }: Instruments) => ({
   ]),
 })
 
+const shareInstruments = ({ counter, gauge, histogram }: Instruments) => ({
+  turnLateness: histogram(
+    'keeper_turn_lateness_seconds',
+    'Time from when a turn of a market was due until it started',
+    LATENCY_SECONDS,
+  ),
+  marketsOwned: gauge('keeper_markets_owned', 'Markets whose auctions this process owns'),
+  marketsGivenBack: counter(
+    'keeper_markets_given_back_total',
+    'Markets that this process gave to other keepers',
+  ),
+})
+
 /** By the name in `MarketFigures`. A figure that is null has no value. */
 const FIGURES: Readonly<Record<keyof MarketFigures, readonly [name: string, help: string]>> = {
   liquidationsRunning: ['keeper_liquidations_running', 'Positions whose liquidation has begun and not ended'],
@@ -113,7 +116,7 @@ const FIGURES: Readonly<Record<keyof MarketFigures, readonly [name: string, help
 
 export function createMetrics(): KeeperMetrics {
   const { registry, instruments } = createRegistry()
-  const known = instrumentsOf(instruments)
+  const known = { ...instrumentsOf(instruments), ...shareInstruments(instruments) }
   const figures = Object.entries(FIGURES).map(
     ([figure, [name, help]]) =>
       [figure as keyof MarketFigures, instruments.gauge(name, help, ['market'])] as const,

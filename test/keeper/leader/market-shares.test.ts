@@ -78,7 +78,7 @@ class SharingKeeper {
   #cuttable<Port extends Leases | SharesStore>(port: Port): Port {
     return new Proxy(port, {
       get: (of, name, receiver) => {
-        const method = Reflect.get(of, name, receiver)
+        const method = Reflect.get(of, name, receiver) as (...input: unknown[]) => unknown
         return (...input: unknown[]) => {
           if (this.#isKilled) return Promise.reject(new Killed())
           return Reflect.apply(method, of, input)
