@@ -6,11 +6,12 @@
  */
 import { CompiledQuery, sql } from 'kysely'
 import type { Db, Tx } from '../../db/client.ts'
-import type { JournalEntry } from '../../db/journal.ts'
+import { type JournalEntry, readRows } from '../../db/journal.ts'
 import type { PlacesTable } from '../../db/read-schema.ts'
 import { invariant } from '../../domain/invariant.ts'
 import { type JournalRow, marketShard } from '../../domain/journal/journal-row.ts'
 import type { KillPointHook } from '../../service/kill-point.ts'
+import { afterFirstBatch, beforeLastBatch, MOST_BEYOND } from './batch-bounds.ts'
 import { FEED_ROW, type FeedChunk, feedClauses, type ReturnedValues, returnedValues } from './feed.ts'
 import type { ChunkWrites, Projection } from './projection.ts'
 import { PROJECTIONS } from './projections.ts'
@@ -24,13 +25,15 @@ export interface ChunkProgress {
   readonly seq: number
   /** Number of rows in this chunk; 0 at the head. */
   readonly rows: number
+  /** The journal may have further rows. */
+  readonly hasMore: boolean
   readonly projections: readonly string[]
   /** The number of its row in the feed; null if it changed nothing for readers. */
   readonly feedSeq: number | null
 }
 
 export interface ChunkOptions {
-  /** Most rows of one chunk. */
+  /** Most rows of one chunk, unless a single batch has more: see `batch-bounds.ts`. */
   readonly limit: number
   /** Called after the rows are projected and before the transaction commits. */
   readonly killPoint: KillPointHook<'before-projection'>
@@ -92,14 +95,16 @@ async function projectRows(
   query: ReturnType<typeof sql>,
   { limit, killPoint, projections = PROJECTIONS }: ChunkOptions,
 ): Promise<ChunkProgress | null> {
-  const { places, journal } = await nextRows(tx, query, limit)
+  const { places, journal: found } = await nextRows(tx, query, limit)
   const [place] = places
   if (place === undefined) return null
   const { shard, epoch } = place
   const behind = Math.min(...places.map(({ seq }) => seq))
+  const isFull = found.length === limit
+  const journal = isFull ? await wholeBatches(tx, { shard, after: behind, limit }, found) : found
   const progress = { shard, epoch, projections: places.map(({ projection }) => projection) }
   const last = journal.at(-1)
-  if (last === undefined) return { ...progress, seq: behind, rows: 0, feedSeq: null }
+  if (last === undefined) return { ...progress, seq: behind, rows: 0, hasMore: false, feedSeq: null }
   invariant(
     last.seq === behind + journal.length,
     `the journal of ${shard} lacks ${last.seq - behind - journal.length} rows between row ${behind} and row ${last.seq}`,
@@ -117,7 +122,7 @@ async function projectRows(
   }
   const feedSeq = await save(tx, writes, { ...progress, seq: last.seq, entries })
   killPoint('before-projection')
-  return { ...progress, seq: last.seq, rows: journal.length, feedSeq }
+  return { ...progress, seq: last.seq, rows: journal.length, hasMore: isFull, feedSeq }
 }
 
 /** Locks the places and reads the journal rows after the last of them. */
@@ -138,6 +143,18 @@ async function nextRows(tx: Tx, places: ReturnType<typeof sql>, limit: number) {
     places: (locked?.row as PlacesTable[] | null) ?? [],
     journal: journal as JournalEntry[],
   }
+}
+
+/** The rows of a full chunk, without the batch with which it ends, or with all of it if the chunk has no other rows. */
+async function wholeBatches(
+  tx: Tx,
+  { shard, after, limit }: { readonly shard: string; readonly after: number; readonly limit: number },
+  found: readonly JournalEntry[],
+): Promise<readonly JournalEntry[]> {
+  const count = beforeLastBatch(found.map(({ row }) => row))
+  if (count > 0) return found.slice(0, count)
+  const more = await readRows(tx, shard, after, limit + MOST_BEYOND)
+  return more.slice(0, Math.max(limit, afterFirstBatch(more.map(({ row }) => row))))
 }
 
 /** The market of a shard `m<id>`; 0 for `accounts`. */
@@ -162,7 +179,7 @@ const IDLE_TIMEOUT_MS = 5_000
 export async function save(
   tx: Tx,
   writes: readonly ChunkWrites[],
-  chunk: Omit<ChunkProgress, 'rows' | 'feedSeq'> & FeedChunk,
+  chunk: Omit<ChunkProgress, 'rows' | 'hasMore' | 'feedSeq'> & FeedChunk,
 ): Promise<number | null> {
   for (const { before } of writes) await before?.(tx)
   const { shard, seq, projections } = chunk

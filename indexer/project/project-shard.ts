@@ -31,7 +31,7 @@ export async function projectShard(db: Db, shard: string, options: ChunkOptions)
   for (;;) {
     const progress = await projectChunk(db, shard, options)
     rows += progress?.rows ?? 0
-    if (progress === null || progress.rows < options.limit) return rows
+    if (progress === null || !progress.hasMore) return rows
   }
 }
 

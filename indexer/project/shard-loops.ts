@@ -94,7 +94,7 @@ export class ShardLoops {
     const progress = await this.#projectTogether(shard, projections)
     if (progress === null || progress.rows === 0) return false
     metrics.projected(shard, progress.rows, (clock.now() - start) / 1000)
-    return progress.rows === this.#options.limit
+    return progress.hasMore
   }
 
   /** A projection that fails must not hold up the others, so after a failure each projects the chunk alone. */

@@ -3,6 +3,7 @@ import { expect } from 'chai'
 import { sql } from 'kysely'
 import { after, before, beforeEach, describe, it } from 'mocha'
 import { decodeChanges } from '../../../db/feed-changes.ts'
+import type { JournalRow } from '../../../domain/journal/journal-row.ts'
 import { FEED_AGE_MS } from '../../../indexer/project/feed.ts'
 import { orders } from '../../../indexer/project/orders/projection.ts'
 import { projectChunk } from '../../../indexer/project/project-chunk.ts'
@@ -109,6 +110,36 @@ describe('the feed', () => {
     expect(row?.levels).to.have.length(1)
     expect(row?.balances).to.have.length(1)
     expect(row?.heads).to.have.property('book 1')
+  })
+
+  it('when a chunk would end within a batch, it ends before it, and a batch larger than a chunk is one chunk', async () => {
+    const ended = (at: number): JournalRow => ({
+      ...{ kind: 'order_ended', order_id: `1-${at}`, user_id: 1 + (at % 7), status: 'CANCELLED' },
+      ...{ reason: 'USER_CANCELLED', note: null, reserved_delta: '-1', at: 9 },
+    })
+    const cleared: JournalRow = {
+      ...{ kind: 'batch_cleared', batch_id: 5, as_of: 9, oracle_price: '1', oracle_at: 1, lo: 1, hi: 9 },
+      ...{ price: 1, volume: 0, demand: 0, supply: 0, rule: 'volume', parts: 1, fills: [], closing: [] },
+    }
+    const protection: JournalRow = {
+      ...{ kind: 'orders_protected', as_of: 9, rule_version: 1, oracle_price: '1', oracle_at: 1 },
+      ...{ standing_seq: 1, price_protection: '1' },
+      orders: [{ order_id: '1-4', user_id: 5, best: null, level: null, reference: '1', price: 7 }],
+    }
+    const first = ((await state())?.seq ?? 0) + 1
+    const listed: JournalRow = { kind: 'market_listed', spec: { symbol: 'M1', kind: 'perpetual' } as never }
+    await appendToJournal(test.db, 'm1', [listed, ...[1, 2, 3, 4, 5].map((at) => placed(1, at))])
+    const batch = [ended(1), protection, cleared, ended(2), ended(3)]
+    await appendToJournal(test.db, 'm1', batch)
+    await appendToJournal(test.db, 'm1', [placed(1, 11)])
+    const sizes: (number | undefined)[] = []
+    for (let at = 0; at < 4; at++)
+      sizes.push((await projectChunk(test.db, 'm1', { ...options, limit: 4 }))?.rows)
+    expect(sizes).to.deep.equal([4, 2, 5, 1])
+    const found = (await rows()).filter(({ seq }) => seq >= first)
+    expect(found.map(({ batch_id }) => batch_id)).to.deep.equal([null, null, 5, null])
+    const { orders: changed = [] } = decodeChanges(found[2]?.changes ?? '')
+    expect(changed.map(({ order_id }) => order_id).sort()).to.deep.equal(['1-1', '1-2', '1-3', '1-4'])
   })
 
   it('when a projection is filled, it appends nothing, and a new epoch begins once it is complete', async () => {
