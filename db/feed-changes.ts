@@ -1,5 +1,6 @@
 /** The rows of the read model that one chunk of the projector changed, as a row of the feed contains them. */
 import type { Selectable } from 'kysely'
+import type { ReadAdjustmentAttemptsTable } from './adjustment-schema.ts'
 import type {
   ReadBatchesTable,
   ReadFillsTable,
@@ -19,8 +20,9 @@ export interface FeedChanges {
   readonly transactions?: readonly Selectable<ReadLedgerTransactionsTable>[]
   /** Transactions that were rolled back. */
   readonly removedTransactions?: readonly { readonly id: string; readonly user_id: number }[]
+  readonly adjustments?: readonly Selectable<ReadAdjustmentAttemptsTable>[]
   readonly batches?: readonly Selectable<ReadBatchesTable>[]
-  readonly markets?: readonly Selectable<ReadMarketsTable>[]
+  readonly markets?: readonly Omit<Selectable<ReadMarketsTable>, 'spec'>[]
 }
 
 /** Columns with amounts in wei, which JSON contains as text. */
@@ -31,6 +33,7 @@ const AMOUNTS = {
   positions: ['entry_notional', 'folded_margin', 'realized_pnl', 'fees'],
   transactions: ['amount', 'available_margin_delta'],
   removedTransactions: [],
+  adjustments: ['amount'],
   batches: ['oracle_price'],
   markets: ['oracle_price', 'mark_price', 'price_protection', 'next_price_protection'],
 } as const satisfies Record<keyof FeedChanges, readonly string[]>

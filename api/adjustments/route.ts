@@ -2,40 +2,24 @@
 import { callerOf } from '../http/access.ts'
 import type { App } from '../http/types.ts'
 import type { ReadAfter } from '../read-after/read-after.ts'
-import { changeTime, isoTime } from '../wire/amounts.ts'
 import { timeRange } from '../wire/times.ts'
 import type { Adjustments } from './adjustments.ts'
 import { LEVERAGE_ERRORS, MARGIN_ERRORS } from './errors.ts'
-import { attemptsOfUser, type ReadAttempt } from './query.ts'
+import { attemptsOfUser } from './query.ts'
 import {
   AdjustLeverageAnswer,
   AdjustLeverageBody,
   AdjustMarginAnswer,
   AdjustMarginBody,
-  type Attempt,
   Attempts,
   AttemptsQuery,
 } from './schema.ts'
+import { attemptView } from './view.ts'
 
 export interface AdjustmentRoutePorts {
   readonly adjustments: Adjustments
   readonly readAfter: ReadAfter
 }
-
-const attemptView = (row: ReadAttempt): Attempt => ({
-  adjustment_id: row.adjustment_id,
-  user_id: row.user_id,
-  market_id: row.market_id,
-  kind: row.kind,
-  status: row.status,
-  amount_e18_raw: row.amount.toString(),
-  new_leverage_raw: row.new_leverage === null ? null : String(row.new_leverage),
-  tx_hash: row.tx_hash,
-  failure_kind: row.failure_kind,
-  failure_reason: row.failure_reason,
-  created_at: isoTime(row.created_at),
-  updated_at: changeTime(row),
-})
 
 const OUTCOME =
   'Answered when the chain has executed it and its events are as expected. After 408 the outcome is unknown: repeat the same signed request, or read the attempt.'

@@ -18,6 +18,8 @@ export interface Channel {
   readonly scope: ReadScope
   /** True if one update can replace several. Then changes outside batches are sent together, at most every `PACE_MS`. */
   readonly isConflatable: boolean
+  /** True if a batch does not hasten its messages: see `PACE_MS`. */
+  readonly isPaced?: true
   /** True if its messages have the bookmark of the write that caused them. */
   readonly hasBookmark?: true
   /** Reads the state of the topic. The rows, and the seq of the feed, are of one snapshot. */

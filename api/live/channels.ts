@@ -7,7 +7,7 @@ import type { Channel, ChannelSpecs } from './channel.ts'
 import { auctionChannel } from './channels/auction.ts'
 import { bookChannel } from './channels/book.ts'
 import { candlesChannel } from './channels/candles.ts'
-import { MARKETS_CHANNEL } from './channels/markets.ts'
+import { marketsChannel } from './channels/markets.ts'
 import { type StatsPorts, statsChannel } from './channels/stats.ts'
 import { tradesChannel } from './channels/trades.ts'
 import { userChannel } from './channels/user.ts'
@@ -53,7 +53,7 @@ export function createChannels(ports: ChannelPorts) {
           return { key: `user ${caller.userId}`, channel: userChannel(caller.userId, specs) }
         }
         case 'markets':
-          return { key, channel: MARKETS_CHANNEL }
+          return { key, channel: marketsChannel(specs) }
         case 'book':
           return { key, channel: bookChannel(await markets.byId(topic.marketId)) }
         case 'trades':

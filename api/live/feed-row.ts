@@ -4,7 +4,7 @@ import type { FeedBalance, FeedLevel } from '../../db/feed-schema.ts'
 import { ACCOUNTS_SHARD } from '../../domain/journal/journal-row.ts'
 import type { StoredRow } from './feed-query.ts'
 
-type ListName = 'orders' | 'fills' | 'positions' | 'transactions' | 'removedTransactions'
+type ListName = 'orders' | 'fills' | 'positions' | 'transactions' | 'removedTransactions' | 'adjustments'
 type Lists = { readonly [Name in ListName]: NonNullable<FeedChanges[Name]> }
 
 export interface AccountChanges extends Lists {
@@ -84,6 +84,7 @@ export class FeedRow {
       positions: Map.groupBy(changes.positions ?? [], account),
       transactions: Map.groupBy(changes.transactions ?? [], account),
       removedTransactions: Map.groupBy(changes.removedTransactions ?? [], account),
+      adjustments: Map.groupBy(changes.adjustments ?? [], account),
       balances: new Map(balances.map((balance) => [balance[0], balance])),
     }
     const groups = this.#accounts
@@ -93,6 +94,7 @@ export class FeedRow {
       positions: groups.positions.get(userId) ?? [],
       transactions: groups.transactions.get(userId) ?? [],
       removedTransactions: groups.removedTransactions.get(userId) ?? [],
+      adjustments: groups.adjustments.get(userId) ?? [],
       balance: groups.balances.get(userId) ?? null,
     }
   }

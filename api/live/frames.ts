@@ -42,11 +42,24 @@ export function subscribedFrame(
   return { topic: name, seq, prevSeq: 0, text, isConflatable: false }
 }
 
-/** The whole state of a summary, as an update. */
-export function summaryFrame({ name, channel }: Encoder, prevSeq: number, parts: SnapshotParts): Frame {
-  const { seq, at, data } = parts
-  const text = encode({ type: 'update', topic: name, seq, prev_seq: prevSeq, ts: isoTime(at), data })
+/** The whole state of a summary, as an update. `rows`: those that it contains and the message before does not. */
+export function summaryFrame(
+  { name, channel }: Encoder,
+  { prevSeq, rows }: { readonly prevSeq: number; readonly rows: readonly FeedRow[] },
+  { seq, at, data }: SnapshotParts,
+): Frame {
+  const text = encode({
+    ...{ type: 'update', topic: name, seq, prev_seq: prevSeq, ts: isoTime(at) },
+    ...batchOf(rows),
+    data,
+  })
   return { topic: name, seq, prevSeq, text, isConflatable: channel.isConflatable }
+}
+
+/** The newest batch that cleared in the rows. */
+function batchOf(rows: readonly FeedRow[]): { readonly batch_id?: number } {
+  const batch = rows.findLast(({ batchId }) => batchId !== null)?.batchId ?? null
+  return batch === null ? {} : { batch_id: batch }
 }
 
 type Update = NonNullable<Channel['update']>
@@ -55,11 +68,10 @@ type Update = NonNullable<Channel['update']>
 function updateFrame({ name, channel }: Encoder, update: Update, rows: readonly FeedRow[]): Frame {
   const first = rows[0] as FeedRow
   const last = rows.at(-1) as FeedRow
-  const batch = rows.findLast(({ batchId }) => batchId !== null)
   const prevSeq = first.prevSeq(channel.head)
   const text = encode({
     ...{ type: 'update', topic: name, seq: last.seq, prev_seq: prevSeq, ts: isoTime(last.at) },
-    ...(batch && { batch_id: batch.batchId }),
+    ...batchOf(rows),
     ...(channel.hasBookmark && { read_after: last.readAfter }),
     data: update(rows),
   })

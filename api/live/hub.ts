@@ -312,7 +312,7 @@ export class LiveHub implements Hub {
         continue
       }
       topic.pending.push(...own)
-      const hasBatch = own.some(({ batchId }) => batchId !== null)
+      const hasBatch = topic.channel.isPaced !== true && own.some(({ batchId }) => batchId !== null)
       const dueIn = topic.sentAt + PACE_MS - now
       if (!topic.channel.isConflatable || hasBatch || dueIn <= 0) this.#flush(topic, outbox)
       else topic.timer ??= setTimeout(() => this.#sendPending(topic), Math.min(dueIn, PACE_MS))
@@ -375,7 +375,10 @@ export class LiveHub implements Hub {
   /** Sends the state to the readers of the summary, unless they have it. */
   #sendSummary(topic: LiveTopic, { epoch, seq, state }: TopicStart): void {
     if (state === null || seq <= topic.seq || topic.readers.size === 0) return
-    const frame = summaryFrame(topic, topic.seq, { epoch, seq, ...state })
+    const { ring } = this.#follower
+    const unsent = ring.covers(topic.seq) ? ring.after(topic.seq, topic.channel.head) : []
+    const rows = unsent.filter((row) => row.seq <= seq)
+    const frame = summaryFrame(topic, { prevSeq: topic.seq, rows }, { epoch, seq, ...state })
     topic.seq = seq
     for (const reader of topic.readers) reader.send([frame])
   }

@@ -1,6 +1,7 @@
 /** The messages of topics: a snapshot, then updates. */
 import Type, { type TSchema } from 'typebox'
 import { INTERVALS } from '../../domain/market-data/interval.ts'
+import { Attempt } from '../adjustments/schema.ts'
 import { Auction } from '../auctions/schema.ts'
 import { Candles } from '../candles/schema.ts'
 import { Fill, PublicFill } from '../fills/schema.ts'
@@ -90,6 +91,7 @@ const account = {
   positions: Type.Array(UserPosition),
   balance: UserBalance,
   transactions: Type.Array(Transaction),
+  adjustments: Type.Array(Attempt),
 }
 
 const userSnapshot = Type.Object({ user_id: Type.Integer(), ...account })
@@ -115,6 +117,8 @@ const markets = Type.Object({
       ...maybeAmountOf('oracle_price', 'Oracle price.'),
       oracle_price_at: nullable(Time('When it was observed.')),
       ...maybeAmountOf('mark_price', 'Mark price.'),
+      ...maybeAmountOf('last_price', 'Price of the last batch.'),
+      last_batch_id: nullable(Type.Integer({ description: 'The last batch.' })),
       ...maybeAmountOf('price_protection', 'Width of the price protection.'),
       ...maybeAmountOf('next_price_protection', 'The width from `next_price_protection_at` on.'),
       next_price_protection_at: nullable(Time('When it changes.')),

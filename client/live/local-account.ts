@@ -1,7 +1,8 @@
 /**
- * A copy of the account that follows the topic `user`: live orders, fills, positions, balance, transactions. An own write is shown at once,
+ * A copy of the account that follows the topic `user`: live orders, fills, positions, balance, transactions, adjustments. An own write is shown at once,
  * until the feed has reached it. Pure.
  */
+import type { AdjustmentAttempt } from '../adjustments.ts'
 import type { Bookmark, Fill, PlacedOrder, Transaction } from '../responses.ts'
 import type { TopicMessage, UserBalance, UserData, UserPosition } from './messages.ts'
 
@@ -13,7 +14,7 @@ export interface OwnWrite {
 
 const ENDED: readonly string[] = ['FILLED', 'CANCELLED', 'EXPIRED']
 
-/** Fills, and transactions, that are kept, oldest evicted first. */
+/** Fills, transactions, and adjustments that are kept, oldest evicted first. */
 const MOST = 10_000
 
 export class LocalAccount {
@@ -21,6 +22,7 @@ export class LocalAccount {
   readonly #fills = new Map<string, Fill>()
   readonly #positions = new Map<number, UserPosition>()
   readonly #transactions = new Map<string, Transaction>()
+  readonly #adjustments = new Map<string, AdjustmentAttempt>()
   #balance: UserBalance | null = null
   /** Own writes that the feed has not reached. */
   readonly #writes = new Map<string, OwnWrite>()
@@ -52,6 +54,11 @@ export class LocalAccount {
 
   get transactions(): readonly Transaction[] {
     return [...this.#transactions.values()]
+  }
+
+  /** Of the snapshot the newest, and all since then; each with its latest status. */
+  get adjustments(): readonly AdjustmentAttempt[] {
+    return [...this.#adjustments.values()]
   }
 
   /** Own writes that the feed has not reached. */
@@ -89,6 +96,7 @@ export class LocalAccount {
       type === 'snapshot' ? items.toReversed() : items
     for (const fill of oldestFirst(data.fills)) this.#fills.set(fill.fill_id, fill)
     for (const each of oldestFirst(data.transactions)) this.#transactions.set(each.id, each)
+    for (const each of oldestFirst(data.adjustments)) this.#adjustments.set(each.adjustment_id, each)
     for (const position of data.positions ?? []) {
       const isFlat = position.size_e18_raw === '0' && position.pending_size_e18_raw === '0'
       if (isFlat) this.#positions.delete(position.market_id)
@@ -97,12 +105,14 @@ export class LocalAccount {
     this.#balance = data.balance ?? this.#balance
     evict(this.#fills)
     evict(this.#transactions)
+    evict(this.#adjustments)
     if (read_after !== undefined) this.#reach(read_after)
     for (const [id, { order }] of this.#writes) if (this.#isOutdated(order)) this.#writes.delete(id)
   }
 
   #clear(): void {
-    for (const items of [this.#orders, this.#fills, this.#positions, this.#transactions]) items.clear()
+    for (const items of [this.#orders, this.#fills, this.#positions]) items.clear()
+    for (const items of [this.#transactions, this.#adjustments]) items.clear()
     this.#reached.clear()
   }
 

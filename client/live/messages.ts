@@ -1,4 +1,5 @@
 /** The messages of the live feed, with the field names on the wire. Further fields and kinds of messages may be added by the exchange. */
+import type { AdjustmentAttempt } from '../adjustments.ts'
 import type { Amounts } from '../amount-fields.ts'
 import type { Bookmark, Fill, Level, PlacedOrder, Transaction } from '../responses.ts'
 
@@ -53,6 +54,7 @@ export interface UserData {
   readonly positions?: readonly UserPosition[]
   readonly balance?: UserBalance
   readonly transactions?: readonly Transaction[]
+  readonly adjustments?: readonly AdjustmentAttempt[]
   /** Fills of these parts no longer count; they come before `fills`. */
   readonly removed_parts?: readonly {
     readonly market_id: number

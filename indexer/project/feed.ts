@@ -32,6 +32,7 @@ export function headsOf(marketId: number, parts: readonly FeedPart[]): string[] 
   const hasRows = (rows: readonly unknown[] | undefined): boolean => rows !== undefined && rows.length > 0
   for (const part of parts) {
     const { orders = [], fills = [], positions = [], transactions = [], removedTransactions = [] } = part
+    const { adjustments = [] } = part
     if (part.hasLevels) addMarket('book')
     if (hasRows(fills) || hasRows(part.removedParts)) addMarket('trades', 'stats', 'candles')
     if (hasRows(part.batches)) addMarket('auction', 'stats', 'candles')
@@ -39,7 +40,7 @@ export function headsOf(marketId: number, parts: readonly FeedPart[]): string[] 
       addMarket('stats', 'candles')
       heads.add(MARKETS_HEAD)
     }
-    for (const rows of [orders, fills, positions, transactions, removedTransactions])
+    for (const rows of [orders, fills, positions, transactions, removedTransactions, adjustments])
       for (const { user_id } of rows) heads.add(userHead(user_id))
     for (const userId of part.balancesOf ?? []) heads.add(userHead(userId))
   }
@@ -181,6 +182,11 @@ function merge(parts: readonly FeedPart[]): FeedChanges {
   return {
     ...{ orders: all('orders'), fills: all('fills'), removedParts: all('removedParts') },
     ...{ positions: all('positions'), transactions: all('transactions') },
-    ...{ removedTransactions: all('removedTransactions'), batches: all('batches'), markets: all('markets') },
+    ...{
+      adjustments: all('adjustments'),
+      removedTransactions: all('removedTransactions'),
+      batches: all('batches'),
+      markets: all('markets'),
+    },
   }
 }

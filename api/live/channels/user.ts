@@ -1,9 +1,11 @@
-/** `user`: the orders, fills, positions, balance and transactions of the caller's account. */
+/** `user`: the orders, fills, positions, balance, transactions and adjustments of the caller's account. */
 import { type Selectable, sql } from 'kysely'
 import type { Tx } from '../../../db/client.ts'
 import { type FeedBalance, userHead } from '../../../db/feed-schema.ts'
 import type { ReadPositionsTable } from '../../../db/read-schema.ts'
 import type { Steps } from '../../../domain/units.ts'
+import { attemptsOfUser } from '../../adjustments/query.ts'
+import { attemptView } from '../../adjustments/view.ts'
 import { fillsOfUser } from '../../fills/query.ts'
 import { fillView } from '../../fills/view.ts'
 import type { OrderRow } from '../../orders/view.ts'
@@ -14,11 +16,18 @@ import { amount, isoTime } from '../../wire/amounts.ts'
 import type { Channel, ChannelSpecs } from '../channel.ts'
 import type { FeedRow } from '../feed-row.ts'
 
-/** Fills, and transactions, of a snapshot, newest first. */
+/** Fills, transactions, and adjustments of a snapshot, newest first. */
 export const USER_FILLS = 100
 
 const SCOPE: ReadScope = {
-  tables: ['read.orders', 'read.fills', 'read.positions', 'read.balances', 'read.ledger_transactions'],
+  tables: [
+    'read.orders',
+    'read.fills',
+    'read.positions',
+    'read.balances',
+    'read.ledger_transactions',
+    'read.adjustment_attempts',
+  ],
 }
 
 /** What the settlement of fills decides about a position. Its value follows from prices, which are no part of the account. */
@@ -70,6 +79,7 @@ export function userChannel(userId: number, specs: ChannelSpecs): Channel {
         transactions: rows.transactions.map((row) =>
           transactionView({ ...row, funding_payment_delta: null }, symbolOf(row.market_id)),
         ),
+        adjustments: rows.adjustments.map(attemptView),
       }
     },
     update: ([row]) => changesOf(row as FeedRow),
@@ -77,7 +87,8 @@ export function userChannel(userId: number, specs: ChannelSpecs): Channel {
 
   /** Only what the row changes; `removed_…` come before what is added. */
   function changesOf(row: FeedRow): object {
-    const { orders, fills, positions, transactions, removedTransactions, balance } = row.ofAccount(userId)
+    const { orders, fills, positions, transactions, removedTransactions, adjustments, balance } =
+      row.ofAccount(userId)
     // Only of parts with fills that the chain alone has, so nearly never: every account of the row gets them.
     const { removedParts = [] } = row.changes
     return {
@@ -97,6 +108,7 @@ export function userChannel(userId: number, specs: ChannelSpecs): Channel {
           transactionView({ ...each, funding_payment_delta: null }, symbolOf(each.market_id)),
         ),
       }),
+      ...(adjustments.length > 0 && { adjustments: adjustments.map(attemptView) }),
     }
   }
 }
@@ -131,6 +143,7 @@ async function accountRows(tx: Tx, userId: number) {
     .orderBy('id', 'desc')
     .limit(USER_FILLS)
     .execute()
+  const adjustments = await attemptsOfUser(tx, userId, { limit: USER_FILLS, from: null, to: null })
   const balance: FeedBalance = balances.rows[0]?.balance ?? [userId, '0', '0', '0']
-  return { orders, fills: fills.slice(0, USER_FILLS), positions, balance, transactions }
+  return { orders, fills: fills.slice(0, USER_FILLS), positions, balance, transactions, adjustments }
 }

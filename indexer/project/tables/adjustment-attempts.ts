@@ -32,8 +32,10 @@ export const adjustments: Projection = {
   version: 1,
   tables: PROJECTED_TABLES.adjustments,
   async project(_tx, entries) {
-    const rows = new Map(entries.flatMap(present))
-    return { clauses: rows.size === 0 ? [] : [ATTEMPTS.replace([...rows.values()])] }
+    const rows = [...new Map(entries.flatMap(present)).values()]
+    return rows.length === 0
+      ? { clauses: [] }
+      : { clauses: [ATTEMPTS.replace(rows)], feed: { adjustments: rows } }
   },
 }
 

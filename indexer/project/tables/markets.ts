@@ -36,12 +36,7 @@ export const markets = rowProjection<ReadMarket>({
   tables: PROJECTED_TABLES.markets,
   table: MARKETS,
   changes: marketChanges,
-  // The topic of a market's auctions has the prices of batches.
-  feed: (rows, entries) => ({
-    markets: entries.some((entry) => entry.row.kind !== 'batch_cleared' && marketChanges(entry).length > 0)
-      ? rows
-      : [],
-  }),
+  feed: (rows) => ({ markets: rows.map(({ spec: _, ...row }) => row) }),
   async load(tx, marketId) {
     const rows = await tx.selectFrom('read.markets').selectAll().where('market_id', '=', marketId).execute()
     return rows.map((market) => [String(market.market_id), market] as const)

@@ -107,7 +107,7 @@ describe('the topics of the live feed on a socket', function () {
     const buy = await placed(alice, { price: '100' })
     const sell = await placed(bob, { price: '100', side: 'SHORT' })
     const client = await connect(alice)
-    await follow(client, TOPICS)
+    await follow(client, [...TOPICS, 'market.1.stats', 'market.1.candles.1m'])
     const trade: Trade = {
       ...{ batch: 1, price: 1000, steps: 1000 },
       buy: { orderId: buy.order.order_id, user: alice, status: 'FILLED' },
@@ -120,7 +120,21 @@ describe('the topics of the live feed on a socket', function () {
     const together = client.messages.slice(first).filter(({ type }) => type === 'update')
     const named = together.filter(({ batch_id }) => batch_id === 1).map(({ topic }) => topic)
     expect(named).to.include.members([BOOK, 'market.1.trades', 'market.1.auction', 'user'])
-    expect(together.slice(0, named.length).map(({ batch_id }) => batch_id)).to.deep.equal(named.map(() => 1))
+    const atOnce = named.filter((topic) => topic !== 'markets' && !/stats|candles/.test(topic))
+    const found = together.filter(({ topic }) => atOnce.includes(topic))
+    expect(found.slice(0, atOnce.length).map(({ batch_id }) => batch_id)).to.deep.equal(atOnce.map(() => 1))
+    for (const topic of ['market.1.stats', 'market.1.candles.1m', 'markets']) {
+      const message = await client.find((one) => isOf(topic, 'update')(one) && one.batch_id === 1)
+      expect(message.batch_id, topic).to.equal(1)
+    }
+    const { body } = await exchange.get(null, '/v0/markets/1')
+    const { data } = lastOf(client, 'markets')
+    const [market] = data.markets.filter((each: LiveMessage) => each.market_id === 1)
+    expect(market).to.include({
+      last_price: 100,
+      last_price_e18_raw: body.last_price_e18_raw,
+      last_batch_id: 1,
+    })
   })
 
   it('when a client resumes at another process, it gets what followed and no snapshot', async () => {

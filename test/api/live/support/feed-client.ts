@@ -30,6 +30,7 @@ const LISTS: Record<string, { key: (item: Item) => string; isGone?: (item: Item)
     isGone: (item) => item.size === 0 && item.pending_size === 0,
   },
   transactions: { key: (item) => `${item.id}` },
+  adjustments: { key: (item) => `${item.adjustment_id}` },
   candles: { key: (item) => `${item.start}` },
   markets: { key: (item) => `${item.market_id}` },
 }
