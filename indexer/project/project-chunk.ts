@@ -100,14 +100,19 @@ async function projectRows(
   if (place === undefined) return null
   const { shard, epoch } = place
   const behind = Math.min(...places.map(({ seq }) => seq))
+  const front = Math.max(...places.map(({ seq }) => seq))
   const isFull = found.length === limit
-  const journal = isFull ? await wholeBatches(tx, { shard, after: behind, limit }, found) : found
+  const journal = isFull ? await wholeBatches(tx, { shard, after: behind, limit, front }, found) : found
   const progress = { shard, epoch, projections: places.map(({ projection }) => projection) }
   const last = journal.at(-1)
   if (last === undefined) return { ...progress, seq: behind, rows: 0, hasMore: false, feedSeq: null }
   invariant(
     last.seq === behind + journal.length,
     `the journal of ${shard} lacks ${last.seq - behind - journal.length} rows between row ${behind} and row ${last.seq}`,
+  )
+  invariant(
+    last.seq >= front,
+    `a chunk of ${shard} ends at row ${last.seq}, before the place ${front} of a projection`,
   )
   const placeOf = new Map(places.map((each) => [each.projection, each]))
   const entries = entriesOf(shard, journal)
@@ -145,13 +150,24 @@ async function nextRows(tx: Tx, places: ReturnType<typeof sql>, limit: number) {
   }
 }
 
+interface FullChunk {
+  readonly shard: string
+  /** The row before the first one. */
+  readonly after: number
+  readonly limit: number
+  /** The place of the foremost projection: the chunk does not end before it. */
+  readonly front: number
+}
+
 /** The rows of a full chunk, without the batch with which it ends, or with all of it if the chunk has no other rows. */
 async function wholeBatches(
   tx: Tx,
-  { shard, after, limit }: { readonly shard: string; readonly after: number; readonly limit: number },
+  { shard, after, limit, front }: FullChunk,
   found: readonly JournalEntry[],
 ): Promise<readonly JournalEntry[]> {
   const count = beforeLastBatch(found.map(({ row }) => row))
+  // The foremost projection has ended a chunk within these rows: they are no single batch.
+  if (after + count < front) return found
   if (count > 0) return found.slice(0, count)
   const more = await readRows(tx, shard, after, limit + MOST_BEYOND)
   return more.slice(0, Math.max(limit, afterFirstBatch(more.map(({ row }) => row))))
