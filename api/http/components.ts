@@ -3,12 +3,27 @@
  * `x-enum` list their words.
  */
 
+import { CATALOGUE } from '../errors.ts'
+import { extensible } from '../wire/schema.ts'
+
 type Json = null | boolean | number | string | readonly Json[] | { readonly [name: string]: Json }
 type Node = { readonly [name: string]: Json }
 
 /** What has no schemas below it: values. */
 const VALUES = new Set(['example', 'examples', 'default', 'enum', 'const'])
 const OWN_KEYWORDS = new Set(['x-expected', 'x-hints'])
+
+/** Components whose schema is more than what the serializer needs. */
+const DEFINITIONS: Readonly<Record<string, Node>> = {
+  ErrorCode: {
+    type: 'string',
+    ...extensible,
+    'x-enum-descriptions': Object.fromEntries(
+      Object.entries(CATALOGUE).map(([code, { message }]) => [code, message]),
+    ),
+    enum: Object.keys(CATALOGUE),
+  },
+}
 
 export interface Components {
   readonly paths: Node
@@ -19,7 +34,8 @@ export interface Components {
 export function withComponents(paths: Node): Components {
   const schemas = new Map<string, { readonly schema: Node; readonly text: string }>()
 
-  const component = (name: string, { description, ...schema }: Node): Json => {
+  const component = (name: string, { description, ...written }: Node): Json => {
+    const schema = DEFINITIONS[name] ?? written
     const text = JSON.stringify(schema)
     const known = schemas.get(name)
     if (known !== undefined && known.text !== text)

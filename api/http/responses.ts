@@ -59,24 +59,29 @@ const errorResponse = (status: Status, codes: readonly ErrorCode[], error: objec
   },
 })
 
-/** The codes of the route without those that it declares and those of its fields. */
-function commonCodes(route: Route, parts: { readonly caller: boolean; readonly bookmark: boolean }) {
-  const { access, readOnly } = route.config ?? {}
-  const config = { ...(parts.caller ? { access } : {}), ...(readOnly ? { readOnly } : {}) }
-  const schema = parts.bookmark ? { querystring: BookmarkQuery } : {}
-  return new Map(errorsByStatus({ method: route.method, config, schema }))
-}
+const PARTS = [
+  { suffix: '', caller: false, bookmark: false },
+  { suffix: 'ForCaller', caller: true, bookmark: false },
+  { suffix: 'AfterWrite', caller: false, bookmark: true },
+  { suffix: 'ForCallerAfterWrite', caller: true, bookmark: true },
+] as const
 
-/** The name of an error answer that does not depend on the operation itself; null if it does. */
-function commonName(route: Route, status: Status, codes: readonly ErrorCode[]): string | null {
-  const same = (caller: boolean, bookmark: boolean) =>
-    String(commonCodes(route, { caller, bookmark }).get(status)) === String(codes)
-  const [name] = MEANINGS[status]
+/**
+ * A function that names an error answer which does not depend on the operation itself: its codes are those that every operation of this kind
+ * has, without declared codes and those of fields. Null for any other.
+ */
+function createNames(route: Route): (status: Status, codes: readonly ErrorCode[]) => string | null {
+  const { access, readOnly } = route.config ?? {}
+  const kinds = PARTS.map(({ suffix, caller, bookmark }) => {
+    const config = { ...(caller && access ? { access } : {}), ...(readOnly ? { readOnly } : {}) }
+    const schema = bookmark ? { querystring: BookmarkQuery } : {}
+    return { suffix, codes: new Map(errorsByStatus({ method: route.method, config, schema })) }
+  })
   const command = isRead(route) ? '' : 'Command'
-  if (same(false, false)) return `${command}${name}`
-  if (same(true, false)) return `${command}${name}ForCaller`
-  if (same(false, true)) return `${command}${name}AfterWrite`
-  return same(true, true) ? `${command}${name}ForCallerAfterWrite` : null
+  return (status, codes) => {
+    const kind = kinds.find((each) => String(each.codes.get(status)) === String(codes))
+    return kind === undefined ? null : `${command}${MEANINGS[status][0]}${kind.suffix}`
+  }
 }
 
 interface Described {
@@ -87,10 +92,11 @@ interface Described {
 export function errorResponses(route: Route, components: Map<string, object>): Record<string, object> {
   // The description of the answer says what the error is of.
   const { description: _, ...error } = (isRead(route) ? ErrorSchema : CommandErrorSchema) as Described
+  const nameOf = createNames(route)
   return Object.fromEntries(
     errorsByStatus(route).map(([status, codes]) => {
       const response = errorResponse(status, codes, error)
-      const name = commonName(route, status, codes)
+      const name = nameOf(status, codes)
       if (name === null) return [status, response]
       components.set(name, response)
       return [status, { $ref: `#/components/responses/${name}` }]

@@ -7,7 +7,6 @@ import Type, {
   type TString,
   type TUnsafe,
 } from 'typebox'
-import { CATALOGUE } from '../errors.ts'
 import { TIME_EXPECTED } from './times.ts'
 
 /** An object without other properties. */
@@ -183,17 +182,12 @@ export const NextCursor = nullable(
   Type.String({ description: 'Pass as `cursor` for the next page; null at the end.' }),
 )
 
-const messages = Object.entries(CATALOGUE).map(([code, { message }]) => [code, message])
-
 /** Clients are to expect further words of an answer: adding one breaks none of them. */
 export const extensible = { 'x-extensible': true } as const
 
-/** A code of the catalogue. */
+/** A code of the catalogue. The description lists them (`http/components.ts`); a list in every serializer would slow the start. */
 export const errorCode = Type.String({
-  ...documentedAs(Object.keys(CATALOGUE)),
   title: 'ErrorCode',
-  ...extensible,
-  'x-enum-descriptions': Object.fromEntries(messages),
   description: 'Stable code of the error for programs.',
 })
 
