@@ -1,9 +1,9 @@
 /** Reads the rows of the feed in order: after a notification of the projector, and at an interval, because notifications can be lost. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Db } from '../../db/client.ts'
+import { decodeNotice, PROJECTED_CHANNEL } from '../../db/projected-notices.ts'
 import type { Logger } from '../../service/logger.ts'
 import type { Notifications } from '../ports.ts'
-import { PROJECTED_CHANNEL } from '../read-after/read-after.ts'
 import { feedAfter } from './feed-query.ts'
 import { FeedRow } from './feed-row.ts'
 import { Ring, type RingBounds } from './ring.ts'
@@ -51,8 +51,8 @@ export class Follower {
     this.#options = options
     this.#ring = new Ring(options, 0)
     ports.notifications.on(PROJECTED_CHANNEL, (payload) => {
-      const seq = payload.slice(payload.lastIndexOf(':') + 1)
-      if (seq !== '' && Number(seq) !== this.#ring.head) this.wake()
+      const { feedSeq } = decodeNotice(payload)
+      if (feedSeq !== null && feedSeq !== this.#ring.head) this.wake()
     })
     ports.notifications.onLost(() => this.wake())
   }

@@ -6,6 +6,7 @@
 import { normalizeIP } from '@fastify/rate-limit'
 import { sql } from 'kysely'
 import type { Db, Tx } from '../../db/client.ts'
+import { decodeNotice, PROJECTED_CHANNEL } from '../../db/projected-notices.ts'
 import { ACCOUNTS_SHARD } from '../../domain/journal/journal-row.ts'
 import type { Clock } from '../../service/clock.ts'
 import type { Caller } from '../auth/caller.ts'
@@ -52,8 +53,6 @@ export interface ReadAfterLimits {
   readonly readAfterPollMs: number
 }
 
-/** Notified with `<shard>:<epoch>:<seq>:<projections>` after each chunk. */
-export const PROJECTED_CHANNEL = 'projected'
 /** Notified with the name of a projection that has been filled. */
 export const FILLED_CHANNEL = 'filled'
 
@@ -188,10 +187,8 @@ function createReadQueue({ db, notifications }: ReadAfterPorts, limits: ReadAfte
     for (const waiter of waiters) waiter.wake(unavailable())
   }
   notifications.on(PROJECTED_CHANNEL, (payload) => {
-    const [shard = '', epoch, seq, projections = ''] = payload.split(':')
-    for (const projection of projections.split(',')) {
-      advance({ shard, epoch: Number(epoch), seq: Number(seq), projection })
-    }
+    const { projections, shards } = decodeNotice(payload)
+    for (const shard of shards) for (const projection of projections) advance({ ...shard, projection })
   })
   notifications.on(FILLED_CHANNEL, (name) => fill((projection) => projection === name))
 

@@ -11,6 +11,7 @@ import type { PlacesTable } from '../../db/read-schema.ts'
 import { invariant } from '../../domain/invariant.ts'
 import { type JournalRow, marketShard } from '../../domain/journal/journal-row.ts'
 import type { KillPointHook } from '../../service/kill-point.ts'
+import { type Announcer, announce } from './announcer.ts'
 import { afterFirstBatch, beforeLastBatch, MOST_BEYOND } from './batch-bounds.ts'
 import { FEED_ROW, type FeedChunk, feedClauses, type ReturnedValues, returnedValues } from './feed.ts'
 import type { ChunkWrites, Projection } from './projection.ts'
@@ -39,6 +40,8 @@ export interface ChunkOptions {
   readonly killPoint: KillPointHook<'before-projection'>
   /** All projections, unless set. Places of other versions stay as they are. */
   readonly projections?: readonly Projection[]
+  /** Announces the chunk after the commit. Without one, the chunk is announced before its projection resolves. */
+  readonly announcer?: Announcer
 }
 
 /**
@@ -86,7 +89,9 @@ async function project(
   options: ChunkOptions,
 ): Promise<ChunkProgress | null> {
   const progress = await db.transaction().execute((tx) => projectRows(tx, places, options))
-  if (progress !== null && progress.rows > 0) await notifyProjected(db, progress)
+  if (progress === null || progress.rows === 0) return progress
+  if (options.announcer === undefined) await announce(db, [progress])
+  else options.announcer.add(progress)
   return progress
 }
 
@@ -253,10 +258,4 @@ function run<Row>(
     })
   const text = `${parts.length > 0 ? `with ${parts.join()}` : ''} ${statement.text}`
   return tx.executeQuery<Row>(CompiledQuery.raw(text, values))
-}
-
-async function notifyProjected(db: Db, progress: ChunkProgress): Promise<void> {
-  const { shard, epoch, seq, projections, feedSeq } = progress
-  const payload = `${shard}:${epoch}:${seq}:${projections.join()}:${feedSeq ?? ''}`
-  await sql`select pg_notify('projected', ${payload})`.execute(db)
 }

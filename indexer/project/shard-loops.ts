@@ -8,6 +8,7 @@ import type { Clock } from '../../service/clock.ts'
 import type { Logger } from '../../service/logger.ts'
 import { Loop } from '../loop.ts'
 import type { Metrics } from '../ports.ts'
+import { Announcer } from './announcer.ts'
 import { type FillOptions, fillStep } from './fill.ts'
 import { type ChunkProgress, projectAlone, projectChunk } from './project-chunk.ts'
 import { registerShards } from './project-shard.ts'
@@ -44,6 +45,7 @@ interface Setback {
 
 export class ShardLoops {
   readonly #ports: ShardLoopPorts
+  readonly #announcer: Announcer
   readonly #options: ShardLoopOptions
   readonly #shards = new Map<string, Loop>()
   readonly #discovery: Loop
@@ -52,7 +54,10 @@ export class ShardLoops {
 
   constructor(ports: ShardLoopPorts, options: ShardLoopOptions) {
     this.#ports = ports
-    this.#options = options
+    this.#announcer = new Announcer(ports.db, (err) =>
+      ports.logger.warn({ err }, 'announcing projected rows failed; readers find them by polling'),
+    )
+    this.#options = { ...options, announcer: this.#announcer }
     this.#discovery = this.#createLoop('shards', async () => {
       for (const shard of await registerShards(ports.fillDb, options.projections)) this.#startLoop(shard)
       return false
@@ -78,6 +83,7 @@ export class ShardLoops {
     await this.#discovery.stop()
     await this.#filling.stop()
     await Promise.all([...this.#shards.values()].map((loop) => loop.stop()))
+    await this.#announcer.stop()
   }
 
   #startLoop(shard: string): void {

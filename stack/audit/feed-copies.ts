@@ -60,7 +60,7 @@ const followedFrom = (fills: readonly { readonly created_at: string }[]): string
 /** A public id is `<market>-<batch>-<part>-<place>`. */
 const partOf = ({ fill_id }: PublicFill): string => fill_id.split('-').slice(1, 3).join('-')
 
-/** Every message of a topic must continue the one before; only a snapshot may begin anew. */
+/** Every message of a topic must continue the one before; only a snapshot may begin again. */
 class Continuity {
   readonly problems: string[] = []
   messages = 0
