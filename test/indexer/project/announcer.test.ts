@@ -80,7 +80,9 @@ describe('the announcer', () => {
 
   it('when the database fails, it reports that and does not wait for it', async () => {
     const failures: Error[] = []
-    const unreachable = createDb(createPool({ url: 'postgres://127.0.0.1:1/x', connections: 1, name: 'test' }))
+    const unreachable = createDb(
+      createPool({ url: 'postgres://127.0.0.1:1/x', connections: 1, name: 'test' }),
+    )
     const announcer = new Announcer(unreachable, (error) => failures.push(error))
     announcer.add({ shard: 'm1', epoch: 1, seq: 1, projections: ['orders'], feedSeq: null })
     await announcer.stop()
