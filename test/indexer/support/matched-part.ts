@@ -17,8 +17,15 @@ const RESERVED_PER_STEP = 10n
 
 const RELAYER = { address: '0xrelayer', chain_id: 6343, lane: 'm1', next_nonce: 0 }
 
-/** Accepts the part's orders and matches their fills. */
-export async function matchPart(db: Db, part: SettlementPart, txHash: string): Promise<void> {
+type Relayer = typeof RELAYER
+
+/** Accepts the part's orders and matches their fills. `relayer`: who has sent it; each market has its own. */
+export async function matchPart(
+  db: Db,
+  part: SettlementPart,
+  txHash: string,
+  relayer: Relayer = RELAYER,
+): Promise<void> {
   const orders = part.fills.filter((fill) => 'order' in fill)
   await db.transaction().execute(async (tx) => {
     const head = await lockShard(tx, marketShard(part.marketId))
@@ -87,7 +94,7 @@ export async function matchPart(db: Db, part: SettlementPart, txHash: string): P
     }
     const leaving = await leaveWithPositions(tx, part.marketId, fills)
     rows.push(clearedRow(part, fills, leaving))
-    await insertBatch(tx, part, txHash)
+    await insertBatch(tx, part, txHash, relayer)
     await appendRows(tx, head, rows)
   })
 }
@@ -139,7 +146,7 @@ function clearedRow(
   }
 }
 
-async function insertBatch(tx: Tx, part: SettlementPart, txHash: string): Promise<void> {
+async function insertBatch(tx: Tx, part: SettlementPart, txHash: string, relayer: Relayer): Promise<void> {
   const { marketId: market_id, batchId: batch_id, asOf: as_of, actionId: action_id } = part
   await tx
     .insertInto('batches')
@@ -157,10 +164,10 @@ async function insertBatch(tx: Tx, part: SettlementPart, txHash: string): Promis
     .execute()
   await tx
     .insertInto('relayers')
-    .values(RELAYER)
+    .values(relayer)
     .onConflict((on) => on.doNothing())
     .execute()
-  const sent = { relayer: RELAYER.address, nonce: action_id }
+  const sent = { relayer: relayer.address, nonce: action_id }
   await tx
     .insertInto('actions')
     .values({
@@ -173,7 +180,7 @@ async function insertBatch(tx: Tx, part: SettlementPart, txHash: string): Promis
     .values({
       ...{
         tx_hash: txHash,
-        chain_id: RELAYER.chain_id,
+        chain_id: relayer.chain_id,
         ...sent,
         purpose: 'settle_part',
         raw: '0x',
