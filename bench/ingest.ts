@@ -52,8 +52,10 @@ class StatementLog {
   #lockedAt = Number.NaN
   readonly holds: number[] = []
   count = 0
+  isMeasuring = false
 
   note({ query: { sql }, queryDurationMillis: ms }: LogEvent): void {
+    if (!this.isMeasuring) return
     this.count++
     const entry = this.#statements.get(sql) ?? { count: 0, ms: 0 }
     this.#statements.set(sql, { count: entry.count + 1, ms: entry.ms + ms })
@@ -64,12 +66,6 @@ class StatementLog {
     if (!/^update "?chain_progress"? set "?next_block/.test(sql)) return
     if (!Number.isNaN(this.#lockedAt)) this.holds.push(performance.now() - this.#lockedAt)
     this.#lockedAt = Number.NaN
-  }
-
-  reset(): void {
-    this.#statements.clear()
-    this.holds.length = 0
-    this.count = 0
   }
 
   costliest(most: number, parts: number) {
@@ -134,9 +130,10 @@ const cpu = { user: 0, system: 0 }
 for (let block = 0; block < WARM_UP + blocks; block++) {
   const logs = await mineBlock(db, recording, block)
   chain.append(timestamp, logs)
-  if (block <= WARM_UP) log.reset()
   const before = { count: log.count, cpu: process.cpuUsage(), at: performance.now() }
+  log.isMeasuring = block >= WARM_UP
   await follower.pass()
+  log.isMeasuring = false
   if (block < WARM_UP) continue
   passes.push(performance.now() - before.at)
   const used = process.cpuUsage(before.cpu)

@@ -11,7 +11,7 @@ import type { OracleReport } from '../domain/settlement/settlement.ts'
 import type { Millis, Price } from '../domain/units.ts'
 import { adjustingSql } from './adjustments.ts'
 import type { Db, Tx } from './client.ts'
-import type { PartKey } from './fills.ts'
+import { type MarketPart, type PartKey, partRows } from './fills.ts'
 import { keepReport } from './oracle-reports.ts'
 import type { ActionsTable } from './schema.ts'
 import { anyOf, constant } from './values.ts'
@@ -227,21 +227,18 @@ export async function submitAction(tx: Tx, marketId: number, nonce: number): Pro
     .executeTakeFirst()
 }
 
-/** Marks the part's action as mined. With `rollback` its block has left the chain, and the same transaction is sent again. */
-export async function settleAction(
+/** Marks the actions of the parts as mined. With `rollback` their block has left the chain, and the same transactions are sent again. */
+export async function settleActions(
   tx: Tx,
-  marketId: number,
-  { batch_id, part }: PartKey,
+  parts: readonly MarketPart[],
   { rollback }: { readonly rollback: boolean },
 ): Promise<void> {
-  await tx
-    .updateTable('actions')
-    .set({ status: rollback ? 'SUBMITTED' : 'MINED' })
-    .where('market_id', '=', marketId)
-    .where('batch_id', '=', batch_id)
-    .where('part', '=', part)
-    .where('status', 'in', rollback ? ['MINED'] : ['SIGNED', 'SUBMITTED'])
-    .execute()
+  const before = rollback ? ['MINED'] : ['SIGNED', 'SUBMITTED']
+  await sql`
+    update actions a set status = ${rollback ? 'SUBMITTED' : 'MINED'}
+    from ${partRows(parts)} x (market_id, batch_id, part)
+    where a.market_id = x.market_id and a.batch_id = x.batch_id and a.part = x.part and a.status = any(${before}::text[])
+  `.execute(tx)
 }
 
 /** Marks the single action with this id as mined. Undefined if this database has not sent it. */

@@ -6,6 +6,7 @@ import type { OracleReport } from '../domain/settlement/settlement.ts'
 import type { Millis, Price, Rate, Ticks } from '../domain/units.ts'
 import { packInputs, unpackInputs } from './batch-inputs.ts'
 import type { Db, Tx } from './client.ts'
+import { type MarketPart, partRows } from './fills.ts'
 import { anyOf } from './values.ts'
 
 export async function insertBatch(
@@ -105,14 +106,16 @@ export async function voidBatches(tx: Tx, marketId: number, batchIds: Iterable<n
     .execute()
 }
 
-/** SETTLED once every part is mined, SETTLING again if a mined part leaves the chain. Runs after `settleAction`. */
-export async function settleBatch(tx: Tx, marketId: number, batchId: number): Promise<void> {
+/** The batches of the parts: SETTLED once every part is mined, SETTLING again if a mined part leaves the chain. Runs after `settleActions`. */
+export async function settleBatches(tx: Tx, parts: readonly MarketPart[]): Promise<void> {
   await sql`
-    update batches set status = case
-      when status = 'VOIDED' then status
-      when parts = (select count(*) from actions where market_id = ${marketId} and batch_id = ${batchId} and status = 'MINED')
-      then 'SETTLED' else 'SETTLING' end
-    where market_id = ${marketId} and batch_id = ${batchId}
+    update batches b set status = case
+      when b.status = 'VOIDED' then b.status
+      when b.parts = (
+        select count(*) from actions a where a.market_id = b.market_id and a.batch_id = b.batch_id and a.status = 'MINED'
+      ) then 'SETTLED' else 'SETTLING' end
+    from (select distinct market_id, batch_id from ${partRows(parts)} p (market_id, batch_id, part)) x
+    where b.market_id = x.market_id and b.batch_id = x.batch_id
   `.execute(tx)
 }
 

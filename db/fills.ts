@@ -1,5 +1,5 @@
 /** The `fills` table. A fill moves MATCHED → SUBMITTED → MINED → CONFIRMED; RETRYING if its block leaves the chain; FAILED if voided. */
-import { sql } from 'kysely'
+import { type RawBuilder, sql } from 'kysely'
 import type { PlannedBatch } from '../domain/auction/batch-plan.ts'
 import type { Tx } from './client.ts'
 import { toJson } from './json.ts'
@@ -10,6 +10,17 @@ export interface PartKey {
   readonly batch_id: number
   readonly part: number
 }
+
+export interface MarketPart extends PartKey {
+  readonly market_id: number
+}
+
+/** The parts as a table of the columns market, batch and part; an alias with their names follows. */
+export const partRows = (parts: readonly MarketPart[]): RawBuilder<unknown> => sql`
+  unnest(
+    ${parts.map(({ market_id }) => market_id)}::integer[], ${parts.map(({ batch_id }) => batch_id)}::bigint[],
+    ${parts.map(({ part }) => part)}::integer[]
+  )`
 
 export async function insertFills(
   tx: Tx,
@@ -57,14 +68,12 @@ export async function settleFills(
   await tx.updateTable('fills').set({ status }).where('fill_id', '=', anyOf('text', fillIds)).execute()
 }
 
-/** The part's block has enough confirmations. */
-export async function confirmFills(tx: Tx, marketId: number, { batch_id, part }: PartKey): Promise<void> {
-  await tx
-    .updateTable('fills')
-    .set({ status: 'CONFIRMED' })
-    .where('market_id', '=', marketId)
-    .where('batch_id', '=', batch_id)
-    .where('part', '=', part)
-    .where('status', '=', 'MINED')
-    .execute()
+/** The blocks of these parts have enough confirmations. */
+export async function confirmFills(tx: Tx, parts: readonly MarketPart[]): Promise<void> {
+  if (parts.length === 0) return
+  await sql`
+    update fills f set status = 'CONFIRMED'
+    from ${partRows(parts)} x (market_id, batch_id, part)
+    where f.market_id = x.market_id and f.batch_id = x.batch_id and f.part = x.part and f.status = 'MINED'
+  `.execute(tx)
 }

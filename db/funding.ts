@@ -3,7 +3,7 @@
  * market's shard.
  */
 
-import { sql } from 'kysely'
+import { type Selectable, sql } from 'kysely'
 import { type FundingStep, fundingAfter } from '../domain/actions/queue.ts'
 import type { FundingRate } from '../domain/prices/funding.ts'
 import {
@@ -15,6 +15,7 @@ import {
 } from '../domain/prices/funding-state.ts'
 import type { FundingIndex, HourlyFunding, Millis, Quote } from '../domain/units.ts'
 import type { Tx } from './client.ts'
+import type { FundingStatesTable } from './schema.ts'
 
 /** A mined action, with the index that the chain has as of it. */
 export interface MinedFunding {
@@ -25,23 +26,32 @@ export interface MinedFunding {
   readonly sets: Pick<FundingRate, 'rate' | 'validUntil'> | null
 }
 
-/** Stores funding after the mined action, if the action changed it. The chain's index is authoritative. */
-export async function recordFunding(
-  tx: Tx,
-  marketId: number,
-  { actionId, asOf, index, sets }: MinedFunding,
-): Promise<void> {
-  const before = await loadMinedFunding(tx, marketId)
-  const after = { ...advanceFunding(before, asOf, sets), index }
-  if (!changesFunding(before, after)) return
-  const { rate, validFrom: valid_from, validUntil: valid_until } = after.running
-  await tx
-    .insertInto('funding_states')
-    .values({
+export interface MinedMarketFunding {
+  readonly marketId: number
+  readonly funding: MinedFunding
+}
+
+/** Stores funding after each of the mined actions that changed it, in their order. The chain's index is authoritative. */
+export async function recordFunding(tx: Tx, actions: readonly MinedMarketFunding[]): Promise<void> {
+  if (actions.length === 0) return
+  const states = await loadMinedFundings(
+    tx,
+    actions.map(({ marketId }) => marketId),
+  )
+  const rows = []
+  for (const { marketId, funding } of actions) {
+    const { actionId, asOf, index, sets } = funding
+    const before = states.get(marketId) ?? NO_FUNDING
+    const after = { ...advanceFunding(before, asOf, sets), index }
+    if (!changesFunding(before, after)) continue
+    states.set(marketId, after)
+    const { rate, validFrom: valid_from, validUntil: valid_until } = after.running
+    rows.push({
       ...{ market_id: marketId, action_id: actionId, as_of: asOf, funding_index: index },
       ...{ rate, valid_from, valid_until },
     })
-    .execute()
+  }
+  if (rows.length > 0) await tx.insertInto('funding_states').values(rows).execute()
 }
 
 /** The action's block has left the chain. */
@@ -55,14 +65,19 @@ export async function deleteFunding(tx: Tx, marketId: number, actionId: number):
 
 /** After the last mined action. */
 export async function loadMinedFunding(tx: Tx, marketId: number): Promise<FundingState> {
-  const row = await tx
-    .selectFrom('funding_states')
-    .selectAll()
-    .where('market_id', '=', marketId)
-    .orderBy('action_id', 'desc')
-    .limit(1)
-    .executeTakeFirst()
-  if (row === undefined) return NO_FUNDING
+  return (await loadMinedFundings(tx, [marketId])).get(marketId) ?? NO_FUNDING
+}
+
+async function loadMinedFundings(tx: Tx, marketIds: readonly number[]): Promise<Map<number, FundingState>> {
+  const { rows } = await sql<Selectable<FundingStatesTable>>`
+    select f.* from unnest(${[...new Set(marketIds)]}::integer[]) m (market_id) cross join lateral (
+      select * from funding_states f where f.market_id = m.market_id order by f.action_id desc limit 1
+    ) f
+  `.execute(tx)
+  return new Map(rows.map((row) => [row.market_id, toFundingState(row)]))
+}
+
+function toFundingState(row: Selectable<FundingStatesTable>): FundingState {
   return {
     index: row.funding_index as FundingIndex,
     asOf: row.as_of as Millis,

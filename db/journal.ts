@@ -4,8 +4,10 @@
  */
 import { CompiledQuery, sql } from 'kysely'
 import type pg from 'pg'
+import { invariant } from '../domain/invariant.ts'
 import type { JournalRow } from '../domain/journal/journal-row.ts'
 import type { Db, Tx } from './client.ts'
+import { anyOf } from './values.ts'
 
 export interface ShardHead {
   readonly shard: string
@@ -23,9 +25,20 @@ export async function lockShard(tx: Tx, shard: string): Promise<ShardHead> {
 
 /** Locks several shards in the required order. */
 export async function lockShards(tx: Tx, shards: readonly string[]): Promise<Map<string, ShardHead>> {
-  const heads = new Map<string, ShardHead>()
-  for (const shard of [...new Set(shards)].sort()) heads.set(shard, await lockShard(tx, shard))
-  return heads
+  const wanted = new Set(shards)
+  if (wanted.size === 0) return new Map()
+  // In the order of code units, in which `sort` of other callers puts them, whatever the database's collation.
+  const heads = await tx
+    .selectFrom('shards')
+    .selectAll()
+    .where('shard', '=', anyOf('text', wanted))
+    .orderBy(sql`shard collate "C"`)
+    .forUpdate()
+    .execute()
+  const found = new Map(heads.map((head) => [head.shard, head]))
+  const missing = [...wanted].filter((shard) => !found.has(shard))
+  invariant(missing.length === 0, `every locked shard exists, received ${missing.join(', ')}`)
+  return found
 }
 
 export async function createShard(tx: Tx | Db, shard: string): Promise<void> {
@@ -77,6 +90,39 @@ export async function appendRows(tx: Tx, at: ShardHead, rows: readonly JournalRo
   const values = [at.shard, at.head, JSON.stringify(rows), head, notice]
   await tx.executeQuery(CompiledQuery.raw(APPEND_AND_NOTIFY, values))
   return head
+}
+
+/** Rows to append behind the head of a shard that the caller has locked. */
+export interface ShardRows {
+  readonly at: ShardHead
+  readonly rows: readonly JournalRow[]
+}
+
+/** Appends rows to several shards in one statement. Listeners on `journal` are notified of each shard after the commit. */
+export async function appendToShards(tx: Tx, appended: readonly ShardRows[]): Promise<void> {
+  const filled = appended.filter(({ rows }) => rows.length > 0)
+  if (filled.length === 0) return
+  const isBatch = ({ kind }: JournalRow): boolean => kind === 'batch_cleared'
+  const notices = filled.map(({ rows }) => (rows.some(isBatch) ? `:${BATCH_NOTICE}` : ''))
+  await sql`
+    with appended as materialized (
+      select * from unnest(
+        ${filled.map(({ at }) => at.shard)}::text[], ${filled.map(({ at }) => at.head)}::bigint[],
+        ${filled.map(({ rows }) => JSON.stringify(rows))}::json[], ${notices}::text[]
+      ) as x (shard, head, rows, notice)
+    ), inserted as (
+      insert into journal (shard, seq, row)
+      select a.shard, a.head + r.place, r.value
+      from appended a cross join lateral json_array_elements(a.rows) with ordinality as r (value, place)
+    )
+    update shards s set head = a.head
+    from (
+      select shard, head + json_array_length(rows) as head,
+        pg_notify(${JOURNAL_CHANNEL}, shard || ':' || head + json_array_length(rows) || notice) as notified
+      from appended
+    ) a
+    where s.shard = a.shard
+  `.execute(tx)
 }
 
 /** Moves every shard to its next epoch: bookmarks of earlier epochs become stale. The caller holds the locks of all shards. */

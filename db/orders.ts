@@ -252,8 +252,12 @@ export async function updateOrders(tx: Tx, orders: readonly OpenOrder[]): Promis
   `.execute(tx)
 }
 
-/** Writes orders as a mined part leaves them, or as they are once that part has left the chain. `at`: when they end, if they do. */
-export async function settleOrders(tx: Tx, orders: readonly SettlingOrder[], at: number): Promise<void> {
+/** Writes orders as mined parts leave them, or as they are once those have left the chain. `endsAt`: when an order ends, if it does. */
+export async function settleOrders(
+  tx: Tx,
+  orders: readonly SettlingOrder[],
+  endsAt: (orderId: string) => number,
+): Promise<void> {
   if (orders.length === 0) return
   const states = orders.map((order) => ({
     order_id: order.orderId,
@@ -266,16 +270,17 @@ export async function settleOrders(tx: Tx, orders: readonly SettlingOrder[], at:
     reserved: order.reserved.toString(),
     held: order.held.toString(),
     is_ended: order.statusReason !== null,
+    at: order.statusReason === null ? null : endsAt(order.orderId),
   }))
   await sql`
     update orders set
       status = x.status, status_reason = x.status_reason, closing_reason = x.closing_reason, closed_by = x.closed_by,
       filled = x.filled, settling = x.settling, reserved = x.reserved, held = x.held,
       openable = case when x.is_ended then 0 else openable end,
-      ended_at = case when x.is_ended then coalesce(ended_at, ${at}::bigint) end
+      ended_at = case when x.is_ended then coalesce(ended_at, x.at) end
     from json_to_recordset(${JSON.stringify(states)}::json) as x (
       order_id text, status text, status_reason text, closing_reason text, closed_by text, filled bigint, settling bigint,
-      reserved numeric, held numeric, is_ended boolean
+      reserved numeric, held numeric, is_ended boolean, at bigint
     )
     where orders.order_id = x.order_id
   `.execute(tx)

@@ -101,9 +101,9 @@ export async function movePositions(
   { positions, rollback }: MinedChanges,
   unmatched: ReadonlySet<number>,
 ): Promise<void> {
-  if (positions.length === 0) return
   const sign = rollback ? -1n : 1n
   const changes = positions.map((change) => ({
+    market_id: marketId,
     user_id: change.user_id,
     size: Number(sign) * change.size_delta,
     entry_notional: (sign * BigInt(change.entry_notional_delta)).toString(),
@@ -111,17 +111,39 @@ export async function movePositions(
     leverage: rollback ? change.leverage_before : change.leverage_after,
     unmatched: unmatched.has(change.user_id),
   }))
+  await moveMined(tx, changes)
+  if (positions.length === 0 || unmatched.size === 0) return
+  await sql`
+    update positions set matched_leverage = leverage where market_id = ${marketId} and user_id = any(${[...unmatched]}::bigint[])
+  `.execute(tx)
+}
+
+/** What is added to a mined position, and its new leverage. `unmatched`: the matched position moves along. */
+export interface MinedChange {
+  readonly market_id: number
+  readonly user_id: number
+  readonly size: number
+  readonly entry_notional: string
+  readonly folded_margin: string
+  readonly leverage: number
+  readonly unmatched: boolean
+}
+
+/** Moves mined positions, each at most once. */
+export async function moveMined(tx: Tx, changes: readonly MinedChange[]): Promise<void> {
+  if (changes.length === 0) return
   await sql`
     with changes as (
       select * from json_to_recordset(${JSON.stringify(changes)}::json) as x (
-        user_id bigint, size bigint, entry_notional numeric, folded_margin numeric, leverage integer, unmatched boolean
+        market_id integer, user_id bigint, size bigint, entry_notional numeric, folded_margin numeric, leverage integer,
+        unmatched boolean
       )
     )
     insert into positions as p (
       user_id, market_id, size, entry_notional, folded_margin, leverage,
       matched_size, matched_entry_notional, matched_folded_margin, matched_leverage
     )
-    select user_id, ${marketId}, size, entry_notional, folded_margin, leverage,
+    select user_id, market_id, size, entry_notional, folded_margin, leverage,
       case when unmatched then size else 0 end, case when unmatched then entry_notional else 0 end,
       case when unmatched then folded_margin else 0 end, case when unmatched then leverage else 0 end
     from changes
@@ -133,9 +155,5 @@ export async function movePositions(
       matched_size = p.matched_size + excluded.matched_size,
       matched_entry_notional = p.matched_entry_notional + excluded.matched_entry_notional,
       matched_folded_margin = p.matched_folded_margin + excluded.matched_folded_margin
-  `.execute(tx)
-  if (unmatched.size === 0) return
-  await sql`
-    update positions set matched_leverage = leverage where market_id = ${marketId} and user_id = any(${[...unmatched]}::bigint[])
   `.execute(tx)
 }

@@ -18,6 +18,7 @@ import {
 import type { Address, Millis } from '../../domain/units.ts'
 import type { Chain, ChainBlock, ChainLog } from '../ports.ts'
 import { endAdjustment, failUndecodable } from './adjustments.ts'
+import { applyParts, type LoggedPart, partMinedAt } from './apply-parts.ts'
 import { applyBackstop, applyBankPause, isBackstopChange } from './backstop-and-pause.ts'
 import { cancelSalts, cancelUncovered } from './cancel-orders.ts'
 import type { ChainFact, LedgerMoved, PartMined } from './facts.ts'
@@ -140,12 +141,40 @@ export async function applyFacts(
 
   const context: Context = { tx, block, facts, chain, shards, users, mismatches: [] }
   const places: (RowPlace | null)[] = []
-  for (const fact of facts) {
-    places.push(await applyFact(context, fact))
-    await applyFunding(tx, fact)
-  }
+  for (const group of groupsOf(facts)) places.push(...(await applyGroup(context, group)))
   await shards.write(tx)
   return { places, mismatches: context.mismatches }
+}
+
+const isPart = (logged: BlockFact): logged is LoggedPart => logged.fact.kind === 'part_mined'
+
+/** Facts in order: parts with the ignored facts between them, and every other fact alone. */
+function groupsOf(facts: readonly BlockFact[]): BlockFact[][] {
+  const groups: BlockFact[][] = []
+  for (const logged of facts) {
+    const isJoined = isPart(logged) || logged.fact.kind === 'ignored'
+    const last = groups.at(-1)
+    if (isJoined && last?.some(isPart)) last.push(logged)
+    else groups.push([logged])
+  }
+  return groups
+}
+
+async function applyGroup(context: Context, group: readonly BlockFact[]): Promise<(RowPlace | null)[]> {
+  const parts = group.filter(isPart)
+  const [first] = group
+  if (parts.length === 0 && first !== undefined) {
+    const place = await applyFact(context, first)
+    await applyFunding(context.tx, first)
+    return [place]
+  }
+  const places = await applyParts(context, parts, async (part) => {
+    const place = await applyPart(context, part.fact, part.log)
+    await applyFunding(context.tx, part)
+    return place
+  })
+  const placeOf = new Map(parts.map((part, at) => [part as BlockFact, places[at] as RowPlace]))
+  return group.map((logged) => placeOf.get(logged) ?? null)
 }
 
 async function applyFact(context: Context, { fact, log }: BlockFact): Promise<RowPlace | null> {
@@ -155,8 +184,6 @@ async function applyFact(context: Context, { fact, log }: BlockFact): Promise<Ro
   switch (fact.kind) {
     case 'ledger_moved':
       return applyLedger(context, fact, log)
-    case 'part_mined':
-      return applyPart(context, fact, log)
     case 'salts_cancelled':
       await cancelSalts({ ...context, at: block.timestamp * 1000 }, fact, context.users.get(fact.maker))
       return null
@@ -208,7 +235,9 @@ async function applyLedger(context: Context, fact: LedgerMoved, log: ChainLog): 
 
 async function applyFunding(tx: Tx, { fact }: BlockFact): Promise<void> {
   const funding = minedFunding(fact)
-  if (funding !== null && 'spec' in fact && fact.spec) await recordFunding(tx, fact.spec.marketId, funding)
+  if (funding !== null && 'spec' in fact && fact.spec) {
+    await recordFunding(tx, [{ marketId: fact.spec.marketId, funding }])
+  }
 }
 
 const minedAt = ({ block }: Context, log: ChainLog): MinedAt => ({
@@ -280,13 +309,7 @@ async function applyPart(context: Context, { spec, settled }: PartMined, log: Ch
     const { batchId, part } = settled
     mismatches.push({ ...verdict.refusal, marketId, txHash: log.txHash, batchId, part })
   }
-  const mined = {
-    block: block.number,
-    tx_hash: log.txHash,
-    log_index: log.logIndex,
-    // Block time counts whole seconds: a part must not be mined before its auction.
-    at: Math.max(block.timestamp * 1000, settled.asOf),
-  }
+  const mined = partMinedAt(block, { settled }, log)
   const moved = movement ?? (await movementOnChain(context, { spec, settled, kind: 'part_mined' }))
   const unmatched = [...unmatchedMakers(settled, state.fills)]
   const moving = unmatched.map(

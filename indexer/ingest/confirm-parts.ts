@@ -11,8 +11,11 @@ export async function confirmParts(tx: Tx, facts: readonly JournaledFact[], at: 
     (fact): fact is JournaledFact & { row: PartSettled } => fact.row.kind === 'part_settled',
   )
   const shards = await LockedShards.lock(tx, new Set(parts.map(({ shard }) => shard)))
+  const confirmed = parts.map(({ shard, row: { batch_id, part } }) => ({
+    ...{ market_id: marketIdOf(shard), batch_id, part },
+  }))
+  await confirmFills(tx, confirmed)
   for (const { shard, row } of parts) {
-    await confirmFills(tx, marketIdOf(shard), row)
     const { batch_id, part, block } = row
     shards.append(shard, { kind: 'part_confirmed', batch_id, part, block, at })
   }

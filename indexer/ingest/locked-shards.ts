@@ -1,7 +1,7 @@
 /** The locked shards of a transaction, and the rows that it will append to each. */
 
 import type { Tx } from '../../db/client.ts'
-import { appendRows, lockShards, type ShardHead } from '../../db/journal.ts'
+import { appendToShards, lockShards, type ShardHead } from '../../db/journal.ts'
 import { invariant } from '../../domain/invariant.ts'
 import type { JournalRow } from '../../domain/journal/journal-row.ts'
 
@@ -40,6 +40,10 @@ export class LockedShards {
 
   /** Appends all rows. Must be called once, at the end of the transaction. */
   async write(tx: Tx): Promise<void> {
-    for (const [shard, rows] of this.#rows) await appendRows(tx, this.#heads.get(shard) as ShardHead, rows)
+    const appended = [...this.#rows].map(([shard, rows]) => ({
+      at: this.#heads.get(shard) as ShardHead,
+      rows,
+    }))
+    await appendToShards(tx, appended)
   }
 }

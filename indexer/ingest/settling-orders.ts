@@ -10,7 +10,7 @@ import type { UnsettledFill } from '../../domain/settlement/settle-part.ts'
 import type { MovedSize, SettlingOrder } from '../../domain/settlement/settling-order.ts'
 import type { Address, Steps, UserId } from '../../domain/units.ts'
 
-const selectOrders = (tx: Tx) =>
+export const selectOrders = (tx: Tx) =>
   tx
     .selectFrom('orders')
     .select(['order_id', 'user_id', 'maker', 'salt', 'side', 'type', 'reduce_only', 'triggered'])
@@ -19,7 +19,7 @@ const selectOrders = (tx: Tx) =>
 
 type Row = Awaited<ReturnType<ReturnType<typeof selectOrders>['execute']>>[number]
 
-const toSettlingOrder = (row: Row): SettlingOrder => ({
+export const toSettlingOrder = (row: Row): SettlingOrder => ({
   orderId: row.order_id,
   userId: row.user_id,
   maker: row.maker as Address,

@@ -1,8 +1,8 @@
 /** Reads what a mined part applies to and writes what it changes. The caller holds the locks of the market's shard and of the accounts. */
 import { sql } from 'kysely'
 import { changeLedger, type LedgerChange } from '../../db/accounts.ts'
-import { settleAction } from '../../db/actions.ts'
-import { loadTerms, settleBatch } from '../../db/batches.ts'
+import { settleActions } from '../../db/actions.ts'
+import { loadTerms, settleBatches } from '../../db/batches.ts'
 import type { Tx } from '../../db/client.ts'
 import { settleFills } from '../../db/fills.ts'
 import { addDeficit } from '../../db/market-endings.ts'
@@ -75,7 +75,7 @@ async function waitingFills(
   }))
 }
 
-async function loadLedger(tx: Tx, userIds: readonly number[]): Promise<Map<number, LedgerEntry>> {
+export async function loadLedger(tx: Tx, userIds: readonly number[]): Promise<Map<number, LedgerEntry>> {
   const rows = await tx
     .selectFrom('accounts')
     .selectAll()
@@ -147,12 +147,13 @@ export async function writePart(
 ): Promise<void> {
   await movePositions(tx, marketId, row, unmatchedAccounts(row))
   await changeLedger(tx, ledgerChanges(row))
-  await settleOrders(tx, orders, row.at)
+  await settleOrders(tx, orders, () => row.at)
   const fillIds = row.fills.filter(({ matched }) => matched).map(({ fill_id }) => fill_id)
   if (fillIds.length === 0) return
   await settleFills(tx, fillIds, row.rollback ? 'RETRYING' : 'MINED')
-  await settleAction(tx, marketId, row, row)
-  await settleBatch(tx, marketId, row.batch_id)
+  const part = { market_id: marketId, batch_id: row.batch_id, part: row.part }
+  await settleActions(tx, [part], row)
+  await settleBatches(tx, [part])
 }
 
 /**
@@ -165,7 +166,7 @@ export async function writeMove(
   row: PositionsMoved,
   orders: readonly SettlingOrder[],
 ): Promise<void> {
-  await settleOrders(tx, orders, row.at)
+  await settleOrders(tx, orders, () => row.at)
   await movePositions(tx, marketId, row, new Set(row.positions.map(({ user_id }) => user_id)))
   const changes = row.balances.map(({ user_id, free_delta }) => ({
     user_id,
@@ -181,7 +182,7 @@ const signOf = (row: { readonly rollback: boolean }): bigint => (row.rollback ? 
 const unmatchedAccounts = ({ fills }: PartSettled): Set<number> =>
   new Set(fills.filter(({ matched }) => !matched).map(({ user_id }) => user_id))
 
-function ledgerChanges(row: PartSettled): LedgerChange[] {
+export function ledgerChanges(row: PartSettled): LedgerChange[] {
   const signed = (amount: bigint): string => (signOf(row) * amount).toString()
   return [
     ...row.fills.map((fill) => ({
