@@ -52,10 +52,10 @@ class StatementLog {
   #lockedAt = Number.NaN
   readonly holds: number[] = []
   count = 0
-  isMeasuring = false
+  #isMeasuring = false
 
   note({ query: { sql }, queryDurationMillis: ms }: LogEvent): void {
-    if (!this.isMeasuring) return
+    if (!this.#isMeasuring) return
     this.count++
     const entry = this.#statements.get(sql) ?? { count: 0, ms: 0 }
     this.#statements.set(sql, { count: entry.count + 1, ms: entry.ms + ms })
@@ -65,6 +65,11 @@ class StatementLog {
     // The last statement before the commit.
     if (!/^update "?chain_progress"? set "?next_block/.test(sql)) return
     if (!Number.isNaN(this.#lockedAt)) this.holds.push(performance.now() - this.#lockedAt)
+    this.#lockedAt = Number.NaN
+  }
+
+  measure(isMeasuring: boolean): void {
+    this.#isMeasuring = isMeasuring
     this.#lockedAt = Number.NaN
   }
 
@@ -131,9 +136,9 @@ for (let block = 0; block < WARM_UP + blocks; block++) {
   const logs = await mineBlock(db, recording, block)
   chain.append(timestamp, logs)
   const before = { count: log.count, cpu: process.cpuUsage(), at: performance.now() }
-  log.isMeasuring = block >= WARM_UP
+  log.measure(block >= WARM_UP)
   await follower.pass()
-  log.isMeasuring = false
+  log.measure(false)
   if (block < WARM_UP) continue
   passes.push(performance.now() - before.at)
   const used = process.cpuUsage(before.cpu)

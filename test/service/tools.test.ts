@@ -42,6 +42,7 @@ const MALFORMED = [
   ['bench/intake.ts', ['--seconds', 'ten'], '--seconds must be a positive number, not ten'],
   ['bench/batch.ts', ['--seconds', '-1'], '--seconds'],
   ['bench/mix.ts', ['--api', '0'], '--api must be a whole number from 1 to 8, not 0'],
+  ['bench/ingest.ts', ['--markets', '0'], '--markets must be a whole number of at least 1, not 0'],
   ['bench/read-after.ts', ['--rate', '0'], '--rate must be a positive number, not 0'],
   ['bench/trigger.ts', ['--stops', '1.5'], '--stops must be a whole number of at least 1, not 1.5'],
   ['simulate/main.ts', ['--count', '0'], '--count must be a whole number of at least 1, not 0'],
