@@ -16,10 +16,10 @@ export interface Channel {
   /** Of the topic in the rows of the feed: see `marketHead` in `db/feed-schema.ts`. */
   readonly head: string
   readonly scope: ReadScope
-  /** True if one update can replace several. Then changes outside batches are sent together, at most every `PACE_MS`. */
+  /** True if one update can replace several. */
   readonly isConflatable: boolean
-  /** True if a batch does not hasten its messages: see `PACE_MS`. */
-  readonly isPaced?: true
+  /** Which changes wait, so that they are sent together, at most every `PACE_MS`. */
+  readonly pacing: 'none' | 'outside batches' | 'all'
   /** True if its messages have the bookmark of the write that caused them. */
   readonly hasBookmark?: true
   /** Reads the state of the topic. The rows, and the seq of the feed, are of one snapshot. */

@@ -15,8 +15,10 @@ import type { Occasion, Snapshots, TopicStart } from './snapshots.ts'
 import { SYSTEM, type SystemTopic } from './system.ts'
 import { type Position, parsePosition, type Topic, topicName } from './topics.ts'
 
-/** Least time between messages of a conflatable topic that no batch changes. A batch is sent at once, with what came before it. */
+/** Least time between two moments at which a paced topic is sent: see `Channel.pacing`. */
 export const PACE_MS = 200
+/** Paced topics that are due within this time are sent with one that is due. */
+const ALIGN_MS = 60
 /** Least time between two reads of a summary. */
 export const SUMMARY_MS = 1_000
 /** Age up to which a snapshot is sent to further readers; what followed it is sent after it. */
@@ -78,6 +80,8 @@ export class LiveHub implements Hub {
   readonly #topics = new Map<string, LiveTopic>()
   readonly #byHead = new Map<string, Set<LiveTopic>>()
   readonly #members = new Map<Reader, Map<string, Member>>()
+  /** Topics with rows that will be sent together with later ones. */
+  readonly #waiting = new Set<LiveTopic>()
   readonly #systemReaders = new WeakMap<Reader, object>()
   readonly #parsed = new ParsedRows()
 
@@ -171,6 +175,7 @@ export class LiveHub implements Hub {
     member.isActive = false
     topic.readers.delete(reader)
     if (--topic.members > 0) return
+    this.#waiting.delete(topic)
     if (topic.timer !== null) clearTimeout(topic.timer)
     this.#topics.delete(topic.key)
     const sameHead = this.#byHead.get(topic.channel.head)
@@ -219,7 +224,7 @@ export class LiveHub implements Hub {
     { id, isResumed }: { readonly id: string | number | null; readonly isResumed: boolean },
   ): Frame[] {
     const { ring, epoch } = this.#follower
-    if (topic.channel.update !== null) this.#sendPending(topic)
+    if (topic.channel.update !== null) this.#sendPending([topic])
     else this.#sendSummary(topic, start)
     const rows = ring.after(start.head, topic.channel.head)
     const frames = [...start.frames, ...updateFrames(topic, rows)]
@@ -312,24 +317,35 @@ export class LiveHub implements Hub {
         continue
       }
       topic.pending.push(...own)
-      const hasBatch = topic.channel.isPaced !== true && own.some(({ batchId }) => batchId !== null)
-      const dueIn = topic.sentAt + PACE_MS - now
-      if (!topic.channel.isConflatable || hasBatch || dueIn <= 0) this.#flush(topic, outbox)
-      else topic.timer ??= setTimeout(() => this.#sendPending(topic), Math.min(dueIn, PACE_MS))
+      if (isUrgent(topic, own) || dueIn(topic, now) <= 0) this.#flush(topic, outbox)
+      else this.#sendLater(topic, now)
     }
     send(outbox)
   }
 
-  #sendPending(topic: LiveTopic): void {
+  #sendLater(topic: LiveTopic, now: number): void {
+    this.#waiting.add(topic)
+    topic.timer ??= setTimeout(() => this.#sendWaiting(topic), Math.min(dueIn(topic, now), PACE_MS))
+  }
+
+  /** Sends what waits in the topic, and in those that are due soon: a socket is written to once for all of its topics. */
+  #sendWaiting(topic: LiveTopic): void {
+    const now = this.#ports.clock.now()
+    const soon = [...this.#waiting].filter((other) => other === topic || dueIn(other, now) <= ALIGN_MS)
+    this.#sendPending(soon)
+  }
+
+  #sendPending(topics: readonly LiveTopic[]): void {
     const outbox = new Map<Reader, Frame[]>()
-    const rows = topic.pending
-    this.#flush(topic, outbox)
+    const rows = topics.flatMap(({ pending }) => pending)
+    for (const topic of topics) this.#flush(topic, outbox)
     this.#parsed.add(rows)
     send(outbox)
   }
 
   /** Adds the messages of the pending rows to the outbox. */
   #flush(topic: LiveTopic, outbox: Map<Reader, Frame[]>): void {
+    this.#waiting.delete(topic)
     if (topic.timer !== null) clearTimeout(topic.timer)
     topic.timer = null
     const rows = topic.pending
@@ -385,6 +401,7 @@ export class LiveHub implements Hub {
 
   /** The rows do not continue: every subscription begins with a snapshot again. */
   restart(): void {
+    this.#waiting.clear()
     for (const topic of this.#topics.values()) {
       if (topic.timer !== null) clearTimeout(topic.timer)
       Object.assign(topic, { timer: null, pending: [], snapshot: null, seq: 0 })
@@ -394,6 +411,12 @@ export class LiveHub implements Hub {
         if (member.topic.readers.delete(reader)) void this.#beginAgain(reader, member)
   }
 }
+
+const dueIn = ({ sentAt }: LiveTopic, now: number): number => sentAt + PACE_MS - now
+
+/** Whether the rows are sent at once, with what waits. */
+const isUrgent = ({ channel: { pacing } }: LiveTopic, rows: readonly FeedRow[]): boolean =>
+  pacing === 'none' || (pacing === 'outside batches' && rows.some(({ batchId }) => batchId !== null))
 
 function send(outbox: ReadonlyMap<Reader, readonly Frame[]>): void {
   for (const [reader, frames] of outbox) reader.send(frames)

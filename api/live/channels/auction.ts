@@ -15,6 +15,7 @@ export function auctionChannel(spec: MarketSpec): Channel {
     head: marketHead(marketId, 'auction'),
     scope: { tables: BATCH_TABLES, shard: marketShard(marketId) },
     isConflatable: false,
+    pacing: 'outside batches',
     async snapshot(tx) {
       const rows = await batchesOfMarket(tx, marketId, {
         limit: AUCTIONS,

@@ -18,6 +18,7 @@ export function bookChannel(spec: MarketSpec): Channel {
     head: marketHead(marketId, 'book'),
     scope: { tables: LEVEL_TABLES, shard: marketShard(marketId) },
     isConflatable: true,
+    pacing: 'outside batches',
     async snapshot(tx) {
       const { long, short } = await bookLevels(tx, marketId, ALL)
       return data(

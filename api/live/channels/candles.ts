@@ -16,6 +16,7 @@ export const candlesChannel = (spec: MarketSpec, interval: Interval, clock: Cloc
   head: marketHead(spec.marketId, 'candles'),
   scope: { tables: CANDLE_TABLES, shard: marketShard(spec.marketId) },
   isConflatable: true,
+  pacing: 'none',
   async snapshot(tx) {
     const to = (intervalStart(interval, clock.now()) + INTERVALS[interval]) as Millis
     const range = { interval, priceType: 'last', from: null, to, limit: CANDLES } as const

@@ -30,7 +30,7 @@ export function marketsChannel(specs: ChannelSpecs): Channel {
     head: MARKETS_HEAD,
     scope: { tables: MARKET_TABLES },
     isConflatable: true,
-    isPaced: true,
+    pacing: 'all',
     async snapshot(tx) {
       const rows = await tx.selectFrom('read.markets').selectAll().orderBy('market_id').execute()
       await specs.load(rows)

@@ -16,6 +16,7 @@ export const statsChannel = (spec: MarketSpec, { clock, calendars }: StatsPorts)
   head: marketHead(spec.marketId, 'stats'),
   scope: { tables: STATS_TABLES },
   isConflatable: true,
+  pacing: 'none',
   async snapshot(tx) {
     const now = clock.now()
     const [row] = await marketStats(tx, now, spec.marketId)

@@ -16,6 +16,7 @@ export function tradesChannel(spec: MarketSpec): Channel {
     head: marketHead(marketId, 'trades'),
     scope: { tables: FILL_TABLES, shard: marketShard(marketId) },
     isConflatable: false,
+    pacing: 'outside batches',
     async snapshot(tx) {
       const rows = await fillsOfMarket(tx, marketId, { limit: TRADES, after: null, from: null, to: null })
       return { ...head, removed: [], fills: rows.slice(0, TRADES).map((row) => publicFillView(spec, row)) }

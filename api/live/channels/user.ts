@@ -66,6 +66,7 @@ export function userChannel(userId: number, specs: ChannelSpecs): Channel {
     head: userHead(userId),
     scope: SCOPE,
     isConflatable: false,
+    pacing: 'none',
     hasBookmark: true,
     async snapshot(tx) {
       const rows = await accountRows(tx, userId)

@@ -30,6 +30,7 @@ describe('snapshots of the live feed', () => {
           head: name,
           scope: { tables: ['read.book_levels'], shard: 'm1' },
           isConflatable: true,
+          pacing: 'none',
           update: null,
         },
         async snapshot() {
