@@ -2,19 +2,23 @@
 import type { AdmissionCode } from '../../domain/orders/admission.ts'
 import type { ErrorCode } from '../errors.ts'
 
-/** Of the terms of an order by itself. */
-export const TERM_ERRORS: readonly ErrorCode[] = [
-  'ORDER_TYPE_UNKNOWN',
+/** Of market and price. */
+export const PRICE_ERRORS: readonly ErrorCode[] = [
   'PRICE_REQUIRED',
   'PRICE_NOT_ALLOWED',
-  'TRIGGER_REQUIRED',
-  'TRIGGER_NOT_ALLOWED',
   'TICK_SIZE',
   'MIN_ORDER_PRICE',
   'MAX_ORDER_PRICE',
+  'MARKET_NOT_FOUND',
+]
+
+/** Of the terms of an order by itself, except its type and quantity. */
+export const TERM_ERRORS: readonly ErrorCode[] = [
+  ...PRICE_ERRORS,
+  'TRIGGER_REQUIRED',
+  'TRIGGER_NOT_ALLOWED',
   'LEVERAGE_CAP',
   'REDUCE_ONLY_REQUIRED',
-  'MARKET_NOT_FOUND',
 ]
 
 /** Of the account and the market in which an order is to be placed. */
@@ -36,6 +40,7 @@ export const REFUSALS: readonly AdmissionCode[] = [
 const ADMISSION_ERRORS: readonly ErrorCode[] = [
   ...TERM_ERRORS,
   ...REFUSALS,
+  'ORDER_TYPE_UNKNOWN',
   'STEP_SIZE',
   'QUANTITY_REQUIRED',
   'QUANTITY_MISMATCH',

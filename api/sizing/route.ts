@@ -1,7 +1,7 @@
 /** Sizing helpers: compute a quantity from a sizing intent or a budget. They place nothing. */
 import { callerOf } from '../http/access.ts'
 import type { App } from '../http/types.ts'
-import { REFUSALS, TERM_ERRORS } from '../order-entry/errors.ts'
+import { PRICE_ERRORS, REFUSALS, TERM_ERRORS } from '../order-entry/errors.ts'
 import { Estimate, EstimateBody, Quantity, QuantityBody } from './schema.ts'
 import type { Sizing } from './sizing.ts'
 
@@ -30,7 +30,7 @@ export function sizingRoutes(app: App, { sizing }: { readonly sizing: Sizing }):
     {
       config: {
         ...own,
-        errors: [...TERM_ERRORS, ...REFUSALS, 'MAX_ORDER_SIZE', 'READ_MODEL_FILLING'],
+        errors: [...PRICE_ERRORS, ...REFUSALS, 'MAX_ORDER_SIZE', 'READ_MODEL_FILLING'],
       },
       schema: {
         tags,
