@@ -248,6 +248,27 @@ describe('a connection of the live feed', function () {
       expect(await refusal({})).to.deep.equal({ status: 429, code: 'CONNECTION_LIMIT' })
     })
 
+    it('when the connections of one IPv6 network come from many addresses, they count together', async () => {
+      const proxied = await startSecondApi(exchange, { TRUST_PROXY: '1', LIVE_CONNECTIONS_PER_ADDRESS: '2' })
+      const clients: LiveClient[] = []
+      try {
+        await proxied.api.app.listen({ port: 0, host: '127.0.0.1' })
+        const to = `http://127.0.0.1:${(proxied.api.app.server.address() as AddressInfo).port}`
+        const from = (address: string) => ({ headers: { 'x-forwarded-for': address } })
+        for (const address of ['2001:db8:1:2::1', '2001:db8:1:2:ffff::2'])
+          clients.push(await LiveClient.open(to, from(address)))
+        const refused = await LiveClient.open(to, from('2001:db8:1:2:aaaa:bbbb:cccc:dddd')).then(
+          () => null,
+          (error: unknown) => error,
+        )
+        expect(refused, 'the third address of the network').to.not.equal(null)
+        clients.push(await LiveClient.open(to, from('2001:db8:1:3::1')))
+      } finally {
+        for (const client of clients) await client.close()
+        await proxied.stop()
+      }
+    })
+
     it('when the connections of an address send too many messages together, further ones are rejected', async () => {
       const crowded = await startSecondApi(exchange, { RATE_LIMIT_ADDRESS: '10' })
       try {

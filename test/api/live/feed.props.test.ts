@@ -2,6 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'chai'
 import fc from 'fast-check'
+import { sql } from 'kysely'
 import { after, before, describe, it } from 'mocha'
 import type { Caller } from '../../../api/auth/caller.ts'
 import { createFeed, FEED_OPTIONS } from '../../../api/live/feed.ts'
@@ -19,7 +20,7 @@ import { freshDatabase, type TestDatabase } from '../../indexer/support/database
 import { anyHistory, type History } from '../../indexer/support/histories.ts'
 import { appendToJournal, clearJournal } from '../../indexer/support/read-model.ts'
 import { perpetual } from '../../support/markets.ts'
-import { FeedClient } from './support/feed-client.ts'
+import { FeedClient, TopicCopy } from './support/feed-client.ts'
 
 const killPoint = () => {}
 /** Longer than the feeds rely on the state of a projection. */
@@ -185,6 +186,52 @@ describe('the live feed', () => {
       expect(client.copies.get('market.1.book')?.epoch).to.equal(7)
     } finally {
       client.leave()
+      await late.stop()
+    }
+  })
+
+  it('when a position is more than 1,000 rows or a megabyte behind, the client gets a snapshot instead of them', async () => {
+    const epoch = Date.now() + 1_000_000
+    const rows = (from: number, to: number, changes: string) => sql`
+      insert into read.feed (seq, at, shard, shard_epoch, shard_seq, batch_id, heads, levels, balances, changes)
+      select seq, ${Date.now()}, 'm1', 1, seq, null, json_build_object('book 1', seq - 1), '[]', null, ${changes}
+      from generate_series(${from}::bigint, ${to}::bigint) seq
+    `
+    await sql`truncate read.feed, read.feed_heads, read.feed_state`.execute(test.db)
+    await test.db.insertInto('read.feed_state').values({ id: 1, epoch, first_seq: 0, seq: 1_003 }).execute()
+    await test.db
+      .insertInto('read.feed_heads')
+      .values({ topic: 'book 1', seq: 1_003, prev_seq: 1_002 })
+      .execute()
+    await rows(1, 1_001, '{}').execute(test.db)
+    await rows(1_002, 1_003, JSON.stringify({ note: 'x'.repeat(600_000) })).execute(test.db)
+    const late = await startFeed(test)
+    late.follower.start()
+    /** What a client receives that has the topic up to this row. */
+    const resume = async (seq: number): Promise<string[]> => {
+      const client = new FeedClient(callerOf(1))
+      client.copies.set('market.1.book', Object.assign(new TopicCopy(), { epoch, seq }))
+      await client.join(late.hub, ['market.1.book'])
+      client.leave()
+      return client.calls.flat().map(({ type }) => type)
+    }
+    try {
+      while (late.follower.ring.head < 1_003) await sleep(5)
+      expect(await resume(1_002), 'half a megabyte').to.deep.equal(['subscribed', 'update'])
+      expect(await resume(1_001), 'more than a megabyte').to.deep.equal(['subscribed', 'snapshot'])
+      await sql`update read.feed set changes = '{}'`.execute(test.db)
+      const small = await startFeed(test)
+      await late.follower.stop()
+      small.follower.start()
+      try {
+        while (small.follower.ring.head < 1_003) await sleep(5)
+        Object.assign(late, { hub: small.hub })
+        expect(await resume(3), '1,000 rows').to.deep.equal(['subscribed', 'update'])
+        expect(await resume(2), '1,001 rows').to.deep.equal(['subscribed', 'snapshot'])
+      } finally {
+        await small.stop()
+      }
+    } finally {
       await late.stop()
     }
   })

@@ -5,6 +5,7 @@ import { after, before, beforeEach, describe, it } from 'mocha'
 import { decodeChanges } from '../../../db/feed-changes.ts'
 import type { JournalRow } from '../../../domain/journal/journal-row.ts'
 import { FEED_AGE_MS } from '../../../indexer/project/feed.ts'
+import { fillStep } from '../../../indexer/project/fill.ts'
 import { orders } from '../../../indexer/project/orders/projection.ts'
 import { projectChunk } from '../../../indexer/project/project-chunk.ts'
 import { projectAll, registerShards } from '../../../indexer/project/project-shard.ts'
@@ -151,6 +152,28 @@ describe('the feed', () => {
     expect(afterwards?.seq).to.equal(before?.seq)
     expect(afterwards?.first_seq).to.equal(before?.seq)
     expect(afterwards?.epoch).to.be.greaterThan(before?.epoch ?? 0)
+  })
+
+  it('when the shards of a projection are filled one after the other, a new epoch begins with each', async () => {
+    await appendToJournal(
+      test.db,
+      'm2',
+      [1, 2, 3].map((at) => placed(2, at)),
+    )
+    await projectAll(test.db, options)
+    const projections = PROJECTIONS.map((each) =>
+      each.name === orders.name ? { ...each, version: each.version + 1 } : each,
+    )
+    await registerShards(test.db, projections)
+    const epochs = [(await state())?.epoch as number]
+    for (;;) {
+      const { isFilling, completed } = await fillStep(test.db, { ...options, projections })
+      if (completed.length > 0) epochs.push((await state())?.epoch as number)
+      if (!isFilling) break
+    }
+    expect(epochs.length, 'the empty market, then the other').to.be.at.least(3)
+    for (const [at, epoch] of epochs.entries())
+      if (at > 0) expect(epoch).to.be.above(epochs[at - 1] as number)
   })
 
   it('when rows are old, new ones replace them a few at a time', async () => {
