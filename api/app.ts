@@ -53,6 +53,7 @@ import type { OrderCommands } from './order-entry/order-commands.ts'
 import { orderEntryRoutes } from './order-entry/route.ts'
 import { orderEventRoutes } from './order-events/route.ts'
 import { orderRoutes } from './orders/route.ts'
+import { positionHistoryRoutes } from './position-history/route.ts'
 import { positionRoutes } from './positions/route.ts'
 import type { ReadAfter } from './read-after/read-after.ts'
 import { riskRoutes } from './risk/route.ts'
@@ -145,6 +146,7 @@ export async function buildApp(ports: AppPorts): Promise<App> {
   accountRoutes(app, ports)
   transactionRoutes(app, ports)
   withdrawalRoutes(app, ports)
+  positionHistoryRoutes(app, ports)
   positionRoutes(app, ports)
   orderRoutes(app, ports)
   orderEventRoutes(app, ports)

@@ -11,6 +11,7 @@ import {
 } from './queries.ts'
 import type {
   Balance,
+  ClosedPosition,
   Fill,
   LiquidationDecision,
   Me,
@@ -96,6 +97,13 @@ export class Account {
   async transactionsCsv(options: TransactionListOptions = {}): Promise<string> {
     const request = { method: 'GET', path: TRANSACTIONS, query: transactionQuery(options) } as const
     return this.#http.send({ ...request, idempotent: true, accept: 'text/csv', timeoutMs: CSV_TIMEOUT_MS })
+  }
+
+  /** The account's closed positions, the last closed first. */
+  async positionHistoryPage(
+    options: ListOptions = {},
+  ): Promise<Page & { positions: readonly ClosedPosition[] }> {
+    return this.#http.get('/v0/account/position-history', listQuery(options))
   }
 
   /** The account's withdrawals with their status, newest first, and what of them is pending. */

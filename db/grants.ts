@@ -234,6 +234,7 @@ export const WRITERS: { readonly [Table in keyof Database]: Writers<Table> } = {
   'read.positions': PROJECTED,
   'read.balances': PROJECTED,
   'read.withdrawal_events': PROJECTED,
+  'read.position_states': PROJECTED,
   'read.book_levels': PROJECTED,
   'read.batches': PROJECTED,
   'read.funding_rates': PROJECTED,
@@ -256,7 +257,13 @@ export const WRITERS: { readonly [Table in keyof Database]: Writers<Table> } = {
 const READ_MODEL = [
   ...(['read.places', 'read.arrivals', 'read.users', 'read.markets', 'read.orders'] as const),
   ...(['read.order_changes', 'read.order_events', 'read.fills', 'read.positions'] as const),
-  ...(['read.balances', 'read.withdrawal_events', 'read.book_levels', 'read.batches'] as const),
+  ...([
+    'read.balances',
+    'read.withdrawal_events',
+    'read.position_states',
+    'read.book_levels',
+    'read.batches',
+  ] as const),
   ...(['read.funding_rates', 'read.candles', 'read.price_candles', 'read.ledger_transactions'] as const),
   ...(['read.funding_indexes', 'read.funding_positions', 'read.funding_spans'] as const),
   ...([

@@ -52,6 +52,7 @@ import * as transactionsByKind from './migrations/0046-transactions-by-kind.ts'
 import * as clientOrderIds from './migrations/0047-client-order-ids.ts'
 import * as eventsByTime from './migrations/0048-events-by-time.ts'
 import * as keepers from './migrations/0052-keepers.ts'
+import * as positionHistory from './migrations/0054-position-history.ts'
 
 export const MIGRATIONS: Record<string, Migration> = {
   '0001-write-side': writeSide,
@@ -104,6 +105,7 @@ export const MIGRATIONS: Record<string, Migration> = {
   '0047-client-order-ids': clientOrderIds,
   '0048-events-by-time': eventsByTime,
   '0052-keepers': keepers,
+  '0054-position-history': positionHistory,
 }
 
 export const createMigrator = (db: Db): Migrator =>

@@ -29,6 +29,7 @@ export const PROJECTED_TABLES = {
   price_candles: ['read.price_candles'],
   balances: ['read.balances'],
   withdrawals: ['read.withdrawal_events'],
+  position_history: ['read.position_states'],
   orders: ['read.orders', 'read.order_changes', 'read.fills', 'read.positions', 'read.book_levels'],
   transactions: [
     ...(['read.ledger_transactions', 'read.funding_indexes', 'read.funding_positions'] as const),
@@ -132,6 +133,37 @@ export interface ReadOrderEventsTable {
   at: number
   /** The event's number in the order of commits, so that later events have higher numbers. A rebuild assigns new numbers, by time. */
   arrival: number
+}
+
+/**
+ * A position after a mined event, with its sums since it was opened. The newest state of an account in a market is the one in force; one
+ * with `closed_at` is the last of its position.
+ */
+export interface ReadPositionStatesTable {
+  user_id: number
+  market_id: number
+  /** Per account and market. */
+  number: number
+  /** Of the event's transaction, log and account. */
+  event: string
+  side: Side
+  /** Signed; 0 once it is closed. */
+  size: number
+  largest: number
+  opened_steps: number
+  opened_value: bigint
+  closed_steps: number
+  closed_value: bigint
+  entry_notional: bigint
+  realized_pnl: bigint
+  fees: bigint
+  funding: bigint
+  /** At the event. */
+  funding_index: bigint
+  opened_at: number
+  closed_at: number | null
+  /** How it ended; null while it is open. */
+  ending: string | null
 }
 
 export interface ReadFillsTable {
@@ -329,6 +361,7 @@ export interface ReadTables extends RiskReadTables {
   'read.positions': ReadPositionsTable
   'read.balances': ReadBalancesTable
   'read.withdrawal_events': ReadWithdrawalEventsTable
+  'read.position_states': ReadPositionStatesTable
   'read.book_levels': ReadBookLevelsTable
   'read.batches': ReadBatchesTable
   'read.funding_rates': ReadFundingRatesTable

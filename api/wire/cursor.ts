@@ -14,6 +14,7 @@ export type List =
   | 'liquidations'
   | 'own-liquidations'
   | 'withdrawals'
+  | 'position-history'
   | 'session-keys'
   | 'candles'
   | 'open-interest'

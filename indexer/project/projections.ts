@@ -8,6 +8,7 @@ import { fundingRates } from './tables/funding-rates.ts'
 import { liquidations } from './tables/liquidations.ts'
 import { risk } from './tables/market-risk.ts'
 import { markets } from './tables/markets.ts'
+import { positionHistory } from './tables/position-states.ts'
 import { priceCandles } from './tables/price-candles.ts'
 import { users } from './tables/users.ts'
 import { withdrawals } from './tables/withdrawal-events.ts'
@@ -15,5 +16,5 @@ import { transactions } from './transactions/projection.ts'
 
 export const PROJECTIONS: readonly Projection[] = [
   ...[users, markets, batches, fundingRates, priceCandles, risk, liquidations, adjustments],
-  ...[balances, orders, transactions, withdrawals],
+  ...[balances, orders, transactions, withdrawals, positionHistory],
 ]

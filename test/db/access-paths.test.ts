@@ -4,6 +4,7 @@ import { sql } from 'kysely'
 import { after, before, beforeEach, describe, it } from 'mocha'
 import { batchState, captureBatch, namesOf } from '../../api/auctions/proof-query.ts'
 import { ordersOf } from '../../api/auctions/proof-view.ts'
+import { orderByClientId } from '../../api/orders/query.ts'
 import { packInputs, unpackInputs } from '../../db/batch-inputs.ts'
 import { loadInputs } from '../../db/batches.ts'
 import type { Fence } from '../../db/fence.ts'
@@ -105,6 +106,17 @@ describe('the access paths of the write side', function () {
     const ports = { ...fixture.auctionPorts(), store: createAuctionStore(explained.db, fixture.databaseTime) }
     const fresh = createMarketMemory({ ...RULES, kind: perpetual.kind })
     expect(await createAuction(ports, perpetual, fresh).run(fence)).to.equal(null)
+    expectFewPages()
+  })
+
+  it('when an account has given a label to many orders, the newest one is found by an index', async () => {
+    await sql`
+      update orders set user_id = ${alice.account}, client_order_id = 'bid'
+      where market_id = ${perpetual.marketId} and ended_at is not null
+    `.execute(fixture.db)
+    const labelled = await orderByClientId(explained.db, alice.account, 'bid')
+    expect(labelled?.order_id).to.be.a('string')
+    expect(await orderByClientId(explained.db, alice.account, 'ask')).to.equal(undefined)
     expectFewPages()
   })
 

@@ -6,6 +6,7 @@ export const ENDPOINTS: readonly string[] = [
   '/v0/account/invalidate-margin-nonces',
   '/v0/account/liquidations',
   '/v0/account/minimum-margin-nonce',
+  '/v0/account/position-history',
   '/v0/account/transactions',
   '/v0/account/withdrawals',
   '/v0/auctions',

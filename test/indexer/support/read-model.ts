@@ -13,6 +13,7 @@ const TABLES = [
   'read.positions',
   'read.balances',
   'read.withdrawal_events',
+  'read.position_states',
   'read.book_levels',
   'read.batches',
   'read.funding_rates',

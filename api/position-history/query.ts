@@ -1,0 +1,54 @@
+/** Closed positions of an account in the read model. */
+import { type Selectable, sql } from 'kysely'
+import type { Db, Tx } from '../../db/client.ts'
+import type { ReadPositionStatesTable } from '../../db/read-schema.ts'
+import { anyNumber, isWithin } from '../wire/list-query.ts'
+import type { TimeRange } from '../wire/times.ts'
+
+/** Tables that `closedPositions` reads. */
+export const POSITION_HISTORY_TABLES = ['read.position_states'] as const
+
+/** The last state of a position. */
+export type ClosedPositionRow = Selectable<ReadPositionStatesTable> & { readonly closed_at: number }
+
+/** A position among the closed ones of its account. */
+export interface ClosedPlace {
+  readonly closedAt: number
+  readonly marketId: number
+  readonly number: number
+}
+
+/** The range is of the time of the end. */
+export interface PositionHistoryFilter extends TimeRange {
+  readonly marketId?: number | undefined
+  readonly limit: number
+  readonly after: ClosedPlace | null
+}
+
+/** Last closed first; one row more than `limit` if there is a next page. */
+export async function closedPositions(
+  db: Db | Tx,
+  userId: number,
+  { marketId, limit, after, ...range }: PositionHistoryFilter,
+): Promise<ClosedPositionRow[]> {
+  let query = db
+    .selectFrom('read.position_states')
+    .selectAll()
+    .where('user_id', '=', userId)
+    .where('closed_at', 'is not', null)
+    .where(isWithin(sql.ref('closed_at'), range))
+  if (marketId !== undefined) query = query.where('market_id', '=', anyNumber(marketId))
+  if (after !== null) {
+    const { closedAt, marketId: market, number } = after
+    query = query.where(
+      sql<boolean>`(closed_at, market_id, number) < (${closedAt}::bigint, ${market}::bigint, ${number}::bigint)`,
+    )
+  }
+  const rows = await query
+    .orderBy('closed_at', 'desc')
+    .orderBy('market_id', 'desc')
+    .orderBy('number', 'desc')
+    .limit(limit + 1)
+    .execute()
+  return rows as ClosedPositionRow[]
+}

@@ -1,0 +1,53 @@
+/** The caller's closed positions. */
+import { callerOf } from '../http/access.ts'
+import type { App } from '../http/types.ts'
+import { specOf } from '../markets/market-directory.ts'
+import type { ReadPorts } from '../orders/own-orders.ts'
+import { decodeCursor, invalidCursor, pageOf } from '../wire/cursor.ts'
+import { timeRange } from '../wire/times.ts'
+import { type ClosedPlace, closedPositions, POSITION_HISTORY_TABLES } from './query.ts'
+import { PositionHistory, PositionHistoryQuery } from './schema.ts'
+import { closedPositionView } from './view.ts'
+
+const LIST = 'position-history'
+
+/** The cursor's id is market and number. */
+function afterOf(text: string | undefined): ClosedPlace | null {
+  const cursor = decodeCursor(LIST, text)
+  if (cursor === null) return null
+  const match = /^(\d{1,10})-(\d{1,15})$/.exec(cursor.id)
+  if (match === null) throw invalidCursor(text as string)
+  return { closedAt: cursor.at, marketId: Number(match[1]), number: Number(match[2]) }
+}
+
+export function positionHistoryRoutes(app: App, { markets, readAfter }: ReadPorts): void {
+  app.get(
+    '/v0/account/position-history',
+    {
+      config: { access: 'user' },
+      schema: {
+        tags: ['account'],
+        summary: "List the caller's closed positions, the last closed first",
+        description:
+          'A position begins when its size leaves 0 and ends when it is 0 again; an order that turns it ends it and begins the next one. What ' +
+          'the exchange has matched counts once it is mined.',
+        operationId: 'listPositionHistory',
+        querystring: PositionHistoryQuery,
+        response: { 200: PositionHistory },
+      },
+    },
+    async (request) => {
+      const { market_id: marketId, limit = 100, cursor, ...times } = request.query
+      const filter = { marketId, limit, after: afterOf(cursor), ...timeRange(times) }
+      const rows = await readAfter.read(request, { tables: POSITION_HISTORY_TABLES }, (db) =>
+        closedPositions(db, callerOf(request).userId, filter),
+      )
+      const specs = await markets.ofRows(rows)
+      const { page, next_cursor } = pageOf(LIST, rows, limit, ({ closed_at, market_id, number }) => ({
+        at: closed_at,
+        id: `${market_id}-${number}`,
+      }))
+      return { positions: page.map((row) => closedPositionView(specOf(specs, row), row)), next_cursor }
+    },
+  )
+}
