@@ -1,0 +1,139 @@
+import { expect } from 'chai'
+import { sql } from 'kysely'
+import { after, before, describe, it } from 'mocha'
+import { closedPositions } from '../../../api/position-history/query.ts'
+import type { PartSettled } from '../../../domain/journal/journal-row.ts'
+import { createExplainedDb } from '../../support/explained-db.ts'
+import { e18 } from '../../support/markets.ts'
+import { createUser, type ExchangeFixture, startExchange, type User } from '../support/exchange-fixture.ts'
+import { append } from '../support/trade-rows.ts'
+
+/** Amounts of an account in a part that only the chain has. */
+interface Settled {
+  readonly user: User
+  readonly delta: number
+  readonly entryDelta: string
+  readonly realized?: string
+  readonly fee?: string
+  readonly index?: string
+}
+
+let parts = 0
+
+function settled({ user, delta, entryDelta, realized = '0', fee = '0', index = '0' }: Settled): PartSettled {
+  const batch_id = ++parts
+  return {
+    ...{ kind: 'part_settled', rollback: false, batch_id, part: 1, parts: 1, action_id: batch_id },
+    ...{ funding_index: index, price: 1000, block: batch_id, tx_hash: `0xdef${batch_id}`, log_index: 0 },
+    at: batch_id * 1000,
+    fills: [
+      {
+        ...{ fill_id: `1-u${batch_id}`, matched: false, order_id: `1-${user.address}-${batch_id}` },
+        ...{
+          user_id: user.userId,
+          side: delta > 0 ? 'LONG' : 'SHORT',
+          steps: Math.abs(delta),
+          taker_steps: 0,
+        },
+        ...{ fee, free_delta: '0', from_pending: '0', realized_pnl: realized, held: '0' },
+      },
+    ],
+    positions: [
+      {
+        ...{ user_id: user.userId, size_delta: delta, entry_notional_delta: entryDelta },
+        ...{ folded_margin_delta: '0', leverage_before: 1, leverage_after: 1 },
+      },
+    ],
+    ...{ orders: [], position_closed: [] },
+  }
+}
+
+describe('GET /v0/account/position-history', () => {
+  let exchange: ExchangeFixture
+  let alice: User
+  const path = '/v0/account/position-history'
+
+  before(async () => {
+    exchange = await startExchange()
+    alice = await createUser(exchange.db, 'alice')
+    const wei = (units: string): string => e18(units).toString()
+    // Opened with 1 at 100, grown by 1 at 102, turned by 4 at 110 while funding took 0.5 per unit, and closed at 108.
+    await append(
+      exchange,
+      settled({ user: alice, delta: 1000, entryDelta: wei('100'), fee: wei('0.1') }),
+      settled({ user: alice, delta: 1000, entryDelta: wei('102'), fee: wei('0.1') }),
+      settled({
+        ...{ user: alice, delta: -4000, realized: wei('18'), fee: wei('0.4'), index: wei('0.0005') },
+        entryDelta: (e18('220') - e18('202')).toString(),
+      }),
+      settled({
+        ...{ user: alice, delta: 2000, realized: wei('4'), index: wei('0.0005') },
+        entryDelta: `-${wei('220')}`,
+      }),
+    )
+    await exchange.project()
+  })
+  after(() => exchange.stop())
+
+  it('when a position was turned and closed, both positions have their prices, profit, share of the fee and funding', async () => {
+    const { status, body } = await exchange.get(alice, path)
+    expect(status, JSON.stringify(body)).to.equal(200)
+    const [second, first] = body.positions
+    expect(body.positions).to.have.length(2)
+    expect(first).to.include({
+      ...{ market_id: 1, symbol: 'BTC-PERP', side: 'LONG', largest_size: 2, opened_quantity: 2 },
+      ...{ average_entry_price: 101, average_exit_price: 110, realized_pnl: 18, fees: 0.4, funding: -1 },
+      ...{ ending: 'trade', opened_at: '1970-01-01T00:00:01.000Z', closed_at: '1970-01-01T00:00:03.000Z' },
+    })
+    expect(second).to.include({
+      ...{ side: 'SHORT', largest_size: 2, average_entry_price: 110, average_exit_price: 108 },
+      ...{ realized_pnl: 4, fees: 0.2, funding: 0, closed_at: '1970-01-01T00:00:04.000Z' },
+    })
+  })
+
+  it('when it is read in pages, by market or by time, it has the matching positions once', async () => {
+    const { positions } = (await exchange.get(alice, path)).body
+    const first = (await exchange.get(alice, `${path}?limit=1&market_id=1`)).body
+    const rest = (await exchange.get(alice, `${path}?limit=1&market_id=1&cursor=${first.next_cursor}`)).body
+    expect([...first.positions, ...rest.positions]).to.deep.equal(positions)
+    expect(rest.next_cursor).to.equal(null)
+    const early = (await exchange.get(alice, `${path}?to=1970-01-01T00:00:04.000Z`)).body
+    expect(early.positions).to.deep.equal(positions.slice(1))
+    expect((await exchange.get(alice, `${path}?market_id=2`)).body.positions).to.deep.equal([])
+    const bob = await createUser(exchange.db, 'bob')
+    expect((await exchange.get(bob, path)).body.positions).to.deep.equal([])
+  })
+
+  it('when the cursor is not of this list, it is refused', async () => {
+    const { status, body } = await exchange.get(alice, `${path}?cursor=nonsense`)
+    expect([status, body.details.code]).to.deep.equal([400, 'INVALID_CURSOR'])
+  })
+
+  it('when the event that closed a position leaves the chain, the position is no longer in it', async () => {
+    const row = settled({ user: alice, delta: 10, entryDelta: '1' })
+    const end = settled({ user: alice, delta: -10, entryDelta: '-1' })
+    const before = (await exchange.get(alice, path)).body
+    await append(exchange, row, end)
+    await exchange.project()
+    expect((await exchange.get(alice, path)).body.positions).to.have.length(3)
+    await append(exchange, { ...end, rollback: true }, { ...row, rollback: true })
+    await exchange.project()
+    expect((await exchange.get(alice, path)).body).to.deep.equal(before)
+  })
+
+  it('when an account has closed many positions, a page of a range of times reads few database pages', async () => {
+    await sql`
+      insert into read.position_states
+      select user_id, 1 + n % 2, 1000 + n, event, side, 0, 1, 1, 0, 1, 0, 0, 0, 0, 0, 0, 1, n, 'trade'
+      from generate_series(10000, 30000) n, (select * from read.position_states limit 1) one
+    `.execute(exchange.db)
+    await sql`analyze`.execute(exchange.db)
+    const explained = createExplainedDb(exchange.url)
+    const page = { from: 15_000, to: 19_000, limit: 20, after: null }
+    for (const marketId of [undefined, 1])
+      expect(await closedPositions(explained.db, alice.userId, { ...page, marketId })).to.have.length(21)
+    const statements = explained.drain()
+    await explained.db.destroy()
+    expect(statements.filter(({ pages }) => pages > 60)).to.deep.equal([])
+  })
+})
