@@ -1,4 +1,5 @@
 /** Reads of one account: balance, positions, liquidations, and the fills and events of all its orders. */
+import type { ClosedPosition } from './closed-position.ts'
 import type { HttpSession } from './http-session.ts'
 import {
   bookmarkQuery,
@@ -11,7 +12,6 @@ import {
 } from './queries.ts'
 import type {
   Balance,
-  ClosedPosition,
   Fill,
   LiquidationDecision,
   Me,

@@ -252,25 +252,6 @@ export interface FaucetPayout {
   readonly wallet: string
 }
 
-/** A position that has ended. `average_exit_price`: where it was taken over, the price at which its margin was lost. */
-export type ClosedPosition = Amounts<
-  | 'largest_size'
-  | 'opened_quantity'
-  | 'average_entry_price'
-  | 'average_exit_price'
-  | 'realized_pnl'
-  | 'fees'
-  | 'funding'
-> & {
-  readonly position_id: string
-  readonly market_id: number
-  readonly symbol: string
-  readonly side: Side
-  readonly ending: 'trade' | 'liquidation' | 'deleveraging' | 'inheritance' | 'settlement'
-  readonly opened_at: string
-  readonly closed_at: string
-}
-
 /** One event of an order. Fields of `details` that the kind does not use are null. */
 export interface OrderEvent {
   readonly event_id: string

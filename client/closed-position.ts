@@ -1,0 +1,22 @@
+/** Responses of the history of positions. */
+import type { Side } from '../domain/orders/order.ts'
+import type { Amounts } from './amount-fields.ts'
+
+/** A position that has ended. `average_exit_price`: where it was taken over, the price at which its margin was lost. */
+export type ClosedPosition = Amounts<
+  | 'largest_size'
+  | 'opened_quantity'
+  | 'average_entry_price'
+  | 'average_exit_price'
+  | 'realized_pnl'
+  | 'fees'
+  | 'funding'
+> & {
+  readonly position_id: string
+  readonly market_id: number
+  readonly symbol: string
+  readonly side: Side
+  readonly ending: 'trade' | 'liquidation' | 'deleveraging' | 'inheritance' | 'settlement'
+  readonly opened_at: string
+  readonly closed_at: string
+}
