@@ -9,14 +9,13 @@ import type { Channel } from './channel.ts'
 import type { FeedRow } from './feed-row.ts'
 import type { Follower } from './follow.ts'
 import { subscribedFrame, summaryFrame, updateFrames } from './frames.ts'
+import { dueIn, isUrgent, type LiveTopic, openTopic, PACE_MS, type SharedSnapshot } from './live-topic.ts'
 import { ParsedRows } from './parsed-rows.ts'
 import type { Frame, Hub, Reader, Subscription } from './ports.ts'
 import type { Occasion, Snapshots, TopicStart } from './snapshots.ts'
 import { SYSTEM, type SystemTopic } from './system.ts'
 import { type Position, parsePosition, type Topic, topicName } from './topics.ts'
 
-/** Least time between two moments at which a paced topic is sent: see `Channel.pacing`. */
-export const PACE_MS = 200
 /** Paced topics that are due within this time are sent with one that is due. */
 const ALIGN_MS = 60
 /** Least time between two reads of a summary. */
@@ -30,30 +29,6 @@ const MISSED_ROWS = 1_000
 const MISSED_BYTES = 1024 * 1024
 /** Times that a subscription begins again because rows have left the ring meanwhile. */
 const ATTEMPTS = 5
-
-/** A topic with its readers. All of them have received the same messages up to `seq`. */
-interface LiveTopic {
-  readonly key: string
-  readonly name: string
-  readonly channel: Channel
-  readonly readers: Set<Reader>
-  /** Subscriptions that have begun or are about to. */
-  members: number
-  seq: number
-  /** Rows that will be sent together. */
-  pending: FeedRow[]
-  sentAt: number
-  timer: NodeJS.Timeout | null
-  snapshot: SharedSnapshot | null
-}
-
-interface SharedSnapshot {
-  readonly requestedAt: number
-  readonly occasion: Occasion
-  /** It waits for its turn, or is being read. */
-  isPending: boolean
-  readonly start: Promise<TopicStart>
-}
 
 interface Member {
   readonly topic: LiveTopic
@@ -161,10 +136,7 @@ export class LiveHub implements Hub {
   }
 
   #open(key: string, name: string, channel: Channel): LiveTopic {
-    const topic: LiveTopic = {
-      ...{ key, name, channel, readers: new Set(), members: 0, seq: 0 },
-      ...{ pending: [], sentAt: 0, timer: null, snapshot: null },
-    }
+    const topic = openTopic(key, name, channel)
     this.#topics.set(key, topic)
     this.#byHead.set(channel.head, (this.#byHead.get(channel.head) ?? new Set()).add(topic))
     return topic
@@ -411,12 +383,6 @@ export class LiveHub implements Hub {
         if (member.topic.readers.delete(reader)) void this.#beginAgain(reader, member)
   }
 }
-
-const dueIn = ({ sentAt }: LiveTopic, now: number): number => sentAt + PACE_MS - now
-
-/** Whether the rows are sent at once, with what waits. */
-const isUrgent = ({ channel: { pacing } }: LiveTopic, rows: readonly FeedRow[]): boolean =>
-  pacing === 'none' || (pacing === 'outside batches' && rows.some(({ batchId }) => batchId !== null))
 
 function send(outbox: ReadonlyMap<Reader, readonly Frame[]>): void {
   for (const [reader, frames] of outbox) reader.send(frames)

@@ -1,0 +1,44 @@
+/** The state of a topic that has readers, and when what waits in it is sent. */
+import type { Channel } from './channel.ts'
+import type { FeedRow } from './feed-row.ts'
+import type { Reader } from './ports.ts'
+import type { Occasion, TopicStart } from './snapshots.ts'
+
+/** Least time between two moments at which a paced topic is sent: see `Channel.pacing`. */
+export const PACE_MS = 200
+
+/** A topic with its readers. All of them have received the same messages up to `seq`. */
+export interface LiveTopic {
+  readonly key: string
+  readonly name: string
+  readonly channel: Channel
+  readonly readers: Set<Reader>
+  /** Subscriptions that have begun or are about to. */
+  members: number
+  seq: number
+  /** Rows that will be sent together. */
+  pending: FeedRow[]
+  sentAt: number
+  timer: NodeJS.Timeout | null
+  snapshot: SharedSnapshot | null
+}
+
+export interface SharedSnapshot {
+  readonly requestedAt: number
+  readonly occasion: Occasion
+  /** It waits for its turn, or is being read. */
+  isPending: boolean
+  readonly start: Promise<TopicStart>
+}
+
+export const openTopic = (key: string, name: string, channel: Channel): LiveTopic => ({
+  ...{ key, name, channel, readers: new Set(), members: 0, seq: 0 },
+  ...{ pending: [], sentAt: 0, timer: null, snapshot: null },
+})
+
+/** Milliseconds until a paced topic is sent. */
+export const dueIn = ({ sentAt }: LiveTopic, now: number): number => sentAt + PACE_MS - now
+
+/** Whether the rows are sent at once, with what waits. */
+export const isUrgent = ({ channel: { pacing } }: LiveTopic, rows: readonly FeedRow[]): boolean =>
+  pacing === 'none' || (pacing === 'outside batches' && rows.some(({ batchId }) => batchId !== null))
