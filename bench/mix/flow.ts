@@ -63,6 +63,7 @@ const SIZE: Distribution = [
 /** Factor of the distances for triggers: most are not reached within a measurement. */
 const TRIGGER_FACTOR = 10
 const FEWEST_TRIGGER_TICKS = 3
+/** At most half of a market's own limit, so that a walk of the oracle price leaves room to the margin that opening requires. */
 const LEVERAGE = 5
 
 export type Kind = 'resting' | 'crossing' | 'conditional' | 'cancel'
@@ -137,7 +138,7 @@ function planOrder(
   const common = {
     ...{ kind, at, account, side, market: index },
     steps: Math.max(steps, market.spec.minQuantity),
-    leverage: Math.min(LEVERAGE, market.spec.maxLeverage),
+    leverage: Math.min(LEVERAGE, Math.max(1, Math.floor(market.spec.maxLeverage / 2))),
   }
   if (kind === 'crossing') return { ...common, type: 'MARKET', price: 0, trigger: 0 }
   if (kind === 'resting')
