@@ -7,6 +7,7 @@ import type { Db } from '../db/client.ts'
 import type { CalendarCache } from '../db/trading-calendars.ts'
 import type { Clock } from '../service/clock.ts'
 import type { Readiness } from '../service/health.ts'
+import { accountPnlRoutes } from './account-pnl/route.ts'
 import { accountRoutes } from './accounts/route.ts'
 import type { Adjustments } from './adjustments/adjustments.ts'
 import { adjustmentRoutes } from './adjustments/route.ts'
@@ -147,6 +148,7 @@ export async function buildApp(ports: AppPorts): Promise<App> {
   transactionRoutes(app, ports)
   withdrawalRoutes(app, ports)
   positionHistoryRoutes(app, ports)
+  accountPnlRoutes(app, ports)
   positionRoutes(app, ports)
   orderRoutes(app, ports)
   orderEventRoutes(app, ports)

@@ -1,5 +1,5 @@
 /** Reads of one account: balance, positions, liquidations, and the fills and events of all its orders. */
-import type { ClosedPosition } from './closed-position.ts'
+import type { ClosedPosition, ProfitPage } from './closed-position.ts'
 import type { HttpSession } from './http-session.ts'
 import {
   bookmarkQuery,
@@ -104,6 +104,14 @@ export class Account {
     options: ListOptions = {},
   ): Promise<Page & { positions: readonly ClosedPosition[] }> {
     return this.#http.get('/v0/account/position-history', listQuery(options))
+  }
+
+  /** The account's realized profits by interval, newest first, without intervals in which nothing was realized. Default interval: 1d. */
+  async pnlPage(
+    options: RangeOptions & { readonly interval?: '1h' | '1d'; readonly marketId?: number } = {},
+  ) {
+    const query = { ...rangeQuery(options), interval: options.interval, market_id: options.marketId }
+    return this.#http.get<ProfitPage>('/v0/account/pnl', query)
   }
 
   /** The account's withdrawals with their status, newest first, and what of them is pending. */

@@ -1,4 +1,4 @@
-/** Responses of the history of positions. */
+/** Responses of the history of positions and of realized profits. */
 import type { Side } from '../domain/orders/order.ts'
 import type { Amounts } from './amount-fields.ts'
 
@@ -19,4 +19,15 @@ export type ClosedPosition = Amounts<
   readonly ending: 'trade' | 'liquidation' | 'deleveraging' | 'inheritance' | 'settlement'
   readonly opened_at: string
   readonly closed_at: string
+}
+
+/** What an interval realized. `net_pnl`: less fees, with funding. */
+export type ProfitPoint = Amounts<'realized_pnl' | 'fees' | 'funding' | 'net_pnl'> & {
+  readonly start: string
+}
+
+export interface ProfitPage {
+  readonly interval: '1h' | '1d'
+  readonly pnl: readonly ProfitPoint[]
+  readonly next_cursor: string | null
 }

@@ -29,7 +29,7 @@ export const PROJECTED_TABLES = {
   price_candles: ['read.price_candles'],
   balances: ['read.balances'],
   withdrawals: ['read.withdrawal_events'],
-  position_history: ['read.position_states'],
+  position_history: ['read.position_states', 'read.realized_profits'],
   orders: ['read.orders', 'read.order_changes', 'read.fills', 'read.positions', 'read.book_levels'],
   transactions: [
     ...(['read.ledger_transactions', 'read.funding_indexes', 'read.funding_positions'] as const),
@@ -164,6 +164,20 @@ export interface ReadPositionStatesTable {
   closed_at: number | null
   /** How it ended; null while it is open. */
   ending: string | null
+  /** Time of the event. */
+  at: number
+}
+
+/** What the events of an hour, or of a day, realized. */
+export interface ReadRealizedProfitsTable {
+  user_id: number
+  /** Length of the interval, in milliseconds. */
+  span: number
+  start: number
+  market_id: number
+  realized_pnl: bigint
+  fees: bigint
+  funding: bigint
 }
 
 export interface ReadFillsTable {
@@ -362,6 +376,7 @@ export interface ReadTables extends RiskReadTables {
   'read.balances': ReadBalancesTable
   'read.withdrawal_events': ReadWithdrawalEventsTable
   'read.position_states': ReadPositionStatesTable
+  'read.realized_profits': ReadRealizedProfitsTable
   'read.book_levels': ReadBookLevelsTable
   'read.batches': ReadBatchesTable
   'read.funding_rates': ReadFundingRatesTable

@@ -15,6 +15,7 @@ export type List =
   | 'own-liquidations'
   | 'withdrawals'
   | 'position-history'
+  | 'pnl'
   | 'session-keys'
   | 'candles'
   | 'open-interest'

@@ -173,7 +173,7 @@ describe('a database of the previous schema', function () {
       ...{ 'read.candles': [], 'read.open_interest_changes': [] },
       ...{ auth_challenges: [], relay_operations: [], forwarder_nonces: [], margin_nonce_floors: [] },
       ...{ adjustment_attempts: [], used_margin_nonces: [], 'read.adjustment_attempts': [] },
-      ...{ 'read.withdrawal_events': [], 'read.position_states': [] },
+      ...{ 'read.withdrawal_events': [], 'read.position_states': [], 'read.realized_profits': [] },
       ...{ 'read.ledger_transactions': [], 'read.funding_indexes': [] },
       ...{ 'read.funding_positions': [], 'read.funding_spans': [], 'read.open_interest': [] },
       ...{ 'read.liquidations': [], 'read.liquidation_steps': [], 'read.liquidation_legs': [] },

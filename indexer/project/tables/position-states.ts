@@ -19,6 +19,7 @@ import { tableOf } from '../read-table.ts'
 import type { ShardEntry } from '../row-change.ts'
 import { eventTransactionId } from './ledger-transactions.ts'
 import { marginChange } from './margin-change.ts'
+import { REALIZED_PROFITS, type RealizedProfit, RealizedProfits } from './realized-profits.ts'
 
 export type PositionState = Selectable<ReadPositionStatesTable>
 
@@ -45,6 +46,7 @@ const POSITION_STATES = tableOf<PositionState>({
     opened_at: 'bigint',
     closed_at: 'bigint',
     ending: 'text',
+    at: 'bigint',
   },
 })
 
@@ -115,6 +117,7 @@ function statesAfter(
     user_id: change.user_id,
     market_id: marketId,
     event: eventTransactionId(row, change.user_id),
+    at: row.at,
   }
   const number = (last?.number ?? 0) + 1
 
@@ -164,6 +167,7 @@ export class PositionStates {
   /** By user: states up to this number are as they were before the chunk. */
   readonly #unchanged = new Map<number, number>()
   readonly #loaded = new Map<number, number>()
+  readonly #profits = new RealizedProfits()
 
   /** The newest states by user, oldest first: two more per rolled-back event than the newest, or all. */
   constructor(marketId: number, states: ReadonlyMap<number, readonly PositionState[]>) {
@@ -178,12 +182,22 @@ export class PositionStates {
       const own = this.#states.get(change.user_id) ?? []
       this.#states.set(change.user_id, own)
       if (row.rollback) this.#rollBack(own, change.user_id, eventTransactionId(row, change.user_id))
-      else own.push(...statesAfter(this.#marketId, own.at(-1), row, change))
+      else this.#add(own, statesAfter(this.#marketId, own.at(-1), row, change))
+    }
+  }
+
+  #add(own: PositionState[], states: readonly PositionState[]): void {
+    for (const state of states) {
+      this.#profits.add(state, own.at(-1), 1n)
+      own.push(state)
     }
   }
 
   #rollBack(own: PositionState[], userId: number, event: string): void {
-    while (own.at(-1)?.event === event) own.pop()
+    while (own.at(-1)?.event === event) {
+      const state = own.pop() as PositionState
+      this.#profits.add(state, own.at(-1), -1n)
+    }
     this.#unchanged.set(userId, Math.min(this.#unchangedOf(userId), own.at(-1)?.number ?? 0))
   }
 
@@ -195,6 +209,10 @@ export class PositionStates {
     return [...this.#states].flatMap(([userId, own]) =>
       own.filter(({ number }) => number > this.#unchangedOf(userId)),
     )
+  }
+
+  get profits(): RealizedProfit[] {
+    return this.#profits.rows
   }
 
   /** Stored states above the number were rolled back. */
@@ -239,7 +257,7 @@ export const positionHistory: Projection = {
     const states = new PositionStates(marketId, await load(tx, marketId, touches))
     for (const row of touches) states.apply(row)
     return {
-      clauses: [POSITION_STATES.replace(states.changed)],
+      clauses: [POSITION_STATES.replace(states.changed), REALIZED_PROFITS.add(states.profits)],
       async before() {
         for (const { user_id, number } of states.removed)
           await sql`

@@ -7,6 +7,7 @@ export const ENDPOINTS: readonly string[] = [
   '/v0/account/liquidations',
   '/v0/account/minimum-margin-nonce',
   '/v0/account/position-history',
+  '/v0/account/pnl',
   '/v0/account/transactions',
   '/v0/account/withdrawals',
   '/v0/auctions',

@@ -1,8 +1,10 @@
 import { expect } from 'chai'
 import { sql } from 'kysely'
 import { after, before, describe, it } from 'mocha'
+import { profitsOfUser } from '../../../api/account-pnl/query.ts'
 import { closedPositions } from '../../../api/position-history/query.ts'
 import type { PartSettled } from '../../../domain/journal/journal-row.ts'
+import type { Millis } from '../../../domain/units.ts'
 import { createExplainedDb } from '../../support/explained-db.ts'
 import { e18 } from '../../support/markets.ts'
 import { createUser, type ExchangeFixture, startExchange, type User } from '../support/exchange-fixture.ts'
@@ -16,16 +18,25 @@ interface Settled {
   readonly realized?: string
   readonly fee?: string
   readonly index?: string
+  readonly at?: number
 }
 
 let parts = 0
 
-function settled({ user, delta, entryDelta, realized = '0', fee = '0', index = '0' }: Settled): PartSettled {
+function settled({
+  user,
+  delta,
+  entryDelta,
+  realized = '0',
+  fee = '0',
+  index = '0',
+  at,
+}: Settled): PartSettled {
   const batch_id = ++parts
   return {
     ...{ kind: 'part_settled', rollback: false, batch_id, part: 1, parts: 1, action_id: batch_id },
     ...{ funding_index: index, price: 1000, block: batch_id, tx_hash: `0xdef${batch_id}`, log_index: 0 },
-    at: batch_id * 1000,
+    at: at ?? batch_id * 1000,
     fills: [
       {
         ...{ fill_id: `1-u${batch_id}`, matched: false, order_id: `1-${user.address}-${batch_id}` },
@@ -104,6 +115,42 @@ describe('GET /v0/account/position-history', () => {
     expect((await exchange.get(bob, path)).body.positions).to.deep.equal([])
   })
 
+  it('when profits are read by hour or day, an interval has what its events realized, less fees, with funding', async () => {
+    const profits = '/v0/account/pnl'
+    const { status, body } = await exchange.get(alice, profits)
+    expect(status, JSON.stringify(body)).to.equal(200)
+    expect(body.interval).to.equal('1d')
+    expect(body.next_cursor).to.equal(null)
+    expect(body.pnl).to.have.length(1)
+    expect(body.pnl[0]).to.include({
+      ...{ start: '1970-01-01T00:00:00.000Z', realized_pnl: 22, fees: 0.6, funding: -1, net_pnl: 20.4 },
+    })
+    const HOUR = 3_600_000
+    const open = settled({ user: alice, delta: 10, entryDelta: '1', fee: '5', at: 5 * HOUR })
+    const end = settled({ user: alice, delta: -10, entryDelta: '-1', realized: '7', at: 7 * HOUR })
+    await append(exchange, open, end)
+    await exchange.project()
+    const hours = `${profits}?interval=1h`
+    const series = (await exchange.get(alice, hours)).body.pnl
+    expect(
+      series.map((point: Record<string, unknown>) => [point.start, point.net_pnl_e18_raw]),
+    ).to.deep.equal([
+      ['1970-01-01T07:00:00.000Z', '7'],
+      ['1970-01-01T05:00:00.000Z', '-5'],
+      ['1970-01-01T00:00:00.000Z', e18('20.4').toString()],
+    ])
+    const first = (await exchange.get(alice, `${hours}&limit=2&market_id=1`)).body
+    const rest = (await exchange.get(alice, `${hours}&limit=2&market_id=1&cursor=${first.next_cursor}`)).body
+    expect([...first.pnl, ...rest.pnl]).to.deep.equal(series)
+    expect(rest.next_cursor).to.equal(null)
+    const ranged = `${hours}&from=1970-01-01T05:00:00Z&to=1970-01-01T07:00:00Z`
+    expect((await exchange.get(alice, ranged)).body.pnl).to.deep.equal([series[1]])
+    expect((await exchange.get(alice, `${hours}&market_id=2`)).body.pnl).to.deep.equal([])
+    await append(exchange, { ...end, rollback: true }, { ...open, rollback: true })
+    await exchange.project()
+    expect((await exchange.get(alice, profits)).body).to.deep.equal(body)
+  })
+
   it('when the cursor is not of this list, it is refused', async () => {
     const { status, body } = await exchange.get(alice, `${path}?cursor=nonsense`)
     expect([status, body.details.code]).to.deep.equal([400, 'INVALID_CURSOR'])
@@ -124,7 +171,7 @@ describe('GET /v0/account/position-history', () => {
   it('when an account has closed many positions, a page of a range of times reads few database pages', async () => {
     await sql`
       insert into read.position_states
-      select user_id, 1 + n % 2, 1000 + n, event, side, 0, 1, 1, 0, 1, 0, 0, 0, 0, 0, 0, 1, n, 'trade'
+      select user_id, 1 + n % 2, 1000 + n, event, side, 0, 1, 1, 0, 1, 0, 0, 0, 0, 0, 0, 1, n, 'trade', n
       from generate_series(10000, 30000) n, (select * from read.position_states limit 1) one
     `.execute(exchange.db)
     await sql`analyze`.execute(exchange.db)
@@ -132,8 +179,19 @@ describe('GET /v0/account/position-history', () => {
     const page = { from: 15_000, to: 19_000, limit: 20, after: null }
     for (const marketId of [undefined, 1])
       expect(await closedPositions(explained.db, alice.userId, { ...page, marketId })).to.have.length(21)
+    await sql`
+      insert into read.realized_profits
+      select ${alice.userId}, 3600000, n * 3600000::bigint, market, 1, 1, 1 from generate_series(1, 5000) n, generate_series(2, 11) market
+    `.execute(exchange.db)
+    await sql`analyze`.execute(exchange.db)
+    const hours = { interval: '1h', limit: 20, from: null, to: (2_000 * 3_600_000) as Millis } as const
+    for (const marketId of [undefined, 3])
+      expect(await profitsOfUser(explained.db, alice.userId, { ...hours, marketId })).to.have.length(21)
     const statements = explained.drain()
     await explained.db.destroy()
-    expect(statements.filter(({ pages }) => pages > 60)).to.deep.equal([])
+    // The profits of 21 hours in ten markets are 210 rows.
+    expect(statements.filter(({ text, pages }) => pages > (text.includes('sum(') ? 230 : 60))).to.deep.equal(
+      [],
+    )
   })
 })

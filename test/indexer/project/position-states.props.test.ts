@@ -7,6 +7,7 @@ import { applyFill, FLAT, marginOf, type Position } from '../../../domain/positi
 import { emptied, merge } from '../../../domain/risk/liquidation.ts'
 import type { FundingIndex, Price, Rate, Steps, Ticks } from '../../../domain/units.ts'
 import { type PositionState, PositionStates } from '../../../indexer/project/tables/position-states.ts'
+import type { RealizedProfit } from '../../../indexer/project/tables/realized-profits.ts'
 import { perpetual } from '../../support/markets.ts'
 
 const USERS = 3
@@ -122,7 +123,7 @@ class Model {
         block: 1,
         tx_hash: '0x',
         log_index,
-        at: log_index,
+        at: log_index * 40 * 60_000,
       },
       ...{ positions, ...fields },
     } as unknown as JournalRow
@@ -140,9 +141,22 @@ class Model {
   }
 }
 
-/** All states after the rows, projected in chunks of `size` rows. */
-function project(rows: readonly JournalRow[], size = rows.length): PositionState[] {
+interface Projected {
+  readonly states: readonly PositionState[]
+  readonly profits: readonly RealizedProfit[]
+}
+
+const sumOf = (a: RealizedProfit | undefined, b: RealizedProfit): RealizedProfit => ({
+  ...b,
+  realized_pnl: (a?.realized_pnl ?? 0n) + b.realized_pnl,
+  fees: (a?.fees ?? 0n) + b.fees,
+  funding: (a?.funding ?? 0n) + b.funding,
+})
+
+/** All states and profits after the rows, projected in chunks of `size` rows. */
+function project(rows: readonly JournalRow[], size = rows.length): Projected {
   let stored: PositionState[] = []
+  const profits = new Map<string, RealizedProfit>()
   for (let at = 0; at < rows.length; at += size) {
     const states = new PositionStates(
       1,
@@ -150,11 +164,21 @@ function project(rows: readonly JournalRow[], size = rows.length): PositionState
     )
     for (const row of rows.slice(at, at + size)) states.apply(row)
     const { changed, removed } = states
+    for (const row of states.profits) {
+      const key = `${row.user_id} ${row.span} ${String(row.start).padStart(12, '0')}`
+      profits.set(key, sumOf(profits.get(key), row))
+    }
     const isRemoved = ({ user_id, number }: PositionState): boolean =>
       removed.some((each) => each.user_id === user_id && number > each.number)
     stored = [...stored.filter((state) => !isRemoved(state)), ...changed]
   }
-  return stored.sort((a, b) => a.user_id - b.user_id || a.number - b.number)
+  return {
+    states: stored.sort((a, b) => a.user_id - b.user_id || a.number - b.number),
+    profits: [...profits]
+      .sort(([a], [b]) => (a < b ? -1 : 1))
+      .map(([, row]) => row)
+      .filter(({ realized_pnl, fees, funding }) => realized_pnl !== 0n || fees !== 0n || funding !== 0n),
+  }
 }
 
 const play = (steps: readonly Step[]): Model => {
@@ -168,7 +192,7 @@ describe('the states of positions', () => {
   it('when any history is projected, profit, fees and funding add up to the change of balance and margin, to the wei', () => {
     fc.assert(
       fc.property(anyModel, (model) => {
-        const states = project(model.rows)
+        const { states, profits } = project(model.rows)
         for (const [userId, { position, free }] of model.accounts.entries()) {
           const own = states.filter(({ user_id }) => user_id === userId)
           const ends = own.filter((state, at) => state.closed_at !== null || at === own.length - 1)
@@ -176,6 +200,13 @@ describe('the states of positions', () => {
             (sum, { realized_pnl, fees, funding }) => sum + realized_pnl - fees + funding,
             0n,
           )
+          for (const span of [60 * 60_000, 24 * 60 * 60_000]) {
+            const series = profits.filter((row) => row.user_id === userId && row.span === span)
+            expect(series.every(({ start }) => start % span === 0)).to.equal(true)
+            const total = series.reduce<RealizedProfit | undefined>(sumOf, undefined)
+            const net = total === undefined ? 0n : total.realized_pnl - total.fees + total.funding
+            expect(net, `profits by ${span} ms`).to.equal(gained)
+          }
           const index = (own.at(-1)?.funding_index ?? 0n) as FundingIndex
           expect(gained).to.equal(free + marginOf(position, index))
           const open = own.at(-1)
