@@ -1,6 +1,7 @@
 /** Reads of one account: balance, positions, liquidations, and the fills and events of all its orders. */
-import type { ClosedPosition, ProfitPage } from './closed-position.ts'
+
 import type { HttpSession } from './http-session.ts'
+import type { ProfitPage, RecordedPosition } from './position-history.ts'
 import {
   bookmarkQuery,
   type ListOptions,
@@ -99,11 +100,11 @@ export class Account {
     return this.#http.send({ ...request, idempotent: true, accept: 'text/csv', timeoutMs: CSV_TIMEOUT_MS })
   }
 
-  /** The account's closed positions, the last closed first. */
+  /** The account's closed positions, the last closed first; or its open ones, with what they realized since they were opened. */
   async positionHistoryPage(
-    options: ListOptions = {},
-  ): Promise<Page & { positions: readonly ClosedPosition[] }> {
-    return this.#http.get('/v0/account/position-history', listQuery(options))
+    options: ListOptions & { readonly status?: 'closed' | 'open' } = {},
+  ): Promise<Page & { positions: readonly RecordedPosition[] }> {
+    return this.#http.get('/v0/account/position-history', { ...listQuery(options), status: options.status })
   }
 
   /** The account's realized profits by interval, newest first, without intervals in which nothing was realized. Default interval: 1d. */

@@ -1,15 +1,16 @@
-/** Closed positions of an account in the read model. */
+/** Positions of an account from their opening on, in the read model. */
 import { type Selectable, sql } from 'kysely'
 import type { Db, Tx } from '../../db/client.ts'
 import type { ReadPositionStatesTable } from '../../db/read-schema.ts'
 import { anyNumber, isWithin } from '../wire/list-query.ts'
 import type { TimeRange } from '../wire/times.ts'
 
-/** Tables that `closedPositions` reads. */
-export const POSITION_HISTORY_TABLES = ['read.position_states'] as const
+/** Tables that `closedPositions` and `openedPositions` read. */
+export const POSITION_HISTORY_TABLES = ['read.position_states', 'read.positions'] as const
 
-/** The last state of a position. */
-export type ClosedPositionRow = Selectable<ReadPositionStatesTable> & { readonly closed_at: number }
+/** The newest state of a position. */
+export type PositionRow = Selectable<ReadPositionStatesTable>
+export type ClosedPositionRow = PositionRow & { readonly closed_at: number }
 
 /** A position among the closed ones of its account. */
 export interface ClosedPlace {
@@ -51,4 +52,22 @@ export async function closedPositions(
     .limit(limit + 1)
     .execute()
   return rows as ClosedPositionRow[]
+}
+
+/** The open positions, by market: at most one in each. */
+export async function openedPositions(
+  db: Db | Tx,
+  userId: number,
+  marketId?: number,
+): Promise<PositionRow[]> {
+  const { rows } = await sql<PositionRow>`
+    select s.* from read.positions p
+    cross join lateral (
+      select * from read.position_states where user_id = p.user_id and market_id = p.market_id order by number desc limit 1
+    ) s
+    where p.user_id = ${userId} and p.size <> 0 and s.closed_at is null
+      and ${marketId === undefined ? sql`true` : sql`p.market_id = ${marketId}::bigint`}
+    order by p.market_id
+  `.execute(db)
+  return rows
 }

@@ -1,13 +1,13 @@
-/** The caller's closed positions. */
+/** The caller's positions from their opening on. */
 import { callerOf } from '../http/access.ts'
 import type { App } from '../http/types.ts'
 import { specOf } from '../markets/market-directory.ts'
 import type { ReadPorts } from '../orders/own-orders.ts'
 import { decodeCursor, invalidCursor, pageOf } from '../wire/cursor.ts'
 import { timeRange } from '../wire/times.ts'
-import { type ClosedPlace, closedPositions, POSITION_HISTORY_TABLES } from './query.ts'
+import { type ClosedPlace, closedPositions, openedPositions, POSITION_HISTORY_TABLES } from './query.ts'
 import { PositionHistory, PositionHistoryQuery } from './schema.ts'
-import { closedPositionView } from './view.ts'
+import { recordedPositionView } from './view.ts'
 
 const LIST = 'position-history'
 
@@ -27,7 +27,7 @@ export function positionHistoryRoutes(app: App, { markets, readAfter }: ReadPort
       config: { access: 'user' },
       schema: {
         tags: ['account'],
-        summary: "List the caller's closed positions, the last closed first",
+        summary: "List the caller's positions with what they realized since they were opened",
         description:
           'A position begins when its size leaves 0 and ends when it is 0 again; an order that turns it ends it and begins the next one. What ' +
           'the exchange has matched counts once it is mined.',
@@ -37,7 +37,17 @@ export function positionHistoryRoutes(app: App, { markets, readAfter }: ReadPort
       },
     },
     async (request) => {
-      const { market_id: marketId, limit = 100, cursor, ...times } = request.query
+      const { market_id: marketId, limit = 100, cursor, status = 'closed', ...times } = request.query
+      if (status === 'open') {
+        const rows = await readAfter.read(request, { tables: POSITION_HISTORY_TABLES }, (db) =>
+          openedPositions(db, callerOf(request).userId, marketId),
+        )
+        const specs = await markets.ofRows(rows)
+        return {
+          positions: rows.map((row) => recordedPositionView(specOf(specs, row), row)),
+          next_cursor: null,
+        }
+      }
       const filter = { marketId, limit, after: afterOf(cursor), ...timeRange(times) }
       const rows = await readAfter.read(request, { tables: POSITION_HISTORY_TABLES }, (db) =>
         closedPositions(db, callerOf(request).userId, filter),
@@ -47,7 +57,7 @@ export function positionHistoryRoutes(app: App, { markets, readAfter }: ReadPort
         at: closed_at,
         id: `${market_id}-${number}`,
       }))
-      return { positions: page.map((row) => closedPositionView(specOf(specs, row), row)), next_cursor }
+      return { positions: page.map((row) => recordedPositionView(specOf(specs, row), row)), next_cursor }
     },
   )
 }

@@ -1,11 +1,11 @@
-/** Converts a closed position's row to its JSON form. */
+/** Converts a position's newest state to its JSON form. */
 import { type MarketSpec, quantityOf } from '../../domain/market/market.ts'
 import { divFloor, ONE, type Steps } from '../../domain/units.ts'
-import { amount, isoTime } from '../wire/amounts.ts'
-import type { ClosedPositionRow } from './query.ts'
-import type { ClosedPosition } from './schema.ts'
+import { amount, isoTime, maybeTime } from '../wire/amounts.ts'
+import type { PositionRow } from './query.ts'
+import type { RecordedPosition } from './schema.ts'
 
-export function closedPositionView(spec: MarketSpec, row: ClosedPositionRow): ClosedPosition {
+export function recordedPositionView(spec: MarketSpec, row: PositionRow): RecordedPosition {
   const average = (value: bigint, steps: number): bigint =>
     steps === 0 ? 0n : divFloor(value * ONE, quantityOf(spec, steps as Steps))
   return {
@@ -20,8 +20,8 @@ export function closedPositionView(spec: MarketSpec, row: ClosedPositionRow): Cl
     ...amount('realized_pnl', row.realized_pnl),
     ...amount('fees', row.fees),
     ...amount('funding', row.funding),
-    ending: row.ending as ClosedPosition['ending'],
+    ending: row.ending as RecordedPosition['ending'],
     opened_at: isoTime(row.opened_at),
-    closed_at: isoTime(row.closed_at),
+    closed_at: maybeTime(row.closed_at),
   }
 }

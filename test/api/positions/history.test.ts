@@ -146,8 +146,24 @@ describe('GET /v0/account/position-history', () => {
     const ranged = `${hours}&from=1970-01-01T05:00:00Z&to=1970-01-01T07:00:00Z`
     expect((await exchange.get(alice, ranged)).body.pnl).to.deep.equal([series[1]])
     expect((await exchange.get(alice, `${hours}&market_id=2`)).body.pnl).to.deep.equal([])
-    await append(exchange, { ...end, rollback: true }, { ...open, rollback: true })
+    await append(exchange, { ...end, rollback: true })
     await exchange.project()
+    const opened = (await exchange.get(alice, `${path}?status=open`)).body
+    expect(opened.next_cursor).to.equal(null)
+    expect(opened.positions).to.have.length(1)
+    expect(opened.positions[0]).to.include({
+      ...{
+        side: 'LONG',
+        opened_quantity_e18_raw: e18('0.01').toString(),
+        average_exit_price: 0,
+        ending: null,
+      },
+      ...{ realized_pnl: 0, fees_e18_raw: '5', opened_at: '1970-01-01T05:00:00.000Z', closed_at: null },
+    })
+    expect((await exchange.get(alice, `${path}?status=open&market_id=2`)).body.positions).to.deep.equal([])
+    await append(exchange, { ...open, rollback: true })
+    await exchange.project()
+    expect((await exchange.get(alice, `${path}?status=open`)).body.positions).to.deep.equal([])
     expect((await exchange.get(alice, profits)).body).to.deep.equal(body)
   })
 

@@ -41,7 +41,7 @@ describe('the dead-man switch job', () => {
     await listMarket(fixture.db, OTHER)
     second = new MarketFixture(fixture.db, fixture.url, OTHER, fixture.clock)
     fence = await fixture.lease('switches')
-    await fixture.report(1000)
+    for (const market of [fixture, second]) await market.report(1000)
     alice = await fixture.trader('alice')
     bob = await fixture.trader('bob')
     reachability = new Reachability()

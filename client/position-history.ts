@@ -2,8 +2,8 @@
 import type { Side } from '../domain/orders/order.ts'
 import type { Amounts } from './amount-fields.ts'
 
-/** A position that has ended. `average_exit_price`: where it was taken over, the price at which its margin was lost. */
-export type ClosedPosition = Amounts<
+/** A position from its opening on. `average_exit_price`: where it was taken over, the price at which its margin was lost. */
+export type RecordedPosition = Amounts<
   | 'largest_size'
   | 'opened_quantity'
   | 'average_entry_price'
@@ -16,9 +16,10 @@ export type ClosedPosition = Amounts<
   readonly market_id: number
   readonly symbol: string
   readonly side: Side
-  readonly ending: 'trade' | 'liquidation' | 'deleveraging' | 'inheritance' | 'settlement'
+  /** Null while it is open. */
+  readonly ending: 'trade' | 'liquidation' | 'deleveraging' | 'inheritance' | 'settlement' | null
   readonly opened_at: string
-  readonly closed_at: string
+  readonly closed_at: string | null
 }
 
 /** What an interval realized. `net_pnl`: less fees, with funding. */
