@@ -5,8 +5,10 @@ import type { ReadPositionStatesTable } from '../../db/read-schema.ts'
 import { anyNumber, isWithin } from '../wire/list-query.ts'
 import type { TimeRange } from '../wire/times.ts'
 
-/** Tables that `closedPositions` and `openedPositions` read. */
-export const POSITION_HISTORY_TABLES = ['read.position_states', 'read.positions'] as const
+/** Tables that `closedPositions` reads. */
+export const CLOSED_TABLES = ['read.position_states'] as const
+/** Tables that `openedPositions` reads. */
+export const OPENED_TABLES = ['read.position_states', 'read.positions'] as const
 
 /** The newest state of a position. */
 export type PositionRow = Selectable<ReadPositionStatesTable>

@@ -5,7 +5,7 @@ import { specOf } from '../markets/market-directory.ts'
 import type { ReadPorts } from '../orders/own-orders.ts'
 import { decodeCursor, invalidCursor, pageOf } from '../wire/cursor.ts'
 import { timeRange } from '../wire/times.ts'
-import { type ClosedPlace, closedPositions, openedPositions, POSITION_HISTORY_TABLES } from './query.ts'
+import { CLOSED_TABLES, type ClosedPlace, closedPositions, OPENED_TABLES, openedPositions } from './query.ts'
 import { PositionHistory, PositionHistoryQuery } from './schema.ts'
 import { recordedPositionView } from './view.ts'
 
@@ -39,7 +39,7 @@ export function positionHistoryRoutes(app: App, { markets, readAfter }: ReadPort
     async (request) => {
       const { market_id: marketId, limit = 100, cursor, status = 'closed', ...times } = request.query
       if (status === 'open') {
-        const rows = await readAfter.read(request, { tables: POSITION_HISTORY_TABLES }, (db) =>
+        const rows = await readAfter.read(request, { tables: OPENED_TABLES }, (db) =>
           openedPositions(db, callerOf(request).userId, marketId),
         )
         const specs = await markets.ofRows(rows)
@@ -49,7 +49,7 @@ export function positionHistoryRoutes(app: App, { markets, readAfter }: ReadPort
         }
       }
       const filter = { marketId, limit, after: afterOf(cursor), ...timeRange(times) }
-      const rows = await readAfter.read(request, { tables: POSITION_HISTORY_TABLES }, (db) =>
+      const rows = await readAfter.read(request, { tables: CLOSED_TABLES }, (db) =>
         closedPositions(db, callerOf(request).userId, filter),
       )
       const specs = await markets.ofRows(rows)
