@@ -41,6 +41,7 @@ export const RESULTS = {
   place: commandResult('place', PlaceOrderAnswer),
   place_batch: commandResult('place_batch', PlaceBatchAnswer),
   cancel: commandResult('cancel', CancelAnswer),
+  cancel_by_client_id: commandResult('cancel_by_client_id', CancelAnswer),
   cancel_batch: commandResult('cancel_batch', CancelBatchAnswer),
   cancel_all: commandResult('cancel_all', CancelAllAnswer),
 } as const

@@ -66,6 +66,19 @@ describe('commands over a connection', function () {
     expect(data.order.order_hash).to.equal(hash)
   })
 
+  it('when an order is cancelled by its label over both, the second cancel returns the same order', async () => {
+    const body = { ...signedBody(alice).body, client_order_id: 'bid-1' }
+    const placed = await client.call('place', { body })
+    expect(placed.data.order.client_order_id).to.equal('bid-1')
+    const { type, data } = await client.call('cancel_by_client_id', { body: { client_order_id: 'bid-1' } })
+    expect(type).to.equal('result')
+    expect(data).to.include({ cancelled: true, is_duplicate: false })
+    expect(data.order.order_id).to.equal(placed.data.order.order_id)
+    const answer = await rest('/v0/orders/cancel/by-client-id/bid-1', {})
+    expect(answer.body.order).to.deep.equal(data.order)
+    expect(Object.keys(data)).to.have.members(Object.keys(answer.body))
+  })
+
   it('when the bookmark of a placement is passed to a read, the read shows the order', async () => {
     const { data, read_after } = await client.call('place', { body: signedBody(alice).body })
     await exchange.project()

@@ -1,6 +1,8 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'chai'
 import { after, before, describe, it } from 'mocha'
 import pg from 'pg'
+import { WINDOW_MS } from '../../../api/http/shared-answers.ts'
 import { e18 } from '../../support/markets.ts'
 import { type ExchangeFixture, startExchange } from '../support/exchange-fixture.ts'
 import { MarketHistory } from '../support/market-history.ts'
@@ -134,6 +136,8 @@ describe('statistics and tickers of markets', () => {
         expect(answers[0]?.status).to.equal(200)
         expect(answers[0]?.headers['content-type']).to.equal('application/json; charset=utf-8')
         expect(count()).to.be.within(1, 3)
+        // It is in demand no longer.
+        await sleep(2 * WINDOW_MS)
         const before = count()
         await reads(path)
         expect(count()).to.equal(before + 1)
