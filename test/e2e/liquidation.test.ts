@@ -92,6 +92,13 @@ describe('a cascade of liquidations on a running exchange', function () {
     const [position] = await exchange.trader(account).account.positions({ marketId: MARKET })
     return (position?.size ?? 0) + (position?.pending_size ?? 0)
   }
+  /** Readers see what the journal has a moment later. */
+  const closed = (account: number) =>
+    waitFor(
+      () => sizeOf(account),
+      (size) => size === 0,
+      { budgetMs: 30_000 },
+    )
   const agreed = async () => expect(await exchange.differences()).to.deep.equal([])
 
   /** The process ends at the point, and is ready again. */
@@ -156,7 +163,7 @@ describe('a cascade of liquidations on a running exchange', function () {
       )
       const found = (await stepsOf(0)).slice(before.length)
       expect(found.filter((step) => step === 'inherit_queued')).to.have.length(1)
-      expect(await sizeOf(0)).to.equal(0)
+      await closed(0)
       await move(0)
       await agreed()
     })
@@ -170,11 +177,11 @@ describe('a cascade of liquidations on a running exchange', function () {
     // The age of the report when the step was taken; other tests may share the machine.
     expect((queued?.at ?? 0) - (queued?.evidence?.oracle_at ?? 0)).to.be.lessThan(2_000)
     await reached(3, 'ended')
-    expect(await sizeOf(3)).to.equal(0)
+    await closed(3)
     await agreed()
     await replaceBlocks(exchange.stack.provider, 3)
     await agreed()
-    expect(await sizeOf(3)).to.equal(0)
+    await closed(3)
   })
 
   // ---------------------------------------------------------------------- forks
@@ -236,7 +243,7 @@ describe('a cascade of liquidations on a running exchange', function () {
       expect((await moves.mined()).tx_hash).to.equal(removed.tx_hash)
       await agreed()
       expect((await stepsOf(account)).filter((found) => found === step)).to.have.length(1)
-      expect(await sizeOf(account)).to.equal(0)
+      await closed(account)
       await untilLiquidationEnds(account)
     })
   }
