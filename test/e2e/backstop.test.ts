@@ -72,7 +72,8 @@ describe('the backstop of a running exchange', function () {
     await waitFor(sizeOfVictim, (size) => size === Number(QUANTITY), { budgetMs: 30_000 })
 
     const { oracle_price_e18_raw } = await backstop.marketData.market(MARKET)
-    feed.setPrice(((BigInt(oracle_price_e18_raw ?? 0) * 96n) / 100n) as Price)
+    const crashed = ((BigInt(oracle_price_e18_raw ?? 0) * 96n) / 100n) as Price
+    feed.setPrice(crashed)
     const { inheritances } = await waitFor(risk, ({ inheritances: all }) => all.count > 0, {
       budgetMs: 60_000,
     })
@@ -93,7 +94,7 @@ describe('the backstop of a running exchange', function () {
       })
       expect(order.signer).to.not.equal(order.maker)
       expect(order.quantity).to.be.at.most((SHARE * STEPS) / 1_000)
-      expect(order.price).to.be.at.least(0.995 * 0.96 * Number(price))
+      expect(order.price).to.be.at.least((0.995 * Number(crashed)) / 1e18)
     }
     expect(await exchange.differences()).to.deep.equal([])
   })
