@@ -12,7 +12,7 @@ import type { SettlingOrder } from '../../domain/settlement/settling-order.ts'
 import type { Address } from '../../domain/units.ts'
 import type { PartMined } from './facts.ts'
 import { selectOrders, toSettlingOrder } from './settling-orders.ts'
-import { loadLedger } from './write-part.ts'
+import { loadLedger, toUnsettledFill } from './write-part.ts'
 
 /** What a part was sent for, except its fills. */
 type PartTerms = Omit<PartExpectation, 'kind' | 'fills'>
@@ -70,26 +70,7 @@ export async function waitingFills(
     order by f.market_id, f.batch_id, f.part, f.place
   `.execute(tx)
   const fills = new Map<string, UnsettledFill[]>()
-  for (const [key, own] of Map.groupBy(rows, keyOf)) {
-    fills.set(
-      key,
-      own.map((row) => ({
-        ...{
-          fillId: row.fill_id,
-          orderId: row.order_id,
-          maker: row.maker as Address,
-          salt: BigInt(row.salt),
-        },
-        ...{
-          isForced: row.forced,
-          side: row.side,
-          steps: row.steps,
-          takerSteps: row.taker_steps,
-          held: row.held,
-        },
-      })),
-    )
-  }
+  for (const [key, own] of Map.groupBy(rows, keyOf)) fills.set(key, own.map(toUnsettledFill))
   return fills
 }
 

@@ -62,18 +62,32 @@ async function waitingFills(
     .where('fills.status', 'in', ['MATCHED', 'SUBMITTED', 'RETRYING'])
     .orderBy('fills.place')
     .execute()
-  return rows.map((row) => ({
-    fillId: row.fill_id,
-    orderId: row.order_id,
-    maker: row.maker as Address,
-    salt: BigInt(row.salt),
-    isForced: row.forced,
-    side: row.side,
-    steps: row.steps,
-    takerSteps: row.taker_steps,
-    held: row.held,
-  }))
+  return rows.map(toUnsettledFill)
 }
+
+interface FillRow {
+  readonly fill_id: string
+  readonly order_id: string
+  readonly maker: string
+  readonly salt: number
+  readonly forced: boolean
+  readonly side: UnsettledFill['side']
+  readonly steps: UnsettledFill['steps']
+  readonly taker_steps: UnsettledFill['takerSteps']
+  readonly held: UnsettledFill['held']
+}
+
+export const toUnsettledFill = (row: FillRow): UnsettledFill => ({
+  fillId: row.fill_id,
+  orderId: row.order_id,
+  maker: row.maker as Address,
+  salt: BigInt(row.salt),
+  isForced: row.forced,
+  side: row.side,
+  steps: row.steps,
+  takerSteps: row.taker_steps,
+  held: row.held,
+})
 
 export async function loadLedger(tx: Tx, userIds: readonly number[]): Promise<Map<number, LedgerEntry>> {
   const rows = await tx
