@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { chown, mkdir, readFile, writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
 import pg from 'pg'
 import { startChild } from './child.ts'
@@ -21,6 +21,7 @@ export interface PostgresOptions {
 }
 
 export interface Postgres {
+  /** With the folder of the server's Unix socket as its parameter `host`, where there is one; without the parameter it connects by TCP. */
   readonly url: string
   /** The process group, for signals. */
   readonly group: number
@@ -32,7 +33,6 @@ export interface Postgres {
 const DATABASE = 'clearbatch'
 const SETTINGS = [
   'listen_addresses=127.0.0.1',
-  'unix_socket_directories=',
   'max_connections=300',
   'timezone=UTC',
   // Checkpoints are rare, because each page changed after one is first written to the WAL in full, and commits wait for that.
@@ -53,14 +53,18 @@ const run = promisify(execFile)
 /** Starts the server, after creating its cluster and the database at the first start. */
 export async function startPostgres(options: PostgresOptions): Promise<Postgres> {
   const { dir, port, temporary = false } = options
-  const data = join(dir, 'data')
+  const data = resolve(dir, 'data')
   const passwordFile = join(dir, 'password')
   const user = await userSwitch()
   if (!existsSync(join(data, 'PG_VERSION'))) await createCluster(user, data, passwordFile, temporary)
 
   const server = { host: '127.0.0.1', port: port ?? (await freePort()), user: DATABASE }
   const password = await readFile(passwordFile, 'utf8')
-  const chosen = [...SETTINGS, ...(temporary ? NOT_CRASH_SAFE : []), ...(options.settings ?? [])]
+  const socket = hasSocket(data) ? data : ''
+  const chosen = [
+    ...[...SETTINGS, `unix_socket_directories=${socket}`, 'unix_socket_permissions=0700'],
+    ...[...(temporary ? NOT_CRASH_SAFE : []), ...(options.settings ?? [])],
+  ]
   const settings = chosen.flatMap((setting) => ['-c', setting])
   const [command, ...args] = user.command(binary('postgres'), '-D', data, '-p', `${server.port}`, ...settings)
   const child = await startChild({
@@ -70,13 +74,21 @@ export async function startPostgres(options: PostgresOptions): Promise<Postgres>
     ready: () => hasDatabase({ ...server, password }),
     ...(temporary ? { removeAfter: dir } : {}),
   })
+  const address = `${server.host}:${server.port}/${DATABASE}`
   return {
-    url: `postgres://${DATABASE}:${password}@${server.host}:${server.port}/${DATABASE}`,
+    url: `postgres://${DATABASE}:${password}@${address}${socket && `?host=${encodeURIComponent(socket)}`}`,
     group: child.group,
     exited: child.exited,
     stop: child.stop,
   }
 }
+
+/** Least bound among the systems for the path of a socket, less its name: `/.s.PGSQL.65535` and a terminator. */
+const MOST_SOCKET_BYTES = 104 - 16
+
+/** A round trip over a Unix socket takes about a fifth less processor time than over TCP. The setting is a list, so a folder with a comma would be two. */
+const hasSocket = (dir: string): boolean =>
+  process.platform !== 'win32' && /^[\w./-]+$/.test(dir) && Buffer.byteLength(dir) <= MOST_SOCKET_BYTES
 
 async function createCluster(
   user: UserSwitch,

@@ -37,6 +37,8 @@ export async function startProxy(target: string): Promise<CutProxy> {
   await restore()
   const url = new URL(target)
   url.host = `127.0.0.1:${own}`
+  // The target's Unix socket (stack/postgres.ts) would bypass the proxy.
+  url.searchParams.delete('host')
   return {
     url: url.toString(),
     restore,
