@@ -37,7 +37,7 @@ export async function compose(config: Config, logger: Logger): Promise<Indexer> 
   const { metrics, registry } = createMetrics()
   const killPoint = killAt(config.killAt)
   const name = 'clearbatch indexer'
-  const { db, chunkDb } = openDatabase(config, name)
+  const { db, chunkDb, fillDb } = openDatabase(config, name)
   await checkSchema(db)
   const clock = createDatabaseClock({ db, system: systemClock, metrics, logger })
   await clock.start()
@@ -45,7 +45,7 @@ export async function compose(config: Config, logger: Logger): Promise<Indexer> 
   failure.promise.catch(() => {})
 
   const options = { limit: config.chunk, pollMs: config.projectPollMs, killPoint, markedMs: MARKED_MS }
-  const projection = new ShardLoops({ db: chunkDb, fillDb: db, clock, logger, metrics }, options)
+  const projection = new ShardLoops({ db: chunkDb, fillDb, clock, logger, metrics }, options)
   const session = new DatabaseSession({
     url: config.databaseUrl,
     name: `${name} session`,
@@ -87,17 +87,19 @@ export async function compose(config: Config, logger: Logger): Promise<Indexer> 
       await session.stop()
       await health.close()
       clock.stop()
-      await Promise.all([db.destroy(), chunkDb.destroy()])
+      await Promise.all([db, chunkDb, fillDb].map((each) => each.destroy()))
     },
   }
 }
 
-/** `chunkDb`: for the chunks of the projector, most of whose statements Postgres plans in more time than it runs them. */
+/** `chunkDb`: for the chunks of the projector, most of whose statements Postgres plans in more time than it runs them. `fillDb`: for what reads whole tables. */
 function openDatabase({ databaseUrl: url, databaseConnections }: Config, name: string) {
   const connections = Math.max(2, Math.ceil(databaseConnections / 2))
+  const lookups = { url, connections, settings: LOOKUP_SETTINGS }
   return {
-    db: createDb(createPool({ url, connections, name })),
-    chunkDb: createDb(createPool({ url, connections, name: `${name} chunks`, settings: LOOKUP_SETTINGS })),
+    db: createDb(createPool({ ...lookups, name })),
+    chunkDb: createDb(createPool({ ...lookups, name: `${name} chunks` })),
+    fillDb: createDb(createPool({ url, connections: 2, name: `${name} fills` })),
   }
 }
 

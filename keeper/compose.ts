@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
 import { sql } from 'kysely'
 import { ADJUSTMENTS_CHANNEL } from '../db/adjustments.ts'
-import { createDb, createPool, type Db } from '../db/client.ts'
+import { createDb, createPool, type Db, LOOKUP_SETTINGS } from '../db/client.ts'
 import { createDatabaseClock, type DatabaseClock, MAX_SKEW_MS } from '../db/database-clock.ts'
 import { createLeases } from '../db/leases.ts'
 import { loadMarkets } from '../db/markets.ts'
@@ -316,7 +316,10 @@ const checksOf = (db: Db, { watch, clock }: Adapters, markets: ListedMarkets): C
 
 export async function compose(config: Config, logger: Logger): Promise<Keeper> {
   const db = createDb(
-    createPool({ url: config.databaseUrl, connections: config.databaseConnections, name: 'keeper' }),
+    createPool({
+      ...{ url: config.databaseUrl, connections: config.databaseConnections, name: 'keeper' },
+      settings: LOOKUP_SETTINGS,
+    }),
   )
   await checkSchema(db)
   const metrics = createMetrics()
