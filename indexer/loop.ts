@@ -6,6 +6,9 @@ export interface LoopOptions {
   readonly intervalMs: number
   /** For frequent wake-ups: least time between the start of a run that left nothing to do and the start of the next run. */
   readonly restMs?: number
+  /** Extends that time to this many times the run's duration, up to `restMaxMs`: on a busy machine runs become fewer and larger. */
+  readonly restRatio?: number
+  readonly restMaxMs?: number
   /** Pause after the first failure; it doubles with each consecutive failure, up to `retryMaxMs`. */
   readonly retryMs: number
   readonly retryMaxMs: number
@@ -50,7 +53,8 @@ export class Loop {
   }
 
   async #loop(): Promise<void> {
-    const { run, intervalMs, restMs = 0, retryMs, retryMaxMs, onFailure } = this.#options
+    const { run, intervalMs, restMs = 0, restRatio = 0, restMaxMs = 0 } = this.#options
+    const { retryMs, retryMaxMs, onFailure } = this.#options
     let failures = 0
     while (this.#isWanted) {
       this.#isWoken = false
@@ -58,9 +62,10 @@ export class Loop {
       const start = performance.now()
       try {
         const hasMore = await run()
+        const period = Math.max(restMs, Math.min(restMaxMs, restRatio * (performance.now() - start)))
         failures = 0
         if (!hasMore && !this.#isWoken) await this.#sleep(intervalMs)
-        const rest = start + restMs - performance.now()
+        const rest = start + period - performance.now()
         if (!hasMore && rest > 0 && !this.#isUrgent) await this.#sleep(rest, 'urgent')
       } catch (error) {
         const pause = Math.min(retryMaxMs, retryMs * 2 ** failures++)

@@ -44,6 +44,26 @@ describe('Loop', () => {
     await loop.stop()
   })
 
+  it('when a run took long, the least time between runs grows with it, up to its bound', async () => {
+    const starts: number[] = []
+    const fourth = nth(4)
+    const loop: Loop = loopOf(
+      async () => {
+        starts.push(performance.now())
+        fourth.call()
+        loop.wake()
+        await new Promise((resolve) => setTimeout(resolve, 20))
+        return false
+      },
+      { restMs: 5, restRatio: 3, restMaxMs: 1_000 },
+    )
+    loop.start()
+    await fourth.reached
+    await loop.stop()
+    for (const [at, start] of starts.entries())
+      if (at > 0) expect(start - (starts[at - 1] as number)).to.be.at.least(55)
+  })
+
   it('when an urgent wake-up comes during the least time between runs, it runs at once', async () => {
     for (const isEarly of [true, false]) {
       const [second, third] = [nth(2), nth(3)]

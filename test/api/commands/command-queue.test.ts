@@ -17,12 +17,17 @@ const command = (name: string, kind: 'place' | 'cancel', userId: number, items =
 const nameOf = (taken: Command): string => (taken as unknown as Wanted).name
 
 /** A queue whose groups run when the test releases them. */
-function heldLane({ maxGroup = 10, maxQueue = 100 } = {}) {
+function heldLane({
+  maxGroup = 10,
+  maxQueue = 100,
+  rest = (_ms: number): Promise<unknown> => Promise.resolve(),
+} = {}) {
   const groups: string[][] = []
   const releases: (() => void)[] = []
   const lane = createCommandQueue({
     maxGroup,
     maxQueue,
+    rest,
     run(group) {
       groups.push(group.map(nameOf))
       return new Promise((resolve) => releases.push(resolve))
@@ -41,6 +46,25 @@ function heldLane({ maxGroup = 10, maxQueue = 100 } = {}) {
 }
 
 describe('the command queue', () => {
+  it('when a group has ended, it rests for as long as the group took, unless the next group is full', async () => {
+    const rests: { readonly ms: number; readonly end: () => void }[] = []
+    const rest = (ms: number): Promise<unknown> => new Promise<void>((end) => rests.push({ ms, end }))
+    const { lane, groups, next } = heldLane({ maxGroup: 3, rest })
+    lane.push(command('a', 'place', 1))
+    await next()
+    lane.push(command('b', 'place', 2))
+    await next()
+    expect(groups).to.deep.equal([['a']])
+    expect(rests[0]?.ms).to.be.within(0, 50)
+    rests[0]?.end()
+    await next()
+    for (const name of ['c', 'd', 'e', 'f', 'g', 'h']) lane.push(command(name, 'place', 3))
+    rests[1]?.end()
+    await next()
+    expect(rests, 'no rest before a full group').to.have.length(2)
+    expect(groups).to.deep.equal([['a'], ['b'], ['c', 'd', 'e'], ['f', 'g', 'h']])
+  })
+
   it('when commands arrive while a group runs, it runs them as one group afterwards', async () => {
     const { lane, groups, next } = heldLane()
     lane.push(command('a', 'place', 1))
