@@ -47,6 +47,7 @@ export function createConnections({ requestTimeoutMs, idleMs }: ConnectionLimits
           throw new ApiError('MALFORMED_REQUEST', { field: 'host', expected: 'a Host header' })
       })
       rejectOnStop(app)
+      rejectAfterAnswer(app)
     },
   }
 }
@@ -101,6 +102,18 @@ function rawAnswer(error: ApiError, requestId: string): string {
     '',
     body,
   ].join('\r\n')
+}
+
+/**
+ * The parser goes on reading a connection that `unparsableAnswerer` has answered: what arrives there later must not be executed, because its
+ * client was told that nothing was. A body can end after its request's first hook.
+ */
+function rejectAfterAnswer(app: App): void {
+  const reject = async ({ raw }: { raw: IncomingMessage }): Promise<void> => {
+    if (raw.socket.writableEnded) throw new ApiError('REQUEST_TIMEOUT')
+  }
+  app.addHook('onRequest', reject)
+  app.addHook('preHandler', reject)
 }
 
 /**

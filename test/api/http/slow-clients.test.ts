@@ -119,6 +119,33 @@ describe('slow clients', function () {
     expect(await exchange.state()).to.deep.equal(before)
   })
 
+  /** Writes the text once the connection has an answer. Resolves with all that the server answers to both. */
+  async function sendAfterAnswer(first: string, text: string): Promise<string> {
+    const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true })
+    socket.setEncoding('utf8').on('error', () => {})
+    let answer = ''
+    socket.on('data', (chunk: string) => {
+      answer += chunk
+    })
+    socket.write(first)
+    await until(async () => answer !== '')
+    socket.write(text)
+    await sleep(500)
+    socket.destroy()
+    return answer
+  }
+
+  it('when the rest of a request or a new request follows a 408, it places no order', async () => {
+    const text = JSON.stringify(signedBody(alice).body)
+    const request = head('POST', '/v0/orders', Buffer.byteLength(text)) + text
+    const before = await exchange.state()
+    for (const arrived of [request.slice(0, -1), request.slice(0, 30), '']) {
+      const answer = await sendAfterAnswer(arrived, request.slice(arrived.length))
+      expect(answer.match(/HTTP\/1.1 \d+/g)).to.deep.equal(['HTTP/1.1 408'])
+      expect(await exchange.state()).to.deep.equal(before)
+    }
+  })
+
   it('when the client keeps its side open after a 408, the server releases the connection', async () => {
     await until(async () => (await connections()) === 0)
     const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true })
