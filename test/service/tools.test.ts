@@ -50,6 +50,7 @@ const MALFORMED = [
   ['bench/liquidation.ts', ['--running', '0'], '--running must be a whole number of at least 1, not 0'],
   ['test/model/chaos-risk.ts', ['--rounds', '0'], '--rounds must be a whole number of at least 1, not 0'],
   ['test/model/chaos-feed.ts', ['--resumes', '0'], '--resumes must be a whole number of at least 1, not 0'],
+  ['test/model/chaos-mix.ts', ['--minutes', '0'], '--minutes must be a positive number, not 0'],
   ['bench/feed.ts', ['--sockets', '0'], '--sockets must be a whole number of at least 1, not 0'],
   ['stack/replay.ts', ['--feed', '--follow'], '--follow'],
   ['bench/markets.ts', ['--busy', '0'], '--busy must be a whole number of at least 1, not 0'],

@@ -5,11 +5,13 @@ import { join } from 'node:path'
 import { environmentOf } from '../../../stack/environment.ts'
 import { freePort, internalPorts } from '../../../stack/ports.ts'
 import type { Stack } from '../../../stack/stack.ts'
-import { createSupervisor, type ProcessSpec } from '../../../stack/supervisor.ts'
+import { createSupervisor, type Managed, type ProcessSpec } from '../../../stack/supervisor.ts'
 import { preconfirmed, startRpcProxy } from '../../support/rpc-proxy.ts'
 
 export interface SecondInstance {
   readonly baseUrl: string
+  readonly keeper: Managed
+  readonly indexer: Managed
   stop(): Promise<void>
 }
 
@@ -17,9 +19,11 @@ export interface SecondInstance {
 export async function startSecondInstance(stack: Stack): Promise<SecondInstance> {
   const { indexer, keeper, api, baseUrl } = await secondEnvironment(stack)
   const node = await startRpcProxy(stack.chain.url, preconfirmed)
-  const stop = await start([indexer, { ...keeper, env: { ...keeper.env, RPC_URL: node.url } }, api])
+  const specs = [indexer, { ...keeper, env: { ...keeper.env, RPC_URL: node.url } }, api]
+  const { processes, stop } = await start(specs)
+  const [secondIndexer, secondKeeper] = processes as [Managed, Managed, Managed]
   return {
-    baseUrl,
+    ...{ baseUrl, keeper: secondKeeper, indexer: secondIndexer },
     async stop() {
       await stop()
       await node.close()
@@ -29,7 +33,7 @@ export async function startSecondInstance(stack: Stack): Promise<SecondInstance>
 
 /** A keeper that owns each lease which the stack's keeper does not. Returns what ends it. */
 export async function startSecondKeeper(stack: Stack): Promise<() => Promise<void>> {
-  return start([(await secondEnvironment(stack)).keeper])
+  return (await start([(await secondEnvironment(stack)).keeper])).stop
 }
 
 async function secondEnvironment({ file, keys, databaseUrls, chain, pricesFile }: Stack) {
@@ -50,12 +54,14 @@ async function secondEnvironment({ file, keys, databaseUrls, chain, pricesFile }
   })
 }
 
-async function start(specs: readonly ProcessSpec[]): Promise<() => Promise<void>> {
+async function start(specs: readonly ProcessSpec[]) {
   const logDir = mkdtempSync(join(tmpdir(), 'clearbatch-second-instance-'))
   const supervisor = createSupervisor({ logDir, report: () => {} })
-  await Promise.all(specs.map(supervisor.start).map((process) => process.ready()))
-  return async () => {
+  const processes = specs.map(supervisor.start)
+  await Promise.all(processes.map((process) => process.ready()))
+  const stop = async (): Promise<void> => {
     await supervisor.stop()
     rmSync(logDir, { recursive: true, force: true })
   }
+  return { processes, stop }
 }
