@@ -1,9 +1,9 @@
 /** The `accounts` table: the bank's ledger per user, and what the user's orders reserve of it. */
 import { CompiledQuery, type Selectable, sql } from 'kysely'
-import type pg from 'pg'
 import type { Funds } from '../domain/orders/recompute-reservations.ts'
 import type { Quote, UserId } from '../domain/units.ts'
 import type { Tx } from './client.ts'
+import type { Statement } from './round-trip.ts'
 import type { AccountsTable } from './schema.ts'
 import { anyOf } from './values.ts'
 
@@ -49,7 +49,7 @@ const CHANGE_RESERVED = `
 `
 
 /** Reserves (positive) or releases (negative) wei of locked accounts. Deltas of 0 must be left out. */
-export const changeReservedQuery = (deltas: readonly (readonly [number, bigint])[]): pg.QueryConfig => ({
+export const changeReservedQuery = (deltas: readonly (readonly [number, bigint])[]): Statement => ({
   name: 'change-reserved',
   text: CHANGE_RESERVED,
   values: [deltas.map(([userId]) => userId), deltas.map(([, delta]) => String(delta))],
@@ -59,8 +59,8 @@ export const changeReservedQuery = (deltas: readonly (readonly [number, bigint])
 export async function changeReserved(tx: Tx, deltas: ReadonlyMap<number, bigint>): Promise<void> {
   const changes = [...deltas].filter(([, delta]) => delta !== 0n)
   if (changes.length === 0) return
-  const { text, values = [] } = changeReservedQuery(changes)
-  await tx.executeQuery(CompiledQuery.raw(text, values))
+  const { text, values } = changeReservedQuery(changes)
+  await tx.executeQuery(CompiledQuery.raw(text, [...values]))
 }
 
 /** Thrown if an account has less than what the transaction has read of it; the transaction must be rolled back and decided again. */

@@ -1,7 +1,7 @@
 /** The `client_requests` table: commands with a `client_request_id`, and the answers they got. */
 import { sql } from 'kysely'
-import type pg from 'pg'
 import type { Db } from './client.ts'
+import type { Statement } from './round-trip.ts'
 
 export interface NewClientRequest {
   readonly user_id: number
@@ -16,7 +16,7 @@ const INSERT_REQUESTS = `
   from unnest($1::bigint[], $2::text[], $3::bytea[], $4::text[]) k (user_id, id, digest, answer)
 `
 
-export function insertRequestsQuery(requests: readonly NewClientRequest[], now: number): pg.QueryConfig {
+export function insertRequestsQuery(requests: readonly NewClientRequest[], now: number): Statement {
   const column = <Key extends keyof NewClientRequest>(key: Key) => requests.map((request) => request[key])
   return {
     name: 'insert-requests',

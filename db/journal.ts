@@ -3,10 +3,10 @@
  * with it. Lock order everywhere: shards ascending (`accounts` sorts first), then account rows ascending, all before the first write.
  */
 import { CompiledQuery, sql } from 'kysely'
-import type pg from 'pg'
 import { invariant } from '../domain/invariant.ts'
 import type { JournalRow } from '../domain/journal/journal-row.ts'
 import type { Db, Tx } from './client.ts'
+import type { Statement } from './round-trip.ts'
 import { anyOf } from './values.ts'
 
 export interface ShardHead {
@@ -69,7 +69,7 @@ const appending = (notified: string): string => `
 export const APPENDING = appending('')
 
 /** Appends `rows` behind `at.head` and does not notify. */
-export const appendRowsQuery = ({ shard, head }: ShardHead, rows: readonly JournalRow[]): pg.QueryConfig => ({
+export const appendRowsQuery = ({ shard, head }: ShardHead, rows: readonly JournalRow[]): Statement => ({
   name: 'append-rows',
   text: `with ${APPENDING}`,
   values: [shard, head, JSON.stringify(rows), head + rows.length],

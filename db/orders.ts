@@ -1,6 +1,5 @@
 /** The `orders` table: every statement that inserts, changes or ends orders. The caller holds the lock of the market's shard. */
 import { CompiledQuery, type Selectable, sql } from 'kysely'
-import type pg from 'pg'
 import type { JournalRow, OrderPlaced } from '../domain/journal/journal-row.ts'
 import type { OpenOrder } from '../domain/orders/open-order.ts'
 import type { SignedOrder } from '../domain/orders/order.ts'
@@ -21,6 +20,7 @@ import type {
 import type { Tx } from './client.ts'
 import { APPENDING, type ShardHead } from './journal.ts'
 import { toJson } from './json.ts'
+import type { Statement } from './round-trip.ts'
 import type { OrdersTable } from './schema.ts'
 import { anyOf } from './values.ts'
 
@@ -157,7 +157,7 @@ export const insertOrdersQuery = (
   { shard, head }: ShardHead,
   rows: readonly JournalRow[],
   signatures: readonly (string | null)[],
-): pg.QueryConfig => ({
+): Statement => ({
   name: 'insert-orders',
   text: APPEND_AND_INSERT_ORDERS,
   values: [shard, head, JSON.stringify(rows), head + rows.length, signatures],
@@ -220,7 +220,7 @@ const END_ORDERS = `
 `
 
 /** Ends orders, or marks them as ending, and releases what their remainder reserves. */
-export const endOrdersQuery = (ended: readonly EndedOrder[]): pg.QueryConfig => ({
+export const endOrdersQuery = (ended: readonly EndedOrder[]): Statement => ({
   name: 'end-orders',
   text: END_ORDERS,
   values: [JSON.stringify(ended), ended.map(({ order_id }) => order_id)],
@@ -229,8 +229,8 @@ export const endOrdersQuery = (ended: readonly EndedOrder[]): pg.QueryConfig => 
 /** Ends orders as `leaveBook` returns them. The caller also changes `accounts.reserved` and appends the journal rows. */
 export async function endOrders(tx: Tx, orders: readonly OpenOrder[]): Promise<void> {
   if (orders.length === 0) return
-  const { text, values = [] } = endOrdersQuery(orders.map((order) => toEndedOrder(order)))
-  await tx.executeQuery(CompiledQuery.raw(text, values))
+  const { text, values } = endOrdersQuery(orders.map((order) => toEndedOrder(order)))
+  await tx.executeQuery(CompiledQuery.raw(text, [...values]))
 }
 
 /**

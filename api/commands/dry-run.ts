@@ -5,7 +5,7 @@ import type { AdmissionInput } from '../../domain/orders/admission.ts'
 import type { Clock } from '../../service/clock.ts'
 import type { Command, Item } from './command.ts'
 import { GroupChanges } from './group-changes.ts'
-import { openGroup } from './group-state.ts'
+import { openGroup } from './open-group.ts'
 import { admissionInput, type FreshnessLimits } from './place.ts'
 import { singleItem } from './submit-single.ts'
 

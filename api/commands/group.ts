@@ -6,8 +6,8 @@ import { isConnectionError, isContention, isTimeout } from '../database-errors.t
 import { ApiError } from '../errors.ts'
 import { type Command, hashesOf, isSpanning } from './command.ts'
 import { type CommandDecision, decide } from './decide.ts'
-import { type GroupScope, openGroup } from './group-state.ts'
 import type { JournalNotifier } from './journal-notifier.ts'
+import { type GroupScope, openGroup } from './open-group.ts'
 import type { FreshnessLimits } from './place.ts'
 import { CommitUnknown, commitGroup } from './write-group.ts'
 

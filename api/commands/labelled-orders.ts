@@ -1,5 +1,5 @@
 /** Live orders by the label that their trader gave them, which no two live orders of an account may share. */
-import type pg from 'pg'
+import type { Read } from '../../db/round-trip.ts'
 import type { Command } from './command.ts'
 import { labelKey } from './state-keys.ts'
 
@@ -24,20 +24,16 @@ const LABELLED = `
  * The live orders, in any market, with a label that a placement of the commands has. The accounts must be locked: every placement locks its
  * account, so that no other market accepts an order with the label meanwhile.
  */
-export async function queryLabelled(
-  client: pg.ClientBase,
-  commands: readonly Command[],
-): Promise<LabelledOrder[]> {
+export function labelledOrders(commands: readonly Command[]): Read<LabelledOrder> | null {
   const labels = new Map<string, readonly [number, string]>()
   for (const { userId, items } of commands)
     for (const item of items)
       if (item.kind === 'place' && item.clientOrderId !== null)
         labels.set(labelKey(userId, item.clientOrderId), [userId, item.clientOrderId])
-  if (labels.size === 0) return []
+  if (labels.size === 0) return null
   const keys = [...labels.values()]
   const values = [keys.map(([userId]) => userId), keys.map(([, label]) => label)]
-  const { rows } = await client.query<LabelledOrder>({ name: 'command-labelled', text: LABELLED, values })
-  return rows
+  return { name: 'command-labelled', text: LABELLED, values }
 }
 
 /** By `labelKey`. More than one order has a label only after a rollback of the chain has revived an ended one. */

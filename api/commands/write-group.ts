@@ -4,10 +4,10 @@ import { changeReservedQuery } from '../../db/accounts.ts'
 import { insertRequestsQuery } from '../../db/client-requests.ts'
 import { appendRowsQuery, type ShardHead } from '../../db/journal.ts'
 import { endOrdersQuery, insertOrdersQuery } from '../../db/orders.ts'
+import { runTogether, type Statement } from '../../db/round-trip.ts'
 import type { JournalRow } from '../../domain/journal/journal-row.ts'
 import { isConnectionError } from '../database-errors.ts'
 import type { GroupChanges } from './group-changes.ts'
-import { sendTogether } from './send-together.ts'
 
 /** The new head of a shard's journal. */
 export interface NewHead {
@@ -18,10 +18,12 @@ export interface NewHead {
 /** The connection broke after the commit was sent, so the outcome is not known. */
 export class CommitUnknown extends Error {}
 
+const COMMIT: Statement = { name: 'commit', text: 'commit', values: [] }
+
 /**
- * Writes the changes and commits in one round trip, so that the locks are held for no further one. The server turns the commit of a
- * transaction with a failed statement into a rollback. Returns the new heads of the shards that have new rows. Throws CommitUnknown, or
- * another error if nothing was stored.
+ * Writes the changes and commits in one round trip, so that the locks are held for no further one. The server does not execute the commit
+ * behind a failed statement. Returns the new heads of the shards that have new rows. Throws CommitUnknown, or another error if nothing was
+ * stored.
  */
 export async function commitGroup(
   client: pg.ClientBase,
@@ -29,29 +31,16 @@ export async function commitGroup(
   now: number,
 ): Promise<NewHead[]> {
   const journals = newRowsOf(changes)
-  const statements = [...journals.map(appendStatement), ...otherStatements(changes, now)]
-  let commit: Promise<unknown> = Promise.resolve()
-  try {
-    await sendTogether(client, () => {
-      const sent = statements.map((statement) => client.query(statement))
-      commit = client.query('commit')
-      return [...sent, commit]
-    })
-  } catch (error) {
-    throw (await isUndecided(error, commit)) ? new CommitUnknown((error as Error).message) : error
-  }
+  const writes = [...journals.map(appendStatement), ...otherStatements(changes, now)]
+  const { rows, error } = await runTogether(client, [...writes, COMMIT])
+  if (error !== null)
+    throw isUndecided(error, rows.length === writes.length) ? new CommitUnknown(error.message) : error
   return journals.map(({ at, rows }) => ({ shard: at.shard, head: at.head + rows.length }))
 }
 
-/** `error`: the first of the statements and the commit. What the server answers to a statement before the commit decides: it aborts. */
-async function isUndecided(error: unknown, commit: Promise<unknown>): Promise<boolean> {
-  if (!isConnectionError(error)) return false
-  if (!(error instanceof pg.DatabaseError)) return true
-  return commit.then(
-    () => false,
-    (last) => last === error,
-  )
-}
+/** An error that the server answers to a statement before the commit decides: it aborts. */
+const isUndecided = (error: Error, isOfCommit: boolean): boolean =>
+  isConnectionError(error) && (isOfCommit || !(error instanceof pg.DatabaseError))
 
 /** New journal rows of a shard, and the signature of each row that places an order. */
 interface NewRows {
@@ -72,12 +61,12 @@ function newRowsOf({ rows, placed, state, spanned }: GroupChanges): NewRows[] {
   return journals.filter(({ rows }) => rows.length > 0)
 }
 
-const appendStatement = ({ at, rows, signatures }: NewRows): pg.QueryConfig =>
+const appendStatement = ({ at, rows, signatures }: NewRows): Statement =>
   signatures.some((signature) => signature !== null)
     ? insertOrdersQuery(at, rows, signatures)
     : appendRowsQuery(at, rows)
 
-function otherStatements({ ended, reservedDeltas, requests }: GroupChanges, now: number): pg.QueryConfig[] {
+function otherStatements({ ended, reservedDeltas, requests }: GroupChanges, now: number): Statement[] {
   const deltas = [...reservedDeltas].filter(([, delta]) => delta !== 0n)
   return [
     ...(ended.length === 0 ? [] : [endOrdersQuery(ended)]),
