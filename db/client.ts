@@ -31,6 +31,8 @@ export interface ConnectionOptions {
   readonly queryTimeoutMs?: number
   /** Sends queries without waiting for earlier results; the server runs them in order. */
   readonly pipeline?: boolean
+  /** Sends the begin and the commit of a transaction with its statements (`transaction-client.ts`); needs `pipeline`. */
+  readonly Client?: typeof PreparingClient
 }
 
 /** Bound of a query's wait for a connection of the pool. */
@@ -58,9 +60,10 @@ const serverOptions = (settings: Readonly<Record<string, string>>): string =>
     .join(' ')
 
 export const createPool = (options: ConnectionOptions): pg.Pool => {
-  const { url, connections, name, settings, queryTimeoutMs, pipeline = false } = options
+  const { url, connections, name, settings, queryTimeoutMs } = options
+  const { pipeline = false, Client = PreparingClient } = options
   const pool = new pg.Pool({
-    Client: PreparingClient,
+    Client,
     connectionString: url,
     max: connections,
     pipeline,

@@ -51,7 +51,9 @@ type Query = (...args: unknown[]) => Promise<pg.QueryResult>
 export class PreparingClient extends pg.Client {
   #generation = 0
 
-  override query = ((...args: unknown[]) => {
+  override query = ((...args: unknown[]) => this.send(args)) as pg.Client['query']
+
+  protected send(args: readonly unknown[]): Promise<pg.QueryResult> {
     const query = super.query.bind(this) as Query
     const statement = args.length > 2 ? null : preparable(args)
     if (statement === null) return query(...args)
@@ -60,5 +62,5 @@ export class PreparingClient extends pg.Client {
       if (isOutdatedPlan(error)) this.#generation++
     })
     return result
-  }) as pg.Client['query']
+  }
 }

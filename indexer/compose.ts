@@ -4,6 +4,7 @@ import { createDb, createPool, type Db, LOOKUP_SETTINGS } from '../db/client.ts'
 import { createDatabaseClock } from '../db/database-clock.ts'
 import { BATCH_NOTICE } from '../db/journal.ts'
 import { checkSchema } from '../db/migrator.ts'
+import { TransactionClient } from '../db/transaction-client.ts'
 import { type Clock, systemClock } from '../service/clock.ts'
 import { type Check, type CheckFailure, createReadiness, serveHealth } from '../service/health.ts'
 import { type KillPointHook, killAt } from '../service/kill-point.ts'
@@ -98,7 +99,9 @@ function openDatabase({ databaseUrl: url, databaseConnections }: Config, name: s
   const lookups = { url, connections, settings: LOOKUP_SETTINGS }
   return {
     db: createDb(createPool({ ...lookups, name })),
-    chunkDb: createDb(createPool({ ...lookups, name: `${name} chunks` })),
+    chunkDb: createDb(
+      createPool({ ...lookups, name: `${name} chunks`, pipeline: true, Client: TransactionClient }),
+    ),
     fillDb: createDb(createPool({ url, connections: 2, name: `${name} fills` })),
   }
 }

@@ -8,6 +8,7 @@ import { CompiledQuery, sql } from 'kysely'
 import type { Db, Tx } from '../../db/client.ts'
 import { type JournalEntry, readRows } from '../../db/journal.ts'
 import type { PlacesTable } from '../../db/read-schema.ts'
+import { committing } from '../../db/transaction-client.ts'
 import { invariant } from '../../domain/invariant.ts'
 import { type JournalRow, marketShard } from '../../domain/journal/journal-row.ts'
 import type { KillPointHook } from '../../service/kill-point.ts'
@@ -36,7 +37,7 @@ export interface ChunkProgress {
 export interface ChunkOptions {
   /** Most rows of one chunk, unless a single batch has more: see `batch-bounds.ts`. */
   readonly limit: number
-  /** Called after the rows are projected and before the transaction commits. */
+  /** Called after the changes are computed and before they are written. */
   readonly killPoint: KillPointHook<'before-projection'>
   /** All projections, unless set. Places of other versions stay as they are. */
   readonly projections?: readonly Projection[]
@@ -121,17 +122,23 @@ async function projectRows(
   )
   const placeOf = new Map(places.map((each) => [each.projection, each]))
   const entries = entriesOf(shard, journal)
-  const writes: ChunkWrites[] = []
-  for (const { name, project } of projections) {
-    const at = placeOf.get(name)
-    const own = entries.slice((at?.seq ?? last.seq) - behind)
-    if (own.length === 0) continue
-    const { feed, ...rest } = await project(tx, own)
-    // A table that is being filled changes nothing for readers, who do not see it.
-    writes.push(feed !== undefined && at?.fill_to === null ? { ...rest, feed } : rest)
-  }
-  const feedSeq = await save(tx, writes, { ...progress, seq: last.seq, entries })
+  // Together, so that a pipelined connection sends what they read in one write. Each has sent all it reads when it settles.
+  const projected = await Promise.allSettled(
+    projections.map(async ({ name, project }) => {
+      const at = placeOf.get(name)
+      const own = entries.slice((at?.seq ?? last.seq) - behind)
+      if (own.length === 0) return []
+      const { feed, ...rest } = await project(tx, own)
+      // A table that is being filled changes nothing for readers, who do not see it.
+      return [feed !== undefined && at?.fill_to === null ? { ...rest, feed } : rest]
+    }),
+  )
+  const writes = projected.flatMap((each) => {
+    if (each.status === 'rejected') throw each.reason
+    return each.value
+  })
   killPoint('before-projection')
+  const feedSeq = await save(tx, writes, { ...progress, seq: last.seq, entries })
   return { ...progress, seq: last.seq, rows: journal.length, hasMore: isFull, feedSeq }
 }
 
@@ -195,7 +202,8 @@ const IDLE_TIMEOUT_MS = 5_000
 /**
  * Writes a chunk's rows and places in one statement: the cost of a small chunk is mostly the number of its statements. The commit does not
  * wait for the disk (`synchronous_commit` off): rows lost in a crash are projected again. The row of the feed, which all shards number,
- * comes last: in the same statement, or in a second one if anything must run in between. Returns its number.
+ * comes last: in the same statement, or in a second one if anything must run in between. The last statement is the transaction's, too
+ * (`committing`). Returns the number of the feed's row.
  */
 export async function save(
   tx: Tx,
@@ -211,6 +219,7 @@ export async function save(
   const returned = isTwo ? returnedValues(parts) : { levels: 'null', balances: 'null' }
   const clauses = [...writes.flatMap((write) => write.clauses), ...feed]
   const { rows } = await run<ReturnedValues & FeedSeq>(tx, clauses, {
+    commits: !isTwo,
     values: [shard, seq, projections],
     text: `
       update read.places set seq = $2::bigint from (
@@ -226,6 +235,7 @@ export async function save(
   const rest = feedClauses(parts, chunk, rows[0] ?? { levels: null, balances: null })
   if (last.length + rest.length === 0) return null
   const appended = await run<FeedSeq>(tx, [...last, ...rest], {
+    commits: true,
     values: [],
     text: `select ${feedSeqOf(rest)}`,
   })
@@ -243,7 +253,7 @@ const feedSeqOf = (feed: readonly WriteClause[]): string =>
 function run<Row>(
   tx: Tx,
   clauses: readonly WriteClause[],
-  statement: { readonly text: string; readonly values: readonly unknown[] },
+  statement: { readonly commits: boolean; readonly text: string; readonly values: readonly unknown[] },
 ) {
   const values = [...statement.values]
   const shared: string[] = []
@@ -257,5 +267,5 @@ function run<Row>(
       return part
     })
   const text = `${parts.length > 0 ? `with ${parts.join()}` : ''} ${statement.text}`
-  return tx.executeQuery<Row>(CompiledQuery.raw(text, values))
+  return tx.executeQuery<Row>(CompiledQuery.raw(statement.commits ? committing(text) : text, values))
 }

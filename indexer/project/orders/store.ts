@@ -18,11 +18,12 @@ import type { LoadedRows, OrderChanges, TouchedKeys } from './changes.ts'
 
 /** The touched rows of one market. */
 export async function loadRows(tx: Tx, marketId: number, touched: TouchedKeys): Promise<LoadedRows> {
-  return {
-    orders: await loadOrders(tx, touched.orders),
-    fills: await loadFills(tx, marketId, touched.fills),
-    positions: await loadPositions(tx, marketId, touched.positions),
-  }
+  const [orders, fills, positions] = await Promise.all([
+    loadOrders(tx, touched.orders),
+    loadFills(tx, marketId, touched.fills),
+    loadPositions(tx, marketId, touched.positions),
+  ])
+  return { orders, fills, positions }
 }
 
 async function loadOrders(tx: Tx, ids: ReadonlySet<string>): Promise<LoadedRows['orders']> {

@@ -1,0 +1,54 @@
+/**
+ * Saves two round trips of each transaction on a pipelined pool: `begin` is sent with the first statement, and `commit` with the last one,
+ * if that is marked. Its locks are then held for no further round trip.
+ */
+import type pg from 'pg'
+import { inOneWrite, untilNextTick } from './one-write.ts'
+import { PreparingClient } from './prepared.ts'
+
+const MARK = '/* commits */ '
+
+/** The text of a statement that is the last of its transaction. If it fails, the server turns the commit into a rollback. */
+export const committing = (text: string): string => `${MARK}${text}`
+
+const DONE: pg.QueryResult = { command: '', rowCount: null, oid: 0, fields: [], rows: [] }
+
+export class TransactionClient extends PreparingClient {
+  #begun: Promise<unknown> = Promise.resolve()
+  #hasCommitted = false
+
+  protected override send(args: readonly unknown[]): Promise<pg.QueryResult> {
+    const [text] = args
+    if (text === 'begin') return this.#begin(args)
+    if (text === 'commit' || text === 'rollback') return this.#end(text, args)
+    if (typeof text === 'string' && text.startsWith(MARK)) return this.#commitWith(args)
+    return super.send(args)
+  }
+
+  /** A refusal rejects the commit. */
+  #begin(args: readonly unknown[]): Promise<pg.QueryResult> {
+    untilNextTick(this)
+    const begun = super.send(args)
+    begun.catch(() => {})
+    this.#begun = begun
+    this.#hasCommitted = false
+    return Promise.resolve(DONE)
+  }
+
+  async #end(text: 'commit' | 'rollback', args: readonly unknown[]): Promise<pg.QueryResult> {
+    if (this.#hasCommitted) return DONE
+    const [begun, ended] = await Promise.allSettled([this.#begun, super.send(args)])
+    if (begun.status === 'rejected' && text === 'commit') throw begun.reason
+    if (ended.status === 'rejected') throw ended.reason
+    return ended.value
+  }
+
+  /** Rejects with the error of the statement, else with that of the commit. */
+  async #commitWith(args: readonly unknown[]): Promise<pg.QueryResult> {
+    this.#hasCommitted = true
+    const sent = inOneWrite(this, () => [super.send(args), super.send(['commit'])] as const)
+    const [begun, result, committed] = await Promise.allSettled([this.#begun, ...sent])
+    for (const each of [begun, result, committed]) if (each.status === 'rejected') throw each.reason
+    return (result as PromiseFulfilledResult<pg.QueryResult>).value
+  }
+}
