@@ -1,4 +1,5 @@
 /** The `leases` table. Leases expire by the database's clock, so the clocks of their owners need not agree. */
+import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'kysely'
 import type { Db, Tx } from './client.ts'
 import { DATABASE_NOW } from './clock.ts'
@@ -12,22 +13,49 @@ export interface Leases {
   release(fence: Fence): Promise<void>
 }
 
+/** Renewals of one process within this time, and within this fraction of a lease's life, are one statement. */
+const GROUP_MS = 100
+const GROUP_PART = 30
+
+interface RenewalGroup {
+  readonly fences: Fence[]
+  /** The names of the renewed leases. */
+  readonly renewed: Promise<ReadonlySet<string>>
+}
+
 /** `owner` must be new each time a process starts: after a restart a process does not own the leases that it had before. */
-export const createLeases = (db: Db, owner: string, lifeMs: number): Leases => ({
-  async acquire(name) {
-    const { rows } = await sql<{ token: number }>`
-      insert into leases (name, owner, token, expires_at)
-      values (${name}, ${owner}, 1, ${DATABASE_NOW} + ${lifeMs})
-      on conflict (name) do update set owner = excluded.owner, token = leases.token + 1, expires_at = excluded.expires_at
-      where leases.expires_at <= ${DATABASE_NOW}
-      returning token
+export function createLeases(db: Db, owner: string, lifeMs: number): Leases {
+  let group: RenewalGroup | null = null
+
+  /** The group's statement runs once the time of the group is over. */
+  function openGroup(): RenewalGroup {
+    const fences: Fence[] = []
+    const renewed = sleep(Math.min(GROUP_MS, lifeMs / GROUP_PART)).then(() => {
+      group = null
+      return fences.length === 1 ? new Set<string>() : renewUnlocked(fences)
+    })
+    return { fences, renewed }
+  }
+
+  /** Waits for no lock: a long transaction under one lease delays the renewal of no other, nor a transaction under it. */
+  async function renewUnlocked(fences: readonly Fence[]): Promise<ReadonlySet<string>> {
+    const { rows } = await sql<{ name: string }>`
+      update leases set expires_at = ${DATABASE_NOW} + ${lifeMs}
+      from (select set_config('synchronous_commit', 'off', true)) settings, (
+        select l.name from unnest(
+          ${fences.map(({ name }) => name)}::text[], ${fences.map(({ token }) => token)}::bigint[]
+        ) held (name, token)
+        join leases l on l.name = held.name and l.token = held.token and l.owner = ${owner}
+        for no key update of l skip locked
+      ) unlocked
+      where leases.name = unlocked.name
+      returning leases.name
     `.execute(db)
-    const row = rows[0]
-    return row === undefined ? null : { name, owner, token: row.token }
-  },
+    return new Set(rows.map(({ name }) => name))
+  }
 
   // The commit does not wait for the disk: a renewal that a crash of the database loses ends the lease early, and its fence still holds.
-  async renew({ name, token }) {
+  async function renewOne({ name, token }: Fence): Promise<boolean> {
     const { rows } = await sql`
       update leases set expires_at = ${DATABASE_NOW} + ${lifeMs}
       from (select set_config('synchronous_commit', 'off', true)) settings
@@ -35,18 +63,39 @@ export const createLeases = (db: Db, owner: string, lifeMs: number): Leases => (
       returning true
     `.execute(db)
     return rows.length === 1
-  },
+  }
 
-  async release({ name, token }) {
-    await db
-      .updateTable('leases')
-      .set({ expires_at: 0 })
-      .where('name', '=', name)
-      .where('owner', '=', owner)
-      .where('token', '=', token)
-      .execute()
-  },
-})
+  return {
+    async acquire(name) {
+      const { rows } = await sql<{ token: number }>`
+        insert into leases (name, owner, token, expires_at)
+        values (${name}, ${owner}, 1, ${DATABASE_NOW} + ${lifeMs})
+        on conflict (name) do update set owner = excluded.owner, token = leases.token + 1, expires_at = excluded.expires_at
+        where leases.expires_at <= ${DATABASE_NOW}
+        returning token
+      `.execute(db)
+      const row = rows[0]
+      return row === undefined ? null : { name, owner, token: row.token }
+    },
+
+    async renew(fence) {
+      group ??= openGroup()
+      group.fences.push(fence)
+      const renewed = await group.renewed
+      return renewed.has(fence.name) || renewOne(fence)
+    },
+
+    async release({ name, token }) {
+      await db
+        .updateTable('leases')
+        .set({ expires_at: 0 })
+        .where('name', '=', name)
+        .where('owner', '=', owner)
+        .where('token', '=', token)
+        .execute()
+    },
+  }
+}
 
 /** Whether a process runs the job with this lease now. */
 export async function hasLiveLease(db: Db | Tx, name: string): Promise<boolean> {

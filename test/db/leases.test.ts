@@ -1,0 +1,52 @@
+import { expect } from 'chai'
+import { afterEach, beforeEach, describe, it } from 'mocha'
+import { checkFence, type Fence } from '../../db/fence.ts'
+import { createLeases, type Leases } from '../../db/leases.ts'
+import { MarketFixture } from '../keeper/support/market-fixture.ts'
+import { perpetual } from '../support/markets.ts'
+
+const LIFE_MS = 60_000
+
+describe('the leases of a process', () => {
+  let fixture: MarketFixture
+  let leases: Leases
+  let fences: Fence[]
+
+  beforeEach(async () => {
+    fixture = await MarketFixture.open(perpetual)
+    leases = createLeases(fixture.db, 'one', LIFE_MS)
+    fences = []
+    for (const name of ['a', 'b', 'c']) fences.push((await leases.acquire(name)) as Fence)
+  })
+
+  afterEach(() => fixture.close())
+
+  const expireAll = () => fixture.db.updateTable('leases').set({ expires_at: 0 }).execute()
+  const live = async (): Promise<string[]> => {
+    const query = fixture.db.selectFrom('leases').select('name').where('expires_at', '>', 0)
+    return (await query.orderBy('name').execute()).map(({ name }) => name)
+  }
+  const renewAll = () => fences.map((fence) => leases.renew(fence))
+
+  it('when they are renewed together, each that is still its own is renewed, and the lost one is not', async () => {
+    await expireAll()
+    await createLeases(fixture.db, 'another', 0).acquire('b')
+    await expireAll()
+    expect(await Promise.all(renewAll())).to.deep.equal([true, false, true])
+    expect(await live()).to.deep.equal(['a', 'c'])
+  })
+
+  it('when a transaction under one of them runs, the others are renewed before it ends, and this one after it', async () => {
+    await expireAll()
+    let last: Promise<boolean> | undefined
+    await fixture.db.transaction().execute(async (tx) => {
+      await checkFence(tx, fences[1] as Fence)
+      const [first, second, third] = renewAll()
+      last = second
+      expect(await Promise.all([first, third])).to.deep.equal([true, true])
+      expect(await live()).to.deep.equal(['a', 'c'])
+    })
+    expect(await last).to.equal(true)
+    expect(await live()).to.deep.equal(['a', 'b', 'c'])
+  })
+})
