@@ -4,6 +4,7 @@ import { nextAsOf } from '../../domain/auction/as-of.ts'
 import type { Cancel } from '../../domain/auction/clearing.ts'
 import { type Deferrals, NO_DEFERRALS } from '../../domain/auction/deferral.ts'
 import { INITIAL_PACE, mayAuction, type SettlementPace } from '../../domain/auction/settlement-pace.ts'
+import type { Book } from '../../domain/book/book.ts'
 import { MarketBook } from '../../domain/book/market-book.ts'
 import type { MarketRow } from '../../domain/journal/journal-row.ts'
 import {
@@ -145,11 +146,12 @@ export const dueOrders = (
 ): readonly Cancel[] => (isOver(mode) ? feed.closed(most) : feed.overdue(now, most, spec.maxLeverage))
 
 /**
- * True if an auction would change nothing: no new row or report, same terms, no market order or account waits, nothing ends by itself.
+ * True if an auction would change nothing: nothing ends by itself, and since the last completed auction there is no new row and no change of
+ * the terms. If the orders do not cross, a new report changes nothing either.
  */
 export function isIdle(
   spec: MarketSpec,
-  { feed, seq, cleared }: MarketView,
+  { feed, seq, standingSeq, cleared }: MarketView,
   { waiting }: Deferrals,
   snapshot: MarketSnapshot,
 ): boolean {
@@ -157,15 +159,29 @@ export function isIdle(
   const terms = termsAt(spec, snapshot.terms, snapshot.now)
   const endsNone = dueOrders(feed, terms, snapshot.now, 1).length === 0
   if (isOver(terms.mode)) return seq === snapshot.head && endsNone
-  const waits = book.marketOrders('LONG').length + book.marketOrders('SHORT').length > 0
   const sameReport = cleared?.report?.observedAt === snapshot.report?.observedAt
   return (
     seq === snapshot.head &&
+    standingSeq === seq &&
     cleared?.terms === keyOfTerms(terms) &&
     areReserved(snapshot, terms) &&
-    sameReport &&
-    !waits &&
     waiting.size === 0 &&
-    endsNone
+    endsNone &&
+    !hasMarketOrders(book) &&
+    (sameReport || !isCrossed(book))
   )
+}
+
+const hasMarketOrders = (book: Book): boolean =>
+  book.marketOrders('LONG').length + book.marketOrders('SHORT').length > 0
+
+function isCrossed(book: Book): boolean {
+  const [bid, ask] = [book.best('LONG'), book.best('SHORT')]
+  return bid !== undefined && ask !== undefined && bid.price >= ask.price
+}
+
+/** The view after `rows` rows that the market's own transaction has appended and that change neither an order nor a position. */
+export function afterNeutralRows(view: MarketView, rows: number): MarketView {
+  const seq = (view.seq + rows) as Seq
+  return { ...view, seq, standingSeq: view.standingSeq === view.seq ? seq : view.standingSeq }
 }

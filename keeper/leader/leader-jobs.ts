@@ -7,6 +7,7 @@ import { elapsed } from '../../service/clock.ts'
 import { type AdjustmentPorts, Adjustments } from '../adjustments/adjustments.ts'
 import { type AuctionPorts, createAuction } from '../auction/auction.ts'
 import { createMarketMemory } from '../auction/market-memory.ts'
+import { shareSnapshot } from '../auction/turn-snapshot.ts'
 import { createEndings, type EndingPorts } from '../ending/ending.ts'
 import { type FaucetPorts, payRequests } from '../faucet/payouts.ts'
 import { createFigures, type FigurePorts } from '../figures/figures.ts'
@@ -49,7 +50,8 @@ export function auctionJob(
   spec: MarketSpec,
   { auctionMs, fundingMs }: Intervals,
 ): LeaderJob {
-  let market = openMarket(ports, spec, null)
+  const turn = shareSnapshot(ports)
+  let market = openMarket(turn.ports, spec, null)
   const funding = createFunding(ports, spec, fundingMs)
   const figures = createFigures(ports, spec)
   let dueAt: Millis | null = null
@@ -69,7 +71,7 @@ export function auctionJob(
   }
   return {
     async start() {
-      market = openMarket(ports, spec, market.memory.rules)
+      market = openMarket(turn.ports, spec, market.memory.rules)
       dueAt = null
       void fetchRules()
     },
@@ -81,6 +83,7 @@ export function auctionJob(
       funding.poll(fence, market.memory.rules)
       market.ranks.poll(fence)
       figures.poll()
+      turn.begin()
       await market.marks.update(fence)
       await market.liquidations.update(fence)
       await market.auction.run(fence)
@@ -159,6 +162,7 @@ export function settlementJob(
 
 export type FaucetJobPorts = Omit<FaucetPorts, 'delivery'> & Omit<DeliveryPorts, 'onChange'>
 
+/** Faucet payouts. It wakes when one is requested; the sweep finds those whose notification is lost. */
 export function faucetJob(
   ports: FaucetJobPorts,
   lane: RelayerLane,
@@ -173,7 +177,7 @@ export function faucetJob(
     },
     async step(fence) {
       const progress = await payRequests({ ...ports, delivery }, lane, fence)
-      return progress === 'waiting' ? intervals.pollMs : Math.min(intervals.sweepMs, PERSON_SWEEP_MS)
+      return progress === 'waiting' ? intervals.pollMs : intervals.sweepMs
     },
     finish: () => delivery.settled(),
   }
@@ -209,7 +213,7 @@ export type AdjustmentJobPorts = Omit<AdjustmentPorts, 'delivery'> & Omit<Delive
 export function adjustmentJob(
   ports: AdjustmentJobPorts,
   lane: RelayerLane,
-  intervals: Pick<Intervals, 'pollMs'>,
+  intervals: Pick<Intervals, 'pollMs' | 'sweepMs'>,
   onChange: () => void,
 ): LeaderJob {
   const delivery = new Delivery({ ...ports, onChange }, lane)
@@ -220,7 +224,7 @@ export function adjustmentJob(
       await delivery.recover(fence)
     },
     step: async (fence) =>
-      (await adjustments.pass(fence)) === 'waiting' ? intervals.pollMs : PERSON_SWEEP_MS,
+      (await adjustments.pass(fence)) === 'waiting' ? intervals.pollMs : intervals.sweepMs,
     finish: () => delivery.settled(),
   }
 }
@@ -258,7 +262,7 @@ export function endingJob(
 
 export type RelayJobPorts = Omit<RelayPorts & DeliveryPorts, 'delivery' | 'onChange'>
 
-/** The relay of owners' requests. */
+/** The relay of owners' requests. It wakes when one is accepted or changes; the sweep finds those whose notification is lost. */
 export function relayJob(
   ports: RelayJobPorts,
   lane: RelayerLane,
@@ -272,8 +276,7 @@ export function relayJob(
       await register(ports, lane)
       await delivery.recover(fence)
     },
-    step: async (fence) =>
-      (await pass(fence)) === 'waiting' ? intervals.pollMs : Math.min(intervals.sweepMs, PERSON_SWEEP_MS),
+    step: async (fence) => ((await pass(fence)) === 'waiting' ? intervals.pollMs : intervals.sweepMs),
     finish: () => delivery.settled(),
   }
 }
@@ -282,6 +285,3 @@ const ENDING_POLL_MS = 1_000
 
 /** Bounds the time until a freeze request is answered. */
 const FREEZE_POLL_MS = 1_000
-
-/** Shorter than other sweeps: a person waits for the result. */
-const PERSON_SWEEP_MS = 200

@@ -15,7 +15,13 @@ import { addPremium, isSampleDue, samplePremium } from '../../domain/prices/prem
 import type { OracleReport } from '../../domain/settlement/settlement.ts'
 import type { Millis, Quote } from '../../domain/units.ts'
 import { type Clock, elapsed } from '../../service/clock.ts'
-import { batchBasis, catchUp, type MarketMemory, type MarketView } from '../auction/market-memory.ts'
+import {
+  afterNeutralRows,
+  batchBasis,
+  catchUp,
+  type MarketMemory,
+  type MarketView,
+} from '../auction/market-memory.ts'
 import type { AuctionStore, MarketSnapshot, MarketTransaction } from '../auction/ports.ts'
 import type { Metrics } from '../ports.ts'
 import { MAX_ORDERS_PER_TURN } from '../turn-bound.ts'
@@ -141,7 +147,8 @@ export function createMarks(ports: MarkPorts, spec: MarketSpec, memory: MarketMe
     last = prices
     averages = quoted.averages
     ports.metrics.triggered(spec.marketId, triggered.length)
-    return view
+    // Prices alone: the auction after them has nothing to read.
+    return triggered.length === 0 ? afterNeutralRows(view, plan.rows.length) : view
   }
 
   return {

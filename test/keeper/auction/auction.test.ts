@@ -2,9 +2,12 @@ import { expect } from 'chai'
 import { afterEach, beforeEach, describe, it } from 'mocha'
 import { type Fence, LeaseLost } from '../../../db/fence.ts'
 import { createLeases } from '../../../db/leases.ts'
-import type { Millis } from '../../../domain/units.ts'
+import type { RestingOrder } from '../../../domain/book/book.ts'
+import type { OracleReport } from '../../../domain/settlement/settlement.ts'
+import type { Millis, Seq } from '../../../domain/units.ts'
 import { createAuction } from '../../../keeper/auction/auction.ts'
-import { createMarketMemory } from '../../../keeper/auction/market-memory.ts'
+import { createMarketMemory, isIdle, type MarketView } from '../../../keeper/auction/market-memory.ts'
+import { createMarks } from '../../../keeper/marks/marks.ts'
 import { perpetual } from '../../support/markets.ts'
 import { expectConsistent, expectSameBook } from '../support/invariants.ts'
 import { MarketFixture, RULES, type Trader } from '../support/market-fixture.ts'
@@ -272,10 +275,31 @@ describe('the auction of a market', () => {
     expect(turns()).to.equal(1)
     await fixture.report(1001, fixture.clock.value + 1)
     await own.run(fence)
+    expect(turns(), 'a new report, and orders that do not cross').to.equal(1)
+    await fixture.place({ by: bob, side: 'SHORT', steps: 50, limit: 1000 })
+    await own.run(fence)
+    expect(turns()).to.equal(2)
+    await own.run(fence)
     expect(turns()).to.equal(2)
   })
 
-  it('when only funding accrues, it is skipped until the next report', async () => {
+  it('when an order arrives with a row that the marks have read, it is not skipped', async () => {
+    const ports = fixture.auctionPorts()
+    const memory = createMarketMemory({ ...RULES, kind: 'perpetual' })
+    const [own, marks] = [
+      createAuction(ports, perpetual, memory),
+      createMarks({ ...ports, metrics: { triggered: () => {} } }, perpetual, memory),
+    ]
+    await own.run(fence)
+    await fixture.place({ by: alice, side: 'LONG', steps: 50, limit: 990 })
+    await marks.update(fence)
+    const seq = memory.view?.seq
+    expect(memory.view?.standingSeq).to.be.below(seq as number)
+    await own.run(fence)
+    expect(memory.view?.standingSeq).to.equal(seq)
+  })
+
+  it('when only funding accrues, it is skipped', async () => {
     const { own, turns } = countedAuction()
     const start = fixture.clock.value
     await fixture.db
@@ -289,9 +313,22 @@ describe('the auction of a market', () => {
     fixture.clock.value += 1_000
     await own.run(fence)
     expect(turns()).to.equal(1)
-    await fixture.report(1000)
-    await own.run(fence)
-    expect(turns()).to.equal(2)
+  })
+
+  it('when orders cross that could not be matched, it is skipped until the next report', async () => {
+    const ports = fixture.auctionPorts()
+    const memory = createMarketMemory({ ...RULES, kind: 'perpetual' })
+    await fixture.place({ by: alice, side: 'LONG', steps: 50, limit: 990 })
+    await createAuction(ports, perpetual, memory).run(fence)
+    const view = memory.view as MarketView
+    const snapshot = await ports.store.snapshot(perpetual)
+    const report = snapshot.report as OracleReport
+    const later = { ...snapshot, report: { ...report, observedAt: (report.observedAt + 1) as Millis } }
+    const idle = (at: typeof snapshot) => isIdle(perpetual, view, memory.deferrals, at)
+    expect([idle(snapshot), idle(later)], 'orders that do not cross').to.deep.equal([true, true])
+    const [bid] = view.feed.book.orders() as [RestingOrder]
+    view.feed.book.insert({ ...bid, seq: (bid.seq - 1) as Seq, account: bob.account, side: 'SHORT' })
+    expect([idle(snapshot), idle(later)], 'orders that cross').to.deep.equal([true, false])
   })
 
   it('when the clock goes back, it does not decrease asOf', async () => {
