@@ -21,6 +21,8 @@ export interface DatabaseClockPorts {
   readonly system: Clock
   readonly metrics: { clockSkew(seconds: number): void }
   readonly logger: Logger
+  /** After each reading: the database has responded. */
+  readonly onReading?: (now: Millis) => void
 }
 
 const READ_MS = 1000
@@ -31,7 +33,8 @@ const OLD_READING_MS = 60_000
 /** A larger difference is reported. */
 export const MAX_SKEW_MS = 1000
 
-export function createDatabaseClock({ db, system, metrics, logger }: DatabaseClockPorts): DatabaseClock {
+export function createDatabaseClock(ports: DatabaseClockPorts): DatabaseClock {
+  const { db, system, metrics, logger, onReading } = ports
   let offset: number | null = null
   let readAt = Number.NEGATIVE_INFINITY
   let isReading = false
@@ -63,6 +66,7 @@ export function createDatabaseClock({ db, system, metrics, logger }: DatabaseClo
       readAt = answered
     }
     report()
+    onReading?.(now())
   }
 
   async function readAgain(): Promise<void> {

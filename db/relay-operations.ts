@@ -11,7 +11,7 @@ import { constant } from './values.ts'
 
 export type RelayOperation = Selectable<RelayOperationsTable>
 
-/** Notified with the operation's id when its status has changed. */
+/** Notified with the operation's id when it is accepted, and when its status has changed. */
 export const RELAY_CHANNEL = 'relay_operations'
 
 export const relayEffectOf = ({
@@ -62,6 +62,7 @@ export async function insertRelayOperation(
     .insertInto('relay_operations')
     .values({ ...operation, status: 'QUEUED', created_at: at, updated_at: at } as never)
     .execute()
+  await sql`select pg_notify(${RELAY_CHANNEL}, ${operation.operation_id})`.execute(tx)
   const stored = (await findRelayOperation(tx, operation.operation_id)) as RelayOperation
   return { operation: stored, row: changeOf(stored) }
 }

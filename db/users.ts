@@ -16,10 +16,12 @@ export async function findUsers(db: Db | Tx, addresses: readonly Address[]): Pro
 }
 
 export async function loadAddresses(db: Db | Tx, userIds: Iterable<UserId>): Promise<Map<UserId, Address>> {
+  const wanted = [...userIds]
+  if (wanted.length === 0) return new Map()
   const rows = await db
     .selectFrom('users')
     .select(['user_id', 'address'])
-    .where('user_id', '=', anyOf('bigint', userIds))
+    .where('user_id', '=', anyOf('bigint', wanted))
     .execute()
   return new Map(rows.map(({ user_id, address }) => [user_id as UserId, address as Address]))
 }

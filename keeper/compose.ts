@@ -5,14 +5,16 @@ import { sql } from 'kysely'
 import { ADJUSTMENTS_CHANNEL } from '../db/adjustments.ts'
 import { createDb, createPool, type Db, LOOKUP_SETTINGS } from '../db/client.ts'
 import { createDatabaseClock, type DatabaseClock, MAX_SKEW_MS } from '../db/database-clock.ts'
+import { FAUCET_CHANNEL } from '../db/faucet-requests.ts'
 import { createLeases } from '../db/leases.ts'
 import { loadMarkets } from '../db/markets.ts'
 import { checkSchema } from '../db/migrator.ts'
 import { createNotifications, type Notifications } from '../db/notifications.ts'
+import { RELAY_CHANNEL } from '../db/relay-operations.ts'
 import { ADJUSTMENT_LANE, RELAY_LANE } from '../db/relayers.ts'
 import type { MarketSpec } from '../domain/market/market.ts'
 import { hashOrder } from '../domain/orders/order-hash.ts'
-import type { Address, MarketId } from '../domain/units.ts'
+import type { Address, MarketId, Millis } from '../domain/units.ts'
 import { systemClock } from '../service/clock.ts'
 import { keccak } from '../service/crypto.ts'
 import { type Check, createReadiness, serveHealth } from '../service/health.ts'
@@ -204,7 +206,7 @@ function runMarket(
   return [auction, settlement]
 }
 
-function runFaucet({ config, adapters, db, keyring }: KeeperParts): LeaderLoop[] {
+function runFaucet({ config, adapters, db, keyring, notifications }: KeeperParts): LeaderLoop[] {
   if (!config.relayerKeys().has('faucet')) return []
   const { signer, lane } = keyring.open('faucet')
   const parts = {
@@ -219,6 +221,7 @@ function runFaucet({ config, adapters, db, keyring }: KeeperParts): LeaderLoop[]
     'faucet',
     faucetJob(parts, lane, intervalsOf(config), () => loop.wake()),
   )
+  notifications.on(FAUCET_CHANNEL, () => loop.wake())
   return [loop]
 }
 
@@ -272,7 +275,7 @@ function runEndings({ config, adapters, db, wakeUps, keyring }: KeeperParts): Le
   return [loop]
 }
 
-function runRelays({ config, adapters, db, keyring }: KeeperParts): LeaderLoop[] {
+function runRelays({ config, adapters, db, keyring, notifications }: KeeperParts): LeaderLoop[] {
   if (config.forwarder === null || !config.relayerKeys().has(RELAY_LANE)) return []
   const { signer, lane } = keyring.open(RELAY_LANE)
   const store = createRelayStore(db, adapters.clock)
@@ -283,6 +286,7 @@ function runRelays({ config, adapters, db, keyring }: KeeperParts): LeaderLoop[]
       loop.wake(),
     ),
   )
+  notifications.on(RELAY_CHANNEL, () => loop.wake())
   return [loop]
 }
 
@@ -294,8 +298,8 @@ function runPrices({ config, adapters, db }: KeeperParts): LeaderLoop[] {
   return [runLeaderLoop(adapters, 'prices', createPriceJob(ports, config.prices))]
 }
 
-function runSwitches(adapters: Adapters, db: Db): LeaderLoop {
-  const ports = { ...adapters, switches: createSwitchStore(db), reachability: new Reachability() }
+function runSwitches(adapters: Adapters, db: Db, reachability: Reachability): LeaderLoop {
+  const ports = { ...adapters, switches: createSwitchStore(db), reachability }
   return runLeaderLoop(adapters, 'switches', { step: (fence) => fireSwitches(ports, fence) })
 }
 
@@ -325,7 +329,9 @@ export async function compose(config: Config, logger: Logger): Promise<Keeper> {
   const metrics = createMetrics()
   const wakeUps = createWakeUps(config, logger)
   const keyring = createKeyring(config)
-  const clock = createDatabaseClock({ db, system: systemClock, metrics, logger })
+  const reachability = new Reachability()
+  const onReading = (now: Millis): void => reachability.reached(now)
+  const clock = createDatabaseClock({ db, system: systemClock, metrics, logger, onReading })
   await clock.start()
   const adapters = adaptersOf(config, logger, db, metrics, clock, keyring.lanes)
   await adapters.watch.start()
@@ -339,7 +345,7 @@ export async function compose(config: Config, logger: Logger): Promise<Keeper> {
     ...runExpiries(parts),
     ...runEndings(parts),
     ...runRelays(parts),
-    runSwitches(adapters, db),
+    runSwitches(adapters, db, reachability),
     runProofs(parts),
   ]
   await notifications.start()

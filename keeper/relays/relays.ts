@@ -48,14 +48,16 @@ export function createRelays(ports: RelayPorts, lane: RelayerLane): RelayPass {
   const isPostponed = ({ operation_id }: RelayOperation): boolean =>
     elapsed(ports.clock, postponed.get(operation_id) ?? Number.NEGATIVE_INFINITY) < RETRY_MS
 
-  async function sendReady(fence: Fence, inFlight: number): Promise<void> {
+  /** Returns whether one may have been sent. */
+  async function sendReady(fence: Fence, inFlight: number): Promise<boolean> {
     const most = Math.min(SIGNED_PER_PASS, MOST_IN_FLIGHT - inFlight)
-    if (most <= 0) return
+    if (most <= 0) return false
     const found = await store.ready(PER_PASS)
     for (const id of postponed.keys())
       if (!found.some((each) => each.operation_id === id)) postponed.delete(id)
-    for (const operation of found.filter((each) => !isPostponed(each)).slice(0, most))
-      await attempt(operation, () => sendOrFail(operation, fence))
+    const ready = found.filter((each) => !isPostponed(each)).slice(0, most)
+    for (const operation of ready) await attempt(operation, () => sendOrFail(operation, fence))
+    return ready.length > 0
   }
 
   /** A failure of one operation does not hold up the others. */
@@ -100,8 +102,9 @@ export function createRelays(ports: RelayPorts, lane: RelayerLane): RelayPass {
   }
 
   return async (fence) => {
-    await sendReady(fence, (await relayers.open(lane)).length)
-    const open = await relayers.open(lane)
+    const before = await relayers.open(lane)
+    const hasSent = await sendReady(fence, before.length)
+    const open = hasSent ? await relayers.open(lane) : before
     await delivery.recoverIfDue(fence, open.length > 0)
     await delivery.check(fence, open, () => false)
     for (const unexecuted of await store.unexecuted(lane, PER_PASS))

@@ -104,8 +104,9 @@ export async function settleMarket(
       await recoverLane(ports, spec, lane, fence)
     return 'waiting'
   }
-  const signed = await signQueued(ports, spec, lane, fence, ports.maxInFlight - inFlight)
-  return open.length + signed > 0 || states.includes('queued') ? 'waiting' : 'idle'
+  if (!states.includes('queued')) return open.length > 0 ? 'waiting' : 'idle'
+  await signQueued(ports, spec, lane, fence, ports.maxInFlight - inFlight)
+  return 'waiting'
 }
 
 /** The nonces of actions with a receipt that the indexer has not recorded: their blocks may have left the chain. */

@@ -8,6 +8,13 @@ export interface FiredSwitch {
   readonly firedAt: Millis
 }
 
+export interface NextSwitches {
+  /** Time at which the next armed switch is due; null if none is armed. */
+  readonly dueAt: Millis | null
+  /** A fired switch is not completed. */
+  readonly hasFired: boolean
+}
+
 export interface SwitchStore {
   /**
    * Moves every due switch to the fired ones. A switch that is armed again before that is not due, and the switch of a connection is not
@@ -24,6 +31,6 @@ export interface SwitchStore {
    */
   cancel(fence: Fence, marketId: MarketId, fired: readonly FiredSwitch[], at: Millis): Promise<number>
   forget(fence: Fence, fired: readonly FiredSwitch[]): Promise<void>
-  /** Time at which the next armed switch is due; null if none is armed. */
-  nextAt(): Promise<Millis | null>
+  /** What the next pass has to do. */
+  next(): Promise<NextSwitches>
 }

@@ -1,6 +1,7 @@
 /**
- * Since when the database has been reachable, as the passes of the dead-man switches saw it. The switch of a connection is renewed in the
- * database, so that its time runs out in an outage although the connection lives.
+ * Since when the database has been reachable, as the statements of the dead-man switches and the readings of the database's clock saw it. The
+ * readings wait for no lock: a pass that waits for one is no outage. The switch of a connection is renewed in the database, so that its time
+ * runs out in an outage although the connection lives.
  */
 import type { Millis } from '../../domain/units.ts'
 

@@ -74,13 +74,14 @@ export const createSwitchStore = (db: Db): SwitchStore => ({
       await deleteFiredSwitches(tx, fired)
     }),
 
-  async nextAt() {
-    const { rows } = await sql<{ fire_at: Millis | null }>`
+  async next() {
+    const { rows } = await sql<{ due_at: Millis | null; has_fired: boolean }>`
       select least(
         (select fire_at from cancel_switches order by fire_at limit 1),
         (select fire_at from connection_switches order by fire_at limit 1)
-      ) as fire_at
+      ) as due_at, exists (select from fired_switches) as has_fired
     `.execute(db)
-    return rows[0]?.fire_at ?? null
+    const { due_at, has_fired } = rows[0] as (typeof rows)[0]
+    return { dueAt: due_at, hasFired: has_fired }
   },
 })

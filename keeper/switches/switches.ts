@@ -17,8 +17,8 @@ export interface SwitchPorts {
   readonly logger: Logger
 }
 
-/** Bound of the delay of a switch that is armed while the job waits. */
-const POLL_MS = 250
+/** Far less than the shortest time of a switch: one that is armed while the job waits is found before it is due. */
+const POLL_MS = 500
 
 /**
  * Fires the switches that are due and completes all fired ones. In each market, transactions of bounded size cancel the orders of all fired
@@ -27,13 +27,18 @@ const POLL_MS = 250
  */
 export async function fireSwitches(ports: SwitchPorts, fence: Fence): Promise<number> {
   const { switches, clock, reachability } = ports
+  const reached = <T>(result: T): T => {
+    reachability.reached(clock.now())
+    return result
+  }
+  const { dueAt, hasFired } = reached(await switches.next())
   const now = clock.now()
-  await switches.fire(fence, now, reachability.since(now))
-  reachability.reached(clock.now())
-  const fired = await switches.fired()
-  if (fired.length === 0) return pauseUntil(await switches.nextAt(), clock.now())
+  if (!hasFired && (dueAt === null || dueAt > now)) return pauseUntil(dueAt, now)
+  reached(await switches.fire(fence, now, reachability.since(now)))
+  const fired = reached(await switches.fired())
+  if (fired.length === 0) return pauseUntil(reached(await switches.next()).dueAt, clock.now())
   await cancelEverywhere(ports, fence, fired)
-  await switches.forget(fence, fired)
+  reached(await switches.forget(fence, fired))
   return 0
 }
 
@@ -45,7 +50,9 @@ async function cancelEverywhere(
 ): Promise<void> {
   const errors: unknown[] = []
   let orders = 0
-  for (const marketId of await switches.markets(fired)) {
+  const markets = await switches.markets(fired)
+  reachability.reached(clock.now())
+  for (const marketId of markets) {
     try {
       for (let cancelled = MAX_ORDERS_PER_TURN; cancelled === MAX_ORDERS_PER_TURN; orders += cancelled) {
         cancelled = await switches.cancel(fence, marketId, fired, clock.now())

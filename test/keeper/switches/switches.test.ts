@@ -114,10 +114,10 @@ describe('the dead-man switch job', () => {
     expect(await left()).to.deep.equal([])
   })
 
-  it('when the next switch is due soon, it pauses until then, otherwise for 250 ms', async () => {
-    expect(await run()).to.equal(250)
+  it('when the next switch is due soon, it pauses until then, otherwise for 500 ms', async () => {
+    expect(await run()).to.equal(500)
     await arm(alice, 5)
-    expect(await run()).to.equal(250)
+    expect(await run()).to.equal(500)
     fixture.clock.value += 4_900
     expect(await run()).to.equal(100)
   })
@@ -195,13 +195,13 @@ describe('the dead-man switch job', () => {
     await connect(bob, 'dead', 5)
     const broken: SwitchStore = {
       ...createSwitchStore(fixture.db),
-      fire: () => Promise.reject(new Error('connection refused')),
+      next: () => Promise.reject(new Error('connection refused')),
     }
     for (let second = 0; second < 30; second++) {
       fixture.clock.value += 1_000
       await run({ store: broken }).catch(() => {})
     }
-    expect(await run(), 'the pause while a due switch waits').to.equal(250)
+    expect(await run(), 'the pause while a due switch waits').to.equal(500)
     await runFor(1_000)
     await connect(alice, 'alive', 5)
     await runFor(3_900)
