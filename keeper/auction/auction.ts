@@ -279,8 +279,10 @@ async function write(
   const { overdue, cancels, matched } = decision
   if (overdue.length + cancels.length === 0 && matched === null) return null
 
-  const orders = await transaction.orders([...affectedOrders(decision, feed)].map((seq) => feed.idOf(seq)))
-  const slots = await transaction.slots(new Set(matched?.positions.keys()))
+  const [orders, slots] = await Promise.all([
+    transaction.orders([...affectedOrders(decision, feed)].map((seq) => feed.idOf(seq))),
+    transaction.slots(new Set(matched?.positions.keys())),
+  ])
   const { lastBatchId, now } = transaction.snapshot
   const batchId = lastBatchId + 1
   const terms = { asOf: basis?.asOf ?? now, oracle: basis?.report ?? null }

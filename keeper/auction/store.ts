@@ -22,6 +22,7 @@ import { appendRows, lockShard, readRows, type ShardHead } from '../../db/journa
 import { recordBatch, setHeldMark, setReserving } from '../../db/markets.ts'
 import { keepReport, type StoredSession, sessionColumn, toSession } from '../../db/oracle-reports.ts'
 import { loadLiveOrders, toOpenOrder, updateOrders } from '../../db/orders.ts'
+import { pipelined, together } from '../../db/pipeline.ts'
 import { loadPositions, matchedPosition, setMatchedPositions } from '../../db/positions.ts'
 import { loadAverages, storeAverages } from '../../db/price-averages.ts'
 import { type ProtectionColumns, toSchedule } from '../../db/price-protection.ts'
@@ -173,33 +174,42 @@ async function slotsOf(tx: Tx, marketId: MarketId, accounts: ReadonlySet<UserId>
 }
 
 async function storeBatch(tx: Tx, marketId: MarketId, batch: PlannedBatch, asOf: Millis): Promise<void> {
-  await insertBatch(tx, marketId, batch, asOf)
-  await keepReport(tx, { marketId, feed: 'index' }, batch.oracle)
-  await insertFills(tx, marketId, batch)
-  await queueParts(tx, marketId, batch, asOf)
-  await recordBatch(tx, marketId, {
-    batchId: batch.batchId,
-    head: batch.head,
-    asOf,
-    price: batch.clearing.price,
-  })
+  await together([
+    insertBatch(tx, marketId, batch, asOf),
+    keepReport(tx, { marketId, feed: 'index' }, batch.oracle),
+    insertFills(tx, marketId, batch),
+    queueParts(tx, marketId, batch, asOf),
+    recordBatch(tx, marketId, {
+      batchId: batch.batchId,
+      head: batch.head,
+      asOf,
+      price: batch.clearing.price,
+    }),
+    setMatchedPositions(tx, marketId, batch.positions),
+  ])
 }
 
-/** Writes a plan without its reservations. `report`: of the snapshot on which the plan was decided. */
-async function save(
-  tx: Tx,
-  marketId: MarketId,
-  head: ShardHead,
-  { plan, report }: { readonly plan: MarketPlan; readonly report: OracleReport | null },
-): Promise<number> {
-  if (plan.batch !== null) {
-    await storeBatch(tx, marketId, plan.batch, plan.asOf)
-    await setMatchedPositions(tx, marketId, plan.batch.positions)
-  }
+async function keepEvidence(tx: Tx, marketId: MarketId, { plan, report }: Decided): Promise<void> {
   if (report !== null && plan.rows.some(({ kind }) => kind === 'order_triggered'))
     await keepReport(tx, { marketId, feed: 'index' }, report)
-  await updateOrders(tx, plan.orders)
-  return appendRows(tx, head, plan.rows)
+}
+
+/** A plan, and the report of the snapshot on which it was decided. */
+interface Decided {
+  readonly plan: MarketPlan
+  readonly report: OracleReport | null
+}
+
+/** Writes a plan without its reservations. All statements are sent at once: placements wait for the shard's lock meanwhile. */
+async function save(tx: Tx, marketId: MarketId, head: ShardHead, decided: Decided): Promise<number> {
+  const { plan } = decided
+  const [, , , last] = await together([
+    plan.batch === null ? Promise.resolve() : storeBatch(tx, marketId, plan.batch, plan.asOf),
+    keepEvidence(tx, marketId, decided),
+    updateOrders(tx, plan.orders),
+    appendRows(tx, head, plan.rows),
+  ])
+  return last
 }
 
 const movesPositions = ({ kind }: SingleRow): boolean => kind === 'inherit_position' || kind === 'deleverage'
@@ -218,14 +228,17 @@ interface TransactionScope {
 async function openTransaction(
   tx: Tx,
   spec: MarketSpec,
-  locked: ShardHead,
   { fence, now, locks }: TransactionScope & { readonly locks: AccountLocks },
 ) {
   const { marketId } = spec
-  let head = locked
   const reservations = new Reservations(tx, locks)
-  await checkFence(tx, fence)
-  const snapshot = await readSnapshot(tx, spec, now)
+  // In this order: what is read under the lock is read by statements after it.
+  const [locked, , snapshot] = await together([
+    lockShard(tx, marketShard(marketId)),
+    checkFence(tx, fence),
+    readSnapshot(tx, spec, now),
+  ])
+  let head = locked
   const transaction: MarketTransaction = {
     snapshot,
     rowsAfter: async (seq) =>
@@ -310,18 +323,16 @@ export async function inMarketTransaction<T>(
   work: (transaction: MarketTransaction, tx: Tx) => Promise<T>,
 ): Promise<T> {
   const run = (locks: AccountLocks): Promise<T> =>
-    db.transaction().execute(async (tx) => {
-      const locked = await lockShard(tx, marketShard(spec.marketId))
-      const { transaction, reservations, hasWritten } = await openTransaction(tx, spec, locked, {
-        ...scope,
-        locks,
-      })
-      const result = await work(transaction, tx)
-      if (hasWritten()) await reservations.write()
-      // Without a write the commit only releases locks: placements must not wait for the disk.
-      else await sql`set local synchronous_commit = off`.execute(tx)
-      return result
-    })
+    db.transaction().execute((opened) =>
+      pipelined(opened, async (tx) => {
+        const { transaction, reservations, hasWritten } = await openTransaction(tx, spec, { ...scope, locks })
+        const result = await work(transaction, tx)
+        if (hasWritten()) await reservations.write()
+        // Without a write the commit only releases locks: placements must not wait for the disk.
+        else await sql`set local synchronous_commit = off`.execute(tx)
+        return result
+      }),
+    )
   try {
     return await run('late')
   } catch (err) {
