@@ -11,7 +11,7 @@ import { insertProgress } from '../db/chain.ts'
 import type { Fence } from '../db/fence.ts'
 import { ACCOUNTS_SHARD, marketShard } from '../domain/journal/journal-row.ts'
 import type { Address } from '../domain/units.ts'
-import { confirmUpTo, eventlessActions, recordBlock } from '../indexer/ingest/blocks.ts'
+import { confirmUpTo, eventlessActions, ingestBlock } from '../indexer/ingest/blocks.ts'
 import { projectAll, projectShard } from '../indexer/project/project-shard.ts'
 import { type Auction, createAuction } from '../keeper/auction/auction.ts'
 import { createMarketMemory } from '../keeper/auction/market-memory.ts'
@@ -123,7 +123,11 @@ async function mine({ fixture, times }: Exchange, hash: string): Promise<void> {
   const next = { chainId: GROWN_CHAIN, from: block.number, block, facts, mismatches: [] }
   const recorded = await timed(times.block, async () => {
     await eventlessActions(db, block, facts)
-    const outcome = await recordBlock(db, next, { chain: UNREAD_CHAIN, now: fixture.clock.now() })
+    const outcome = await ingestBlock(db, next, {
+      chain: UNREAD_CHAIN,
+      now: fixture.clock.now(),
+      killPoint() {},
+    })
     await confirmUpTo(db, block.number, fixture.clock.now())
     return outcome
   })

@@ -9,7 +9,7 @@ export interface ChainBlocksTable {
   timestamp: number
 }
 
-/** Logs of the exchange's contracts. `shard` and `seq` name the journal row that the log became. Written by: indexer. */
+/** Logs of the exchange's contracts. `shard` and `seq` name the journal row that the log became; null before it is applied. Written by: indexer. */
 export interface ChainLogsTable {
   block: number
   log_index: number
@@ -22,7 +22,16 @@ export interface ChainLogsTable {
   confirmed: Generated<boolean>
 }
 
-/** Every block below `next_block` is recorded; `completed_at` is the time of the last pass that reached the head. Written by: indexer. */
+/** What is left to apply of the newest block. Steps of one stage may be applied in parallel; a stage follows the one before. Written by: indexer. */
+export interface ChainStepsTable {
+  block: number
+  step: number
+  stage: number
+  shards: string[]
+  log_indexes: number[]
+}
+
+/** Every block below `next_block` is recorded and applied; `completed_at` is the time of the last pass that reached the head. Written by: indexer. */
 export interface ChainProgressTable {
   chain_id: number
   genesis_hash: string
@@ -48,6 +57,7 @@ export interface SettlementMismatchesTable {
 export interface ChainTables {
   chain_blocks: ChainBlocksTable
   chain_logs: ChainLogsTable
+  chain_steps: ChainStepsTable
   chain_progress: ChainProgressTable
   settlement_mismatches: SettlementMismatchesTable
 }

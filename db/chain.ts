@@ -1,11 +1,16 @@
 /**
- * What the database has of the chain: `chain_progress`, `chain_blocks`, `chain_logs` and `settlement_mismatches`. A follower that moves
- * `next_block` holds the lock of the `chain_progress` row, so no block is recorded twice.
+ * What the database has of the chain: `chain_progress`, `chain_blocks`, `chain_logs`, `chain_steps` and `settlement_mismatches`. A
+ * follower that moves `next_block` holds the lock of the `chain_progress` row, so no block is recorded twice.
  */
-import { type Insertable, sql } from 'kysely'
-import type { ChainBlocksTable, ChainLogsTable, SettlementMismatchesTable } from './chain-schema.ts'
+import { type Insertable, type Selectable, sql } from 'kysely'
+import type {
+  ChainBlocksTable,
+  ChainLogsTable,
+  ChainStepsTable,
+  SettlementMismatchesTable,
+} from './chain-schema.ts'
 import type { Db, Tx } from './client.ts'
-import { constant } from './values.ts'
+import { anyOf, constant } from './values.ts'
 
 export interface StoredBlock {
   readonly number: number
@@ -41,14 +46,17 @@ export async function loadProgress(db: Db | Tx, chainId: number): Promise<Progre
   return { nextBlock: next_block, tip: await newestBlock(db) }
 }
 
-/** Locks the chain's progress until the transaction ends. */
-export async function lockProgress(tx: Tx, chainId: number): Promise<Progress> {
-  await tx
-    .selectFrom('chain_progress')
-    .select('next_block')
-    .where('chain_id', '=', chainId)
-    .forUpdate()
-    .executeTakeFirstOrThrow()
+/** The newest stored block is not applied in every shard yet: what is left is in `chain_steps`. */
+export const isOpen = ({ nextBlock, tip }: Progress): boolean => tip !== null && tip.number >= nextBlock
+
+/** Locks the chain's progress until the transaction ends. Several transactions may share it, and exclude the others meanwhile. */
+export async function lockProgress(
+  tx: Tx,
+  chainId: number,
+  mode: 'exclusive' | 'shared' = 'exclusive',
+): Promise<Progress> {
+  const row = tx.selectFrom('chain_progress').select('next_block').where('chain_id', '=', chainId)
+  await (mode === 'shared' ? row.forShare() : row.forUpdate()).executeTakeFirstOrThrow()
   return loadProgress(tx, chainId)
 }
 
@@ -87,6 +95,62 @@ export async function insertChainLogs(tx: Tx, logs: readonly Insertable<ChainLog
   `.execute(tx)
 }
 
+/** The journal row that a stored log became. */
+export interface PlacedLog {
+  readonly logIndex: number
+  readonly shard: string
+  readonly seq: number
+}
+
+/** Notes the places of the logs that a step has applied. */
+export async function placeChainLogs(tx: Tx, block: number, placed: readonly PlacedLog[]): Promise<void> {
+  if (placed.length === 0) return
+  await sql`
+    update chain_logs l set shard = p.shard, seq = p.seq
+    from unnest(
+      ${placed.map(({ logIndex }) => logIndex)}::integer[], ${placed.map(({ shard }) => shard)}::text[],
+      ${placed.map(({ seq }) => seq)}::bigint[]
+    ) as p (log_index, shard, seq)
+    where l.block = ${block} and l.log_index = p.log_index
+  `.execute(tx)
+}
+
+export type StoredStep = Readonly<Selectable<ChainStepsTable>>
+
+export async function insertSteps(tx: Tx, steps: readonly StoredStep[]): Promise<void> {
+  await tx
+    .insertInto('chain_steps')
+    .values([...steps])
+    .execute()
+}
+
+/** The steps of the block's earliest stage that are not applied yet. */
+export async function openStage(db: Db | Tx, block: number): Promise<StoredStep[]> {
+  return db
+    .selectFrom('chain_steps')
+    .selectAll()
+    .where('block', '=', block)
+    .where('stage', '=', (stages) =>
+      stages
+        .selectFrom('chain_steps')
+        .select(({ fn }) => fn.min('stage').as('stage'))
+        .where('block', '=', block),
+    )
+    .orderBy('step')
+    .execute()
+}
+
+/** Claims the steps for this transaction. Returns those that were not applied yet. */
+export async function deleteSteps(tx: Tx, block: number, steps: readonly number[]): Promise<Set<number>> {
+  const deleted = await tx
+    .deleteFrom('chain_steps')
+    .where('block', '=', block)
+    .where('step', '=', anyOf('bigint', steps))
+    .returning('step')
+    .execute()
+  return new Set(deleted.map(({ step }) => step))
+}
+
 export async function setNextBlock(tx: Tx, chainId: number, nextBlock: number): Promise<void> {
   await tx
     .updateTable('chain_progress')
@@ -95,8 +159,9 @@ export async function setNextBlock(tx: Tx, chainId: number, nextBlock: number): 
     .execute()
 }
 
-/** Deletes a block that has left the chain, with its logs. */
+/** Deletes a block that has left the chain, with its logs and what was left to apply of it. */
 export async function deleteBlock(tx: Tx, number: number): Promise<void> {
+  await tx.deleteFrom('chain_steps').where('block', '=', number).execute()
   await tx.deleteFrom('chain_logs').where('block', '=', number).execute()
   await tx.deleteFrom('chain_blocks').where('number', '=', number).execute()
 }

@@ -41,6 +41,19 @@ export async function lockShards(tx: Tx, shards: readonly string[]): Promise<Map
   return found
 }
 
+/** Locks those of the shards that are not locked by another transaction, and does not wait for the others. */
+export async function lockFreeShards(tx: Tx, shards: readonly string[]): Promise<Map<string, ShardHead>> {
+  const heads = await tx
+    .selectFrom('shards')
+    .selectAll()
+    .where('shard', '=', anyOf('text', new Set(shards)))
+    .orderBy(sql`shard collate "C"`)
+    .forUpdate()
+    .skipLocked()
+    .execute()
+  return new Map(heads.map((head) => [head.shard, head]))
+}
+
 export async function createShard(tx: Tx | Db, shard: string): Promise<void> {
   await tx
     .insertInto('shards')

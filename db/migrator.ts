@@ -53,6 +53,7 @@ import * as clientOrderIds from './migrations/0047-client-order-ids.ts'
 import * as eventsByTime from './migrations/0048-events-by-time.ts'
 import * as keepers from './migrations/0052-keepers.ts'
 import * as positionHistory from './migrations/0054-position-history.ts'
+import * as blockSteps from './migrations/0055-block-steps.ts'
 
 export const MIGRATIONS: Record<string, Migration> = {
   '0001-write-side': writeSide,
@@ -106,6 +107,7 @@ export const MIGRATIONS: Record<string, Migration> = {
   '0048-events-by-time': eventsByTime,
   '0052-keepers': keepers,
   '0054-position-history': positionHistory,
+  '0055-block-steps': blockSteps,
 }
 
 export const createMigrator = (db: Db): Migrator =>

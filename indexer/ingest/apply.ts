@@ -1,7 +1,7 @@
-/** Applies the facts of one block to the write side. The caller's transaction holds the lock of the chain's progress. */
+/** Applies facts of one block to the write side. The caller's transaction holds the lock of the chain's progress. */
 import type { Tx } from '../../db/client.ts'
 import { recordFunding } from '../../db/funding.ts'
-import { createUsers, findUsers } from '../../db/users.ts'
+import { createUsers } from '../../db/users.ts'
 import type { BalanceChanged } from '../../domain/journal/accounts-row.ts'
 import { ACCOUNTS_SHARD, marketShard } from '../../domain/journal/journal-row.ts'
 import type { MarketSpec } from '../../domain/market/market.ts'
@@ -21,23 +21,19 @@ import { endAdjustment, failUndecodable } from './adjustments.ts'
 import { applyParts, type LoggedPart, partMinedAt } from './apply-parts.ts'
 import { applyBackstop, applyBankPause, isBackstopChange } from './backstop-and-pause.ts'
 import { cancelSalts, cancelUncovered } from './cancel-orders.ts'
-import type { ChainFact, LedgerMoved, PartMined } from './facts.ts'
+import { accountsOfAll, type BlockFact, makersOf, moves } from './fact-locks.ts'
+import type { LedgerMoved, PartMined } from './facts.ts'
 import { writeLedger } from './ledger.ts'
-import { lockOrders } from './lock-orders.ts'
+import type { LockedOrders } from './lock-orders.ts'
 import type { LockedShards, RowPlace } from './locked-shards.ts'
 import { fixHaircut, reportFinalPrice } from './market-endings.ts'
 import { applyEnding, applyTerms } from './market-terms.ts'
-import { applyMove, movedAccounts, type PositionMoveFact } from './move-positions.ts'
+import { applyMove, type PositionMoveFact } from './move-positions.ts'
 import { applyForwardRequest, applyMarginNonces } from './relays.ts'
 import { updateSessionKey } from './session-keys.ts'
 import { loadMoved } from './settling-orders.ts'
 import { applySingle, isSingleFact, mineAction, minedFunding, type SingleFact } from './single-actions.ts'
 import { expectationOf, loadPart, writePart } from './write-part.ts'
-
-export interface BlockFact {
-  readonly log: ChainLog
-  readonly fact: ChainFact
-}
 
 export interface SettlementMismatch extends Mismatch {
   readonly marketId: number
@@ -52,20 +48,11 @@ export interface AppliedFacts {
   readonly mismatches: readonly SettlementMismatch[]
 }
 
-const MOVING: ReadonlySet<string> = new Set<PositionMoveFact['kind']>([
-  'position_adjusted',
-  'position_inherited',
-  'positions_deleveraged',
-  'position_adjusted',
-  'insolvency_reported',
-  'claimed',
-  'deficit_covered',
-])
-
-/** Shared by the facts of one block. */
+/** Shared by the facts of one step. */
 interface Context {
   readonly tx: Tx
   readonly block: ChainBlock
+  /** Of the whole block. */
   readonly facts: readonly BlockFact[]
   readonly chain: Pick<Chain, 'position'>
   readonly shards: LockedShards
@@ -73,73 +60,37 @@ interface Context {
   readonly mismatches: SettlementMismatch[]
 }
 
-const moves = (fact: ChainFact): fact is PositionMoveFact => MOVING.has(fact.kind)
-
-const makersOf = ({ settled }: PartMined): Address[] => settled.fills.map(({ maker }) => maker)
-
-function accountsOf({ fact }: BlockFact): Address[] {
-  if (fact.kind === 'ledger_moved') return [fact.account]
-  if (moves(fact)) return movedAccounts(fact)
-  return fact.kind === 'part_mined' ? makersOf(fact) : []
+/** Creates the users of the accounts that have none. The caller has locked `accounts` if there is one. */
+export async function createNewcomers(
+  tx: Tx,
+  facts: readonly BlockFact[],
+  { shards, users: known }: LockedOrders,
+  block: Pick<ChainBlock, 'timestamp'>,
+): Promise<Map<Address, number>> {
+  const newcomers = accountsOfAll(facts).filter((address) => !known.has(address))
+  const created = await createUsers(tx, newcomers, block.timestamp * 1000)
+  for (const row of created.rows) shards.append(ACCOUNTS_SHARD, row)
+  return new Map([...known, ...created.users])
 }
 
-/** Accounts that cancel on the chain or register a key. An account without a user does not become one by this. */
-function cancellersOf({ fact }: BlockFact): Address[] {
-  if (fact.kind === 'salts_cancelled') return [fact.maker]
-  return fact.kind === 'session_key_updated' ? [fact.owner] : []
+export interface Applying {
+  readonly chain: Pick<Chain, 'position'>
+  /** What `lockFacts` has locked for the facts. */
+  readonly locked: LockedOrders
+  /** All facts of the block, where only some are applied. */
+  readonly blockFacts?: readonly BlockFact[]
 }
 
-/** Orders that a withdrawal leaves uncovered, or that a revoked key has signed, may be in any market. */
-function cancelledEverywhere({ fact }: BlockFact): Address[] {
-  if (fact.kind === 'ledger_moved' && fact.cause === 'withdrawal_request') return [fact.account]
-  return fact.kind === 'session_key_updated' && 'revoked_at' in fact.change ? [fact.owner] : []
-}
-
-const OF_ACCOUNTS: ReadonlySet<string> = new Set<ChainFact['kind']>([
-  'ledger_moved',
-  'session_key_updated',
-  'forward_request_executed',
-  'bank_pause_changed',
-])
-
-function shardsOf({ fact }: BlockFact): string[] {
-  if (OF_ACCOUNTS.has(fact.kind)) return [ACCOUNTS_SHARD]
-  if (
-    fact.kind === 'part_mined' ||
-    fact.kind === 'salts_cancelled' ||
-    fact.kind === 'ending_changed' ||
-    fact.kind === 'terms_changed' ||
-    fact.kind === 'haircut_fixed' ||
-    fact.kind === 'margin_nonces_invalidated' ||
-    moves(fact) ||
-    isSingleFact(fact)
-  ) {
-    return [marketShard(fact.spec.marketId)]
-  }
-  return fact.kind === 'undecodable' && fact.spec ? [marketShard(fact.spec.marketId)] : []
-}
-
-/** `stopped`: further shards that the caller needs to lock. */
+/** Applies facts of one block, in their order. */
 export async function applyFacts(
   tx: Tx,
   block: ChainBlock,
   facts: readonly BlockFact[],
-  { chain, stopped }: { readonly chain: Pick<Chain, 'position'>; readonly stopped: readonly string[] },
+  { chain, locked, blockFacts = facts }: Applying,
 ): Promise<AppliedFacts> {
-  const addresses = [...new Set(facts.flatMap(accountsOf))]
-  const isKnown = await findUsers(tx, addresses)
-  const needed = addresses.every((address) => isKnown.has(address)) ? [] : [ACCOUNTS_SHARD]
-  const { shards, users: known } = await lockOrders(tx, {
-    shards: [...facts.flatMap(shardsOf), ...stopped, ...needed],
-    addresses: [...addresses, ...facts.flatMap(cancellersOf)],
-    cancelled: facts.flatMap(cancelledEverywhere),
-  })
-  const newcomers = addresses.filter((address) => !known.has(address))
-  const created = await createUsers(tx, newcomers, block.timestamp * 1000)
-  for (const row of created.rows) shards.append(ACCOUNTS_SHARD, row)
-  const users = new Map([...known, ...created.users])
-
-  const context: Context = { tx, block, facts, chain, shards, users, mismatches: [] }
+  const { shards } = locked
+  const users = await createNewcomers(tx, facts, locked, block)
+  const context: Context = { tx, block, facts: blockFacts, chain, shards, users, mismatches: [] }
   const places: (RowPlace | null)[] = []
   for (const group of groupsOf(facts)) places.push(...(await applyGroup(context, group)))
   await shards.write(tx)

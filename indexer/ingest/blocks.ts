@@ -1,7 +1,8 @@
 /**
- * Records blocks with their facts and rolls them back. Each step locks the row of `chain_progress` and checks `next_block` first, so two
+ * Records blocks with their facts and rolls them back. Each transaction locks the row of `chain_progress` and checks `next_block` first, so two
  * followers at once cannot apply a block twice.
  */
+import { sql } from 'kysely'
 import { isSingle, toSingleAction } from '../../db/actions.ts'
 import {
   confirmChainLogs,
@@ -9,23 +10,29 @@ import {
   type Genesis,
   insertBlock,
   insertChainLogs,
-  insertMismatch,
   insertProgress,
+  insertSteps,
+  isOpen,
   lockProgress,
   newestBlock,
   type StoredBlock,
   setNextBlock,
 } from '../../db/chain.ts'
 import type { Db, Tx } from '../../db/client.ts'
-import { restrictToCancels } from '../../db/markets.ts'
-import { constant } from '../../db/values.ts'
+import { findUsers } from '../../db/users.ts'
+import { anyOf, constant } from '../../db/values.ts'
 import { expectationOf } from '../../domain/actions/action-rules.ts'
-import { type JournalRow, marketShard } from '../../domain/journal/journal-row.ts'
+import { ACCOUNTS_SHARD, type JournalRow, marketShard } from '../../domain/journal/journal-row.ts'
 import type { Expectation } from '../../domain/settlement/receipt.ts'
-import type { Millis } from '../../domain/units.ts'
-import type { Chain, ChainBlock } from '../ports.ts'
-import { applyFacts, type BlockFact, type SettlementMismatch } from './apply.ts'
+import type { Address, Millis } from '../../domain/units.ts'
+import type { ChainBlock } from '../ports.ts'
+import { applyFacts, createNewcomers, type SettlementMismatch } from './apply.ts'
+import { type ApplyPorts, applySteps, MOST_TOGETHER, noteMismatches } from './apply-steps.ts'
 import { confirmParts } from './confirm-parts.ts'
+import { accountsOfAll, type BlockFact, lockAccountsOf, lockFacts, shardOf } from './fact-locks.ts'
+import type { LockedOrders } from './lock-orders.ts'
+import { LockedShards, type RowPlace } from './locked-shards.ts'
+import { planSteps, type Step } from './plan-steps.ts'
 import { type JournaledFact, rollBackFacts } from './roll-back.ts'
 
 /** The database belongs to another chain than the node, so nothing of this chain may be written to it. */
@@ -58,55 +65,135 @@ export interface NextBlock {
 }
 
 /**
- * Records the block, its logs and their effects, and moves `next_block`, in one transaction.
- * `overtaken`: another follower has moved `next_block`. `fork`: the block does not follow the stored one.
+ * Records the block and applies it. Returns the mismatches. `overtaken`: another follower has moved `next_block`. `fork`: the block does not
+ * follow the stored one, or was rolled back meanwhile.
  */
-export async function recordBlock(
+export async function ingestBlock(
+  db: Db,
+  next: NextBlock,
+  ports: ApplyPorts,
+): Promise<readonly SettlementMismatch[] | 'overtaken' | 'fork'> {
+  const recorded = await recordBlock(db, next, ports)
+  if (typeof recorded === 'string' || recorded.isComplete)
+    return typeof recorded === 'string' ? recorded : recorded.mismatches
+  ports.killPoint('after-block-record')
+  const applied = await applySteps(db, next, ports)
+  return typeof applied === 'string' ? applied : [...recorded.mismatches, ...applied]
+}
+
+interface Recorded {
+  /** The block was applied with its record. */
+  readonly isComplete: boolean
+  readonly mismatches: readonly SettlementMismatch[]
+}
+
+/**
+ * Records the block with its logs, and what is to apply of it. A block that is one step, or a small one whose shards are free, is applied and
+ * completed in the same transaction.
+ */
+async function recordBlock(
   db: Db,
   { chainId, from, block, facts, mismatches: silent }: NextBlock,
-  ports: { readonly chain: Pick<Chain, 'position'>; readonly now: Millis },
-): Promise<readonly SettlementMismatch[] | 'overtaken' | 'fork'> {
+  ports: ApplyPorts,
+): Promise<Recorded | 'overtaken' | 'fork'> {
   return db.transaction().execute(async (tx) => {
     const progress = await lockProgress(tx, chainId)
-    if (progress.nextBlock !== from) return 'overtaken'
+    if (progress.nextBlock !== from || isOpen(progress)) return 'overtaken'
     const follows = progress.tip?.number !== block.number - 1 || progress.tip.hash === block.parentHash
     if (!follows) return 'fork'
     const { number, hash, parentHash: parent_hash, timestamp } = block
     await insertBlock(tx, { number, hash, parent_hash, timestamp })
     const stopped = silent.map(({ marketId }) => marketShard(marketId))
-    const { places, mismatches } = await applyFacts(tx, block, facts, { chain: ports.chain, stopped })
-    const logs = facts.map(({ log }, at) => ({
-      block: number,
-      log_index: log.logIndex,
-      tx_hash: log.txHash,
-      address: log.address,
-      topics: [...log.topics],
-      data: log.data,
-      shard: places[at]?.shard ?? null,
-      seq: places[at]?.seq ?? null,
-    }))
-    await insertChainLogs(tx, logs)
+    const steps = planSteps(facts, await withPending(tx, facts))
+    const locked = await lockAtOnce(tx, steps, facts, stopped)
+    if (locked === null) {
+      await recordSteps(tx, { block, facts, steps, stopped })
+      await noteMismatches(tx, number, silent, ports.now)
+      return { isComplete: false, mismatches: silent }
+    }
+    const { places, mismatches } = await applyFacts(tx, block, facts, { chain: ports.chain, locked })
+    await insertChainLogs(tx, toRows(number, facts, places))
     const all = [...mismatches, ...silent]
-    for (const mismatch of all) await noteMismatch(tx, number, mismatch, ports.now)
+    await noteMismatches(tx, number, all, ports.now)
     await setNextBlock(tx, chainId, number + 1)
-    return all
+    return { isComplete: true, mismatches: all }
   })
 }
 
-/** Stores the mismatch and stops its market, whose shard is locked, until an operator has resolved it. */
-async function noteMismatch(tx: Tx, block: number, found: SettlementMismatch, now: Millis): Promise<void> {
-  await insertMismatch(tx, {
-    market_id: found.marketId,
-    block,
-    tx_hash: found.txHash,
-    batch_id: found.batchId,
-    part: found.part,
-    failure_kind: found.kind,
-    failure_reason: found.reason,
-    found_at: now,
-  })
-  await restrictToCancels(tx, found.marketId)
+/** Of the accounts of a block with several shards, those with a pending withdrawal. Only the follower changes it. */
+async function withPending(tx: Tx, facts: readonly BlockFact[]): Promise<Address[]> {
+  if (new Set(facts.map(shardOf)).size < 2) return []
+  const rows = await tx
+    .selectFrom('users')
+    .innerJoin('accounts', 'accounts.user_id', 'users.user_id')
+    .select('address')
+    .where('address', '=', anyOf('text', accountsOfAll(facts)))
+    .where('pending_withdrawal', '<>', 0n)
+    .execute()
+  return rows.map(({ address }) => address as Address)
 }
+
+/** The locks of the whole block, if it is one step, or if it is small, its steps need not follow each other and their shards are free. */
+async function lockAtOnce(
+  tx: Tx,
+  steps: readonly Step[],
+  facts: readonly BlockFact[],
+  stopped: readonly string[],
+): Promise<LockedOrders | null> {
+  if (steps.length <= 1) return lockFacts(tx, facts, stopped)
+  const isSmall = steps.flatMap((step) => step.facts).length <= MOST_TOGETHER
+  if (!isSmall || steps.some(({ stage }) => stage > 0)) return null
+  const wanted = new Set([
+    ...steps.flatMap(({ shards }) => shards),
+    ...stopped,
+    ...(await shardsOfNewcomers(tx, facts)),
+  ])
+  await sql`savepoint before_locks`.execute(tx)
+  const shards = await LockedShards.lockFree(tx, wanted)
+  if ([...wanted].every((shard) => shards.has(shard))) return lockAccountsOf(tx, facts, shards)
+  await sql`rollback to savepoint before_locks`.execute(tx)
+  return null
+}
+
+/** `accounts`, if an account of the facts has no user yet. */
+async function shardsOfNewcomers(tx: Tx, facts: readonly BlockFact[]): Promise<string[]> {
+  const accounts = accountsOfAll(facts)
+  const known = await findUsers(tx, accounts)
+  return known.size === accounts.length ? [] : [ACCOUNTS_SHARD]
+}
+
+interface Unapplied {
+  readonly block: ChainBlock
+  readonly facts: readonly BlockFact[]
+  readonly steps: readonly Step[]
+  readonly stopped: readonly string[]
+}
+
+/** The accounts of the block become users here, so that its steps need `accounts` only for its own facts. */
+async function recordSteps(tx: Tx, { block, facts, steps, stopped }: Unapplied): Promise<void> {
+  const shards = await LockedShards.lock(tx, [...stopped, ...(await shardsOfNewcomers(tx, facts))])
+  const users = await findUsers(tx, accountsOfAll(facts))
+  await createNewcomers(tx, facts, { shards, users }, block)
+  await shards.write(tx)
+  await insertChainLogs(tx, toRows(block.number, facts, []))
+  const rows = steps.map((step, at) => ({
+    ...{ block: block.number, step: at, stage: step.stage, shards: [...step.shards] },
+    log_indexes: step.facts.map(({ log }) => log.logIndex),
+  }))
+  await insertSteps(tx, rows)
+}
+
+const toRows = (block: number, facts: readonly BlockFact[], places: readonly (RowPlace | null)[]) =>
+  facts.map(({ log }, at) => ({
+    block,
+    log_index: log.logIndex,
+    tx_hash: log.txHash,
+    address: log.address,
+    topics: [...log.topics],
+    data: log.data,
+    shard: places[at]?.shard ?? null,
+    seq: places[at]?.seq ?? null,
+  }))
 
 /** An action of the exchange in this block that emitted no event. If it did not revert, it should have emitted one. */
 export interface EventlessAction {
@@ -213,9 +300,11 @@ export async function confirmUpTo(db: Db, block: number, at: Millis): Promise<vo
     .executeTakeFirst()
   if (open === undefined) return
   await db.transaction().execute(async (tx) => {
-    await tx.selectFrom('chain_progress').select('next_block').forUpdate().execute()
-    const facts = await loggedFacts(tx, { unconfirmedTo: block })
+    const progress = await tx.selectFrom('chain_progress').select('next_block').forUpdate().executeTakeFirst()
+    // Another follower may have recorded a block there since, in place of one that has left the chain.
+    const complete = Math.min(block, (progress?.next_block ?? 0) - 1)
+    const facts = await loggedFacts(tx, { unconfirmedTo: complete })
     await confirmParts(tx, facts.reverse(), at)
-    await confirmChainLogs(tx, block)
+    await confirmChainLogs(tx, complete)
   })
 }

@@ -3,7 +3,7 @@
  * block. For each block, `decode/` turns its logs into facts and `blocks.ts` records them with their effects (`apply.ts`).
  */
 
-import { blockAtOrBelow, loadProgress, recordHead, type StoredBlock } from '../../db/chain.ts'
+import { blockAtOrBelow, isOpen, loadProgress, recordHead, type StoredBlock } from '../../db/chain.ts'
 import type { Db } from '../../db/client.ts'
 import { loadMarkets } from '../../db/markets.ts'
 import { NO_EVENTS } from '../../domain/settlement/receipt.ts'
@@ -13,16 +13,18 @@ import type { Clock } from '../../service/clock.ts'
 import type { KillPointHook } from '../../service/kill-point.ts'
 import type { Logger } from '../../service/logger.ts'
 import type { Chain, ChainBlock, ChainLog, Metrics } from '../ports.ts'
-import type { BlockFact, SettlementMismatch } from './apply.ts'
+import type { SettlementMismatch } from './apply.ts'
+import { applySteps, loadOpenBlock, type RecordedBlock } from './apply-steps.ts'
 import {
   bindChain,
   confirmUpTo,
   eventlessActions,
+  ingestBlock,
   OtherChainError,
-  recordBlock,
   rollBackBlock,
 } from './blocks.ts'
 import { decodeLog } from './decode/decode-log.ts'
+import type { BlockFact } from './fact-locks.ts'
 import { addressesOf, type Contracts } from './facts.ts'
 
 export interface FollowOptions {
@@ -46,8 +48,15 @@ export interface FollowPorts {
   readonly clock: Clock
   readonly logger: Logger
   readonly metrics: Pick<Metrics, 'headReached' | 'blockApplied' | 'rolledBack' | 'mismatch'>
-  readonly killPoint: KillPointHook<'before-block-commit' | 'after-block-commit'>
+  readonly killPoint: KillPointHook<BlockKillPoint>
 }
+
+/** Of a block: before its first transaction, after its record, after each of its steps, and after it is complete. */
+type BlockKillPoint =
+  | 'before-block-commit'
+  | 'after-block-record'
+  | 'after-step-commit'
+  | 'after-block-commit'
 
 /** Least time between two updates of `completed_at` at an unchanged head. */
 const COMPLETION_STEP_MS = 250
@@ -75,11 +84,15 @@ export class Follower {
     if (!this.#isBound) await this.#bind()
     const at = clock.now()
     const head = await chain.head()
-    const { tip } = await loadProgress(db, chainId)
-    if (tip?.hash !== head.hash) {
-      if (tip !== null && !(await this.#rollBackFork(tip, head))) return false
+    const progress = await loadProgress(db, chainId)
+    const { tip } = progress
+    if (tip?.hash !== head.hash || isOpen(progress)) {
+      const isBehind = tip !== null && tip.hash !== head.hash && !(await this.#rollBackFork(tip, head))
+      if (isBehind) return false
+      const contracts = await this.#contracts()
+      if (!(await this.#finish(contracts))) return false
       const { nextBlock } = await loadProgress(db, chainId)
-      if (!(await this.#advance(nextBlock, head, await this.#contracts()))) return false
+      if (!(await this.#advance(nextBlock, head, contracts))) return false
       await confirmUpTo(db, head.number - confirmations, confirmedAt(head))
     }
     await this.#complete(head.number, at)
@@ -170,7 +183,7 @@ export class Follower {
     logs: readonly ChainLog[],
     contracts: Contracts,
   ): Promise<boolean> {
-    const { db, chain, clock, logger, metrics, killPoint } = this.#ports
+    const { db, chain, clock, killPoint } = this.#ports
     const { chainId } = this.#options
     if (logs.some(({ blockHash }) => blockHash !== block.hash)) {
       throw new InconsistentNodeError(
@@ -183,9 +196,28 @@ export class Follower {
     const eventless = await this.#eventlessMismatches(block, facts)
     const next = { chainId, from, block, facts, mismatches: eventless }
     if (facts.length > 0) killPoint('before-block-commit')
-    const outcome = await recordBlock(db, next, { chain, now: clock.now() })
+    return this.#ended(next, await ingestBlock(db, next, { chain, now: clock.now(), killPoint }))
+  }
+
+  /** Applies the rest of a block that is recorded and not complete: its follower was stopped, or another one is at it. */
+  async #finish(contracts: Contracts): Promise<boolean> {
+    const { db, chain, clock, killPoint } = this.#ports
+    const { chainId } = this.#options
+    const open = await loadOpenBlock(db, chainId)
+    if (open === null) return true
+    const facts = open.logs.map((log): BlockFact => ({ log, fact: decodeLog(log, contracts) }))
+    const recorded = { chainId, block: open.block, facts }
+    return this.#ended(recorded, await applySteps(db, recorded, { chain, now: clock.now(), killPoint }))
+  }
+
+  /** Reports how a block ended. False if it did not follow the stored tip, or another follower was faster. */
+  #ended(
+    { block, facts }: Pick<RecordedBlock, 'block' | 'facts'>,
+    outcome: Awaited<ReturnType<typeof ingestBlock>>,
+  ): boolean {
+    const { logger, metrics, killPoint } = this.#ports
     if (outcome === 'overtaken' || outcome === 'fork') {
-      logger.info({ block: block.number, outcome }, 'block not recorded')
+      logger.info({ block: block.number, outcome }, 'block not applied')
       return false
     }
     killPoint('after-block-commit')

@@ -1,7 +1,7 @@
 /** The locked shards of a transaction, and the rows that it will append to each. */
 
 import type { Tx } from '../../db/client.ts'
-import { appendToShards, lockShards, type ShardHead } from '../../db/journal.ts'
+import { appendToShards, lockFreeShards, lockShards, type ShardHead } from '../../db/journal.ts'
 import { invariant } from '../../domain/invariant.ts'
 import type { JournalRow } from '../../domain/journal/journal-row.ts'
 
@@ -21,6 +21,15 @@ export class LockedShards {
 
   static async lock(tx: Tx, shards: Iterable<string>): Promise<LockedShards> {
     return new LockedShards(await lockShards(tx, [...shards]))
+  }
+
+  /** Locks those of the shards that no other transaction has locked, without waiting. */
+  static async lockFree(tx: Tx, shards: Iterable<string>): Promise<LockedShards> {
+    return new LockedShards(await lockFreeShards(tx, [...shards]))
+  }
+
+  has(shard: string): boolean {
+    return this.#heads.has(shard)
   }
 
   /** The sequence of the row that is appended next. */

@@ -12,7 +12,8 @@ import type { ClearingInputs } from '../../domain/auction/clearing.ts'
 import type { UsedReport } from '../../domain/prices/report.ts'
 import type { Address, FundingIndex, HourlyFunding, Millis, Price, UserId } from '../../domain/units.ts'
 import { applyFacts } from '../../indexer/ingest/apply.ts'
-import { confirmUpTo, eventlessActions, recordBlock, rollBackBlock } from '../../indexer/ingest/blocks.ts'
+import { confirmUpTo, eventlessActions, ingestBlock, rollBackBlock } from '../../indexer/ingest/blocks.ts'
+import { lockFacts } from '../../indexer/ingest/fact-locks.ts'
 import type { ChainLog } from '../../indexer/ports.ts'
 import { createActionQueue } from '../../keeper/actions/store.ts'
 import { createAuction } from '../../keeper/auction/auction.ts'
@@ -154,12 +155,16 @@ describe('the access paths of the write side', function () {
     }
     await eventlessActions(explained.db, next.block, [])
     expect(
-      await recordBlock(explained.db, next, { chain: UNREAD_CHAIN, now: fixture.clock.now() }),
+      await ingestBlock(explained.db, next, {
+        chain: UNREAD_CHAIN,
+        now: fixture.clock.now(),
+        killPoint() {},
+      }),
     ).to.deep.equal([])
     await rollBackBlock(explained.db, GROWN_CHAIN, block, 0)
     await relayers.reopen(lane, [sent.nonce])
     await relayers.noteForeign(lane, sent.nonce)
-    await recordBlock(explained.db, next, { chain: UNREAD_CHAIN, now: fixture.clock.now() })
+    await ingestBlock(explained.db, next, { chain: UNREAD_CHAIN, now: fixture.clock.now(), killPoint() {} })
     await confirmUpTo(explained.db, block.number, fixture.clock.now())
     expectFewPages()
   })
@@ -253,9 +258,10 @@ describe('the access paths of the write side', function () {
         .execute()
       const log = { txHash: '0x', logIndex: 0, block: 1 } as ChainLog
       const block = { number: 1, hash: '0x', parentHash: '0x', timestamp: 1, transactions: [] }
-      await explained.db
-        .transaction()
-        .execute((tx) => applyFacts(tx, block, [{ log, fact }], { chain: UNREAD_CHAIN, stopped: [] }))
+      await explained.db.transaction().execute(async (tx) => {
+        const facts = [{ log, fact }]
+        await applyFacts(tx, block, facts, { chain: UNREAD_CHAIN, locked: await lockFacts(tx, facts) })
+      })
     }
     expectFewPages()
     for (const order of placed) expect((await fixture.orderOf(order)).status).to.equal('CANCELLED')

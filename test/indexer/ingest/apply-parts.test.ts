@@ -8,7 +8,8 @@ import { createShard } from '../../../db/journal.ts'
 import { listMarket } from '../../../db/markets.ts'
 import { ACCOUNTS_SHARD } from '../../../domain/journal/journal-row.ts'
 import type { Address } from '../../../domain/units.ts'
-import { applyFacts, type BlockFact } from '../../../indexer/ingest/apply.ts'
+import { applyFacts } from '../../../indexer/ingest/apply.ts'
+import { type BlockFact, lockFacts } from '../../../indexer/ingest/fact-locks.ts'
 import type { ChainFact } from '../../../indexer/ingest/facts.ts'
 import { UNREAD_CHAIN } from '../../keeper/support/mine-part.ts'
 import { freshDatabase, type TestDatabase } from '../support/database.ts'
@@ -23,7 +24,7 @@ async function apply(tx: Tx, facts: readonly ChainFact[], perBlock: number): Pro
       const place = { block: block.number, blockHash: hash, logIndex: at, txHash: `0x${from + at}` }
       return { fact, log: { ...place, address: '0x' as Address, topics: [], data: '0x' } }
     })
-    await applyFacts(tx, block, logged, { chain: UNREAD_CHAIN, stopped: [] })
+    await applyFacts(tx, block, logged, { chain: UNREAD_CHAIN, locked: await lockFacts(tx, logged) })
   }
 }
 

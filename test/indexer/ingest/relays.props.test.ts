@@ -11,8 +11,8 @@ import { insertRelayOperation, openRelays } from '../../../db/relay-operations.t
 import { ACCOUNTS_SHARD } from '../../../domain/journal/journal-row.ts'
 import { isFulfilled, nextForwardNonce, type RelayEffect } from '../../../domain/relays/operation.ts'
 import type { Address } from '../../../domain/units.ts'
-import type { BlockFact } from '../../../indexer/ingest/apply.ts'
-import { recordBlock, rollBackBlock } from '../../../indexer/ingest/blocks.ts'
+import { ingestBlock, rollBackBlock } from '../../../indexer/ingest/blocks.ts'
+import type { BlockFact } from '../../../indexer/ingest/fact-locks.ts'
 import type { ChainFact } from '../../../indexer/ingest/facts.ts'
 import { MarketFixture } from '../../keeper/support/market-fixture.ts'
 import { UNREAD_CHAIN } from '../../keeper/support/mine-part.ts'
@@ -195,7 +195,7 @@ describe('relay operations under forks', function () {
     })
     const next = { chainId: CHAIN, from: number, block, facts: facts.map(logOf), mismatches: [] }
     expect(
-      await recordBlock(fixture.db, next, { chain: UNREAD_CHAIN, now: fixture.clock.now() }),
+      await ingestBlock(fixture.db, next, { chain: UNREAD_CHAIN, now: fixture.clock.now(), killPoint() {} }),
     ).to.deep.equal([])
   }
 

@@ -11,6 +11,7 @@ import { settleAccount } from '../../../domain/settlement/settle-account.ts'
 import type { BatchSettled, SettledFill } from '../../../domain/settlement/settlement.ts'
 import type { FundingIndex, Millis, Price, Quote, Rate, Steps, Ticks, UserId } from '../../../domain/units.ts'
 import { applyFacts } from '../../../indexer/ingest/apply.ts'
+import { lockFacts } from '../../../indexer/ingest/fact-locks.ts'
 import type { MarketFixture } from './market-fixture.ts'
 
 /** The oldest part that is not mined. */
@@ -175,6 +176,8 @@ export async function mineOldestPart(fixture: MarketFixture): Promise<boolean> {
   const { block, facts } = await minedPart(fixture, (await oldestPart(fixture)) as Action)
   await fixture.db
     .transaction()
-    .execute((tx) => applyFacts(tx, block, facts, { chain: UNREAD_CHAIN, stopped: [] }))
+    .execute(async (tx) =>
+      applyFacts(tx, block, facts, { chain: UNREAD_CHAIN, locked: await lockFacts(tx, facts) }),
+    )
   return true
 }

@@ -3,6 +3,7 @@ import type { Db } from '../../../db/client.ts'
 import type { MarketSpec } from '../../../domain/market/market.ts'
 import type { Address } from '../../../domain/units.ts'
 import { applyFacts } from '../../../indexer/ingest/apply.ts'
+import { lockFacts } from '../../../indexer/ingest/fact-locks.ts'
 
 export async function revokeKey(
   db: Db,
@@ -18,5 +19,8 @@ export async function revokeKey(
       throw new Error('a revocation reads no position')
     },
   }
-  await db.transaction().execute((tx) => applyFacts(tx, block, [{ log, fact }], { chain, stopped: [] }))
+  const facts = [{ log, fact }]
+  await db
+    .transaction()
+    .execute(async (tx) => applyFacts(tx, block, facts, { chain, locked: await lockFacts(tx, facts) }))
 }
