@@ -127,6 +127,7 @@ async function mine({ fixture, times }: Exchange, hash: string): Promise<void> {
       chain: UNREAD_CHAIN,
       now: fixture.clock.now(),
       killPoint() {},
+      stepFacts: 20,
     })
     await confirmUpTo(db, block.number, fixture.clock.now())
     return outcome

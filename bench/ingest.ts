@@ -1,13 +1,14 @@
 /**
- * Measures how fast mined parts of 20 orders are applied: parts per second, statements per part, and how long a block holds the locks
- * of its markets and accounts. The chain is recorded first and then served from memory, so neither anvil nor the matching of the parts is
+ * Measures how fast mined parts of 20 orders are applied: parts per second, statements per part, and for how long a transaction locks its
+ * markets. The chain is recorded first and then served from memory, so neither anvil nor the matching of the parts is
  * measured. Every block has the same number of parts of each market. Postgres and this process share the machine. Prints tables and one JSON line.
  *
- *   npm run bench:ingest -- [--markets 10] [--per-block 1] [--blocks 10] [--top 0]
+ *   npm run bench:ingest -- [--markets 10] [--per-block 1] [--blocks 10] [--step-facts 20] [--top 0]
  */
 import { loadavg } from 'node:os'
 import { performance } from 'node:perf_hooks'
 import { Kysely, type LogEvent, PostgresDialect } from 'kysely'
+import type pg from 'pg'
 import { createPool, type Db } from '../db/client.ts'
 import { createShard } from '../db/journal.ts'
 import { listMarket } from '../db/markets.ts'
@@ -19,7 +20,6 @@ import { argumentsOf, wholeNumber, withDefault } from '../service/command-line.t
 import { percentile } from '../stack/replay/statistics.ts'
 import { CHAIN_ID } from '../test/indexer/support/exchange-fixture.ts'
 import { matchPart } from '../test/indexer/support/matched-part.ts'
-import { freshDatabase } from '../test/support/postgres.ts'
 import {
   copyOf,
   copyPart,
@@ -27,9 +27,10 @@ import {
   type Recording,
   recordParts,
   txHashOf,
-} from './ingest/recorded-chain.ts'
+} from '../test/indexer/support/recorded-chain.ts'
+import { freshDatabase } from '../test/support/postgres.ts'
 
-const { markets, perBlock, blocks, top } = readFlags()
+const { markets, perBlock, blocks, top, stepFacts } = readFlags()
 
 function readFlags() {
   const flags = argumentsOf({
@@ -38,18 +39,21 @@ function readFlags() {
       markets: withDefault(wholeNumber('markets with parts in every block', { least: 1 }), 10),
       'per-block': withDefault(wholeNumber('parts of each market in a block', { least: 1 }), 1),
       blocks: withDefault(wholeNumber('measured blocks', { least: 1 }), 10),
+      'step-facts': withDefault(wholeNumber('most facts of a transaction', { least: 1 }), 20),
       top: withDefault(wholeNumber('costliest statements to list', { least: 0 }), 0),
     },
   })
-  return { ...flags, perBlock: flags['per-block'] }
+  return { ...flags, perBlock: flags['per-block'], stepFacts: flags['step-facts'] }
 }
+
+/** Of each part, each of another account. */
+const ORDERS = 20
 
 /** Blocks before the measurement: connections, plans and caches. */
 const WARM_UP = 3
 
 class StatementLog {
   #statements = new Map<string, { count: number; ms: number }>()
-  #lockedAt = Number.NaN
   readonly holds: number[] = []
   count = 0
   #isMeasuring = false
@@ -59,18 +63,27 @@ class StatementLog {
     this.count++
     const entry = this.#statements.get(sql) ?? { count: 0, ms: 0 }
     this.#statements.set(sql, { count: entry.count + 1, ms: entry.ms + ms })
-    if (/from "?shards"?.* for update$/s.test(sql) && Number.isNaN(this.#lockedAt)) {
-      this.#lockedAt = performance.now() - ms
+  }
+
+  /** Measures from the answer that locks shards to the commit of the connection's transaction. */
+  watch(client: pg.PoolClient): void {
+    const query = client.query.bind(client) as (...args: unknown[]) => unknown
+    let lockedAt = Number.NaN
+    const timed = async (...args: unknown[]): Promise<unknown> => {
+      const text = typeof args[0] === 'string' ? args[0] : ((args[0] as { text?: string }).text ?? '')
+      const result = await query(...args)
+      if (/from "?shards"?.* for update/s.test(text) && Number.isNaN(lockedAt)) lockedAt = performance.now()
+      if (/^(commit|rollback)$/i.test(text)) {
+        if (this.#isMeasuring && !Number.isNaN(lockedAt)) this.holds.push(performance.now() - lockedAt)
+        lockedAt = Number.NaN
+      }
+      return result
     }
-    // The last statement before the commit.
-    if (!/^update "?chain_progress"? set "?next_block/.test(sql)) return
-    if (!Number.isNaN(this.#lockedAt)) this.holds.push(performance.now() - this.#lockedAt)
-    this.#lockedAt = Number.NaN
+    client.query = timed as typeof client.query
   }
 
   measure(isMeasuring: boolean): void {
     this.#isMeasuring = isMeasuring
-    this.#lockedAt = Number.NaN
   }
 
   costliest(most: number, parts: number) {
@@ -85,6 +98,7 @@ class StatementLog {
 
 async function openDatabase({ spec }: Recording, log: StatementLog): Promise<Db> {
   const pool = createPool({ url: await freshDatabase(), connections: 10, name: 'bench', pipeline: true })
+  pool.on('connect', (client) => log.watch(client))
   const db = new Kysely<Database>({ dialect: new PostgresDialect({ pool }), log: (event) => log.note(event) })
   await createShard(db, ACCOUNTS_SHARD)
   for (let number = 0; number < markets; number++) await listMarket(db, copyOf(spec, number))
@@ -107,7 +121,7 @@ async function mineBlock(db: Db, { spec, parts }: Recording, block: number) {
   return logs
 }
 
-const recording = await recordParts((WARM_UP + blocks) * perBlock)
+const recording = await recordParts((WARM_UP + blocks) * perBlock, ORDERS)
 const log = new StatementLog()
 const db = await openDatabase(recording, log)
 const chain = new MemoryChain()
@@ -121,7 +135,7 @@ const metrics = {
 }
 const clock = { now: () => Date.now() as Millis }
 const ports = { db, chain, clock, logger: silent, metrics, killPoint() {} }
-const follower = new Follower(ports, recording.options)
+const follower = new Follower(ports, { ...recording.options, stepFacts })
 
 const { timestamp } = recording
 chain.append(timestamp, [])
@@ -163,5 +177,7 @@ const result = {
 }
 console.table([result])
 if (top > 0) console.table(log.costliest(top, parts))
-console.log(JSON.stringify({ bench: 'ingest', markets, per_block: perBlock, blocks, ...result }))
+console.log(
+  JSON.stringify({ bench: 'ingest', markets, per_block: perBlock, blocks, step_facts: stepFacts, ...result }),
+)
 await db.destroy()

@@ -103,9 +103,12 @@ export interface LedgerChange {
   readonly reserved?: string
 }
 
-/** Adds chain facts to locked accounts. Several changes may name the same account. */
+/**
+ * Adds chain facts to accounts, whose rows are locked one after the other in the order of their ids. Several changes may name the same account.
+ */
 export async function changeLedger(tx: Tx, changes: readonly LedgerChange[]): Promise<void> {
   if (changes.length === 0) return
+  const ids = changes.map(({ user_id }) => user_id)
   await sql`
     with changes as (
       select user_id, sum(coalesce(free, 0)) as free, sum(coalesce(pending_withdrawal, 0)) as pending_withdrawal,
@@ -113,11 +116,14 @@ export async function changeLedger(tx: Tx, changes: readonly LedgerChange[]): Pr
       from json_to_recordset(${JSON.stringify(changes)}::json)
         as x (user_id bigint, free numeric, pending_withdrawal numeric, reserved numeric)
       group by user_id
+    ), locked as materialized (
+      select a.user_id from accounts a where a.user_id = any(${ids}::bigint[]) order by a.user_id for no key update
     )
     update accounts set
       free = accounts.free + changes.free,
       pending_withdrawal = accounts.pending_withdrawal + changes.pending_withdrawal,
       reserved = accounts.reserved + changes.reserved
-    from changes where accounts.user_id = changes.user_id and accounts.user_id = any(${changes.map(({ user_id }) => user_id)}::bigint[])
+    from changes join locked using (user_id)
+    where accounts.user_id = changes.user_id and accounts.user_id = any(${ids}::bigint[])
   `.execute(tx)
 }

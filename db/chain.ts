@@ -56,8 +56,10 @@ export async function lockProgress(
   mode: 'exclusive' | 'shared' = 'exclusive',
 ): Promise<Progress> {
   const row = tx.selectFrom('chain_progress').select('next_block').where('chain_id', '=', chainId)
-  await (mode === 'shared' ? row.forShare() : row.forUpdate()).executeTakeFirstOrThrow()
-  return loadProgress(tx, chainId)
+  const locked = mode === 'shared' ? row.forShare() : row.forUpdate()
+  const { next_block } = await locked.executeTakeFirstOrThrow()
+  // Read after the lock, so that it sees what the transaction before has committed.
+  return { nextBlock: next_block, tip: await newestBlock(tx) }
 }
 
 export async function newestBlock(db: Db | Tx): Promise<StoredBlock | null> {

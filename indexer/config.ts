@@ -18,6 +18,7 @@ export interface Config extends ProcessConfig {
   readonly range: number
   readonly liveDepth: number
   readonly confirmations: number
+  readonly stepFacts: number
   readonly chunk: number
   readonly projectPollMs: number
   /** The process is not ready if the chain's head was last reached longer ago. */
@@ -45,6 +46,7 @@ export function readConfig(env: Env): Config {
     range: count('CHAIN_RANGE', 500, 1),
     liveDepth: count('CHAIN_LIVE_DEPTH', 64, 1),
     confirmations: count('CHAIN_CONFIRMATIONS', 1),
+    stepFacts: count('CHAIN_STEP_FACTS', 20, 1),
     chunk: count('PROJECT_CHUNK', 1_000, 1),
     projectPollMs: count('PROJECT_POLL_MS', 1_000, 1),
     maxLagMs: count('MAX_LAG_MS', 5_000, 1),

@@ -3,7 +3,7 @@
  * that the part before it left in memory, and the result is written once per table. The end state and the journal rows are
  * those of applying each part alone (`applyPart` in `apply.ts`), which is what happens to parts that were not matched here.
  */
-import { changeLedger, type LedgerChange } from '../../db/accounts.ts'
+import type { LedgerChange } from '../../db/accounts.ts'
 import { settleActions } from '../../db/actions.ts'
 import { settleBatches } from '../../db/batches.ts'
 import type { Tx } from '../../db/client.ts'
@@ -31,6 +31,7 @@ import { type LoadedParts, loadParts, partKey, partOf, waitingFills } from './lo
 import type { LockedShards, RowPlace } from './locked-shards.ts'
 import { NO_MOVES } from './settling-orders.ts'
 import { minedFunding } from './single-actions.ts'
+import type { StepAccounts } from './step-accounts.ts'
 import { ledgerChanges } from './write-part.ts'
 
 export interface LoggedPart {
@@ -50,6 +51,7 @@ interface PartContext {
   readonly block: ChainBlock
   readonly shards: LockedShards
   readonly users: ReadonlyMap<Address, number>
+  readonly accounts: StepAccounts
   readonly mismatches: { push(found: PartMismatch): unknown }
 }
 
@@ -78,7 +80,8 @@ export async function applyParts(
   const places: RowPlace[] = []
   for (let at = 0; at < parts.length; at = places.length) {
     const together = matchedFrom(parts, at, waiting)
-    if (together.length > 0) places.push(...(await applyTogether(context, together, waiting)))
+    const isLast = together.length === parts.length
+    if (together.length > 0) places.push(...(await applyTogether(context, together, waiting, isLast)))
     // What stopped a run is applied alone, so that each round applies at least one part.
     const next = parts[places.length]
     if (next !== undefined && places.length < at + Math.max(1, together.length)) {
@@ -106,11 +109,12 @@ function matchedFrom(
   return matched
 }
 
-/** Applies the parts up to the first one that the rules do not explain. */
+/** Applies the parts up to the first one that the rules do not explain. `isLast`: no fact follows the parts. */
 async function applyTogether(
   context: PartContext,
   parts: readonly LoggedPart[],
   waiting: ReadonlyMap<string, readonly UnsettledFill[]>,
+  isLast: boolean,
 ): Promise<RowPlace[]> {
   const facts = parts.map(({ fact }) => fact)
   const fills = facts.flatMap((fact) => waiting.get(partKey(fact)) ?? [])
@@ -121,6 +125,7 @@ async function applyTogether(
     if (row === null) break
     places.push(context.shards.append(marketShard(part.fact.spec.marketId), row))
   }
+  await context.accounts.change(run.ledger, { isLast: isLast && places.length === parts.length })
   await run.write(context.tx)
   return places
 }
@@ -131,7 +136,8 @@ class PartRun {
   readonly #state: LoadedParts
   /** By market and user: the position before the run and after its last part. */
   readonly #moved = new Map<string, { marketId: number; userId: number; before: Position; after: Position }>()
-  readonly #ledger: LedgerChange[] = []
+  /** The changes of account rows. */
+  readonly ledger: LedgerChange[] = []
   /** The changed orders: when each ended, if it did. */
   readonly #endedAt = new Map<string, number>()
   readonly #settled: { readonly fact: PartMined; readonly row: PartSettled }[] = []
@@ -218,7 +224,7 @@ class PartRun {
   #charge(row: PartSettled): void {
     const { ledger } = this.#state
     for (const change of ledgerChanges(row)) {
-      this.#ledger.push(change)
+      this.ledger.push(change)
       const entry = ledger.get(change.user_id)
       if (entry === undefined) continue
       const free = entry.free + BigInt(change.free ?? 0)
@@ -226,10 +232,10 @@ class PartRun {
     }
   }
 
+  /** Writes everything but the changes of account rows. */
   async write(tx: Tx): Promise<void> {
     if (this.#settled.length === 0) return
     await moveMined(tx, [...this.#moved.values()].map(minedChange))
-    await changeLedger(tx, this.#ledger)
     const orders = [...this.#endedAt.keys()].flatMap((id) => this.#state.orders.get(id)?.order ?? [])
     await settleOrders(tx, orders, (id) => this.#endedAt.get(id) as number)
     const fillIds = this.#settled.flatMap(({ row }) => row.fills.map(({ fill_id }) => fill_id))

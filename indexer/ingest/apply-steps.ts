@@ -20,12 +20,9 @@ import type { Address, Millis } from '../../domain/units.ts'
 import type { KillPointHook } from '../../service/kill-point.ts'
 import type { Chain, ChainBlock, ChainLog } from '../ports.ts'
 import { applyFacts, type SettlementMismatch } from './apply.ts'
-import { type BlockFact, lockAccountsOf, lockFacts } from './fact-locks.ts'
+import { type BlockFact, lockFacts, usersOf } from './fact-locks.ts'
 import type { LockedOrders } from './lock-orders.ts'
 import { LockedShards } from './locked-shards.ts'
-
-/** Most facts that one transaction applies with others that do not depend on them: it bounds for how long a shard is locked. */
-export const MOST_TOGETHER = 8
 
 /** Most transactions of a block at once. Each has a connection of its own. */
 const MOST_PARALLEL = 4
@@ -41,6 +38,8 @@ export interface ApplyPorts {
   readonly chain: Pick<Chain, 'position'>
   readonly now: Millis
   readonly killPoint: KillPointHook<'after-block-record' | 'after-step-commit'>
+  /** Most facts of a transaction that applies several steps. */
+  readonly stepFacts: number
 }
 
 /** The block is no longer the newest one, or another follower has completed it. */
@@ -71,7 +70,7 @@ interface Stage {
 
 async function applyStage(context: Stage, steps: readonly StoredStep[]): Promise<'applied' | Left> {
   const busy: StoredStep[] = []
-  const groups = steps.length === 1 ? [] : inGroups(steps)
+  const groups = steps.length === 1 ? [] : inGroups(steps, context.ports.stepFacts)
   const isParallel = groups.length > 0
   const outcomes = await inParallel(groups, async (group) => {
     const outcome = await applyTransaction(context, 'shared', (tx) =>
@@ -92,13 +91,13 @@ async function applyStage(context: Stage, steps: readonly StoredStep[]): Promise
 const without = (steps: readonly StoredStep[], some: readonly StoredStep[]): StoredStep[] =>
   steps.filter((step) => !some.includes(step))
 
-/** Steps in groups of about as many facts. */
-function inGroups(steps: readonly StoredStep[]): StoredStep[][] {
+/** Consecutive steps in groups of at most so many facts. A larger step is a group of its own. */
+function inGroups(steps: readonly StoredStep[], most: number): StoredStep[][] {
   const groups: StoredStep[][] = []
-  let facts = MOST_TOGETHER
+  let facts = most
   for (const step of steps) {
     const own = step.log_indexes.length
-    if (facts + own > MOST_TOGETHER) {
+    if (facts + own > most) {
       groups.push([])
       facts = 0
     }
@@ -146,7 +145,7 @@ async function lockFreeSteps(
   )
   const steps = group.filter((step) => step.shards.every((shard) => shards.has(shard)))
   if (steps.length === 0) return { steps, locked: null }
-  return { steps, locked: await lockAccountsOf(tx, factsOf(recorded, steps), shards) }
+  return { steps, locked: await usersOf(tx, factsOf(recorded, steps), shards) }
 }
 
 /** Waits for the locks of the step. */

@@ -33,6 +33,7 @@ import { applyForwardRequest, applyMarginNonces } from './relays.ts'
 import { updateSessionKey } from './session-keys.ts'
 import { loadMoved } from './settling-orders.ts'
 import { applySingle, isSingleFact, mineAction, minedFunding, type SingleFact } from './single-actions.ts'
+import { StepAccounts } from './step-accounts.ts'
 import { expectationOf, loadPart, writePart } from './write-part.ts'
 
 export interface SettlementMismatch extends Mismatch {
@@ -57,6 +58,7 @@ interface Context {
   readonly chain: Pick<Chain, 'position'>
   readonly shards: LockedShards
   readonly users: ReadonlyMap<Address, number>
+  readonly accounts: StepAccounts
   readonly mismatches: SettlementMismatch[]
 }
 
@@ -64,7 +66,7 @@ interface Context {
 export async function createNewcomers(
   tx: Tx,
   facts: readonly BlockFact[],
-  { shards, users: known }: LockedOrders,
+  { shards, users: known }: Pick<LockedOrders, 'shards' | 'users'>,
   block: Pick<ChainBlock, 'timestamp'>,
 ): Promise<Map<Address, number>> {
   const newcomers = accountsOfAll(facts).filter((address) => !known.has(address))
@@ -90,22 +92,27 @@ export async function applyFacts(
 ): Promise<AppliedFacts> {
   const { shards } = locked
   const users = await createNewcomers(tx, facts, locked, block)
-  const context: Context = { tx, block, facts: blockFacts, chain, shards, users, mismatches: [] }
+  const accounts = new StepAccounts(tx, users.values(), { isLocked: locked.areAccountsLocked })
+  if (!facts.every(isJoined)) await accounts.lock()
+  const context: Context = { tx, block, facts: blockFacts, chain, shards, users, accounts, mismatches: [] }
   const places: (RowPlace | null)[] = []
   for (const group of groupsOf(facts)) places.push(...(await applyGroup(context, group)))
   await shards.write(tx)
+  await accounts.write()
   return { places, mismatches: context.mismatches }
 }
 
 const isPart = (logged: BlockFact): logged is LoggedPart => logged.fact.kind === 'part_mined'
 
+/** Parts are applied together, also with ignored facts between them. */
+const isJoined = (logged: BlockFact): boolean => isPart(logged) || logged.fact.kind === 'ignored'
+
 /** Facts in order: parts with the ignored facts between them, and every other fact alone. */
 function groupsOf(facts: readonly BlockFact[]): BlockFact[][] {
   const groups: BlockFact[][] = []
   for (const logged of facts) {
-    const isJoined = isPart(logged) || logged.fact.kind === 'ignored'
     const last = groups.at(-1)
-    if (isJoined && last?.some(isPart)) last.push(logged)
+    if (isJoined(logged) && last?.some(isPart)) last.push(logged)
     else groups.push([logged])
   }
   return groups
@@ -120,6 +127,7 @@ async function applyGroup(context: Context, group: readonly BlockFact[]): Promis
     return [place]
   }
   const places = await applyParts(context, parts, async (part) => {
+    await context.accounts.lock()
     const place = await applyPart(context, part.fact, part.log)
     await applyFunding(context.tx, part)
     return place

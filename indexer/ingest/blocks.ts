@@ -20,16 +20,16 @@ import {
 } from '../../db/chain.ts'
 import type { Db, Tx } from '../../db/client.ts'
 import { findUsers } from '../../db/users.ts'
-import { anyOf, constant } from '../../db/values.ts'
+import { constant } from '../../db/values.ts'
 import { expectationOf } from '../../domain/actions/action-rules.ts'
 import { ACCOUNTS_SHARD, type JournalRow, marketShard } from '../../domain/journal/journal-row.ts'
 import type { Expectation } from '../../domain/settlement/receipt.ts'
-import type { Address, Millis } from '../../domain/units.ts'
+import type { Millis } from '../../domain/units.ts'
 import type { ChainBlock } from '../ports.ts'
 import { applyFacts, createNewcomers, type SettlementMismatch } from './apply.ts'
-import { type ApplyPorts, applySteps, MOST_TOGETHER, noteMismatches } from './apply-steps.ts'
+import { type ApplyPorts, applySteps, noteMismatches } from './apply-steps.ts'
 import { confirmParts } from './confirm-parts.ts'
-import { accountsOfAll, type BlockFact, lockAccountsOf, lockFacts, shardOf } from './fact-locks.ts'
+import { accountsOfAll, type BlockFact, lockFacts, usersOf, withPending } from './fact-locks.ts'
 import type { LockedOrders } from './lock-orders.ts'
 import { LockedShards, type RowPlace } from './locked-shards.ts'
 import { planSteps, type Step } from './plan-steps.ts'
@@ -105,7 +105,7 @@ async function recordBlock(
     await insertBlock(tx, { number, hash, parent_hash, timestamp })
     const stopped = silent.map(({ marketId }) => marketShard(marketId))
     const steps = planSteps(facts, await withPending(tx, facts))
-    const locked = await lockAtOnce(tx, steps, facts, stopped)
+    const locked = await lockAtOnce(tx, { block, facts, steps, stopped }, ports.stepFacts)
     if (locked === null) {
       await recordSteps(tx, { block, facts, steps, stopped })
       await noteMismatches(tx, number, silent, ports.now)
@@ -120,28 +120,14 @@ async function recordBlock(
   })
 }
 
-/** Of the accounts of a block with several shards, those with a pending withdrawal. Only the follower changes it. */
-async function withPending(tx: Tx, facts: readonly BlockFact[]): Promise<Address[]> {
-  if (new Set(facts.map(shardOf)).size < 2) return []
-  const rows = await tx
-    .selectFrom('users')
-    .innerJoin('accounts', 'accounts.user_id', 'users.user_id')
-    .select('address')
-    .where('address', '=', anyOf('text', accountsOfAll(facts)))
-    .where('pending_withdrawal', '<>', 0n)
-    .execute()
-  return rows.map(({ address }) => address as Address)
-}
-
 /** The locks of the whole block, if it is one step, or if it is small, its steps need not follow each other and their shards are free. */
 async function lockAtOnce(
   tx: Tx,
-  steps: readonly Step[],
-  facts: readonly BlockFact[],
-  stopped: readonly string[],
+  { facts, steps, stopped }: Unapplied,
+  mostFacts: number,
 ): Promise<LockedOrders | null> {
   if (steps.length <= 1) return lockFacts(tx, facts, stopped)
-  const isSmall = steps.flatMap((step) => step.facts).length <= MOST_TOGETHER
+  const isSmall = steps.flatMap((step) => step.facts).length <= mostFacts
   if (!isSmall || steps.some(({ stage }) => stage > 0)) return null
   const wanted = new Set([
     ...steps.flatMap(({ shards }) => shards),
@@ -150,7 +136,7 @@ async function lockAtOnce(
   ])
   await sql`savepoint before_locks`.execute(tx)
   const shards = await LockedShards.lockFree(tx, wanted)
-  if ([...wanted].every((shard) => shards.has(shard))) return lockAccountsOf(tx, facts, shards)
+  if ([...wanted].every((shard) => shards.has(shard))) return usersOf(tx, facts, shards)
   await sql`rollback to savepoint before_locks`.execute(tx)
   return null
 }
@@ -171,10 +157,13 @@ interface Unapplied {
 
 /** The accounts of the block become users here, so that its steps need `accounts` only for its own facts. */
 async function recordSteps(tx: Tx, { block, facts, steps, stopped }: Unapplied): Promise<void> {
-  const shards = await LockedShards.lock(tx, [...stopped, ...(await shardsOfNewcomers(tx, facts))])
-  const users = await findUsers(tx, accountsOfAll(facts))
-  await createNewcomers(tx, facts, { shards, users }, block)
-  await shards.write(tx)
+  const newcomers = await shardsOfNewcomers(tx, facts)
+  const shards = await LockedShards.lock(tx, [...stopped, ...newcomers])
+  if (newcomers.length > 0) {
+    const users = await findUsers(tx, accountsOfAll(facts))
+    await createNewcomers(tx, facts, { shards, users }, block)
+    await shards.write(tx)
+  }
   await insertChainLogs(tx, toRows(block.number, facts, []))
   const rows = steps.map((step, at) => ({
     ...{ block: block.number, step: at, stage: step.stage, shards: [...step.shards] },

@@ -1,13 +1,13 @@
 /** Which shards and accounts each fact reads and writes, and the locks that a transaction takes before it applies facts. */
-import { lockAccounts } from '../../db/accounts.ts'
 import type { Tx } from '../../db/client.ts'
 import { findUsers } from '../../db/users.ts'
+import { anyOf } from '../../db/values.ts'
 import { ACCOUNTS_SHARD, marketShard } from '../../domain/journal/journal-row.ts'
 import type { Address } from '../../domain/units.ts'
 import type { ChainLog } from '../ports.ts'
 import type { ChainFact, PartMined } from './facts.ts'
 import { type LockedOrders, lockOrders } from './lock-orders.ts'
-import type { LockedShards } from './locked-shards.ts'
+import { LockedShards } from './locked-shards.ts'
 import { movedAccounts, type PositionMoveFact } from './move-positions.ts'
 import { isSingleFact } from './single-actions.ts'
 
@@ -78,7 +78,10 @@ export const accountsOfAll = (facts: readonly BlockFact[]): Address[] => [
   ...new Set(facts.flatMap(accountsOf)),
 ]
 
-/** Locks everything that the facts read and write. `stopped`: further shards that the caller needs to lock. */
+/**
+ * Locks the shards of the facts, and the accounts if orders of theirs may be cancelled in any market. `stopped`: further shards that the
+ * caller needs to lock.
+ */
 export async function lockFacts(
   tx: Tx,
   facts: readonly BlockFact[],
@@ -87,20 +90,31 @@ export async function lockFacts(
   const addresses = accountsOfAll(facts)
   const isKnown = await findUsers(tx, addresses)
   const needed = addresses.every((address) => isKnown.has(address)) ? [] : [ACCOUNTS_SHARD]
-  return lockOrders(tx, {
-    shards: [...facts.flatMap((logged) => shardOf(logged) ?? []), ...stopped, ...needed],
-    addresses: [...addresses, ...facts.flatMap(cancellersOf)],
-    cancelled: facts.flatMap(cancelledEverywhere),
-  })
+  const shards = [...facts.flatMap((logged) => shardOf(logged) ?? []), ...stopped, ...needed]
+  const cancelled = facts.flatMap(cancelledEverywhere)
+  if (cancelled.length === 0) return usersOf(tx, facts, await LockedShards.lock(tx, shards))
+  return lockOrders(tx, { shards, addresses: [...addresses, ...facts.flatMap(cancellersOf)], cancelled })
 }
 
-/** Completes the locks of facts whose shards are locked, and that cancel orders in no other shard. */
-export async function lockAccountsOf(
+/** Of facts whose shards are locked, and that cancel orders in no other shard. */
+export async function usersOf(
   tx: Tx,
   facts: readonly BlockFact[],
   shards: LockedShards,
 ): Promise<LockedOrders> {
   const users = await findUsers(tx, [...accountsOfAll(facts), ...facts.flatMap(cancellersOf)])
-  await lockAccounts(tx, users.values())
-  return { shards, users }
+  return { shards, users, areAccountsLocked: false }
+}
+
+/** Of the accounts of facts in several shards, those with a pending withdrawal. Only facts of the chain change it. */
+export async function withPending(tx: Tx, facts: readonly BlockFact[]): Promise<Address[]> {
+  if (new Set(facts.map(shardOf)).size < 2) return []
+  const rows = await tx
+    .selectFrom('users')
+    .innerJoin('accounts', 'accounts.user_id', 'users.user_id')
+    .select('address')
+    .where('address', '=', anyOf('text', accountsOfAll(facts)))
+    .where('pending_withdrawal', '<>', 0n)
+    .execute()
+  return rows.map(({ address }) => address as Address)
 }

@@ -14,7 +14,7 @@ import type { KillPointHook } from '../../service/kill-point.ts'
 import type { Logger } from '../../service/logger.ts'
 import type { Chain, ChainBlock, ChainLog, Metrics } from '../ports.ts'
 import type { SettlementMismatch } from './apply.ts'
-import { applySteps, loadOpenBlock, type RecordedBlock } from './apply-steps.ts'
+import { type ApplyPorts, applySteps, loadOpenBlock, type RecordedBlock } from './apply-steps.ts'
 import {
   bindChain,
   confirmUpTo,
@@ -40,6 +40,8 @@ export interface FollowOptions {
   readonly liveDepth: number
   /** Number of blocks on top of a block that confirm it. */
   readonly confirmations: number
+  /** Most facts of different markets that one transaction applies: it bounds for how long a market is locked. */
+  readonly stepFacts: number
 }
 
 export interface FollowPorts {
@@ -120,6 +122,11 @@ export class Follower {
     this.#isBound = true
   }
 
+  get #applyPorts(): ApplyPorts {
+    const { chain, clock, killPoint } = this.#ports
+    return { chain, now: clock.now(), killPoint, stepFacts: this.#options.stepFacts }
+  }
+
   async #contracts(): Promise<Contracts> {
     const markets = await loadMarkets(this.#ports.db)
     const { bank, accountManager, forwarder } = this.#options
@@ -183,7 +190,7 @@ export class Follower {
     logs: readonly ChainLog[],
     contracts: Contracts,
   ): Promise<boolean> {
-    const { db, chain, clock, killPoint } = this.#ports
+    const { db, killPoint } = this.#ports
     const { chainId } = this.#options
     if (logs.some(({ blockHash }) => blockHash !== block.hash)) {
       throw new InconsistentNodeError(
@@ -196,18 +203,18 @@ export class Follower {
     const eventless = await this.#eventlessMismatches(block, facts)
     const next = { chainId, from, block, facts, mismatches: eventless }
     if (facts.length > 0) killPoint('before-block-commit')
-    return this.#ended(next, await ingestBlock(db, next, { chain, now: clock.now(), killPoint }))
+    return this.#ended(next, await ingestBlock(db, next, this.#applyPorts))
   }
 
   /** Applies the rest of a block that is recorded and not complete: its follower was stopped, or another one is at it. */
   async #finish(contracts: Contracts): Promise<boolean> {
-    const { db, chain, clock, killPoint } = this.#ports
+    const { db } = this.#ports
     const { chainId } = this.#options
     const open = await loadOpenBlock(db, chainId)
     if (open === null) return true
     const facts = open.logs.map((log): BlockFact => ({ log, fact: decodeLog(log, contracts) }))
     const recorded = { chainId, block: open.block, facts }
-    return this.#ended(recorded, await applySteps(db, recorded, { chain, now: clock.now(), killPoint }))
+    return this.#ended(recorded, await applySteps(db, recorded, this.#applyPorts))
   }
 
   /** Reports how a block ended. False if it did not follow the stored tip, or another follower was faster. */

@@ -21,7 +21,9 @@ export interface WantedLocks {
 export interface LockedOrders {
   readonly shards: LockedShards
   /** The ids of the addresses that have a user. */
-  readonly users: Map<Address, number>
+  readonly users: ReadonlyMap<Address, number>
+  /** Else the rows of these users are still to be locked. */
+  readonly areAccountsLocked: boolean
 }
 
 /** Then every market is locked: the account places orders in new markets faster than they are locked. */
@@ -54,7 +56,7 @@ export async function lockOrders(
     const missing = current.filter((marketId) => !markets.includes(marketId))
     if (missing.length === 0) {
       await sql`release savepoint before_locks`.execute(tx)
-      return { shards: locked, users }
+      return { shards: locked, users, areAccountsLocked: true }
     }
     await sql`rollback to savepoint before_locks`.execute(tx)
     markets = attempt < ATTEMPTS ? [...markets, ...missing] : await allMarkets(tx)

@@ -159,12 +159,18 @@ describe('the access paths of the write side', function () {
         chain: UNREAD_CHAIN,
         now: fixture.clock.now(),
         killPoint() {},
+        stepFacts: 20,
       }),
     ).to.deep.equal([])
     await rollBackBlock(explained.db, GROWN_CHAIN, block, 0)
     await relayers.reopen(lane, [sent.nonce])
     await relayers.noteForeign(lane, sent.nonce)
-    await ingestBlock(explained.db, next, { chain: UNREAD_CHAIN, now: fixture.clock.now(), killPoint() {} })
+    await ingestBlock(explained.db, next, {
+      chain: UNREAD_CHAIN,
+      now: fixture.clock.now(),
+      killPoint() {},
+      stepFacts: 20,
+    })
     await confirmUpTo(explained.db, block.number, fixture.clock.now())
     expectFewPages()
   })

@@ -9,14 +9,35 @@ import { listMarket } from '../../../db/markets.ts'
 import { ACCOUNTS_SHARD } from '../../../domain/journal/journal-row.ts'
 import type { Address } from '../../../domain/units.ts'
 import { applyFacts } from '../../../indexer/ingest/apply.ts'
-import { type BlockFact, lockFacts } from '../../../indexer/ingest/fact-locks.ts'
+import { type BlockFact, lockFacts, withPending } from '../../../indexer/ingest/fact-locks.ts'
 import type { ChainFact } from '../../../indexer/ingest/facts.ts'
+import { planSteps } from '../../../indexer/ingest/plan-steps.ts'
 import { UNREAD_CHAIN } from '../../keeper/support/mine-part.ts'
 import { freshDatabase, type TestDatabase } from '../support/database.ts'
 import { historyOf, MARKETS, prepare, type Step, steps, TIMESTAMP } from '../support/part-histories.ts'
 
-/** Applies the facts in blocks of this many. */
-async function apply(tx: Tx, facts: readonly ChainFact[], perBlock: number): Promise<void> {
+interface Way {
+  readonly perBlock: number
+  /** Each block is applied step by step; the number puts the steps of a stage in some order. Null: it is applied at once. */
+  readonly order: number | null
+}
+
+type Block = Parameters<typeof applyFacts>[1]
+
+async function applyAtOnce(tx: Tx, block: Block, facts: readonly BlockFact[], blockFacts = facts) {
+  await applyFacts(tx, block, facts, { chain: UNREAD_CHAIN, locked: await lockFacts(tx, facts), blockFacts })
+}
+
+async function applyStepwise(tx: Tx, block: Block, facts: readonly BlockFact[], order: number) {
+  const steps = planSteps(facts, await withPending(tx, facts))
+  const rank = (at: number): number => ((at + 1) * order) % 7_919
+  const ordered = [...steps.entries()].sort(([a, one], [b, other]) =>
+    one.stage === other.stage ? rank(a) - rank(b) : one.stage - other.stage,
+  )
+  for (const [, step] of ordered) await applyAtOnce(tx, block, step.facts, facts)
+}
+
+async function apply(tx: Tx, facts: readonly ChainFact[], { perBlock, order }: Way): Promise<void> {
   for (let from = 0; from < facts.length; from += perBlock) {
     const hash = `0x${from}`
     const block = { number: from + 1, hash, parentHash: '0x', timestamp: TIMESTAMP, transactions: [] }
@@ -24,7 +45,7 @@ async function apply(tx: Tx, facts: readonly ChainFact[], perBlock: number): Pro
       const place = { block: block.number, blockHash: hash, logIndex: at, txHash: `0x${from + at}` }
       return { fact, log: { ...place, address: '0x' as Address, topics: [], data: '0x' } }
     })
-    await applyFacts(tx, block, logged, { chain: UNREAD_CHAIN, locked: await lockFacts(tx, logged) })
+    await (order === null ? applyAtOnce(tx, block, logged) : applyStepwise(tx, block, logged, order))
   }
 }
 
@@ -65,15 +86,15 @@ describe('parts that are applied together', function () {
   after(() => test.close())
 
   /** The state after each way of applying the history. Nothing of it stays in the database. */
-  async function outcomes(all: readonly Step[], ways: readonly number[]): Promise<unknown[]> {
+  async function outcomes(all: readonly Step[], ways: readonly Way[]): Promise<unknown[]> {
     const history = historyOf(all)
     const states: unknown[] = []
     const done = new Error('only the states are needed')
     const run = test.db.transaction().execute(async (tx) => {
       await prepare(tx, history)
-      for (const perBlock of ways) {
+      for (const way of ways) {
         await sql`savepoint prepared`.execute(tx)
-        await apply(tx, history.facts, perBlock)
+        await apply(tx, history.facts, way)
         states.push(await stateOf(tx))
         await sql`rollback to savepoint prepared`.execute(tx)
       }
@@ -89,7 +110,10 @@ describe('parts that are applied together', function () {
     const seen = { filled: false, closed: false, pending: false }
     await fc.assert(
       fc.asyncProperty(steps, fc.integer({ min: 2, max: 12 }), async (all, perBlock) => {
-        const [alone, together] = await outcomes(all, [1, perBlock])
+        const [alone, together] = await outcomes(all, [
+          { perBlock: 1, order: null },
+          { perBlock, order: null },
+        ])
         expect(together).to.deep.equal(alone)
         const text = JSON.stringify(alone)
         seen.filled ||= text.includes('"status":"FILLED"')
@@ -103,5 +127,22 @@ describe('parts that are applied together', function () {
       closed: true,
       pending: true,
     })
+  })
+
+  it('when the steps of a block are applied in any order of their stage, it leaves the state of the whole block', async () => {
+    const way = fc.record({
+      perBlock: fc.integer({ min: 2, max: 12 }),
+      order: fc.integer({ min: 1, max: 7_918 }),
+    })
+    await fc.assert(
+      fc.asyncProperty(steps, way, async (all, { perBlock, order }) => {
+        const [whole, stepwise] = await outcomes(all, [
+          { perBlock, order: null },
+          { perBlock, order },
+        ])
+        expect(stepwise).to.deep.equal(whole)
+      }),
+      { numRuns: 40 },
+    )
   })
 })

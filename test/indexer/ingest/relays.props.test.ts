@@ -195,7 +195,12 @@ describe('relay operations under forks', function () {
     })
     const next = { chainId: CHAIN, from: number, block, facts: facts.map(logOf), mismatches: [] }
     expect(
-      await ingestBlock(fixture.db, next, { chain: UNREAD_CHAIN, now: fixture.clock.now(), killPoint() {} }),
+      await ingestBlock(fixture.db, next, {
+        chain: UNREAD_CHAIN,
+        now: fixture.clock.now(),
+        killPoint() {},
+        stepFacts: 20,
+      }),
     ).to.deep.equal([])
   }
 

@@ -204,6 +204,7 @@ export class ExchangeFixture {
       range: 100,
       liveDepth: 64,
       confirmations: 1,
+      stepFacts: 20,
     }
   }
 }

@@ -34,12 +34,12 @@ interface Trade {
   readonly buyer: number
   readonly isMatched: boolean
 }
-interface Request {
-  readonly kind: 'withdrawal'
+interface Transfer {
+  readonly kind: 'withdrawal' | 'deposit'
   readonly account: number
   readonly amount: number
 }
-export type Step = Trade | Request
+export type Step = Trade | Transfer
 
 export const steps: fc.Arbitrary<Step[]> = fc.array(
   fc.oneof(
@@ -56,7 +56,7 @@ export const steps: fc.Arbitrary<Step[]> = fc.array(
     {
       weight: 1,
       arbitrary: fc.record({
-        kind: fc.constant('withdrawal' as const),
+        kind: fc.constantFrom('withdrawal' as const, 'deposit' as const),
         account: fc.nat(ACCOUNTS.length - 1),
         amount: fc.integer({ min: 1, max: 12 }),
       }),
@@ -79,15 +79,15 @@ export function historyOf(all: readonly Step[]): History {
   const facts: ChainFact[] = []
   const matched: { spec: MarketSpec; settled: BatchSettled }[] = []
   for (const [index, step] of all.entries()) {
-    if (step.kind === 'withdrawal') {
+    if (step.kind !== 'part') {
       const amount = e18(String(step.amount))
       const account = ACCOUNTS[step.account] as Address
       facts.push({
         kind: 'ledger_moved',
-        cause: 'withdrawal_request',
         account,
-        freeDelta: -amount,
-        pendingDelta: amount,
+        ...(step.kind === 'deposit'
+          ? { cause: 'deposit', freeDelta: amount, pendingDelta: 0n }
+          : { cause: 'withdrawal_request', freeDelta: -amount, pendingDelta: amount }),
       })
       continue
     }

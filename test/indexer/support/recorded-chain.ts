@@ -3,22 +3,14 @@
  * further markets, whose contracts have other addresses. A log of a part does not name its market, so each copy is what that
  * market's contract would emit.
  */
-import type { MarketSpec } from '../../domain/market/market.ts'
-import type { SettlementPart } from '../../domain/settlement/settlement.ts'
-import type { Address, OrderHash } from '../../domain/units.ts'
-import type { FollowOptions } from '../../indexer/ingest/follow.ts'
-import type { Chain, ChainBlock, ChainLog } from '../../indexer/ports.ts'
-import { startAnvil } from '../../stack/anvil.ts'
-import {
-  addressOf,
-  CHAIN_ID,
-  ExchangeFixture,
-  type FillInput,
-} from '../../test/indexer/support/exchange-fixture.ts'
+import type { MarketSpec } from '../../../domain/market/market.ts'
+import type { SettlementPart } from '../../../domain/settlement/settlement.ts'
+import type { Address, OrderHash } from '../../../domain/units.ts'
+import type { FollowOptions } from '../../../indexer/ingest/follow.ts'
+import type { Chain, ChainBlock, ChainLog } from '../../../indexer/ports.ts'
+import { startAnvil } from '../../../stack/anvil.ts'
+import { addressOf, CHAIN_ID, ExchangeFixture, type FillInput } from './exchange-fixture.ts'
 
-const ORDERS = 20
-/** Each account has one order in every part. */
-const ACCOUNTS = ORDERS
 const DEPOSIT = '1000000'
 
 export interface Recording {
@@ -30,13 +22,13 @@ export interface Recording {
   readonly timestamp: number
 }
 
-/** Settles `count` parts of 20 orders on a chain of its own and returns their logs. */
-export async function recordParts(count: number): Promise<Recording> {
+/** Settles `count` parts on a chain of its own and returns their logs. Each account has one order in every part. */
+export async function recordParts(count: number, accounts: number): Promise<Recording> {
   const anvil = await startAnvil({ chainId: CHAIN_ID })
   const exchange = await ExchangeFixture.deploy(anvil.url)
   const chain = exchange.chain()
   try {
-    const users = await Promise.all(Array.from({ length: ACCOUNTS }, (_, at) => exchange.user(`user ${at}`)))
+    const users = await Promise.all(Array.from({ length: accounts }, (_, at) => exchange.user(`user ${at}`)))
     for (const user of users) await exchange.deposit(user, DEPOSIT)
     const parts: SettlementPart[] = []
     for (let number = 0; number < count; number++) {
@@ -90,21 +82,27 @@ export function copyPart(part: SettlementPart, spec: MarketSpec): SettlementPart
   return { ...part, marketId: spec.marketId, fills }
 }
 
-/** Blocks that a benchmark appends one at a time. */
+/** Blocks that a benchmark or a test appends one at a time, and may replace. */
 export class MemoryChain implements Chain {
   readonly #blocks: ChainBlock[] = []
   readonly #logs = new Map<string, readonly ChainLog[]>()
+  #hashes = 0
 
   append(timestamp: number, logs: readonly Pick<ChainLog, 'txHash' | 'address' | 'topics' | 'data'>[]): void {
     const number = this.#blocks.length
-    const hash = word(number, 32)
-    const parentHash = word(number - 1, 32)
+    const hash = word(++this.#hashes, 32)
+    const parentHash = this.#blocks.at(-1)?.hash ?? word(0, 32)
     const transactions = [...new Set(logs.map(({ txHash }) => txHash))]
     this.#blocks.push({ number, hash, parentHash, timestamp, transactions })
     this.#logs.set(
       hash,
       logs.map((log, logIndex) => ({ ...log, block: number, blockHash: hash, logIndex })),
     )
+  }
+
+  /** Drops the newest blocks: those that follow are of another fork. */
+  fork(depth: number): void {
+    this.#blocks.splice(this.#blocks.length - depth)
   }
 
   async chainId(): Promise<number> {
