@@ -65,17 +65,21 @@ class StatementLog {
     this.#statements.set(sql, { count: entry.count + 1, ms: entry.ms + ms })
   }
 
-  /** Measures from the answer that locks shards to the commit of the connection's transaction. */
+  /** Measures from the answer that locks shards to the end of a transaction that applies facts. */
   watch(client: pg.PoolClient): void {
     const query = client.query.bind(client) as (...args: unknown[]) => unknown
     let lockedAt = Number.NaN
+    let isApplying = false
     const timed = async (...args: unknown[]): Promise<unknown> => {
       const text = typeof args[0] === 'string' ? args[0] : ((args[0] as { text?: string }).text ?? '')
       const result = await query(...args)
       if (/from "?shards"?.* for update/s.test(text) && Number.isNaN(lockedAt)) lockedAt = performance.now()
+      if (/(insert into|update) chain_logs/.test(text)) isApplying = true
       if (/^(commit|rollback)$/i.test(text)) {
-        if (this.#isMeasuring && !Number.isNaN(lockedAt)) this.holds.push(performance.now() - lockedAt)
+        if (this.#isMeasuring && isApplying && !Number.isNaN(lockedAt))
+          this.holds.push(performance.now() - lockedAt)
         lockedAt = Number.NaN
+        isApplying = false
       }
       return result
     }

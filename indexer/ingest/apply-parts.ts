@@ -87,6 +87,7 @@ export async function applyParts(
     if (next !== undefined && places.length < at + Math.max(1, together.length)) {
       places.push(await applyAlone(next))
     }
+    for (const { fact } of parts.slice(at, places.length)) waiting.delete(partKey(fact))
   }
   return places
 }

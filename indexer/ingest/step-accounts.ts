@@ -1,6 +1,7 @@
 /**
- * The account rows of facts that are applied together. A step of matched parts alone locks them with its last change: the balances that it reads are
- * changed by no one else (`plan-steps.ts`), and accounts that trade in many markets would make all of their parts wait. Other facts lock the rows first.
+ * The account rows of facts that are applied together. A step of matched parts alone locks them with its last change: it reads only balances that
+ * no other transaction changes meanwhile (`plan-steps.ts`), and the parallel steps of accounts that trade in many markets would otherwise wait for each
+ * other. Other facts lock the rows first.
  */
 import { changeLedger, type LedgerChange, lockAccounts } from '../../db/accounts.ts'
 import type { Tx } from '../../db/client.ts'
