@@ -1,5 +1,7 @@
 /** Builds the HTTP application from its ports: plugins, hooks and routes. */
+import type { IncomingMessage } from 'node:http'
 import cors from '@fastify/cors'
+import proxyAddr from '@fastify/proxy-addr'
 import rateLimit, { type FastifyRateLimitStoreCtor } from '@fastify/rate-limit'
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import Fastify, { type FastifyServerOptions, LogController } from 'fastify'
@@ -27,15 +29,18 @@ import type { Faucet } from './faucet/faucet.ts'
 import { faucetRoutes } from './faucet/route.ts'
 import { fillRoutes } from './fills/route.ts'
 import { fundingRoutes } from './funding/route.ts'
-import { controlAccess } from './http/access.ts'
+import { controlAccess, createPublicReads, type PublicReads } from './http/access.ts'
+import { type AnswerForm, answerInDemand } from './http/answers-in-demand.ts'
 import { cacheAnswers } from './http/caching.ts'
 import { createConnections } from './http/connections.ts'
 import { loggedRequest } from './http/echo.ts'
 import { answerUnreadable, BODY_LIMIT, describeErrors, handleErrors } from './http/errors.ts'
 import { parseJson } from './http/json.ts'
+import type { LocalCounter } from './http/local-counter.ts'
 import { describe } from './http/openapi.ts'
 import { probeRoutes } from './http/probes.ts'
 import { addSecurityHeaders } from './http/security-headers.ts'
+import { createSharedAnswers, type ShareAnswer } from './http/shared-answers.ts'
 import type { App } from './http/types.ts'
 import { compileValidator } from './http/validation.ts'
 import { liquidationRoutes } from './liquidations/route.ts'
@@ -73,6 +78,8 @@ export interface AppPorts {
   readonly clock: Clock
   readonly db: Db
   readonly limitStore: FastifyRateLimitStoreCtor
+  /** The counter of the limits, if they are counted in this process only. */
+  readonly localCounter: LocalCounter | null
   readonly metrics: Metrics
   readonly authenticate: Authenticate
   readonly challenges: Challenges
@@ -103,13 +110,14 @@ const EXPOSED = [
 const NO_QUERY = closed({})
 
 export async function buildApp(ports: AppPorts): Promise<App> {
-  const { config, logger } = ports
+  const { config, logger, localCounter } = ports
   const genReqId = requestIds()
   const connections = createConnections(config.connections, genReqId)
+  const trustProxy = trustOf(config.trustProxy)
   const app: App = Fastify({
     loggerInstance: logger.child({}, { serializers: { req: loggedRequest } }),
     logController: new LogController({ disableRequestLogging: !config.logRequests }),
-    trustProxy: trustOf(config.trustProxy),
+    trustProxy,
     bodyLimit: BODY_LIMIT,
     genReqId,
     routerOptions: { ignoreTrailingSlash: true },
@@ -125,18 +133,26 @@ export async function buildApp(ports: AppPorts): Promise<App> {
   await acceptWebSockets(app)
   observe(app, ports.metrics)
   cacheAnswers(app as never)
+  // With Redis, counting waits; requests are logged by the framework.
+  const publicReads =
+    localCounter === null || config.logRequests ? null : createPublicReads(localCounter, config.limits)
+  const share = shareAnswers(app, ports, publicReads, trustProxy, genReqId)
   connections.guard(app)
-  const access = controlAccess(app as never, { authenticate: ports.authenticate, limits: config.limits })
+  const access = controlAccess(app as never, {
+    authenticate: ports.authenticate,
+    limits: config.limits,
+    publicReads,
+  })
   await describe(app as never)
 
   probeRoutes(app, ports)
   exchangeRoutes(app, ports)
-  marketRoutes(app, ports)
-  orderBookRoutes(app, ports)
+  marketRoutes(app, { ...ports, share })
+  orderBookRoutes(app, { ...ports, share })
   auctionRoutes(app, ports)
   candleRoutes(app, ports)
   proofRoutes(app, ports)
-  marketStatsRoutes(app, ports)
+  marketStatsRoutes(app, { ...ports, share })
   openInterestRoutes(app, ports)
   udfRoutes(app, ports)
   fundingRoutes(app, ports)
@@ -165,8 +181,22 @@ export async function buildApp(ports: AppPorts): Promise<App> {
 }
 
 /** Fastify ignores a number of proxies, because it cannot know whether clients reach the api past them; here the operator decides. */
-const trustOf = (proxies: TrustedProxies) =>
-  typeof proxies === 'number' ? (_address: string, hop: number) => hop < proxies : [...proxies]
+const trustOf = (proxies: TrustedProxies): ((address: string, hop: number) => boolean) =>
+  typeof proxies === 'number' ? (_address, hop) => hop < proxies : proxyAddr.compile([...proxies])
+
+/** Answers in demand bypass the framework, if public reads can be counted without it. */
+function shareAnswers(
+  app: App,
+  { metrics }: AppPorts,
+  reads: PublicReads | null,
+  trustProxy: ReturnType<typeof trustOf>,
+  nextId: () => string,
+): ShareAnswer {
+  const answers = createSharedAnswers<AnswerForm>()
+  const addressOf = (request: IncomingMessage) => proxyAddr(request, trustProxy)
+  if (reads !== null) answerInDemand(app, { answers, reads, addressOf, nextId, metrics })
+  return answers.share
+}
 
 /** Request ids, unique across processes and restarts. */
 function requestIds(): () => string {

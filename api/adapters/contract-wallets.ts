@@ -44,7 +44,7 @@ function createQuestions(rpcUrl: string, clock: Clock, method: 'eth_call' | 'eth
   const perSecond = createLocalCounter(clock)
   let running = 0
   return async (params) => {
-    const { current } = await perSecond.count('asked', 1_000)
+    const { current } = perSecond.count('asked', 1_000)
     if (running >= MOST_AT_ONCE || current > MOST_PER_SECOND) throw unavailable()
     running++
     try {

@@ -6,7 +6,7 @@ import type { FastifyRateLimitStore, FastifyRateLimitStoreCtor } from '@fastify/
 import { Redis } from 'ioredis'
 import type { Logger } from 'pino'
 import type { Clock } from '../../service/clock.ts'
-import { type Counter, createLocalCounter } from '../http/local-counter.ts'
+import { createLocalCounter, type LocalCounter } from '../http/local-counter.ts'
 import type { CountedRequests, CountRequest } from '../ports.ts'
 
 /** Maximum time that a request waits for Redis. */
@@ -23,6 +23,12 @@ const READ = `
   local count = redis.call('GET', KEYS[1])
   return {tonumber(count or '0'), count and redis.call('PTTL', KEYS[1]) or tonumber(ARGV[1])}
 `
+
+interface Counter {
+  readonly count: CountRequest
+  /** Without counting a request. */
+  readonly read: CountRequest
+}
 
 /** Every call fails while Redis is unavailable; for PAUSE_MS after a failure without asking it. */
 function createRedisCounter(redis: Redis, clock: Clock, logger: Logger): Counter {
@@ -45,6 +51,11 @@ function createRedisCounter(redis: Redis, clock: Clock, logger: Logger): Counter
     }
   return { count: run(COUNT), read: run(READ) }
 }
+
+const inProcess = ({ count, read }: LocalCounter): Counter => ({
+  count: async (key, windowMs) => count(key, windowMs),
+  read: async (key, windowMs) => read(key, windowMs),
+})
 
 function withFallback(shared: Counter, local: Counter): Counter {
   return {
@@ -84,13 +95,16 @@ function storeOf(open: Counter, closed: Counter): FastifyRateLimitStoreCtor {
 export interface LimitStore {
   readonly store: FastifyRateLimitStoreCtor
   readonly count: CountRequest
+  /** The counter, if requests are counted in this process only. */
+  readonly local: LocalCounter | null
   stop(): void
 }
 
 /** `url` of Redis; null counts in this process only, which is always available. */
 export function createLimitStore(url: string | null, clock: Clock, logger: Logger): LimitStore {
-  const local = createLocalCounter(clock)
-  if (url === null) return { store: storeOf(local, local), count: local.count, stop() {} }
+  const counter = createLocalCounter(clock)
+  const local = inProcess(counter)
+  if (url === null) return { store: storeOf(local, local), count: local.count, local: counter, stop() {} }
   const redis = new Redis(url, {
     enableOfflineQueue: false,
     autoResendUnfulfilledCommands: false,
@@ -101,5 +115,5 @@ export function createLimitStore(url: string | null, clock: Clock, logger: Logge
   redis.on('error', (err) => logger.warn({ err }, 'redis error'))
   const shared = createRedisCounter(redis, clock, logger)
   const open = withFallback(shared, local)
-  return { store: storeOf(open, shared), count: open.count, stop: () => redis.disconnect() }
+  return { store: storeOf(open, shared), count: open.count, local: null, stop: () => redis.disconnect() }
 }

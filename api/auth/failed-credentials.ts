@@ -1,7 +1,7 @@
 /** Counts failed credentials per network address. An address with too many of them must wait, before anything is looked up or verified. */
-import { normalizeIP } from '@fastify/rate-limit'
 import type { Clock } from '../../service/clock.ts'
 import { ApiError } from '../errors.ts'
+import { networkOf } from '../http/network.ts'
 import type { CountRequest } from '../ports.ts'
 
 export interface FailedCredentials {
@@ -25,7 +25,7 @@ export function createFailedCredentials(
   const waiting = new Map<string, number>()
   return {
     check(address) {
-      const key = normalizeIP(address)
+      const key = networkOf(address)
       const until = waiting.get(key)
       if (until === undefined) return
       const rest = until - clock.now()
@@ -38,7 +38,7 @@ export function createFailedCredentials(
       )
     },
     async count(address) {
-      const key = normalizeIP(address)
+      const key = networkOf(address)
       const { current, ttl } = await count(`failures:${key}`, windowMs)
       if (current < most) return
       waiting.delete(key)

@@ -1,7 +1,7 @@
 /** Requests a payment of test collateral and gas. */
-import { normalizeIP } from '@fastify/rate-limit'
 import { ApiError } from '../errors.ts'
 import { callerOf } from '../http/access.ts'
+import { networkOf } from '../http/network.ts'
 import type { App } from '../http/types.ts'
 import type { Faucet } from './faucet.ts'
 import { FaucetAnswer, FaucetBody } from './schema.ts'
@@ -35,7 +35,7 @@ export function faucetRoutes(app: App, { faucet }: { readonly faucet: Faucet | n
     },
     (request) => {
       if (faucet === null) throw new ApiError('FAUCET_NOT_AVAILABLE')
-      return faucet(callerOf(request), normalizeIP(request.ip))
+      return faucet(callerOf(request), networkOf(request.ip))
     },
   )
 }

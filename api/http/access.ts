@@ -1,10 +1,13 @@
 /** Authentication, rights and rate limits, checked for every route before its body is read. */
-import { normalizeIP } from '@fastify/rate-limit'
+import type { IncomingMessage } from 'node:http'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Authenticate } from '../auth/authenticator.ts'
 import type { Caller } from '../auth/caller.ts'
 import type { Limits } from '../config.ts'
 import { ApiError } from '../errors.ts'
+import type { CountedRequests } from '../ports.ts'
+import type { LocalCounter } from './local-counter.ts'
+import { networkOf } from './network.ts'
 import { isRead } from './operation.ts'
 
 /** The limits of an account: all of its credentials together, but of `auth` each kind of credential apart. */
@@ -56,9 +59,11 @@ export interface Spender {
 
 /** A stolen API key must not use up the challenges and rotations by which the owner's identity token replaces it. */
 function countedAs(bucket: Bucket, { caller, ip }: Spender): string {
-  if (caller === null) return normalizeIP(ip)
+  if (caller === null) return networkOf(ip)
   return bucket === 'auth' ? `${caller.credential}:${caller.userId}` : String(caller.userId)
 }
+
+const keyOf = (name: string, spender: string): string => `${name}:${spender}`
 
 function limiters(app: FastifyInstance, limits: Limits) {
   const timeWindow = limits.windowSeconds * 1000
@@ -71,9 +76,9 @@ function limiters(app: FastifyInstance, limits: Limits) {
     return app.createRateLimit(options)
   }
   const ofAddress = (name: string, perSecond = limits.address): Limiter =>
-    limiter(perSecond, ({ ip }) => `${name}:${normalizeIP(ip)}`, name === 'address-auth')
+    limiter(perSecond, ({ ip }) => keyOf(name, networkOf(ip)), name === 'address-auth')
   const ofCaller = (name: Bucket): Limiter =>
-    limiter(limits[name], (request) => `${name}:${countedAs(name, request)}`, name === 'auth')
+    limiter(limits[name], (request) => keyOf(name, countedAs(name, request)), name === 'auth')
   return {
     // Cancels have a limit of their own, so that other requests of an address cannot exhaust it.
     cancelsOfAddress: ofAddress('address-cancels'),
@@ -165,9 +170,51 @@ async function limitState(limiter: Limiter, bucket: Bucket, request: FastifyRequ
   return { bucket, limit, window_seconds: timeWindow / 1000, remaining, reset_seconds }
 }
 
+/** The limit that the next request reaches first. */
+export interface NearestLimit {
+  readonly max: number
+  readonly remaining: number
+  readonly resetS: number
+}
+
+/** Reads without credential that are counted before the framework handles them, if limits are counted in this process only. */
+export interface PublicReads {
+  /** Counts a read from the address like a request; null, without counting, if a limit rejects it. */
+  count(ip: string): NearestLimit | null
+  /** The framework handles the request, and does not count it again. */
+  markCounted(request: IncomingMessage, limit: NearestLimit): void
+  countedLimit(request: IncomingMessage): NearestLimit | undefined
+}
+
+export function createPublicReads(local: LocalCounter, limits: Limits): PublicReads {
+  const { windowSeconds } = limits
+  const windowMs = windowSeconds * 1000
+  const [ofAddress, ofReads] = [limits.address * windowSeconds, limits.reads * windowSeconds]
+  const counted = new WeakMap<IncomingMessage, NearestLimit>()
+  return {
+    count(ip) {
+      const network = networkOf(ip)
+      const [address, reads] = [keyOf('address', network), keyOf('reads', network)]
+      const isRejected =
+        local.read(address, windowMs).current >= ofAddress || local.read(reads, windowMs).current >= ofReads
+      if (isRejected) return null
+      const byAddress = nearestOf(ofAddress, local.count(address, windowMs))
+      const byReads = nearestOf(ofReads, local.count(reads, windowMs))
+      return byReads.remaining < byAddress.remaining ? byReads : byAddress
+    },
+    markCounted: (request, limit) => void counted.set(request, limit),
+    countedLimit: (request) => counted.get(request),
+  }
+}
+
+const nearestOf = (max: number, { current, ttl }: CountedRequests): NearestLimit => ({
+  ...{ max, remaining: max - current, resetS: Math.ceil(ttl / 1000) },
+})
+
 export interface AccessPorts {
   readonly authenticate: Authenticate
   readonly limits: Limits
+  readonly publicReads: PublicReads | null
 }
 
 export interface Access {
@@ -176,12 +223,17 @@ export interface Access {
   readonly spend: (bucket: Bucket, spender: Spender) => Promise<void>
 }
 
-export function controlAccess(app: FastifyInstance, { authenticate, limits }: AccessPorts): Access {
+export function controlAccess(
+  app: FastifyInstance,
+  { authenticate, limits, publicReads }: AccessPorts,
+): Access {
   const limiter = limiters(app, limits)
   app.decorateRequest('caller', null)
   app.addHook('onRequest', async (request, reply) => {
     const { access = 'public', bucket = 'reads' } = request.routeOptions.config
     if (access === 'internal') return
+    const counted = publicReads?.countedLimit(request.raw)
+    if (counted !== undefined) return showLimit(reply, counted.max, counted.remaining, counted.resetS)
     await spendOfAddress(limiter, bucket, request, reply)
     const { headers, ip: address } = request
     const isOptional = access === 'optional' && headers.authorization !== undefined

@@ -1,26 +1,28 @@
 /** Counts requests in this process. */
 import type { Clock } from '../../service/clock.ts'
-import type { CountRequest } from '../ports.ts'
+import type { CountedRequests } from '../ports.ts'
 
 /** Keys at once; beyond it the oldest windows are evicted first. */
 const MAX_KEYS = 100_000
 
-export interface Counter {
-  readonly count: CountRequest
+type CountLocally = (key: string, windowMs: number) => CountedRequests
+
+export interface LocalCounter {
+  readonly count: CountLocally
   /** Without counting a request. */
-  readonly read: CountRequest
+  readonly read: CountLocally
 }
 
-export function createLocalCounter(clock: Clock): Counter {
+export function createLocalCounter(clock: Clock): LocalCounter {
   const windows = new Map<string, { count: number; readonly ends: number }>()
-  const openWindow = (key: string) => {
+  const openWindow = (key: string, now: number) => {
     const window = windows.get(key)
-    return window !== undefined && window.ends > clock.now() ? window : undefined
+    return window !== undefined && window.ends > now ? window : undefined
   }
   return {
-    async count(key, windowMs) {
+    count(key, windowMs) {
       const now = clock.now()
-      let window = openWindow(key)
+      let window = openWindow(key, now)
       if (window === undefined) {
         window = { count: 0, ends: now + windowMs }
         windows.delete(key)
@@ -30,11 +32,12 @@ export function createLocalCounter(clock: Clock): Counter {
       if (windows.size > MAX_KEYS) windows.delete(windows.keys().next().value as string)
       return { current: window.count, ttl: window.ends - now }
     },
-    async read(key, windowMs) {
-      const window = openWindow(key)
+    read(key, windowMs) {
+      const now = clock.now()
+      const window = openWindow(key, now)
       return window === undefined
         ? { current: 0, ttl: windowMs }
-        : { current: window.count, ttl: window.ends - clock.now() }
+        : { current: window.count, ttl: window.ends - now }
     },
   }
 }

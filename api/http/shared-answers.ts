@@ -1,7 +1,7 @@
 /**
  * Requests for the same public answer that arrive while it is computed share it: one query and one serialization, however many clients ask.
  * A request that arrives later is computed for itself, unless the answer is in such demand that computing each would hold up the process:
- * then an answer of the last moment serves them.
+ * then an answer of the last moment serves them (`answers-in-demand.ts`).
  */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 
@@ -18,81 +18,146 @@ export type ShareAnswer = <Value extends object>(
   compute: () => Promise<Value>,
 ) => Promise<Value>
 
+/** A serialized answer. */
+export interface Answer {
+  readonly text: string
+  readonly bytes: number
+}
+
+export interface SharedAnswers<Form> {
+  readonly share: ShareAnswer
+  /** Keeps in which form answers to requests for `url` are sent, while they are in demand. */
+  keepForm(url: string, formOf: () => Form): void
+  /** The answer in demand to a request for `url`, which counts the request; undefined, without counting it, if the answer must be computed. */
+  find(url: string): Found<Form> | undefined
+}
+
+export interface Found<Form> {
+  readonly form: Form
+  /** A promise while the answer is computed. */
+  readonly answer: Answer | Promise<Answer>
+}
+
 /** An answer is in demand when it was requested more often than this in the present or the last window. */
 export const DEMAND = 10
 export const WINDOW_MS = 100
 /** Age up to which an answer in demand serves further requests, from the start of computing it. */
 export const FRESH_MS = 25
-/** Paths and queries are the clients' choice: beyond this number all are forgotten. */
+/** Paths and queries are the clients' choice: beyond this number of them, or of kept bytes, all are forgotten. */
 const MOST = 1_000
+const MOST_BYTES = 32 * 1024 * 1024
 
-interface Known {
-  text: Promise<string>
-  startedAt: number
-  isRunning: boolean
+interface Latest extends Answer {
+  /** Start of computing it. */
+  readonly startedAt: number
+}
+
+interface Known<Form> {
+  running: Promise<Answer> | undefined
+  /** The newest answer, if it was in demand when it was computed. */
+  latest: Latest | undefined
+  form: Form | undefined
   windowStart: number
   requests: number
   wasInDemand: boolean
 }
 
 /** `now`: milliseconds of a clock that never steps. */
-export function createSharedAnswers(now: () => number = () => performance.now()): ShareAnswer {
-  const answers = new Map<string, Known>()
+export function createSharedAnswers<Form>(now: () => number = () => performance.now()): SharedAnswers<Form> {
+  const answers = new Map<string, Known<Form>>()
+  let bytesKept = 0
 
-  function known(url: string, at: number): Known {
+  function forgetAll(): void {
+    answers.clear()
+    bytesKept = 0
+  }
+
+  function knownAt(url: string, at: number): Known<Form> {
     const found = answers.get(url)
     if (found !== undefined) return found
-    if (answers.size >= MOST) answers.clear()
-    const fresh: Known = {
-      ...{ text: Promise.resolve(''), startedAt: Number.NEGATIVE_INFINITY, isRunning: false },
+    if (answers.size >= MOST) forgetAll()
+    const known = {
+      ...{ running: undefined, latest: undefined, form: undefined },
       ...{ windowStart: at, requests: 0, wasInDemand: false },
     }
-    answers.set(url, fresh)
-    return fresh
+    answers.set(url, known)
+    return known
   }
 
-  async function run(answer: Known, serialize: () => Promise<string>): Promise<string> {
+  function keep(url: string, known: Known<Form>, latest: Latest): void {
+    if (answers.get(url) !== known) return
+    bytesKept -= known.latest?.bytes ?? 0
+    known.latest = isInDemand(known) ? latest : undefined
+    bytesKept += known.latest?.bytes ?? 0
+    if (bytesKept > MOST_BYTES) forgetAll()
+  }
+
+  async function run(url: string, known: Known<Form>, startedAt: number, serialize: () => Promise<string>) {
     try {
-      return await serialize()
-    } catch (error) {
-      answer.startedAt = Number.NEGATIVE_INFINITY
-      throw error
+      const text = await serialize()
+      const answer = { text, bytes: Buffer.byteLength(text), startedAt }
+      keep(url, known, answer)
+      return answer
     } finally {
-      answer.isRunning = false
+      known.running = undefined
     }
   }
 
-  function answerTo(url: string, serialize: () => Promise<string>): Promise<string> {
+  async function answerTo(url: string, serialize: () => Promise<string>): Promise<string> {
     const at = now()
-    const answer = known(url, at)
-    const isServed = isInDemand(answer, at) && at - answer.startedAt <= FRESH_MS
-    if (answer.isRunning || isServed) return answer.text
-    answer.startedAt = at
-    answer.isRunning = true
-    answer.text = run(answer, serialize)
-    return answer.text
+    const known = knownAt(url, at)
+    startWindow(known, at)
+    known.requests++
+    const served = servedBy(known, at)
+    if (served !== undefined) return (await served).text
+    known.running = run(url, known, at, serialize)
+    return (await known.running).text
   }
 
-  return async <Value extends object>(request: Reading, reply: Reply, compute: () => Promise<Value>) => {
-    const serialize = async (): Promise<string> => reply.serialize(await compute()) as string
-    // A read with a bookmark takes one of its caller's places among the waiting reads.
-    const text = hasBookmark(request.query) ? serialize() : answerTo(request.url, serialize)
-    reply.type('application/json; charset=utf-8')
-    return (await text) as unknown as Value
+  return {
+    async share<Value extends object>(request: Reading, reply: Reply, compute: () => Promise<Value>) {
+      const serialize = async (): Promise<string> => reply.serialize(await compute()) as string
+      // A read with a bookmark takes one of its caller's places among the waiting reads.
+      const text = hasBookmark(request.query) ? serialize() : answerTo(request.url, serialize)
+      reply.type('application/json; charset=utf-8')
+      return (await text) as unknown as Value
+    },
+    keepForm(url, formOf) {
+      const known = answers.get(url)
+      if (known !== undefined) known.form = isInDemand(known) ? formOf() : undefined
+    },
+    find(url) {
+      const known = answers.get(url)
+      if (known?.form === undefined) return undefined
+      const at = now()
+      startWindow(known, at)
+      const answer = servedBy(known, at)
+      if (answer === undefined) return undefined
+      known.requests++
+      return { form: known.form, answer }
+    },
   }
 }
 
-/** Counts the request. */
-function isInDemand(answer: Known, at: number): boolean {
-  const age = at - answer.windowStart
-  if (age >= WINDOW_MS) {
-    answer.wasInDemand = age < 2 * WINDOW_MS && answer.requests > DEMAND
-    answer.windowStart = at
-    answer.requests = 0
-  }
-  answer.requests++
-  return answer.wasInDemand || answer.requests > DEMAND
+/** The answer that is being computed, or the newest one in demand; undefined if the request must compute one. */
+function servedBy(known: Known<unknown>, at: number): Answer | Promise<Answer> | undefined {
+  const { latest, running } = known
+  if (running !== undefined) return running
+  const isServed = latest !== undefined && isInDemand(known) && at - latest.startedAt <= FRESH_MS
+  return isServed ? latest : undefined
 }
+
+type Demand = Pick<Known<unknown>, 'windowStart' | 'requests' | 'wasInDemand'>
+
+function startWindow(demand: Demand, at: number): void {
+  const age = at - demand.windowStart
+  if (age < WINDOW_MS) return
+  demand.wasInDemand = age < 2 * WINDOW_MS && demand.requests > DEMAND
+  demand.windowStart = at
+  demand.requests = 0
+}
+
+const isInDemand = ({ requests, wasInDemand }: Demand): boolean => wasInDemand || requests > DEMAND
 
 const hasBookmark = (query: unknown): boolean =>
   Object.keys(query as object).some((name) => name.startsWith('read_after'))

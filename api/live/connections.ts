@@ -2,7 +2,6 @@
 
 import type { Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { normalizeIP } from '@fastify/rate-limit'
 import type { WebSocket } from '@fastify/websocket'
 import { API_KEYS_CHANNEL } from '../../db/api-keys.ts'
 import type { Db } from '../../db/client.ts'
@@ -11,6 +10,7 @@ import { keyHashes } from '../auth/query.ts'
 import type { LiveConfig } from '../config.ts'
 import { ApiError } from '../errors.ts'
 import type { Access } from '../http/access.ts'
+import { networkOf } from '../http/network.ts'
 import type { Notifications } from '../ports.ts'
 import { Connection, type ConnectionPorts } from './connection.ts'
 
@@ -104,7 +104,7 @@ class LiveConnections implements Connections {
     if (this.#isStopping) throw new ApiError('SHUTTING_DOWN', {}, '1')
     const { perProcess, perAddress } = this.#config.connections
     this.#checkLimit('process', this.size, perProcess)
-    this.#checkLimit('address', this.#perAddress.of(normalizeIP(ip)), perAddress)
+    this.#checkLimit('address', this.#perAddress.of(networkOf(ip)), perAddress)
     if (caller !== null) this.#checkAccount(caller.userId)
   }
 
@@ -122,7 +122,7 @@ class LiveConnections implements Connections {
     const membership = {
       attach: (connection: Connection, by: Caller) => this.#attach(connection, by),
       leave: (connection: Connection) => this.#leave(connection),
-      admitsMessage: (ip: string) => this.#admitsMessage(normalizeIP(ip)),
+      admitsMessage: (ip: string) => this.#admitsMessage(networkOf(ip)),
       isStopping: () => this.#isStopping,
     }
     const connection = new Connection(this.#ports, { ...upgraded, membership })
@@ -130,7 +130,7 @@ class LiveConnections implements Connections {
     const slot = this.#turns % SLOTS
     this.#slots[slot]?.add(connection)
     this.#slotOf.set(connection, slot)
-    this.#perAddress.add(normalizeIP(connection.ip), 1)
+    this.#perAddress.add(networkOf(connection.ip), 1)
     if (caller !== null) this.#attach(connection, caller)
   }
 
@@ -151,7 +151,7 @@ class LiveConnections implements Connections {
     if (slot === undefined) return
     this.#slotOf.delete(connection)
     this.#slots[slot]?.delete(connection)
-    this.#perAddress.add(normalizeIP(connection.ip), -1)
+    this.#perAddress.add(networkOf(connection.ip), -1)
     this.#expiring.delete(connection)
     const userId = connection.caller?.userId
     const own = userId === undefined ? undefined : this.#ofUser.get(userId)

@@ -2,7 +2,7 @@
 import Type from 'typebox'
 import type { CalendarCache } from '../../db/trading-calendars.ts'
 import type { Clock } from '../../service/clock.ts'
-import { createSharedAnswers } from '../http/shared-answers.ts'
+import type { ShareAnswer } from '../http/shared-answers.ts'
 import type { App } from '../http/types.ts'
 import { specOf } from '../markets/market-directory.ts'
 import type { ReadPorts } from '../orders/own-orders.ts'
@@ -13,15 +13,15 @@ import { statsView, tickerView } from './view.ts'
 export interface MarketStatsPorts extends ReadPorts {
   readonly clock: Clock
   readonly calendars: CalendarCache
+  readonly share: ShareAnswer
 }
 
 const tags = ['markets']
 
 export function marketStatsRoutes(
   app: App,
-  { markets, readAfter, clock, calendars }: MarketStatsPorts,
+  { markets, readAfter, clock, calendars, share }: MarketStatsPorts,
 ): void {
-  const share = createSharedAnswers()
   app.get(
     '/v0/markets/stats',
     {

@@ -4,7 +4,7 @@ import type { CalendarCache } from '../../db/trading-calendars.ts'
 import { marketShard } from '../../domain/journal/journal-row.ts'
 import type { Clock } from '../../service/clock.ts'
 import { ApiError } from '../errors.ts'
-import { createSharedAnswers } from '../http/shared-answers.ts'
+import type { ShareAnswer } from '../http/shared-answers.ts'
 import type { App } from '../http/types.ts'
 import type { ReadAfter } from '../read-after/read-after.ts'
 import { BookmarkQuery } from '../wire/schema.ts'
@@ -16,6 +16,7 @@ import { marketView } from './view.ts'
 export interface MarketPorts {
   readonly markets: MarketDirectory
   readonly readAfter: ReadAfter
+  readonly share: ShareAnswer
   readonly calendars: CalendarCache
   readonly clock: Clock
   readonly config: { readonly oracleMaxAgeMs: number }
@@ -23,9 +24,11 @@ export interface MarketPorts {
 
 const tags = ['markets']
 
-export function marketRoutes(app: App, { markets, readAfter, calendars, clock, config }: MarketPorts): void {
+export function marketRoutes(
+  app: App,
+  { markets, readAfter, calendars, clock, config, share }: MarketPorts,
+): void {
   const readTime = () => ({ now: clock.now(), oracleMaxAgeMs: config.oracleMaxAgeMs })
-  const share = createSharedAnswers()
   app.get(
     '/v0/markets',
     {

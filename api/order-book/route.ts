@@ -1,7 +1,7 @@
 /** Public reads of order books. */
 import { marketShard } from '../../domain/journal/journal-row.ts'
 import type { MarketSpec } from '../../domain/market/market.ts'
-import { createSharedAnswers } from '../http/shared-answers.ts'
+import type { ShareAnswer } from '../http/shared-answers.ts'
 import type { App } from '../http/types.ts'
 import type { MarketDirectory } from '../markets/market-directory.ts'
 import { MarketIdParams } from '../markets/schema.ts'
@@ -13,12 +13,13 @@ import { levelView } from './view.ts'
 export interface OrderBookPorts {
   readonly markets: MarketDirectory
   readonly readAfter: ReadAfter
+  readonly share: ShareAnswer
 }
 
 const tags = ['markets']
 const MAX_DEPTH = 1000
 
-export function orderBookRoutes(app: App, { markets, readAfter }: OrderBookPorts): void {
+export function orderBookRoutes(app: App, { markets, readAfter, share }: OrderBookPorts): void {
   const read = async (
     spec: MarketSpec,
     reading: Reading & { readonly query: { readonly depth?: number } },
@@ -35,7 +36,6 @@ export function orderBookRoutes(app: App, { markets, readAfter }: OrderBookPorts
       short: rows.short.map((row) => levelView(spec, row)),
     }
   }
-  const share = createSharedAnswers()
   app.get(
     '/v0/orderbook/by-market/:market_id',
     {

@@ -3,7 +3,6 @@
  * reached that sequence in all tables that it reads, and reads the projected sequence and its data from one snapshot. A read without a
  * bookmark never waits. Neither shows tables that are being filled.
  */
-import { normalizeIP } from '@fastify/rate-limit'
 import { sql } from 'kysely'
 import type { Db, Tx } from '../../db/client.ts'
 import { decodeNotice, PROJECTED_CHANNEL } from '../../db/projected-notices.ts'
@@ -12,6 +11,7 @@ import type { Clock } from '../../service/clock.ts'
 import type { Caller } from '../auth/caller.ts'
 import { isConnectionError, isTimeout } from '../database-errors.ts'
 import { ApiError } from '../errors.ts'
+import { networkOf } from '../http/network.ts'
 import type { Notifications } from '../ports.ts'
 import { type Completeness, isFilling, projectionsOf, type ReadScope } from './completeness.ts'
 
@@ -280,7 +280,7 @@ export function createReadAfter(ports: ReadAfterPorts, limits: ReadAfterLimits):
         await completeness.expect(scope)
         return query(db)
       }
-      const callerKey = caller === null ? normalizeIP(ip) : `user ${caller.userId}`
+      const callerKey = caller === null ? networkOf(ip) : `user ${caller.userId}`
       const deadline = clock.now() + limits.readAfterWaitMs
       for (;;) {
         const seen = await attempt(bookmark, scope, query)

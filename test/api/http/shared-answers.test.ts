@@ -4,23 +4,24 @@ import {
   createSharedAnswers,
   DEMAND,
   FRESH_MS,
-  type ShareAnswer,
+  type SharedAnswers,
   WINDOW_MS,
 } from '../../../api/http/shared-answers.ts'
 
 describe('shared answers', () => {
   let now: number
   let computed: number
-  let share: ShareAnswer
+  let answers: SharedAnswers<string>
   const reply = { serialize: (value: unknown) => JSON.stringify(value), type: () => reply } as never
 
   beforeEach(() => {
     now = 0
     computed = 0
-    share = createSharedAnswers(() => now)
+    answers = createSharedAnswers(() => now)
   })
 
-  const ask = (url = '/a', query = {}) => share({ url, query }, reply, async () => ({ number: ++computed }))
+  const ask = (url = '/a', query = {}) =>
+    answers.share({ url, query }, reply, async () => ({ number: ++computed }))
   /** The number of the answer that each of so many requests, one after the other, gets. */
   const askTimes = async (times: number, everyMs: number): Promise<number[]> => {
     const numbers: number[] = []
@@ -54,7 +55,7 @@ describe('shared answers', () => {
   it('when computing fails, only the requests of the moment fail', async () => {
     await askTimes(20, 1)
     now += FRESH_MS + 1
-    const failing = share({ url: '/a', query: {} }, reply, async () => {
+    const failing = answers.share({ url: '/a', query: {} }, reply, async () => {
       throw new Error('no database')
     })
     const error = await failing.catch((reason: Error) => reason.message)
@@ -72,5 +73,42 @@ describe('shared answers', () => {
       ask('/a?x', { read_after_shard_id: 'm1.1' }),
     ])
     expect(computed).to.equal(before + 2)
+  })
+
+  it('when an answer in demand has a form, it is found up to its age and not once the demand is over', async () => {
+    answers.keepForm('/a', () => 'early')
+    await askTimes(20, 1)
+    expect(answers.find('/a')).to.equal(undefined)
+    answers.keepForm('/a', () => 'form')
+    const found = answers.find('/a')
+    expect(found?.form).to.equal('form')
+    expect(JSON.parse((await found?.answer)?.text ?? '')).to.deep.equal({ number: computed })
+    expect(answers.find('/a?b')).to.equal(undefined)
+    now += FRESH_MS + 1
+    expect(answers.find('/a')).to.equal(undefined)
+    await ask()
+    expect(answers.find('/a')?.form).to.equal('form')
+    now += 2 * WINDOW_MS
+    expect(answers.find('/a')).to.equal(undefined)
+  })
+
+  it('when the next answer is being computed, a request finds that one', async () => {
+    await askTimes(20, 1)
+    answers.keepForm('/a', () => 'form')
+    now += FRESH_MS + 1
+    const asked = ask()
+    const found = answers.find('/a')
+    expect((await found?.answer)?.text).to.equal((await asked) as unknown as string)
+  })
+
+  it('when answers in demand exceed the bound of kept bytes, all are forgotten', async () => {
+    const large = 'x'.repeat(5 * 1024 * 1024)
+    for (let page = 0; page < 8; page++) {
+      for (let times = 0; times <= DEMAND; times++)
+        await answers.share({ url: `/${page}`, query: {} }, reply, async () => ({ large }))
+      answers.keepForm(`/${page}`, () => 'form')
+    }
+    const kept = Array.from({ length: 8 }, (_, page) => answers.find(`/${page}`) !== undefined)
+    expect(kept).to.deep.equal([false, false, false, false, false, false, false, true])
   })
 })
