@@ -1,7 +1,6 @@
 /**
  * Answers requests for public answers in demand before the framework handles them: with the headers and the text that an ordinary request
- * for the same URL was answered with a moment ago. Such a request costs less than twice an empty route instead of four times. It counts in
- * the same limits and metrics. A request that differs from the ordinary one in anything that its answer depends on is left to the framework.
+ * for the same URL was answered with a moment ago. It counts in the same limits and metrics. A request that differs from the ordinary one in anything that its answer depends on is left to the framework.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { FastifyContextConfig, FastifyReply } from 'fastify'
@@ -13,7 +12,7 @@ import type { App } from './types.ts'
 /** How answers to requests for one URL are sent. */
 export interface AnswerForm {
   readonly route: string
-  /** Names and values in turn, without the headers that each request gets anew. */
+  /** Names and values in turn, without the headers of a single request. */
   readonly headers: readonly string[]
 }
 
@@ -90,7 +89,7 @@ function write(response: ServerResponse, form: AnswerForm, { text, bytes }: Answ
   response.end(text, bytes === text.length ? 'latin1' : 'utf8')
 }
 
-/** Headers that each request gets anew. */
+/** Headers of a single request. */
 const OWN_HEADERS = [
   'content-length',
   'x-request-id',
