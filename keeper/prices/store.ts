@@ -10,6 +10,7 @@ import {
   publishReports,
   recordAbsences,
 } from '../../db/oracle-reports.ts'
+import { pipelined, together } from '../../db/pipeline.ts'
 import { loadCalendars } from '../../db/trading-calendars.ts'
 import type { MarketId } from '../../domain/units.ts'
 import { keyOf, type PriceStore } from './ports.ts'
@@ -31,19 +32,22 @@ export const createPriceStore = (db: Db): PriceStore => ({
   },
 
   publish: (fence, { reports, absences }) =>
-    db.transaction().execute(async (tx) => {
-      // Not waiting for the disk: a crash of the database loses only reports that nothing was decided on, because the commit of a decision
-      // writes everything before it.
-      await sql`set local synchronous_commit = off`.execute(tx)
-      await checkFence(tx, fence)
-      const overrides = new Map(
-        (await loadOverrides(tx)).map(({ marketId, last }) => [marketId as MarketId, last]),
-      )
-      const isOurs = ({ marketId, feed }: FeedKey): boolean =>
-        feed !== 'index' || !overrides.has(marketId as MarketId)
-      const [ownReports, ownAbsences] = [reports.filter(isOurs), absences.filter(isOurs)]
-      if (ownReports.length > 0) await publishReports(tx, ownReports)
-      if (ownAbsences.length > 0) await recordAbsences(tx, ownAbsences)
-      return overrides
-    }),
+    db.transaction().execute((opened) =>
+      pipelined(opened, async (tx) => {
+        // Not waiting for the disk: a crash of the database loses only reports that nothing was decided on, because the commit of a decision
+        // writes everything before it.
+        const [, , stored] = await together([
+          sql`set local synchronous_commit = off`.execute(tx),
+          checkFence(tx, fence),
+          loadOverrides(tx),
+        ])
+        const overrides = new Map(stored.map(({ marketId, last }) => [marketId as MarketId, last]))
+        const isOurs = ({ marketId, feed }: FeedKey): boolean =>
+          feed !== 'index' || !overrides.has(marketId as MarketId)
+        const [ownReports, ownAbsences] = [reports.filter(isOurs), absences.filter(isOurs)]
+        if (ownReports.length > 0) await publishReports(tx, ownReports)
+        if (ownAbsences.length > 0) await recordAbsences(tx, ownAbsences)
+        return overrides
+      }),
+    ),
 })
