@@ -1,6 +1,7 @@
 /**
  * Answers requests for public answers in demand before the framework handles them: with the headers and the text that an ordinary request
- * for the same URL was answered with a moment ago. It counts in the same limits and metrics. A request that differs from the ordinary one in anything that its answer depends on is left to the framework.
+ * for the same URL was answered with a moment ago. The request counts in the same limits and metrics. A request that differs from the
+ * ordinary one in anything that its answer depends on is left to the framework.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { FastifyContextConfig, FastifyReply } from 'fastify'
