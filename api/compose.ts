@@ -57,7 +57,7 @@ function createPools({ databaseUrl: url, databaseConnections, commandTimeoutMs }
     reads: createPool({ url, connections, name: 'clearbatch api', settings: READ_SETTINGS }),
     // For dry runs: the statements of the command pipeline without its locks.
     dryRuns: createPool({
-      ...{ url, connections: 2, name: 'clearbatch api dry runs', settings: READ_SETTINGS, pipeline: true },
+      ...{ url, connections: 2, name: 'clearbatch api dry runs', settings: READ_SETTINGS },
     }),
     commands: createPool({
       url,
@@ -66,7 +66,6 @@ function createPools({ databaseUrl: url, databaseConnections, commandTimeoutMs }
       // Shorter than the command timeout, so that a busy market answers with an error instead of a broken connection.
       settings: { ...LOOKUP_SETTINGS, lock_timeout: String(Math.ceil(commandTimeoutMs * 0.6)) },
       queryTimeoutMs: commandTimeoutMs,
-      pipeline: true,
     }),
   }
 }

@@ -101,7 +101,7 @@ class StatementLog {
 }
 
 async function openDatabase({ spec }: Recording, log: StatementLog): Promise<Db> {
-  const pool = createPool({ url: await freshDatabase(), connections: 10, name: 'bench', pipeline: true })
+  const pool = createPool({ url: await freshDatabase(), connections: 10, name: 'bench' })
   pool.on('connect', (client) => log.watch(client))
   const db = new Kysely<Database>({ dialect: new PostgresDialect({ pool }), log: (event) => log.note(event) })
   await createShard(db, ACCOUNTS_SHARD)

@@ -29,9 +29,9 @@ export interface ConnectionOptions {
   readonly settings?: Readonly<Record<string, string>>
   /** Bound of a query's duration; beyond it the connection counts as broken. */
   readonly queryTimeoutMs?: number
-  /** Sends queries without waiting for earlier results; the server runs them in order. */
+  /** Sends the queries of a connection without waiting for earlier results, unless false; the server runs them in order. */
   readonly pipeline?: boolean
-  /** Sends the begin and the commit of a transaction with its statements (`transaction-client.ts`); needs `pipeline`. */
+  /** Sends the begin and the commit of a transaction with its statements (`transaction-client.ts`). */
   readonly Client?: typeof PreparingClient
 }
 
@@ -61,7 +61,7 @@ const serverOptions = (settings: Readonly<Record<string, string>>): string =>
 
 export const createPool = (options: ConnectionOptions): pg.Pool => {
   const { url, connections, name, settings, queryTimeoutMs } = options
-  const { pipeline = false, Client = PreparingClient } = options
+  const { pipeline = true, Client = PreparingClient } = options
   const pool = new pg.Pool({
     Client,
     connectionString: url,

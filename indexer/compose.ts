@@ -99,9 +99,7 @@ function openDatabase({ databaseUrl: url, databaseConnections }: Config, name: s
   const lookups = { url, connections, settings: LOOKUP_SETTINGS }
   return {
     db: createDb(createPool({ ...lookups, name })),
-    chunkDb: createDb(
-      createPool({ ...lookups, name: `${name} chunks`, pipeline: true, Client: TransactionClient }),
-    ),
+    chunkDb: createDb(createPool({ ...lookups, name: `${name} chunks`, Client: TransactionClient })),
     fillDb: createDb(createPool({ url, connections: 2, name: `${name} fills` })),
   }
 }

@@ -323,7 +323,6 @@ export async function compose(config: Config, logger: Logger): Promise<Keeper> {
     createPool({
       ...{ url: config.databaseUrl, connections: config.databaseConnections, name: 'keeper' },
       settings: LOOKUP_SETTINGS,
-      pipeline: true,
     }),
   )
   await checkSchema(db)

@@ -105,8 +105,8 @@ function rawAnswer(error: ApiError, requestId: string): string {
 }
 
 /**
- * The parser goes on reading a connection that `unparsableAnswerer` has answered: what arrives there later must not be executed, because its
- * client was told that nothing was. A body can end after its request's first hook.
+ * The parser goes on reading a connection that `unparsableAnswerer` has answered: what arrives there later must not be executed, because the
+ * answer said that nothing was. A body can end after its request's first hook.
  */
 function rejectAfterAnswer(app: App): void {
   const reject = async ({ raw }: { raw: IncomingMessage }): Promise<void> => {

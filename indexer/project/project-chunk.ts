@@ -7,6 +7,7 @@
 import { CompiledQuery, sql } from 'kysely'
 import type { Db, Tx } from '../../db/client.ts'
 import { type JournalEntry, readRows } from '../../db/journal.ts'
+import { pipelined } from '../../db/pipeline.ts'
 import type { PlacesTable } from '../../db/read-schema.ts'
 import { committing } from '../../db/transaction-client.ts'
 import { invariant } from '../../domain/invariant.ts'
@@ -89,7 +90,9 @@ async function project(
   places: ReturnType<typeof sql>,
   options: ChunkOptions,
 ): Promise<ChunkProgress | null> {
-  const progress = await db.transaction().execute((tx) => projectRows(tx, places, options))
+  const progress = await db
+    .transaction()
+    .execute((opened) => pipelined(opened, (tx) => projectRows(tx, places, options)))
   if (progress === null || progress.rows === 0) return progress
   if (options.announcer === undefined) await announce(db, [progress])
   else options.announcer.add(progress)

@@ -180,6 +180,7 @@ describe('a database of the previous schema', function () {
       ...{ 'read.market_risk': [], deleveraging_ranks: [], liquidations: [], final_prices: [] },
       calendar_exceptions: [{ calendar: 'NYSE', day: '2025-01-09', opens: null, closes: null }],
       ...{ recent_reports: [], used_reports: [], connection_switches: [], keepers: [] },
+      chain_steps: [],
       // A random key.
       proof_keys: [{}],
       ...{ 'read.feed': [], 'read.feed_heads': [], 'read.feed_state': [] },

@@ -22,7 +22,7 @@ describe('statements in one round trip', () => {
   let client: pg.PoolClient
   before(async () => {
     test = await freshDatabase()
-    pool = createPool({ url: test.url, connections: 1, name: 'round trip', pipeline: true })
+    pool = createPool({ url: test.url, connections: 1, name: 'round trip' })
     client = await pool.connect()
     await client.query('create table pairs (id bigint primary key, value text)')
   })
@@ -106,7 +106,7 @@ describe('statements in one round trip', () => {
   })
 
   it('when the connection breaks, the result has the error', async () => {
-    const other = createPool({ url: test.url, connections: 1, name: 'broken', pipeline: true })
+    const other = createPool({ url: test.url, connections: 1, name: 'broken' })
     const broken = await other.connect()
     const end = statement('end', 'select pg_terminate_backend(pg_backend_pid())')
     const { rows, error } = await runTogether(broken, [PAIRS, end, PAIRS])

@@ -12,7 +12,7 @@ describe('transactions of a pipelined client', () => {
   before(async () => {
     test = await freshDatabase()
     await sql`create table numbers (n integer primary key)`.execute(test.db)
-    const options = { url: test.url, connections: 1, name: 'pipelined', pipeline: true }
+    const options = { url: test.url, connections: 1, name: 'pipelined' }
     db = createDb(createPool({ ...options, Client: TransactionClient }))
   })
   after(async () => {
