@@ -29,8 +29,6 @@ export interface ConnectionOptions {
   readonly settings?: Readonly<Record<string, string>>
   /** Bound of a query's duration; beyond it the connection counts as broken. */
   readonly queryTimeoutMs?: number
-  /** Sends the queries of a connection without waiting for earlier results, unless false; the server runs them in order. */
-  readonly pipeline?: boolean
   /** Sends the begin and the commit of a transaction with its statements (`transaction-client.ts`). */
   readonly Client?: typeof PreparingClient
 }
@@ -60,13 +58,13 @@ const serverOptions = (settings: Readonly<Record<string, string>>): string =>
     .join(' ')
 
 export const createPool = (options: ConnectionOptions): pg.Pool => {
-  const { url, connections, name, settings, queryTimeoutMs } = options
-  const { pipeline = true, Client = PreparingClient } = options
+  const { url, connections, name, settings, queryTimeoutMs, Client = PreparingClient } = options
   const pool = new pg.Pool({
     Client,
     connectionString: url,
     max: connections,
-    pipeline,
+    // Queries are sent without waiting for earlier results; the server runs them in order.
+    pipeline: true,
     application_name: name,
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     // Idle connections stay open: after a pause, the first queries would pay for handshakes, caches and plans of new ones.

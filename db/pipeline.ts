@@ -35,7 +35,7 @@ function transactionOn(connection: DatabaseConnection): Tx {
   return tx
 }
 
-/** Runs `work` on the connection of `tx`, in its transaction. Statements that `work` starts at once are sent at once, on a pipelined pool. */
+/** Runs `work` on the connection of `tx`, in its transaction. Statements that `work` starts at once are sent at once. */
 export const pipelined = <T>(tx: Tx, work: (tx: Tx) => Promise<T>): Promise<T> =>
   tx.getExecutor().provideConnection((connection) => work(transactionOn(connection)))
 

@@ -1,5 +1,5 @@
 /**
- * Runs several prepared statements in one round trip, on a connection of a pool with `pipeline`. The statements have one Sync together:
+ * Runs several prepared statements in one round trip, on a connection of a pool. The statements have one Sync together:
  * the server answers all of them in one write, and after a failed one it executes none of those behind it. Rows are described once per
  * connection, when their statement is prepared.
  */

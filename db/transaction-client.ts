@@ -1,15 +1,42 @@
 /**
- * Saves two round trips of each transaction on a pipelined pool: `begin` is sent with the first statement, and `commit` with the last one,
- * if that is marked. Its locks are then held for no further round trip.
+ * Saves two round trips of each transaction: `begin` is sent with the first statement, and `commit` with the last one, if that is marked.
+ * Its locks are then held for no further round trip. For transactions that write with one statement only: after a refused `begin`, which
+ * rejects the commit, the statements sent with it have run by themselves.
  */
 import type pg from 'pg'
-import { inOneWrite, untilNextTick } from './one-write.ts'
 import { PreparingClient } from './prepared.ts'
 
 const MARK = '/* commits */ '
 
 /** The text of a statement that is the last of its transaction. If it fails, the server turns the commit into a rollback. */
 export const committing = (text: string): string => `${MARK}${text}`
+
+interface Corkable {
+  cork?(): void
+  uncork?(): void
+}
+
+/** The client's socket, if it can buffer writes. */
+const streamOf = (client: pg.ClientBase): Corkable | undefined =>
+  (client as { connection?: { stream?: Corkable } }).connection?.stream
+
+/** One write wakes the server once. */
+function inOneWrite<Result>(client: pg.ClientBase, send: () => Result): Result {
+  const stream = streamOf(client)
+  stream?.cork?.()
+  try {
+    return send()
+  } finally {
+    stream?.uncork?.()
+  }
+}
+
+/** What is sent from now on leaves with what the current promise jobs send after it. */
+function untilNextTick(client: pg.ClientBase): void {
+  const stream = streamOf(client)
+  stream?.cork?.()
+  process.nextTick(() => stream?.uncork?.())
+}
 
 const DONE: pg.QueryResult = { command: '', rowCount: null, oid: 0, fields: [], rows: [] }
 
