@@ -78,19 +78,25 @@ export function createExplainedDb(url: string): ExplainedDb {
   const connect = pool.connect.bind(pool) as () => Promise<pg.PoolClient>
   const explaining = (client: pg.PoolClient): pg.PoolClient => {
     let isInTransaction = false
+    // Statements that are sent together are explained one after the other.
+    let earlier: Promise<unknown> = Promise.resolve()
+    const run = async (text: string, values: readonly unknown[]) => {
+      if (/^(begin|start transaction)/.test(text)) isInTransaction = true
+      if (/^(commit|rollback)$/.test(text)) isInTransaction = false
+      if (EXPLAINED.test(text))
+        statements.push({ text, pages: await dryRun(client, isInTransaction, text, [...values]) })
+      return client.query(text, [...values])
+    }
     return new Proxy(client, {
       get(target, name) {
         if (name !== 'query') {
           const value = Reflect.get(target, name)
           return typeof value === 'function' ? value.bind(target) : value
         }
-        return async (text: string, values: unknown[] = []) => {
-          if (/^(begin|start transaction)/.test(text)) isInTransaction = true
-          if (/^(commit|rollback)$/.test(text)) isInTransaction = false
-          if (EXPLAINED.test(text)) {
-            statements.push({ text, pages: await dryRun(target, isInTransaction, text, [...values]) })
-          }
-          return target.query(text, [...values])
+        return (text: string, values: readonly unknown[] = []) => {
+          const result = earlier.then(() => run(text, values))
+          earlier = result.catch(() => {})
+          return result
         }
       },
     })

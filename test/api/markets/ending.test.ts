@@ -73,7 +73,7 @@ describe('the close of a market', () => {
     await set({ settling_at: soon })
     expect(await detail(future.marketId)).to.include({ mode: 'open', settling_at: iso(soon) })
     expect(await place()).to.deep.equal([200, null])
-    for (const times of [{ expires_at: Date.now() - 1 }, { settling_at: Date.now() - 1 }]) {
+    for (const times of [{ expires_at: Date.now() - 1_000 }, { settling_at: Date.now() - 1_000 }]) {
       await set({ expires_at: EXPIRES_AT, settling_at: 0, ...times })
       expect(await detail(future.marketId)).to.include({ mode: 'settling', trading_enabled: false })
       expect(await place()).to.deep.equal([400, 'MARKET_ENDED'])
