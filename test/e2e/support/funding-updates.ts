@@ -33,7 +33,7 @@ export class FundingUpdates {
     return new FundingUpdates(stack, spec, fence)
   }
 
-  /** Queues an update in the direction and resolves once it is mined. The rate is half of the bound. */
+  /** Queues an update in the direction and resolves once it is mined. The rate is halfway from the middle of its bounds to one of them. */
   async set(direction: 'up' | 'down'): Promise<void> {
     const queueNo = await waitFor(
       () => this.#enqueue(direction),
@@ -59,7 +59,8 @@ export class FundingUpdates {
     const verdict = await createActionQueue(db).enqueue(spec.marketId, this.#fence, headTime, (end) => {
       const { asOf, funding } = end
       const { highest, lowest } = fundingBounds(spec, funding.running, report.price, asOf)
-      const rate = ((direction === 'up' ? highest : lowest) / 2n) as HourlyFunding
+      const [far, near] = direction === 'up' ? [highest, lowest] : [lowest, highest]
+      const rate = ((3n * far + near) / 4n) as HourlyFunding
       const validUntil = (asOf + HOUR_MS) as Millis
       return { kind: 'update_funding', asOf, rate, validUntil, report, session: null }
     })
