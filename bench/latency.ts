@@ -14,6 +14,7 @@ import type { Market } from '../client/responses.ts'
 import { roundPrice } from '../client/rounding.ts'
 import type { Db } from '../db/client.ts'
 import { readRows } from '../db/journal.ts'
+import { PROJECTED_CHANNEL } from '../db/projected-notices.ts'
 import { marketShard } from '../domain/journal/journal-row.ts'
 import type { Side } from '../domain/orders/order.ts'
 import { argumentsOf, positiveNumber, withDefault } from '../service/command-line.ts'
@@ -107,11 +108,10 @@ async function watch({ db, postgres }: Stack): Promise<StageWatch> {
     lastRow = rows.at(-1)?.seq ?? lastRow
   })
   client.on('notification', ({ channel, payload }) => {
-    if (!payload?.startsWith(`${marketShard(MARKET)}:`)) return
-    if (channel === 'projected') readFills()
-    else readJournal()
+    if (channel === PROJECTED_CHANNEL) readFills()
+    else if (payload?.startsWith(`${marketShard(MARKET)}:`)) readJournal()
   })
-  await client.query('listen projected; listen journal')
+  await client.query(`listen ${PROJECTED_CHANNEL}; listen journal`)
   return { fills, settledAt, stop: () => client.end() }
 }
 
