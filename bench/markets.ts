@@ -110,14 +110,12 @@ async function runTurns(fixture: MarketFixture, offset: number): Promise<void> {
   }
 }
 
-/** The maker's quote, then an order that crosses it, in turn. */
+/** The maker's bid, then an offer that crosses it, in turn. An account that changed sides would cross its own order after a slow turn. */
 async function runOrders(fixture: MarketFixture, maker: Trader, taker: Trader): Promise<void> {
   let due = performance.now()
   for (let at = 0; isRunning; at++) {
-    const side = Math.floor(at / 2) % 2 === 0 ? 'LONG' : 'SHORT'
-    const other = side === 'LONG' ? 'SHORT' : 'LONG'
-    if (at % 2 === 0) await fixture.place({ by: maker, side, steps: 20, limit: MIDDLE })
-    else await fixture.place({ by: taker, side: other, steps: 20, limit: MIDDLE })
+    if (at % 2 === 0) await fixture.place({ by: maker, side: 'LONG', steps: 20, limit: MIDDLE })
+    else await fixture.place({ by: taker, side: 'SHORT', steps: 20, limit: MIDDLE })
     if (isMeasuring) samples.orders++
     due += 1000 / flags.rate
     await sleep(Math.max(0, due - performance.now()))
