@@ -2,11 +2,12 @@
  * `npm test`: runs all tests in three processes at a time and ends with one line of counts. Arguments choose suites:
  * `npm test -- contracts`.
  */
-import { spawn } from 'node:child_process'
+import { type ChildProcessByStdio, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { globSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { createInterface } from 'node:readline'
+import type { Readable } from 'node:stream'
 import { stripVTControlCharacters } from 'node:util'
 import {
   argumentsOf,
@@ -39,6 +40,11 @@ const folderJobs = (files: readonly string[]): Job[] =>
 
 const fileJobs = (files: readonly string[]): Job[] => files.toSorted().map((file) => mocha(file, [file]))
 
+/** More than twice what the longest job takes on two busy cores. A job that never ends would hide what it printed, and the counts. */
+const JOB_LIMIT_MS = 15 * 60_000
+
+const OUTPUT_GRACE_MS = 5_000
+
 /** Compiled modules, for the processes that tests start: it halves the time until they run. */
 const COMPILE_CACHE = resolve('node_modules/.cache/compiled')
 
@@ -63,6 +69,12 @@ const failures: string[] = []
 
 const secondsSince = (start: number): string => `${((Date.now() - start) / 1000).toFixed(0)} s`
 
+/** A process that the job left behind may hold its pipes open for ever. */
+function closeOutput({ stdout, stderr }: ChildProcessByStdio<null, Readable, Readable>): void {
+  stdout.destroy()
+  stderr.destroy()
+}
+
 async function runJob(
   { name, words: [program, ...args] }: Job,
   print: (line: string) => void,
@@ -70,6 +82,8 @@ async function runJob(
   const child = spawn(process.execPath, [`node_modules/.bin/${program}`, ...args], {
     env: { ...process.env, TEST_POSTGRES_URL: postgres.url, NODE_COMPILE_CACHE: COMPILE_CACHE },
     stdio: ['ignore', 'pipe', 'pipe'],
+    timeout: JOB_LIMIT_MS,
+    killSignal: 'SIGKILL',
   })
   let counts = NONE
   const printed: string[] = []
@@ -82,6 +96,7 @@ async function runJob(
     record(line)
     counts = addCounts(counts, countsOf(stripVTControlCharacters(line)))
   })
+  child.once('exit', () => setTimeout(() => closeOutput(child), OUTPUT_GRACE_MS).unref())
   const [code, signal] = await once(child, 'close')
   if (code === 0) return counts
 
