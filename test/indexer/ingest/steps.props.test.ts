@@ -175,9 +175,10 @@ describe('blocks that are applied in steps', function () {
     })
     expect(new Set(accounts).size).to.equal(ACCOUNTS)
   })
-  after(async () => {
-    for (const test of open) await test.close()
-  })
+  const closeAll = async (): Promise<void> => {
+    for (const test of open.splice(0)) await test.close()
+  }
+  after(closeAll)
 
   function follower(db: Db, { chain }: ChainModel, budget = new Budget(Number.POSITIVE_INFINITY)): Follower {
     const metrics = { headReached() {}, blockApplied() {}, rolledBack() {}, mismatch() {} }
@@ -256,36 +257,38 @@ describe('blocks that are applied in steps', function () {
   it('when followers are stopped anywhere and the chain forks, it reaches the state of a fresh database', async () => {
     const seen = { recorded: 0, 'partly applied': 0, applied: 0, forkedOpen: 0, pending: 0 }
     await fc.assert(
-      fc.asyncProperty(actions, async (all) => {
-        const model = new ChainModel(recording, accounts)
-        model.begin()
-        const test = await database()
-        for (const action of all) {
-          if (action.kind === 'block') model.append(action.items)
-          if (action.kind === 'fork') {
-            if ((await placesOf(test.db)) !== 'applied') seen.forkedOpen++
-            model.fork(action.depth)
+      fc
+        .asyncProperty(actions, async (all) => {
+          const model = new ChainModel(recording, accounts)
+          model.begin()
+          const test = await database()
+          for (const action of all) {
+            if (action.kind === 'block') model.append(action.items)
+            if (action.kind === 'fork') {
+              if ((await placesOf(test.db)) !== 'applied') seen.forkedOpen++
+              model.fork(action.depth)
+            }
+            if (action.kind !== 'pass') continue
+            const passes = action.budgets.map((budget) => follower(test.db, model, new Budget(budget)).pass())
+            for (const outcome of await Promise.allSettled(passes))
+              if (outcome.status === 'rejected' && !(outcome.reason instanceof Stopped)) throw outcome.reason
+            seen[await placesOf(test.db)]++
           }
-          if (action.kind !== 'pass') continue
-          const passes = action.budgets.map((budget) => follower(test.db, model, new Budget(budget)).pass())
-          for (const outcome of await Promise.allSettled(passes))
-            if (outcome.status === 'rejected' && !(outcome.reason instanceof Stopped)) throw outcome.reason
-          seen[await placesOf(test.db)]++
-        }
-        await reachHead(test.db, model)
-        const fresh = await database()
-        await reachHead(fresh.db, model)
-        expect(await chainState(test.db)).to.deep.equal(await chainState(fresh.db))
-        const journal = await journalOf(fresh.db)
-        expect(await journalOf(test.db)).to.deep.equal(journal)
-        for (const { db } of [test, fresh]) {
-          expect(await placesOf(db)).to.equal('applied')
-          expect(await db.selectFrom('settlement_mismatches').selectAll().execute()).to.deep.equal([])
-        }
-        const parts = JSON.stringify(journal[marketShard(recording.spec.marketId)] ?? [])
-        if (/","[1-9]\d*"\]/.test(parts)) seen.pending++
-      }),
-      { numRuns: 25 },
+          await reachHead(test.db, model)
+          const fresh = await database()
+          await reachHead(fresh.db, model)
+          expect(await chainState(test.db)).to.deep.equal(await chainState(fresh.db))
+          const journal = await journalOf(fresh.db)
+          expect(await journalOf(test.db)).to.deep.equal(journal)
+          for (const { db } of [test, fresh]) {
+            expect(await placesOf(db)).to.equal('applied')
+            expect(await db.selectFrom('settlement_mismatches').selectAll().execute()).to.deep.equal([])
+          }
+          const parts = JSON.stringify(journal[marketShard(recording.spec.marketId)] ?? [])
+          if (/","[1-9]\d*"\]/.test(parts)) seen.pending++
+        })
+        .afterEach(closeAll),
+      { numRuns: 25, endOnFailure: true },
     )
     expect(
       Object.entries(seen).filter(([, times]) => times === 0),

@@ -97,6 +97,7 @@ export async function chainState(db: Db): Promise<unknown> {
     .select(['address', 'market_id', 'size', 'entry_notional', 'folded_margin'])
     .where('size', '<>', 0)
     .orderBy('address')
+    .orderBy('market_id')
     .execute()
   const logs = await db
     .selectFrom('chain_logs')
@@ -114,6 +115,7 @@ export async function chainState(db: Db): Promise<unknown> {
     .selectFrom('margin_nonce_floors')
     .select(['market_id', 'account', 'minimum'])
     .orderBy('account')
+    .orderBy('market_id')
     .execute()
   return { accounts, positions, logs, progress, nonces, floors }
 }
