@@ -11,7 +11,7 @@ export interface ReadersTask {
 }
 
 export interface Received {
-  /** By batch and topic: messages received, and when the last one was. */
+  /** By batch and topic: sockets that have received its first message, and when the last one did. What follows tells of its settlement. */
   readonly batches: readonly {
     readonly batch: number
     readonly topic: string
@@ -32,10 +32,12 @@ const batches = new Map<string, { batch: number; topic: string; count: number; l
 const commits: { seq: number; at: number }[] = []
 let messages = 0
 
-function receive(data: Buffer): void {
+/** `newest`: by topic, the newest batch of which the socket has a message. */
+function receive(data: Buffer, newest: Map<string, number>): void {
   messages++
   const [, topic, batch] = HEAD.exec(data.toString('latin1', 0, HEAD_BYTES)) ?? []
-  if (topic === undefined || batch === undefined) return
+  if (topic === undefined || batch === undefined || Number(batch) <= (newest.get(topic) ?? 0)) return
+  newest.set(topic, Number(batch))
   const key = `${batch} ${topic}`
   const known = batches.get(key) ?? { batch: Number(batch), topic, count: 0, last: 0 }
   known.count++
@@ -45,6 +47,7 @@ function receive(data: Buffer): void {
 
 async function open(url: string, topics: readonly string[]): Promise<WebSocket> {
   const socket = new WebSocket(url, { perMessageDeflate: false })
+  const newest = new Map<string, number>()
   let begun = 0
   await new Promise<void>((resolve, reject) => {
     socket.on('error', reject)
@@ -57,7 +60,7 @@ async function open(url: string, topics: readonly string[]): Promise<WebSocket> 
         begun++
         if (begun === topics.length) resolve()
       }
-      receive(data)
+      receive(data, newest)
     })
   })
   return socket
