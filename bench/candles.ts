@@ -6,11 +6,11 @@ import { performance } from 'node:perf_hooks'
 import { sql } from 'kysely'
 import { candlePage } from '../api/candles/query.ts'
 import { marketStats, tickers } from '../api/market-stats/query.ts'
-import { createDb, createPool, type Db } from '../db/client.ts'
+import { createDb, createPool, type Db, type Tx } from '../db/client.ts'
 import { listMarket } from '../db/markets.ts'
 import { INTERVALS, type Interval } from '../domain/market-data/interval.ts'
 import type { MarketId, Millis } from '../domain/units.ts'
-import { writeCandles } from '../indexer/project/tables/candles.ts'
+import { candlesOf } from '../indexer/project/tables/candles.ts'
 import { argumentsOf } from '../service/command-line.ts'
 import { perpetual } from '../test/support/markets.ts'
 import { freshDatabase } from '../test/support/postgres.ts'
@@ -26,6 +26,10 @@ const START = Math.floor((Date.now() - BATCHES * BATCH_MS) / MINUTE) * MINUTE
 /** Minutes whose candles are computed by one statement, as a chunk of a fill touches them. */
 const MINUTES_PER_CHUNK = 500
 const ROUNDS = 30
+
+async function writeCandles(tx: Tx, minutes: readonly number[]): Promise<void> {
+  for (const statement of candlesOf(1, minutes)) await statement.execute(tx)
+}
 
 async function fill(db: Db): Promise<void> {
   for (let marketId = 1; marketId <= MARKETS; marketId++) {
@@ -44,7 +48,7 @@ async function fill(db: Db): Promise<void> {
   const minutes = Math.ceil((BATCHES * BATCH_MS) / MINUTE)
   for (let first = 0; first <= minutes; first += MINUTES_PER_CHUNK) {
     const touched = Array.from({ length: MINUTES_PER_CHUNK }, (_, at) => START + (first + at) * MINUTE)
-    await db.transaction().execute((tx) => writeCandles(tx, 1, touched))
+    await db.transaction().execute((tx) => writeCandles(tx, touched))
   }
   await sql
     .raw(`
@@ -90,7 +94,7 @@ async function run(db: Db): Promise<Measured[]> {
   measured.push(await measure(`statistics of ${MARKETS} markets`, () => marketStats(db, now)))
   measured.push(await measure(`tickers of ${MARKETS} markets`, () => tickers(db, now)))
   const last = now - (now % MINUTE) - MINUTE
-  const write = () => db.transaction().execute((tx) => writeCandles(tx, 1, [last]))
+  const write = () => db.transaction().execute((tx) => writeCandles(tx, [last]))
   measured.push(await measure('candles of a chunk that clears a batch', write))
   return measured
 }

@@ -61,20 +61,16 @@ const batchOf = (entries: readonly ShardEntry[]): number | null =>
     null,
   )
 
-/** Values after the change, as the clauses of the chunk return them. */
-export interface ReturnedValues {
-  /** Lists as JSON. */
-  readonly levels: string | null
-  readonly balances: string | null
-}
-
-const NULL = { levels: 'null', balances: 'null' } as const
-
-/** The values as SQL, in the statement with the clauses of the chunk. */
-export function returnedValues(parts: readonly FeedPart[]): {
+/** Values after the change, each an SQL expression of a list as JSON. */
+interface ChangedValues {
   readonly levels: string
   readonly balances: string
-} {
+}
+
+const NULL: ChangedValues = { levels: 'null', balances: 'null' }
+
+/** As the clauses of the chunk return them, in the statement with these clauses. */
+function changedValues(parts: readonly FeedPart[]): ChangedValues {
   const hasLevels = parts.some((part) => part.hasLevels)
   const hasBalances = parts.some(({ balancesOf = [] }) => balancesOf.length > 0)
   const levels = `(
@@ -85,6 +81,20 @@ export function returnedValues(parts: readonly FeedPart[]): {
   )`
   return { ...NULL, ...(hasLevels && { levels }), ...(hasBalances && { balances }) }
 }
+
+/** Run-time parameters of the transaction that hold the values for a later statement, so that it is sent without waiting for them. */
+const KEPT = { levels: 'clearbatch.levels', balances: 'clearbatch.balances' } as const
+
+/** An SQL expression that keeps the values, in the statement with the clauses of the chunk. */
+export function keepValues(parts: readonly FeedPart[]): string {
+  const { levels, balances } = changedValues(parts)
+  const keep = (name: string, value: string): string =>
+    `set_config('${name}', coalesce((${value})::text, ''), true)`
+  return `(select ${keep(KEPT.levels, levels)} || ${keep(KEPT.balances, balances)} is null)`
+}
+
+const keptValue = (name: string): string => `nullif(current_setting('${name}'), '')::json`
+const KEPT_VALUES: ChangedValues = { levels: keptValue(KEPT.levels), balances: keptValue(KEPT.balances) }
 
 /**
  * Numbers the row, and locks the feed until the transaction ends: a lower number never commits later. It is the last of the shared clauses.
@@ -124,42 +134,32 @@ const pruneClause = (): WriteClause => ({
 })
 
 /**
- * The clauses that append the row of a chunk; none if it changes nothing for readers. `returned`: the values that an earlier statement
- * has returned; null in the statement of the chunk's clauses.
+ * The clauses that append the row of a chunk; none if it changes nothing for readers. `areKept`: an earlier statement of the transaction has
+ * kept the values; otherwise these clauses are in the statement with those of the chunk.
  */
 export function feedClauses(
   parts: readonly FeedPart[],
   { shard, epoch, seq, entries }: FeedChunk,
-  returned: ReturnedValues | null,
+  { areKept }: { readonly areKept: boolean },
 ): WriteClause[] {
   const heads = headsOf(entries[0]?.marketId ?? 0, parts)
   if (heads.length === 0) return []
-  const values = returnedValues(parts)
+  const { levels, balances } = areKept ? KEPT_VALUES : changedValues(parts)
   const row: WriteClause = {
     name: FEED_ROW,
-    text: (first) => {
-      const { levels, balances } =
-        returned === null
-          ? values
-          : {
-              levels: `nullif($${first + 5}::text, '')::json`,
-              balances: `nullif($${first + 6}::text, '')::json`,
-            }
-      return `
+    text: (first) => `
       insert into read.feed (seq, at, shard, shard_epoch, shard_seq, batch_id, changes, heads, levels, balances)
       select state.seq, state.at, $${first}::text, $${first + 1}::integer, $${first + 2}::bigint, nullif($${first + 3}::bigint, -1),
         $${first + 4}::text, (select json_object_agg(topic, prev_seq) from "feed heads"),
         ${levels}, ${balances}
       from "feed state" state returning seq
-    `
-    },
+    `,
     parameters: [
       shard,
       String(epoch),
       String(seq),
       String(batchOf(entries) ?? -1),
       encodeChanges(merge(parts)),
-      ...(returned === null ? [] : [returned.levels ?? '', returned.balances ?? '']),
     ],
   }
   return [stateClause(), headsClause(heads), row, pruneClause()]

@@ -7,7 +7,7 @@
 import { CompiledQuery, sql } from 'kysely'
 import type { Db, Tx } from '../../db/client.ts'
 import { type JournalEntry, readRows } from '../../db/journal.ts'
-import { pipelined } from '../../db/pipeline.ts'
+import { pipelined, together } from '../../db/pipeline.ts'
 import type { PlacesTable } from '../../db/read-schema.ts'
 import { committing } from '../../db/transaction-client.ts'
 import { invariant } from '../../domain/invariant.ts'
@@ -15,7 +15,7 @@ import { type JournalRow, marketShard } from '../../domain/journal/journal-row.t
 import type { KillPointHook } from '../../service/kill-point.ts'
 import { type Announcer, announce } from './announcer.ts'
 import { afterFirstBatch, beforeLastBatch, MOST_BEYOND } from './batch-bounds.ts'
-import { FEED_ROW, type FeedChunk, feedClauses, type ReturnedValues, returnedValues } from './feed.ts'
+import { FEED_ROW, type FeedChunk, feedClauses, keepValues } from './feed.ts'
 import type { ChunkWrites, Projection } from './projection.ts'
 import { PROJECTIONS } from './projections.ts'
 import type { WriteClause } from './read-table.ts'
@@ -205,8 +205,8 @@ const IDLE_TIMEOUT_MS = 5_000
 /**
  * Writes a chunk's rows and places in one statement: the cost of a small chunk is mostly the number of its statements. The commit does not
  * wait for the disk (`synchronous_commit` off): rows lost in a crash are projected again. The row of the feed, which all shards number,
- * comes last: in the same statement, or in a second one if anything must run in between. The last statement is the transaction's, too
- * (`committing`). Returns the number of the feed's row.
+ * comes last: in the same statement, or in a further one if anything must run in between, which is sent without waiting for the results of
+ * those before it. The last statement is the transaction's, too (`committing`). Returns the number of the feed's row.
  */
 export async function save(
   tx: Tx,
@@ -216,12 +216,13 @@ export async function save(
   for (const { before } of writes) await before?.(tx)
   const { shard, seq, projections } = chunk
   const parts = writes.flatMap((write) => write.feed ?? [])
+  const after = writes.flatMap((write) => write.after ?? [])
   const last = writes.flatMap((write) => write.last ?? [])
-  const isTwo = last.length > 0 || writes.some(({ after }) => after !== undefined)
-  const feed = isTwo ? [] : feedClauses(parts, chunk, null)
-  const returned = isTwo ? returnedValues(parts) : { levels: 'null', balances: 'null' }
-  const clauses = [...writes.flatMap((write) => write.clauses), ...feed]
-  const { rows } = await run<ReturnedValues & FeedSeq>(tx, clauses, {
+  const isTwo = last.length > 0 || after.length > 0
+  const feed = feedClauses(parts, chunk, { areKept: isTwo })
+  const returned = isTwo ? keepValues(parts) : feedSeqOf(feed)
+  const clauses = [...writes.flatMap((write) => write.clauses), ...(isTwo ? [] : feed)]
+  const written = run<FeedSeq>(tx, clauses, {
     commits: !isTwo,
     values: [shard, seq, projections],
     text: `
@@ -230,19 +231,15 @@ export async function save(
           set_config('idle_in_transaction_session_timeout', '${IDLE_TIMEOUT_MS}', true)
       ) settings
       where shard = $1::text and projection = any($3::text[])
-      returning ${feedSeqOf(feed)}, ${returned.levels}::text as levels, ${returned.balances}::text as balances
+      returning ${returned}
     `,
   })
-  if (!isTwo) return rows[0]?.feed_seq ?? null
-  for (const { after } of writes) await after?.(tx)
-  const rest = feedClauses(parts, chunk, rows[0] ?? { levels: null, balances: null })
-  if (last.length + rest.length === 0) return null
-  const appended = await run<FeedSeq>(tx, [...last, ...rest], {
-    commits: true,
-    values: [],
-    text: `select ${feedSeqOf(rest)}`,
-  })
-  return appended.rows[0]?.feed_seq ?? null
+  if (!isTwo) return (await written).rows[0]?.feed_seq ?? null
+  const between = after.map((statement) => tx.executeQuery(statement.compile(tx)))
+  const text = `select ${feedSeqOf(feed)}`
+  const appended = run<FeedSeq>(tx, [...last, ...feed], { commits: true, values: [], text })
+  await together([written, ...between, appended])
+  return (await appended).rows[0]?.feed_seq ?? null
 }
 
 interface FeedSeq {

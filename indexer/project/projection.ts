@@ -1,6 +1,7 @@
 /**
  * What a projection is: a part of the read model that is projected, versioned and rebuilt on its own. `projections.ts` lists all of them.
  */
+import type { RawBuilder } from 'kysely'
 import type { Tx } from '../../db/client.ts'
 import type { FeedPart } from './feed.ts'
 import type { ReadTable, WriteClause } from './read-table.ts'
@@ -27,8 +28,8 @@ export interface ChunkWrites {
   readonly clauses: readonly WriteClause[]
   /** Runs before that statement. */
   readonly before?: (tx: Tx) => Promise<void>
-  /** Runs after it, and before the row of the feed is appended. */
-  readonly after?: (tx: Tx) => Promise<void>
+  /** Run after it, one after the other, and before the row of the feed is appended. */
+  readonly after?: readonly RawBuilder<unknown>[]
   /** Run with the row of the feed, after `after`. */
   readonly last?: readonly WriteClause[]
   /** What readers of the live feed learn of the changes. */

@@ -12,7 +12,7 @@ import { SPANS, spanStart } from '../../../domain/market-data/interval.ts'
 import type { Projection } from '../projection.ts'
 import { tableOf } from '../read-table.ts'
 import { type RowChange, RowChanges, type ShardEntry, signOfRow } from '../row-change.ts'
-import { writeCandles } from './candles.ts'
+import { candlesOf } from './candles.ts'
 
 type ReadBatch = Selectable<ReadBatchesTable>
 
@@ -61,7 +61,7 @@ export const batches: Projection = {
     return {
       clauses: [BATCHES.replace(stored.changed())],
       feed: { batches: stored.changed() },
-      ...(minutes.length > 0 && { after: () => writeCandles(tx, marketId, minutes) }),
+      ...(minutes.length > 0 && { after: candlesOf(marketId, minutes) }),
     }
   },
 }

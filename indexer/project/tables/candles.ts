@@ -2,8 +2,7 @@
  * `read.candles`: the clearing prices of a market, at every stored length. A candle is computed from the batches of its minute, and each
  * longer one from the candles of the length before, so that a voided batch leaves no trace in it.
  */
-import { sql } from 'kysely'
-import type { Tx } from '../../../db/client.ts'
+import { type RawBuilder, sql } from 'kysely'
 import { SPANS, type Span } from '../../../domain/market-data/interval.ts'
 
 const COLUMNS = sql`start, open, high, low, close, steps, turnover, auctions, fills`
@@ -39,8 +38,8 @@ const folded = (marketId: number, span: Span, finer: Span) => sql`
   group by bucket
 `
 
-/** Computes the candles of the minutes, which are times at their start, and the longer ones that contain them. */
-export async function writeCandles(tx: Tx, marketId: number, touched: readonly number[]): Promise<void> {
+/** The statements that compute the candles of the minutes, which are times at their start, and the longer ones that contain them. */
+export function candlesOf(marketId: number, touched: readonly number[]): RawBuilder<unknown>[] {
   const levels = SPANS.map((span, at) => {
     const finer = SPANS[at - 1]
     const rows = finer === undefined ? minutes(marketId) : folded(marketId, span, finer)
@@ -50,9 +49,7 @@ export async function writeCandles(tx: Tx, marketId: number, touched: readonly n
     SPANS.map((span) => sql`select ${span}::bigint as span, ${COLUMNS} from ${level(span)}`),
     sql` union all `,
   )
-  // A plan for any minutes expects many batches in each and reads whole tables; planning for these takes about a millisecond.
-  await sql`select set_config('plan_cache_mode', 'force_custom_plan', true)`.execute(tx)
-  await sql`
+  const write = sql`
     with touched as (select start from unnest(${touched}::bigint[]) as t (start)),
     ${sql.join(levels)},
     computed as (${all}),
@@ -67,5 +64,11 @@ export async function writeCandles(tx: Tx, marketId: number, touched: readonly n
     on conflict (market_id, span, start) do update set
       open = excluded.open, high = excluded.high, low = excluded.low, close = excluded.close, steps = excluded.steps,
       turnover = excluded.turnover, auctions = excluded.auctions, fills = excluded.fills
-  `.execute(tx)
+  `
+  // A plan for any minutes expects many batches in each and reads whole tables; planning for these takes about a millisecond.
+  return [
+    sql`set local plan_cache_mode = 'force_custom_plan'`,
+    write,
+    sql`set local plan_cache_mode to default`,
+  ]
 }

@@ -50,9 +50,7 @@ export const priceCandles: Projection = {
     const stored = new RowChanges(rows.map((row) => [keyOf(row.span, row.start), row] as const))
     for (const change of changes) stored.apply(change)
     const isNew = rows.length < keys.length
-    const prune = async (): Promise<void> => {
-      for (const [at, kept] of PRICES_KEPT.entries()) await pruneSpan(tx, marketId, SPANS[at] as Span, kept)
-    }
+    const prune = PRICES_KEPT.map((kept, at) => pruneSpan(marketId, SPANS[at] as Span, kept))
     return { clauses: [PRICE_CANDLES.replace(stored.changed())], ...(isNew && { after: prune }) }
   },
 }
@@ -69,12 +67,11 @@ async function load(tx: Tx, marketId: number, keys: readonly string[]): Promise<
   return rows
 }
 
-const pruneSpan = (tx: Tx, marketId: number, span: Span, kept: number) =>
-  sql`
+const pruneSpan = (marketId: number, span: Span, kept: number) => sql`
     delete from read.price_candles where market_id = ${marketId} and span = ${span} and start <= (
       select max(start) from read.price_candles where market_id = ${marketId} and span = ${span}
     ) - ${kept}::bigint
-  `.execute(tx)
+  `
 
 function priceChanges({ marketId, row }: ShardEntry): RowChange<PriceCandle>[] {
   if (row.kind !== 'prices_updated') return []

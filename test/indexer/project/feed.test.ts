@@ -12,6 +12,7 @@ import { projectAll, registerShards } from '../../../indexer/project/project-sha
 import type { Projection } from '../../../indexer/project/projection.ts'
 import { PROJECTIONS } from '../../../indexer/project/projections.ts'
 import { rebuildProjection } from '../../../indexer/project/rebuild.ts'
+import { untilLockWait } from '../../api/support/wait.ts'
 import { freshDatabase, type TestDatabase } from '../support/database.ts'
 import { placed } from '../support/placements.ts'
 import { appendToJournal, clearJournal } from '../support/read-model.ts'
@@ -81,32 +82,32 @@ describe('the feed', () => {
   })
 
   it('when work follows the statement of a chunk, chunks of other markets append their rows meanwhile', async () => {
-    const gate = Promise.withResolvers<void>()
-    const entered = Promise.withResolvers<string>()
+    await sql`create table noted (timeout text)`.execute(test.db)
+    const work = [
+      sql`insert into noted select current_setting('idle_in_transaction_session_timeout')`,
+      sql`lock table gate`,
+    ]
     const slow: Projection = {
       ...orders,
-      async project(tx, entries) {
-        const after = async (): Promise<void> => {
-          const { rows } = await sql<{ timeout: string }>`
-            select current_setting('idle_in_transaction_session_timeout') as timeout
-          `.execute(tx)
-          entered.resolve(rows[0]?.timeout ?? '')
-          await gate.promise
-        }
-        return { ...(await orders.project(tx, entries)), after }
-      },
+      project: async (tx, entries) => ({ ...(await orders.project(tx, entries)), after: work }),
     }
     const projections = PROJECTIONS.map((each) => (each.name === orders.name ? slow : each))
     await appendToJournal(test.db, 'm1', [placed(1, 1)])
     await appendToJournal(test.db, 'm2', [
       { kind: 'market_listed', spec: { symbol: 'OTHER', kind: 'perpetual' } as never },
     ])
-    const waiting = projectChunk(test.db, 'm1', { ...options, projections })
-    expect(await entered.promise, 'a projector that stops now is cut off').to.equal('5s')
-    const other = await projectChunk(test.db, 'm2', options)
-    gate.resolve()
+    await sql`create table gate ()`.execute(test.db)
+    let waiting: ReturnType<typeof projectChunk> | undefined
+    const other = await test.db.transaction().execute(async (tx) => {
+      await sql`lock table gate`.execute(tx)
+      waiting = projectChunk(test.db, 'm1', { ...options, projections })
+      await untilLockWait(test.db)
+      return projectChunk(test.db, 'm2', options)
+    })
     const seq = (await waiting)?.feedSeq as number
     expect(other?.feedSeq).to.equal(seq - 1)
+    const noted = await sql<{ timeout: string }>`select timeout from noted`.execute(test.db)
+    expect(noted.rows, 'a projector that stops then is cut off').to.deep.equal([{ timeout: '5s' }])
     const row = (await rows()).find((each) => each.seq === seq)
     expect(row?.levels).to.have.length(1)
     expect(row?.balances).to.have.length(1)
