@@ -4,6 +4,7 @@ import type { WebSocket } from '@fastify/websocket'
 import type { LiveMetrics } from './metrics.ts'
 import type { Frame } from './ports.ts'
 import type { Session } from './session.ts'
+import { wireOf } from './wire.ts'
 
 export class Outbox {
   readonly #webSocket: WebSocket
@@ -38,14 +39,10 @@ export class Outbox {
     const { send, conflated, closes } = this.#session.select(frames, this.#unread)
     if (conflated.length > 0) this.#metrics.conflated(conflated.length)
     if (closes) return false
-    let bytes = 0
-    this.#socket.cork()
-    for (const { text } of send) {
-      this.#webSocket.send(text, { binary: false })
-      bytes += text.length
-    }
-    this.#socket.uncork()
-    this.#metrics.sent(bytes)
+    if (send.length === 0 || this.#webSocket.readyState !== this.#webSocket.OPEN) return true
+    const bytes = wireOf(send)
+    this.#socket.write(bytes)
+    this.#metrics.sent(bytes.length)
     return true
   }
 

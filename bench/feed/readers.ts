@@ -1,6 +1,6 @@
 /** Sockets that follow topics, in a process of their own. Of each message only the head is looked at. */
 import pg from 'pg'
-import { WebSocket } from 'ws'
+import { LeanSocket } from './lean-socket.ts'
 
 export interface ReadersTask {
   readonly url: string
@@ -23,7 +23,6 @@ export interface Received {
   readonly messages: number
 }
 
-const HEAD_BYTES = 300
 const HEAD = /"topic":"([^"]+)".*?"batch_id":(\d+)/
 /** Sockets that connect at the same time. */
 const AT_ONCE = 50
@@ -33,9 +32,9 @@ const commits: { seq: number; at: number }[] = []
 let messages = 0
 
 /** `newest`: by topic, the newest batch of which the socket has a message. */
-function receive(data: Buffer, newest: Map<string, number>): void {
+function receive(head: string, newest: Map<string, number>): void {
   messages++
-  const [, topic, batch] = HEAD.exec(data.toString('latin1', 0, HEAD_BYTES)) ?? []
+  const [, topic, batch] = HEAD.exec(head) ?? []
   if (topic === undefined || batch === undefined || Number(batch) <= (newest.get(topic) ?? 0)) return
   newest.set(topic, Number(batch))
   const key = `${batch} ${topic}`
@@ -45,24 +44,17 @@ function receive(data: Buffer, newest: Map<string, number>): void {
   batches.set(key, known)
 }
 
-async function open(url: string, topics: readonly string[]): Promise<WebSocket> {
-  const socket = new WebSocket(url, { perMessageDeflate: false })
+/** Resolves once all subscriptions have begun. A message of subscription has one topic, which keeps it short. */
+async function open(url: string, topics: readonly string[]): Promise<LeanSocket> {
   const newest = new Map<string, number>()
-  let begun = 0
-  await new Promise<void>((resolve, reject) => {
-    socket.on('error', reject)
-    socket.on('open', () => {
-      if (topics.length === 0) resolve()
-      else socket.send(JSON.stringify({ op: 'subscribe', id: 1, topics }))
-    })
-    socket.on('message', (data: Buffer) => {
-      if (begun < topics.length && data.toString('latin1', 0, HEAD_BYTES).includes('"type":"subscribed"')) {
-        begun++
-        if (begun === topics.length) resolve()
-      }
-      receive(data, newest)
-    })
+  const begun = Promise.withResolvers<void>()
+  let left = topics.length
+  const socket = await LeanSocket.open(url, (head) => {
+    if (head.includes('"type":"subscribed"') && --left === 0) begun.resolve()
+    receive(head, newest)
   })
+  for (const topic of topics) socket.send({ op: 'subscribe', id: 1, topics: [topic] })
+  await begun.promise
   return socket
 }
 
@@ -79,7 +71,7 @@ if (task.journal !== null) {
   })
   await client.query('listen journal')
 }
-const sockets: WebSocket[] = []
+const sockets: LeanSocket[] = []
 while (sockets.length < task.sockets) {
   const count = Math.min(AT_ONCE, task.sockets - sockets.length)
   sockets.push(...(await Promise.all(Array.from({ length: count }, () => open(task.url, task.topics)))))

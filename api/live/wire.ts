@@ -1,0 +1,32 @@
+/**
+ * Text messages as a server sends them on a WebSocket (RFC 6455, 5.2): whole, without a mask and without an extension. So the bytes are the
+ * same for all sockets, and a socket is written to once for all messages of a moment.
+ */
+import type { Frame } from './ports.ts'
+
+const TEXT_AND_FINAL = 0x81
+const LENGTH_16 = 126
+const LENGTH_64 = 127
+
+function headerOf({ length }: Buffer): Buffer {
+  if (length < LENGTH_16) return Buffer.from([TEXT_AND_FINAL, length])
+  if (length < 2 ** 16) return Buffer.from([TEXT_AND_FINAL, LENGTH_16, length >> 8, length & 0xff])
+  const header = Buffer.alloc(10)
+  header.set([TEXT_AND_FINAL, LENGTH_64])
+  header.writeBigUInt64BE(BigInt(length), 2)
+  return header
+}
+
+/** The readers of the same topics get the same frames one after the other. */
+let newest: { readonly frames: readonly Frame[]; readonly bytes: Buffer } | null = null
+
+/** The frames in one buffer, which must not be changed. */
+export function wireOf(frames: readonly Frame[]): Buffer {
+  const known = newest
+  const isSame =
+    known?.frames.length === frames.length && frames.every((frame, at) => frame === known.frames[at])
+  if (known !== null && isSame) return known.bytes
+  const bytes = Buffer.concat(frames.flatMap(({ text }) => [headerOf(text), text]))
+  newest = { frames, bytes }
+  return bytes
+}
