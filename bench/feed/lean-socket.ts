@@ -3,9 +3,7 @@
  * Answers pings. The stream ends with its process.
  */
 import { randomBytes } from 'node:crypto'
-import { once } from 'node:events'
-import { type IncomingMessage, request } from 'node:http'
-import type { Socket } from 'node:net'
+import { connect, type Socket } from 'node:net'
 
 /** Bytes of a message that are read. */
 const HEAD_BYTES = 300
@@ -36,37 +34,60 @@ function headerOf(data: Buffer): Header | null {
   return { kind: data.readUInt8(0), bytes, length }
 }
 
+/** Reads of all sockets: each is done with its bytes when its callback returns. */
+const BUFFER = Buffer.alloc(64 * 1024)
+const HEADERS_END = '\r\n\r\n'
+
 export class LeanSocket {
   readonly #socket: Socket
   readonly #onHead: (head: string) => void
   #rest: Buffer = Buffer.alloc(0)
   /** Bytes of the current message that are still to come. */
   #skipped = 0
+  #isOpen = false
 
-  private constructor(socket: Socket, onHead: (head: string) => void) {
-    this.#socket = socket
+  private constructor(url: URL, onHead: (head: string) => void, onOpen: () => void) {
     this.#onHead = onHead
-    socket.on('data', (data) => this.#read(data))
+    const callback = (bytes: number): boolean => {
+      const data = BUFFER.subarray(0, bytes)
+      if (this.#isOpen) this.#read(data)
+      else if (this.#readAnswer(data)) onOpen()
+      return true
+    }
+    this.#socket = connect({
+      host: url.hostname,
+      port: Number(url.port),
+      onread: { buffer: BUFFER, callback },
+    })
+    const key = randomBytes(16).toString('base64')
+    const lines = ['Connection: Upgrade', 'Upgrade: websocket', 'Sec-WebSocket-Version: 13']
+    const first = [`GET ${url.pathname} HTTP/1.1`, `Host: ${url.host}`, ...lines, `Sec-WebSocket-Key: ${key}`]
+    this.#socket.write(first.join('\r\n') + HEADERS_END)
   }
 
-  static async open(url: string, onHead: (head: string) => void): Promise<LeanSocket> {
-    const opening = request(url.replace(/^ws/, 'http'), {
-      headers: {
-        connection: 'Upgrade',
-        upgrade: 'websocket',
-        'sec-websocket-version': '13',
-        'sec-websocket-key': randomBytes(16).toString('base64'),
-      },
+  static open(url: string, onHead: (head: string) => void): Promise<LeanSocket> {
+    return new Promise((resolve, reject) => {
+      const socket: LeanSocket = new LeanSocket(new URL(url), onHead, () => resolve(socket))
+      socket.#socket.on('error', reject)
     })
-    opening.end()
-    const [, socket, first] = (await once(opening, 'upgrade')) as [IncomingMessage, Socket, Buffer]
-    const opened = new LeanSocket(socket, onHead)
-    opened.#read(first)
-    return opened
   }
 
   send(message: object): void {
     this.#socket.write(masked(TEXT, Buffer.from(JSON.stringify(message))))
+  }
+
+  /** Whether the answer to the upgrade is complete. */
+  #readAnswer(data: Buffer): boolean {
+    const all = Buffer.concat([this.#rest, data])
+    const end = all.indexOf(HEADERS_END)
+    this.#rest = all
+    if (end === -1) return false
+    if (!all.toString('latin1', 0, end).startsWith('HTTP/1.1 101'))
+      throw new Error(all.toString('latin1', 0, end))
+    this.#rest = Buffer.alloc(0)
+    this.#isOpen = true
+    this.#read(all.subarray(end + HEADERS_END.length))
+    return true
   }
 
   #read(chunk: Buffer): void {
@@ -82,6 +103,6 @@ export class LeanSocket {
       if (header.kind === PING) this.#socket.write(masked(PONG, payload))
       this.#skipped = header.bytes + header.length
     }
-    this.#rest = data
+    this.#rest = Buffer.from(data)
   }
 }
