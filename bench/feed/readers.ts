@@ -11,7 +11,7 @@ export interface ReadersTask {
 }
 
 export interface Received {
-  /** By batch and topic: sockets that have received its first message, and when the last one did. What follows tells of its settlement. */
+  /** By batch and topic: sockets that have received its first message, and when the last one did. What follows is about its settlement. */
   readonly batches: readonly {
     readonly batch: number
     readonly topic: string
