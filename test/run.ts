@@ -61,6 +61,9 @@ const SUITES: Readonly<Record<string, readonly Job[]>> = {
 const SLOW =
   /^contracts|^test\/(keeper|indexer|stack|e2e\/(model|restart|crash|market-ends|adjustments|liquidation))/
 
+/** They need no artifacts, and run beside the build, which computes on one core. */
+const PURE = /^test\/(domain|simulate)/
+
 /** Artifacts of the contracts, which let the tests of services read a custom error. */
 const BUILD: Job = { name: 'build', words: ['hardhat', 'build', '--quiet'] }
 
@@ -109,7 +112,7 @@ async function runJob(
 }
 
 /** The output of a single job is printed as it comes, that of one among several when it ends. */
-async function runJobs(jobs: readonly Job[]): Promise<Counts> {
+async function runJobs(jobs: readonly Job[], processes = PROCESSES): Promise<Counts> {
   let total = NONE
   const waiting = jobs.values()
   const work = async (): Promise<void> => {
@@ -121,7 +124,7 @@ async function runJobs(jobs: readonly Job[]): Promise<Counts> {
       console.log([...lines, `-- ${job.name}: ${closingLine(counts)}, ${secondsSince(started)}`].join('\n'))
     }
   }
-  await Promise.all(Array.from({ length: PROCESSES }, work))
+  await Promise.all(Array.from({ length: processes }, work))
   return total
 }
 
@@ -139,8 +142,12 @@ const jobs = names
 
 const start = Date.now()
 const postgres = await startTestPostgres()
-const built = await runJob(BUILD, console.log)
-const total = built.failed > 0 ? built : await runJobs(jobs)
+const [pure, others] = [
+  jobs.filter(({ name }) => PURE.test(name)),
+  jobs.filter(({ name }) => !PURE.test(name)),
+]
+const [built, early] = await Promise.all([runJob(BUILD, console.log), runJobs(pure, 1)])
+const total = addCounts(addCounts(built, early), built.failed > 0 ? NONE : await runJobs(others))
 await postgres.stop()
 if (failures.length > 0) console.log(['\n== failures ==', ...failures].join('\n'))
 console.log(`\nin ${secondsSince(start)}\n${closingLine(total)}`)
