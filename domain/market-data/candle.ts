@@ -25,7 +25,7 @@ export interface ShownCandle<Value extends number | bigint = bigint> extends Can
 }
 
 /** The candle of two consecutive stretches of time. */
-const joined = <Value extends number | bigint>(a: Candle<Value>, b: Candle<Value>): Candle<Value> => ({
+export const joined = <Value extends number | bigint>(a: Candle<Value>, b: Candle<Value>): Candle<Value> => ({
   start: a.start,
   open: a.open,
   high: maxOf(a.high, b.high),

@@ -1,5 +1,6 @@
 /** `read.batches`: one row per cleared batch with the states of its parts, and `read.candles`, which follow from them. */
 import { type Selectable, sql } from 'kysely'
+import type { Tx } from '../../../db/client.ts'
 import type { BatchPartState } from '../../../db/read-market-data-schema.ts'
 import { PROJECTED_TABLES, type ReadBatchesTable } from '../../../db/read-schema.ts'
 import type {
@@ -10,9 +11,9 @@ import type {
 } from '../../../domain/journal/journal-row.ts'
 import { SPANS, spanStart } from '../../../domain/market-data/interval.ts'
 import type { Projection } from '../projection.ts'
-import { tableOf } from '../read-table.ts'
+import { tableOf, type WriteClause } from '../read-table.ts'
 import { type RowChange, RowChanges, type ShardEntry, signOfRow } from '../row-change.ts'
-import { candlesOf } from './candles.ts'
+import { candlesOf, extendedCandles } from './candles.ts'
 
 type ReadBatch = Selectable<ReadBatchesTable>
 
@@ -52,18 +53,37 @@ export const batches: Projection = {
     if (changes.length === 0) return { clauses: [] }
     const marketId = (entries[0] as ShardEntry).marketId
     const ids = [...new Set(changes.map(({ key }) => key))]
-    const { rows } = await sql<ReadBatch>`
-      select * from read.batches where market_id = ${marketId} and batch_id = any(${ids}::bigint[])
-    `.execute(tx)
-    const stored = new RowChanges(rows.map((batch) => [String(batch.batch_id), batch] as const))
+    const [stored, extended] = await Promise.all([
+      readBatches(tx, marketId, ids),
+      entries.some(({ row }) => row.kind === 'batch_voided') ? null : extendedOf(tx, marketId, entries),
+    ])
     for (const change of changes) stored.apply(change)
-    const minutes = minutesOf(entries, stored)
+    const minutes = extended === null ? minutesOf(entries, stored) : []
     return {
-      clauses: [BATCHES.replace(stored.changed())],
+      clauses: [BATCHES.replace(stored.changed()), ...(extended ?? [])],
       feed: { batches: stored.changed() },
       ...(minutes.length > 0 && { after: candlesOf(marketId, minutes) }),
     }
   },
+}
+
+async function readBatches(tx: Tx, marketId: number, ids: readonly string[]): Promise<RowChanges<ReadBatch>> {
+  const { rows } = await sql<ReadBatch>`
+    select * from read.batches where market_id = ${marketId} and batch_id = any(${ids}::bigint[])
+  `.execute(tx)
+  return new RowChanges(rows.map((batch) => [String(batch.batch_id), batch] as const))
+}
+
+/** The candles with the batches that cleared; null if they must be computed from the stored batches. */
+async function extendedOf(
+  tx: Tx,
+  marketId: number,
+  entries: readonly ShardEntry[],
+): Promise<readonly WriteClause[] | null> {
+  const batches = entries.flatMap(({ row }) => (row.kind === 'batch_cleared' ? cleared(marketId, row) : []))
+  if (batches.length === 0) return []
+  const clause = await extendedCandles(tx, marketId, batches)
+  return clause && [clause]
 }
 
 /** The minutes whose candles the rows change: those of batches that cleared or were voided. */

@@ -1,9 +1,107 @@
 /**
- * `read.candles`: the clearing prices of a market, at every stored length. A candle is computed from the batches of its minute, and each
- * longer one from the candles of the length before, so that a voided batch leaves no trace in it.
+ * `read.candles`: the clearing prices of a market, at every stored length. Batches that follow all others extend the newest candles. In any
+ * other case, such as a voided batch, a candle is computed from the batches of its minute, and each longer one from the candles of the length
+ * before, so that a voided batch leaves no trace in it.
  */
-import { type RawBuilder, sql } from 'kysely'
-import { SPANS, type Span } from '../../../domain/market-data/interval.ts'
+import { type RawBuilder, type Selectable, sql } from 'kysely'
+import type { Tx } from '../../../db/client.ts'
+import type { ReadCandlesTable } from '../../../db/read-market-data-schema.ts'
+import { type Candle, candleOfBatch, joined } from '../../../domain/market-data/candle.ts'
+import { SPANS, type Span, spanStart } from '../../../domain/market-data/interval.ts'
+import { tableOf, type WriteClause } from '../read-table.ts'
+import { RowChanges } from '../row-change.ts'
+
+type StoredCandle = Selectable<ReadCandlesTable>
+
+const CANDLES = tableOf<StoredCandle>({
+  table: 'read.candles',
+  key: ['market_id', 'span', 'start'],
+  columns: {
+    market_id: 'integer',
+    span: 'bigint',
+    start: 'bigint',
+    open: 'bigint',
+    high: 'bigint',
+    low: 'bigint',
+    close: 'bigint',
+    steps: 'bigint',
+    turnover: 'numeric',
+    auctions: 'bigint',
+    fills: 'bigint',
+  },
+})
+
+/** A batch that has cleared. */
+export interface ClearedBatch {
+  readonly batch_id: number
+  readonly as_of: number
+  readonly price: number
+  /** Steps of one side, and fills of both. */
+  readonly filled: number
+  readonly fills: number
+}
+
+/**
+ * The candles with the batches, or null if these do not follow all stored ones, in number and minute: the first and the last price of a candle
+ * would then depend on where chunks end.
+ */
+export async function extendedCandles(
+  tx: Tx,
+  marketId: number,
+  batches: readonly ClearedBatch[],
+): Promise<WriteClause | null> {
+  const touched = batches.flatMap(({ as_of }) =>
+    SPANS.map((span) => ({ span, start: spanStart(span, as_of) })),
+  )
+  const [newest, stored] = await Promise.all([readNewest(tx, marketId), readCandles(tx, marketId, touched)])
+  const all = [
+    newest,
+    ...batches.map(({ batch_id, as_of }) => ({ batch_id, minute: spanStart(SPANS[0], as_of) })),
+  ]
+  const isAscending = all.every((each, at) => {
+    const before = all[at - 1]
+    return before === undefined || (before.batch_id < each.batch_id && before.minute <= each.minute)
+  })
+  if (!isAscending) return null
+  const candles = new RowChanges(stored.map((candle) => [keyOf(candle), candle] as const))
+  for (const { as_of, price, filled, fills } of batches.filter((batch) => batch.filled > 0)) {
+    const added = candleOfBatch({ at: as_of, price, steps: filled, fills })
+    for (const span of SPANS) {
+      const place = { market_id: marketId, span, start: spanStart(span, as_of) }
+      const apply = (before: Candle<number> | undefined) => ({
+        ...(before === undefined ? added : joined(before, added)),
+        ...place,
+      })
+      candles.apply({ key: keyOf(place), apply })
+    }
+  }
+  return CANDLES.replace(candles.changed())
+}
+
+const keyOf = ({ span, start }: Pick<StoredCandle, 'span' | 'start'>): string => `${span} ${start}`
+
+/** The newest stored batch of the market, and its newest minute with a candle; -1 for none. */
+async function readNewest(tx: Tx, marketId: number): Promise<{ batch_id: number; minute: number }> {
+  const { rows } = await sql<{ batch_id: number; minute: number }>`
+    select coalesce((select max(batch_id) from read.batches where market_id = ${marketId}), -1) as batch_id,
+      coalesce((select max(start) from read.candles where market_id = ${marketId} and span = ${SPANS[0]}), -1) as minute
+  `.execute(tx)
+  return rows[0] as (typeof rows)[number]
+}
+
+async function readCandles(
+  tx: Tx,
+  marketId: number,
+  touched: readonly Pick<StoredCandle, 'span' | 'start'>[],
+): Promise<StoredCandle[]> {
+  const [spans, starts] = [touched.map(({ span }) => span), touched.map(({ start }) => start)]
+  const { rows } = await sql<StoredCandle>`
+    select distinct stored.* from unnest(${spans}::bigint[], ${starts}::bigint[]) as touched (span, start)
+    join read.candles stored on stored.market_id = ${marketId}
+      and stored.span = touched.span and stored.start = touched.start
+  `.execute(tx)
+  return rows
+}
 
 const COLUMNS = sql`start, open, high, low, close, steps, turnover, auctions, fills`
 

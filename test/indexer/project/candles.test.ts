@@ -99,6 +99,19 @@ describe('the read tables of candles', function () {
     }
   })
 
+  it('when a batch is of an earlier minute than the one before, longer candles still end with the later minute', async () => {
+    await project(cleared(1, 2 * MINUTE, 50, 3))
+    await project(cleared(2, MINUTE, 70, 1))
+    await project(cleared(3, 2 * MINUTE, 60, 2))
+    expect((await stored(MINUTE)).map(({ open, close }) => [open, close])).to.deep.equal([
+      [70, 70],
+      [50, 60],
+    ])
+    expect((await stored(5 * MINUTE))[0]).to.include({ open: 70, high: 70, low: 50, close: 60, steps: 6 })
+    await project(cleared(4, MINUTE, 80, 1))
+    expect((await stored(5 * MINUTE))[0]).to.include({ open: 70, high: 80, low: 50, close: 60, steps: 7 })
+  })
+
   it('when parts of a batch are confirmed or voided, the batch is final, until a fork takes one back', async () => {
     const batch = cleared(1, 0, 50, 3, 4, 5)
     const at = { batch_id: 1, at: 5, block: 2, tx_hash: '0xaa' }

@@ -3,6 +3,7 @@ import { expect } from 'chai'
 import fc from 'fast-check'
 import { sql } from 'kysely'
 import { after, before, beforeEach, describe, it } from 'mocha'
+import { waitFor } from '../../../client/wait-for.ts'
 import { ACCOUNTS_SHARD, type JournalRow, marketShard } from '../../../domain/journal/journal-row.ts'
 import type { Millis } from '../../../domain/units.ts'
 import { fillStep } from '../../../indexer/project/fill.ts'
@@ -213,10 +214,10 @@ describe('filling a projection', function () {
     for (let round = 1; round <= 3; round++) {
       await appendToJournal(test.db, ACCOUNTS_SHARD, [deposit(1)])
       loops.wake(ACCOUNTS_SHARD)
-      for (let tries = 0; (await placeOf('balances', ACCOUNTS_SHARD))?.seq !== round; tries++) {
-        if (tries > 100) throw new Error('the balances are held up')
-        await new Promise((resolve) => setTimeout(resolve, 10))
-      }
+      await waitFor(
+        () => placeOf('balances', ACCOUNTS_SHARD),
+        (place) => place?.seq === round,
+      )
     }
     await loops.stop()
     expect(failures).to.be.greaterThan(0)
