@@ -3,7 +3,14 @@
  * flow, the memory of idle sockets, and the rates of public reads. Prints a table for each and one JSON line.
  */
 import { loadavg } from 'node:os'
-import { argumentsOf, positiveNumber, text, wholeNumber, withDefault } from '../service/command-line.ts'
+import {
+  argumentsOf,
+  positiveNumber,
+  text,
+  toggle,
+  wholeNumber,
+  withDefault,
+} from '../service/command-line.ts'
 import { measureDelivery } from './feed/delivery.ts'
 import { measureIdle } from './feed/idle.ts'
 import { measureReads } from './feed/reads.ts'
@@ -18,6 +25,7 @@ const options = argumentsOf({
     parts: withDefault(text('<list>', `of ${PARTS.join(', ')}`), PARTS.join()),
     sockets: withDefault(wholeNumber('sockets that follow a market', { least: 1 }), 1_000),
     rate: withDefault(positiveNumber('orders per second meanwhile, half of them crossing'), 300),
+    cancels: toggle('resting orders are also cancelled, in recorded proportion'),
     seconds: withDefault(positiveNumber('duration of the measurement of the delivery'), 20),
     warmup: withDefault(positiveNumber('seconds of the same load before it'), 5),
     idle: withDefault(wholeNumber('idle sockets', { least: 1 }), 5_000),
@@ -42,9 +50,12 @@ try {
   await target.stack.api.ready()
   const figures: Record<string, unknown> = { recoveries: Math.round(measureSignatures().bare) }
   if (parts.includes('delivery')) {
-    figures.delivery = await measureDelivery(target, options)
+    const { cores, ...delivery } = await measureDelivery(target, options)
+    figures.delivery = { ...delivery, cores }
     console.log(`batch committed → last byte on ${options.sockets} sockets, ${options.rate} orders/s`)
-    console.table([figures.delivery])
+    console.table([delivery])
+    console.log('cores in use')
+    console.table(cores)
   }
   if (parts.includes('idle')) {
     figures.idle = await measureIdle(target, options.idle)

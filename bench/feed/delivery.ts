@@ -6,7 +6,8 @@ import { readRows } from '../../db/journal.ts'
 import { marketShard } from '../../domain/journal/journal-row.ts'
 import { percentile } from '../../stack/replay/statistics.ts'
 import type { CompleteTarget } from '../intake/complete-target.ts'
-import type { FlowTask, StartAt } from '../mix/generator.ts'
+import type { FlowMessage, FlowTask, StartAt } from '../mix/generator.ts'
+import { processorTimes, timesBetween } from '../mix/processor-time.ts'
 import type { ReadersTask, Received } from './readers.ts'
 
 export interface DeliveryOptions {
@@ -15,6 +16,8 @@ export interface DeliveryOptions {
   readonly rate: number
   readonly seconds: number
   readonly warmup: number
+  /** Whether resting orders are also cancelled, in recorded proportion: 0.45 further requests per order. */
+  readonly cancels: boolean
 }
 
 const LEAD_MS = 500
@@ -30,6 +33,10 @@ export interface Delivery {
   readonly missing: number
   readonly p50_ms: number
   readonly p99_ms: number
+  /** Per second, of the requests of the flow. */
+  readonly accepted: number
+  /** Cores that each kind of process uses meanwhile. */
+  readonly cores: Readonly<Record<string, number>>
 }
 
 export async function measureDelivery(target: CompleteTarget, options: DeliveryOptions): Promise<Delivery> {
@@ -46,19 +53,31 @@ export async function measureDelivery(target: CompleteTarget, options: DeliveryO
       journal: { databaseUrl: target.databaseUrl, shard },
     } satisfies ReadersTask)
     await once(readers, 'message')
-    const { rate, seconds, warmup } = options
+    const { rate, seconds, warmup, cancels } = options
     const flow = {
       rate,
       seconds: warmup + seconds,
       accounts: target.keys.length,
       seed: 1,
-      crossing: CROSSING,
+      ...{ crossing: CROSSING, cancels },
     }
     generator.send({ ports: [target.port], keys: target.keys, flow, markets: [market] } satisfies FlowTask)
     await once(generator, 'message')
     const startAt = Date.now() + LEAD_MS
+    const from = startAt + warmup * 1000
+    const until = from + seconds * 1000
     generator.send({ startAt } satisfies StartAt)
-    await once(generator, 'message')
+    const answered = once(generator, 'message') as Promise<[FlowMessage]>
+    const known = new Map([
+      ...Object.entries(target.processes).map(([name, pid]) => [pid, name] as const),
+      ...[[generator.pid ?? 0, 'generator'] as const, [readers.pid ?? 0, 'readers'] as const],
+    ])
+    await sleep(from - Date.now())
+    const before = await processorTimes(target.db, known)
+    await sleep(until - Date.now())
+    const used = timesBetween(before, await processorTimes(target.db, known))
+    const [result] = await answered
+    if (!('samples' in result)) throw new Error('the generator has sent no samples')
     await sleep(SETTLE_MS)
     readers.send('end')
     const [received] = (await once(readers, 'message')) as [Received]
@@ -66,11 +85,14 @@ export async function measureDelivery(target: CompleteTarget, options: DeliveryO
     const cleared = new Map(
       rows.flatMap(({ seq, row }) => (row.kind === 'batch_cleared' ? [[row.batch_id, seq]] : [])),
     )
-    return summaryOf(received, cleared, {
-      ...options,
-      from: startAt + warmup * 1000,
-      until: startAt + (warmup + seconds) * 1000,
-    })
+    const accepted = result.samples.filter(({ at, code }) => at >= warmup * 1000 && code === null)
+    return {
+      ...summaryOf(received, cleared, { ...options, from, until }),
+      accepted: Math.round(accepted.length / seconds),
+      cores: Object.fromEntries(
+        [...used].map(([kind, each]) => [kind, Math.round((each / seconds) * 100) / 100]),
+      ),
+    }
   } finally {
     readers.kill()
     generator.kill()
@@ -81,7 +103,7 @@ function summaryOf(
   { batches, commits, messages }: Received,
   cleared: ReadonlyMap<number, number>,
   { sockets, from, until }: DeliveryOptions & { readonly from: number; readonly until: number },
-): Delivery {
+): Omit<Delivery, 'accepted' | 'cores'> {
   const delays: number[] = []
   let missing = 0
   for (const [batch, of] of Map.groupBy(batches, (each) => each.batch)) {

@@ -105,6 +105,8 @@ export interface MixTerms {
   readonly seed: number
   /** Share of the orders that cross, if not the recorded one. */
   readonly crossing?: number
+  /** False: no order is cancelled. */
+  readonly cancels?: boolean
 }
 
 export function planMix(markets: readonly BenchMarket[], terms: MixTerms): Flow {
@@ -115,7 +117,7 @@ export function planMix(markets: readonly BenchMarket[], terms: MixTerms): Flow 
   for (let at = gap(random, terms.rate); at < until; at += gap(random, terms.rate)) {
     const order = planOrder(markets, terms, at, random)
     orders.push(order)
-    if (order.kind === 'crossing' || random() >= CANCELLED) continue
+    if (terms.cancels === false || order.kind === 'crossing' || random() >= CANCELLED) continue
     const ends = at + 1000 * Math.max(SHORTEST_LIFE_S, valueAt(LIFE_S, random()))
     if (ends < until) cancels.push({ kind: 'cancel', at: ends, order: orders.length - 1 })
   }
