@@ -62,7 +62,7 @@ const SLOW =
   /^contracts|^test\/(keeper|indexer|stack|e2e\/(model|restart|crash|market-ends|adjustments|liquidation))/
 
 /** They need no artifacts, and run beside the build, which computes on one core. */
-const PURE = /^test\/(domain|simulate)/
+const EARLY = /^test\/(domain|simulate|service|api\/(commands|http|live|order-entry|read-after))/
 
 /** Artifacts of the contracts, which let the tests of services read a custom error. */
 const BUILD: Job = { name: 'build', words: ['hardhat', 'build', '--quiet'] }
@@ -111,12 +111,16 @@ async function runJob(
   return counts
 }
 
-/** The output of a single job is printed as it comes, that of one among several when it ends. */
-async function runJobs(jobs: readonly Job[], processes = PROCESSES): Promise<Counts> {
+/**
+ * The output of a single job is printed as it comes, that of one among several when it ends. Jobs that are not early wait until the artifacts
+ * are built; without artifacts they do not run.
+ */
+async function runJobs(jobs: readonly Job[], built: Promise<boolean>): Promise<Counts> {
   let total = NONE
   const waiting = jobs.values()
   const work = async (): Promise<void> => {
     for (const job of waiting) {
+      if (!EARLY.test(job.name) && !(await built)) continue
       const started = Date.now()
       const lines: string[] = []
       const counts = await runJob(job, jobs.length === 1 ? console.log : (line) => lines.push(line))
@@ -124,7 +128,8 @@ async function runJobs(jobs: readonly Job[], processes = PROCESSES): Promise<Cou
       console.log([...lines, `-- ${job.name}: ${closingLine(counts)}, ${secondsSince(started)}`].join('\n'))
     }
   }
-  await Promise.all(Array.from({ length: processes }, work))
+  // The build takes the place of one process.
+  await Promise.all([...Array.from({ length: PROCESSES - 1 }, work), built.then(work)])
   return total
 }
 
@@ -135,19 +140,24 @@ const names = Object.keys(SUITES)
 const unknown = wanted.find((name) => !names.includes(name))
 if (unknown !== undefined)
   orExit(() => rejectArguments(COMMAND_LINE, `unknown suite ${unknown}: expected ${names.join(', ')}`))
+/** Jobs that can begin at once, then those that take long, then the others. */
+const rank = ({ name }: Job): number => (EARLY.test(name) ? 0 : SLOW.test(name) ? 1 : 2)
 const jobs = names
   .filter((name) => wanted.length === 0 || wanted.includes(name))
   .flatMap((name) => SUITES[name] ?? [])
-  .toSorted((one, other) => Number(SLOW.test(other.name)) - Number(SLOW.test(one.name)))
+  .toSorted((one, other) => rank(one) - rank(other))
 
 const start = Date.now()
 const postgres = await startTestPostgres()
-const [pure, others] = [
-  jobs.filter(({ name }) => PURE.test(name)),
-  jobs.filter(({ name }) => !PURE.test(name)),
-]
-const [built, early] = await Promise.all([runJob(BUILD, console.log), runJobs(pure, 1)])
-const total = addCounts(addCounts(built, early), built.failed > 0 ? NONE : await runJobs(others))
+const build = runJob(BUILD, console.log)
+const [built, tested] = await Promise.all([
+  build,
+  runJobs(
+    jobs,
+    build.then(({ failed }) => failed === 0),
+  ),
+])
+const total = addCounts(built, tested)
 await postgres.stop()
 if (failures.length > 0) console.log(['\n== failures ==', ...failures].join('\n'))
 console.log(`\nin ${secondsSince(start)}\n${closingLine(total)}`)

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'chai'
 import fc from 'fast-check'
 import { after, before, describe, it } from 'mocha'
+import { waitFor } from '../../../client/wait-for.ts'
 import { createDb, createPool } from '../../../db/client.ts'
 import { createNotifications, type RunningNotifications } from '../../../db/notifications.ts'
 import {
@@ -42,6 +43,10 @@ describe('notices of projected rows', () => {
   })
 })
 
+/** The last sequence of each shard. */
+const reachedBy = (notices: readonly ProjectedNotice[]): Map<string, number> =>
+  new Map(notices.flatMap(({ shards }) => shards.map(({ shard, seq }) => [shard, seq])))
+
 describe('the announcer', () => {
   let test: TestDatabase
   let notifications: RunningNotifications
@@ -69,10 +74,12 @@ describe('the announcer', () => {
       await sleep(5)
     }
     await announcer.stop()
-    await sleep(100)
-    const notices = heard.map(decodeNotice)
+    const notices = await waitFor(
+      async () => heard.map(decodeNotice),
+      (all) => reachedBy(all).get('m1') === batches && reachedBy(all).get('m300') === batches,
+    )
     expect(notices.length).to.be.at.most(2 * batches)
-    const reached = new Map(notices.flatMap(({ shards }) => shards.map(({ shard, seq }) => [shard, seq])))
+    const reached = reachedBy(notices)
     expect(reached.size).to.equal(300)
     expect([...new Set(reached.values())]).to.deep.equal([batches])
     expect(Math.max(...notices.map(({ feedSeq }) => feedSeq ?? 0))).to.equal(batches * 300 + 300)
