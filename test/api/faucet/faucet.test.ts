@@ -15,6 +15,7 @@ import {
   startSecondApi,
   type User,
 } from '../support/exchange-fixture.ts'
+import { untilLockWait } from '../support/wait.ts'
 
 const ENV = { FAUCET_PER_ACCOUNT: '2', FAUCET_PER_ADDRESS: '3', FAUCET_WAIT_MS: '6000', TRUST_PROXY: '1' }
 
@@ -67,10 +68,17 @@ describe('the faucet', function () {
 
   it('when two processes get requests of one account at once, they are one request with one payout', async () => {
     const user = await newUser()
-    const both = [ask(user), ask(user, other), ask(user, other)]
+    const all = await exchange.db.transaction().execute(async (tx) => {
+      await sql`select pg_advisory_xact_lock(hashtextextended(${`faucet account ${user.userId}`}, 0))`.execute(
+        tx,
+      )
+      const asked = [ask(user), ask(user, other), ask(user, other)]
+      await untilLockWait(exchange.db, asked.length)
+      return asked
+    })
     await sleep(1_000)
     expect(await end({ status: 'MINED', tx_hash: '0xfeed' })).to.equal(1)
-    const answers = await Promise.all(both)
+    const answers = await Promise.all(all)
     expect(answers.map(codeOf)).to.deep.equal(Array(3).fill([200, 'MINED']))
     expect(new Set(answers.map(({ body }) => body.request_id)).size).to.equal(1)
     expect(await requests()).to.have.length(1)

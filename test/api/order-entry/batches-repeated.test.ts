@@ -1,5 +1,4 @@
 import { expect } from 'chai'
-import { sql } from 'kysely'
 import { after, before, describe, it } from 'mocha'
 import { future, perpetual } from '../../support/markets.ts'
 import { expectConsistentAccounting } from '../support/accounting.ts'
@@ -13,6 +12,7 @@ import {
   type User,
 } from '../support/exchange-fixture.ts'
 import { type BatchOptions, bodies, newRequestId, sendBatch } from '../support/place-batch.ts'
+import { untilLockWait } from '../support/wait.ts'
 
 describe('a repeated batch of placements', () => {
   let exchange: ExchangeFixture
@@ -89,17 +89,6 @@ describe('a repeated batch of placements', () => {
     await secondApi.stop()
   })
 
-  /** Number of commands on other connections that wait for a lock. */
-  const blocked = async (): Promise<number> => {
-    const { rows } = await sql<{ count: number }>`
-      select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'
-    `.execute(exchange.db)
-    return rows[0]?.count ?? 0
-  }
-  const untilBlocked = async (many: number): Promise<void> => {
-    while ((await blocked()) < many) await new Promise((resolve) => setTimeout(resolve, 5))
-  }
-
   for (const [what, allTerms] of [
     ['some of its orders', [{}, { leverage: 10 }]],
     ['all of its orders', [{ leverage: 10 }]],
@@ -130,11 +119,11 @@ describe('a repeated batch of placements', () => {
         const row = { user_id: lena.userId, client_request_id: sent.client_request_id, ...stored }
         await tx.insertInto('client_requests').values(row).execute()
         first = send(exchange)
-        await untilBlocked(1)
+        await untilLockWait(exchange.db, 1)
         await cap(5)
         secondApi = await startSecondApi(exchange)
         second = send(secondApi)
-        await untilBlocked(2)
+        await untilLockWait(exchange.db, 2)
         throw never
       })
       await holding.catch((error) => expect(error).to.equal(never))

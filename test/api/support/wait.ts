@@ -3,16 +3,18 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'kysely'
 import type { Db } from '../../../db/client.ts'
 
-/** Polls for about 3 s; on timeout it returns, and the next expectation of the test fails. */
+/** Polls for about 15 s; on timeout it returns, and the next expectation of the test fails. */
 export async function until(condition: () => Promise<boolean>): Promise<void> {
-  for (let tries = 0; tries < 300 && !(await condition()); tries++) await sleep(10)
+  for (let tries = 0; tries < 1_500 && !(await condition()); tries++) await sleep(10)
 }
 
-/** Resolves when a connection waits for a lock. Must run outside a transaction: within one, pg_stat_activity is a fixed snapshot. */
-export const untilLockWait = (db: Db): Promise<void> =>
+/**
+ * Resolves when so many connections wait for a lock. Must run outside a transaction: within one, pg_stat_activity is a fixed snapshot.
+ */
+export const untilLockWait = (db: Db, connections = 1): Promise<void> =>
   until(async () => {
-    const { rows } = await sql<{ waiting: boolean }>`
-      select exists (select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock') as waiting
+    const { rows } = await sql<{ waiting: number }>`
+      select count(*) as waiting from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'
     `.execute(db)
-    return rows[0]?.waiting ?? false
+    return (rows[0]?.waiting ?? 0) >= connections
   })
