@@ -123,7 +123,8 @@ export async function changeLedger(tx: Tx, changes: readonly LedgerChange[]): Pr
       free = accounts.free + changes.free,
       pending_withdrawal = accounts.pending_withdrawal + changes.pending_withdrawal,
       reserved = accounts.reserved + changes.reserved
-    from changes join locked using (user_id)
+    from changes
     where accounts.user_id = changes.user_id and accounts.user_id = any(${ids}::bigint[])
+      and (select count(*) from locked) > 0
   `.execute(tx)
 }

@@ -54,6 +54,7 @@ import * as eventsByTime from './migrations/0048-events-by-time.ts'
 import * as keepers from './migrations/0052-keepers.ts'
 import * as positionHistory from './migrations/0054-position-history.ts'
 import * as blockSteps from './migrations/0055-block-steps.ts'
+import * as ordersByClosingFill from './migrations/0056-orders-by-closing-fill.ts'
 
 export const MIGRATIONS: Record<string, Migration> = {
   '0001-write-side': writeSide,
@@ -108,6 +109,7 @@ export const MIGRATIONS: Record<string, Migration> = {
   '0052-keepers': keepers,
   '0054-position-history': positionHistory,
   '0055-block-steps': blockSteps,
+  '0056-orders-by-closing-fill': ordersByClosingFill,
 }
 
 export const createMigrator = (db: Db): Migrator =>

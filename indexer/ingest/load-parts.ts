@@ -154,12 +154,15 @@ async function leavingIds(
   accounts: readonly MarketAccount[],
   fills: readonly UnsettledFill[],
 ): Promise<string[]> {
-  const { rows } = await sql<{ order_id: string }>`
-    select o.order_id from ${inAccounts(accounts)} join orders o using (market_id, user_id)
-    where o.ended_at is null and o.closed_by = any(${fills.map(({ fillId }) => fillId)}::text[])
-    order by o.market_id, o.seq
+  const { rows } = await sql<{ order_id: string; market_id: number; user_id: number }>`
+    select order_id, market_id, user_id from orders
+    where ended_at is null and closed_by = any(${fills.map(({ fillId }) => fillId)}::text[])
+    order by market_id, seq
   `.execute(tx)
-  return rows.map(({ order_id }) => order_id)
+  const known = new Set(accounts.map(({ marketId, userId }) => `${marketId}-${userId}`))
+  return rows
+    .filter(({ market_id, user_id }) => known.has(`${market_id}-${user_id}`))
+    .map(({ order_id }) => order_id)
 }
 
 async function loadStored(tx: Tx, orderIds: Iterable<string>): Promise<Map<string, StoredOrder>> {

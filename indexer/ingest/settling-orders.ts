@@ -55,13 +55,14 @@ export async function loadLeaving(
   if (fills.length === 0) return []
   const fillIds = fills.map(({ fillId }) => fillId)
   const rows = await selectOrders(tx)
-    .where('market_id', '=', marketId)
-    .where('user_id', '=', anyOf('bigint', userIds))
+    .select('market_id')
     .where('ended_at', 'is', null)
     .where('closed_by', '=', anyOf('text', fillIds))
     .orderBy('seq')
     .execute()
-  return rows.map(toSettlingOrder)
+  const isOf = ({ market_id, user_id }: (typeof rows)[number]) =>
+    market_id === marketId && userIds.includes(user_id)
+  return rows.filter(isOf).map(toSettlingOrder)
 }
 
 /** A part of a batch. */

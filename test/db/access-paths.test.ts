@@ -10,10 +10,12 @@ import { loadInputs } from '../../db/batches.ts'
 import type { Fence } from '../../db/fence.ts'
 import type { ClearingInputs } from '../../domain/auction/clearing.ts'
 import type { UsedReport } from '../../domain/prices/report.ts'
+import type { UnsettledFill } from '../../domain/settlement/settle-part.ts'
 import type { Address, FundingIndex, HourlyFunding, Millis, Price, UserId } from '../../domain/units.ts'
 import { applyFacts } from '../../indexer/ingest/apply.ts'
 import { confirmUpTo, eventlessActions, ingestBlock, rollBackBlock } from '../../indexer/ingest/blocks.ts'
 import { lockFacts } from '../../indexer/ingest/fact-locks.ts'
+import { loadLeaving } from '../../indexer/ingest/settling-orders.ts'
 import type { ChainLog } from '../../indexer/ports.ts'
 import { createActionQueue } from '../../keeper/actions/store.ts'
 import { createAuction } from '../../keeper/auction/auction.ts'
@@ -347,6 +349,24 @@ describe('the access paths of the write side', function () {
     const page = { after: 0 as UserId, limit: 10, retryAfter: fixture.clock.now() }
     expect(await store.positions(marketId, page.after, page.limit)).to.have.length(10)
     expect(await store.unclaimed(lane, marketId, page)).to.have.length(10)
+    expectFewPages()
+  })
+
+  it('when an account has thousands of live orders, those that left the book with a fill are found by an index', async () => {
+    const { marketId } = perpetual
+    await sql`
+      update orders set user_id = ${alice.account}, status = 'OPEN', status_reason = null, filled = 0, ended_at = null
+      where market_id = ${marketId} and ended_at is not null and seq <= 5000
+    `.execute(fixture.db)
+    const closed = { closing_reason: 'POSITION_CLOSED', closed_by: '1-1-1-1' } as const
+    await fixture.db.updateTable('orders').set(closed).where('order_id', '=', `${marketId}-77`).execute()
+    await sql`vacuum analyze orders`.execute(fixture.db)
+    const leaving = await explained.db
+      .transaction()
+      .execute((tx) =>
+        loadLeaving(tx, marketId, [alice.account], [{ fillId: closed.closed_by } as UnsettledFill]),
+      )
+    expect(leaving.map(({ orderId }) => orderId)).to.deep.equal([`${marketId}-77`])
     expectFewPages()
   })
 })

@@ -35,11 +35,15 @@ async function loadOrders(tx: Tx, ids: ReadonlySet<string>): Promise<LoadedRows[
 async function loadFills(tx: Tx, marketId: number, parts: ReadonlySet<string>): Promise<LoadedRows['fills']> {
   if (parts.size === 0) return new Map()
   const keys = [...parts].map((key) => key.split('-').map(Number))
+  // One look-up per part, whatever the planner assumes about the table: a plan made while it is small reads all fills of the market.
   const { rows } = await sql<ReadFill>`
-    select fills.* from read.fills
-    join unnest(${keys.map(([batch]) => batch)}::bigint[], ${keys.map(([, part]) => part)}::integer[])
-      as wanted (batch_id, part) using (batch_id, part)
-    where market_id = ${marketId}
+    select fills.*
+    from unnest(${keys.map(([batch]) => batch)}::bigint[], ${keys.map(([, part]) => part)}::integer[]) as wanted (batch_id, part)
+    cross join lateral (
+      select * from read.fills
+      where market_id = ${marketId} and batch_id = wanted.batch_id and part = wanted.part
+      offset 0
+    ) fills
   `.execute(tx)
   return Map.groupBy(rows, ({ batch_id, part }) => partKey(batch_id, part))
 }
