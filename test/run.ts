@@ -18,7 +18,7 @@ import {
 } from '../service/command-line.ts'
 import { addCounts, type Counts, closingLine, countsOf, NONE } from './support/counts.ts'
 import { failuresIn } from './support/failures.ts'
-import { startTestPostgres } from './support/postgres.ts'
+import { dropDatabases, startTestPostgres } from './support/postgres.ts'
 
 /** A program of node_modules/.bin with its arguments. */
 interface Job {
@@ -78,12 +78,20 @@ function closeOutput({ stdout, stderr }: ChildProcessByStdio<null, Readable, Rea
   stderr.destroy()
 }
 
+let numbered = 0
+/** Databases of ended jobs are dropped one after the other, while other jobs run. */
+let dropped: Promise<void> = Promise.resolve()
+
 async function runJob(
   { name, words: [program, ...args] }: Job,
   print: (line: string) => void,
 ): Promise<Counts> {
+  const prefix = `test_${++numbered}_`
   const child = spawn(process.execPath, [`node_modules/.bin/${program}`, ...args], {
-    env: { ...process.env, TEST_POSTGRES_URL: postgres.url, NODE_COMPILE_CACHE: COMPILE_CACHE },
+    env: {
+      ...process.env,
+      ...{ TEST_POSTGRES_URL: postgres.url, TEST_DATABASES: prefix, NODE_COMPILE_CACHE: COMPILE_CACHE },
+    },
     stdio: ['ignore', 'pipe', 'pipe'],
     timeout: JOB_LIMIT_MS,
     killSignal: 'SIGKILL',
@@ -101,6 +109,9 @@ async function runJob(
   })
   child.once('exit', () => setTimeout(() => closeOutput(child), OUTPUT_GRACE_MS).unref())
   const [code, signal] = await once(child, 'close')
+  dropped = dropped
+    .then(() => dropDatabases(postgres.url, prefix))
+    .catch((error) => console.log(`the databases of ${name} are left: ${error}`))
   if (code === 0) return counts
 
   if (counts.failed === 0) {
@@ -158,6 +169,7 @@ const [built, tested] = await Promise.all([
   ),
 ])
 const total = addCounts(built, tested)
+await dropped
 await postgres.stop()
 if (failures.length > 0) console.log(['\n== failures ==', ...failures].join('\n'))
 console.log(`\nin ${secondsSince(start)}\n${closingLine(total)}`)
