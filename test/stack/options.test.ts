@@ -1,15 +1,18 @@
-import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { expect } from 'chai'
-import { describe, it } from 'mocha'
+import { after, describe, it } from 'mocha'
 import { requirePort } from '../../stack/choose-port.ts'
 import { dataDirAt, lockDataDir } from '../../stack/data-dir.ts'
 import { loadKeys } from '../../stack/keys.ts'
 import { readOptions } from '../../stack/options.ts'
 
-const temporary = () => dataDirAt(mkdtempSync(join(tmpdir(), 'clearbatch-stack-')))
+const parent = mkdtempSync(join(tmpdir(), 'clearbatch-stack-'))
+const temporary = () => dataDirAt(mkdtempSync(join(parent, 'data-')))
+
+after(() => rmSync(parent, { recursive: true }))
 
 describe('stack/options', () => {
   it('when no flag is given, it returns the documented defaults', () => {
