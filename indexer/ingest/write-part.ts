@@ -121,11 +121,15 @@ async function ordersOf(
   waiting: readonly UnsettledFill[],
 ): Promise<SettlingOrder[]> {
   const fills = settled.fills.filter(({ isForced }) => !isForced)
+  // One look-up per order, whatever the planner assumes about the table: a plan made while it is small reads all orders of the market.
   const { rows } = await sql<{ order_id: string }>`
-    select order_id from orders
-    join unnest(${fills.map(({ maker }) => maker)}::text[], ${fills.map(({ salt }) => salt.toString())}::bigint[])
-      as settled (maker, salt) using (maker, salt)
-    where market_id = ${marketId} and not forced
+    select o.order_id
+    from unnest(${fills.map(({ maker }) => maker)}::text[], ${fills.map(({ salt }) => salt.toString())}::bigint[]) as settled (maker, salt)
+    cross join lateral (
+      select order_id from orders
+      where market_id = ${marketId} and maker = settled.maker and salt = settled.salt and not forced
+      offset 0
+    ) o
   `.execute(tx)
   const forced = waiting.filter(({ isForced }) => isForced)
   return loadOrders(tx, [...rows.map(({ order_id }) => order_id), ...forced.map(({ orderId }) => orderId)])
