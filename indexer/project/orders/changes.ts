@@ -20,6 +20,8 @@ export interface TouchedKeys {
   readonly orders: Set<string>
   readonly fills: Set<string>
   readonly positions: Set<string>
+  /** Accounts that the rows name. Those of the orders are touched, too. */
+  readonly accounts: Set<number>
 }
 
 /** What a chunk writes. Rows replace the row with their key; level deltas are added to it. */
@@ -38,12 +40,14 @@ export function touchedKeys(entries: readonly ShardEntry[]): TouchedKeys {
   const keys = (changes: (entry: ShardEntry) => { key: string }[]) =>
     new Set(entries.flatMap((entry) => changes(entry).map(({ key }) => key)))
   const orders = keys(orderChanges)
-  for (const { row } of entries) if (row.kind === 'order_placed') orders.delete(row.order_id)
-  return {
-    orders,
-    fills: keys((entry) => fillChanges(entry, () => undefined)),
-    positions: keys(positionChanges),
+  const positions = keys(positionChanges)
+  const accounts = new Set([...positions].map(Number))
+  for (const { row } of entries) {
+    if (row.kind !== 'order_placed') continue
+    orders.delete(row.order_id)
+    accounts.add(row.user_id)
   }
+  return { orders, fills: keys((entry) => fillChanges(entry, () => undefined)), positions, accounts }
 }
 
 /** Applies the journal rows in order. Events are derived after the row's changes. Book levels follow from the result, see `levelDeltas`. */

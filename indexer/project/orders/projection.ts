@@ -8,14 +8,18 @@ import type { Projection } from '../projection.ts'
 import type { ShardEntry } from '../row-change.ts'
 import { levelDeltas, touchedAccounts } from '../tables/book-levels.ts'
 import { changesOf, touchedKeys } from './changes.ts'
-import { loadPositionedAccounts, loadRows, renumberEvents, writesOf } from './store.ts'
+import { loadPositionedAccounts, loadRows, loadUncovered, renumberEvents, writesOf } from './store.ts'
 
 async function project(tx: Tx, entries: readonly ShardEntry[]) {
   const marketId = entries[0]?.marketId ?? 0
-  const before = await loadRows(tx, marketId, touchedKeys(entries))
+  const touched = touchedKeys(entries)
+  const [before, uncovered] = await Promise.all([
+    loadRows(tx, marketId, touched),
+    loadUncovered(tx, marketId, touched),
+  ])
   const changes = changesOf(before, entries)
   const book = { before: before.orders, orders: changes.orders, positions: changes.positions }
-  const accounts = await loadPositionedAccounts(tx, marketId, touchedAccounts(book))
+  const accounts = await loadPositionedAccounts(tx, marketId, touchedAccounts(book), uncovered)
   const levels = levelDeltas(marketId, book, accounts)
   const feed = {
     ...{ orders: changes.orders, fills: changes.fills.flat(), removedParts: changes.removedFills },

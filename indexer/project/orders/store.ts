@@ -61,22 +61,37 @@ async function loadPositions(
 }
 
 /**
- * The touched accounts that have an open limit order that its reservation does not cover, before or after the chunk, with at most 500
- * orders each: both sides if the chunk changes the position, otherwise the side that reduces it. For the other accounts, which are nearly
- * all, this costs one look-up in a partial index.
+ * Of the touched accounts those that have an open limit order that its reservation does not cover, before the chunk. For nearly all accounts
+ * this costs one look-up in a partial index.
+ */
+export async function loadUncovered(
+  tx: Tx,
+  marketId: number,
+  { orders, accounts }: TouchedKeys,
+): Promise<ReadonlySet<number>> {
+  if (orders.size === 0 && accounts.size === 0) return new Set()
+  const { rows } = await sql<{ user_id: number }>`
+    select distinct user_id from read.orders
+    where market_id = ${marketId} and uncovered > 0 and status = 'OPEN' and status_reason is null and price > 0
+      and user_id = any(array(
+        select unnest(${[...accounts]}::bigint[])
+        union select user_id from read.orders where order_id = any(${[...orders]}::text[])
+      ))
+  `.execute(tx)
+  return new Set(rows.map(({ user_id }) => user_id))
+}
+
+/**
+ * The touched accounts that have an open limit order that its reservation does not cover, before (`uncovered`) or after the chunk, with at most
+ * 500 orders each: both sides if the chunk changes the position, otherwise the side that reduces it.
  */
 export async function loadPositionedAccounts(
   tx: Tx,
   marketId: number,
-  { touched, moved, uncovered }: TouchedAccounts,
+  { touched, moved, uncovered: after }: TouchedAccounts,
+  uncovered: ReadonlySet<number>,
 ): Promise<readonly PositionedAccount[]> {
-  if (touched.size === 0) return []
-  const stored = await sql<{ user_id: number }>`
-    select distinct user_id from read.orders
-    where market_id = ${marketId} and user_id = any(${[...touched]}::bigint[])
-      and uncovered > 0 and status = 'OPEN' and status_reason is null and price > 0
-  `.execute(tx)
-  const positioned = new Set([...uncovered, ...stored.rows.map(({ user_id }) => user_id)])
+  const positioned = new Set([...after, ...[...uncovered].filter((userId) => touched.has(userId))])
   if (positioned.size === 0) return []
   const { rows } = await sql<PositionedAccount>`
     with accounts as (
