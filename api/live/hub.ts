@@ -9,7 +9,15 @@ import type { Channel } from './channel.ts'
 import type { FeedRow } from './feed-row.ts'
 import type { Follower } from './follow.ts'
 import { subscribedFrame, summaryFrame, updateFrames } from './frames.ts'
-import { dueIn, isUrgent, type LiveTopic, openTopic, PACE_MS, type SharedSnapshot } from './live-topic.ts'
+import {
+  dueIn,
+  hasBatch,
+  isUrgent,
+  type LiveTopic,
+  LONGEST_PACE_MS,
+  openTopic,
+  type SharedSnapshot,
+} from './live-topic.ts'
 import { ParsedRows } from './parsed-rows.ts'
 import type { Frame, Hub, Reader, Subscription } from './ports.ts'
 import type { Occasion, Snapshots, TopicStart } from './snapshots.ts'
@@ -297,7 +305,7 @@ export class LiveHub implements Hub {
 
   #sendLater(topic: LiveTopic, now: number): void {
     this.#waiting.add(topic)
-    topic.timer ??= setTimeout(() => this.#sendWaiting(topic), Math.min(dueIn(topic, now), PACE_MS))
+    topic.timer ??= setTimeout(() => this.#sendWaiting(topic), Math.min(dueIn(topic, now), LONGEST_PACE_MS))
   }
 
   /** Sends what waits in the topic, and in those that are due soon: a socket is written to once for all of its topics. */
@@ -324,6 +332,7 @@ export class LiveHub implements Hub {
     if (rows.length === 0) return
     topic.pending = []
     topic.sentAt = this.#ports.clock.now()
+    topic.hasSentBatch = hasBatch(rows)
     try {
       const frames = updateFrames(topic, rows)
       topic.seq = (rows.at(-1) as FeedRow).seq

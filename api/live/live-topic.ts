@@ -6,6 +6,9 @@ import type { Occasion, TopicStart } from './snapshots.ts'
 
 /** Least time between two moments at which a paced topic is sent: see `Channel.pacing`. */
 export const PACE_MS = 200
+/** Batches follow each other about every 200 ms: what waits after a batch is given this much longer, so that it is sent with the next one. */
+const BATCH_SLACK_MS = 60
+export const LONGEST_PACE_MS = PACE_MS + BATCH_SLACK_MS
 
 /** A topic with its readers. All of them have received the same messages up to `seq`. */
 export interface LiveTopic {
@@ -19,6 +22,8 @@ export interface LiveTopic {
   /** Rows that will be sent together. */
   pending: FeedRow[]
   sentAt: number
+  /** Whether a batch was sent then. */
+  hasSentBatch: boolean
   timer: NodeJS.Timeout | null
   snapshot: SharedSnapshot | null
 }
@@ -33,12 +38,15 @@ export interface SharedSnapshot {
 
 export const openTopic = (key: string, name: string, channel: Channel): LiveTopic => ({
   ...{ key, name, channel, readers: new Set(), members: 0, seq: 0 },
-  ...{ pending: [], sentAt: 0, timer: null, snapshot: null },
+  ...{ pending: [], sentAt: 0, hasSentBatch: false, timer: null, snapshot: null },
 })
 
 /** Milliseconds until a paced topic is sent. */
-export const dueIn = ({ sentAt }: LiveTopic, now: number): number => sentAt + PACE_MS - now
+export const dueIn = ({ sentAt, hasSentBatch }: LiveTopic, now: number): number =>
+  sentAt + (hasSentBatch ? LONGEST_PACE_MS : PACE_MS) - now
+
+export const hasBatch = (rows: readonly FeedRow[]): boolean => rows.some(({ batchId }) => batchId !== null)
 
 /** Whether the rows are sent at once, with what waits. */
 export const isUrgent = ({ channel: { pacing } }: LiveTopic, rows: readonly FeedRow[]): boolean =>
-  pacing === 'none' || (pacing === 'outside batches' && rows.some(({ batchId }) => batchId !== null))
+  pacing === 'none' || (pacing === 'outside batches' && hasBatch(rows))
