@@ -24,9 +24,9 @@ interface Asked {
 /** Of the moment, or of the number of requests before. */
 const VARIABLE = /^(date|x-request-id|ratelimit-(remaining|reset))$/
 
-/** Statements that no request causes at once: the clock, uses of keys, notifications, the refresh of what is cached. */
+/** Statements that no request causes at once: the clock, uses of keys, notifications, the live feed, the refresh of what is cached. */
 const OF_THE_PROCESS =
-  /clock_timestamp|last_used_at|listen|pg_notify|from "(markets|shards|leases|projections)"/i
+  /clock_timestamp|last_used_at|listen|pg_notify|read\.feed_state|from "(markets|shards|leases|projections|calendar_exceptions)"/i
 
 describe('known and unknown accounts and keys', () => {
   let provider: IdentityProvider
