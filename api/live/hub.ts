@@ -11,7 +11,6 @@ import type { Follower } from './follow.ts'
 import { subscribedFrame, summaryFrame, updateFrames } from './frames.ts'
 import {
   dueIn,
-  hasBatch,
   isUrgent,
   type LiveTopic,
   LONGEST_PACE_MS,
@@ -332,7 +331,7 @@ export class LiveHub implements Hub {
     if (rows.length === 0) return
     topic.pending = []
     topic.sentAt = this.#ports.clock.now()
-    topic.hasSentBatch = hasBatch(rows)
+    topic.hasSentBatch = isUrgent(topic, rows)
     try {
       const frames = updateFrames(topic, rows)
       topic.seq = (rows.at(-1) as FeedRow).seq

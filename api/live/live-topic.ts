@@ -22,7 +22,7 @@ export interface LiveTopic {
   /** Rows that will be sent together. */
   pending: FeedRow[]
   sentAt: number
-  /** Whether a batch was sent then. */
+  /** Whether a batch was sent then, in a topic that sends batches at once. */
   hasSentBatch: boolean
   timer: NodeJS.Timeout | null
   snapshot: SharedSnapshot | null
@@ -45,8 +45,6 @@ export const openTopic = (key: string, name: string, channel: Channel): LiveTopi
 export const dueIn = ({ sentAt, hasSentBatch }: LiveTopic, now: number): number =>
   sentAt + (hasSentBatch ? LONGEST_PACE_MS : PACE_MS) - now
 
-export const hasBatch = (rows: readonly FeedRow[]): boolean => rows.some(({ batchId }) => batchId !== null)
-
 /** Whether the rows are sent at once, with what waits. */
 export const isUrgent = ({ channel: { pacing } }: LiveTopic, rows: readonly FeedRow[]): boolean =>
-  pacing === 'none' || (pacing === 'outside batches' && hasBatch(rows))
+  pacing === 'none' || (pacing === 'outside batches' && rows.some(({ batchId }) => batchId !== null))
