@@ -91,7 +91,8 @@ async function withAdmin(use: (admin: pg.Client, server: string) => Promise<stri
 /** Databases of one job of `npm test` share a prefix, by which they are dropped when it ends. */
 async function createDatabase(admin: pg.Client, server: string, template: string): Promise<string> {
   const name = `${process.env.TEST_DATABASES ?? 'test_'}${randomBytes(6).toString('hex')}`
-  await admin.query(`create database ${name} template ${template}`)
+  // Half of the processor time of the default, which writes the template through the log.
+  await admin.query(`create database ${name} template ${template} strategy file_copy`)
   return databaseUrl(server, name)
 }
 
