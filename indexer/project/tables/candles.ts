@@ -10,6 +10,7 @@ import { type Candle, candleOfBatch, joined } from '../../../domain/market-data/
 import { SPANS, type Span, spanStart } from '../../../domain/market-data/interval.ts'
 import { tableOf, type WriteClause } from '../read-table.ts'
 import { RowChanges } from '../row-change.ts'
+import { loadStretches, stretchKey } from './spans.ts'
 
 type StoredCandle = Selectable<ReadCandlesTable>
 
@@ -50,10 +51,13 @@ export async function extendedCandles(
   marketId: number,
   batches: readonly ClearedBatch[],
 ): Promise<WriteClause | null> {
-  const touched = batches.flatMap(({ as_of }) =>
-    SPANS.map((span) => ({ span, start: spanStart(span, as_of) })),
+  const places = batches.flatMap(({ as_of }) =>
+    SPANS.map((span) => stretchKey({ span, start: spanStart(span, as_of) })),
   )
-  const [newest, stored] = await Promise.all([readNewest(tx, marketId), readCandles(tx, marketId, touched)])
+  const [newest, stored] = await Promise.all([
+    readNewest(tx, marketId),
+    loadStretches<StoredCandle>(tx, 'read.candles', marketId, [...new Set(places)]),
+  ])
   const all = [
     newest,
     ...batches.map(({ batch_id, as_of }) => ({ batch_id, minute: spanStart(SPANS[0], as_of) })),
@@ -63,7 +67,7 @@ export async function extendedCandles(
     return before === undefined || (before.batch_id < each.batch_id && before.minute <= each.minute)
   })
   if (!isAscending) return null
-  const candles = new RowChanges(stored.map((candle) => [keyOf(candle), candle] as const))
+  const candles = new RowChanges(stored.map((candle) => [stretchKey(candle), candle] as const))
   for (const { as_of, price, filled, fills } of batches.filter((batch) => batch.filled > 0)) {
     const added = candleOfBatch({ at: as_of, price, steps: filled, fills })
     for (const span of SPANS) {
@@ -72,13 +76,11 @@ export async function extendedCandles(
         ...(before === undefined ? added : joined(before, added)),
         ...place,
       })
-      candles.apply({ key: keyOf(place), apply })
+      candles.apply({ key: stretchKey(place), apply })
     }
   }
   return CANDLES.replace(candles.changed())
 }
-
-const keyOf = ({ span, start }: Pick<StoredCandle, 'span' | 'start'>): string => `${span} ${start}`
 
 /** The newest stored batch of the market, and its newest minute with a candle; -1 for none. */
 async function readNewest(tx: Tx, marketId: number): Promise<{ batch_id: number; minute: number }> {
@@ -87,20 +89,6 @@ async function readNewest(tx: Tx, marketId: number): Promise<{ batch_id: number;
       coalesce((select max(start) from read.candles where market_id = ${marketId} and span = ${SPANS[0]}), -1) as minute
   `.execute(tx)
   return rows[0] as (typeof rows)[number]
-}
-
-async function readCandles(
-  tx: Tx,
-  marketId: number,
-  touched: readonly Pick<StoredCandle, 'span' | 'start'>[],
-): Promise<StoredCandle[]> {
-  const [spans, starts] = [touched.map(({ span }) => span), touched.map(({ start }) => start)]
-  const { rows } = await sql<StoredCandle>`
-    select distinct stored.* from unnest(${spans}::bigint[], ${starts}::bigint[]) as touched (span, start)
-    join read.candles stored on stored.market_id = ${marketId}
-      and stored.span = touched.span and stored.start = touched.start
-  `.execute(tx)
-  return rows
 }
 
 const COLUMNS = sql`start, open, high, low, close, steps, turnover, auctions, fills`

@@ -1,6 +1,5 @@
 /** `read.price_candles`: open, high, low and close of the published oracle and mark prices of a market, at every stored length. */
 import { type Selectable, sql } from 'kysely'
-import type { Tx } from '../../../db/client.ts'
 import type { ReadPriceCandlesTable } from '../../../db/read-market-data-schema.ts'
 import { PROJECTED_TABLES } from '../../../db/read-schema.ts'
 import type { PricesUpdated } from '../../../domain/journal/journal-row.ts'
@@ -8,6 +7,7 @@ import { SPANS, type Span, spanStart } from '../../../domain/market-data/interva
 import type { Projection } from '../projection.ts'
 import { tableOf } from '../read-table.ts'
 import { type RowChange, RowChanges, type ShardEntry } from '../row-change.ts'
+import { loadStretches, stretchKey } from './spans.ts'
 
 type PriceCandle = Selectable<ReadPriceCandlesTable>
 
@@ -46,25 +46,13 @@ export const priceCandles: Projection = {
     if (changes.length === 0) return { clauses: [] }
     const marketId = (entries[0] as ShardEntry).marketId
     const keys = [...new Set(changes.map(({ key }) => key))]
-    const rows = await load(tx, marketId, keys)
-    const stored = new RowChanges(rows.map((row) => [keyOf(row.span, row.start), row] as const))
+    const rows = await loadStretches<PriceCandle>(tx, 'read.price_candles', marketId, keys)
+    const stored = new RowChanges(rows.map((row) => [stretchKey(row), row] as const))
     for (const change of changes) stored.apply(change)
     const isNew = rows.length < keys.length
     const prune = PRICES_KEPT.map((kept, at) => pruneSpan(marketId, SPANS[at] as Span, kept))
     return { clauses: [PRICE_CANDLES.replace(stored.changed())], ...(isNew && { after: prune }) }
   },
-}
-
-const keyOf = (span: number, start: number): string => `${span} ${start}`
-
-async function load(tx: Tx, marketId: number, keys: readonly string[]): Promise<PriceCandle[]> {
-  const [spans, starts] = [0, 1].map((at) => keys.map((key) => key.split(' ')[at]))
-  const { rows } = await sql<PriceCandle>`
-    select stored.* from unnest(${spans}::bigint[], ${starts}::bigint[]) as touched (span, start)
-    join read.price_candles stored on stored.market_id = ${marketId}
-      and stored.span = touched.span and stored.start = touched.start
-  `.execute(tx)
-  return rows
 }
 
 const pruneSpan = (marketId: number, span: Span, kept: number) => sql`
@@ -79,7 +67,7 @@ function priceChanges({ marketId, row }: ShardEntry): RowChange<PriceCandle>[] {
     const start = spanStart(span, row.at)
     const apply = (before: PriceCandle | undefined) =>
       withPrices(before, { market_id: marketId, span, start }, row)
-    return { key: keyOf(span, start), apply }
+    return { key: stretchKey({ span, start }), apply }
   })
 }
 
