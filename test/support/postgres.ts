@@ -52,19 +52,18 @@ export async function loginOf(url: string, process: Process): Promise<string> {
   })
 }
 
-/** Files that were written a moment ago are deleted several times as fast as at the end of a long run. */
+/**
+ * Drops the databases whose names begin with the prefix. Files that were written a moment ago are deleted several times as fast as at the end of a
+ * long run.
+ */
 export async function dropDatabases(server: string, prefix: string): Promise<void> {
-  const admin = new pg.Client(server)
-  await admin.connect()
-  try {
+  await connected(server, async (admin) => {
     const { rows } = await admin.query<{ datname: string }>(
       'select datname from pg_database where starts_with(datname, $1)',
       [prefix],
     )
     for (const { datname } of rows) await admin.query(`drop database ${datname} with (force)`)
-  } finally {
-    await admin.end()
-  }
+  })
 }
 
 let ownServer: Promise<Postgres> | undefined
@@ -79,10 +78,17 @@ async function serverUrl(): Promise<string> {
 
 async function withAdmin(use: (admin: pg.Client, server: string) => Promise<string>): Promise<string> {
   const server = await serverUrl()
+  return connected(server, (admin) => use(admin, server))
+}
+
+async function connected<Result>(
+  server: string,
+  use: (admin: pg.Client) => Promise<Result>,
+): Promise<Result> {
   const admin = new pg.Client(server)
   await admin.connect()
   try {
-    return await use(admin, server)
+    return await use(admin)
   } finally {
     await admin.end()
   }

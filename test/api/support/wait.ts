@@ -1,6 +1,7 @@
 /** Waits for conditions in the database. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'kysely'
+import { waitFor } from '../../../client/wait-for.ts'
 import type { Db } from '../../../db/client.ts'
 
 /** Polls for about 15 s; on timeout it returns, and the next expectation of the test fails. */
@@ -9,12 +10,15 @@ export async function until(condition: () => Promise<boolean>): Promise<void> {
 }
 
 /**
- * Resolves when so many connections wait for a lock. Must run outside a transaction: within one, pg_stat_activity is a fixed snapshot.
+ * Resolves when so many connections wait for a lock, and throws if they do not. Must run outside a transaction: within one, pg_stat_activity is a
+ * fixed snapshot.
  */
-export const untilLockWait = (db: Db, connections = 1): Promise<void> =>
-  until(async () => {
+export async function untilLockWait(db: Db, connections = 1): Promise<void> {
+  const read = async (): Promise<number> => {
     const { rows } = await sql<{ waiting: number }>`
       select count(*) as waiting from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'
     `.execute(db)
-    return (rows[0]?.waiting ?? 0) >= connections
-  })
+    return rows[0]?.waiting ?? 0
+  }
+  await waitFor(read, (waiting) => waiting >= connections, { everyMs: 10 })
+}
