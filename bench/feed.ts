@@ -50,10 +50,11 @@ try {
   await target.stack.api.ready()
   const figures: Record<string, unknown> = { recoveries: Math.round(measureSignatures().bare) }
   if (parts.includes('delivery')) {
-    const { cores, ...delivery } = await measureDelivery(target, options)
-    figures.delivery = { ...delivery, cores }
+    const delivery = await measureDelivery(target, options)
+    const { cores, ...row } = delivery
+    figures.delivery = delivery
     console.log(`batch committed → last byte on ${options.sockets} sockets, ${options.rate} orders/s`)
-    console.table([delivery])
+    console.table([row])
     console.log('cores in use')
     console.table(cores)
   }

@@ -104,7 +104,8 @@ export interface LedgerChange {
 }
 
 /**
- * Adds chain facts to accounts, whose rows are locked one after the other in the order of their ids. Several changes may name the same account.
+ * Adds chain facts to accounts, whose rows are locked one after the other in the order of their ids: counting them lets the update wait for all of
+ * the locks. Several changes may name the same account.
  */
 export async function changeLedger(tx: Tx, changes: readonly LedgerChange[]): Promise<void> {
   if (changes.length === 0) return

@@ -69,7 +69,9 @@ export async function measureDelivery(target: CompleteTarget, options: DeliveryO
     generator.send({ startAt } satisfies StartAt)
     const answered = once(generator, 'message') as Promise<[FlowMessage]>
     const known = new Map([
-      ...Object.entries(target.processes).map(([name, pid]) => [pid, name] as const),
+      ...Object.entries({ ...target.processes, api: target.stack.api.pid() ?? 0 }).map(
+        ([name, pid]) => [pid, name] as const,
+      ),
       ...[[generator.pid ?? 0, 'generator'] as const, [readers.pid ?? 0, 'readers'] as const],
     ])
     await sleep(from - Date.now())
