@@ -55,6 +55,7 @@ import * as keepers from './migrations/0052-keepers.ts'
 import * as positionHistory from './migrations/0054-position-history.ts'
 import * as blockSteps from './migrations/0055-block-steps.ts'
 import * as ordersByClosingFill from './migrations/0056-orders-by-closing-fill.ts'
+import * as roomForUpdates from './migrations/0057-room-for-updates.ts'
 
 export const MIGRATIONS: Record<string, Migration> = {
   '0001-write-side': writeSide,
@@ -110,6 +111,7 @@ export const MIGRATIONS: Record<string, Migration> = {
   '0054-position-history': positionHistory,
   '0055-block-steps': blockSteps,
   '0056-orders-by-closing-fill': ordersByClosingFill,
+  '0057-room-for-updates': roomForUpdates,
 }
 
 export const createMigrator = (db: Db): Migrator =>
