@@ -378,20 +378,17 @@ export type FillProcessing = Amounts<'quantity' | 'filled_quantity' | 'settling_
   readonly next_cursor: string | null
 }
 
-/** A fill without its account. */
-export type PublicFill = Pick<
+/** What the public fills of a part have in common. */
+type CommonOfFills = Pick<
   Fill,
-  | 'fill_id'
-  | 'market_id'
-  | 'symbol'
-  | 'batch_id'
-  | 'part'
-  | 'side'
-  | 'forced'
-  | 'status'
-  | 'tx_hash'
-  | 'block_number'
-  | 'created_at'
-  | 'updated_at'
+  'batch_id' | 'part' | 'status' | 'tx_hash' | 'block_number' | 'created_at' | 'updated_at'
 > &
-  Amounts<'price' | 'quantity' | 'taker_quantity'>
+  Amounts<'price'>
+
+type OwnOfFill = Pick<Fill, 'fill_id' | 'side' | 'forced'> & Amounts<'quantity' | 'taker_quantity'>
+
+/** A fill without its account. */
+export type PublicFill = Pick<Fill, 'market_id' | 'symbol'> & OwnOfFill & CommonOfFills
+
+/** Public fills of a part of a batch. Without `fills`: all of the part that were received before. */
+export type PublicPart = CommonOfFills & { readonly fills?: readonly OwnOfFill[] }

@@ -10,10 +10,13 @@ import type {
   ReadPositionsTable,
 } from './read-schema.ts'
 
+/** `is_known`: it was in the feed before, and is in no removed part of the chunk. */
+export type FeedFill = Selectable<ReadFillsTable> & { readonly is_known?: boolean }
+
 /** Rows after the change. */
 export interface FeedChanges {
   readonly orders?: readonly Omit<Selectable<ReadOrdersTable>, 'arrival'>[]
-  readonly fills?: readonly Selectable<ReadFillsTable>[]
+  readonly fills?: readonly FeedFill[]
   /** Parts whose fills are removed before those of `fills` are added. */
   readonly removedParts?: readonly { readonly batch_id: number; readonly part: number }[]
   readonly positions?: readonly Selectable<ReadPositionsTable>[]

@@ -112,26 +112,47 @@ export const FillProcessing = named('FillProcessing', {
 })
 export type FillProcessing = Static<typeof FillProcessing>
 
-export const PublicFill = named('PublicFill', {
+/** Each fill has its own. */
+const own = {
   fill_id: Type.String({
     description: '`<market>-<batch>-<part>-<place>`; differs from the `fill_id` that the owner sees.',
   }),
-  market_id: Type.Integer(),
-  symbol: Type.String(),
-  batch_id: Type.Integer({ description: 'The auction that matched the fill.' }),
-  part: Type.Integer({ description: 'The part of the batch; each part is one transaction.' }),
   side: Side,
   forced: Forced,
-  status: words(FILL_STATUSES, STAGES),
-  ...amountOf('price', 'Clearing price of the batch.'),
   ...amountOf('quantity', 'Filled quantity.'),
   ...amountOf('taker_quantity', 'Share of the quantity that was matched as taker.'),
+}
+
+/** The fills of a part have these in common, because a part is one transaction. */
+const common = {
+  batch_id: Type.Integer({ description: 'The auction that matched the fill.' }),
+  part: Type.Integer({ description: 'The part of the batch; each part is one transaction.' }),
+  status: words(FILL_STATUSES, STAGES),
+  ...amountOf('price', 'Clearing price of the batch.'),
   tx_hash: nullable(Hash),
   block_number: nullable(Type.Integer()),
   created_at: Time('Time of the match.'),
   updated_at: Time('Time of the last status change.'),
+}
+
+export const PublicFill = named('PublicFill', {
+  ...{ market_id: Type.Integer(), symbol: Type.String() },
+  ...own,
+  ...common,
 })
 export type PublicFill = Static<typeof PublicFill>
+
+/** Public fills of a part, with what they have in common given once. */
+export const PublicPart = named('PublicPart', {
+  ...common,
+  fills: Type.Optional(
+    Type.Array(Type.Object(own), {
+      description:
+        'The fills that have these values. Absent: all fills of the part that were received before.',
+    }),
+  ),
+})
+export type PublicPart = Static<typeof PublicPart>
 
 export const PublicFills = named('PublicFills', { fills: Type.Array(PublicFill), next_cursor: NextCursor })
 export const PublicFillsQuery = closed({

@@ -6,7 +6,7 @@ import type { Steps, Ticks } from '../../domain/units.ts'
 import type { OrderRow } from '../orders/view.ts'
 import { amount, isoTime, maybeAmount, maybeTime } from '../wire/amounts.ts'
 import { errorName } from '../wire/chain-error.ts'
-import type { Fill, FillProcessing, FillStage, PublicFill } from './schema.ts'
+import type { Fill, FillProcessing, FillStage, PublicFill, PublicPart } from './schema.ts'
 
 export type FillRow = Selectable<ReadFillsTable>
 
@@ -52,24 +52,54 @@ export function fillView(spec: MarketSpec, row: FillRow): Fill {
 export const publicFillId = ({ market_id, batch_id, part, place }: FillRow): string =>
   `${market_id}-${batch_id}-${part}-${place}`
 
-/** Contains nothing that reveals the owner or links fills of one order. */
-export const publicFillView = (spec: MarketSpec, row: FillRow): PublicFill => ({
+const ownView = (spec: MarketSpec, row: FillRow) => ({
   fill_id: publicFillId(row),
-  market_id: row.market_id,
-  symbol: spec.symbol,
-  batch_id: row.batch_id,
-  part: row.part,
   side: row.side,
   forced: row.forced,
-  status: row.status,
-  ...amount('price', priceOf(spec, row.price as Ticks)),
   ...amount('quantity', quantityOf(spec, row.steps as Steps)),
   ...amount('taker_quantity', quantityOf(spec, row.taker_steps as Steps)),
+})
+
+const commonView = (spec: MarketSpec, row: FillRow) => ({
+  batch_id: row.batch_id,
+  part: row.part,
+  status: row.status,
+  ...amount('price', priceOf(spec, row.price as Ticks)),
   tx_hash: row.tx_hash,
   block_number: row.block,
   created_at: isoTime(row.matched_at),
   updated_at: isoTime(changedAt(row)),
 })
+
+/** Contains nothing that reveals the owner or links fills of one order. */
+export const publicFillView = (spec: MarketSpec, row: FillRow): PublicFill => ({
+  ...{ market_id: row.market_id, symbol: spec.symbol },
+  ...ownView(spec, row),
+  ...commonView(spec, row),
+})
+
+const stateOf = (row: FillRow): string =>
+  [row.status, row.price, row.tx_hash, row.block, row.matched_at, changedAt(row)].join()
+
+/**
+ * The fills by part, in their order. Fills of a part have one state, unless the chain settled some of them by itself or voided some: then each
+ * state is an item. A part without new fills, all of them in one state, is shown without its fills: `isKnown` tells which readers have.
+ */
+export function publicPartsView<Row extends FillRow>(
+  spec: MarketSpec,
+  rows: readonly Row[],
+  isKnown: (row: Row) => boolean,
+): PublicPart[] {
+  const parts = Map.groupBy(rows, ({ batch_id, part }) => `${batch_id}-${part}`)
+  return [...parts.values()].flatMap((fills) => {
+    const states = [...Map.groupBy(fills, stateOf).values()]
+    const isBrief = states.length === 1 && fills.every(isKnown)
+    return states.map((same) => ({
+      ...commonView(spec, same[0] as Row),
+      ...(!isBrief && { fills: same.map((row) => ownView(spec, row)) }),
+    }))
+  })
+}
 
 /** The settlement stage of a fill. */
 const fillStageView = (spec: MarketSpec, row: FillRow): FillStage => {

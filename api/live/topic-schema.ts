@@ -4,7 +4,7 @@ import { INTERVALS } from '../../domain/market-data/interval.ts'
 import { Attempt } from '../adjustments/schema.ts'
 import { Auction } from '../auctions/schema.ts'
 import { Candles } from '../candles/schema.ts'
-import { Fill, PublicFill } from '../fills/schema.ts'
+import { Fill, PublicPart } from '../fills/schema.ts'
 import { MarketStats } from '../market-stats/schema.ts'
 import { MARKET_MODES } from '../markets/schema.ts'
 import { Level } from '../order-book/schema.ts'
@@ -58,7 +58,7 @@ const trades = Type.Object({
   removed: Type.Array(Type.Object(parts), {
     description: 'Parts of batches whose fills no longer count; first to apply.',
   }),
-  fills: Type.Array(PublicFill, { description: 'New fills, and fills with another status.' }),
+  parts: Type.Array(PublicPart, { description: 'New fills, and parts whose fills have another status.' }),
 })
 
 const auction = Type.Object({

@@ -8,7 +8,8 @@ import { type ConnectionOptions, errorOf, LiveConnection } from './connection.ts
 import { LiveOrders } from './live-orders.ts'
 import { LocalAccount, type OwnWrite } from './local-account.ts'
 import { LocalBook } from './local-book.ts'
-import type { BookData, Subscribed, TopicMessage, UserData } from './messages.ts'
+import { LocalTrades } from './local-trades.ts'
+import type { BookData, Subscribed, TopicMessage, TradesData, UserData } from './messages.ts'
 import { TopicSequence, type Verdict } from './sequence.ts'
 import { type MessageStream, messageStream } from './stream.ts'
 
@@ -85,6 +86,16 @@ export class LiveFeed {
       onChange(book)
     })
     return book
+  }
+
+  /** A copy of the market's public fills that follows the feed. `onChange` is called after each message. */
+  trades(marketId: number, onChange: (trades: LocalTrades) => void = () => {}): LocalTrades {
+    const trades = new LocalTrades(marketId)
+    this.subscribe(`market.${marketId}.trades`, (message) => {
+      trades.apply(message as TopicMessage<TradesData>)
+      onChange(trades)
+    })
+    return trades
   }
 
   /** The account, which follows the feed and shows the writes of `orders` at once. */

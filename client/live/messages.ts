@@ -1,7 +1,7 @@
 /** The messages of the live feed, with the field names on the wire. Further fields and kinds of messages may be added by the exchange. */
 import type { AdjustmentAttempt } from '../adjustments.ts'
 import type { Amounts } from '../amount-fields.ts'
-import type { Bookmark, Fill, Level, PlacedOrder, Transaction } from '../responses.ts'
+import type { Bookmark, Fill, Level, PlacedOrder, PublicPart, Transaction } from '../responses.ts'
 
 /** The state of a topic, or what has changed in it. */
 export interface TopicMessage<Data = unknown> {
@@ -34,6 +34,14 @@ export interface Result<Data = unknown> {
 export interface BookData {
   readonly long_levels: readonly Level[]
   readonly short_levels: readonly Level[]
+}
+
+export interface TradesData {
+  readonly market_id: number
+  readonly symbol: string
+  /** Fills of these parts no longer count; they come before `parts`. */
+  readonly removed: readonly { readonly batch_id: number; readonly part: number }[]
+  readonly parts: readonly PublicPart[]
 }
 
 /** What the settlement of fills decides about a position; its value follows from prices, which are no part of the account. */

@@ -6,6 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { Client } from '../../client/client.ts'
 import type { LocalAccount } from '../../client/live/local-account.ts'
 import type { LocalBook } from '../../client/live/local-book.ts'
+import type { LocalTrades } from '../../client/live/local-trades.ts'
 import type { TopicMessage } from '../../client/live/messages.ts'
 import { pages } from '../../client/queries.ts'
 import type { Fill, Level, PublicFill } from '../../client/responses.ts'
@@ -20,11 +21,6 @@ interface CopiesOptions {
   readonly feedUrl?: string
 }
 
-interface TradesData {
-  readonly removed: readonly { readonly batch_id: number; readonly part: number }[]
-  readonly fills: readonly PublicFill[]
-}
-
 /** Fills with which a snapshot begins at most. */
 const SNAPSHOT_FILLS = 100
 /** Rows of a page of REST. */
@@ -32,33 +28,9 @@ const NEWEST = 1_000
 const SETTLE_MS = 30_000
 const PAUSE_MS = 100
 
-/** The public fills of a market, as the topic `market.<id>.trades` has sent them since the copy began. */
-class TradesCopy {
-  readonly fills = new Map<string, PublicFill>()
-  #from = ''
-
-  /** It has every fill after this time. */
-  get from(): string {
-    return this.#from
-  }
-
-  apply({ type, data }: TopicMessage<TradesData>): void {
-    if (type === 'snapshot') {
-      this.fills.clear()
-      this.#from = followedFrom(data.fills)
-    }
-    for (const { batch_id, part } of data.removed)
-      for (const [id, fill] of this.fills) if (partOf(fill) === `${batch_id}-${part}`) this.fills.delete(id)
-    for (const fill of data.fills) this.fills.set(fill.fill_id, fill)
-  }
-}
-
 /** A snapshot may end within a batch: the fills of its oldest time are not all in it. A short one has all. */
 const followedFrom = (fills: readonly { readonly created_at: string }[]): string =>
   fills.length < SNAPSHOT_FILLS ? '' : (fills.map(({ created_at }) => created_at).sort()[0] ?? '')
-
-/** A public id is `<market>-<batch>-<part>-<place>`. */
-const partOf = ({ fill_id }: PublicFill): string => fill_id.split('-').slice(1, 3).join('-')
 
 /** Every message of a topic must continue the one before; only a snapshot may begin again. */
 class Continuity {
@@ -81,7 +53,7 @@ class FeedCopy {
   readonly #feed: Client
   readonly #continuity = new Continuity()
   readonly #books: readonly LocalBook[]
-  readonly #trades = new Map<number, TradesCopy>()
+  readonly #trades: readonly LocalTrades[]
   readonly #account: LocalAccount
   readonly #userId: number
   readonly #refused: string[] = []
@@ -97,13 +69,7 @@ class FeedCopy {
     const { live } = this.#feed
     this.#books = marketIds.map((marketId) => live.book(marketId))
     this.#account = live.account()
-    for (const marketId of marketIds) {
-      const trades = new TradesCopy()
-      this.#trades.set(marketId, trades)
-      live.subscribe(`market.${marketId}.trades`, (message) =>
-        trades.apply(message as TopicMessage<TradesData>),
-      )
-    }
+    this.#trades = marketIds.map((marketId) => live.trades(marketId))
     for (const topic of ['user', ...marketIds.flatMap((id) => [`market.${id}.book`, `market.${id}.trades`])])
       live.subscribe(topic, (message) => this.#continuity.take(message))
   }
@@ -138,7 +104,7 @@ class FeedCopy {
     if (!this.isCurrent) return [`${this.#name}: it has no present state`]
     const found = [
       ...(await Promise.all(this.#books.map((book) => this.#bookDifferences(book)))),
-      ...(await Promise.all([...this.#trades].map(([id, trades]) => this.#tradesDifferences(id, trades)))),
+      ...(await Promise.all(this.#trades.map((trades) => this.#tradesDifferences(trades)))),
       await this.#orderDifferences(),
       await this.#fillDifferences(),
       await this.#positionDifferences(),
@@ -165,7 +131,8 @@ class FeedCopy {
     return compare(`book of market ${book.marketId}`, new Map(copy), new Map(expected))
   }
 
-  async #tradesDifferences(marketId: number, { fills, from }: TradesCopy): Promise<string[]> {
+  async #tradesDifferences({ marketId, fills }: LocalTrades): Promise<string[]> {
+    const from = followedFrom(fills)
     const rest = new Map<string, PublicFill>()
     for await (const { fills: page } of pages((cursor) =>
       this.#rest.marketData.fillPage(marketId, { limit: NEWEST, ...(cursor && { cursor }) }),
@@ -173,9 +140,9 @@ class FeedCopy {
       for (const fill of page) rest.set(fill.fill_id, fill)
       if (page.some(({ created_at }) => created_at < from)) break
     }
-    const after = (list: ReadonlyMap<string, PublicFill>) =>
-      new Map([...list].filter(([, { created_at }]) => created_at > from))
-    return compare(`public fills of market ${marketId}`, after(fills), after(rest))
+    const after = (list: Iterable<PublicFill>) =>
+      new Map([...list].filter(({ created_at }) => created_at > from).map((fill) => [fill.fill_id, fill]))
+    return compare(`public fills of market ${marketId}`, after(fills), after(rest.values()))
   }
 
   /** The effective price follows from the oracle price, which is no part of the account. */

@@ -1,9 +1,9 @@
-/** `market.<id>.trades`: the public fills of a market, at their match and at each change of their status. */
+/** `market.<id>.trades`: the public fills of a market, at their match and at each change of their status, by part of a batch. */
 import { marketHead } from '../../../db/feed-schema.ts'
 import { marketShard } from '../../../domain/journal/journal-row.ts'
 import type { MarketSpec } from '../../../domain/market/market.ts'
 import { FILL_TABLES, fillsOfMarket } from '../../fills/query.ts'
-import { publicFillView } from '../../fills/view.ts'
+import { publicPartsView } from '../../fills/view.ts'
 import type { Channel } from '../channel.ts'
 
 /** Fills of a snapshot, newest first. */
@@ -19,11 +19,13 @@ export function tradesChannel(spec: MarketSpec): Channel {
     pacing: 'outside batches',
     async snapshot(tx) {
       const rows = await fillsOfMarket(tx, marketId, { limit: TRADES, after: null, from: null, to: null })
-      return { ...head, removed: [], fills: rows.slice(0, TRADES).map((row) => publicFillView(spec, row)) }
+      return { ...head, removed: [], parts: publicPartsView(spec, rows.slice(0, TRADES), () => false) }
     },
     update([row]) {
       const { fills = [], removedParts = [] } = row?.changes ?? {}
-      return { ...head, removed: removedParts, fills: fills.map((fill) => publicFillView(spec, fill)) }
+      // A row that an earlier version has stored does not tell.
+      const parts = publicPartsView(spec, fills, ({ is_known = false }) => is_known)
+      return { ...head, removed: removedParts, parts }
     },
   }
 }

@@ -1,8 +1,9 @@
 /** Computes what a chunk of journal rows changes in the tables of the projection `orders`, from the rows that it touches. Pure. */
 
+import type { FeedFill } from '../../../db/feed-changes.ts'
 import { RowChanges, type ShardEntry } from '../row-change.ts'
 import type { LevelDelta } from '../tables/book-levels.ts'
-import { fillChanges, type PartFills } from '../tables/fills.ts'
+import { fillChanges, type PartFills, partKey } from '../tables/fills.ts'
 import type { PartRef, ReadOrderEvent, SourceEvents } from '../tables/order-events.ts'
 import { belongsTo, orderEvents, rolledBackEvents, withTrigger } from '../tables/order-events.ts'
 import { orderChanges, type ReadOrder } from '../tables/orders.ts'
@@ -86,4 +87,16 @@ function rolledBackFills(entries: readonly ShardEntry[]): PartRef[] {
     if (row.kind !== 'part_settled' || !row.rollback || row.fills.every(({ matched }) => matched)) return []
     return [{ market_id: marketId, batch_id: row.batch_id, part: row.part }]
   })
+}
+
+/** The fills for the feed, each with whether readers have it: they drop those of removed parts first. */
+export function feedFills(
+  before: LoadedRows['fills'],
+  { fills, removedFills }: Pick<OrderChanges, 'fills' | 'removedFills'>,
+): FeedFill[] {
+  const removed = new Set(removedFills.map(({ batch_id, part }) => partKey(batch_id, part)))
+  const known = new Set(
+    [...before].flatMap(([key, part]) => (removed.has(key) ? [] : part.map(({ fill_id }) => fill_id))),
+  )
+  return fills.flatMap((part) => part.map((fill) => ({ ...fill, is_known: known.has(fill.fill_id) })))
 }

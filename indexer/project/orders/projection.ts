@@ -7,7 +7,7 @@ import { PROJECTED_TABLES } from '../../../db/read-schema.ts'
 import type { Projection } from '../projection.ts'
 import type { ShardEntry } from '../row-change.ts'
 import { levelDeltas, touchedAccounts } from '../tables/book-levels.ts'
-import { changesOf, touchedKeys } from './changes.ts'
+import { changesOf, feedFills, touchedKeys } from './changes.ts'
 import { loadPositionedAccounts, loadRows, loadUncovered, renumberEvents, writesOf } from './store.ts'
 
 async function project(tx: Tx, entries: readonly ShardEntry[]) {
@@ -22,7 +22,11 @@ async function project(tx: Tx, entries: readonly ShardEntry[]) {
   const accounts = await loadPositionedAccounts(tx, marketId, touchedAccounts(book), uncovered)
   const levels = levelDeltas(marketId, book, accounts)
   const feed = {
-    ...{ orders: changes.orders, fills: changes.fills.flat(), removedParts: changes.removedFills },
+    ...{
+      orders: changes.orders,
+      fills: feedFills(before.fills, changes),
+      removedParts: changes.removedFills,
+    },
     ...{ positions: changes.positions, hasLevels: levels.length > 0 },
   }
   return { ...writesOf({ ...changes, levels }), feed }

@@ -71,6 +71,7 @@ export class TopicCopy {
           fill.market_id === (market_id ?? fill.market_id)
         )
           this.#lists.fills?.delete(key)
+    this.#applyParts((data.parts ?? []) as (Item & { fills?: Item[] })[], data.market_id)
     for (const id of (data.removed_transactions ?? []) as string[]) this.#lists.transactions?.delete(id)
     for (const [name, { key, isGone }] of Object.entries(LISTS)) {
       const items = data[name] as Item[] | undefined
@@ -82,6 +83,19 @@ export class TopicCopy {
       }
     }
     if (data.balance !== undefined) this.#balance = data.balance
+  }
+
+  /** Public fills by part. A part without fills changes those that the copy has. */
+  #applyParts(parts: readonly (Item & { fills?: Item[] })[], market_id: unknown): void {
+    if (parts.length === 0) return
+    this.#lists.fills ??= new Map()
+    const list = this.#lists.fills
+    for (const { fills, ...common } of parts) {
+      const known = [...list.values()].filter(
+        ({ batch_id, part }) => batch_id === common.batch_id && part === common.part,
+      )
+      for (const fill of fills ?? known) list.set(`${fill.fill_id}`, { ...fill, ...common, market_id })
+    }
   }
 
   /** Independent of the order in which items came. */
