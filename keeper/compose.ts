@@ -163,6 +163,12 @@ interface KeeperParts {
 
 const hashForced: LiquidationPorts['hashOrder'] = (order, spec) => hashOrder(order, spec, keccak)
 
+/**
+ * Signing, sending and mining a batch takes as much processor time as clearing it. On a machine that runs everything, it begins once the fills
+ * have reached traders, who wait for them; the chain's answer takes longer anyway.
+ */
+const SETTLEMENT_DELAY_MS = 60
+
 function runMarket(
   { config, adapters, db, wakeUps, keyring }: KeeperParts,
   spec: MarketSpec,
@@ -170,6 +176,7 @@ function runMarket(
   const { signer, lane } = keyring.open(`m${spec.marketId}`)
   const intervals = intervalsOf(config)
   const wake = (): void => wakeUps.send(spec.marketId)
+  const wakeAfterBatch = (): void => void setTimeout(wake, SETTLEMENT_DELAY_MS).unref()
   const { shares } = adapters
   const turnStarted = (lateMs: number): void => shares.turnStarted(lateMs)
   const stores = {
@@ -193,7 +200,14 @@ function runMarket(
   })
   const auction = runLeaderLoop(adapters, `auction:${lane.name}`, {
     ...auctionJob(
-      { ...adapters, ...stores, turnStarted, hashOrder: hashForced, wake, wakeSettlement: wake },
+      {
+        ...adapters,
+        ...stores,
+        turnStarted,
+        hashOrder: hashForced,
+        wake: wakeAfterBatch,
+        wakeSettlement: wake,
+      },
       spec,
       intervals,
     ),

@@ -32,8 +32,11 @@ export interface ShardLoopOptions extends FillOptions {
 
 /** A chunk of a few rows costs almost as much as one of a hundred: under load, all rows of this interval share a chunk. */
 const REST_MS = 40
-/** A shard's chunks take at most a tenth of its time, so that a busy machine has fewer and larger ones. */
-const REST = { restMs: REST_MS, restRatio: 10, restMaxMs: 250 }
+/**
+ * A shard's chunks take at most a tenth of its time, so that a busy machine has fewer and larger ones. After a batch it is a sixth: orders that
+ * follow the batch are then projected before the next one, whose fills do not wait for them.
+ */
+const REST = { restMs: REST_MS, restRatio: 10, restMaxMs: 250, urgentRestRatio: 6 }
 const RETRY_MS = 100
 const RETRY_MAX_MS = 5_000
 /** Least pause after a step of filling. */

@@ -88,6 +88,24 @@ describe('Loop', () => {
     }
   })
 
+  it('when an urgent wake-up has caused a run, the least time after it is that of urgent runs', async () => {
+    const [first, second, third] = [nth(1), nth(2), nth(3)]
+    const run = async () => {
+      for (const { call } of [first, second, third]) call()
+      return false
+    }
+    const rest = { restMs: 0, restRatio: FOREVER, restMaxMs: FOREVER, urgentRestRatio: 0 }
+    const loop = loopOf(run, rest)
+    loop.start()
+    await first.reached
+    loop.wake(true)
+    await second.reached
+    await new Promise((resolve) => setImmediate(resolve))
+    loop.wake()
+    await third.reached
+    await loop.stop()
+  })
+
   it('when it is woken during a run, it runs once more', async () => {
     const second = nth(2)
     const loop: Loop = loopOf(async () => {
