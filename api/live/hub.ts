@@ -6,6 +6,7 @@ import type { Clock } from '../../service/clock.ts'
 import type { Logger } from '../../service/logger.ts'
 import { ApiError } from '../errors.ts'
 import type { Channel } from './channel.ts'
+import { Delivery } from './delivery.ts'
 import type { FeedRow } from './feed-row.ts'
 import type { Follower } from './follow.ts'
 import { subscribedFrame, summaryFrame, updateFrames } from './frames.ts'
@@ -279,7 +280,7 @@ export class LiveHub implements Hub {
 
   /** Sends what the rows change. Each reader gets the messages of all of its topics in one call. */
   accept(rows: readonly FeedRow[]): void {
-    const outbox = new Map<Reader, Frame[]>()
+    const delivery = new Delivery()
     const touched = new Map<LiveTopic, FeedRow[]>()
     for (const row of rows)
       for (const head of row.heads)
@@ -296,10 +297,10 @@ export class LiveHub implements Hub {
         continue
       }
       topic.pending.push(...own)
-      if (isUrgent(topic, own) || dueIn(topic, now) <= 0) this.#flush(topic, outbox)
+      if (isUrgent(topic, own) || dueIn(topic, now) <= 0) this.#flush(topic, delivery)
       else this.#sendLater(topic, now)
     }
-    send(outbox)
+    delivery.send()
   }
 
   #sendLater(topic: LiveTopic, now: number): void {
@@ -315,15 +316,15 @@ export class LiveHub implements Hub {
   }
 
   #sendPending(topics: readonly LiveTopic[]): void {
-    const outbox = new Map<Reader, Frame[]>()
+    const delivery = new Delivery()
     const rows = topics.flatMap(({ pending }) => pending)
-    for (const topic of topics) this.#flush(topic, outbox)
+    for (const topic of topics) this.#flush(topic, delivery)
     this.#parsed.add(rows)
-    send(outbox)
+    delivery.send()
   }
 
-  /** Adds the messages of the pending rows to the outbox. */
-  #flush(topic: LiveTopic, outbox: Map<Reader, Frame[]>): void {
+  /** Adds the messages of the pending rows. */
+  #flush(topic: LiveTopic, delivery: Delivery): void {
     this.#waiting.delete(topic)
     if (topic.timer !== null) clearTimeout(topic.timer)
     topic.timer = null
@@ -335,11 +336,7 @@ export class LiveHub implements Hub {
     try {
       const frames = updateFrames(topic, rows)
       topic.seq = (rows.at(-1) as FeedRow).seq
-      for (const reader of topic.readers) {
-        const own = outbox.get(reader)
-        if (own === undefined) outbox.set(reader, [...frames])
-        else own.push(...frames)
-      }
+      delivery.add(topic.readers, frames)
     } catch (error) {
       this.#ports.logger.error({ err: error, topic: topic.name }, 'encoding a live topic failed')
       for (const reader of [...topic.readers]) this.refresh(reader, topic.name)
@@ -376,7 +373,8 @@ export class LiveHub implements Hub {
     const rows = unsent.filter((row) => row.seq <= seq)
     const frame = summaryFrame(topic, { prevSeq: topic.seq, rows }, { epoch, seq, ...state })
     topic.seq = seq
-    for (const reader of topic.readers) reader.send([frame])
+    const frames = [frame]
+    for (const reader of topic.readers) reader.send(frames)
   }
 
   /** The rows do not continue: every subscription begins with a snapshot again. */
@@ -390,8 +388,4 @@ export class LiveHub implements Hub {
       for (const member of own.values())
         if (member.topic.readers.delete(reader)) void this.#beginAgain(reader, member)
   }
-}
-
-function send(outbox: ReadonlyMap<Reader, readonly Frame[]>): void {
-  for (const [reader, frames] of outbox) reader.send(frames)
 }

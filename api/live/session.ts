@@ -117,6 +117,7 @@ export class Session {
 
   /** `buffered`: unread bytes. */
   select<Frame extends Outgoing>(frames: readonly Frame[], buffered: number): Selection<Frame> {
+    if (buffered === 0 && this.#behind.size === 0) return { send: frames, conflated: [], closes: false }
     const isRead = buffered <= this.#limits.conflateBytes
     const send: Frame[] = []
     const conflated: Frame[] = []

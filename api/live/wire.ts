@@ -17,16 +17,14 @@ function headerOf({ length }: Buffer): Buffer {
   return header
 }
 
-/** The readers of the same topics get the same frames one after the other. */
-let newest: { readonly frames: readonly Frame[]; readonly bytes: Buffer } | null = null
+/** Readers of the same topics share a list of frames (`Delivery`). */
+const made = new WeakMap<readonly Frame[], Buffer>()
 
 /** The frames in one buffer, which must not be changed. */
 export function wireOf(frames: readonly Frame[]): Buffer {
-  const known = newest
-  const isSame =
-    known?.frames.length === frames.length && frames.every((frame, at) => frame === known.frames[at])
-  if (known !== null && isSame) return known.bytes
+  const known = made.get(frames)
+  if (known !== undefined) return known
   const bytes = Buffer.concat(frames.flatMap(({ text }) => [headerOf(text), text]))
-  newest = { frames, bytes }
+  made.set(frames, bytes)
   return bytes
 }

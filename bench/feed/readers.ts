@@ -31,17 +31,37 @@ const batches = new Map<string, { batch: number; topic: string; count: number; l
 const commits: { seq: number; at: number }[] = []
 let messages = 0
 
+interface OfBatch {
+  readonly topic: string
+  readonly batch: number
+}
+
+/** By heads that came together, which sockets share: the topics and batches that they name. */
+const named = new WeakMap<readonly string[], readonly OfBatch[]>()
+
+function namedBy(heads: readonly string[]): readonly OfBatch[] {
+  const known = named.get(heads)
+  if (known !== undefined) return known
+  const found = heads.flatMap((head) => {
+    const [, topic, batch] = HEAD.exec(head) ?? []
+    return topic === undefined || batch === undefined ? [] : [{ topic, batch: Number(batch) }]
+  })
+  named.set(heads, found)
+  return found
+}
+
 /** `newest`: by topic, the newest batch of which the socket has a message. */
-function receive(head: string, newest: Map<string, number>): void {
-  messages++
-  const [, topic, batch] = HEAD.exec(head) ?? []
-  if (topic === undefined || batch === undefined || Number(batch) <= (newest.get(topic) ?? 0)) return
-  newest.set(topic, Number(batch))
-  const key = `${batch} ${topic}`
-  const known = batches.get(key) ?? { batch: Number(batch), topic, count: 0, last: 0 }
-  known.count++
-  known.last = Date.now()
-  batches.set(key, known)
+function receive(heads: readonly string[], newest: Map<string, number>): void {
+  messages += heads.length
+  for (const { topic, batch } of namedBy(heads)) {
+    if (batch <= (newest.get(topic) ?? 0)) continue
+    newest.set(topic, batch)
+    const key = `${batch} ${topic}`
+    const known = batches.get(key) ?? { batch, topic, count: 0, last: 0 }
+    known.count++
+    known.last = Date.now()
+    batches.set(key, known)
+  }
 }
 
 /** Resolves once all subscriptions have begun. A message of subscription has one topic, which keeps it short. */
@@ -49,9 +69,12 @@ async function open(url: string, topics: readonly string[]): Promise<LeanSocket>
   const newest = new Map<string, number>()
   const begun = Promise.withResolvers<void>()
   let left = topics.length
-  const socket = await LeanSocket.open(url, (head) => {
-    if (head.includes('"type":"subscribed"') && --left === 0) begun.resolve()
-    receive(head, newest)
+  const socket = await LeanSocket.open(url, (heads) => {
+    if (left > 0) {
+      left -= heads.filter((head) => head.includes('"type":"subscribed"')).length
+      if (left === 0) begun.resolve()
+    }
+    receive(heads, newest)
   })
   for (const topic of topics) socket.send({ op: 'subscribe', id: 1, topics: [topic] })
   await begun.promise
