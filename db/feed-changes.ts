@@ -41,26 +41,45 @@ const AMOUNTS = {
   markets: ['oracle_price', 'mark_price', 'price_protection', 'next_price_protection'],
 } as const satisfies Record<keyof FeedChanges, readonly string[]>
 
-const NAMES = Object.keys(AMOUNTS) as (keyof FeedChanges)[]
+type Name = keyof FeedChanges
+type Row = Record<string, unknown>
 
-type Rows = readonly Record<string, unknown>[]
-
-function convert(changes: FeedChanges, amount: (value: unknown) => unknown): FeedChanges {
-  const converted: Record<string, Rows> = {}
-  for (const name of NAMES) {
-    const rows = changes[name] as Rows | undefined
-    if (rows === undefined || rows.length === 0) continue
-    converted[name] = rows.map((row) => {
-      const copy = { ...row }
-      for (const column of AMOUNTS[name]) if (row[column] !== null) copy[column] = amount(row[column])
-      return copy
-    })
-  }
-  return converted
+const withAmounts = (name: Name, row: Row, amount: (value: unknown) => unknown): Row => {
+  const copy = { ...row }
+  for (const column of AMOUNTS[name]) if (row[column] !== null) copy[column] = amount(row[column])
+  return copy
 }
 
-/** As JSON, without empty lists. */
-export const encodeChanges = (changes: FeedChanges): string => JSON.stringify(convert(changes, String))
+/** A line per list that is not empty: its name, a space, and its rows as JSON, which has no line ends of its own. */
+export function encodeChanges(changes: FeedChanges): string {
+  const lines = (Object.keys(AMOUNTS) as Name[]).flatMap((name) => {
+    const rows = (changes[name] ?? []) as readonly Row[]
+    const converted = rows.map((row) => withAmounts(name, row, String))
+    return rows.length === 0 ? [] : [`${name} ${JSON.stringify(converted)}`]
+  })
+  return lines.join('\n')
+}
 
-export const decodeChanges = (text: string): FeedChanges =>
-  convert(JSON.parse(text) as FeedChanges, (value) => BigInt(value as string))
+/** A list is parsed when it is first read: most readers of a row need a small part of it. */
+export function decodeChanges(text: string): FeedChanges {
+  const changes: FeedChanges = {}
+  for (const line of text === '' ? [] : linesOf(text)) {
+    const name = line.slice(0, line.indexOf(' ')) as Name
+    Object.defineProperty(changes, name, {
+      ...{ enumerable: true, configurable: true },
+      get() {
+        const stored = JSON.parse(line.slice(name.length + 1)) as Row[]
+        const value = stored.map((row) => withAmounts(name, row, (each) => BigInt(each as string)))
+        Object.defineProperty(changes, name, { value, enumerable: true })
+        return value
+      },
+    })
+  }
+  return changes
+}
+
+/** Rows of the feed that the version before has written are one JSON object. They are gone a minute after its last chunk. */
+const linesOf = (text: string): string[] =>
+  text.startsWith('{')
+    ? Object.entries(JSON.parse(text)).map(([name, rows]) => `${name} ${JSON.stringify(rows)}`)
+    : text.split('\n')
