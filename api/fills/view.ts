@@ -83,7 +83,7 @@ const stateOf = (row: FillRow): string =>
 
 /**
  * The fills by part, in their order. Fills of a part have one state, unless the chain settled some of them by itself or voided some: then each
- * state is an item. A part without new fills, all of them in one state, is shown without its fills: `isKnown` tells which readers have.
+ * state is an item. A part without new fills, all of them in one state, is shown without its fills: `isKnown`: readers have the fill.
  */
 export function publicPartsView<Row extends FillRow>(
   spec: MarketSpec,

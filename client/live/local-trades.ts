@@ -2,8 +2,8 @@
 import type { PublicFill } from '../responses.ts'
 import type { TopicMessage, TradesData } from './messages.ts'
 
-/** Parts that are kept, oldest evicted first. */
-const MOST_PARTS = 10_000
+/** Fills that are kept, oldest parts evicted first. */
+const MOST_FILLS = 10_000
 
 type Part = ReadonlyMap<string, PublicFill>
 
@@ -13,6 +13,7 @@ const keyOf = ({ batch_id, part }: { readonly batch_id: number; readonly part: n
 export class LocalTrades {
   readonly marketId: number
   readonly #parts = new Map<string, Part>()
+  #count = 0
 
   constructor(marketId: number) {
     this.marketId = marketId
@@ -25,8 +26,8 @@ export class LocalTrades {
 
   /** Messages come in the order of the topic; a snapshot replaces everything. */
   apply({ type, data }: TopicMessage<TradesData>): void {
-    if (type === 'snapshot') this.#parts.clear()
-    for (const removed of data.removed) this.#parts.delete(keyOf(removed))
+    if (type === 'snapshot') for (const key of this.#parts.keys()) this.#set(key, null)
+    for (const removed of data.removed) this.#set(keyOf(removed), null)
     const { market_id, symbol } = data
     // A snapshot is newest first.
     for (const { fills, ...common } of type === 'snapshot' ? data.parts.toReversed() : data.parts) {
@@ -41,11 +42,14 @@ export class LocalTrades {
         }),
       )
       const named = changed.map((fill) => [fill.fill_id, fill] as const)
-      this.#parts.set(keyOf(common), new Map([...(before ?? []), ...named]))
+      this.#set(keyOf(common), new Map([...(before ?? []), ...named]))
     }
-    for (const oldest of this.#parts.keys()) {
-      if (this.#parts.size <= MOST_PARTS) break
-      this.#parts.delete(oldest)
-    }
+    for (const oldest of this.#parts.keys()) if (this.#count > MOST_FILLS) this.#set(oldest, null)
+  }
+
+  #set(key: string, part: Part | null): void {
+    this.#count += (part?.size ?? 0) - (this.#parts.get(key)?.size ?? 0)
+    if (part === null) this.#parts.delete(key)
+    else this.#parts.set(key, part)
   }
 }

@@ -23,7 +23,7 @@ export function tradesChannel(spec: MarketSpec): Channel {
     },
     update([row]) {
       const { fills = [], removedParts = [] } = row?.changes ?? {}
-      // A row that an earlier version has stored does not tell.
+      // Absent in a row that an earlier version has stored.
       const parts = publicPartsView(spec, fills, ({ is_known = false }) => is_known)
       return { ...head, removed: removedParts, parts }
     },

@@ -60,6 +60,17 @@ describe('the local copy of public fills', () => {
     expect(shown(trades)).to.deep.equal(['7-2-1-0 MINED'])
   })
 
+  it('when there are more than 10,000 fills, the oldest parts go', () => {
+    const trades = new LocalTrades(7)
+    const places = Array.from({ length: 4_000 }, (_, place) => place)
+    trades.apply(message('snapshot', []))
+    for (const batch of [1, 2, 3]) trades.apply(message('update', [part(batch, 'MATCHED', places)]))
+    expect(trades.fills.length).to.equal(8_000)
+    expect(trades.fills[0]?.batch_id).to.equal(2)
+    trades.apply(message('update', [part(4, 'MATCHED', [0])], [{ batch_id: 2, part: 1 }]))
+    expect(trades.fills.length).to.equal(4_001)
+  })
+
   it('when a snapshot comes, it replaces what was there', () => {
     const trades = new LocalTrades(7)
     trades.apply(message('snapshot', [part(1, 'MINED', [0])]))
