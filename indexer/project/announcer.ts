@@ -1,8 +1,8 @@
 /**
  * Announces committed chunks to readers, in one statement for those of several shards: at once after a quiet moment, and at most every few
- * milliseconds under load. A lost announcement costs readers a poll.
+ * milliseconds under load. A chunk with a batch does not wait for that time, unless the one before it did not. A lost announcement costs
+ * readers a poll.
  */
-import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'kysely'
 import type { Db } from '../../db/client.ts'
 import { encodeNotice, PROJECTED_CHANNEL, type ProjectedNotice } from '../../db/projected-notices.ts'
@@ -14,27 +14,34 @@ export interface ProjectedChunk {
   readonly seq: number
   readonly projections: readonly string[]
   readonly feedSeq: number | null
+  /** Readers of the live feed wait for it. */
+  readonly hasBatch: boolean
 }
 
-/** Least time between two statements. */
+/** Least time between two statements, unless the later one has a batch. */
 const MERGE_MS = 10
 
 export class Announcer {
   readonly #db: Db
   readonly #onFailure: (error: Error) => void
+  readonly #mergeMs: number
   /** By projections and shard: the last chunk. */
   #pending = new Map<string, ProjectedChunk>()
   #running: Promise<void> | null = null
+  /** Ends the present rest; null if it may not end early. */
+  #hurry: (() => void) | null = null
 
-  constructor(db: Db, onFailure: (error: Error) => void) {
+  constructor(db: Db, onFailure: (error: Error) => void, mergeMs = MERGE_MS) {
     this.#db = db
     this.#onFailure = onFailure
+    this.#mergeMs = mergeMs
   }
 
   add(chunk: ProjectedChunk): void {
     const key = `${chunk.projections.join()} ${chunk.shard}`
     const before = this.#pending.get(key)?.feedSeq ?? null
     this.#pending.set(key, { ...chunk, feedSeq: chunk.feedSeq ?? before })
+    if (chunk.hasBatch) this.#hurry?.()
     this.#running ??= this.#run().finally(() => {
       this.#running = null
     })
@@ -46,17 +53,31 @@ export class Announcer {
   }
 
   async #run(): Promise<void> {
+    let isWhole = true
     while (this.#pending.size > 0) {
       const chunks = [...this.#pending.values()]
       this.#pending = new Map()
-      const rest = sleep(MERGE_MS)
+      const rest = this.#rest(isWhole)
       try {
         await announce(this.#db, chunks)
       } catch (error) {
         this.#onFailure(error as Error)
       }
-      await rest
+      isWhole = await rest
     }
+  }
+
+  /** Resolves with whether it has lasted the whole time. */
+  #rest(mayHurry: boolean): Promise<boolean> {
+    return new Promise((resolve) => {
+      const end = (isWhole: boolean): void => {
+        clearTimeout(timer)
+        this.#hurry = null
+        resolve(isWhole)
+      }
+      const timer = setTimeout(end, this.#mergeMs, true)
+      this.#hurry = mayHurry ? () => end(false) : null
+    })
   }
 }
 

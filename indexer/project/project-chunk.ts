@@ -33,6 +33,7 @@ export interface ChunkProgress {
   readonly projections: readonly string[]
   /** The number of its row in the feed; null if it changed nothing for readers. */
   readonly feedSeq: number | null
+  readonly hasBatch: boolean
 }
 
 export interface ChunkOptions {
@@ -114,7 +115,8 @@ async function projectRows(
   const journal = isFull ? await wholeBatches(tx, { shard, after: behind, limit, front }, found) : found
   const progress = { shard, epoch, projections: places.map(({ projection }) => projection) }
   const last = journal.at(-1)
-  if (last === undefined) return { ...progress, seq: behind, rows: 0, hasMore: false, feedSeq: null }
+  if (last === undefined)
+    return { ...progress, seq: behind, rows: 0, hasMore: false, feedSeq: null, hasBatch: false }
   invariant(
     last.seq === behind + journal.length,
     `the journal of ${shard} lacks ${last.seq - behind - journal.length} rows between row ${behind} and row ${last.seq}`,
@@ -142,7 +144,8 @@ async function projectRows(
   })
   killPoint('before-projection')
   const feedSeq = await save(tx, writes, { ...progress, seq: last.seq, entries })
-  return { ...progress, seq: last.seq, rows: journal.length, hasMore: isFull, feedSeq }
+  const hasBatch = journal.some(({ row }) => row.kind === 'batch_cleared')
+  return { ...progress, seq: last.seq, rows: journal.length, hasMore: isFull, feedSeq, hasBatch }
 }
 
 /** Locks the places and reads the journal rows after the last of them. */
@@ -211,7 +214,7 @@ const IDLE_TIMEOUT_MS = 5_000
 export async function save(
   tx: Tx,
   writes: readonly ChunkWrites[],
-  chunk: Omit<ChunkProgress, 'rows' | 'hasMore' | 'feedSeq'> & FeedChunk,
+  chunk: Omit<ChunkProgress, 'rows' | 'hasMore' | 'feedSeq' | 'hasBatch'> & FeedChunk,
 ): Promise<number | null> {
   for (const { before } of writes) await before?.(tx)
   const { shard, seq, projections } = chunk

@@ -11,7 +11,7 @@ import {
   PROJECTED_CHANNEL,
   type ProjectedNotice,
 } from '../../../db/projected-notices.ts'
-import { Announcer } from '../../../indexer/project/announcer.ts'
+import { Announcer, type ProjectedChunk } from '../../../indexer/project/announcer.ts'
 import { freshDatabase, type TestDatabase } from '../support/database.ts'
 
 const anyNotice: fc.Arbitrary<ProjectedNotice> = fc.record({
@@ -47,6 +47,10 @@ describe('notices of projected rows', () => {
 const reachedBy = (notices: readonly ProjectedNotice[]): Map<string, number> =>
   new Map(notices.flatMap(({ shards }) => shards.map(({ shard, seq }) => [shard, seq])))
 
+const chunk = (seq: number, hasBatch: boolean): ProjectedChunk => ({
+  ...{ shard: 'm1', epoch: 1, seq, projections: ['orders'], feedSeq: null, hasBatch },
+})
+
 describe('the announcer', () => {
   let test: TestDatabase
   let notifications: RunningNotifications
@@ -70,7 +74,14 @@ describe('the announcer', () => {
     const batches = 20
     for (let seq = 1; seq <= batches; seq++) {
       for (let market = 1; market <= 300; market++)
-        announcer.add({ shard: `m${market}`, epoch: 1, seq, projections, feedSeq: seq * 300 + market })
+        announcer.add({
+          shard: `m${market}`,
+          epoch: 1,
+          seq,
+          projections,
+          feedSeq: seq * 300 + market,
+          hasBatch: true,
+        })
       await sleep(5)
     }
     await announcer.stop()
@@ -85,13 +96,32 @@ describe('the announcer', () => {
     expect(Math.max(...notices.map(({ feedSeq }) => feedSeq ?? 0))).to.equal(batches * 300 + 300)
   })
 
+  it('when a chunk has a batch, it is announced at once after others, but not after another batch', async () => {
+    heard.length = 0
+    const mergeMs = 1_500
+    const announcer = new Announcer(test.db, () => {}, mergeMs)
+    const times: number[] = []
+    for (const seq of [1, 2, 3]) {
+      announcer.add(chunk(seq, seq > 1))
+      await waitFor(
+        async () => heard.length,
+        (count) => count === seq,
+      )
+      times.push(performance.now())
+    }
+    await announcer.stop()
+    const [first, second, third] = times as [number, number, number]
+    expect(second - first).to.be.below(mergeMs)
+    expect(third - second).to.be.at.least(mergeMs - 500)
+  })
+
   it('when the database fails, it reports that and does not wait for it', async () => {
     const failures: Error[] = []
     const unreachable = createDb(
       createPool({ url: 'postgres://127.0.0.1:1/x', connections: 1, name: 'test' }),
     )
     const announcer = new Announcer(unreachable, (error) => failures.push(error))
-    announcer.add({ shard: 'm1', epoch: 1, seq: 1, projections: ['orders'], feedSeq: null })
+    announcer.add(chunk(1, false))
     await announcer.stop()
     expect(failures).to.have.length(1)
     await unreachable.destroy()
