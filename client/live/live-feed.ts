@@ -80,22 +80,16 @@ export class LiveFeed {
 
   /** A copy of the market's order book that follows the feed. `onChange` is called after each message. */
   book(marketId: number, onChange: (book: LocalBook) => void = () => {}): LocalBook {
-    const book = new LocalBook(marketId)
-    this.subscribe(`market.${marketId}.book`, (message) => {
-      book.apply(message as TopicMessage<BookData>)
-      onChange(book)
-    })
-    return book
+    return this.#follow<BookData, LocalBook>(`market.${marketId}.book`, new LocalBook(marketId), onChange)
   }
 
   /** A copy of the market's public fills that follows the feed. `onChange` is called after each message. */
   trades(marketId: number, onChange: (trades: LocalTrades) => void = () => {}): LocalTrades {
-    const trades = new LocalTrades(marketId)
-    this.subscribe(`market.${marketId}.trades`, (message) => {
-      trades.apply(message as TopicMessage<TradesData>)
-      onChange(trades)
-    })
-    return trades
+    return this.#follow<TradesData, LocalTrades>(
+      `market.${marketId}.trades`,
+      new LocalTrades(marketId),
+      onChange,
+    )
   }
 
   /** The account, which follows the feed and shows the writes of `orders` at once. */
@@ -132,6 +126,18 @@ export class LiveFeed {
   }
 
   // ------------------------------------------------------------------ subscriptions
+
+  #follow<Data, Copy extends { apply(message: TopicMessage<Data>): void }>(
+    topic: string,
+    copy: Copy,
+    onChange: (copy: Copy) => void,
+  ): Copy {
+    this.subscribe(topic, (message) => {
+      copy.apply(message as TopicMessage<Data>)
+      onChange(copy)
+    })
+    return copy
+  }
 
   #connected(): LiveConnection {
     this.#connection ??= new LiveConnection(this.#options, {

@@ -1,6 +1,6 @@
 /** A copy of a market's public fills that follows the topic `market.<id>.trades`: the newest of the snapshot, and all since then. Pure. */
 import type { PublicFill } from '../responses.ts'
-import type { TopicMessage, TradesData } from './messages.ts'
+import { SNAPSHOT_FILLS, type TopicMessage, type TradesData } from './messages.ts'
 
 /** Fills that are kept, oldest parts evicted first. */
 const MOST_FILLS = 10_000
@@ -14,19 +14,25 @@ export class LocalTrades {
   readonly marketId: number
   readonly #parts = new Map<string, Part>()
   #count = 0
+  #from = ''
 
   constructor(marketId: number) {
     this.marketId = marketId
   }
 
-  /** Oldest parts first. Of the oldest part of the snapshot, fills may be missing. */
+  /** `created_at` after which every fill is here; empty if all of the market are. */
+  get from(): string {
+    return this.#from
+  }
+
+  /** Oldest parts first. */
   get fills(): readonly PublicFill[] {
     return [...this.#parts.values()].flatMap((part) => [...part.values()])
   }
 
   /** Messages come in the order of the topic; a snapshot replaces everything. */
   apply({ type, data }: TopicMessage<TradesData>): void {
-    if (type === 'snapshot') for (const key of this.#parts.keys()) this.#set(key, null)
+    if (type === 'snapshot') this.#clear(data)
     for (const removed of data.removed) this.#set(keyOf(removed), null)
     const { market_id, symbol } = data
     // A snapshot is newest first.
@@ -44,7 +50,22 @@ export class LocalTrades {
       const named = changed.map((fill) => [fill.fill_id, fill] as const)
       this.#set(keyOf(common), new Map([...(before ?? []), ...named]))
     }
-    for (const oldest of this.#parts.keys()) if (this.#count > MOST_FILLS) this.#set(oldest, null)
+    this.#evict()
+  }
+
+  /** A full snapshot may end within a part, of which older fills are then missing. */
+  #clear({ parts }: TradesData): void {
+    for (const key of this.#parts.keys()) this.#set(key, null)
+    const fills = parts.reduce((sum, part) => sum + (part.fills?.length ?? 0), 0)
+    this.#from = fills < SNAPSHOT_FILLS ? '' : (parts.map(({ created_at }) => created_at).sort()[0] ?? '')
+  }
+
+  #evict(): void {
+    for (const [key, part] of this.#parts) {
+      if (this.#count <= MOST_FILLS) return
+      for (const { created_at } of part.values()) if (created_at > this.#from) this.#from = created_at
+      this.#set(key, null)
+    }
   }
 
   #set(key: string, part: Part | null): void {

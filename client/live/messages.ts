@@ -36,6 +36,9 @@ export interface BookData {
   readonly short_levels: readonly Level[]
 }
 
+/** Most fills of a snapshot of `trades` or `user`. */
+export const SNAPSHOT_FILLS = 100
+
 export interface TradesData {
   readonly market_id: number
   readonly symbol: string

@@ -7,7 +7,7 @@ import { Client } from '../../client/client.ts'
 import type { LocalAccount } from '../../client/live/local-account.ts'
 import type { LocalBook } from '../../client/live/local-book.ts'
 import type { LocalTrades } from '../../client/live/local-trades.ts'
-import type { TopicMessage } from '../../client/live/messages.ts'
+import { SNAPSHOT_FILLS, type TopicMessage } from '../../client/live/messages.ts'
 import { pages } from '../../client/queries.ts'
 import type { Fill, Level, PublicFill } from '../../client/responses.ts'
 import type { StackAccount } from '../stack-file.ts'
@@ -21,8 +21,6 @@ interface CopiesOptions {
   readonly feedUrl?: string
 }
 
-/** Fills with which a snapshot begins at most. */
-const SNAPSHOT_FILLS = 100
 /** Rows of a page of REST. */
 const NEWEST = 1_000
 const SETTLE_MS = 30_000
@@ -131,8 +129,7 @@ class FeedCopy {
     return compare(`book of market ${book.marketId}`, new Map(copy), new Map(expected))
   }
 
-  async #tradesDifferences({ marketId, fills }: LocalTrades): Promise<string[]> {
-    const from = followedFrom(fills)
+  async #tradesDifferences({ marketId, fills, from }: LocalTrades): Promise<string[]> {
     const rest = new Map<string, PublicFill>()
     for await (const { fills: page } of pages((cursor) =>
       this.#rest.marketData.fillPage(marketId, { limit: NEWEST, ...(cursor && { cursor }) }),

@@ -60,6 +60,15 @@ describe('the local copy of public fills', () => {
     expect(shown(trades)).to.deep.equal(['7-2-1-0 MINED'])
   })
 
+  it('when a snapshot is full, the time of its oldest fills is named, of which others may be missing', () => {
+    const trades = new LocalTrades(7)
+    const places = Array.from({ length: 99 }, (_, place) => place)
+    trades.apply(message('snapshot', [part(2, 'MATCHED', places)]))
+    expect(trades.from).to.equal('')
+    trades.apply(message('snapshot', [part(2, 'MATCHED', places), part(1, 'MINED', [3])]))
+    expect(trades.from).to.equal('2026-01-01T00:00:01Z')
+  })
+
   it('when there are more than 10,000 fills, the oldest parts go', () => {
     const trades = new LocalTrades(7)
     const places = Array.from({ length: 4_000 }, (_, place) => place)
@@ -67,6 +76,7 @@ describe('the local copy of public fills', () => {
     for (const batch of [1, 2, 3]) trades.apply(message('update', [part(batch, 'MATCHED', places)]))
     expect(trades.fills.length).to.equal(8_000)
     expect(trades.fills[0]?.batch_id).to.equal(2)
+    expect(trades.from).to.equal('2026-01-01T00:00:01Z')
     trades.apply(message('update', [part(4, 'MATCHED', [0])], [{ batch_id: 2, part: 1 }]))
     expect(trades.fills.length).to.equal(4_001)
   })
