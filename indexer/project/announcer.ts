@@ -42,9 +42,7 @@ export class Announcer {
     const before = this.#pending.get(key)?.feedSeq ?? null
     this.#pending.set(key, { ...chunk, feedSeq: chunk.feedSeq ?? before })
     if (chunk.hasBatch) this.#hurry?.()
-    this.#running ??= this.#run().finally(() => {
-      this.#running = null
-    })
+    this.#running ??= this.#run()
   }
 
   /** Resolves when everything is announced. */
@@ -54,16 +52,17 @@ export class Announcer {
 
   async #run(): Promise<void> {
     let isWhole = true
-    while (this.#pending.size > 0) {
-      const chunks = [...this.#pending.values()]
-      this.#pending = new Map()
-      const rest = this.#rest(isWhole)
-      try {
-        await announce(this.#db, chunks)
-      } catch (error) {
-        this.#onFailure(error as Error)
+    try {
+      while (this.#pending.size > 0) {
+        const chunks = [...this.#pending.values()]
+        this.#pending = new Map()
+        const rest = this.#rest(isWhole)
+        await announce(this.#db, chunks).catch(this.#onFailure)
+        isWhole = await rest
       }
-      isWhole = await rest
+    } finally {
+      // Nothing is awaited since the last look at what is pending.
+      this.#running = null
     }
   }
 
