@@ -66,6 +66,9 @@ export async function createShard(tx: Tx | Db, shard: string): Promise<void> {
 export const JOURNAL_CHANNEL = 'journal'
 export const BATCH_NOTICE = 'batch'
 
+export const hasBatch = (rows: readonly JournalRow[]): boolean =>
+  rows.some(({ kind }) => kind === 'batch_cleared')
+
 const appending = (notified: string): string => `
   appended as (
     insert into journal (shard, seq, row)
@@ -99,7 +102,7 @@ const APPEND_AND_NOTIFY = `with ${appending(
 export async function appendRows(tx: Tx, at: ShardHead, rows: readonly JournalRow[]): Promise<number> {
   if (rows.length === 0) return at.head
   const head = at.head + rows.length
-  const notice = rows.some(({ kind }) => kind === 'batch_cleared') ? `:${BATCH_NOTICE}` : ''
+  const notice = hasBatch(rows) ? `:${BATCH_NOTICE}` : ''
   const values = [at.shard, at.head, JSON.stringify(rows), head, notice]
   await tx.executeQuery(CompiledQuery.raw(APPEND_AND_NOTIFY, values))
   return head
@@ -115,8 +118,7 @@ export interface ShardRows {
 export async function appendToShards(tx: Tx, appended: readonly ShardRows[]): Promise<void> {
   const filled = appended.filter(({ rows }) => rows.length > 0)
   if (filled.length === 0) return
-  const isBatch = ({ kind }: JournalRow): boolean => kind === 'batch_cleared'
-  const notices = filled.map(({ rows }) => (rows.some(isBatch) ? `:${BATCH_NOTICE}` : ''))
+  const notices = filled.map(({ rows }) => (hasBatch(rows) ? `:${BATCH_NOTICE}` : ''))
   await sql`
     with appended as materialized (
       select * from unnest(

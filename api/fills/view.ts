@@ -78,12 +78,13 @@ export const publicFillView = (spec: MarketSpec, row: FillRow): PublicFill => ({
   ...commonView(spec, row),
 })
 
+/** Equal for rows of a part whose `commonView` is equal. */
 const stateOf = (row: FillRow): string =>
   [row.status, row.price, row.tx_hash, row.block, row.matched_at, changedAt(row)].join()
 
 /**
- * The fills by part, in their order. Fills of a part have one state, unless the chain settled some of them by itself or voided some: then each
- * state is an item. A part without new fills, all of them in one state, is shown without its fills: `isKnown`: readers have the fill.
+ * The fills by part, in their order. Fills of a part have one state, unless some were voided or settled by the chain alone: then each state is
+ * an item. A part in one state whose fills readers have already (`isKnown`) is shown without them.
  */
 export function publicPartsView<Row extends FillRow>(
   spec: MarketSpec,

@@ -34,8 +34,7 @@ export class Outbox {
 
   /** Sends all frames of one moment in one go. False: too many bytes are unread, nothing is sent. */
   sendFrames(frames: readonly Frame[]): boolean {
-    const isExpected = this.#beginning.size > 0 || this.#catchingUp.size > 0
-    for (const { topic, text } of isExpected ? frames : [])
+    for (const { topic, text } of frames)
       if (this.#beginning.has(topic) || this.#catchingUp.delete(topic)) this.#session.request(text.length)
     const { send, conflated, closes } = this.#session.select(frames, this.#unread)
     if (conflated.length > 0) this.#metrics.conflated(conflated.length)

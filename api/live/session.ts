@@ -117,7 +117,6 @@ export class Session {
 
   /** `buffered`: unread bytes. */
   select<Frame extends Outgoing>(frames: readonly Frame[], buffered: number): Selection<Frame> {
-    if (buffered === 0 && this.#behind.size === 0) return { send: frames, conflated: [], closes: false }
     const isRead = buffered <= this.#limits.conflateBytes
     const send: Frame[] = []
     const conflated: Frame[] = []
@@ -130,7 +129,9 @@ export class Session {
       }
     }
     const closes = buffered > 0 && buffered + bytes - this.#requested > this.#limits.bufferBytes
-    return { send: closes ? [] : send, conflated, closes }
+    // The list itself if nothing is left out: its bytes are made once for all connections that share it.
+    const rest = conflated.length === 0 ? frames : send
+    return { send: closes ? [] : rest, conflated, closes }
   }
 
   /** After a gap only a frame passes that closes it: a snapshot, or an update that starts before the gap. */

@@ -6,7 +6,7 @@
  */
 import { CompiledQuery, sql } from 'kysely'
 import type { Db, Tx } from '../../db/client.ts'
-import { type JournalEntry, readRows } from '../../db/journal.ts'
+import { hasBatch, type JournalEntry, readRows } from '../../db/journal.ts'
 import { pipelined, together } from '../../db/pipeline.ts'
 import type { PlacesTable } from '../../db/read-schema.ts'
 import { committing } from '../../db/transaction-client.ts'
@@ -144,8 +144,10 @@ async function projectRows(
   })
   killPoint('before-projection')
   const feedSeq = await save(tx, writes, { ...progress, seq: last.seq, entries })
-  const hasBatch = journal.some(({ row }) => row.kind === 'batch_cleared')
-  return { ...progress, seq: last.seq, rows: journal.length, hasMore: isFull, feedSeq, hasBatch }
+  return {
+    ...{ ...progress, seq: last.seq, rows: journal.length, hasMore: isFull, feedSeq },
+    hasBatch: hasBatch(journal.map(({ row }) => row)),
+  }
 }
 
 /** Locks the places and reads the journal rows after the last of them. */
