@@ -44,18 +44,15 @@ const AMOUNTS = {
 type Name = keyof FeedChanges
 type Row = Record<string, unknown>
 
-const withAmounts = (name: Name, row: Row, amount: (value: unknown) => unknown): Row => {
-  const copy = { ...row }
-  for (const column of AMOUNTS[name]) if (row[column] !== null) copy[column] = amount(row[column])
-  return copy
-}
-
-/** A line per list that is not empty: its name, a space, and its rows as JSON, which has no line ends of its own. */
+/**
+ * A line per list that is not empty: its name, a space, and as JSON, which has no line ends of its own, the columns and the values of each
+ * row in their order. Rows of a list have the same columns, whose names would be most of the text.
+ */
 export function encodeChanges(changes: FeedChanges): string {
   const lines = (Object.keys(AMOUNTS) as Name[]).flatMap((name) => {
     const rows = (changes[name] ?? []) as readonly Row[]
-    const converted = rows.map((row) => withAmounts(name, row, String))
-    return rows.length === 0 ? [] : [`${name} ${JSON.stringify(converted)}`]
+    if (rows.length === 0) return []
+    return `${name} ${JSON.stringify(tableOf(rows))}`
   })
   return lines.join('\n')
 }
@@ -63,13 +60,12 @@ export function encodeChanges(changes: FeedChanges): string {
 /** A list is parsed when it is first read: most readers of a row need a small part of it. */
 export function decodeChanges(text: string): FeedChanges {
   const changes: FeedChanges = {}
-  for (const line of text === '' ? [] : linesOf(text)) {
+  for (const line of text === '' ? [] : text.split('\n')) {
     const name = line.slice(0, line.indexOf(' ')) as Name
     Object.defineProperty(changes, name, {
       ...{ enumerable: true, configurable: true },
       get() {
-        const stored = JSON.parse(line.slice(name.length + 1)) as Row[]
-        const value = stored.map((row) => withAmounts(name, row, (each) => BigInt(each as string)))
+        const value = rowsOf(name, JSON.parse(line.slice(name.length + 1)))
         Object.defineProperty(changes, name, { value, enumerable: true })
         return value
       },
@@ -78,8 +74,26 @@ export function decodeChanges(text: string): FeedChanges {
   return changes
 }
 
-/** Rows of the feed that the version before has written are one JSON object. They are gone a minute after its last chunk. */
-const linesOf = (text: string): string[] =>
-  text.startsWith('{')
-    ? Object.entries(JSON.parse(text)).map(([name, rows]) => `${name} ${JSON.stringify(rows)}`)
-    : text.split('\n')
+type Table = readonly [columns: readonly string[], ...rows: (readonly unknown[])[]]
+
+function rowsOf(name: Name, stored: Table | readonly Row[]): Row[] {
+  const [columns, ...rows] = isTable(stored) ? stored : tableOf(stored)
+  const areAmounts = columns.map((column) => (AMOUNTS[name] as readonly string[]).includes(column))
+  return rows.map((values) => {
+    const row: Row = {}
+    columns.forEach((column, index) => {
+      const value = values[index]
+      row[column] = areAmounts[index] && value !== null ? BigInt(value as string) : value
+    })
+    return row
+  })
+}
+
+const isTable = (stored: Table | readonly Row[]): stored is Table => Array.isArray(stored[0])
+
+/** Rows as the version before has written them. They are gone a minute after its last chunk. */
+function tableOf(rows: readonly Row[]): Table {
+  const columns = Object.keys(rows[0] ?? {})
+  const inJson = (value: unknown): unknown => (typeof value === 'bigint' ? String(value) : value)
+  return [columns, ...rows.map((row) => columns.map((column) => inJson(row[column])))]
+}

@@ -12,11 +12,28 @@ const changes = {
 const plain = (decoded: FeedChanges) =>
   Object.fromEntries(Object.entries(decoded).map(([name, rows]) => [name, rows]))
 
+const withText = (_: string, value: unknown): unknown => (typeof value === 'bigint' ? String(value) : value)
+
 describe('the changes in a row of the feed', () => {
   it('when they are written and read, every list and amount is the same', () => {
     expect(plain(decodeChanges(encodeChanges(changes)))).to.deep.equal(changes)
     expect(plain(decodeChanges(encodeChanges({ ...changes, orders: [] })))).to.deep.equal(changes)
     expect(plain(decodeChanges(encodeChanges({})))).to.deep.equal({})
+  })
+
+  it('when a list has many rows, the names of its columns are written once', () => {
+    const rows = Array.from({ length: 100 }, (_, index) => ({ id: `${index}`, user_id: index }))
+    const text = encodeChanges({ removedTransactions: rows })
+    expect(text.split('user_id').length - 1).to.equal(1)
+    expect(decodeChanges(text).removedTransactions).to.deep.equal(rows)
+  })
+
+  it('when rows name their columns in different orders, each value stays in its column', () => {
+    const rows = [
+      { batch_id: 1, part: 2 },
+      { part: 4, batch_id: 3 },
+    ]
+    expect(decodeChanges(encodeChanges({ removedParts: rows })).removedParts).to.deep.equal(rows)
   })
 
   it('when one list is read, the others are not parsed', () => {
@@ -28,7 +45,8 @@ describe('the changes in a row of the feed', () => {
   })
 
   it('when the version before has written them, they are read as well', () => {
-    const text = JSON.stringify(changes, (_, value) => (typeof value === 'bigint' ? String(value) : value))
+    const lines = Object.entries(changes).map(([name, rows]) => `${name} ${JSON.stringify(rows, withText)}`)
+    const text = lines.join('\n')
     expect(plain(decodeChanges(text))).to.deep.equal(changes)
   })
 })
