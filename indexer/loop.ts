@@ -10,7 +10,7 @@ export interface LoopOptions {
   readonly restRatio?: number
   readonly restMaxMs?: number
   /** The same after a run that an urgent wake-up has caused: a shorter time leaves less work to the next urgent one. */
-  readonly urgentRestRatio?: number
+  readonly urgentRestMaxMs?: number
   /** Pause after the first failure; it doubles with each consecutive failure, up to `retryMaxMs`. */
   readonly retryMs: number
   readonly retryMaxMs: number
@@ -56,17 +56,17 @@ export class Loop {
 
   async #loop(): Promise<void> {
     const { run, intervalMs, restMs = 0, restRatio = 0, restMaxMs = 0 } = this.#options
-    const { urgentRestRatio = restRatio } = this.#options
+    const { urgentRestMaxMs = restMaxMs } = this.#options
     const { retryMs, retryMaxMs, onFailure } = this.#options
     let failures = 0
     while (this.#isWanted) {
       this.#isWoken = false
-      const ratio = this.#isUrgent ? urgentRestRatio : restRatio
+      const longest = this.#isUrgent ? urgentRestMaxMs : restMaxMs
       this.#isUrgent = false
       const start = performance.now()
       try {
         const hasMore = await run()
-        const period = Math.max(restMs, Math.min(restMaxMs, ratio * (performance.now() - start)))
+        const period = Math.max(restMs, Math.min(longest, restRatio * (performance.now() - start)))
         failures = 0
         if (!hasMore && !this.#isWoken) await this.#sleep(intervalMs)
         const rest = start + period - performance.now()

@@ -33,10 +33,11 @@ export interface ShardLoopOptions extends FillOptions {
 /** A chunk of a few rows costs almost as much as one of a hundred: under load, all rows of this interval share a chunk. */
 const REST_MS = 40
 /**
- * A shard's chunks take at most a tenth of its time, so that a busy machine has fewer and larger ones. After a batch it is a sixth: orders that
- * follow the batch are then projected before the next one, whose fills do not wait for them.
+ * A shard's chunks take at most a tenth of its time, so that a busy machine has fewer and larger ones. After a batch the next one waits for at
+ * most 70 ms: orders that follow the batch are then projected before the next batch, whose fills do not wait for them. In proportion to its
+ * duration, a slow chunk of a batch would make the next one slower still.
  */
-const REST = { restMs: REST_MS, restRatio: 10, restMaxMs: 250, urgentRestRatio: 6 }
+const REST = { restMs: REST_MS, restRatio: 10, restMaxMs: 250, urgentRestMaxMs: 70 }
 const RETRY_MS = 100
 const RETRY_MAX_MS = 5_000
 /** Least pause after a step of filling. */

@@ -88,13 +88,13 @@ describe('Loop', () => {
     }
   })
 
-  it('when an urgent wake-up has caused a run, the least time after it is that of urgent runs', async () => {
+  it('when an urgent wake-up has caused a run, the least time after it is at most that of urgent runs', async () => {
     const [first, second, third] = [nth(1), nth(2), nth(3)]
     const run = async () => {
       for (const { call } of [first, second, third]) call()
       return false
     }
-    const rest = { restMs: 0, restRatio: FOREVER, restMaxMs: FOREVER, urgentRestRatio: 0 }
+    const rest = { restMs: 0, restRatio: FOREVER, restMaxMs: FOREVER, urgentRestMaxMs: 0 }
     const loop = loopOf(run, rest)
     loop.start()
     await first.reached
