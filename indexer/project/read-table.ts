@@ -34,7 +34,7 @@ export interface ReadTable<Row> {
   ) => WriteClause
   /** Inserts rows; where the key exists, sets every other column. */
   readonly replace: (rows: readonly Row[]) => WriteClause
-  /** Inserts rows; where the key exists, adds to every other column. */
+  /** Inserts rows; where the key exists, adds to every other column. Other clauses read the rows after the change. */
   readonly add: (rows: readonly Row[]) => WriteClause
 }
 
@@ -58,13 +58,14 @@ export function tableOf<Row>({ table, key, columns, ...shared }: TableShape<Row>
     insert into ${table} as stored (${list})
     select ${values} from unnest(${types.map((type, at) => `$${first + at}::${type}[]`).join()}) as input (${list})
   `
-  const merging = (resolve: (column: string) => string) => {
+  const merging = (resolve: (column: string) => string, isRead: boolean) => {
     const set = others.map((column) => `${column} = ${resolve(column)}`).join()
+    const returning = isRead || shared.isShared ? 'returning stored.*' : ''
     return (rows: readonly Row[]): WriteClause => ({
       name: quoted(`set ${table}`),
       ...shared,
       text: (first, condition) =>
-        `${inserting(first)} where ${condition} on conflict (${key.map(quoted).join()}) do update set ${set} returning stored.*`,
+        `${inserting(first)} where ${condition} on conflict (${key.map(quoted).join()}) do update set ${set} ${returning}`,
       parameters: arraysOf(rows),
     })
   }
@@ -74,7 +75,7 @@ export function tableOf<Row>({ table, key, columns, ...shared }: TableShape<Row>
       text: (first) => inserting(first, names.map((name) => changed[name] ?? quoted(name)).join()),
       parameters: arraysOf(rows),
     }),
-    replace: merging((column) => `excluded.${column}`),
-    add: merging((column) => `stored.${column} + excluded.${column}`),
+    replace: merging((column) => `excluded.${column}`, false),
+    add: merging((column) => `stored.${column} + excluded.${column}`, true),
   }
 }
