@@ -90,9 +90,9 @@ function rowsOf(name: Name, stored: Table | readonly Row[]): Row[] {
   })
 }
 
+/** The version before has written rows as objects. They are gone a minute after its last chunk. */
 const isTable = (stored: Table | readonly Row[]): stored is Table => Array.isArray(stored[0])
 
-/** Rows as the version before has written them. They are gone a minute after its last chunk. */
 function tableOf(rows: readonly Row[]): Table {
   const columns = Object.keys(rows[0] ?? {})
   const inJson = (value: unknown): unknown => (typeof value === 'bigint' ? String(value) : value)

@@ -9,7 +9,10 @@ export interface LoopOptions {
   /** Extends that time to this many times the run's duration, up to `restMaxMs`: on a busy machine runs become fewer and larger. */
   readonly restRatio?: number
   readonly restMaxMs?: number
-  /** The same after a run that an urgent wake-up has caused: a shorter time leaves less work to the next urgent one. */
+  /**
+   * The bound after a run that an urgent wake-up has caused, unless the run took so long that `URGENT_REST_RATIO` demands more: a shorter
+   * time leaves less work to the next urgent one.
+   */
   readonly urgentRestMaxMs?: number
   /** Pause after the first failure; it doubles with each consecutive failure, up to `retryMaxMs`. */
   readonly retryMs: number
@@ -17,6 +20,9 @@ export interface LoopOptions {
   /** Called for each failure. An error thrown from it ends the loop. */
   readonly onFailure: (error: Error, pauseMs: number) => void
 }
+
+/** Under overload, runs must not become more frequent because they are urgent. */
+const URGENT_REST_RATIO = 3
 
 /** What ends a pause: nothing, a wake-up that does not wait for the rest between runs, or any wake-up. */
 type WokenBy = 'none' | 'urgent' | 'any'
@@ -61,12 +67,14 @@ export class Loop {
     let failures = 0
     while (this.#isWanted) {
       this.#isWoken = false
-      const longest = this.#isUrgent ? urgentRestMaxMs : restMaxMs
+      const isUrgent = this.#isUrgent
       this.#isUrgent = false
       const start = performance.now()
       try {
         const hasMore = await run()
-        const period = Math.max(restMs, Math.min(longest, restRatio * (performance.now() - start)))
+        const took = performance.now() - start
+        const longest = isUrgent ? Math.max(urgentRestMaxMs, URGENT_REST_RATIO * took) : restMaxMs
+        const period = Math.max(restMs, Math.min(restMaxMs, longest, restRatio * took))
         failures = 0
         if (!hasMore && !this.#isWoken) await this.#sleep(intervalMs)
         const rest = start + period - performance.now()

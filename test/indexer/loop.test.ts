@@ -106,6 +106,27 @@ describe('Loop', () => {
     await loop.stop()
   })
 
+  it('when an urgent run took long, the time after it grows with it', async () => {
+    const [first, third] = [nth(1), nth(3)]
+    const starts: number[] = []
+    const run = async () => {
+      starts.push(performance.now())
+      if (starts.length === 2) await new Promise((resolve) => setTimeout(resolve, 20))
+      for (const { call } of [first, third]) call()
+      return false
+    }
+    const loop = loopOf(run, { restMs: 0, restRatio: FOREVER, restMaxMs: FOREVER, urgentRestMaxMs: 0 })
+    loop.start()
+    await first.reached
+    loop.wake(true)
+    while (starts.length < 2) await new Promise((resolve) => setImmediate(resolve))
+    loop.wake()
+    await third.reached
+    await loop.stop()
+    const [, second = 0, last = 0] = starts
+    expect(last - second).to.be.at.least(3 * 19)
+  })
+
   it('when it is woken during a run, it runs once more', async () => {
     const second = nth(2)
     const loop: Loop = loopOf(async () => {
