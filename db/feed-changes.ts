@@ -1,6 +1,7 @@
 /** The rows of the read model that one chunk of the projector changed, as a row of the feed contains them. */
 import type { Selectable } from 'kysely'
 import type { ReadAdjustmentAttemptsTable } from './adjustment-schema.ts'
+import { weiAsText } from './json.ts'
 import type {
   ReadBatchesTable,
   ReadFillsTable,
@@ -53,7 +54,7 @@ export function encodeChanges(changes: FeedChanges): string {
   const lines = (Object.keys(AMOUNTS) as Name[]).flatMap((name) => {
     const rows = (changes[name] ?? []) as readonly Row[]
     if (rows.length === 0) return []
-    return `${name} ${JSON.stringify(tableOf(rows))}`
+    return `${name} ${JSON.stringify(packed(rows))}`
   })
   return lines.join('\n')
 }
@@ -61,12 +62,12 @@ export function encodeChanges(changes: FeedChanges): string {
 /** A list is parsed when it is first read: most readers of a row need a small part of it. */
 export function decodeChanges(text: string): FeedChanges {
   const changes: FeedChanges = {}
-  for (const line of text === '' ? [] : text.split('\n')) {
+  for (const line of text === '' ? [] : linesOf(text)) {
     const name = line.slice(0, line.indexOf(' ')) as Name
     Object.defineProperty(changes, name, {
       ...{ enumerable: true, configurable: true },
       get() {
-        const value = rowsOf(name, JSON.parse(line.slice(name.length + 1)))
+        const value = unpacked(name, JSON.parse(line.slice(name.length + 1)))
         Object.defineProperty(changes, name, { value, enumerable: true })
         return value
       },
@@ -75,10 +76,25 @@ export function decodeChanges(text: string): FeedChanges {
   return changes
 }
 
-type Table = readonly [columns: readonly string[], ...rows: (readonly unknown[])[]]
+/** Rows of the feed that older versions have written are one JSON object. They are gone a minute after the last chunk of such a version. */
+const linesOf = (text: string): string[] =>
+  text.startsWith('{')
+    ? Object.entries(JSON.parse(text)).map(([name, rows]) => `${name} ${JSON.stringify(rows)}`)
+    : text.split('\n')
 
-function rowsOf(name: Name, stored: Table | readonly Row[]): Row[] {
-  const [columns, ...rows] = isTable(stored) ? stored : tableOf(stored)
+type Packed = readonly [columns: readonly string[], ...rows: (readonly unknown[])[]]
+
+/** Amounts are converted here and not by `toJson`, which takes twice as long: it asks for every value and every row. */
+function packed(rows: readonly Row[]): Packed {
+  const columns = Object.keys(rows[0] ?? {})
+  return [columns, ...rows.map((row) => columns.map((column) => weiAsText(row[column])))]
+}
+
+/** Older versions have written rows as objects. */
+const isPacked = (stored: Packed | readonly Row[]): stored is Packed => Array.isArray(stored[0])
+
+function unpacked(name: Name, stored: Packed | readonly Row[]): Row[] {
+  const [columns, ...rows] = isPacked(stored) ? stored : packed(stored)
   const areAmounts = columns.map((column) => (AMOUNTS[name] as readonly string[]).includes(column))
   return rows.map((values) => {
     const row: Row = {}
@@ -88,13 +104,4 @@ function rowsOf(name: Name, stored: Table | readonly Row[]): Row[] {
     })
     return row
   })
-}
-
-/** The version before has written rows as objects. They are gone a minute after its last chunk. */
-const isTable = (stored: Table | readonly Row[]): stored is Table => Array.isArray(stored[0])
-
-function tableOf(rows: readonly Row[]): Table {
-  const columns = Object.keys(rows[0] ?? {})
-  const inJson = (value: unknown): unknown => (typeof value === 'bigint' ? String(value) : value)
-  return [columns, ...rows.map((row) => columns.map((column) => inJson(row[column])))]
 }

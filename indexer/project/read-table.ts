@@ -34,7 +34,7 @@ export interface ReadTable<Row> {
   ) => WriteClause
   /** Inserts rows; where the key exists, sets every other column. */
   readonly replace: (rows: readonly Row[]) => WriteClause
-  /** Inserts rows; where the key exists, adds to every other column. Other clauses read the rows after the change. */
+  /** Inserts rows; where the key exists, adds to every other column. Other clauses can read the rows after the change. */
   readonly add: (rows: readonly Row[]) => WriteClause
 }
 
@@ -58,9 +58,9 @@ export function tableOf<Row>({ table, key, columns, ...shared }: TableShape<Row>
     insert into ${table} as stored (${list})
     select ${values} from unnest(${types.map((type, at) => `$${first + at}::${type}[]`).join()}) as input (${list})
   `
-  const merging = (resolve: (column: string) => string, isRead: boolean) => {
+  const merging = (resolve: (column: string) => string, canBeRead: boolean) => {
     const set = others.map((column) => `${column} = ${resolve(column)}`).join()
-    const returning = isRead || shared.isShared ? 'returning stored.*' : ''
+    const returning = canBeRead || shared.isShared ? 'returning stored.*' : ''
     return (rows: readonly Row[]): WriteClause => ({
       name: quoted(`set ${table}`),
       ...shared,

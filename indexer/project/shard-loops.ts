@@ -34,8 +34,8 @@ export interface ShardLoopOptions extends FillOptions {
 const REST_MS = 40
 /**
  * A shard's chunks take at most a tenth of its time, so that a busy machine has fewer and larger ones. After a batch the next one waits for at
- * most 70 ms: orders that follow the batch are then projected before the next batch, whose fills do not wait for them. A tenth would let a slow
- * chunk of a batch make the next one slower still; a chunk that takes longer than 23 ms rests for three times as long.
+ * most 70 ms: orders that follow the batch are then projected before the next batch, whose fills do not wait for them. With the
+ * tenth, a slow chunk of a batch would make the next one slower still.
  */
 const REST = { restMs: REST_MS, restRatio: 10, restMaxMs: 250, urgentRestMaxMs: 70 }
 const RETRY_MS = 100
