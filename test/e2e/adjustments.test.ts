@@ -248,7 +248,8 @@ describe('adjustments of margin and leverage on a running exchange', function ()
   it('when a fork removes a committed adjustment, the same transaction is mined again, and the request returns the same attempt', async () => {
     const { margin } = await onChain()
     const request = alice.margin('4.5')
-    const first = await alice.send(request)
+    // The keeper of the test before was killed: until its lease of the lane ends, the answer is 503.
+    const first = await outcomeOf(alice, request)
     expectDone(first)
     const id = first.body.adjustment_id
     const removed = await adjustmentsOf(0).fork()
