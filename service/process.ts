@@ -1,4 +1,5 @@
 /** The life of a process: read the environment, start, run until a signal or a failure, drain, exit. */
+import { setFlagsFromString } from 'node:v8'
 import type { Logger } from 'pino'
 import { ConfigError, type Env } from './environment.ts'
 import { createLogger } from './logger.ts'
@@ -25,6 +26,12 @@ export interface ProcessDefinition<Config extends RunConfig> {
   /** Resolves once the process serves. */
   readonly compose: (config: Config, logger: Logger) => Promise<RunningProcess>
 }
+
+/**
+ * Otherwise V8 concludes from the first batches or orders that the objects of a request live long, and allocates some of them in the old
+ * generation. They hold later ones after their end, and collecting takes several times longer (`bench/README.md`).
+ */
+setFlagsFromString('--no-allocation-site-pretenuring')
 
 /** Exits with 0 after a signal and a drain; with 1 after an invalid environment, a failure, or a drain beyond its bound. */
 export async function runProcess<Config extends RunConfig>(

@@ -39,7 +39,7 @@ async function rateOf({ port, pid }: { port: number; pid: number }, path: string
   const rate = Math.round((answered * 1000) / (performance.now() - from))
   isOver = true
   for (const connection of connections) connection.close()
-  return { rate, us: Math.round((used * 1e6) / answered) }
+  return { rate, us: Number(((used * 1e6) / answered).toFixed(1)) }
 }
 
 const pin = (pid: number, cores: string): void => {
