@@ -1,6 +1,7 @@
 /** The page to read the OpenAPI description, and its icon. */
 import scalar from '@scalar/fastify-api-reference'
 import type { FastifyInstance } from 'fastify'
+import { DOCUMENT_HEADERS } from './security-headers.ts'
 
 /** The page needs its own script and inline styles. */
 const POLICY =
@@ -36,7 +37,7 @@ export async function serveDocsPage(app: FastifyInstance, descriptionPath: strin
     },
     hooks: {
       onRequest: (_request, reply, done) => {
-        reply.header('content-security-policy', POLICY)
+        reply.headers({ ...DOCUMENT_HEADERS, 'content-security-policy': POLICY })
         done()
       },
     },

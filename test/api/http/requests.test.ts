@@ -315,6 +315,16 @@ describe('requests over HTTP', () => {
         "default-src 'none';frame-ancestors 'none'",
       )
     })
+
+    it('when an answer is not a document, it has the security headers that browsers apply to it, and a document has all', async () => {
+      const ofAll = ['strict-transport-security', 'x-content-type-options', 'cross-origin-resource-policy']
+      const ofDocuments = ['cross-origin-opener-policy', 'origin-agent-cluster']
+      const page = await exchange.get(null, '/docs/')
+      expect(page.headers).to.include.keys([...ofAll, ...ofDocuments])
+      const read = await exchange.get(null, '/v0/time')
+      expect(read.headers).to.include.keys(ofAll)
+      expect(read.headers).not.to.have.any.keys(ofDocuments)
+    })
   })
 
   describe('probes', () => {

@@ -101,6 +101,23 @@ describe('shared answers', () => {
     expect((await found?.answer)?.text).to.equal((await asked) as unknown as string)
   })
 
+  for (const [kind, word] of [
+    ['short', 'x'],
+    ['long', 'x'.repeat(10_000)],
+    ['of characters beyond Latin-1', '€'],
+    ['of characters of Latin-1 beyond ASCII', 'é'],
+  ]) {
+    it(`when an answer is ${kind}, the bytes that are written are those of its text`, async () => {
+      for (let times = 0; times <= DEMAND; times++)
+        await answers.share({ url: '/a', query: {} }, reply, async () => ({ word }))
+      answers.keepForm('/a', () => 'form')
+      const { text, body, bytes } = (await answers.find('/a')?.answer) ?? expect.fail('not in demand')
+      // A string is written as Latin-1.
+      const written = typeof body === 'string' ? Buffer.from(body, 'latin1') : body
+      expect([text, written.toString(), written.length]).to.deep.equal([`{"word":"${word}"}`, text, bytes])
+    })
+  }
+
   it('when answers in demand exceed the bound of kept bytes, all are forgotten', async () => {
     const large = 'x'.repeat(5 * 1024 * 1024)
     for (let page = 0; page < 8; page++) {
