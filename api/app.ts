@@ -193,7 +193,10 @@ function shareAnswers(
   nextId: () => string,
 ): ShareAnswer {
   const answers = createSharedAnswers<AnswerForm>()
-  const addressOf = (request: IncomingMessage) => proxyAddr(request, trustProxy)
+  const addressOf = (request: IncomingMessage) =>
+    request.headers['x-forwarded-for'] === undefined
+      ? request.socket.remoteAddress
+      : proxyAddr(request, trustProxy)
   if (reads !== null) answerInDemand(app, { answers, reads, addressOf, nextId, metrics })
   return answers.share
 }
@@ -242,6 +245,11 @@ async function protect(app: App, { config, limitStore }: AppPorts): Promise<void
     exposedHeaders: EXPOSED,
     maxAge: 600,
     strictPreflight: false,
+  })
+  app.addHook('onRequest', ({ headers }, reply, done) => {
+    // Only a browser that sends `Origin` reads it.
+    if (headers.origin === undefined) reply.removeHeader('access-control-expose-headers')
+    done()
   })
   await app.register(rateLimit, { global: false, store: limitStore })
 }

@@ -52,7 +52,7 @@ function createListener(app: App, ports: DemandPorts, route: Listener): Listener
   })
   return (request, response) => {
     const startedAt = performance.now()
-    const found = isPlain(request) && !isClosing ? answers.find(request.url as string) : undefined
+    const found = isPlain(request) && !isClosing ? answers.find(request.url as string, startedAt) : undefined
     const ip = found && addressOf(request)
     // A connection that has ended has no address. What a limit rejects is counted and rejected by the framework.
     const limit = ip === undefined ? null : reads.count(ip)

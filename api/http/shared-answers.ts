@@ -30,8 +30,11 @@ export interface SharedAnswers<Form> {
   readonly share: ShareAnswer
   /** Keeps in which form answers to requests for `url` are sent, while they are in demand. */
   keepForm(url: string, formOf: () => Form): void
-  /** The answer in demand to a request for `url`, which counts the request; undefined, without counting it, if the answer must be computed. */
-  find(url: string): Found<Form> | undefined
+  /**
+   * The answer in demand to a request for `url`, which counts the request; undefined, without counting it, if the answer must be computed.
+   * `at`: now, by the clock of these answers.
+   */
+  find(url: string, at: number): Found<Form> | undefined
 }
 
 export interface Found<Form> {
@@ -129,10 +132,9 @@ export function createSharedAnswers<Form>(now: () => number = () => performance.
       const known = answers.get(url)
       if (known !== undefined) known.form = isInDemand(known) ? formOf() : undefined
     },
-    find(url) {
+    find(url, at) {
       const known = answers.get(url)
       if (known?.form === undefined) return undefined
-      const at = now()
       startWindow(known, at)
       const answer = servedBy(known, at)
       if (answer === undefined) return undefined

@@ -318,7 +318,7 @@ describe('requests over HTTP', () => {
 
     it('when an answer is not a document, it has the security headers that browsers apply to it, and a document has all', async () => {
       const ofAll = ['strict-transport-security', 'x-content-type-options', 'cross-origin-resource-policy']
-      const ofDocuments = ['cross-origin-opener-policy', 'origin-agent-cluster']
+      const ofDocuments = ['cross-origin-opener-policy', 'x-frame-options', 'referrer-policy']
       const page = await exchange.get(null, '/docs/')
       expect(page.headers).to.include.keys([...ofAll, ...ofDocuments])
       const read = await exchange.get(null, '/v0/time')

@@ -78,18 +78,18 @@ describe('shared answers', () => {
   it('when an answer in demand has a form, it is found up to its age and not once the demand is over', async () => {
     answers.keepForm('/a', () => 'early')
     await askTimes(20, 1)
-    expect(answers.find('/a')).to.equal(undefined)
+    expect(answers.find('/a', now)).to.equal(undefined)
     answers.keepForm('/a', () => 'form')
-    const found = answers.find('/a')
+    const found = answers.find('/a', now)
     expect(found?.form).to.equal('form')
     expect(JSON.parse((await found?.answer)?.text ?? '')).to.deep.equal({ number: computed })
-    expect(answers.find('/a?b')).to.equal(undefined)
+    expect(answers.find('/a?b', now)).to.equal(undefined)
     now += FRESH_MS + 1
-    expect(answers.find('/a')).to.equal(undefined)
+    expect(answers.find('/a', now)).to.equal(undefined)
     await ask()
-    expect(answers.find('/a')?.form).to.equal('form')
+    expect(answers.find('/a', now)?.form).to.equal('form')
     now += 2 * WINDOW_MS
-    expect(answers.find('/a')).to.equal(undefined)
+    expect(answers.find('/a', now)).to.equal(undefined)
   })
 
   it('when the next answer is being computed, a request finds that one', async () => {
@@ -97,7 +97,7 @@ describe('shared answers', () => {
     answers.keepForm('/a', () => 'form')
     now += FRESH_MS + 1
     const asked = ask()
-    const found = answers.find('/a')
+    const found = answers.find('/a', now)
     expect((await found?.answer)?.text).to.equal((await asked) as unknown as string)
   })
 
@@ -111,7 +111,7 @@ describe('shared answers', () => {
       for (let times = 0; times <= DEMAND; times++)
         await answers.share({ url: '/a', query: {} }, reply, async () => ({ word }))
       answers.keepForm('/a', () => 'form')
-      const { text, body, bytes } = (await answers.find('/a')?.answer) ?? expect.fail('not in demand')
+      const { text, body, bytes } = (await answers.find('/a', now)?.answer) ?? expect.fail('not in demand')
       // A string is written as Latin-1.
       const written = typeof body === 'string' ? Buffer.from(body, 'latin1') : body
       expect([text, written.toString(), written.length]).to.deep.equal([`{"word":"${word}"}`, text, bytes])
@@ -125,7 +125,7 @@ describe('shared answers', () => {
         await answers.share({ url: `/${page}`, query: {} }, reply, async () => ({ large }))
       answers.keepForm(`/${page}`, () => 'form')
     }
-    const kept = Array.from({ length: 8 }, (_, page) => answers.find(`/${page}`) !== undefined)
+    const kept = Array.from({ length: 8 }, (_, page) => answers.find(`/${page}`, now) !== undefined)
     expect(kept).to.deep.equal([false, false, false, false, false, false, false, true])
   })
 })
