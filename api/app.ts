@@ -98,7 +98,8 @@ export interface AppPorts {
   readonly readiness: () => Promise<Readiness>
 }
 
-const EXPOSED = [
+/** What pages of other origins may read, besides the headers that every page may. */
+export const EXPOSED = [
   'ETag',
   'RateLimit-Limit',
   'RateLimit-Remaining',

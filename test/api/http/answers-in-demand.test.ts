@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'chai'
 import { sql } from 'kysely'
 import { after, before, describe, it } from 'mocha'
+import { EXPOSED } from '../../../api/app.ts'
 import { FRESH_MS } from '../../../api/http/shared-answers.ts'
 import {
   createUser,
@@ -170,8 +171,13 @@ describe('answers in demand', function () {
       const before = handledRequests
       const answers = await client.burst(path, BURST, () => `${header}\r\n`)
       expect([header, handledRequests - before]).to.deep.equal([header, BURST])
-      const allowed = header.startsWith('Origin') ? 'https://trade.example' : undefined
-      for (const { headers } of answers) expect(headers['access-control-allow-origin']).to.equal(allowed)
+      const [allowed, exposed] = header.startsWith('Origin')
+        ? ['https://trade.example', EXPOSED.join(', ')]
+        : []
+      for (const { headers } of answers) {
+        expect(headers['access-control-allow-origin']).to.equal(allowed)
+        expect(headers['access-control-expose-headers']).to.equal(exposed)
+      }
     }
   })
 
