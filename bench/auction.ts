@@ -2,7 +2,7 @@
  * Measures the time of one batch: 1,000 new orders are inserted into a book of resting orders, 2,000 of them in the band, and the batch
  * is cleared. Prints a table and one JSON line; times are milliseconds. Needs a CPU core of its own.
  *
- * The flag below is the keeper's. The first batches exceed the initial size of V8's young heap. Without the flag V8 concludes that the
+ * The flag below is that of every process. The first batches exceed the initial size of V8's young heap. Without the flag V8 concludes that the
  * objects of a batch live long and allocates later batches in the old heap, whose collection takes longer than the batch.
  */
 import { setFlagsFromString } from 'node:v8'

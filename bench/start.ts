@@ -21,7 +21,7 @@ import { MarketFixture, NO_METRICS, RULES, SILENT_LOGGER } from '../test/keeper/
 import { perpetual } from '../test/support/markets.ts'
 import { openOrdersSql } from '../test/support/open-orders.ts'
 
-// The keeper's flag: see `keeper/main.ts`.
+// The flag of every process: see `service/process.ts`.
 setFlagsFromString('--no-allocation-site-pretenuring')
 
 /** Accounts with open orders and an open position. */

@@ -27,17 +27,14 @@ export interface ProcessDefinition<Config extends RunConfig> {
   readonly compose: (config: Config, logger: Logger) => Promise<RunningProcess>
 }
 
-/**
- * Otherwise V8 concludes from the first batches or orders that the objects of a request live long, and allocates some of them in the old
- * generation. They hold later ones after their end, and collecting takes several times longer (`bench/README.md`).
- */
-setFlagsFromString('--no-allocation-site-pretenuring')
-
 /** Exits with 0 after a signal and a drain; with 1 after an invalid environment, a failure, or a drain beyond its bound. */
 export async function runProcess<Config extends RunConfig>(
   definition: ProcessDefinition<Config>,
   env: Env,
 ): Promise<never> {
+  // Otherwise V8 concludes from the first batches or orders that the objects of a request live long, and allocates some of them in the old
+  // generation. They hold later ones after their end, and collecting takes several times longer (`bench/README.md`).
+  setFlagsFromString('--no-allocation-site-pretenuring')
   const { name, compose } = definition
   const config = configOrExit(definition, env)
   const logger = createLogger(name, config.logLevel)

@@ -7,7 +7,7 @@ import type { Limits } from '../config.ts'
 import { ApiError } from '../errors.ts'
 import type { CountedRequests } from '../ports.ts'
 import type { LocalCounter } from './local-counter.ts'
-import { LONGEST_ADDRESS, networkOf } from './network.ts'
+import { keptByAddress, networkOf } from './network.ts'
 import { isRead } from './operation.ts'
 
 /** The limits of an account: all of its credentials together, but of `auth` each kind of credential apart. */
@@ -191,7 +191,10 @@ export function createPublicReads(local: LocalCounter, limits: Limits): PublicRe
   const windowMs = windowSeconds * 1000
   const [ofAddress, ofReads] = [limits.address * windowSeconds, limits.reads * windowSeconds]
   const counted = new WeakMap<IncomingMessage, NearestLimit>()
-  const keysOf = createReadKeys()
+  const keysOf = keptByAddress((ip) => {
+    const network = networkOf(ip)
+    return { address: keyOf('address', network), reads: keyOf('reads', network) }
+  })
   return {
     count(ip) {
       const { address, reads } = keysOf(ip)
@@ -204,24 +207,6 @@ export function createPublicReads(local: LocalCounter, limits: Limits): PublicRe
     },
     markCounted: (request, limit) => void counted.set(request, limit),
     countedLimit: (request) => counted.get(request),
-  }
-}
-
-/** Addresses are the clients' choice: beyond this number all are forgotten. */
-const MOST_KEYS = 10_000
-
-/** The keys that public reads of an address are counted by, kept: to compose them costs as much as to count. */
-function createReadKeys() {
-  const known = new Map<string, { readonly address: string; readonly reads: string }>()
-  return (ip: string) => {
-    const found = known.get(ip)
-    if (found !== undefined) return found
-    const network = networkOf(ip)
-    const keys = { address: keyOf('address', network), reads: keyOf('reads', network) }
-    if (ip.length > LONGEST_ADDRESS) return keys
-    if (known.size >= MOST_KEYS) known.clear()
-    known.set(ip, keys)
-    return keys
   }
 }
 
