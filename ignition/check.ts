@@ -1,5 +1,5 @@
 /** The post-deployment check: compares code, parameters, markets and roles on chain with the configuration. */
-import { type Block, type Provider, TypedDataEncoder, ZeroAddress, zeroPadValue } from 'ethers'
+import { type Block, type Provider, TypedDataEncoder, ZeroAddress } from 'ethers'
 import { FUNCTIONS, type Restricted, ROLES, type Role } from '../stack/access.ts'
 import { feedsOf, gridOf, parametersOf } from '../stack/deploy.ts'
 import { AccountManager__factory } from '../typechain-types/factories/AccountManager__factory.ts'
@@ -11,11 +11,14 @@ import { PauseLatch__factory } from '../typechain-types/factories/PauseLatch__fa
 import { SignedPriceOracle__factory } from '../typechain-types/factories/SignedPriceOracle__factory.ts'
 import type { IsolatedTrader } from '../typechain-types/IsolatedTrader.ts'
 import { backdoorsIn } from './backdoors.ts'
-import { type Compiled, codeDifference, immutablesOf } from './code.ts'
+import { type CodeInput, checkContract, checkExchangeCode } from './check-code.ts'
+import type { Compiled } from './code.ts'
+import { type CreationHashes, type Creations, creationsOf, firstBlockOf } from './creations.ts'
 import { contractOf, type Deployment, traderOf } from './deployment.ts'
+import { type Finding, finding, text } from './finding.ts'
 import type { NetworkParameters } from './handover.ts'
 import { type History, historyOf } from './history.ts'
-import { firstBlockOf } from './journal.ts'
+import { latchOf } from './immutables.ts'
 import type { MarketFile } from './market-file.ts'
 import { selectorsOf } from './selectors.ts'
 
@@ -25,46 +28,62 @@ const APPROVED = 2n
 /** A time in milliseconds far enough ahead that `feedAt` returns the scheduled signers of a feed. */
 const LATER = 2n ** 47n
 
-/** One compared value. */
-export interface Finding {
-  readonly what: string
-  readonly expected: string
-  readonly found: string
-  readonly ok: boolean
-}
-
 export interface CheckInput {
   readonly provider: Provider
   readonly deployment: Deployment
   readonly parameters: NetworkParameters
   readonly markets: readonly MarketFile[]
+  /** Transactions that created the contracts, from the deployment's journal. */
+  readonly creationHashes: CreationHashes
   /** Compiled contracts by name. */
   readonly compiled: (name: string) => Promise<Compiled>
   /** True if the deployer must have renounced all roles, and every role must be with its holder. */
   readonly handedOver: boolean
 }
 
-const text = (value: unknown): string =>
-  Array.isArray(value) ? value.map(text).join(' ') : String(value).toLowerCase()
-
-const finding = (what: string, expected: unknown, found: unknown): Finding => ({
-  what,
-  expected: text(expected),
-  found: text(found),
-  ok: text(expected) === text(found),
-})
+/** The part of the input that concerns code, and the creations that the journal names. */
+async function codeInputOf(input: Omit<CheckInput, 'handedOver' | 'markets'>): Promise<CodeInput> {
+  const { provider, deployment, parameters, compiled } = input
+  const addresses = [...Object.values(deployment.contracts), ...deployment.markets.values()]
+  return {
+    provider,
+    deployment,
+    exchange: parameters.exchange,
+    chainId: (await provider.getNetwork()).chainId,
+    creations: await creationsOf(provider, addresses, input.creationHashes),
+    compiled,
+  }
+}
 
 export async function checkDeployment(input: CheckInput): Promise<readonly Finding[]> {
-  const { provider, deployment } = input
+  const { provider } = input
   const head = await provider.getBlock('latest')
   if (head === null) throw new Error('the node has no latest block')
-  const history = await historyOf(provider, deployment, firstBlockOf(deployment.id), head.number)
+  const code = await codeInputOf(input)
+  const findings = [...(await checkExchangeCode(code)), ...(await checkMarketCode(input, code))]
+  try {
+    return [...findings, ...(await checkState(input, code, head))]
+  } catch (error) {
+    // Other code may answer a getter with anything.
+    if (findings.every(({ ok }) => ok)) throw error
+    return [...findings, finding('state of the contracts', 'readable', (error as Error).message)]
+  }
+}
+
+async function checkState(input: CheckInput, { creations }: CodeInput, head: Block): Promise<Finding[]> {
+  const findings = [...(await checkShared(input)), ...(await checkFunctions(input))]
+  for (const file of input.markets) findings.push(...(await checkTerms(input, file)))
+  return [...findings, ...(await checkReplayed(input, creations, head))]
+}
+
+/** What is checked by the events since the deployment. They are complete only if they start at its first block. */
+async function checkReplayed(input: CheckInput, creations: Creations, head: Block): Promise<Finding[]> {
+  const from = firstBlockOf(creations)
+  if (from === null) return [finding('history: first block of the deployment', 'known', 'unknown')]
+  const history = await historyOf(input.provider, input.deployment, from, head.number)
   const findings = [
-    ...(await checkCode(input)),
-    ...(await checkShared(input)),
-    ...(await checkFunctions(input)),
     ...(await checkMembers(input, history)),
-    ...(await checkHistory(input, history, head)),
+    ...(await checkHistory(input, history, creations, head)),
   ]
   for (const file of input.markets) findings.push(...(await checkMarket(input, file, history)))
   return findings
@@ -72,19 +91,12 @@ export async function checkDeployment(input: CheckInput): Promise<readonly Findi
 
 // ---------------------------------------------------------------------- code
 
-/** Code of the exchange's contracts and of markets without a description; `checkTrader` checks the others. */
-async function checkCode({ provider, deployment, compiled, markets }: CheckInput): Promise<Finding[]> {
-  const described = new Set<number>(markets.map(({ spec }) => spec.marketId))
-  const others = [...deployment.markets].filter(([marketId]) => !described.has(marketId))
-  const addresses: [string, string][] = [
-    ...Object.entries(deployment.contracts),
-    ...others.map(([, address]): [string, string] => ['IsolatedTrader', address]),
-  ]
+/** Before the hand-over, markets need no description. */
+async function checkMarketCode({ deployment, markets }: CheckInput, code: CodeInput): Promise<Finding[]> {
+  const files = new Map<number, MarketFile>(markets.map((file) => [file.spec.marketId, file]))
   const findings: Finding[] = []
-  for (const [name, address] of addresses) {
-    const difference = await codeDifference(provider, address, await compiled(name), deployment.contracts)
-    findings.push(finding(`code of ${name} ${address}`, 'as compiled', difference ?? 'as compiled'))
-  }
+  for (const [marketId, address] of deployment.markets)
+    findings.push(...(await checkContract(code, 'IsolatedTrader', address, files.get(marketId))))
   return findings
 }
 
@@ -116,13 +128,12 @@ async function checkShared(input: CheckInput): Promise<Finding[]> {
 }
 
 /** The latch must hold the wei while no pause is active: a pause needs it, and payments cost more while the bank has it. */
-async function checkLatch({ provider, deployment, compiled }: CheckInput): Promise<Finding[]> {
+async function checkLatch({ provider, deployment }: CheckInput): Promise<Finding[]> {
   const address = contractOf(deployment, 'MarginBank')
   const bank = MarginBank__factory.connect(address, { provider })
-  const latch = await bank.pauseLatch()
-  const difference = await codeDifference(provider, latch, await compiled('PauseLatch'), {})
+  const latch = latchOf(address)
   const findings = [
-    finding(`code of PauseLatch ${latch}`, 'as compiled', difference ?? 'as compiled'),
+    finding('bank: latch', latch, await bank.pauseLatch()),
     finding('latch: bank', address, await PauseLatch__factory.connect(latch, { provider }).bank()),
   ]
   if (await bank.isPaused()) return findings
@@ -181,10 +192,17 @@ async function checkMembers(input: CheckInput, { standing }: History): Promise<F
   return findings
 }
 
+/** The constructor of ExchangeAccess emits the first event. */
+function hashOf(creations: Creations, deployment: Deployment): string {
+  const creation = creations.get(text(contractOf(deployment, 'ExchangeAccess'))) ?? 'unknown'
+  return typeof creation === 'string' ? creation : creation.hash
+}
+
 /** Nothing may stand in the history that the description does not mention, and the history must be complete. */
 async function checkHistory(
   input: CheckInput,
-  { standing, deployer }: History,
+  { standing, first }: History,
+  creations: Creations,
   head: Block,
 ): Promise<Finding[]> {
   const { provider, deployment } = input
@@ -194,9 +212,9 @@ async function checkHistory(
   const active: string[] = []
   for (const { args } of admins)
     if ((await access.hasRole(ROLES.admin, args.account))[0]) active.push(args.account)
-  const backdoors = backdoorsIn(standing, { ...input, deployer, now })
+  const backdoors = backdoorsIn(standing, { ...input, deployer: first?.account ?? null, now })
   return [
-    finding('history: the node returned the first event', true, deployer !== null),
+    finding('history: transaction of the first event', hashOf(creations, deployment), first?.transaction),
     finding('history: active admins', await access.adminCount(), active.length),
     finding('history: events that the description does not mention', 0, backdoors.length),
     ...backdoors.map(({ what, expected, found }) => ({ what, expected, found, ok: false })),
@@ -205,9 +223,29 @@ async function checkHistory(
 
 // ---------------------------------------------------------------------- a market
 
-/** Code and constructor arguments of a market. A market that differs from its description must not be announced or listed. */
-export async function checkTrader(
-  { provider, deployment, compiled }: Pick<CheckInput, 'provider' | 'deployment' | 'compiled'>,
+/**
+ * Throws if the market, or the code of the exchange, differs from its description: any account may have deployed the market. Such a
+ * market must not be announced or listed.
+ */
+export async function requireDescribedMarket(
+  input: Omit<CheckInput, 'handedOver' | 'markets'>,
+  file: MarketFile,
+): Promise<void> {
+  const code = await codeInputOf(input)
+  const trader = traderOf(input.deployment, file.spec.marketId)
+  const findings = [
+    ...(await checkTerms(input, file)),
+    ...(await checkContract(code, 'IsolatedTrader', trader, file)),
+    ...(await checkExchangeCode(code)),
+  ]
+  const wrong = findings.find(({ ok }) => !ok)
+  if (wrong === undefined) return
+  throw new Error(`nothing was sent: ${wrong.what}: expected ${wrong.expected}, found ${wrong.found}`)
+}
+
+/** The terms of a market as its getters return them. Only the code at its address proves that they are true. */
+async function checkTerms(
+  { provider, deployment }: Pick<CheckInput, 'provider' | 'deployment'>,
   { spec, reports }: MarketFile,
 ): Promise<Finding[]> {
   const address = traderOf(deployment, spec.marketId)
@@ -215,11 +253,8 @@ export async function checkTrader(
   const name = `market ${spec.marketId}`
   const trader = IsolatedTrader__factory.connect(address, { provider })
   const domain = { name: 'IsolatedTrader', version: '2.0', chainId: spec.chainId, verifyingContract: address }
-  const build = await compiled('IsolatedTrader')
-  const words = await immutablesOf(provider, address, build)
-  const difference = await codeDifference(provider, address, build, deployment.contracts)
   return [
-    finding(`${name}: code at ${address}`, 'as compiled', difference ?? 'as compiled'),
+    finding(`${name}: extension`, at('MarketExtension'), await trader.extension()),
     finding(`${name}: domain separator`, TypedDataEncoder.hashDomain(domain), await trader.domainSeparator()),
     finding(`${name}: grid`, Object.values(gridOf(spec)), [...(await trader.grid())]),
     finding(`${name}: parameters`, Object.values(parametersOf(spec, reports)), [
@@ -229,11 +264,6 @@ export async function checkTrader(
     finding(`${name}: bank`, at('MarginBank'), await trader.bank()),
     finding(`${name}: session keys`, at('AccountManager'), await trader.accountManager()),
     finding(`${name}: oracle`, at('SignedPriceOracle'), await trader.oracle()),
-    finding(
-      `${name}: delegates to the extension`,
-      true,
-      words.has(zeroPadValue(at('MarketExtension').toLowerCase(), 32)),
-    ),
     finding(`${name}: forwarder`, true, await trader.isTrustedForwarder(at('Forwarder'))),
   ]
 }
@@ -247,10 +277,7 @@ async function checkMarket(input: CheckInput, file: MarketFile, history: History
   const trader = IsolatedTrader__factory.connect(address, { provider })
   const bank = MarginBank__factory.connect(at('MarginBank'), { provider })
   const oracle = SignedPriceOracle__factory.connect(at('SignedPriceOracle'), { provider })
-  const findings = [
-    ...(await checkTrader(input, file)),
-    finding(`${name}: listed`, true, (await bank.market(address)).openFrom > 0n),
-  ]
+  const findings = [finding(`${name}: listed`, true, (await bank.market(address)).openFrom > 0n)]
   const latest = await provider.getBlock('latest')
   for (const feed of feedsOf(spec)) {
     for (const [when, at] of [

@@ -87,8 +87,8 @@ const topicsOf = ({ abi, effects }: Omit<Source, 'name'>): string[] =>
 export interface History {
   /** In the order of the events. */
   readonly standing: readonly Standing[]
-  /** The account to which the constructor of ExchangeAccess granted the admin role. Null if the node has not returned that event. */
-  readonly deployer: string | null
+  /** The first grant of a role: the constructor of ExchangeAccess grants the admin role to the deployer. Null if there is none. */
+  readonly first: { readonly account: string; readonly transaction: string } | null
 }
 
 /** The history of an exchange that was deployed in block `from` or later, up to block `to`. */
@@ -115,13 +115,14 @@ export async function historyOf(
   const ofBackstop: LogFilter = { address: [keys], topics: [topicsOf(SOURCES.AccountManager), owner] }
 
   const standing = new Map<string, Standing>()
-  let deployer: string | null = null
+  let first: History['first'] = null
   for (const filter of [all, ofBackstop])
     for (const log of await logsOf(provider, filter, from, to)) {
       const source = sources.get(log.address.toLowerCase()) as Source
       const parsed = source.abi.parseLog(log)
       if (parsed === null) continue
-      if (parsed.name === 'RoleGranted') deployer ??= parsed.args.account
+      if (parsed.name === 'RoleGranted')
+        first ??= { account: parsed.args.account, transaction: log.transactionHash }
       const { sets, ends } = source.effects[parsed.name]?.(parsed.args, log.address) ?? {}
       if (ends !== undefined) standing.delete(ends)
       if (sets === undefined) continue
@@ -129,5 +130,5 @@ export async function historyOf(
       standing.delete(sets)
       standing.set(sets, { contract: source.name, address, event: parsed.name, args: parsed.args, block })
     }
-  return { standing: [...standing.values()], deployer }
+  return { standing: [...standing.values()], first }
 }

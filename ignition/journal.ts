@@ -4,6 +4,7 @@
  */
 import { appendFileSync, existsSync, readFileSync } from 'node:fs'
 import type { Provider, TransactionReceipt } from 'ethers'
+import type { CreationHashes } from './creations.ts'
 import { folderOf } from './deployment.ts'
 
 interface Message {
@@ -13,7 +14,8 @@ interface Message {
   readonly networkInteraction?: { readonly id: number }
   readonly nonce?: number
   readonly transaction?: { readonly hash: string }
-  readonly receipt?: { readonly blockNumber: number }
+  readonly hash?: string
+  readonly receipt?: { readonly contractAddress?: string }
 }
 
 /** A contract or call of the journal that has started and is not complete. */
@@ -60,17 +62,18 @@ function follow(open: Map<string, Open>, message: Message): void {
   if (VOIDED.test(type)) change({ nonce: null, hash: null })
 }
 
-/** The block of the deployment's first mined transaction. */
-export function firstBlockOf(deploymentId: string): number {
+/** Transactions that created contracts, by address in lower case. */
+export function creationHashesOf(deploymentId: string): CreationHashes {
   const path = pathOf(deploymentId)
   const lines = existsSync(path) ? readFileSync(path, 'utf8').split('\n') : []
-  const blocks = lines.flatMap((line) => {
-    const { type, receipt }: Message = line === '' ? { type: '', futureId: '' } : JSON.parse(line)
-    return type === 'TRANSACTION_CONFIRM' && receipt !== undefined ? [receipt.blockNumber] : []
-  })
-  if (blocks.length === 0)
-    throw new Error(`cannot find the block of deployment "${deploymentId}": ${path} has no mined transaction`)
-  return Math.min(...blocks)
+  return new Map(
+    lines.flatMap((line) => {
+      const { type, hash, receipt }: Message = line === '' ? { type: '', futureId: '' } : JSON.parse(line)
+      const address = receipt?.contractAddress
+      if (type !== 'TRANSACTION_CONFIRM' || hash === undefined || address === undefined) return []
+      return [[address.toLowerCase(), hash] as const]
+    }),
+  )
 }
 
 // ---------------------------------------------------------------------- mined transactions

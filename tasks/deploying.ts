@@ -2,11 +2,12 @@
 import { type EIP1193Provider, trackTransaction } from '@nomicfoundation/ignition-core'
 import type { Provider } from 'ethers'
 import type { HardhatRuntimeEnvironment } from 'hardhat/types/hre'
-import { checkDeployment, type Finding } from '../ignition/check.ts'
-import type { Compiled } from '../ignition/code.ts'
+import { compiledFrom } from '../ignition/build.ts'
+import { checkDeployment } from '../ignition/check.ts'
 import { contractOf, folderOf, readDeployment } from '../ignition/deployment.ts'
+import type { Finding } from '../ignition/finding.ts'
 import { readParameters } from '../ignition/handover.ts'
-import { minedBy, noteMined, noteWiped, type Open, openIn } from '../ignition/journal.ts'
+import { creationHashesOf, minedBy, noteMined, noteWiped, type Open, openIn } from '../ignition/journal.ts'
 import { readMarketFile } from '../ignition/market-file.ts'
 import { ROLES, type Role } from '../stack/access.ts'
 import { ExchangeAccess__factory } from '../typechain-types/factories/ExchangeAccess__factory.ts'
@@ -139,7 +140,8 @@ export async function check(given: CheckArguments, hre: HardhatRuntimeEnvironmen
     deployment: readDeployment(given.deploymentId),
     parameters: readParameters(given.parameters),
     markets: files.map((path) => readMarketFile(path, chainId)),
-    compiled: async (name) => (await hre.artifacts.readArtifact(name)) as unknown as Compiled,
+    creationHashes: creationHashesOf(given.deploymentId),
+    compiled: compiledFrom(hre.artifacts),
     handedOver: given.handedOver,
   })
   for (const each of findings) console.log(line(each))

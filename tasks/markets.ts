@@ -1,10 +1,11 @@
 /** Tasks that deploy a market and send the calls that make it live. */
 import type { Signer } from 'ethers'
 import type { HardhatRuntimeEnvironment } from 'hardhat/types/hre'
-import { checkTrader } from '../ignition/check.ts'
-import type { Compiled } from '../ignition/code.ts'
+import { compiledFrom } from '../ignition/build.ts'
+import { requireDescribedMarket } from '../ignition/check.ts'
 import { contractOf, readDeployment, traderOf } from '../ignition/deployment.ts'
 import { type NetworkParameters, readParameters } from '../ignition/handover.ts'
+import { creationHashesOf } from '../ignition/journal.ts'
 import { marketModule, type Reach } from '../ignition/market.ts'
 import { type MarketCall, type MarketState, missingCalls } from '../ignition/market-calls.ts'
 import { readMarketFile } from '../ignition/market-file.ts'
@@ -59,7 +60,7 @@ export async function completeMarket(
   const file = readMarketFile(given.market, chainId)
   const parameters = readParameters(given.parameters)
   if (given.send) {
-    await requireDescribed({ ...given, provider, file }, hre)
+    await requireDescribed({ ...given, provider, file }, parameters, hre)
     await sendAll({ ...given, provider, file }, signer)
   }
   await report({ ...given, provider, file }, parameters)
@@ -67,17 +68,17 @@ export async function completeMarket(
 
 type MarketQuery = Omit<MarketState, 'deployment'> & Pick<MarketArguments, 'deploymentId'>
 
-/** Throws if the deployed market differs from its description: any account may have deployed it. */
+/** A market that is live needs no call, so its parameters may have changed since. */
 async function requireDescribed(
   { provider, deploymentId, file }: MarketQuery,
+  parameters: NetworkParameters,
   hre: HardhatRuntimeEnvironment,
-) {
+): Promise<void> {
   const deployment = readDeployment(deploymentId)
   if ((await missingCalls({ provider, deployment, file })).length === 0) return
-  const compiled = async (name: string) => (await hre.artifacts.readArtifact(name)) as unknown as Compiled
-  const wrong = (await checkTrader({ provider, deployment, compiled }, file)).find(({ ok }) => !ok)
-  if (wrong === undefined) return
-  throw new Error(`nothing was sent: ${wrong.what}: expected ${wrong.expected}, found ${wrong.found}`)
+  const creationHashes = creationHashesOf(deploymentId)
+  const compiled = compiledFrom(hre.artifacts)
+  await requireDescribedMarket({ provider, deployment, parameters, creationHashes, compiled }, file)
 }
 
 /** Repeats until no call is left that the signer may make: each call may satisfy the precondition of another. */
