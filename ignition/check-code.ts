@@ -1,7 +1,11 @@
-/** Checks one contract of a deployment: its code and its immutables. */
-import type { Provider } from 'ethers'
-import { type Compiled, codeAt } from './code.ts'
-import type { Creations } from './creations.ts'
+/**
+ * Checks one contract of a deployment: its code, its immutables, and the transaction that created it. A constructor can write any
+ * storage without an event, so equal code proves nothing about storage that other creation code has written.
+ */
+import { AbiCoder, Interface, type ParamType, type Provider, type Result } from 'ethers'
+import { type Compiled, codeAt, creationCode, type Libraries } from './code.ts'
+import { ANY, argumentsOf } from './constructors.ts'
+import type { Creation, Creations } from './creations.ts'
 import type { Deployment } from './deployment.ts'
 import { type Finding, finding, text } from './finding.ts'
 import type { ExchangeParameters } from './handover.ts'
@@ -34,8 +38,20 @@ export async function checkContract(
   address: string,
   file?: MarketFile,
 ): Promise<Finding[]> {
-  return checkRuntime(input, name, address, file)
+  const compiled = await input.compiled(name)
+  const subject = subjectOf(input, name, address, file)
+  const { creation, deployment } = subject
+  const found =
+    typeof creation === 'string'
+      ? creation
+      : (creationDifference(subject, creation, compiled, deployment.contracts) ?? AS_DESCRIBED)
+  return [
+    ...(await checkRuntime(input, name, address, file)),
+    finding(`creation of ${name} ${address}`, AS_DESCRIBED, found),
+  ]
 }
+
+const AS_DESCRIBED = 'compiled code with the described arguments'
 
 const subjectOf = (
   { deployment, exchange, chainId, creations }: CodeInput,
@@ -67,4 +83,40 @@ async function checkRuntime(input: CodeInput, name: string, address: string, fil
     findings.push(finding(what, expected ?? 'a value that ignition/immutables.ts defines', found))
   }
   return findings
+}
+
+/** Null if the input is the compiled creation code with the described arguments and nothing else. */
+function creationDifference(
+  subject: Subject,
+  { input }: Creation,
+  compiled: Compiled,
+  libraries: Libraries,
+): string | null {
+  const code = creationCode(compiled, libraries)
+  if (!input.startsWith(code)) return `other creation code from byte ${firstDifference(input, code)} on`
+  const types = new Interface(compiled.abi as never[]).deploy.inputs
+  const data = `0x${input.slice(code.length)}`
+  let found: Result
+  try {
+    found = coder.decode(types, data)
+  } catch {
+    return `constructor arguments that cannot be decoded: ${data}`
+  }
+  const expected = argumentsOf(subject).map((value, index) => (value === ANY ? found[index] : value))
+  for (const [index, type] of types.entries()) {
+    const [is, should] = [encoded(type, found[index]), encoded(type, expected[index])]
+    if (is !== should)
+      return `constructor argument ${type.name} ${shown(type, is)} instead of ${shown(type, should)}`
+  }
+  return coder.encode(types, expected) === data ? null : 'further bytes in the constructor arguments'
+}
+
+const coder = AbiCoder.defaultAbiCoder()
+const encoded = (type: ParamType, value: unknown): string => coder.encode([type], [value])
+const shown = (type: ParamType, data: string): string => text(coder.decode([type], data).toArray(true)[0])
+
+function firstDifference(input: string, code: string): number {
+  let at = 0
+  while (at < code.length && input[at] === code[at]) at++
+  return Math.floor(at / 2) - 1
 }
