@@ -6,6 +6,7 @@ import { definePlugin } from 'hardhat/plugins'
 import { coverageBuild } from './tasks/coverage-build.ts'
 import { deepProfile, type FuzzProfile, SHORT, seedText } from './tasks/fuzz-profiles.ts'
 import { TASKS } from './tasks/index.ts'
+import { promptsWithoutTerminal } from './tasks/terminal.ts'
 
 /** Sorts artifact paths, so that the generated types do not depend on the order of the file system. */
 const sortedTypes = definePlugin({
@@ -82,7 +83,7 @@ const VERIFY = {
 }
 
 export default defineConfig({
-  plugins: [sortedTypes, coverageBuild, toolbox],
+  plugins: [sortedTypes, coverageBuild, promptsWithoutTerminal, toolbox],
   tasks: TASKS,
   // Deployment and verification use the profile "production", all other tasks "default".
   solidity: { profiles: { default: BUILD, production: BUILD } },

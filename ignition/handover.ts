@@ -1,7 +1,7 @@
 /** Reads the parameter file of a network: delays, treasury, and the holders of roles after the hand-over. */
-import { readFileSync } from 'node:fs'
 import { getAddress, ZeroAddress } from 'ethers'
 import type { Role } from '../stack/access.ts'
+import { readJsonFile } from './json-file.ts'
 
 export interface ExchangeParameters {
   /** Seconds. */
@@ -20,25 +20,48 @@ export interface NetworkParameters {
   readonly backstopKeys: readonly string[]
 }
 
+type Json = Readonly<Record<string, unknown>>
+
+const EXAMPLE = 'ignition/parameters/local.json'
 const ROLE_NAMES: readonly Role[] = ['admin', 'listing', 'parameters', 'guardian', 'treasury']
 
 export function readParameters(path: string): NetworkParameters {
-  const file = JSON.parse(readFileSync(path, 'utf8'))
-  if (!file.Exchange || !file.HandOver) throw new Error(`${path}: expected "Exchange" and "HandOver"`)
-  for (const name of ['roleDelay', 'oracleNotice', 'listingDelay']) {
-    if (!Number.isSafeInteger(file.Exchange[name])) {
-      throw new Error(
-        `${path}: Exchange.${name} must be a number of seconds; received ${file.Exchange[name]}`,
-      )
-    }
-  }
-  addressOf(file.Exchange.treasury, `${path}: Exchange.treasury`)
+  const file = readJsonFile(path, '--parameters', EXAMPLE) as Json
+  const { Exchange: exchange, HandOver: handOver } = file as Readonly<Record<string, Json | undefined>>
+  if (!exchange || !handOver) throw new Error(`${path}: expected "Exchange" and "HandOver"`)
+  for (const name of ['roleDelay', 'oracleNotice', 'listingDelay'])
+    if (!Number.isSafeInteger(exchange[name]))
+      throw new Error(`${path}: Exchange.${name} must be a number of seconds; received ${exchange[name]}`)
+  addressOf(exchange.treasury, `${path}: Exchange.treasury`)
+  if (exchange.usdm !== undefined) addressOf(exchange.usdm, `${path}: Exchange.usdm`)
   const holders = Object.fromEntries(
-    ROLE_NAMES.map((role) => [role, addressOf(file.HandOver[role], `${path}: HandOver.${role}`)]),
+    ROLE_NAMES.map((role) => [role, addressOf(handOver[role], `${path}: HandOver.${role}`)]),
   ) as Record<Role, string>
-  const keys: unknown[] = file.HandOver.backstopKeys ?? []
+  const keys = (handOver.backstopKeys ?? []) as readonly unknown[]
   const backstopKeys = keys.map((key) => addressOf(key, `${path}: HandOver.backstopKeys`))
-  return { exchange: file.Exchange, holders, backstopKeys }
+  return { exchange: exchange as unknown as ExchangeParameters, holders, backstopKeys }
+}
+
+const DAY = 86_400
+/** Chains on which the contracts accept delays of 0: `DelayBoundsLib.isTestChain`. */
+const TEST_CHAINS: readonly bigint[] = [6343n, 31_337n]
+/** Seconds, as in the constructors of ExchangeAccess, SignedPriceOracle and MarginBank. */
+const BOUNDS = {
+  roleDelay: [DAY, 30 * DAY],
+  oracleNotice: [DAY, 30 * DAY],
+  listingDelay: [7 * DAY, 60 * DAY],
+} as const
+
+/** Throws if a constructor would reject the delays: the contracts before it would be deployed in vain. */
+export function requireDelays({ exchange }: NetworkParameters, path: string, chainId: bigint): void {
+  for (const [name, [shortest, longest]] of Object.entries(BOUNDS)) {
+    const least = TEST_CHAINS.includes(chainId) ? 0 : shortest
+    const seconds = exchange[name as keyof typeof BOUNDS]
+    if (seconds < least || seconds > longest)
+      throw new Error(
+        `${path}: Exchange.${name} must be ${least} to ${longest} seconds on chain ${chainId}; received ${seconds}`,
+      )
+  }
 }
 
 function addressOf(value: unknown, where: string): string {

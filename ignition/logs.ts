@@ -6,7 +6,7 @@ export interface LogFilter {
   readonly topics: (string | string[])[]
 }
 
-/** Blocks per query at most. */
+/** Blocks per query at most, unless the caller chooses. */
 const RANGE = 10_000
 
 /**
@@ -18,9 +18,9 @@ export async function logsOf(
   { address, topics }: LogFilter,
   from: number,
   to: number,
+  range = RANGE,
 ): Promise<readonly Log[]> {
   const logs: Log[] = []
-  let range = RANGE
   for (let next = from; next <= to; ) {
     const toBlock = Math.min(next + range - 1, to)
     try {

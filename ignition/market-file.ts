@@ -1,5 +1,4 @@
 /** Reads and validates the description of a market: a JSON file in human units. */
-import { readFileSync } from 'node:fs'
 import { getAddress, parseUnits } from 'ethers'
 import { listingRefusals, type MarketKind, type MarketSpec } from '../domain/market/market.ts'
 import type {
@@ -14,6 +13,7 @@ import type {
   Ticks,
 } from '../domain/units.ts'
 import type { ReportLimits } from '../stack/deploy.ts'
+import { readJsonFile } from './json-file.ts'
 
 export interface MarketFile {
   readonly spec: MarketSpec
@@ -116,8 +116,10 @@ class Fields {
   }
 }
 
+const EXAMPLE = 'ignition/markets/local/btc-perp.json'
+
 export function readMarketFile(path: string, chainId: bigint): MarketFile {
-  const fields = new Fields(JSON.parse(readFileSync(path, 'utf8')), path)
+  const fields = new Fields(readJsonFile(path, '--market', EXAMPLE), path)
   const spec = readSpec(fields, chainId)
   const refusals = listingRefusals(spec)
   if (refusals.length > 0)

@@ -50,7 +50,7 @@ function anvilArguments({ chainId = 6343, blockTime, mixedMining, stateFile }: A
 }
 
 /** The binary itself. The package's wrapper script would add a process between the stack and anvil. */
-function anvilBinary(): string {
+export function anvilBinary(): string {
   const wrapper = createRequire(import.meta.resolve('@foundry-rs/anvil/package.json'))
   const arch = process.arch === 'x64' ? 'amd64' : process.arch
   return wrapper.resolve(`@foundry-rs/anvil-${process.platform}-${arch}/bin/anvil`)

@@ -1,5 +1,5 @@
 /** Reads of the chain that tasks share: the market at an address, its spec, and decoded errors. */
-import { getAddress, Interface, type Provider } from 'ethers'
+import { getAddress, Interface, type Provider, type TransactionResponse } from 'ethers'
 import type { HardhatRuntimeEnvironment } from 'hardhat/types/hre'
 import {
   MAX_ORDER_STEPS,
@@ -97,11 +97,30 @@ export async function specOf(trader: IsolatedTrader): Promise<MarketSpec> {
   }
 }
 
+/** The data of a revert. Nodes and libraries put it at different depths of their errors. */
+function revertDataOf(error: unknown): string | null {
+  for (let each = error, depth = 0; typeof each === 'object' && each !== null && depth < 5; depth++) {
+    const { data, cause, error: inner } = each as { data?: unknown; cause?: unknown; error?: unknown }
+    if (typeof data === 'string' && data.length >= 10) return data
+    each = data ?? cause ?? inner
+  }
+  return null
+}
+
 /** A contract error with the names of its arguments; any other error's message. */
 export function reasonOf(error: unknown): string {
-  const { data, message } = error as { data?: string; message: string }
-  const parsed = data && data.length >= 10 ? KNOWN.parseError(data) : null
-  if (parsed === null) return message
+  const data = revertDataOf(error)
+  const parsed = data === null ? null : KNOWN.parseError(data)
+  if (parsed === null) return (error as Error).message
   const said = parsed.fragment.inputs.map(({ name }, index) => `${name} ${parsed.args[index]}`)
   return `${parsed.name}(${said.join(', ')})`
+}
+
+/** Waits until a transaction is mined. Throws the decoded reason if it reverts; `what` states the step. */
+export async function mined(what: string, sending: Promise<TransactionResponse>): Promise<void> {
+  try {
+    await (await sending).wait()
+  } catch (error) {
+    throw new Error(`${what}: ${reasonOf(error)}`)
+  }
 }

@@ -4,13 +4,11 @@ import type { Provider } from 'ethers'
 import type { HardhatRuntimeEnvironment } from 'hardhat/types/hre'
 import { compiledFrom } from '../ignition/build.ts'
 import { checkDeployment } from '../ignition/check.ts'
-import { contractOf, folderOf, readDeployment } from '../ignition/deployment.ts'
+import { folderOf, readDeployment } from '../ignition/deployment.ts'
 import type { Finding } from '../ignition/finding.ts'
 import { readParameters } from '../ignition/handover.ts'
 import { creationHashesOf, minedBy, noteMined, noteWiped, type Open, openIn } from '../ignition/journal.ts'
 import { readMarketFile } from '../ignition/market-file.ts'
-import { ROLES, type Role } from '../stack/access.ts'
-import { ExchangeAccess__factory } from '../typechain-types/factories/ExchangeAccess__factory.ts'
 import { connect } from './connection.ts'
 
 // ---------------------------------------------------------------------- after an interruption
@@ -56,71 +54,6 @@ async function noteSent(deploymentId: string, raw: EIP1193Provider, provider: Pr
     // Ignition checks that the transaction is the prepared one.
     for (const hash of mined.values()) await trackTransaction(folderOf(deploymentId), hash, raw, 1)
   }
-}
-
-// ---------------------------------------------------------------------- roles
-
-interface HandOverArguments {
-  readonly deploymentId: string
-  readonly parameters: string
-}
-
-/**
- * Each run offers roles to their holders and renounces the deployer's role if the holder has accepted, the admin role last.
- * Run it again until it prints that all is handed over.
- */
-export async function handOver(
-  { deploymentId, parameters }: HandOverArguments,
-  hre: HardhatRuntimeEnvironment,
-) {
-  const { signer } = await connect(hre)
-  const { holders, exchange } = readParameters(parameters)
-  const access = ExchangeAccess__factory.connect(
-    contractOf(readDeployment(deploymentId), 'ExchangeAccess'),
-    signer,
-  )
-  let waiting = 0
-  for (const [role, id] of (Object.entries(ROLES) as [Role, bigint][]).reverse()) {
-    const holder = holders[role]
-    if (holder === signer.address) continue
-    const [accepted] = await access.hasRole(id, holder)
-    const [held] = await access.hasRole(id, signer.address)
-    const isLast = role === 'admin' && waiting > 0
-    if (accepted && held && !isLast) {
-      await (await access.renounceRole(id, signer.address)).wait()
-      console.log(`${role}: renounced by the deployer, held by ${holder}`)
-    } else if (accepted) {
-      const kept = held ? '; the deployer keeps it until the other roles are handed over' : ''
-      console.log(`${role}: held by ${holder}${kept}`)
-    } else {
-      waiting += 1
-      const delay = role === 'guardian' ? 0 : exchange.roleDelay
-      await (await access.grantRole(id, holder, delay)).wait()
-      console.log(`${role}: offered to ${holder}; the holder accepts with \`accept-role --role ${role}\``)
-    }
-  }
-  console.log(waiting === 0 ? 'all is handed over' : 'run this again when the holders have accepted')
-}
-
-interface AcceptRoleArguments {
-  readonly role: string
-  readonly deploymentId: string
-}
-
-export async function acceptRole(
-  { role, deploymentId }: AcceptRoleArguments,
-  hre: HardhatRuntimeEnvironment,
-) {
-  const { signer } = await connect(hre)
-  const id = ROLES[role as Role]
-  if (id === undefined)
-    throw new Error(`--role must be one of ${Object.keys(ROLES).join(', ')}; received ${role}`)
-  const access = ExchangeAccess__factory.connect(
-    contractOf(readDeployment(deploymentId), 'ExchangeAccess'),
-    signer,
-  )
-  await (await access.acceptRole(id)).wait()
-  console.log(`${signer.address} has the role ${role}`)
 }
 
 // ---------------------------------------------------------------------- the check

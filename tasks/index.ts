@@ -2,7 +2,7 @@
  * Definitions of the `npx hardhat` tasks. Their code is imported when a task runs, because a build must not require the types that
  * it generates.
  */
-import { task } from 'hardhat/config'
+import { overrideTask, task } from 'hardhat/config'
 import { HardhatPluginError } from 'hardhat/plugins'
 
 const DEPLOYMENT = {
@@ -12,8 +12,8 @@ const DEPLOYMENT = {
 } as const
 const PARAMETERS = {
   name: 'parameters',
-  description: 'parameter file of the network',
-  defaultValue: 'ignition/parameters/local.json',
+  description: 'parameter file of the network, such as ignition/parameters/local.json',
+  defaultValue: '',
 } as const
 const DESCRIPTION = {
   name: 'market',
@@ -28,7 +28,9 @@ const ORDER = {
 
 const markets = () => import('./markets.ts')
 const deploying = () => import('./deploying.ts')
+const roles = () => import('./roles.ts')
 const showing = () => import('./showing.ts')
+const exchange = () => import('./exchange.ts')
 const orders = () => import('./orders.ts')
 const settlement = () => import('./settlement.ts')
 
@@ -45,6 +47,12 @@ const oneLineErrors =
   }
 
 export const TASKS = [
+  overrideTask(['ignition', 'deploy'])
+    .setInlineAction(async (given, hre, runSuper) => {
+      await oneLineErrors(async () => (await exchange()).requireDeployable(given, hre))()
+      return runSuper(given)
+    })
+    .build(),
   task('deploy-market', 'Deploys one market; during the set-up it also configures and announces it')
     .addOption(DESCRIPTION)
     .addOption(DEPLOYMENT)
@@ -68,7 +76,7 @@ export const TASKS = [
   task('hand-over', "Hands the deployer's roles to their holders, step by step")
     .addOption(DEPLOYMENT)
     .addOption(PARAMETERS)
-    .setInlineAction(oneLineErrors(async (given, hre) => (await deploying()).handOver(given, hre)))
+    .setInlineAction(oneLineErrors(async (given, hre) => (await roles()).handOver(given, hre)))
     .build(),
   task('accept-role', 'Accepts a role that was offered')
     .addOption({
@@ -77,7 +85,7 @@ export const TASKS = [
       defaultValue: '',
     })
     .addOption(DEPLOYMENT)
-    .setInlineAction(oneLineErrors(async (given, hre) => (await deploying()).acceptRole(given, hre)))
+    .setInlineAction(oneLineErrors(async (given, hre) => (await roles()).acceptRole(given, hre)))
     .build(),
   task('check-deployment', 'Compares a deployment on chain with its parameters and market descriptions')
     .addOption(DEPLOYMENT)

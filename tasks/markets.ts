@@ -12,6 +12,7 @@ import { readMarketFile } from '../ignition/market-file.ts'
 import { ROLES } from '../stack/access.ts'
 import type { ExchangeAccess } from '../typechain-types/ExchangeAccess.ts'
 import { ExchangeAccess__factory } from '../typechain-types/factories/ExchangeAccess__factory.ts'
+import { reasonOf } from './chain.ts'
 import { connect } from './connection.ts'
 import { duration, numbered, timeOfSeconds } from './print.ts'
 import { callRestricted } from './restricted.ts'
@@ -51,19 +52,19 @@ interface CompleteMarketArguments extends MarketArguments {
   readonly send: boolean
 }
 
-/** Lists the calls that are missing until the market is live; with `send`, first sends those that the signer may make. */
+/** Lists the calls that are missing until the market is live; with `send`, first sends those that the network's accounts may make. */
 export async function completeMarket(
   given: CompleteMarketArguments,
   hre: HardhatRuntimeEnvironment,
 ): Promise<void> {
-  const { provider, signer, chainId } = await connect(hre)
+  const { provider, signers, chainId } = await connect(hre)
   const file = readMarketFile(given.market, chainId)
   const parameters = readParameters(given.parameters)
-  if (given.send) {
-    await requireDescribed({ ...given, provider, file }, parameters, hre)
-    await sendAll({ ...given, provider, file }, signer)
-  }
-  await report({ ...given, provider, file }, parameters)
+  const query = { ...given, provider, file }
+  if (given.send) await requireDescribed(query, parameters, hre)
+  const hasActed = given.send && (await sendAll(query, signers))
+  await report(query, parameters)
+  if (given.send && !hasActed) await requireOwnCall(query, signers)
 }
 
 type MarketQuery = Omit<MarketState, 'deployment'> & Pick<MarketArguments, 'deploymentId'>
@@ -81,31 +82,72 @@ async function requireDescribed(
   await requireDescribedMarket({ provider, deployment, parameters, creationHashes, compiled }, file)
 }
 
-/** Repeats until no call is left that the signer may make: each call may satisfy the precondition of another. */
-async function sendAll({ deploymentId, ...asked }: MarketQuery, signer: Signer & { address: string }) {
+type Account = Signer & { readonly address: string }
+
+/** Repeats until no call is left that an account may make: each call may satisfy the precondition of another. */
+async function sendAll(
+  { deploymentId, ...asked }: MarketQuery,
+  signers: readonly Account[],
+): Promise<boolean> {
   const deployment = readDeployment(deploymentId)
-  const access = ExchangeAccess__factory.connect(contractOf(deployment, 'ExchangeAccess'), signer)
   const tried = new Set<string>()
+  let hasActed = false
   for (;;) {
     const calls = await missingCalls({ ...asked, deployment })
     const call = calls.find(({ what, after }) => after === null && !tried.has(what))
-    if (call === undefined) return
+    if (call === undefined) return hasActed
     tried.add(call.what)
-    if (await sendOne(access, signer, call)) console.log(`done: ${call.what}`)
+    for (const signer of signers) {
+      const access = ExchangeAccess__factory.connect(contractOf(deployment, 'ExchangeAccess'), signer)
+      if (!(await isOwn(access, signer, call))) continue
+      hasActed = true
+      if (await sendOne(access, signer, call)) console.log(`done: ${call.what}`)
+      break
+    }
   }
 }
 
-async function sendOne(access: ExchangeAccess, signer: Signer & { address: string }, call: MarketCall) {
-  if (call.caller === null) {
-    const outcome = await callRestricted(access, signer, call)
-    if (outcome.kind === 'scheduled' && outcome.isNew) {
-      console.log(`scheduled for ${timeOfSeconds(outcome.at)}: ${call.what}`)
+/** True if the account may make the call at once, or schedule it. */
+async function isOwn(
+  access: ExchangeAccess,
+  { address }: Account,
+  { caller, target, data }: MarketCall,
+): Promise<boolean> {
+  if (caller !== null) return caller.toLowerCase() === address.toLowerCase()
+  const [isImmediate, delay] = await access.canCall(address, target, data.slice(0, 10))
+  return isImmediate || delay > 0n
+}
+
+async function sendOne(access: ExchangeAccess, signer: Account, call: MarketCall): Promise<boolean> {
+  try {
+    if (call.caller === null) {
+      const outcome = await callRestricted(access, signer, call)
+      if (outcome.kind === 'scheduled' && outcome.isNew)
+        console.log(`scheduled for ${timeOfSeconds(outcome.at)}: ${call.what}`)
+      return outcome.kind === 'done'
     }
-    return outcome.kind === 'done'
+    await (await signer.sendTransaction({ to: call.target, data: call.data })).wait()
+    return true
+  } catch (error) {
+    throw new Error(`${call.what}: ${reasonOf(error)}`)
   }
-  if (call.caller.toLowerCase() !== signer.address.toLowerCase()) return false
-  await (await signer.sendTransaction({ to: call.target, data: call.data })).wait()
-  return true
+}
+
+/** Throws if calls are missing and none is for these accounts: the caller has probably configured another key than intended. */
+async function requireOwnCall(
+  { deploymentId, ...asked }: MarketQuery,
+  signers: readonly Account[],
+): Promise<void> {
+  const deployment = readDeployment(deploymentId)
+  const calls = await missingCalls({ ...asked, deployment })
+  const access = ExchangeAccess__factory.connect(contractOf(deployment, 'ExchangeAccess'), asked)
+  for (const call of calls) for (const signer of signers) if (await isOwn(access, signer, call)) return
+  if (calls.length === 0) return
+  const accounts = signers.map(({ address }) => address).join(', ')
+  const callers = [...new Set(calls.map(({ by, caller }) => `${by}${caller === null ? '' : ` ${caller}`}`))]
+  throw new Error(
+    `nothing was sent: ${accounts} has none of the ${calls.length} missing calls; they are for: ${callers.join(', ')}`,
+  )
 }
 
 // ---------------------------------------------------------------------- missing calls

@@ -1,7 +1,8 @@
 /** Tasks that show a market and an account. Read-only. */
-import type { Provider } from 'ethers'
+import type { Log, Provider } from 'ethers'
 import type { HardhatRuntimeEnvironment } from 'hardhat/types/hre'
 import { abs, maxOf, toDecimal } from '../domain/units.ts'
+import { logsOf } from '../ignition/logs.ts'
 import { FUNCTIONS, ROLES, type Role } from '../stack/access.ts'
 import { ExchangeAccess__factory } from '../typechain-types/factories/ExchangeAccess__factory.ts'
 import { MarginBank__factory } from '../typechain-types/factories/MarginBank__factory.ts'
@@ -121,21 +122,37 @@ async function printEnd(market: IsolatedTrader): Promise<void> {
   })
 }
 
+/**
+ * All events of one kind. The first block of a market is unknown here, so the first query asks for the whole chain, and smaller ranges
+ * follow only if the node refuses it.
+ */
+async function eventsOf(provider: Provider, address: string, topic: string): Promise<readonly Log[]> {
+  const head = await provider.getBlockNumber()
+  return logsOf(provider, { address: [address], topics: [topic] }, 0, head, head + 1)
+}
+
 /** Operators, from the market, and members of roles, from the access manager. */
 async function printRoles(provider: Provider, market: IsolatedTrader): Promise<void> {
   const access = ExchangeAccess__factory.connect(await market.authority(), { provider })
-  const changes = await market.queryFilter(market.filters.OperatorChanged(), 0)
+  const { fragment: changed } = market.filters.OperatorChanged
+  const changes = await eventsOf(provider, await market.getAddress(), changed.topicHash)
+  const proposed = changes.map(
+    (log) => market.interface.decodeEventLog(changed, log.data, log.topics).operator,
+  )
   const operators: string[] = []
-  for (const operator of new Set(changes.map(({ args }) => args.operator))) {
+  for (const operator of new Set<string>(proposed)) {
     const status = await market.operatorStatus(operator)
     if (status !== 0n) operators.push(`${operator}${status === 1n ? ' (has not accepted yet)' : ''}`)
   }
   const roles: Record<string, string> = { operator: operators.join(', ') || 'none' }
-  const granted = await access.queryFilter(access.filters.RoleGranted(), 0)
+  const { fragment: granted } = access.filters.RoleGranted
+  const grants = (await eventsOf(provider, await access.getAddress(), granted.topicHash)).map((log) =>
+    access.interface.decodeEventLog(granted, log.data, log.topics),
+  )
   for (const role of ['admin', ...Object.keys(FUNCTIONS.IsolatedTrader)] as Role[]) {
     const members: string[] = []
-    const accounts = granted.filter(({ args }) => args.roleId === ROLES[role]).map(({ args }) => args.account)
-    for (const account of new Set(accounts)) {
+    const accounts = grants.filter(({ roleId }) => roleId === ROLES[role]).map(({ account }) => account)
+    for (const account of new Set<string>(accounts)) {
       const [isMember, delay] = await access.hasRole(ROLES[role], account)
       if (isMember)
         members.push(`${account} (${delay === 0n ? 'at once' : `after ${duration(Number(delay))}`})`)
