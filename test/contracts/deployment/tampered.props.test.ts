@@ -87,7 +87,7 @@ describe('the check of a tampered deployment', function () {
           `creation of ${CREATED[index]} ${address}: other creation code from byte 0 on`,
         ])
       }),
-      { numRuns: 20 },
+      { numRuns: 12 },
     )
   })
 
@@ -100,7 +100,7 @@ describe('the check of a tampered deployment', function () {
           `creation of ${CREATED[index]} ${addressAt(tampered, index)}: further bytes in the constructor arguments`,
         ])
       }),
-      { numRuns: 6 },
+      { numRuns: 3 },
     )
   })
 
@@ -149,7 +149,7 @@ describe('the check of a tampered deployment', function () {
           wrong.join('\n'),
         ).to.have.length(1)
       }),
-      { numRuns: 40 },
+      { numRuns: 24 },
     )
   })
 
@@ -166,7 +166,7 @@ describe('the check of a tampered deployment', function () {
           wrong.join('\n'),
         ).to.equal(true)
       }),
-      { numRuns: 20 },
+      { numRuns: 10 },
     )
   })
 
@@ -187,7 +187,7 @@ describe('the check of a tampered deployment', function () {
         )
         expect(line, wrong.join('\n')).to.match(/: unknown: .*(journal|node does not return transaction)/)
       }),
-      { numRuns: 20 },
+      { numRuns: 10 },
     )
   })
 
