@@ -33,6 +33,7 @@ import {Position} from "./types/Position.sol";
 import {RecordBody, RecordHead} from "./types/OrderRecord.sol";
 import {Report} from "./types/Report.sol";
 import {PartHeader, PartTerms} from "./types/Settlement.sol";
+import {DOMAIN_NAME, DOMAIN_VERSION} from "./types/SigningDomain.sol";
 import {Clock, Reference, TraderState, Word} from "./types/TraderState.sol";
 
 /// @title One market: settles batches of signed orders into isolated positions
@@ -80,7 +81,7 @@ contract IsolatedTrader is MarketDelegator, ForwardedSender, EIP712, ReentrancyG
         address forwarder,
         address access,
         address code
-    ) EIP712("IsolatedTrader", "2.0") Restricted(access) ForwardedSender(forwarder) MarketDelegator(code) {
+    ) EIP712(DOMAIN_NAME, DOMAIN_VERSION) Restricted(access) ForwardedSender(forwarder) MarketDelegator(code) {
         if (marginBank.code.length == 0 || keys == address(0) || priceOracle == address(0)) revert AddressZero();
         ListingLib.requireGrid(marketGrid);
         ListingLib.requireParameters(firstParameters, marketGrid.kind);
@@ -351,6 +352,25 @@ contract IsolatedTrader is MarketDelegator, ForwardedSender, EIP712, ReentrancyG
     /// @inheritdoc IIsolatedTrader
     function extension() external view returns (address) {
         return _EXTENSION;
+    }
+
+    /// @inheritdoc EIP712
+    function eip712Domain()
+        public
+        view
+        override
+        returns (
+            bytes1 fields,
+            string memory name,
+            string memory version,
+            uint256 chainId,
+            address verifyingContract,
+            bytes32 salt,
+            uint256[] memory extensions
+        )
+    {
+        (fields, name, version, chainId, verifyingContract, salt, extensions);
+        _staticDelegate();
     }
 
     // ------------------------------------------------------------------ internals

@@ -39,7 +39,7 @@ abstract contract MarketDelegator is MarketState, IIsolatedTrader, Restricted {
 
     /// @dev `_delegate` for views. The compiler treats `delegatecall` as state-changing, so the function is cast to `view`. The
     /// extension declares these functions as views, and an external caller of a view uses STATICCALL.
-    function _staticDelegate() private view {
+    function _staticDelegate() internal view {
         function() internal returns (bool) delegateCall = _delegateCall;
         function() internal view returns (bool) viewCall;
         assembly ("memory-safe") {
