@@ -99,7 +99,8 @@ interface IMarketWindDown {
 
     /// @notice Stores the final price of a closed market, or replaces it within the dispute window, which starts
     /// with the first report. A future: the newest report of its final feed within its bounds, binary exactly one of them. A
-    /// perpetual: the report of its own feed nearest to the close, within the move that its parameters allow. Any caller.
+    /// perpetual: the report of its own feed nearest to the close, within the move that its parameters allow; of that moment also
+    /// another price that the oracle verifies. Any caller.
     function submitFinalReport(Report calldata report) external;
 
     /// @notice Ends the market at its final report, after the dispute window. Funding has accrued up to the close. Any caller.

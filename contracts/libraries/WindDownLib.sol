@@ -162,7 +162,7 @@ library WindDownLib {
         _requireReportable(ending);
         bool isPerpetual = context.kind == MarketKind.Perpetual;
         (uint96 price, uint48 observedAt) = (report.price, report.observedAt);
-        _requireObserved(ending, isPerpetual, observedAt);
+        _requireObserved(ending, isPerpetual, price, observedAt);
         if (isPerpetual) _requireMove(state, price, observedAt);
         else _requireFinalPrice(state.listedTerms, context.kind, price);
         bytes32 feedId = isPerpetual ? context.feedId : state.listedTerms.feedId;
@@ -182,11 +182,11 @@ library WindDownLib {
         if (_now() > until) revert IMarketWindDown.FinalReportLate(until);
     }
 
-    function _requireObserved(Ending memory ending, bool isPerpetual, uint256 observedAt) private view {
+    function _requireObserved(Ending memory ending, bool isPerpetual, uint256 price, uint256 observedAt) private view {
         uint256 close = EndingLib.closesAt(ending);
         if (observedAt < close) revert IMarketWindDown.FinalReportEarly(close, observedAt);
         if (observedAt > uint256(_now()) + AHEAD) revert ISettlementErrors.ReportAhead(_now(), observedAt);
-        if (!EndingLib.supersedes(ending, isPerpetual, observedAt)) {
+        if (!EndingLib.supersedes(ending, isPerpetual, price, observedAt)) {
             revert IMarketWindDown.FinalReportSuperseded(ending.observedAt, observedAt);
         }
     }
