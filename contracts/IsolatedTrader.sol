@@ -233,7 +233,7 @@ contract IsolatedTrader is MarketDelegator, ForwardedSender, EIP712, ReentrancyG
         Reference memory last = action.reference_;
         bool binary = _KIND == MarketKind.BinaryFuture;
         if (_placePart(action.clock, header)) {
-            BandLib.checkReport(header.asOf, header.oraclePrice, header.observedAt, last, current, binary);
+            BandLib.checkReport(header.asOf, header.oraclePrice, header.observedAt, last, current, _TICK, binary);
             ReportLib.requireProven(
                 _ORACLE, _FEED_ID, last, header.oraclePrice, header.observedAt, SettlementCodec.proofOf(part, header)
             );

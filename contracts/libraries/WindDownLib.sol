@@ -59,7 +59,7 @@ library WindDownLib {
         Reference memory last = _newest(state);
         Parameters memory current = ActionLib.parametersAt(state, last.changePending, asOf);
         bool binary = context.kind == MarketKind.BinaryFuture;
-        BandLib.checkReport(asOf, report.price, report.observedAt, last, current, binary);
+        BandLib.checkReport(asOf, report.price, report.observedAt, last, current, context.tick, binary);
         context.oracle.verify(context.feedId, report.price, report.observedAt, report.proof);
         state.poked = Poked({price: report.price, observedAt: report.observedAt});
         emit IMarketWindDown.PricePoked(report.price, report.observedAt);
@@ -194,7 +194,7 @@ library WindDownLib {
     /// @dev The price of a perpetual's own feed may move from the newest known one as far as in any action.
     function _requireMove(TraderState storage state, uint256 price, uint256 observedAt) private view {
         Parameters memory current = ActionLib.parametersAt(state, state.reference_.changePending, _now());
-        BandLib.checkReport(observedAt, price, observedAt, _newest(state), current, false);
+        BandLib.checkReport(observedAt, price, observedAt, _newest(state), current, 0, false);
     }
 
     function _requireFinalPrice(ListedTerms memory terms, MarketKind kind, uint256 price) private pure {

@@ -12,7 +12,7 @@ import {
   type Reading,
   type SourceAnswer,
 } from '../../domain/prices/aggregate.ts'
-import { type AbsenceReason, rangeOf, statusOf } from '../../domain/prices/feed.ts'
+import { type AbsenceReason, isFloored, rangeOf, statusOf } from '../../domain/prices/feed.ts'
 import { isReportDue, nextObservedAt } from '../../domain/prices/publication.ts'
 import { finalWindow } from '../../domain/prices/reading-window.ts'
 import { type MarketId, type Millis, maxOf, type Price } from '../../domain/units.ts'
@@ -121,7 +121,7 @@ export function createPublisher(ports: PublisherPorts): Publisher {
       answers,
       {
         ...{ minimum: setup.minimum, maxSpread: setup.maxSpread, maxAhead: setup.maxAhead },
-        ...{ since: window.since, range: rangeOf(spec, setup.feed) },
+        ...{ since: window.since, range: rangeOf(spec, setup.feed), isFloored: isFloored(spec, setup.feed) },
         boundsOf: (name) => sources.get(name) as (typeof setup.sources)[number],
         previousOf: (name) => memory.previous.get(name) ?? null,
       },
