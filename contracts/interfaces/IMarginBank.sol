@@ -21,7 +21,8 @@ import {MarketMode} from "../types/Market.sol";
  *
  * A pause blocks deposits, payouts, settlement and listing. It ends after three days at the latest, and the next pause can start
  * thirty days after its start at the earliest. During a pause the bank holds 1 wei, which its latch (`PauseLatch`) holds at all
- * other times. Invariant: pause active => balance of the bank > 0. Payments therefore read no slot for the pause.
+ * other times. Invariant: pause active => balance of the bank > 0. Payments and settlements therefore read no slot for the
+ * pause, and a pause costs the same however many markets are listed.
  */
 interface IMarginBank {
     struct Account {
