@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-pragma solidity ^0.8.28;
+pragma solidity 0.8.36;
 
 import {Restricted} from "./base/Restricted.sol";
 import {IAggregator} from "./interfaces/IAggregator.sol";

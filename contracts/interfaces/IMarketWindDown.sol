@@ -125,9 +125,12 @@ interface IMarketWindDown {
 
     // ------------------------------------------------------------------ views
 
+    /// @notice Heartbeat and freeze request; after the end of the market its final price and the haircut of claims.
     function windDown() external view returns (WindDown memory);
+    /// @notice The newest report that `poke` stored; all zero if there is none.
     function poked() external view returns (Poked memory);
     /// @notice Expiry, settling time and dispute window in force, and the final report.
     function ending() external view returns (Ending memory);
+    /// @notice Wei that the account's claim is still owed, because the pool was empty.
     function unpaidClaim(address account) external view returns (uint256);
 }
