@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-pragma solidity ^0.8.28;
+pragma solidity 0.8.36;
 
 import {ForwardedSender} from "./base/ForwardedSender.sol";
 import {IAccountManager} from "./interfaces/IAccountManager.sol";

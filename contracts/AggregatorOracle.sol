@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-pragma solidity ^0.8.28;
+pragma solidity 0.8.36;
 
 import {Restricted} from "./base/Restricted.sol";
 import {IAggregator} from "./interfaces/IAggregator.sol";
 import {IAggregatorOracle} from "./interfaces/IAggregatorOracle.sol";
 import {IPriceOracle} from "./interfaces/IPriceOracle.sol";
 import {DelayBoundsLib} from "./libraries/DelayBoundsLib.sol";
-import {AHEAD, NOTICE} from "./types/Durations.sol";
+import {NOTICE} from "./types/Durations.sol";
 
 /// @title Price oracle over Chainlink-style feeds
 contract AggregatorOracle is IAggregatorOracle, Restricted {
@@ -73,7 +73,12 @@ contract AggregatorOracle is IAggregatorOracle, Restricted {
 
     /// @inheritdoc IPriceOracle
     function verify(bytes32 feedId, uint256 price, uint256 observedAt, bytes calldata proof) external view {
-        Source memory source = sourceAt(feedId, observedAt);
+        Source memory source = _latest[feedId];
+        if (observedAt < source.activeFrom) {
+            source = _former[feedId];
+            // The source before the former one is no longer stored.
+            if (observedAt < source.activeFrom) revert ObservedTooEarly(feedId, source.activeFrom, observedAt);
+        }
         if (source.aggregator == address(0)) revert FeedUnknown(feedId);
         if (proof.length != ROUND_BYTES) revert ProofLengthWrong(ROUND_BYTES, proof.length);
         uint80 round = uint80(bytes10(proof));
@@ -100,7 +105,8 @@ contract AggregatorOracle is IAggregatorOracle, Restricted {
         // A round that is not the latest has a next round, unless that round has no answer.
         try aggregator.getRoundData(round + 1) returns (uint80, int256, uint256, uint256 updatedAt, uint80) {
             if (updatedAt == 0) revert RoundSuperseded(round, latest);
-            uint256 end = updatedAt * 1000 + AHEAD;
+            // No moment belongs to two rounds: at a close, any account could choose between their prices.
+            uint256 end = updatedAt * 1000;
             return end < outdated ? end : outdated;
         } catch {
             revert RoundSuperseded(round, latest);
@@ -118,9 +124,10 @@ contract AggregatorOracle is IAggregatorOracle, Restricted {
     // ------------------------------------------------------------------ views
 
     /// @inheritdoc IAggregatorOracle
-    function sourceAt(bytes32 feedId, uint256 observedAt) public view returns (Source memory source) {
+    function sourceAt(bytes32 feedId, uint256 observedAt) external view returns (Source memory source) {
         source = _latest[feedId];
         if (observedAt < source.activeFrom) source = _former[feedId];
+        if (observedAt < source.activeFrom) delete source;
     }
 
     /// @inheritdoc IAggregatorOracle

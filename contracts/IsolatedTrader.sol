@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-pragma solidity ^0.8.28;
+pragma solidity 0.8.36;
 
 import {EIP712} from "@openzeppelin/contracts/utils/cryptography/EIP712.sol";
 import {ReentrancyGuardTransient} from "@openzeppelin/contracts/utils/ReentrancyGuardTransient.sol";
@@ -33,6 +33,7 @@ import {Position} from "./types/Position.sol";
 import {RecordBody, RecordHead} from "./types/OrderRecord.sol";
 import {Report} from "./types/Report.sol";
 import {PartHeader, PartTerms} from "./types/Settlement.sol";
+import {DOMAIN_NAME, DOMAIN_VERSION} from "./types/SigningDomain.sol";
 import {Clock, Reference, TraderState, Word} from "./types/TraderState.sol";
 
 /// @title One market: settles batches of signed orders into isolated positions
@@ -80,7 +81,7 @@ contract IsolatedTrader is MarketDelegator, ForwardedSender, EIP712, ReentrancyG
         address forwarder,
         address access,
         address code
-    ) EIP712("IsolatedTrader", "2.0") Restricted(access) ForwardedSender(forwarder) MarketDelegator(code) {
+    ) EIP712(DOMAIN_NAME, DOMAIN_VERSION) Restricted(access) ForwardedSender(forwarder) MarketDelegator(code) {
         if (marginBank.code.length == 0 || keys == address(0) || priceOracle == address(0)) revert AddressZero();
         ListingLib.requireGrid(marketGrid);
         ListingLib.requireParameters(firstParameters, marketGrid.kind);
@@ -232,7 +233,7 @@ contract IsolatedTrader is MarketDelegator, ForwardedSender, EIP712, ReentrancyG
         Reference memory last = action.reference_;
         bool binary = _KIND == MarketKind.BinaryFuture;
         if (_placePart(action.clock, header)) {
-            BandLib.checkReport(header.asOf, header.oraclePrice, header.observedAt, last, current, binary);
+            BandLib.checkReport(header.asOf, header.oraclePrice, header.observedAt, last, current, _TICK, binary);
             ReportLib.requireProven(
                 _ORACLE, _FEED_ID, last, header.oraclePrice, header.observedAt, SettlementCodec.proofOf(part, header)
             );
@@ -351,6 +352,25 @@ contract IsolatedTrader is MarketDelegator, ForwardedSender, EIP712, ReentrancyG
     /// @inheritdoc IIsolatedTrader
     function extension() external view returns (address) {
         return _EXTENSION;
+    }
+
+    /// @inheritdoc EIP712
+    function eip712Domain()
+        public
+        view
+        override
+        returns (
+            bytes1 fields,
+            string memory name,
+            string memory version,
+            uint256 chainId,
+            address verifyingContract,
+            bytes32 salt,
+            uint256[] memory extensions
+        )
+    {
+        (fields, name, version, chainId, verifyingContract, salt, extensions);
+        _staticDelegate();
     }
 
     // ------------------------------------------------------------------ internals

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-pragma solidity ^0.8.28;
+pragma solidity 0.8.36;
 
 import {IERC20} from "@openzeppelin/contracts/token/ERC20/IERC20.sol";
 import {IERC20Permit} from "@openzeppelin/contracts/token/ERC20/extensions/IERC20Permit.sol";
@@ -161,7 +161,7 @@ contract MarginBank is IMarginBank, Restricted, ReentrancyGuardTransient {
         Market memory entry = _markets[msg.sender];
         // Check: the caller is a listed market, and no pause is active.
         if (entry.openFrom == 0) revert MarketNotListed(msg.sender);
-        if (block.timestamp < entry.openFrom) revert BankPaused(entry.openFrom);
+        _requireNotPaused();
 
         // Effect: apply the deltas to the accounts and the difference to the pool.
         int256 paidOut = int256(fees);
@@ -269,7 +269,7 @@ contract MarginBank is IMarginBank, Restricted, ReentrancyGuardTransient {
     function pause() external restricted {
         uint256 startedAt = _pause.startedAt;
         if (startedAt != 0 && block.timestamp < startedAt + PAUSE_INTERVAL) revert PauseTooSoon(startedAt + PAUSE_INTERVAL);
-        _pauseUntil(uint64(block.timestamp), uint64(block.timestamp + PAUSE));
+        _pause = Pause({startedAt: uint64(block.timestamp), endsAt: uint64(block.timestamp + PAUSE)});
         if (address(this).balance == 0) _LATCH.release();
         emit Paused(uint64(block.timestamp + PAUSE));
     }
@@ -277,7 +277,7 @@ contract MarginBank is IMarginBank, Restricted, ReentrancyGuardTransient {
     /// @inheritdoc IMarginBank
     function unpause() external restricted {
         if (!isPaused()) revert BankNotPaused();
-        _pauseUntil(_pause.startedAt, uint64(block.timestamp));
+        _pause.endsAt = uint64(block.timestamp);
         _returnEther();
         emit Unpaused();
     }
@@ -296,12 +296,6 @@ contract MarginBank is IMarginBank, Restricted, ReentrancyGuardTransient {
     /// @notice Accepts ether from the latch only.
     receive() external payable {
         if (msg.sender != address(_LATCH)) revert SenderNotLatch(msg.sender);
-    }
-
-    /// @dev Also writes the end of the pause to every market's slot, so that settlement reads no additional slot.
-    function _pauseUntil(uint64 startedAt, uint64 endsAt) private {
-        _pause = Pause({startedAt: startedAt, endsAt: endsAt});
-        for (uint256 i; i < _listed.length; ++i) _markets[_listed[i]].openFrom = uint32(endsAt);
     }
 
     function _requireNotPaused() private view {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-pragma solidity ^0.8.28;
+pragma solidity 0.8.36;
 
 import {ReentrancyGuardTransient} from "@openzeppelin/contracts/utils/ReentrancyGuardTransient.sol";
 import {MarketState} from "./base/MarketState.sol";
@@ -21,6 +21,7 @@ import {Order, SaltState} from "./types/Order.sol";
 import {Position} from "./types/Position.sol";
 import {Report} from "./types/Report.sol";
 import {RiskTerms} from "./types/Risk.sol";
+import {DOMAIN_NAME, DOMAIN_VERSION} from "./types/SigningDomain.sol";
 import {
     Clock,
     Ending,
@@ -263,6 +264,24 @@ contract MarketExtension is MarketState, ReentrancyGuardTransient {
 
     function domainSeparator() external view returns (bytes32) {
         return _context().domainSeparator;
+    }
+
+    function eip712Domain()
+        external
+        view
+        returns (
+            bytes1 fields,
+            string memory name,
+            string memory version,
+            uint256 chainId,
+            address verifyingContract,
+            bytes32 salt,
+            uint256[] memory extensions
+        )
+    {
+        _requireDelegated();
+        // Fields in use: name, version, chain and contract (ERC-5267).
+        return (hex"0f", DOMAIN_NAME, DOMAIN_VERSION, block.chainid, address(this), salt, extensions);
     }
 
     function grid() external view returns (MarketGrid memory) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-pragma solidity ^0.8.28;
+pragma solidity 0.8.36;
 
 import {Address} from "@openzeppelin/contracts/utils/Address.sol";
 
@@ -30,6 +30,7 @@ contract PauseLatch {
         Address.sendValue(payable(_BANK), address(this).balance);
     }
 
+    /// @notice The bank that deployed the latch.
     function bank() external view returns (address) {
         return _BANK;
     }

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
-pragma solidity ^0.8.28;
+pragma solidity 0.8.36;
 
 import {IIsolatedTrader} from "./interfaces/IIsolatedTrader.sol";
 import {IMarginBank} from "./interfaces/IMarginBank.sol";
 import {BackstopLib} from "./libraries/BackstopLib.sol";
 import {DeleverageLib} from "./libraries/DeleverageLib.sol";
 import {FundingLib} from "./libraries/FundingLib.sol";
+import {MarginLib} from "./libraries/MarginLib.sol";
 import {OrderLib} from "./libraries/OrderLib.sol";
+import {PauseLib} from "./libraries/PauseLib.sol";
 import {RiskLens} from "./libraries/RiskLens.sol";
 import {SettlementCodec} from "./libraries/SettlementCodec.sol";
 import {AccountRisk, EndingPreview, MarketTerms} from "./types/Lens.sol";
@@ -59,7 +61,7 @@ contract SettlementLens {
         terms = RiskLens.termsAt(market, asOf);
         found = new AccountRisk[](accounts.length);
         for (uint256 i; i < accounts.length; ++i) {
-            found[i] = RiskLens.riskOf(market, terms, accounts[i], price);
+            found[i] = RiskLens.riskOf(market, terms, accounts[i], price, asOf);
         }
     }
 
@@ -73,7 +75,7 @@ contract SettlementLens {
         found = new address[](accounts.length);
         uint256 count;
         for (uint256 i; i < accounts.length; ++i) {
-            if (RiskLens.riskOf(market, terms, accounts[i], price).liquidatable) found[count++] = accounts[i];
+            if (RiskLens.riskOf(market, terms, accounts[i], price, asOf).liquidatable) found[count++] = accounts[i];
         }
         assembly ("memory-safe") {
             mstore(found, count)
@@ -94,8 +96,8 @@ contract SettlementLens {
         return (lowest, highest, terms.fundingIndex);
     }
 
-    /// @notice What `inheritPosition` would do: the backstop's position afterwards, or why it cannot inherit. The account must be
-    /// below MMR.
+    /// @notice What `inheritPosition` would do: the backstop's position afterwards, or why it cannot inherit. Reverts as the action
+    /// would for an account that may not be inherited.
     function previewInheritance(IIsolatedTrader market, address account, uint256 price, uint256 asOf)
         external
         view
@@ -104,13 +106,15 @@ contract SettlementLens {
         MarketTerms memory terms = RiskLens.termsAt(market, asOf);
         RiskTerms memory backstop = market.riskTerms();
         Valuation memory valuation = RiskLens.valuationOf(market, terms, price);
-        risk = RiskLens.riskOf(market, terms, account, price);
+        BackstopLib.requireOther(backstop, account);
+        risk = RiskLens.riskOf(market, terms, account, price, asOf);
+        _requireDue(market, valuation, risk.position, account, asOf);
         Position memory held = RiskLens.positionAt(market, terms, backstop.backstop);
         (merged, result) = BackstopLib.inherit(held, risk.position, backstop, valuation, IMarginBank(market.bank()));
     }
 
-    /// @notice The legs that `deleverage` would close, and the account afterwards. The account must be below MMR, and its
-    /// counterparties in the order of their scores.
+    /// @notice The legs that `deleverage` would close, and the account afterwards. Reverts as the action would for an account that
+    /// may not be deleveraged, and for counterparties that repeat or are not in the order of their scores.
     function previewDeleveraging(
         IIsolatedTrader market,
         address account,
@@ -122,6 +126,9 @@ contract SettlementLens {
         MarketTerms memory terms = RiskLens.termsAt(market, asOf);
         Valuation memory valuation = RiskLens.valuationOf(market, terms, price);
         rest = RiskLens.positionAt(market, terms, account);
+        _requireDeleverageable(market, terms, valuation, rest, account, asOf);
+        DeleverageLib.requireDistinct(counterparties, steps);
+        DeleverageLib.Rank memory rank;
         legs = new DeleveragedLeg[](counterparties.length);
         scores = new uint256[](counterparties.length);
         for (uint256 i; i < counterparties.length; ++i) {
@@ -131,6 +138,7 @@ contract SettlementLens {
             bool qualifies;
             (qualifies, scores[i]) = DeleverageLib.score(other, valuation);
             if (!qualifies) continue;
+            DeleverageLib.requireRank(rank, counterparties[i], scores[i]);
             (uint256 closed, uint256 payout) = DeleverageLib.closeAgainst(rest, other, steps[i]);
             // Widths as in `LiquidationLib._closeLeg`.
             (legs[i].steps, legs[i].payout) = (uint64(closed), uint96(payout));
@@ -143,6 +151,33 @@ contract SettlementLens {
     }
 
     // ------------------------------------------------------------------ internals
+
+    /// @dev Reverts unless the account is below MMR, and has no equity left or had time to add margin after a pause.
+    function _requireDue(
+        IIsolatedTrader market,
+        Valuation memory valuation,
+        Position memory position,
+        address account,
+        uint256 asOf
+    ) private view returns (int256 equityX) {
+        equityX = MarginLib.requireBelowMaintenance(position, valuation, account);
+        if (equityX > 0) PauseLib.requireGraceOver(IMarginBank(market.bank()), asOf, account);
+    }
+
+    function _requireDeleverageable(
+        IIsolatedTrader market,
+        MarketTerms memory terms,
+        Valuation memory valuation,
+        Position memory position,
+        address account,
+        uint256 asOf
+    ) private view {
+        int256 equityX = _requireDue(market, valuation, position, account, asOf);
+        if (equityX <= 0) return;
+        RiskTerms memory backstop = market.riskTerms();
+        Position memory held = RiskLens.positionAt(market, terms, backstop.backstop);
+        BackstopLib.requireUnable(held, position, backstop, valuation, IMarginBank(market.bank()), account, equityX);
+    }
 
     function _read(uint256 pointer, OrderFill memory order) private pure returns (uint256 next) {
         RecordHead head;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-pragma solidity ^0.8.28;
+pragma solidity 0.8.36;
 
 import {EIP712} from "@openzeppelin/contracts/utils/cryptography/EIP712.sol";
 import {ECDSA} from "@openzeppelin/contracts/utils/cryptography/ECDSA.sol";
@@ -91,7 +91,11 @@ contract SignedPriceOracle is ISignedPriceOracle, EIP712, Restricted {
     /// @inheritdoc IPriceOracle
     function verify(bytes32 feedId, uint256 price, uint256 observedAt, bytes calldata proof) external view {
         SignerTerms memory terms = _latest[feedId].terms;
-        if (observedAt < terms.activeFrom) terms = _former[feedId].terms;
+        if (observedAt < terms.activeFrom) {
+            terms = _former[feedId].terms;
+            // The signers before the former ones are no longer stored.
+            if (observedAt < terms.activeFrom) revert ObservedTooEarly(feedId, terms.activeFrom, observedAt);
+        }
         uint256 threshold = terms.threshold;
         if (threshold == 0) revert FeedUnknown(feedId);
         if (proof.length != threshold * SIGNATURE) revert ProofLengthWrong(threshold * SIGNATURE, proof.length);
@@ -135,7 +139,10 @@ contract SignedPriceOracle is ISignedPriceOracle, EIP712, Restricted {
         returns (address[] memory signers, uint256 threshold)
     {
         SignerSet storage set = _latest[feedId];
-        if (observedAt < set.terms.activeFrom) set = _former[feedId];
+        if (observedAt < set.terms.activeFrom) {
+            set = _former[feedId];
+            if (observedAt < set.terms.activeFrom) return (signers, threshold);
+        }
         return (set.signers, set.terms.threshold);
     }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-pragma solidity ^0.8.28;
+pragma solidity 0.8.36;
 
 import {ERC20} from "@openzeppelin/contracts/token/ERC20/ERC20.sol";
 import {ERC20Permit} from "@openzeppelin/contracts/token/ERC20/extensions/ERC20Permit.sol";
@@ -13,6 +13,7 @@ contract TestUSDM is ERC20, ERC20Permit {
         if (!DelayBoundsLib.isTestChain()) revert NotATestChain(block.chainid);
     }
 
+    /// @notice Mints `amount` to `to`. Any caller, on test chains only.
     function mint(address to, uint256 amount) external {
         _mint(to, amount);
     }

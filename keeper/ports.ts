@@ -2,9 +2,9 @@
 
 import type { SignableAction } from '../domain/actions/action-rules.ts'
 import type { MarketSpec } from '../domain/market/market.ts'
+import type { ReportLimits } from '../domain/market/parameters.ts'
 import type { Adjustment } from '../domain/positions/adjustment-attempt.ts'
 import type { Reading, SourceAnswer, SourceBounds } from '../domain/prices/aggregate.ts'
-import type { ReportRules } from '../domain/prices/report.ts'
 import type { FeedId } from '../domain/prices/report-hash.ts'
 import type { OracleReport } from '../domain/settlement/settlement.ts'
 import type { Culprit } from '../domain/settlement/void-batch.ts'
@@ -139,7 +139,7 @@ export interface Chain {
     observedAt: Millis,
   ): Promise<{ readonly signers: ReadonlySet<Address>; readonly threshold: number }>
   /** The contract's rules for oracle reports. */
-  reportRules(trader: Address): Promise<Omit<ReportRules, 'kind'>>
+  reportRules(trader: Address): Promise<ReportLimits>
 }
 
 /** A request that the forwarder executes for its owner; its value is 0. The forwarder itself has the nonce. */

@@ -7,7 +7,9 @@ import { JsonError, type JsonReader, readJsonObject } from '../service/json-read
 export type SignableFeeds = ReadonlyMap<FeedId, SigningRules>
 
 const FEED_ID = /^0x[0-9a-fA-F]{64}$/
-const KINDS = ['price', 'session', 'final'] as const
+const KINDS = ['price', 'probability', 'session', 'final'] as const
+
+type Kind = (typeof KINDS)[number]
 
 /** A report of a session feed is a time of 48 bits, and 0 outside a session. */
 const SESSION_RANGE = { low: 0n, high: 2n ** 48n - 1n }
@@ -35,20 +37,23 @@ function rulesIn(json: JsonReader): SigningRules {
   const rules: SigningRules =
     kind === 'session'
       ? { ...times, range: SESSION_RANGE, move: null }
-      : { ...times, range: rangeIn(json), move: kind === 'final' ? null : moveIn(json) }
+      : { ...times, range: rangeIn(json, kind), move: kind === 'final' ? null : moveIn(json, kind) }
   json.end()
   return rules
 }
 
-function rangeIn(json: JsonReader) {
-  const range = { low: json.amount('low', 1n), high: json.amount('high', HIGHEST_PRICE) }
+function rangeIn(json: JsonReader, kind: Kind) {
+  const highest = kind === 'probability' ? ONE : HIGHEST_PRICE
+  const range = { low: json.amount('low', 1n), high: json.amount('high', highest) }
+  if (kind === 'probability' && range.high > ONE) return json.reject('high', 'at most 1, because it is a probability')
   return range.low < 0n || range.high < range.low
     ? json.reject('high', 'at least low, which is not negative')
     : range
 }
 
 /** By default the limits that markets have by default (docs/deploy.md). */
-const moveIn = (json: JsonReader): NonNullable<SigningRules['move']> => ({
+const moveIn = (json: JsonReader, kind: Kind): NonNullable<SigningRules['move']> => ({
+  kind: kind === 'probability' ? 'binary_future' : 'future',
   moveBase: json.millionths('move_base', 100_000n),
   moveSlope: json.millionths('move_slope', 20_000n),
   moveWindow: json.count('move_window_ms', { fallback: 1_000, least: 1 }) as Millis,

@@ -22,7 +22,8 @@ import {Restricted} from "./Restricted.sol";
 /**
  * @title The functions of a market that delegate to its extension
  * @notice Each function runs the code of `MarketExtension` on the market's storage. The extension checks operators and market
- * state; roles are checked here, because `restricted` reads the selector from the call's own data.
+ * state; roles are checked here, because `restricted` reads the selector from the call's own data. Parameters and
+ * results are named for the ABI; a statement that lists them keeps the compiler from reporting them as unused.
  */
 abstract contract MarketDelegator is MarketState, IIsolatedTrader, Restricted {
     address internal immutable _EXTENSION;
@@ -39,7 +40,7 @@ abstract contract MarketDelegator is MarketState, IIsolatedTrader, Restricted {
 
     /// @dev `_delegate` for views. The compiler treats `delegatecall` as state-changing, so the function is cast to `view`. The
     /// extension declares these functions as views, and an external caller of a view uses STATICCALL.
-    function _staticDelegate() private view {
+    function _staticDelegate() internal view {
         function() internal returns (bool) delegateCall = _delegateCall;
         function() internal view returns (bool) viewCall;
         assembly ("memory-safe") {
@@ -58,7 +59,15 @@ abstract contract MarketDelegator is MarketState, IIsolatedTrader, Restricted {
     // ------------------------------------------------------------------ funding
 
     /// @inheritdoc IFunding
-    function updateFunding(uint256, uint256, int96, uint48, Report calldata, Report calldata) external {
+    function updateFunding(
+        uint256 actionId,
+        uint256 asOf,
+        int96 rate,
+        uint48 validUntil,
+        Report calldata report,
+        Report calldata session
+    ) external {
+        (actionId, asOf, rate, validUntil, report, session);
         _delegate();
     }
 
@@ -70,7 +79,8 @@ abstract contract MarketDelegator is MarketState, IIsolatedTrader, Restricted {
     // ------------------------------------------------------------------ operators
 
     /// @inheritdoc IIsolatedTrader
-    function proposeOperator(address) external restricted {
+    function proposeOperator(address operator) external restricted {
+        operator;
         _delegate();
     }
 
@@ -80,24 +90,28 @@ abstract contract MarketDelegator is MarketState, IIsolatedTrader, Restricted {
     }
 
     /// @inheritdoc IIsolatedTrader
-    function revokeOperator(address) external restricted {
+    function revokeOperator(address operator) external restricted {
+        operator;
         _delegate();
     }
 
     /// @inheritdoc IIsolatedTrader
-    function operatorStatus(address) external view returns (OperatorStatus) {
+    function operatorStatus(address operator) external view returns (OperatorStatus) {
+        operator;
         _staticDelegate();
     }
 
     /// @inheritdoc IIsolatedTrader
     function readiness() external view returns (MarketMode mode, uint256 operators) {
+        (mode, operators);
         _staticDelegate();
     }
 
     // ------------------------------------------------------------------ changes
 
     /// @inheritdoc IMarketChanges
-    function scheduleParameters(Parameters calldata, uint48) external restricted {
+    function scheduleParameters(Parameters calldata next, uint48 activeFrom) external restricted {
+        (next, activeFrom);
         _delegate();
     }
 
@@ -107,39 +121,53 @@ abstract contract MarketDelegator is MarketState, IIsolatedTrader, Restricted {
     }
 
     /// @inheritdoc IMarketChanges
-    function scheduleMode(MarketMode, uint48) external restricted {
+    function scheduleMode(MarketMode mode, uint48 activeFrom) external restricted {
+        (mode, activeFrom);
         _delegate();
     }
 
     /// @inheritdoc IMarketChanges
-    function restrictMode(MarketMode) external restricted {
+    function restrictMode(MarketMode mode) external restricted {
+        mode;
         _delegate();
     }
 
     /// @inheritdoc IMarketChanges
-    function extendExpiry(uint48) external restricted {
+    function extendExpiry(uint48 expiresAt) external restricted {
+        expiresAt;
         _delegate();
     }
 
     /// @inheritdoc IMarketChanges
-    function extendDisputeWindow(uint48) external restricted {
+    function extendDisputeWindow(uint48 disputeWindow) external restricted {
+        disputeWindow;
         _delegate();
     }
 
     // ------------------------------------------------------------------ risk
 
     /// @inheritdoc IMarketRisk
-    function inheritPosition(uint256, uint256, address, Report calldata) external {
+    function inheritPosition(uint256 actionId, uint256 asOf, address account, Report calldata report) external {
+        (actionId, asOf, account, report);
         _delegate();
     }
 
     /// @inheritdoc IMarketRisk
-    function deleverage(uint256, uint256, address, address[] calldata, uint256[] calldata, Report calldata) external {
+    function deleverage(
+        uint256 actionId,
+        uint256 asOf,
+        address account,
+        address[] calldata counterparties,
+        uint256[] calldata steps,
+        Report calldata report
+    ) external {
+        (actionId, asOf, account, counterparties, steps, report);
         _delegate();
     }
 
     /// @inheritdoc IMarketRisk
-    function setBackstop(address, uint96) external restricted {
+    function setBackstop(address backstop, uint96 cap) external restricted {
+        (backstop, cap);
         _delegate();
     }
 
@@ -161,7 +189,8 @@ abstract contract MarketDelegator is MarketState, IIsolatedTrader, Restricted {
     }
 
     /// @inheritdoc IMarketWindDown
-    function poke(Report calldata) external {
+    function poke(Report calldata report) external {
+        report;
         _delegate();
     }
 
@@ -171,27 +200,32 @@ abstract contract MarketDelegator is MarketState, IIsolatedTrader, Restricted {
     }
 
     /// @inheritdoc IMarketWindDown
-    function submitFinalReport(Report calldata) external {
+    function submitFinalReport(Report calldata report) external {
+        report;
         _delegate();
     }
 
     /// @inheritdoc IMarketWindDown
-    function finalizeMarket(uint256, uint256) external {
+    function finalizeMarket(uint256 actionId, uint256 asOf) external {
+        (actionId, asOf);
         _delegate();
     }
 
     /// @inheritdoc IMarketWindDown
-    function reportInsolvent(address[] calldata) external {
+    function reportInsolvent(address[] calldata accounts) external {
+        accounts;
         _delegate();
     }
 
     /// @inheritdoc IMarketWindDown
-    function coverDeficit(uint96) external {
+    function coverDeficit(uint96 amount) external {
+        amount;
         _delegate();
     }
 
     /// @inheritdoc IMarketWindDown
-    function claim(address) external {
+    function claim(address account) external {
+        account;
         _delegate();
     }
 
@@ -211,61 +245,76 @@ abstract contract MarketDelegator is MarketState, IIsolatedTrader, Restricted {
     }
 
     /// @inheritdoc IMarketWindDown
-    function unpaidClaim(address) external view returns (uint256) {
+    function unpaidClaim(address account) external view returns (uint256) {
+        account;
         _staticDelegate();
     }
 
     // ------------------------------------------------------------------ orders
 
     /// @inheritdoc IIsolatedTrader
-    function hashOrder(Order calldata) external view returns (bytes32) {
+    function hashOrder(Order calldata order) external view returns (bytes32) {
+        order;
         _staticDelegate();
     }
 
     /// @inheritdoc IIsolatedTrader
-    function validateOrder(Order calldata, bytes calldata, uint256) external view returns (bytes32, address) {
+    function validateOrder(Order calldata order, bytes calldata signature, uint256 asOf)
+        external
+        view
+        returns (bytes32 hash, address signer)
+    {
+        (order, signature, asOf, hash, signer);
         _staticDelegate();
     }
 
     /// @inheritdoc IIsolatedTrader
-    function saltState(address, uint256) external view returns (SaltState) {
+    function saltState(address maker, uint256 salt) external view returns (SaltState) {
+        (maker, salt);
         _staticDelegate();
     }
 
     /// @inheritdoc IIsolatedTrader
-    function partialSlot(address, uint256) external view returns (uint256, uint256, uint256) {
+    function partialSlot(address maker, uint256 index) external view returns (uint256 salt, uint256 filled, uint256 batchId) {
+        (maker, index, salt, filled, batchId);
         _staticDelegate();
     }
 
     // ------------------------------------------------------------------ accounts
 
     /// @inheritdoc IIsolatedTrader
-    function position(address) external view returns (Position memory) {
+    function position(address account) external view returns (Position memory) {
+        account;
         _staticDelegate();
     }
 
     /// @inheritdoc IIsolatedTrader
-    function health(address, uint256) external view returns (int256, uint256) {
+    function health(address account, uint256 price) external view returns (int256 equityX, uint256 notionalX) {
+        (account, price, equityX, notionalX);
         _staticDelegate();
     }
 
     /// @inheritdoc IIsolatedTrader
-    function floors(address) external view returns (Floors memory) {
+    function floors(address account) external view returns (Floors memory) {
+        account;
         _staticDelegate();
     }
 
     /// @inheritdoc IAdjustments
-    function hashMarginAdjustment(AdjustMargin calldata) external view returns (bytes32) {
+    function hashMarginAdjustment(AdjustMargin calldata adjustment) external view returns (bytes32) {
+        adjustment;
         _staticDelegate();
     }
 
     /// @inheritdoc IAdjustments
-    function hashLeverageAdjustment(AdjustLeverage calldata) external view returns (bytes32) {
+    function hashLeverageAdjustment(AdjustLeverage calldata adjustment) external view returns (bytes32) {
+        adjustment;
         _staticDelegate();
     }
 
     /// @inheritdoc IAdjustments
-    function isMarginNonceUsed(address, uint256) external view returns (bool) {
+    function isMarginNonceUsed(address account, uint256 nonce) external view returns (bool) {
+        (account, nonce);
         _staticDelegate();
     }
 

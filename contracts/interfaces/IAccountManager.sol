@@ -43,6 +43,7 @@ interface IAccountManager {
     /// revocation changes nothing.
     function revokeSessionKey(address key) external;
 
+    /// @notice The key's registration for `owner`; all zero if it was never registered.
     function sessionKey(address owner, address key) external view returns (SessionKey memory);
 
     /// @notice Whether `key` may act for `owner` in an action as of `asOf` (milliseconds).

@@ -92,8 +92,9 @@ interface IAdjustments {
 
     // ------------------------------------------------------------------ views
 
-    /// @notice The EIP-712 digest of an adjustment.
+    /// @notice The EIP-712 digest of a margin adjustment.
     function hashMarginAdjustment(AdjustMargin calldata adjustment) external view returns (bytes32);
+    /// @notice The EIP-712 digest of a change of leverage.
     function hashLeverageAdjustment(AdjustLeverage calldata adjustment) external view returns (bytes32);
 
     /// @notice Whether the nonce was used. Does not compare it with the minimum.

@@ -3,6 +3,7 @@ pragma solidity ^0.8.28;
 
 /// @title The functions used of a Chainlink-style feed. Times in unix seconds
 interface IAggregator {
+    /// @notice Decimals of every answer.
     function decimals() external view returns (uint8);
 
     /// @dev Reverts or returns zeros for a round without data.
@@ -11,6 +12,7 @@ interface IAggregator {
         view
         returns (uint80 id, int256 answer, uint256 startedAt, uint256 updatedAt, uint80 answeredInRound);
 
+    /// @notice The newest round. Times in unix seconds; reverts if there is none.
     function latestRoundData()
         external
         view

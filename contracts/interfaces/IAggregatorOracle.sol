@@ -6,9 +6,11 @@ import {IPriceOracle} from "./IPriceOracle.sol";
 /**
  * @title Price oracle over Chainlink-style feeds
  * @notice The proof is a round number (10 bytes). A report is valid if that round was the feed's answer at `observedAt`: the
- * round is complete and positive, was updated by then, is younger than the feed's heartbeat, and the next round came at most two
- * seconds before. A valid report stays valid, whenever it settles, until the feed starts a new phase (replaces its aggregator):
- * then only rounds of the new phase are valid, because a replaced aggregator may go on answering.
+ * round is complete and positive, was updated by then, is younger than the feed's heartbeat, and the next round came later. Each
+ * moment therefore has one round, and its price. A report of a round's first moment stays valid, whenever it settles, unless the
+ * feed updates again within that second, or starts a new phase (replaces its aggregator): then only rounds of the new phase are
+ * valid, because a replaced aggregator may go on answering. A report of a later moment becomes invalid if the next round turns
+ * out to have come before it.
  *
  * If the chain has an uptime feed, reports observed before the end of the last outage plus a grace period are invalid.
  * A round never answers 0: a binary market that may end at 0 needs a signed final price.
@@ -49,7 +51,8 @@ interface IAggregatorOracle is IPriceOracle {
     /// @notice Drops the scheduled change of a feed. Restricted.
     function cancelFeed(bytes32 feedId) external;
 
-    /// @notice Source for observations at `observedAt` (milliseconds); zeros if the feed is unknown.
+    /// @notice Source for observations at `observedAt` (milliseconds); zeros if the feed is unknown or its source of that time is
+    /// no longer stored.
     function sourceAt(bytes32 feedId, uint256 observedAt) external view returns (Source memory);
 
     /// @notice Seconds from `setFeed` until the new source is valid.

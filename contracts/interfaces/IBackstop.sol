@@ -32,6 +32,8 @@ interface IBackstop {
     /// @notice Second step, after the bank's delay: pays the pending amount to `receiver`. Restricted.
     function withdraw(address receiver) external;
 
+    /// @notice The `MarginBank` that holds the backstop's capital.
     function bank() external view returns (address);
+    /// @notice The `AccountManager` that stores the backstop's session keys.
     function accountManager() external view returns (address);
 }

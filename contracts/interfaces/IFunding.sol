@@ -51,5 +51,6 @@ interface IFunding {
         Report calldata session
     ) external;
 
+    /// @notice The last rate that was set, with its validity; all zero before the first.
     function fundingRate() external view returns (FundingRate memory);
 }

@@ -106,6 +106,8 @@ interface IIsolatedTrader is ISettlementErrors, IMarketChanges, IFunding, IAdjus
     /// @notice Equity and notional of an account at `price` (x 1e18), in wei x 1e18; as of the market's last action.
     function health(address account, uint256 price) external view returns (int256 equityX, uint256 notionalX);
 
+    /// @notice Whether the order with this salt can fill: unused, partly filled, dead, or a cancel was requested. Does not consider
+    /// the maker's floors.
     function saltState(address maker, uint256 salt) external view returns (SaltState);
 
     /// @notice Content of a maker's partial slot: salt, filled steps and latest batch of a partly filled order.
@@ -116,24 +118,33 @@ interface IIsolatedTrader is ISettlementErrors, IMarketChanges, IFunding, IAdjus
 
     /// @notice The account's floors: salts and margin nonces below them are invalid.
     function floors(address account) external view returns (Floors memory);
+    /// @notice Whether the address is proposed or approved as an operator.
     function operatorStatus(address operator) external view returns (OperatorStatus);
 
     /// @notice Whether the market can settle, for the bank that lists it.
     /// @return mode The strictest of the mode in force and the modes that are scheduled; at least settling after the expiry.
     /// @return operators Number of approved operators.
     function readiness() external view returns (MarketMode mode, uint256 operators);
+    /// @notice The last action and the current batch.
     function clock() external view returns (Clock memory);
+    /// @notice The last oracle report that an action used, and the funding index as of the last action.
     function lastReference() external view returns (Reference memory);
+    /// @notice The parameters in force as of the last action. A scheduled change may be due for the next one (`pendingChange`).
     function parameters() external view returns (Parameters memory);
 
     /// @notice Scheduled changes that are not applied yet.
     function pendingChange() external view returns (PendingChange memory);
 
+    /// @notice The terms of the market as listed.
     function grid() external view returns (MarketGrid memory);
+    /// @notice The `MarginBank` whose pool backs the market.
     function bank() external view returns (address);
     /// @notice The contract whose code the market delegates to for infrequent functions and for views.
     function extension() external view returns (address);
+    /// @notice The `AccountManager` whose session keys may sign for their owners.
     function accountManager() external view returns (address);
+    /// @notice The oracle that verifies the market's reports.
     function oracle() external view returns (address);
+    /// @notice The EIP-712 domain separator of orders and adjustments.
     function domainSeparator() external view returns (bytes32);
 }

@@ -21,7 +21,8 @@ import {MarketMode} from "../types/Market.sol";
  *
  * A pause blocks deposits, payouts, settlement and listing. It ends after three days at the latest, and the next pause can start
  * thirty days after its start at the earliest. During a pause the bank holds 1 wei, which its latch (`PauseLatch`) holds at all
- * other times. Invariant: pause active => balance of the bank > 0. Payments therefore read no slot for the pause.
+ * other times. Invariant: pause active => balance of the bank > 0. Payments and settlements therefore read no slot for the
+ * pause, and a pause costs the same however many markets are listed.
  */
 interface IMarginBank {
     struct Account {
@@ -36,7 +37,7 @@ interface IMarginBank {
         uint112 pool;
         /// Fees charged and not yet collected.
         uint112 fees;
-        /// Unix seconds from which the market may settle: its listing, or the end of a pause. 0 if it is not listed.
+        /// Unix seconds of the listing, from which the market may settle except during a pause. 0 if it is not listed.
         uint32 openFrom;
     }
 
@@ -167,14 +168,21 @@ interface IMarginBank {
 
     // ------------------------------------------------------------------ views
 
+    /// @notice The collateral token.
     function token() external view returns (address);
+    /// @notice The account that receives collected fees.
     function treasury() external view returns (address);
+    /// @notice Free and pending balance of an account in wei.
     function account(address owner) external view returns (Account memory);
+    /// @notice Pool, uncollected fees and listing of a market; all zero if it is not listed.
     function market(address trader) external view returns (Market memory);
     /// @notice Every listed market, in order of listing.
     function markets() external view returns (address[] memory);
+    /// @notice The announcement of a market; all zero if there is none, or if the market has been listed.
     function announcement(address trader) external view returns (Announcement memory);
+    /// @notice Start and end of the last pause, which may be active.
     function lastPause() external view returns (Pause memory);
+    /// @notice Whether a pause is active.
     function isPaused() external view returns (bool);
 
     /// @notice The `PauseLatch` of this bank.

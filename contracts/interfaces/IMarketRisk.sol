@@ -89,5 +89,6 @@ interface IMarketRisk {
     /// immediately; a former backstop keeps its position. Reverts after the end of the market. Restricted.
     function setBackstop(address backstop, uint96 cap) external;
 
+    /// @notice The backstop and its cap.
     function riskTerms() external view returns (RiskTerms memory);
 }

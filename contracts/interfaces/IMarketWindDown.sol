@@ -99,7 +99,8 @@ interface IMarketWindDown {
 
     /// @notice Stores the final price of a closed market, or replaces it within the dispute window, which starts
     /// with the first report. A future: the newest report of its final feed within its bounds, binary exactly one of them. A
-    /// perpetual: the report of its own feed nearest to the close, within the move that its parameters allow. Any caller.
+    /// perpetual: the report of its own feed nearest to the close, within the move that its parameters allow; of that moment also
+    /// another price that the oracle verifies. Any caller.
     function submitFinalReport(Report calldata report) external;
 
     /// @notice Ends the market at its final report, after the dispute window. Funding has accrued up to the close. Any caller.
@@ -124,9 +125,12 @@ interface IMarketWindDown {
 
     // ------------------------------------------------------------------ views
 
+    /// @notice Heartbeat and freeze request; after the end of the market its final price and the haircut of claims.
     function windDown() external view returns (WindDown memory);
+    /// @notice The newest report that `poke` stored; all zero if there is none.
     function poked() external view returns (Poked memory);
     /// @notice Expiry, settling time and dispute window in force, and the final report.
     function ending() external view returns (Ending memory);
+    /// @notice Wei that the account's claim is still owed, because the pool was empty.
     function unpaidClaim(address account) external view returns (uint256);
 }

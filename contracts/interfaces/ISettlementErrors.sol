@@ -42,6 +42,7 @@ interface ISettlementErrors {
     /// @notice Two reports with the same time and different prices.
     error ReportConflict(uint256 observedAt, uint256 last, uint256 given);
     error ReportMoveTooLarge(uint256 last, uint256 given, uint256 allowedMove);
+    /// @notice A price is above 0; in a binary market from one tick to 1.
     error ReportPriceInvalid(uint256 price);
 
     // ------------------------------------------------------------------ an order

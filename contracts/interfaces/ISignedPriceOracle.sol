@@ -11,7 +11,8 @@ import {IPriceOracle} from "./IPriceOracle.sol";
  *
  * New signers become valid `notice` seconds after they are set. They are valid for observations from `activeFrom` on, the former
  * signers for earlier observations: a report has exactly one set of signers, whenever it settles.
- * The oracle stores two sets. A further change invalidates reports from before the last change; leave a minute between changes.
+ * The oracle stores two sets. A further change invalidates reports that were observed before the last change
+ * (`ObservedTooEarly`); leave a minute between changes.
  */
 interface ISignedPriceOracle is IPriceOracle {
     /// @notice The feed's signers for observations from `activeFrom` on. Replaces a scheduled change.
@@ -34,7 +35,8 @@ interface ISignedPriceOracle is IPriceOracle {
     /// @notice Drops the scheduled change of a feed. Restricted.
     function cancelFeed(bytes32 feedId) external;
 
-    /// @notice Signers for observations at `observedAt` (milliseconds); empty if the feed is unknown.
+    /// @notice Signers for observations at `observedAt` (milliseconds); empty if the feed is unknown or its signers of that time
+    /// are no longer stored.
     function feedAt(bytes32 feedId, uint256 observedAt)
         external
         view

@@ -372,7 +372,7 @@ library AdjustLib {
         }
         Parameters memory current = ActionLib.parametersAt(state, last.changePending, asOf);
         bool binary = context.kind == MarketKind.BinaryFuture;
-        BandLib.checkReport(asOf, report.price, report.observedAt, last, current, binary);
+        BandLib.checkReport(asOf, report.price, report.observedAt, last, current, context.tick, binary);
         context.oracle.verify(context.feedId, report.price, report.observedAt, report.proof);
         return report.price;
     }

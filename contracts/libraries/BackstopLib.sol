@@ -2,6 +2,7 @@
 pragma solidity ^0.8.28;
 
 import {IMarginBank} from "../interfaces/IMarginBank.sol";
+import {IMarketRisk} from "../interfaces/IMarketRisk.sol";
 import {Position} from "../types/Position.sol";
 import {Inheritance, InheritanceFailure, RiskTerms, Valuation} from "../types/Risk.sol";
 import {MarginLib} from "./MarginLib.sol";
@@ -75,6 +76,30 @@ library BackstopLib {
             result.freeDelta = freeDelta;
             merged.margin -= freeDelta;
         }
+    }
+
+    /// @notice Reverts for the backstop's own account, which cannot inherit from itself.
+    function requireOther(RiskTerms memory terms, address account) internal pure {
+        if (account == terms.backstop) revert IMarketRisk.BackstopItself(account);
+    }
+
+    /// @notice Reverts if the backstop can inherit: an account with equity is deleveraged only if it cannot. For the backstop's own
+    /// account too, which has no other way but forced orders.
+    function requireUnable(
+        Position memory held,
+        Position memory position,
+        RiskTerms memory terms,
+        Valuation memory valuation,
+        IMarginBank bank,
+        address account,
+        int256 equityX
+    ) internal view {
+        InheritanceFailure failure;
+        if (account != terms.backstop) {
+            (, Inheritance memory result) = inherit(held, position, terms, valuation, bank);
+            failure = result.failure;
+        }
+        if (failure == InheritanceFailure.None) revert IMarketRisk.BackstopFirst(account, terms.backstop, equityX);
     }
 
     /// @notice Margin in wei that raises a position to IMR, rounded up; 0 if it meets IMR.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-pragma solidity ^0.8.28;
+pragma solidity 0.8.36;
 
 import {IBackstop} from "../interfaces/IBackstop.sol";
 import {IIsolatedTrader} from "../interfaces/IIsolatedTrader.sol";
@@ -23,6 +23,7 @@ library ChangeLib {
     function scheduleParameters(TraderState storage state, MarketKind kind, Parameters memory next, uint48 activeFrom)
         external
     {
+        _storeDue(state);
         // Check: valid parameters, sufficient notice, no other schedule.
         MarketMode mode = _currentMode(state);
         if (next.mode != mode) revert IMarketChanges.ModeChangesApart(mode, next.mode);
@@ -39,8 +40,10 @@ library ChangeLib {
         emit IMarketChanges.ParametersScheduled(next, activeFrom);
     }
 
-    /// @dev Keeps `changePending`, because another change may be scheduled. The next action reads the slots and clears it.
+    /// @dev Parameters that are in force cannot be cancelled, whether or not an action has stored them. Keeps `changePending`,
+    /// because another change may be scheduled. The next action reads the slots and clears it.
     function cancelScheduledParameters(TraderState storage state) external {
+        _storeDue(state);
         if (state.pending.parametersFrom == 0) revert IMarketChanges.NoParametersScheduled();
         state.pending.parametersFrom = 0;
         emit IMarketChanges.ScheduledParametersCancelled();
@@ -135,8 +138,8 @@ library ChangeLib {
 
     // ------------------------------------------------------------------ internals
 
-    /// @dev Stores the changes that are due, as the next action would. A schedule or restriction replaces the one before it,
-    /// which possibly no action has stored: in a halted market none can. The callers set `changePending`.
+    /// @dev Stores the changes that are due, as the next action would. A schedule, restriction or cancellation replaces the one
+    /// before it, which possibly no action has stored: in a halted market none can. `changePending` stays set.
     function _storeDue(TraderState storage state) private {
         PendingChange memory pending = state.pending;
         (Parameters memory next, bool due) = ActionLib.changed(state.parameters, pending, block.timestamp * 1000);

@@ -2,6 +2,7 @@
 pragma solidity ^0.8.28;
 
 import {Math} from "@openzeppelin/contracts/utils/math/Math.sol";
+import {IMarketRisk} from "../interfaces/IMarketRisk.sol";
 import {Position} from "../types/Position.sol";
 import {Valuation} from "../types/Risk.sol";
 import {MarginLib} from "./MarginLib.sol";
@@ -12,6 +13,12 @@ import {PositionLib} from "./PositionLib.sol";
  * @dev Positions come from storage, so the field widths of `PositionLib` bound them: sums of two do not overflow.
  */
 library DeleverageLib {
+    /// @notice The last counterparty that qualified, and its score; zero before the first.
+    struct Rank {
+        address counterparty;
+        uint256 score;
+    }
+
     /**
      * @notice (unrealised profit / entry notional) x (notional / equity), x 1e18, rounded down after each of the three divisions.
      * The score increases with profit and with leverage.
@@ -58,6 +65,30 @@ library DeleverageLib {
         _reduce(position, steps, released, entry);
         _reduce(counterparty, steps, otherReleased, otherEntry);
         return (steps, uint256(proceeds));
+    }
+
+    /// @notice Reverts unless there are as many steps as counterparties, no steps are zero, and no counterparty repeats.
+    function requireDistinct(address[] calldata counterparties, uint256[] calldata steps) internal pure {
+        if (counterparties.length == 0 || counterparties.length != steps.length) {
+            revert IMarketRisk.CounterpartiesInvalid(counterparties.length, steps.length);
+        }
+        for (uint256 i; i < counterparties.length; ++i) {
+            address counterparty = counterparties[i];
+            if (steps[i] == 0) revert IMarketRisk.StepsZero(counterparty);
+            for (uint256 j; j < i; ++j) {
+                if (counterparties[j] == counterparty) revert IMarketRisk.CounterpartyRepeated(counterparty);
+            }
+        }
+    }
+
+    /// @notice Reverts unless the counterparty ranks behind the last one that qualified, which it then replaces.
+    function requireRank(Rank memory last, address counterparty, uint256 scored) internal pure {
+        bool first = last.counterparty == address(0);
+        bool inOrder = scored < last.score || (scored == last.score && counterparty > last.counterparty);
+        if (!first && !inOrder) {
+            revert IMarketRisk.CounterpartyOutOfOrder(last.counterparty, last.score, counterparty, scored);
+        }
+        (last.counterparty, last.score) = (counterparty, scored);
     }
 
     function opposes(Position memory position, Position memory counterparty) internal pure returns (bool) {

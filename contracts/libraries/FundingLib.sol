@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-pragma solidity ^0.8.28;
+pragma solidity 0.8.36;
 
 import {IFunding} from "../interfaces/IFunding.sol";
 import {MarketKind} from "../types/Market.sol";

@@ -2,7 +2,6 @@
 pragma solidity ^0.8.28;
 
 import {IMarketRisk} from "../interfaces/IMarketRisk.sol";
-import {ISettlementErrors} from "../interfaces/ISettlementErrors.sol";
 import {MarketContext} from "../types/MarketContext.sol";
 import {Position} from "../types/Position.sol";
 import {Report} from "../types/Report.sol";
@@ -25,9 +24,7 @@ library LiquidationLib {
         int256 fundingIndex;
         /// Position of the account; each leg reduces it.
         Position position;
-        /// The last counterparty that qualified.
-        address before;
-        uint256 scoreBefore;
+        DeleverageLib.Rank rank;
         DeleveragedLeg[] legs;
     }
 
@@ -49,9 +46,9 @@ library LiquidationLib {
         // Check: the account is below MMR, and had time to add margin after a pause.
         int256 fundingIndex = action.reference_.fundingIndex;
         RiskTerms memory terms = state.riskTerms;
-        if (account == terms.backstop) revert IMarketRisk.BackstopItself(account);
+        BackstopLib.requireOther(terms, account);
         Position memory position = _load(state, account, fundingIndex);
-        if (_requireBelowMaintenance(position, valuation, account) > 0) {
+        if (MarginLib.requireBelowMaintenance(position, valuation, account) > 0) {
             PauseLib.requireGraceOver(context.bank, asOf, account);
         }
 
@@ -109,7 +106,7 @@ library LiquidationLib {
         ongoing.fundingIndex = action.reference_.fundingIndex;
         ongoing.position = _load(state, account, ongoing.fundingIndex);
         _requireDeleverageable(state, context, ongoing, asOf, account);
-        _requireDistinct(counterparties, steps);
+        DeleverageLib.requireDistinct(counterparties, steps);
 
         // Effect: close each leg, then credit all counterparties in one bank call.
         ongoing.legs = new DeleveragedLeg[](counterparties.length);
@@ -135,22 +132,13 @@ library LiquidationLib {
         if (!DeleverageLib.opposes(ongoing.position, other)) return;
         (bool qualifies, uint256 score) = DeleverageLib.score(other, ongoing.valuation);
         if (!qualifies) return;
-        _requireRank(ongoing, counterparty, score);
+        DeleverageLib.requireRank(ongoing.rank, counterparty, score);
 
         (uint256 steps, uint256 payout) = DeleverageLib.closeAgainst(ongoing.position, other, asked);
         if (steps == 0) return;
         _store(state, counterparty, other, ongoing.fundingIndex);
         leg.steps = uint64(steps);
         leg.payout = uint96(payout);
-    }
-
-    function _requireRank(DeleverageContext memory ongoing, address counterparty, uint256 score) private pure {
-        bool first = ongoing.before == address(0);
-        bool inOrder = score < ongoing.scoreBefore || (score == ongoing.scoreBefore && counterparty > ongoing.before);
-        if (!first && !inOrder) {
-            revert IMarketRisk.CounterpartyOutOfOrder(ongoing.before, ongoing.scoreBefore, counterparty, score);
-        }
-        (ongoing.before, ongoing.scoreBefore) = (counterparty, score);
     }
 
     function _requireDeleverageable(
@@ -160,34 +148,12 @@ library LiquidationLib {
         uint256 asOf,
         address account
     ) private view {
-        int256 equityX = _requireBelowMaintenance(ongoing.position, ongoing.valuation, account);
+        int256 equityX = MarginLib.requireBelowMaintenance(ongoing.position, ongoing.valuation, account);
         if (equityX <= 0) return;
         PauseLib.requireGraceOver(context.bank, asOf, account);
         RiskTerms memory terms = state.riskTerms;
-        InheritanceFailure failure;
-        if (account != terms.backstop) {
-            Position memory held = _load(state, terms.backstop, ongoing.fundingIndex);
-            (, Inheritance memory result) =
-                BackstopLib.inherit(held, ongoing.position, terms, ongoing.valuation, context.bank);
-            failure = result.failure;
-        }
-        if (failure == InheritanceFailure.None) {
-            revert IMarketRisk.BackstopFirst(account, terms.backstop, equityX);
-        }
-    }
-
-    /// @dev Reverts unless there are as many steps as counterparties, no steps are zero, and no counterparty repeats.
-    function _requireDistinct(address[] calldata counterparties, uint256[] calldata steps) private pure {
-        if (counterparties.length == 0 || counterparties.length != steps.length) {
-            revert IMarketRisk.CounterpartiesInvalid(counterparties.length, steps.length);
-        }
-        for (uint256 i; i < counterparties.length; ++i) {
-            address counterparty = counterparties[i];
-            if (steps[i] == 0) revert IMarketRisk.StepsZero(counterparty);
-            for (uint256 j; j < i; ++j) {
-                if (counterparties[j] == counterparty) revert IMarketRisk.CounterpartyRepeated(counterparty);
-            }
-        }
+        Position memory held = _load(state, terms.backstop, ongoing.fundingIndex);
+        BackstopLib.requireUnable(held, ongoing.position, terms, ongoing.valuation, context.bank, account, equityX);
     }
 
     function _payOut(MarketContext calldata context, uint256 asOf, DeleveragedLeg[] memory legs) private {
@@ -216,18 +182,5 @@ library LiquidationLib {
     function _empty(TraderState storage state, address account, Position memory position, int256 fundingIndex) private {
         (position.size, position.entryNotional, position.margin) = (0, 0, 0);
         _store(state, account, position, fundingIndex);
-    }
-
-    function _requireBelowMaintenance(Position memory position, Valuation memory valuation, address account)
-        private
-        pure
-        returns (int256 equityX)
-    {
-        uint256 notionalX;
-        (equityX, notionalX) = MarginLib.exposure(position, valuation);
-        int256 required = int256(notionalX * valuation.mmr);
-        if (position.size == 0 || equityX * MarginLib.MILLION >= required) {
-            revert ISettlementErrors.NotLiquidatable(account, equityX, required / MarginLib.MILLION);
-        }
     }
 }

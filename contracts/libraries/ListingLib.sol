@@ -22,6 +22,8 @@ library ListingLib {
     /// than a second. After a longer one even a report as old as allowed could not have used all of `moveBase`.
     uint256 private constant MIN_MOVE_WINDOW = 1_000;
     uint256 private constant MAX_MOVE_WINDOW = MAX_REPORT_AGE;
+    /// @dev Seconds after which a report of a binary market can have any price.
+    uint256 private constant MAX_BINARY_GAP = 1_800;
     /// @dev Bound of tick and step. It keeps every product of settlement within 256 bits (rows U5 to U10 in contracts/README.md).
     uint256 private constant INCREMENT_END = 1 << 80;
 
@@ -67,6 +69,7 @@ library ListingLib {
         // At least one of both must allow a price move.
         valid = valid && p.moveBase <= MAX_MOVE && p.moveSlope <= MAX_MOVE && (p.moveBase | p.moveSlope) != 0;
         valid = valid && p.moveWindow >= MIN_MOVE_WINDOW && p.moveWindow <= MAX_MOVE_WINDOW;
+        if (kind == MarketKind.BinaryFuture) valid = valid && p.moveBase + p.moveSlope * MAX_BINARY_GAP >= MILLION;
         valid = valid && p.fundingCap <= MAX_FUNDING_CAP && (p.fundingCap == 0 || kind == MarketKind.Perpetual);
         if (!valid) revert IMarketChanges.ParametersInvalid();
     }

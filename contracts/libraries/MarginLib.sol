@@ -84,4 +84,18 @@ library MarginLib {
             revert ISettlementErrors.NotLiquidatable(account, equityX, required / MILLION);
         }
     }
+
+    /// @notice Reverts unless the account has a position whose ratio at the oracle price < MMR: it may be inherited or deleveraged.
+    function requireBelowMaintenance(Position memory position, Valuation memory valuation, address account)
+        internal
+        pure
+        returns (int256 equityX)
+    {
+        uint256 notionalX;
+        (equityX, notionalX) = exposure(position, valuation);
+        int256 required = int256(notionalX * valuation.mmr);
+        if (position.size == 0 || equityX * MILLION >= required) {
+            revert ISettlementErrors.NotLiquidatable(account, equityX, required / MILLION);
+        }
+    }
 }

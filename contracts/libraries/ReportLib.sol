@@ -38,7 +38,7 @@ library ReportLib {
         Reference memory last = action.reference_;
         (uint96 price, uint48 observedAt) = (report.price, report.observedAt);
         bool binary = context.kind == MarketKind.BinaryFuture;
-        BandLib.checkReport(action.clock.asOf, price, observedAt, last, action.parameters, binary);
+        BandLib.checkReport(action.clock.asOf, price, observedAt, last, action.parameters, context.tick, binary);
         requireProven(context.oracle, context.feedId, last, price, observedAt, report.proof);
         last.oraclePrice = price;
         last.observedAt = observedAt;

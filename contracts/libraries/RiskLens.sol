@@ -14,6 +14,7 @@ import {ActionLib} from "./ActionLib.sol";
 import {EndingLib} from "./EndingLib.sol";
 import {FundingLib} from "./FundingLib.sol";
 import {MarginLib} from "./MarginLib.sol";
+import {PauseLib} from "./PauseLib.sol";
 import {PositionLib} from "./PositionLib.sol";
 
 /// @title Terms, risk and ending of a market, computed from its views. Inlined into `SettlementLens`
@@ -28,6 +29,8 @@ library RiskLens {
         terms.closesAt = EndingLib.closesAt(ending);
         (terms.parameters,) = ActionLib.changed(market.parameters(), market.pendingChange(), asOf);
         terms.mode = EndingLib.modeAt(ending.expiresAt, terms.parameters.mode, asOf);
+        terms.graceEndsAt = PauseLib.graceEndsAt(IMarginBank(market.bank()));
+        terms.backstop = market.riskTerms().backstop;
         Reference memory last = market.lastReference();
         terms.fundingIndex = last.fundingIndex;
         if (!last.funded) return terms;
@@ -61,7 +64,7 @@ library RiskLens {
         position.margin -= position.size * (terms.fundingIndex - market.lastReference().fundingIndex);
     }
 
-    function riskOf(IIsolatedTrader market, MarketTerms memory terms, address account, uint256 price)
+    function riskOf(IIsolatedTrader market, MarketTerms memory terms, address account, uint256 price, uint256 asOf)
         internal
         view
         returns (AccountRisk memory risk)
@@ -73,8 +76,9 @@ library RiskLens {
         (risk.equityX, risk.notionalX) = MarginLib.exposure(risk.position, valuation);
         if (risk.position.size == 0) return risk;
         uint256 rate = valuation.mmr + MarginLib.LIQUIDATION_BUFFER;
-        risk.liquidatable = _isBelow(risk, rate);
-        risk.belowMaintenance = _isBelow(risk, valuation.mmr);
+        bool due = risk.equityX <= 0 || asOf >= terms.graceEndsAt;
+        risk.liquidatable = due && _isBelow(risk, rate);
+        risk.inheritable = due && account != terms.backstop && _isBelow(risk, valuation.mmr);
         risk.liquidationPrice = _priceAt(risk.position, valuation, rate);
         risk.bankruptcyPrice = _bankruptcyPrice(risk.position, valuation);
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-pragma solidity ^0.8.28;
+pragma solidity 0.8.36;
 
 import {Math} from "@openzeppelin/contracts/utils/math/Math.sol";
 import {SafeCast} from "@openzeppelin/contracts/utils/math/SafeCast.sol";
@@ -59,7 +59,7 @@ library WindDownLib {
         Reference memory last = _newest(state);
         Parameters memory current = ActionLib.parametersAt(state, last.changePending, asOf);
         bool binary = context.kind == MarketKind.BinaryFuture;
-        BandLib.checkReport(asOf, report.price, report.observedAt, last, current, binary);
+        BandLib.checkReport(asOf, report.price, report.observedAt, last, current, context.tick, binary);
         context.oracle.verify(context.feedId, report.price, report.observedAt, report.proof);
         state.poked = Poked({price: report.price, observedAt: report.observedAt});
         emit IMarketWindDown.PricePoked(report.price, report.observedAt);
@@ -162,7 +162,7 @@ library WindDownLib {
         _requireReportable(ending);
         bool isPerpetual = context.kind == MarketKind.Perpetual;
         (uint96 price, uint48 observedAt) = (report.price, report.observedAt);
-        _requireObserved(ending, isPerpetual, observedAt);
+        _requireObserved(ending, isPerpetual, price, observedAt);
         if (isPerpetual) _requireMove(state, price, observedAt);
         else _requireFinalPrice(state.listedTerms, context.kind, price);
         bytes32 feedId = isPerpetual ? context.feedId : state.listedTerms.feedId;
@@ -182,11 +182,11 @@ library WindDownLib {
         if (_now() > until) revert IMarketWindDown.FinalReportLate(until);
     }
 
-    function _requireObserved(Ending memory ending, bool isPerpetual, uint256 observedAt) private view {
+    function _requireObserved(Ending memory ending, bool isPerpetual, uint256 price, uint256 observedAt) private view {
         uint256 close = EndingLib.closesAt(ending);
         if (observedAt < close) revert IMarketWindDown.FinalReportEarly(close, observedAt);
         if (observedAt > uint256(_now()) + AHEAD) revert ISettlementErrors.ReportAhead(_now(), observedAt);
-        if (!EndingLib.supersedes(ending, isPerpetual, observedAt)) {
+        if (!EndingLib.supersedes(ending, isPerpetual, price, observedAt)) {
             revert IMarketWindDown.FinalReportSuperseded(ending.observedAt, observedAt);
         }
     }
@@ -194,7 +194,7 @@ library WindDownLib {
     /// @dev The price of a perpetual's own feed may move from the newest known one as far as in any action.
     function _requireMove(TraderState storage state, uint256 price, uint256 observedAt) private view {
         Parameters memory current = ActionLib.parametersAt(state, state.reference_.changePending, _now());
-        BandLib.checkReport(observedAt, price, observedAt, _newest(state), current, false);
+        BandLib.checkReport(observedAt, price, observedAt, _newest(state), current, 0, false);
     }
 
     function _requireFinalPrice(ListedTerms memory terms, MarketKind kind, uint256 price) private pure {

@@ -94,16 +94,17 @@ contract OwnerHarness {
         uint256 observedAt,
         Reference memory last,
         Parameters memory parameters,
+        uint256 tick,
         bool binary
     ) external pure {
-        BandLib.checkReport(asOf, price, observedAt, last, parameters, binary);
+        BandLib.checkReport(asOf, price, observedAt, last, parameters, tick, binary);
     }
 
-    function allowedMove(uint256 before, uint256 elapsed, Parameters memory parameters)
+    function allowedMove(uint256 before, uint256 elapsed, Parameters memory parameters, bool binary)
         external
         pure
         returns (uint256)
     {
-        return BandLib.allowedMove(before, elapsed, parameters);
+        return BandLib.allowedMove(before, elapsed, parameters, binary);
     }
 }

@@ -13,6 +13,10 @@ struct MarketTerms {
     int256 fundingIndex;
     /// Milliseconds; 0: no close is scheduled.
     uint256 closesAt;
+    /// Milliseconds: before it no account with equity is liquidated, inherited or deleveraged (`PauseLib`).
+    uint256 graceEndsAt;
+    /// Zero: there is none.
+    address backstop;
 }
 
 /// @notice One account at an oracle price. `...X` is wei x 1e18.
@@ -24,10 +28,11 @@ struct AccountRisk {
     uint256 free;
     int256 equityX;
     uint256 notionalX;
-    /// Ratio below MMR plus the liquidation buffer: a forced order may close it.
+    /// A forced order may close it: ratio below MMR plus the liquidation buffer, and no equity left or the grace after a pause of
+    /// the bank over.
     bool liquidatable;
-    /// Ratio below MMR: the backstop may inherit it.
-    bool belowMaintenance;
+    /// The backstop may inherit it: likewise with a ratio below MMR, and not the backstop itself.
+    bool inheritable;
     /// The oracle price at or below which a long, and at or above which a short, is liquidatable; 0: there is none.
     uint256 liquidationPrice;
     /// The oracle price at or below which a long, and at or above which a short, has no equity left; 0: there is none.

@@ -42,11 +42,17 @@ export function termsAt(listed: MarketSpec, terms: MarketTerms, asOf: Millis): T
 export const reservingSpec = (spec: MarketSpec, reservedFee: Rate): MarketSpec =>
   spec.takerFee === reservedFee ? spec : { ...spec, takerFee: reservedFee }
 
+/** The rules for reports with these limits. */
+export const reportRulesFor = (
+  { kind, tick }: Pick<MarketSpec, 'kind' | 'tick'>,
+  limits: ReportLimits,
+): ReportRules => ({ ...limits, kind, tick })
+
 /** The rules for reports in force. `fetched`: of the contract, as long as the database does not have them. */
 export const reportRulesOf = (
   { reports, spec }: TermsInForce,
   fetched: ReportRules | null,
-): ReportRules | null => (reports === null ? fetched : { ...reports, kind: spec.kind })
+): ReportRules | null => (reports === null ? fetched : reportRulesFor(spec, reports))
 
 /** Equal for terms under which the same orders clear in the same way. */
 export const keyOfTerms = ({ charging, mode, reports }: TermsInForce): string =>

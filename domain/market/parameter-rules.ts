@@ -1,5 +1,5 @@
 /** The rules that a market's parameters satisfy, with the values that would be valid. Twin of `requireParameters` in the contract's ListingLib. */
-import { toDecimal } from '../units.ts'
+import { mulDivUp, toDecimal } from '../units.ts'
 import { MAX_LEVERAGE, type MarketKind } from './market.ts'
 import type { MarketParameters } from './parameters.ts'
 
@@ -23,6 +23,8 @@ const MAX_FEE = 50_000n
 const MAX_FUNDING_CAP = 40_000n
 const MAX_AGE = 60_000
 const MIN_WINDOW = 1_000
+/** Seconds after which a report of a binary market can have any price. */
+const MAX_BINARY_GAP = 1_800n
 
 /** Millionths as a decimal. */
 const shown = (millionths: bigint): string => toDecimal(millionths * MILLIONTH)
@@ -74,6 +76,10 @@ const fractionsOf = (p: MarketParameters): (readonly [ParameterField, bigint])[]
   ['fundingCap', p.fundingCap],
 ]
 
+/** Base and slope of a binary market add up to 1 within `MAX_BINARY_GAP`. */
+const lowestSlope = (kind: MarketKind, moveBase: bigint): bigint =>
+  kind === 'binary_future' && moveBase < MILLION ? mulDivUp(MILLION - moveBase, 1n, MAX_BINARY_GAP) : 0n
+
 function rulesOf(parameters: MarketParameters, kind: MarketKind): Rule[] {
   const { maxLeverage, reports } = parameters
   const [imr, mmr, mtbLong, mtbShort, makerFee, takerFee, fundingCap] = fractionsOf(parameters).map(
@@ -102,7 +108,7 @@ function rulesOf(parameters: MarketParameters, kind: MarketKind): Rule[] {
           { field: 'reportMaxAge', value: reports.maxAge as number, low: 1, high: MAX_AGE },
           { field: 'moveWindow', value: reports.moveWindow as number, low: MIN_WINDOW, high: MAX_AGE },
           { field: 'moveBase', value: reports.moveBase, low: 0n, high: MILLION },
-          { field: 'moveSlope', value: reports.moveSlope, low: 0n, high: MILLION },
+          { field: 'moveSlope', value: reports.moveSlope, low: lowestSlope(kind, reports.moveBase), high: MILLION },
         ] satisfies Rule[])),
   ]
 }

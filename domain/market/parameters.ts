@@ -6,7 +6,7 @@ import type { ReportRules } from '../prices/report.ts'
 import type { MarketMode, MarketSpec } from './market.ts'
 
 /** Bounds of a market's reports, in the units of the contract. */
-export type ReportLimits = Omit<ReportRules, 'kind'>
+export type ReportLimits = Omit<ReportRules, 'kind' | 'tick'>
 
 type ChangingTerm =
   | 'imr'

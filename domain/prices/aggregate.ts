@@ -62,6 +62,8 @@ export interface SourceBounds {
 
 export interface AggregationRules {
   readonly range: ValueRange
+  /** Whether readings from 0 up to the range count as its lowest value (`isFloored`). A round cannot: the oracle compares it. */
+  readonly isFloored: boolean
   /** Fewest agreeing readings. */
   readonly minimum: number
   /** Largest distance between two agreeing readings, in millionths of the median. */
@@ -115,9 +117,15 @@ function guard(
   rules: AggregationRules,
   now: Millis,
 ): JudgedReading {
-  const dropped = reading === null ? 'NO_READING' : dropReason(source, reading, rules, now)
-  return { source, reading, dropped, detail: fault }
+  if (reading === null) return { source, reading, dropped: 'NO_READING', detail: fault }
+  const counted = rules.isFloored ? raisedTo(rules.range.low, reading) : reading
+  return { source, reading: counted, dropped: dropReason(source, counted, rules, now), detail: fault }
 }
+
+const raisedTo = (lowest: bigint, reading: Reading): Reading =>
+  reading.price >= 0n && reading.price < lowest && reading.round === undefined
+    ? { ...reading, price: lowest }
+    : reading
 
 function dropReason(
   source: string,

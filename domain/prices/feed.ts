@@ -30,8 +30,13 @@ const LAST_TIME = 2n ** 48n - 1n
 export function rangeOf(spec: MarketSpec, feed: Feed): ValueRange {
   if (feed === 'session') return { low: 0n, high: LAST_TIME }
   if (feed === 'final') return { low: spec.finalLow, high: spec.finalHigh }
-  return { low: 1n, high: spec.kind === 'binary_future' ? ONE : priceOf(spec, highestPrice(spec)) }
+  if (spec.kind === 'binary_future') return { low: spec.tick, high: ONE }
+  return { low: 1n, high: priceOf(spec, highestPrice(spec)) }
 }
+
+/** Whether values below the lowest one count as it: a probability may be smaller than a tick, or 0. */
+export const isFloored = ({ kind }: Pick<MarketSpec, 'kind'>, feed: Feed): boolean =>
+  kind === 'binary_future' && feed === 'index'
 
 /**
  * `live`: the latest report is the feed's value. `waiting`: no new report; the latest one serves until it is too

@@ -2,7 +2,7 @@
 import type { MarketKind } from '../market/market.ts'
 import { ACTION_AHEAD } from '../settlement/durations.ts'
 import type { OracleReport } from '../settlement/settlement.ts'
-import { abs, type Millis, ONE, type Price } from '../units.ts'
+import { abs, type Millis, maxOf, ONE, type Price } from '../units.ts'
 
 /**
  * The market's rules for reports, as its contract stores them: fractions in millionths, so that every
@@ -10,6 +10,8 @@ import { abs, type Millis, ONE, type Price } from '../units.ts'
  */
 export interface ReportRules {
   readonly kind: MarketKind
+  /** The lowest price of a binary market. */
+  readonly tick: Price
   readonly maxAge: Millis
   /** Fractions of the last used price, see `allowedMove`. */
   readonly moveBase: bigint
@@ -25,21 +27,28 @@ export interface UsedReport {
   readonly observedAt: Millis
 }
 
+export type MoveRules = Pick<ReportRules, 'kind' | 'moveBase' | 'moveSlope' | 'moveWindow'>
+
+/** The amount of which a move is a fraction: the price, or of a probability the larger of it and its complement. */
+const baseOf = (price: Price, kind: MarketKind): bigint =>
+  kind === 'binary_future' ? maxOf(price, ONE - price) : price
+
 /**
  * The most by which a report may differ from the one used last, observed `elapsed` earlier:
- * `price × (moveBase × min(elapsed, moveWindow) / moveWindow + moveSlope × seconds elapsed)`, rounded down
- * once, to a wei. `BandLib.allowedMove` proves what a series of reports can reach: with
- * `S = (moveBase / moveWindow + moveSlope) × elapsed`, at most `e^S` and at least `1 − S` times the first price.
+ * `base × (moveBase × min(elapsed, moveWindow) / moveWindow + moveSlope × seconds elapsed)`, rounded down once, to a wei. The base is the
+ * price; of a binary market max(price, 1 − price), so that a price near 0 can leave it. `BandLib.allowedMove` proves what a series of
+ * reports can reach: with `S = (moveBase / moveWindow + moveSlope) × elapsed`, at most `e^S` and at least `1 − S` times the first price; in a
+ * binary market at most `S` away from it.
  */
 export function allowedMove(
   price: Price,
   elapsed: number,
-  { moveBase, moveSlope, moveWindow }: Pick<ReportRules, 'moveBase' | 'moveSlope' | 'moveWindow'>,
+  { kind, moveBase, moveSlope, moveWindow }: MoveRules,
 ): bigint {
   const based = BigInt(Math.min(elapsed, moveWindow))
   const window = BigInt(moveWindow)
   const share = moveBase * based * 1000n + moveSlope * BigInt(elapsed) * window
-  return (price * share) / (window * 1_000_000_000n)
+  return (baseOf(price, kind) * share) / (window * 1_000_000_000n)
 }
 
 /**
@@ -52,8 +61,9 @@ export function isReportUsable(
   rules: ReportRules,
   asOf: Millis,
 ): boolean {
-  const { kind, maxAge } = rules
-  if (report.price <= 0n || (kind === 'binary_future' && report.price > ONE)) return false
+  const { kind, maxAge, tick } = rules
+  if (report.price <= 0n) return false
+  if (kind === 'binary_future' && (report.price < tick || report.price > ONE)) return false
   if (asOf - report.observedAt > maxAge || report.observedAt - asOf > ACTION_AHEAD) return false
   if (last === null) return true
   const elapsed = report.observedAt - last.observedAt

@@ -2,7 +2,7 @@
 import { abs, type Millis } from '../units.ts'
 import type { Reading } from './aggregate.ts'
 import type { ValueRange } from './feed.ts'
-import { allowedMove, type ReportRules, type UsedReport } from './report.ts'
+import { allowedMove, type MoveRules, type UsedReport } from './report.ts'
 
 export interface SigningRules {
   readonly range: ValueRange
@@ -10,7 +10,7 @@ export interface SigningRules {
   readonly maxAge: Millis
   readonly maxAhead: Millis
   /** How far the value may move from the one signed last; null for feeds whose values jump. */
-  readonly move: Pick<ReportRules, 'moveBase' | 'moveSlope' | 'moveWindow'> | null
+  readonly move: MoveRules | null
 }
 
 /** Why a signer does not sign. Closed list. */

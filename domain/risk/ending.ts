@@ -78,8 +78,20 @@ export type FinalReportRefusal =
   | 'SUPERSEDED'
 
 /**
- * The ending with the report, or why the contract rejects its time. The newest report of a final feed counts, and of a perpetual's
- * own feed the one nearest to the close. The contract also checks price and proof.
+ * The newest report of a final feed counts, and of a perpetual's own feed the one nearest to the close. Of the same moment another price
+ * counts: the report in force may be that of a round that was superseded within its second.
+ */
+function supersedes(
+  kind: MarketSpec['kind'],
+  last: FinalReport,
+  { price, observedAt }: Pick<FinalReport, 'price' | 'observedAt'>,
+): boolean {
+  if (kind !== 'perpetual') return observedAt > last.observedAt
+  return observedAt < last.observedAt || (observedAt === last.observedAt && price !== last.price)
+}
+
+/**
+ * The ending with the report, or why the contract rejects its time. The contract also checks price and proof.
  */
 export function submitFinalReport(
   { kind }: Pick<MarketSpec, 'kind'>,
@@ -93,8 +105,7 @@ export function submitFinalReport(
   if (observedAt < close) return refuse('EARLY')
   if (observedAt > blockTime + ACTION_AHEAD) return refuse('AHEAD')
   if (last !== null) {
-    const counts = kind === 'perpetual' ? observedAt < last.observedAt : observedAt > last.observedAt
-    if (!counts) return refuse('SUPERSEDED')
+    if (!supersedes(kind, last, { price, observedAt })) return refuse('SUPERSEDED')
   }
   const reportedAt = last?.reportedAt ?? blockTime
   return accept({ ...ending, report: { price, observedAt, reportedAt } })

@@ -1,5 +1,6 @@
 /** Executes adjustments that the api has accepted: signs, stores, sends, and ends those that will not be mined. See README.md. */
 import { type Fence, LeaseLost } from '../../db/fence.ts'
+import { reportRulesFor } from '../../domain/market/in-force.ts'
 import type { MarketSpec } from '../../domain/market/market.ts'
 import { decideSigning, isOutdated, type SigningDecision } from '../../domain/positions/adjustment-signing.ts'
 import type { ReportRules } from '../../domain/prices/report.ts'
@@ -175,7 +176,7 @@ export class Adjustments {
     if (known !== undefined) return known
     const fetched = await this.#ports.chain.reportRules(spec.trader).catch(() => null)
     if (fetched === null) return null
-    const rules = { ...fetched, kind: spec.kind }
+    const rules = reportRulesFor(spec, fetched)
     this.#rules.set(spec.marketId, rules)
     return rules
   }

@@ -1,8 +1,9 @@
 /** Takes a closed market to its end: submits its final report, replaces a wrong one, and queues the finalization after the dispute window. */
 import type { Fence } from '../../db/fence.ts'
-import { reportRulesOf, termsAt } from '../../domain/market/in-force.ts'
+import { reportRulesFor, reportRulesOf, termsAt } from '../../domain/market/in-force.ts'
 import type { MarketSpec } from '../../domain/market/market.ts'
-import { isReportUsable, type ReportRules } from '../../domain/prices/report.ts'
+import type { ReportLimits } from '../../domain/market/parameters.ts'
+import { isReportUsable } from '../../domain/prices/report.ts'
 import { closesAt } from '../../domain/risk/ending.ts'
 import { type EndingStep, planEnding } from '../../domain/risk/ending-plan.ts'
 import type { OracleReport } from '../../domain/settlement/settlement.ts'
@@ -42,7 +43,7 @@ export interface FinalPrices {
 
 export function createFinalPrices(ports: FinalPricePorts, lane: RelayerLane, send: Send): FinalPrices {
   const { store, actions, chain, calls, clock, metrics, logger } = ports
-  const rules = new Map<MarketId, Omit<ReportRules, 'kind'>>()
+  const rules = new Map<MarketId, ReportLimits>()
   const queuedAt = new Map<MarketId, Millis>()
   /** The last step of each market, so that only changes are logged. */
   const steps = new Map<MarketId, string>()
@@ -61,7 +62,7 @@ export function createFinalPrices(ports: FinalPricePorts, lane: RelayerLane, sen
     if (reports.length === 0) return null
     const fetched = rules.get(spec.marketId) ?? (await chain.reportRules(spec.trader))
     rules.set(spec.marketId, fetched)
-    const inForce = reportRulesOf(termsAt(spec, terms, blockTime), { ...fetched, kind: spec.kind })
+    const inForce = reportRulesOf(termsAt(spec, terms, blockTime), reportRulesFor(spec, fetched))
     const isUsable = (report: OracleReport): boolean =>
       inForce !== null && isReportUsable(report, usedReport, inForce, report.observedAt)
     return reports.find(isUsable) ?? null

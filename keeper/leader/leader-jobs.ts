@@ -1,5 +1,6 @@
 /** The leader jobs of a market's auction, a market's settlement, the faucet, relays, and the heartbeats and ends of all markets. */
 import type { Fence } from '../../db/fence.ts'
+import { reportRulesFor } from '../../domain/market/in-force.ts'
 import type { MarketSpec } from '../../domain/market/market.ts'
 import type { ReportRules } from '../../domain/prices/report.ts'
 import type { Millis } from '../../domain/units.ts'
@@ -60,7 +61,7 @@ export function auctionJob(
     if (isFetching) return
     isFetching = true
     try {
-      market.memory.rules = { ...(await ports.chain.reportRules(spec.trader)), kind: spec.kind }
+      market.memory.rules = reportRulesFor(spec, await ports.chain.reportRules(spec.trader))
     } catch (err) {
       ports.logger.warn(
         { market_id: spec.marketId, err },

@@ -12,7 +12,7 @@ import {
   type Reading,
   type SourceAnswer,
 } from '../../domain/prices/aggregate.ts'
-import { type AbsenceReason, rangeOf, statusOf } from '../../domain/prices/feed.ts'
+import { type AbsenceReason, isFloored, rangeOf, statusOf } from '../../domain/prices/feed.ts'
 import { isReportDue, nextObservedAt } from '../../domain/prices/publication.ts'
 import { finalWindow } from '../../domain/prices/reading-window.ts'
 import { type MarketId, type Millis, maxOf, type Price } from '../../domain/units.ts'
@@ -54,6 +54,8 @@ const ABSENCE_MS = 1_000
 /** Signers that did not sign are asked again after this time. */
 const RETRY_MS = 200
 const MARKETS_MS = 5_000
+/** A second of polling and a second of rounding: no later round has an earlier time. */
+const ROUND_DELAY_MS = 2_000
 /**
  * Bounds of the reports of one tick. After a tick without any quorum the next one has half as many: otherwise signers that are too slow for
  * the deadline would be too slow for ever, because after a failure all feeds are due at once.
@@ -119,7 +121,7 @@ export function createPublisher(ports: PublisherPorts): Publisher {
       answers,
       {
         ...{ minimum: setup.minimum, maxSpread: setup.maxSpread, maxAhead: setup.maxAhead },
-        ...{ since: window.since, range: rangeOf(spec, setup.feed) },
+        ...{ since: window.since, range: rangeOf(spec, setup.feed), isFloored: isFloored(spec, setup.feed) },
         boundsOf: (name) => sources.get(name) as (typeof setup.sources)[number],
         previousOf: (name) => memory.previous.get(name) ?? null,
       },
@@ -168,7 +170,7 @@ export function createPublisher(ports: PublisherPorts): Publisher {
     now: Millis,
   ): boolean =>
     Math.abs(now - triedAt) >= RETRY_MS &&
-    isReportDue(reason === null ? last : null, value, now, setup.publication)
+    isReportDue(reason === null ? last : null, value, statedTime(setup, now), setup.publication)
 
   const reportedAt = (setup: FeedSetup): number => memoryOf(setup).last?.observedAt ?? 0
 
@@ -304,16 +306,23 @@ function ofRound(result: Aggregate): Aggregate {
   return { ...result, value: first.reading.price }
 }
 
+/**
+ * The time that a report states. No moment has two rounds at the oracle, and a round that comes after the last poll has the time of
+ * its block in whole seconds: a report of the current moment could turn out to belong to it and be rejected.
+ */
+const statedTime = ({ isRound }: FeedSetup, now: Millis): Millis =>
+  isRound ? ((now - ROUND_DELAY_MS) as Millis) : now
+
 /** A round is not observed before its time, which can be ahead of this clock. */
 function readingOf(
-  { isRound }: FeedSetup,
+  setup: FeedSetup,
   { value, readings }: { readonly value: bigint; readonly readings: readonly JudgedReading[] },
   last: Reading | null,
   now: Millis,
 ): Reading {
-  const observedAt = nextObservedAt(now, last)
+  const observedAt = nextObservedAt(statedTime(setup, now), last)
   const first = readings[0]?.reading
-  if (!isRound || first?.round === undefined) return { price: value, observedAt }
+  if (!setup.isRound || first?.round === undefined) return { price: value, observedAt }
   return { price: value, observedAt: maxOf(observedAt, first.observedAt), round: first.round }
 }
 

@@ -79,14 +79,14 @@ export async function feed(
 const isScaled = ({ kind }: MarketSpec, { isAbsolute }: FeedOptions): boolean =>
   !isAbsolute && kind !== 'binary_future'
 
-async function limitsOf({ provider }: Admin, { trader }: MarketSpec): Promise<Limits> {
+async function limitsOf({ provider }: Admin, { trader, kind }: MarketSpec): Promise<Limits> {
   const { reportMaxAge, moveBase, moveSlope, moveWindow } = await IsolatedTrader__factory.connect(
     trader,
     provider,
   ).parameters()
   return {
     maxAge: Number(reportMaxAge),
-    move: { moveBase, moveSlope, moveWindow: Number(moveWindow) as Limits['move']['moveWindow'] },
+    move: { kind, moveBase, moveSlope, moveWindow: Number(moveWindow) as Limits['move']['moveWindow'] },
   }
 }
 

@@ -2,14 +2,14 @@
 import type { Db } from '../../db/client.ts'
 import { latestReport } from '../../db/oracle-reports.ts'
 import type { MarketSpec } from '../../domain/market/market.ts'
-import { allowedMove, type ReportRules } from '../../domain/prices/report.ts'
+import { allowedMove, type MoveRules } from '../../domain/prices/report.ts'
 import { abs, type Millis, type Price, toDecimal } from '../../domain/units.ts'
 import { StackError } from '../options.ts'
 
 /** What the market's contract accepts. */
 export interface Limits {
   readonly maxAge: number
-  readonly move: Pick<ReportRules, 'moveBase' | 'moveSlope' | 'moveWindow'>
+  readonly move: MoveRules
 }
 
 export interface WatchedReport {

@@ -99,6 +99,39 @@ describe('contracts/README.md', () => {
     })
   })
 
+  // -------------------------------------------------------------------- source of the deployed contracts
+
+  describe('when a contract is deployed', () => {
+    const deployable = [...DEPLOYED, 'contracts/libraries/ValidationLib.sol']
+
+    it('its source names one compiler version, that of the build', () => {
+      const version = /version: '([\d.]+)'/.exec(readFileSync('hardhat.config.ts', 'utf8'))?.[1]
+      for (const path of deployable)
+        expect(/^pragma solidity (.*);$/m.exec(readFileSync(path, 'utf8'))?.[1], path).to.equal(version)
+    })
+
+    it('its ABI names every parameter of every function', () => {
+      for (const path of deployable.filter((path) => !path.includes('/libraries/'))) {
+        const { abi } = JSON.parse(
+          readFileSync(`artifacts/${path}/${basename(path, '.sol')}.json`, 'utf8'),
+        ) as { abi: JsonFragment[] }
+        const unnamed = abi
+          .filter(({ type, name }) => type === 'function' && name !== 'setAuthority')
+          .filter(({ inputs = [] }) => inputs.some(({ name }) => name === ''))
+        expect(unnamed.map(({ name }) => name), path).to.deep.equal([])
+      }
+    })
+
+    it('every function of its interface has a description', () => {
+      const bare = globSync('contracts/{interfaces/*,PauseLatch,SettlementLens,TestUSDM}.sol').flatMap((path) =>
+        [...readFileSync(path, 'utf8').matchAll(/^(.*)\n {4}function (\w+)\([^{;]*?\) (?:external|public)/gm)]
+          .filter(([, before = '']) => !/^ {4}(?:\/\/\/| \*\/)/.test(before))
+          .map(([, , name]) => `${basename(path, '.sol')}.${name}`),
+      )
+      expect(bare).to.deep.equal([])
+    })
+  })
+
   // -------------------------------------------------------------------- unchecked blocks
 
   describe('when a block is unchecked', () => {

@@ -104,7 +104,7 @@ const CUSTODY = [
   ...['', 'MarginBank', '_credit', '_unpack', '_pack', '_move', '_drawPending'],
   ...['deposit', 'depositFor', 'depositWithPermit', '_deposit', 'requestWithdrawal', 'withdraw'],
   ...['announceMarket', 'withdrawAnnouncement', 'listMarket', '_removeAnnouncement', 'listingDelay'],
-  ...['pause', 'unpause', 'restoreLatch', '_returnEther', '_pauseUntil', 'isPaused', '_requireNotPaused'],
+  ...['pause', 'unpause', 'restoreLatch', '_returnEther', 'isPaused', '_requireNotPaused'],
   ...['whenNotPaused', 'collectFees', 'setTreasury', '_setTreasury'],
 ]
 
@@ -114,7 +114,7 @@ const VALIDATION = ['hashOrder', 'validateOrder', '_recover', '_pack', '_onGrid'
 /** Code that decides over margin, fees, funding and signatures, and that an order fills once. */
 export const TARGETS: readonly Target[] = [
   library('FeeLib', rules('rules', 'position')),
-  library('MarginLib', rules('position', 'risk'), ownerRules('adjust')),
+  library('MarginLib', rules('position', 'risk'), ownerRules('adjust'), extension('inheritPosition', 'deleverage')),
   library('FundingLib', ownerRules('funding'), linked('FundingLib')('updateFunding')),
   library('BandLib', rules('rules'), ownerRules('reports')),
   library('ReportLib', linked('FundingLib')('updateFunding'), extension('inheritPosition', 'deleverage')),
@@ -125,13 +125,13 @@ export const TARGETS: readonly Target[] = [
   { ...library('AdjustLib', ownerRules('adjust')), places: ADJUST_RULES },
   { ...library('PositionLib', rules('position')), places: SLOT },
   { ...library('ValidationLib', linked('ValidationLib')('validateOrder')), places: VALIDATION },
-  contract('SignedPriceOracle', 'verify', '_recover', 'reportDigest', 'SignedPriceOracle'),
+  contract('SignedPriceOracle', 'verify', '_recover', 'reportDigest', 'feedAt', 'SignedPriceOracle'),
 ]
 
 /** Mutated only if selected by name. */
 export const OTHERS: readonly Target[] = [
   { ...library('PositionLib', rules('position', 'risk')), places: FILLS },
-  library('BackstopLib', rules('risk'), extension('inheritPosition')),
+  library('BackstopLib', rules('risk'), extension('inheritPosition', 'deleverage')),
   library('DeleverageLib', rules('risk'), extension('deleverage')),
   library('LiquidationLib', extension('inheritPosition', 'deleverage', 'pause-grace')),
   library('WindDownLib', linked('WindDownLib')('freeze', 'finalizeMarket', 'ending', 'claim', 'claim.pause')),

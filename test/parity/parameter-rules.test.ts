@@ -42,7 +42,8 @@ describe('parity: rules for parameters', function () {
           reports: {
             maxAge: pick(0, 1, 10_000, 60_000, 60_001) as Millis,
             moveBase: BigInt(pick(0, 100_000, 1_000_000, 1_000_001)),
-            moveSlope: BigInt(pick(0, 20_000, 1_000_000, 1_000_001)),
+            // A binary market needs 500 with a base of 0.1, and 556 without one.
+            moveSlope: BigInt(pick(0, 499, 500, 555, 556, 20_000, 1_000_000, 1_000_001)),
             moveWindow: pick(999, 1_000, 60_000, 60_001) as Millis,
           },
         }

@@ -11,6 +11,7 @@ import { randomOf } from '../support/random.ts'
 const RUNS = 300
 const AS_OF = 1_700_000_000_000
 const AHEAD = 2_000
+const TICK = e18('0.001') as Price
 
 type Random = (end: number) => number
 
@@ -20,12 +21,13 @@ describe('parity: reports', () => {
     rules = await ownerHarness()
   })
 
-  const near = (random: Random, moment: number): number => moment - 1 + random(3)
+  const edge = (random: Random, moment: number): number => moment - 1 + random(3)
 
   function draw(random: Random) {
     const kind = random(3) === 0 ? 'binary_future' : 'perpetual'
     const given: ReportRules = {
       kind,
+      tick: TICK,
       maxAge: [1, 10_000, 60_000][random(3)] as Millis,
       moveBase: BigInt([0, 1, 100_000, 1_000_001][random(4)] as number),
       moveSlope: BigInt([0, 1, 20_000, 333_333][random(4)] as number),
@@ -35,14 +37,16 @@ describe('parity: reports', () => {
       random(5) === 0
         ? null
         : {
-            price: (kind === 'perpetual' ? e18('100') + BigInt(random(1000)) : e18('0.4')) as Price,
+            price: (kind === 'perpetual'
+              ? e18('100') + BigInt(random(1000))
+              : [e18('0.4'), e18('0.6'), TICK, TICK + 1n, ONE - 1n, ONE][random(6)]) as Price,
             observedAt: (AS_OF - random(20_000)) as Millis,
           }
-    const oldest = near(random, AS_OF - given.maxAge)
-    const newest = near(random, AS_OF + AHEAD)
+    const oldest = edge(random, AS_OF - given.maxAge)
+    const newest = edge(random, AS_OF + AHEAD)
     const same = last?.observedAt ?? AS_OF
     const soon = same + random(2_000)
-    const moments = [oldest, newest, same, near(random, same), soon, AS_OF - random(500)]
+    const moments = [oldest, newest, same, edge(random, same), soon, AS_OF - random(500)]
     const observedAt = moments[random(moments.length)] as Millis
     const price = drawPrice(random, given, last, observedAt)
     return { given, last, report: { price, observedAt, signatures: '0x' as const } }
@@ -50,17 +54,18 @@ describe('parity: reports', () => {
 
   /** A price at the bounds of the allowed move. */
   function drawPrice(random: Random, rules: ReportRules, last: UsedReport | null, at: Millis): Price {
-    const before = last?.price ?? e18('50')
+    const before = last?.price ?? (rules.kind === 'binary_future' ? e18('0.5') : e18('50'))
     const allowed = allowedMove(before as Price, Math.max(0, at - (last?.observedAt ?? at)), rules)
-    const edge = BigInt(random(3) - 1)
-    const most = rules.kind === 'binary_future' ? ONE + edge : before
-    return [0n, before, before + allowed + edge, before - allowed - edge, most][random(5)] as Price
+    const off = BigInt(random(3) - 1)
+    const isBinary = rules.kind === 'binary_future'
+    const ends = isBinary ? [TICK - 1n, TICK, ONE + off] : [before, before, before]
+    return [0n, before, before + allowed + off, before - allowed - off, ...ends][random(7)] as Price
   }
 
   /** The error expected for an unusable report, with its arguments. */
   function expectedOf({ given, last, report }: ReturnType<typeof draw>): RegExp {
     const { price, observedAt } = report
-    if (price === 0n || (given.kind === 'binary_future' && price > ONE))
+    if (price === 0n || (given.kind === 'binary_future' && (price < TICK || price > ONE)))
       return new RegExp(`^ReportPriceInvalid\\(${price}\\)`)
     if (observedAt > AS_OF + AHEAD) return new RegExp(`^ReportAhead\\(${AS_OF},${observedAt}\\)`)
     if (AS_OF > observedAt + given.maxAge)
@@ -76,13 +81,16 @@ describe('parity: reports', () => {
     const random = randomOf(2)
     for (let run = 0; run < RUNS; run++) {
       const { given } = draw(random)
-      const { moveBase, moveSlope, moveWindow } = given
-      const price = (BigInt(random(2 ** 31)) * 10n ** BigInt(random(19)) + BigInt(random(1000))) as Price
-      const elapsed = [0, 1, near(random, moveWindow), random(120_000), 2 ** 40 + random(1000)][
+      const { kind, moveBase, moveSlope, moveWindow } = given
+      const isBinary = kind === 'binary_future'
+      const drawn = BigInt(random(2 ** 31)) * 10n ** BigInt(random(19)) + BigInt(random(1000))
+      const near = [0n, 1n, TICK, ONE / 2n, ONE - TICK, ONE - 1n, ONE, drawn % (ONE + 1n)][random(8)]
+      const price = (isBinary ? near : drawn) as Price
+      const elapsed = [0, 1, edge(random, moveWindow), random(120_000), 2 ** 40 + random(1000)][
         random(5)
       ] as number
       const parameters = { ...parametersOf(perpetual), moveBase, moveSlope, moveWindow }
-      const allowed = await rules.allowedMove(price, elapsed, parameters)
+      const allowed = await rules.allowedMove(price, elapsed, parameters, isBinary)
       expect(allowed).to.equal(allowedMove(price, elapsed, given))
     }
   }).timeout(60_000)
@@ -105,7 +113,7 @@ describe('parity: reports', () => {
         changePending: false,
       }
       const { price, observedAt } = report
-      const call = rules.checkReport(AS_OF, price, observedAt, before, parameters, kind === 'binary_future')
+      const call = rules.checkReport(AS_OF, price, observedAt, before, parameters, TICK, kind === 'binary_future')
       const refusal = await refusalOf(call)
       expect(refusal === null).to.equal(isReportUsable(report, last, given, AS_OF as Millis))
       if (refusal !== null) expect(refusal).to.match(expectedOf(drawn))

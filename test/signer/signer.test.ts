@@ -197,6 +197,15 @@ describe('the files and variables of a signer', () => {
     expect(rules).to.deep.include({ range: { low: 0n, high: 10n ** 18n }, move: null })
   })
 
+  it('when a feed is a probability, its prices are at most 1 and its moves those of a binary market', () => {
+    const parse = (change: object) =>
+      parseFeedsFile(JSON.stringify({ feeds: [{ feed_id: FEED, kind: 'probability', ...change }] })).get(FEED)
+    const rules = parse({ low: '0.001' })
+    expect(rules?.range).to.deep.equal({ low: 10n ** 15n, high: 10n ** 18n })
+    expect(rules?.move).to.include({ kind: 'binary_future', moveBase: 100_000n })
+    expect(() => parse({ high: '1.1' })).to.throw('feeds[0].high is 1.1: expected at most 1')
+  })
+
   it('when a feed is that of a trading session, 0 is signed and jumps are not bounded', () => {
     const rules = parseFeedsFile(`{"feeds": [{"feed_id": "${FEED}", "kind": "session"}]}`).get(FEED)
     expect(rules).to.deep.include({ move: null })

@@ -16,7 +16,7 @@ import { freshDatabase } from '../support/postgres.ts'
 /** The default limits of a market: 10 % after a second, and 2 % per second. */
 const LIMITS: Limits = {
   maxAge: 10_000,
-  move: { moveBase: 100_000n, moveSlope: 20_000n, moveWindow: 1_000 as Millis },
+  move: { kind: 'perpetual', moveBase: 100_000n, moveSlope: 20_000n, moveWindow: 1_000 as Millis },
 }
 const report = (price: string, observedAt: number): WatchedReport => ({
   price: e18(price) as Price,

@@ -53,7 +53,7 @@ describe('prices of the seed markets', () => {
         const refused = prices.slice(distance).filter((price, at) => {
           const before = prices[at] as Price
           const move = price > before ? price - before : before - price
-          return move > allowedMove(before, distance * STEP_MS, DEFAULT_MOVES)
+          return move > allowedMove(before, distance * STEP_MS, { ...DEFAULT_MOVES, kind: plan.kind })
         })
         expect(refused, `${plan.symbol}, ${distance} reports apart`).to.deep.equal([])
       }
@@ -65,11 +65,15 @@ describe('the table of jumps in docs/trust-model.md', () => {
   const cases = [
     ['perpetual', '30 %, up or down', '100', ['130', '70']],
     ['numeric future', '30 %, up or down', '100', ['130', '70']],
-    ['binary future', '30 % of the price, up or down', '0.5', ['0.65', '0.35']],
+    ['binary future', 'from 0.5 to 0.65 or to 0.35', '0.5', ['0.65', '0.35']],
     ['binary future', 'from 0.5 to 0.8 or to 0.2', '0.5', ['0.8', '0.2']],
     ['binary future', 'from 0.1 to 0.9', '0.1', ['0.9']],
     ['binary future', 'from 0.9 to 0.1', '0.9', ['0.1']],
+    ['binary future', 'from 0.001 to 0.5', '0.001', ['0.5']],
+    ['binary future', 'from 0.999 to 0.5', '0.999', ['0.5']],
+    ['binary future', 'from 0.001 to 1', '0.001', ['1']],
   ] as const
+  const KINDS = { perpetual: 'perpetual', 'numeric future': 'future', 'binary future': 'binary_future' } as const
   const table = readFileSync('docs/trust-model.md', 'utf8')
 
   for (const [kind, jump, from, targets] of cases) {
@@ -78,7 +82,7 @@ describe('the table of jumps in docs/trust-model.md', () => {
         const [before, after] = [e18(from) as Price, e18(to)]
         const move = after > before ? after - before : before - after
         let tenth = 1
-        while (allowedMove(before, tenth * 100, DEFAULT_MOVES) < move) tenth++
+        while (allowedMove(before, tenth * 100, { ...DEFAULT_MOVES, kind: KINDS[kind] }) < move) tenth++
         return tenth
       })
       expect(new Set(tenths).size).to.equal(1)

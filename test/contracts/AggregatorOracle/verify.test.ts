@@ -5,12 +5,12 @@ import { ExchangeAccess__factory } from '../../../typechain-types/factories/Exch
 import { FeedMock__factory } from '../../../typechain-types/factories/mocks/FeedMock__factory.ts'
 import { addressOf, chain, wallet } from '../../support/exchange.ts'
 import { e18 } from '../../support/markets.ts'
+import { randomOf } from '../../support/random.ts'
 
 const DAY = 86_400
 const FEED = toBeHex(7, 32)
 const HEARTBEAT = 3_600
 const GRACE = 600
-const AHEAD = 2_000
 const ANSWER = 50_000_12345678n
 const PRICE = e18('50000.12345678')
 /** Round 5 of phase 2, in the numbering of Chainlink feeds. */
@@ -93,15 +93,38 @@ describe('AggregatorOracle', () => {
 
   describe('given a round followed by another', () => {
     const LATER = AT + 60
-    it('is valid until 2 s after the next round’s answer, also when verified later', async () => {
+    it('is valid until the next round’s answer, also when verified later', async () => {
       await at.push(ROUND + 1n, { updatedAt: LATER })
-      const to = LATER * 1000 + AHEAD
-      await verify({ at: LATER * 1000 })
+      const to = LATER * 1000
       await verify({ at: to - 1 })
       await refused(verify({ at: to }), 'ObservedOutsideRound', ROUND, AT * 1000, to, to)
       await at.push(ROUND + 2n, { updatedAt: LATER + 60 })
       await verify({ at: to - 1 })
       await refused(verify({ at: to }), 'ObservedOutsideRound', ROUND, AT * 1000, to, to)
+    })
+    it('when rounds follow each other at any distance, each moment has at most one of them', async () => {
+      const random = randomOf(3)
+      const rounds = Array.from({ length: 12 }, (_, index) => ROUND + BigInt(index))
+      let updatedAt = AT
+      const times = new Set<number>()
+      for (const round of rounds) {
+        // Also several rounds within a second, and one after the heartbeat has ended.
+        updatedAt += [0, 1, 2, 3, HEARTBEAT + 1][random(5)] as number
+        await at.push(round, { updatedAt, answer: ANSWER + round })
+        for (const near of [-2_001, -2_000, -1, 0, 1, 1_999, 2_000]) times.add(updatedAt * 1000 + near)
+      }
+      for (const moment of times) {
+        const priceOf = (round: bigint) => (ANSWER + round) * 10n ** 10n
+        const valid = await Promise.all(
+          rounds.map((round) =>
+            verify({ round, price: priceOf(round), at: moment }).then(
+              () => 1,
+              () => 0,
+            ),
+          ),
+        )
+        expect(valid.reduce<number>((sum, one) => sum + one, 0), `${moment}`).to.be.at.most(1)
+      }
     })
     it('when the heartbeat ends before the next round, it is valid until the heartbeat ends', async () => {
       await at.push(ROUND + 1n, { updatedAt: AT + HEARTBEAT + 1 })
@@ -213,6 +236,26 @@ describe('AggregatorOracle', () => {
       await verify({ at: Number(activeFrom) })
       await refused(at.oracle.cancelFeed(FEED), 'NoChangePending', FEED)
       expect(await at.oracle.notice()).to.equal(BigInt(DAY))
+    })
+    it('when a third source is announced, reports from before the second revert: it had no answer for that time', async () => {
+      const { factory, access, feed, connection } = at
+      const { time } = connection.networkHelpers
+      at.oracle = await factory.deploy(access, DAY, ZeroAddress, 0)
+      await time.increaseTo(AT - 5 * DAY)
+      await at.oracle.setFeed(FEED, feed, HEARTBEAT)
+      await time.increaseTo(AT - DAY - 10)
+      await at.oracle.setFeed(FEED, feed, HEARTBEAT)
+      const { activeFrom } = await at.oracle.sourceAt(FEED, 2n ** 48n)
+      const from = Number(activeFrom)
+      await time.increaseTo(from / 1000 + 60)
+      await verify({ at: AT * 1000 })
+      await at.push(ROUND - 1n, { updatedAt: AT - 1_000, answeredInRound: ROUND - 1n })
+      await at.push(ROUND)
+      await verify({ at: from - 1, round: ROUND - 1n })
+      await at.oracle.setFeed(FEED, feed, HEARTBEAT)
+      await refused(verify({ at: from - 1, round: ROUND - 1n }), 'ObservedTooEarly', FEED, from, from - 1)
+      await verify({ at: from, round: ROUND - 1n })
+      expect([...(await at.oracle.sourceAt(FEED, from - 1))]).to.deep.equal([ZeroAddress, 0n, 0n, 0n])
     })
     it('when the caller lacks the role, it reverts with AccessManagedUnauthorized', async () => {
       const { oracle, feed, unauthorized } = at

@@ -135,6 +135,41 @@ describe('scheduled parameters and modes', () => {
       await trader.scheduleParameters(next(), later)
     })
 
+    it('when parameters are in force that no action has stored, the guardian cannot cancel them', async () => {
+      const activeFrom = await schedule({ maxLeverage: 4 })
+      const { time } = exchange.connection.networkHelpers
+      await time.increaseTo(activeFrom / 1000 - 2)
+      await trader.cancelScheduledParameters()
+      const again = await schedule({ maxLeverage: 4 })
+      await time.increaseTo(again / 1000)
+      await refused(trader.cancelScheduledParameters(), 'NoParametersScheduled')
+      await refused(tradeAsOf((await latest()) + 1_000), 'LeverageOutOfRange')
+    })
+
+    it('when a halted market has parameters in force that no action has stored, others can be scheduled and cancelled', async () => {
+      const activeFrom = await schedule({ maxLeverage: 4 })
+      await trader.restrictMode(HALTED)
+      await exchange.connection.networkHelpers.time.increaseTo(activeFrom / 1000)
+      const later = (await latest()) + 2 * DAY
+      const sent = trader.scheduleParameters(next({ maxLeverage: 5, mode: HALTED }), later)
+      await expect(sent).to.emit(trader, 'ParametersChanged')
+      expect((await trader.parameters()).maxLeverage).to.equal(4n)
+      expect((await trader.pendingChange()).parametersFrom).to.equal(BigInt(later))
+      await trader.cancelScheduledParameters()
+      expect((await trader.parameters()).maxLeverage).to.equal(4n)
+      expect((await trader.pendingChange()).parametersFrom).to.equal(0n)
+    })
+
+    it('when a change of the mode is due and parameters are not, cancelling them keeps the mode', async () => {
+      const activeFrom = await schedule({ maxLeverage: 4 })
+      await trader.restrictMode(HALTED)
+      await wait(10_000)
+      await expect(trader.cancelScheduledParameters()).to.emit(trader, 'ParametersChanged')
+      expect((await trader.parameters()).mode).to.equal(BigInt(HALTED))
+      await exchange.connection.networkHelpers.time.increaseTo(activeFrom / 1000)
+      expect((await trader.readiness()).mode).to.equal(BigInt(HALTED))
+    })
+
     it('when the market was restricted in the meantime, activation leaves it restricted', async () => {
       const activeFrom = await schedule()
       await trader.restrictMode(HALTED)

@@ -1,7 +1,7 @@
 /** Sizes beyond the width of a fill: a position grows over several fills. */
 import { expect } from 'chai'
 import { SettlementLens__factory } from '../../../typechain-types/factories/SettlementLens__factory.ts'
-import { type FillInput, settle, wallet, wideExchange } from '../../support/exchange.ts'
+import { type FillInput, nextSecond, settle, wallet, wideExchange } from '../../support/exchange.ts'
 import { audit } from '../support/audit.ts'
 import { deleverage } from '../support/risk.ts'
 import { fresh } from '../support/wind-down.ts'
@@ -24,7 +24,8 @@ describe('deleveraging of a position above 2^48 steps', () => {
 
     const price = 940n * exchange.spec.tick
     const lens = await new SettlementLens__factory(exchange.admin).deploy()
-    const preview = await lens.previewDeleveraging(trader, alice, [bob.address], [STEPS], price, 0)
+    const asOf = (await nextSecond(exchange)) * 1000
+    const preview = await lens.previewDeleveraging(trader, alice, [bob.address], [STEPS], price, asOf)
     expect(preview.legs.map((leg) => leg.steps)).to.deep.equal([STEPS])
     const sent = await deleverage(exchange, alice, [{ of: bob, steps: STEPS }], { price })
     const receipt = await sent.wait()

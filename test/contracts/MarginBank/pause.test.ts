@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import { keccak256, toBeHex } from 'ethers'
 import { encodeSettleBatch } from '../../../domain/settlement/settlement-codec.ts'
 import {
   buildPart,
@@ -15,6 +16,12 @@ import { expectRefused } from '../../support/refusals.ts'
 import { audit } from '../support/audit.ts'
 
 const DAY = 86_400
+/** More than a pause could reach when it wrote the slot of every listed market. */
+const MANY_MARKETS = 3_000
+/** Gas that a transaction may use on MegaETH after it has read the block time. */
+const GAS_AFTER_TIME = 20_000_000
+/** Slot of the bank's list of markets: its length. */
+const LISTED_SLOT = 4n
 const ZERO = `0x${'00'.repeat(32)}`
 
 describe('pause and unpause', () => {
@@ -64,6 +71,30 @@ describe('pause and unpause', () => {
       () => bank.withdraw(),
     ])
       await refused(call(), 'BankPaused', endsAt)
+  })
+  it('when thousands of markets are listed, a pause and its end cost the same as with one, far below half of the gas that may follow a read of the block time', async () => {
+    const { bank, connection, shared } = exchange
+    const gasOf = async (sent: Promise<{ wait(): Promise<{ gasUsed: bigint } | null> }>) =>
+      Number((await (await sent).wait())?.gasUsed)
+    const cycle = async () => {
+      const gas = [await gasOf(bank.pause()), await gasOf(bank.unpause())]
+      await to((await latest()) + 31 * DAY)
+      return gas
+    }
+    await cycle()
+    const few = await cycle()
+    const write = (slot: bigint, value: bigint) =>
+      connection.networkHelpers.setStorageAt(shared.bank, slot, value)
+    expect(await connection.networkHelpers.getStorageAt(shared.bank, LISTED_SLOT)).to.equal(toBeHex(1, 32))
+    await write(LISTED_SLOT, BigInt(MANY_MARKETS))
+    const first = BigInt(keccak256(toBeHex(LISTED_SLOT, 32)))
+    for (let index = 1; index < MANY_MARKETS; index++) await write(first + BigInt(index), BigInt(index))
+    expect(await bank.markets()).to.have.length(MANY_MARKETS)
+    const many = await cycle()
+    expect(Math.max(...many)).to.be.below(GAS_AFTER_TIME / 2)
+    expect(many).to.deep.equal(few)
+    // The audit reads every listed market.
+    await write(LISTED_SLOT, 1n)
   })
   it('when paused, withdrawal requests and collectFees still succeed', async () => {
     await settle(exchange, trade())

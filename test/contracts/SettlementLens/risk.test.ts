@@ -1,9 +1,10 @@
 /** Risk of accounts and previews of actions, compared with domain/ and with what the actions then do. */
 import { expect } from 'chai'
-import type { Wallet } from 'ethers'
+import { type Wallet, ZeroAddress } from 'ethers'
 import { isLiquidatable, LIQUIDATION_BUFFER } from '../../../domain/positions/margin.ts'
 import type { Position } from '../../../domain/positions/position.ts'
 import { liquidationPrice } from '../../../domain/risk/liquidation-price.ts'
+import { PAUSE_GRACE } from '../../../domain/settlement/durations.ts'
 import type { FundingIndex, Price, Quote, Steps } from '../../../domain/units.ts'
 import { SettlementLens__factory } from '../../../typechain-types/factories/SettlementLens__factory.ts'
 import {
@@ -78,7 +79,7 @@ describe('SettlementLens', function () {
         for (const price of expected === null ? [e18('0.5')] : [expected - 1n, expected, expected + 1n]) {
           const isDue = isLiquidatable(exchange.spec, position, index, price as Price)
           expect((await read(price)).liquidatable, `${price}`).to.equal(isDue)
-          const found = await lens.liquidatable(exchange.trader, [carol, account], price, 0)
+          const found = await lens.liquidatable(exchange.trader, [carol, account], price, await now(exchange))
           expect(found).to.deep.equal(isDue ? [account.address] : [])
         }
       }
@@ -125,7 +126,7 @@ describe('SettlementLens', function () {
     await pass(exchange, 20)
     const price = e18('97')
     const preview = await lens.previewInheritance(exchange.trader, alice, price, await now(exchange))
-    expect([preview.risk.belowMaintenance, preview.result.failure]).to.deep.equal([true, 0n])
+    expect([preview.risk.inheritable, preview.result.failure]).to.deep.equal([true, 0n])
     await inherit(exchange, alice, { price })
     const { size, margin, entryNotional } = await exchange.trader.position(backstop)
     const { merged } = preview
@@ -162,6 +163,129 @@ describe('SettlementLens', function () {
       )
     const { size, margin } = await exchange.trader.position(alice)
     expect([preview.rest.size, preview.rest.margin]).to.deep.equal([size, margin])
+  })
+
+  describe('given an account below maintenance', () => {
+    let exchange: Exchange
+    let lens: Awaited<ReturnType<typeof lensOf>>
+    let backstop: string
+    const BELOW = e18('97')
+    const BANKRUPT = e18('95')
+    const rejected = (call: Promise<unknown>, error: string, ...args: unknown[]) =>
+      expect(call)
+        .to.be.revertedWithCustomError(lens, error)
+        .withArgs(...args)
+    const inheritance = (account: { address: string }, price: bigint, asOf: number) =>
+      lens.previewInheritance(exchange.trader, account.address, price, asOf)
+    const deleveraging = (legs: readonly (readonly [{ address: string }, number])[], price: bigint, asOf: number) =>
+      lens.previewDeleveraging(
+        exchange.trader,
+        alice,
+        legs.map(([{ address }]) => address),
+        legs.map(([, steps]) => steps),
+        price,
+        asOf,
+      )
+
+    beforeEach(async () => {
+      exchange = await fresh(perpetualExchange)
+      lens = await lensOf(exchange)
+      backstop = await withBackstop(exchange, e18('1000'), e18('1000'))
+      await trade(exchange, alice, bob, { steps: 600, price: 1000, sellerLeverage: 1 })
+      await trade(exchange, alice, carol, { steps: 400, price: 1000, sellerLeverage: 5 })
+      await pass(exchange, 20)
+    })
+
+    it('when a pause of the bank has ended less than ten minutes ago, it is liquidatable only without equity, as in settlement', async () => {
+      await exchange.bank.pause()
+      await exchange.bank.unpause()
+      const graceEndsAt = Number((await exchange.bank.lastPause()).endsAt) * 1000 + PAUSE_GRACE
+      for (const [price, asOf, due] of [
+        [BELOW, graceEndsAt - 1, false],
+        [BELOW, graceEndsAt, true],
+        [BANKRUPT, graceEndsAt - 1, true],
+      ] as const) {
+        const { terms, found } = await lens.risks(exchange.trader, [alice], price, asOf)
+        expect([terms.graceEndsAt, found[0]?.liquidatable, found[0]?.inheritable]).to.deep.equal([
+          BigInt(graceEndsAt),
+          due,
+          due,
+        ])
+        const accounts = await lens.liquidatable(exchange.trader, [alice], price, asOf)
+        expect(accounts).to.deep.equal(due ? [alice.address] : [])
+      }
+      const early = graceEndsAt - 1
+      const tooSoon = ['LiquidationTooSoon', alice.address, graceEndsAt, early] as const
+      await rejected(inheritance(alice, BELOW, early), ...tooSoon)
+      await rejected(deleveraging([[bob, 5]], BELOW, early), ...tooSoon)
+      expect((await inheritance(alice, BANKRUPT, early)).result.failure).to.equal(0n)
+      expect((await deleveraging([[bob, 5]], BANKRUPT, early)).legs[0]?.steps).to.equal(5n)
+    })
+
+    it('when the account is the backstop or at maintenance, the preview of an inheritance reverts as the action does', async () => {
+      const asOf = await now(exchange)
+      await rejected(inheritance({ address: backstop }, BELOW, asOf), 'BackstopItself', backstop)
+      await inherit(exchange, alice, { price: BELOW })
+      const { found } = await lens.risks(exchange.trader, [backstop], e18('1'), asOf + 60_000)
+      expect([found[0]?.liquidatable, found[0]?.inheritable]).to.deep.equal([true, false])
+      await expect(inheritance(bob, BELOW, asOf)).to.be.revertedWithCustomError(lens, 'NotLiquidatable')
+    })
+
+    it('when the backstop can inherit an account with equity, the preview of a deleveraging reverts as the action does', async () => {
+      const asOf = await now(exchange)
+      const { found } = await lens.risks(exchange.trader, [alice], BELOW, asOf)
+      await rejected(
+        deleveraging([[bob, 5]], BELOW, asOf),
+        'BackstopFirst',
+        alice.address,
+        backstop,
+        found[0]?.equityX,
+      )
+      await exchange.trader.connect(exchange.admin).setBackstop(ZeroAddress, 0)
+      expect((await deleveraging([[bob, 5]], BELOW, asOf)).legs[0]?.steps).to.equal(5n)
+    })
+
+    it('when counterparties repeat, lack steps or are out of order, the preview of a deleveraging reverts as the action does', async () => {
+      const asOf = await now(exchange)
+      const cases = [
+        [[], 'CounterpartiesInvalid'],
+        [[[bob, 0]], 'StepsZero'],
+        [
+          [
+            [carol, 5],
+            [bob, 5],
+            [carol, 5],
+          ],
+          'CounterpartyRepeated',
+        ],
+        [
+          [
+            [bob, 5],
+            [carol, 5],
+          ],
+          'CounterpartyOutOfOrder',
+        ],
+      ] as const
+      for (const [legs, error] of cases) {
+        const asked = legs as readonly (readonly [Wallet, number])[]
+        await expect(deleveraging(asked, BANKRUPT, asOf), error).to.be.revertedWithCustomError(lens, error)
+        const requested = asked.map(([of, steps]) => ({ of, steps }))
+        await expect(
+          deleverage(exchange, alice, requested, { price: BANKRUPT }),
+          error,
+        ).to.be.revertedWithCustomError(exchange.trader, error)
+      }
+      const ordered = await deleveraging(
+        [
+          [carol, 5],
+          [bob, 5],
+        ],
+        BANKRUPT,
+        asOf,
+      )
+      expect(ordered.legs.map(({ steps }) => steps)).to.deep.equal([5n, 5n])
+      expect((ordered.scores[0] as bigint) > (ordered.scores[1] as bigint)).to.equal(true)
+    })
   })
 
   it('when a market approaches its end, the preview names what is possible, and at which price', async () => {

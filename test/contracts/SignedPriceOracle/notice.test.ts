@@ -89,6 +89,31 @@ describe('SignedPriceOracle with a notice of one day', () => {
     await verify(old, from - 1)
     await verify(other, from)
   })
+  it('when a third set is announced, reports from before the second set revert: its signers never signed for that time', async () => {
+    await hand(old)
+    await time().increase(2 * DAY)
+    const from = await hand(fresh)
+    await time().increase(2 * DAY)
+    const last = await hand(other)
+    for (const observedAt of [from - 1, from - DAY * 1000]) {
+      for (const signer of [old, fresh, other])
+        await refused(verify(signer, observedAt), 'ObservedTooEarly', feedId, from, observedAt)
+      expect([...(await exchange.oracle.feedAt(feedId, observedAt))]).to.deep.equal([[], 0n])
+    }
+    await verify(fresh, from)
+    await verify(fresh, last - 1)
+    await verify(other, last)
+  })
+  it('when a third set is cancelled, reports from before the second set still revert', async () => {
+    await hand(old)
+    await time().increase(2 * DAY)
+    const from = await hand(fresh)
+    await time().increase(2 * DAY)
+    await hand(other)
+    await exchange.oracle.cancelFeed(feedId)
+    await refused(verify(fresh, from - 1), 'FeedUnknown', feedId)
+    await verify(fresh, from)
+  })
   it('when a pending change is cancelled, the former signers stay valid and the cancelled ones never become valid', async () => {
     await hand(old)
     await time().increase(2 * DAY)

@@ -181,7 +181,7 @@ contract EndingHandler is ExchangeFixture {
         observedAt = observedAt == 0 ? 0 : observedAt - 1;
         uint256 price = _finalPrice(seed >> 16);
         bool replaces = _model.reportedAt == 0
-            || (_isPerpetual() ? observedAt < _model.observedAt : observedAt > _model.observedAt);
+            || (_isPerpetual() ? _isNearer(price, observedAt) : observedAt > _model.observedAt);
         bool expected = !_model.ended && isClosed(_now()) && _now() <= _reportableUntil() && replaces
             && observedAt >= closesAt() && observedAt <= _now() + 2_000;
         bool done = _tryAs(actor(3), abi.encodeCall(trader.submitFinalReport, (_signed(price, observedAt))));
@@ -238,6 +238,12 @@ contract EndingHandler is ExchangeFixture {
     function _finalPrice(uint256 seed) private view returns (uint256) {
         if (_isPerpetual()) return listing.start * listing.tick;
         return listing.kind == MarketKind.BinaryFuture ? (seed % 2) * 1e18 : within(seed, 0, 1e24);
+    }
+
+    /// @dev Nearer to the close, or of the same moment with another price.
+    function _isNearer(uint256 price, uint256 observedAt) private view returns (bool) {
+        if (observedAt == _model.observedAt) return price != _model.price;
+        return observedAt < _model.observedAt;
     }
 
     function _signed(uint256 price, uint256 observedAt) private view returns (Report memory signed) {

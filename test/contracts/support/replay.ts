@@ -42,10 +42,6 @@ function bankOf({ bank, shared }: Exchange): ContractReplay {
   let treasury = ''
   const forget = (market: string) =>
     announced.set(market, { codeHash: `0x${'0'.repeat(64)}`, listableFrom: 0n, lapsesAt: 0n })
-  const end = (endsAt: bigint): void => {
-    pause = { ...pause, endsAt }
-    for (const market of openFrom.keys()) openFrom.set(market, endsAt)
-  }
   const handlers: EventHandlers = {
     MarketAnnounced: ({ market, codeHash, listableFrom, lapsesAt }) =>
       void announced.set(market, { codeHash, listableFrom, lapsesAt }),
@@ -56,9 +52,10 @@ function bankOf({ bank, shared }: Exchange): ContractReplay {
     },
     Paused: ({ endsAt }, at) => {
       pause = { startedAt: at, endsAt }
-      end(endsAt)
     },
-    Unpaused: (_, at) => end(at),
+    Unpaused: (_, at) => {
+      pause = { ...pause, endsAt: at }
+    },
     TreasuryChanged: (args) => {
       treasury = args.treasury
     },

@@ -9,13 +9,14 @@ import {
   type Reading,
   type SourceAnswer,
 } from '../../../domain/prices/aggregate.ts'
-import { feedsOf, rangeOf, statusOf } from '../../../domain/prices/feed.ts'
+import { feedsOf, isFloored, rangeOf, statusOf } from '../../../domain/prices/feed.ts'
 import { type Millis, ONE } from '../../../domain/units.ts'
 import { binary, e18, future, perpetual } from '../../support/markets.ts'
 
 const NOW = 1_800_000_000_000 as Millis
 const RULES: AggregationRules = {
   range: rangeOf(perpetual, 'index'),
+  isFloored: isFloored(perpetual, 'index'),
   minimum: 2,
   maxSpread: 20_000n,
   maxAhead: 2_000 as Millis,
@@ -112,6 +113,21 @@ describe('aggregate', () => {
     const rules = { ...RULES, minimum: 1, range: rangeOf(binary, 'index') }
     expect(droppedOf([answer('a', '1')], rules)).to.deep.equal([null])
     expect(droppedOf([answer('a', '1.000000000000000001')], rules)).to.deep.equal(['OUT_OF_RANGE'])
+  })
+
+  it('when a probability is 0 or below one tick, it counts as one tick, so that the market does not halt', () => {
+    const rules = { ...RULES, range: rangeOf(binary, 'index'), isFloored: isFloored(binary, 'index') }
+    const { value, readings } = aggregate([answer('a', '0'), answer('b', '0.000000000000000001')], rules, NOW)
+    expect(value).to.equal(binary.tick)
+    expect(readings.map(({ dropped }) => dropped)).to.deep.equal([null, null])
+    expect(droppedOf([answer('a', '-0.000000000000000001')], rules)).to.deep.equal(['NOT_POSITIVE'])
+    expect(isFloored(binary, 'final')).to.equal(false)
+  })
+
+  it('when a round of an aggregator is below one tick, it is dropped: the oracle compares its answer', () => {
+    const rules = { ...RULES, range: rangeOf(binary, 'index'), isFloored: true }
+    const round = { ...answer('a', '0.000001'), reading: { price: 1n, observedAt: NOW, round: '0x01' as const } }
+    expect(droppedOf([round], rules)).to.deep.equal(['OUT_OF_RANGE'])
   })
 
   it('when no session runs, the session feed has the value 0', () => {

@@ -1,12 +1,14 @@
 import { expect } from 'chai'
+import fc from 'fast-check'
 import { describe, it } from 'mocha'
 import { allowedMove, isReportUsable, type ReportRules } from '../../../domain/prices/report.ts'
-import type { Millis, Price } from '../../../domain/units.ts'
+import { type Millis, maxOf, minOf, ONE, type Price } from '../../../domain/units.ts'
 import { e18 } from '../../support/markets.ts'
 import { randomOf } from '../../support/random.ts'
 
 const rules: ReportRules = {
   kind: 'perpetual',
+  tick: e18('0.1') as Price,
   maxAge: 1000 as Millis,
   moveBase: 10_000n,
   moveSlope: 20_000n,
@@ -43,9 +45,16 @@ describe('isReportUsable', () => {
   }
 
   it('when a probability is above 1, it returns false', () => {
-    const binary = { ...rules, kind: 'binary_future' as const }
+    const binary = { ...rules, kind: 'binary_future' as const, tick: e18('0.001') as Price }
     expect(isReportUsable(report('1', 100_000), null, binary, AS_OF)).to.equal(true)
     expect(isReportUsable(report('1.000000000000000001', 100_000), null, binary, AS_OF)).to.equal(false)
+  })
+
+  it('when a probability is below one tick, it returns false; a price of another market may be', () => {
+    const binary = { ...rules, kind: 'binary_future' as const, tick: e18('0.001') as Price }
+    expect(isReportUsable(report('0.001', 100_000), null, binary, AS_OF)).to.equal(true)
+    expect(isReportUsable(report('0.000999999999999999', 100_000), null, binary, AS_OF)).to.equal(false)
+    expect(isReportUsable(report('0.000000000000000001', 100_000), null, rules, AS_OF)).to.equal(true)
   })
 })
 
@@ -55,6 +64,7 @@ describe('allowedMove', () => {
     const first = e18('100') as Price
     for (let run = 0; run < 500; run++) {
       const given = {
+        kind: 'perpetual' as const,
         moveBase: BigInt(random(1_000_001)),
         moveSlope: BigInt(1 + random(1_000_000)),
         moveWindow: (1_000 + random(59_001)) as Millis,
@@ -79,5 +89,59 @@ describe('allowedMove', () => {
       const one = allowedMove(last.price, gap * count, rules)
       expect(allowedMove(last.price, gap, rules) * BigInt(count) <= one).to.equal(true)
     }
+  })
+
+  describe('given a binary market with any parameters that can be listed', () => {
+    const LEAST_GAP = 1_800n
+    const probability = fc.bigInt({ min: 1n, max: ONE })
+    const listed = fc
+      .record({
+        moveBase: fc.bigInt({ min: 0n, max: 1_000_000n }),
+        moveSlope: fc.bigInt({ min: 0n, max: 1_000_000n }),
+        moveWindow: fc.integer({ min: 1_000, max: 60_000 }),
+      })
+      .map(({ moveBase, moveSlope, moveWindow }) => {
+        const least = (1_000_000n - moveBase + LEAST_GAP - 1n) / LEAST_GAP
+        return {
+          kind: 'binary_future' as const,
+          moveBase,
+          moveSlope: maxOf(moveSlope, least),
+          moveWindow: moveWindow as Millis,
+        }
+      })
+
+    it('when two prices are any distance apart, the gap closes within 30 minutes', () => {
+      fc.assert(
+        fc.property(listed, probability, probability, fc.nat(), (given, from, to, later) => {
+          const move = from > to ? from - to : to - from
+          return allowedMove(from as Price, 1_800_000 + later, given) >= move
+        }),
+        { numRuns: 5_000 },
+      )
+    })
+
+    it('when a probability and its complement move, the same move is allowed', () => {
+      fc.assert(
+        fc.property(listed, probability, fc.nat({ max: 3_600_000 }), (given, price, elapsed) => {
+          const complement = (ONE - price) as Price
+          return allowedMove(price as Price, elapsed, given) === allowedMove(complement, elapsed, given)
+        }),
+      )
+    })
+
+    it('when any series of reports moves as far as allowed, the price ends at most S from the first', () => {
+      const gaps = fc.array(fc.tuple(fc.nat({ max: 5_000 }), fc.boolean()), { maxLength: 40 })
+      fc.assert(
+        fc.property(listed, probability, gaps, (given, from, steps) => {
+          let [price, sum] = [from, 0]
+          for (const [gap, rises] of steps) {
+            const move = allowedMove(price as Price, gap, given)
+            price = rises ? minOf(ONE, price + move) : maxOf(1n, price - move)
+            sum += (Number(given.moveBase) / 1e6 / given.moveWindow + Number(given.moveSlope) / 1e9) * gap
+          }
+          return Math.abs(Number(price) - Number(from)) / 1e18 <= sum + 1e-12
+        }),
+      )
+    })
   })
 })

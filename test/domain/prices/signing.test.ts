@@ -6,14 +6,14 @@ import { rangeOf } from '../../../domain/prices/feed.ts'
 import { isReportDue, nextObservedAt, phaseOf } from '../../../domain/prices/publication.ts'
 import { type LastSigned, type SigningRules, signingRefusal } from '../../../domain/prices/signing.ts'
 import type { Millis } from '../../../domain/units.ts'
-import { e18, perpetual } from '../../support/markets.ts'
+import { binary, e18, perpetual } from '../../support/markets.ts'
 
 const NOW = 1_800_000_000_000 as Millis
 const rules: SigningRules = {
   range: rangeOf(perpetual, 'index'),
   maxAge: 5_000 as Millis,
   maxAhead: 2_000 as Millis,
-  move: { moveBase: 100_000n, moveSlope: 20_000n, moveWindow: 1_000 as Millis },
+  move: { kind: 'perpetual', moveBase: 100_000n, moveSlope: 20_000n, moveWindow: 1_000 as Millis },
 }
 const reading = (price: string, offset = 0): Reading => ({
   price: e18(price),
@@ -41,6 +41,14 @@ describe('signingRefusal', () => {
       expect(signingRefusal(asked, last, rules, NOW)).to.equal(refusal)
     })
   }
+
+  it('when a probability leaves 0, the signer allows the move of its complement', () => {
+    const [low, later] = [reading('0.001', -20_000), reading('0.5')]
+    const probability = { ...rules, range: rangeOf(binary, 'index') }
+    expect(signingRefusal(later, low, probability, NOW)).to.equal('MOVE_TOO_LARGE')
+    const move = { ...(rules.move as NonNullable<typeof rules.move>), kind: 'binary_future' as const }
+    expect(signingRefusal(later, low, { ...probability, move }, NOW)).to.equal(null)
+  })
 
   it('when a signer has just started, it signs only times at which it cannot have signed another price', () => {
     const started: LastSigned = { price: null, observedAt: (NOW + 2_000) as Millis }

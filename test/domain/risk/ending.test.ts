@@ -66,9 +66,9 @@ describe('modeAt', () => {
 })
 
 describe('submitFinalReport', () => {
-  const report = (observedAt: number) => ({ price: 7n as Price, observedAt: ms(observedAt) })
-  const submit = (given: Ending, observedAt: number, at: number, market = future) => {
-    const verdict = submitFinalReport(market, given, report(observedAt), ms(at))
+  const report = (observedAt: number, price = 7n) => ({ price: price as Price, observedAt: ms(observedAt) })
+  const submit = (given: Ending, observedAt: number, at: number, market = future, price = 7n) => {
+    const verdict = submitFinalReport(market, given, report(observedAt, price), ms(at))
     return verdict.ok ? verdict.value : verdict.refusal
   }
   const first = (observedAt: number) => ending({ report: { ...report(observedAt), reportedAt: ms(T + 50) } })
@@ -95,6 +95,13 @@ describe('submitFinalReport', () => {
     expect(submit(first(T + 10), T + 10, T + 60)).to.equal('SUPERSEDED')
     expect(submit(first(T + 10), T + 9, T + 60, perpetual)).to.have.property('report')
     expect(submit(first(T + 10), T + 10, T + 60, perpetual)).to.equal('SUPERSEDED')
+  })
+
+  it('when another price of the same moment is proven, it replaces a perpetual’s report, because a round may supersede another within its second', () => {
+    const corrected = { ...report(T + 10, 8n), reportedAt: T + 50 }
+    expect(submit(first(T + 10), T + 10, T + 60, perpetual, 8n)).to.deep.include({ report: corrected })
+    expect(submit(first(T + 10), T + 11, T + 60, perpetual, 8n)).to.equal('SUPERSEDED')
+    expect(submit(first(T + 10), T + 10, T + 60, future, 8n)).to.equal('SUPERSEDED')
   })
 
   it('when the dispute window is over, it is rejected, and the market can be finalized from then on', () => {

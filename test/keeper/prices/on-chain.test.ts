@@ -65,7 +65,7 @@ describe('reports of the publisher on the chain', function () {
     const data = { answer: 6_300_012_345_678n, startedAt: at, updatedAt: at, answeredInRound: round }
     await (await mock.push(round, data)).wait()
     await (await rounds.setFeed(ROUND_FEED, mock, 3_600)).wait()
-    return { signed, rounds, aggregator: (await mock.getAddress()).toLowerCase() as Address }
+    return { signed, rounds, mock, aggregator: (await mock.getAddress()).toLowerCase() as Address }
   }
 
   /** Any second market: the fixture has one. */
@@ -122,12 +122,13 @@ describe('reports of the publisher on the chain', function () {
     return createPublisher({ store, feeds: () => feeds, quorum, clock, killPoint: () => {}, ...logging })
   }
 
-  it('when two of three signers sign and an aggregator has a round, both oracles verify the stored reports', async () => {
+  it('when two of three signers sign and an aggregator has a round, both oracles verify the stored reports, also after an update in the same second', async () => {
     const round = (7n << 64n) | 41n
     const addresses = NAMES.map((name) => keyOf(name, { chainId: 1n, oracle: ZERO }).address)
-    const { signed, rounds, aggregator } = await deploy(addresses, round)
+    const { signed, rounds, mock, aggregator } = await deploy(addresses, round)
     await listSecond()
     const source = await sourceOf(aggregator)
+    const publishedAt = Date.now()
     const publisher = await publisherOf(source, (await signed.getAddress()).toLowerCase() as Address)
     const fence = await fixture.lease('prices')
     await publisher.start()
@@ -144,6 +145,11 @@ describe('reports of the publisher on the chain', function () {
       price: e18('63000.12345678'),
       signatures: `0x${'7'.padStart(4, '0')}${'29'.padStart(16, '0')}`,
     })
+    await rounds.verify(ROUND_FEED, chainlink.price, chainlink.observedAt, chainlink.signatures)
+    // An update that the publisher could not have seen has the time of its block, in whole seconds.
+    const updatedAt = Math.floor(publishedAt / 1_000)
+    const next = { answer: 1n, startedAt: updatedAt, updatedAt, answeredInRound: round + 1n }
+    await (await mock.push(round + 1n, next)).wait()
     await rounds.verify(ROUND_FEED, chainlink.price, chainlink.observedAt, chainlink.signatures)
     const forged = await signed.verify(FEED_ID, index.price + 1n, index.observedAt, index.signatures).then(
       () => 'accepted',

@@ -69,7 +69,7 @@ export class PublisherFixture {
       range: rangeOf(market.spec, 'index'),
       maxAge: 5_000 as Millis,
       maxAhead: 2_000 as Millis,
-      move: { moveBase: 100_000n, moveSlope: 20_000n, moveWindow: 1_000 as Millis },
+      move: { kind: 'perpetual', moveBase: 100_000n, moveSlope: 20_000n, moveWindow: 1_000 as Millis },
     }
     this.keys = ['one', 'two', 'three'].map((name) => this.key(name))
     this.accepted = { signers: new Set(this.keys.map(({ address }) => address)), threshold: 2 }

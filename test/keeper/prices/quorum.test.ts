@@ -20,7 +20,7 @@ const RULES: SigningRules = {
   range: rangeOf(perpetual, 'index'),
   maxAge: 5_000 as Millis,
   maxAhead: 2_000 as Millis,
-  move: { moveBase: 100_000n, moveSlope: 20_000n, moveWindow: 1_000 as Millis },
+  move: { kind: 'perpetual', moveBase: 100_000n, moveSlope: 20_000n, moveWindow: 1_000 as Millis },
 }
 const digestOf = reportHasher(ORACLE, keccak)
 const OTHER_FEED = `0x${'0'.repeat(63)}2` as const
