@@ -7,6 +7,7 @@ import { dirname, join } from 'node:path'
 import { expect } from 'chai'
 import { after, before, describe, it } from 'mocha'
 import { waitFor } from '../../client/wait-for.ts'
+import type { LiquidationStep } from '../../domain/journal/liquidation-row.ts'
 import { captureOps } from '../ops/support/captured-ops.ts'
 import { CRASH_DAY, CrashRun } from './support/crash-run.ts'
 import { ShiftedTime } from './support/shifted-time.ts'
@@ -52,7 +53,8 @@ describe('a crash day', function () {
     await crash().bid(5, 920, '0.6')
 
     // Each price stays until the exchange has done what it must lead to, however long that takes.
-    const done = (account: number, step: string) => async () => (await stepsOf(account)).includes(step)
+    const done = (account: number, step: LiquidationStep) => async () =>
+      (await stepsOf(account)).includes(step)
     const outcomes = new Map([
       [1, [async () => (await crash().kinds(PERPETUAL)).has('forced_fill')]],
       [2, [done(2, 'ended'), done(1, 'ended')]],

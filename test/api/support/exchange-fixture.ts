@@ -261,7 +261,7 @@ export async function startExchange(
   settings: Settings = {},
 ): Promise<ExchangeFixture> {
   const url = database ?? (await freshDatabase())
-  const db = createDb(createPool({ url, connections: 2, name: 'test' }))
+  const db = createDb(createPool({ url, connections: 2, name: 'test', idleInTransactionMs: 0 }))
   await seedMarkets(db)
   return startApi(db, url, env, settings)
 }
@@ -272,7 +272,12 @@ export const startSecondApi = (
   env: Env = {},
   settings: Settings = {},
 ): Promise<ExchangeFixture> =>
-  startApi(createDb(createPool({ url, connections: 2, name: 'second api test' })), url, env, settings)
+  startApi(
+    createDb(createPool({ url, connections: 2, name: 'second api test', idleInTransactionMs: 0 })),
+    url,
+    env,
+    settings,
+  )
 
 async function startApi(db: Db, url: string, env: Env, settings: Settings): Promise<ExchangeFixture> {
   const login = await loginOf(env.DATABASE_URL ?? url, 'api')
