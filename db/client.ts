@@ -25,6 +25,11 @@ export interface ConnectionOptions {
   readonly connections: number
   /** Shown in pg_stat_activity. */
   readonly name: string
+  /**
+   * Bound of the pause between two statements of a transaction, ms; 0 for none. A process that is stopped within a transaction would else
+   * keep its locks for ever.
+   */
+  readonly idleInTransactionMs?: number
   /** Run-time parameters of the server for these connections. */
   readonly settings?: Readonly<Record<string, string>>
   /** Bound of a query's duration; beyond it the connection counts as broken. */
@@ -35,6 +40,25 @@ export interface ConnectionOptions {
 
 /** Bound of a query's wait for a connection of the pool. */
 const CONNECT_TIMEOUT_MS = 10_000
+
+const transactionBound = (ms: number) => ({ idle_in_transaction_session_timeout: `${ms}` })
+
+/** See `idleInTransactionMs`. */
+export const TRANSACTION_BOUND = transactionBound(2_000)
+
+/** After this time without a word, each side of a connection asks whether the other one is still there. */
+const KEEPALIVE_AFTER_S = 2
+
+/**
+ * How soon the server gives up a client that does not receive: behind a partition of the network, or stopped while it should read a result. Its
+ * transaction is rolled back. Postgres ignores these parameters on a Unix socket.
+ */
+const TCP_SETTINGS = {
+  tcp_keepalives_idle: `${KEEPALIVE_AFTER_S}`,
+  tcp_keepalives_interval: '1',
+  tcp_keepalives_count: '3',
+  tcp_user_timeout: '4000',
+}
 
 /** Every statement is short: compiling one, as Postgres does if it overestimates the rows, takes longer than executing it (200 ms). */
 const SETTINGS = { jit: 'off' }
@@ -57,19 +81,31 @@ const serverOptions = (settings: Readonly<Record<string, string>>): string =>
     .map(([name, value]) => `-c ${name}=${value}`)
     .join(' ')
 
+/** What every connection of a process needs, also one that only listens: a silent peer is noticed by either side. */
+export const connectionConfig = (
+  { url, name }: Pick<ConnectionOptions, 'url' | 'name'>,
+  settings: Readonly<Record<string, string>> = {},
+) => ({
+  connectionString: url,
+  application_name: name,
+  connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+  keepAlive: true,
+  keepAliveInitialDelayMillis: KEEPALIVE_AFTER_S * 1_000,
+  options: serverOptions({ ...TCP_SETTINGS, ...settings }),
+})
+
 export const createPool = (options: ConnectionOptions): pg.Pool => {
-  const { url, connections, name, settings, queryTimeoutMs, Client = PreparingClient } = options
+  const { connections, settings, queryTimeoutMs, Client = PreparingClient } = options
+  const { idleInTransactionMs: idleMs } = options
+  const bound = idleMs === undefined ? TRANSACTION_BOUND : transactionBound(idleMs)
   const pool = new pg.Pool({
+    ...connectionConfig(options, { ...SETTINGS, ...bound, ...settings }),
     Client,
-    connectionString: url,
     max: connections,
     // Queries are sent without waiting for earlier results; the server runs them in order.
     pipeline: true,
-    application_name: name,
-    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     // Idle connections stay open: after a pause, the first queries would pay for handshakes, caches and plans of new ones.
     idleTimeoutMillis: 0,
-    options: serverOptions({ ...SETTINGS, ...settings }),
     ...(queryTimeoutMs && { query_timeout: queryTimeoutMs }),
     types: { getTypeParser: typeParser as typeof pg.types.getTypeParser },
   })

@@ -152,6 +152,7 @@ export const WRITERS: { readonly [Table in keyof Database]: Writers<Table> } = {
     keeper: { update: ['status', 'tx_hash', 'error'] },
   },
   leases: { keeper: { insert: 'all', update: ['owner', 'token', 'expires_at'] } },
+  indexer_leases: { indexer: { insert: 'all', update: ['owner', 'token', 'expires_at'] } },
   keepers: {
     keeper: { insert: 'all', delete: true, update: ['expires_at', 'capacity', 'is_late', 'markets'] },
   },
@@ -311,7 +312,7 @@ export const READERS: { readonly [Name in Process]: readonly (keyof Database)[] 
     ...READ_MODEL,
     ...(['journal', 'users', 'batches', 'fills', 'actions', 'relayer_transactions'] as const),
     ...(['session_keys', 'chain_blocks', 'chain_logs', 'chain_steps', 'chain_progress'] as const),
-    'settlement_mismatches',
+    ...(['settlement_mismatches', 'indexer_leases'] as const),
     ...(['resting', 'funding_states', 'adjustment_attempts', 'used_margin_nonces'] as const),
     ...RELAYED,
   ],

@@ -1,4 +1,4 @@
-/** The tables by which the keeper's processes share their jobs. */
+/** The tables by which processes share their jobs. */
 import type { ColumnType } from 'kysely'
 
 /** One owner at a time; the token grows with each owner, and every write of an owner checks it. Written by: keeper. */
@@ -21,7 +21,16 @@ export interface KeepersTable {
   markets: ColumnType<number[], readonly number[], readonly number[]>
 }
 
+/** The leases of the indexer's processes. No write checks the token: each block is applied once, whoever follows. Written by: indexer. */
+export interface IndexerLeasesTable {
+  name: string
+  owner: string
+  token: number
+  expires_at: number
+}
+
 export interface LeaseTables {
   leases: LeasesTable
+  indexer_leases: IndexerLeasesTable
   keepers: KeepersTable
 }

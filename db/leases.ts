@@ -1,4 +1,4 @@
-/** The `leases` table. Leases expire by the database's clock, so the clocks of their owners need not agree. */
+/** The tables `leases` and `indexer_leases`. Leases expire by the database's clock, so the clocks of their owners need not agree. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'kysely'
 import type { Db, Tx } from './client.ts'
@@ -24,7 +24,13 @@ interface RenewalGroup {
 }
 
 /** `owner` must be new each time a process starts: after a restart a process does not own the leases that it had before. */
-export function createLeases(db: Db, owner: string, lifeMs: number): Leases {
+export function createLeases(
+  db: Db,
+  owner: string,
+  lifeMs: number,
+  table: 'leases' | 'indexer_leases' = 'leases',
+): Leases {
+  const leases = sql.table(table)
   let group: RenewalGroup | null = null
 
   /** The group's statement runs once the time of the group is over. */
@@ -40,16 +46,16 @@ export function createLeases(db: Db, owner: string, lifeMs: number): Leases {
   /** Waits for no lock: a long transaction under one lease delays the renewal of no other, nor a transaction under it. */
   async function renewUnlocked(fences: readonly Fence[]): Promise<ReadonlySet<string>> {
     const { rows } = await sql<{ name: string }>`
-      update leases set expires_at = ${DATABASE_NOW} + ${lifeMs}
+      update ${leases} lease set expires_at = ${DATABASE_NOW} + ${lifeMs}
       from (select set_config('synchronous_commit', 'off', true)) settings, (
         select l.name from unnest(
           ${fences.map(({ name }) => name)}::text[], ${fences.map(({ token }) => token)}::bigint[]
         ) held (name, token)
-        join leases l on l.name = held.name and l.token = held.token and l.owner = ${owner}
+        join ${leases} l on l.name = held.name and l.token = held.token and l.owner = ${owner}
         for no key update of l skip locked
       ) unlocked
-      where leases.name = unlocked.name
-      returning leases.name
+      where lease.name = unlocked.name
+      returning lease.name
     `.execute(db)
     return new Set(rows.map(({ name }) => name))
   }
@@ -57,7 +63,7 @@ export function createLeases(db: Db, owner: string, lifeMs: number): Leases {
   // The commit does not wait for the disk: a renewal that a crash of the database loses ends the lease early, and its fence still holds.
   async function renewOne({ name, token }: Fence): Promise<boolean> {
     const { rows } = await sql`
-      update leases set expires_at = ${DATABASE_NOW} + ${lifeMs}
+      update ${leases} lease set expires_at = ${DATABASE_NOW} + ${lifeMs}
       from (select set_config('synchronous_commit', 'off', true)) settings
       where name = ${name} and owner = ${owner} and token = ${token}
       returning true
@@ -68,10 +74,10 @@ export function createLeases(db: Db, owner: string, lifeMs: number): Leases {
   return {
     async acquire(name) {
       const { rows } = await sql<{ token: number }>`
-        insert into leases (name, owner, token, expires_at)
+        insert into ${leases} as lease (name, owner, token, expires_at)
         values (${name}, ${owner}, 1, ${DATABASE_NOW} + ${lifeMs})
-        on conflict (name) do update set owner = excluded.owner, token = leases.token + 1, expires_at = excluded.expires_at
-        where leases.expires_at <= ${DATABASE_NOW}
+        on conflict (name) do update set owner = excluded.owner, token = lease.token + 1, expires_at = excluded.expires_at
+        where lease.expires_at <= ${DATABASE_NOW}
         returning token
       `.execute(db)
       const row = rows[0]
@@ -87,7 +93,7 @@ export function createLeases(db: Db, owner: string, lifeMs: number): Leases {
 
     async release({ name, token }) {
       await db
-        .updateTable('leases')
+        .updateTable(table)
         .set({ expires_at: 0 })
         .where('name', '=', name)
         .where('owner', '=', owner)

@@ -1,5 +1,6 @@
 /** One connection that LISTENs for the whole process and reconnects after a failure. */
 import pg from 'pg'
+import { connectionConfig } from './client.ts'
 
 /** Notifications of the database, by channel. */
 export interface Notifications {
@@ -41,11 +42,7 @@ export function createNotifications(url: string, name: string): RunningNotificat
   }
 
   const connect = async (): Promise<void> => {
-    const fresh = new pg.Client({
-      connectionString: url,
-      application_name: `clearbatch ${name} listen`,
-      keepAlive: true,
-    })
+    const fresh = new pg.Client(connectionConfig({ url, name: `clearbatch ${name} listen` }))
     client = fresh
     fresh.on('error', () => lose(fresh))
     fresh.on('end', () => lose(fresh))

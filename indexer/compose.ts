@@ -1,8 +1,10 @@
 /** Wires the indexer: gives the follower and the projections the adapters behind their ports. */
+import { randomUUID } from 'node:crypto'
 import { sql } from 'kysely'
 import { createDb, createPool, type Db, LOOKUP_SETTINGS } from '../db/client.ts'
 import { createDatabaseClock } from '../db/database-clock.ts'
 import { BATCH_NOTICE } from '../db/journal.ts'
+import { createLeases } from '../db/leases.ts'
 import { checkSchema } from '../db/migrator.ts'
 import { TransactionClient } from '../db/transaction-client.ts'
 import { type Clock, systemClock } from '../service/clock.ts'
@@ -11,6 +13,7 @@ import { type KillPointHook, killAt } from '../service/kill-point.ts'
 import type { Logger } from '../service/logger.ts'
 import { createChain } from './adapters/chain.ts'
 import { DatabaseSession } from './adapters/database-session.ts'
+import { FollowerLease } from './adapters/follower-lease.ts'
 import { type Heads, watchHeads } from './adapters/heads.ts'
 import type { Config } from './config.ts'
 import { OtherChainError } from './ingest/blocks.ts'
@@ -22,9 +25,12 @@ import { MARKED_MS } from './project/fill.ts'
 import { projectionLag } from './project/project-shard.ts'
 import { ShardLoops } from './project/shard-loops.ts'
 
-const FOLLOWER_LOCK = 'clearbatch-indexer-follower'
+/** A follower that is stopped or partitioned is replaced after this time. */
+const FOLLOWER_LEASE_MS = 3_000
 /** Interval at which a standby process tries to become the follower. */
 const STANDBY_MS = 500
+/** Bound of the wait for an answer of the database, which may be behind a partition of the network. A statement on a market's largest block took 37 s. */
+const QUERY_TIMEOUT_MS = 120_000
 const RETRY_MS = 100
 const RETRY_MAX_MS = 5_000
 
@@ -68,7 +74,6 @@ export async function compose(config: Config, logger: Logger): Promise<Indexer> 
     logger,
     metrics,
     killPoint,
-    session,
     fail: failure.reject,
   })
 
@@ -96,7 +101,7 @@ export async function compose(config: Config, logger: Logger): Promise<Indexer> 
 /** `chunkDb`: for the chunks of the projector, most of whose statements Postgres plans in more time than it runs them. `fillDb`: for what reads whole tables. */
 function openDatabase({ databaseUrl: url, databaseConnections }: Config, name: string) {
   const connections = Math.max(2, Math.ceil(databaseConnections / 2))
-  const lookups = { url, connections, settings: LOOKUP_SETTINGS }
+  const lookups = { url, connections, settings: LOOKUP_SETTINGS, queryTimeoutMs: QUERY_TIMEOUT_MS }
   return {
     db: createDb(createPool({ ...lookups, name })),
     chunkDb: createDb(createPool({ ...lookups, name: `${name} chunks`, Client: TransactionClient })),
@@ -110,21 +115,22 @@ interface FollowerPorts {
   readonly logger: Logger
   readonly metrics: Metrics
   readonly killPoint: KillPointHook
-  readonly session: DatabaseSession
   readonly fail: (error: Error) => void
 }
 
-function composeFollower(
-  config: Config,
-  { db, clock, logger, metrics, killPoint, session, fail }: FollowerPorts,
-) {
+function composeFollower(config: Config, { db, clock, logger, metrics, killPoint, fail }: FollowerPorts) {
   const { rpcUrl, rpcWsUrl, rpcTimeoutMs, chainId, pollMs } = config
   const chain = createChain({ url: rpcUrl, chainId, timeoutMs: rpcTimeoutMs })
   const follower = new Follower({ db, chain, clock, logger, metrics, killPoint }, config)
+  const lease = new FollowerLease({
+    leases: createLeases(db, randomUUID(), FOLLOWER_LEASE_MS, 'indexer_leases'),
+    lifeMs: FOLLOWER_LEASE_MS,
+    onError: (err) => logger.warn({ err }, 'renewal or release of the follower lease failed; will retry'),
+  })
   let isOwner = false
   const run = async (): Promise<boolean> => {
     const wasOwner = isOwner
-    isOwner = await session.holdsLock(FOLLOWER_LOCK)
+    isOwner = await lease.isHeld()
     if (isOwner && !wasOwner) logger.info({}, 'this process follows the chain')
     if (!isOwner) await new Promise((resolve) => setTimeout(resolve, STANDBY_MS))
     else await follower.pass()
@@ -151,6 +157,7 @@ function composeFollower(
     async stop() {
       await heads?.stop()
       await loop.stop()
+      await lease.release()
       chain.close()
     },
   }

@@ -73,6 +73,9 @@ export interface Keeper {
   stop(): Promise<void>
 }
 
+/** Bound of the wait for an answer of the database, which may be behind a partition of the network. */
+const QUERY_TIMEOUT_MS = 60_000
+
 /** New each time a process starts; see `createLeases`. */
 const ownerName = (): string => `${hostname()}-${process.pid}-${randomUUID()}`
 
@@ -337,6 +340,7 @@ export async function compose(config: Config, logger: Logger): Promise<Keeper> {
     createPool({
       ...{ url: config.databaseUrl, connections: config.databaseConnections, name: 'keeper' },
       settings: LOOKUP_SETTINGS,
+      queryTimeoutMs: QUERY_TIMEOUT_MS,
     }),
   )
   await checkSchema(db)

@@ -89,7 +89,9 @@ async function start(
   const { postgres, chain } = await startServices(options, dir, report, onStop)
   report('database and chain are ready')
 
-  const db = createDb(createPool({ url: postgres.url, connections: 4, name: 'stack' }))
+  const db = createDb(
+    createPool({ url: postgres.url, connections: 4, name: 'stack', idleInTransactionMs: 0 }),
+  )
   onStop(() => db.destroy())
   const provider = localProvider(chain.url, CHAIN_ID)
   onStop(() => provider.destroy())

@@ -1,8 +1,9 @@
 /**
- * A dedicated connection to Postgres for what belongs to a session and cannot use a pool: LISTEN and advisory locks. It reconnects
- * until it is stopped. A lost connection loses its locks and the notifications of that time; `onConnect` reports the reconnection.
+ * A dedicated connection to Postgres for LISTEN, which belongs to a session and cannot use a pool. It reconnects until it is stopped. A lost
+ * connection loses the notifications of that time; `onConnect` reports the reconnection.
  */
 import pg from 'pg'
+import { connectionConfig } from '../../db/client.ts'
 
 const RECONNECT_MS = 1_000
 
@@ -21,7 +22,6 @@ export class DatabaseSession {
   #client: pg.Client | null = null
   #reconnectTimer: NodeJS.Timeout | undefined
   #isRunning = true
-  #locks = new Set<string>()
 
   constructor(options: DatabaseSessionOptions) {
     this.#options = options
@@ -31,37 +31,23 @@ export class DatabaseSession {
     void this.#connect()
   }
 
-  /**
-   * Acquires the advisory lock of that name if it is free. Returns true if this session holds it. Postgres releases the lock when the
-   * session ends, so another process can acquire it at once.
-   */
-  async holdsLock(name: string): Promise<boolean> {
-    const client = this.#client
-    if (client === null) return false
-    if (this.#locks.has(name)) return true
-    const { rows } = await client.query('select pg_try_advisory_lock(hashtext($1)) as taken', [name])
-    if (rows[0].taken === true && client === this.#client) this.#locks.add(name)
-    return this.#locks.has(name)
-  }
-
   async stop(): Promise<void> {
     this.#isRunning = false
     clearTimeout(this.#reconnectTimer)
     const client = this.#client
     this.#client = null
-    this.#locks.clear()
     await client?.end().catch(() => {})
   }
 
   async #connect(): Promise<void> {
     const { url, name, channels, onNotify, onConnect, onError } = this.#options
-    const client = new pg.Client({ connectionString: url, application_name: name })
+    const client = new pg.Client(connectionConfig({ url, name }))
     let isLost = false
     const lost = (error?: Error): void => {
       if (isLost) return
       isLost = true
       client.removeAllListeners('notification')
-      if (this.#client === client) this.#forget()
+      if (this.#client === client) this.#client = null
       if (error) onError(error)
       this.#reconnect()
     }
@@ -79,11 +65,6 @@ export class DatabaseSession {
       await client.end().catch(() => {})
       lost(error as Error)
     }
-  }
-
-  #forget(): void {
-    this.#client = null
-    this.#locks.clear()
   }
 
   #reconnect(): void {

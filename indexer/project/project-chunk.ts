@@ -205,7 +205,7 @@ function entriesOf(shard: string, rows: readonly { seq: number; row: JournalRow 
 }
 
 /** Longest pause between two statements once shared rows are locked: a projector that stops there must not stop the others. */
-const IDLE_TIMEOUT_MS = 5_000
+const IDLE_TIMEOUT_MS = 2_000
 
 /**
  * Writes a chunk's rows and places in one statement: the cost of a small chunk is mostly the number of its statements. The commit does not

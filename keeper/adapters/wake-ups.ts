@@ -6,6 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { createPostgresRelayBackend, type PgPool, Relay, runMigrations } from 'bullmq'
 import { Redis } from 'ioredis'
 import pg from 'pg'
+import { connectionConfig, TRANSACTION_BOUND } from '../../db/client.ts'
 import { PROCESS_ROLES } from '../../db/grants.ts'
 import type { MarketId } from '../../domain/units.ts'
 import type { Logger } from '../../service/logger.ts'
@@ -59,13 +60,11 @@ async function withoutSchemaCreation(client: pg.PoolClient): Promise<pg.PoolClie
 const POSTGRES_CONNECTIONS = 2
 
 async function openOnPostgres(url: string, logger: Logger): Promise<OpenRelay> {
+  // What BullMQ creates belongs to the group role, whichever login role of a keeper has created it.
+  const settings = { search_path: SCHEMA, role: PROCESS_ROLES.keeper, ...TRANSACTION_BOUND }
   const pool = new pg.Pool({
-    connectionString: url,
+    ...connectionConfig({ url, name: 'keeper wake-ups' }, settings),
     max: POSTGRES_CONNECTIONS,
-    keepAlive: true,
-    application_name: 'keeper wake-ups',
-    // What BullMQ creates belongs to the group role, whichever login role of a keeper has created it.
-    options: `-c search_path=${SCHEMA} -c role=${PROCESS_ROLES.keeper}`,
   })
   pool.on('error', (err) => logger.warn({ err }, 'wake-up connection error'))
   try {

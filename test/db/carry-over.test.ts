@@ -179,7 +179,7 @@ describe('a database of the previous schema', function () {
       ...{ 'read.liquidations': [], 'read.liquidation_steps': [], 'read.liquidation_legs': [] },
       ...{ 'read.market_risk': [], deleveraging_ranks: [], liquidations: [], final_prices: [] },
       calendar_exceptions: [{ calendar: 'NYSE', day: '2025-01-09', opens: null, closes: null }],
-      ...{ recent_reports: [], used_reports: [], connection_switches: [], keepers: [] },
+      ...{ recent_reports: [], used_reports: [], connection_switches: [], keepers: [], indexer_leases: [] },
       chain_steps: [],
       // A random key.
       proof_keys: [{}],

@@ -2,6 +2,7 @@
 import { expect } from 'chai'
 import { sql } from 'kysely'
 import { after, before, describe, it } from 'mocha'
+import { createDb, createPool } from '../../db/client.ts'
 import { freshDatabase, type TestDatabase } from '../indexer/support/database.ts'
 
 describe('the database client', () => {
@@ -46,5 +47,29 @@ describe('the database client', () => {
     expect(failure).to.be.instanceOf(Error)
     const { rows } = await sql`select 1 as one`.execute(test.db)
     expect(rows).to.deep.equal([{ one: 1 }])
+  })
+
+  it('when a process stops within a transaction, the server ends it, and its lock is free', async () => {
+    const stopped = createDb(createPool({ url: test.url, connections: 1, name: 'stopped' }))
+    const ended = stopped.transaction().execute(async (tx) => {
+      await sql`select pg_advisory_xact_lock(7)`.execute(tx)
+      // Without a bound of the server this waits for the end of the transaction, which waits for this.
+      await test.db.transaction().execute((other) => sql`select pg_advisory_xact_lock(7)`.execute(other))
+      await sql`select 1`.execute(tx)
+    })
+    const failure = await ended.catch((error: Error) => error)
+    expect(failure).to.be.instanceOf(Error)
+    await stopped.destroy()
+  })
+
+  it('when a connection is over TCP, the server gives up a client that does not receive', async () => {
+    const url = new URL(test.url)
+    url.searchParams.delete('host')
+    const db = createDb(createPool({ url: url.href, connections: 1, name: 'tcp' }))
+    const { rows } = await sql<{ name: string; setting: string }>`
+      select name, setting from pg_settings where name like 'tcp_%' order by name
+    `.execute(db)
+    expect(rows.map(({ setting }) => setting)).to.deep.equal(['3', '2', '1', '4000'])
+    await db.destroy()
   })
 })

@@ -30,7 +30,14 @@ describe('switches of connections', () => {
   let bob: number
 
   before(async () => {
-    db = createDb(createPool({ url: await freshDatabase(), connections: 4, name: 'switches test' }))
+    db = createDb(
+      createPool({
+        url: await freshDatabase(),
+        connections: 4,
+        name: 'switches test',
+        idleInTransactionMs: 0,
+      }),
+    )
     const users = ['0xa', '0xb'].map((address) => ({ address, created_at: 1 }))
     const rows = await db.insertInto('users').values(users).returning('user_id').execute()
     ;[alice, bob] = rows.map(({ user_id }) => user_id) as [number, number]

@@ -109,7 +109,7 @@ describe('the command pipeline under load and failures', () => {
 
   /** Locks the shard of market 1 until it is released, as a keeper does. */
   async function holdShard({ url }: ExchangeFixture): Promise<() => Promise<void>> {
-    const pool = createPool({ url, connections: 1, name: 'holder' })
+    const pool = createPool({ url, connections: 1, name: 'holder', idleInTransactionMs: 0 })
     const client = await pool.connect()
     await client.query(`begin; select 1 from shards where shard = 'm1' for update`)
     return async () => {
@@ -249,7 +249,7 @@ describe('the command pipeline under load and failures', () => {
     let alice: User
     before(async () => {
       url = await freshDatabase()
-      db = createDb(createPool({ url, connections: 2, name: 'test' }))
+      db = createDb(createPool({ url, connections: 2, name: 'test', idleInTransactionMs: 0 }))
       await seedMarkets(db)
       alice = await createUser(db, 'alice')
     })

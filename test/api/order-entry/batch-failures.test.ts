@@ -22,7 +22,7 @@ describe('commands over several orders under failures', () => {
   let alice: User
   before(async () => {
     url = await freshDatabase()
-    db = createDb(createPool({ url, connections: 2, name: 'test' }))
+    db = createDb(createPool({ url, connections: 2, name: 'test', idleInTransactionMs: 0 }))
     await seedMarkets(db)
     alice = await createUser(db, 'alice')
   })

@@ -3,7 +3,7 @@ import { id, type TypedDataDomain, TypedDataEncoder, Wallet } from 'ethers'
 import type { LightMyRequestResponse } from 'fastify'
 import { createApiKey } from '../../../api/auth/credentials.ts'
 import { type Api, compose } from '../../../api/compose.ts'
-import { readConfig } from '../../../api/config.ts'
+import { type Config, readConfig } from '../../../api/config.ts'
 import { createDb, createPool, type Db } from '../../../db/client.ts'
 import { appendRows, lockShard } from '../../../db/journal.ts'
 import { listMarket } from '../../../db/markets.ts'
@@ -251,21 +251,37 @@ export interface ExchangeFixture {
   stop(): Promise<void>
 }
 
+/** Settings beside those of the environment: the values are not checked, so a wait may exceed the bound of a drain. */
+type Settings = Partial<Config>
+
 /** `database`: URL for the test itself, if `env` contains another URL for the API. */
-export async function startExchange(env: Env = {}, database?: string): Promise<ExchangeFixture> {
+export async function startExchange(
+  env: Env = {},
+  database?: string,
+  settings: Settings = {},
+): Promise<ExchangeFixture> {
   const url = database ?? (await freshDatabase())
-  const db = createDb(createPool({ url, connections: 2, name: 'test' }))
+  const db = createDb(createPool({ url, connections: 2, name: 'test', idleInTransactionMs: 0 }))
   await seedMarkets(db)
-  return startApi(db, url, env)
+  return startApi(db, url, env, settings)
 }
 
 /** A second API on the same database. */
-export const startSecondApi = ({ url }: ExchangeFixture, env: Env = {}): Promise<ExchangeFixture> =>
-  startApi(createDb(createPool({ url, connections: 2, name: 'second api test' })), url, env)
+export const startSecondApi = (
+  { url }: ExchangeFixture,
+  env: Env = {},
+  settings: Settings = {},
+): Promise<ExchangeFixture> =>
+  startApi(
+    createDb(createPool({ url, connections: 2, name: 'second api test', idleInTransactionMs: 0 })),
+    url,
+    env,
+    settings,
+  )
 
-async function startApi(db: Db, url: string, env: Env): Promise<ExchangeFixture> {
+async function startApi(db: Db, url: string, env: Env, settings: Settings): Promise<ExchangeFixture> {
   const login = await loginOf(env.DATABASE_URL ?? url, 'api')
-  const config = readConfig({ ...apiEnv(url, env), DATABASE_URL: login })
+  const config = { ...readConfig({ ...apiEnv(url, env), DATABASE_URL: login }), ...settings }
   const api = await compose(config, createLogger('api', config.logLevel))
 
   const send: ExchangeFixture['send'] = async (user, method, path, body, headers = {}) => {

@@ -20,7 +20,7 @@ type FallingMarket = (typeof FALLING)[number]
 const START: Readonly<Record<FallingMarket, bigint>> = { 1: 63_000n * 10n ** 18n, 3: 850n * 10n ** 18n }
 const TICK: Readonly<Record<FallingMarket, bigint>> = { 1: 10n ** 17n, 3: 5n * 10n ** 17n }
 
-const WAIT = { budgetMs: 60_000 }
+const WAIT = { budgetMs: 180_000 }
 /** At least two auctions see each price. */
 const PRICE_MS = 450
 /** By how much one report may differ from the last one. */
@@ -92,18 +92,19 @@ export class CrashRun {
 
   /**
    * Publishes the price, by way of others if it is too far from the present one, waits until the exchange shows it, two auctions have seen
-   * it, and no action of a liquidation is to be mined.
+   * it, all `outcomes` have happened, and no action of a liquidation is to be mined.
    */
-  async price(thousandths: number): Promise<void> {
+  async price(thousandths: number, outcomes: readonly (() => Promise<boolean>)[] = []): Promise<void> {
     const before = this.#thousandths
     const most = Math.floor(before * MOST_MOVED)
     if (Math.abs(thousandths - before) > most) {
       await this.price(before + Math.sign(thousandths - before) * most)
-      return this.price(thousandths)
+      return this.price(thousandths, outcomes)
     }
     await this.#publish(thousandths)
     // The contracts accept a move of a tenth within a second.
     await sleep(PRICE_MS + (Math.abs(thousandths - before) / before) * 10_000)
+    for (const outcome of outcomes) await waitFor(outcome, (happened) => happened, WAIT)
     await waitFor(
       () => this.#acting(),
       (acting) => acting === 0,

@@ -12,6 +12,7 @@ export interface SecondInstance {
   readonly baseUrl: string
   readonly keeper: Managed
   readonly indexer: Managed
+  readonly api: Managed
   stop(): Promise<void>
 }
 
@@ -21,9 +22,9 @@ export async function startSecondInstance(stack: Stack): Promise<SecondInstance>
   const node = await startRpcProxy(stack.chain.url, preconfirmed)
   const specs = [indexer, { ...keeper, env: { ...keeper.env, RPC_URL: node.url } }, api]
   const { processes, stop } = await start(specs)
-  const [secondIndexer, secondKeeper] = processes as [Managed, Managed, Managed]
+  const [secondIndexer, secondKeeper, secondApi] = processes as [Managed, Managed, Managed]
   return {
-    ...{ baseUrl, keeper: secondKeeper, indexer: secondIndexer },
+    ...{ baseUrl, keeper: secondKeeper, indexer: secondIndexer, api: secondApi },
     async stop() {
       await stop()
       await node.close()

@@ -1,11 +1,9 @@
-/** The database session receives notifications, holds an exclusive lock, and reconnects after its connection is lost. */
+/** The database session receives notifications, and reconnects after its connection is lost. */
 import { expect } from 'chai'
 import { sql } from 'kysely'
 import { after, afterEach, before, describe, it } from 'mocha'
 import { DatabaseSession } from '../../../indexer/adapters/database-session.ts'
 import { freshDatabase, type TestDatabase } from '../support/database.ts'
-
-const LOCK = 'a lock'
 
 describe('DatabaseSession', () => {
   let test: TestDatabase
@@ -60,25 +58,11 @@ describe('DatabaseSession', () => {
     expect(received).to.deep.equal(['chain 7'])
   })
 
-  it('when two sessions want a lock, the first holds it until it ends and then the second does', async () => {
-    const [first, second] = [await open('first'), await open('second')]
-    expect(await first.session.holdsLock(LOCK)).to.equal(true)
-    expect(await first.session.holdsLock(LOCK)).to.equal(true)
-    expect(await second.session.holdsLock(LOCK)).to.equal(false)
-    await first.session.stop()
-    while (!(await second.session.holdsLock(LOCK))) await new Promise((resolve) => setTimeout(resolve, 10))
-    expect(await first.session.holdsLock(LOCK)).to.equal(false)
-  })
-
-  it('when its connection is terminated, it loses its lock, reconnects, reports it and receives notifications again', async () => {
+  it('when its connection is terminated, it reconnects, reports it and receives notifications again', async () => {
     const session = await open('terminated')
-    expect(await session.session.holdsLock(LOCK)).to.equal(true)
     const again = session.reconnected()
     await terminate('terminated')
     await again
-    const other = await open('other')
-    expect(await other.session.holdsLock(LOCK)).to.equal(true)
-    expect(await session.session.holdsLock(LOCK)).to.equal(false)
     await session.receives('after')
     expect(session.received).to.deep.equal(['chain after'])
   })

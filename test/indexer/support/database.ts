@@ -13,6 +13,6 @@ export async function freshDatabase(): Promise<TestDatabase> {
 }
 
 export function connect(url: string): TestDatabase {
-  const db = createDb(createPool({ url, connections: 6, name: 'indexer test' }))
+  const db = createDb(createPool({ url, connections: 6, name: 'indexer test', idleInTransactionMs: 0 }))
   return { db, url, close: () => db.destroy() }
 }

@@ -106,7 +106,14 @@ describe('keepers that share the markets', function () {
   let running: SharingKeeper[]
 
   beforeEach(async () => {
-    db = createDb(createPool({ url: await freshDatabase(), connections: 12, name: 'shares test' }))
+    db = createDb(
+      createPool({
+        url: await freshDatabase(),
+        connections: 12,
+        name: 'shares test',
+        idleInTransactionMs: 0,
+      }),
+    )
     turns = new Map(IDS.map((market) => [market, []]))
     running = []
   })

@@ -82,7 +82,10 @@ export class AdjustmentRun {
     await fixture.settle(settling)
     await fixture.follow()
     const url = await loginOf(fixture.url, 'keeper')
-    return new AdjustmentRun(trading, createDb(createPool({ url, connections: 4, name: 'test keeper' })))
+    return new AdjustmentRun(
+      trading,
+      createDb(createPool({ url, connections: 4, name: 'test keeper', idleInTransactionMs: 0 })),
+    )
   }
 
   async close(): Promise<void> {

@@ -139,7 +139,7 @@ export class MarketFixture {
 
   static async open(spec: MarketSpec, clock: TestClock = standingClock()): Promise<MarketFixture> {
     const url = await freshDatabase()
-    const db = createDb(createPool({ url, connections: 12, name: 'keeper test' }))
+    const db = createDb(createPool({ url, connections: 12, name: 'keeper test', idleInTransactionMs: 0 }))
     await listMarket(db, spec)
     return new MarketFixture(db, url, spec, clock)
   }

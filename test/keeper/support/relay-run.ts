@@ -51,7 +51,10 @@ export class RelayRun {
 
   static async on(fixture: ChainFixture): Promise<RelayRun> {
     const url = await loginOf(fixture.url, 'keeper')
-    return new RelayRun(fixture, createDb(createPool({ url, connections: 4, name: 'test keeper' })))
+    return new RelayRun(
+      fixture,
+      createDb(createPool({ url, connections: 4, name: 'test keeper', idleInTransactionMs: 0 })),
+    )
   }
 
   async close(): Promise<void> {

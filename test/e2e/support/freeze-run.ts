@@ -1,0 +1,227 @@
+/**
+ * Trading on every market of an exchange with two of each process, while one process at a time is stopped by SIGSTOP. Two accounts per market
+ * send orders that cross to the apis that are not stopped, so that each interval of a market's auction has a batch.
+ */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Client } from '../../../client/client.ts'
+import { ClearbatchError } from '../../../client/errors.ts'
+import type { Stack } from '../../../stack/stack.ts'
+import type { Managed } from '../../../stack/supervisor.ts'
+import { type SecondInstance, startSecondInstance } from './second-instance.ts'
+import { differencesOf, nearOracle } from './stack.ts'
+
+/** A process to stop; `hasTwin` if another one takes over its work. */
+interface Target {
+  readonly name: string
+  readonly hasTwin: boolean
+  signal(signal: NodeJS.Signals): void
+  /** The api at this address is stopped with it. */
+  readonly baseUrl?: string
+}
+
+/** The longest times of any market, ms, and the markets that they belong to. */
+export interface Frozen {
+  readonly process: string
+  readonly batchMs: number
+  readonly placementMs: number
+  readonly markets: { readonly batchMs: number; readonly placementMs: number }
+}
+
+/** A process is stopped at any instant of this time. */
+const INSTANT_MS = 1_000
+/** Longer than the bound of every law, so that only another process can keep it. */
+const STOPPED_MS = { least: 5_500, range: 1_500 }
+/** A service without a twin: its clients meanwhile wait, retry or fail. */
+const SERVICE_STOPPED_MS = { least: 500, range: 4_000 }
+/** After a process continues: what it sends late, and the next batches. */
+const AFTER_MS = 6_000
+/** Between two pairs of orders of one market. */
+const PACE_MS = 250
+/** Longer than any bound: an order without an answer is a violation. */
+const ORDER_BUDGET_MS = 8_000
+
+interface Trading {
+  readonly marketId: number
+  /** By base URL of an api, the clients of two accounts. */
+  readonly clients: ReadonlyMap<string, readonly [Client, Client]>
+  /** When the api accepted an order. */
+  readonly acceptedAt: number[]
+}
+
+export class FreezeRun {
+  readonly #stack: Stack
+  readonly #second: SecondInstance
+  readonly #trading: readonly Trading[]
+  readonly #loops: readonly Promise<void>[]
+  #stopped: Target | null = null
+  #isOver = false
+  #isPaused = false
+  #busy = 0
+
+  private constructor(stack: Stack, second: SecondInstance) {
+    this.#stack = stack
+    this.#second = second
+    this.#trading = stack.specs.map(({ marketId }, index) => ({
+      marketId,
+      clients: new Map(
+        [stack.file.base_url, second.baseUrl].map((baseUrl) => [
+          baseUrl,
+          [this.#client(baseUrl, 2 * index), this.#client(baseUrl, 2 * index + 1)],
+        ]),
+      ),
+      acceptedAt: [],
+    }))
+    this.#loops = this.#trading.map((trading) => this.#trade(trading))
+  }
+
+  static async start(stack: Stack): Promise<FreezeRun> {
+    const run = new FreezeRun(stack, await startSecondInstance(stack))
+    await sleep(AFTER_MS)
+    return run
+  }
+
+  /** Stops a process, lets it continue, and returns the longest times to a batch and to an accepted order. */
+  async freeze(random: (end: number) => number): Promise<Frozen> {
+    const targets = this.#targets()
+    const target = targets[random(targets.length)] as Target
+    const { least, range } = target.hasTwin ? STOPPED_MS : SERVICE_STOPPED_MS
+    const stoppedMs = least + random(range)
+    await sleep(random(INSTANT_MS))
+    const stoppedAt = Date.now()
+    this.#stopped = target
+    target.signal('SIGSTOP')
+    await sleep(stoppedMs)
+    target.signal('SIGCONT')
+    this.#stopped = null
+    const continuedAt = Date.now()
+    await sleep(AFTER_MS)
+    const from = target.hasTwin ? stoppedAt : continuedAt
+    const until = Date.now()
+    const placements = this.#trading.map(({ marketId, acceptedAt }) => ({
+      marketId,
+      ms: longestPause(acceptedAt, from, until),
+    }))
+    const batches = await Promise.all(
+      this.#trading.map(async ({ marketId }) => ({
+        marketId,
+        ms: longestPause(await this.#batchesOf(marketId, from), from, until),
+      })),
+    )
+    const [slowestBatch, slowestPlacement] = [longestOf(batches), longestOf(placements)]
+    return {
+      process: target.name,
+      batchMs: slowestBatch.ms,
+      placementMs: slowestPlacement.ms,
+      markets: { batchMs: slowestBatch.marketId, placementMs: slowestPlacement.marketId },
+    }
+  }
+
+  /** Differences between all that store or show the trading, once no order is settling. */
+  async differences(): Promise<readonly string[]> {
+    this.#isPaused = true
+    while (this.#busy > 0) await sleep(PACE_MS)
+    for (const { clients } of this.#trading)
+      for (const client of clients.get(this.#stack.file.base_url) ?? []) await client.orders.cancelAll()
+    const differences = await differencesOf(this.#stack)
+    this.#isPaused = false
+    await sleep(AFTER_MS)
+    return differences
+  }
+
+  async stop(): Promise<void> {
+    this.#isOver = true
+    await Promise.all(this.#loops)
+    for (const { clients } of this.#trading)
+      for (const pair of clients.values()) for (const one of pair) one.close()
+    await this.#second.stop()
+  }
+
+  #targets(): readonly Target[] {
+    const { keeper, indexer, api, backstop, issuer, postgres, chain, file } = this.#stack
+    const { baseUrl, ...second } = this.#second
+    const twins = [
+      keeper,
+      indexer,
+      second.keeper,
+      second.indexer,
+      issuer,
+      ...(backstop ? [backstop.process] : []),
+    ]
+    return [
+      ...twins.map((process, index) => processTarget(process, `${process.name} ${index}`)),
+      processTarget(api, 'api', file.base_url),
+      processTarget(second.api, 'second api', baseUrl),
+      { name: 'database', hasTwin: false, signal: (signal) => postgres.signal(signal) },
+      { name: 'chain', hasTwin: false, signal: (signal) => chain.signal(signal) },
+    ]
+  }
+
+  async #trade(trading: Trading): Promise<void> {
+    for (let round = 0; !this.#isOver; round++) {
+      await sleep(PACE_MS)
+      if (this.#isPaused) continue
+      this.#busy++
+      // A rule of the exchange, or the result of a stopped process, rejects an order: the next one counts.
+      await this.#cross(trading, round).catch((error: unknown) => {
+        if (!(error instanceof ClearbatchError)) throw error
+      })
+      this.#busy--
+    }
+  }
+
+  /** The accounts take turns, so that their positions stay small. */
+  async #cross({ marketId, clients, acceptedAt }: Trading, round: number): Promise<void> {
+    const urls = [...clients.keys()].filter((url) => url !== this.#stopped?.baseUrl)
+    const [first, second] = clients.get(urls[round % urls.length] as string) as readonly [Client, Client]
+    const price = await nearOracle(first, marketId)
+    const [buyer, seller] = round % 4 < 2 ? [first, second] : [second, first]
+    const terms = { marketId, price, quantity: '1', leverage: 2 } as const
+    await Promise.all([
+      buyer.orders.place({ ...terms, side: 'LONG' }),
+      seller.orders.place({ ...terms, side: 'SHORT' }),
+    ])
+    acceptedAt.push(Date.now())
+  }
+
+  async #batchesOf(marketId: number, from: number): Promise<readonly number[]> {
+    const rows = await this.#stack.db
+      .selectFrom('batches')
+      .select('created_at')
+      .where('market_id', '=', marketId)
+      .where('created_at', '>', from)
+      .orderBy('created_at')
+      .execute()
+    return rows.map(({ created_at }) => created_at)
+  }
+
+  #client(baseUrl: string, index: number): Client {
+    const account = this.#stack.file.accounts[index]
+    if (account === undefined) throw new Error(`the stack has no account ${index}`)
+    return new Client({
+      baseUrl,
+      rpcUrl: this.#stack.file.rpc_url,
+      apiKey: account.api_key,
+      privateKey: account.private_key,
+      http: { budgetMs: ORDER_BUDGET_MS },
+    })
+  }
+}
+
+const processTarget = (process: Managed, name: string, baseUrl?: string): Target => ({
+  ...{ name, hasTwin: true, ...(baseUrl === undefined ? {} : { baseUrl }) },
+  signal(signal) {
+    const pid = process.pid()
+    if (pid === null) throw new Error(`${name} does not run`)
+    globalThis.process.kill(pid, signal)
+  },
+})
+
+/** The longest time without one of `times`, from the start to the end. */
+function longestPause(times: readonly number[], from: number, until: number): number {
+  const within = times.filter((time) => time >= from && time <= until)
+  const bounds = [from, ...within, until]
+  return Math.max(...bounds.slice(1).map((time, index) => time - (bounds[index] as number)))
+}
+
+const longestOf = <Pause extends { readonly ms: number }>(pauses: readonly Pause[]): Pause =>
+  pauses.reduce((most, pause) => (pause.ms > most.ms ? pause : most))
