@@ -1,5 +1,5 @@
 /**
- * Tells the projector for which shards reads wait with a bookmark, so that it projects them at once. Shards that are named while a statement runs,
+ * Notifies the projector of shards for which reads wait with a bookmark: it projects them at once. Shards that are named while a statement runs,
  * and within `REST_MS` of it, share the next one. A lost notice costs the read the projector's ordinary delay.
  */
 import { setTimeout as sleep } from 'node:timers/promises'

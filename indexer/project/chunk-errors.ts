@@ -1,4 +1,4 @@
-/** Which errors of a chunk come from its rows: a smaller chunk then tells which shard they belong to. */
+/** Which errors of a chunk come from its rows: smaller chunks then find the shard that they belong to. */
 
 /**
  * Classes of SQL states in which any chunk would fail, or this one may succeed at the next attempt: connection, invalid transaction state,
