@@ -9,7 +9,7 @@ import { createDb, createPool, type Db } from '../db/client.ts'
 import { appendRows, createShard, lockShard } from '../db/journal.ts'
 import type { FundingUpdatedRow } from '../domain/journal/action-rows.ts'
 import { projectChunk } from '../indexer/project/project-chunk.ts'
-import { registerShards } from '../indexer/project/project-shard.ts'
+import { registerShards } from '../indexer/project/project-shards.ts'
 import { transactions } from '../indexer/project/transactions/projection.ts'
 import { argumentsOf } from '../service/command-line.ts'
 import { freshDatabase } from '../test/support/postgres.ts'
@@ -82,7 +82,7 @@ async function projectUpdates(db: Db): Promise<number> {
     await db.transaction().execute(async (tx) => {
       await appendRows(tx, await lockShard(tx, SHARD), [update(UPDATES + 1 + round)])
     })
-    await projectChunk(db, SHARD, options)
+    await projectChunk(db, [SHARD], options)
   })
 }
 

@@ -12,7 +12,7 @@ import type { Fence } from '../db/fence.ts'
 import { ACCOUNTS_SHARD, marketShard } from '../domain/journal/journal-row.ts'
 import type { Address } from '../domain/units.ts'
 import { confirmUpTo, eventlessActions, ingestBlock } from '../indexer/ingest/blocks.ts'
-import { projectAll, projectShard } from '../indexer/project/project-shard.ts'
+import { projectAll, projectShards } from '../indexer/project/project-shards.ts'
 import { type Auction, createAuction } from '../keeper/auction/auction.ts'
 import { createMarketMemory } from '../keeper/auction/market-memory.ts'
 import type { RelayerLane } from '../keeper/relayer/ports.ts'
@@ -146,7 +146,7 @@ async function play(exchange: Exchange, round: number): Promise<void> {
   await mine(exchange, hash)
   await timed(times.projection, async () => {
     for (const shard of [ACCOUNTS_SHARD, marketShard(perpetual.marketId)])
-      await projectShard(fixture.db, shard, PROJECTING)
+      await projectShards(fixture.db, [shard], PROJECTING)
   })
 }
 

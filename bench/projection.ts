@@ -1,25 +1,34 @@
 /**
- * `npm run bench:projection`: measures how fast the journal of one shard is projected, by rows per transaction: placements of orders that
- * their reservations cover, and placements and cancels of reduce-only orders, whose steps in the book depend on their accounts'
- * positions. Prints a table and one JSON line.
+ * `npm run bench:projection`: measures how fast journals are projected, by rows per transaction: placements of orders that their
+ * reservations cover, in one shard and in twenty, and placements and cancels of reduce-only orders, whose steps in the book depend on their
+ * accounts' positions. Prints a table and one JSON line.
  */
 import { performance } from 'node:perf_hooks'
-import { createDb, createPool, type Db } from '../db/client.ts'
+import { createDb, createPool, type Db, LOOKUP_SETTINGS } from '../db/client.ts'
 import { appendRows, createShard, lockShard } from '../db/journal.ts'
+import { TransactionClient } from '../db/transaction-client.ts'
 import type { JournalRow, OrderPlaced } from '../domain/journal/journal-row.ts'
 import { projectChunk } from '../indexer/project/project-chunk.ts'
-import { registerShards } from '../indexer/project/project-shard.ts'
+import { registerShards } from '../indexer/project/project-shards.ts'
 import { resetReadModel } from '../indexer/project/rebuild.ts'
 import { argumentsOf } from '../service/command-line.ts'
 import { freshDatabase } from '../test/support/postgres.ts'
+import { measureSignatures } from './intake/signatures.ts'
+import { processorTimes } from './mix/processor-time.ts'
 
 const ROWS = 40_000
 const ACCOUNTS = 500
 /** Number of price levels: 400 ticks around the oracle price, as in an active market. */
 const PRICES = 400
 const CHUNKS = [100, 500, 1_000, 4_000]
+/** Chunks after which a measurement ends. */
+const MOST_CHUNKS = 200
+/** Bare recoveries of a signature, on one core. */
+const RECOVERIES_PER_SECOND = measureSignatures().bare
 /** The shard of the covered orders, and that of the reduce-only ones. */
 const SHARDS = ['m1', 'm2'] as const
+/** Shards of further covered orders, which are projected together. */
+const MANY = Array.from({ length: 20 }, (_, at) => `m${11 + at}`)
 /** Accounts with a position, each with this many open reduce-only orders. */
 const HOLDERS = 100
 const OPEN_ORDERS = 50
@@ -87,7 +96,17 @@ function* reduceOnlyRows(): Generator<JournalRow, never> {
 
 async function writeJournal(db: Db): Promise<void> {
   const cancelling = reduceOnlyRows()
-  for (const shard of SHARDS) await createShard(db, shard)
+  for (const shard of [...SHARDS, ...MANY]) await createShard(db, shard)
+  for (const shard of MANY)
+    await db.transaction().execute(async (tx) => {
+      const rows = Array.from({ length: ROWS / MANY.length }, (_, at) => placed(1 + at))
+      const order_id = (at: number): string => `${shard.slice(1)}-${1 + at}`
+      await appendRows(
+        tx,
+        await lockShard(tx, shard),
+        rows.map((row, at) => ({ ...row, order_id: order_id(at) })),
+      )
+    })
   for (let seq = 1; seq <= ROWS; seq += 5_000) {
     const rows: JournalRow[] = Array.from({ length: 5_000 }, (_, at) => placed(seq + at))
     const others = Array.from({ length: 5_000 }, () => cancelling.next().value as JournalRow)
@@ -98,38 +117,73 @@ async function writeJournal(db: Db): Promise<void> {
   }
 }
 
-async function measure(db: Db, shard: string, limit: number): Promise<{ rate: number; cpu: number }> {
+interface Figures {
+  /** Rows per second. */
+  readonly rate: number
+  /** Microseconds of this process per row. */
+  readonly cpu: number
+  /** Processor time of a chunk, in this process and in the database, in bare recoveries of a signature. */
+  readonly recoveries: number
+}
+
+/** Processor time of this process and of the database, in seconds. */
+async function processorSeconds(db: Db): Promise<number> {
+  const times = await processorTimes(db, new Map([[process.pid, 'bench']]))
+  return [...times].reduce(
+    (sum, [kind, seconds]) => sum + (kind === 'bench' || kind.startsWith('database') ? seconds : 0),
+    0,
+  )
+}
+
+async function measure(db: Db, shards: readonly string[], limit: number): Promise<Figures> {
   await resetReadModel(db)
   await registerShards(db)
   // As in operation: while tables are being filled, nothing is appended to the feed.
   await db.updateTable('read.places').set({ fill_to: null }).execute()
+  const before = await processorSeconds(db)
   const cpu = process.cpuUsage()
   const start = performance.now()
-  let rows = 0
-  while (rows < ROWS) rows += (await projectChunk(db, shard, { limit, killPoint() {} }))?.rows ?? 0
+  let [rows, chunks] = [0, 0]
+  for (; rows < ROWS && chunks < MOST_CHUNKS; chunks++)
+    rows += (await projectChunk(db, shards, { limit, killPoint() {} }))?.rows ?? 0
   const seconds = (performance.now() - start) / 1_000
   const { user, system } = process.cpuUsage(cpu)
-  return { rate: Math.round(rows / seconds), cpu: Math.round((user + system) / rows) }
+  const used = (await processorSeconds(db)) - before
+  return {
+    rate: Math.round(rows / seconds),
+    cpu: Math.round((user + system) / rows),
+    recoveries: Math.round((used / chunks) * RECOVERIES_PER_SECOND),
+  }
 }
 
 argumentsOf({ command: 'npm run bench:projection', flags: {} })
-const db = createDb(createPool({ url: await freshDatabase(), connections: 2, name: 'bench' }))
+// As the indexer connects.
+const pool = createPool({
+  ...{ url: await freshDatabase(), connections: 8, name: 'bench' },
+  ...{ settings: LOOKUP_SETTINGS, Client: TransactionClient },
+})
+const db = createDb(pool)
 await writeJournal(db)
-console.log('     orders  rows per chunk      rows/s   µs of this process per row')
+console.log('       orders  rows per chunk      rows/s   µs of this process per row  recoveries per chunk')
 const results: Record<string, number> = {}
-for (const shard of SHARDS) {
-  const name = shard === 'm1' ? 'covered' : 'reduce_only'
+for (const [name, shards] of [
+  ['covered', [SHARDS[0]]],
+  ['reduce_only', [SHARDS[1]]],
+  ['twenty_shards', MANY],
+] as const) {
   for (const chunk of CHUNKS) {
-    const { rate, cpu } = await measure(db, shard, chunk)
+    const { rate, cpu, recoveries } = await measure(db, shards, chunk)
     results[`${name}_${chunk}`] = rate
+    results[`${name}_${chunk}_recoveries`] = recoveries
     const cells = [
-      name.padStart(11),
+      name.padStart(13),
       String(chunk).padStart(16),
       String(rate).padStart(12),
       String(cpu).padStart(29),
+      String(recoveries).padStart(22),
     ]
     console.log(cells.join(''))
   }
 }
-console.log(JSON.stringify({ bench: 'projection', unit: 'rows per second', ...results }))
+console.log(JSON.stringify({ bench: 'projection', unit: 'rows per second; recoveries per chunk', ...results }))
 await db.destroy()

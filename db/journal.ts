@@ -65,6 +65,8 @@ export async function createShard(tx: Tx | Db, shard: string): Promise<void> {
 /** Notified with `<shard>:<head>` when rows have been appended; `:batch` follows if a batch has cleared. */
 export const JOURNAL_CHANNEL = 'journal'
 export const BATCH_NOTICE = 'batch'
+/** Notified with `<shard>` when a read waits until its rows are projected. */
+export const BOOKMARK_CHANNEL = 'bookmark'
 
 export const hasBatch = (rows: readonly JournalRow[]): boolean =>
   rows.some(({ kind }) => kind === 'batch_cleared')

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { sql } from 'kysely'
 import { createDb, createPool, type Db, LOOKUP_SETTINGS } from '../db/client.ts'
 import { createDatabaseClock } from '../db/database-clock.ts'
-import { BATCH_NOTICE } from '../db/journal.ts'
+import { BATCH_NOTICE, BOOKMARK_CHANNEL } from '../db/journal.ts'
 import { createLeases } from '../db/leases.ts'
 import { checkSchema } from '../db/migrator.ts'
 import { TransactionClient } from '../db/transaction-client.ts'
@@ -22,8 +22,8 @@ import { Loop } from './loop.ts'
 import { createMetrics } from './metrics.ts'
 import type { Metrics } from './ports.ts'
 import { MARKED_MS } from './project/fill.ts'
-import { projectionLag } from './project/project-shard.ts'
-import { ShardLoops } from './project/shard-loops.ts'
+import { projectionLag } from './project/project-shards.ts'
+import { Projector } from './project/projector.ts'
 
 /** A follower that is stopped or partitioned is replaced after this time. */
 const FOLLOWER_LEASE_MS = 3_000
@@ -52,15 +52,15 @@ export async function compose(config: Config, logger: Logger): Promise<Indexer> 
   failure.promise.catch(() => {})
 
   const options = { limit: config.chunk, pollMs: config.projectPollMs, killPoint, markedMs: MARKED_MS }
-  const projection = new ShardLoops({ db: chunkDb, fillDb, clock, logger, metrics }, options)
+  const projection = new Projector({ db: chunkDb, fillDb, clock, logger, metrics }, options)
   const session = new DatabaseSession({
     url: config.databaseUrl,
     name: `${name} session`,
-    channels: ['chain', 'journal'],
+    channels: ['chain', 'journal', BOOKMARK_CHANNEL],
     onNotify(channel, payload) {
       const [shard = '', , what] = payload.split(':')
       if (channel === 'chain') follow.loop.wake()
-      else projection.wake(shard, what === BATCH_NOTICE)
+      else projection.wake(shard, channel === BOOKMARK_CHANNEL || what === BATCH_NOTICE)
     },
     onConnect() {
       follow.loop.wake()

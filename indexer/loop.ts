@@ -14,6 +14,8 @@ export interface LoopOptions {
    * time leaves less work to the next urgent one.
    */
   readonly urgentRestMaxMs?: number
+  /** Time between two runs that no wake-up shortens: as long as the last run took, up to this. Urgent runs then take at most half of the time. */
+  readonly leastRestMaxMs?: number
   /** Pause after the first failure; it doubles with each consecutive failure, up to `retryMaxMs`. */
   readonly retryMs: number
   readonly retryMaxMs: number
@@ -62,7 +64,7 @@ export class Loop {
 
   async #loop(): Promise<void> {
     const { run, intervalMs, restMs = 0, restRatio = 0, restMaxMs = 0 } = this.#options
-    const { urgentRestMaxMs = restMaxMs } = this.#options
+    const { urgentRestMaxMs = restMaxMs, leastRestMaxMs = 0 } = this.#options
     const { retryMs, retryMaxMs, onFailure } = this.#options
     let failures = 0
     while (this.#isWanted) {
@@ -76,6 +78,8 @@ export class Loop {
         const longest = isUrgent ? Math.max(urgentRestMaxMs, URGENT_REST_RATIO * took) : restMaxMs
         const period = Math.max(restMs, Math.min(restMaxMs, longest, restRatio * took))
         failures = 0
+        const least = hasMore ? 0 : Math.min(took, leastRestMaxMs)
+        if (least > 0) await this.#sleep(least, 'none')
         if (!hasMore && !this.#isWoken) await this.#sleep(intervalMs)
         const rest = start + period - performance.now()
         if (!hasMore && rest > 0 && !this.#isUrgent) await this.#sleep(rest, 'urgent')

@@ -22,7 +22,7 @@ export function createMetrics(): { readonly metrics: Metrics; readonly registry:
   const rows = counter('indexer_rows_projected_total', 'Journal rows projected', ['shard'])
   const seconds = histogram(
     'indexer_chunk_seconds',
-    'Time to project one chunk of journal rows',
+    'Time to project one chunk of journal rows, of all shards',
     LATENCY_SECONDS,
   )
   const skew = gauge('indexer_clock_skew_seconds', 'System time less database time')
@@ -38,8 +38,8 @@ export function createMetrics(): { readonly metrics: Metrics; readonly registry:
     },
     rolledBack: (count) => rolledBack.inc(count),
     mismatch: (kind) => mismatches.inc({ kind }),
-    projected(shard, count, duration) {
-      rows.inc({ shard }, count)
+    projected(shards, duration) {
+      for (const each of shards) rows.inc({ shard: each.shard }, each.rows)
       seconds.observe(duration)
     },
     clockSkew: (seconds) => skew.set(seconds),

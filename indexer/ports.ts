@@ -45,7 +45,8 @@ export interface Metrics {
   blockApplied(facts: number): void
   rolledBack(blocks: number): void
   mismatch(kind: string): void
-  projected(shard: string, rows: number, seconds: number): void
+  /** A chunk with rows. */
+  projected(shards: readonly { readonly shard: string; readonly rows: number }[], seconds: number): void
   failed(job: 'follow' | 'project'): void
   /** System time less database time. */
   clockSkew(seconds: number): void

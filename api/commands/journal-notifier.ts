@@ -9,7 +9,7 @@ import { sql } from 'kysely'
 import type { Db } from '../../db/client.ts'
 import { JOURNAL_CHANNEL } from '../../db/journal.ts'
 
-/** Half of the least time between two chunks of the projector (`indexer/project/shard-loops.ts`), which reads these rows. */
+/** Half of the least time between two chunks of the projector (`indexer/project/projector.ts`), which reads these rows. */
 const REST_MS = 10
 
 export interface JournalNotifier {

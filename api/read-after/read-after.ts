@@ -13,6 +13,7 @@ import { isConnectionError, isTimeout } from '../database-errors.ts'
 import { ApiError } from '../errors.ts'
 import { networkOf } from '../http/network.ts'
 import type { Notifications } from '../ports.ts'
+import { createBookmarkNotices } from './bookmark-notices.ts'
 import { type Completeness, isFilling, projectionsOf, type ReadScope } from './completeness.ts'
 
 export interface Bookmark {
@@ -170,6 +171,7 @@ function createReadQueue({ db, notifications }: ReadAfterPorts, limits: ReadAfte
   const waiters = new Set<Waiter>()
   const placesOf = new Map<string, number>()
   const seen = new Map<string, Place>()
+  const notices = createBookmarkNotices(db)
   let poll: NodeJS.Timeout | undefined
 
   const keyOf = ({ shard, projection }: Pick<Place, 'shard' | 'projection'>): string =>
@@ -241,6 +243,8 @@ function createReadQueue({ db, notifications }: ReadAfterPorts, limits: ReadAfte
         const timer = setTimeout(wake, ms)
         const waiter = { ...read, wake }
         enter(waiter)
+        // Rows that the journal does not have, or tables that are being filled, do not come sooner by it.
+        if (!read.isBeyond && !missing.is_filling) notices.notify(missing.shard)
         poll ??= setTimeout(() => void pollProgress(), limits.readAfterPollMs)
       })
     },

@@ -1,43 +1,39 @@
 /**
- * Projects a shard's journal into the read model, chunk by chunk. A chunk is one transaction: the changed rows and the places of its
+ * Projects the journals of many shards into the read model, chunk by chunk. A chunk is one transaction: the changed rows and the places of its
  * projections in `read.places`. The transaction locks these places, so each journal row is projected once per projection. Projections
- * that are less than a chunk apart share their chunks: one read of the journal, one write. Readers are notified after the commit: a
+ * of a shard that are less than a chunk apart share their chunks: one read of the journal, one write. Readers are notified after the commit: a
  * `notify` inside the transaction would serialize commits.
  */
-import { CompiledQuery, sql } from 'kysely'
+import { CompiledQuery, type RawBuilder } from 'kysely'
 import type { Db, Tx } from '../../db/client.ts'
-import { hasBatch, type JournalEntry, readRows } from '../../db/journal.ts'
 import { pipelined, together } from '../../db/pipeline.ts'
-import type { PlacesTable } from '../../db/read-schema.ts'
 import { committing } from '../../db/transaction-client.ts'
-import { invariant } from '../../domain/invariant.ts'
-import { type JournalRow, marketShard } from '../../domain/journal/journal-row.ts'
 import type { KillPointHook } from '../../service/kill-point.ts'
-import { type Announcer, announce } from './announcer.ts'
-import { afterFirstBatch, beforeLastBatch, MOST_BEYOND } from './batch-bounds.ts'
-import { FEED_ROW, type FeedChunk, feedClauses, keepValues } from './feed.ts'
+import { type Announcer, announce, type ProjectedChunk } from './announcer.ts'
+import { type FeedShard, feedClauses, feedRows, keepValues, LAST_FEED_SEQ } from './feed.ts'
+import { nextShards, type PlaceScope, type ShardChunk } from './next-shards.ts'
 import type { ChunkWrites, Projection } from './projection.ts'
 import { PROJECTIONS } from './projections.ts'
 import type { WriteClause } from './read-table.ts'
-import type { ShardEntry } from './row-change.ts'
 
 export interface ChunkProgress {
-  readonly shard: string
-  readonly epoch: number
-  /** The last projected row. */
-  readonly seq: number
-  /** Number of rows in this chunk; 0 at the head. */
+  /** Number of rows in this chunk; 0 at the heads. */
   readonly rows: number
-  /** The journal may have further rows. */
-  readonly hasMore: boolean
-  readonly projections: readonly string[]
-  /** The number of its row in the feed; null if it changed nothing for readers. */
+  /** The journals of these shards have further rows. */
+  readonly more: readonly string[]
+  /** The shards that advanced. */
+  readonly shards: readonly ShardProgress[]
+  /** The number of its last row in the feed; null if it changed nothing for readers. */
   readonly feedSeq: number | null
-  readonly hasBatch: boolean
+}
+
+export interface ShardProgress extends ProjectedChunk {
+  /** Number of its rows in the chunk. */
+  readonly rows: number
 }
 
 export interface ChunkOptions {
-  /** Most rows of one chunk, unless a single batch has more: see `batch-bounds.ts`. */
+  /** Most rows of one chunk, unless a single batch has more: see `batch-bounds.ts`. Shards with few rows leave their share to the others. */
   readonly limit: number
   /** Called after the changes are computed and before they are written. */
   readonly killPoint: KillPointHook<'before-projection'>
@@ -47,24 +43,26 @@ export interface ChunkOptions {
   readonly announcer?: Announcer
 }
 
+/** Options of the one projector (`projector.ts`). */
+export interface SoleChunkOptions extends ChunkOptions {
+  /** True: only one transaction of all projectors runs at a time. */
+  readonly isSole?: boolean
+  /** Places that the chunk leaves out, as `<shard> <projection>`. */
+  readonly except?: readonly string[]
+}
+
 /**
- * Projects the shard's next rows into the projections that are less than a chunk behind the foremost. The others are filled by
- * `catchUp`. Null if another projector works on the shard, or the shard is not registered.
+ * Projects the next rows of the shards into the projections that are less than a chunk behind the foremost. The others are filled
+ * (`fill.ts`). Null if others have locked all shards that have rows. Rejects with `OtherProjectorError` if the chunk is to be the only one and
+ * is not.
  */
-export function projectChunk(db: Db, shard: string, options: ChunkOptions): Promise<ChunkProgress | null> {
-  const { limit, projections = PROJECTIONS } = options
-  const known = versionsOf(projections)
-  // One projector at a time, so that the projections stay together: skipping locked places, two projectors could divide them.
-  const places = sql`
-    select * from read.places
-    where (select pg_try_advisory_xact_lock(hashtextextended(${`projection ${shard}`}, 0)))
-      and shard = ${shard} and projection || ' ' || version = any(${known})
-      and seq >= (
-        select max(seq) from read.places where shard = ${shard} and projection || ' ' || version = any(${known})
-      ) - ${limit}::bigint
-    for update skip locked
-  `
-  return project(db, places, options)
+export function projectChunk(
+  db: Db,
+  shards: readonly string[],
+  options: SoleChunkOptions,
+): Promise<ChunkProgress | null> {
+  const { limit, projections = PROJECTIONS, isSole = false, except = [] } = options
+  return project(db, { shards, limit, known: versionsOf(projections), isSole, except }, options)
 }
 
 /** Projects the shard's next rows into one projection. Null if another projector has locked its place. */
@@ -74,191 +72,155 @@ export function projectAlone(
   projection: Projection,
   options: ChunkOptions,
 ): Promise<ChunkProgress | null> {
-  const places = sql`
-    select * from read.places
-    where shard = ${shard} and projection = ${projection.name} and version = ${projection.version}
-    for update skip locked
-  `
-  return project(db, places, { ...options, projections: [projection] })
+  const { limit } = options
+  const scope = { shards: [shard], limit, known: versionsOf([projection]), isAlone: true }
+  return project(db, scope, { ...options, projections: [projection] })
 }
 
 /** A projection and its version, as `projection || ' ' || version` in SQL. */
-export const versionsOf = (projections: readonly Projection[]): string[] =>
+const versionsOf = (projections: readonly Projection[]): string[] =>
   projections.map(({ name, version }) => `${name} ${version}`)
 
-async function project(
-  db: Db,
-  places: ReturnType<typeof sql>,
-  options: ChunkOptions,
-): Promise<ChunkProgress | null> {
+async function project(db: Db, scope: PlaceScope, options: ChunkOptions): Promise<ChunkProgress | null> {
   const progress = await db
     .transaction()
-    .execute((opened) => pipelined(opened, (tx) => projectRows(tx, places, options)))
-  if (progress === null || progress.rows === 0) return progress
-  if (options.announcer === undefined) await announce(db, [progress])
-  else options.announcer.add(progress)
+    .execute((opened) => pipelined(opened, (tx) => projectRows(tx, scope, options)))
+  for (const chunk of progress?.shards ?? []) options.announcer?.add(chunk)
+  if (options.announcer === undefined && progress !== null && progress.rows > 0)
+    await announce(db, progress.shards)
   return progress
 }
 
+const NOTHING: ChunkProgress = { rows: 0, more: [], shards: [], feedSeq: null }
+
 async function projectRows(
   tx: Tx,
-  query: ReturnType<typeof sql>,
-  { limit, killPoint, projections = PROJECTIONS }: ChunkOptions,
+  scope: PlaceScope,
+  { killPoint, projections = PROJECTIONS }: ChunkOptions,
 ): Promise<ChunkProgress | null> {
-  const { places, journal: found } = await nextRows(tx, query, limit)
-  const [place] = places
-  if (place === undefined) return null
-  const { shard, epoch } = place
-  const behind = Math.min(...places.map(({ seq }) => seq))
-  const front = Math.max(...places.map(({ seq }) => seq))
-  const isFull = found.length === limit
-  const journal = isFull ? await wholeBatches(tx, { shard, after: behind, limit, front }, found) : found
-  const progress = { shard, epoch, projections: places.map(({ projection }) => projection) }
-  const last = journal.at(-1)
-  if (last === undefined)
-    return { ...progress, seq: behind, rows: 0, hasMore: false, feedSeq: null, hasBatch: false }
-  invariant(
-    last.seq === behind + journal.length,
-    `the journal of ${shard} lacks ${last.seq - behind - journal.length} rows between row ${behind} and row ${last.seq}`,
-  )
-  invariant(
-    last.seq >= front,
-    `a chunk of ${shard} ends at row ${last.seq}, before the place ${front} of a projection`,
-  )
-  const placeOf = new Map(places.map((each) => [each.projection, each]))
-  const entries = entriesOf(shard, journal)
+  const shards = await nextShards(tx, scope)
+  if (shards === null) return null
+  if (shards.length === 0) return NOTHING
   // Together, so that a pipelined connection sends what they read in one write. Each has sent all it reads when it settles.
-  const projected = await Promise.allSettled(
-    projections.map(async ({ name, project }) => {
-      const at = placeOf.get(name)
-      const own = entries.slice((at?.seq ?? last.seq) - behind)
-      if (own.length === 0) return []
-      const { feed, ...rest } = await project(tx, own)
-      // A table that is being filled changes nothing for readers, who do not see it.
-      return [feed !== undefined && at?.fill_to === null ? { ...rest, feed } : rest]
-    }),
-  )
-  const writes = projected.flatMap((each) => {
-    if (each.status === 'rejected') throw each.reason
-    return each.value
-  })
+  const writes = (await together(projections.map((each) => changesOf(tx, each, shards)))).flat()
   killPoint('before-projection')
-  const feedSeq = await save(tx, writes, { ...progress, seq: last.seq, entries })
+  const feedSeqs = await save(tx, writes, shards)
+  const last = Math.max(...feedSeqs.values())
   return {
-    ...{ ...progress, seq: last.seq, rows: journal.length, hasMore: isFull, feedSeq },
-    hasBatch: hasBatch(journal.map(({ row }) => row)),
+    rows: shards.reduce((rows, { entries }) => rows + entries.length, 0),
+    more: shards.filter(({ hasMore }) => hasMore).map(({ shard }) => shard),
+    shards: shards.map(({ shard, epoch, seq, projections: names, entries }) => ({
+      shard,
+      epoch,
+      seq,
+      projections: names,
+      rows: entries.length,
+      feedSeq: feedSeqs.get(shard) ?? null,
+      hasBatch: entries.some(({ row }) => row.kind === 'batch_cleared'),
+    })),
+    feedSeq: feedSeqs.size === 0 ? null : last,
   }
 }
 
-/** Locks the places and reads the journal rows after the last of them. */
-async function nextRows(tx: Tx, places: ReturnType<typeof sql>, limit: number) {
-  const { rows } = await sql<{ seq: null; row: PlacesTable[] | null } | JournalEntry>`
-    with place as materialized (${places})
-    select null::bigint as seq, json_agg(place) as row from place
-    union all
-    select next.seq, next.row
-    from (select shard, min(seq) as seq from place group by shard) first
-    cross join lateral (
-      select seq, row from journal where shard = first.shard and seq > first.seq order by seq limit ${limit}
-    ) next
-    order by seq nulls first
-  `.execute(tx)
-  const [locked, ...journal] = rows
-  return {
-    places: (locked?.row as PlacesTable[] | null) ?? [],
-    journal: journal as JournalEntry[],
-  }
-}
-
-interface FullChunk {
-  readonly shard: string
-  /** The row before the first one. */
-  readonly after: number
-  readonly limit: number
-  /** The place of the foremost projection: the chunk does not end before it. */
-  readonly front: number
-}
-
-/** The rows of a full chunk, without the batch with which it ends, or with all of it if the chunk has no other rows. */
-async function wholeBatches(
+/** What one projection writes of the shards' rows. */
+async function changesOf(
   tx: Tx,
-  { shard, after, limit, front }: FullChunk,
-  found: readonly JournalEntry[],
-): Promise<readonly JournalEntry[]> {
-  const count = beforeLastBatch(found.map(({ row }) => row))
-  // The foremost projection has ended a chunk within these rows: they are no single batch.
-  if (after + count < front) return found
-  if (count > 0) return found.slice(0, count)
-  const more = await readRows(tx, shard, after, limit + MOST_BEYOND)
-  return more.slice(0, Math.max(limit, afterFirstBatch(more.map(({ row }) => row))))
+  { name, project }: Projection,
+  shards: readonly ShardChunk[],
+): Promise<ChunkWrites[]> {
+  const entries = shards.flatMap(({ placeOf, entries }) => {
+    const place = placeOf(name)
+    return place === undefined ? [] : entries.filter(({ seq }) => seq > place.seq)
+  })
+  if (entries.length === 0) return []
+  const { feed, ...rest } = await project(tx, entries)
+  if (feed === undefined) return [rest]
+  // A table that is being filled changes nothing for readers, who do not see it.
+  const shown = new Set(
+    shards.filter(({ placeOf }) => placeOf(name)?.fill_to === null).map(({ marketId }) => marketId),
+  )
+  return [{ ...rest, feed: feed.filter(({ marketId }) => shown.has(marketId)) }]
 }
 
-/** The market of a shard `m<id>`; 0 for `accounts`. */
-const marketOf = (shard: string): number => {
-  const marketId = Number(shard.slice(1))
-  return shard === marketShard(marketId) ? marketId : 0
+/** A shard's part of what a chunk writes. */
+export interface SavedShard extends FeedShard {
+  readonly projections: readonly string[]
 }
-
-function entriesOf(shard: string, rows: readonly { seq: number; row: JournalRow }[]): ShardEntry[] {
-  const marketId = marketOf(shard)
-  return rows.map(({ seq, row }) => ({ shard, marketId, seq, row }))
-}
-
-/** Longest pause between two statements once shared rows are locked: a projector that stops there must not stop the others. */
-const IDLE_TIMEOUT_MS = 2_000
 
 /**
  * Writes a chunk's rows and places in one statement: the cost of a small chunk is mostly the number of its statements. The commit does not
- * wait for the disk (`synchronous_commit` off): rows lost in a crash are projected again. The row of the feed, which all shards number,
- * comes last: in the same statement, or in a further one if anything must run in between, which is sent without waiting for the results of
- * those before it. The last statement is the transaction's, too (`committing`). Returns the number of the feed's row.
+ * wait for the disk (`synchronous_commit` off): rows lost in a crash are projected again. The rows of the feed, which all projectors number,
+ * come last: in the same statement, or in a further one if anything must run in between, which is sent without waiting for the results of
+ * those before it. The last statement is the transaction's, too (`committing`). Returns the number of each shard's row in the feed.
  */
 export async function save(
   tx: Tx,
   writes: readonly ChunkWrites[],
-  chunk: Omit<ChunkProgress, 'rows' | 'hasMore' | 'feedSeq' | 'hasBatch'> & FeedChunk,
-): Promise<number | null> {
+  shards: readonly SavedShard[],
+): Promise<Map<string, number>> {
   for (const { before } of writes) await before?.(tx)
-  const { shard, seq, projections } = chunk
-  const parts = writes.flatMap((write) => write.feed ?? [])
   const after = writes.flatMap((write) => write.after ?? [])
   const last = writes.flatMap((write) => write.last ?? [])
   const isTwo = last.length > 0 || after.length > 0
-  const feed = feedClauses(parts, chunk, { areKept: isTwo })
-  const returned = isTwo ? keepValues(parts) : feedSeqOf(feed)
+  const rows = feedRows(
+    writes.flatMap((write) => write.feed ?? []),
+    shards,
+  )
+  const feed = feedClauses(rows, { areKept: isTwo })
+  const lastSeq = `${rows.length > 0 ? LAST_FEED_SEQ : 'null::bigint'} as last_seq`
   const clauses = [...writes.flatMap((write) => write.clauses), ...(isTwo ? [] : feed)]
-  const written = run<FeedSeq>(tx, clauses, {
-    commits: !isTwo,
-    values: [shard, seq, projections],
-    text: `
-      update read.places set seq = $2::bigint from (
-        select set_config('synchronous_commit', 'off', true),
-          set_config('idle_in_transaction_session_timeout', '${IDLE_TIMEOUT_MS}', true)
-      ) settings
-      where shard = $1::text and projection = any($3::text[])
-      returning ${returned}
-    `,
-  })
-  if (!isTwo) return (await written).rows[0]?.feed_seq ?? null
-  const between = after.map((statement) => tx.executeQuery(statement.compile(tx)))
-  const text = `select ${feedSeqOf(feed)}`
-  const appended = run<FeedSeq>(tx, [...last, ...feed], { commits: true, values: [], text })
+  const moved = movePlaces(shards, isTwo ? keepValues(rows) : lastSeq)
+  const written = run<LastSeq>(tx, clauses, { ...moved, commits: !isTwo })
+  const between = isTwo ? after.map((statement) => execute(tx, statement)) : []
+  const text = `select ${lastSeq}`
+  const appended = isTwo ? run<LastSeq>(tx, [...last, ...feed], { commits: true, values: [], text }) : written
   await together([written, ...between, appended])
-  return (await appended).rows[0]?.feed_seq ?? null
+  const seq = (await appended).rows[0]?.last_seq ?? 0
+  return new Map(rows.map(({ shard, back }) => [shard.shard, seq - back]))
 }
 
-interface FeedSeq {
-  readonly feed_seq: number | null
+interface LastSeq {
+  readonly last_seq: number | null
 }
 
-const feedSeqOf = (feed: readonly WriteClause[]): string =>
-  `${feed.length > 0 ? `(select seq from ${FEED_ROW})` : 'null::bigint'} as feed_seq`
+const execute = (tx: Tx, statement: RawBuilder<unknown>) => tx.executeQuery(statement.compile(tx))
+
+/** The end of the chunk's statement, which moves the places. */
+function movePlaces(shards: readonly SavedShard[], returned: string) {
+  const places = shards.flatMap(({ shard, seq, projections }) =>
+    projections.map((projection) => ({ shard, seq, projection })),
+  )
+  return {
+    values: [
+      places.map(({ shard }) => shard),
+      places.map(({ projection }) => projection),
+      places.map(({ seq }) => seq),
+    ],
+    parts: [
+      `"moved places" as (
+        update read.places p set seq = moved.seq
+        from unnest($1::text[], $2::text[], $3::bigint[]) as moved (shard, projection, seq)
+        where p.shard = moved.shard and p.projection = moved.projection
+      )`,
+    ],
+    text: `select set_config('synchronous_commit', 'off', true), ${returned}`,
+  }
+}
+
+interface FinalStatement {
+  /** Sent with the commit. */
+  readonly commits: boolean
+  /** Clauses whose parameters are `values`. */
+  readonly parts?: readonly string[]
+  readonly text: string
+  readonly values: readonly unknown[]
+}
 
 /** Runs the clauses with the statement. Shared clauses run one after the other, so that all projectors lock rows in one order. */
 function run<Row>(
   tx: Tx,
   clauses: readonly WriteClause[],
-  statement: { readonly commits: boolean; readonly text: string; readonly values: readonly unknown[] },
+  statement: FinalStatement,
 ) {
   const values = [...statement.values]
   const shared: string[] = []
@@ -271,6 +233,7 @@ function run<Row>(
       if (isShared) shared.push(name)
       return part
     })
-  const text = `${parts.length > 0 ? `with ${parts.join()}` : ''} ${statement.text}`
+  const all = [...(statement.parts ?? []), ...parts]
+  const text = `${all.length > 0 ? `with ${all.join()}` : ''} ${statement.text}`
   return tx.executeQuery<Row>(CompiledQuery.raw(statement.commits ? committing(text) : text, values))
 }

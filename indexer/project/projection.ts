@@ -3,7 +3,7 @@
  */
 import type { RawBuilder } from 'kysely'
 import type { Tx } from '../../db/client.ts'
-import type { FeedPart } from './feed.ts'
+import type { MarketFeed } from './feed.ts'
 import type { ReadTable, WriteClause } from './read-table.ts'
 import { type RowChange, RowChanges, type ShardEntry } from './row-change.ts'
 
@@ -14,8 +14,9 @@ export interface Projection {
   readonly version: number
   readonly tables: readonly string[]
   /**
-   * Computes what consecutive journal rows of one shard change. It reads only its own tables. The result must not depend on where chunks
-   * begin and end, nor on the order in which shards are projected.
+   * Computes what journal rows of one or more shards change; those of each shard are consecutive. It reads only its own tables, with one
+   * statement per table whatever the number of shards. The result must not depend on where chunks begin and end, nor on the order in which
+   * shards are projected.
    */
   readonly project: (tx: Tx, entries: readonly ShardEntry[]) => Promise<ChunkWrites>
   /** Runs once at the end of a fill, when the rows of all shards are complete. No chunk of the projection runs meanwhile. */
@@ -32,21 +33,22 @@ export interface ChunkWrites {
   readonly after?: readonly RawBuilder<unknown>[]
   /** Run with the row of the feed, after `after`. */
   readonly last?: readonly WriteClause[]
-  /** What readers of the live feed learn of the changes. */
-  readonly feed?: FeedPart
+  /** What readers of the live feed learn of the changes, by market. */
+  readonly feed?: readonly MarketFeed[]
 }
 
 interface RowProjection<Row> extends Omit<Projection, 'project' | 'finish'> {
   readonly table: ReadTable<Row>
+  /** Keys are unique over all markets. */
   readonly changes: (entry: ShardEntry) => readonly RowChange<Row>[]
-  /** The existing rows of the market with these keys. */
-  readonly load: (
-    tx: Tx,
-    marketId: number,
-    keys: readonly string[],
-  ) => Promise<readonly (readonly [string, Row])[]>
-  readonly feed?: (rows: readonly Row[], entries: readonly ShardEntry[]) => FeedPart
+  /** The existing rows with these keys. */
+  readonly load: (tx: Tx, keys: readonly string[]) => Promise<readonly (readonly [string, Row])[]>
+  readonly feed?: (rows: readonly Row[]) => readonly MarketFeed[]
 }
+
+/** Splits a key that has the market first: `<market> <rest>`. Returns the parts of all keys as columns. */
+export const keyColumns = (keys: readonly string[], columns: number): string[][] =>
+  Array.from({ length: columns }, (_, at) => keys.map((key) => key.split(' ')[at] as string))
 
 /** A projection of one table whose rows each follow from their previous state and the journal. */
 export const rowProjection = <Row>({
@@ -60,9 +62,9 @@ export const rowProjection = <Row>({
   async project(tx, entries) {
     const all = entries.flatMap(changes)
     const keys = [...new Set(all.map(({ key }) => key))]
-    const rows = new RowChanges(keys.length === 0 ? [] : await load(tx, entries[0]?.marketId ?? 0, keys))
+    const rows = new RowChanges(keys.length === 0 ? [] : await load(tx, keys))
     for (const change of all) rows.apply(change)
     const changed = rows.changed()
-    return { clauses: [table.replace(changed)], ...(feed && { feed: feed(changed, entries) }) }
+    return { clauses: [table.replace(changed)], ...(feed && { feed: feed(changed) }) }
   },
 })

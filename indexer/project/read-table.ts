@@ -39,7 +39,7 @@ export interface ReadTable<Row> {
 }
 
 /** One element of a Postgres array literal. */
-function arrayElement(value: unknown): string {
+export function arrayElement(value: unknown): string {
   if (value === null) return 'NULL'
   if (typeof value === 'string') return `"${/["\\]/.test(value) ? value.replace(/["\\]/g, '\\$&') : value}"`
   if (typeof value === 'object') return arrayElement(JSON.stringify(value))

@@ -4,7 +4,7 @@ import { sql } from 'kysely'
 import type { Db } from '../../db/client.ts'
 import { lockShards, startNextEpochs } from '../../db/journal.ts'
 import { declared, emptyTables, type FillOptions, mark } from './fill.ts'
-import { projectAll } from './project-shard.ts'
+import { projectAll } from './project-shards.ts'
 import { PROJECTIONS } from './projections.ts'
 
 /**

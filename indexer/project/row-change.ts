@@ -10,6 +10,10 @@ export interface ShardEntry {
   readonly row: JournalRow
 }
 
+/** The rows of each market, in their order; those of `accounts` have market 0. */
+export const byMarket = (entries: readonly ShardEntry[]): Map<number, ShardEntry[]> =>
+  Map.groupBy(entries, ({ marketId }) => marketId)
+
 /** The change of one row (or, for fills, of one part's rows). `apply` receives undefined if the row does not exist yet. It must not mutate. */
 export interface RowChange<Row> {
   readonly key: string

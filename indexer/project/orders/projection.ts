@@ -4,33 +4,50 @@
  */
 import type { Tx } from '../../../db/client.ts'
 import { PROJECTED_TABLES } from '../../../db/read-schema.ts'
-import type { Projection } from '../projection.ts'
-import type { ShardEntry } from '../row-change.ts'
-import { levelDeltas, touchedAccounts } from '../tables/book-levels.ts'
-import { changesOf, feedFills, touchedKeys } from './changes.ts'
+import type { MarketFeed } from '../feed.ts'
+import type { ChunkWrites, Projection } from '../projection.ts'
+import { byMarket, type ShardEntry } from '../row-change.ts'
+import { levelDeltas, positionedAccounts, touchedAccounts } from '../tables/book-levels.ts'
+import { changesOf, feedFills, type LoadedRows, type OrderChanges, touchedKeys } from './changes.ts'
 import { loadPositionedAccounts, loadRows, loadUncovered, renumberEvents, writesOf } from './store.ts'
 
-async function project(tx: Tx, entries: readonly ShardEntry[]) {
-  const marketId = entries[0]?.marketId ?? 0
-  const touched = touchedKeys(entries)
-  const [before, uncovered] = await Promise.all([
-    loadRows(tx, marketId, touched),
-    loadUncovered(tx, marketId, touched),
-  ])
-  const changes = changesOf(before, entries)
-  const book = { before: before.orders, orders: changes.orders, positions: changes.positions }
-  const accounts = await loadPositionedAccounts(tx, marketId, touchedAccounts(book), uncovered)
-  const levels = levelDeltas(marketId, book, accounts)
-  const feed = {
-    ...{
-      orders: changes.orders,
-      fills: feedFills(before.fills, changes),
-      removedParts: changes.removedFills,
-    },
-    ...{ positions: changes.positions, hasLevels: levels.length > 0 },
-  }
-  return { ...writesOf({ ...changes, levels }), feed }
+async function project(tx: Tx, entries: readonly ShardEntry[]): Promise<ChunkWrites> {
+  const touched = [...byMarket(entries)].map(([marketId, own]) => ({
+    marketId,
+    entries: own,
+    keys: touchedKeys(own),
+  }))
+  const [rowsOf, uncoveredOf] = await Promise.all([loadRows(tx, touched), loadUncovered(tx, touched)])
+  const markets = touched.map(({ marketId, entries: own }) => {
+    const before = rowsOf(marketId)
+    const changes = changesOf(before, own)
+    const book = { before: before.orders, orders: changes.orders, positions: changes.positions }
+    const accounts = positionedAccounts(touchedAccounts(book), uncoveredOf(marketId))
+    return { marketId, before, changes, book, accounts }
+  })
+  const accountsOf = await loadPositionedAccounts(tx, markets)
+  const all = markets.map(({ marketId, before, changes, book }) => ({
+    before,
+    marketId,
+    changes: { ...changes, levels: levelDeltas(marketId, book, accountsOf(marketId)) },
+  }))
+  return { ...writesOf(all.map(({ changes }) => changes)), feed: all.map(feedOf) }
 }
+
+interface MarketChanges {
+  readonly marketId: number
+  readonly before: LoadedRows
+  readonly changes: OrderChanges
+}
+
+const feedOf = ({ marketId, before, changes }: MarketChanges): MarketFeed => ({
+  marketId,
+  orders: changes.orders,
+  fills: feedFills(before.fills, changes),
+  removedParts: changes.removedFills,
+  positions: changes.positions,
+  hasLevels: changes.levels.length > 0,
+})
 
 export const orders: Projection = {
   name: 'orders',

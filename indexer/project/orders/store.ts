@@ -4,129 +4,167 @@ import type { Tx } from '../../../db/client.ts'
 import { TERMINAL_STATUSES } from '../../../domain/orders/order-state.ts'
 import type { ChunkWrites } from '../projection.ts'
 import type { WriteClause } from '../read-table.ts'
-import {
-  LEVELS,
-  type LevelDelta,
-  type PositionedAccount,
-  type TouchedAccounts,
-} from '../tables/book-levels.ts'
+import { LEVELS, type LevelDelta, type PositionedAccount, type PositionedKey } from '../tables/book-levels.ts'
 import { FILLS, partKey, type ReadFill } from '../tables/fills.ts'
 import { ORDER_CHANGES, type PartRef, type SourceEvents } from '../tables/order-events.ts'
 import { ORDERS, type ReadOrder } from '../tables/orders.ts'
 import { POSITIONS, type ReadPosition } from '../tables/positions.ts'
 import type { LoadedRows, OrderChanges, TouchedKeys } from './changes.ts'
 
-/** The touched rows of one market. */
-export async function loadRows(tx: Tx, marketId: number, touched: TouchedKeys): Promise<LoadedRows> {
+/** What the rows of one market touch. */
+interface MarketKeys {
+  readonly marketId: number
+  readonly keys: TouchedKeys
+}
+
+/** A row's key in each market: two columns of a table expression. */
+function pairsOf<Key>(
+  markets: readonly { readonly marketId: number; readonly keys: Iterable<Key> }[],
+): { readonly marketIds: number[]; readonly keys: Key[] } {
+  const pairs = markets.flatMap(({ marketId, keys }) => [...keys].map((key) => ({ marketId, key })))
+  return { marketIds: pairs.map(({ marketId }) => marketId), keys: pairs.map(({ key }) => key) }
+}
+
+/** The touched rows of all markets. Returns those of one market. */
+export async function loadRows(
+  tx: Tx,
+  markets: readonly MarketKeys[],
+): Promise<(marketId: number) => LoadedRows> {
+  const of = <Name extends keyof TouchedKeys>(name: Name) =>
+    markets.map(({ marketId, keys }) => ({ marketId, keys: keys[name] }))
   const [orders, fills, positions] = await Promise.all([
-    loadOrders(tx, touched.orders),
-    loadFills(tx, marketId, touched.fills),
-    loadPositions(tx, marketId, touched.positions),
+    loadOrders(tx, pairsOf(of('orders')).keys as string[]),
+    loadFills(tx, pairsOf(of('fills'))),
+    loadPositions(tx, pairsOf(of('positions'))),
   ])
-  return { orders, fills, positions }
+  const ordersOf = Map.groupBy(orders, ({ market_id }) => market_id)
+  const fillsOf = Map.groupBy(fills, ({ market_id }) => market_id)
+  const positionsOf = Map.groupBy(positions, ({ market_id }) => market_id)
+  return (marketId) => ({
+    orders: new Map(ordersOf.get(marketId)?.map((order) => [order.order_id, order])),
+    fills: Map.groupBy(fillsOf.get(marketId) ?? [], ({ batch_id, part }) => partKey(batch_id, part)),
+    positions: new Map(positionsOf.get(marketId)?.map((position) => [String(position.user_id), position])),
+  })
 }
 
-async function loadOrders(tx: Tx, ids: ReadonlySet<string>): Promise<LoadedRows['orders']> {
-  if (ids.size === 0) return new Map()
-  const rows = await sql<ReadOrder>`select * from read.orders where order_id = any(${[...ids]})`.execute(tx)
-  return new Map(rows.rows.map((order) => [order.order_id, order]))
+async function loadOrders(tx: Tx, ids: readonly string[]): Promise<readonly ReadOrder[]> {
+  if (ids.length === 0) return []
+  return (await sql<ReadOrder>`select * from read.orders where order_id = any(${ids})`.execute(tx)).rows
 }
 
-async function loadFills(tx: Tx, marketId: number, parts: ReadonlySet<string>): Promise<LoadedRows['fills']> {
-  if (parts.size === 0) return new Map()
-  const keys = [...parts].map((key) => key.split('-').map(Number))
+/** The key of each row in its market. */
+type Pairs = ReturnType<typeof pairsOf<string>>
+
+async function loadFills(tx: Tx, { marketIds, keys }: Pairs): Promise<readonly ReadFill[]> {
+  if (keys.length === 0) return []
+  const parts = keys.map((key) => key.split('-').map(Number))
   // One look-up per part, whatever the planner assumes about the table: a plan made while it is small reads all fills of the market.
   const { rows } = await sql<ReadFill>`
     select fills.*
-    from unnest(${keys.map(([batch]) => batch)}::bigint[], ${keys.map(([, part]) => part)}::integer[]) as wanted (batch_id, part)
+    from unnest(
+      ${marketIds}::integer[], ${parts.map(([batch]) => batch)}::bigint[], ${parts.map(([, part]) => part)}::integer[]
+    ) as wanted (market_id, batch_id, part)
     cross join lateral (
       select * from read.fills
-      where market_id = ${marketId} and batch_id = wanted.batch_id and part = wanted.part
+      where market_id = wanted.market_id and batch_id = wanted.batch_id and part = wanted.part
       offset 0
     ) fills
-  `.execute(tx)
-  return Map.groupBy(rows, ({ batch_id, part }) => partKey(batch_id, part))
-}
-
-async function loadPositions(
-  tx: Tx,
-  marketId: number,
-  users: ReadonlySet<string>,
-): Promise<LoadedRows['positions']> {
-  if (users.size === 0) return new Map()
-  const { rows } = await sql<ReadPosition>`
-    select * from read.positions where market_id = ${marketId} and user_id = any(${[...users]}::bigint[])
-  `.execute(tx)
-  return new Map(rows.map((position) => [String(position.user_id), position]))
-}
-
-/**
- * Of the touched accounts those that have an open limit order that its reservation does not cover, before the chunk. For nearly all accounts
- * this costs one look-up in a partial index.
- */
-export async function loadUncovered(
-  tx: Tx,
-  marketId: number,
-  { orders, accounts }: TouchedKeys,
-): Promise<ReadonlySet<number>> {
-  if (orders.size === 0 && accounts.size === 0) return new Set()
-  const { rows } = await sql<{ user_id: number }>`
-    select distinct user_id from read.orders
-    where market_id = ${marketId} and uncovered > 0 and status = 'OPEN' and status_reason is null and price > 0
-      and user_id = any(array(
-        select unnest(${[...accounts]}::bigint[])
-        union select user_id from read.orders where order_id = any(${[...orders]}::text[])
-      ))
-  `.execute(tx)
-  return new Set(rows.map(({ user_id }) => user_id))
-}
-
-/**
- * The touched accounts that have an open limit order that its reservation does not cover, before (`uncovered`) or after the chunk, with at most
- * 500 orders each: both sides if the chunk changes the position, otherwise the side that reduces it.
- */
-export async function loadPositionedAccounts(
-  tx: Tx,
-  marketId: number,
-  { touched, moved, uncovered: after }: TouchedAccounts,
-  uncovered: ReadonlySet<number>,
-): Promise<readonly PositionedAccount[]> {
-  const positioned = new Set([...after, ...[...uncovered].filter((userId) => touched.has(userId))])
-  if (positioned.size === 0) return []
-  const { rows } = await sql<PositionedAccount>`
-    with accounts as (
-      select a.user_id, coalesce(p.size + p.pending, 0) as matched
-      from unnest(${[...positioned]}::bigint[]) a (user_id)
-      left join read.positions p on p.user_id = a.user_id and p.market_id = ${marketId}
-    )
-    select a.user_id, a.matched, coalesce((
-      select json_agg(to_json(standing)) from (
-        select order_id, seq, side, price, quantity, filled, settling, openable, reduce_only from read.orders o
-        where o.user_id = a.user_id and o.market_id = ${marketId}
-          and o.status = 'OPEN' and o.status_reason is null and o.price > 0 and o.quantity > o.filled + o.settling
-          and (a.user_id = any(${[...moved]}::bigint[]) or o.side = case when a.matched > 0 then 'SHORT' when a.matched < 0 then 'LONG' end)
-      ) standing
-    ), '[]') as orders
-    from accounts a
   `.execute(tx)
   return rows
 }
 
-export const writesOf = (changes: OrderChanges): ChunkWrites => ({
-  clauses: clausesOf(changes),
-  async before(tx) {
-    for (const removed of changes.removedEvents) await removeEvents(tx, removed)
-    for (const part of changes.removedFills) await removeFills(tx, part)
-  },
-  last: emptyLevels(changes.levels),
-})
+async function loadPositions(tx: Tx, { marketIds, keys }: Pairs): Promise<readonly ReadPosition[]> {
+  if (keys.length === 0) return []
+  const { rows } = await sql<ReadPosition>`
+    select stored.* from unnest(${marketIds}::integer[], ${keys}::bigint[]) as touched (market_id, user_id)
+    cross join lateral (
+      select * from read.positions where user_id = touched.user_id and market_id = touched.market_id offset 0
+    ) stored
+  `.execute(tx)
+  return rows
+}
+
+/**
+ * The touched accounts that have an open limit order that its reservation does not cover, before the chunk. For nearly all accounts this
+ * costs one look-up in a partial index. Returns the accounts of one market.
+ */
+export async function loadUncovered(
+  tx: Tx,
+  markets: readonly MarketKeys[],
+): Promise<(marketId: number) => ReadonlySet<number>> {
+  const accounts = pairsOf(markets.map(({ marketId, keys }) => ({ marketId, keys: keys.accounts })))
+  const orders = markets.flatMap(({ keys }) => [...keys.orders])
+  if (orders.length === 0 && accounts.keys.length === 0) return () => new Set()
+  const { rows } = await sql<{ market_id: number; user_id: number }>`
+    select found.market_id, found.user_id
+    from (
+      select market_id, user_id from unnest(${accounts.marketIds}::integer[], ${accounts.keys}::bigint[]) as named (market_id, user_id)
+      union select market_id, user_id from read.orders where order_id = any(${orders}::text[])
+    ) touched
+    cross join lateral (
+      select market_id, user_id from read.orders
+      where market_id = touched.market_id and user_id = touched.user_id
+        and uncovered > 0 and status = 'OPEN' and status_reason is null and price > 0
+      limit 1
+    ) found
+  `.execute(tx)
+  const users = Map.groupBy(rows, ({ market_id }) => market_id)
+  return (marketId) => new Set(users.get(marketId)?.map(({ user_id }) => user_id))
+}
+
+/**
+ * The positioned accounts with at most 500 orders each: both sides if the chunk changes the position, otherwise the side that reduces it.
+ * Returns those of one market.
+ */
+export async function loadPositionedAccounts(
+  tx: Tx,
+  markets: readonly { readonly marketId: number; readonly accounts: readonly PositionedKey[] }[],
+): Promise<(marketId: number) => readonly PositionedAccount[]> {
+  const { marketIds, keys } = pairsOf(markets.map(({ marketId, accounts }) => ({ marketId, keys: accounts })))
+  if (keys.length === 0) return () => []
+  const { rows } = await sql<PositionedAccount & { readonly market_id: number }>`
+    with accounts as (
+      select a.*, coalesce(p.size + p.pending, 0) as matched
+      from unnest(
+        ${marketIds}::integer[], ${keys.map(({ userId }) => userId)}::bigint[], ${keys.map(({ isMoved }) => isMoved)}::boolean[]
+      ) a (market_id, user_id, is_moved)
+      left join read.positions p on p.user_id = a.user_id and p.market_id = a.market_id
+    )
+    select a.market_id, a.user_id, a.matched, coalesce((
+      select json_agg(to_json(standing)) from (
+        select order_id, seq, side, price, quantity, filled, settling, openable, reduce_only from read.orders o
+        where o.user_id = a.user_id and o.market_id = a.market_id
+          and o.status = 'OPEN' and o.status_reason is null and o.price > 0 and o.quantity > o.filled + o.settling
+          and (a.is_moved or o.side = case when a.matched > 0 then 'SHORT' when a.matched < 0 then 'LONG' end)
+      ) standing
+    ), '[]') as orders
+    from accounts a
+  `.execute(tx)
+  const accountsOf = Map.groupBy(rows, ({ market_id }) => market_id)
+  return (marketId) => accountsOf.get(marketId) ?? []
+}
+
+/** The writes of all markets. */
+export function writesOf(markets: readonly OrderChanges[]): ChunkWrites {
+  return {
+    clauses: clausesOf(markets),
+    async before(tx) {
+      for (const removed of markets.flatMap(({ removedEvents }) => removedEvents))
+        await removeEvents(tx, removed)
+      for (const part of markets.flatMap(({ removedFills }) => removedFills)) await removeFills(tx, part)
+    },
+    last: emptyLevels(markets.flatMap(({ levels }) => levels)),
+  }
+}
 
 /** The items that match, then the items that do not. */
 function partition<Item>(items: readonly Item[], matches: (item: Item) => boolean): [Item[], Item[]] {
   return [items.filter(matches), items.filter((item) => !matches(item))]
 }
 
-function clausesOf({ events, orders, fills, positions, levels }: OrderChanges): WriteClause[] {
+function clausesOf(markets: readonly OrderChanges[]): WriteClause[] {
+  const events = markets.flatMap((market) => market.events)
+  const orders = markets.flatMap((market) => market.orders)
   const numbered = events.map((event, at) => ({ ...event, arrival: at + 1 - events.length }))
   const [created, changed] = partition(numbered, ({ kind }) => kind === 'CREATED')
   const arrivals = new Map(created.map(({ order_id, arrival }) => [order_id, arrival]))
@@ -134,9 +172,9 @@ function clausesOf({ events, orders, fills, positions, levels }: OrderChanges): 
   const withArrivals = placed.map((order) => ({ ...order, arrival: arrivals.get(order.order_id) as number }))
   return [
     ORDERS.replace(known),
-    FILLS.replace(fills.flat()),
-    POSITIONS.replace(positions),
-    LEVELS.add(levels),
+    FILLS.replace(markets.flatMap(({ fills }) => fills.flat())),
+    POSITIONS.replace(markets.flatMap(({ positions }) => positions)),
+    LEVELS.add(markets.flatMap(({ levels }) => levels)),
     takeArrivals(events.length),
     ORDERS.insert(withArrivals, ARRIVED),
     ORDER_CHANGES.insert(changed, ARRIVED),

@@ -35,7 +35,7 @@ export const adjustments: Projection = {
     const rows = [...new Map(entries.flatMap(present)).values()]
     return rows.length === 0
       ? { clauses: [] }
-      : { clauses: [ATTEMPTS.replace(rows)], feed: { adjustments: rows } }
+      : { clauses: [ATTEMPTS.replace(rows)], feed: rows.map((row) => ({ marketId: row.market_id, adjustments: [row] })) }
   },
 }
 

@@ -6,7 +6,7 @@
 import { PROJECTED_TABLES } from '../../../db/read-schema.ts'
 import type { Projection } from '../projection.ts'
 import { tableOf } from '../read-table.ts'
-import { type ShardEntry, signedWei } from '../row-change.ts'
+import { byMarket, type ShardEntry, signedWei } from '../row-change.ts'
 
 export interface BalanceDelta {
   readonly user_id: number
@@ -27,8 +27,15 @@ export const balances: Projection = {
   version: 1,
   tables: PROJECTED_TABLES.balances,
   async project(_tx, entries) {
-    const deltas = sumDeltas(entries.flatMap(balanceDeltas))
-    return { clauses: [BALANCES.add(deltas)], feed: { balancesOf: deltas.map(({ user_id }) => user_id) } }
+    const markets = [...byMarket(entries)].map(([marketId, own]) => ({
+      marketId,
+      deltas: own.flatMap(balanceDeltas),
+    }))
+    const feed = markets.map(({ marketId, deltas }) => ({
+      marketId,
+      balancesOf: [...new Set(deltas.map(({ user_id }) => user_id))],
+    }))
+    return { clauses: [BALANCES.add(sumDeltas(markets.flatMap(({ deltas }) => deltas)))], feed }
   },
 }
 

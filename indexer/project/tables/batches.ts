@@ -10,9 +10,9 @@ import type {
   PartSettled,
 } from '../../../domain/journal/journal-row.ts'
 import { SPANS, spanStart } from '../../../domain/market-data/interval.ts'
-import type { Projection } from '../projection.ts'
-import { tableOf, type WriteClause } from '../read-table.ts'
-import { type RowChange, RowChanges, type ShardEntry, signOfRow } from '../row-change.ts'
+import { keyColumns, type Projection } from '../projection.ts'
+import { tableOf } from '../read-table.ts'
+import { byMarket, type RowChange, RowChanges, type ShardEntry, signOfRow } from '../row-change.ts'
 import { candlesOf, extendedCandles } from './candles.ts'
 
 type ReadBatch = Selectable<ReadBatchesTable>
@@ -51,46 +51,52 @@ export const batches: Projection = {
   async project(tx, entries) {
     const changes = entries.flatMap(batchChanges)
     if (changes.length === 0) return { clauses: [] }
-    const marketId = (entries[0] as ShardEntry).marketId
-    const ids = [...new Set(changes.map(({ key }) => key))]
-    const [stored, extended] = await Promise.all([
-      readBatches(tx, marketId, ids),
-      entries.some(({ row }) => row.kind === 'batch_voided') ? null : extendedOf(tx, marketId, entries),
+    const [stored, { clause, computed }] = await Promise.all([
+      readBatches(tx, [...new Set(changes.map(({ key }) => key))]),
+      extendedCandles(tx, clearedBatches(entries)),
     ])
     for (const change of changes) stored.apply(change)
-    const minutes = extended === null ? minutesOf(entries, stored) : []
+    const changed = stored.changed()
     return {
-      clauses: [BATCHES.replace(stored.changed()), ...(extended ?? [])],
-      feed: { batches: stored.changed() },
-      ...(minutes.length > 0 && { after: candlesOf(marketId, minutes) }),
+      clauses: [BATCHES.replace(changed), clause],
+      feed: changed.map((batch) => ({ marketId: batch.market_id, batches: [batch] })),
+      after: computed.flatMap((marketId) => {
+        const minutes = minutesOf(marketId, entries, stored)
+        return minutes.length === 0 ? [] : candlesOf(marketId, minutes)
+      }),
     }
   },
 }
 
-async function readBatches(tx: Tx, marketId: number, ids: readonly string[]): Promise<RowChanges<ReadBatch>> {
+const batchKey = (marketId: number, batchId: number): string => `${marketId} ${batchId}`
+
+async function readBatches(tx: Tx, keys: readonly string[]): Promise<RowChanges<ReadBatch>> {
+  const [markets, ids] = keyColumns(keys, 2)
   const { rows } = await sql<ReadBatch>`
-    select * from read.batches where market_id = ${marketId} and batch_id = any(${ids}::bigint[])
+    select stored.* from unnest(${markets}::integer[], ${ids}::bigint[]) as touched (market_id, batch_id)
+    cross join lateral (
+      select * from read.batches where market_id = touched.market_id and batch_id = touched.batch_id offset 0
+    ) stored
   `.execute(tx)
-  return new RowChanges(rows.map((batch) => [String(batch.batch_id), batch] as const))
+  return new RowChanges(rows.map((batch) => [batchKey(batch.market_id, batch.batch_id), batch] as const))
 }
 
-/** The candles with the batches that cleared; null if they must be computed from the stored batches. */
-async function extendedOf(
-  tx: Tx,
-  marketId: number,
-  entries: readonly ShardEntry[],
-): Promise<readonly WriteClause[] | null> {
-  const batches = entries.flatMap(({ row }) => (row.kind === 'batch_cleared' ? cleared(marketId, row) : []))
-  if (batches.length === 0) return []
-  const clause = await extendedCandles(tx, marketId, batches)
-  return clause && [clause]
-}
+/** The batches that clear in each market; null for a market of which a batch is voided. */
+const clearedBatches = (entries: readonly ShardEntry[]): Map<number, readonly ReadBatch[] | null> =>
+  new Map(
+    [...byMarket(entries)].map(([marketId, own]) => [
+      marketId,
+      own.some(({ row }) => row.kind === 'batch_voided')
+        ? null
+        : own.flatMap(({ row }) => (row.kind === 'batch_cleared' ? cleared(marketId, row) : [])),
+    ]),
+  )
 
-/** The minutes whose candles the rows change: those of batches that cleared or were voided. */
-function minutesOf(entries: readonly ShardEntry[], stored: RowChanges<ReadBatch>): number[] {
-  const touched = entries.flatMap(({ row }) =>
-    row.kind === 'batch_cleared' || row.kind === 'batch_voided'
-      ? (stored.get(String(row.batch_id))?.as_of ?? [])
+/** The minutes whose candles the market's rows change: those of batches that cleared or were voided. */
+function minutesOf(market: number, entries: readonly ShardEntry[], stored: RowChanges<ReadBatch>): number[] {
+  const touched = entries.flatMap(({ marketId, row }) =>
+    marketId === market && (row.kind === 'batch_cleared' || row.kind === 'batch_voided')
+      ? (stored.get(batchKey(marketId, row.batch_id))?.as_of ?? [])
       : [],
   )
   return [...new Set(touched.map((at) => spanStart(SPANS[0], at)))]
@@ -100,20 +106,22 @@ function batchChanges({ marketId, row }: ShardEntry): RowChange<ReadBatch>[] {
   switch (row.kind) {
     case 'batch_cleared': {
       const batch = cleared(marketId, row)
-      return [{ key: String(row.batch_id), apply: () => batch }]
+      return [{ key: batchKey(marketId, row.batch_id), apply: () => batch }]
     }
     case 'part_submitted':
       return [
-        changeIfKnown(row.batch_id, (batch) =>
+        changeIfKnown(marketId, row.batch_id, (batch) =>
           withPart(batch, row.part, { status: 'SUBMITTED', tx_hash: row.tx_hash }),
         ),
       ]
     case 'part_settled':
-      return [changeIfKnown(row.batch_id, (batch) => settled(batch, row))]
+      return [changeIfKnown(marketId, row.batch_id, (batch) => settled(batch, row))]
     case 'part_confirmed':
-      return [changeIfKnown(row.batch_id, (batch) => withPart(batch, row.part, { status: 'CONFIRMED' }))]
+      return [
+        changeIfKnown(marketId, row.batch_id, (batch) => withPart(batch, row.part, { status: 'CONFIRMED' })),
+      ]
     case 'batch_voided':
-      return [changeIfKnown(row.batch_id, (batch) => voided(batch, row))]
+      return [changeIfKnown(marketId, row.batch_id, (batch) => voided(batch, row))]
     default:
       return []
   }
@@ -176,7 +184,11 @@ const mined = (batch: ReadBatch, settled_parts: number): ReadBatch => {
 }
 
 /** A batch that this database did not clear has no row. */
-const changeIfKnown = (batchId: number, change: (batch: ReadBatch) => ReadBatch): RowChange<ReadBatch> => ({
-  key: String(batchId),
+const changeIfKnown = (
+  marketId: number,
+  batchId: number,
+  change: (batch: ReadBatch) => ReadBatch,
+): RowChange<ReadBatch> => ({
+  key: batchKey(marketId, batchId),
   apply: (batch) => batch && change(batch),
 })

@@ -69,6 +69,21 @@ export function touchedAccounts({ orders, positions }: LevelInput): TouchedAccou
   }
 }
 
+/** An account that may be positioned, and whether the chunk moves its position. */
+export interface PositionedKey {
+  readonly userId: number
+  readonly isMoved: boolean
+}
+
+/** The touched accounts that have an order which its reservation does not cover, before (`uncovered`) or after the chunk. */
+export function positionedAccounts(
+  { touched, moved, uncovered: after }: TouchedAccounts,
+  uncovered: ReadonlySet<number>,
+): PositionedKey[] {
+  const users = new Set([...after, ...[...uncovered].filter((userId) => touched.has(userId))])
+  return [...users].map((userId) => ({ userId, isMoved: moved.has(userId) }))
+}
+
 /**
  * The changes of the levels. `accounts` are the positioned ones among the touched accounts; the orders of the others execute whole. What
  * a level counts is a function of orders and positions, so chunk sizes do not change it.

@@ -34,6 +34,7 @@ const CANDLES = tableOf<StoredCandle>({
 
 /** A batch that has cleared. */
 export interface ClearedBatch {
+  readonly market_id: number
   readonly batch_id: number
   readonly as_of: number
   readonly price: number
@@ -43,35 +44,30 @@ export interface ClearedBatch {
 }
 
 /**
- * The candles with the batches, or null if these do not follow all stored ones, in number and minute: the first and the last price of a candle
- * would then depend on where chunks end.
+ * The candles with each market's batches. `computed`: the markets whose candles must be computed from the stored batches instead. A batch of
+ * theirs is voided (null), or does not follow all stored ones, in number and minute: the first and the last price of a candle would then depend
+ * on where chunks end.
  */
 export async function extendedCandles(
   tx: Tx,
-  marketId: number,
-  batches: readonly ClearedBatch[],
-): Promise<WriteClause | null> {
-  const places = batches.flatMap(({ as_of }) =>
-    SPANS.map((span) => stretchKey({ span, start: spanStart(span, as_of) })),
-  )
+  markets: ReadonlyMap<number, readonly ClearedBatch[] | null>,
+): Promise<{ readonly clause: WriteClause; readonly computed: readonly number[] }> {
+  const batches = [...markets.values()].flatMap((own) => own ?? [])
+  const voided = [...markets].flatMap(([marketId, own]) => (own === null ? [marketId] : []))
+  if (batches.length === 0) return { clause: CANDLES.replace([]), computed: voided }
+  const places = batches.flatMap((batch) => stretchesOf(batch).map(stretchKey))
   const [newest, stored] = await Promise.all([
-    readNewest(tx, marketId),
-    loadStretches<StoredCandle>(tx, 'read.candles', marketId, [...new Set(places)]),
+    readNewest(tx, [...new Set(batches.map(({ market_id }) => market_id))]),
+    loadStretches<StoredCandle>(tx, 'read.candles', [...new Set(places)]),
   ])
-  const all = [
-    newest,
-    ...batches.map(({ batch_id, as_of }) => ({ batch_id, minute: spanStart(SPANS[0], as_of) })),
-  ]
-  const isAscending = all.every((each, at) => {
-    const before = all[at - 1]
-    return before === undefined || (before.batch_id < each.batch_id && before.minute <= each.minute)
-  })
-  if (!isAscending) return null
+  const unordered = newest.filter((last) => !isAscending(last, markets.get(last.market_id) ?? []))
+  const computed = [...voided, ...unordered.map(({ market_id }) => market_id)]
   const candles = new RowChanges(stored.map((candle) => [stretchKey(candle), candle] as const))
-  for (const { as_of, price, filled, fills } of batches.filter((batch) => batch.filled > 0)) {
-    const added = candleOfBatch({ at: as_of, price, steps: filled, fills })
-    for (const span of SPANS) {
-      const place = { market_id: marketId, span, start: spanStart(span, as_of) }
+  for (const batch of batches) {
+    if (batch.filled === 0 || computed.includes(batch.market_id)) continue
+    const { as_of: at, price, filled: steps, fills } = batch
+    const added = candleOfBatch({ at, price, steps, fills })
+    for (const place of stretchesOf(batch)) {
       const apply = (before: Candle<number> | undefined) => ({
         ...(before === undefined ? added : joined(before, added)),
         ...place,
@@ -79,16 +75,35 @@ export async function extendedCandles(
       candles.apply({ key: stretchKey(place), apply })
     }
   }
-  return CANDLES.replace(candles.changed())
+  return { clause: CANDLES.replace(candles.changed()), computed }
 }
 
-/** The newest stored batch of the market, and its newest minute with a candle; -1 for none. */
-async function readNewest(tx: Tx, marketId: number): Promise<{ batch_id: number; minute: number }> {
-  const { rows } = await sql<{ batch_id: number; minute: number }>`
-    select coalesce((select max(batch_id) from read.batches where market_id = ${marketId}), -1) as batch_id,
-      coalesce((select max(start) from read.candles where market_id = ${marketId} and span = ${SPANS[0]}), -1) as minute
+const stretchesOf = ({ market_id, as_of }: ClearedBatch) =>
+  SPANS.map((span) => ({ market_id, span, start: spanStart(span, as_of) }))
+
+interface NewestBatch {
+  readonly market_id: number
+  readonly batch_id: number
+  readonly minute: number
+}
+
+function isAscending(newest: NewestBatch, batches: readonly ClearedBatch[]): boolean {
+  const cleared = batches.map(({ batch_id, as_of }) => ({ batch_id, minute: spanStart(SPANS[0], as_of) }))
+  const all = [newest, ...cleared]
+  return cleared.every((each, at) => {
+    const before = all[at] as Omit<NewestBatch, 'market_id'>
+    return before.batch_id < each.batch_id && before.minute <= each.minute
+  })
+}
+
+/** The newest stored batch of each market, and its newest minute with a candle; -1 for none. */
+async function readNewest(tx: Tx, markets: readonly number[]): Promise<NewestBatch[]> {
+  const { rows } = await sql<NewestBatch>`
+    select m.market_id, coalesce((select max(batch_id) from read.batches where market_id = m.market_id), -1) as batch_id,
+      coalesce((select max(start) from read.candles where market_id = m.market_id and span = ${SPANS[0]}), -1) as minute
+    from unnest(${markets}::integer[]) as m (market_id)
   `.execute(tx)
-  return rows[0] as (typeof rows)[number]
+  return rows
 }
 
 const COLUMNS = sql`start, open, high, low, close, steps, turnover, auctions, fills`

@@ -2,7 +2,7 @@
 import { type Selectable, sql } from 'kysely'
 import { PROJECTED_TABLES, type ReadFundingRatesTable } from '../../../db/read-schema.ts'
 import type { FundingUpdatedRow } from '../../../domain/journal/action-rows.ts'
-import { rowProjection } from '../projection.ts'
+import { keyColumns, rowProjection } from '../projection.ts'
 import { tableOf } from '../read-table.ts'
 
 type ReadFundingRate = Selectable<ReadFundingRatesTable>
@@ -32,13 +32,17 @@ export const fundingRates = rowProjection<ReadFundingRate>({
   table: FUNDING_RATES,
   changes: ({ marketId, row }) =>
     row.kind === 'funding_updated'
-      ? [{ key: String(row.action_id), apply: () => fundingRate(marketId, row) }]
+      ? [{ key: `${marketId} ${row.action_id}`, apply: () => fundingRate(marketId, row) }]
       : [],
-  async load(tx, marketId, ids) {
+  async load(tx, keys) {
+    const [markets, actions] = keyColumns(keys, 2)
     const { rows } = await sql<ReadFundingRate>`
-      select * from read.funding_rates where market_id = ${marketId} and action_id = any(${ids}::bigint[])
+      select stored.* from unnest(${markets}::integer[], ${actions}::bigint[]) as touched (market_id, action_id)
+      cross join lateral (
+        select * from read.funding_rates where market_id = touched.market_id and action_id = touched.action_id offset 0
+      ) stored
     `.execute(tx)
-    return rows.map((rate) => [String(rate.action_id), rate] as const)
+    return rows.map((rate) => [`${rate.market_id} ${rate.action_id}`, rate] as const)
   },
 })
 

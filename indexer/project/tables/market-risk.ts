@@ -27,7 +27,7 @@ const MARKET_RISK = tableOf<MarketRisk>({
   },
 })
 
-/** One row, written as a delta: rows of a market are projected by one projector at a time. */
+/** One row per market, written as a delta: rows of a market are projected by one projector at a time. */
 export const risk: Projection = {
   name: 'risk',
   version: 1,
@@ -35,7 +35,8 @@ export const risk: Projection = {
   async project(_tx, entries) {
     const changes = entries.flatMap(riskChanges)
     if (changes.length === 0) return { clauses: [] }
-    return { clauses: [MARKET_RISK.add([changes.reduce(sum)])] }
+    const markets = Map.groupBy(changes, ({ market_id }) => market_id)
+    return { clauses: [MARKET_RISK.add([...markets.values()].map((each) => each.reduce(sum)))] }
   },
 }
 

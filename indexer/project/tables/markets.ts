@@ -1,5 +1,5 @@
 /** `read.markets`: one row per market, with its specification and latest prices. */
-import type { Selectable } from 'kysely'
+import { type Selectable, sql } from 'kysely'
 import { PROJECTED_TABLES, type ReadMarketsTable } from '../../../db/read-schema.ts'
 import { invariant } from '../../../domain/invariant.ts'
 import type { MarketListed } from '../../../domain/journal/journal-row.ts'
@@ -36,9 +36,11 @@ export const markets = rowProjection<ReadMarket>({
   tables: PROJECTED_TABLES.markets,
   table: MARKETS,
   changes: marketChanges,
-  feed: (rows) => ({ markets: rows.map(({ spec: _, ...row }) => row) }),
-  async load(tx, marketId) {
-    const rows = await tx.selectFrom('read.markets').selectAll().where('market_id', '=', marketId).execute()
+  feed: (rows) => rows.map(({ spec: _, ...row }) => ({ marketId: row.market_id, markets: [row] })),
+  async load(tx, ids) {
+    const { rows } = await sql<ReadMarket>`
+      select * from read.markets where market_id = any(${ids}::integer[])
+    `.execute(tx)
     return rows.map((market) => [String(market.market_id), market] as const)
   },
 })

@@ -16,7 +16,7 @@ import { fundingPayment } from '../../../domain/prices/funding-payment.ts'
 import type { FundingIndex, Steps } from '../../../domain/units.ts'
 import type { Projection } from '../projection.ts'
 import { tableOf } from '../read-table.ts'
-import type { ShardEntry } from '../row-change.ts'
+import { byMarket, type ShardEntry } from '../row-change.ts'
 import { eventTransactionId } from './ledger-transactions.ts'
 import { marginChange } from './margin-change.ts'
 import { REALIZED_PROFITS, type RealizedProfit, RealizedProfits } from './realized-profits.ts'
@@ -228,22 +228,32 @@ export class PositionStates {
   }
 }
 
-async function load(
-  tx: Tx,
-  marketId: number,
-  rows: readonly TouchRow[],
-): Promise<Map<number, PositionState[]>> {
-  const users = [...new Set(rows.flatMap(({ positions }) => positions.map(({ user_id }) => user_id)))]
-  const most = 1 + 2 * rows.filter(({ rollback }) => rollback).length
+/** The rows of one market that touch positions. */
+interface MarketTouches {
+  readonly marketId: number
+  readonly rows: readonly TouchRow[]
+}
+
+/** The newest states of all touched positions, by market and user, oldest first. */
+async function load(tx: Tx, touches: readonly MarketTouches[]): Promise<Map<number, PositionState[]>> {
+  const keys = touches.flatMap(({ marketId, rows }) => {
+    const users = new Set(rows.flatMap(({ positions }) => positions.map(({ user_id }) => user_id)))
+    const most = 1 + 2 * rows.filter(({ rollback }) => rollback).length
+    return [...users].map((userId) => ({ userId, marketId, most }))
+  })
   const { rows: states } = await sql<PositionState>`
-    select s.* from unnest(${users}::bigint[]) k (user_id)
+    select s.*
+    from unnest(
+      ${keys.map(({ userId }) => userId)}::bigint[], ${keys.map(({ marketId }) => marketId)}::integer[],
+      ${keys.map(({ most }) => most)}::integer[]
+    ) k (user_id, market_id, most)
     cross join lateral (
       select * from read.position_states
-      where user_id = k.user_id and market_id = ${marketId} order by number desc limit ${most}
+      where user_id = k.user_id and market_id = k.market_id order by number desc limit k.most
     ) s
     order by s.number
   `.execute(tx)
-  return Map.groupBy(states, ({ user_id }) => user_id)
+  return Map.groupBy(states, ({ market_id }) => market_id)
 }
 
 export const positionHistory: Projection = {
@@ -251,19 +261,30 @@ export const positionHistory: Projection = {
   version: 1,
   tables: PROJECTED_TABLES.position_history,
   async project(tx, entries: readonly ShardEntry[]) {
-    const touches = entries.map(({ row }) => row).filter(isTouch)
+    const touches = [...byMarket(entries)].flatMap(([marketId, own]) => {
+      const rows = own.map(({ row }) => row).filter(isTouch)
+      return rows.length === 0 ? [] : [{ marketId, rows }]
+    })
     if (touches.length === 0) return { clauses: [] }
-    const marketId = entries[0]?.marketId ?? 0
-    const states = new PositionStates(marketId, await load(tx, marketId, touches))
-    for (const row of touches) states.apply(row)
+    const loaded = await load(tx, touches)
+    const markets = touches.map(({ marketId, rows }) => {
+      const own = Map.groupBy(loaded.get(marketId) ?? [], ({ user_id }) => user_id)
+      const states = new PositionStates(marketId, own)
+      for (const row of rows) states.apply(row)
+      return { marketId, states }
+    })
     return {
-      clauses: [POSITION_STATES.replace(states.changed), REALIZED_PROFITS.add(states.profits)],
+      clauses: [
+        POSITION_STATES.replace(markets.flatMap(({ states }) => states.changed)),
+        REALIZED_PROFITS.add(markets.flatMap(({ states }) => states.profits)),
+      ],
       async before() {
-        for (const { user_id, number } of states.removed)
-          await sql`
-            delete from read.position_states
-            where user_id = ${user_id} and market_id = ${marketId} and number > ${number}
-          `.execute(tx)
+        for (const { marketId, states } of markets)
+          for (const { user_id, number } of states.removed)
+            await sql`
+              delete from read.position_states
+              where user_id = ${user_id} and market_id = ${marketId} and number > ${number}
+            `.execute(tx)
       },
     }
   },

@@ -3,7 +3,7 @@ import { type Selectable, sql } from 'kysely'
 import type { ReadPriceCandlesTable } from '../../../db/read-market-data-schema.ts'
 import { PROJECTED_TABLES } from '../../../db/read-schema.ts'
 import type { PricesUpdated } from '../../../domain/journal/journal-row.ts'
-import { SPANS, type Span, spanStart } from '../../../domain/market-data/interval.ts'
+import { SPANS, spanStart } from '../../../domain/market-data/interval.ts'
 import type { Projection } from '../projection.ts'
 import { tableOf } from '../read-table.ts'
 import { type RowChange, RowChanges, type ShardEntry } from '../row-change.ts'
@@ -44,30 +44,36 @@ export const priceCandles: Projection = {
   async project(tx, entries) {
     const changes = entries.flatMap(priceChanges)
     if (changes.length === 0) return { clauses: [] }
-    const marketId = (entries[0] as ShardEntry).marketId
     const keys = [...new Set(changes.map(({ key }) => key))]
-    const rows = await loadStretches<PriceCandle>(tx, 'read.price_candles', marketId, keys)
+    const rows = await loadStretches<PriceCandle>(tx, 'read.price_candles', keys)
     const stored = new RowChanges(rows.map((row) => [stretchKey(row), row] as const))
     for (const change of changes) stored.apply(change)
-    const isNew = rows.length < keys.length
-    const prune = PRICES_KEPT.map((kept, at) => pruneSpan(marketId, SPANS[at] as Span, kept))
-    return { clauses: [PRICE_CANDLES.replace(stored.changed())], ...(isNew && { after: prune }) }
+    const known = new Set(rows.map(stretchKey))
+    const begun = stored.changed().filter((row) => !known.has(stretchKey(row)))
+    const clauses = [PRICE_CANDLES.replace(stored.changed())]
+    return begun.length === 0 ? { clauses } : { clauses, after: [prune(begun)] }
   },
 }
 
-const pruneSpan = (marketId: number, span: Span, kept: number) => sql`
-    delete from read.price_candles where market_id = ${marketId} and span = ${span} and start <= (
-      select max(start) from read.price_candles where market_id = ${marketId} and span = ${span}
-    ) - ${kept}::bigint
-  `
+/** Deletes the rows that are too old, in the markets in which a row has begun. */
+const prune = (begun: readonly PriceCandle[]) => sql`
+  delete from read.price_candles old using (
+    select market_id, span, newest.start - kept as until
+    from unnest(${[...new Set(begun.map(({ market_id }) => market_id))]}::integer[]) as m (market_id)
+    cross join unnest(${PRICES_KEPT.map((_, at) => SPANS[at])}::bigint[], ${PRICES_KEPT}::bigint[]) as k (span, kept)
+    cross join lateral (
+      select max(start) as start from read.price_candles where market_id = m.market_id and span = k.span
+    ) newest
+  ) pruned
+  where old.market_id = pruned.market_id and old.span = pruned.span and old.start <= pruned.until
+`
 
 function priceChanges({ marketId, row }: ShardEntry): RowChange<PriceCandle>[] {
   if (row.kind !== 'prices_updated') return []
   return SPANS.map((span) => {
-    const start = spanStart(span, row.at)
-    const apply = (before: PriceCandle | undefined) =>
-      withPrices(before, { market_id: marketId, span, start }, row)
-    return { key: stretchKey({ span, start }), apply }
+    const stretch = { market_id: marketId, span, start: spanStart(span, row.at) }
+    const apply = (before: PriceCandle | undefined) => withPrices(before, stretch, row)
+    return { key: stretchKey(stretch), apply }
   })
 }
 

@@ -5,8 +5,9 @@
 import { sql } from 'kysely'
 import type { Tx } from '../../../db/client.ts'
 import { PROJECTED_TABLES } from '../../../db/read-schema.ts'
+import type { MarketFeed } from '../feed.ts'
 import type { ChunkWrites, Projection } from '../projection.ts'
-import { RowChanges, type ShardEntry } from '../row-change.ts'
+import { byMarket, RowChanges, type ShardEntry } from '../row-change.ts'
 import {
   FUNDING_INDEXES,
   FUNDING_POSITIONS,
@@ -33,9 +34,8 @@ export const transactions: Projection = {
   version: 5,
   tables: PROJECTED_TABLES.transactions,
   async project(tx, entries) {
-    const marketId = entries[0]?.marketId ?? 0
     const ledger = ledgerWrites(entries)
-    const funding = marketId === 0 ? NO_WRITES : await fundingWrites(tx, marketId, entries)
+    const funding = await fundingWrites(tx, entries)
     return {
       ...ledger,
       clauses: [...ledger.clauses, ...funding.clauses],
@@ -57,12 +57,15 @@ function ledgerWrites(entries: readonly ShardEntry[]): ChunkWrites {
   return {
     clauses: [LEDGER_TRANSACTIONS.replace(rows.changed())],
     before: (tx) => remove(tx, 'read.ledger_transactions', rows.removed()),
-    feed: { transactions: rows.changed(), removedTransactions: removedTransactions(entries, rows.removed()) },
+    feed: [
+      ...rows.changed().map((row) => ({ marketId: row.market_id ?? 0, transactions: [row] })),
+      ...removedTransactions(entries, rows.removed()),
+    ],
   }
 }
 
 /** The rolled-back transactions, with the accounts that their rows had. */
-function removedTransactions(entries: readonly ShardEntry[], ids: readonly string[]) {
+function removedTransactions(entries: readonly ShardEntry[], ids: readonly string[]): MarketFeed[] {
   if (ids.length === 0) return []
   const undone = entries.flatMap((entry) =>
     'rollback' in entry.row && entry.row.rollback
@@ -72,61 +75,103 @@ function removedTransactions(entries: readonly ShardEntry[], ids: readonly strin
   const rows = new Map(undone.map(({ key, apply }) => [key, apply(undefined)]))
   return ids.flatMap((id) => {
     const row = rows.get(id)
-    return row === undefined ? [] : [{ id, user_id: row.user_id }]
+    if (row === undefined) return []
+    return [{ marketId: row.market_id ?? 0, removedTransactions: [{ id, user_id: row.user_id }] }]
   })
 }
 
-async function fundingWrites(tx: Tx, marketId: number, entries: readonly ShardEntry[]): Promise<ChunkWrites> {
-  const touched = touchedFunding(marketId, entries)
-  if (!touched.updates && touched.users.size === 0) return NO_WRITES
-  const loaded = await load(tx, marketId, touched)
-  const changes = new FundingChanges(marketId, loaded)
-  for (const { row } of entries) changes.apply(row)
-  const { positions } = changes
-  const steps = [...changes.moves.values()].reduce((sum, moved) => sum + moved, 0)
+/** The rows of one market that move its funding, and what they touch. */
+interface MarketFunding {
+  readonly marketId: number
+  readonly entries: readonly ShardEntry[]
+  readonly touched: TouchedFunding
+}
+
+async function fundingWrites(tx: Tx, entries: readonly ShardEntry[]): Promise<ChunkWrites> {
+  const markets = [...byMarket(entries)].flatMap(([marketId, own]) => {
+    const touched = touchedFunding(marketId, own)
+    const isTouched = touched.updates || touched.users.size > 0
+    return marketId > 0 && isTouched ? [{ marketId, entries: own, touched }] : []
+  })
+  if (markets.length === 0) return NO_WRITES
+  const loaded = await load(tx, markets)
+  const changed = markets.map(({ marketId, entries: own }) => {
+    const changes = new FundingChanges(marketId, loaded(marketId))
+    for (const { row } of own) changes.apply(row)
+    return { marketId, changes }
+  })
   return {
     clauses: [
-      FUNDING_INDEXES.replace(changes.indexes),
-      FUNDING_POSITIONS.replace(positions),
-      FUNDING_SPANS.replace(changes.spans),
+      FUNDING_INDEXES.replace(changed.flatMap(({ changes }) => changes.indexes)),
+      FUNDING_POSITIONS.replace(changed.flatMap(({ changes }) => changes.positions)),
+      FUNDING_SPANS.replace(changed.flatMap(({ changes }) => changes.spans)),
       // Also if it adds 0: the row exists once a position was touched, wherever chunks begin.
-      OPEN_INTEREST.add([{ market_id: marketId, steps }]),
-      OPEN_INTEREST_CHANGES.add(openInterestChanges(marketId, changes.moves)),
+      OPEN_INTEREST.add(
+        changed.map(({ marketId, changes }) => ({ market_id: marketId, steps: sumOf(changes.moves.values()) })),
+      ),
+      OPEN_INTEREST_CHANGES.add(
+        changed.flatMap(({ marketId, changes }) => openInterestChanges(marketId, changes.moves)),
+      ),
     ],
     async before() {
-      await remove(tx, 'read.funding_spans', changes.removedSpans)
-      if (changes.lastNumber === null) return
-      await sql`
-        delete from read.funding_indexes where market_id = ${marketId} and number > ${changes.lastNumber}
-      `.execute(tx)
+      await remove(
+        tx,
+        'read.funding_spans',
+        changed.flatMap(({ changes }) => changes.removedSpans),
+      )
+      for (const { marketId, changes } of changed) {
+        if (changes.lastNumber === null) continue
+        await sql`
+          delete from read.funding_indexes where market_id = ${marketId} and number > ${changes.lastNumber}
+        `.execute(tx)
+      }
     },
   }
 }
 
+const sumOf = (steps: Iterable<number>): number => [...steps].reduce((sum, moved) => sum + moved, 0)
+
+/** Loads what the markets touch. Returns the rows of one market. */
 async function load(
   tx: Tx,
-  marketId: number,
-  { rolledBackUpdates, users, rolledBackSpans }: TouchedFunding,
-): Promise<LoadedFunding> {
-  const indexes = await sql<FundingIndexRow>`
-    select * from read.funding_indexes where market_id = ${marketId} order by number desc limit ${rolledBackUpdates + 1}
-  `.execute(tx)
-  const positions = await sql<FundingPosition>`
-    select * from read.funding_positions where market_id = ${marketId} and user_id = any(${[...users]}::bigint[])
-  `.execute(tx)
-  const spans =
-    rolledBackSpans.length === 0
-      ? []
-      : (
-          await sql<FundingSpan>`select * from read.funding_spans where id = any(${rolledBackSpans})`.execute(
-            tx,
-          )
-        ).rows
-  return {
-    indexes: indexes.rows.reverse(),
-    positions: new Map(positions.rows.map((position) => [String(position.user_id), position])),
-    spans: new Map(spans.map((span) => [span.id, span])),
-  }
+  markets: readonly MarketFunding[],
+): Promise<(marketId: number) => LoadedFunding> {
+  const holders = markets.flatMap(({ marketId, touched }) =>
+    [...touched.users].map((userId) => ({ marketId, userId })),
+  )
+  const spanIds = markets.flatMap(({ touched }) => touched.rolledBackSpans)
+  const [indexes, positions, spans] = await Promise.all([
+    sql<FundingIndexRow>`
+      select stored.*
+      from unnest(
+        ${markets.map(({ marketId }) => marketId)}::integer[], ${markets.map(({ touched }) => touched.rolledBackUpdates + 1)}::integer[]
+      ) as touched (market_id, most)
+      cross join lateral (
+        select * from read.funding_indexes where market_id = touched.market_id order by number desc limit touched.most
+      ) stored
+      order by stored.number
+    `.execute(tx),
+    sql<FundingPosition>`
+      select stored.*
+      from unnest(
+        ${holders.map(({ marketId }) => marketId)}::integer[], ${holders.map(({ userId }) => userId)}::bigint[]
+      ) as touched (market_id, user_id)
+      cross join lateral (
+        select * from read.funding_positions where user_id = touched.user_id and market_id = touched.market_id offset 0
+      ) stored
+    `.execute(tx),
+    spanIds.length === 0
+      ? { rows: [] }
+      : sql<FundingSpan>`select * from read.funding_spans where id = any(${spanIds})`.execute(tx),
+  ])
+  const indexesOf = Map.groupBy(indexes.rows, ({ market_id }) => market_id)
+  const positionsOf = Map.groupBy(positions.rows, ({ market_id }) => market_id)
+  const spansOf = Map.groupBy(spans.rows, ({ market_id }) => market_id)
+  return (marketId) => ({
+    indexes: indexesOf.get(marketId) ?? [],
+    positions: new Map(positionsOf.get(marketId)?.map((row) => [String(row.user_id), row])),
+    spans: new Map(spansOf.get(marketId)?.map((row) => [row.id, row])),
+  })
 }
 
 async function remove(

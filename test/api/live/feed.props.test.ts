@@ -13,7 +13,7 @@ import { createCompleteness } from '../../../api/read-after/completeness.ts'
 import { createNotifications } from '../../../db/notifications.ts'
 import { ACCOUNTS_SHARD, marketShard } from '../../../domain/journal/journal-row.ts'
 import { projectChunk } from '../../../indexer/project/project-chunk.ts'
-import { projectShard, registerShards } from '../../../indexer/project/project-shard.ts'
+import { projectShards, registerShards } from '../../../indexer/project/project-shards.ts'
 import { rebuild } from '../../../indexer/project/rebuild.ts'
 import { systemClock } from '../../../service/clock.ts'
 import { createLogger } from '../../../service/logger.ts'
@@ -139,11 +139,13 @@ describe('the live feed', () => {
     await write(history)
     const clients = [1, 2, 3].map((userId) => [new FeedClient(callerOf(userId)), userId] as const)
     const shards = await registerShards(test.db)
-    const project = (shard: string, limit: number) => projectChunk(test.db, shard, { limit, killPoint })
-    await project(ACCOUNTS_SHARD, 3)
+    const project = (chosen: readonly string[], limit: number) =>
+      projectChunk(test.db, chosen, { limit, killPoint })
+    await project([ACCOUNTS_SHARD], 3)
     for (const [at, [client]] of clients.entries()) await client.join((feeds[at % 2] as Feed).hub, ALL)
     for (const turn of turns) {
-      await project(shards[turn % shards.length] as string, 1 + (turn % 7))
+      // One shard, or all of them in one transaction.
+      await project(turn % 2 === 0 ? shards : [shards[turn % shards.length] as string], 1 + (turn % 7))
       const [client] = clients[turn % 3] as (typeof clients)[number]
       // As if a process had not read rows before they were too old.
       if (turn % 13 === 0) await test.db.deleteFrom('read.feed').execute()
@@ -152,7 +154,7 @@ describe('the live feed', () => {
     }
     for (const [at, [client]] of clients.entries()) await client.join((feeds[at % 2] as Feed).hub, ALL)
     if (rebuilds) await rebuild(test.db, { limit: 1_000, killPoint, markedMs: MARKED_MS })
-    for (const shard of shards) await projectShard(test.db, shard, { limit: 1_000, killPoint })
+    for (const shard of shards) await projectShards(test.db, [shard], { limit: 1_000, killPoint })
     await settle()
     await expectFresh(clients)
     for (const [client] of clients) client.leave()
@@ -242,7 +244,7 @@ describe('the live feed', () => {
     await write(history)
     const shards = await registerShards(test.db)
     const project = (limit: number) =>
-      Promise.all(shards.map((shard) => projectChunk(test.db, shard, { limit, killPoint })))
+      Promise.all(shards.map((shard) => projectChunk(test.db, [shard], { limit, killPoint })))
     await project(5)
     const clients = [1, 2, 3].map((userId) => new FeedClient(callerOf(userId)))
     for (const client of clients) {

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'chai'
 import { after, before, describe, it } from 'mocha'
 import { fillStep } from '../../../indexer/project/fill.ts'
-import { projectAll } from '../../../indexer/project/project-shard.ts'
+import { projectAll } from '../../../indexer/project/project-shards.ts'
 import type { Projection } from '../../../indexer/project/projection.ts'
 import { PROJECTIONS } from '../../../indexer/project/projections.ts'
 import {

@@ -9,7 +9,7 @@ import { appendRows, lockShard } from '../../../db/journal.ts'
 import { listMarket } from '../../../db/markets.ts'
 import { ACCOUNTS_SHARD, type JournalRow } from '../../../domain/journal/journal-row.ts'
 import type { MarketSpec } from '../../../domain/market/market.ts'
-import { projectAll, projectShard } from '../../../indexer/project/project-shard.ts'
+import { projectAll, projectShards } from '../../../indexer/project/project-shards.ts'
 import { createLogger } from '../../../service/logger.ts'
 import { binary, e18, future, perpetual } from '../../support/markets.ts'
 import { freshDatabase, loginOf } from '../../support/postgres.ts'
@@ -315,7 +315,7 @@ async function startApi(db: Db, url: string, env: Env, settings: Settings): Prom
     async project(...shards) {
       const options = { limit: 1000, killPoint: () => {} }
       if (shards.length === 0) await projectAll(db, options)
-      for (const shard of shards) await projectShard(db, shard, options)
+      for (const shard of shards) await projectShards(db, [shard], options)
     },
     async stop() {
       await api.stop()

@@ -13,7 +13,7 @@ import {
   spanOf,
 } from '../../../domain/market-data/interval.ts'
 import { projectChunk } from '../../../indexer/project/project-chunk.ts'
-import { projectAll, registerShards } from '../../../indexer/project/project-shard.ts'
+import { projectAll, registerShards } from '../../../indexer/project/project-shards.ts'
 import { rebuild } from '../../../indexer/project/rebuild.ts'
 import { batches } from '../../../indexer/project/tables/batches.ts'
 import { freshDatabase, type TestDatabase } from '../support/database.ts'
@@ -141,7 +141,7 @@ describe('the read tables of candles', function () {
         for (const { marketId, rows } of markets) await appendToJournal(test.db, marketShard(marketId), rows)
         const shards = await registerShards(test.db)
         for (const turn of turns)
-          await projectChunk(test.db, shards[turn % shards.length] as string, {
+          await projectChunk(test.db, [shards[turn % shards.length] as string], {
             ...options,
             limit: 1 + (turn % 7),
           })

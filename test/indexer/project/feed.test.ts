@@ -8,7 +8,7 @@ import { FEED_AGE_MS } from '../../../indexer/project/feed.ts'
 import { fillStep } from '../../../indexer/project/fill.ts'
 import { orders } from '../../../indexer/project/orders/projection.ts'
 import { projectChunk } from '../../../indexer/project/project-chunk.ts'
-import { projectAll, registerShards } from '../../../indexer/project/project-shard.ts'
+import { projectAll, registerShards } from '../../../indexer/project/project-shards.ts'
 import type { Projection } from '../../../indexer/project/projection.ts'
 import { PROJECTIONS } from '../../../indexer/project/projections.ts'
 import { rebuildProjection } from '../../../indexer/project/rebuild.ts'
@@ -39,8 +39,8 @@ describe('the feed', () => {
 
   it('when a chunk changes what readers see, it appends one row that names its topics and the row before of each', async () => {
     await appendToJournal(test.db, 'm1', [placed(1, 1), placed(1, 2)])
-    await projectChunk(test.db, 'm1', options)
-    const progress = await projectChunk(test.db, 'm1', options)
+    await projectChunk(test.db, ['m1'], options)
+    const progress = await projectChunk(test.db, ['m1'], options)
     const [first, second] = await rows()
     expect(progress?.feedSeq).to.equal(second?.seq)
     expect(first?.heads['book 1']).to.equal(0)
@@ -56,10 +56,10 @@ describe('the feed', () => {
     const killPoint = () => {
       throw new Error('killed')
     }
-    await projectChunk(test.db, 'm1', { limit: 1, killPoint }).catch(() => {})
+    await projectChunk(test.db, ['m1'], { limit: 1, killPoint }).catch(() => {})
     expect(await rows()).to.deep.equal([])
     const before = (await state())?.seq ?? 0
-    await projectChunk(test.db, 'm1', options)
+    await projectChunk(test.db, ['m1'], options)
     expect((await rows()).map(({ seq }) => seq)).to.deep.equal([before + 1])
   })
 
@@ -73,7 +73,7 @@ describe('the feed', () => {
     const before = (await state())?.seq ?? 0
     await Promise.all(
       ['m1', 'm2'].map(async (shard) => {
-        for (let at = 0; at < 6; at++) await projectChunk(test.db, shard, options)
+        for (let at = 0; at < 6; at++) await projectChunk(test.db, [shard], options)
       }),
     )
     expect((await rows()).map(({ seq }) => seq - before)).to.deep.equal(
@@ -100,9 +100,9 @@ describe('the feed', () => {
     let waiting: ReturnType<typeof projectChunk> | undefined
     const other = await test.db.transaction().execute(async (tx) => {
       await sql`lock table gate`.execute(tx)
-      waiting = projectChunk(test.db, 'm1', { ...options, projections })
+      waiting = projectChunk(test.db, ['m1'], { ...options, projections })
       await untilLockWait(test.db)
-      return projectChunk(test.db, 'm2', options)
+      return projectChunk(test.db, ['m2'], options)
     })
     const seq = (await waiting)?.feedSeq as number
     expect(other?.feedSeq).to.equal(seq - 1)
@@ -136,7 +136,7 @@ describe('the feed', () => {
     await appendToJournal(test.db, 'm1', [placed(1, 11)])
     const sizes: (number | undefined)[] = []
     for (let at = 0; at < 4; at++)
-      sizes.push((await projectChunk(test.db, 'm1', { ...options, limit: 4 }))?.rows)
+      sizes.push((await projectChunk(test.db, ['m1'], { ...options, limit: 4 }))?.rows)
     expect(sizes).to.deep.equal([4, 2, 5, 1])
     const found = (await rows()).filter(({ seq }) => seq >= first)
     expect(found.map(({ batch_id }) => batch_id)).to.deep.equal([null, null, 5, null])
@@ -146,7 +146,7 @@ describe('the feed', () => {
 
   it('when a projection is filled, it appends nothing, and a new epoch begins once it is complete', async () => {
     await appendToJournal(test.db, 'm1', [placed(1, 1)])
-    await projectChunk(test.db, 'm1', options)
+    await projectChunk(test.db, ['m1'], options)
     const before = await state()
     await rebuildProjection(test.db, 'orders', options)
     const afterwards = await state()
@@ -183,10 +183,10 @@ describe('the feed', () => {
       'm1',
       [1, 2, 3, 4, 5, 6, 7, 8].map((at) => placed(1, at)),
     )
-    for (let at = 0; at < 7; at++) await projectChunk(test.db, 'm1', options)
+    for (let at = 0; at < 7; at++) await projectChunk(test.db, ['m1'], options)
     await sql`update read.feed set at = at - ${FEED_AGE_MS + 1_000}`.execute(test.db)
     const before = (await rows()).length
-    await projectChunk(test.db, 'm1', options)
+    await projectChunk(test.db, ['m1'], options)
     expect((await rows()).length).to.equal(before + 1 - 4)
   })
 
@@ -196,7 +196,7 @@ describe('the feed', () => {
     for (const table of ['read.feed', 'read.feed_heads', 'read.feed_state'])
       await sql`delete from ${sql.table(table)}`.execute(test.db)
     await appendToJournal(test.db, 'm1', [placed(1, 1)])
-    await projectChunk(test.db, 'm1', options)
+    await projectChunk(test.db, ['m1'], options)
     expect((await state())?.epoch).to.be.greaterThan(before?.epoch ?? 0)
   })
 })

@@ -9,11 +9,11 @@ import type { Millis } from '../../../domain/units.ts'
 import { fillStep } from '../../../indexer/project/fill.ts'
 import { orders } from '../../../indexer/project/orders/projection.ts'
 import { projectAlone, projectChunk } from '../../../indexer/project/project-chunk.ts'
-import { projectAll, projectShard, registerShards } from '../../../indexer/project/project-shard.ts'
+import { projectAll, projectShards, registerShards } from '../../../indexer/project/project-shards.ts'
 import type { Projection } from '../../../indexer/project/projection.ts'
 import { PROJECTIONS } from '../../../indexer/project/projections.ts'
 import { rebuild, rebuildProjection } from '../../../indexer/project/rebuild.ts'
-import { ShardLoops } from '../../../indexer/project/shard-loops.ts'
+import { Projector } from '../../../indexer/project/projector.ts'
 import { freshDatabase, type TestDatabase } from '../support/database.ts'
 import { createPlacedCounts, placedCounts, readPlacedCounts } from '../support/extra-projection.ts'
 import { anyHistory, type History } from '../support/histories.ts'
@@ -87,7 +87,7 @@ describe('filling a projection', function () {
     const before = await versionsOf(tables)
     await registerShards(test.db, WITH_EXTRA)
     expect((await placeOf('placed_counts', 'm1'))?.fill_to).to.equal(1_050)
-    expect(await projectShard(test.db, 'm1', options(WITH_EXTRA)), 'rows of shared chunks').to.equal(0)
+    expect(await projectShards(test.db, ['m1'], options(WITH_EXTRA)), 'rows of shared chunks').to.equal(0)
     let last = 0
     for (;;) {
       const { isFilling } = await fillStep(test.db, options(WITH_EXTRA))
@@ -108,8 +108,8 @@ describe('filling a projection', function () {
     })
     // From here on it shares the chunks of the others.
     await appendToJournal(test.db, 'm1', placements(1, 2_000, 3))
-    const progress = await projectChunk(test.db, 'm1', options(WITH_EXTRA))
-    expect(progress?.projections).to.have.members(WITH_EXTRA.map(({ name }) => name))
+    const progress = await projectChunk(test.db, ['m1'], options(WITH_EXTRA))
+    expect(progress?.shards[0]?.projections).to.have.members(WITH_EXTRA.map(({ name }) => name))
     expect(progress?.rows).to.equal(3)
   })
 
@@ -200,7 +200,7 @@ describe('filling a projection', function () {
     await longJournal()
     const broken: Projection = { ...placedCounts, project: async () => crash() }
     let failures = 0
-    const loops = new ShardLoops(
+    const loops = new Projector(
       {
         db: test.db,
         fillDb: test.db,
@@ -226,7 +226,7 @@ describe('filling a projection', function () {
 
   it('when rows arrive faster than a fill ends, it joins the others and completes', async () => {
     await longJournal()
-    const loops = new ShardLoops(
+    const loops = new Projector(
       {
         db: test.db,
         fillDb: test.db,
@@ -340,7 +340,7 @@ describe('filling a projection', function () {
             for (const { act, shard: number, limit } of acts) {
               const shard = shards[number % shards.length] as string
               const each = { limit, killPoint, projections }
-              if (act === 'chunk') await projectChunk(test.db, shard, each)
+              if (act === 'chunk') await projectChunk(test.db, [shard], each)
               if (act === 'fill') await fillStep(test.db, each)
               if (act === 'alone') {
                 await projectAlone(
@@ -351,13 +351,13 @@ describe('filling a projection', function () {
                 )
               }
               if (act === 'crash') {
-                await projectChunk(test.db, shard, { ...each, killPoint: crash }).catch(() => {})
+                await projectChunk(test.db, [shard], { ...each, killPoint: crash }).catch(() => {})
                 await fillStep(test.db, { ...each, killPoint: crash }).catch(() => {})
               }
               if (act === 'both') {
                 await Promise.all([
                   fillStep(test.db, each),
-                  projectChunk(test.db, shard, each),
+                  projectChunk(test.db, [shard], each),
                   fillStep(test.db, each),
                 ])
               }

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { after, before, beforeEach, describe, it } from 'mocha'
 import type { JournalRow } from '../../../domain/journal/journal-row.ts'
-import { projectAll } from '../../../indexer/project/project-shard.ts'
+import { projectAll } from '../../../indexer/project/project-shards.ts'
 import { rebuild } from '../../../indexer/project/rebuild.ts'
 import { freshDatabase, type TestDatabase } from '../support/database.ts'
 import { appendToJournal, clearJournal, dumpReadModel } from '../support/read-model.ts'

@@ -8,7 +8,7 @@ import { ACCOUNTS_SHARD, marketShard } from '../../../domain/journal/journal-row
 import { fillStep } from '../../../indexer/project/fill.ts'
 import { orders } from '../../../indexer/project/orders/projection.ts'
 import { projectChunk, save } from '../../../indexer/project/project-chunk.ts'
-import { projectShard, registerShards } from '../../../indexer/project/project-shard.ts'
+import { projectShards, registerShards } from '../../../indexer/project/project-shards.ts'
 import { rebuild } from '../../../indexer/project/rebuild.ts'
 import { unexplainedBalances } from '../../../stack/audit/deltas.ts'
 import { freshDatabase, type TestDatabase } from '../support/database.ts'
@@ -36,10 +36,11 @@ describe('the read model', () => {
 
   async function projectInTurns(shards: readonly string[], turns: readonly number[]): Promise<void> {
     for (const turn of turns) {
-      const shard = shards[turn % shards.length] as string
-      await projectChunk(test.db, shard, { limit: 1 + (turn % 7), killPoint })
+      // One shard, or all of them in one transaction.
+      const chosen = turn % 2 === 0 ? shards : [shards[turn % shards.length] as string]
+      await projectChunk(test.db, chosen, { limit: 1 + (turn % 7), killPoint })
     }
-    for (const shard of shards) await projectShard(test.db, shard, { limit: 1_000, killPoint })
+    for (const shard of shards) await projectShards(test.db, [shard], { limit: 1_000, killPoint })
   }
 
   it('when any history is projected, it equals the reference model', async () => {
@@ -47,7 +48,7 @@ describe('the read model', () => {
       fc.asyncProperty(anyHistory, async (history) => {
         await write(history)
         for (const shard of await registerShards(test.db)) {
-          await projectShard(test.db, shard, { limit: 1_000, killPoint })
+          await projectShards(test.db, [shard], { limit: 1_000, killPoint })
         }
         await expectOutcome(history)
       }),
@@ -132,14 +133,9 @@ describe('the read model', () => {
     await test.db.transaction().execute(async (tx) => {
       const shard = marketShard(1)
       const entries = [{ shard, marketId: 1, seq: 1, row: placed(1, 1) }]
-      await save(tx, [await orders.project(tx, entries)], {
-        shard,
-        epoch: 1,
-        seq: 1,
-        projections: ['orders'],
-        entries,
-      })
-      late = projectChunk(test.db, marketShard(2), { limit: 10, killPoint }).then(() => order.push('m2'))
+      const saved = { shard, marketId: 1, epoch: 1, seq: 1, projections: ['orders'], entries }
+      await save(tx, [await orders.project(tx, entries)], [saved])
+      late = projectChunk(test.db, [marketShard(2)], { limit: 10, killPoint }).then(() => order.push('m2'))
       await setTimeout(200)
       order.push('m1')
     })
@@ -153,7 +149,7 @@ describe('the read model', () => {
     await clearJournal(test.db)
     await appendToJournal(test.db, 'm1', [placed(1, 1)])
     await registerShards(test.db)
-    await projectShard(test.db, 'm1', { limit: 10, killPoint })
+    await projectShards(test.db, ['m1'], { limit: 10, killPoint })
     const finished: string[] = []
     let filled: Promise<unknown> = Promise.resolve()
     await test.db.transaction().execute(async (chunk) => {
@@ -189,7 +185,7 @@ describe('the read model', () => {
   /** Projects in small chunks; retries while another projector has the shard. */
   async function projectEagerly(shard: string): Promise<number> {
     for (let rows = 0; ; ) {
-      const progress = await projectChunk(test.db, shard, { limit: 5, killPoint })
+      const progress = await projectChunk(test.db, [shard], { limit: 5, killPoint })
       if (progress?.rows === 0) return rows
       rows += progress?.rows ?? 0
     }

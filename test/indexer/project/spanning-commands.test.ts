@@ -4,8 +4,8 @@ import { after, before, beforeEach, describe, it } from 'mocha'
 import { waitFor } from '../../../client/wait-for.ts'
 import { ACCOUNTS_SHARD, type JournalRow, marketShard } from '../../../domain/journal/journal-row.ts'
 import type { Millis } from '../../../domain/units.ts'
-import { projectAll, projectShard, registerShards } from '../../../indexer/project/project-shard.ts'
-import { ShardLoops } from '../../../indexer/project/shard-loops.ts'
+import { projectAll, projectShards, registerShards } from '../../../indexer/project/project-shards.ts'
+import { Projector } from '../../../indexer/project/projector.ts'
 import { freshDatabase, type TestDatabase } from '../support/database.ts'
 import { appendToJournal, clearJournal } from '../support/read-model.ts'
 
@@ -48,7 +48,7 @@ describe('a command over several shards', () => {
     await appendToJournal(test.db, ACCOUNTS_SHARD, [user, spanned, deposit])
     await appendToJournal(test.db, POISONED, [filler(1), filler(2)])
     await registerShards(test.db)
-    expect(await projectShard(test.db, ACCOUNTS_SHARD, { limit: 1, killPoint })).to.equal(3)
+    expect(await projectShards(test.db, [ACCOUNTS_SHARD], { limit: 1, killPoint })).to.equal(3)
     expect(await freeOf()).to.equal(70n)
   })
 
@@ -57,7 +57,7 @@ describe('a command over several shards', () => {
     await appendToJournal(test.db, ACCOUNTS_SHARD, [user, spanned, deposit])
     await appendToJournal(test.db, 'm2', [filler(1)])
     let failures = 0
-    const loops = new ShardLoops(
+    const loops = new Projector(
       {
         db: test.db,
         fillDb: test.db,

@@ -6,7 +6,7 @@ import { transactionsOfUser } from '../../../api/transactions/query.ts'
 import type { TransactionRow } from '../../../api/transactions/view.ts'
 import { ACCOUNTS_SHARD, marketShard } from '../../../domain/journal/journal-row.ts'
 import { projectAlone, projectChunk } from '../../../indexer/project/project-chunk.ts'
-import { projectAll, projectShard, registerShards } from '../../../indexer/project/project-shard.ts'
+import { projectAll, projectShards, registerShards } from '../../../indexer/project/project-shards.ts'
 import { rebuild } from '../../../indexer/project/rebuild.ts'
 import { transactions } from '../../../indexer/project/transactions/projection.ts'
 import { freshDatabase, type TestDatabase } from '../support/database.ts'
@@ -121,9 +121,9 @@ describe('the transactions of accounts', function () {
         fc.array(fc.integer({ min: 1, max: 9 })),
         async (history, chunks) => {
           await write(history)
-          for (const limit of chunks) await projectChunk(test.db, marketShard(MARKET), { ...options, limit })
-          await projectShard(test.db, marketShard(MARKET), options)
-          await projectShard(test.db, ACCOUNTS_SHARD, options)
+          for (const limit of chunks) await projectChunk(test.db, [marketShard(MARKET)], { ...options, limit })
+          await projectShards(test.db, [marketShard(MARKET)], options)
+          await projectShards(test.db, [ACCOUNTS_SHARD], options)
           const live = await dumpReadModel(test.db)
           await rebuild(test.db, options)
           expect(await dumpReadModel(test.db)).to.deep.equal(live)

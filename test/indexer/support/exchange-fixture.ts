@@ -12,7 +12,7 @@ import type { Address, Millis, Price, Seconds, Steps, Ticks } from '../../../dom
 import { createChain } from '../../../indexer/adapters/chain.ts'
 import { Follower, type FollowOptions } from '../../../indexer/ingest/follow.ts'
 import type { Chain } from '../../../indexer/ports.ts'
-import { projectAll as projectShards } from '../../../indexer/project/project-shard.ts'
+import { projectAll as projectShards } from '../../../indexer/project/project-shards.ts'
 import type { Logger } from '../../../service/logger.ts'
 import { deployMarket, deployShared, feedIdOf, type SharedContracts } from '../../../stack/deploy.ts'
 import { IsolatedTrader__factory } from '../../../typechain-types/factories/IsolatedTrader__factory.ts'

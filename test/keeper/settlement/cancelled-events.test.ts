@@ -2,7 +2,7 @@
 import { expect } from 'chai'
 import { afterEach, beforeEach, describe, it } from 'mocha'
 import type { Fence } from '../../../db/fence.ts'
-import { projectAll } from '../../../indexer/project/project-shard.ts'
+import { projectAll } from '../../../indexer/project/project-shards.ts'
 import type { Auction } from '../../../keeper/auction/auction.ts'
 import { replaceFrom } from '../../support/chain-faults.ts'
 import { perpetual } from '../../support/markets.ts'

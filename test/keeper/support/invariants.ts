@@ -8,7 +8,7 @@ import { isReservable } from '../../../domain/orders/open-order.ts'
 import { isLeaving, isTerminal, type OrderLife } from '../../../domain/orders/order-state.ts'
 import { reservationPerStep } from '../../../domain/orders/reservation.ts'
 import type { Steps, UserId } from '../../../domain/units.ts'
-import { projectAll } from '../../../indexer/project/project-shard.ts'
+import { projectAll } from '../../../indexer/project/project-shards.ts'
 import { loadBook } from '../../../keeper/auction/book-store.ts'
 import type { MarketFixture } from './market-fixture.ts'
 

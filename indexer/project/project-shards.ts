@@ -25,22 +25,24 @@ export async function registerShards(db: Db, projections = PROJECTIONS): Promise
   return shards.map(({ shard }) => shard)
 }
 
-/** Projects the shard up to its head. Returns the number of rows. */
-export async function projectShard(db: Db, shard: string, options: ChunkOptions): Promise<number> {
+/** Projects the shards up to their heads. Returns the number of rows. */
+export async function projectShards(
+  db: Db,
+  shards: readonly string[],
+  options: ChunkOptions,
+): Promise<number> {
   let rows = 0
-  for (;;) {
-    const progress = await projectChunk(db, shard, options)
+  for (let next = shards; next.length > 0; ) {
+    const progress = await projectChunk(db, next, options)
     rows += progress?.rows ?? 0
-    if (progress === null || !progress.hasMore) return rows
+    next = progress?.more ?? []
   }
+  return rows
 }
 
 /** Projects every shard up to its head, and fills what is behind. Returns the number of rows, without those of fills. */
 export async function projectAll(db: Db, options: FillOptions): Promise<number> {
-  let rows = 0
-  for (const shard of await registerShards(db, options.projections)) {
-    rows += await projectShard(db, shard, options)
-  }
+  const rows = await projectShards(db, await registerShards(db, options.projections), options)
   while ((await fillStep(db, options)).hasAdvanced) {}
   return rows
 }

@@ -1,0 +1,16 @@
+/** Which errors of a chunk come from its rows: smaller chunks then find the shard that they belong to. */
+
+/**
+ * Classes of SQL states in which any chunk would fail, or this one may succeed at the next attempt: connection, invalid transaction state,
+ * rollback by the server, lack of resources, lock not available, intervention by an operator, failure of the system.
+ */
+const OTHER_CLASSES = new Set(['08', '25', '40', '53', '55', '57', '58'])
+/** The driver reports a lost connection without a code. */
+const LOST_CONNECTION = /connection (terminated|timeout|closed)|client has encountered|not queryable/i
+
+export function isOfRows(error: unknown): boolean {
+  const { code, message = '' } = error as { readonly code?: string; readonly message?: string }
+  if (LOST_CONNECTION.test(message)) return false
+  if (code === undefined) return true
+  return /^[0-9A-Z]{5}$/.test(code) && !OTHER_CLASSES.has(code.slice(0, 2))
+}

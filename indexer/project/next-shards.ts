@@ -1,0 +1,184 @@
+/**
+ * The first statement of a chunk: locks the places of its projections and reads the journal rows behind them, each shard's up to its share
+ * of the chunk.
+ */
+import { sql } from 'kysely'
+import type { Tx } from '../../db/client.ts'
+import { type JournalEntry, readRows } from '../../db/journal.ts'
+import type { PlacesTable } from '../../db/read-schema.ts'
+import { invariant } from '../../domain/invariant.ts'
+import { type JournalRow, marketShard } from '../../domain/journal/journal-row.ts'
+import { afterFirstBatch, beforeLastBatch, MOST_BEYOND } from './batch-bounds.ts'
+import type { ShardEntry } from './row-change.ts'
+
+/** The places that a chunk may lock. */
+export interface PlaceScope {
+  readonly shards: readonly string[]
+  /** Most rows of the chunk. */
+  readonly limit: number
+  /** Projections with their versions. */
+  readonly known: readonly string[]
+  /** See `SoleChunkOptions`. */
+  readonly isSole?: boolean
+  readonly except?: readonly string[]
+  /** True for the chunk of one projection, which runs beside those of its shard. */
+  readonly isAlone?: boolean
+}
+
+/** A shard's part of a chunk. */
+export interface ShardChunk {
+  readonly shard: string
+  /** The shard's market; 0 for `accounts`. */
+  readonly marketId: number
+  readonly epoch: number
+  /** The last row of the chunk. */
+  readonly seq: number
+  readonly entries: readonly ShardEntry[]
+  readonly projections: readonly string[]
+  readonly placeOf: (projection: string) => PlacesTable | undefined
+  /** The journal has further rows. */
+  readonly hasMore: boolean
+}
+
+/** A locked place, with the head of its shard. */
+type LockedPlace = PlacesTable & { readonly head: number }
+
+/**
+ * Two keys of an advisory lock: the projector that holds it is the only one until its transaction ends. Decided in the transaction that
+ * writes, so that a projector which has lost the lock writes nothing.
+ */
+export const SOLE_LOCK = { first: 7_042, second: 1 } as const
+/** Longest pause of a projector between two statements of a chunk: then the server ends its session, and with it its locks. */
+const IDLE_TIMEOUT_MS = 5_000
+
+/** The transaction of another projector holds `SOLE_LOCK`. */
+export class OtherProjectorError extends Error {
+  constructor() {
+    super('another process projects')
+  }
+}
+
+/** Null if others hold the locks of all shards that have rows. Empty if no shard has rows. */
+export async function nextShards(tx: Tx, scope: PlaceScope): Promise<ShardChunk[] | null> {
+  const { isOwner, pending, places, rows } = await lockAndRead(tx, scope)
+  if (!isOwner) throw new OtherProjectorError()
+  if (places.length === 0) return pending > 0 ? null : []
+  const placesOf = Map.groupBy(places, ({ shard }) => shard)
+  const rowsOf = Map.groupBy(rows, ({ shard }) => shard)
+  const chunks: ShardChunk[] = []
+  for (const [shard, own] of placesOf) {
+    const found = rowsOf.get(shard) ?? []
+    if (found.length > 0) chunks.push(shardChunk(shard, own, await wholeBatches(tx, own, found, scope)))
+  }
+  return chunks.sort((a, b) => a.marketId - b.marketId)
+}
+
+interface LockedRows {
+  readonly isOwner: boolean
+  /** The number of shards that have rows. */
+  readonly pending: number
+  readonly places: readonly LockedPlace[]
+  readonly rows: readonly (JournalEntry & { readonly shard: string })[]
+}
+
+type First = { readonly shard: null; readonly seq: null; readonly row: Omit<LockedRows, 'rows'> }
+
+/**
+ * One projector at a time works on a shard, so that its projections stay together: skipping locked places, two projectors could divide them.
+ * The rows that do not fit are divided evenly, so that no shard waits for the burst of another. A shard has at least one row, and all rows up
+ * to the place of its foremost projection.
+ */
+async function lockAndRead(tx: Tx, scope: PlaceScope): Promise<LockedRows> {
+  const { shards, limit, known, isSole = false, except = [], isAlone = false } = scope
+  const isWanted = sql`p.shard = any(${shards}) and p.projection || ' ' || p.version = any(${known})
+    and p.shard || ' ' || p.projection <> all(${except}::text[])`
+  const { rows } = await sql<First | (JournalEntry & { readonly shard: string })>`
+    with pending as materialized (
+      select p.shard, max(p.seq) as front from read.places p join shards s on s.shard = p.shard
+      where ${isWanted} group by p.shard, s.head having min(p.seq) < s.head
+    ), owned as materialized (
+      select set_config('idle_in_transaction_session_timeout', ${`${IDLE_TIMEOUT_MS}ms`}, true) as timeout,
+        not ${isSole}::boolean or pg_try_advisory_xact_lock(${SOLE_LOCK.first}::integer, ${SOLE_LOCK.second}::integer) as is_owner
+    ), place as materialized (
+      select p.*, s.head from pending join read.places p on p.shard = pending.shard join shards s on s.shard = p.shard
+      where (select is_owner from owned) and ${isWanted} and p.seq >= pending.front - ${limit}::bigint
+        and (${isAlone}::boolean or pg_try_advisory_xact_lock(hashtextextended('projection ' || p.shard, 0)))
+      for update of p skip locked
+    ), first as (
+      select shard, min(seq) as behind, max(seq) as front, max(head) - min(seq) as size from place group by shard having max(head) > min(seq)
+    ), share as (
+      select floor((array_agg(rest order by size, shard) filter (where size > rest))[1])::bigint as most from (
+        select shard, size, (${limit}::bigint - sum(size) over smaller + size) / (count(*) over () - row_number() over smaller + 1) as rest
+        from first window smaller as (order by size, shard)
+      ) shares
+    )
+    select null::text as shard, null::bigint as seq,
+      json_build_object('isOwner', (select is_owner from owned), 'pending', (select count(*) from pending), 'places', coalesce((select json_agg(place) from place), '[]')) as row
+    union all
+    select first.shard, next.seq, next.row
+    from first cross join share cross join lateral (
+      select seq, row from journal where shard = first.shard and seq > first.behind order by seq
+      limit greatest(1, coalesce(share.most, first.size), first.front - first.behind)
+    ) next
+    order by shard nulls first, seq
+  `.execute(tx)
+  const [locked, ...journal] = rows as [First, ...LockedRows['rows']]
+  return { ...locked.row, rows: journal }
+}
+
+/** The rows of a shard with more rows than its share: without the batch with which they end, or with all of it if they are no more. */
+async function wholeBatches(
+  tx: Tx,
+  places: readonly LockedPlace[],
+  found: readonly JournalEntry[],
+  { limit }: PlaceScope,
+): Promise<readonly JournalEntry[]> {
+  const { shard, head } = places[0] as LockedPlace
+  const after = behindOf(places)
+  if (after + found.length >= head) return found
+  const count = beforeLastBatch(found.map(({ row }) => row))
+  // The foremost projection has ended a chunk within these rows: they are no single batch.
+  if (after + count < frontOf(places)) return found
+  if (count > 0) return found.slice(0, count)
+  const more = await readRows(tx, shard, after, limit + MOST_BEYOND)
+  return more.slice(0, Math.max(found.length, afterFirstBatch(more.map(({ row }) => row))))
+}
+
+const behindOf = (places: readonly LockedPlace[]): number => Math.min(...places.map(({ seq }) => seq))
+const frontOf = (places: readonly LockedPlace[]): number => Math.max(...places.map(({ seq }) => seq))
+
+function shardChunk(
+  shard: string,
+  places: readonly LockedPlace[],
+  journal: readonly JournalEntry[],
+): ShardChunk {
+  const [behind, front] = [behindOf(places), frontOf(places)]
+  const { seq } = journal.at(-1) as JournalEntry
+  invariant(
+    seq === behind + journal.length,
+    `the journal of ${shard} lacks ${seq - behind - journal.length} rows between row ${behind} and row ${seq}`,
+  )
+  invariant(
+    seq >= front,
+    `a chunk of ${shard} ends at row ${seq}, before the place ${front} of a projection`,
+  )
+  const marketId = marketOf(shard)
+  const placeOf = new Map(places.map((each) => [each.projection, each]))
+  const [{ epoch, head }] = places as [LockedPlace]
+  return {
+    shard,
+    marketId,
+    epoch,
+    seq,
+    entries: journal.map((entry: { seq: number; row: JournalRow }) => ({ shard, marketId, ...entry })),
+    projections: places.map(({ projection }) => projection),
+    placeOf: (projection) => placeOf.get(projection),
+    hasMore: seq < head,
+  }
+}
+
+/** The market of a shard `m<id>`; 0 for `accounts`. */
+function marketOf(shard: string): number {
+  const marketId = Number(shard.slice(1))
+  return shard === marketShard(marketId) ? marketId : 0
+}
