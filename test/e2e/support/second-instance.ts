@@ -51,6 +51,7 @@ async function secondEnvironment({ file, keys, databaseUrls, chain, pricesFile }
     },
     pricesFile,
     issuerKeysFile: '',
+    pageDir: null,
   })
 }
 
