@@ -78,15 +78,34 @@ async function readPositions({ account, session: { address } }: Trader): Promise
   }
 }
 
+/** One read at a time: what arrives meanwhile is answered by one more read after it. */
+function positionReader(current: Trader): () => void {
+  let [isReading, isWanted] = [false, false]
+  const read = async (): Promise<void> => {
+    if (isReading) {
+      isWanted = true
+      return
+    }
+    isReading = true
+    await readPositions(current)
+    isReading = false
+    if (!isWanted) return
+    isWanted = false
+    void read()
+  }
+  return () => void read()
+}
+
 function follow(current: Trader): () => void {
   const { live, local } = current
+  const read = positionReader(current)
   const publish = perFrame(() => {
     if (trader.value !== current) return
     shown.openOrders.value = local.orders.toSorted((a, b) => (a.created_at < b.created_at ? 1 : -1))
     shown.fills.value = local.fills.toReversed()
     shown.transactions.value = local.transactions.toReversed()
     shown.freeBalance.value = local.balance
-    void readPositions(current)
+    read()
   })
   const leave = live.subscribe('user', (message) => {
     const { type, data } = message as TopicMessage<UserData>
@@ -95,7 +114,7 @@ function follow(current: Trader): () => void {
     if (type === 'update') notifyFills(data.fills ?? [])
     publish()
   })
-  const timer = setInterval(() => void readPositions(current), POSITION_POLL_MS)
+  const timer = setInterval(read, POSITION_POLL_MS)
   return () => {
     leave()
     clearInterval(timer)
