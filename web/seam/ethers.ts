@@ -2,9 +2,9 @@
  * The few functions of ethers that `client/` uses to sign, in a hundredth of its size. The build of the page resolves `ethers` to this
  * file; it is deleted once the client signs without ethers.
  */
-import { secp256k1 } from '@noble/curves/secp256k1.js'
 import { keccak_256 } from '@noble/hashes/sha3.js'
 import { bytesToHex, concatBytes, hexToBytes, utf8ToBytes } from '@noble/hashes/utils.js'
+import { getPublicKey, signAsync, utils } from '@noble/secp256k1'
 
 type Bytes = Uint8Array | string
 
@@ -15,7 +15,7 @@ export const hexlify = (value: Bytes): string =>
 export const keccak256 = (value: Bytes): string => hexlify(keccak_256(getBytes(value)))
 
 const addressOf = (privateKey: Uint8Array): string =>
-  hexlify(keccak_256(secp256k1.getPublicKey(privateKey, false).slice(1)).slice(12))
+  hexlify(keccak_256(getPublicKey(privateKey, false).slice(1)).slice(12))
 
 const personal = (message: Uint8Array): Uint8Array =>
   keccak_256(concatBytes(utf8ToBytes(`\x19Ethereum Signed Message:\n${message.length}`), message))
@@ -30,12 +30,12 @@ export class Wallet {
   }
 
   static createRandomKey(): string {
-    return hexlify(secp256k1.utils.randomSecretKey())
+    return hexlify(utils.randomSecretKey())
   }
 
   async signMessage(message: Bytes): Promise<string> {
     const bytes = typeof message === 'string' ? utf8ToBytes(message) : message
-    const signature = secp256k1.sign(personal(bytes), this.#key, { prehash: false, format: 'recovered' })
+    const signature = await signAsync(personal(bytes), this.#key, { prehash: false, format: 'recovered' })
     const [recovery, ...rs] = signature
     return hexlify(Uint8Array.from([...rs, 27 + (recovery as number)]))
   }

@@ -12,7 +12,9 @@ export async function untilLive(page: Page): Promise<void> {
 
 export async function openTrade(page: Page, baseUrl: string, symbol = 'BTC-PERP'): Promise<void> {
   await page.goto(`${baseUrl}/trade/${symbol}`)
-  await byId(page, 'ticket').waitFor({ timeout: PATIENCE_MS })
+  await byId(page, 'market-button').waitFor({ timeout: PATIENCE_MS })
+  // Loaded after the first paint; on a phone it is there and hidden.
+  await byId(page, 'ticket').waitFor({ state: 'attached', timeout: PATIENCE_MS })
   await untilLive(page)
 }
 
