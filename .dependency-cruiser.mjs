@@ -123,6 +123,18 @@ const rules = [
     { path: '^(db|service|keeper|indexer|api|stack|bench|typechain-types)/' },
   ),
   rule(
+    'page-uses-the-client',
+    'The page is a trader like any other: it has client/ and domain/, and nothing of the processes.',
+    { path: '^web/' },
+    { path: '^(db|service|keeper|indexer|api|signer|backstop|stack|bench|ops|account|verify|test|typechain-types)/' },
+  ),
+  rule(
+    'only-the-page-knows-the-page',
+    'The page is built from its sources; no process imports them.',
+    { pathNot: '^(web|test)/' },
+    { path: '^web/' },
+  ),
+  rule(
     'client-carries-only-hashing-and-units',
     'A published client package contains client/ and these files of domain/: order terms, order hashing, units. The rule follows imports.',
     { path: '^client/' },
@@ -153,13 +165,13 @@ const rules = [
   rule(
     'product-knows-no-tests',
     'What runs in production does not depend on test/.',
-    { path: '^(domain|db|service|keeper|indexer|api|signer|backstop|client|stack)/' },
+    { path: '^(domain|db|service|keeper|indexer|api|signer|backstop|client|stack|web)/' },
     { path: '^(test|bench)/' },
   ),
   rule(
     'product-uses-no-dev-packages',
     'What runs in production is a dependency in package.json.',
-    { path: '^(domain|db|service|keeper|indexer|api|signer|backstop|client|stack)/' },
+    { path: '^(domain|db|service|keeper|indexer|api|signer|backstop|client|stack|web)/' },
     { dependencyTypes: ['npm-dev', 'npm-no-pkg', 'npm-unknown'] },
   ),
   rule('nothing-missing', 'Every import leads to a file.', {}, { couldNotResolve: true }),

@@ -59,6 +59,7 @@ import type { OrderCommands } from './order-entry/order-commands.ts'
 import { orderEntryRoutes } from './order-entry/route.ts'
 import { orderEventRoutes } from './order-events/route.ts'
 import { orderRoutes } from './orders/route.ts'
+import { servePage } from './page/serve.ts'
 import { positionHistoryRoutes } from './position-history/route.ts'
 import { positionRoutes } from './positions/route.ts'
 import type { ReadAfter } from './read-after/read-after.ts'
@@ -178,6 +179,7 @@ export async function buildApp(ports: AppPorts): Promise<App> {
   sessionKeyRoutes(app, ports)
   marginNonceRoutes(app, ports)
   liveRoute(app, { ...ports, spend: access.spend })
+  if (config.page !== null) await servePage(app as never, config.page)
   return app
 }
 

@@ -12,6 +12,7 @@ import {
   rejectVariable,
 } from '../service/environment.ts'
 import { isNetwork } from './auth/address-list.ts'
+import { type PageConfig, readPage } from './page/config.ts'
 
 export interface BearerConfig {
   readonly jwksUrl: string
@@ -126,6 +127,8 @@ export interface Config extends ProcessConfig {
   readonly adjustmentWaitMs: number
   readonly bearer: BearerConfig | null
   readonly walletSigning: WalletSigning
+  /** The page for browsers; null: the api serves none. */
+  readonly page: PageConfig | null
   readonly limits: Limits
   readonly live: LiveConfig
   /** Placements are rejected if the newest oracle report is older. */
@@ -317,6 +320,7 @@ export function readConfig(env: Env): Config {
     },
     bearer: readBearer(env),
     walletSigning: readWalletSigning(env, publicListener),
+    page: readPage(env, PROCESS),
     limits,
     live: readLive(env, limits),
     oracleMaxAgeMs: count('ORACLE_MAX_AGE_MS', 10_000),

@@ -304,7 +304,7 @@ export const READERS: { readonly [Name in Process]: readonly (keyof Database)[] 
     'connection_switches',
     ...(['resting', 'chain_progress', 'chain_blocks', 'users', 'funding_states'] as const),
     ...(['recent_reports', 'used_reports', 'calendar_exceptions', 'price_averages', 'final_prices'] as const),
-    ...(['liquidations', 'deleveraging_ranks', 'adjustment_attempts', 'keepers'] as const),
+    ...(['liquidations', 'deleveraging_ranks', 'adjustment_attempts', 'keepers', 'session_keys'] as const),
     ...RELAYED,
   ],
   indexer: [

@@ -29,6 +29,8 @@ export interface EnvironmentInput {
   readonly pricesFile: string
   /** Path of the identity provider's keys. */
   readonly issuerKeysFile: string
+  /** Folder of the built page; null: the api serves none. */
+  readonly pageDir: string | null
 }
 
 export interface Environment {
@@ -67,6 +69,7 @@ export function environmentOf({
   ports,
   pricesFile,
   issuerKeysFile,
+  pageDir,
 }: EnvironmentInput): Environment {
   const { contracts, chain_id } = deployment
   const common = {
@@ -90,6 +93,7 @@ export function environmentOf({
   const identity = { AUTH_JWKS_URL: `${issuerUrl}/jwks`, AUTH_ISSUER: issuerUrl, AUTH_AUDIENCE: AUDIENCE }
   const api = {
     ...{ HOST: '127.0.0.1', PORT: `${ports.rest}`, FAUCET: 'on', ...LOCAL_RATE_LIMITS, ...identity },
+    ...(pageDir !== null && { PAGE_DIR: pageDir, PAGE_RPC_URLS: rpcUrl }),
   }
   return {
     baseUrl,
@@ -99,6 +103,7 @@ export function environmentOf({
       args: ['stack/issuer/main.ts'],
       env: {
         ISSUER_URL: issuerUrl,
+        PAGE_URL: baseUrl,
         ISSUER_KEYS_FILE: issuerKeysFile,
         RPC_URL: rpcUrl,
         CHAIN_ID: `${chain_id}`,

@@ -57,6 +57,7 @@ function summary(
   const home = nearby.startsWith('..') ? dataDir : nearby
   return [
     '',
+    `  Page        ${base_url}`,
     `  REST        ${base_url}/v0        docs ${base_url}/docs`,
     `  Live feed   ${ws_url}`,
     `  Sign-in     ${issuer_url}`,

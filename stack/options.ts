@@ -16,6 +16,8 @@ export interface StackOptions {
   /** Delete the saved state first. */
   readonly fresh: boolean
   readonly bots: boolean
+  /** Whether the api serves the page, which is built if its sources have changed. The default is no. */
+  readonly page?: boolean
   /** Whether a backstop inherits positions and its process closes them; tests of other subjects do without. The default is yes. */
   readonly backstop?: boolean
   /** The trading calendar of the stock market; the default is ALWAYS_OPEN. */
@@ -50,5 +52,5 @@ export function readOptions(args: readonly string[]): StackOptions {
   if (more.calendar && more['always-open'])
     return rejectArguments(COMMAND_LINE, '--calendar and --always-open exclude each other')
   const calendar = more.calendar ? 'NYSE' : 'ALWAYS_OPEN'
-  return { port, dataDir: resolve(more['data-dir']), fresh, bots: !more['no-bots'], calendar }
+  return { port, dataDir: resolve(more['data-dir']), fresh, bots: !more['no-bots'], page: true, calendar }
 }

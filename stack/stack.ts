@@ -20,6 +20,7 @@ import { type Environment, environmentOf } from './environment.ts'
 import { type Key, type Keys, loadKeys } from './keys.ts'
 import { StackError, type StackOptions } from './options.ts'
 import { createReportSigner, type ReportSigner } from './oracle.ts'
+import { pageDir } from './page.ts'
 import { freePort, internalPorts } from './ports.ts'
 import { startPostgres } from './postgres.ts'
 import { priceConfigOf } from './price-config.ts'
@@ -86,6 +87,9 @@ async function start(
   if (options.fresh) emptyDataDir(dir)
   rmSync(dir.stackFile, { force: true })
   for (const path of [dir.logs, dir.postgres]) mkdirSync(path, { recursive: true })
+  const page = options.page === true ? pageDir(report) : null
+  // Awaited after the contracts: a failure before that must not end this process as an unhandled rejection.
+  page?.catch(() => {})
   const { postgres, chain } = await startServices(options, dir, report, onStop)
   report('database and chain are ready')
 
@@ -121,6 +125,7 @@ async function start(
     ...{ databaseUrls, rpcUrl: chain.url, deployment, keys, ports },
     pricesFile: dir.prices,
     issuerKeysFile: dir.issuer,
+    pageDir: await page,
   })
   const processes = await startProcesses(supervisor, environment)
   const { baseUrl, issuerUrl } = environment

@@ -8,7 +8,8 @@ import { createWalletSignIn } from './wallet-sign-in.ts'
 
 const { http, text, count } = environment(process.env, 'issuer')
 const issuerUrl = http('ISSUER_URL')
-const provider = createProvider(issuerUrl, await loadIssuerKeys(text('ISSUER_KEYS_FILE')))
+const urls = { issuerUrl, pageUrl: http('PAGE_URL') }
+const provider = createProvider(urls, await loadIssuerKeys(text('ISSUER_KEYS_FILE')))
 const rpcUrl = http('RPC_URL')
 addInteraction(provider, await createWalletSignIn({ issuerUrl, chainId: count('CHAIN_ID'), rpcUrl }))
 

@@ -38,7 +38,7 @@ export const signInPage = (): Page =>
   page(
     'Sign in with your wallet',
     `<p>Your wallet will show a text to sign. The signature moves no funds.</p>
-<p><button id="sign" type="button">Sign in</button></p>
+<p><select id="wallet" aria-label="Wallet" hidden></select> <button id="sign" type="button">Sign in</button></p>
 <h2>Text to sign</h2><pre id="text" tabindex="0" aria-label="Text to sign">requested when you sign in</pre>
 <p id="status" role="status" aria-live="polite"></p>`,
     `
@@ -53,8 +53,17 @@ async function post(path, body) {
   return answer
 }
 const hex = (text) => '0x' + Array.from(new TextEncoder().encode(text), (byte) => byte.toString(16).padStart(2, '0')).join('')
+const wallets = []
+window.addEventListener?.('eip6963:announceProvider', ({ detail }) => {
+  if (wallets.some(({ info }) => info.uuid === detail.info.uuid)) return
+  const option = document.createElement('option')
+  option.textContent = detail.info.name
+  element('wallet').append(option)
+  element('wallet').hidden = wallets.push(detail) < 2
+})
+window.dispatchEvent?.(new Event('eip6963:requestProvider'))
 async function signIn() {
-  const wallet = window.ethereum
+  const wallet = wallets.length > 0 ? wallets[element('wallet').selectedIndex].provider : window.ethereum
   if (!wallet) return say('This browser has no wallet. Install one, or sign in with a program: see client/README.md.')
   element('sign').disabled = true
   try {

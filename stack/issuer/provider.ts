@@ -10,6 +10,12 @@ export interface IssuerKeys {
   readonly cookies: readonly string[]
 }
 
+export interface ProviderUrls {
+  readonly issuerUrl: string
+  /** Where the exchange serves its page, which signs in like a program. */
+  readonly pageUrl: string
+}
+
 const TOKEN_LIFE_S = 3_600
 
 /** A JWT for the api: every token has its audience and the claim of the wallet. */
@@ -36,7 +42,7 @@ async function grantOf(ctx: KoaContextWithOIDC) {
   return grant
 }
 
-const configuration = (issuerUrl: string, keys: IssuerKeys): Configuration => ({
+const configuration = ({ issuerUrl, pageUrl }: ProviderUrls, keys: IssuerKeys): Configuration => ({
   clients: [
     {
       client_id: CLIENT_ID,
@@ -44,7 +50,7 @@ const configuration = (issuerUrl: string, keys: IssuerKeys): Configuration => ({
       token_endpoint_auth_method: 'none',
       grant_types: ['authorization_code'],
       response_types: ['code'],
-      redirect_uris: [`${issuerUrl}/signed-in`, PROGRAM_REDIRECT],
+      redirect_uris: [`${issuerUrl}/signed-in`, `${pageUrl}/signed-in`, PROGRAM_REDIRECT],
     },
   ],
   jwks: { keys: [keys.signing as never] },
@@ -69,5 +75,5 @@ const configuration = (issuerUrl: string, keys: IssuerKeys): Configuration => ({
   },
 })
 
-export const createProvider = (issuerUrl: string, keys: IssuerKeys): Provider =>
-  new Provider(issuerUrl, configuration(issuerUrl, keys))
+export const createProvider = (urls: ProviderUrls, keys: IssuerKeys): Provider =>
+  new Provider(urls.issuerUrl, configuration(urls, keys))

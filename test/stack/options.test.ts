@@ -21,6 +21,7 @@ describe('stack/options', () => {
       dataDir: resolve('.clearbatch'),
       fresh: false,
       bots: true,
+      page: true,
       calendar: 'ALWAYS_OPEN',
     })
   })
@@ -32,6 +33,7 @@ describe('stack/options', () => {
       dataDir: '/tmp/x',
       fresh: true,
       bots: false,
+      page: true,
       calendar: 'NYSE',
     })
   })

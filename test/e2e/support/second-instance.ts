@@ -52,6 +52,7 @@ async function secondEnvironment({ file, keys, databaseUrls, chain, pricesFile }
     },
     pricesFile,
     issuerKeysFile: '',
+    pageDir: null,
   })
 }
 

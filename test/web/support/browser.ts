@@ -1,0 +1,50 @@
+/** Chromium for the tests of the page. Where it is missing they are skipped with a reason. */
+import { existsSync } from 'node:fs'
+import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core'
+
+const CANDIDATES = [
+  process.env.CHROMIUM,
+  '/usr/bin/chromium',
+  '/usr/bin/chromium-browser',
+  '/usr/bin/google-chrome',
+]
+
+export const chromiumPath: string | null =
+  CANDIDATES.find((path) => path !== undefined && existsSync(path)) ?? null
+
+export const launch = (): Promise<Browser> => {
+  if (chromiumPath === null) throw new Error('there is no Chromium: set CHROMIUM to its path')
+  return chromium.launch({ executablePath: chromiumPath, args: ['--no-sandbox'] })
+}
+
+export interface PageOptions {
+  readonly theme?: 'dark' | 'light'
+  readonly phone?: boolean
+}
+
+/** What a page must never have: an uncaught error, or anything that its policy has blocked. */
+export interface WatchedPage {
+  readonly page: Page
+  readonly context: BrowserContext
+  readonly faults: readonly string[]
+}
+
+export async function openPage(
+  browser: Browser,
+  { theme = 'dark', phone = false }: PageOptions = {},
+): Promise<WatchedPage> {
+  const context = await browser.newContext({
+    viewport: phone ? { width: 390, height: 844 } : { width: 1440, height: 900 },
+    colorScheme: theme,
+    hasTouch: phone,
+    reducedMotion: 'reduce',
+  })
+  const page = await context.newPage()
+  const faults: string[] = []
+  page.on('pageerror', (error) => faults.push(`uncaught: ${error.message}`))
+  page.on('console', (message) => {
+    const text = message.text()
+    if (message.type() === 'error' && /Content Security Policy|Refused to/.test(text)) faults.push(text)
+  })
+  return { page, context, faults }
+}

@@ -1,0 +1,156 @@
+import { expect } from 'chai'
+import { after, before, describe, it } from 'mocha'
+import type { Page } from 'playwright-core'
+import type { BatchProof } from '../../client/responses.ts'
+import { byId, chooseNode, openTrade, PATIENCE_MS, proofColour, untilLive } from './support/actions.ts'
+import { openPage, type WatchedPage } from './support/browser.ts'
+import { usePageExchange } from './support/exchange.ts'
+
+const PROOF = /\/v0\/auctions\/\d+\/\d+\/proof/
+
+describe('web: a visitor without a wallet', function () {
+  this.timeout(4 * PATIENCE_MS)
+  const exchange = usePageExchange()
+  let watched: WatchedPage
+  let page: Page
+  const base = (): string => exchange.stack.file.base_url
+
+  before(async () => {
+    watched = await openPage(exchange.browser)
+    page = watched.page
+  })
+  after(async () => {
+    await watched?.context.close()
+  })
+
+  it('when the trade screen opens, it shows prices, book, batches and the title of the tab', async () => {
+    await openTrade(page, base())
+    await byId(page, 'batch-row').first().waitFor({ timeout: PATIENCE_MS })
+    expect(await byId(page, 'book').locator('.bids .level').count()).to.be.greaterThan(0)
+    expect(await byId(page, 'book').locator('.asks .level').count()).to.be.greaterThan(0)
+    expect(await page.title()).to.match(/^[\d,.]+ BTC-PERP · Clearbatch$/)
+    await page.locator('[data-testid=chart] canvas').first().waitFor({ timeout: PATIENCE_MS })
+  })
+
+  it('when a level of the book is clicked, its price is in the ticket', async () => {
+    const level = byId(page, 'book').locator('.bids .level').first()
+    await level.click()
+    expect(await byId(page, 'price').inputValue()).to.match(/^\d+(\.\d)?$/)
+  })
+
+  it('when a batch is opened, it stays grey until the visitor chooses a node, and is then green', async () => {
+    await byId(page, 'batch-row').nth(3).click()
+    await page.locator('.curves svg').waitFor({ timeout: PATIENCE_MS })
+    await proofColour(page, 'grey')
+    await chooseNode(page, exchange.stack.file.rpc_url)
+    await proofColour(page, 'green')
+  })
+
+  it('when the back button is pressed, the trade screen returns', async () => {
+    await page.goBack()
+    await byId(page, 'book').waitFor({ timeout: PATIENCE_MS })
+    await untilLive(page)
+  })
+
+  it('when every screen is opened by its path, each has a heading and no fault', async () => {
+    for (const path of ['/markets', '/portfolio', '/risk', '/status', '/settings', '/account']) {
+      await page.goto(`${base()}${path}`)
+      await page.locator('h1').first().waitFor({ timeout: PATIENCE_MS })
+    }
+    expect(watched.faults).to.deep.equal([])
+  })
+
+  const tamperings: readonly { readonly what: string; readonly change: (proof: BatchProof) => unknown }[] = [
+    {
+      what: 'another clearing price',
+      change: (proof) => {
+        const result = proof.statement.result as { price: number }
+        result.price += 1
+        return proof
+      },
+    },
+    {
+      what: 'another digest',
+      change: (proof) => ({ ...proof, digest: `0x${'0'.repeat(64)}` }),
+    },
+    {
+      what: 'a transaction of another batch',
+      change: (proof) => ({
+        ...proof,
+        parts: proof.parts.map((part) => ({ ...part, transaction_hash: `0x${'1'.repeat(64)}` })),
+      }),
+    },
+    { what: 'no statement', change: ({ statement: _, ...proof }) => proof },
+  ]
+
+  for (const { what, change } of tamperings)
+    it(`when the proof has ${what}, it is red and never green`, async () => {
+      await page.route(PROOF, async (route) => {
+        const response = await route.fetch()
+        await route.fulfill({ response, json: change((await response.json()) as BatchProof) })
+      })
+      await page.goto(`${base()}/batch/1/2`)
+      await proofColour(page, 'red')
+      await page.unroute(PROOF)
+    })
+
+  it('when no part is mined yet, it is amber', async () => {
+    await page.route(PROOF, async (route) => {
+      const response = await route.fetch()
+      const proof = (await response.json()) as BatchProof
+      const parts = proof.parts.map((part) => ({
+        ...part,
+        status: 'settling',
+        transaction_hash: null,
+        fills: part.fills.map((fill) => ({ ...fill, order_hash: null, salt: null })),
+      }))
+      await route.fulfill({ response, json: { ...proof, status: 'SETTLING', parts } })
+    })
+    await chooseLater(page, base(), exchange.stack.file.rpc_url)
+    await page.unroute(PROOF)
+  })
+
+  it('when the node answers with another call than the one that settled, it is red', async () => {
+    await page.route(exchange.stack.file.rpc_url, async (route) => {
+      const { method } = route.request().postDataJSON() as { method: string }
+      const response = await route.fetch()
+      const answer = (await response.json()) as { result: { input?: string } }
+      if (method !== 'eth_getTransactionByHash' || answer.result.input === undefined)
+        return route.fulfill({ response, json: answer })
+      // A digit in the middle of the packed fills.
+      const { input } = answer.result
+      const at = 10 + 64 * 5 + 7
+      const digit = input[at] === '1' ? '2' : '1'
+      return route.fulfill({
+        response,
+        json: {
+          ...answer,
+          result: { ...answer.result, input: `${input.slice(0, at)}${digit}${input.slice(at + 1)}` },
+        },
+      })
+    })
+    await page.goto(`${base()}/batch/1/2`)
+    await proofColour(page, 'red')
+    await page.unroute(exchange.stack.file.rpc_url)
+  })
+
+  it('when the node is of another chain, it is grey with the reason', async () => {
+    await page.route(exchange.stack.file.rpc_url, async (route) => {
+      await route.fulfill({ json: { jsonrpc: '2.0', id: 1, result: '0x1' } })
+    })
+    await page.goto(`${base()}/batch/1/2`)
+    await proofColour(page, 'grey')
+    expect(await byId(page, 'proof').textContent()).to.contain('serves chain 1')
+    await page.unroute(exchange.stack.file.rpc_url)
+  })
+})
+
+/** The chain has settled the parts that the statement calls unmined: only a node finds that, so none is chosen for amber. */
+async function chooseLater(page: Page, base: string, rpcUrl: string): Promise<void> {
+  await page.goto(`${base}/batch/1/2`)
+  await proofColour(page, 'red')
+  expect(await byId(page, 'proof').textContent()).to.contain('has settled it')
+  await chooseNode(page, '')
+  await proofColour(page, 'grey')
+  await chooseNode(page, rpcUrl)
+}

@@ -1,0 +1,99 @@
+/**
+ * The dead-man switch: the exchange cancels every order unless a tab renews it. One tab of the browser owns it (Web Locks). A hidden tab, which the
+ * browser slows down, does not renew: after a switch has fired while you were away, the page says so instead of hiding it.
+ */
+import { signal } from '@preact/signals'
+import { toast } from '../base/toasts.ts'
+import { trader } from './trader.ts'
+
+export interface SwitchState {
+  /** Null: off in this browser. */
+  readonly seconds: number | null
+  /** This tab renews it. */
+  readonly isOwner: boolean
+  /** As the exchange has answered last. */
+  readonly fireAt: string | null
+}
+
+const KEY = 'clearbatch.dead-man'
+const LOCK = 'clearbatch.dead-man'
+
+const stored = (): number | null => Number(localStorage.getItem(KEY)) || null
+
+export const deadMan = signal<SwitchState>({ seconds: stored(), isOwner: false, fireAt: null })
+
+async function renew(): Promise<void> {
+  const current = trader.value
+  const { seconds, isOwner } = deadMan.value
+  if (seconds === null || !isOwner || current === null || document.hidden) return
+  try {
+    const { fire_at } = await current.orders.cancelAllAfter(seconds)
+    deadMan.value = { ...deadMan.value, fireAt: fire_at }
+  } catch (error) {
+    toast({
+      id: 'dead-man',
+      kind: 'bad',
+      title: 'The dead-man switch was not renewed',
+      text: (error as Error).message,
+    })
+  }
+}
+
+let release: (() => void) | null = null
+
+/** Waits until no other tab owns the switch. */
+function own(): void {
+  if (release !== null || deadMan.value.isOwner) return
+  void navigator.locks.request(LOCK, () => {
+    deadMan.value = { ...deadMan.value, isOwner: true }
+    void renew()
+    return new Promise<void>((resolve) => {
+      release = () => {
+        release = null
+        deadMan.value = { ...deadMan.value, isOwner: false }
+        resolve()
+      }
+    })
+  })
+}
+
+/** Null turns it off, at the exchange as well. */
+export async function setDeadMan(seconds: number | null): Promise<void> {
+  if (seconds === null) localStorage.removeItem(KEY)
+  else localStorage.setItem(KEY, String(seconds))
+  deadMan.value = { ...deadMan.value, seconds, fireAt: null }
+  if (seconds === null) {
+    release?.()
+    await trader.value?.orders.cancelAllAfter(0)
+    return
+  }
+  own()
+  await renew()
+}
+
+addEventListener('storage', ({ key }) => {
+  if (key !== KEY) return
+  deadMan.value = { ...deadMan.value, seconds: stored() }
+  if (stored() === null) release?.()
+  else own()
+})
+
+document.addEventListener('visibilitychange', () => {
+  const { seconds, isOwner, fireAt } = deadMan.value
+  if (seconds === null || !isOwner) return
+  if (document.hidden) {
+    document.title = `Dead-man switch: ${seconds} s · Clearbatch`
+    return
+  }
+  if (fireAt !== null && Date.parse(fireAt) < Date.now())
+    toast({
+      id: 'dead-man',
+      kind: 'bad',
+      title: 'The dead-man switch has fired while this tab was hidden',
+      text: 'Your orders were cancelled.',
+    })
+  void renew()
+})
+
+if (deadMan.value.seconds !== null) own()
+setInterval(() => void renew(), Math.max(2_000, ((stored() ?? 60) * 1_000) / 4))

@@ -1,0 +1,31 @@
+/** Short messages about what happened. A toast with the id of an earlier one replaces it, so that one action has one toast. */
+import { signal } from '@preact/signals'
+
+export interface Toast {
+  readonly id: string
+  readonly kind: 'info' | 'good' | 'bad' | 'pending'
+  readonly title: string
+  readonly text?: string
+}
+
+export const toasts = signal<readonly Toast[]>([])
+
+const LIFE_MS = { info: 6_000, good: 6_000, bad: 15_000, pending: 60_000 } as const
+const timers = new Map<string, ReturnType<typeof setTimeout>>()
+const MOST = 5
+
+export function dismiss(id: string): void {
+  toasts.value = toasts.value.filter((each) => each.id !== id)
+}
+
+export function toast(next: Toast): void {
+  const known = toasts.value.some(({ id }) => id === next.id)
+  toasts.value = known
+    ? toasts.value.map((each) => (each.id === next.id ? next : each))
+    : [...toasts.value, next].slice(-MOST)
+  clearTimeout(timers.get(next.id))
+  timers.set(
+    next.id,
+    setTimeout(() => dismiss(next.id), LIFE_MS[next.kind]),
+  )
+}

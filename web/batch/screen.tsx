@@ -1,0 +1,177 @@
+/** One batch: its curves, what decided its price, who was rationed, and whether this browser can confirm it. */
+import { useMemo } from 'preact/hooks'
+import type { BatchProof } from '../../client/responses.ts'
+import type { BatchStatement } from '../../domain/proof/batch-statement.ts'
+import { statementFrom } from '../../domain/proof/wire.ts'
+import { NONE, number, percent, placesOf } from '../base/numbers.ts'
+import { batchPath, tradePath } from '../base/router.ts'
+import { dateTime } from '../base/times.ts'
+import { ProofBadge } from '../proof/badge.tsx'
+import { NodeChoice } from '../proof/node-choice.tsx'
+import { Empty } from '../ui/controls.tsx'
+import '../style/batch.css'
+import { CurveChart } from './curve-chart.tsx'
+import { StatedOrders } from './stated-orders.tsx'
+import { useProof } from './use-proof.ts'
+import { REASONS, RULES } from './words.ts'
+
+function Card({ title, value, note }: { title: string; value: string; note?: string }) {
+  return (
+    <div class="card">
+      <small>{title}</small>
+      <b>{value}</b>
+      {note === undefined ? null : <small>{note}</small>}
+    </div>
+  )
+}
+
+function Facts({ statement }: { statement: BatchStatement }) {
+  const { result, market, oracle } = statement
+  const [places, size] = [placesOf(String(market.tick)), placesOf(String(market.step))]
+  const price = (ticks: number | null): string =>
+    ticks === null ? NONE : number(BigInt(ticks) * market.tick, { places })
+  const quantity = (steps: number): string => number(BigInt(steps) * market.step, { places: size })
+  const larger = Math.max(result.demand, result.supply)
+  const rationed = result.demand === result.supply ? null : result.demand > result.supply ? 'buys' : 'sells'
+  const ratio =
+    larger === 0 ? null : percent((BigInt(result.volume) * 10n ** 18n) / BigInt(larger), { places: 1 })
+  return (
+    <div class="cards">
+      <Card
+        title="Clearing price"
+        value={price(result.price)}
+        note={RULES[result.rule ?? ''] ?? String(result.rule)}
+      />
+      <Card
+        title="Volume"
+        value={quantity(result.volume)}
+        note={`${result.pairs.length} pairs, ${result.fills.length} of ${statement.orders.length} orders filled`}
+      />
+      <Card
+        title="Demand · supply at the price"
+        value={`${quantity(result.demand)} · ${quantity(result.supply)}`}
+        note={
+          rationed === null
+            ? 'Both sides fill completely'
+            : `Each of the ${rationed} fills ${ratio} of its size`
+        }
+      />
+      <Card
+        title="Oracle price"
+        value={number(oracle.price, { places })}
+        note={`Band ${price(result.lo)} to ${price(result.hi)}`}
+      />
+    </div>
+  )
+}
+
+function Parts({ proof }: { proof: BatchProof }) {
+  return (
+    <section class="panel" aria-label="Settlement transactions">
+      <header class="panel-head">
+        <h2>Settlement</h2>
+      </header>
+      <table class="table">
+        <thead>
+          <tr>
+            <th scope="col">Part</th>
+            <th scope="col">Status</th>
+            <th scope="col">Fills</th>
+            <th scope="col">Transaction</th>
+          </tr>
+        </thead>
+        <tbody>
+          {proof.parts.map(({ part, status, transaction_hash, fills }) => (
+            <tr key={part} class={status === 'failed' ? 'voided' : ''}>
+              <th scope="row">{part}</th>
+              <td>{status}</td>
+              <td>{fills.length}</td>
+              <td class="mono wrap">{transaction_hash ?? 'not mined yet'}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </section>
+  )
+}
+
+function Cancels({ statement }: { statement: BatchStatement }) {
+  const { cancels } = statement.result
+  if (cancels.length === 0) return null
+  return (
+    <p class="note">
+      The batch also ended {cancels.length} orders:{' '}
+      {cancels.map(({ order, reason }) => `number ${order} (${REASONS[reason] ?? reason})`).join(', ')}.
+    </p>
+  )
+}
+
+const SHAPE_ERROR = 'The statement cannot be drawn.'
+
+function statementOf(proof: BatchProof | null): BatchStatement | null {
+  if (proof === null) return null
+  try {
+    return statementFrom(proof.statement)
+  } catch {
+    return null
+  }
+}
+
+export function BatchScreen({ marketId, batchId }: { marketId: number; batchId: number }) {
+  const { proof, verification, error, again } = useProof(marketId, batchId)
+  const statement = useMemo(() => statementOf(proof), [proof])
+  if (proof === null)
+    return (
+      <section class="page">
+        <h1>Batch {batchId}</h1>
+        <Empty>{error ?? 'Reading the proof …'}</Empty>
+        {error === null ? null : (
+          <button type="button" class="button" onClick={again}>
+            Retry
+          </button>
+        )}
+      </section>
+    )
+  const isDifferent = verification?.verdict.state === 'different'
+  return (
+    <section class="page batch">
+      <header class="page-head">
+        <h1>
+          <a href={tradePath(proof.symbol)}>{proof.symbol}</a> · batch {batchId}
+        </h1>
+        <span class={`badge status ${proof.status.toLowerCase()}`}>{proof.status.toLowerCase()}</span>
+        <span class="muted">{dateTime(statement?.asOf)}</span>
+        <span class="grow" />
+        {batchId > 1 ? (
+          <a class="button small" href={batchPath(marketId, batchId - 1)}>
+            ← {batchId - 1}
+          </a>
+        ) : null}
+        <a class="button small" href={batchPath(marketId, batchId + 1)}>
+          {batchId + 1} →
+        </a>
+      </header>
+      <ProofBadge verification={verification} onRetry={again} />
+      <NodeChoice />
+      {statement === null ? (
+        <Empty>{SHAPE_ERROR}</Empty>
+      ) : (
+        <>
+          {isDifferent ? (
+            <p class="note bad">The figures below are those of the proof, which does not hold.</p>
+          ) : null}
+          <CurveChart statement={statement} own={verification?.own ?? []} />
+          <Facts statement={statement} />
+          <Cancels statement={statement} />
+          <StatedOrders statement={statement} own={verification?.own ?? []} />
+          <Parts proof={proof} />
+          <p class="muted">
+            Contract <span class="mono">{statement.market.trader}</span> on chain {statement.market.chainId},
+            named by the proof: compare it with the address that you know. A proof does not show an order that
+            was left out. Digest <span class="mono">{proof.digest}</span>
+          </p>
+        </>
+      )}
+    </section>
+  )
+}

@@ -1,0 +1,14 @@
+/** Why something on a screen is missing or old. */
+import type { Read } from './use-read.ts'
+
+export function ReadError({ read }: { read: Read<unknown> }) {
+  if (read.error === null) return null
+  return (
+    <p class="note bad" role="alert">
+      {read.error} {read.value === null ? '' : 'What is shown may be old.'}{' '}
+      <button type="button" class="button small" onClick={read.again}>
+        Retry
+      </button>
+    </p>
+  )
+}

@@ -1,0 +1,138 @@
+/** Fills with their settlement stages, and transactions. */
+import type { Fill, Transaction } from '../../client/responses.ts'
+import { voidedFills } from '../account/live-account.ts'
+import { NONE, number, signOf, usd } from '../base/numbers.ts'
+import { batchPath } from '../base/router.ts'
+import { dateTime } from '../base/times.ts'
+import { Empty } from '../ui/controls.tsx'
+
+const STAGES = ['MATCHED', 'SUBMITTED', 'MINED', 'CONFIRMED'] as const
+
+const WORDS = {
+  MATCHED: 'Matched',
+  SUBMITTED: 'Submitted',
+  MINED: 'Mined',
+  CONFIRMED: 'Confirmed',
+  RETRYING: 'Submitted again',
+  FAILED: 'Voided',
+} as const
+
+/** Four dots: matched, submitted, mined, confirmed. */
+export function Stages({ fill }: { fill: Fill }) {
+  const reached = STAGES.indexOf(fill.status as (typeof STAGES)[number])
+  return (
+    <span
+      class={`stages ${fill.status.toLowerCase()}`}
+      title={fill.tx_hash ?? undefined}
+      data-testid="stage"
+      data-stage={fill.status}
+    >
+      {STAGES.map((stage, index) => (
+        <i key={stage} class={index <= reached ? 'on' : ''} />
+      ))}
+      {WORDS[fill.status]}
+    </span>
+  )
+}
+
+const short = (raw: string | null): string => number(raw, { places: 8, short: true })
+
+export function FillTable({ fills }: { fills: readonly Fill[] }) {
+  const voided = voidedFills.value
+  const gone = new Set(voided.map(({ fill_id }) => fill_id))
+  const rows = [...voided, ...fills.filter(({ fill_id }) => !gone.has(fill_id))].toSorted((a, b) =>
+    a.created_at < b.created_at ? 1 : -1,
+  )
+  if (rows.length === 0) return <Empty>No fill yet.</Empty>
+  return (
+    <table class="table" data-testid="fills">
+      <thead>
+        <tr>
+          <th scope="col">Time</th>
+          <th scope="col">Market</th>
+          <th scope="col">Side</th>
+          <th scope="col" class="num">
+            Price
+          </th>
+          <th scope="col" class="num">
+            Protected to
+          </th>
+          <th scope="col" class="num">
+            Quantity
+          </th>
+          <th scope="col" class="num">
+            Fee
+          </th>
+          <th scope="col" class="num">
+            Realized
+          </th>
+          <th scope="col">Settlement</th>
+          <th scope="col">Batch</th>
+        </tr>
+      </thead>
+      <tbody>
+        {rows.slice(0, 200).map((fill) => (
+          <tr key={fill.fill_id} class={fill.status === 'FAILED' ? 'voided' : ''}>
+            <td>{dateTime(fill.created_at)}</td>
+            <th scope="row">{fill.symbol}</th>
+            <td class={fill.side === 'LONG' ? 'up' : 'down'}>
+              {fill.side === 'LONG' ? 'Buy' : 'Sell'}
+              {fill.forced ? ' (liquidation)' : ''}
+            </td>
+            <td class="num">{short(fill.price_e18_raw)}</td>
+            <td class="num">{short(fill.protection_price_e18_raw)}</td>
+            <td class="num">{short(fill.quantity_e18_raw)}</td>
+            <td class="num">{usd(fill.fee_e18_raw, { places: 4 })}</td>
+            <td class={`num ${signOf(fill.realized_pnl_e18_raw)}`}>
+              {usd(fill.realized_pnl_e18_raw, { sign: true })}
+            </td>
+            <td>
+              <Stages fill={fill} />
+            </td>
+            <td>
+              <a href={batchPath(fill.market_id, fill.batch_id)}>{fill.batch_id}</a>
+            </td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  )
+}
+
+export function TransactionTable({ list, empty }: { list: readonly Transaction[]; empty: string }) {
+  if (list.length === 0) return <Empty>{empty}</Empty>
+  return (
+    <table class="table">
+      <thead>
+        <tr>
+          <th scope="col">Time</th>
+          <th scope="col">Kind</th>
+          <th scope="col">Market</th>
+          <th scope="col" class="num">
+            Amount (USDM)
+          </th>
+          <th scope="col" class="num">
+            Change of free balance
+          </th>
+          <th scope="col">Transaction</th>
+        </tr>
+      </thead>
+      <tbody>
+        {list.slice(0, 300).map((each) => (
+          <tr key={each.id}>
+            <td>{dateTime(each.created_at)}</td>
+            <th scope="row">{each.transaction_type.replace(/_/g, ' ')}</th>
+            <td>{each.market_symbol ?? NONE}</td>
+            <td class="num">
+              {usd(each.funding_payment_delta_e18_raw ?? each.amount_e18_raw, { places: 4 })}
+            </td>
+            <td class={`num ${signOf(each.available_margin_delta_e18_raw)}`}>
+              {usd(each.available_margin_delta_e18_raw, { places: 4, sign: true })}
+            </td>
+            <td class="mono">{each.tx_hash === null ? NONE : `${each.tx_hash.slice(0, 10)}…`}</td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  )
+}
