@@ -12,9 +12,9 @@ import {
   rangeQuery,
 } from './queries.ts'
 import type {
-  MarginBalance,
   Fill,
   LiquidationDecision,
+  MarginBalance,
   Me,
   OrderEvent,
   OrderEventKind,
