@@ -12,9 +12,9 @@ import {
   rangeQuery,
 } from './queries.ts'
 import type {
-  Balance,
   Fill,
   LiquidationDecision,
+  MarginBalance,
   Me,
   OrderEvent,
   OrderEventKind,
@@ -62,9 +62,9 @@ export class Account {
     return this.#userId
   }
 
-  async balance(options: ReadOptions = {}): Promise<Balance> {
+  async balance(options: ReadOptions = {}): Promise<MarginBalance> {
     const path = `/v0/balance/${await this.userId()}/margin`
-    return (await this.#http.get<{ balance: Balance }>(path, bookmarkQuery(options))).balance
+    return (await this.#http.get<{ balance: MarginBalance }>(path, bookmarkQuery(options))).balance
   }
 
   async positions(options: ReadOptions & { readonly marketId?: number } = {}): Promise<readonly Position[]> {

@@ -1,5 +1,4 @@
 /** Changes margin and leverage of the account's positions, by requests that the account or a session key of it signs. */
-import { getBytes, TypedDataEncoder } from 'ethers'
 import type { Account } from './account.ts'
 import { type Decimal, fromE18, toE18 } from './decimals.ts'
 import type { HttpSession } from './http-session.ts'
@@ -7,12 +6,28 @@ import type { MarketData } from './market-data.ts'
 import { bookmarkQuery, type ReadOptions } from './queries.ts'
 import type { Bookmark } from './responses.ts'
 import type { SaltSequence } from './salts.ts'
-import type { MessageSigner } from './signing.ts'
+import type { DigestSigner } from './signing.ts'
+import { hashTypedData } from './typed-data.ts'
 
 export type AdjustmentKind = 'adjust_leverage' | 'add_margin' | 'remove_margin'
 export type AttemptStatus =
   | ('PREPARED' | 'SIGNED' | 'SUBMITTED')
   | ('COMMITTED' | 'ABORTED' | 'RECEIPT_RECONCILIATION_FAILED')
+
+export type AdjustmentFailure =
+  | 'receipt_decode_exception'
+  | 'no_trade_execution_events'
+  | 'trade_events_without_position_updates'
+  | 'invalid_batch_trade_participant_coverage'
+  | 'invalid_forced_book_liquidation_fill_coverage'
+  | 'no_account_adjustment_position_updates'
+  | 'no_liquidation_settlement_events'
+  | 'backstop_inheritance_failed_only'
+  | 'no_adl_settlement_events'
+  | 'no_adl_trade_events'
+  | 'missing_expected_participants'
+  | 'missing_expected_position_updates'
+  | 'invalid_position_update_participant_coverage'
 
 export interface AdjustmentAttempt {
   readonly adjustment_id: string
@@ -23,7 +38,7 @@ export interface AdjustmentAttempt {
   readonly amount_e18_raw: string
   readonly new_leverage_raw: string | null
   readonly tx_hash: string | null
-  readonly failure_kind: string | null
+  readonly failure_kind: AdjustmentFailure | null
   readonly failure_reason: string | null
   readonly created_at: string
   readonly updated_at: string
@@ -44,6 +59,7 @@ interface Adjusted {
 
 export interface AdjustedMargin extends Adjusted {
   readonly amount: number
+  readonly amount_e18_raw: string
   readonly max_removable_amount?: number
 }
 
@@ -101,7 +117,7 @@ export interface AdjustmentsOptions {
   readonly http: HttpSession
   readonly account: Account
   readonly marketData: MarketData
-  readonly signer: MessageSigner | null
+  readonly signer: DigestSigner | null
   /** The nonces of adjustments; their order does not matter. */
   readonly nonces: SaltSequence
   readonly now?: () => number
@@ -179,7 +195,7 @@ export class Adjustments {
   }
 
   /** The fields that both requests have. */
-  async #sign(type: keyof typeof TYPES, marketId: number, values: Readonly<Record<string, unknown>>) {
+  async #sign(type: keyof typeof TYPES, marketId: number, values: Readonly<Record<string, bigint | number>>) {
     const { account, marketData, signer, nonces, now = Date.now } = this.#options
     if (signer === null) throw new TypeError('this call needs the client option privateKey or orderSigner')
     const { symbol, chain_id, trader_address } = await marketData.market(marketId)
@@ -192,8 +208,8 @@ export class Adjustments {
       verifyingContract: trader_address,
     }
     const message = { account: account.address, ...values, nonce, deadline }
-    const digest = TypedDataEncoder.hash(domain, { [type]: TYPES[type] }, message)
-    const signature = `${await signer.signMessage(getBytes(digest))}01`
+    const digest = hashTypedData({ domain, primaryType: type, types: TYPES, message })
+    const signature = `${await signer.signDigest(digest)}01`
     return {
       symbol,
       market_id: marketId,

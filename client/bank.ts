@@ -1,29 +1,40 @@
-/** Collateral: the faucet, and deposits and withdrawals by transactions that the trader's own key signs. */
-import { Contract, type ContractTransactionReceipt, type Signer } from 'ethers'
+/** Collateral: the faucet, and deposits and withdrawals by transactions of the trader's own account. */
 import { type Account, missingOption } from './account.ts'
-import { type Decimal, toE18 } from './decimals.ts'
-import { ClearbatchError } from './errors.ts'
+import { encodeCall } from './chain/calls.ts'
+import { isContract, signPermit } from './chain/permit.ts'
+import { Rpc } from './chain/rpc.ts'
+import { TransactionSender } from './chain/sender.ts'
+import { type Decimal, fromE18, toE18 } from './decimals.ts'
 import type { HttpSession } from './http-session.ts'
 import type { MarketData } from './market-data.ts'
-import type { Balance, FaucetPayout } from './responses.ts'
+import type { FaucetPayout, MarginBalance } from './responses.ts'
+import type { Signer } from './signers/signer.ts'
 import { waitFor } from './wait-for.ts'
-
-const TOKEN_ABI = [
-  'function approve(address spender, uint256 amount) returns (bool)',
-  'function allowance(address owner, address spender) view returns (uint256)',
-] as const
-const BANK_ABI = [
-  'function deposit(uint256 amount)',
-  'function requestWithdrawal(uint256 amount)',
-  'function withdraw()',
-] as const
 
 export interface BankOptions {
   readonly http: HttpSession
   readonly account: Account
   readonly marketData: MarketData
-  /** The account's own key, connected to the chain if the client has an RPC URL; null without the key. */
-  readonly wallet: Signer | null
+  /** Of the account itself; null for a client that has only a session key. */
+  readonly signer: Signer | null
+  readonly rpcUrl: string | undefined
+  readonly fetch?: typeof fetch | undefined
+}
+
+export interface Deposit {
+  readonly tx_hash: string
+  /** How the bank received the right to move the tokens. */
+  readonly paid_by: 'permit' | 'allowance' | 'approval'
+  readonly balance: MarginBalance
+}
+
+interface Connection {
+  readonly rpc: Rpc
+  readonly signer: Signer
+  readonly sender: TransactionSender
+  readonly token: string
+  readonly bank: string
+  readonly chainId: number
 }
 
 export class Bank {
@@ -38,62 +49,91 @@ export class Bank {
     return this.#options.http.send({ method: 'POST', path: '/v0/faucet', body: {}, idempotent: false })
   }
 
-  /** Approves if the allowance is too low, deposits, and returns once the exchange shows the deposit. */
-  async deposit(amount: Decimal): Promise<{ readonly tx_hash: string; readonly balance: Balance }> {
+  /** Tokens in the wallet: what a deposit can move. In wei. */
+  async walletBalance(): Promise<bigint> {
+    const { rpc, token, signer } = await this.#connect()
+    return balanceOf(rpc, token, signer.address)
+  }
+
+  /**
+   * Deposits with a permit in one transaction. Where the token has no permit or the account is a contract, it approves first if the
+   * allowance is too low. Returns once the exchange shows the deposit.
+   */
+  async deposit(amount: Decimal): Promise<Deposit> {
     const value = toE18(amount)
-    const before = BigInt((await this.#balanceOrNull())?.free_e18_raw ?? 0)
-    const signer = this.#connectedWallet()
-    const { addressCollateralToken, addressMarginBank: bank } = await this.#options.marketData.contracts()
-    const token = new Contract(addressCollateralToken, TOKEN_ABI, signer)
-    const allowance = (await token.getFunction('allowance')(await signer.getAddress(), bank)) as bigint
-    if (allowance < value) await sendTransaction(token, 'approve', bank, value)
-    const tx_hash = await sendTransaction(new Contract(bank, BANK_ABI, signer), 'deposit', value)
-    const balance = await waitFor(
-      () => this.#balanceOrNull(),
-      (now) => now !== null && BigInt(now.free_e18_raw) >= before + value,
-    )
-    return { tx_hash, balance: balance as Balance }
+    if (value <= 0n) throw new RangeError(`amount must be above 0; received ${fromE18(value)}`)
+    const connection = await this.#connect()
+    const { rpc, token, signer } = connection
+    const held = await balanceOf(rpc, token, signer.address)
+    if (held < value)
+      throw new RangeError(
+        `amount must be at most ${fromE18(held)}, the wallet's tokens; received ${fromE18(value)}`,
+      )
+    const { tx_hash, paid_by } = await this.#pay(connection, value)
+    return { tx_hash, paid_by, balance: await this.#balanceAfter(tx_hash) }
   }
 
   /** First step of a withdrawal: moves the amount from the free balance to pending. Returns the transaction hash. */
   async requestWithdrawal(amount: Decimal): Promise<string> {
-    return sendTransaction(await this.#contract(), 'requestWithdrawal', toE18(amount))
+    const { sender, bank } = await this.#connect()
+    const data = encodeCall('requestWithdrawal(uint256)', toE18(amount))
+    return sender.send({ to: bank, data, name: 'requestWithdrawal' })
   }
 
   /** Second step: pays the pending amount after the bank's delay. Returns the transaction hash. */
   async withdraw(): Promise<string> {
-    return sendTransaction(await this.#contract(), 'withdraw')
+    const { sender, bank } = await this.#connect()
+    return sender.send({ to: bank, data: encodeCall('withdraw()'), name: 'withdraw' })
   }
 
-  async #contract(): Promise<Contract> {
-    const signer = this.#connectedWallet()
-    const { addressMarginBank } = await this.#options.marketData.contracts()
-    return new Contract(addressMarginBank, BANK_ABI, signer)
-  }
-
-  #connectedWallet(): Signer {
-    const { wallet } = this.#options
-    return wallet?.provider ? wallet : missingOption('privateKey and rpcUrl')
-  }
-
-  /** Null before the first deposit: the exchange has no user for the account. */
-  async #balanceOrNull(): Promise<Balance | null> {
-    try {
-      return await this.#options.account.balance()
-    } catch (error) {
-      if (error instanceof ClearbatchError && error.status === 404) return null
-      throw error
+  async #pay(connection: Connection, value: bigint): Promise<Pick<Deposit, 'tx_hash' | 'paid_by'>> {
+    const { rpc, signer, sender, token, bank, chainId } = connection
+    const deposit = { to: bank, data: encodeCall('deposit(uint256)', value), name: 'deposit' }
+    const allowance = BigInt(
+      await rpc.read(token, encodeCall('allowance(address,address)', signer.address, bank)),
+    )
+    if (allowance >= value) return { tx_hash: await sender.send(deposit), paid_by: 'allowance' }
+    const permit = (await isContract(rpc, signer.address))
+      ? null
+      : await signPermit(rpc, signer, { token, spender: bank, value, chainId })
+    if (permit !== null) {
+      const { deadline, v, r, s } = permit
+      const data = encodeCall(
+        'depositWithPermit(uint256,uint256,uint8,bytes32,bytes32)',
+        value,
+        deadline,
+        v,
+        r,
+        s,
+      )
+      return { tx_hash: await sender.send({ to: bank, data, name: 'depositWithPermit' }), paid_by: 'permit' }
     }
+    await sender.send({
+      to: token,
+      data: encodeCall('approve(address,uint256)', bank, value),
+      name: 'approve',
+    })
+    return { tx_hash: await sender.send(deposit), paid_by: 'approval' }
+  }
+
+  /** The exchange shows the deposit some confirmations after its transaction. */
+  async #balanceAfter(tx_hash: string): Promise<MarginBalance> {
+    const { account } = this.#options
+    const hashes = async () => (await account.transactions({ type: 'deposit' })).map((each) => each.tx_hash)
+    await waitFor(hashes, (shown) => shown.includes(tx_hash), { budgetMs: 30_000 })
+    return account.balance()
+  }
+
+  async #connect(): Promise<Connection> {
+    const { signer, rpcUrl, marketData, fetch } = this.#options
+    if (signer === null || rpcUrl === undefined) return missingOption('privateKey (or signer) and rpcUrl')
+    const { addressCollateralToken, addressMarginBank, chain_id } = await marketData.contracts()
+    const rpc = new Rpc(rpcUrl, fetch)
+    const sender = new TransactionSender(rpc, signer, chain_id)
+    await sender.checkChain()
+    return { rpc, signer, sender, token: addressCollateralToken, bank: addressMarginBank, chainId: chain_id }
   }
 }
 
-/** Waits for the receipt and returns the transaction's hash. */
-async function sendTransaction(
-  contract: Contract,
-  method: string,
-  ...args: readonly unknown[]
-): Promise<string> {
-  const sent = await contract.getFunction(method)(...args)
-  const receipt = (await sent.wait()) as ContractTransactionReceipt
-  return receipt.hash
-}
+const balanceOf = async (rpc: Rpc, token: string, account: string): Promise<bigint> =>
+  BigInt(await rpc.read(token, encodeCall('balanceOf(address)', account)))

@@ -1,5 +1,6 @@
 /** Signs requests that the exchange relays for the owner, as typed data of the forwarder. */
-import type { Wallet } from 'ethers'
+import { missingOption } from './account.ts'
+import type { Signer } from './signers/signer.ts'
 
 /** As `prepare` returns it. */
 export interface ForwardRequest {
@@ -29,13 +30,16 @@ const TYPES = {
 }
 
 /** The value is always 0. */
-export const signForwardRequest = (
-  owner: Pick<Wallet, 'signTypedData'>,
+export async function signForwardRequest(
+  owner: Signer,
   { from, to, gas, nonce, deadline, data }: ForwardRequest,
   { chain_id, forwarder_address }: ForwarderDomain,
-): Promise<string> =>
-  owner.signTypedData(
-    { name: 'Forwarder', version: '1', chainId: chain_id, verifyingContract: forwarder_address },
-    TYPES,
-    { from, to, value: 0, gas, nonce, deadline, data },
-  )
+): Promise<string> {
+  if (owner.signTypedData === undefined) return missingOption('signer with signTypedData')
+  return owner.signTypedData({
+    domain: { name: 'Forwarder', version: '1', chainId: chain_id, verifyingContract: forwarder_address },
+    primaryType: 'ForwardRequest',
+    types: TYPES,
+    message: { from, to, value: 0, gas, nonce, deadline, data },
+  })
+}

@@ -1,10 +1,11 @@
 /** Sends HTTP requests to the exchange and retries those that are safe to retry. */
+import { type Authorization, Credential } from './authorization.ts'
 import { ClearbatchError, CODES, errorOfResponse, errorWithoutResponse } from './errors.ts'
 
 export interface HttpOptions {
   readonly baseUrl: string
-  /** `Key <api key>` or `Bearer <token>`; without it only public endpoints are accessible. */
-  readonly authorization?: string
+  /** `Key <api key>` or `Bearer <token>`, or a function that returns it; without it only public endpoints are accessible. */
+  readonly authorization?: Authorization
   /** Time limit of one attempt. The server delays a bookmarked read by up to 5 s. */
   readonly timeoutMs?: number
   /** Time limit of all attempts of one request together. */
@@ -43,12 +44,19 @@ const LONGEST_PAUSE_MS = 2_000
 export function createHttpSession(options: HttpOptions): HttpSession {
   const sleep = options.sleep ?? ((ms) => new Promise((resolve) => setTimeout(resolve, ms)))
   const now = options.now ?? Date.now
+  const credential = new Credential(options.authorization)
 
   async function send<Response>(request: HttpRequest): Promise<Response> {
     const deadline = now() + (options.budgetMs ?? 15_000)
+    let isRenewed = false
     for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(2 * pause, LONGEST_PAUSE_MS)) {
-      const result = await attempt(options, request)
+      const authorization = await credential.value()
+      const result = await attempt(options, request, authorization)
       if (!(result instanceof ClearbatchError)) return result.body as Response
+      if (result.status === 401 && !isRenewed && (await credential.renew(authorization))) {
+        isRenewed = true
+        continue
+      }
       const wait = result.retryAfterMs ?? pause
       if (!mayRetry(request, result) || now() + wait > deadline) throw result
       await sleep(wait)
@@ -71,11 +79,12 @@ export function mayRetry(request: Pick<HttpRequest, 'idempotent'>, error: Clearb
 async function attempt(
   options: HttpOptions,
   request: HttpRequest,
+  authorization: string | undefined,
 ): Promise<{ body: unknown } | ClearbatchError> {
   try {
     const response = await (options.fetch ?? fetch)(urlOf(options.baseUrl, request), {
       method: request.method,
-      headers: headersOf(options, request),
+      headers: headersOf(authorization, request),
       signal: AbortSignal.timeout(request.timeoutMs ?? options.timeoutMs ?? 10_000),
       ...(request.body === undefined ? {} : { body: JSON.stringify(request.body) }),
     })
@@ -95,7 +104,7 @@ function urlOf(baseUrl: string, { path, query = {} }: HttpRequest): URL {
 }
 
 const headersOf = (
-  { authorization }: HttpOptions,
+  authorization: string | undefined,
   { body, accept = 'application/json' }: HttpRequest,
 ): Record<string, string> => ({
   accept,

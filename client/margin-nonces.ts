@@ -1,9 +1,10 @@
 /** The lowest valid nonce of the account's margin and leverage changes, raised by a request that the owner signs. */
-import { Interface, type Wallet } from 'ethers'
 import { type Account, missingOption } from './account.ts'
+import { encodeCall } from './chain/calls.ts'
 import { signForwardRequest } from './forward-request.ts'
 import type { HttpSession } from './http-session.ts'
 import type { MarketData } from './market-data.ts'
+import type { Signer } from './signers/signer.ts'
 
 export interface MinimumMarginNonce {
   readonly market_id: number
@@ -25,11 +26,10 @@ export interface MarginNoncesOptions {
   readonly http: HttpSession
   readonly account: Account
   readonly marketData: Pick<MarketData, 'contracts' | 'market'>
-  /** The account's own key; null without it. */
-  readonly wallet: Pick<Wallet, 'signTypedData'> | null
+  /** Of the account itself; null without it. */
+  readonly signer: Signer | null
 }
 
-const MARKET = new Interface(['function invalidateMarginNonces(uint256 newMinimum)'])
 const GAS = 150_000
 const LIFE_S = 600
 
@@ -47,16 +47,16 @@ export class MarginNonces {
 
   /** Invalidates signed changes with a lower nonce, and returns once the chain has. The same request is sent until its outcome is known. */
   async invalidate(marketId: number, newMinimum: number): Promise<InvalidatedMarginNonces> {
-    const { http, account, marketData, wallet } = this.#options
-    if (wallet === null) return missingOption('privateKey')
+    const { http, account, marketData, signer } = this.#options
+    if (signer === null) return missingOption('privateKey (or signer)')
     const { trader_address: to } = await marketData.market(marketId)
     const { addressForwarder, chain_id } = await marketData.contracts()
     const request = {
       ...{ from: account.address, to, gas: GAS, deadline: Math.floor(Date.now() / 1000) + LIFE_S },
       nonce: (await this.minimum(marketId)).next_forward_nonce,
-      data: MARKET.encodeFunctionData('invalidateMarginNonces', [newMinimum]),
+      data: encodeCall('invalidateMarginNonces(uint256)', newMinimum),
     }
-    const signature = await signForwardRequest(wallet, request, {
+    const signature = await signForwardRequest(signer, request, {
       ...{ chain_id, forwarder_address: addressForwarder },
     })
     const body = { market_id: marketId, new_minimum: `${newMinimum}`, ...request, signature }

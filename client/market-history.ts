@@ -1,5 +1,6 @@
 /** The response bodies about the history and statistics of markets, with the field names on the wire. */
 import type { Amounts, MaybeAmounts } from './amount-fields.ts'
+import type { MarketMode } from './market-responses.ts'
 import type { Page } from './queries.ts'
 
 export type CandleInterval =
@@ -51,7 +52,7 @@ type Day = Amounts<'volume_24h' | 'notional_24h'> &
     readonly market_id: number
     readonly symbol: string
     readonly type: 'perpetual' | 'future' | 'binary_future'
-    readonly mode: string
+    readonly mode: MarketMode
     /** Start of the 24 hours. */
     readonly since: string
     readonly trades_24h: number

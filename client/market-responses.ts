@@ -6,10 +6,13 @@ import type { Amounts, MaybeAmounts } from './amount-fields.ts'
 export interface MarketChange {
   readonly kind: 'parameters' | 'mode' | 'wind_down' | 'fees'
   readonly active_from: string
-  readonly mode: string | null
+  readonly mode: MarketMode | null
   /** By the names of the market's fields. */
   readonly values: Readonly<Record<string, number | string>>
 }
+
+/** What may be done in a market. */
+export type MarketMode = 'open' | 'cancel_only' | 'halted' | 'settling' | 'settled'
 
 export type Market = Amounts<
   | 'tick_size'
@@ -32,7 +35,7 @@ export type Market = Amounts<
     readonly symbol: string
     readonly type: 'perpetual' | 'future' | 'binary_future'
     readonly trading_enabled: boolean
-    readonly mode: string
+    readonly mode: MarketMode
     readonly fees: Amounts<'maker' | 'taker' | 'highest_maker' | 'highest_taker'> & {
       readonly until: string | null
       readonly free_until: string | null

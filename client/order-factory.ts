@@ -4,7 +4,7 @@ import { toWire } from './decimals.ts'
 import type { MarketData } from './market-data.ts'
 import type { Market } from './responses.ts'
 import type { SaltSequence } from './salts.ts'
-import { buildOrder, type MessageSigner, type OrderTerms, orderSigner, type SignedOrder } from './signing.ts'
+import { buildOrder, type DigestSigner, type OrderTerms, orderSigner, type SignedOrder } from './signing.ts'
 
 export interface NewOrder extends OrderTerms {
   readonly marketId: number
@@ -21,7 +21,7 @@ export interface OrderFactoryOptions {
   readonly account: Account
   readonly marketData: MarketData
   /** The account's own key or a session key; null if the client has no key. */
-  readonly signer: MessageSigner | null
+  readonly signer: DigestSigner | null
   readonly salts: SaltSequence
 }
 
@@ -43,9 +43,14 @@ export class OrderFactory {
     const { market, sign } = await this.#contextOf(marketId)
     const { account, salts, signer } = this.#options
     const order = buildOrder({ market, terms, maker: account.address, salt: salts.next(), now: Date.now() })
-    const signed = await sign(order, signer ?? missingOption('privateKey'))
+    const signed = await sign(order, signer ?? missingOption('privateKey (or signer)'))
     const label = clientOrderId === undefined ? {} : { client_order_id: clientOrderId }
     return { ...signed, body: { ...bodyOf(signed, market), ...label } }
+  }
+
+  /** From memory after the first call: it has the grid, which never changes. */
+  async market(marketId: number): Promise<Market> {
+    return (await this.#contextOf(marketId)).market
   }
 
   async #contextOf(marketId: number): Promise<SigningContext> {

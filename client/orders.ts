@@ -1,10 +1,12 @@
 /** The account's orders: sign, place, cancel, estimate, and read them. */
 import type { OrderStatus, Side } from '../domain/orders/order.ts'
 import type { Account } from './account.ts'
+import { type Checked, checked } from './batch-result.ts'
 import { type Decimal, fromE18, toE18 } from './decimals.ts'
 import type { Estimate, EstimateRequest, QuantityForBudget } from './estimates.ts'
 import type { HttpSession } from './http-session.ts'
 import type { NewOrder, OrderFactory, OutgoingOrder } from './order-factory.ts'
+import { type Bracket, bracketOrders, type Scale, scaleOrders } from './order-groups.ts'
 import {
   bookmarkQuery,
   type ListOptions,
@@ -91,11 +93,25 @@ export class Orders {
   async placeBatch(
     orders: readonly (NewOrder | OutgoingOrder)[],
     { mode = 'best_effort', clientRequestId = crypto.randomUUID() }: BatchOptions = {},
-  ): Promise<BatchPlacement> {
+  ): Promise<Checked<BatchPlacement>> {
     const signed = await Promise.all(orders.map((order) => ('body' in order ? order : this.sign(order))))
     const bodies = signed.map(({ body }) => body)
     const command = { client_request_id: clientRequestId, mode, orders: bodies }
-    return this.#http.post('/v0/orders/place/batch', command)
+    return checked(await this.#http.post<BatchPlacement>('/v0/orders/place/batch', command))
+  }
+
+  /** An entry with its take profit and stop loss, all or none. An exit that triggers before the entry has filled ends without a fill. */
+  async bracket(
+    bracket: Bracket,
+    options: Omit<BatchOptions, 'mode'> = {},
+  ): Promise<Checked<BatchPlacement>> {
+    return this.placeBatch(bracketOrders(bracket), { ...options, mode: 'atomic' })
+  }
+
+  /** A ladder of limit orders between two prices, all or none. */
+  async scale(scale: Scale, options: Omit<BatchOptions, 'mode'> = {}): Promise<Checked<BatchPlacement>> {
+    const orders = scaleOrders(scale, await this.#factory.market(scale.marketId))
+    return this.placeBatch(orders, { ...options, mode: 'atomic' })
   }
 
   // ------------------------------------------------------------------ cancelling
@@ -113,9 +129,9 @@ export class Orders {
   async cancelBatch(
     orderHashes: readonly string[],
     { reason, clientRequestId = crypto.randomUUID() }: CancelBatchOptions = {},
-  ): Promise<BatchCancellation> {
+  ): Promise<Checked<BatchCancellation>> {
     const command = { client_request_id: clientRequestId, orderHashes, reason }
-    return this.#http.post('/v0/orders/cancel/batch', command)
+    return checked(await this.#http.post<BatchCancellation>('/v0/orders/cancel/batch', command))
   }
 
   /** Cancels every live order, in one market or in all. */

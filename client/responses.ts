@@ -105,6 +105,12 @@ export type Balance = Amounts<
   'total' | 'available' | 'free' | 'reserved' | 'position_margin' | 'pending_withdrawals'
 >
 
+/** As the balance is read; answers to commands leave the time out. */
+export type MarginBalance = Balance & {
+  /** From when on the bank pays what is pending; null if nothing is. */
+  readonly pending_withdrawals_payable_at: string | null
+}
+
 export type Position = Amounts<
   'size' | 'pending_size' | 'entry_notional' | 'margin' | 'realized_pnl' | 'fees'
 > &
@@ -205,6 +211,7 @@ export type Validation = Amounts<
   | 'reserved_margin'
 > &
   ExpectedProtection & {
+    readonly valid: boolean
     readonly order_hash: string
     readonly digest: string
     readonly signer: string | null
@@ -216,6 +223,20 @@ export type Validation = Amounts<
       'lowest_price' | 'highest_price' | 'tick_size' | 'min_quantity' | 'max_quantity' | 'step_size'
     > & { readonly max_leverage: number }
     readonly balance: Balance
+    /** What the order's signature covers, as EIP-712 typed data. */
+    readonly typed_data: {
+      readonly domain: {
+        readonly name: string
+        readonly version: string
+        readonly chainId: number
+        readonly verifyingContract: string
+      }
+      readonly primaryType: string
+      readonly types: { readonly Order: readonly { readonly name: string; readonly type: string }[] }
+      readonly message: Readonly<
+        Record<'flags' | 'quantity' | 'price' | 'triggerPrice' | 'leverage' | 'maker' | 'expiration', string>
+      > & { readonly triggerCondition: number }
+    }
   }
 
 /** The auction of one batch, with what decided its price. `rule` and `rule_version` are described in the OpenAPI document. */
@@ -225,7 +246,7 @@ export type Auction = Amounts<
   readonly rationed_side: Side | null
   readonly transactions: readonly {
     readonly part: number
-    readonly status: string
+    readonly status: 'MATCHED' | 'SUBMITTED' | 'MINED' | 'CONFIRMED' | 'RETRYING' | 'VOIDED'
     readonly tx_hash: string | null
   }[]
   readonly market_id: number
@@ -248,6 +269,8 @@ export interface SharedContracts {
 }
 
 export interface FaucetPayout {
+  readonly request_id: number
+  readonly status: 'SIGNED' | 'MINED'
   readonly tx_hash: string
   readonly wallet: string
 }
@@ -323,7 +346,9 @@ export type WithdrawalPage = Amounts<'pending'> & {
 }
 
 export interface RateLimit {
-  readonly bucket: string
+  readonly bucket:
+    | ('reads' | 'orders' | 'batches' | 'cancels' | 'faucet')
+    | ('auth' | 'relays' | 'adjustments' | 'proofs')
   readonly limit: number
   readonly window_seconds: number
   readonly remaining: number

@@ -1,10 +1,11 @@
 /** Session keys of the account: registered and revoked by requests that the owner signs and the exchange sends. */
-import { Interface, type Wallet } from 'ethers'
 import { missingOption } from './account.ts'
+import { encodeCall } from './chain/calls.ts'
 import { type ForwarderDomain, type ForwardRequest, signForwardRequest } from './forward-request.ts'
 import type { HttpSession } from './http-session.ts'
 import type { MarketData } from './market-data.ts'
 import type { Page, RangeOptions } from './queries.ts'
+import type { Signer } from './signers/signer.ts'
 import { type WaitOptions, waitFor } from './wait-for.ts'
 
 export type SessionKeyStatus = 'ACTIVE' | 'EXPIRED' | 'REVOKED'
@@ -41,6 +42,8 @@ export interface SessionKeyOperation {
 
 export type PreparedOperation = ForwardRequest &
   ForwarderDomain & {
+    /** Always 0. */
+    readonly value: number
     readonly account_manager_address: string
     readonly operation: KeyOperation
     readonly session_public_address: string
@@ -63,23 +66,19 @@ export interface SessionKeyList extends Page {
   readonly pending_operations: readonly SessionKeyOperation[]
 }
 
-const ACCOUNT_MANAGER = new Interface([
-  'function registerSessionKey(address key, uint8 permissions)',
-  'function revokeSessionKey(address key)',
-])
 /** Orders, and changes of margin and leverage. */
 const ALL_PERMISSIONS = 3
 
 const calldataOf = (operation: KeyOperation, address: string): string =>
   operation === 'register'
-    ? ACCOUNT_MANAGER.encodeFunctionData('registerSessionKey', [address, ALL_PERMISSIONS])
-    : ACCOUNT_MANAGER.encodeFunctionData('revokeSessionKey', [address])
+    ? encodeCall('registerSessionKey(address,uint8)', address, ALL_PERMISSIONS)
+    : encodeCall('revokeSessionKey(address)', address)
 
 export interface SessionKeysOptions {
   readonly http: HttpSession
   readonly marketData: Pick<MarketData, 'contracts'>
-  /** The account's own key; null without it. */
-  readonly wallet: Pick<Wallet, 'signTypedData'> | null
+  /** Of the account itself; null without it. */
+  readonly signer: Signer | null
 }
 
 export class SessionKeys {
@@ -106,8 +105,8 @@ export class SessionKeys {
 
   /** Signs a prepared request. Throws if it would do anything else than the operation with this key. */
   async sign(prepared: PreparedOperation): Promise<SignedOperation> {
-    const { wallet, marketData } = this.#options
-    if (wallet === null) return missingOption('privateKey')
+    const { signer, marketData } = this.#options
+    if (signer === null) return missingOption('privateKey (or signer)')
     const { from, to, gas, nonce, deadline, data, operation, session_public_address, ...ids } = prepared
     const { addressAccountManager } = await marketData.contracts()
     const isExpected =
@@ -122,7 +121,7 @@ export class SessionKeys {
     return {
       ...{ ...request, operation_id, session_public_address, session_key_id },
       approved: operation === 'register',
-      signature: await signForwardRequest(wallet, request, ids),
+      signature: await signForwardRequest(signer, request, ids),
     }
   }
 

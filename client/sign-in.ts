@@ -1,10 +1,10 @@
 /** Signs in with a wallet at the identity provider of the local stack, as a program: authorization code with PKCE, and EIP-4361. */
 import { type ClearbatchError, errorOfResponse, errorWithoutResponse } from './errors.ts'
 
-/** Any ethers wallet. */
+/** A `Signer` of an account, or any ethers wallet. */
 export interface SignInWallet {
   readonly address: string
-  signMessage(message: string): Promise<string>
+  signMessage(message: string): string | Promise<string>
 }
 
 export interface SignInOptions {
@@ -70,7 +70,10 @@ async function redirection(response: Response, issuerUrl: string): Promise<URL> 
   return new URL(location, issuerUrl)
 }
 
-const base64url = (bytes: Uint8Array): string => Buffer.from(bytes).toString('base64url')
+const base64url = (bytes: Uint8Array): string =>
+  btoa(String.fromCharCode(...bytes))
+    .replace(/[+/]/g, (sign) => (sign === '+' ? '-' : '_'))
+    .replace(/=+$/, '')
 const random = (): string => base64url(crypto.getRandomValues(new Uint8Array(32)))
 
 const sha256 = async (text: string): Promise<Uint8Array> =>

@@ -1,5 +1,5 @@
 /** Computes an order's hash and signature with the same code that the exchange verifies them with. */
-import { getBytes, hexlify, keccak256, Wallet } from 'ethers'
+import { toHex } from '../domain/hex.ts'
 import {
   isAlwaysReduceOnly,
   isMarketType,
@@ -10,7 +10,10 @@ import {
 import { type OrderHasher, orderHasher } from '../domain/orders/order-hash.ts'
 import type { Address, MarketId, OrderHash, Price, Quantity, Seconds, Ticks } from '../domain/units.ts'
 import type { Decimal } from './decimals.ts'
+import { keccak } from './keccak.ts'
 import { type Grid, toSteps, toTicks } from './rounding.ts'
+import { privateKeySigner } from './signers/private-key-signer.ts'
+import type { Signer } from './signers/signer.ts'
 
 /** The fields of a market that signing uses: its grid and its signing domain. */
 export interface SigningMarket extends Grid {
@@ -32,13 +35,11 @@ export interface OrderTerms {
   readonly expiration?: number
 }
 
-/** Any ethers wallet, of the account or of a session key. */
-export interface MessageSigner {
-  signMessage(message: Uint8Array): Promise<string>
-}
+/** Signs orders and adjustments: the account's own key, or a session key. */
+export type DigestSigner = Pick<Signer, 'signDigest'>
 
 /** Of a session key: signs orders and has no account of its own. */
-export const sessionSigner = (privateKey: string): MessageSigner => new Wallet(privateKey)
+export const sessionSigner = (privateKey: string): Signer => privateKeySigner(privateKey)
 
 export interface SignedOrder {
   readonly order: Order
@@ -49,8 +50,6 @@ export interface SignedOrder {
 
 /** A market order's signature stays valid on chain until it expires, even after the order has ended at the exchange. */
 export const MARKET_ORDER_LIFE_S = 60
-
-const keccak = (message: Uint8Array): Uint8Array => getBytes(keccak256(message))
 
 export interface UnsignedOrder {
   readonly market: SigningMarket
@@ -93,8 +92,8 @@ export function orderSigner(market: SigningMarket, chainId: number) {
     },
     keccak,
   )
-  return async (order: Order, signer: MessageSigner): Promise<SignedOrder> => {
+  return async (order: Order, signer: DigestSigner): Promise<SignedOrder> => {
     const digest = Uint8Array.from(hasher.digest(order))
-    return { order, hash: hexlify(digest) as OrderHash, signature: `${await signer.signMessage(digest)}01` }
+    return { order, hash: toHex(digest) as OrderHash, signature: `${await signer.signDigest(digest)}01` }
   }
 }

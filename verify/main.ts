@@ -1,6 +1,8 @@
 /** `npm run verify-batch -- <url or file>`: verifies the proof of a batch. Exit code 0 only if everything holds. */
+
+import { verifyBatch } from '../client/proof/verify-batch.ts'
 import { orExit, parseArguments, rejectArguments, text } from '../service/command-line.ts'
-import { type VerifyOptions, verifyBatch } from './run.ts'
+import { readOwnOrder, readProof } from './read.ts'
 
 const ADDRESS = /^0x[0-9a-fA-F]{40}$/
 
@@ -18,7 +20,7 @@ const COMMAND_LINE = {
   },
 } as const
 
-function optionsOf(): VerifyOptions {
+function optionsOf() {
   const { positionals, rpc, trader, order, salt } = parseArguments(COMMAND_LINE, process.argv.slice(2))
   const [source, more] = positionals
   if (source === undefined || more !== undefined)
@@ -41,7 +43,13 @@ process.exitCode = await run()
 
 async function run(): Promise<number> {
   try {
-    const { lines, problems } = await verifyBatch(options)
+    const { source, rpc, trader, own } = options
+    const { lines, problems } = await verifyBatch({
+      ...(await readProof(source)),
+      rpc,
+      trader,
+      own: own && { order: await readOwnOrder(own.order), salt: own.salt },
+    })
     for (const line of lines) console.log(line)
     for (const problem of problems) console.error(problem)
     console.log(

@@ -1,11 +1,13 @@
 /** A connection to the live feed that authenticates itself and connects again, with a jittered delay, until it is closed. */
-import { type ClearbatchError, errorOfResponse, errorWithoutResponse } from '../errors.ts'
+import { type Authorization, Credential } from '../authorization.ts'
+import { ClearbatchError, errorOfResponse, errorWithoutResponse } from '../errors.ts'
 import type { Result } from './messages.ts'
+import { openSocket } from './web-socket.ts'
 
 export interface ConnectionOptions {
   readonly baseUrl: string
-  /** `Key <api key>` or `Bearer <token>`; without it only public topics are accessible. */
-  readonly authorization?: string
+  /** `Key <api key>` or `Bearer <token>`, or a function that returns it; without it only public topics are accessible. */
+  readonly authorization?: Authorization
 }
 
 export interface ConnectionHandlers {
@@ -20,10 +22,12 @@ export interface ConnectionHandlers {
 
 type Id = string | number
 
+type Timer = ReturnType<typeof setTimeout>
+
 interface Call {
   readonly resolve: (result: Result) => void
   readonly reject: (error: ClearbatchError) => void
-  readonly timer: NodeJS.Timeout
+  readonly timer: Timer
 }
 
 const FIRST_DELAY_MS = 100
@@ -35,20 +39,26 @@ const AUTH = 'auth'
 export class LiveConnection {
   readonly #options: ConnectionOptions
   readonly #handlers: ConnectionHandlers
+  readonly #credential: Credential
   readonly #calls = new Map<Id, Call>()
   #socket: WebSocket | null = null
   #isConnected = false
   #isClosed = false
+  /** Sent last; undefined without one. */
+  #authorization: string | undefined
+  /** A credential was renewed after a refusal, and none has been accepted since. */
+  #isRenewed = false
   #ids = 0
   #attempts = 0
   /** As the exchange has asked in `server_shutdown`. */
   #delayMs: number | null = null
-  #timer: NodeJS.Timeout | undefined
+  #timer: Timer | undefined
   #lastMessageAt = 0
 
   constructor(options: ConnectionOptions, handlers: ConnectionHandlers) {
     this.#options = options
     this.#handlers = handlers
+    this.#credential = new Credential(options.authorization)
     this.#connect()
   }
 
@@ -93,11 +103,20 @@ export class LiveConnection {
   // ------------------------------------------------------------------ the socket
 
   #connect(): void {
-    const socket = new WebSocket(`${this.#options.baseUrl.replace(/\/$/, '').replace(/^http/, 'ws')}/v0/ws`)
-    this.#socket = socket
     this.#lastMessageAt = Date.now()
     this.#watch()
-    socket.onopen = () => this.#opened(socket)
+    const url = `${this.#options.baseUrl.replace(/\/$/, '').replace(/^http/, 'ws')}/v0/ws`
+    const attempt = this.#timer
+    openSocket(url, (socket) => {
+      // The attempt may have ended while the implementation was loaded.
+      if (this.#isClosed || attempt !== this.#timer) socket.close()
+      else this.#use(socket)
+    })
+  }
+
+  #use(socket: WebSocket): void {
+    this.#socket = socket
+    socket.onopen = () => void this.#opened(socket)
     socket.onmessage = ({ data }) => {
       if (socket === this.#socket) this.#receive(String(data))
     }
@@ -110,15 +129,21 @@ export class LiveConnection {
     }
   }
 
-  #opened(socket: WebSocket): void {
+  async #opened(socket: WebSocket): Promise<void> {
+    const authorization = await this.#credential.value().catch(errorWithoutResponse)
     if (socket !== this.#socket) return
-    const { authorization } = this.#options
+    if (authorization instanceof ClearbatchError) {
+      this.interrupt()
+      return
+    }
+    this.#authorization = authorization
     if (authorization === undefined) this.#begin()
     else socket.send(JSON.stringify({ op: AUTH, id: AUTH, authorization }))
   }
 
   #begin(): void {
     this.#isConnected = true
+    this.#isRenewed = false
     this.#attempts = 0
     this.#handlers.connected()
   }
@@ -162,7 +187,7 @@ export class LiveConnection {
     const { type, id, data } = message
     if (type === 'server_shutdown')
       this.#delayMs = (data as { reconnect_after_ms: number }).reconnect_after_ms
-    if (id === AUTH) this.#authenticated(message)
+    if (id === AUTH) void this.#authenticated(message)
     else {
       const call = this.#calls.get(id as Id)
       if (call === undefined) this.#handlers.message(message)
@@ -170,17 +195,24 @@ export class LiveConnection {
     }
   }
 
-  #authenticated(message: Record<string, unknown>): void {
+  async #authenticated(message: Record<string, unknown>): Promise<void> {
     if (message.type === 'result') {
       this.#begin()
       return
     }
     const error = errorOf(message)
-    if (error.retryable) this.interrupt()
+    if (error.retryable || (await this.#renewed(error))) this.interrupt()
     else {
       this.close()
       this.#handlers.refused(error)
     }
+  }
+
+  /** Whether the next connection has another credential than the refused one. */
+  async #renewed({ status }: ClearbatchError): Promise<boolean> {
+    if (status !== 401 || this.#isRenewed) return false
+    this.#isRenewed = await this.#credential.renew(this.#authorization).catch(() => true)
+    return this.#isRenewed
   }
 
   #settle(id: Id, call: Call, outcome: Result | ClearbatchError): void {

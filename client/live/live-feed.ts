@@ -30,7 +30,7 @@ interface Subscription {
   /** Of the operation that the next `subscribed` answers. */
   id: string | number | null
   retries: number
-  timer: NodeJS.Timeout | undefined
+  timer: ReturnType<typeof setTimeout> | undefined
 }
 
 const FIRST_RETRY_MS = 100

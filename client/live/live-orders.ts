@@ -1,4 +1,5 @@
 /** Places and cancels orders over the live feed, with the answers and errors of REST. */
+import { type Checked, checked } from '../batch-result.ts'
 import { ClearbatchError } from '../errors.ts'
 import { mayRetry } from '../http-session.ts'
 import type { OutgoingOrder } from '../order-factory.ts'
@@ -42,12 +43,12 @@ export class LiveOrders {
   async sendBatch(
     orders: readonly Pick<OutgoingOrder, 'body'>[],
     { mode = 'best_effort', clientRequestId = crypto.randomUUID() }: BatchOptions = {},
-  ): Promise<BatchPlacement> {
+  ): Promise<Checked<BatchPlacement>> {
     const bodies = orders.map(({ body }) => body)
     const command = { client_request_id: clientRequestId, mode, orders: bodies }
     const placement = await this.#run<BatchPlacement>('place_batch', command)
     this.#noteAll(placement.results)
-    return placement
+    return checked(placement)
   }
 
   async cancel(orderHash: string, reason?: string): Promise<Cancellation> {
@@ -66,11 +67,11 @@ export class LiveOrders {
   async cancelBatch(
     orderHashes: readonly string[],
     { reason, clientRequestId = crypto.randomUUID() }: CancelBatchOptions = {},
-  ): Promise<BatchCancellation> {
+  ): Promise<Checked<BatchCancellation>> {
     const command = { client_request_id: clientRequestId, orderHashes, reason }
     const cancellation = await this.#run<BatchCancellation>('cancel_batch', command)
     this.#noteAll(cancellation.results)
-    return cancellation
+    return checked(cancellation)
   }
 
   async cancelAll({ marketId, reason }: CancelAllOptions = {}): Promise<SweepCancellation> {

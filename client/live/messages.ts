@@ -32,6 +32,8 @@ export interface Result<Data = unknown> {
 }
 
 export interface BookData {
+  readonly market_id: number
+  readonly symbol: string
   readonly long_levels: readonly Level[]
   readonly short_levels: readonly Level[]
 }
@@ -60,6 +62,7 @@ export type UserBalance = Amounts<'available' | 'free' | 'reserved' | 'pending_w
 
 /** A snapshot of `user` has every list; an update only what has changed. */
 export interface UserData {
+  readonly user_id: number
   readonly orders?: readonly PlacedOrder[]
   readonly fills?: readonly Fill[]
   readonly positions?: readonly UserPosition[]

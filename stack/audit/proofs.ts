@@ -1,8 +1,8 @@
 /** Verifies the proofs of batches against the chain, as `npm run verify-batch` does. */
 import { Client } from '../../client/client.ts'
+import { verifyBatch } from '../../client/proof/verify-batch.ts'
 import { pages } from '../../client/queries.ts'
 import type { Auction } from '../../client/responses.ts'
-import { verifyBatch } from '../../verify/run.ts'
 import type { StackFile } from '../stack-file.ts'
 
 export interface VerifiedProofs {
@@ -32,7 +32,11 @@ export async function verifyProofs(
   let verified = 0
   const verify = async ({ market_id, batch_id }: Auction): Promise<void> => {
     const source = `${baseUrl}/v0/auctions/${market_id}/${batch_id}/proof`
-    const found = await verifyBatch({ source, rpc }).catch((error: Error) => ({ problems: [error.message] }))
+    const readAt = Date.now()
+    const found = await marketData
+      .batchProof(market_id, batch_id)
+      .then((proof) => verifyBatch({ proof, readAt, rpc }))
+      .catch((error: Error) => ({ problems: [error.message] }))
     problems.push(...found.problems.map((problem) => `${source}: ${problem}`))
     verified++
   }

@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import { getBytes, TypedDataEncoder, verifyMessage, Wallet } from 'ethers'
 import { describe, it } from 'mocha'
+import { ethersSigner } from '../../client/signers/adapters.ts'
 import { buildOrder, type OrderTerms, orderSigner } from '../../client/signing.ts'
 
 const market = {
@@ -10,6 +11,7 @@ const market = {
   step_size_e18_raw: '1000000000000000',
 }
 const wallet = new Wallet(`0x${'11'.repeat(32)}`)
+const signer = ethersSigner(wallet)
 const now = 1_790_000_000_500
 const types = {
   Order: [
@@ -36,7 +38,7 @@ describe('client/signing', () => {
       leverage: 10,
       expiration: 1_790_000_600,
     })
-    const { hash, signature } = await orderSigner(market, 6343)(order, wallet)
+    const { hash, signature } = await orderSigner(market, 6343)(order, signer)
     const domain = {
       name: 'IsolatedTrader',
       version: '2.0',
@@ -63,7 +65,7 @@ describe('client/signing', () => {
     const sign = orderSigner(market, 6343)
     // The hasher reuses its buffers.
     const orders = [1n, 2n, 3n].map((salt) => build({ side: 'SHORT', price: 1, quantity: 1 }, salt))
-    const signed = await Promise.all(orders.map((order) => sign(order, wallet)))
+    const signed = await Promise.all(orders.map((order) => sign(order, signer)))
     for (const { hash, signature } of signed) {
       expect(verifyMessage(getBytes(hash), signature.slice(0, -2))).to.equal(wallet.address)
     }

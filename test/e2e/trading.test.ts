@@ -1,9 +1,8 @@
-import { writeFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
 import { expect } from 'chai'
 import { type ContractTransactionResponse, NonceManager, Wallet } from 'ethers'
 import { describe, it } from 'mocha'
 import { fromE18, toE18 } from '../../client/decimals.ts'
+import { verifyBatch } from '../../client/proof/verify-batch.ts'
 import type { Fill, Market, Transaction } from '../../client/responses.ts'
 import { waitFor } from '../../client/wait-for.ts'
 import { type BatchProof, statusOf } from '../../domain/proof/verify.ts'
@@ -11,7 +10,6 @@ import type { Price } from '../../domain/units.ts'
 import { overrideFeed } from '../../stack/feed-override.ts'
 import { MarginBank__factory } from '../../typechain-types/factories/MarginBank__factory.ts'
 import { TestUSDM__factory } from '../../typechain-types/factories/TestUSDM__factory.ts'
-import { verifyBatch } from '../../verify/run.ts'
 import { replaceFrom } from '../support/chain-faults.ts'
 import { isDone, nearOracle, newestProofs, trade, useStack } from './support/stack.ts'
 
@@ -269,9 +267,8 @@ describe('trading, end to end', function () {
         fills: part?.fills.map((fill) => ({ ...fill, order_hash: null, salt: null })),
       }
       const denied = { ...proof, parts: [hidden, ...proof.parts.slice(1)] }
-      const path = join(dirname(exchange.stack.pricesFile), 'denied.json')
-      writeFileSync(path, JSON.stringify({ ...denied, status: statusOf(denied.parts) }))
-      const { problems } = await verifyBatch({ source: path, rpc: file.rpc_url })
+      const refused = { ...denied, status: statusOf(denied.parts) }
+      const { problems } = await verifyBatch({ proof: refused, rpc: file.rpc_url })
       expect(problems).to.have.length(1)
       expect(problems[0]).to.include(
         `part 1 is ${status} in the proof; transaction ${part?.transaction_hash} settled it`,
@@ -285,12 +282,12 @@ describe('trading, end to end', function () {
     const [fill] = (await alice.account.fillPage({ limit: 1 })).fills
     const { order_id, market_id, batch_id } = fill as Fill
     const { order_hash: order, salt } = await alice.orders.commitment(order_id, batch_id)
-    const source = `${file.base_url}/v0/auctions/${market_id}/${batch_id}/proof`
-    const found = await verifyBatch({ source, rpc: file.rpc_url, own: { order, salt } })
+    const proof = await alice.marketData.batchProof(market_id, batch_id)
+    const found = await verifyBatch({ proof, readAt: Date.now(), rpc: file.rpc_url, own: { order, salt } })
     expect(found.problems).to.deep.equal([])
     expect(found.lines.at(-1)).to.match(/^the order is number \d+ of the statement/)
     const other = await alice.orders.commitment(order_id, batch_id > 1 ? batch_id - 1 : batch_id + 1)
-    const missing = await verifyBatch({ source, own: { order, salt: other.salt } })
+    const missing = await verifyBatch({ proof, own: { order, salt: other.salt } })
     expect(missing.problems[0]).to.match(/^the order is not in the statement/)
   })
 

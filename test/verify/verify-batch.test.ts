@@ -4,11 +4,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { after, before, describe, it } from 'mocha'
+import { verifyBatch } from '../../client/proof/verify-batch.ts'
 import { clear } from '../../domain/auction/auction.ts'
 import type { Cleared } from '../../domain/auction/clearing.ts'
 import { type BatchProof, type ProofFill, verifyProof } from '../../domain/proof/verify.ts'
 import { digestOf } from '../../domain/proof/wire.ts'
-import { verifyBatch } from '../../verify/run.ts'
 import { toInput } from '../domain/support/any-auction.ts'
 import { bigBatch } from '../domain/support/big-batch.ts'
 import { keccak, provenBatch } from '../domain/support/proven.ts'
@@ -16,7 +16,6 @@ import { keccak, provenBatch } from '../domain/support/proven.ts'
 describe('npm run verify-batch', () => {
   const folder = mkdtempSync(join(tmpdir(), 'clearbatch-verify-'))
   const source = join(folder, 'proof.json')
-  const orderFile = join(folder, 'order.json')
   let proof: BatchProof
   let own: ProofFill
 
@@ -28,11 +27,8 @@ describe('npm run verify-batch', () => {
   })
   after(() => rmSync(folder, { recursive: true }))
 
-  const problemsOf = async (changed: unknown): Promise<readonly string[]> => {
-    const file = join(folder, 'changed.json')
-    writeFileSync(file, JSON.stringify(changed))
-    return (await verifyBatch({ source: file })).problems
-  }
+  const problemsOf = async (changed: unknown): Promise<readonly string[]> =>
+    (await verifyBatch({ proof: changed })).problems
   const withOrder = (change: Record<string, unknown>) => {
     const statement = proof.statement as { orders: Record<string, unknown>[] }
     const [first, ...rest] = statement.orders
@@ -45,7 +41,7 @@ describe('npm run verify-batch', () => {
     })
     expect([status, stderr]).to.deep.equal([0, ''])
     expect(stdout).to.match(/^batch 7 of BTC-PERP, SETTLED: price /)
-    expect(stdout).to.include('not compared with the chain: pass --rpc')
+    expect(stdout).to.include('not compared with the chain: pass a node')
     expect(stdout).to.match(/the proof holds\n$/)
   })
 
@@ -71,14 +67,14 @@ describe('npm run verify-batch', () => {
 
   it('when another contract is demanded than the proof names, the proof is refused', async () => {
     const named = (proof.statement as { market: { trader: string } }).market.trader
-    const verified = await verifyBatch({ source, trader: named.toUpperCase().replace('0X', '0x') })
+    const verified = await verifyBatch({ proof, trader: named.toUpperCase().replace('0X', '0x') })
     expect(verified.problems).to.deep.equal([])
-    expect((await verifyBatch({ source })).lines.join()).to.include(
+    expect((await verifyBatch({ proof })).lines.join()).to.include(
       `the contract ${named} is named by the proof itself`,
     )
     const other = `0x${'12'.repeat(20)}`
-    const { problems } = await verifyBatch({ source, trader: other })
-    expect(problems).to.deep.equal([`statement.market.trader is ${named}; --trader demands ${other}`])
+    const { problems } = await verifyBatch({ proof, trader: other })
+    expect(problems).to.deep.equal([`statement.market.trader is ${named}; the demanded contract is ${other}`])
     const malformed = spawnSync(process.execPath, ['verify/main.ts', source, '--trader', '0x12'], {
       encoding: 'utf8',
     })
@@ -121,22 +117,19 @@ describe('npm run verify-batch', () => {
 
   it('when an own order is in the proof, its place and fill are printed, and fields of its file are compared', async () => {
     const { order_hash, salt } = own as { order_hash: string; salt: string }
-    const found = await verifyBatch({ source, own: { order: order_hash, salt } })
+    const found = await verifyBatch({ proof, own: { order: order_hash, salt } })
     expect(found.problems).to.deep.equal([])
     expect(found.lines.at(-1)).to.include(`the order is number ${own.order} of the statement`)
     const { side } = (proof.statement as { orders: { side: string }[] }).orders[own.order - 1] as {
       side: string
     }
-    writeFileSync(
-      orderFile,
-      JSON.stringify({ order: { order_hash, side: side === 'LONG' ? 'SHORT' : 'LONG' } }),
-    )
-    const { problems } = await verifyBatch({ source, own: { order: orderFile, salt } })
+    const wrongSide = { order_hash, side: side === 'LONG' ? 'SHORT' : 'LONG' }
+    const { problems } = await verifyBatch({ proof, own: { order: wrongSide, salt } })
     expect(problems).to.deep.equal([
       `the statement has side ${side} for the order; it is ${side === 'LONG' ? 'SHORT' : 'LONG'}`,
     ])
-    writeFileSync(orderFile, JSON.stringify({ order_hash, price: '0.5', quantity: '0' }))
-    const worse = await verifyBatch({ source, own: { order: orderFile, salt } })
+    const other = { order_hash, price: '0.5', quantity: '0' }
+    const worse = await verifyBatch({ proof, own: { order: other, salt } })
     expect(worse.problems).to.have.length(2)
     expect(worse.problems[0]).to.match(/^the statement has price [\d.]+ for the order; it is 0\.5$/)
     expect(worse.problems[1]).to.match(/^the statement has [\d.]+ of the order open; its quantity is 0$/)
@@ -144,9 +137,9 @@ describe('npm run verify-batch', () => {
 
   it('when an own order is missing, the limits of orders that belong in the batch are printed', async () => {
     const salt = `0x${'77'.repeat(32)}`
-    const { problems } = await verifyBatch({ source, own: { order: own.order_hash as string, salt } })
+    const { problems } = await verifyBatch({ proof, own: { order: own.order_hash as string, salt } })
     expect(problems[0]).to.match(/^the order is not in the statement\. Live buys at [\d.]+ or above/)
-    const malformed = await verifyBatch({ source, own: { order: own.order_hash as string, salt: '0x12' } })
-    expect(malformed.problems[0]).to.include('--salt a salt')
+    const malformed = await verifyBatch({ proof, own: { order: own.order_hash as string, salt: '0x12' } })
+    expect(malformed.problems[0]).to.include('its salt, 0x and 64 hexadecimal digits')
   })
 })

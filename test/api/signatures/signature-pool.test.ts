@@ -3,6 +3,7 @@ import { id, Wallet } from 'ethers'
 import { after, describe, it } from 'mocha'
 import type { Signed } from '../../../api/ports.ts'
 import { createSignaturePool, type SignaturePool } from '../../../api/signatures/pool.ts'
+import { toSigner } from '../../../client/signers/adapters.ts'
 import { buildOrder, orderSigner } from '../../../client/signing.ts'
 import { future, perpetual } from '../../support/markets.ts'
 
@@ -22,7 +23,7 @@ async function someOrders(count: number): Promise<Signed[]> {
     const terms = { side: 'LONG', price: '50', quantity: '1' } as const
     const order = buildOrder({ market, terms, maker: wallet.address, salt: BigInt(at), now: 0 })
     const signer = at % 5 === 4 ? stranger : wallet
-    const { signature } = await orderSigner(market, Number(spec.chainId))(order, signer)
+    const { signature } = await orderSigner(market, Number(spec.chainId))(order, toSigner(signer))
     return { spec, order, signature: at % 7 === 6 ? signature.slice(0, -2) : signature }
   })
   return Promise.all(made)

@@ -1,21 +1,20 @@
 /** Verifies the proof of a batch: recomputes it, compares it with the chain, and finds an own order in it. */
-import { readFile } from 'node:fs/promises'
-import { Value } from 'typebox/value'
-import { BatchProof as ProofSchema } from '../api/auctions/proof-schema.ts'
-import { type Decimal, fromE18, toE18 } from '../client/decimals.ts'
-import type { BatchStatement, StatedOrder } from '../domain/proof/batch-statement.ts'
-import { placeOf, reachOf } from '../domain/proof/own-order.ts'
-import { type BatchProof, verifyParts, verifyProof } from '../domain/proof/verify.ts'
-import { statementFrom } from '../domain/proof/wire.ts'
-import { keccak } from '../service/crypto.ts'
-import { type ChainInput, readChain } from './chain.ts'
+import type { BatchStatement, StatedOrder } from '../../domain/proof/batch-statement.ts'
+import { placeOf, reachOf } from '../../domain/proof/own-order.ts'
+import { type BatchProof, verifyParts, verifyProof } from '../../domain/proof/verify.ts'
+import { statementFrom } from '../../domain/proof/wire.ts'
+import { type Decimal, fromE18, toE18 } from '../decimals.ts'
+import { keccak } from '../keccak.ts'
+import { type ChainInput, readSettlements } from './settlements.ts'
+import { misshapen } from './shape.ts'
 
-const TIMEOUT_MS = 30_000
 const HASH = /^0x[0-9a-f]{64}$/
 
 export interface VerifyOptions {
-  /** URL or file of the proof. */
-  readonly source: string
+  /** The answer of `GET /v0/auctions/:market_id/:batch_id/proof`, or of `marketData.batchProof`. */
+  readonly proof: unknown
+  /** When the proof was read, in Unix milliseconds; without it not known, for example of a proof in a file. */
+  readonly readAt?: number | undefined
   /** URL of a node of the market's chain; without it the proof is not compared with the chain. */
   readonly rpc?: string | undefined
   /** Address of the market's contract; without it the one that the proof names is accepted. */
@@ -24,8 +23,9 @@ export interface VerifyOptions {
 }
 
 export interface OwnOrder {
-  /** Hash of the order, or a file with the answer to its placement or read. */
-  readonly order: string
+  /** Hash of the order, or the order as its placement or a read answered it. */
+  readonly order: string | OwnFields
+  /** From `GET /v0/orders/:order_id/commitment`. */
   readonly salt: string
 }
 
@@ -35,30 +35,32 @@ export interface Verification {
   readonly problems: readonly string[]
 }
 
-/** Throws if a file, a URL or a node cannot be read. */
-export async function verifyBatch({ source, rpc, trader, own }: VerifyOptions): Promise<Verification> {
-  const readAt = isUrl(source) ? Date.now() : null
-  const proof = JSON.parse(await readSource(source)) as BatchProof
-  const [malformed] = Value.Errors(ProofSchema, proof)
-  if (malformed !== undefined)
-    return { lines: [], problems: [`not a proof: ${malformed.instancePath || 'it'} ${malformed.message}`] }
+/** Throws if the node cannot be read. */
+export async function verifyBatch(options: VerifyOptions): Promise<Verification> {
+  const { rpc, trader, own, readAt = null } = options
+  const malformed = misshapen(options.proof)
+  if (malformed !== null) return { lines: [], problems: [`not a proof: ${malformed}`] }
+  const proof = options.proof as BatchProof
   const recomputed = verifyProof(proof, keccak)
   if (recomputed.length > 0) return { lines: [], problems: recomputed }
   const statement = statementFrom(proof.statement)
   const named = statement.market.trader
   if (trader !== undefined && trader.toLowerCase() !== named.toLowerCase())
-    return { lines: [], problems: [`statement.market.trader is ${named}; --trader demands ${trader}`] }
+    return {
+      lines: [],
+      problems: [`statement.market.trader is ${named}; the demanded contract is ${trader}`],
+    }
   const chain = rpc === undefined ? null : await chainProblems({ url: rpc, readAt }, proof, statement)
-  const found = own === undefined ? null : await findOwn(own, statement)
+  const found = own === undefined ? null : findOwn(own, statement)
   const settled = proof.parts.filter(({ status }) => status === 'settled').length
   return {
     lines: [
       summaryOf(proof, statement),
       chain === null
-        ? 'not compared with the chain: pass --rpc'
+        ? 'not compared with the chain: pass a node'
         : `compared with ${settled} of ${proof.parts.length} settlement transactions of the contract ${statement.market.trader}${settled < proof.parts.length ? '; the others are not mined' : ''}`,
       ...(trader === undefined
-        ? [`the contract ${named} is named by the proof itself: pass --trader to demand one`]
+        ? [`the contract ${named} is named by the proof itself: demand the one that you trust`]
         : []),
       ...(found?.lines ?? []),
     ],
@@ -66,22 +68,12 @@ export async function verifyBatch({ source, rpc, trader, own }: VerifyOptions): 
   }
 }
 
-const isUrl = (source: string): boolean => /^https?:\/\//.test(source)
-
-async function readSource(source: string): Promise<string> {
-  if (!isUrl(source)) return readFile(source, 'utf8')
-  const response = await fetch(source, { signal: AbortSignal.timeout(TIMEOUT_MS) })
-  const text = await response.text()
-  if (!response.ok) throw new Error(`${source} answered ${response.status}: ${text.slice(0, 500)}`)
-  return text
-}
-
 async function chainProblems(
   input: ChainInput,
   proof: BatchProof,
   statement: BatchStatement,
 ): Promise<string[]> {
-  const { mined, differences } = await readChain(input, proof, statement)
+  const { mined, differences } = await readSettlements(input, proof, statement)
   return [...differences, ...verifyParts(proof, mined, keccak)]
 }
 
@@ -97,7 +89,7 @@ function summaryOf(proof: BatchProof, { market, orders, result, oracle }: BatchS
 
 // ---------------------------------------------------------------------- an own order
 
-interface OwnFields {
+export interface OwnFields {
   readonly order_hash?: unknown
   readonly side?: unknown
   readonly leverage?: unknown
@@ -106,18 +98,15 @@ interface OwnFields {
   readonly quantity?: Decimal | null
 }
 
-async function readOwn(order: string): Promise<OwnFields> {
-  if (HASH.test(order)) return { order_hash: order }
-  const content = JSON.parse(await readFile(order, 'utf8')) as OwnFields & { readonly order?: OwnFields }
-  return content.order ?? content
-}
-
-async function findOwn({ order, salt }: OwnOrder, statement: BatchStatement): Promise<Verification> {
-  const own = await readOwn(order)
+function findOwn({ order, salt }: OwnOrder, statement: BatchStatement): Verification {
+  const own: OwnFields = typeof order === 'string' ? { order_hash: order } : order
   if (!HASH.test(String(own.order_hash)) || !HASH.test(salt))
     return {
       lines: [],
-      problems: ['--order needs an order hash, and --salt a salt: 0x and 64 hexadecimal digits each'],
+      problems: [
+        'an own order needs an order hash and its salt, 0x and 64 hexadecimal digits each; ' +
+          `received ${own.order_hash} and ${salt}`,
+      ],
     }
   const place = placeOf(statement, { orderHash: String(own.order_hash), salt }, keccak)
   if (place === null)

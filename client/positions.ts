@@ -1,0 +1,45 @@
+/** Closes the account's positions by reduce-only market orders. */
+import type { Account } from './account.ts'
+import type { Checked } from './batch-result.ts'
+import { fromE18 } from './decimals.ts'
+import type { NewOrder } from './order-factory.ts'
+import type { Orders } from './orders.ts'
+import type { BatchPlacement, Placement, Position } from './responses.ts'
+
+export class Positions {
+  readonly #account: Account
+  readonly #orders: Orders
+
+  constructor(account: Account, orders: Orders) {
+    this.#account = account
+    this.#orders = orders
+  }
+
+  /**
+   * Places a market order that closes the position, fills included that are not settled yet. Null if there is nothing to close. The next
+   * batches fill the order; a part beyond its protection price stays open and is closed by calling again.
+   */
+  async close(marketId: number): Promise<Placement | null> {
+    const [order] = closingOrders(await this.#account.positions({ marketId }))
+    return order === undefined ? null : this.#orders.place(order)
+  }
+
+  /** Closes every position in one batch; each order is accepted or refused alone. Null if there is nothing to close. */
+  async closeAll(): Promise<Checked<BatchPlacement> | null> {
+    const orders = closingOrders(await this.#account.positions())
+    return orders.length === 0 ? null : this.#orders.placeBatch(orders)
+  }
+}
+
+export const closingOrders = (positions: readonly Position[]): readonly NewOrder[] =>
+  positions.flatMap(({ market_id, leverage, ...position }) => {
+    const size = BigInt(position.size_e18_raw) + BigInt(position.pending_size_e18_raw)
+    if (size === 0n) return []
+    return {
+      marketId: market_id,
+      side: size > 0n ? 'SHORT' : 'LONG',
+      quantity: fromE18(size > 0n ? size : -size),
+      leverage: Math.max(1, leverage),
+      reduceOnly: true,
+    }
+  })

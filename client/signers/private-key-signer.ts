@@ -1,0 +1,63 @@
+/** The default signer: a private key in memory, on @noble/curves, with a native curve where the program passes one. */
+import { secp256k1 } from '@noble/curves/secp256k1.js'
+import { toHex } from '../../domain/hex.ts'
+import { personalHasher } from '../../domain/orders/order-hash.ts'
+import { bytesOf, checksumAddress, utf8 } from '../bytes.ts'
+import { signedTransaction, signingHash } from '../chain/transaction.ts'
+import { keccak } from '../keccak.ts'
+import { hashTypedData } from '../typed-data.ts'
+import type { AccountSigner } from './signer.ts'
+
+/** Signs a hash of 32 bytes: r and s (64 bytes, low s) and the recovery id. */
+export type Curve = (
+  hash: Uint8Array,
+  privateKey: Uint8Array,
+) => { readonly rs: Uint8Array; readonly recoveryId: number }
+
+export const nobleCurve: Curve = (hash, privateKey) => {
+  const signature = secp256k1.sign(hash, privateKey, { prehash: false, format: 'recovered' })
+  return { rs: signature.subarray(1), recoveryId: signature[0] as number }
+}
+
+/** Keccak of the personal message with this content. */
+function personalHash(content: Uint8Array): Uint8Array {
+  const prefix = utf8(`\x19Ethereum Signed Message:\n${content.length}`)
+  const message = new Uint8Array(prefix.length + content.length)
+  message.set(prefix)
+  message.set(content, prefix.length)
+  return keccak(message)
+}
+
+function keyOf(privateKey: string): Uint8Array {
+  const text = privateKey.startsWith('0x') ? privateKey : `0x${privateKey}`
+  // The message must not contain the key.
+  if (!/^0x[0-9a-fA-F]{64}$/.test(text) || !secp256k1.utils.isValidSecretKey(bytesOf(text)))
+    throw new RangeError(
+      'a private key is 0x and 64 hexadecimal digits, above 0 and below the order of secp256k1',
+    )
+  return bytesOf(text)
+}
+
+export function addressOfKey(privateKey: string): string {
+  const point = secp256k1.getPublicKey(keyOf(privateKey), false)
+  return checksumAddress(toHex(keccak(point.subarray(1)).subarray(12)))
+}
+
+export function privateKeySigner(privateKey: string, curve: Curve = nobleCurve): AccountSigner {
+  const key = keyOf(privateKey)
+  const hasher = personalHasher(keccak)
+  const sign = (hash: Uint8Array): string => {
+    const { rs, recoveryId } = curve(hash, key)
+    return `${toHex(rs)}${(27 + recoveryId).toString(16)}`
+  }
+  return {
+    address: addressOfKey(privateKey),
+    signDigest: (digest) => sign(hasher(digest)),
+    signMessage: (text) => sign(personalHash(utf8(text))),
+    signTypedData: (typed) => sign(hashTypedData(typed)),
+    signTransaction: (transaction) => signedTransaction(transaction, sign(signingHash(transaction))),
+  }
+}
+
+/** A new private key from the system's random numbers. */
+export const randomKey = (): string => toHex(secp256k1.utils.randomSecretKey())
