@@ -109,6 +109,10 @@ export function optionalOf<const Value extends string>(values: readonly Value[])
   }
 }
 
+function clear(view: DataView, at: number, bytes: number): void {
+  for (let place = at; place < at + bytes; place++) view.setUint8(place, 0)
+}
+
 /** Hex text of exactly this many bytes. */
 export const hex = <Text extends string>(width: number): Field<Text> => ({
   width,
@@ -128,7 +132,8 @@ export function optionalHex<Text extends string>(width: number): Field<Text | nu
     width: width + 1,
     write(view, at, value) {
       view.setUint8(at, value === null ? 0 : 1)
-      if (value !== null) bytes.write(view, at + 1, value)
+      if (value === null) clear(view, at + 1, width)
+      else bytes.write(view, at + 1, value)
     },
     read: (view, at) => (view.getUint8(at) === 0 ? null : bytes.read(view, at + 1)),
   }
@@ -138,7 +143,8 @@ export function optionalHex<Text extends string>(width: number): Field<Text | nu
 export const optionalText = (longest: number): Field<string | null> => ({
   width: longest + 1,
   write(view, at, value) {
-    if (value === null) return view.setUint8(at, 0)
+    clear(view, at, longest + 1)
+    if (value === null) return
     invariant(value.length <= longest, `a text has at most ${longest} characters, received ${value.length}`)
     view.setUint8(at, value.length + 1)
     for (let place = 0; place < value.length; place++) {
@@ -178,7 +184,7 @@ export class Layout<Row extends object> {
     this.width = aligned(at)
   }
 
-  /** Writes the row. The record must be zero where a shorter text leaves bytes unwritten. */
+  /** Writes every byte of the row's fields. */
   write(view: DataView, at: number, row: Row): void {
     for (let index = 0; index < this.#fields.length; index++) {
       const name = this.#names[index] as keyof Row

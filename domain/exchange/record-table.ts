@@ -46,6 +46,8 @@ export class RecordTable<Row extends object> implements Table {
   /** Compares the key of a slot with the one that is looked up. */
   readonly #isSought: (slot: number) => boolean
   #sought: readonly number[] = []
+  /** The row that was read or written last: a change reads it first. */
+  #last: { readonly slot: number; readonly row: Row } | null = null
   #end = 0
   #size = 0
 
@@ -117,6 +119,7 @@ export class RecordTable<Row extends object> implements Table {
     const { page, at, place } = this.#placeOf(slot)
     page.bytes.fill(0, at, at + this.#layout.width)
     page.used[place] = 0
+    this.#last = null
     this.#free.push(slot)
     this.#size--
     this.#core.undo.push(() => this.put(before))
@@ -167,6 +170,7 @@ export class RecordTable<Row extends object> implements Table {
       throw error
     }
     page.used[place] = 1
+    this.#last = { slot, row }
     this.#size++
     this.#index.add(hashOfCounts(key), slot)
     this.#hash(slot, 'add')
@@ -176,19 +180,17 @@ export class RecordTable<Row extends object> implements Table {
 
   #replace(slot: number, row: Row): void {
     const { page, at } = this.#placeOf(slot)
-    const { width } = this.#layout
     const before = this.#read(slot)
-    const bytes = page.bytes.slice(at, at + width)
     this.#hash(slot, 'subtract')
     try {
-      page.bytes.fill(0, at, at + width)
       this.#layout.write(page.view, at, row)
     } catch (error) {
-      page.bytes.set(bytes, at)
+      this.#layout.write(page.view, at, before)
       this.#hash(slot, 'add')
       throw error
     }
     this.#hash(slot, 'add')
+    this.#last = { slot, row }
     this.#core.undo.push(() => this.put(before))
     for (const observer of this.#observers) observer(before, row)
   }
@@ -199,8 +201,11 @@ export class RecordTable<Row extends object> implements Table {
   }
 
   #read(slot: number): Row {
+    if (this.#last?.slot === slot) return this.#last.row
     const { page, at } = this.#placeOf(slot)
-    return this.#layout.read(page.view, at)
+    const row = this.#layout.read(page.view, at)
+    this.#last = { slot, row }
+    return row
   }
 
   #find(key: readonly number[]): number {

@@ -4,6 +4,7 @@ import { Books } from './books.ts'
 import { Digest } from './digest.ts'
 import type { DocumentTable } from './document-table.ts'
 import { EndedOrders } from './ended-orders.ts'
+import { Exposures } from './exposures.ts'
 import { count, small } from './layout.ts'
 import { PartedMap } from './parted-map.ts'
 import { RecordTable } from './record-table.ts'
@@ -70,6 +71,7 @@ export interface ExchangeState extends ChainTables, SwitchTables {
   readonly actions: DocumentTable<ActionRow>
   readonly books: Books
   readonly ended: EndedOrders
+  readonly exposures: Exposures
   readonly queues: ActionQueues
   /** Users by address. */
   readonly userIds: PartedMap<UserId>
@@ -101,6 +103,8 @@ export function createState(): ExchangeState {
   const ended = new EndedOrders()
   orders.observe(books.follow)
   orders.observe(ended.follow)
+  const exposures = new Exposures()
+  orders.observe(exposures.follow)
   const fills = fillTable(core)
   const partFills = new Map<string, Seq[]>()
   fills.observe((before, after) => followFills(partFills, before, after))
@@ -128,6 +132,7 @@ export function createState(): ExchangeState {
     actions,
     books,
     ended,
+    exposures,
     queues: new ActionQueues(actions),
     userIds,
     partFills,

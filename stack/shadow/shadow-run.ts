@@ -2,9 +2,10 @@
  * Folds all journals into a state and compares every fact of it with the tables of the write side, at one snapshot of the database. Later
  * comparisons continue with the rows that have been appended since.
  */
-import { sql } from 'kysely'
+import { type Selectable, sql } from 'kysely'
 import type { Db, Tx } from '../../db/client.ts'
 import { readRows } from '../../db/journal.ts'
+import type { AccountsTable, UsersTable } from '../../db/schema.ts'
 import { apply, marketIdOf } from '../../domain/exchange/apply.ts'
 import { violations } from '../../domain/exchange/laws.ts'
 import { createState, type ExchangeState } from '../../domain/exchange/state.ts'
@@ -24,16 +25,16 @@ export class ShadowRun {
     this.#db = db
   }
 
-  /** For databases whose first users have no rows: takes those that the state does not have from the tables, with their free balances. */
+  /** For databases whose first users have no rows: takes these users from the tables with their balances, before rows have changed them. */
   async adoptUsers(): Promise<void> {
-    const users = await this.#db
-      .selectFrom('users')
-      .innerJoin('accounts', 'accounts.user_id', 'users.user_id')
-      .selectAll()
-      .execute()
+    const { rows: users } = await sql<Selectable<UsersTable> & Selectable<AccountsTable>>`
+      select * from users join accounts using (user_id)
+      where not exists (
+        select from journal where shard = 'accounts' and row ->> 'kind' = 'user_created' and (row ->> 'user_id')::bigint = user_id
+      )
+    `.execute(this.#db)
     for (const { user_id, address, created_at, free, pending_withdrawal } of users) {
       const userId = user_id as UserId
-      if (this.state.users.has(userId)) continue
       this.state.users.put({ userId, address: address as Address, createdAt: created_at as Millis })
       this.state.accounts.put({
         userId,

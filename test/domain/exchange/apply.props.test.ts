@@ -8,7 +8,7 @@ import { canonicalJson } from '../../../domain/exchange/document-table.ts'
 import { violations } from '../../../domain/exchange/laws.ts'
 import { createState, digestOf, type ExchangeState, tablesOf } from '../../../domain/exchange/state.ts'
 import { toHex } from '../../../domain/hex.ts'
-import type { MarketId } from '../../../domain/units.ts'
+import type { MarketId, UserId } from '../../../domain/units.ts'
 import { binary, perpetual } from '../../support/markets.ts'
 import { anySteps, commandsOf } from './support/journals.ts'
 
@@ -34,7 +34,11 @@ function contentOf(state: ExchangeState) {
   })
   const queues = [perpetual, binary].map(({ marketId }) => [...state.queues.pending(marketId)])
   const ended = [perpetual, binary].map(({ marketId }) => state.ended.upTo(marketId, Number.MAX_SAFE_INTEGER))
-  return { books, tables, queues, ended, digest: toHex(digestOf(state)) }
+  const users = [1, 2, 3, 4] as UserId[]
+  const exposures = [perpetual, binary].map(({ marketId }) =>
+    users.map((user) => state.exposures.of(marketId, user)),
+  )
+  return { books, tables, queues, ended, exposures, digest: toHex(digestOf(state)) }
 }
 
 function folded(commands: readonly (readonly Entry[])[]): ExchangeState {
