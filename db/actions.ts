@@ -7,6 +7,7 @@ import { reportsOf, type SingleAction, type SingleKind, touchedAccounts } from '
 import { type FundingStep, type QueueTail, fundingStepOf as stepOf } from '../domain/actions/queue.ts'
 import { fromStoredPayload, toStoredPayload } from '../domain/actions/stored-action.ts'
 import { invariant } from '../domain/invariant.ts'
+import type { ActionQueued } from '../domain/journal/queue-rows.ts'
 import type { OracleReport } from '../domain/settlement/settlement.ts'
 import type { Millis, Price } from '../domain/units.ts'
 import { adjustingSql } from './adjustments.ts'
@@ -60,18 +61,20 @@ export async function queueParts(
   `.execute(tx)
 }
 
-/** Queues a single action behind all others of the market, and keeps its reports as evidence. Returns its number in the queue. */
-export async function queueSingle(tx: Tx, marketId: number, action: SingleAction): Promise<number> {
+/** Queues a single action behind all others of the market, and keeps its reports as evidence. Returns its row for the journal. */
+export async function queueSingle(tx: Tx, marketId: number, action: SingleAction): Promise<ActionQueued> {
   for (const { feed, report } of reportsOf(action)) await keepReport(tx, { marketId, feed }, report)
-  const { rows } = await sql<{ queue_no: number }>`
+  const payload = toStoredPayload(action)
+  const { rows } = await sql<Pick<ActionQueued, 'queue_no' | 'touches'>>`
     insert into actions (market_id, queue_no, kind, payload, touches, as_of, status, created_at)
     select ${marketId}, coalesce((select max(queue_no) from actions where market_id = ${marketId}), 0) + 1, ${action.kind},
-      ${JSON.stringify(toStoredPayload(action))}::jsonb,
+      ${JSON.stringify(payload)}::jsonb,
       array(select user_id from users where address = any(${touchedAccounts(action)}::text[]) order by user_id),
       ${action.asOf}, 'QUEUED', ${action.asOf}
-    returning queue_no
+    returning queue_no, touches
   `.execute(tx)
-  return rows[0]?.queue_no as number
+  const { queue_no, touches } = rows[0] as (typeof rows)[number]
+  return { kind: 'action_queued', queue_no, action: action.kind, payload, touches, as_of: action.asOf }
 }
 
 /**

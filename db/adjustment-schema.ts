@@ -1,22 +1,8 @@
 /** The tables of adjustment attempts. */
 import type { ColumnType, JSONColumnType } from 'kysely'
+import type { StoredAdjustment } from '../domain/journal/adjustment-row.ts'
 import type { AdjustmentKind, AttemptStatus } from '../domain/positions/adjustment-attempt.ts'
 import type { FailureKind } from '../domain/settlement/receipt.ts'
-
-/** What the trader has signed, with amounts in wei as decimal strings. */
-export interface StoredAdjustment {
-  readonly signer: string
-  readonly signature: string
-  readonly deadline: number
-  /** Of a change of margin. */
-  readonly amount?: string
-  readonly remove_mode?: 'exact' | 'up_to'
-  readonly min_amount?: string
-  /** Of a change of leverage. */
-  readonly leverage?: number
-  readonly max_margin_in?: string
-  readonly min_margin_out?: string
-}
 
 type Fixed<Value> = ColumnType<Value, Value, never>
 

@@ -3,13 +3,17 @@
  * in the same transaction; the caller holds the lock of the market's shard and, if the reservation changes, of the account.
  */
 import { type Selectable, sql } from 'kysely'
-import type { AdjustmentChanged } from '../domain/journal/adjustment-row.ts'
+import type {
+  AdjustmentChanged,
+  AdjustmentRequest,
+  StoredAdjustment,
+} from '../domain/journal/adjustment-row.ts'
 import type { AdjustmentKind, AttemptStatus } from '../domain/positions/adjustment-attempt.ts'
 import { type Adjustment, IN_FLIGHT, isInFlight, isLeverage } from '../domain/positions/adjustment-attempt.ts'
 import type { FailureKind } from '../domain/settlement/receipt.ts'
 import type { Address, Quote, Seconds } from '../domain/units.ts'
 import { changeReserved } from './accounts.ts'
-import type { AdjustmentAttemptsTable, StoredAdjustment } from './adjustment-schema.ts'
+import type { AdjustmentAttemptsTable } from './adjustment-schema.ts'
 import type { Db, Tx } from './client.ts'
 import { constant } from './values.ts'
 
@@ -161,8 +165,24 @@ function rowOf(attempt: AttemptRow, reservedDelta: bigint): AdjustmentChanged {
     amount: attempt.moved === null ? amount : attempt.moved.toString(),
     ...{ new_leverage: leverage, tx_hash, failure_kind, failure_reason },
     ...{ reserved_delta: reservedDelta.toString(), created_at: attempt.created_at, at: attempt.updated_at },
+    ...(attempt.as_of !== null && { as_of: attempt.as_of }),
+    ...(attempt.relayer !== null && { relayer: attempt.relayer }),
+    ...(attempt.relayer_nonce !== null && { relayer_nonce: attempt.relayer_nonce }),
+    ...(attempt.max_removable !== null && { max_removable: attempt.max_removable.toString() }),
+    ...(attempt.moved !== null && { moved: attempt.moved.toString() }),
+    ...(attempt.gas_used !== null && { gas_used: attempt.gas_used }),
   }
 }
+
+/** What the attempt's first row states beside its status. */
+const requestOf = (attempt: AttemptRow): AdjustmentRequest => ({
+  digest: attempt.digest,
+  nonce: attempt.nonce,
+  request: attempt.request,
+  hold: attempt.hold.toString(),
+  pays: attempt.pays.toString(),
+  cancelled_orders: attempt.cancelled_orders,
+})
 
 export interface NewAttempt {
   readonly adjustmentId: string
@@ -202,7 +222,8 @@ export async function insertAttempt(tx: Tx, of: NewAttempt): Promise<AdjustmentC
     .execute()
   await changeReserved(tx, new Map([[of.userId, of.hold]]))
   await sql`select pg_notify(${ADJUSTMENTS_CHANNEL}, ${of.adjustmentId})`.execute(tx)
-  return rowOf({ ...attempt, request }, of.hold)
+  const prepared = { ...attempt, request }
+  return { ...rowOf(prepared, of.hold), request: requestOf(prepared) }
 }
 
 /**

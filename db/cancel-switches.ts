@@ -3,7 +3,11 @@
  * feed) and `fired_switches`. Arming and firing meet at the switch's row: its lock decides which of the two comes first.
  */
 import { sql } from 'kysely'
+import type { AccountsRow } from '../domain/journal/accounts-row.ts'
+import { ACCOUNTS_SHARD } from '../domain/journal/journal-row.ts'
+import type { SwitchesFired } from '../domain/journal/switch-rows.ts'
 import type { Db, Tx } from './client.ts'
+import { appendRows, lockShard } from './journal.ts'
 import { anyOf } from './values.ts'
 
 export interface ArmedSwitch {
@@ -12,18 +16,32 @@ export interface ArmedSwitch {
   readonly fire_at: number
 }
 
-/** Arms the account's switch, in place of one that is armed already. */
-export async function armSwitch(db: Db, userId: number, armed: ArmedSwitch): Promise<void> {
-  await db
-    .insertInto('cancel_switches')
-    .values({ user_id: userId, ...armed })
-    .onConflict((conflict) => conflict.column('user_id').doUpdateSet(armed))
-    .execute()
-}
+/** Runs `change` under the lock of the accounts' shard, and appends the rows that it returns. */
+const withRows = (db: Db, change: (tx: Tx) => Promise<readonly AccountsRow[]>): Promise<void> =>
+  db.transaction().execute(async (tx) => {
+    const head = await lockShard(tx, ACCOUNTS_SHARD)
+    await appendRows(tx, head, await change(tx))
+  })
 
-export async function disarmSwitch(db: Db, userId: number): Promise<void> {
-  await db.deleteFrom('cancel_switches').where('user_id', '=', userId).execute()
-}
+/** Arms the account's switch, in place of one that is armed already. */
+export const armSwitch = (db: Db, userId: number, armed: ArmedSwitch): Promise<void> =>
+  withRows(db, async (tx) => {
+    await tx
+      .insertInto('cancel_switches')
+      .values({ user_id: userId, ...armed })
+      .onConflict((conflict) => conflict.column('user_id').doUpdateSet(armed))
+      .execute()
+    return [{ kind: 'switch_armed', user_id: userId, ...armed }]
+  })
+
+export const disarmSwitch = (db: Db, userId: number): Promise<void> =>
+  withRows(db, async (tx) => {
+    const { numDeletedRows } = await tx
+      .deleteFrom('cancel_switches')
+      .where('user_id', '=', userId)
+      .executeTakeFirst()
+    return numDeletedRows === 0n ? [] : [{ kind: 'switch_disarmed', user_id: userId }]
+  })
 
 export interface ConnectionSwitch {
   readonly connection_id: string
@@ -32,8 +50,25 @@ export interface ConnectionSwitch {
   readonly fire_at: number
 }
 
-/** Arms or renews the switches of connections; one that has fired in the meantime is armed again. */
-export async function armConnectionSwitches(db: Db, switches: readonly ConnectionSwitch[]): Promise<void> {
+/** Arms the switches of connections. */
+export const armConnectionSwitches = (db: Db, switches: readonly ConnectionSwitch[]): Promise<void> =>
+  withRows(db, async (tx) => {
+    await renewConnectionSwitches(tx, switches)
+    return switches.map(armedRow)
+  })
+
+const armedRow = ({ connection_id, user_id, timeout_seconds }: ConnectionSwitch): AccountsRow => ({
+  kind: 'connection_switch_armed',
+  connection_id,
+  user_id,
+  timeout_seconds,
+})
+
+/** Renews the switches of connections. One that has fired in the meantime is armed again, until its connection ends. */
+export async function renewConnectionSwitches(
+  db: Db | Tx,
+  switches: readonly ConnectionSwitch[],
+): Promise<void> {
   if (switches.length === 0) return
   await sql`
     insert into connection_switches (connection_id, user_id, timeout_seconds, fire_at)
@@ -46,35 +81,44 @@ export async function armConnectionSwitches(db: Db, switches: readonly Connectio
   `.execute(db)
 }
 
-export async function disarmConnectionSwitches(db: Db, connectionIds: readonly string[]): Promise<void> {
-  await db
-    .deleteFrom('connection_switches')
-    .where('connection_id', '=', anyOf('text', connectionIds))
-    .execute()
-}
+export const disarmConnectionSwitches = (db: Db, connections: readonly string[]): Promise<void> =>
+  withRows(db, async (tx) => {
+    await tx
+      .deleteFrom('connection_switches')
+      .where('connection_id', '=', anyOf('text', connections))
+      .execute()
+    return [{ kind: 'connection_switches_disarmed', connections }]
+  })
 
 /**
  * Moves every switch that is due to `fired_switches`. The due switch of a connection fires only if the database has been reachable for its
  * grace, since `reachableSince`: the connection's process could have renewed it. And only if the account has no other connection whose
- * switch is not due: otherwise the account is still connected.
+ * switch is not due: otherwise the account is still connected. Returns the row for the journal.
  */
-export async function fireDueSwitches(tx: Tx, now: number, reachableSince: number): Promise<void> {
+export async function fireDueSwitches(tx: Tx, now: number, reachableSince: number): Promise<SwitchesFired> {
   const reachableMs = now - reachableSince
   const isDue = sql`fire_at <= ${now} and timeout_seconds * 1000::bigint <= ${reachableMs}::bigint`
-  await sql`
+  const { rows } = await sql<Omit<SwitchesFired, 'kind'>>`
     with due as (delete from cancel_switches where fire_at <= ${now} returning user_id, fire_at),
-    ended as (delete from connection_switches where ${isDue} returning user_id, fire_at),
+    ended as (delete from connection_switches where ${isDue} returning connection_id, user_id, fire_at),
     disconnected as (
       select user_id, max(fire_at) as fire_at from ended
       where not exists (
         select from connection_switches other where other.user_id = ended.user_id and not (${isDue})
       )
       group by user_id
+    ), fired as (
+      insert into fired_switches (user_id, fired_at)
+      select user_id, fire_at from due union select user_id, fire_at from disconnected
+      on conflict do nothing
+      returning user_id, fired_at
     )
-    insert into fired_switches (user_id, fired_at)
-    select user_id, fire_at from due union select user_id, fire_at from disconnected
-    on conflict do nothing
+    select
+      (select coalesce(json_agg(fired order by user_id, fired_at), '[]') from fired) as fired,
+      (select coalesce(json_agg(user_id order by user_id), '[]') from due) as accounts,
+      (select coalesce(json_agg(connection_id order by connection_id), '[]') from ended) as connections
   `.execute(tx)
+  return { kind: 'switches_fired', ...(rows[0] as (typeof rows)[number]) }
 }
 
 /** Deletes fired switches whose orders are all cancelled. */

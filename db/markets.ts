@@ -115,7 +115,11 @@ export async function listMarket(db: Db, spec: MarketSpec): Promise<void> {
 
 /** Sets the trading calendar that a market follows; null: its underlying trades around the clock. */
 export async function setCalendar(db: Db, marketId: MarketId, calendar: CalendarName | null): Promise<void> {
-  await db.updateTable('markets').set({ calendar }).where('market_id', '=', marketId).execute()
+  await db.transaction().execute(async (tx) => {
+    const head = await lockShard(tx, marketShard(marketId))
+    await tx.updateTable('markets').set({ calendar }).where('market_id', '=', marketId).execute()
+    await appendRows(tx, head, [{ kind: 'calendar_set', calendar }])
+  })
 }
 
 export async function loadImpactNotional(db: Db, marketId: MarketId): Promise<Quote | null> {
@@ -129,11 +133,17 @@ export async function loadImpactNotional(db: Db, marketId: MarketId): Promise<Qu
 
 /** Sets the notional at which a market's premium is measured; null: by the rule. */
 export async function setImpactNotional(db: Db, marketId: MarketId, notional: Quote | null): Promise<void> {
-  await db
-    .updateTable('markets')
-    .set({ impact_notional: notional })
-    .where('market_id', '=', marketId)
-    .execute()
+  await db.transaction().execute(async (tx) => {
+    const head = await lockShard(tx, marketShard(marketId))
+    await tx
+      .updateTable('markets')
+      .set({ impact_notional: notional })
+      .where('market_id', '=', marketId)
+      .execute()
+    await appendRows(tx, head, [
+      { kind: 'impact_notional_set', notional: notional === null ? null : notional.toString() },
+    ])
+  })
 }
 
 /** Announces a width of price protection for a day ahead. It replaces an announcement that is not in force yet. */
@@ -340,22 +350,25 @@ export async function setBackstop(tx: Tx, marketId: number, after: StoredBacksto
 /** Lifts the exchange's own restriction. The contract's mode is not affected. Returns the mode before. */
 export const reopenMarket = (db: Db, marketId: MarketId): Promise<MarketMode> =>
   db.transaction().execute(async (tx) => {
-    await lockShard(tx, marketShard(marketId))
+    const head = await lockShard(tx, marketShard(marketId))
     const { mode } = await tx
       .selectFrom('markets')
       .select('mode')
       .where('market_id', '=', marketId)
       .executeTakeFirstOrThrow()
     // A market that has ended stays so.
-    return mode === 'settled' ? mode : setMode(tx, marketId, 'open')
+    if (mode === 'settled') return mode
+    await appendRows(tx, head, [{ kind: 'market_restricted', mode: 'open', why: 'operator' }])
+    return setMode(tx, marketId, 'open')
   })
 
-/** Stops placements and batches of an open market; a market in a stricter mode stays in it. */
-export async function restrictToCancels(tx: Tx, marketId: number): Promise<void> {
-  await tx
+/** Stops placements and batches of an open market. False if the market is in a stricter mode, and stays in it. */
+export async function restrictToCancels(tx: Tx, marketId: number): Promise<boolean> {
+  const { numUpdatedRows } = await tx
     .updateTable('markets')
     .set({ mode: 'cancel_only' })
     .where('market_id', '=', marketId)
     .where('mode', '=', 'open')
-    .execute()
+    .executeTakeFirst()
+  return numUpdatedRows > 0n
 }

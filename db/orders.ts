@@ -121,7 +121,7 @@ export async function countReduceOnly(
 
 /**
  * Appends a market's rows to its journal and inserts the orders of the placements among them: the journal row of a placement holds all
- * that the order's row does, except the signature. Parameters: those of APPENDING, and each row's signature or null.
+ * that the order's row does. Parameters: those of APPENDING.
  */
 const APPEND_AND_INSERT_ORDERS = `
   with placed as (
@@ -133,34 +133,20 @@ const APPEND_AND_INSERT_ORDERS = `
       r.order_id, split_part(r.order_id, '-', 1)::integer, split_part(r.order_id, '-', 2)::bigint, r.user_id, r.maker, r.signer,
       r.hash, r.signature, r.salt, r.side, r.type, r.price, r.quantity, r.trigger, r.leverage, r.reduce_only, r.expiration,
       r.alive_until, r.status, r.openable, r.reserved_price, r.reserved, r.accepted_at, r.client_order_id
-    from rows from (
-      json_to_recordset($3::json) as (
-        kind text, order_id text, user_id bigint, maker text, signer text, hash text, salt bigint, side text, type text,
-        price bigint, quantity bigint, trigger bigint, leverage integer, reduce_only boolean, expiration bigint,
-        alive_until bigint, status text, openable bigint, reserved_price bigint, reserved numeric, accepted_at bigint,
-        client_order_id text
-      ),
-      unnest($5::text[])
-    ) as r (
-      kind, order_id, user_id, maker, signer, hash, salt, side, type, price, quantity, trigger, leverage, reduce_only, expiration,
-      alive_until, status, openable, reserved_price, reserved, accepted_at, client_order_id, signature
+    from json_to_recordset($3::json) as r (
+      kind text, order_id text, user_id bigint, maker text, signer text, hash text, signature text, salt bigint, side text, type text,
+      price bigint, quantity bigint, trigger bigint, leverage integer, reduce_only boolean, expiration bigint, alive_until bigint,
+      status text, openable bigint, reserved_price bigint, reserved numeric, accepted_at bigint, client_order_id text
     )
     where r.kind = 'order_placed'
   ), ${APPENDING}
 `
 
-/**
- * Appends `rows` behind `at.head` and inserts the orders that they place; does not notify. `signatures`: of each row that places an
- * order, null for the others.
- */
-export const insertOrdersQuery = (
-  { shard, head }: ShardHead,
-  rows: readonly JournalRow[],
-  signatures: readonly (string | null)[],
-): Statement => ({
+/** Appends `rows` behind `at.head` and inserts the orders that they place; does not notify. */
+export const insertOrdersQuery = ({ shard, head }: ShardHead, rows: readonly JournalRow[]): Statement => ({
   name: 'insert-orders',
   text: APPEND_AND_INSERT_ORDERS,
-  values: [shard, head, JSON.stringify(rows), head + rows.length, signatures],
+  values: [shard, head, JSON.stringify(rows), head + rows.length],
 })
 
 /** Inserts the forced orders of the rows. The caller appends the rows. */

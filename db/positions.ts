@@ -3,7 +3,7 @@
  * holds the lock of the market's shard.
  */
 import { type Selectable, sql } from 'kysely'
-import type { PositionChange } from '../domain/journal/journal-row.ts'
+import type { PositionChange } from '../domain/journal/batch-rows.ts'
 import type { Position } from '../domain/positions/position.ts'
 import type { Quote, Steps, UserId } from '../domain/units.ts'
 import type { Db, Tx } from './client.ts'

@@ -1,10 +1,10 @@
 /** The table `price_averages`: the averages behind a market's mark price and funding rate. The caller of a write owns the market's marks. */
 import { sql } from 'kysely'
+import type { StoredInterval } from '../domain/journal/journal-row.ts'
 import { NO_AVERAGES, type PriceAverages } from '../domain/prices/averages.ts'
 import type { PremiumInterval } from '../domain/prices/premium.ts'
 import type { Millis } from '../domain/units.ts'
 import type { Db, Tx } from './client.ts'
-import type { StoredInterval } from './schema.ts'
 
 const storedInterval = ({ from, sampled, sum }: PremiumInterval): StoredInterval => [
   from,

@@ -3,7 +3,7 @@
  * the same transaction; it holds the lock of that shard.
  */
 import { type Insertable, type Selectable, sql } from 'kysely'
-import type { RelayChanged } from '../domain/journal/accounts-row.ts'
+import type { RelayChanged, RelayRequest } from '../domain/journal/accounts-row.ts'
 import type { RelayEffect, RelayFailure } from '../domain/relays/operation.ts'
 import type { Db, Tx } from './client.ts'
 import type { RelayOperationsTable } from './relay-schema.ts'
@@ -35,6 +35,21 @@ const changeOf = (operation: RelayOperation): RelayChanged => ({
   failure: operation.failure,
   tx_hash: operation.tx_hash,
   at: operation.updated_at,
+  ...(operation.reason !== null && { reason: operation.reason }),
+  ...(operation.relayer !== null && { relayer: operation.relayer }),
+  ...(operation.relayer_nonce !== null && { relayer_nonce: operation.relayer_nonce }),
+  ...(operation.block !== null && { block: operation.block }),
+})
+
+const requestOf = (operation: RelayOperation): RelayRequest => ({
+  owner: operation.owner,
+  target: operation.target,
+  gas: operation.gas,
+  nonce: operation.nonce,
+  deadline: operation.deadline,
+  data: operation.data,
+  signature: operation.signature,
+  minimum: operation.minimum === null ? null : operation.minimum.toString(),
 })
 
 export async function findRelayOperation(db: Db | Tx, operationId: string): Promise<RelayOperation | null> {
@@ -64,7 +79,7 @@ export async function insertRelayOperation(
     .execute()
   await sql`select pg_notify(${RELAY_CHANNEL}, ${operation.operation_id})`.execute(tx)
   const stored = (await findRelayOperation(tx, operation.operation_id)) as RelayOperation
-  return { operation: stored, row: changeOf(stored) }
+  return { operation: stored, row: { ...changeOf(stored), request: requestOf(stored) } }
 }
 
 async function change(

@@ -3,7 +3,9 @@
  * is signed. If nothing is stored with it, the relayer lane fills it (`keeper/relayer/nonces.ts`), so no nonce is lost or used twice.
  */
 import { type Selectable, sql } from 'kysely'
+import { ACCOUNTS_SHARD } from '../domain/journal/journal-row.ts'
 import type { Db, Tx } from './client.ts'
+import { appendRows, lockShard } from './journal.ts'
 import type { RelayerTransactionsTable } from './schema.ts'
 import { anyOf } from './values.ts'
 
@@ -29,23 +31,27 @@ export interface NewTransaction {
 }
 
 /** Registers the lane's key. `firstNonce` is used unless a higher one has been assigned. */
-export async function registerRelayer(
+export const registerRelayer = (
   db: Db,
   { name, relayer, chainId }: RelayerKey & { readonly name: string },
   firstNonce: number,
-): Promise<void> {
-  await db
-    .insertInto('relayers')
-    .values({ address: relayer, chain_id: chainId, lane: name, next_nonce: firstNonce })
-    .onConflict((conflict) =>
-      conflict
-        .columns(['address', 'chain_id'])
-        .doUpdateSet({ next_nonce: sql<number>`greatest(relayers.next_nonce, excluded.next_nonce)` }),
-    )
-    .execute()
-}
+): Promise<void> =>
+  db.transaction().execute(async (tx) => {
+    const head = await lockShard(tx, ACCOUNTS_SHARD)
+    const { lane, next_nonce } = await tx
+      .insertInto('relayers')
+      .values({ address: relayer, chain_id: chainId, lane: name, next_nonce: firstNonce })
+      .onConflict((conflict) =>
+        conflict
+          .columns(['address', 'chain_id'])
+          .doUpdateSet({ next_nonce: sql<number>`greatest(relayers.next_nonce, excluded.next_nonce)` }),
+      )
+      .returning(['lane', 'next_nonce'])
+      .executeTakeFirstOrThrow()
+    await appendRows(tx, head, [{ kind: 'lane_registered', relayer, chain_id: chainId, lane, next_nonce }])
+  })
 
-/** Assigns the next nonces. Returns the first of them. */
+/** Assigns the next nonces. Returns the first of them. The caller states them in a row of the journal. */
 export async function takeNonces(tx: Tx, { relayer, chainId }: RelayerKey, count: number): Promise<number> {
   const { next_nonce } = await tx
     .updateTable('relayers')

@@ -2,7 +2,7 @@
 import type { ColumnType, Generated, JSONColumnType } from 'kysely'
 import type { ActionKind } from '../domain/actions/action.ts'
 import type { StoredPayload } from '../domain/actions/stored-action.ts'
-import type { JournalRow, TriggerEvidence } from '../domain/journal/journal-row.ts'
+import type { JournalRow, StoredInterval, TriggerEvidence } from '../domain/journal/journal-row.ts'
 import type { CalendarName } from '../domain/market/trading-calendar.ts'
 import type { OrderStatus, OrderType, Side, StatusReason } from '../domain/orders/order.ts'
 import type { FillStatus } from '../domain/orders/order-state.ts'
@@ -244,9 +244,6 @@ export interface FundingStatesTable {
   valid_from: number
   valid_until: number
 }
-
-/** An interval of the premium: its start, the milliseconds of its samples, and its sum as a decimal string. */
-export type StoredInterval = readonly [from: number, sampled: number, sum: string]
 
 /**
  * The averages behind a market's mark price and funding rate, stored with each mark. `basis` is that of (mid - oracle price); `premium` has

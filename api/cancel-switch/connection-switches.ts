@@ -6,6 +6,7 @@ import {
   armConnectionSwitches,
   type ConnectionSwitch,
   disarmConnectionSwitches,
+  renewConnectionSwitches,
 } from '../../db/cancel-switches.ts'
 import type { Db } from '../../db/client.ts'
 import type { Clock } from '../../service/clock.ts'
@@ -60,7 +61,7 @@ export function createConnectionSwitches(
       const fire_at = fireAt ?? now + graceSeconds * 1000
       return { connection_id, user_id: userId, timeout_seconds: graceSeconds, fire_at }
     })
-    await armConnectionSwitches(db, rows)
+    await renewConnectionSwitches(db, rows)
     due.forEach(([id, one], at) => {
       // A connection that ended during the statement is written once more.
       if (one.fireAt === rows[at]?.fire_at) armed.delete(id)

@@ -15,18 +15,11 @@ import type { CurrentMarket, Funds, GroupState, Holding, StoredOrder } from './g
 import type { LabelledOrder } from './labelled-orders.ts'
 import { holdingKey, labelKey, requestKey, saltKey } from './state-keys.ts'
 
-/** The journal row of a placement, and the signature, which only the row in `orders` stores. */
-export interface PlacedOrder {
-  readonly row: OrderPlaced
-  readonly signature: string
-}
-
 export class GroupChanges {
   readonly state: GroupState
   /** New journal rows by market. Row i will have sequence `head + 1 + i`. */
   readonly rows = new Map<number, MarketRow[]>()
   readonly spanned: CommandSpanned[] = []
-  readonly placed: PlacedOrder[] = []
   readonly ended: EndedOrder[] = []
   readonly reservedDeltas = new Map<number, bigint>()
   readonly requests: NewClientRequest[] = []
@@ -105,7 +98,6 @@ export class GroupChanges {
   place(stored: StoredOrder, row: OrderPlaced): void {
     const { market_id: marketId, user_id: userId } = stored
     this.#push(this.#rowsOf(marketId), row)
-    this.#push(this.placed, { row, signature: stored.signature })
     this.#reserve(marketId, userId, stored.reserved)
     const holding = this.holding(marketId, userId)
     this.#hold(marketId, userId, {

@@ -175,6 +175,7 @@ function placedRow(
     openable: admission.openable,
     reserved: admission.reserved.toString(),
     reserved_price: admission.reservedPrice,
+    signature: order.signature,
   }
 }
 

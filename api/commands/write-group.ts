@@ -42,29 +42,23 @@ export async function commitGroup(
 const isUndecided = (error: Error, isOfCommit: boolean): boolean =>
   isConnectionError(error) && (isOfCommit || !(error instanceof pg.DatabaseError))
 
-/** New journal rows of a shard, and the signature of each row that places an order. */
+/** New journal rows of a shard. */
 interface NewRows {
   readonly at: ShardHead
   readonly rows: readonly JournalRow[]
-  readonly signatures: readonly (string | null)[]
 }
 
-function newRowsOf({ rows, placed, state, spanned }: GroupChanges): NewRows[] {
-  const signatures = new Map<JournalRow, string>(placed.map(({ row, signature }) => [row, signature]))
-  const of = (at: ShardHead, list: readonly JournalRow[]): NewRows => ({
-    at,
-    rows: list,
-    signatures: list.map((row) => signatures.get(row) ?? null),
-  })
-  const journals = [...state.markets].map(([marketId, { head }]) => of(head, rows.get(marketId) ?? []))
-  if (state.accounts !== null) journals.push(of(state.accounts, spanned))
+function newRowsOf({ rows, state, spanned }: GroupChanges): NewRows[] {
+  const journals: NewRows[] = [...state.markets].map(([marketId, { head }]) => ({
+    at: head,
+    rows: rows.get(marketId) ?? [],
+  }))
+  if (state.accounts !== null) journals.push({ at: state.accounts, rows: spanned })
   return journals.filter(({ rows }) => rows.length > 0)
 }
 
-const appendStatement = ({ at, rows, signatures }: NewRows): Statement =>
-  signatures.some((signature) => signature !== null)
-    ? insertOrdersQuery(at, rows, signatures)
-    : appendRowsQuery(at, rows)
+const appendStatement = ({ at, rows }: NewRows): Statement =>
+  rows.some(({ kind }) => kind === 'order_placed') ? insertOrdersQuery(at, rows) : appendRowsQuery(at, rows)
 
 function otherStatements({ ended, reservedDeltas, requests }: GroupChanges, now: number): Statement[] {
   const deltas = [...reservedDeltas].filter(([, delta]) => delta !== 0n)

@@ -5,7 +5,8 @@
 
 import type { LiveOrder } from '../book/market-book.ts'
 import { invariant } from '../invariant.ts'
-import type { MarketRow, MatchedFill } from '../journal/journal-row.ts'
+import type { BatchCleared, MatchedFill, MatchedPosition } from '../journal/batch-rows.ts'
+import type { MarketRow } from '../journal/journal-row.ts'
 import type { MarketSpec } from '../market/market.ts'
 import { expiryReason, leaveBook, type OpenOrder, type OrderChange, reserve } from '../orders/open-order.ts'
 import type { StatusReason } from '../orders/order.ts'
@@ -128,9 +129,11 @@ const closingReason = (reason: StatusReason): ClosingReason => {
   return reason
 }
 
-export interface PlannedFill extends MatchedFill {
+export interface PlannedFill extends Omit<MatchedFill, 'opening' | 'partial_slot'> {
   /** Index within the part. */
   readonly place: number
+  /** Steps that open a position. */
+  readonly opening: number
   readonly partial_slot: number | null
 }
 
@@ -243,7 +246,7 @@ function fillOrders(
     }),
   )
   const closing = [...closingOrders(input.decision, changes), ...leavingOrders(input, changes)]
-  changes.rows.push(batchRow(input, clearing, { oracle, parts: parts.length, fills, closing }))
+  changes.rows.push(batchRow(input, clearing, { oracle, parts: parts.length, fills, closing, positions }))
   return { batchId, head, clearing, oracle, parts: parts.length, fills, positions }
 }
 
@@ -279,7 +282,7 @@ function plannedFill(
   part: number,
   place: number,
   order: OpenOrder,
-  { fill, taker, side }: Fill,
+  { fill: steps, taker, side, opening }: Fill,
   held: Quote,
   slot: number | null,
 ): PlannedFill {
@@ -290,9 +293,10 @@ function plannedFill(
     part,
     place,
     side,
-    steps: fill,
+    steps,
     taker_steps: taker,
     held: held.toString(),
+    opening,
     partial_slot: slot,
   }
 }
@@ -324,22 +328,24 @@ function closingOrders(
 function leavingOrders(
   { spec, batchId, decision }: BatchPlanInput,
   changes: OrderChanges,
-): { order_id: string; reason: StatusReason }[] {
+): BatchCleared['closing'] {
   return decision.leaving.map(({ seq, closing }) => {
     const order = changes.get(seq)
-    changes.set(leaveWithPosition(order, fillIdOf(spec, batchId, closing.part, closing.seq)))
-    return { order_id: order.orderId, reason: 'POSITION_CLOSED' }
+    const closed_by = fillIdOf(spec, batchId, closing.part, closing.seq)
+    changes.set(leaveWithPosition(order, closed_by))
+    return { order_id: order.orderId, reason: 'POSITION_CLOSED', closed_by }
   })
 }
 
 function batchRow(
-  { asOf, batchId }: BatchPlanInput,
+  { asOf, batchId, head }: BatchPlanInput,
   clearing: Cleared,
   batch: {
     readonly oracle: OracleReport
     readonly parts: number
     readonly fills: readonly PlannedFill[]
-    readonly closing: { order_id: string; reason: StatusReason }[]
+    readonly closing: BatchCleared['closing']
+    readonly positions: ReadonlyMap<UserId, Position>
   },
 ): MarketRow {
   const { lo, hi, price, volume, demand, supply, rule, inputs } = clearing
@@ -352,7 +358,29 @@ function batchRow(
     ...{ lo, hi, price, volume, demand, supply, rule },
     rule_version: inputs.ruleVersion,
     parts: batch.parts,
-    fills: batch.fills.map(({ place: _place, partial_slot: _slot, ...fill }) => fill),
+    fills: batch.fills.map(matchedFill),
     closing: batch.closing,
+    head,
+    maker_fee: inputs.spec.makerFee.toString(),
+    taker_fee: inputs.spec.takerFee.toString(),
+    oracle_signatures: batch.oracle.signatures,
+    matched: [...batch.positions].map(([account, position]) => matchedPosition(account, position)),
   }
 }
+
+const matchedFill = ({ place: _, opening, partial_slot, ...fill }: PlannedFill): MatchedFill => ({
+  ...fill,
+  ...(opening > 0 && { opening }),
+  ...(partial_slot !== null && { partial_slot }),
+})
+
+export const matchedPosition = (
+  account: UserId,
+  { size, entryNotional, foldedMargin, leverage }: Position,
+): MatchedPosition => ({
+  user_id: account,
+  size,
+  entry_notional: entryNotional.toString(),
+  folded_margin: foldedMargin.toString(),
+  leverage,
+})

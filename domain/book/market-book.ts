@@ -3,12 +3,11 @@
 import { overdue } from '../auction/candidates.ts'
 import type { Cancel } from '../auction/clearing.ts'
 import { invariant } from '../invariant.ts'
+import type { BatchCleared, PartSettled } from '../journal/batch-rows.ts'
 import type {
-  BatchCleared,
   MarketRow,
   OrderPlaced,
   OrderTriggered,
-  PartSettled,
   PositionsMoved,
   TriggerEvidence,
 } from '../journal/journal-row.ts'

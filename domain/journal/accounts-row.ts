@@ -1,5 +1,6 @@
 /** Rows of the journal's shard of users and of the bank's ledger. */
 import type { RelayFailure, RelayKind, RelayStatus } from '../relays/operation.ts'
+import type { SwitchRow } from './switch-rows.ts'
 import type { Wei } from './wei.ts'
 
 export interface UserCreated {
@@ -91,6 +92,19 @@ export interface ForwardRequestExecuted {
   readonly at: number
 }
 
+/** What an owner has signed for a relay operation. */
+export interface RelayRequest {
+  readonly owner: string
+  readonly target: string
+  readonly gas: number
+  readonly nonce: number
+  readonly deadline: number
+  readonly data: string
+  readonly signature: string
+  /** Of `invalidate_margin_nonces`. */
+  readonly minimum: Wei | null
+}
+
 /** A relay operation was accepted or has changed its status. */
 export interface RelayChanged {
   readonly kind: 'relay_changed'
@@ -104,6 +118,13 @@ export interface RelayChanged {
   readonly failure: RelayFailure | null
   readonly tx_hash: string | null
   readonly at: number
+  /** Only in the operation's first row. */
+  readonly request?: RelayRequest
+  /** Of the operation after the row; absent: null. */
+  readonly reason?: string
+  readonly relayer?: string
+  readonly relayer_nonce?: number
+  readonly block?: number
 }
 
 export type AccountsRow =
@@ -114,3 +135,4 @@ export type AccountsRow =
   | SessionKeyChanged
   | BankPauseChanged
   | CommandSpanned
+  | SwitchRow

@@ -4,12 +4,15 @@ import type { TermsEvent } from '../market/changes.ts'
 import type { StoredFeePeriod } from '../market/fee-periods.ts'
 import type { MarketMode } from '../market/market.ts'
 import type { StoredTerms } from '../market/stored-terms.ts'
+import type { MatchedPosition } from './batch-rows.ts'
 import type { Wei } from './wei.ts'
 
 /** If `rollback` is true, the action's block left the chain, and what the row states is undone. */
 interface MinedAction {
   readonly rollback: boolean
   readonly action_id: number
+  /** The time as of which the action took effect. */
+  readonly as_of?: number
   readonly block: number
   readonly tx_hash: string
   readonly log_index: number
@@ -36,6 +39,7 @@ export interface InheritanceFailed extends MinedAction {
   /** Wei of notional, or of free balance. */
   readonly needed: Wei
   readonly available: Wei
+  readonly funding_index?: Wei
 }
 
 /** The market ended at its final price, or was frozen. Its mode is `settled`. */
@@ -46,6 +50,8 @@ export interface MarketEndedRow extends MinedAction {
   readonly price_at: number
   readonly funding_index: Wei
   readonly mode_before: MarketMode
+  /** Of the bank for this market. */
+  readonly pool?: Wei
 }
 
 /** Times of a market's close and its dispute window, as on the chain; 0: not set. */
@@ -116,6 +122,10 @@ export interface ActionDropped {
   readonly at: number
   /** Accounts in queued parts whose matched positions were computed again without the action. */
   readonly rematched: readonly number[]
+  /** Their positions. */
+  readonly matched?: readonly MatchedPosition[]
+  /** The chain has refused it. Without it the action was dropped before it could be mined. */
+  readonly is_reverted?: true
 }
 
 export type ActionRow =

@@ -10,10 +10,22 @@ import type { OrderStatus, OrderType, Side, StatusReason } from '../orders/order
 import type { AccountsRow } from './accounts-row.ts'
 import type { ActionRow } from './action-rows.ts'
 import type { AdjustmentChanged } from './adjustment-row.ts'
+import type {
+  BatchCleared,
+  BatchVoided,
+  OrdersProtected,
+  PartConfirmed,
+  PartSettled,
+  PartSubmitted,
+  PositionChange,
+  SettledOrder,
+} from './batch-rows.ts'
 import type { EndingRow } from './ending-rows.ts'
-import type { LiquidationChanged } from './liquidation-row.ts'
+import type { LiquidationChanged, LiquidationProgressed } from './liquidation-row.ts'
 import type { MarginNoncesInvalidated } from './margin-nonces-row.ts'
 import type { MoveCause } from './move-cause.ts'
+import type { OperatorRow } from './operator-rows.ts'
+import type { QueueRow } from './queue-rows.ts'
 import type { Wei } from './wei.ts'
 
 export interface OrderPlaced {
@@ -49,6 +61,8 @@ export interface OrderPlaced {
   readonly forced?: true
   /** The trader's label of the order, if it has one. */
   readonly client_order_id?: string
+  /** Absent where no trader has signed the order. */
+  readonly signature?: string
 }
 
 /** Why a conditional order was triggered. Stored with the order and shown to its owner. */
@@ -129,176 +143,17 @@ export interface ReservationChanged {
   readonly reserved_delta: Wei
 }
 
-/** One order's share of one part. `fill_id` is `<market>-<batch>-<part>-<order seq>`. */
-export interface MatchedFill {
-  readonly fill_id: string
-  readonly order_id: string
-  readonly user_id: number
-  readonly part: number
-  readonly side: Side
-  readonly steps: number
-  readonly taker_steps: number
-  /** The share of the order's reservation that is held until this fill's settlement is mined. */
-  readonly held: Wei
+/** What differs in a market's averages after a mark. Intervals of the premium before `first` are dropped. */
+export interface AveragesChange {
+  readonly basis: Wei
+  readonly basis_at: number
+  readonly premium_at: number
+  readonly first: number | null
+  /** Start, milliseconds of its samples, and their sum. */
+  readonly premium: readonly StoredInterval[]
 }
 
-/**
- * The protection of the market orders that an auction fills or ends, and what it was computed from. It precedes
- * the rows of the auction's result, also of an auction in which no orders crossed.
- */
-export interface OrdersProtected {
-  readonly kind: 'orders_protected'
-  readonly as_of: number
-  readonly rule_version: number
-  readonly oracle_price: Wei
-  readonly oracle_at: number
-  /** The head of the journal in the market's previous auction: limit orders up to it counted. */
-  readonly standing_seq: number
-  /** The width of the market's price protection in force. */
-  readonly price_protection: Wei
-  /** Prices in ticks, `reference` in wei. `best` and `level` are null if the standing quotes do not suffice. */
-  readonly orders: readonly {
-    readonly order_id: string
-    readonly user_id: number
-    readonly best: number | null
-    readonly level: number | null
-    readonly reference: Wei
-    readonly price: number
-  }[]
-}
-
-export interface BatchCleared {
-  readonly kind: 'batch_cleared'
-  readonly batch_id: number
-  readonly as_of: number
-  readonly oracle_price: Wei
-  readonly oracle_at: number
-  readonly lo: number
-  readonly hi: number
-  readonly price: number
-  readonly volume: number
-  readonly demand: number
-  readonly supply: number
-  readonly rule: string
-  /** See `RULE_VERSION`. Rows from before it was recorded do not have it. */
-  readonly rule_version?: number
-  readonly parts: number
-  readonly fills: readonly MatchedFill[]
-  /**
-   * Orders that leave the book with this batch and end once it is mined: the remainders of market orders, and
-   * reduce-only orders whose position the batch closes or turns (POSITION_CLOSED).
-   */
-  readonly closing: readonly { readonly order_id: string; readonly reason: StatusReason }[]
-}
-
-export interface PartSubmitted {
-  readonly kind: 'part_submitted'
-  readonly batch_id: number
-  readonly part: number
-  readonly action_id: number
-  readonly tx_hash: string
-  readonly at: number
-}
-
-export interface PositionChange {
-  readonly user_id: number
-  readonly size_delta: number
-  readonly entry_notional_delta: Wei
-  readonly folded_margin_delta: Wei
-  readonly leverage_before: number
-  readonly leverage_after: number
-}
-
-export interface FillSettled {
-  readonly fill_id: string
-  /**
-   * Whether a `batch_cleared` row contains this fill. False if only the chain has it (after a database
-   * restore): it was never settling here and holds nothing. Its order may be unknown; then `order_id` is
-   * `<market>-<maker>-<salt>`.
-   */
-  readonly matched: boolean
-  readonly order_id: string
-  /** Of a forced order. If it is unknown, `order_id` is `<market>-liquidation-<account>-<number>`. */
-  readonly forced?: true
-  readonly user_id: number
-  readonly side: Side
-  readonly steps: number
-  readonly taker_steps: number
-  readonly fee: Wei
-  /** As emitted by the chain, fee included. */
-  readonly free_delta: Wei
-  /**
-   * The share of a debit that exceeded the free balance and was paid from a pending withdrawal. `free`
-   * changes by `free_delta` + `from_pending`.
-   */
-  readonly from_pending: Wei
-  readonly realized_pnl: Wei
-  /** The held reservation that this settlement releases. */
-  readonly held: Wei
-}
-
-/**
- * A part was mined. If `rollback` is true, its block left the chain and every change is undone: the amounts
- * are those of the original row, and only `orders` contains the statuses after this row.
- */
-export interface PartSettled {
-  readonly kind: 'part_settled'
-  readonly rollback: boolean
-  readonly batch_id: number
-  readonly part: number
-  readonly parts: number
-  readonly action_id: number
-  /** Of the action, at which it changed the positions. Rows from before it was recorded do not have it. */
-  readonly funding_index?: Wei
-  readonly price: number
-  readonly block: number
-  readonly tx_hash: string
-  readonly log_index: number
-  readonly at: number
-  readonly fills: readonly FillSettled[]
-  readonly positions: readonly PositionChange[]
-  readonly orders: readonly SettledOrder[]
-  /** Those of `orders` that end, or leave the book, because the part closed or turned the position that they reduce. */
-  readonly position_closed: readonly string[]
-}
-
-/** An order's status after a block. */
-export interface SettledOrder {
-  readonly order_id: string
-  readonly user_id: number
-  readonly status: OrderStatus
-  /** Of a terminal status; or why the order has left the book and is to end. */
-  readonly reason: StatusReason | null
-  readonly reserved_delta: Wei
-}
-
-/** The block of the part has the configured confirmations: its fills are CONFIRMED. */
-export interface PartConfirmed {
-  readonly kind: 'part_confirmed'
-  readonly batch_id: number
-  readonly part: number
-  readonly block: number
-  readonly at: number
-}
-
-/**
- * Fills that will not settle. Their orders are as they were before the batch, or have ended; then an
- * `order_ended` row has the reason.
- */
-export interface BatchVoided {
-  readonly kind: 'batch_voided'
-  readonly batch_id: number
-  readonly from_part: number
-  readonly why: string
-  readonly at: number
-  readonly fills: readonly MatchedFill[]
-  readonly reopened: readonly string[]
-  /**
-   * Reduce-only orders that are back in the book, or wait for their trigger again, because a fill that closed
-   * their position is voided. Absent in rows written before such orders left the book at the match.
-   */
-  readonly restored?: readonly string[]
-}
+export type StoredInterval = readonly [from: number, sampled: number, sum: Wei]
 
 export interface PricesUpdated {
   readonly kind: 'prices_updated'
@@ -306,6 +161,7 @@ export interface PricesUpdated {
   readonly oracle_at: number
   readonly mark_price: Wei
   readonly at: number
+  readonly averages?: AveragesChange
 }
 
 /** A field of a market in JSON: amounts are decimal strings. */
@@ -388,10 +244,14 @@ export type MarketRow =
   | ActionRow
   | EndingRow
   | LiquidationChanged
+  | LiquidationProgressed
   | AdjustmentChanged
   | ProtectionAnnounced
   | MarginNoncesInvalidated
-export type JournalRow = MarketRow | AccountsRow
+  | QueueRow
+  | OperatorRow
+/** `v`: the version of the row's format; rows of version 1 do not state it. */
+export type JournalRow = (MarketRow | AccountsRow) & { readonly v?: number }
 
 /** The shard of users and the bank's ledger. It sorts before every market shard; this is the lock order. */
 export const ACCOUNTS_SHARD = 'accounts'

@@ -1,4 +1,5 @@
 /** The row of a market's journal about a step of a liquidation, with the evidence on which it was decided. */
+import type { RunningLiquidation } from '../risk/running-liquidation.ts'
 import type { Wei } from './wei.ts'
 
 /**
@@ -73,4 +74,10 @@ export interface LiquidationChanged {
   readonly at: number
   /** Null if the step was not decided on a report. */
   readonly evidence: LiquidationEvidence | null
+}
+
+/** The liquidation as the keeper continues it: the state that later steps are decided on. */
+export interface LiquidationProgressed {
+  readonly kind: 'liquidation_progressed'
+  readonly running: RunningLiquidation
 }

@@ -1,7 +1,7 @@
 /** Plans the writes of a mark update: the prices, and the conditional orders that it triggers. */
 
 import type { MarketPlan } from '../auction/batch-plan.ts'
-import type { MarketRow, TriggerEvidence } from '../journal/journal-row.ts'
+import type { AveragesChange, MarketRow, TriggerEvidence } from '../journal/journal-row.ts'
 import { priceBand } from '../market/band.ts'
 import type { MarketSpec } from '../market/market.ts'
 import {
@@ -42,6 +42,8 @@ export interface MarkPlanInput {
   /** The matched position of an account. */
   readonly positions: (account: UserId) => Position
   readonly fundsOf: (account: UserId) => Funds
+  /** Null before the first mark. */
+  readonly averages: AveragesChange | null
 }
 
 interface TriggeredAccount {
@@ -78,7 +80,7 @@ export function planMark(input: MarkPlanInput): MarketPlan {
   const ends = new Map(weighed.flatMap((one) => [...one.ends]))
 
   const changes = new OrderChanges(new Map(orders.map((order) => [order.seq, order])))
-  changes.rows.push(pricesRow(prices))
+  changes.rows.push(pricesRow(input))
   for (const seq of entering) {
     const reservation = (ends.has(seq) ? undefined : reservations.get(seq)) ?? NOTHING
     const order = changes.get(seq)
@@ -150,12 +152,13 @@ function belowRequirement(
   return ended
 }
 
-const pricesRow = ({ oracle, mark, at }: MarketPrices): MarketRow => ({
+const pricesRow = ({ prices: { oracle, mark, at }, averages }: MarkPlanInput): MarketRow => ({
   kind: 'prices_updated',
   oracle_price: oracle.price.toString(),
   oracle_at: oracle.observedAt,
   mark_price: mark.toString(),
   at,
+  ...(averages !== null && { averages }),
 })
 
 const evidenceOf = ({ prices: { oracle, mark, at }, batchId }: MarkPlanInput): TriggerEvidence => ({

@@ -4,7 +4,7 @@
  */
 
 import { InvariantError, invariant } from '../invariant.ts'
-import type { FillSettled, PartSettled, PositionChange } from '../journal/journal-row.ts'
+import type { FillSettled, PartSettled, PositionChange } from '../journal/batch-rows.ts'
 import type { MarketSpec } from '../market/market.ts'
 import type { Side } from '../orders/order.ts'
 import { isTerminal, transition } from '../orders/order-state.ts'
@@ -166,6 +166,7 @@ export function settlePart(
     part: settled.part,
     parts: settled.parts,
     action_id: settled.actionId,
+    as_of: settled.asOf,
     funding_index: settled.fundingIndex.toString(),
     price: settled.price,
     ...mined,

@@ -1,5 +1,5 @@
 /** A stored order as a block sees it, and what a block that closes its position does to it. */
-import type { SettledOrder } from '../journal/journal-row.ts'
+import type { SettledOrder } from '../journal/batch-rows.ts'
 import type { Side } from '../orders/order.ts'
 import {
   isInBook,
@@ -78,6 +78,8 @@ export const settledOrder = (order: SettlingOrder, released: bigint): SettledOrd
   status: order.status,
   reason: isTerminal(order.status) ? order.statusReason : reasonToEnd(order),
   reserved_delta: (-released).toString(),
+  ...(order.closingReason !== null && reasonToEnd(order) === null && { closing_reason: order.closingReason }),
+  ...(order.closedBy !== null && { closed_by: order.closedBy }),
 })
 
 /** The remainder of a market order does not show why it ends until it has. */

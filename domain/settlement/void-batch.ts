@@ -2,7 +2,7 @@
 
 import { MARKET_WAIT_MS } from '../auction/candidates.ts'
 import { invariant } from '../invariant.ts'
-import type { MatchedFill } from '../journal/journal-row.ts'
+import type { MatchedFill } from '../journal/batch-rows.ts'
 import type { MarketSpec } from '../market/market.ts'
 import {
   endingRow,
@@ -34,6 +34,8 @@ export interface VoidedBatch {
   readonly batchId: number
   readonly fromPart: number
   readonly fills: readonly MatchedFill[]
+  /** The chain has refused its first part. */
+  readonly isReverted: boolean
 }
 
 export interface VoidInput {
@@ -149,7 +151,7 @@ function addVoidRows(
   changes: OrderChanges,
   orders: { readonly reopened: (orderId: string) => boolean; readonly restored: RestoredOrders },
 ): void {
-  for (const { batchId, fromPart, fills } of batches) {
+  for (const { batchId, fromPart, fills, isReverted } of batches) {
     const ids = [...new Set(fills.map(({ order_id }) => order_id))]
     const fillIds = new Set(fills.map(({ fill_id }) => fill_id))
     const restored = [...orders.restored].filter(([, closedBy]) => fillIds.has(closedBy))
@@ -162,6 +164,7 @@ function addVoidRows(
       fills,
       reopened: ids.filter(orders.reopened),
       restored: restored.map(([seq]) => changes.get(seq).orderId),
+      ...(isReverted && { is_reverted: true }),
     })
   }
 }

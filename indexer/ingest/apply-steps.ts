@@ -15,7 +15,9 @@ import {
   setNextBlock,
 } from '../../db/chain.ts'
 import type { Db, Tx } from '../../db/client.ts'
+import { appendRows, lockShard } from '../../db/journal.ts'
 import { restrictToCancels } from '../../db/markets.ts'
+import { marketShard } from '../../domain/journal/journal-row.ts'
 import type { Address, Millis } from '../../domain/units.ts'
 import type { KillPointHook } from '../../service/kill-point.ts'
 import type { Chain, ChainBlock, ChainLog } from '../ports.ts'
@@ -238,7 +240,9 @@ export async function noteMismatches(
       failure_reason: found.reason,
       found_at: now,
     })
-    await restrictToCancels(tx, found.marketId)
+    if (!(await restrictToCancels(tx, found.marketId))) continue
+    const at = await lockShard(tx, marketShard(found.marketId))
+    await appendRows(tx, at, [{ kind: 'market_restricted', mode: 'cancel_only', why: 'mismatch' }])
   }
 }
 

@@ -225,7 +225,7 @@ async function endOwn(
   switch (fact.kind) {
     case 'position_inherited':
     case 'positions_deleveraged':
-      return mineAction(tx, fact, movesPositions)
+      return mineAction({ tx, shards }, fact, movesPositions)
     case 'position_adjusted': {
       const userId = users.get(fact.event.account) as number
       return endAdjustment({ tx, shards, at: block.timestamp * 1000, userId }, fact, {
@@ -241,7 +241,7 @@ async function endOwn(
 
 async function applyAction(context: Context, fact: SingleFact, log: ChainLog): Promise<RowPlace> {
   const { tx, shards, mismatches } = context
-  const found = await mineAction(tx, fact, true)
+  const found = await mineAction({ tx, shards }, fact, true)
   if (found) mismatches.push({ ...found, ...placeOf(fact.spec, log) })
   const row = await applySingle(tx, fact, minedAt(context, log))
   return shards.append(marketShard(fact.spec.marketId), row)

@@ -1,7 +1,7 @@
 /** Confirms mined parts. The caller's transaction holds the lock of the chain's progress. */
 import type { Tx } from '../../db/client.ts'
 import { confirmFills } from '../../db/fills.ts'
-import type { PartSettled } from '../../domain/journal/journal-row.ts'
+import type { PartSettled } from '../../domain/journal/batch-rows.ts'
 import { LockedShards } from './locked-shards.ts'
 import { type JournaledFact, marketIdOf } from './roll-back.ts'
 

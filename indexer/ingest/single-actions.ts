@@ -15,7 +15,7 @@ import type {
   MarketEndedRow,
 } from '../../domain/journal/action-rows.ts'
 import type { StoredEnd } from '../../domain/journal/ending-rows.ts'
-import type { JournalRow } from '../../domain/journal/journal-row.ts'
+import { type JournalRow, marketShard } from '../../domain/journal/journal-row.ts'
 import {
   isWithoutEffect,
   type Mismatch,
@@ -33,6 +33,7 @@ import type {
   PositionInheritedFact,
   PositionsDeleveragedFact,
 } from './facts.ts'
+import type { LockedShards } from './locked-shards.ts'
 
 /** Facts of actions that move no position. */
 export type SingleFact = FundingFact | InheritanceFailedFact | MarketEndedFact
@@ -77,7 +78,7 @@ function eventsOf(fact: ActionFact): ReceiptEvents {
  * sent the action. An action that only had no effect is noted with it, and is no mismatch. `movesPositions`: see `ReceiptEvents`.
  */
 export async function mineAction(
-  tx: Tx,
+  { tx, shards }: { readonly tx: Tx; readonly shards: LockedShards },
   fact: ActionFact,
   movesPositions: boolean,
 ): Promise<Mismatch | null | undefined> {
@@ -91,7 +92,9 @@ export async function mineAction(
   )
   if (verdict.ok) return null
   if (!isWithoutEffect(verdict.refusal)) return verdict.refusal
-  await noteFailure(tx, row, verdict.refusal.reason)
+  const { reason } = verdict.refusal
+  await noteFailure(tx, row, reason)
+  shards.append(marketShard(fact.spec.marketId), { kind: 'action_failed', queue_no: row.queue_no, reason })
   return null
 }
 
@@ -114,12 +117,14 @@ export async function applySingle(
       return {
         ...{ kind: 'inheritance_failed', ...common, account: fact.event.account, reason: fact.event.reason },
         ...{ needed: fact.event.needed.toString(), available: fact.event.available.toString() },
+        ...{ as_of: fact.event.asOf, funding_index: fact.event.fundingIndex.toString() },
       }
     case 'market_ended':
       await setEnd(tx, fact.spec.marketId, endOf(fact.event, mined))
       return {
         ...{ kind: 'market_ended', ...common, how: fact.event.how, price: fact.event.price.toString() },
         ...{ price_at: fact.event.observedAt, funding_index: fact.event.fundingIndex.toString() },
+        ...{ as_of: fact.event.asOf, pool: fact.event.pool.toString() },
         mode_before: await setMode(tx, fact.spec.marketId, 'settled'),
       }
   }
@@ -178,7 +183,7 @@ export function minedFunding(fact: ChainFact): MinedFunding | null {
 
 /** Undoes what the row's action did to funding, to the queue and to the mode. Its row that states the rollback; null if another module writes it. */
 export async function rollBackAction(tx: Tx, marketId: number, row: JournalRow): Promise<JournalRow | null> {
-  if (!('action_id' in row) || row.action_id === undefined || row.kind === 'part_submitted') return null
+  if (!('rollback' in row && 'action_id' in row) || row.action_id === undefined) return null
   await deleteFunding(tx, marketId, row.action_id)
   if (row.kind === 'part_settled') return null
   await rollBackSingle(tx, marketId, row.action_id)

@@ -2,7 +2,8 @@
  * Where a chunk may end without separating the rows of a batch: all messages of a batch come from one row of the feed. The auction appends,
  * in one transaction, orders that time ends, `orders_protected`, `batch_cleared`, and what follows from them. Pure.
  */
-import type { BatchCleared, JournalRow, OrdersProtected } from '../../domain/journal/journal-row.ts'
+import type { BatchCleared, OrdersProtected } from '../../domain/journal/batch-rows.ts'
+import type { JournalRow } from '../../domain/journal/journal-row.ts'
 
 /**
  * Rows beyond its limit that a chunk may have, to end with a batch that is larger than the limit. A batch has at most 2,802 rows (turn

@@ -5,7 +5,7 @@ import type { Db, Tx } from '../../db/client.ts'
 import { DATABASE_NOW, type DatabaseTime } from '../../db/clock.ts'
 import { checkFence } from '../../db/fence.ts'
 import { loadFunding } from '../../db/funding.ts'
-import { lockShard } from '../../db/journal.ts'
+import { appendRows, lockShard } from '../../db/journal.ts'
 import { recordAsOf } from '../../db/markets.ts'
 import { enqueue } from '../../domain/actions/queue.ts'
 import { nextAsOf } from '../../domain/auction/as-of.ts'
@@ -24,7 +24,7 @@ async function read(tx: Tx, now: DatabaseTime): Promise<Millis> {
 export const createActionQueue = (db: Db, now: DatabaseTime = () => DATABASE_NOW): ActionQueue => ({
   enqueue: (marketId, fence, headTime, build) =>
     db.transaction().execute(async (tx) => {
-      await lockShard(tx, marketShard(marketId))
+      const head = await lockShard(tx, marketShard(marketId))
       await checkFence(tx, fence)
       const tail = await readQueueTail(tx, marketId)
       const asOf = nextAsOf({ now: await read(tx, now), headTime, lastAsOf: tail.lastAsOf })
@@ -36,6 +36,8 @@ export const createActionQueue = (db: Db, now: DatabaseTime = () => DATABASE_NOW
       const verdict = enqueue(tail, action)
       if (!verdict.ok) return verdict
       await recordAsOf(tx, marketId, asOf)
-      return accept(await queueSingle(tx, marketId, action))
+      const row = await queueSingle(tx, marketId, action)
+      await appendRows(tx, head, [row])
+      return accept(row.queue_no)
     }),
 })

@@ -94,6 +94,8 @@ export interface MarketTransaction {
   /** Writes a plan: its orders, batch, reservations and journal rows. */
   save(plan: MarketPlan): Promise<void>
   holdMark(mark: Price | null): Promise<void>
+  /** As the last mark left them. */
+  averages(): Promise<PriceAverages>
   saveAverages(averages: PriceAverages): Promise<void>
   /** Records how far reservations are computed again at this taker rate; null: all are. */
   setReserving(fee: Rate, after: UserId | null): Promise<void>

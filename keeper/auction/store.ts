@@ -30,7 +30,7 @@ import { TERMS_SQL, type TermsColumns, toMarketTerms } from '../../db/terms.ts'
 import { findUsers } from '../../db/users.ts'
 import { anyOf } from '../../db/values.ts'
 import type { MarketPlan, PlannedBatch } from '../../domain/auction/batch-plan.ts'
-import { marketShard } from '../../domain/journal/journal-row.ts'
+import { type MarketRow, marketShard } from '../../domain/journal/journal-row.ts'
 import type { MarketSpec } from '../../domain/market/market.ts'
 import type { Funds } from '../../domain/orders/recompute-reservations.ts'
 import type { OracleReport } from '../../domain/settlement/settlement.ts'
@@ -239,6 +239,9 @@ async function openTransaction(
     readSnapshot(tx, spec, now),
   ])
   let head = locked
+  const append = async (...rows: readonly MarketRow[]) => {
+    head = { ...head, head: await appendRows(tx, head, rows) }
+  }
   const transaction: MarketTransaction = {
     snapshot,
     rowsAfter: async (seq) =>
@@ -265,9 +268,16 @@ async function openTransaction(
     orders: (orderIds) => ordersOf(tx, marketId, orderIds),
     liveOrders: (accounts) => loadLiveOrders(tx, marketId, accounts),
     slots: (accounts) => slotsOf(tx, marketId, accounts),
-    holdMark: (mark) => setHeldMark(tx, marketId, mark),
+    async holdMark(mark) {
+      await setHeldMark(tx, marketId, mark)
+      await append({ kind: 'mark_held', mark: mark === null ? null : mark.toString() })
+    },
+    averages: () => loadAverages(tx, marketId),
     saveAverages: (averages) => storeAverages(tx, marketId, averages),
-    setReserving: (fee, after) => setReserving(tx, marketId, fee, after),
+    async setReserving(fee, after) {
+      await setReserving(tx, marketId, fee, after)
+      await append({ kind: 'reserved_fee_changed', fee: fee.toString(), after })
+    },
     save: async (plan) => {
       reservations.add(plan.reserved)
       head = { ...head, head: await save(tx, marketId, head, { plan, report: snapshot.report }) }

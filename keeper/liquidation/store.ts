@@ -16,6 +16,7 @@ import { countReduceOnly, insertForced } from '../../db/orders.ts'
 import { loadAddresses } from '../../db/users.ts'
 import { enqueue } from '../../domain/actions/queue.ts'
 import { invariant } from '../../domain/invariant.ts'
+import type { ActionQueued } from '../../domain/journal/queue-rows.ts'
 import type { ActionOutcome, LiquidationPlan } from '../../domain/risk/liquidation-plan.ts'
 import type { MarketId, Millis } from '../../domain/units.ts'
 import type { MarketTransaction } from '../auction/ports.ts'
@@ -30,25 +31,34 @@ function outcomeOf({ status, failure }: SingleRow): Exclude<ActionOutcome, null>
 }
 
 /** The plan was made for the end of the queue, which the lock of the shard keeps. */
-async function queueActions(tx: Tx, marketId: MarketId, { actions }: LiquidationPlan): Promise<void> {
-  if (actions.length === 0) return
+async function queueActions(
+  tx: Tx,
+  marketId: MarketId,
+  { actions }: LiquidationPlan,
+): Promise<readonly ActionQueued[]> {
+  const rows: ActionQueued[] = []
+  if (actions.length === 0) return rows
   let tail = await readQueueTail(tx, marketId)
   for (const action of actions) {
     const verdict = enqueue(tail, action)
     invariant(verdict.ok, 'a liquidation is decided on terms that its market can queue')
     tail = verdict.value
-    await queueSingle(tx, marketId, action)
+    rows.push(await queueSingle(tx, marketId, action))
   }
   await recordAsOf(tx, marketId, tail.lastAsOf)
+  return rows
 }
 
 async function save(tx: Tx, transaction: MarketTransaction, marketId: MarketId, plan: LiquidationPlan) {
   const { report, now } = transaction.snapshot
   if (report !== null) await keepReport(tx, { marketId, feed: 'index' }, report)
-  await queueActions(tx, marketId, plan)
+  const queued = await queueActions(tx, marketId, plan)
   const forced = plan.rows.flatMap((row) => (row.kind === 'order_placed' ? [row] : []))
   await insertForced(tx, marketId, forced)
-  await transaction.save({ ...plan, asOf: now as Millis, batch: null })
+  const progressed = plan.running.map((running) => ({ kind: 'liquidation_progressed' as const, running }))
+  // The plan numbers its own rows from the head on, so that they come first.
+  const rows = [...plan.rows, ...queued, ...progressed]
+  await transaction.save({ ...plan, rows, asOf: now as Millis, batch: null })
   await putLiquidations(tx, marketId, plan.running)
   await deleteLiquidations(tx, marketId, plan.ended)
 }

@@ -5,7 +5,7 @@ import type { MarketBook } from '../../domain/book/market-book.ts'
 import type { WaitingOrder } from '../../domain/book/trigger-book.ts'
 import { reportRulesOf, type TermsInForce, termsAt } from '../../domain/market/in-force.ts'
 import type { MarketSpec } from '../../domain/market/market.ts'
-import type { PriceAverages } from '../../domain/prices/averages.ts'
+import { averagesChange, type PriceAverages } from '../../domain/prices/averages.ts'
 import { hasFunding } from '../../domain/prices/funding.ts'
 import { isInSession } from '../../domain/prices/funding-plan.ts'
 import { fundingIndexAt } from '../../domain/prices/funding-state.ts'
@@ -131,6 +131,7 @@ export function createMarks(ports: MarkPorts, spec: MarketSpec, memory: MarketMe
     const triggered = reached?.orders.slice(0, MAX_ORDERS_PER_TURN) ?? []
     const accounts = new Set(triggered.map(({ account }) => account))
     const funds = await transaction.funds(accounts)
+    const stored = await transaction.averages()
     const plan = planMark({
       ...{ prices, head: snapshot.head, batchId: snapshot.lastBatchId + 1 },
       spec: (reached?.terms ?? termsAt(spec, snapshot.terms, snapshot.now)).reserving,
@@ -138,6 +139,7 @@ export function createMarks(ports: MarkPorts, spec: MarketSpec, memory: MarketMe
       orders: await transaction.liveOrders(accounts),
       positions: positions.of,
       fundsOf: (account) => funds.get(account) ?? NO_FUNDS,
+      averages: averagesChange(stored, quoted.averages),
     })
     await transaction.save(plan)
     await transaction.saveAverages(quoted.averages)

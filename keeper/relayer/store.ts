@@ -1,6 +1,7 @@
 /** Relayers and their transactions in Postgres. */
 import type { Db } from '../../db/client.ts'
 import { checkFence } from '../../db/fence.ts'
+import { appendRows, lockShard } from '../../db/journal.ts'
 import {
   insertReplacement,
   recordReceipt,
@@ -12,6 +13,7 @@ import {
 } from '../../db/relayers.ts'
 import { constant } from '../../db/values.ts'
 import { ACTION_KINDS } from '../../domain/actions/action.ts'
+import { ACCOUNTS_SHARD } from '../../domain/journal/journal-row.ts'
 import type { RelayerLane, RelayerStore } from './ports.ts'
 import { NOOP_PURPOSE, toTransaction } from './stored-transaction.ts'
 
@@ -55,8 +57,12 @@ export const createRelayerStore = (db: Db): RelayerStore => ({
 
   reserve: (lane, fence, count) =>
     db.transaction().execute(async (tx) => {
+      const head = await lockShard(tx, ACCOUNTS_SHARD)
       await checkFence(tx, fence)
-      return takeNonces(tx, lane, count)
+      const first = await takeNonces(tx, lane, count)
+      const { relayer } = lane
+      await appendRows(tx, head, [{ kind: 'nonces_assigned', relayer, next_nonce: first + count }])
+      return first
     }),
 
   async assigned(lane, from, to) {

@@ -20,13 +20,14 @@ import { loadPositions, minedPosition, setMatchedPositions } from '../../db/posi
 import { recordRevert } from '../../db/relayers.ts'
 import { loadChainTerms } from '../../db/terms.ts'
 import { fundingAfter } from '../../domain/actions/queue.ts'
+import { matchedPosition } from '../../domain/auction/batch-plan.ts'
 import { invariant } from '../../domain/invariant.ts'
 import type { ActionDropped } from '../../domain/journal/action-rows.ts'
 import { marketShard } from '../../domain/journal/journal-row.ts'
 import { specAt } from '../../domain/market/changes.ts'
 import type { MarketSpec } from '../../domain/market/market.ts'
 import { fromStoredTerms } from '../../domain/market/stored-terms.ts'
-import { FLAT } from '../../domain/positions/position.ts'
+import { FLAT, type Position } from '../../domain/positions/position.ts'
 import { type PartFill, type QueuedFills, replayParts } from '../../domain/settlement/replay-parts.ts'
 import type { FundingIndex, Millis, Steps, Ticks, UserId } from '../../domain/units.ts'
 import type { QueueRestart, RequeueStore } from './ports.ts'
@@ -51,9 +52,10 @@ export async function noteDropped(
 
 async function drop(tx: Tx, action: ActionRow, { error, at }: QueueRestart): Promise<ActionDropped[]> {
   invariant(isSingle(action), 'a part of a batch is voided with its batch, not dropped')
-  const status = action.status === 'QUEUED' ? 'VOIDED' : 'REVERTED'
-  await endActions(tx, action.market_id, [action.queue_no], status)
-  return noteDropped(tx, [action], error, at)
+  const isReverted = action.status !== 'QUEUED'
+  await endActions(tx, action.market_id, [action.queue_no], isReverted ? 'REVERTED' : 'VOIDED')
+  const rows = await noteDropped(tx, [action], error, at)
+  return isReverted ? rows.map((row) => ({ ...row, is_reverted: true })) : rows
 }
 
 // ---------------------------------------------------------------------- matched positions
@@ -91,8 +93,12 @@ async function queuedFills(
   }
 }
 
-/** Computes the matched positions of the queued parts on the funding without the dropped action. Returns their accounts; null if a part can no longer settle. */
-async function rematch(tx: Tx, spec: MarketSpec, actions: readonly ActionRow[]): Promise<UserId[] | null> {
+/** Computes and stores the matched positions of the queued parts on the funding without the dropped action. Null if a part can no longer settle. */
+async function rematch(
+  tx: Tx,
+  spec: MarketSpec,
+  actions: readonly ActionRow[],
+): Promise<ReadonlyMap<UserId, Position> | null> {
   const chain = fromStoredTerms(await loadChainTerms(tx, spec.marketId), spec)
   let funding = await loadMinedFunding(tx, spec.marketId)
   const parts: QueuedFills[] = []
@@ -107,7 +113,7 @@ async function rematch(tx: Tx, spec: MarketSpec, actions: readonly ActionRow[]):
   const mined = await loadPositions(tx, spec.marketId, accounts, minedPosition)
   const matched = replayParts(spec, parts, (account) => mined.get(account) ?? FLAT)
   if (matched !== null) await setMatchedPositions(tx, spec.marketId, matched)
-  return matched === null ? null : [...accounts]
+  return matched
 }
 
 // ---------------------------------------------------------------------- restart
@@ -129,13 +135,18 @@ export const createRequeueStore = (db: Db): RequeueStore => ({
       // Ids are reserved in the order of the queue: those of the first action and of all behind it are free again.
       if (first.action_id !== null) await resetActionId(tx, marketId, first.action_id - 1)
       // Each action truncates the funding of its interval, so a drop of any kind can change the index behind it.
-      const rematched = restart.isDropped ? await rematch(tx, spec, rest) : []
-      // The book of a keeper reads the matched positions of these accounts again.
-      await appendRows(
-        tx,
-        head,
-        rows.map((row) => ({ ...row, rematched: rematched ?? [] })),
-      )
+      const rematched = restart.isDropped ? await rematch(tx, spec, rest) : new Map<UserId, Position>()
+      const matched = [...(rematched ?? [])]
+      const last_action_id = first.action_id === null ? null : first.action_id - 1
+      await appendRows(tx, head, [
+        ...rows.map((row) => ({
+          ...row,
+          // The book of a keeper reads the matched positions of these accounts again.
+          rematched: matched.map(([account]) => account),
+          matched: matched.map(([account, position]) => matchedPosition(account, position)),
+        })),
+        { kind: 'queue_restarted', requeued: numbered, last_action_id, at: restart.at },
+      ])
       return { unsettleableFrom: rematched === null ? (rest[0]?.queue_no ?? null) : null }
     }),
 })

@@ -17,13 +17,13 @@ import type { Db, Tx } from '../../db/client.ts'
 import type { Fence } from '../../db/fence.ts'
 import { checkFence } from '../../db/fence.ts'
 import { type PartKey, submitFills } from '../../db/fills.ts'
-import { appendRows, lockShard } from '../../db/journal.ts'
+import { appendRows, lockShard, type ShardHead } from '../../db/journal.ts'
 import { adoptActionId, takeActionId } from '../../db/markets.ts'
 import { type OrderRow, toSignedOrder } from '../../db/orders.ts'
 import { insertTransactions, takeNonces } from '../../db/relayers.ts'
 import { anyOf, constant } from '../../db/values.ts'
 import { type SignableAction, withoutRepeatedProof } from '../../domain/actions/action-rules.ts'
-import { marketShard } from '../../domain/journal/journal-row.ts'
+import { type MarketRow, marketShard } from '../../domain/journal/journal-row.ts'
 import type { SettlementPart } from '../../domain/settlement/settlement.ts'
 import type { Address, MarketId, Millis, Steps } from '../../domain/units.ts'
 import type { SignedTransaction } from '../ports.ts'
@@ -112,17 +112,20 @@ async function reserveNext(
   tx: Tx,
   marketId: MarketId,
   lane: RelayerLane,
+  fence: Fence,
   latestAsOf: Millis,
 ): Promise<ReservedAction | null> {
+  const head = await lockShard(tx, marketShard(marketId))
+  await checkFence(tx, fence)
   const row = await lockNextAction(tx, marketId)
   if (row === undefined || row.as_of > latestAsOf) return null
-  const { action_id, nonce } = await numbersOf(tx, row, lane)
+  const { action_id, nonce } = await numbersOf(tx, head, row, lane)
   const action = await signable(tx, row, action_id)
   return { queueNo: row.queue_no, asOf: row.as_of as Millis, action, actionId: action_id, nonce }
 }
 
 /** Those that are reserved for the action already, else the next ones. */
-async function numbersOf(tx: Tx, row: ActionRow, lane: RelayerLane): Promise<ActionNumbers> {
+async function numbersOf(tx: Tx, head: ShardHead, row: ActionRow, lane: RelayerLane): Promise<ActionNumbers> {
   const { action_id, relayer, nonce } = row
   if (action_id !== null && nonce !== null && relayer === lane.relayer) return { action_id, relayer, nonce }
   const numbers = {
@@ -131,6 +134,7 @@ async function numbersOf(tx: Tx, row: ActionRow, lane: RelayerLane): Promise<Act
     relayer: lane.relayer,
   }
   await reserveNumbers(tx, row, numbers)
+  await appendRows(tx, head, [{ kind: 'action_numbered', queue_no: row.queue_no, ...numbers }])
   return numbers
 }
 
@@ -138,14 +142,18 @@ async function storeSigned(
   tx: Tx,
   marketId: MarketId,
   lane: RelayerLane,
+  fence: Fence,
   { queueNo, action, nonce }: ReservedAction,
   { hash, raw, signedAt }: SignedTransaction & { readonly signedAt: Millis },
 ): Promise<StoredTransaction> {
+  const head = await lockShard(tx, marketShard(marketId))
+  await checkFence(tx, fence)
   if (!(await signAction(tx, { market_id: marketId, queue_no: queueNo }, nonce))) {
     throw new Error(`action ${queueNo} of market ${marketId} ended before its signature was stored`)
   }
   const transaction = { hash, raw, nonce, purpose: action.kind, signedAt }
   await insertTransactions(tx, lane, [transaction])
+  await appendRows(tx, head, [{ kind: 'action_signed', queue_no: queueNo, tx_hash: hash, at: signedAt }])
   return asSigned(transaction)
 }
 
@@ -159,9 +167,9 @@ async function noteSubmitted(
   const head = await lockShard(tx, marketShard(marketId))
   await checkFence(tx, fence)
   const action = await submitAction(tx, marketId, nonce)
-  const part = action === undefined ? null : partOf(action)
-  if (action === undefined || part === null) return
-  await submitFills(tx, marketId, part)
+  if (action === undefined) return
+  const part = partOf(action)
+  if (part !== null) await submitFills(tx, marketId, part)
   const { tx_hash } = await tx
     .selectFrom('relayer_transactions')
     .select('tx_hash')
@@ -170,7 +178,11 @@ async function noteSubmitted(
     .orderBy('signed_at')
     .limit(1)
     .executeTakeFirstOrThrow()
-  const row = { kind: 'part_submitted' as const, ...part, action_id: action.action_id as number, tx_hash, at }
+  const sent = { action_id: action.action_id as number, tx_hash, at }
+  const row: MarketRow =
+    part === null
+      ? { kind: 'action_submitted', queue_no: action.queue_no, ...sent }
+      : { kind: 'part_submitted', ...part, ...sent }
   await appendRows(tx, head, [row])
 }
 
@@ -180,19 +192,16 @@ export const createSettlementStore = (db: Db): SettlementStore => ({
     return { actions, transactions: await transactionsOf(db, lane, actions) }
   },
   reserveNext: (marketId, lane, fence, latestAsOf) =>
-    db.transaction().execute(async (tx) => {
-      await checkFence(tx, fence)
-      return reserveNext(tx, marketId, lane, latestAsOf)
-    }),
+    db.transaction().execute((tx) => reserveNext(tx, marketId, lane, fence, latestAsOf)),
   storeSigned: (marketId, lane, fence, reserved, signed) =>
-    db.transaction().execute(async (tx) => {
-      await checkFence(tx, fence)
-      return storeSigned(tx, marketId, lane, reserved, signed)
-    }),
+    db.transaction().execute((tx) => storeSigned(tx, marketId, lane, fence, reserved, signed)),
   adoptActionId: (marketId, lane, fence, actionId) =>
     db.transaction().execute(async (tx) => {
+      const head = await lockShard(tx, marketShard(marketId))
       await checkFence(tx, fence)
-      return adoptActionId(tx, marketId, lane.relayer, actionId)
+      const replaced = await adoptActionId(tx, marketId, lane.relayer, actionId)
+      if (replaced !== null) await appendRows(tx, head, [{ kind: 'action_id_adopted', action_id: actionId }])
+      return replaced
     }),
   noteSubmitted: (marketId, fence, nonce, at) =>
     db.transaction().execute((tx) => noteSubmitted(tx, marketId, fence, nonce, at)),

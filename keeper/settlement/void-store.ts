@@ -11,7 +11,7 @@ import { loadLiveOrders, updateOrders } from '../../db/orders.ts'
 import { loadPositions, minedPosition, setMatchedPositions } from '../../db/positions.ts'
 import { recordRevert } from '../../db/relayers.ts'
 import { anyOf, constant } from '../../db/values.ts'
-import { marketShard } from '../../domain/journal/journal-row.ts'
+import { type MarketRow, marketShard } from '../../domain/journal/journal-row.ts'
 import type { VoidedBatch } from '../../domain/settlement/void-batch.ts'
 import type { MarketId, UserId } from '../../domain/units.ts'
 import type { Voided, VoidStore, VoidTransaction } from './ports.ts'
@@ -31,9 +31,11 @@ async function batchesOf(tx: Tx, marketId: MarketId, actions: readonly ActionRow
     .orderBy('part')
     .orderBy('place')
     .execute()
+  const [first] = actions
   return [...fromPart].map(([batchId, from]) => ({
     batchId,
     fromPart: from,
+    isReverted: first !== undefined && isReverted(first) && first.batch_id === batchId,
     fills: fills
       .filter(({ batch_id, part }) => batch_id === batchId && part >= from)
       .map(({ fill_id, order_id, user_id, part, side, steps, taker_steps, held }) => ({
@@ -66,6 +68,10 @@ async function isAfterUnnamed(tx: Tx, marketId: MarketId, queueNo: number): Prom
   return before?.status === 'REVERTED' && (before.error?.startsWith(UNNAMED) ?? false)
 }
 
+/** The first action counts as reverted if a transaction of it was signed: none of them can be mined any more. */
+const isReverted = (action: ActionRow): action is ActionRow & { readonly nonce: number } =>
+  action.status !== 'QUEUED' && action.nonce !== null
+
 async function endAll(
   tx: Tx,
   marketId: MarketId,
@@ -75,7 +81,7 @@ async function endAll(
   const first = actions[0] as ActionRow
   const queueNos = actions.map(({ queue_no }) => queue_no)
   await endActions(tx, marketId, queueNos, 'VOIDED')
-  if (first.status === 'QUEUED' || first.nonce === null) return
+  if (!isReverted(first)) return
   await endActions(tx, marketId, [first.queue_no], 'REVERTED')
   const error = `${voided.isUnnamed ? UNNAMED : ''}${voided.error}`
   await recordRevert(tx, first.relayer, first.nonce, error)
@@ -100,10 +106,15 @@ async function save(
   await setMatchedPositions(tx, marketId, mined)
   await changeReserved(tx, voided.reserved)
   const firstActionId = actions.find(({ action_id }) => action_id !== null)?.action_id
-  if (firstActionId != null) await resetActionId(tx, marketId, firstActionId - 1)
-  if (voided.cancelOnly) await restrictToCancels(tx, marketId)
-  const dropped = await noteDropped(tx, actions.filter(isSingle), BEHIND_VOID, voided.at)
-  await appendRows(tx, head, [...voided.rows, ...dropped])
+  const rows: MarketRow[] = [...voided.rows]
+  rows.push(...(await noteDropped(tx, actions.filter(isSingle), BEHIND_VOID, voided.at)))
+  if (firstActionId != null) {
+    await resetActionId(tx, marketId, firstActionId - 1)
+    rows.push({ kind: 'queue_restarted', requeued: [], last_action_id: firstActionId - 1, at: voided.at })
+  }
+  if (voided.cancelOnly && (await restrictToCancels(tx, marketId)))
+    rows.push({ kind: 'market_restricted', mode: 'cancel_only', why: 'reverts' })
+  await appendRows(tx, head, rows)
 }
 
 export const createVoidStore = (db: Db): VoidStore => ({

@@ -7,7 +7,7 @@ import { checkFence } from '../../db/fence.ts'
 import { appendRows, lockShard } from '../../db/journal.ts'
 import { CLOSABLE, endOrders, type OrderRow, toOpenOrder } from '../../db/orders.ts'
 import { marketsWithOrders } from '../../db/resting.ts'
-import { marketShard } from '../../domain/journal/journal-row.ts'
+import { ACCOUNTS_SHARD, marketShard } from '../../domain/journal/journal-row.ts'
 import { closeOrders } from '../../domain/orders/close-orders.ts'
 import type { MarketId, Millis, UserId } from '../../domain/units.ts'
 import { MAX_ORDERS_PER_TURN } from '../turn-bound.ts'
@@ -34,8 +34,10 @@ async function ordersToCancel(tx: Tx, marketId: MarketId, fired: readonly FiredS
 export const createSwitchStore = (db: Db): SwitchStore => ({
   fire: (fence, now, reachableSince) =>
     db.transaction().execute(async (tx) => {
+      const head = await lockShard(tx, ACCOUNTS_SHARD)
       await checkFence(tx, fence)
-      await fireDueSwitches(tx, now, reachableSince)
+      const row = await fireDueSwitches(tx, now, reachableSince)
+      if (row.accounts.length + row.connections.length > 0) await appendRows(tx, head, [row])
     }),
 
   async fired() {
@@ -70,8 +72,11 @@ export const createSwitchStore = (db: Db): SwitchStore => ({
 
   forget: (fence, fired) =>
     db.transaction().execute(async (tx) => {
+      const head = await lockShard(tx, ACCOUNTS_SHARD)
       await checkFence(tx, fence)
       await deleteFiredSwitches(tx, fired)
+      const completed = fired.map(({ account, firedAt }) => ({ user_id: account, fired_at: firedAt }))
+      await appendRows(tx, head, [{ kind: 'switches_completed', fired: completed }])
     }),
 
   async next() {

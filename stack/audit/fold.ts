@@ -1,5 +1,6 @@
 /** Adds up balances and positions from the rows of the journal alone. Pure. */
-import type { JournalRow, PartSettled } from '../../domain/journal/journal-row.ts'
+import type { PartSettled } from '../../domain/journal/batch-rows.ts'
+import type { JournalRow } from '../../domain/journal/journal-row.ts'
 
 export interface Holdings {
   /** Free balance and pending withdrawal by user. */

@@ -5,6 +5,7 @@ import type { Steps, Ticks } from '../../domain/units.ts'
 import type { Admin } from '../admin.ts'
 import { audit, auditLine, settled } from '../audit/audit.ts'
 import { verifyProofs } from '../audit/proofs.ts'
+import { ShadowRun } from '../shadow/shadow-run.ts'
 import type { Replayed } from './run.ts'
 import { compare, percentile } from './statistics.ts'
 
@@ -43,6 +44,7 @@ export async function report(admin: Admin, replayed: Replayed): Promise<string> 
       `${prices.difference.toFixed(2)} ticks, correlation ${prices.correlation?.toFixed(4) ?? 'none'}`,
     `latency     request to response p50 ${ms(0.5)} ms, p99 ${ms(0.99)} ms; at most ${Math.round(lateMs)} ms behind the recording`,
     `audit       ${auditLine(checked)}`,
+    `shadow      ${differencesIn(await new ShadowRun(admin.db).compare())}`,
     ...(await feedLines(replayed)),
     ...(await proofLines(admin, replayed)),
   ].join('\n')

@@ -6,6 +6,7 @@ import { expect } from 'chai'
 import { after, before, describe, it } from 'mocha'
 import { waitFor } from '../../client/wait-for.ts'
 import { runOps } from '../../ops/run.ts'
+import { ShadowRun } from '../../stack/shadow/shadow-run.ts'
 import { type Stack, startStack } from '../../stack/stack.ts'
 import { MarginBank__factory } from '../../typechain-types/factories/MarginBank__factory.ts'
 import { replaceFrom } from '../support/chain-faults.ts'
@@ -30,8 +31,10 @@ describe('the end of markets', function () {
     time = await ShiftedTime.install(stack)
   })
   after(async () => {
+    const differences = await new ShadowRun(stack.db).compare()
     await stack.stop()
     rmSync(dataDir, { recursive: true, force: true })
+    expect(differences, 'the tables equal the fold of the journal').to.deep.equal([])
   })
 
   /** As an operator does, on this stack. Returns what the command prints. */

@@ -6,6 +6,7 @@ import { expect } from 'chai'
 import fc from 'fast-check'
 import { describe, it } from 'mocha'
 import { ORDER_TYPES } from '../../domain/orders/order.ts'
+import { ShadowRun } from '../../stack/shadow/shadow-run.ts'
 import { binary, perpetual } from '../support/markets.ts'
 import { expectConsistent, expectSameBook, expectSameReadModel } from './support/invariants.ts'
 import { type Command, TRADERS } from './support/model-commands.ts'
@@ -80,6 +81,8 @@ describe('the life of orders against a model', function () {
       await fc.assert(
         fc.asyncProperty(commands, async (taken) => {
           const run = await ModelRun.open(spec, middle, funds)
+          const shadow = new ShadowRun(run.fixture.db)
+          await shadow.adoptUsers()
           try {
             for (const command of taken) {
               await run.take(command)
@@ -88,6 +91,7 @@ describe('the life of orders against a model', function () {
             await expectConsistent(run.fixture)
             await expectSameBook(run.fixture)
             await expectSameReadModel(run.fixture)
+            expect(await shadow.compare()).to.deep.equal([])
             count(run.model.seen)
             count(run.liquidations.seen)
             count(run.counts)

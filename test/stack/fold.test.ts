@@ -1,7 +1,8 @@
 import { expect } from 'chai'
 import { describe, it } from 'mocha'
 import type { BalanceChanged } from '../../domain/journal/accounts-row.ts'
-import type { JournalRow, PartSettled } from '../../domain/journal/journal-row.ts'
+import type { PartSettled } from '../../domain/journal/batch-rows.ts'
+import type { JournalRow } from '../../domain/journal/journal-row.ts'
 import { fold, noHoldings } from '../../stack/audit/fold.ts'
 
 const deposit = {

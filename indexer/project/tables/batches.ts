@@ -8,7 +8,7 @@ import type {
   BatchVoided,
   MatchedFill,
   PartSettled,
-} from '../../../domain/journal/journal-row.ts'
+} from '../../../domain/journal/batch-rows.ts'
 import { SPANS, spanStart } from '../../../domain/market-data/interval.ts'
 import { keyColumns, type Projection } from '../projection.ts'
 import { tableOf } from '../read-table.ts'

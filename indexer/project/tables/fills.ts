@@ -6,7 +6,7 @@ import type {
   FillSettled,
   PartSettled,
   PartSubmitted,
-} from '../../../domain/journal/journal-row.ts'
+} from '../../../domain/journal/batch-rows.ts'
 import { tableOf } from '../read-table.ts'
 import { type RowChange, type ShardEntry, signOfRow } from '../row-change.ts'
 

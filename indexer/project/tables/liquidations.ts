@@ -11,7 +11,8 @@ import type {
   ReadLiquidationsTable,
 } from '../../../db/read-risk-schema.ts'
 import { PROJECTED_TABLES } from '../../../db/read-schema.ts'
-import type { PartSettled, PositionsMoved } from '../../../domain/journal/journal-row.ts'
+import type { PartSettled } from '../../../domain/journal/batch-rows.ts'
+import type { PositionsMoved } from '../../../domain/journal/journal-row.ts'
 import type { LiquidationChanged } from '../../../domain/journal/liquidation-row.ts'
 import type { Projection } from '../projection.ts'
 import { tableOf } from '../read-table.ts'

@@ -1,5 +1,6 @@
 /** What a journal row did to a position, beside the funding up to the row's index, which is a payment of its own. */
-import type { PartSettled, PositionChange, PositionsMoved } from '../../../domain/journal/journal-row.ts'
+import type { PartSettled, PositionChange } from '../../../domain/journal/batch-rows.ts'
+import type { PositionsMoved } from '../../../domain/journal/journal-row.ts'
 import type { Side } from '../../../domain/orders/order.ts'
 
 /** The change of the margin. Rows from before indexes were recorded count at an index of 0: no job of their time set a rate. */

@@ -1,13 +1,8 @@
 /** `read.order_events`: one row per event of an order, of five kinds. CREATED is derived from the order's row; `read.order_changes` stores the rest. */
 import type { Selectable } from 'kysely'
 import type { ReadOrderEventsTable } from '../../../db/read-schema.ts'
-import type {
-  OrderEnded,
-  OrderPlaced,
-  PartSettled,
-  PositionsMoved,
-  SettledOrder,
-} from '../../../domain/journal/journal-row.ts'
+import type { PartSettled, SettledOrder } from '../../../domain/journal/batch-rows.ts'
+import type { OrderEnded, OrderPlaced, PositionsMoved } from '../../../domain/journal/journal-row.ts'
 import { isTerminal, type OrderEventKind } from '../../../domain/orders/order-state.ts'
 import { tableOf } from '../read-table.ts'
 import type { ShardEntry } from '../row-change.ts'

@@ -2,14 +2,12 @@
 import type { Selectable } from 'kysely'
 import type { ReadOrdersTable } from '../../../db/read-schema.ts'
 import { invariant } from '../../../domain/invariant.ts'
+import type { MatchedFill, PartSettled, SettledOrder } from '../../../domain/journal/batch-rows.ts'
 import {
   evidenceOf,
-  type MatchedFill,
   type OrderPlaced,
   type OrderTriggered,
-  type PartSettled,
   type PositionsMoved,
-  type SettledOrder,
 } from '../../../domain/journal/journal-row.ts'
 import { isTerminal } from '../../../domain/orders/order-state.ts'
 import { tableOf } from '../read-table.ts'

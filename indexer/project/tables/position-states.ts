@@ -5,12 +5,8 @@
 import { type Selectable, sql } from 'kysely'
 import type { Tx } from '../../../db/client.ts'
 import { PROJECTED_TABLES, type ReadPositionStatesTable } from '../../../db/read-schema.ts'
-import type {
-  JournalRow,
-  PartSettled,
-  PositionChange,
-  PositionsMoved,
-} from '../../../domain/journal/journal-row.ts'
+import type { PartSettled, PositionChange } from '../../../domain/journal/batch-rows.ts'
+import type { JournalRow, PositionsMoved } from '../../../domain/journal/journal-row.ts'
 import { isAdjustment } from '../../../domain/journal/move-cause.ts'
 import { fundingPayment } from '../../../domain/prices/funding-payment.ts'
 import type { FundingIndex, Steps } from '../../../domain/units.ts'

@@ -1,7 +1,8 @@
 /** `read.positions`: one row per account and market, with the mined position and the size that is matched and not mined yet. */
 import type { Selectable } from 'kysely'
 import type { ReadPositionsTable } from '../../../db/read-schema.ts'
-import type { MatchedFill, PartSettled, PositionsMoved } from '../../../domain/journal/journal-row.ts'
+import type { MatchedFill, PartSettled } from '../../../domain/journal/batch-rows.ts'
+import type { PositionsMoved } from '../../../domain/journal/journal-row.ts'
 import { tableOf } from '../read-table.ts'
 import { type RowChange, type ShardEntry, signedWei, signOfRow } from '../row-change.ts'
 

@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import { after, before, describe, it } from 'mocha'
-import type { BatchCleared, JournalRow } from '../../../domain/journal/journal-row.ts'
+import type { BatchCleared } from '../../../domain/journal/batch-rows.ts'
+import type { JournalRow } from '../../../domain/journal/journal-row.ts'
 import { e18 } from '../../support/markets.ts'
 import { createUser, type ExchangeFixture, startExchange, type User } from '../support/exchange-fixture.ts'
 import { append, clearedRow, settledRow, submittedRow, type Trade } from '../support/trade-rows.ts'

@@ -1,7 +1,7 @@
 import { gunzipSync } from 'node:zlib'
 import { expect } from 'chai'
 import { after, before, describe, it } from 'mocha'
-import type { BatchCleared } from '../../../domain/journal/journal-row.ts'
+import type { BatchCleared } from '../../../domain/journal/batch-rows.ts'
 import { verifyProof } from '../../../domain/proof/verify.ts'
 import { keccak } from '../../../service/crypto.ts'
 import {

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { after, before, describe, it } from 'mocha'
 import { BatchProof } from '../../../api/auctions/proof-schema.ts'
-import type { BatchCleared } from '../../../domain/journal/journal-row.ts'
+import type { BatchCleared } from '../../../domain/journal/batch-rows.ts'
 import { commitment } from '../../../domain/proof/commitment.ts'
 import { type BatchProof as Proof, verifyProof } from '../../../domain/proof/verify.ts'
 import { statementFrom } from '../../../domain/proof/wire.ts'

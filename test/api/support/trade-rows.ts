@@ -1,12 +1,8 @@
 /** The journal rows of one trade in the perpetual market: matched, submitted, mined, confirmed. */
 
 import { appendRows, lockShard } from '../../../db/journal.ts'
-import type {
-  BatchCleared,
-  JournalRow,
-  PartSettled,
-  PartSubmitted,
-} from '../../../domain/journal/journal-row.ts'
+import type { BatchCleared, PartSettled, PartSubmitted } from '../../../domain/journal/batch-rows.ts'
+import type { JournalRow } from '../../../domain/journal/journal-row.ts'
 import { e18 } from '../../support/markets.ts'
 import type { ExchangeFixture, User } from './exchange-fixture.ts'
 

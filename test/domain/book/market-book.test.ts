@@ -2,13 +2,8 @@ import { expect } from 'chai'
 import fc from 'fast-check'
 import { describe, it } from 'mocha'
 import { MarketBook } from '../../../domain/book/market-book.ts'
-import type {
-  BatchCleared,
-  MarketRow,
-  PartSettled,
-  PositionsMoved,
-  SettledOrder,
-} from '../../../domain/journal/journal-row.ts'
+import type { BatchCleared, PartSettled, SettledOrder } from '../../../domain/journal/batch-rows.ts'
+import type { MarketRow, PositionsMoved } from '../../../domain/journal/journal-row.ts'
 import type { OpenOrder } from '../../../domain/orders/open-order.ts'
 import { reservationPerStep } from '../../../domain/orders/reservation.ts'
 import type { Millis, Seq, Steps, UserId } from '../../../domain/units.ts'

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { describe, it } from 'mocha'
-import type { MatchedFill } from '../../../domain/journal/journal-row.ts'
+import type { MatchedFill } from '../../../domain/journal/batch-rows.ts'
 import type { OpenOrder } from '../../../domain/orders/open-order.ts'
 import { reservationPerStep } from '../../../domain/orders/reservation.ts'
 import { FLAT } from '../../../domain/positions/position.ts'

@@ -1,10 +1,6 @@
 /** One market of a run: the state of each order by the journal, and by the model. */
-import type {
-  BatchCleared,
-  MarketRow,
-  PartSettled,
-  PositionsMoved,
-} from '../../../domain/journal/journal-row.ts'
+import type { BatchCleared, PartSettled } from '../../../domain/journal/batch-rows.ts'
+import type { MarketRow, PositionsMoved } from '../../../domain/journal/journal-row.ts'
 import type { MarketSpec } from '../../../domain/market/market.ts'
 import type { OrderStatus, StatusReason } from '../../../domain/orders/order.ts'
 import { isTerminal } from '../../../domain/orders/order-state.ts'

@@ -1,5 +1,5 @@
 /** What rows of mined and of rolled back blocks do to balances and positions. */
-import type { PositionChange } from '../../../domain/journal/journal-row.ts'
+import type { PositionChange } from '../../../domain/journal/batch-rows.ts'
 import { FLAT, type Position } from '../../../domain/positions/position.ts'
 import type { Quote, Steps } from '../../../domain/units.ts'
 

@@ -3,6 +3,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { expect } from 'chai'
 import { Client } from '../../../client/client.ts'
 import { fromE18 } from '../../../client/decimals.ts'
 import type { Market, PlacedOrder, Placement } from '../../../client/responses.ts'
@@ -10,6 +11,7 @@ import { waitFor } from '../../../client/wait-for.ts'
 import type { Db } from '../../../db/client.ts'
 import { audit, settled } from '../../../stack/audit/audit.ts'
 import { type VerifiedProofs, verifyProofs } from '../../../stack/audit/proofs.ts'
+import { ShadowRun } from '../../../stack/shadow/shadow-run.ts'
 import { type Stack, startStack } from '../../../stack/stack.ts'
 
 export interface TestStack {
@@ -38,8 +40,10 @@ export function useStack({ backstop = false } = {}): TestStack {
   after(async function () {
     this.timeout(START_LIMIT_MS)
     for (const client of traders.values()) client.close()
+    const differences = running === undefined ? [] : await new ShadowRun(running.db).compare()
     await running?.stop()
     rmSync(dataDir, { recursive: true, force: true })
+    expect(differences, 'the tables equal the fold of the journal').to.deep.equal([])
   })
   return {
     get stack() {

@@ -2,7 +2,8 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
 import { after, before, beforeEach, describe, it } from 'mocha'
-import type { BatchCleared, JournalRow } from '../../../domain/journal/journal-row.ts'
+import type { BatchCleared } from '../../../domain/journal/batch-rows.ts'
+import type { JournalRow } from '../../../domain/journal/journal-row.ts'
 import { marketShard } from '../../../domain/journal/journal-row.ts'
 import { type Candle, candleOfBatch, toInterval } from '../../../domain/market-data/candle.ts'
 import {

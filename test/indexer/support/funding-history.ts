@@ -5,12 +5,8 @@
 import fc from 'fast-check'
 import type { BalanceChanged } from '../../../domain/journal/accounts-row.ts'
 import type { FundingUpdatedRow, MarketEndedRow } from '../../../domain/journal/action-rows.ts'
-import type {
-  FillSettled,
-  PartSettled,
-  PositionChange,
-  PositionsMoved,
-} from '../../../domain/journal/journal-row.ts'
+import type { FillSettled, PartSettled, PositionChange } from '../../../domain/journal/batch-rows.ts'
+import type { PositionsMoved } from '../../../domain/journal/journal-row.ts'
 import type { TransactionType } from '../../../domain/journal/transaction-type.ts'
 
 export const USERS = [1, 2, 3, 4] as const

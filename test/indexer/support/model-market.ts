@@ -6,10 +6,10 @@ import { randomBytes } from 'node:crypto'
 import type {
   BatchCleared,
   FillSettled,
-  JournalRow,
   MatchedFill,
   PartSettled,
-} from '../../../domain/journal/journal-row.ts'
+} from '../../../domain/journal/batch-rows.ts'
+import type { JournalRow } from '../../../domain/journal/journal-row.ts'
 import type { Side, StatusReason } from '../../../domain/orders/order.ts'
 import type { BatchStatus } from '../../../domain/settlement/settlement.ts'
 import { heldFor, type ModelOrder, remainingOf, reservationOf } from './model-order.ts'

@@ -1,5 +1,5 @@
 /** What a mined part does to the accounts of the reference model: amounts per step, and one position change per account. */
-import type { FillSettled, MatchedFill, PartSettled } from '../../../domain/journal/journal-row.ts'
+import type { FillSettled, MatchedFill, PartSettled } from '../../../domain/journal/batch-rows.ts'
 
 /** Reservation, fee and margin per step. Any numbers work. */
 export const PER_STEP = { reserved: 10n, fee: 1n, margin: 4n }

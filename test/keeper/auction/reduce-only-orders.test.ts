@@ -2,7 +2,7 @@
 import { expect } from 'chai'
 import { afterEach, beforeEach, describe, it } from 'mocha'
 import type { Fence } from '../../../db/fence.ts'
-import type { PartSettled } from '../../../domain/journal/journal-row.ts'
+import type { PartSettled } from '../../../domain/journal/batch-rows.ts'
 import { rollBackFacts } from '../../../indexer/ingest/roll-back.ts'
 import { projectAll } from '../../../indexer/project/project-shards.ts'
 import { createAuction } from '../../../keeper/auction/auction.ts'

@@ -3,9 +3,11 @@
  * single actions of every kind, over preconfirmed receipts; then the end of the market under the same faults. `FAULT_RUNS` plays more runs, and
  * `FAULT_SEED` with the `FAULT_PATH` of a failure repeats one.
  */
+import { expect } from 'chai'
 import fc from 'fast-check'
 import { after, before, describe, it } from 'mocha'
 import type { Millis } from '../../../domain/units.ts'
+import { ShadowRun } from '../../../stack/shadow/shadow-run.ts'
 import { perpetual } from '../../support/markets.ts'
 import { preconfirmed, type RpcProxy, startRpcProxy } from '../../support/rpc-proxy.ts'
 import { anyFault, anyLateFault } from '../support/any-fault.ts'
@@ -42,6 +44,7 @@ describe('settlement under faults', function () {
           for (const fault of taken) await run.take(fault)
           await run.expectSettled()
           await new EndingRun(run).play(lateTaken, depth)
+          expect(await new ShadowRun(fixture.db).compare()).to.deep.equal([])
           for (const [name, count] of Object.entries(run.counts)) counts[name] = (counts[name] ?? 0) + count
         } finally {
           await fixture.close()

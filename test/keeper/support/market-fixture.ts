@@ -259,7 +259,8 @@ export class MarketFixture {
         })
         .execute()
       await changeReserved(tx, new Map([[by.account, terms.amount]]))
-      await appendRows(tx, head, [{ kind: 'order_placed', ...told, reserved: terms.amount.toString() }])
+      const reserved = terms.amount.toString()
+      await appendRows(tx, head, [{ kind: 'order_placed', ...told, reserved, signature }])
       return orderId
     })
   }

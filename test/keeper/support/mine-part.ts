@@ -1,11 +1,15 @@
 /** Settlement without a chain: what the contract would log for the oldest part, handed to the indexer as if it had read it. */
 
-import { loadPending, partOf } from '../../../db/actions.ts'
+import { loadPending, partOf, reserveNumbers, signAction, submitAction } from '../../../db/actions.ts'
 import type { PartKey } from '../../../db/fills.ts'
+import { appendRows, lockShard } from '../../../db/journal.ts'
+import { takeActionId } from '../../../db/markets.ts'
 import { toOpenOrder } from '../../../db/orders.ts'
 import { minedPosition } from '../../../db/positions.ts'
+import { registerRelayer, takeNonces } from '../../../db/relayers.ts'
 import { anyOf } from '../../../db/values.ts'
 import { byAccount } from '../../../domain/auction/batch.ts'
+import { marketShard } from '../../../domain/journal/journal-row.ts'
 import { openingBasis, type Position } from '../../../domain/positions/position.ts'
 import { settleAccount } from '../../../domain/settlement/settle-account.ts'
 import type { BatchSettled, SettledFill } from '../../../domain/settlement/settlement.ts'
@@ -122,20 +126,26 @@ const FLAT: Position = {
 }
 
 /** The part gets its number, as it would be signed and sent. */
-async function submit({ db, spec }: MarketFixture, { queue_no }: Action): Promise<void> {
-  const { last_action_id } = await db
-    .updateTable('markets')
-    .set((eb) => ({ last_action_id: eb('last_action_id', '+', 1) }))
-    .where('market_id', '=', spec.marketId)
-    .returning('last_action_id')
-    .executeTakeFirstOrThrow()
-  await db
-    .updateTable('actions')
-    .set({ status: 'SUBMITTED', action_id: last_action_id })
-    .where('market_id', '=', spec.marketId)
-    .where('queue_no', '=', queue_no)
-    .execute()
+async function submit({ db, spec }: MarketFixture, action: Action): Promise<void> {
+  await registerRelayer(db, LANE, 0)
+  await db.transaction().execute(async (tx) => {
+    const head = await lockShard(tx, marketShard(spec.marketId))
+    const { queue_no } = action
+    const nonce = await takeNonces(tx, LANE, 1)
+    const numbers = { action_id: await takeActionId(tx, spec.marketId), relayer: LANE.relayer, nonce }
+    await reserveNumbers(tx, action, numbers)
+    await signAction(tx, action, nonce)
+    await submitAction(tx, spec.marketId, nonce)
+    const sent = { queue_no, tx_hash: '0x', at: 0 }
+    await appendRows(tx, head, [
+      { kind: 'action_numbered', queue_no, ...numbers },
+      { kind: 'action_signed', ...sent },
+      { kind: 'action_submitted', action_id: numbers.action_id, ...sent },
+    ])
+  })
 }
+
+const LANE = { name: 'without a chain', relayer: `0x${'e'.repeat(40)}`, chainId: 1 }
 
 /** The block that mines the part, and its only fact. The block's number is the action's. */
 export async function minedPart(fixture: MarketFixture, action: Action) {

@@ -1,9 +1,10 @@
 /** One run of commands on a market in a real database, with the keeper's and the indexer's own code, and on the model beside it. */
 import { expect } from 'chai'
 import { id, Wallet } from 'ethers'
+import { armSwitch } from '../../../db/cancel-switches.ts'
 import type { Fence } from '../../../db/fence.ts'
 import { minedPosition } from '../../../db/positions.ts'
-import type { PartSettled } from '../../../domain/journal/journal-row.ts'
+import type { PartSettled } from '../../../domain/journal/batch-rows.ts'
 import { priceBand } from '../../../domain/market/band.ts'
 import { type MarketSpec, priceOf } from '../../../domain/market/market.ts'
 import { aliveUntil, isAlwaysReduceOnly, isConditional } from '../../../domain/orders/order.ts'
@@ -21,6 +22,7 @@ import { ModelLiquidations } from '../../support/model-liquidations.ts'
 import { Model } from '../../support/order-model.ts'
 import type { ModelOrder, Observed } from '../../support/order-model-terms.ts'
 import { addressOf, MarketFixture, SILENT_LOGGER, type Trader } from './market-fixture.ts'
+import { restrictMarket } from './market-mode.ts'
 import { mineOldestPart } from './mine-part.ts'
 import { type Command, type Place, type Protect, TRADERS } from './model-commands.ts'
 import { revokeKey } from './revoke-key.ts'
@@ -94,11 +96,7 @@ export class ModelRun {
         return this.#force(command.towards, command.steps)
       case 'halt':
       case 'open':
-        await fixture.db
-          .updateTable('markets')
-          .set({ mode: command.kind === 'open' ? 'open' : 'halted' })
-          .execute()
-        return
+        return restrictMarket(fixture, command.kind === 'open' ? 'open' : 'halted')
       case 'mine':
         if (await mineOldestPart(fixture)) this.model.mine(await this.#observed())
         return
@@ -220,11 +218,7 @@ export class ModelRun {
     const { account } = this.#traders[by] as Trader
     const armed_at = this.fixture.clock.value
     const timer = { timeout_seconds: seconds, armed_at, fire_at: armed_at + seconds * 1000 }
-    await this.fixture.db
-      .insertInto('cancel_switches')
-      .values({ user_id: account, ...timer })
-      .onConflict((conflict) => conflict.column('user_id').doUpdateSet(timer))
-      .execute()
+    await armSwitch(this.fixture.db, account, timer)
     this.#armed.set(account, timer.fire_at)
   }
 

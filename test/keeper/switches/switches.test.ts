@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { Wallet } from 'ethers'
 import { afterEach, beforeEach, describe, it } from 'mocha'
-import { armConnectionSwitches } from '../../../db/cancel-switches.ts'
+import { armConnectionSwitches, armSwitch } from '../../../db/cancel-switches.ts'
 import { type Fence, LeaseLost } from '../../../db/fence.ts'
 import { lockShard } from '../../../db/journal.ts'
 import { listMarket } from '../../../db/markets.ts'
@@ -58,11 +58,7 @@ describe('the dead-man switch job', () => {
   /** As the api does. */
   const arm = async (by: Trader, seconds: number) => {
     const timer = { timeout_seconds: seconds, armed_at: now(), fire_at: now() + seconds * 1000 }
-    await fixture.db
-      .insertInto('cancel_switches')
-      .values({ user_id: by.account, ...timer })
-      .onConflict((conflict) => conflict.column('user_id').doUpdateSet(timer))
-      .execute()
+    await armSwitch(fixture.db, by.account, timer)
   }
   const connect = (by: Trader, connection: string, seconds: number) =>
     armConnectionSwitches(fixture.db, [

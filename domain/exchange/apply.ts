@@ -1,0 +1,47 @@
+/** `apply`: the only code that changes a state. It repeats what rows state and decides nothing. */
+import { invariant } from '../invariant.ts'
+import type { AccountsRow } from '../journal/accounts-row.ts'
+import { ACCOUNTS_SHARD, type JournalRow, type MarketRow } from '../journal/journal-row.ts'
+import type { MarketId, Seq } from '../units.ts'
+import { applyAccountsRow } from './apply/accounts.ts'
+import { applyMarketRow } from './apply/markets.ts'
+import type { ExchangeState } from './state.ts'
+
+/** A row with its place: its sequence in the journal of its market, or of the accounts. */
+export interface Entry {
+  readonly shard: string
+  readonly seq: number
+  readonly row: JournalRow
+}
+
+/** 0 for the accounts. */
+export const marketIdOf = (shard: string): MarketId =>
+  (shard === ACCOUNTS_SHARD ? 0 : Number(shard.slice(1))) as MarketId
+
+/**
+ * Applies one row. Rows of one shard come in the order of their sequences without gaps; rows of several shards in any interleaving that keeps
+ * the order in which one row needs another: an account exists before rows of markets name it.
+ *
+ * If it throws, the state may have changed in part: the caller returns to the mark that it took before.
+ */
+export function apply(state: ExchangeState, { shard, seq, row }: Entry): void {
+  const marketId = marketIdOf(shard)
+  const head = state.heads.get(marketId)?.seq ?? 0
+  invariant(seq === head + 1, `the row after ${head} of ${shard} has the next sequence, received ${seq}`)
+  invariant((row.v ?? 1) === 1, `a row has version 1, received ${row.v} of ${row.kind}`)
+  if (shard === ACCOUNTS_SHARD) applyAccountsRow(state, row as AccountsRow)
+  else applyMarketRow(state, { marketId, seq: seq as Seq }, row as MarketRow)
+  state.heads.put({ marketId, seq: seq as Seq })
+}
+
+/** Applies rows as one: if a row throws, none of them has been applied. */
+export function applyAll(state: ExchangeState, entries: Iterable<Entry>): void {
+  const { undo } = state.core
+  const { mark } = undo
+  try {
+    for (const entry of entries) apply(state, entry)
+  } catch (error) {
+    undo.undoTo(mark)
+    throw error
+  }
+}

@@ -1,0 +1,146 @@
+/** Orders: accepted, triggered, reserved again, and ended. */
+import type { SettledOrder } from '../../journal/batch-rows.ts'
+import {
+  evidenceOf,
+  type OrderEnded,
+  type OrderEnding,
+  type OrderPlaced,
+  type OrderTriggered,
+  type ReservationChanged,
+} from '../../journal/journal-row.ts'
+import type { LiquidationChanged } from '../../journal/liquidation-row.ts'
+import { acceptedSeq, orderIdOf } from '../../orders/order.ts'
+import { type ClosingReason, isTerminal } from '../../orders/order-state.ts'
+import type { Address, Millis, OrderHash, Quote, Seconds, Seq, Steps, Ticks, UserId } from '../../units.ts'
+import type { ExchangeState } from '../state.ts'
+import type { OrderRow } from '../tables/orders.ts'
+import { addFunds, changeNote, findOrder, needOrder, type Place } from './change.ts'
+
+export function placeOrder(state: ExchangeState, { marketId }: Place, row: OrderPlaced): void {
+  const accepted = acceptedSeq(row.order_id)
+  state.orders.put({
+    marketId,
+    accepted,
+    seq: accepted,
+    account: row.user_id as UserId,
+    side: row.side,
+    type: row.type,
+    price: row.price as Ticks,
+    quantity: row.quantity as Steps,
+    trigger: row.trigger as Ticks,
+    leverage: row.leverage,
+    reduceOnly: row.reduce_only,
+    forced: row.forced ?? false,
+    expiration: row.expiration as Seconds,
+    aliveUntil: row.alive_until as Seconds,
+    acceptedAt: row.accepted_at as Millis,
+    salt: row.salt,
+    status: row.status,
+    statusReason: null,
+    closingReason: null,
+    filled: 0 as Steps,
+    settling: 0 as Steps,
+    openable: row.openable as Steps,
+    reservedPrice: row.reserved_price as Ticks,
+    reserved: BigInt(row.reserved) as Quote,
+    held: 0n as Quote,
+    partialSlot: null,
+    triggeredAt: null,
+    widenings: 0,
+    endedAt: null,
+    endedSeq: 0 as Seq,
+  })
+  state.signatures.put({
+    marketId,
+    accepted,
+    hash: row.hash as OrderHash,
+    signer: row.signer as Address | null,
+    signature: (row.signature ?? null) as `0x${string}` | null,
+    clientOrderId: row.client_order_id ?? null,
+  })
+  addFunds(state, row.user_id, { reserved: BigInt(row.reserved) })
+}
+
+export function triggerOrder(state: ExchangeState, place: Place, row: OrderTriggered): void {
+  const order = needOrder(state, place, row.order_id)
+  const delta = BigInt(row.reserved_delta)
+  state.orders.put({
+    ...order,
+    seq: place.seq,
+    status: 'OPEN',
+    triggeredAt: row.at as Millis,
+    openable: row.openable as Steps,
+    reservedPrice: row.reserved_price as Ticks,
+    reserved: (order.reserved + delta) as Quote,
+  })
+  changeNote(state, row.order_id, { triggered: evidenceOf(row) })
+  addFunds(state, row.user_id, { reserved: delta })
+}
+
+/** The order has left the book: it has ended, or ends once its settling part is mined or voided. */
+export function endOrder(state: ExchangeState, place: Place, row: OrderEnding | OrderEnded): void {
+  const order = needOrder(state, place, row.order_id)
+  const isEnded = row.kind === 'order_ended'
+  const delta = BigInt(row.reserved_delta)
+  state.orders.put({
+    ...order,
+    status: row.status,
+    statusReason: isEnded ? row.reason : null,
+    closingReason: isEnded ? null : (row.reason as ClosingReason),
+    openable: 0 as Steps,
+    reserved: (order.reserved + delta) as Quote,
+    endedAt: isEnded ? (row.at as Millis) : null,
+    endedSeq: isEnded ? place.seq : (0 as Seq),
+  })
+  const isClosed = row.reason === 'POSITION_CLOSED'
+  const { note = null, closedBy = null } = state.orderNotes.get(row.order_id) ?? {}
+  changeNote(state, row.order_id, { note: row.note ?? note, closedBy: isClosed ? closedBy : null })
+  addFunds(state, row.user_id, { reserved: delta })
+}
+
+export function reserveOrder(state: ExchangeState, place: Place, row: ReservationChanged): void {
+  const order = needOrder(state, place, row.order_id)
+  const delta = BigInt(row.reserved_delta)
+  state.orders.put({
+    ...order,
+    openable: row.openable as Steps,
+    reservedPrice: row.reserved_price as Ticks,
+    reserved: (order.reserved + delta) as Quote,
+  })
+  addFunds(state, row.user_id, { reserved: delta })
+}
+
+/** A batch left the forced order without a fill. */
+export function widenOrder(state: ExchangeState, place: Place, row: LiquidationChanged): void {
+  if (row.step !== 'widened' || row.order_id === null) return
+  state.orders.put({ ...needOrder(state, place, row.order_id), widenings: row.widenings })
+}
+
+/** An order as a block leaves it, after its fills. The block's rollback restores what the order had reserved. */
+export function settleStatus(
+  state: ExchangeState,
+  place: Place,
+  settled: SettledOrder,
+  { at, rollback }: { readonly at: number; readonly rollback: boolean },
+): void {
+  const order = findOrder(state, place, settled.order_id)
+  if (order === undefined) return
+  const isEnded = isTerminal(settled.status)
+  const delta = rollback ? -BigInt(settled.reserved_delta) : BigInt(settled.reserved_delta)
+  const closing = settled.reason ?? settled.closing_reason ?? null
+  state.orders.put({
+    ...order,
+    status: settled.status,
+    statusReason: isEnded ? settled.reason : null,
+    closingReason: isEnded ? null : (closing as ClosingReason | null),
+    openable: isEnded ? (0 as Steps) : order.openable,
+    reserved: (order.reserved + delta) as Quote,
+    endedAt: isEnded ? (order.endedAt ?? (at as Millis)) : null,
+    endedSeq: isEnded ? place.seq : (0 as Seq),
+  })
+  changeNote(state, settled.order_id, { closedBy: settled.closed_by ?? null })
+  addFunds(state, settled.user_id, { reserved: delta })
+}
+
+export const idOf = ({ marketId, accepted }: Pick<OrderRow, 'marketId' | 'accepted'>): string =>
+  orderIdOf(marketId, accepted as Seq)

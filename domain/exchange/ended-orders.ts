@@ -1,0 +1,55 @@
+/** The ended orders that a state still has, by the row that has ended each: derived from the orders, like the books. */
+import type { MarketId, Seq } from '../units.ts'
+import type { OrderRow } from './tables/orders.ts'
+
+interface Ended {
+  readonly endedSeq: Seq
+  readonly accepted: Seq
+}
+
+export class EndedOrders {
+  /** Ascending by the row. */
+  readonly #markets = new Map<MarketId, Ended[]>()
+
+  /** Acceptances of the market's orders that ended with rows up to `upTo`, in the order of these rows. */
+  upTo(marketId: MarketId, upTo: number): Seq[] {
+    const ended = this.#markets.get(marketId) ?? []
+    return ended.slice(0, placeOf(ended, upTo + 1)).map(({ accepted }) => accepted)
+  }
+
+  /** Follows the change of one order. */
+  readonly follow = (before: OrderRow | undefined, after: OrderRow | undefined): void => {
+    if (before?.endedSeq === after?.endedSeq) return
+    if (before !== undefined && before.endedSeq > 0) this.#remove(before)
+    if (after !== undefined && after.endedSeq > 0) this.#insert(after)
+  }
+
+  #insert({ marketId, endedSeq, accepted }: OrderRow): void {
+    const ended = this.#markets.get(marketId) ?? []
+    this.#markets.set(marketId, ended)
+    const last = ended.at(-1)
+    const one = { endedSeq, accepted }
+    if (last === undefined || last.endedSeq <= endedSeq) ended.push(one)
+    else ended.splice(placeOf(ended, endedSeq + 1), 0, one)
+  }
+
+  #remove({ marketId, endedSeq, accepted }: OrderRow): void {
+    const ended = this.#markets.get(marketId) ?? []
+    let at = placeOf(ended, endedSeq)
+    // One row ends several orders.
+    while (ended[at]?.accepted !== accepted) at++
+    ended.splice(at, 1)
+  }
+}
+
+/** Place of the first one that ended with this row or a later one. */
+function placeOf(ended: readonly Ended[], seq: number): number {
+  let low = 0
+  let high = ended.length
+  while (low < high) {
+    const middle = (low + high) >>> 1
+    if ((ended[middle] as Ended).endedSeq < seq) low = middle + 1
+    else high = middle
+  }
+  return low
+}

@@ -1,0 +1,66 @@
+/** Sums over each account's live orders in a market, so that a placement does not read them all. Derived from the orders, like the books. */
+import { SeqMap } from '../book/seq-map.ts'
+import { isTerminal, unmatched } from '../orders/order-state.ts'
+import type { MarketId, Seq, UserId } from '../units.ts'
+import type { OrderRow } from './tables/orders.ts'
+
+export interface Exposure {
+  readonly orders: number
+  /** Steps that can still fill, by side, of orders that are not reduce-only: in the book, or once they are triggered. */
+  readonly plainLong: number
+  readonly plainShort: number
+  readonly openable: number
+  /** Sum of openable steps × reserved price, in ticks. */
+  readonly openValue: bigint
+  /** Sum of reserved and held. */
+  readonly reserved: bigint
+}
+
+export const NO_EXPOSURE: Exposure = {
+  orders: 0,
+  plainLong: 0,
+  plainShort: 0,
+  openable: 0,
+  openValue: 0n,
+  reserved: 0n,
+}
+
+export class Exposures {
+  readonly #markets = new Map<MarketId, SeqMap<Exposure>>()
+
+  of(marketId: MarketId, account: UserId): Exposure {
+    return this.#markets.get(marketId)?.get(keyOf(account)) ?? NO_EXPOSURE
+  }
+
+  /** Follows the change of one order. */
+  readonly follow = (before: OrderRow | undefined, after: OrderRow | undefined): void => {
+    if (before !== undefined) this.#add(before, -1)
+    if (after !== undefined) this.#add(after, 1)
+  }
+
+  #add(order: OrderRow, sign: 1 | -1): void {
+    if (isTerminal(order.status)) return
+    let accounts = this.#markets.get(order.marketId)
+    if (accounts === undefined) {
+      accounts = new SeqMap()
+      this.#markets.set(order.marketId, accounts)
+    }
+    const key = keyOf(order.account)
+    const sums = accounts.get(key) ?? NO_EXPOSURE
+    const plain = !order.reduceOnly && order.closingReason === null ? sign * unmatched(order) : 0
+    const orders = sums.orders + sign
+    if (orders === 0) accounts.delete(key)
+    else
+      accounts.set(key, {
+        orders,
+        plainLong: sums.plainLong + (order.side === 'LONG' ? plain : 0),
+        plainShort: sums.plainShort + (order.side === 'SHORT' ? plain : 0),
+        openable: sums.openable + sign * order.openable,
+        openValue: sums.openValue + BigInt(sign * order.openable) * BigInt(order.reservedPrice),
+        reserved: sums.reserved + BigInt(sign) * (order.reserved + order.held),
+      })
+  }
+}
+
+/** Accounts are numbered like orders: from 1 on, without large gaps. */
+const keyOf = (account: UserId): Seq => account as number as Seq

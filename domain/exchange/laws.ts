@@ -1,0 +1,73 @@
+/** What holds in every state between two commands. Reads the whole state: for tests, simulation and audits. */
+import { orderIdOf } from '../orders/order.ts'
+import { isTerminal } from '../orders/order-state.ts'
+import type { ExchangeState } from './state.ts'
+import type { OrderRow } from './tables/orders.ts'
+
+/** One line per violated law; empty if all hold. */
+export function violations(state: ExchangeState): string[] {
+  return [...orderViolations(state), ...reservationViolations(state), ...positionViolations(state)]
+}
+
+const nameOf = ({ marketId, accepted }: OrderRow): string => `order ${orderIdOf(marketId, accepted)}`
+
+/** An order's settling steps and held amount are those of its fills that are not mined. An ended order has neither, and reserves nothing. */
+function orderViolations(state: ExchangeState): string[] {
+  const unsettled = new Map<string, { steps: number; held: bigint }>()
+  for (const { marketId, accepted, steps, held, status } of state.fills.rows()) {
+    if (status === 'MINED') continue
+    const key = orderIdOf(marketId, accepted)
+    const sum = unsettled.get(key) ?? { steps: 0, held: 0n }
+    unsettled.set(key, { steps: sum.steps + steps, held: sum.held + held })
+  }
+  const found: string[] = []
+  for (const order of state.orders.rows()) {
+    const { steps, held } = unsettled.get(orderIdOf(order.marketId, order.accepted)) ?? { steps: 0, held: 0n }
+    if (order.settling !== steps)
+      found.push(`${nameOf(order)} settles ${order.settling} steps, its fills ${steps}`)
+    if (order.held !== held) found.push(`${nameOf(order)} holds ${order.held} wei, its fills ${held}`)
+    if (order.filled + order.settling > order.quantity)
+      found.push(`${nameOf(order)} has more fills than steps`)
+    const isEnded = isTerminal(order.status)
+    if (isEnded !== (order.endedAt !== null))
+      found.push(`${nameOf(order)} is ${order.status} and ended at ${order.endedAt}`)
+    if (isEnded && (order.reserved !== 0n || order.openable !== 0))
+      found.push(`${nameOf(order)} has ended and reserves`)
+  }
+  return found
+}
+
+/** An account's reservation is the sum over its orders and its adjustments. */
+function reservationViolations(state: ExchangeState): string[] {
+  const sums = new Map<number, bigint>()
+  const add = (userId: number, amount: bigint): void => {
+    if (amount !== 0n) sums.set(userId, (sums.get(userId) ?? 0n) + amount)
+  }
+  for (const { account, reserved, held } of state.orders.rows()) add(account, reserved + held)
+  for (const { user_id, held } of state.attempts.rows()) add(user_id, BigInt(held))
+  const found: string[] = []
+  for (const { userId, reserved } of state.accounts.rows()) {
+    const sum = sums.get(userId) ?? 0n
+    if (reserved !== sum)
+      found.push(`account ${userId} reserves ${reserved} wei, its orders and adjustments ${sum}`)
+    sums.delete(userId)
+  }
+  for (const userId of sums.keys()) found.push(`account ${userId} has reservations and no funds`)
+  return found
+}
+
+/** Positions of a market add up to zero, mined and matched, until its end lets accounts claim them one by one. */
+function positionViolations(state: ExchangeState): string[] {
+  const sums = new Map<number, { mined: number; matched: number }>()
+  for (const { marketId, size, matchedSize } of state.positions.rows()) {
+    const sum = sums.get(marketId) ?? { mined: 0, matched: 0 }
+    sums.set(marketId, { mined: sum.mined + size, matched: sum.matched + matchedSize })
+  }
+  const found: string[] = []
+  for (const [marketId, { mined, matched }] of sums) {
+    if (state.markets.get(String(marketId))?.ended !== null) continue
+    if (mined !== 0) found.push(`mined positions of market ${marketId} add up to ${mined}`)
+    if (matched !== 0) found.push(`matched positions of market ${marketId} add up to ${matched}`)
+  }
+  return found
+}

@@ -1,0 +1,212 @@
+/**
+ * Fixed-width layouts: how an object is written into a record of bytes and read from it. Equal objects have equal bytes on every machine, so a
+ * digest is computed from the bytes.
+ */
+import { toHex, writeHex } from '../hex.ts'
+import { InvariantError, invariant } from '../invariant.ts'
+import { aligned } from './digest.ts'
+
+/** One field: its width in bytes, and how it is written to and read from a record. */
+export interface Field<Value> {
+  readonly width: number
+  write(view: DataView, at: number, value: Value): void
+  read(view: DataView, at: number): Value
+}
+
+const isCount = (value: number): boolean => Number.isSafeInteger(value)
+
+const safeInteger: Field<number> = {
+  width: 8,
+  write(view, at, value) {
+    invariant(isCount(value), `a count is a safe integer, received ${value}`)
+    // Without the sum, minus zero would have other bytes than zero.
+    view.setFloat64(at, value + 0, true)
+  },
+  read: (view, at) => view.getFloat64(at, true),
+}
+
+/** A safe integer. */
+export const count = <Count extends number>(): Field<Count> => safeInteger as Field<number> as Field<Count>
+
+const optionalInteger: Field<number | null> = {
+  width: 8,
+  write(view, at, value) {
+    invariant(value === null || value >= 0, `an optional count is not negative, received ${value}`)
+    safeInteger.write(view, at, value ?? -1)
+  },
+  read(view, at) {
+    const value = view.getFloat64(at, true)
+    return value < 0 ? null : value
+  },
+}
+
+/** A safe integer that is not negative, or null. */
+export const optionalCount = <Count extends number>(): Field<Count | null> =>
+  optionalInteger as Field<number | null> as Field<Count | null>
+
+const word: Field<number> = {
+  width: 4,
+  write(view, at, value) {
+    invariant(value >>> 0 === value, `a small count has 32 bits, received ${value}`)
+    view.setUint32(at, value, true)
+  },
+  read: (view, at) => view.getUint32(at, true),
+}
+
+/** An integer from 0 to 2^32 - 1. */
+export const small = <Count extends number>(): Field<Count> => word as Field<number> as Field<Count>
+
+export const flag: Field<boolean> = {
+  width: 1,
+  write: (view, at, value) => view.setUint8(at, value ? 1 : 0),
+  read: (view, at) => view.getUint8(at) === 1,
+}
+
+const HALF = 64n
+const WEI_END = 1n << 127n
+
+const amount: Field<bigint> = {
+  width: 16,
+  write(view, at, value) {
+    invariant(-WEI_END <= value && value < WEI_END, 'an amount has at most 127 bits and a sign')
+    view.setBigInt64(at, value, true)
+    view.setBigInt64(at + 8, value >> HALF, true)
+  },
+  read(view, at) {
+    const low = view.getBigUint64(at, true)
+    const high = view.getBigInt64(at + 8, true)
+    return high === 0n ? low : (high << HALF) | low
+  },
+}
+
+/** A signed amount of up to 127 bits. */
+export const wei = <Amount extends bigint>(): Field<Amount> => amount as Field<bigint> as Field<Amount>
+
+/** One of a closed list. */
+export function oneOf<const Value extends string>(values: readonly Value[]): Field<Value> {
+  const indexes = new Map<string, number>(values.map((value, at) => [value, at]))
+  return {
+    width: 1,
+    write(view, at, value) {
+      const index = indexes.get(value)
+      if (index === undefined) throw new InvariantError(`${value} is none of ${values.join(', ')}`)
+      view.setUint8(at, index)
+    },
+    read: (view, at) => values[view.getUint8(at)] as Value,
+  }
+}
+
+/** One of a closed list, or null. */
+export function optionalOf<const Value extends string>(values: readonly Value[]): Field<Value | null> {
+  const one = oneOf(values)
+  return {
+    width: 1,
+    write(view, at, value) {
+      if (value === null) view.setUint8(at, 0xff)
+      else one.write(view, at, value)
+    },
+    read: (view, at) => (view.getUint8(at) === 0xff ? null : one.read(view, at)),
+  }
+}
+
+function clear(view: DataView, at: number, bytes: number): void {
+  for (let place = at; place < at + bytes; place++) view.setUint8(place, 0)
+}
+
+/** Hex text of exactly this many bytes. */
+export const hex = <Text extends string>(width: number): Field<Text> => ({
+  width,
+  write(view, at, value) {
+    const bytes = new Uint8Array(view.buffer, view.byteOffset, view.byteLength)
+    const isWhole = value.length === 2 + 2 * width && value.startsWith('0x')
+    if (!isWhole || !writeHex(value, bytes, at))
+      throw new InvariantError(`hex text of ${width} bytes is needed, received ${value}`)
+  },
+  read: (view, at) => toHex(new Uint8Array(view.buffer, view.byteOffset + at, width)) as string as Text,
+})
+
+/** Hex text of exactly this many bytes, or null. */
+export function optionalHex<Text extends string>(width: number): Field<Text | null> {
+  const bytes = hex<Text>(width)
+  return {
+    width: width + 1,
+    write(view, at, value) {
+      view.setUint8(at, value === null ? 0 : 1)
+      if (value === null) clear(view, at + 1, width)
+      else bytes.write(view, at + 1, value)
+    },
+    read: (view, at) => (view.getUint8(at) === 0 ? null : bytes.read(view, at + 1)),
+  }
+}
+
+/** Text of printable ASCII characters up to this length, or null. */
+export const optionalText = (longest: number): Field<string | null> => ({
+  width: longest + 1,
+  write(view, at, value) {
+    clear(view, at, longest + 1)
+    if (value === null) return
+    invariant(value.length <= longest, `a text has at most ${longest} characters, received ${value.length}`)
+    view.setUint8(at, value.length + 1)
+    for (let place = 0; place < value.length; place++) {
+      const code = value.charCodeAt(place)
+      invariant(code < 128, 'a text is ASCII')
+      view.setUint8(at + 1 + place, code)
+    }
+  },
+  read(view, at) {
+    const length = view.getUint8(at)
+    if (length === 0) return null
+    let text = ''
+    for (let place = 1; place < length; place++) text += String.fromCharCode(view.getUint8(at + place))
+    return text
+  },
+})
+
+export type Fields<Row> = { readonly [Name in keyof Row]: Field<Row[Name]> }
+
+/** The places of a row's fields in its record. */
+export class Layout<Row extends object> {
+  /** Bytes of a record, padded. */
+  readonly width: number
+  readonly #names: readonly (keyof Row & string)[]
+  readonly #fields: readonly Field<unknown>[]
+  readonly #places: readonly number[]
+
+  constructor(fields: Fields<Row>) {
+    this.#names = Object.keys(fields) as (keyof Row & string)[]
+    this.#fields = this.#names.map((name) => fields[name] as Field<unknown>)
+    let at = 0
+    this.#places = this.#fields.map(({ width }) => {
+      const place = at
+      at += width
+      return place
+    })
+    this.width = aligned(at)
+  }
+
+  /** Writes every byte of the row's fields. */
+  write(view: DataView, at: number, row: Row): void {
+    for (let index = 0; index < this.#fields.length; index++) {
+      const name = this.#names[index] as keyof Row
+      ;(this.#fields[index] as Field<unknown>).write(view, at + (this.#places[index] as number), row[name])
+    }
+  }
+
+  read(view: DataView, at: number): Row {
+    const row: Record<string, unknown> = {}
+    for (let index = 0; index < this.#fields.length; index++) {
+      row[this.#names[index] as string] = (this.#fields[index] as Field<unknown>).read(
+        view,
+        at + (this.#places[index] as number),
+      )
+    }
+    return row as Row
+  }
+
+  /** Place of a field in the record. */
+  placeOf(name: keyof Row & string): number {
+    const index = this.#names.indexOf(name)
+    invariant(index >= 0, `the layout has no field ${name}`)
+    return this.#places[index] as number
+  }
+}

@@ -1,0 +1,239 @@
+/**
+ * A table of fixed-width records in pages of bytes, outside of the garbage-collected heap. A row is decoded when it is read, and encoded when it is
+ * written; the same bytes are hashed for the digest and written to checkpoints.
+ */
+import { invariant } from '../invariant.ts'
+import { type Fields, Layout } from './layout.ts'
+import { hashOfCounts, SlotIndex } from './slot-index.ts'
+import { CHUNK_BYTES, type Observer, type StateCore, type Table } from './table.ts'
+
+/** Bytes per page, about. */
+const PAGE_BYTES = 1 << 20
+
+interface Page {
+  readonly bytes: Uint8Array
+  readonly words: Int32Array
+  readonly view: DataView
+  /** 1: the slot has a record. */
+  readonly used: Uint8Array
+}
+
+interface KeyField {
+  readonly place: number
+  read(view: DataView, at: number): number
+}
+
+export interface RecordTableOptions<Row extends object> {
+  readonly name: string
+  /** Unique among the tables of a state. */
+  readonly seed: number
+  readonly fields: Fields<Row>
+  readonly keyOf: (row: Row) => readonly number[]
+}
+
+export class RecordTable<Row extends object> implements Table {
+  readonly name: string
+  readonly #core: StateCore
+  readonly #seed: number
+  readonly #layout: Layout<Row>
+  readonly #keyOf: (row: Row) => readonly number[]
+  readonly #perPage: number
+  readonly #pages: Page[] = []
+  readonly #free: number[] = []
+  readonly #index = new SlotIndex()
+  readonly #observers: Observer<Row>[] = []
+  readonly #keys: readonly KeyField[]
+  /** Compares the key of a slot with the one that is looked up. */
+  readonly #isSought: (slot: number) => boolean
+  #sought: readonly number[] = []
+  /** The row that was read or written last: a change reads it first. */
+  #last: { readonly slot: number; readonly row: Row } | null = null
+  #end = 0
+  #size = 0
+
+  /** `keys`: the fields of the key, in the order of `keyOf`. */
+  constructor(core: StateCore, options: RecordTableOptions<Row>, keys: readonly (keyof Row & string)[]) {
+    this.#core = core
+    this.name = options.name
+    this.#seed = options.seed
+    this.#layout = new Layout(options.fields)
+    this.#keyOf = options.keyOf
+    this.#perPage = Math.max(1, Math.floor(PAGE_BYTES / this.#layout.width))
+    this.#keys = keys.map((name) => ({
+      read: options.fields[name].read as (view: DataView, at: number) => number,
+      place: this.#layout.placeOf(name),
+    }))
+    this.#isSought = (slot) => {
+      const { page, at } = this.#placeOf(slot)
+      for (let index = 0; index < this.#keys.length; index++) {
+        const { read, place } = this.#keys[index] as KeyField
+        if (read(page.view, at + place) !== this.#sought[index]) return false
+      }
+      return true
+    }
+  }
+
+  get size(): number {
+    return this.#size
+  }
+
+  /** Bytes of all pages. */
+  get bytes(): number {
+    return this.#pages.reduce((sum, { bytes, used }) => sum + bytes.length + used.length, 0)
+  }
+
+  observe(observer: Observer<Row>): void {
+    this.#observers.push(observer)
+  }
+
+  has(...key: readonly number[]): boolean {
+    return this.#find(key) >= 0
+  }
+
+  get(...key: readonly number[]): Row | undefined {
+    const slot = this.#find(key)
+    return slot < 0 ? undefined : this.#read(slot)
+  }
+
+  /** The row, which must exist. */
+  need(...key: readonly number[]): Row {
+    const row = this.get(...key)
+    invariant(row !== undefined, `${this.name} has a row with the key ${key.join(', ')}`)
+    return row
+  }
+
+  /** Inserts the row, or replaces the row with its key. */
+  put(row: Row): void {
+    const key = this.#keyOf(row)
+    const found = this.#find(key)
+    if (found < 0) this.#insert(key, row)
+    else this.#replace(found, row)
+  }
+
+  remove(...key: readonly number[]): void {
+    const slot = this.#find(key)
+    if (slot < 0) return
+    const before = this.#read(slot)
+    this.#hash(slot, 'subtract')
+    this.#index.remove(hashOfCounts(key), slot)
+    const { page, at, place } = this.#placeOf(slot)
+    page.bytes.fill(0, at, at + this.#layout.width)
+    page.used[place] = 0
+    this.#last = null
+    this.#free.push(slot)
+    this.#size--
+    this.#core.undo.push(() => this.put(before))
+    for (const observer of this.#observers) observer(before, undefined)
+  }
+
+  /** In no particular order. */
+  *rows(): IterableIterator<Row> {
+    for (let slot = 0; slot < this.#end; slot++) {
+      const { page, place } = this.#placeOf(slot)
+      if (page.used[place] === 1) yield this.#read(slot)
+    }
+  }
+
+  *chunks(): IterableIterator<Uint8Array> {
+    const { width } = this.#layout
+    const most = Math.max(1, Math.floor(CHUNK_BYTES / width))
+    let chunk = new Uint8Array(most * width)
+    let records = 0
+    for (let slot = 0; slot < this.#end; slot++) {
+      const { page, at, place } = this.#placeOf(slot)
+      if (page.used[place] !== 1) continue
+      chunk.set(page.bytes.subarray(at, at + width), records * width)
+      records++
+      if (records < most) continue
+      yield chunk
+      chunk = new Uint8Array(most * width)
+      records = 0
+    }
+    if (records > 0) yield chunk.subarray(0, records * width)
+  }
+
+  loadChunk(bytes: Uint8Array): void {
+    const { width } = this.#layout
+    invariant(bytes.length % width === 0, `a chunk of ${this.name} has whole records of ${width} bytes`)
+    const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+    for (let at = 0; at < bytes.length; at += width) this.put(this.#layout.read(view, at))
+  }
+
+  #insert(key: readonly number[], row: Row): void {
+    const slot = this.#free.pop() ?? this.#extend()
+    const { page, at, place } = this.#placeOf(slot)
+    try {
+      this.#layout.write(page.view, at, row)
+    } catch (error) {
+      page.bytes.fill(0, at, at + this.#layout.width)
+      this.#free.push(slot)
+      throw error
+    }
+    page.used[place] = 1
+    this.#last = { slot, row }
+    this.#size++
+    this.#index.add(hashOfCounts(key), slot)
+    this.#hash(slot, 'add')
+    this.#core.undo.push(() => this.remove(...key))
+    for (const observer of this.#observers) observer(undefined, row)
+  }
+
+  #replace(slot: number, row: Row): void {
+    const { page, at } = this.#placeOf(slot)
+    const before = this.#read(slot)
+    this.#hash(slot, 'subtract')
+    try {
+      this.#layout.write(page.view, at, row)
+    } catch (error) {
+      this.#layout.write(page.view, at, before)
+      this.#hash(slot, 'add')
+      throw error
+    }
+    this.#hash(slot, 'add')
+    this.#last = { slot, row }
+    this.#core.undo.push(() => this.put(before))
+    for (const observer of this.#observers) observer(before, row)
+  }
+
+  #hash(slot: number, how: 'add' | 'subtract'): void {
+    const { page, at } = this.#placeOf(slot)
+    this.#core.digest[how](page.words, at / 4, this.#layout.width / 4, this.#seed)
+  }
+
+  #read(slot: number): Row {
+    if (this.#last?.slot === slot) return this.#last.row
+    const { page, at } = this.#placeOf(slot)
+    const row = this.#layout.read(page.view, at)
+    this.#last = { slot, row }
+    return row
+  }
+
+  #find(key: readonly number[]): number {
+    this.#sought = key
+    return this.#index.find(hashOfCounts(key), this.#isSought)
+  }
+
+  #placeOf(slot: number): { readonly page: Page; readonly at: number; readonly place: number } {
+    const place = slot % this.#perPage
+    return {
+      page: this.#pages[(slot - place) / this.#perPage] as Page,
+      at: place * this.#layout.width,
+      place,
+    }
+  }
+
+  #extend(): number {
+    if (this.#end === this.#pages.length * this.#perPage) this.#pages.push(this.#newPage())
+    return this.#end++
+  }
+
+  #newPage(): Page {
+    const bytes = new Uint8Array(this.#perPage * this.#layout.width)
+    return {
+      bytes,
+      words: new Int32Array(bytes.buffer),
+      view: new DataView(bytes.buffer),
+      used: new Uint8Array(this.#perPage),
+    }
+  }
+}

@@ -1,0 +1,210 @@
+/** The state of the exchange: what `decide` reads and `apply` alone changes. See the README of this folder for its laws. */
+import type { MarketId, Seq, UserId } from '../units.ts'
+import { Books } from './books.ts'
+import { Digest } from './digest.ts'
+import type { DocumentTable } from './document-table.ts'
+import { EndedOrders } from './ended-orders.ts'
+import { Exposures } from './exposures.ts'
+import { count, small } from './layout.ts'
+import { PartedMap } from './parted-map.ts'
+import { RecordTable } from './record-table.ts'
+import type { StateCore, Table } from './table.ts'
+import {
+  type AccountRow,
+  accountTable,
+  type PositionRow,
+  positionTable,
+  type UserRow,
+  userTable,
+} from './tables/accounts.ts'
+import { type ChainTables, createChainTables, type FundingRow } from './tables/chain.ts'
+import {
+  ActionQueues,
+  type ActionRow,
+  type AveragesRow,
+  actionTable,
+  averagesTable,
+  type BatchRow,
+  batchTable,
+  type MarketRow,
+  marketTable,
+  type ProgressRow,
+  progressTable,
+} from './tables/markets.ts'
+import {
+  type FillRow,
+  fillTable,
+  type OrderNote,
+  type OrderRow,
+  orderNoteTable,
+  orderTable,
+  type SignatureRow,
+  signatureTable,
+} from './tables/orders.ts'
+import { createSwitchTables, type SwitchTables } from './tables/switches.ts'
+import { UndoLog } from './undo-log.ts'
+
+/** Version of the tables and their layouts. Digests and checkpoints are compared only between equal versions. */
+export const STATE_VERSION = 1
+
+/** The sequence that the journal of a market, or of the accounts (0), has reached. */
+export interface HeadRow {
+  readonly marketId: MarketId
+  readonly seq: Seq
+}
+
+/** The tables, and the indexes that follow them. */
+export interface ExchangeState extends ChainTables, SwitchTables {
+  readonly core: StateCore
+  readonly heads: RecordTable<HeadRow>
+  readonly users: RecordTable<UserRow>
+  readonly accounts: RecordTable<AccountRow>
+  readonly positions: RecordTable<PositionRow>
+  readonly orders: RecordTable<OrderRow>
+  readonly signatures: RecordTable<SignatureRow>
+  readonly orderNotes: DocumentTable<OrderNote>
+  readonly fills: RecordTable<FillRow>
+  readonly markets: DocumentTable<MarketRow>
+  readonly progress: RecordTable<ProgressRow>
+  readonly averages: DocumentTable<AveragesRow>
+  readonly batches: DocumentTable<BatchRow>
+  readonly actions: DocumentTable<ActionRow>
+  readonly books: Books
+  readonly ended: EndedOrders
+  readonly exposures: Exposures
+  readonly queues: ActionQueues
+  /** Users by address. */
+  readonly userIds: PartedMap<UserId>
+  /** Places in the book of the orders that a part fills, by market, batch and part. */
+  readonly partFills: ReadonlyMap<string, readonly Seq[]>
+  /** Ids of the actions that changed a market's funding, ascending. */
+  readonly lastFunding: ReadonlyMap<number, readonly number[]>
+}
+
+const headTable = (core: StateCore): RecordTable<HeadRow> =>
+  new RecordTable(
+    core,
+    {
+      name: 'heads',
+      seed: 12,
+      fields: { marketId: small<MarketId>(), seq: count<Seq>() },
+      keyOf: ({ marketId }) => [marketId],
+    },
+    ['marketId'],
+  )
+
+export function createState(): ExchangeState {
+  const core: StateCore = { digest: new Digest(), undo: new UndoLog() }
+  const orders = orderTable(core)
+  const actions = actionTable(core)
+  const users = userTable(core)
+  const books = new Books()
+  const userIds = new PartedMap<UserId>()
+  const ended = new EndedOrders()
+  orders.observe(books.follow)
+  orders.observe(ended.follow)
+  const exposures = new Exposures()
+  orders.observe(exposures.follow)
+  const fills = fillTable(core)
+  const partFills = new Map<string, Seq[]>()
+  fills.observe((before, after) => followFills(partFills, before, after))
+  const chain = createChainTables(core)
+  const lastFunding = new Map<number, number[]>()
+  chain.fundings.observe((before, after) => followFunding(lastFunding, before, after))
+  users.observe((before, after) => {
+    if (before !== undefined) userIds.delete(before.address)
+    if (after !== undefined) userIds.set(after.address, after.userId)
+  })
+  return {
+    core,
+    heads: headTable(core),
+    users,
+    accounts: accountTable(core),
+    positions: positionTable(core),
+    orders,
+    signatures: signatureTable(core),
+    orderNotes: orderNoteTable(core),
+    fills,
+    markets: marketTable(core),
+    progress: progressTable(core),
+    averages: averagesTable(core),
+    batches: batchTable(core),
+    actions,
+    books,
+    ended,
+    exposures,
+    queues: new ActionQueues(actions),
+    userIds,
+    partFills,
+    lastFunding,
+    ...chain,
+    ...createSwitchTables(core),
+  }
+}
+
+function followFills(
+  parts: Map<string, Seq[]>,
+  before: FillRow | undefined,
+  after: FillRow | undefined,
+): void {
+  if (before !== undefined && after !== undefined) return
+  const { marketId, batchId, part, seq } = (after ?? before) as FillRow
+  const key = `${marketId}-${batchId}-${part}`
+  const seqs = parts.get(key) ?? []
+  if (after !== undefined) {
+    seqs.push(seq)
+    parts.set(key, seqs)
+    return
+  }
+  seqs.splice(seqs.indexOf(seq), 1)
+  if (seqs.length === 0) parts.delete(key)
+}
+
+function followFunding(
+  markets: Map<number, number[]>,
+  before: FundingRow | undefined,
+  after: FundingRow | undefined,
+): void {
+  if (before !== undefined && after !== undefined) return
+  const { market_id, action_id } = (after ?? before) as FundingRow
+  const ids = (markets.get(market_id) ?? []).filter((id) => id !== action_id)
+  if (after !== undefined) ids.push(action_id)
+  markets.set(
+    market_id,
+    ids.sort((a, b) => a - b),
+  )
+}
+
+/** All tables in the order in which a checkpoint has them. */
+export const tablesOf = (state: ExchangeState): readonly Table[] => [
+  state.heads,
+  state.users,
+  state.accounts,
+  state.positions,
+  state.orders,
+  state.signatures,
+  state.orderNotes,
+  state.fills,
+  state.markets,
+  state.progress,
+  state.averages,
+  state.averages,
+  state.batches,
+  state.actions,
+  state.sessionKeys,
+  state.forwarderNonces,
+  state.nonceFloors,
+  state.usedNonces,
+  state.relays,
+  state.attempts,
+  state.liquidations,
+  state.fundings,
+  state.bank,
+  state.switches,
+  state.connectionSwitches,
+  state.firedSwitches,
+  state.lanes,
+]
+
+/** 16 bytes that are equal for equal states, whatever the order in which their rows were applied. */
+export const digestOf = ({ core }: ExchangeState): Uint8Array => core.digest.bytes()

@@ -1,0 +1,223 @@
+/** Rows of orders and of the fills that are not final. */
+import type { TriggerEvidence } from '../../journal/journal-row.ts'
+import {
+  ORDER_TYPES,
+  type OrderStatus,
+  type OrderType,
+  type Side,
+  STATUS_REASONS,
+  type StatusReason,
+} from '../../orders/order.ts'
+import type { ClosingReason } from '../../orders/order-state.ts'
+import type {
+  Address,
+  MarketId,
+  Millis,
+  OrderHash,
+  Quote,
+  Seconds,
+  Seq,
+  Steps,
+  Ticks,
+  UserId,
+} from '../../units.ts'
+import { DocumentTable } from '../document-table.ts'
+import {
+  count,
+  flag,
+  hex,
+  oneOf,
+  optionalCount,
+  optionalHex,
+  optionalOf,
+  optionalText,
+  small,
+  wei,
+} from '../layout.ts'
+import { RecordTable } from '../record-table.ts'
+import type { StateCore } from '../table.ts'
+
+/** An accepted order without what is fixed when it is signed and read only when it settles. See `OpenOrder` for the fields. */
+export interface OrderRow {
+  readonly marketId: MarketId
+  /** The sequence of its acceptance, which its id names. */
+  readonly accepted: Seq
+  /** Its place in the book. */
+  readonly seq: Seq
+  readonly account: UserId
+  readonly side: Side
+  readonly type: OrderType
+  readonly price: Ticks
+  readonly quantity: Steps
+  readonly trigger: Ticks
+  readonly leverage: number
+  readonly reduceOnly: boolean
+  readonly forced: boolean
+  readonly expiration: Seconds
+  readonly aliveUntil: Seconds
+  readonly acceptedAt: Millis
+  readonly salt: number
+  readonly status: OrderStatus
+  readonly statusReason: StatusReason | null
+  readonly closingReason: ClosingReason | null
+  readonly filled: Steps
+  readonly settling: Steps
+  readonly openable: Steps
+  readonly reservedPrice: Ticks
+  readonly reserved: Quote
+  readonly held: Quote
+  readonly partialSlot: number | null
+  readonly triggeredAt: Millis | null
+  /** Batches in sequence that left a forced order without a fill. */
+  readonly widenings: number
+  readonly endedAt: Millis | null
+  /** Sequence of the row that has ended it; 0 while it is live. */
+  readonly endedSeq: Seq
+}
+
+/** The identity and the signature of an order; null where no trader has signed it. */
+export interface SignatureRow {
+  readonly marketId: MarketId
+  readonly accepted: Seq
+  readonly hash: OrderHash
+  readonly signer: Address | null
+  readonly signature: `0x${string}` | null
+  readonly clientOrderId: string | null
+}
+
+/** What few orders have. */
+export interface OrderNote {
+  readonly orderId: string
+  /** The trader's reason for the cancel. */
+  readonly note: string | null
+  /** See `OrderLife`. */
+  readonly closedBy: string | null
+  readonly triggered: TriggerEvidence | null
+}
+
+export const FILL_STATUSES = ['MATCHED', 'SUBMITTED', 'MINED', 'RETRYING'] as const
+
+/** A fill from its match until its block is confirmed. */
+export interface FillRow {
+  readonly marketId: MarketId
+  readonly batchId: number
+  readonly part: number
+  /** Place within the part. */
+  readonly place: number
+  /** Acceptance of its order. */
+  readonly accepted: Seq
+  /** Place of its order in the book at the match, which its id names. */
+  readonly seq: Seq
+  readonly account: UserId
+  readonly side: Side
+  readonly steps: Steps
+  readonly takerSteps: Steps
+  readonly partialSlot: number | null
+  readonly held: Quote
+  readonly status: (typeof FILL_STATUSES)[number]
+}
+
+const CLOSING_REASONS = STATUS_REASONS.filter((reason): reason is ClosingReason => reason !== 'FILLED')
+const SIDES = ['LONG', 'SHORT'] as const
+const STATUSES = [
+  'OPEN',
+  'FILLED',
+  'CANCELLED',
+  'EXPIRED',
+  'PENDING_TRIGGER',
+  'CANCEL_PENDING_FINALIZE',
+] as const satisfies readonly OrderStatus[]
+
+const SIGNATURE_BYTES = 66
+const LONGEST_LABEL = 64
+
+export const orderTable = (core: StateCore): RecordTable<OrderRow> =>
+  new RecordTable(
+    core,
+    {
+      name: 'orders',
+      seed: 4,
+      fields: {
+        marketId: small<MarketId>(),
+        leverage: small<number>(),
+        accepted: count<Seq>(),
+        seq: count<Seq>(),
+        account: count<UserId>(),
+        side: oneOf(SIDES),
+        type: oneOf(ORDER_TYPES),
+        reduceOnly: flag,
+        forced: flag,
+        status: oneOf(STATUSES),
+        statusReason: optionalOf(STATUS_REASONS),
+        closingReason: optionalOf(CLOSING_REASONS),
+        price: count<Ticks>(),
+        quantity: count<Steps>(),
+        trigger: count<Ticks>(),
+        expiration: count<Seconds>(),
+        aliveUntil: count<Seconds>(),
+        acceptedAt: count<Millis>(),
+        salt: count<number>(),
+        filled: count<Steps>(),
+        settling: count<Steps>(),
+        openable: count<Steps>(),
+        reservedPrice: count<Ticks>(),
+        reserved: wei<Quote>(),
+        held: wei<Quote>(),
+        partialSlot: optionalCount<number>(),
+        triggeredAt: optionalCount<Millis>(),
+        widenings: small<number>(),
+        endedAt: optionalCount<Millis>(),
+        endedSeq: count<Seq>(),
+      },
+      keyOf: ({ marketId, accepted }) => [marketId, accepted],
+    },
+    ['marketId', 'accepted'],
+  )
+
+export const signatureTable = (core: StateCore): RecordTable<SignatureRow> =>
+  new RecordTable(
+    core,
+    {
+      name: 'signatures',
+      seed: 5,
+      fields: {
+        marketId: small<MarketId>(),
+        accepted: count<Seq>(),
+        hash: hex<OrderHash>(32),
+        signer: optionalHex<Address>(20),
+        signature: optionalHex<`0x${string}`>(SIGNATURE_BYTES),
+        clientOrderId: optionalText(LONGEST_LABEL),
+      },
+      keyOf: ({ marketId, accepted }) => [marketId, accepted],
+    },
+    ['marketId', 'accepted'],
+  )
+
+export const orderNoteTable = (core: StateCore): DocumentTable<OrderNote> =>
+  new DocumentTable(core, { name: 'order notes', seed: 6, keyOf: ({ orderId }) => orderId })
+
+export const fillTable = (core: StateCore): RecordTable<FillRow> =>
+  new RecordTable(
+    core,
+    {
+      name: 'fills',
+      seed: 7,
+      fields: {
+        marketId: small<MarketId>(),
+        part: small<number>(),
+        place: small<number>(),
+        batchId: count<number>(),
+        accepted: count<Seq>(),
+        seq: count<Seq>(),
+        account: count<UserId>(),
+        side: oneOf(SIDES),
+        status: oneOf(FILL_STATUSES),
+        steps: count<Steps>(),
+        takerSteps: count<Steps>(),
+        partialSlot: optionalCount<number>(),
+        held: wei<Quote>(),
+      },
+      keyOf: ({ marketId, batchId, part, seq }) => [marketId, batchId, part, seq],
+    },
+    ['marketId', 'batchId', 'part', 'seq'],
+  )

@@ -1,0 +1,54 @@
+/** Rows of dead-man switches and of the relayers' nonces. */
+import { DocumentTable } from '../document-table.ts'
+import type { StateCore } from '../table.ts'
+
+export interface SwitchRow {
+  readonly user_id: number
+  readonly timeout_seconds: number
+  readonly armed_at: number
+  readonly fire_at: number
+}
+
+/** The switch of a connection is armed. The time at which it fires depends on renewals, which are not in the state. */
+export interface ConnectionSwitchRow {
+  readonly connection_id: string
+  readonly user_id: number
+  readonly timeout_seconds: number
+}
+
+/** A switch that has fired, until every order that the account had by then is cancelled. */
+export interface FiredSwitchRow {
+  readonly user_id: number
+  readonly fired_at: number
+}
+
+/** A relayer's key; lane and chain are null before it is registered. */
+export interface LaneRow {
+  readonly relayer: string
+  readonly chain_id: number | null
+  readonly lane: string | null
+  readonly next_nonce: number
+}
+
+export const keyOfFired = ({ user_id, fired_at }: FiredSwitchRow): string => `${user_id}-${fired_at}`
+
+export const createSwitchTables = (core: StateCore) => ({
+  switches: new DocumentTable<SwitchRow>(core, {
+    name: 'switches',
+    seed: 23,
+    keyOf: ({ user_id }) => String(user_id),
+  }),
+  connectionSwitches: new DocumentTable<ConnectionSwitchRow>(core, {
+    name: 'connection switches',
+    seed: 24,
+    keyOf: ({ connection_id }) => connection_id,
+  }),
+  firedSwitches: new DocumentTable<FiredSwitchRow>(core, {
+    name: 'fired switches',
+    seed: 25,
+    keyOf: keyOfFired,
+  }),
+  lanes: new DocumentTable<LaneRow>(core, { name: 'lanes', seed: 26, keyOf: ({ relayer }) => relayer }),
+})
+
+export type SwitchTables = ReturnType<typeof createSwitchTables>

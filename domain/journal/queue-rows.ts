@@ -1,0 +1,71 @@
+/** Rows of a market's journal about its queue of actions, from queued to sent. What the chain did with them is in other rows. */
+import type { SingleKind } from '../actions/action.ts'
+import type { StoredPayload } from '../actions/stored-action.ts'
+
+/** A single action is behind all others of the market. The parts of a batch are queued by its `batch_cleared` row. */
+export interface ActionQueued {
+  readonly kind: 'action_queued'
+  readonly queue_no: number
+  readonly action: SingleKind
+  readonly payload: StoredPayload
+  /** Accounts whose positions it may change, ascending. */
+  readonly touches: readonly number[]
+  readonly as_of: number
+}
+
+/** The action has its id, and the relayer and the nonce of its transaction. */
+export interface ActionNumbered {
+  readonly kind: 'action_numbered'
+  readonly queue_no: number
+  readonly action_id: number
+  readonly relayer: string
+  readonly nonce: number
+}
+
+/** A transaction of the action is stored; from now on it may be sent. */
+export interface ActionSigned {
+  readonly kind: 'action_signed'
+  readonly queue_no: number
+  readonly tx_hash: string
+  readonly at: number
+}
+
+/** A single action is sent. Parts have `part_submitted`. */
+export interface ActionSubmitted {
+  readonly kind: 'action_submitted'
+  readonly queue_no: number
+  readonly action_id: number
+  readonly tx_hash: string
+  readonly at: number
+}
+
+/** A mined single action had no effect. */
+export interface ActionFailed {
+  readonly kind: 'action_failed'
+  readonly queue_no: number
+  readonly reason: string
+}
+
+/** Actions wait to be signed again with new numbers, behind one that will not be mined. */
+export interface QueueRestarted {
+  readonly kind: 'queue_restarted'
+  readonly requeued: readonly number[]
+  /** The next action gets the next id; null: the last id stays. */
+  readonly last_action_id: number | null
+  readonly at: number
+}
+
+/** The contract has executed actions that this exchange has not sent: the next action follows its last id. */
+export interface ActionIdAdopted {
+  readonly kind: 'action_id_adopted'
+  readonly action_id: number
+}
+
+export type QueueRow =
+  | ActionQueued
+  | ActionNumbered
+  | ActionSigned
+  | ActionSubmitted
+  | ActionFailed
+  | QueueRestarted
+  | ActionIdAdopted

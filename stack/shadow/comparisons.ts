@@ -1,0 +1,267 @@
+/** What is compared: each table of the write side, by the columns that a state has, and the same facts of a state. */
+import type { Tx } from '../../db/client.ts'
+import type { ExchangeState } from '../../domain/exchange/state.ts'
+import type { FillRow, OrderRow } from '../../domain/exchange/tables/orders.ts'
+import { orderIdOf } from '../../domain/orders/order.ts'
+import { isTerminal } from '../../domain/orders/order-state.ts'
+import { chainComparisons } from './chain-comparisons.ts'
+
+/** Columns by name, of each row by key. */
+export type Facts = ReadonlyMap<string, Readonly<Record<string, unknown>>>
+
+export interface Comparison {
+  readonly name: string
+  stored(tx: Tx): Promise<Facts>
+  held(state: ExchangeState): Facts
+}
+
+type Columns = Readonly<Record<string, unknown>>
+
+function facts<Row>(
+  rows: Iterable<Row>,
+  keyOf: (row: Row) => string | number,
+  columnsOf: (row: Row) => Columns,
+): Facts {
+  return new Map([...rows].map((row) => [String(keyOf(row)), columnsOf(row)]))
+}
+
+const same = (row: object): Columns => row as Columns
+
+const accounts: Comparison = {
+  name: 'accounts',
+  async stored(tx) {
+    const rows = await tx
+      .selectFrom('users')
+      .leftJoin('accounts', 'accounts.user_id', 'users.user_id')
+      .select(['users.user_id', 'address', 'created_at', 'free', 'pending_withdrawal', 'reserved'])
+      .execute()
+    return facts(rows, ({ user_id }) => user_id, same)
+  },
+  held: (state) =>
+    facts(
+      state.users.rows(),
+      ({ userId }) => userId,
+      ({ userId, address, createdAt }) => {
+        const { free, pendingWithdrawal, reserved } = state.accounts.need(userId)
+        return {
+          user_id: userId,
+          address,
+          created_at: createdAt,
+          free,
+          pending_withdrawal: pendingWithdrawal,
+          reserved,
+        }
+      },
+    ),
+}
+
+const positions: Comparison = {
+  name: 'positions',
+  async stored(tx) {
+    const rows = await tx.selectFrom('positions').selectAll().execute()
+    return facts(rows, ({ market_id, user_id }) => `${market_id}-${user_id}`, same)
+  },
+  held: (state) =>
+    facts(
+      state.positions.rows(),
+      ({ marketId, userId }) => `${marketId}-${userId}`,
+      (row) => ({
+        user_id: row.userId,
+        market_id: row.marketId,
+        size: row.size,
+        entry_notional: row.entryNotional,
+        folded_margin: row.foldedMargin,
+        leverage: row.leverage,
+        matched_size: row.matchedSize,
+        matched_entry_notional: row.matchedEntryNotional,
+        matched_folded_margin: row.matchedFoldedMargin,
+        matched_leverage: row.matchedLeverage,
+      }),
+    ),
+}
+
+function orderColumns(state: ExchangeState, order: OrderRow): Columns {
+  const orderId = orderIdOf(order.marketId, order.accepted)
+  const signed = state.signatures.need(order.marketId, order.accepted)
+  const { note = null, closedBy = null, triggered = null } = state.orderNotes.get(orderId) ?? {}
+  return {
+    order_id: orderId,
+    market_id: order.marketId,
+    seq: order.seq,
+    user_id: order.account,
+    maker: state.users.need(order.account).address,
+    signer: signed.signer,
+    hash: signed.hash,
+    signature: signed.signature,
+    salt: order.salt,
+    side: order.side,
+    type: order.type,
+    price: order.price,
+    quantity: order.quantity,
+    trigger: order.trigger,
+    leverage: order.leverage,
+    reduce_only: order.reduceOnly,
+    expiration: order.expiration,
+    alive_until: order.aliveUntil,
+    status: order.status,
+    status_reason: order.statusReason,
+    note,
+    filled: order.filled,
+    settling: order.settling,
+    closing_reason: order.closingReason,
+    closed_by: closedBy,
+    openable: order.openable,
+    reserved_price: order.reservedPrice,
+    reserved: order.reserved,
+    held: order.held,
+    partial_slot: order.partialSlot,
+    accepted_at: order.acceptedAt,
+    triggered,
+    ended_at: order.endedAt,
+    forced: order.forced,
+    client_order_id: signed.clientOrderId,
+  }
+}
+
+const orders: Comparison = {
+  name: 'orders',
+  async stored(tx) {
+    const rows = await tx.selectFrom('orders').selectAll().execute()
+    return facts(rows, ({ order_id }) => order_id, same)
+  },
+  held: (state) =>
+    facts(
+      state.orders.rows(),
+      ({ marketId, accepted }) => orderIdOf(marketId, accepted),
+      (order) => orderColumns(state, order),
+    ),
+}
+
+const resting: Comparison = {
+  name: 'resting',
+  async stored(tx) {
+    const rows = await tx.selectFrom('resting').selectAll().where('orders', '>', 0).execute()
+    return facts(rows, ({ market_id, user_id }) => `${market_id}-${user_id}`, same)
+  },
+  held: (state) =>
+    facts(
+      [...state.orders.rows()].filter(({ status }) => !isTerminal(status)),
+      ({ marketId, account }) => `${marketId}-${account}`,
+      ({ marketId, account }) => {
+        const { plainLong, plainShort, openValue, ...sums } = state.exposures.of(marketId, account)
+        return {
+          market_id: marketId,
+          user_id: account,
+          plain_long: plainLong,
+          plain_short: plainShort,
+          open_value: openValue,
+          ...sums,
+        }
+      },
+    ),
+}
+
+const fillIdOf = ({ marketId, batchId, part, seq }: FillRow): string =>
+  `${marketId}-${batchId}-${part}-${seq}`
+
+const fills: Comparison = {
+  name: 'fills',
+  async stored(tx) {
+    const rows = await tx
+      .selectFrom('fills')
+      .selectAll()
+      .where('status', 'in', ['MATCHED', 'SUBMITTED', 'MINED', 'RETRYING'])
+      .execute()
+    return facts(rows, ({ fill_id }) => fill_id, same)
+  },
+  held: (state) =>
+    facts(state.fills.rows(), fillIdOf, (fill) => ({
+      fill_id: fillIdOf(fill),
+      market_id: fill.marketId,
+      batch_id: fill.batchId,
+      part: fill.part,
+      place: fill.place,
+      order_id: orderIdOf(fill.marketId, fill.accepted),
+      user_id: fill.account,
+      side: fill.side,
+      steps: fill.steps,
+      taker_steps: fill.takerSteps,
+      partial_slot: fill.partialSlot,
+      held: fill.held,
+      status: fill.status,
+    })),
+}
+
+const batches: Comparison = {
+  name: 'batches',
+  async stored(tx) {
+    const rows = await tx
+      .selectFrom('batches')
+      .select(['market_id', 'batch_id', 'as_of', 'price', 'parts', 'oracle_price', 'oracle_at'])
+      .select(['oracle_signatures', 'maker_fee', 'taker_fee', 'status'])
+      .execute()
+    return facts(rows, ({ market_id, batch_id }) => `${market_id}-${batch_id}`, same)
+  },
+  held: (state) => facts(state.batches.rows(), ({ market_id, batch_id }) => `${market_id}-${batch_id}`, same),
+}
+
+const actions: Comparison = {
+  name: 'actions',
+  async stored(tx) {
+    const rows = await tx
+      .selectFrom('actions')
+      .select(['market_id', 'queue_no', 'kind', 'batch_id', 'part', 'payload', 'touches', 'as_of'])
+      .select(['status', 'action_id', 'relayer', 'nonce', 'failure'])
+      .execute()
+    return facts(rows, ({ market_id, queue_no }) => `${market_id}-${queue_no}`, same)
+  },
+  held: (state) => facts(state.actions.rows(), ({ market_id, queue_no }) => `${market_id}-${queue_no}`, same),
+}
+
+const MARKET_COLUMNS = [
+  ...(['market_id', 'spec', 'mode', 'terms', 'fee_periods', 'price_protection'] as const),
+  ...(['next_price_protection', 'next_price_protection_at', 'impact_notional', 'calendar'] as const),
+  ...(['final_report', 'ended', 'expires_at', 'settling_at', 'dispute_window', 'backstop'] as const),
+  ...(['backstop_cap', 'last_batch_id', 'last_batch_head', 'last_as_of', 'last_price'] as const),
+  ...(['last_price_at', 'last_action_id', 'held_mark', 'reserved_fee', 'reserving_after'] as const),
+] as const
+
+const markets: Comparison = {
+  name: 'markets',
+  async stored(tx) {
+    const rows = await tx.selectFrom('markets').select(MARKET_COLUMNS).execute()
+    return facts(rows, ({ market_id }) => market_id, same)
+  },
+  held: (state) =>
+    facts(
+      state.markets.rows(),
+      ({ market_id }) => market_id,
+      (market) => {
+        const progress = state.progress.need(market.market_id)
+        return {
+          ...market,
+          last_batch_id: progress.lastBatchId,
+          last_batch_head: progress.lastBatchHead,
+          last_as_of: progress.lastAsOf,
+          last_price: progress.lastPrice,
+          last_price_at: progress.lastPriceAt,
+          last_action_id: progress.lastActionId,
+          held_mark: progress.isMarkHeld ? progress.heldMark : null,
+          reserved_fee: progress.reservedFee,
+          reserving_after: progress.reservingAfter,
+        }
+      },
+    ),
+}
+
+export const COMPARISONS: readonly Comparison[] = [
+  accounts,
+  orders,
+  resting,
+  positions,
+  fills,
+  batches,
+  actions,
+  markets,
+  ...chainComparisons,
+]

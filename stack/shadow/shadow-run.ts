@@ -1,0 +1,105 @@
+/**
+ * Folds all journals into a state and compares every fact of it with the tables of the write side, at one snapshot of the database. Later
+ * comparisons continue with the rows that have been appended since.
+ */
+import { type Selectable, sql } from 'kysely'
+import type { Db, Tx } from '../../db/client.ts'
+import { readRows } from '../../db/journal.ts'
+import type { AccountsTable, UsersTable } from '../../db/schema.ts'
+import { apply, marketIdOf } from '../../domain/exchange/apply.ts'
+import { violations } from '../../domain/exchange/laws.ts'
+import { createState, type ExchangeState } from '../../domain/exchange/state.ts'
+import type { Address, Millis, Quote, UserId } from '../../domain/units.ts'
+import { COMPARISONS, type Facts } from './comparisons.ts'
+
+/** Rows that are read at once. */
+const PAGE = 5_000
+/** Differences of one table that are reported. */
+const MOST_DIFFERENCES = 5
+
+export class ShadowRun {
+  readonly state: ExchangeState = createState()
+  readonly #db: Db
+
+  constructor(db: Db) {
+    this.#db = db
+  }
+
+  /** For databases whose first users have no rows: takes these users from the tables with their balances, before rows have changed them. */
+  async adoptUsers(): Promise<void> {
+    const { rows: users } = await sql<Selectable<UsersTable> & Selectable<AccountsTable>>`
+      select * from users join accounts using (user_id)
+      where not exists (
+        select from journal where shard = 'accounts' and row ->> 'kind' = 'user_created' and (row ->> 'user_id')::bigint = user_id
+      )
+    `.execute(this.#db)
+    for (const { user_id, address, created_at, free, pending_withdrawal } of users) {
+      const userId = user_id as UserId
+      this.state.users.put({ userId, address: address as Address, createdAt: created_at as Millis })
+      this.state.accounts.put({
+        userId,
+        free: free as Quote,
+        pendingWithdrawal: pending_withdrawal as Quote,
+        reserved: 0n as Quote,
+      })
+    }
+    this.state.core.undo.clear()
+  }
+
+  /** One line per difference and violated law; empty if state and tables agree. */
+  compare(): Promise<string[]> {
+    return this.#db
+      .transaction()
+      .setIsolationLevel('repeatable read')
+      .execute(async (tx) => {
+        await this.#follow(tx)
+        const found: string[] = []
+        for (const { name, stored, held } of COMPARISONS)
+          found.push(...differences(name, await stored(tx), held(this.state)))
+        return [...found, ...violations(this.state)]
+      })
+  }
+
+  /** Applies what the snapshot has. The accounts come first: rows of markets name users that they have created. */
+  async #follow(tx: Tx): Promise<void> {
+    const { rows: shards } = await sql<{ shard: string }>`
+      select shard from shards order by shard <> 'accounts', shard
+    `.execute(tx)
+    for (const { shard } of shards) {
+      for (;;) {
+        const after = this.state.heads.get(marketIdOf(shard))?.seq ?? 0
+        const rows = await readRows(tx, shard, after, PAGE)
+        for (const { seq, row } of rows) apply(this.state, { shard, seq, row })
+        this.state.core.undo.clear()
+        if (rows.length < PAGE) break
+      }
+    }
+  }
+}
+
+function differences(table: string, stored: Facts, held: Facts): string[] {
+  const found: string[] = []
+  for (const key of new Set([...stored.keys(), ...held.keys()])) {
+    if (found.length >= MOST_DIFFERENCES) return found
+    const [a, b] = [stored.get(key), held.get(key)]
+    if (a === undefined || b === undefined) {
+      found.push(`${table} ${key}: only in the ${a === undefined ? 'state' : 'table'}`)
+      continue
+    }
+    for (const field of Object.keys(a)) {
+      const [was, is] = [textOf(a[field]), textOf(b[field])]
+      if (was !== is) found.push(`${table} ${key} ${field}: the table has ${was}, the state ${is}`)
+    }
+  }
+  return found
+}
+
+/** Names of objects come in any order; amounts are bigint in one of the two. */
+const textOf = (value: unknown): string => {
+  const sorted = (_: string, inner: unknown): unknown => {
+    if (typeof inner === 'bigint') return inner.toString()
+    if (typeof inner !== 'object' || inner === null || Array.isArray(inner)) return inner
+    return Object.fromEntries(Object.entries(inner).sort(([a], [b]) => (a < b ? -1 : 1)))
+  }
+  return JSON.stringify(value, sorted) ?? 'null'
+}
