@@ -245,7 +245,8 @@ export function createOwner<Command, Row, Answer>(
   function answer({ decided }: OpenGroup<Command, Row, Answer>): void {
     for (const { item, answer, next } of decided) {
       if (next === null) item.reply({ answer })
-      else queue.pushFront({ ...item, command: next })
+      // Begun work is finished, however late.
+      else queue.pushFront({ ...item, command: next, deadline: Number.POSITIVE_INFINITY })
     }
     schedule()
   }

@@ -184,14 +184,14 @@ export const FAULTS: readonly Fault[] = [
   {
     name: 'long work is answered after its first step',
     file: 'owner.ts',
-    passage: '      if (next === null) item.reply({ answer })\n      else',
-    replacement: '      item.reply({ answer })\n      if (next !== null)',
+    passage: '      if (next === null) item.reply({ answer })\n',
+    replacement: '      item.reply({ answer })\n      if (next === null) continue\n',
     seed: 1,
   },
   {
     name: 'long work ends with its first step',
     file: 'owner.ts',
-    passage: '      else queue.pushFront({ ...item, command: next })\n',
+    passage: '      else queue.pushFront({ ...item, command: next, deadline: Number.POSITIVE_INFINITY })\n',
     replacement: '',
     seed: 1,
   },
