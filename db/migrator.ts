@@ -56,7 +56,7 @@ import * as positionHistory from './migrations/0054-position-history.ts'
 import * as blockSteps from './migrations/0055-block-steps.ts'
 import * as ordersByClosingFill from './migrations/0056-orders-by-closing-fill.ts'
 import * as roomForUpdates from './migrations/0057-room-for-updates.ts'
-import * as engine from './migrations/0058-engine.ts'
+import * as engine from './migrations/0059-engine.ts'
 
 export const MIGRATIONS: Record<string, Migration> = {
   '0001-write-side': writeSide,
@@ -113,7 +113,7 @@ export const MIGRATIONS: Record<string, Migration> = {
   '0055-block-steps': blockSteps,
   '0056-orders-by-closing-fill': ordersByClosingFill,
   '0057-room-for-updates': roomForUpdates,
-  '0058-engine': engine,
+  '0059-engine': engine,
 }
 
 export const createMigrator = (db: Db): Migrator =>
