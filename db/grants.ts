@@ -153,6 +153,9 @@ export const WRITERS: { readonly [Table in keyof Database]: Writers<Table> } = {
   },
   leases: { keeper: { insert: 'all', update: ['owner', 'token', 'expires_at'] } },
   indexer_leases: { indexer: { insert: 'all', update: ['owner', 'token', 'expires_at'] } },
+  engine_groups: { keeper: { insert: 'all' } },
+  engine_ownership: { keeper: { update: 'all' } },
+  engine_lease: { keeper: { update: 'all' } },
   keepers: {
     keeper: { insert: 'all', delete: true, update: ['expires_at', 'capacity', 'is_late', 'markets'] },
   },
@@ -305,6 +308,7 @@ export const READERS: { readonly [Name in Process]: readonly (keyof Database)[] 
     ...(['resting', 'chain_progress', 'chain_blocks', 'users', 'funding_states'] as const),
     ...(['recent_reports', 'used_reports', 'calendar_exceptions', 'price_averages', 'final_prices'] as const),
     ...(['liquidations', 'deleveraging_ranks', 'adjustment_attempts', 'keepers', 'session_keys'] as const),
+    ...(['engine_groups', 'engine_ownership', 'engine_lease'] as const),
     ...RELAYED,
   ],
   indexer: [

@@ -57,6 +57,7 @@ import * as blockSteps from './migrations/0055-block-steps.ts'
 import * as ordersByClosingFill from './migrations/0056-orders-by-closing-fill.ts'
 import * as roomForUpdates from './migrations/0057-room-for-updates.ts'
 import * as indexerLeases from './migrations/0058-indexer-leases.ts'
+import * as engine from './migrations/0059-engine.ts'
 import * as keeperReadsSessionKeys from './migrations/0060-keeper-reads-session-keys.ts'
 
 export const MIGRATIONS: Record<string, Migration> = {
@@ -115,6 +116,7 @@ export const MIGRATIONS: Record<string, Migration> = {
   '0056-orders-by-closing-fill': ordersByClosingFill,
   '0057-room-for-updates': roomForUpdates,
   '0058-indexer-leases': indexerLeases,
+  '0059-engine': engine,
   '0060-keeper-reads-session-keys': keeperReadsSessionKeys,
 }
 

@@ -10,6 +10,7 @@ import type { BatchStatus } from '../domain/settlement/settlement.ts'
 import type { AdjustmentAttemptsTable, UsedMarginNoncesTable } from './adjustment-schema.ts'
 import type { ChainTables } from './chain-schema.ts'
 import type { ApiKeysTable, AuthChallengesTable, ProofKeysTable } from './credentials-schema.ts'
+import type { EngineTables } from './engine-schema.ts'
 import type { LeaseTables } from './lease-schema.ts'
 import type { LiquidationsTable } from './liquidation-schema.ts'
 import type { FinalPricesTable, MarketsTable } from './market-schema.ts'
@@ -355,7 +356,13 @@ export interface ClientRequestsTable {
   created_at: number
 }
 
-export interface Database extends ChainTables, LeaseTables, ReadTables, PriceTables, RelayTables {
+export interface Database
+  extends ChainTables,
+    EngineTables,
+    LeaseTables,
+    ReadTables,
+    PriceTables,
+    RelayTables {
   shards: ShardsTable
   journal: JournalTable
   users: UsersTable

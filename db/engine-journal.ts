@@ -1,0 +1,114 @@
+/**
+ * Journal and lease of the engine on Postgres. One statement appends a group, if its number follows the head and its
+ * token is the current one. The statement locks the row of the token: a takeover, which changes it, waits for the
+ * append, and an append that waits for a takeover finds another token and inserts nothing.
+ */
+import pg from 'pg'
+import { runTogether, type Statement } from './round-trip.ts'
+
+/** Notified with the number of each stored group. */
+export const ENGINE_CHANNEL = 'engine'
+
+const APPEND = `
+  with own as materialized (select token from engine_ownership where token = $2 for share),
+  appended as (
+    insert into engine_groups (number, token, version, rows, before, digest)
+    select $1, $2, $3, $4, $5, $6 from own
+    where $1 = 1 + coalesce((select max(number) from engine_groups), 0)
+    on conflict (number) do nothing
+    returning number
+  )
+  select number, pg_notify('${ENGINE_CHANNEL}', number::text) from appended
+`
+const READ = `
+  select number, token, version, rows, before, digest from engine_groups where number > $1 order by number limit $2
+`
+const READ_LEASE = 'select token, renewals, is_released from engine_lease'
+/** The lease's row is locked first: of two candidates the second finds it changed. */
+const TAKE = `
+  with expired as materialized (
+    select token from engine_lease where token = $1 and renewals = $2 and is_released = $3 for update
+  ),
+  taken as (update engine_ownership o set token = o.token + 1 from expired where o.token = expired.token returning o.token)
+  update engine_lease l set token = taken.token, renewals = l.renewals + 1, is_released = false from taken
+  returning l.token
+`
+const RENEW = 'update engine_lease set renewals = renewals + 1 where token = $1 returning token'
+const RELEASE = 'update engine_lease set is_released = true where token = $1 returning token'
+
+export interface StoredGroup {
+  readonly number: number
+  readonly token: number
+  readonly version: number
+  readonly rows: readonly unknown[]
+  readonly before: string
+  readonly digest: string
+}
+
+export interface StoredLease {
+  readonly token: number
+  readonly renewals: number
+  readonly isReleased: boolean
+}
+
+/** How a statement without a result ended. */
+export type AppendFailure = 'unknown' | 'content' | 'unavailable'
+
+/** Errors by which the server refuses what a statement contains: data exceptions, violated constraints, exceeded limits. */
+const CONTENT = /^(22|23|54)/
+
+/**
+ * A FATAL or PANIC error ends the connection, perhaps after the commit, and so does a broken connection. Every other
+ * error answers the statement, which is then aborted.
+ */
+export function failureOf(error: unknown): AppendFailure {
+  if (!(error instanceof pg.DatabaseError)) return 'unknown'
+  if (error.severity !== 'ERROR') return 'unknown'
+  return CONTENT.test(error.code ?? '') ? 'content' : 'unavailable'
+}
+
+async function run<Row>(pool: pg.Pool, statement: Statement): Promise<Row[]> {
+  const client = await pool.connect()
+  const { rows, error } = await runTogether(client, [statement])
+  // A connection after an error may have a statement under way: it is not used again.
+  client.release(error ?? undefined)
+  if (error !== null) throw error
+  return (rows[0] ?? []) as Row[]
+}
+
+/** True if the group is stored; false if its number or its token is not the next one. Throws the error of the statement. */
+export async function appendGroup(pool: pg.Pool, group: StoredGroup): Promise<boolean> {
+  const { number, token, version, before, digest } = group
+  const values = [number, token, version, JSON.stringify(group.rows), before, digest]
+  return (await run(pool, { name: 'engine-append', text: APPEND, values })).length === 1
+}
+
+export const readGroups = (pool: pg.Pool, after: number, most: number): Promise<StoredGroup[]> =>
+  run<StoredGroup>(pool, { name: 'engine-read', text: READ, values: [after, most] })
+
+interface LeaseRow {
+  readonly token: number
+  readonly renewals: number
+  readonly is_released: boolean
+}
+
+export async function readLease(pool: pg.Pool): Promise<StoredLease> {
+  const [row] = await run<LeaseRow>(pool, { name: 'engine-lease', text: READ_LEASE, values: [] })
+  if (row === undefined) throw new Error('the table engine_lease has no row: the migration inserts it')
+  return { token: row.token, renewals: row.renewals, isReleased: row.is_released }
+}
+
+/** The next token, if the lease is still as it was read. */
+export async function takeLease(pool: pg.Pool, seen: StoredLease): Promise<number | null> {
+  const values = [seen.token, seen.renewals, seen.isReleased]
+  const [row] = await run<{ token: number }>(pool, { name: 'engine-take', text: TAKE, values })
+  return row?.token ?? null
+}
+
+/** False if the token is no longer the current one. */
+export const renewLease = async (pool: pg.Pool, token: number): Promise<boolean> =>
+  (await run(pool, { name: 'engine-renew', text: RENEW, values: [token] })).length === 1
+
+export async function releaseLease(pool: pg.Pool, token: number): Promise<void> {
+  await run(pool, { name: 'engine-release', text: RELEASE, values: [token] })
+}

@@ -1,0 +1,150 @@
+/**
+ * A process of the engine: it follows the journal, and once the lease of the present owner has expired, it takes the
+ * next token, reads the journal to its end and owns it. It never follows again: after its end a new process starts.
+ */
+import { createFollower, type Follower, type FollowerFault } from './follower.ts'
+import {
+  createOwner,
+  type EndReason,
+  type Owner,
+  type OwnerOptions,
+  type OwnerPorts,
+  type Reply,
+  type Request,
+} from './owner.ts'
+import { keepOwnership, type Ownership, type OwnershipOptions, watchLease } from './ownership.ts'
+import { JournalUnavailable, type Lease, pause } from './ports.ts'
+
+export interface MemberPorts<Command, Row, Answer> extends OwnerPorts<Command, Row, Answer> {
+  readonly lease: Lease
+  /** The member has ended and must be discarded. */
+  readonly onEnd: (reason: EndReason | FollowerFault) => void
+  /** The member is the owner from now on. */
+  readonly onOwner: (token: number) => void
+}
+
+export interface MemberOptions extends OwnerOptions, OwnershipOptions {
+  /** Pause of a follower at the journal's head. */
+  readonly followMs: number
+}
+
+export interface Member<Command, Answer> {
+  /** Null while the member is not the owner. */
+  submit(request: Request<Command>): Promise<Reply<Answer>> | null
+  /** Hands over: answers what it has, releases the lease and ends. */
+  stop(): Promise<void>
+  readonly head: number
+}
+
+export function startMember<Command, Row, Answer>(
+  ports: MemberPorts<Command, Row, Answer>,
+  options: MemberOptions,
+  start: { readonly head: number },
+): Member<Command, Answer> {
+  const { machine, journal, clock, timer, logger, lease } = ports
+  const follower: Follower = createFollower(machine, journal, logger, start)
+  let owner: Owner<Command, Answer> | null = null
+  let ownership: Ownership | null = null
+  let isEnded = false
+
+  function end(reason: EndReason | FollowerFault): void {
+    if (isEnded) return
+    isEnded = true
+    ports.onEnd(reason)
+  }
+
+  /** Repeats the reading until the journal is available. */
+  async function available<Value>(read: () => Promise<Value>): Promise<Value | null> {
+    while (!isEnded) {
+      try {
+        return await read()
+      } catch (err) {
+        if (!(err instanceof JournalUnavailable)) throw err
+        logger.warn({ err }, 'journal not read; will retry')
+        await pause(timer, options.followMs)
+      }
+    }
+    return null
+  }
+
+  /** Applies groups until there are no more. */
+  async function catchUp(): Promise<void> {
+    while (!isEnded && follower.fault === null) {
+      const applied = await available(() => follower.advance())
+      if (applied === 0) return
+    }
+  }
+
+  const watch = watchLease(clock, options)
+
+  /** The token of a new ownership; null while another member may own the journal. */
+  async function acquire(): Promise<number | null> {
+    try {
+      const reading = await lease.read()
+      return watch.isExpired(reading) ? await lease.take(reading) : null
+    } catch (err) {
+      logger.warn({ err }, 'lease not read; will retry')
+      return null
+    }
+  }
+
+  async function follow(): Promise<void> {
+    while (!isEnded) {
+      await catchUp()
+      if (follower.fault !== null) {
+        end(follower.fault)
+        return
+      }
+      const askedAt = clock.monotonic()
+      const token = await acquire()
+      if (token !== null) {
+        await own(token, askedAt)
+        return
+      }
+      await pause(timer, options.followMs)
+    }
+  }
+
+  /** The token is this member's: no other append can follow, so that the journal's head is final. */
+  async function own(token: number, askedAt: number): Promise<void> {
+    if (isEnded) return
+    ownership = keepOwnership({ lease, clock, timer, logger }, options, { token, askedAt }, () => {
+      if (owner === null) end('ownership lost')
+      else owner.end('ownership lost')
+    })
+    await catchUp()
+    await available(() => follower.verifyHead())
+    if (isEnded) return
+    if (follower.fault !== null) {
+      ownership.stop()
+      end(follower.fault)
+      return
+    }
+    owner = createOwner(ports, ownership, options, { head: follower.head }, end)
+    logger.info({ token, head: follower.head }, 'engine owns the journal')
+    ports.onOwner(token)
+  }
+
+  follow().catch((err: unknown) => {
+    logger.error({ err }, 'engine failed')
+    ownership?.stop()
+    end('stopped')
+  })
+
+  return {
+    submit: (request) => (owner === null || isEnded ? null : owner.submit(request)),
+    async stop() {
+      if (owner !== null && ownership !== null && !isEnded) {
+        await owner.drain()
+        const { token } = ownership
+        owner.end('stopped')
+        await lease.release(token).catch((err: unknown) => logger.warn({ err }, 'lease not released'))
+      }
+      ownership?.stop()
+      end('stopped')
+    },
+    get head() {
+      return follower.head
+    },
+  }
+}

@@ -1,0 +1,302 @@
+/**
+ * Decides commands on the state in memory, stores the rows in groups and answers after the commit. While a group is in
+ * flight the next one collects; nothing waits for a timer.
+ */
+import type { Millis } from '../../domain/units.ts'
+import { type Appender, createAppender } from './appender.ts'
+import { type CommandClass, createFairQueue } from './fair-queue.ts'
+import type { Machine } from './machine.ts'
+import { createTimeGuard } from './now.ts'
+import type { Ownership } from './ownership.ts'
+import type { EngineClock, EngineLogger, Journal, Timer } from './ports.ts'
+
+/** Why a command has no answer of the machine. */
+export type NoAnswer =
+  /** Not decided: it would not have been before its deadline. */
+  | 'overloaded'
+  /** Not executed: the owner ended before it stored the command's rows, or the command is faulty. */
+  | 'not_executed'
+  | 'faulty'
+  /** The owner ended while the group with the command's rows was in flight. */
+  | 'unknown'
+
+export type Reply<Answer> = { readonly answer: Answer } | { readonly none: NoAnswer }
+
+export interface Request<Command> {
+  readonly command: Command
+  readonly class: CommandClass
+  readonly account: number | null
+  readonly deadline: number
+}
+
+/** Measurements of the engine, for metrics and debug lines. */
+export interface OwnerObserver<Command> {
+  decided(command: Command, ms: number, rows: number): void
+  stored(commands: number, rows: number, ms: number): void
+}
+
+export interface OwnerPorts<Command, Row, Answer> {
+  readonly machine: Machine<Command, Row, Answer>
+  readonly journal: Journal<Row>
+  readonly clock: EngineClock
+  readonly timer: Timer
+  readonly logger: EngineLogger
+  readonly observer: OwnerObserver<Command>
+}
+
+export interface OwnerOptions {
+  /** Longest time between two visits of the event loop. */
+  readonly turnMs: number
+  /** Commands of a group that collects while another one is in flight. */
+  readonly maxGroup: number
+}
+
+export type EndReason =
+  | 'ownership lost'
+  | 'history lost'
+  | 'clock jumped'
+  | 'undo failed'
+  | 'restriction failed'
+  | 'stopped'
+
+export interface Owner<Command, Answer> {
+  /** Resolves with the answer, or with the reason why there is none. Never rejects. */
+  submit(request: Request<Command>): Promise<Reply<Answer>>
+  /** Ends at once: groups in flight have an unknown outcome. */
+  end(reason: EndReason): void
+  /** Decides nothing more; resolves when everything decided is stored and answered. */
+  drain(): Promise<void>
+  readonly waiting: (of: CommandClass) => number
+}
+
+interface Item<Command, Answer> extends Request<Command> {
+  readonly reply: (reply: Reply<Answer>) => void
+}
+
+interface Decided<Command, Answer> {
+  readonly item: Item<Command, Answer>
+  readonly answer: Answer
+  readonly next: Command | null
+}
+
+interface OpenGroup<Command, Row, Answer> {
+  /** Position of the machine before its first row. */
+  readonly from: number
+  readonly rows: Row[]
+  readonly decided: Decided<Command, Answer>[]
+}
+
+export function createOwner<Command, Row, Answer>(
+  ports: OwnerPorts<Command, Row, Answer>,
+  ownership: Ownership,
+  options: OwnerOptions,
+  start: { readonly head: number },
+  onEnd: (reason: EndReason) => void,
+): Owner<Command, Answer> {
+  const { machine, journal, clock, timer, logger, observer } = ports
+  type Entry = Item<Command, Answer>
+  const queue = createFairQueue<Entry>()
+  const appender: Appender<Row> = createAppender({ journal, timer, logger }, ownership.token, {
+    head: start.head,
+    digest: machine.digest(),
+  })
+  const timeGuard = createTimeGuard(clock)
+  const newGroup = (): OpenGroup<Command, Row, Answer> => ({
+    from: machine.position(),
+    rows: [],
+    decided: [],
+  })
+
+  let open = newGroup()
+  let inFlight: OpenGroup<Command, Row, Answer> | null = null
+  /** Groups without rows, decided while the lease was no longer safe: their answers wait for a renewal. */
+  const unproven = new Set<OpenGroup<Command, Row, Answer>>()
+  /** Commands of a rejected group: each is decided and stored alone, before all others. */
+  let singles: Entry[] = []
+  let isScheduled = false
+  let isDraining = false
+  let ended: EndReason | null = null
+  let whenIdle: (() => void)[] = []
+
+  function schedule(): void {
+    if (isScheduled || ended !== null) return
+    isScheduled = true
+    timer.soon(turn)
+  }
+
+  function turn(): void {
+    isScheduled = false
+    const until = clock.monotonic() + options.turnMs
+    while (ended === null && canDecide()) {
+      const now = timeGuard.now(machine.time())
+      if (now === null) {
+        end('clock jumped')
+        return
+      }
+      const item = nextItem()
+      if (item === null) break
+      decide(item, now)
+      if (clock.monotonic() >= until) {
+        schedule()
+        break
+      }
+    }
+    flush()
+    noticeIdle()
+  }
+
+  function canDecide(): boolean {
+    if (singles.length > 0) return inFlight === null && open.decided.length === 0
+    return inFlight === null || open.decided.length < options.maxGroup
+  }
+
+  const nextItem = (): Entry | null => singles.shift() ?? queue.take()
+
+  function decide(item: Entry, now: Millis): void {
+    const started = clock.monotonic()
+    if (started > item.deadline) {
+      item.reply({ none: 'overloaded' })
+      return
+    }
+    const before = machine.position()
+    try {
+      const { rows, answer, next } = machine.decide(item.command, { now })
+      for (const row of rows) machine.apply(row)
+      open.rows.push(...rows)
+      open.decided.push({ item, answer, next })
+      observer.decided(item.command, clock.monotonic() - started, rows.length)
+    } catch (error) {
+      if (undo(before)) refuseFaulty(item, error)
+    }
+    queue.charge(item.class, clock.monotonic() - started)
+  }
+
+  /** False if the state cannot be trusted any more; the owner has ended. */
+  function undo(position: number): boolean {
+    try {
+      machine.undoTo(position)
+      return true
+    } catch (err) {
+      logger.error({ err }, 'undo failed')
+      end('undo failed')
+      return false
+    }
+  }
+
+  function refuseFaulty(item: Entry, err: unknown): void {
+    logger.error({ err, command: item.command }, 'command is faulty; its market accepts only cancels')
+    item.reply({ none: 'faulty' })
+    const command = machine.restriction(item.command)
+    if (command === null) return
+    const reply = (result: Reply<Answer>): void => {
+      if ('none' in result && result.none === 'faulty') end('restriction failed')
+    }
+    queue.pushFront({ command, class: 'chain', account: null, deadline: Number.POSITIVE_INFINITY, reply })
+  }
+
+  /** Stores the open group, unless one is in flight: its answers wait for that one, too. */
+  function flush(): void {
+    if (ended !== null || inFlight !== null || open.decided.length === 0) return
+    const group = open
+    open = newGroup()
+    if (group.rows.length === 0) {
+      unproven.add(group)
+      ownership.whenSafe(() => {
+        unproven.delete(group)
+        answer(group)
+      })
+      return
+    }
+    inFlight = group
+    void store(group)
+  }
+
+  async function store(group: OpenGroup<Command, Row, Answer>): Promise<void> {
+    const started = clock.monotonic()
+    const outcome = await appender.store({ rows: group.rows, digest: machine.digest() })
+    if (ended !== null) return
+    if (outcome === 'lost') {
+      end('history lost')
+      return
+    }
+    inFlight = null
+    if (outcome === 'rejected') decideSingly(group)
+    else {
+      observer.stored(group.decided.length, group.rows.length, clock.monotonic() - started)
+      machine.forget(group.from + group.rows.length)
+      answer(group)
+    }
+    turn()
+  }
+
+  function decideSingly(group: OpenGroup<Command, Row, Answer>): void {
+    const collected = open
+    if (!undo(group.from)) return
+    open = newGroup()
+    const [first] = group.decided
+    if (group.decided.length === 1 && first !== undefined) {
+      refuseFaulty(first.item, new Error('the database rejects the rows of this command'))
+      singles = [...collected.decided.map(({ item }) => item), ...singles]
+      return
+    }
+    singles = [...group.decided, ...collected.decided].map(({ item }) => item).concat(singles)
+  }
+
+  function answer({ decided }: OpenGroup<Command, Row, Answer>): void {
+    for (const { item, answer, next } of decided) {
+      if (next === null) item.reply({ answer })
+      // Begun work is finished, however late.
+      else queue.pushFront({ ...item, command: next, deadline: Number.POSITIVE_INFINITY })
+    }
+    schedule()
+  }
+
+  function end(reason: EndReason): void {
+    if (ended !== null) return
+    ended = reason
+    appender.stop()
+    ownership.stop()
+    for (const { item } of inFlight?.decided ?? []) item.reply({ none: 'unknown' })
+    for (const { decided } of [...unproven, open]) {
+      for (const { item } of decided) item.reply({ none: 'not_executed' })
+    }
+    for (const item of singles) item.reply({ none: 'not_executed' })
+    for (let item = queue.take(); item !== null; item = queue.take()) item.reply({ none: 'not_executed' })
+    for (const resolve of whenIdle) resolve()
+    whenIdle = []
+    onEnd(reason)
+  }
+
+  function noticeIdle(): void {
+    const isBusy = inFlight !== null || open.decided.length > 0 || singles.length > 0 || queue.size > 0
+    if (isBusy || unproven.size > 0) return
+    for (const resolve of whenIdle) resolve()
+    whenIdle = []
+  }
+
+  for (const command of machine.unfinished()) {
+    queue.push(
+      { command, class: 'chain', account: null, deadline: Number.POSITIVE_INFINITY, reply: () => {} },
+      clock.monotonic(),
+    )
+  }
+  schedule()
+
+  return {
+    submit: (request) =>
+      new Promise((resolve) => {
+        if (ended !== null || isDraining) resolve({ none: 'not_executed' })
+        else if (queue.push({ ...request, reply: resolve }, clock.monotonic())) schedule()
+        else resolve({ none: 'overloaded' })
+      }),
+    end,
+    drain() {
+      isDraining = true
+      return new Promise((resolve) => {
+        whenIdle.push(resolve)
+        schedule()
+      })
+    },
+    waiting: queue.waiting,
+  }
+}

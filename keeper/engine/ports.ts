@@ -1,0 +1,82 @@
+/** What the engine's shell needs of its surroundings. The simulation implements every port deterministically. */
+import type { Millis } from '../../domain/units.ts'
+
+/** The newest version of rows and groups that this code reads and writes. */
+export const GROUP_VERSION = 1
+
+/** Rows that are stored together. */
+export interface Group<Row> {
+  /** Gapless, from 1. */
+  readonly number: number
+  /** Of the owner that appended it. */
+  readonly token: number
+  readonly version: number
+  readonly rows: readonly Row[]
+  /** Of the state before these rows: a follower with another one has applied a group that the database has lost. */
+  readonly before: string
+  /** Of the state after these rows. */
+  readonly digest: string
+}
+
+/** It is not known whether the group is stored. */
+export class AppendUnknown extends Error {}
+/** The database refused what the group contains; it is not stored. */
+export class ContentRejected extends Error {}
+/** The database cannot store anything at present; the group is not stored. */
+export class JournalUnavailable extends Error {}
+
+export interface Journal<Row> {
+  /**
+   * Stores the group if its number follows the head and its token is current; false if not. Throws AppendUnknown,
+   * ContentRejected or JournalUnavailable.
+   */
+  append(group: Group<Row>): Promise<boolean>
+  /** At most `most` groups after the number, in their order. Throws JournalUnavailable. */
+  read(after: number, most: number): Promise<readonly Group<Row>[]>
+}
+
+/** The lease as one reading of its row shows it. */
+export interface LeaseReading {
+  readonly token: number
+  /** Grows with every renewal. */
+  readonly renewals: number
+  /** The owner has given the lease up. */
+  readonly isReleased: boolean
+}
+
+export interface Lease {
+  read(): Promise<LeaseReading>
+  /** Takes the next token if the lease is still as it was read; null if not. */
+  take(seen: LeaseReading): Promise<number | null>
+  /** Counts a renewal; false if the token is no longer the current one. */
+  renew(token: number): Promise<boolean>
+  /** Lets another member take the lease at once. */
+  release(token: number): Promise<void>
+}
+
+export interface EngineClock {
+  /** The database's clock, continued by the monotonic clock between readings. */
+  now(): Millis
+  /** Milliseconds from an unknown origin; never steps, and runs on while the process is frozen. */
+  monotonic(): number
+}
+
+export interface Timer {
+  /** Calls `work` once, after at least this many milliseconds. Returns a function that cancels it. */
+  after(ms: number, work: () => void): () => void
+  /** Calls `work` after the pending input and output of this turn of the event loop. */
+  soon(work: () => void): void
+}
+
+/** Structured log of the engine: the event in words, facts as fields. */
+export interface EngineLogger {
+  debug(fields: object, message: string): void
+  info(fields: object, message: string): void
+  warn(fields: object, message: string): void
+  error(fields: object, message: string): void
+}
+
+export const pause = (timer: Timer, ms: number): Promise<void> =>
+  new Promise((resolve) => {
+    timer.after(ms, resolve)
+  })

@@ -1,0 +1,190 @@
+/**
+ * A simulated database with a synchronous replica: a write is visible at once and acknowledged when it is durable; a
+ * failover loses what is not. Requests and answers are delayed and lost; a request without an answer may be executed
+ * later, even after others of its sender.
+ */
+import type { Group, Journal, Lease, LeaseReading } from '../../keeper/engine/ports.ts'
+import type { Random } from '../random.ts'
+import type { EngineErrors } from './engine-code.ts'
+import type { Host, SharedClock } from './host.ts'
+import type { Scheduler } from './scheduler.ts'
+
+interface Stored<Row> {
+  readonly groups: readonly Group<Row>[]
+  readonly lease: LeaseReading
+}
+
+/** Rates of faults per request, and the present ones of the whole database. */
+export interface DatabaseFaults {
+  lossRate: number
+  /** Nothing can be written: the disk is full. */
+  isFull: boolean
+  /** Hosts that cannot reach the database. */
+  readonly partitioned: Set<string>
+  /** Mean time from visible to durable. */
+  replicationMs: number
+}
+
+const REQUEST_MS = 0.4
+const TIMEOUT_MS = 150
+const LATE_MS = 400
+
+export class SimulatedDatabase<Row> {
+  readonly faults: DatabaseFaults = { lossRate: 0, isFull: false, partitioned: new Set(), replicationMs: 0.5 }
+  /** The states after each write; those after `#durable` can be lost. */
+  #states: Stored<Row>[] = [{ groups: [], lease: { token: 0, renewals: 0, isReleased: true } }]
+  #durable = 0
+  #waiting: { readonly at: number; readonly done: (isDurable: boolean) => void }[] = []
+  readonly #scheduler: Scheduler
+  readonly #random: Random
+  readonly #clock: SharedClock
+  readonly #errors: EngineErrors
+  /** Whether a row is one that the database rejects. */
+  readonly #isPoison: (row: Row) => boolean
+
+  constructor(
+    parts: { scheduler: Scheduler; random: Random; clock: SharedClock; errors: EngineErrors },
+    isPoison: (row: Row) => boolean,
+  ) {
+    this.#scheduler = parts.scheduler
+    this.#random = parts.random
+    this.#clock = parts.clock
+    this.#errors = parts.errors
+    this.#isPoison = isPoison
+  }
+
+  get #state(): Stored<Row> {
+    return this.#states.at(-1) as Stored<Row>
+  }
+
+  /** The journal as a failover at this moment would leave it. */
+  get durableGroups(): readonly Group<Row>[] {
+    return (this.#states[0] as Stored<Row>).groups
+  }
+
+  /** The replica becomes the primary: writes that are not durable are lost, its clock differs. */
+  failOver(): void {
+    this.#states = [this.#states[0] as Stored<Row>]
+    const lost = this.#waiting
+    this.#waiting = []
+    for (const { done } of lost) done(false)
+    this.#clock.offset += this.#random.between(-200, 200)
+  }
+
+  journalOf(host: Host): Journal<Row> {
+    const { AppendUnknown, ContentRejected, JournalUnavailable } = this.#errors
+    return {
+      append: (group) =>
+        this.#request(
+          host,
+          () => this.#append(group),
+          () => new AppendUnknown('no answer'),
+        ).then((result) => {
+          if (result === 'rejected') throw new ContentRejected('invalid text')
+          if (result === 'full') throw new JournalUnavailable('no space left on device')
+          return result
+        }),
+      read: (after, most) =>
+        this.#request(
+          host,
+          () => ({ value: this.#state.groups.slice(after, after + most), isWrite: false }),
+          () => new JournalUnavailable('no answer'),
+        ),
+    }
+  }
+
+  leaseOf(host: Host): Lease {
+    const failed = (): Error => new Error('no answer')
+    return {
+      read: () => this.#request(host, () => ({ value: this.#state.lease, isWrite: false }), failed),
+      take: (seen) => this.#request(host, () => this.#take(seen), failed),
+      renew: (token) => this.#request(host, () => this.#renew(token), failed),
+      release: (token) => this.#request(host, () => this.#release(token), failed),
+    }
+  }
+
+  #append(group: Group<Row>): Execution<boolean | 'rejected' | 'full'> {
+    const { groups, lease } = this.#state
+    if (this.faults.isFull) return { value: 'full', isWrite: false }
+    if (group.rows.some(this.#isPoison)) return { value: 'rejected', isWrite: false }
+    if (group.token !== lease.token || group.number !== groups.length + 1)
+      return { value: false, isWrite: false }
+    return this.#write(true, { groups: [...groups, structuredClone(group)], lease })
+  }
+
+  #take(seen: LeaseReading): Execution<number | null> {
+    const { groups, lease } = this.#state
+    if (
+      lease.token !== seen.token ||
+      lease.renewals !== seen.renewals ||
+      lease.isReleased !== seen.isReleased
+    ) {
+      return { value: null, isWrite: false }
+    }
+    const token = lease.token + 1
+    return this.#write(token, { groups, lease: { token, renewals: lease.renewals + 1, isReleased: false } })
+  }
+
+  #renew(token: number): Execution<boolean> {
+    const { groups, lease } = this.#state
+    if (lease.token !== token) return { value: false, isWrite: false }
+    return this.#write(true, { groups, lease: { ...lease, renewals: lease.renewals + 1 } })
+  }
+
+  #release(token: number): Execution<void> {
+    const { groups, lease } = this.#state
+    if (lease.token !== token) return { value: undefined, isWrite: false }
+    return this.#write(undefined, { groups, lease: { ...lease, isReleased: true } })
+  }
+
+  #write<Value>(value: Value, state: Stored<Row>): Execution<Value> {
+    this.#states.push(state)
+    return { value, isWrite: true }
+  }
+
+  /** Executes the request at some later time, and answers once it is durable; or loses it, or its answer. */
+  #request<Value>(host: Host, execute: () => Execution<Value>, lost: () => Error): Promise<Value> {
+    return new Promise((resolve, reject) => {
+      const random = this.#random
+      const fail = (ms: number): void => this.#scheduler.after(ms, () => host.deliver(() => reject(lost())))
+      if (this.faults.partitioned.has(host.name)) return fail(TIMEOUT_MS)
+      const isLost = random.chance(this.faults.lossRate)
+      if (isLost && random.chance(0.4)) return fail(TIMEOUT_MS)
+      const arrival = isLost && random.chance(0.4) ? random() * LATE_MS : random() * 2 * REQUEST_MS
+      const answer = isLost ? () => {} : resolve
+      if (isLost) fail(TIMEOUT_MS)
+      this.#scheduler.after(arrival, () => {
+        const { value, isWrite } = execute()
+        const acknowledge = (isDurable: boolean): void =>
+          this.#scheduler.after(random() * 2 * REQUEST_MS, () =>
+            host.deliver(() => (isDurable ? answer(value) : reject(lost()))),
+          )
+        if (isWrite) this.#whenDurable(acknowledge)
+        else acknowledge(true)
+      })
+    })
+  }
+
+  #whenDurable(done: (isDurable: boolean) => void): void {
+    const at = this.#durable + this.#states.length - 1
+    this.#waiting.push({ at, done })
+    this.#scheduler.after(this.#random() * 2 * this.faults.replicationMs, () => this.#replicate(at))
+  }
+
+  /** Replication keeps the order of writes: all up to this one are durable. */
+  #replicate(at: number): void {
+    while (this.#durable < at && this.#states.length > 1) {
+      this.#states.shift()
+      this.#durable += 1
+    }
+    const done = this.#waiting.filter((write) => write.at <= this.#durable)
+    this.#waiting = this.#waiting.filter((write) => write.at > this.#durable)
+    for (const write of done) write.done(true)
+  }
+}
+
+interface Execution<Value> {
+  readonly value: Value
+  /** The answer waits until the write is durable. */
+  readonly isWrite: boolean
+}

@@ -1,0 +1,278 @@
+/** One run of the engine under faults, driven by its seed: members, a database and traders on virtual time. */
+
+import type { CommandClass } from '../../keeper/engine/fair-queue.ts'
+import type { FollowerFault } from '../../keeper/engine/follower.ts'
+import type { Member } from '../../keeper/engine/member.ts'
+import type { EndReason, Reply } from '../../keeper/engine/owner.ts'
+import { type Random, randomOf } from '../random.ts'
+import { SimulatedDatabase } from './database.ts'
+import type { EngineCode } from './engine-code.ts'
+import { Host } from './host.ts'
+import { checkLaws, type Observed } from './laws.ts'
+import { Ledger, type LedgerAnswer, type LedgerCommand, type LedgerRow } from './ledger.ts'
+import { Scheduler } from './scheduler.ts'
+import { Traders } from './traders.ts'
+
+export interface RunOptions {
+  readonly seed: number
+  /** Events after which the faults end. */
+  readonly events: number
+}
+
+export interface RunOutcome {
+  readonly events: number
+  readonly answers: number
+  readonly groups: number
+  readonly takeovers: number
+  readonly violations: readonly string[]
+}
+
+const OPTIONS = { turnMs: 5, maxGroup: 64, lifeMs: 300, driftMs: 30, followMs: 20 }
+const ACCOUNTS = 5
+const DEADLINE_MS = 300
+/** Between the end of a member and its next start. */
+const RESTART_MS = 40
+/** After the faults have ended: a takeover, and the repetitions of all open commands. */
+const QUIET_MS = 4000
+
+type EngineMember = Member<LedgerCommand, LedgerAnswer>
+
+interface Process {
+  readonly host: Host
+  readonly member: EngineMember
+}
+
+/** A member may end so by the injected faults alone. */
+const EXPECTED: ReadonlySet<unknown> = new Set([
+  'ownership lost',
+  'history lost',
+  'clock jumped',
+  'stopped',
+  'history',
+])
+
+const isExpected = (reason: EndReason | FollowerFault): boolean =>
+  EXPECTED.has(typeof reason === 'string' ? reason : reason.fault)
+
+class Cluster implements Observed {
+  readonly scheduler = new Scheduler()
+  readonly random: Random
+  readonly clock = { offset: 1_000_000 }
+  readonly database: SimulatedDatabase<LedgerRow>
+  readonly traders: Traders
+  readonly faults: string[] = []
+  /** Commands in the order of their arrival at an owner, by account. */
+  readonly arrivals: { readonly command: LedgerCommand }[] = []
+  /** Commands that an owner was given and has not answered. */
+  readonly unanswered = new Map<LedgerCommand, Host>()
+  takeovers = 0
+  /** Hosts that were killed: what they had received is lost with them. */
+  readonly #killed = new Set<Host>()
+  #processes: (Process | null)[] = [null, null, null]
+  #owner: { readonly slot: number; readonly process: Process } | null = null
+  readonly #code: EngineCode
+
+  constructor(code: EngineCode, seed: number) {
+    this.#code = code
+    this.random = randomOf(seed)
+    this.database = new SimulatedDatabase(
+      { scheduler: this.scheduler, random: this.random, clock: this.clock, errors: code },
+      ({ isPoison }) => isPoison === true,
+    )
+    this.traders = new Traders(this.scheduler, this.random, (command, of) => this.#submit(command, of))
+  }
+
+  get neverAnswered(): readonly LedgerCommand[] {
+    return [...this.unanswered].filter(([, host]) => !this.#killed.has(host)).map(([command]) => command)
+  }
+
+  start(): void {
+    for (const slot of this.#processes.keys()) this.#startProcess(slot)
+    this.traders.start(ACCOUNTS, this.random.pick([5, 20, 80]))
+  }
+
+  #startProcess(slot: number): void {
+    const host = new Host(`engine${slot}`, this.scheduler, this.clock, this.random() * 1e6)
+    const silent = (): void => {}
+    const own: { process: Process | null } = { process: null }
+    const member = this.#code.startMember<LedgerCommand, LedgerRow, LedgerAnswer>(
+      {
+        machine: new Ledger(),
+        journal: this.database.journalOf(host),
+        lease: this.database.leaseOf(host),
+        clock: host,
+        timer: host,
+        logger: { debug: silent, info: silent, warn: silent, error: silent },
+        observer: { decided: silent, stored: silent },
+        onOwner: () => {
+          this.takeovers += 1
+          if (own.process !== null) this.#owner = { slot, process: own.process }
+        },
+        onEnd: (reason) => this.#ended(slot, host, reason),
+      },
+      OPTIONS,
+      { head: 0 },
+    )
+    own.process = { host, member }
+    this.#processes[slot] = own.process
+  }
+
+  #ended(slot: number, host: Host, reason: EndReason | FollowerFault): void {
+    if (!isExpected(reason)) this.faults.push(JSON.stringify(reason))
+    host.kill()
+    this.scheduler.after(RESTART_MS, () => {
+      if (this.#processes[slot]?.host === host) this.#startProcess(slot)
+    })
+  }
+
+  /** Sends to the member that last said it was the owner, or to one that may still take itself for it. */
+  #submit(command: LedgerCommand, of: CommandClass): Promise<Reply<LedgerAnswer>> | null {
+    const isAtAny = this.random.chance(0.25)
+    const process = isAtAny ? this.random.pick(this.#processes) : (this.#owner?.process ?? null)
+    if (process === null || process.host.isDead) return null
+    const { host, member } = process
+    return new Promise((resolve) => {
+      host.deliver(() => {
+        const replied = member.submit({
+          ...{ command, class: of, account: command.account },
+          deadline: host.monotonic() + DEADLINE_MS,
+        })
+        if (replied === null) return
+        this.arrivals.push({ command })
+        this.unanswered.set(command, host)
+        void replied.then((reply) => {
+          this.unanswered.delete(command)
+          host.deliver(() => resolve(reply))
+        })
+      })
+    })
+  }
+
+  injectFault(): void {
+    const { random, scheduler, database } = this
+    const slot = random.chance(0.6) && this.#owner !== null ? this.#owner.slot : random.between(0, 2)
+    const process = this.#processes[slot] ?? null
+    const lasting = (ms: number, begin: () => void, end: () => void): void => {
+      begin()
+      scheduler.after(ms, end)
+    }
+    const kinds: (() => void)[] = [
+      () => {
+        if (process === null) return
+        process.host.kill()
+        this.#killed.add(process.host)
+        this.#processes[slot] = null
+        scheduler.after(random.between(1, 400), () => {
+          if (this.#processes[slot] === null) this.#startProcess(slot)
+        })
+      },
+      () => {
+        if (process === null) return
+        lasting(
+          random.between(1, 900),
+          () => process.host.freeze(),
+          () => process.host.thaw(),
+        )
+      },
+      () => database.failOver(),
+      // A replica that lags, requests that are lost, and a failover in the middle of both.
+      () => {
+        lasting(
+          120,
+          () => {
+            database.faults.replicationMs = 60
+          },
+          () => {
+            database.faults.replicationMs = 0.5
+          },
+        )
+        lasting(
+          120,
+          () => {
+            database.faults.lossRate = 0.5
+          },
+          () => {
+            database.faults.lossRate = 0
+          },
+        )
+        scheduler.after(random.between(20, 110), () => database.failOver())
+      },
+      () =>
+        lasting(
+          random.between(5, 300),
+          () => {
+            database.faults.lossRate = 0.3
+          },
+          () => {
+            database.faults.lossRate = 0
+          },
+        ),
+      () =>
+        lasting(
+          random.between(5, 200),
+          () => {
+            database.faults.isFull = true
+          },
+          () => {
+            database.faults.isFull = false
+          },
+        ),
+      () =>
+        lasting(
+          random.between(5, 300),
+          () => {
+            database.faults.replicationMs = 40
+          },
+          () => {
+            database.faults.replicationMs = 0.5
+          },
+        ),
+      () =>
+        lasting(
+          random.between(50, 700),
+          () => database.faults.partitioned.add(`engine${slot}`),
+          () => database.faults.partitioned.delete(`engine${slot}`),
+        ),
+      () =>
+        lasting(
+          random.between(50, 400),
+          () => {
+            this.clock.offset += 5000
+          },
+          () => {
+            this.clock.offset -= 5000
+          },
+        ),
+      () => void process?.member.stop(),
+    ]
+    random.pick(kinds)()
+  }
+}
+
+export async function runExchange(code: EngineCode, { seed, events }: RunOptions): Promise<RunOutcome> {
+  const cluster = new Cluster(code, seed)
+  const { scheduler, random, traders, database } = cluster
+  cluster.start()
+  const pauseMs = random.pick([30, 120, 500])
+  const disturb = (): void => {
+    scheduler.after(-Math.log(1 - random()) * pauseMs, () => {
+      if (traders.isQuiet) return
+      cluster.injectFault()
+      disturb()
+    })
+  }
+  scheduler.after(450, disturb)
+  await scheduler.runUntil(Number.POSITIVE_INFINITY, events)
+  traders.isQuiet = true
+  await scheduler.runUntil(scheduler.now + QUIET_MS)
+  const probe = traders.probe()
+  await scheduler.runUntil(scheduler.now + QUIET_MS)
+  if (!probe.isDone()) cluster.faults.push('no command is accepted after the faults have ended')
+  return {
+    events: scheduler.ran,
+    answers: traders.attempts.filter(({ reply }) => reply !== null).length,
+    groups: database.durableGroups.length,
+    takeovers: cluster.takeovers,
+    violations: checkLaws(cluster),
+  }
+}
