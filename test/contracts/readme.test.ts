@@ -118,15 +118,23 @@ describe('contracts/README.md', () => {
         const unnamed = abi
           .filter(({ type, name }) => type === 'function' && name !== 'setAuthority')
           .filter(({ inputs = [] }) => inputs.some(({ name }) => name === ''))
-        expect(unnamed.map(({ name }) => name), path).to.deep.equal([])
+        expect(
+          unnamed.map(({ name }) => name),
+          path,
+        ).to.deep.equal([])
       }
     })
 
     it('every function of its interface has a description', () => {
-      const bare = globSync('contracts/{interfaces/*,PauseLatch,SettlementLens,TestUSDM}.sol').flatMap((path) =>
-        [...readFileSync(path, 'utf8').matchAll(/^(.*)\n {4}function (\w+)\([^{;]*?\) (?:external|public)/gm)]
-          .filter(([, before = '']) => !/^ {4}(?:\/\/\/| \*\/)/.test(before))
-          .map(([, , name]) => `${basename(path, '.sol')}.${name}`),
+      const bare = globSync('contracts/{interfaces/*,PauseLatch,SettlementLens,TestUSDM}.sol').flatMap(
+        (path) =>
+          [
+            ...readFileSync(path, 'utf8').matchAll(
+              /^(.*)\n {4}function (\w+)\([^{;]*?\) (?:external|public)/gm,
+            ),
+          ]
+            .filter(([, before = '']) => !/^ {4}(?:\/\/\/| \*\/)/.test(before))
+            .map(([, , name]) => `${basename(path, '.sol')}.${name}`),
       )
       expect(bare).to.deep.equal([])
     })

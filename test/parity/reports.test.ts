@@ -113,7 +113,15 @@ describe('parity: reports', () => {
         changePending: false,
       }
       const { price, observedAt } = report
-      const call = rules.checkReport(AS_OF, price, observedAt, before, parameters, TICK, kind === 'binary_future')
+      const call = rules.checkReport(
+        AS_OF,
+        price,
+        observedAt,
+        before,
+        parameters,
+        TICK,
+        kind === 'binary_future',
+      )
       const refusal = await refusalOf(call)
       expect(refusal === null).to.equal(isReportUsable(report, last, given, AS_OF as Millis))
       if (refusal !== null) expect(refusal).to.match(expectedOf(drawn))

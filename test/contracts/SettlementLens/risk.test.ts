@@ -177,7 +177,11 @@ describe('SettlementLens', function () {
         .withArgs(...args)
     const inheritance = (account: { address: string }, price: bigint, asOf: number) =>
       lens.previewInheritance(exchange.trader, account.address, price, asOf)
-    const deleveraging = (legs: readonly (readonly [{ address: string }, number])[], price: bigint, asOf: number) =>
+    const deleveraging = (
+      legs: readonly (readonly [{ address: string }, number])[],
+      price: bigint,
+      asOf: number,
+    ) =>
       lens.previewDeleveraging(
         exchange.trader,
         alice,
