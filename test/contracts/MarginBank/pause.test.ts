@@ -96,6 +96,17 @@ describe('pause and unpause', () => {
     // The audit reads every listed market.
     await write(LISTED_SLOT, 1n)
   })
+  it('when ether was forced upon the bank, batches settle before, after and not during a pause', async () => {
+    const { bank, shared, admin } = exchange
+    await admin.sendTransaction({ data: `0x73${shared.bank.slice(2)}ff`, value: 5n })
+    await settle(exchange, trade())
+    const endsAt = await pause()
+    const part = encodeSettleBatch(await buildPart(exchange, trade()), exchange.spec)
+    await expectRefused(exchange, part, { error: 'BankPaused', args: [endsAt], contract: bank })
+    // The pause has ended by itself, and its wei is still in the bank.
+    await to(endsAt)
+    await settle(exchange, trade())
+  })
   it('when paused, withdrawal requests and collectFees still succeed', async () => {
     await settle(exchange, trade())
     await pause()
