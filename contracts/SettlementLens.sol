@@ -96,8 +96,8 @@ contract SettlementLens {
         return (lowest, highest, terms.fundingIndex);
     }
 
-    /// @notice What `inheritPosition` would do: the backstop's position afterwards, or why it cannot inherit. Reverts as the action
-    /// would for an account that may not be inherited.
+    /// @notice What `inheritPosition` would do: the backstop's position afterwards, or why it cannot inherit. Reverts as the
+    /// action would for an account that may not be inherited.
     function previewInheritance(IIsolatedTrader market, address account, uint256 price, uint256 asOf)
         external
         view
@@ -113,8 +113,8 @@ contract SettlementLens {
         (merged, result) = BackstopLib.inherit(held, risk.position, backstop, valuation, IMarginBank(market.bank()));
     }
 
-    /// @notice The legs that `deleverage` would close, and the account afterwards. Reverts as the action would for an account that
-    /// may not be deleveraged, and for counterparties that repeat or are not in the order of their scores.
+    /// @notice The legs that `deleverage` would close, and the account afterwards. Reverts as the action would for an account
+    /// that may not be deleveraged, and for counterparties that repeat or are not in the order of their scores.
     function previewDeleveraging(
         IIsolatedTrader market,
         address account,

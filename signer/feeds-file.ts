@@ -45,7 +45,8 @@ function rulesIn(json: JsonReader): SigningRules {
 function rangeIn(json: JsonReader, kind: Kind) {
   const highest = kind === 'probability' ? ONE : HIGHEST_PRICE
   const range = { low: json.amount('low', 1n), high: json.amount('high', highest) }
-  if (kind === 'probability' && range.high > ONE) return json.reject('high', 'at most 1, because it is a probability')
+  if (kind === 'probability' && range.high > ONE)
+    return json.reject('high', 'at most 1, because it is a probability')
   return range.low < 0n || range.high < range.low
     ? json.reject('high', 'at least low, which is not negative')
     : range

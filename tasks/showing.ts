@@ -45,7 +45,10 @@ async function printGrid(
     'final price': grid.kind === 0n ? 'none' : `${toDecimal(grid.finalLow)} to ${price(grid.finalHigh)}`,
     ...(grid.kind !== 0n && { 'final feed': grid.finalFeedId, expiry: timeOfMillis(grid.expiresAt) }),
     'dispute window': `${grid.disputeWindow} ms from the first final report`,
-    'may settle': openFrom === 0n ? 'never: it is not listed' : `from ${timeOfSeconds(openFrom)}, except while the bank is paused`,
+    'may settle':
+      openFrom === 0n
+        ? 'never: it is not listed'
+        : `from ${timeOfSeconds(openFrom)}, except while the bank is paused`,
     pool: usdm(pool),
     'fees to collect': usdm(fees),
     bank: await market.bank(),

@@ -106,8 +106,8 @@ interface IIsolatedTrader is ISettlementErrors, IMarketChanges, IFunding, IAdjus
     /// @notice Equity and notional of an account at `price` (x 1e18), in wei x 1e18; as of the market's last action.
     function health(address account, uint256 price) external view returns (int256 equityX, uint256 notionalX);
 
-    /// @notice Whether the order with this salt can fill: unused, partly filled, dead, or a cancel was requested. Does not consider
-    /// the maker's floors.
+    /// @notice Whether the order with this salt can fill: unused, partly filled, dead, or a cancel was requested. Does not
+    /// consider the maker's floors.
     function saltState(address maker, uint256 salt) external view returns (SaltState);
 
     /// @notice Content of a maker's partial slot: salt, filled steps and latest batch of a partly filled order.

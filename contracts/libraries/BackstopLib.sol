@@ -83,8 +83,8 @@ library BackstopLib {
         if (account == terms.backstop) revert IMarketRisk.BackstopItself(account);
     }
 
-    /// @notice Reverts if the backstop can inherit: an account with equity is deleveraged only if it cannot. For the backstop's own
-    /// account too, which has no other way but forced orders.
+    /// @notice Reverts if the backstop can inherit: an account with equity is deleveraged only if it cannot. Reverts for the
+    /// backstop's own account too, whose positions only forced orders may reduce.
     function requireUnable(
         Position memory held,
         Position memory position,

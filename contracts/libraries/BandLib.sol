@@ -63,9 +63,9 @@ library BandLib {
 
     /**
      * @notice Maximum move from the price `before` to a report that was observed `elapsed` milliseconds (D) later, with
-     * T = `moveWindow`: base x (moveBase x min(D, T) / T + moveSlope x D / 1 s). Exact, and rounded down once, to a wei. The base is
-     * the price; of a binary market the larger of the price and 1 - price, so that the bet on the event and the bet against it
-     * move alike, and a price near 0 can leave it.
+     * T = `moveWindow`: base x (moveBase x min(D, T) / T + moveSlope x D / 1 s). Exact, and rounded down once, to a wei. The base
+     * is the price; of a binary market the larger of the price and 1 - price, so that the bet on the event and the bet against
+     * it move alike, and a price near 0 can leave it.
      *
      * What n reports within D can reach: report i comes D_i after the one before and may move by the share s_i. As min(D_i, T)
      * is at most D_i and at most T, the sum S of all s_i is at most moveBase x min(n, D / T) + moveSlope x D. Each price is at

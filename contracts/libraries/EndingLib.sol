@@ -41,8 +41,8 @@ library EndingLib {
     }
 
     /// @notice Whether a report with this time replaces the one in force: the newest report of a final feed counts, and of a
-    /// perpetual's own feed the one nearest to the close. Of the same moment another price counts: the report in force may be that
-    /// of a round that was superseded within its second.
+    /// perpetual's own feed the one nearest to the close. Of the same moment another price counts: the report in force may be
+    /// that of a round that was superseded within its second.
     function supersedes(Ending memory ending, bool isPerpetual, uint256 price, uint256 observedAt)
         internal
         pure

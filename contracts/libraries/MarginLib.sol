@@ -85,7 +85,8 @@ library MarginLib {
         }
     }
 
-    /// @notice Reverts unless the account has a position whose ratio at the oracle price < MMR: it may be inherited or deleveraged.
+    /// @notice Reverts unless the account has a position whose ratio at the oracle price < MMR: it may be inherited or
+    /// deleveraged.
     function requireBelowMaintenance(Position memory position, Valuation memory valuation, address account)
         internal
         pure

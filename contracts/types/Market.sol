@@ -60,8 +60,8 @@ struct Parameters {
     /// Maximum age of a report at `asOf`, in milliseconds.
     uint16 reportMaxAge;
     /// Maximum move from the last report that an action used (`BandLib.allowedMove`): `moveBase` becomes available in proportion
-    /// to the time since that report, all of it after `moveWindow` milliseconds; `moveSlope` is added per second. Fractions of the
-    /// price; in a binary market of max(price, 1 - price), and both must add up to 1 within 30 minutes.
+    /// to the time since that report, all of it after `moveWindow` milliseconds; `moveSlope` is added per second. Both are
+    /// fractions of the price; in a binary market of max(price, 1 - price), and they must add up to 1 within 30 minutes.
     uint24 moveBase;
     uint24 moveSlope;
     uint16 moveWindow;

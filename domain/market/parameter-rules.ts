@@ -108,7 +108,12 @@ function rulesOf(parameters: MarketParameters, kind: MarketKind): Rule[] {
           { field: 'reportMaxAge', value: reports.maxAge as number, low: 1, high: MAX_AGE },
           { field: 'moveWindow', value: reports.moveWindow as number, low: MIN_WINDOW, high: MAX_AGE },
           { field: 'moveBase', value: reports.moveBase, low: 0n, high: MILLION },
-          { field: 'moveSlope', value: reports.moveSlope, low: lowestSlope(kind, reports.moveBase), high: MILLION },
+          {
+            field: 'moveSlope',
+            value: reports.moveSlope,
+            low: lowestSlope(kind, reports.moveBase),
+            high: MILLION,
+          },
         ] satisfies Rule[])),
   ]
 }

@@ -114,7 +114,12 @@ const VALIDATION = ['hashOrder', 'validateOrder', '_recover', '_pack', '_onGrid'
 /** Code that decides over margin, fees, funding and signatures, and that an order fills once. */
 export const TARGETS: readonly Target[] = [
   library('FeeLib', rules('rules', 'position')),
-  library('MarginLib', rules('position', 'risk'), ownerRules('adjust'), extension('inheritPosition', 'deleverage')),
+  library(
+    'MarginLib',
+    rules('position', 'risk'),
+    ownerRules('adjust'),
+    extension('inheritPosition', 'deleverage'),
+  ),
   library('FundingLib', ownerRules('funding'), linked('FundingLib')('updateFunding')),
   library('BandLib', rules('rules'), ownerRules('reports')),
   library('ReportLib', linked('FundingLib')('updateFunding'), extension('inheritPosition', 'deleverage')),

@@ -8,7 +8,7 @@ import { binary, e18, perpetual } from '../support/markets.ts'
 import { ownerHarness } from '../support/parity.ts'
 import { randomOf } from '../support/random.ts'
 
-const RUNS = 300
+const RUNS = 600
 const AS_OF = 1_700_000_000_000
 const AHEAD = 2_000
 const TICK = e18('0.001') as Price
@@ -93,7 +93,7 @@ describe('parity: reports', () => {
       const allowed = await rules.allowedMove(price, elapsed, parameters, isBinary)
       expect(allowed).to.equal(allowedMove(price, elapsed, given))
     }
-  }).timeout(60_000)
+  }).timeout(120_000)
 
   it(`accepts ${RUNS} reports alike or reverts with the expected error`, async () => {
     const random = randomOf(1)
@@ -113,7 +113,15 @@ describe('parity: reports', () => {
         changePending: false,
       }
       const { price, observedAt } = report
-      const call = rules.checkReport(AS_OF, price, observedAt, before, parameters, TICK, kind === 'binary_future')
+      const call = rules.checkReport(
+        AS_OF,
+        price,
+        observedAt,
+        before,
+        parameters,
+        TICK,
+        kind === 'binary_future',
+      )
       const refusal = await refusalOf(call)
       expect(refusal === null).to.equal(isReportUsable(report, last, given, AS_OF as Millis))
       if (refusal !== null) expect(refusal).to.match(expectedOf(drawn))
@@ -126,5 +134,5 @@ describe('parity: reports', () => {
     ]) {
       expect(seen.get(name), name).to.be.greaterThan(3)
     }
-  }).timeout(60_000)
+  }).timeout(120_000)
 })

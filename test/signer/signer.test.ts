@@ -203,7 +203,7 @@ describe('the files and variables of a signer', () => {
     const rules = parse({ low: '0.001' })
     expect(rules?.range).to.deep.equal({ low: 10n ** 15n, high: 10n ** 18n })
     expect(rules?.move).to.include({ kind: 'binary_future', moveBase: 100_000n })
-    expect(() => parse({ high: '1.1' })).to.throw('feeds[0].high is 1.1: expected at most 1')
+    expect(() => parse({ high: '1.1' })).to.throw('feeds[0].high is "1.1": expected at most 1')
   })
 
   it('when a feed is that of a trading session, 0 is signed and jumps are not bounded', () => {

@@ -73,7 +73,11 @@ describe('the table of jumps in docs/trust-model.md', () => {
     ['binary future', 'from 0.999 to 0.5', '0.999', ['0.5']],
     ['binary future', 'from 0.001 to 1', '0.001', ['1']],
   ] as const
-  const KINDS = { perpetual: 'perpetual', 'numeric future': 'future', 'binary future': 'binary_future' } as const
+  const KINDS = {
+    perpetual: 'perpetual',
+    'numeric future': 'future',
+    'binary future': 'binary_future',
+  } as const
   const table = readFileSync('docs/trust-model.md', 'utf8')
 
   for (const [kind, jump, from, targets] of cases) {

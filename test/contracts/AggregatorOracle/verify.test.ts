@@ -123,7 +123,10 @@ describe('AggregatorOracle', () => {
             ),
           ),
         )
-        expect(valid.reduce<number>((sum, one) => sum + one, 0), `${moment}`).to.be.at.most(1)
+        expect(
+          valid.reduce<number>((sum, one) => sum + one, 0),
+          `${moment}`,
+        ).to.be.at.most(1)
       }
     })
     it('when the heartbeat ends before the next round, it is valid until the heartbeat ends', async () => {

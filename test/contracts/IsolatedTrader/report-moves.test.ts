@@ -14,6 +14,7 @@ const alice = wallet('alice')
 const bob = wallet('bob')
 const PRICE = e18('100')
 const RULES = {
+  kind: 'perpetual' as const,
   moveBase: REPORT_LIMITS.moveBase / 10n ** 12n,
   moveSlope: REPORT_LIMITS.moveSlope / 10n ** 12n,
   moveWindow: REPORT_LIMITS.moveWindow as Millis,

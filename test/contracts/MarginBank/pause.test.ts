@@ -84,8 +84,10 @@ describe('pause and unpause', () => {
     await cycle()
     const few = await cycle()
     const write = (slot: bigint, value: bigint) =>
-      connection.networkHelpers.setStorageAt(shared.bank, slot, value)
-    expect(await connection.networkHelpers.getStorageAt(shared.bank, LISTED_SLOT)).to.equal(toBeHex(1, 32))
+      connection.networkHelpers.setStorageAt(shared.marginBank, slot, value)
+    expect(await connection.networkHelpers.getStorageAt(shared.marginBank, LISTED_SLOT)).to.equal(
+      toBeHex(1, 32),
+    )
     await write(LISTED_SLOT, BigInt(MANY_MARKETS))
     const first = BigInt(keccak256(toBeHex(LISTED_SLOT, 32)))
     for (let index = 1; index < MANY_MARKETS; index++) await write(first + BigInt(index), BigInt(index))
@@ -95,6 +97,17 @@ describe('pause and unpause', () => {
     expect(many).to.deep.equal(few)
     // The audit reads every listed market.
     await write(LISTED_SLOT, 1n)
+  })
+  it('when ether was forced upon the bank, batches settle before, after and not during a pause', async () => {
+    const { bank, shared, admin } = exchange
+    await admin.sendTransaction({ data: `0x73${shared.marginBank.slice(2)}ff`, value: 5n })
+    await settle(exchange, trade())
+    const endsAt = await pause()
+    const part = encodeSettleBatch(await buildPart(exchange, trade()), exchange.spec)
+    await expectRefused(exchange, part, { error: 'BankPaused', args: [endsAt], contract: bank })
+    // The pause has ended by itself, and its wei is still in the bank.
+    await to(endsAt)
+    await settle(exchange, trade())
   })
   it('when paused, withdrawal requests and collectFees still succeed', async () => {
     await settle(exchange, trade())

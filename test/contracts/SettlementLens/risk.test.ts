@@ -1,6 +1,6 @@
 /** Risk of accounts and previews of actions, compared with domain/ and with what the actions then do. */
 import { expect } from 'chai'
-import { type Wallet, ZeroAddress } from 'ethers'
+import { getAddress, type Wallet, ZeroAddress } from 'ethers'
 import { isLiquidatable, LIQUIDATION_BUFFER } from '../../../domain/positions/margin.ts'
 import type { Position } from '../../../domain/positions/position.ts'
 import { liquidationPrice } from '../../../domain/risk/liquidation-price.ts'
@@ -177,7 +177,11 @@ describe('SettlementLens', function () {
         .withArgs(...args)
     const inheritance = (account: { address: string }, price: bigint, asOf: number) =>
       lens.previewInheritance(exchange.trader, account.address, price, asOf)
-    const deleveraging = (legs: readonly (readonly [{ address: string }, number])[], price: bigint, asOf: number) =>
+    const deleveraging = (
+      legs: readonly (readonly [{ address: string }, number])[],
+      price: bigint,
+      asOf: number,
+    ) =>
       lens.previewDeleveraging(
         exchange.trader,
         alice,
@@ -190,7 +194,7 @@ describe('SettlementLens', function () {
     beforeEach(async () => {
       exchange = await fresh(perpetualExchange)
       lens = await lensOf(exchange)
-      backstop = await withBackstop(exchange, e18('1000'), e18('1000'))
+      backstop = getAddress(await withBackstop(exchange, e18('1000'), e18('1000')))
       await trade(exchange, alice, bob, { steps: 600, price: 1000, sellerLeverage: 1 })
       await trade(exchange, alice, carol, { steps: 400, price: 1000, sellerLeverage: 5 })
       await pass(exchange, 20)

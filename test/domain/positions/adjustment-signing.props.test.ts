@@ -23,7 +23,13 @@ const NOW = 1_700_000_000_000 as Millis
 const SIZE = Number(e18('10') / perpetual.step) as Steps
 
 const RULES = {
-  ...{ kind: perpetual.kind, maxAge: 5_000 as Millis, moveBase: 10n ** 6n, moveSlope: 10n ** 6n },
+  ...{
+    kind: perpetual.kind,
+    tick: perpetual.tick,
+    maxAge: 5_000 as Millis,
+    moveBase: 10n ** 6n,
+    moveSlope: 10n ** 6n,
+  },
   moveWindow: 1_000 as Millis,
 }
 

@@ -22,7 +22,13 @@ const change = (amount: string, removeMode: 'exact' | 'up_to' = 'exact', min = '
   ...{ amount: e18(amount) as Quote, removeMode, minAmount: e18(min) as Quote },
 })
 const LEVERAGE = { leverage: 5, maxMarginIn: e18('20') as Quote, minMarginOut: 0n as Quote }
-const RULES = { kind: perpetual.kind, maxAge: 5_000 as Millis, moveBase: 10n ** 6n, moveSlope: 10n ** 6n }
+const RULES = {
+  kind: perpetual.kind,
+  tick: perpetual.tick,
+  maxAge: 5_000 as Millis,
+  moveBase: 10n ** 6n,
+  moveSlope: 10n ** 6n,
+}
 const report = (observedAt: Millis) => ({ price: e18('100') as Price, observedAt, signatures: '0x' as const })
 
 const terms: MarketTerms = {

@@ -27,7 +27,7 @@ const millis = (value: number): Millis => value as Millis
 const NOW = millis(1_800_000_000_000)
 const ORACLE = price('50000')
 const RULES = {
-  ...{ kind: perpetual.kind, maxAge: millis(10_000) },
+  ...{ kind: perpetual.kind, tick: perpetual.tick, maxAge: millis(10_000) },
   ...{ moveBase: 1_000_000n, moveSlope: 0n, moveWindow: millis(1) },
 }
 const running = (change: Partial<FundingRate> = {}): FundingRate => ({

@@ -27,7 +27,7 @@ const END = Date.parse('2027-01-01T00:00:00Z')
 const OUTAGE = [utc('06-09T15:07:03'), utc('06-10T15:07:03')] as const
 const SECOND = 1_000
 const RULES = {
-  ...{ kind: perpetual.kind, maxAge: 10_000 as Millis },
+  ...{ kind: perpetual.kind, tick: perpetual.tick, maxAge: 10_000 as Millis },
   ...{ moveBase: 1_000_000n, moveSlope: 0n, moveWindow: 1 as Millis },
 }
 

@@ -143,7 +143,12 @@ export class SingleActions {
     const spec = this.#specOf(market)
     const observedAt = Math.max(asOf, used.observedAt + 1) as Millis
     const { moveBase, moveSlope, moveWindow } = parametersOf(spec)
-    const rules = { kind: spec.kind, moveBase, moveSlope: BigInt(moveSlope), moveWindow: moveWindow as Millis }
+    const rules = {
+      kind: spec.kind,
+      moveBase,
+      moveSlope: BigInt(moveSlope),
+      moveWindow: moveWindow as Millis,
+    }
     const allowed = allowedMove(used.price, observedAt - used.observedAt, rules)
     for (const thousandths of MOVES) {
       const moved = (used.price * BigInt(thousandths)) / 1000n

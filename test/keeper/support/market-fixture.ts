@@ -51,6 +51,7 @@ export const NO_METRICS: Metrics = {
 
 /** Everything a fresh report allows: tests of freshness name their own. */
 export const RULES = {
+  tick: 1n as Price,
   maxAge: 10_000 as Millis,
   moveBase: 1_000_000n,
   moveSlope: 0n,
