@@ -21,7 +21,7 @@ export interface KeepersTable {
   markets: ColumnType<number[], readonly number[], readonly number[]>
 }
 
-/** The leases of the indexer's processes. No write checks the token: each block is applied once, whoever follows. Written by: indexer. */
+/** The leases of the indexer's processes. No write checks the token: each block is applied once, by any follower. Written by: indexer. */
 export interface IndexerLeasesTable {
   name: string
   owner: string

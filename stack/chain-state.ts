@@ -1,37 +1,92 @@
-/** Repairs anvil's state file before anvil loads it. */
-import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+/** Anvil's state file: repaired before anvil loads it, and bounded, because anvil writes all of it every five seconds. */
+import { existsSync, readFileSync, statSync } from 'node:fs'
+import { unusable, writeWhole } from './data-dir.ts'
 import { StackError } from './options.ts'
+import type { Service } from './services.ts'
 
 interface Block {
   readonly header: { readonly number: string; readonly timestamp: string }
 }
 
+interface Transaction {
+  readonly block_number: number
+}
+
 interface ChainState {
   readonly blocks: readonly Block[]
+  readonly transactions?: readonly Transaction[]
 }
+
+/** Blocks and transactions that a start keeps when the file is larger: about four hours without trading. */
+const KEPT_BYTES = 24_000_000
+/** Size at which the running chain is started again with those. */
+const MOST_BYTES = 128_000_000
+const WATCH_MS = 60_000
 
 /**
  * Every start of anvil adds a genesis block to the file, and the next start picks one of them at random as block 0. This keeps only the
- * oldest, so that block 0 stays the one that the database stores.
+ * oldest, so that block 0 stays the one that the database stores. Of the other blocks it keeps the newest ones, `keptBytes` in all: the
+ * indexer has recorded what the older ones contain.
  */
-export function repairChainState(path: string): void {
+export function repairChainState(path: string, keptBytes = KEPT_BYTES): void {
   if (!existsSync(path)) return
   const state = read(path)
-  const [genesis, ...duplicates] = state.blocks
-    .filter(({ header }) => Number(header.number) === 0)
+  const [genesis] = state.blocks
+    .filter((block) => numberOf(block) === 0)
     .sort((a, b) => Number(a.header.timestamp) - Number(b.header.timestamp))
-  if (genesis === undefined || duplicates.length === 0) return
-  const blocks = state.blocks.filter((block) => !duplicates.includes(block))
-  writeFileSync(`${path}.new`, JSON.stringify({ ...state, blocks }))
-  renameSync(`${path}.new`, path)
+  const from = firstKept(state, keptBytes)
+  const blocks = state.blocks.filter((block) => block === genesis || numberOf(block) >= from)
+  if (blocks.length === state.blocks.length) return
+  const { transactions = [] } = state
+  const kept = transactions.filter(({ block_number }) => block_number >= from)
+  writeWhole(path, JSON.stringify({ ...state, blocks, transactions: kept }))
+}
+
+const numberOf = ({ header }: Block): number => Number(header.number)
+
+/** The lowest number above 0 such that its block and all newer ones, with their transactions, take at most so many bytes. */
+function firstKept({ blocks, transactions = [] }: ChainState, bytes: number): number {
+  const sizes = new Map<number, number>()
+  const add = (number: number, content: object): void => {
+    sizes.set(number, (sizes.get(number) ?? 0) + JSON.stringify(content).length)
+  }
+  for (const block of blocks) if (numberOf(block) > 0) add(numberOf(block), block)
+  for (const transaction of transactions) add(transaction.block_number, transaction)
+  let left = bytes
+  for (const [number, size] of [...sizes].sort(([a], [b]) => b - a)) {
+    left -= size
+    if (left < 0) return number + 1
+  }
+  return 1
+}
+
+/** Starts the chain again, as after a crash, when its state has grown too large. Returns what ends the watch. */
+export function boundChainState(
+  path: string,
+  chain: Pick<Service, 'restart'>,
+  report: (line: string) => void,
+  { mostBytes = MOST_BYTES, everyMs = WATCH_MS } = {},
+): () => Promise<void> {
+  let restarting = Promise.resolve()
+  const timer = setInterval(() => {
+    if ((statSync(path, { throwIfNoEntry: false })?.size ?? 0) <= mostBytes) return
+    report(`${path} is larger than ${mostBytes / 1e6} MB; restarting the chain with its newest blocks`)
+    restarting = restarting.then(() => chain.restart())
+  }, everyMs)
+  timer.unref()
+  return () => {
+    clearInterval(timer)
+    return restarting
+  }
 }
 
 function read(path: string): ChainState {
+  let state: ChainState
   try {
-    return JSON.parse(readFileSync(path, 'utf8')) as ChainState
+    state = JSON.parse(readFileSync(path, 'utf8')) as ChainState
   } catch (error) {
-    throw new StackError(
-      `${path} is not a chain state (${(error as Error).message}): the chain is lost, start again with --fresh`,
-    )
+    throw unusable(path, error, 'it is not a chain state, and the chain is lost: start again with --fresh')
   }
+  if (Array.isArray(state?.blocks)) return state
+  throw new StackError(`${path} has no blocks, so the chain is lost: start again with --fresh`)
 }

@@ -1,5 +1,15 @@
-/** The folder of the stack's state, and the lock that admits one stack at a time. */
-import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+/** The folder of the stack's state: its files are written as a whole or not at all, and what cannot be read is named. */
+import {
+  closeSync,
+  existsSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { StackError } from './options.ts'
 
@@ -37,23 +47,12 @@ export const dataDirAt = (path: string): DataDir => ({
   lock: join(path, 'stack.lock'),
 })
 
-/** Creates the folder and locks it for this process. Returns the function that releases the lock. */
-export function lockDataDir(dir: DataDir): () => void {
-  mkdirSync(dir.path, { recursive: true })
-  for (;;) {
-    try {
-      writeFileSync(dir.lock, String(process.pid), { flag: 'wx' })
-      return () => rmSync(dir.lock, { force: true })
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
-      const owner = Number(readFileSync(dir.lock, 'utf8'))
-      if (isRunning(owner)) {
-        throw new StackError(
-          `a stack is running on ${dir.path} already (process ${owner}): stop that process, or choose another --data-dir`,
-        )
-      }
-      rmSync(dir.lock, { force: true })
-    }
+/** Creates a folder. Its path and the reason are named if it cannot be one. */
+export function makeFolder(path: string): void {
+  try {
+    mkdirSync(path, { recursive: true })
+  } catch (error) {
+    throw unusable(path, error, 'expected a folder, or a path where one can be created')
   }
 }
 
@@ -65,29 +64,48 @@ export function emptyDataDir(dir: DataDir): void {
   }
 }
 
-/** Writes a JSON file that only its owner can read. */
-export const writePrivate = (path: string, content: object): void =>
-  writeFileSync(path, `${JSON.stringify(content, null, 2)}\n`, { mode: 0o600 })
-
-/** Null if the file does not exist. */
-export const readJson = <Content>(path: string): Content | null =>
-  existsSync(path) ? (JSON.parse(readFileSync(path, 'utf8')) as Content) : null
-
-/** Whether the process exists and may be `program`. The operating system reuses ids, so its command line is checked where readable. */
-export function isRunning(pid: number, program = 'node'): boolean {
-  try {
-    process.kill(pid, 0)
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EPERM' && commandOf(pid)?.includes(program) === true
-  }
-  return commandOf(pid)?.includes(program) ?? true
+/** Writes a JSON file that only its owner can read. A crash leaves the file before or the new one. */
+export function writePrivate(path: string, content: object): void {
+  writeWhole(path, `${JSON.stringify(content, null, 2)}\n`)
 }
 
-/** Null if the system does not expose command lines. */
-function commandOf(pid: number): string | null {
+export function writeWhole(path: string, text: string): void {
+  const written = `${path}.new`
   try {
-    return readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ')
-  } catch {
-    return null
+    const file = openSync(written, 'w', 0o600)
+    try {
+      writeFileSync(file, text)
+      fsyncSync(file)
+    } finally {
+      closeSync(file)
+    }
+    renameSync(written, path)
+  } catch (error) {
+    rmSync(written, { recursive: true, force: true })
+    throw unusable(path, error, 'expected a file that this user can write')
   }
+}
+
+/** Null if the file does not exist. Throws a StackError for content that is truncated, or not what `isContent` accepts. */
+export function readJson<Content>(
+  path: string,
+  isContent: (content: Content) => boolean = () => true,
+): Content | null {
+  if (!existsSync(path)) return null
+  let content: Content
+  try {
+    content = JSON.parse(readFileSync(path, 'utf8')) as Content
+  } catch (error) {
+    throw unusable(path, error, RESTART)
+  }
+  if (typeof content === 'object' && content !== null && isContent(content)) return content
+  throw new StackError(`${path} lacks a part of its content: ${RESTART}`)
+}
+
+const RESTART = '--fresh starts again without the state of this folder'
+
+/** One line: what the system says of the path, and what would be valid. */
+export function unusable(path: string, error: unknown, remedy: string): StackError {
+  const { code, message } = error as NodeJS.ErrnoException
+  return new StackError(`${path} cannot be used (${(code ?? message).split('\n')[0]}): ${remedy}`)
 }

@@ -49,7 +49,7 @@ const AT = {
 } as const
 
 export function loadKeys(dir: DataDir): Keys {
-  const stored = readJson<{ phrase: string }>(dir.keys)
+  const stored = readJson<{ phrase: string }>(dir.keys, ({ phrase }) => Mnemonic.isValidMnemonic(phrase))
   if (stored !== null) return keysOf(stored.phrase)
   const phrase = Mnemonic.fromEntropy(randomBytes(16)).phrase
   writePrivate(dir.keys, { phrase })

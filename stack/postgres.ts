@@ -2,12 +2,14 @@
 import { type ExecFileException, execFile } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
-import { chown, mkdir, readFile, writeFile } from 'node:fs/promises'
+import { chown, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
 import pg from 'pg'
 import { startChild } from './child.ts'
+import { endLeftOver } from './left-over-postmaster.ts'
+import { StackError } from './options.ts'
 import { freePort } from './ports.ts'
 
 export interface PostgresOptions {
@@ -57,6 +59,9 @@ export async function startPostgres(options: PostgresOptions): Promise<Postgres>
   const passwordFile = join(dir, 'password')
   const user = await userSwitch()
   if (!existsSync(join(data, 'PG_VERSION'))) await createCluster(user, data, passwordFile, temporary)
+  if (!existsSync(passwordFile))
+    throw new StackError(`${passwordFile} is missing, so the database is lost: start again with --fresh`)
+  await endLeftOver(data)
 
   const server = { host: '127.0.0.1', port: port ?? (await freePort()), user: DATABASE }
   const password = await readFile(passwordFile, 'utf8')
@@ -96,15 +101,19 @@ async function createCluster(
   passwordFile: string,
   temporary: boolean,
 ): Promise<void> {
-  await mkdir(data, { recursive: true, mode: 0o700 })
+  // Created beside its place: a kill leaves no half of a cluster there.
+  const created = `${data}.new`
+  for (const path of [created, data]) await rm(path, { recursive: true, force: true })
+  await mkdir(created, { recursive: true, mode: 0o700 })
   await writeFile(passwordFile, randomBytes(16).toString('hex'), { mode: 0o600 })
-  await user.own(data)
+  await user.own(created)
   await user.own(passwordFile)
   const [command, ...args] = user.command(
-    ...[binary('initdb'), '-D', data, `--username=${DATABASE}`, `--pwfile=${passwordFile}`],
+    ...[binary('initdb'), '-D', created, `--username=${DATABASE}`, `--pwfile=${passwordFile}`],
     ...['--auth=scram-sha-256', '--encoding=UTF8', '--locale=C', ...(temporary ? ['--no-sync'] : [])],
   )
   await run(command, args)
+  await rename(created, data)
 }
 
 /** Creates the database if it does not exist. Rejects until the server accepts connections. */

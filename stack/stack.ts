@@ -1,5 +1,5 @@
 /** Starts a complete exchange on this machine: database, chain, contracts, processes, prices, and accounts. */
-import { mkdirSync, rmSync } from 'node:fs'
+import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { JsonRpcProvider } from 'ethers'
@@ -11,13 +11,14 @@ import type { MarketSpec } from '../domain/market/market.ts'
 import { type Entrance, fund, issueApiKeys, localProvider } from './accounts.ts'
 import { startAnvil } from './anvil.ts'
 import { ensureBackstop, fundBackstop } from './backstop.ts'
-import { repairChainState } from './chain-state.ts'
+import { boundChainState, repairChainState } from './chain-state.ts'
 import { preferPort, requirePort } from './choose-port.ts'
-import { type DataDir, dataDirAt, emptyDataDir, lockDataDir, readJson, writePrivate } from './data-dir.ts'
+import { type DataDir, dataDirAt, emptyDataDir, makeFolder, readJson, writePrivate } from './data-dir.ts'
 import { createLogins, type DatabaseUrls } from './database-logins.ts'
 import { type Deployment, ensureDeployment, marketSpecs } from './deployment.ts'
 import { type Environment, environmentOf } from './environment.ts'
 import { type Key, type Keys, loadKeys } from './keys.ts'
+import { lockDataDir } from './lock.ts'
 import { StackError, type StackOptions } from './options.ts'
 import { createReportSigner, type ReportSigner } from './oracle.ts'
 import { pageDir } from './page.ts'
@@ -85,8 +86,8 @@ async function start(
 ): Promise<Omit<Stack, 'stop'>> {
   const port = await requirePort(options.port)
   if (options.fresh) emptyDataDir(dir)
-  rmSync(dir.stackFile, { force: true })
-  for (const path of [dir.logs, dir.postgres]) mkdirSync(path, { recursive: true })
+  rmSync(dir.stackFile, { recursive: true, force: true })
+  for (const path of [dir.logs, dir.postgres]) makeFolder(path)
   const page = options.page === true ? pageDir(report) : null
   // Awaited after the contracts: a failure before that must not end this process as an unhandled rejection.
   page?.catch(() => {})
@@ -175,6 +176,7 @@ async function startServices(
   }
   const chain = await keepRunning('anvil', startChain, report)
   onStop(() => chain.stop())
+  onStop(boundChainState(dir.chainState, chain, report))
   return { postgres, chain }
 }
 
@@ -227,12 +229,17 @@ async function prepareAccounts(prepare: Prepare, withBots: boolean, ready: () =>
 
   await ready()
   const bots = withBots ? await issueApiKeys(db, entrance, botKeys) : []
-  const stored = readJson<readonly StackAccount[]>(dir.accounts)
+  const stored = readJson(dir.accounts, areAccounts)
   if (stored !== null) return { traders: stored, bots, backstop }
   const traders = await issueApiKeys(db, entrance, traderKeys)
   writePrivate(dir.accounts, traders)
   return { traders, bots, backstop }
 }
+
+const areAccounts = (stored: readonly StackAccount[]): boolean =>
+  Array.isArray(stored) &&
+  stored.length === ACCOUNTS &&
+  stored.every(({ api_key }) => typeof api_key === 'string')
 
 const startBots = (supervisor: Supervisor, file: StackFile, bots: readonly StackAccount[]): Managed =>
   supervisor.start({

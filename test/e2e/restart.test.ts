@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'chai'
 import { after, describe, it } from 'mocha'
 import type { CalendarName } from '../../domain/market/trading-calendar.ts'
-import { isRunning } from '../../stack/data-dir.ts'
+import { isRunning } from '../../stack/lock.ts'
 import { type Stack, startStack } from '../../stack/stack.ts'
 import { differencesOf, nearOracle, trade, traderOn } from './support/stack.ts'
 

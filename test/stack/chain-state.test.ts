@@ -1,11 +1,11 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { JsonRpcProvider } from 'ethers'
 import { after, describe, it } from 'mocha'
 import { startAnvil } from '../../stack/anvil.ts'
-import { repairChainState } from '../../stack/chain-state.ts'
+import { boundChainState, repairChainState } from '../../stack/chain-state.ts'
 
 describe('stack/chain-state', () => {
   const dir = mkdtempSync(join(tmpdir(), 'clearbatch-chain-'))
@@ -38,6 +38,29 @@ describe('stack/chain-state', () => {
     repairChainState(stateFile)
     expect(readFileSync(stateFile, 'utf8')).to.equal(content)
     repairChainState(join(dir, 'nothing.json'))
+  })
+
+  it('when the file is larger than a start keeps, it keeps the genesis block, the newest blocks and their transactions, and the chain continues', async () => {
+    rmSync(stateFile, { force: true })
+    const first = await run()
+    for (let start = 0; start < 20; start++) await run()
+    repairChainState(stateFile, 10_000)
+    expect(statSync(stateFile).size).to.be.lessThan(2_000_000)
+    const { blocks } = JSON.parse(readFileSync(stateFile, 'utf8'))
+    const numbers = blocks.map(({ header }: { header: { number: string } }) => Number(header.number))
+    expect(numbers.sort((a: number, b: number) => a - b)).to.deep.equal([0, 37, 38, 39, 40, 41, 42])
+    expect(await run()).to.deep.equal({ genesis: first.genesis, head: 44 })
+  })
+
+  it('when the file of a running chain is too large, the chain is restarted', async () => {
+    writeFileSync(stateFile, '.'.repeat(100))
+    const restarted = Promise.withResolvers<void>()
+    const chain = { restart: async () => restarted.resolve() }
+    const stop = boundChainState(stateFile, chain, () => {}, { mostBytes: 99, everyMs: 10 })
+    const keepAlive = setInterval(() => {}, 1_000)
+    await restarted.promise
+    clearInterval(keepAlive)
+    await stop()
   })
 
   it('when the file is truncated, it throws and names --fresh', () => {

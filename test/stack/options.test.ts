@@ -1,12 +1,24 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  closeSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { expect } from 'chai'
 import { after, describe, it } from 'mocha'
 import { requirePort } from '../../stack/choose-port.ts'
-import { dataDirAt, lockDataDir } from '../../stack/data-dir.ts'
+import { dataDirAt, writePrivate } from '../../stack/data-dir.ts'
 import { loadKeys } from '../../stack/keys.ts'
+import { lockDataDir } from '../../stack/lock.ts'
 import { readOptions } from '../../stack/options.ts'
 
 const parent = mkdtempSync(join(tmpdir(), 'clearbatch-stack-'))
@@ -71,6 +83,15 @@ describe('stack/choose-port', () => {
   })
 })
 
+function failureOf(attempt: () => unknown): Error {
+  try {
+    attempt()
+  } catch (error) {
+    return error as Error
+  }
+  throw new Error('nothing was refused')
+}
+
 describe('stack/data-dir', () => {
   it('when a stack runs on the folder, a second lock throws and names the process', () => {
     const dir = temporary()
@@ -86,8 +107,72 @@ describe('stack/data-dir', () => {
     const dir = temporary()
     writeFileSync(dir.lock, '999999999')
     const unlock = lockDataDir(dir)
-    expect(readFileSync(dir.lock, 'utf8')).to.equal(String(process.pid))
+    expect(readFileSync(dir.lock, 'utf8').split(' ')[0]).to.equal(String(process.pid))
     unlock()
+  })
+
+  // The id of the owner belongs to this process now, which is a Node.js process too.
+  for (const [what, content] of [
+    ['names a process whose id another one has now', `${process.pid} an-earlier-boot 7`],
+    ['is empty, because its writer was killed', ''],
+    ['is no lock', 'noise'],
+    ['names the process 0', '0'],
+  ] as const) {
+    it(`when the lock ${what}, it takes the lock over`, () => {
+      const dir = temporary()
+      writeFileSync(dir.lock, content)
+      lockDataDir(dir)()
+      expect(existsSync(dir.lock)).to.equal(false)
+    })
+  }
+
+  it('when something else stands in the place of the folder or a file, it names the path and what would be valid, in one line', () => {
+    const dir = temporary()
+    const file = join(dir.path, 'file')
+    writeFileSync(file, '')
+    mkdirSync(dir.lock)
+    mkdirSync(dir.keys)
+    const refused = [
+      () => lockDataDir(dataDirAt(file)),
+      () => lockDataDir(dataDirAt(join(file, 'below'))),
+      () => lockDataDir(dir),
+      () => loadKeys(dir),
+      () => writePrivate(dir.keys, {}),
+    ]
+    for (const attempt of refused) {
+      const { name, message } = failureOf(attempt)
+      expect([name, message.includes(dir.path), message.includes('\n')]).to.deep.equal([
+        'StackError',
+        true,
+        false,
+      ])
+    }
+  })
+
+  for (const content of ['', '{"phrase": "a b', '{}', 'null', '[]', '{"phrase": "no words"}']) {
+    it(`when the file of keys is ${JSON.stringify(content)}, it is refused in one line that names --fresh`, () => {
+      const dir = temporary()
+      writeFileSync(dir.keys, content)
+      const { name, message } = failureOf(() => loadKeys(dir))
+      expect([name, message.includes(dir.keys), message.includes('\n')]).to.deep.equal([
+        'StackError',
+        true,
+        false,
+      ])
+      expect(message).to.include('--fresh')
+    })
+  }
+
+  it('when a file is written, a crash leaves the one before: the new one replaces it as a whole', () => {
+    const dir = temporary()
+    writePrivate(dir.keys, { version: 1 })
+    const before = openSync(dir.keys, 'r')
+    writePrivate(dir.keys, { version: 2 })
+    expect(readFileSync(before, 'utf8')).to.include('1')
+    closeSync(before)
+    expect(readFileSync(dir.keys, 'utf8')).to.include('2')
+    expect(statSync(dir.keys).mode & 0o777).to.equal(0o600)
+    expect(readdirSync(dir.path)).to.deep.equal(['keys.json'])
   })
 })
 

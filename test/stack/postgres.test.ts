@@ -1,9 +1,10 @@
-import { existsSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import pg from 'pg'
+import { isRunning } from '../../stack/lock.ts'
 import { type Postgres, startPostgres } from '../../stack/postgres.ts'
 
 describe('stack/postgres', () => {
@@ -28,6 +29,45 @@ describe('stack/postgres', () => {
     expect(await query(postgres, 'select n from kept')).to.deep.equal([{ n: 7 }])
     expect(await query(postgres, 'show fsync')).to.deep.equal([{ fsync: 'on' }])
     expect(await query(postgres, 'show synchronous_commit')).to.deep.equal([{ synchronous_commit: 'on' }])
+  })
+
+  it('when a server of a killed stack still runs, it is ended and the next one has its data', async () => {
+    const former = await startPostgres({ dir })
+    await query(former, 'create table kept as select 7 as n')
+    // Its guard, which would end it, is killed first, as by the kernel when memory is short.
+    const postmaster = Number.parseInt(readFileSync(join(dir, 'data', 'postmaster.pid'), 'utf8'), 10)
+    process.kill(former.group, 'SIGKILL')
+    await former.exited
+    expect(isRunning(postmaster, 'postgres')).to.equal(true)
+    postgres = await startPostgres({ dir })
+    expect(isRunning(postmaster, 'postgres')).to.equal(false)
+    expect(await query(postgres, 'select n from kept')).to.deep.equal([{ n: 7 }])
+  })
+
+  it('when the file of a killed server names another process, it starts', async () => {
+    await (await startPostgres({ dir })).stop()
+    writeFileSync(join(dir, 'data', 'postmaster.pid'), `${process.pid}\n${join(dir, 'data')}\n`)
+    postgres = await startPostgres({ dir })
+    expect(await query(postgres, 'select 1 as n')).to.deep.equal([{ n: 1 }])
+  })
+
+  it('when a start was killed while it created the cluster, the next one creates it', async () => {
+    for (const folder of ['data', 'data.new']) {
+      mkdirSync(join(dir, folder))
+      writeFileSync(join(dir, folder, 'half'), '')
+    }
+    postgres = await startPostgres({ dir })
+    expect(await query(postgres, 'select 1 as n')).to.deep.equal([{ n: 1 }])
+  })
+
+  it('when the password is missing, it is refused in one line that names --fresh', async () => {
+    await (await startPostgres({ dir })).stop()
+    rmSync(join(dir, 'password'))
+    const refusal = await startPostgres({ dir }).then(
+      () => null,
+      (error: Error) => error,
+    )
+    expect(refusal?.message).to.include('--fresh').and.not.include('\n')
   })
 
   it('when it is temporary, it deletes its folder at the end', async () => {

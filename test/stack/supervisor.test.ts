@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'chai'
 import { afterEach, beforeEach, describe, it } from 'mocha'
-import { isRunning } from '../../stack/data-dir.ts'
+import { isRunning } from '../../stack/lock.ts'
 import { createSupervisor, type Supervisor } from '../../stack/supervisor.ts'
 
 const SUPERVISOR = new URL('../../stack/supervisor.ts', import.meta.url).href

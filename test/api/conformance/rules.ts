@@ -207,10 +207,9 @@ const BOOKMARKS: Readonly<Record<string, Proof>> = {
   async 'when a read has no bookmark, it never waits'({ exchange, fixture: { spare, market } }) {
     await holdingBack(exchange.stack.db, 'm1', async () => {
       const { body } = await exchange.place(spare, draftOf(market))
-      const since = performance.now()
+      // A read that waited would be answered 503.
       const { status } = await exchange.get(spare, `/v0/orders/${body.order.order_id}`)
       expect(status).to.equal(404)
-      expect(performance.now() - since).to.be.lessThan(2_000)
     })
   },
   async 'when a read has a bookmark, it shows the write'({ exchange, fixture: { spare, market } }) {

@@ -63,7 +63,7 @@ describe('messages of clients', () => {
     )
   })
 
-  it('when a message is as large as it may be, it is rejected within milliseconds', () => {
+  it('when a message is as large as it may be, it is rejected in milliseconds of processor time', () => {
     const fill = (part: string): string => part.repeat(Math.floor((BATCH_MESSAGE_LIMIT - 100) / part.length))
     const texts = [
       `{"op":"place","id":1,"body":${fill('[')}`,
@@ -74,9 +74,10 @@ describe('messages of clients', () => {
       `{"op":"place_batch","id":1,"body":{"client_request_id":"x","mode":"atomic","orders":[${fill('{},')}{}]}}`,
     ]
     for (const text of texts) {
-      const started = performance.now()
+      const started = process.cpuUsage()
       expect(codeOf(text), text.slice(0, 40)).to.not.equal('accepted')
-      expect(performance.now() - started, text.slice(0, 40)).to.be.lessThan(300)
+      const { user, system } = process.cpuUsage(started)
+      expect((user + system) / 1_000, text.slice(0, 40)).to.be.lessThan(300)
     }
   })
 })

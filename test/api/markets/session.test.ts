@@ -1,8 +1,9 @@
 import { expect } from 'chai'
 import { after, before, describe, it } from 'mocha'
+import { waitFor } from '../../../client/wait-for.ts'
 import { loadExceptions, putException } from '../../../db/calendar-exceptions.ts'
 import { setCalendar } from '../../../db/markets.ts'
-import { loadCalendars, RELOAD_MS } from '../../../db/trading-calendars.ts'
+import { loadCalendars } from '../../../db/trading-calendars.ts'
 import { plusDays } from '../../../domain/market/civil-day.ts'
 import { nyseCalendar, sessionAt } from '../../../domain/market/trading-calendar.ts'
 import type { Day, Millis } from '../../../domain/units.ts'
@@ -60,11 +61,10 @@ describe('the session of a market', () => {
     const closed = await expected()
     expect(closed.session).to.equal('closed')
     expect(Date.parse(closed.next_session_change)).to.be.greaterThan(Date.now() + 9 * DAY)
-    const start = Date.now()
-    while ((await shown()).next_session_change !== closed.next_session_change) {
-      expect(Date.now() - start).to.be.lessThan(2 * RELOAD_MS)
-      await new Promise((resolve) => setTimeout(resolve, 200))
-    }
+    await waitFor(shown, ({ next_session_change }) => next_session_change === closed.next_session_change, {
+      budgetMs: 50_000,
+      everyMs: 200,
+    })
     expect(await listed()).to.deep.equal(closed)
     const exceptions = await loadExceptions(exchange.db)
     expect(sessionAt(nyseCalendar(exceptions, newYorkTime), Date.now() as Millis).isOpen).to.equal(false)

@@ -98,7 +98,7 @@ describe('the announcer', () => {
 
   it('when a chunk has a batch, it is announced at once after others, but not after another batch', async () => {
     heard.length = 0
-    const mergeMs = 1_500
+    const mergeMs = 5_000
     const announcer = new Announcer(test.db, () => {}, mergeMs)
     const times: number[] = []
     for (const seq of [1, 2, 3]) {
