@@ -126,7 +126,10 @@ describe('aggregate', () => {
 
   it('when a round of an aggregator is below one tick, it is dropped: the oracle compares its answer', () => {
     const rules = { ...RULES, range: rangeOf(binary, 'index'), isFloored: true }
-    const round = { ...answer('a', '0.000001'), reading: { price: 1n, observedAt: NOW, round: '0x01' as const } }
+    const round = {
+      ...answer('a', '0.000001'),
+      reading: { price: 1n, observedAt: NOW, round: '0x01' as const },
+    }
     expect(droppedOf([round], rules)).to.deep.equal(['OUT_OF_RANGE'])
   })
 
