@@ -5,12 +5,14 @@ import { invariant } from '../invariant.ts'
 export type UndoStep = () => void
 
 export class UndoLog {
-  readonly #steps: UndoStep[] = []
+  #steps: UndoStep[] = []
+  /** Steps that were forgotten. */
+  #forgotten = 0
   #isUndoing = false
 
-  /** Place to which `undoTo` returns. */
+  /** Place to which `undoTo` returns. It grows with every change. */
   get mark(): number {
-    return this.#steps.length
+    return this.#forgotten + this.#steps.length
   }
 
   push(step: UndoStep): void {
@@ -19,17 +21,28 @@ export class UndoLog {
 
   /** Takes back everything since the mark, newest first. */
   undoTo(mark: number): void {
-    invariant(mark <= this.#steps.length, 'a mark is not ahead of the log')
+    invariant(
+      this.#forgotten <= mark && mark <= this.mark,
+      'a mark is neither forgotten nor ahead of the log',
+    )
     this.#isUndoing = true
     try {
-      while (this.#steps.length > mark) (this.#steps.pop() as UndoStep)()
+      while (this.mark > mark) (this.#steps.pop() as UndoStep)()
     } finally {
       this.#isUndoing = false
     }
   }
 
-  /** Forgets what precedes now: its rows are committed. */
+  /** What precedes the mark is committed and never taken back. */
+  forget(mark: number): void {
+    invariant(mark <= this.mark, 'a mark is not ahead of the log')
+    if (mark <= this.#forgotten) return
+    this.#steps = this.#steps.slice(mark - this.#forgotten)
+    this.#forgotten = mark
+  }
+
+  /** Forgets everything. */
   clear(): void {
-    this.#steps.length = 0
+    this.forget(this.mark)
   }
 }

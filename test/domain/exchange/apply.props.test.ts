@@ -2,6 +2,7 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
 import { describe, it } from 'mocha'
+import { AppliedRows } from '../../../domain/exchange/applied-rows.ts'
 import { apply, applyAll, type Entry } from '../../../domain/exchange/apply.ts'
 import { load, serialize } from '../../../domain/exchange/checkpoint.ts'
 import { canonicalJson } from '../../../domain/exchange/document-table.ts'
@@ -75,6 +76,32 @@ describe('the state of the exchange', () => {
         expect(contentOf(state)).to.deep.equal(before)
         for (const command of commands.slice(kept)) applyAll(state, command)
         expect(contentOf(state)).to.deep.equal(after)
+      }),
+      { numRuns: 60 },
+    )
+  })
+
+  it('when an engine applies, takes back and forgets rows by position, the state is that of the rows that stay', () => {
+    const moves = fc.array(fc.record({ rows: fc.nat(9), back: fc.nat(9), forget: fc.nat(9) }), {
+      maxLength: 20,
+    })
+    fc.assert(
+      fc.property(anySteps, moves, (steps, taken) => {
+        const entries = commandsOf(steps).flat()
+        const applied = new AppliedRows(createState())
+        let forgotten = 0
+        for (const { rows, back, forget } of taken) {
+          for (const entry of entries.slice(applied.position(), applied.position() + rows))
+            applied.apply(entry)
+          applied.undoTo(Math.max(forgotten, applied.position() - back))
+          forgotten = Math.max(forgotten, applied.position() - forget)
+          applied.forget(forgotten)
+        }
+        const direct = new AppliedRows(createState())
+        for (const entry of entries.slice(0, applied.position())) direct.apply(entry)
+        expect(contentOf(applied.state)).to.deep.equal(contentOf(direct.state))
+        expect([applied.digest(), applied.time()]).to.deep.equal([direct.digest(), direct.time()])
+        expect(() => applied.undoTo(applied.position() + 1)).to.throw('ahead')
       }),
       { numRuns: 60 },
     )

@@ -74,6 +74,7 @@ function mark(batch: AnyBatch, oracle: Price, at: Price, slack: number): Marked 
       const reserved = reservedOf(account) as Quote
       return { free: (reserved + (reserved * BigInt(slack)) / 1000n) as Quote, reserved }
     },
+    averages: null,
   }
   const plan = planMark(input)
   const changed = new Map(plan.orders.map((order) => [order.orderId, order]))
@@ -228,6 +229,7 @@ describe('planMark', () => {
           ...input,
           positions: () => FLAT,
           fundsOf: () => ({ free: 0n as Quote, reserved: 0n as Quote }),
+          averages: null,
         })
         expect(plan.rows.map(({ kind }) => kind)).to.deep.equal(['prices_updated'])
         expect([plan.orders, [...plan.reserved]]).to.deep.equal([[], []])

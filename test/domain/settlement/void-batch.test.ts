@@ -69,7 +69,7 @@ function take(orders: readonly OpenOrder[], changes: Partial<VoidInput> = {}) {
     spec: perpetual,
     at: 1000 as Millis,
     culprit: LATE,
-    batches: [{ batchId: 1, fromPart: 1, fills: orders.map((one) => fillOf(one)) }],
+    batches: [{ batchId: 1, fromPart: 1, isReverted: false, fills: orders.map((one) => fillOf(one)) }],
     orders,
     positions: () => FLAT,
     fundsOf: (account) => ({ free: e18('1000') as Quote, reserved: reservedOf(account) as Quote }),
@@ -117,7 +117,7 @@ describe('planVoid', () => {
     const first = order(1, ALICE, { settling: steps(4) })
     const later = order(3, ALICE, { settling: steps(5) })
     const culprit: Culprit = { kind: 'account', maker: ALICE, error: 'MarginInsufficient' }
-    const batches = [{ batchId: 1, fromPart: 1, fills: [fillOf(first), fillOf(later, 2)] }]
+    const batches = [{ batchId: 1, fromPart: 1, isReverted: true, fills: [fillOf(first), fillOf(later, 2)] }]
     const voided = take([first, later], { culprit, batches })
     expect([byId(voided, 1)?.status, byId(voided, 3)?.status]).to.deep.equal(['CANCELLED', 'OPEN'])
   })
@@ -166,7 +166,7 @@ describe('planVoid', () => {
     }
     const others = { ...order(4, ALICE, { settling: steps(0) }), ...none, closedBy: '1-0-1-9' }
     const voided = take([sold, resting, waiting, others], {
-      batches: [{ batchId: 1, fromPart: 1, fills: [fill] }],
+      batches: [{ batchId: 1, fromPart: 1, isReverted: false, fills: [fill] }],
     })
     expect(byId(voided, 2)).to.include({ status: 'OPEN', closingReason: null, closedBy: null, seq: 2 })
     expect(byId(voided, 3)).to.include({ status: 'PENDING_TRIGGER', closingReason: null, closedBy: null })
@@ -184,7 +184,7 @@ describe('planVoid', () => {
       reserved: 0n as Quote,
     }
     const poor = { free: (matched.held + 1n) as Quote, reserved: matched.held }
-    const batches = [{ batchId: 1, fromPart: 1, fills: [fillOf(matched)] }]
+    const batches = [{ batchId: 1, fromPart: 1, isReverted: true, fills: [fillOf(matched)] }]
     const voided = take([matched, closing], { batches, fundsOf: () => poor })
     expect(byId(voided, 5)).to.include({ status: 'CANCELLED', statusReason: 'INSUFFICIENT_MARGIN' })
     expect(byId(voided, 1)).to.include({ status: 'OPEN', reserved: matched.held })
