@@ -12,6 +12,7 @@ import { Orders } from '../../client/orders.ts'
 import type { Fill } from '../../client/responses.ts'
 import { saltSequence } from '../../client/salts.ts'
 import { config } from '../base/config.ts'
+import { toast } from '../base/toasts.ts'
 import { marketData } from '../feed/exchange.ts'
 import { perFrame } from '../feed/frames.ts'
 import * as shown from './live-account.ts'
@@ -50,7 +51,7 @@ function open(opened: Session): Trader {
     readOrder: ({ order, read_after }) => orders.get(order.order_id, { readAfter: read_after }),
     onError: ({ status, message }) => {
       if (status === 401) void end('The exchange no longer accepts the credential.')
-      else console.warn(message)
+      else toast({ id: 'live', kind: 'bad', title: 'The account feed refused a request', text: message })
     },
   })
   const adjustments = new Adjustments({
