@@ -26,7 +26,7 @@ const sizeOf = (pattern: RegExp): number =>
     .filter((name) => name.endsWith('.gz') && pattern.test(name))
     .reduce((sum, name) => sum + statSync(join(DIST, name)).size, 0)
 
-/** What the browser loads for the trade screen before any chart or ticket. */
+/** Files that the browser loads for the trade screen before any chart or ticket. */
 function entrySize(html: string): number {
   const names = [...html.matchAll(/\/assets\/([\w.-]+\.(?:js|css))/g)].map(([, name]) => name as string)
   return names.reduce((sum, name) => sum + statSync(join(DIST, `${name}.gz`)).size, 0)

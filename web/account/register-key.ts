@@ -14,7 +14,7 @@ import { config } from '../base/config.ts'
 import { marketData } from '../feed/exchange.ts'
 import { ownerWallet, requireChain } from './wallet.ts'
 
-/** What the request does, decoded from its data: a wallet shows the data as opaque bytes. */
+/** A request decoded from its data, which a wallet shows as opaque bytes. */
 export interface DecodedRequest {
   readonly operation: KeyOperation
   readonly key: string
