@@ -11,6 +11,7 @@ import { OrderFactory } from '../../client/order-factory.ts'
 import { Orders } from '../../client/orders.ts'
 import type { Fill } from '../../client/responses.ts'
 import { saltSequence } from '../../client/salts.ts'
+import type { DigestSigner } from '../../client/signing.ts'
 import { config } from '../base/config.ts'
 import { toast } from '../base/toasts.ts'
 import { marketData } from '../feed/exchange.ts'
@@ -18,7 +19,7 @@ import { perFrame } from '../feed/frames.ts'
 import * as shown from './live-account.ts'
 import { notifyFills } from './notifications.ts'
 import { end, httpOf, type Session, session } from './session.ts'
-import { keyState, loadKey, sessionSigner } from './session-key.ts'
+import { currentSigner, keyState, loadKey } from './session-key.ts'
 
 export interface Trader {
   readonly session: Session
@@ -33,7 +34,7 @@ export interface Trader {
 export const trader = signal<Trader | null>(null)
 
 /** Signs by the key of the moment, which the user may lock or replace. */
-const signer = { signMessage: async (message: Uint8Array) => sessionSigner().signMessage(message) }
+const signer: DigestSigner = { signDigest: async (digest) => currentSigner().signDigest(digest) }
 
 const POSITION_POLL_MS = 5_000
 /** Tabs of one browser share the account, so each starts its salts at a random place of its own range. */
