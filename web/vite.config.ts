@@ -20,7 +20,7 @@ const GROUPS = [
   },
   {
     name: 'trading',
-    test: /web\/(trade\/(ticket|order|position|use-estimate)|account\/(trader|session-key\.|notifications)|seam)|node_modules\/@noble|client\/|domain\/orders/,
+    test: /web\/(trade\/(ticket|order|position|use-estimate)|account\/(trader|session-key\.|notifications))|node_modules\/@noble|client\/|domain\/orders/,
     priority: 1,
   },
   { name: 'account', test: /web\/account\//, priority: 0 },
@@ -45,7 +45,6 @@ export default defineConfig({
   publicDir: 'public',
   plugins: [compress()],
   oxc: { jsx: { runtime: 'automatic', importSource: 'preact' } },
-  resolve: { alias: { ethers: join(here, 'seam/ethers.ts') } },
   worker: { format: 'es' },
   build: {
     outDir,

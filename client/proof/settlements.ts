@@ -33,6 +33,8 @@ export interface ChainInput {
   readonly url: string
   /** When the proof was read; null: not known, since it is from a file. */
   readonly readAt: number | null
+  /** Sends the requests to the node; by default the program's own fetch. */
+  readonly fetch?: typeof fetch
 }
 
 interface Log {
@@ -49,12 +51,12 @@ interface MinedReceipt {
 }
 
 export async function readSettlements(
-  { url, readAt }: ChainInput,
+  { url, readAt, fetch }: ChainInput,
   { parts }: BatchProof,
   statement: BatchStatement,
 ): Promise<ChainState> {
   const { market } = statement
-  const rpc = new Rpc(url)
+  const rpc = new Rpc(url, fetch)
   const chainId = await rpc.chainId()
   const mined = new Map<string, MinedPart>()
   for (const { transaction_hash: hash } of parts) {

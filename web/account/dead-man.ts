@@ -22,10 +22,13 @@ const stored = (): number | null => Number(localStorage.getItem(KEY)) || null
 
 export const deadMan = signal<SwitchState>({ seconds: stored(), isOwner: false, fireAt: null })
 
+let renewedAt = 0
+
 async function renew(): Promise<void> {
   const current = trader.value
   const { seconds, isOwner } = deadMan.value
   if (seconds === null || !isOwner || current === null || document.hidden) return
+  renewedAt = Date.now()
   try {
     const { fire_at } = await current.orders.cancelAllAfter(seconds)
     deadMan.value = { ...deadMan.value, fireAt: fire_at }
@@ -96,4 +99,10 @@ document.addEventListener('visibilitychange', () => {
 })
 
 if (deadMan.value.seconds !== null) own()
-setInterval(() => void renew(), Math.max(2_000, ((stored() ?? 60) * 1_000) / 4))
+
+/** Four times within the time after which the switch fires, so that a slow answer does not fire it. */
+const TICK_MS = 1_000
+setInterval(() => {
+  const { seconds } = deadMan.value
+  if (seconds !== null && Date.now() - renewedAt >= (seconds * 1_000) / 4) void renew()
+}, TICK_MS)

@@ -1,12 +1,12 @@
 /** Faucet, deposit and withdrawal. */
 import { useState } from 'preact/hooks'
-import type { FaucetPayout, WithdrawalPage } from '../../client/responses.ts'
+import type { WithdrawalPage } from '../../client/responses.ts'
 import { parsed, usd } from '../base/numbers.ts'
 import { countdown, dateTime } from '../base/times.ts'
 import { toast } from '../base/toasts.ts'
 import { useRead } from '../screens/use-read.ts'
 import { Field } from '../trade/ticket-fields.tsx'
-import { deposit, requestWithdrawal, walletBalance, withdraw } from './bank.ts'
+import { ownBank } from './bank.ts'
 import { balance, freeBalance } from './live-account.ts'
 import { refreshAccount, requireTrader, trader } from './trader.ts'
 import { wallet } from './wallet.ts'
@@ -40,7 +40,9 @@ function PendingWithdrawal({ page, onPaid }: { page: WithdrawalPage | null; onPa
         data-testid="withdraw"
         disabled={!isPayable}
         onClick={async () => {
-          await run('withdraw', 'Withdrawing …', 'The withdrawal is paid to your wallet', withdraw)
+          await run('withdraw', 'Withdrawing …', 'The withdrawal is paid to your wallet', async () =>
+            (await ownBank()).withdraw(),
+          )
           onPaid()
         }}
       >
@@ -82,7 +84,7 @@ export function FundsPanel() {
   const key = `${isReady}-${wallet.value?.address}`
   const held = useRead(
     `wallet-${key}`,
-    () => (wallet.value === null ? Promise.resolve(null) : walletBalance()),
+    () => (wallet.value === null ? Promise.resolve(null) : ownBank().then((bank) => bank.walletBalance())),
     5_000,
   )
   const withdrawals = useRead(
@@ -95,26 +97,22 @@ export function FundsPanel() {
     held.again()
     withdrawals.again()
   }
-  const faucet = () =>
-    run('faucet', 'Asking the faucet …', 'The faucet has paid USDM and gas to your wallet', () =>
-      requireTrader().http.send<FaucetPayout>({
-        method: 'POST',
-        path: '/v0/faucet',
-        body: {},
-        idempotent: false,
-      }),
-    ).then(refresh)
-  const put = () =>
-    run(
-      'deposit',
-      'Depositing: sign the permit, then the transaction …',
-      `Deposited ${usd(value)} USDM`,
-      () => deposit(value),
-    ).then(refresh)
-  const take = () =>
-    run('withdraw', 'Requesting the withdrawal …', 'Requested: the bank pays it after its delay', () =>
-      requestWithdrawal(value),
-    ).then(refresh)
+  const faucet = async (): Promise<void> => {
+    const work = async () => (await ownBank()).faucet()
+    await run('faucet', 'Asking the faucet …', 'The faucet has paid USDM and gas to your wallet', work)
+    refresh()
+  }
+  const put = async (): Promise<void> => {
+    const work = async () => (await ownBank()).deposit(value)
+    const doing = 'Depositing: sign the permit, then the transaction …'
+    await run('deposit', doing, `Deposited ${usd(value)} USDM`, work)
+    refresh()
+  }
+  const take = async (): Promise<void> => {
+    const work = async () => (await ownBank()).requestWithdrawal(value)
+    await run('withdraw', 'Requesting the withdrawal …', 'Requested: the bank pays it after its delay', work)
+    refresh()
+  }
   return (
     <section class="panel" aria-label="Funds" data-testid="funds">
       <header class="panel-head">

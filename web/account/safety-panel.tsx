@@ -1,4 +1,4 @@
-/** What limits the account, and what cancels its orders if this browser dies. */
+/** Rate limits of the account, and the switch that cancels its orders if this browser dies. */
 import { useState } from 'preact/hooks'
 import { number } from '../base/numbers.ts'
 import { countdown } from '../base/times.ts'

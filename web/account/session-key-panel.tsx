@@ -7,7 +7,7 @@ import { ReadError } from '../screens/read-error.tsx'
 import { useRead } from '../screens/use-read.ts'
 import { Dialog } from '../ui/controls.tsx'
 import { Scroll } from '../ui/scroll.tsx'
-import { type DecodedRequest, decodeRequest, listKeys, prepare, signAndRelay } from './register-key.ts'
+import { type DecodedRequest, decodeRequest, listKeys, prepareRequest, signAndRelay } from './register-key.ts'
 import { createKey, forgetKey, keyState, lockKey, markRegistered, unlockKey } from './session-key.ts'
 import { requireTrader, trader } from './trader.ts'
 
@@ -33,7 +33,7 @@ function RequestDialog({
     const id = 'session-key'
     toast({ id, kind: 'pending', title: 'Confirm the request in your wallet' })
     try {
-      await signAndRelay(requireTrader().http, prepared)
+      await signAndRelay(prepared)
       if (decoded.operation === 'register') await markRegistered(requireTrader().session.address, decoded.key)
       toast({
         id,
@@ -171,7 +171,7 @@ export function SessionKeyPanel({ account }: { account: string }) {
   const isReady = trader.value !== null
   const read = useRead(
     `keys-${account}-${isReady}`,
-    () => (isReady ? listKeys(requireTrader().http) : Promise.resolve(null)),
+    () => (isReady ? listKeys() : Promise.resolve(null)),
     15_000,
   )
   const keys = read.value?.session_keys ?? []
@@ -187,8 +187,8 @@ export function SessionKeyPanel({ account }: { account: string }) {
   const ask = async (operation: 'register' | 'revoke', address?: string): Promise<void> => {
     try {
       const key = address ?? (await createKey(account))
-      const prepared = await prepare(requireTrader().http, operation, key)
-      setPending({ prepared, decoded: await decodeRequest(prepared, operation, key) })
+      const prepared = await prepareRequest(operation, key)
+      setPending({ prepared, decoded: decodeRequest(prepared) })
     } catch (error) {
       toast({
         id: 'session-key',

@@ -1,8 +1,8 @@
 /** The session key of this browser: it signs orders and changes of margin and leverage, so that the wallet is asked once. */
 import { signal } from '@preact/signals'
 import { settings } from '../base/settings.ts'
-import { Wallet } from '../seam/ethers.ts'
 import { session } from './session.ts'
+import { randomKey, type SessionSigner, sessionSigner } from './session-signer.ts'
 import { forget, seal, unseal } from './vault.ts'
 
 interface StoredKey {
@@ -19,14 +19,14 @@ export type KeyState =
 
 export const keyState = signal<KeyState>({ name: 'none' })
 
-let unlocked: Wallet | null = null
+let unlocked: SessionSigner | null = null
 let lastInput = Date.now()
 
 const nameOf = (account: string): string => `session-key:${account}`
 const registeredKey = (account: string): string => `clearbatch.registered:${account}`
 
 /** Throws if the page has no key that may sign now. */
-export function sessionSigner(): Wallet {
+export function currentSigner(): SessionSigner {
   if (unlocked !== null && keyState.value.name === 'ready') return unlocked
   if (keyState.value.name === 'locked') throw new Error('the session key is locked: unlock it first')
   throw new Error('register a session key first')
@@ -40,7 +40,7 @@ export async function loadKey(account: string): Promise<void> {
     keyState.value = { name: 'none' }
     return
   }
-  unlocked = new Wallet(stored.privateKey)
+  unlocked = sessionSigner(stored.privateKey)
   const { address } = stored
   const isRegistered = localStorage.getItem(registeredKey(account)) === address
   keyState.value = { name: isRegistered ? 'ready' : 'unregistered', address }
@@ -51,8 +51,8 @@ export async function createKey(account: string): Promise<string> {
   return navigator.locks.request(`clearbatch.key:${account}`, async () => {
     await loadKey(account)
     if (keyState.value.name !== 'none') return keyState.value.address
-    const privateKey = Wallet.createRandomKey()
-    const address = new Wallet(privateKey).address
+    const privateKey = randomKey()
+    const { address } = sessionSigner(privateKey)
     await seal(nameOf(account), { privateKey, address } satisfies StoredKey)
     await loadKey(account)
     return address

@@ -11,13 +11,15 @@ import { OrderFactory } from '../../client/order-factory.ts'
 import { Orders } from '../../client/orders.ts'
 import type { Fill } from '../../client/responses.ts'
 import { saltSequence } from '../../client/salts.ts'
+import type { DigestSigner } from '../../client/signing.ts'
 import { config } from '../base/config.ts'
+import { toast } from '../base/toasts.ts'
 import { marketData } from '../feed/exchange.ts'
 import { perFrame } from '../feed/frames.ts'
 import * as shown from './live-account.ts'
 import { notifyFills } from './notifications.ts'
 import { end, httpOf, type Session, session } from './session.ts'
-import { keyState, loadKey, sessionSigner } from './session-key.ts'
+import { currentSigner, keyState, loadKey } from './session-key.ts'
 
 export interface Trader {
   readonly session: Session
@@ -32,7 +34,7 @@ export interface Trader {
 export const trader = signal<Trader | null>(null)
 
 /** Signs by the key of the moment, which the user may lock or replace. */
-const signer = { signMessage: async (message: Uint8Array) => sessionSigner().signMessage(message) }
+const signer: DigestSigner = { signDigest: async (digest) => currentSigner().signDigest(digest) }
 
 const POSITION_POLL_MS = 5_000
 /** Tabs of one browser share the account, so each starts its salts at a random place of its own range. */
@@ -50,7 +52,7 @@ function open(opened: Session): Trader {
     readOrder: ({ order, read_after }) => orders.get(order.order_id, { readAfter: read_after }),
     onError: ({ status, message }) => {
       if (status === 401) void end('The exchange no longer accepts the credential.')
-      else console.warn(message)
+      else toast({ id: 'live', kind: 'bad', title: 'The account feed refused a request', text: message })
     },
   })
   const adjustments = new Adjustments({

@@ -31,7 +31,7 @@ export function CurveChart({ statement, own }: { statement: BatchStatement; own:
         {Array.from({ length: TICKS }, (_, index) => {
           const at = curves.lowest + ((curves.highest - curves.lowest) * index) / (TICKS - 1)
           return (
-            <g key={index}>
+            <g key={at} class="tick">
               <line class="grid" x1={x(at)} x2={x(at)} y1="0" y2={HEIGHT} />
               <text
                 x={x(at)}

@@ -9,6 +9,7 @@ import { dateTime } from '../base/times.ts'
 import { ProofBadge } from '../proof/badge.tsx'
 import { NodeChoice } from '../proof/node-choice.tsx'
 import { Empty } from '../ui/controls.tsx'
+import { Scroll } from '../ui/scroll.tsx'
 import '../style/batch.css'
 import { CurveChart } from './curve-chart.tsx'
 import { StatedOrders } from './stated-orders.tsx'
@@ -71,26 +72,28 @@ function Parts({ proof }: { proof: BatchProof }) {
       <header class="panel-head">
         <h2>Settlement</h2>
       </header>
-      <table class="table">
-        <thead>
-          <tr>
-            <th scope="col">Part</th>
-            <th scope="col">Status</th>
-            <th scope="col">Fills</th>
-            <th scope="col">Transaction</th>
-          </tr>
-        </thead>
-        <tbody>
-          {proof.parts.map(({ part, status, transaction_hash, fills }) => (
-            <tr key={part} class={status === 'failed' ? 'voided' : ''}>
-              <th scope="row">{part}</th>
-              <td>{status}</td>
-              <td>{fills.length}</td>
-              <td class="mono wrap">{transaction_hash ?? 'not mined yet'}</td>
+      <Scroll label="Settlement transactions">
+        <table class="table">
+          <thead>
+            <tr>
+              <th scope="col">Part</th>
+              <th scope="col">Status</th>
+              <th scope="col">Fills</th>
+              <th scope="col">Transaction</th>
             </tr>
-          ))}
-        </tbody>
-      </table>
+          </thead>
+          <tbody>
+            {proof.parts.map(({ part, status, transaction_hash, fills }) => (
+              <tr key={part} class={status === 'failed' ? 'voided' : ''}>
+                <th scope="row">{part}</th>
+                <td>{status}</td>
+                <td>{fills.length}</td>
+                <td class="mono wrap">{transaction_hash ?? 'not mined yet'}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </Scroll>
     </section>
   )
 }

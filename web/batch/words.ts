@@ -1,4 +1,4 @@
-/** What decided a batch, in words. */
+/** Descriptions of the price rules and of the reasons of cancels. */
 
 /** By `rule` of a batch. */
 export const RULES: Readonly<Record<string, string>> = {

@@ -1,4 +1,4 @@
-/** What this browser has found out about a batch. */
+/** The result of the verification of a batch in this browser. */
 
 export type Verdict =
   /** Recomputed with equal result, and equal to every settlement transaction. */

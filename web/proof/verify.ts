@@ -1,15 +1,14 @@
 /** Has the worker verify a batch, and sends its requests to the node that the visitor has chosen. */
 import type { BatchProof } from '../../client/responses.ts'
 import { wallet } from '../account/wallet.ts'
+import type { RpcCall } from '../base/json-rpc.ts'
 import { settings } from '../base/settings.ts'
 import type { FromWorker, OwnCommitment, ToWorker, Verification } from './verdict.ts'
-
-type Call = (method: string, params: readonly unknown[]) => Promise<unknown>
 
 const TIMEOUT_MS = 10_000
 
 const nodeAt =
-  (url: string): Call =>
+  (url: string): RpcCall =>
   async (method, params) => {
     const response = await fetch(url, {
       method: 'POST',
@@ -23,7 +22,7 @@ const nodeAt =
   }
 
 /** Null until the visitor has chosen a node. The operator's own is never used silently. */
-function chosenNode(): Call | null {
+function chosenNode(): RpcCall | null {
   const { rpc } = settings.value
   if (rpc === null) return null
   if (rpc !== 'wallet') return nodeAt(rpc)
@@ -32,7 +31,7 @@ function chosenNode(): Call | null {
 }
 
 interface Job {
-  readonly node: Call | null
+  readonly node: RpcCall | null
   readonly resolve: (verification: Verification) => void
 }
 
@@ -43,7 +42,7 @@ let ids = 0
 const send = (message: ToWorker): void => worker?.postMessage(message)
 
 async function answer(
-  node: Call | null,
+  node: RpcCall | null,
   call: number,
   method: string,
   params: readonly unknown[],

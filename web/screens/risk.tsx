@@ -1,4 +1,4 @@
-/** What protects each market, and what it has had to do: open interest, backstop, deleveragings, deficits, liquidations. */
+/** Open interest, backstop, deleveragings, deficits and liquidations of each market. */
 import { useState } from 'preact/hooks'
 import type { Liquidation, MarketRisk } from '../../client/responses.ts'
 import { compact, NONE, number, percent, placesOf, usd } from '../base/numbers.ts'

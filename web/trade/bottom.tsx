@@ -1,4 +1,4 @@
-/** What the account has: positions, orders, fills, funding, transactions. */
+/** Tables of the account: positions, orders, fills, funding, transactions. */
 import { useState } from 'preact/hooks'
 import { fills, openOrders, positions, transactions } from '../account/live-account.ts'
 import { session } from '../account/session.ts'

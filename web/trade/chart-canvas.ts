@@ -18,7 +18,7 @@ export interface ChartLine {
   readonly price: number
   readonly title: string
   readonly kind: 'buy' | 'sell' | 'entry' | 'liquidation' | 'band'
-  /** Of an order that can be dragged to another price. */
+  /** The line belongs to an order that can be dragged to another price. */
   readonly isMovable: boolean
 }
 

@@ -87,6 +87,7 @@ interface Query {
 function useChart(market: Market, { interval, priceType }: Query) {
   const container = useRef<HTMLDivElement>(null)
   const [error, setError] = useState<string | null>(null)
+  const [round, setRound] = useState(0)
   useEffect(() => {
     if (container.current === null) return
     const canvas = new ChartCanvas(container.current, placesOf(market.tick_size_e18_raw))
@@ -119,14 +120,14 @@ function useChart(market: Market, { interval, priceType }: Query) {
       for (const each of leave) each()
       canvas.remove()
     }
-  }, [market.market_id, interval, priceType])
-  return { container, error }
+  }, [market.market_id, interval, priceType, round])
+  return { container, error, again: () => setRound((before) => before + 1) }
 }
 
 export function Chart({ market }: { market: Market }) {
   const [interval, setInterval] = useState<CandleInterval>('1m')
   const [priceType, setPriceType] = useState<PriceType>('last')
-  const { container, error } = useChart(market, { interval, priceType })
+  const { container, error, again } = useChart(market, { interval, priceType })
   return (
     <section class="panel chart" aria-label="Chart">
       <header class="panel-head">
@@ -142,7 +143,14 @@ export function Chart({ market }: { market: Market }) {
         </a>
       </header>
       <div class="canvas" ref={container} data-testid="chart" />
-      {error === null ? null : <p class="empty">{error}</p>}
+      {error === null ? null : (
+        <p class="empty">
+          {error}{' '}
+          <button type="button" class="button small" onClick={again}>
+            Retry
+          </button>
+        </p>
+      )}
     </section>
   )
 }

@@ -28,7 +28,7 @@ const OUTCOMES = {
   unknown: 'Unknown whether the order was placed; checking.',
 } as const
 
-/** What happened, in words. An error that never reached the exchange placed nothing. */
+/** Describes a failure with its outcome. A request that never reached the exchange has placed nothing. */
 export function failureText(error: unknown): string {
   if (!(error instanceof ClearbatchError)) return `${(error as Error).message}. Nothing was sent.`
   const outcome = error.outcome === null ? '' : ` ${OUTCOMES[error.outcome]}`

@@ -1,4 +1,4 @@
-/** The trade screen: on a desk all panels at once, on a phone one at a time behind a bar. */
+/** The trade screen: on a wide screen all panels at once, on a phone one at a time. */
 import { useEffect, useState } from 'preact/hooks'
 import { navigate, screen } from '../base/router.ts'
 import { followMarket } from '../feed/market-feed.ts'

@@ -1,4 +1,4 @@
-/** What an order would do, as the exchange computes it: asked again after each change of the ticket, and while it is open. */
+/** Requests the effect of an order from the exchange after each change of the ticket, and every few seconds while it is open. */
 import { useEffect, useState } from 'preact/hooks'
 import { ClearbatchError } from '../../client/errors.ts'
 import type { Estimate, EstimateRequest } from '../../client/estimates.ts'

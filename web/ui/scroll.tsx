@@ -11,7 +11,7 @@ interface ScrollProps {
 export function Scroll({ label, children, testId, class: name = 'scroll' }: ScrollProps) {
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable by keyboard
-    <section class={name} tabIndex={0} aria-label={label} data-testid={testId}>
+    <section class={name} tabIndex={0} aria-label={`${label}, scrollable`} data-testid={testId}>
       {children}
     </section>
   )

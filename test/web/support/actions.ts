@@ -1,4 +1,4 @@
-/** What visitors and traders do on the page, in the words of the tests. */
+/** Steps of visitors and traders on the page. */
 import type { Locator, Page } from 'playwright-core'
 
 /** Generous: the machine that runs the tests may run others. */

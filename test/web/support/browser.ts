@@ -22,7 +22,7 @@ export interface PageOptions {
   readonly phone?: boolean
 }
 
-/** What a page must never have: an uncaught error, or anything that its policy has blocked. */
+/** `faults`: uncaught errors, and everything that the policy has blocked. */
 export interface WatchedPage {
   readonly page: Page
   readonly context: BrowserContext
