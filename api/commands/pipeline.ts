@@ -19,6 +19,8 @@ import type { CancelAnswer, PlaceOrderAnswer, PlaceOrderBody } from '../order-en
 import type { ValidateAnswer, ValidateBody } from '../order-entry/validation-schema.ts'
 import type { RecoverSigners } from '../ports.ts'
 import { createCommandDispatcher } from './command-dispatcher.ts'
+import { createFindBySalt } from './command-identity.ts'
+import { createEarlierAttempts } from './earlier-attempts.ts'
 import type { GroupLogger } from './group.ts'
 import { createOrderMarketIndex } from './order-market-index.ts'
 import { cancelAll, cancelBatch } from './submit-cancels.ts'
@@ -95,6 +97,8 @@ export function createCommandPipeline(
   const ports = {
     db,
     dispatcher,
+    attempts: createEarlierAttempts(parts.logger),
+    findBySalt: createFindBySalt(db),
     orderMarkets: createOrderMarketIndex(db),
     markets,
     clock: parts.clock,

@@ -17,6 +17,9 @@ import {
   type ItemResult,
   MarketsMissed,
 } from './command.ts'
+import type { NewCommand } from './command-dispatcher.ts'
+import { requestIdentity } from './command-identity.ts'
+import { afterExecution } from './earlier-attempts.ts'
 import { type CommandPorts, cancelView, NOT_IN_BOOK, singleItem } from './submit-single.ts'
 
 /** The stored part of a result. The order is not stored: every answer shows its current state. */
@@ -53,7 +56,7 @@ function batchView(
 }
 
 export async function cancelBatch(
-  { dispatcher, orderMarkets, markets }: CommandPorts,
+  { db, dispatcher, attempts, orderMarkets, markets }: CommandPorts,
   { userId }: Caller,
   body: CancelBatchBody,
   reason: string | null,
@@ -62,14 +65,15 @@ export async function cancelBatch(
   const found = await orderMarkets.marketsOf(requested)
   const specs = await markets.byIds(found.values())
   const items = requested.map((hash): Item => ({ kind: 'cancel', hash, reason }))
-  return dispatcher.submit<CancelBatchAnswer>({
+  const request = requestOf('cancel/batch', body)
+  const command: NewCommand<CancelBatchAnswer> = {
     kind: 'cancel',
     userId,
     markets: [...specs.values()],
     covers: [],
     items,
     isAtomic: false,
-    request: requestOf('cancel/batch', body),
+    request,
     answer({ itemResults, read_after }) {
       const results = requested.map((hash, at) => toStoredResult(hash, itemResults[at] as ItemResult))
       const stored = { client_request_id: body.client_request_id, results, read_after }
@@ -86,7 +90,8 @@ export async function cancelBatch(
         return orderView(specOf(specs, order), order, NOT_IN_BOOK)
       })
     },
-  })
+  }
+  return attempts.executing(requestIdentity(db, userId, request), () => dispatcher.submit(command))
 }
 
 /** Which journals a cancel of all orders concerns. */
@@ -178,7 +183,13 @@ async function cancelEverywhere(ports: CommandPorts, userId: number, reason: str
     note(last)
     return { ...last, itemResults: [...cancelled.values()] }
   } catch (error) {
-    throw cancelled.size > 0 && error instanceof ApiError ? new ApiError('OUTCOME_UNKNOWN', {}, '1') : error
+    // A market in which nothing was left to cancel is as good as one that the command did not reach.
+    if (cancelled.size === 0) throw error
+    ports.logger.warn(
+      { err: error, cancelled: cancelled.size },
+      'a cancel of all orders ended before its last market',
+    )
+    throw new ApiError('OUTCOME_UNKNOWN', {}, '1')
   }
 }
 
@@ -192,11 +203,13 @@ export async function cancelAll(
       ? await cancelEverywhere(ports, userId, reason)
       : await submitCancelMarket(ports, userId, reason, marketId)
   const cancelled = itemResults as readonly Cancelled[]
-  const specs = await ports.markets.byIds(cancelled.map(({ order }) => order.market_id))
-  const results = cancelled.map((itemResult) => ({
-    order_hash: itemResult.order.hash,
-    ...cancelView(specOf(specs, itemResult.order), itemResult),
-  }))
-  const cancelled_count = results.filter(({ is_duplicate }) => !is_duplicate).length
-  return { cancelled_count, is_duplicate: cancelled_count === 0, results, read_after }
+  return afterExecution(ports.logger, {}, async () => {
+    const specs = await ports.markets.byIds(cancelled.map(({ order }) => order.market_id))
+    const results = cancelled.map((itemResult) => ({
+      order_hash: itemResult.order.hash,
+      ...cancelView(specOf(specs, itemResult.order), itemResult),
+    }))
+    const cancelled_count = results.filter(({ is_duplicate }) => !is_duplicate).length
+    return { cancelled_count, is_duplicate: cancelled_count === 0, results, read_after }
+  })
 }

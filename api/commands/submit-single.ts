@@ -20,6 +20,8 @@ import { orderView } from '../orders/view.ts'
 import { maybeAmount } from '../wire/amounts.ts'
 import type { Cancelled, CommandAnswer, CommandReport, Placed } from './command.ts'
 import type { CommandDispatcher } from './command-dispatcher.ts'
+import { cancelIdentity, type FindBySalt, placementIdentity, saltedOrder } from './command-identity.ts'
+import { afterExecution, type EarlierAttempts } from './earlier-attempts.ts'
 import type { GroupLogger } from './group.ts'
 import type { OrderMarketIndex } from './order-market-index.ts'
 import { parseOrder } from './parse-order.ts'
@@ -28,6 +30,8 @@ import type { Verifier } from './verify-signature.ts'
 export interface CommandPorts {
   readonly db: Db
   readonly dispatcher: CommandDispatcher
+  readonly attempts: EarlierAttempts
+  readonly findBySalt: FindBySalt
   readonly orderMarkets: OrderMarketIndex
   readonly markets: MarketDirectory
   readonly verifier: Verifier
@@ -92,21 +96,29 @@ export async function placeOrder(
   { userId, address }: Caller,
   body: PlaceOrderBody,
 ): Promise<PlaceOrderAnswer> {
-  const { db, dispatcher, orderMarkets, markets, verifier } = ports
-  const spec = await markets.byId(Number(body.market_id))
-  const order = await verifier.verify(spec, parseOrder(spec, address, body), body.signature)
+  const { db, dispatcher, attempts, findBySalt, orderMarkets, markets, verifier, logger } = ports
+  const salted = saltedOrder(address, body)
+  const { spec, order } = await attempts.checking(placementIdentity(findBySalt, salted, null), async () => {
+    const spec = await markets.byId(salted.marketId)
+    return { spec, order: await verifier.verify(spec, parseOrder(spec, address, body), body.signature) }
+  })
   const clientOrderId = body.client_order_id ?? null
   // A cancel sent from now on finds the market of the order and queues behind this command.
   orderMarkets.record(order.hash, spec.marketId)
   const quotes = quotesFor(ports, spec, userId, order)
-  const { placed, balance } = await dispatcher.submit<{ placed: Placed; balance: BalanceParts }>({
-    kind: 'place',
-    userId,
-    markets: [spec],
-    items: [{ kind: 'place', spec, order, clientOrderId }],
-    ...singleItem((report) => ({ placed: onlyResult<Placed>(report), balance: report.balance })),
-  })
-  return {
+  const { placed, balance } = await attempts.executing(
+    placementIdentity(findBySalt, salted, order.hash),
+    () =>
+      dispatcher.submit<{ placed: Placed; balance: BalanceParts }>({
+        kind: 'place',
+        userId,
+        markets: [spec],
+        items: [{ kind: 'place', spec, order, clientOrderId }],
+        ...singleItem((report) => ({ placed: onlyResult<Placed>(report), balance: report.balance })),
+      }),
+  )
+  const { order_id, hash: order_hash } = placed.order
+  return afterExecution(logger, { order_id, order_hash }, async () => ({
     order: orderView(spec, placed.order, placed.oracle),
     fills: await fillsOf(db, spec, placed),
     is_duplicate: placed.isDuplicate,
@@ -116,24 +128,26 @@ export async function placeOrder(
     ),
     balance: balanceView(balance),
     read_after: placed.read_after,
-  }
+  }))
 }
 
 export async function cancelOrder(
-  { dispatcher, orderMarkets, markets }: CommandPorts,
+  { db, dispatcher, attempts, orderMarkets, markets }: CommandPorts,
   { userId }: Caller,
   { hash, reason }: { readonly hash: string; readonly reason: string | null },
 ): Promise<CancelAnswer> {
   const marketId = (await orderMarkets.marketsOf([hash])).get(hash)
   if (marketId === undefined) throw new ApiError('ORDER_NOT_FOUND', { field: 'order_hash', received: hash })
   const spec = await markets.byId(marketId)
-  const result = await dispatcher.submit<Cancelled>({
-    kind: 'cancel',
-    userId,
-    markets: [spec],
-    items: [{ kind: 'cancel', hash, reason }],
-    ...singleItem(onlyResult<Cancelled>),
-  })
+  const result = await attempts.executing(cancelIdentity(db, userId, hash), () =>
+    dispatcher.submit<Cancelled>({
+      kind: 'cancel',
+      userId,
+      markets: [spec],
+      items: [{ kind: 'cancel', hash, reason }],
+      ...singleItem(onlyResult<Cancelled>),
+    }),
+  )
   return cancelView(spec, result)
 }
 
