@@ -20,6 +20,7 @@ import {
 import type { NewCommand } from './command-dispatcher.ts'
 import { requestIdentity } from './command-identity.ts'
 import { afterExecution } from './earlier-attempts.ts'
+import { findMarkets } from './find-orders.ts'
 import { type CommandPorts, cancelView, NOT_IN_BOOK, singleItem } from './submit-single.ts'
 
 /** The stored part of a result. The order is not stored: every answer shows its current state. */
@@ -56,13 +57,14 @@ function batchView(
 }
 
 export async function cancelBatch(
-  { db, dispatcher, attempts, orderMarkets, markets }: CommandPorts,
+  ports: CommandPorts,
   { userId }: Caller,
   body: CancelBatchBody,
   reason: string | null,
 ): Promise<CancelBatchAnswer> {
+  const { db, dispatcher, attempts, markets } = ports
   const requested = body.orderHashes.map((hash) => hash.toLowerCase())
-  const found = await orderMarkets.marketsOf(requested)
+  const found = await findMarkets(ports, userId, requested)
   const specs = await markets.byIds(found.values())
   const items = requested.map((hash): Item => ({ kind: 'cancel', hash, reason }))
   const request = requestOf('cancel/batch', body)
@@ -168,6 +170,7 @@ async function submitCancelEverywhere(ports: CommandPorts, userId: number, reaso
  */
 async function cancelEverywhere(ports: CommandPorts, userId: number, reason: string | null) {
   const deadline = ports.clock.now() + ports.commandTimeoutMs
+  const placed = ports.arrivals.untilAnswered(userId, ports.commandTimeoutMs)
   const { marketIds } = await readScope(ports.db, userId)
   const cancelled = new Map<string, Cancelled>()
   const note = ({ itemResults }: { readonly itemResults: readonly ItemResult[] }): void => {
@@ -179,6 +182,8 @@ async function cancelEverywhere(ports: CommandPorts, userId: number, reason: str
       note(await submitCancelMarket(ports, userId, reason, marketId))
       if (ports.clock.now() > deadline) throw new ApiError('OVERLOADED', {}, '1')
     }
+    // Placements sent before this command may still be in the queues of their markets.
+    await placed
     const last = await submitCancelEverywhere(ports, userId, reason)
     note(last)
     return { ...last, itemResults: [...cancelled.values()] }
@@ -198,6 +203,7 @@ export async function cancelAll(
   { userId }: Caller,
   { marketId, reason }: { readonly marketId: number | null; readonly reason: string | null },
 ): Promise<CancelAllAnswer> {
+  await ports.arrivals.untilQueued(userId)
   const { itemResults, read_after } =
     marketId === null
       ? await cancelEverywhere(ports, userId, reason)

@@ -7,6 +7,7 @@ import { compileValidator } from '../http/validation.ts'
 import type { PlaceBatchAnswer, PlaceBatchBody } from '../order-entry/batch-schema.ts'
 import { PlaceOrderBody } from '../order-entry/schema.ts'
 import type { Signed } from '../ports.ts'
+import type { Arrival } from './arriving-placements.ts'
 import { requestOf, storedAnswer } from './client-requests.ts'
 import type { Item, PlaceItem } from './command.ts'
 import { placementIdentity, requestIdentity, saltedOrder } from './command-identity.ts'
@@ -102,6 +103,7 @@ export async function placeBatch(
   ports: CommandPorts,
   caller: Caller,
   body: PlaceBatchBody,
+  arrival: Arrival,
 ): Promise<JsonText> {
   const { userId } = caller
   const { attempts, logger } = ports
@@ -118,15 +120,13 @@ export async function placeBatch(
   }
   const isAtomic = body.mode === 'atomic'
   if (isAtomic) await attempts.checking(identity, async () => rejectWhole(errorsOf(items)))
-  // A cancel sent from now on finds the market of each order and queues behind this command.
-  for (const item of items)
-    if (item.kind === 'place') ports.orderMarkets.record(item.order.hash, item.spec.marketId)
   // The answer is built after the commit, so that serializing fifty orders does not extend the lock time.
-  const buildAnswer = await attempts.executing(identity, () =>
+  const markets = marketsOf(items)
+  const executed = attempts.executing(identity, () =>
     ports.dispatcher.submit<() => PlaceBatchAnswer | Promise<PlaceBatchAnswer>>({
       kind: 'place',
       userId,
-      markets: marketsOf(items),
+      markets,
       covers: [],
       items,
       isAtomic,
@@ -139,7 +139,19 @@ export async function placeBatch(
       replay: (text) => () => replayStored(ports, JSON.parse(text)),
     }),
   )
+  if (markets.length === 1) noteQueued(ports, items, arrival)
+  const buildAnswer = await executed
   return afterExecution(logger, {}, async () => JSON.stringify(await buildAnswer()))
+}
+
+/**
+ * A cancel sent from now on finds the market of each order and queues behind this command. A batch over several markets has another queue than
+ * the cancels of its orders, so they wait until it is answered.
+ */
+function noteQueued({ orderMarkets }: CommandPorts, items: readonly Item[], arrival: Arrival): void {
+  for (const item of items)
+    if (item.kind === 'place') orderMarkets.record(item.order.hash, item.spec.marketId)
+  arrival.queued()
 }
 
 /** The answer to a batch that was executed before. */
