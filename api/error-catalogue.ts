@@ -294,6 +294,14 @@ export const CATALOGUE = {
   EXPORT_RUNNING: temporary(429, 'A CSV file of this account is being read; read it to its end first.'),
   RATE_LIMITED: temporary(429, 'The rate limit is exceeded.'),
   CONNECTION_LIMIT: temporary(429, 'Too many connections are open; close one, or see Retry-After.'),
+  LARGE_PAGE_LIMIT: temporary(
+    429,
+    'Two large pages of this account are being read; read them to their end first, or request fewer rows.',
+  ),
+  TOO_MANY_CONNECTIONS: temporary(
+    429,
+    'The address has too many open connections; use them for further requests, or close some.',
+  ),
   ADJUSTMENT_FAILED_RECENTLY: temporary(
     429,
     'The position is to be liquidated, and the last adjustment failed on the chain; see Retry-After.',
