@@ -120,7 +120,7 @@ describe('a process whose log cannot be written', function () {
     await expectEnd(child)
   })
 
-  it('when the reader goes on, it is told how many lines were dropped', async () => {
+  it('when the reader goes on, it receives the number of dropped lines', async () => {
     const child = start('pipe')
     child.stdout?.pause()
     await expectAlive(child)

@@ -118,7 +118,6 @@ describe('the cost of operations at their maximum', function () {
         .where('order_id', 'in', [...buys, ...sells])
         .execute()
       await exchange.db.updateTable('accounts').set({ reserved: 0n }).execute()
-      await exchange.db.deleteFrom('resting').execute()
     }
   }
 

@@ -1,4 +1,4 @@
-/** A process that logs much more than its buffer holds and tells its parent that it lives: the program behind log-writer.test.ts. */
+/** A process that logs much more than its buffer holds and reports to its parent that it is alive: the program behind log-writer.test.ts. */
 import { environment } from '../../../service/environment.ts'
 import { droppedLogLines } from '../../../service/logger.ts'
 import { runProcess } from '../../../service/process.ts'
