@@ -1,5 +1,6 @@
 /** Builds the HTTP application from its ports: plugins, hooks and routes. */
 import type { IncomingMessage } from 'node:http'
+import type { Socket } from 'node:net'
 import cors from '@fastify/cors'
 import proxyAddr from '@fastify/proxy-addr'
 import rateLimit, { type FastifyRateLimitStoreCtor } from '@fastify/rate-limit'
@@ -29,7 +30,7 @@ import type { Faucet } from './faucet/faucet.ts'
 import { faucetRoutes } from './faucet/route.ts'
 import { fillRoutes } from './fills/route.ts'
 import { fundingRoutes } from './funding/route.ts'
-import { controlAccess, createPublicReads, type PublicReads } from './http/access.ts'
+import { type Access, controlAccess, createPublicReads, type PublicReads } from './http/access.ts'
 import { type AnswerForm, answerInDemand } from './http/answers-in-demand.ts'
 import { cacheAnswers } from './http/caching.ts'
 import { createConnections } from './http/connections.ts'
@@ -38,7 +39,9 @@ import { answerUnreadable, BODY_LIMIT, describeErrors, handleErrors } from './ht
 import { parseJson } from './http/json.ts'
 import type { LocalCounter } from './http/local-counter.ts'
 import { describe } from './http/openapi.ts'
+import { boundPages } from './http/page-limit.ts'
 import { probeRoutes } from './http/probes.ts'
+import { answerFloods, createRefusalFloods } from './http/refusal-flood.ts'
 import { addSecurityHeaders } from './http/security-headers.ts'
 import { createSharedAnswers, type ShareAnswer } from './http/shared-answers.ts'
 import type { App } from './http/types.ts'
@@ -60,6 +63,7 @@ import { orderEntryRoutes } from './order-entry/route.ts'
 import { orderEventRoutes } from './order-events/route.ts'
 import { orderRoutes } from './orders/route.ts'
 import { servePage } from './page/serve.ts'
+import type { CountRequest } from './ports.ts'
 import { positionHistoryRoutes } from './position-history/route.ts'
 import { positionRoutes } from './positions/route.ts'
 import type { ReadAfter } from './read-after/read-after.ts'
@@ -73,14 +77,20 @@ import { udfRoutes } from './udf/route.ts'
 import { closed } from './wire/schema.ts'
 import { withdrawalRoutes } from './withdrawals/route.ts'
 
+/** The counters of the limits. */
+export interface RequestCounts {
+  readonly store: FastifyRateLimitStoreCtor
+  readonly count: CountRequest
+  /** The counter, if requests are counted in this process only. */
+  readonly local: LocalCounter | null
+}
+
 export interface AppPorts {
   readonly config: Config
   readonly logger: NonNullable<FastifyServerOptions['loggerInstance']>
   readonly clock: Clock
   readonly db: Db
-  readonly limitStore: FastifyRateLimitStoreCtor
-  /** The counter of the limits, if they are counted in this process only. */
-  readonly localCounter: LocalCounter | null
+  readonly requestCounts: RequestCounts
   readonly metrics: Metrics
   readonly authenticate: Authenticate
   readonly challenges: Challenges
@@ -112,10 +122,10 @@ export const EXPOSED = [
 const NO_QUERY = closed({})
 
 export async function buildApp(ports: AppPorts): Promise<App> {
-  const { config, logger, localCounter } = ports
+  const { config, logger, requestCounts } = ports
   const genReqId = requestIds()
-  const connections = createConnections(config.connections, genReqId)
   const trustProxy = trustOf(config.trustProxy)
+  const connections = createConnections(config.connections, trustProxy, genReqId)
   const app: App = Fastify({
     loggerInstance: logger.child({}, { serializers: { req: loggedRequest } }),
     logController: new LogController({ disableRequestLogging: !config.logRequests }),
@@ -137,16 +147,37 @@ export async function buildApp(ports: AppPorts): Promise<App> {
   cacheAnswers(app as never)
   // With Redis, counting waits; requests are logged by the framework.
   const publicReads =
-    localCounter === null || config.logRequests ? null : createPublicReads(localCounter, config.limits)
-  const share = shareAnswers(app, ports, publicReads, trustProxy, genReqId)
+    requestCounts.local === null || config.logRequests
+      ? null
+      : createPublicReads(requestCounts.local, config.limits)
+  const addressOf = addressBehind(trustProxy)
+  const { isRefused } = connections.limit
+  const share = shareAnswers(app, ports, publicReads, { addressOf, nextId: genReqId, isRefused })
+  const floods = createRefusalFloods(config.limits.address * config.limits.windowSeconds)
+  answerFloods(app, { floods, addressOf, nextId: genReqId })
   connections.guard(app)
   const access = controlAccess(app as never, {
     authenticate: ports.authenticate,
     limits: config.limits,
+    countRequest: requestCounts.count,
+    floods,
     publicReads,
   })
+  boundPages(app as never)
   await describe(app as never)
 
+  addRoutes(app, ports, { share, access, release: connections.limit.release })
+  if (config.page !== null) await servePage(app as never, config.page)
+  return app
+}
+
+interface RoutePorts {
+  readonly share: ShareAnswer
+  readonly access: Access
+  readonly release: (socket: Socket) => void
+}
+
+function addRoutes(app: App, ports: AppPorts, { share, access, release }: RoutePorts): void {
   probeRoutes(app, ports)
   exchangeRoutes(app, ports)
   marketRoutes(app, { ...ports, share })
@@ -178,29 +209,38 @@ export async function buildApp(ports: AppPorts): Promise<App> {
   faucetRoutes(app, ports)
   sessionKeyRoutes(app, ports)
   marginNonceRoutes(app, ports)
-  liveRoute(app, { ...ports, spend: access.spend })
-  if (config.page !== null) await servePage(app as never, config.page)
-  return app
+  liveRoute(app, { ...ports, access, release })
 }
 
 /** Fastify ignores a number of proxies, because it cannot know whether clients reach the api past them; here the operator decides. */
 const trustOf = (proxies: TrustedProxies): ((address: string, hop: number) => boolean) =>
   typeof proxies === 'number' ? (_address, hop) => hop < proxies : proxyAddr.compile([...proxies])
 
+/** The address of a client before the framework has determined it. */
+type AddressOf = (request: IncomingMessage) => string | undefined
+
+const addressBehind =
+  (trustProxy: ReturnType<typeof trustOf>): AddressOf =>
+  (request) =>
+    request.headers['x-forwarded-for'] === undefined
+      ? request.socket.remoteAddress
+      : proxyAddr(request, trustProxy)
+
+interface SharedPorts {
+  readonly addressOf: AddressOf
+  readonly nextId: () => string
+  readonly isRefused: (request: IncomingMessage) => boolean
+}
+
 /** Answers in demand bypass the framework, if public reads can be counted without it. */
 function shareAnswers(
   app: App,
   { metrics }: AppPorts,
   reads: PublicReads | null,
-  trustProxy: ReturnType<typeof trustOf>,
-  nextId: () => string,
+  { addressOf, nextId, isRefused }: SharedPorts,
 ): ShareAnswer {
   const answers = createSharedAnswers<AnswerForm>()
-  const addressOf = (request: IncomingMessage) =>
-    request.headers['x-forwarded-for'] === undefined
-      ? request.socket.remoteAddress
-      : proxyAddr(request, trustProxy)
-  if (reads !== null) answerInDemand(app, { answers, reads, addressOf, nextId, metrics })
+  if (reads !== null) answerInDemand(app, { answers, reads, addressOf, nextId, metrics, isRefused })
   return answers.share
 }
 
@@ -241,7 +281,7 @@ function closeQueries(app: App): void {
   })
 }
 
-async function protect(app: App, { config, limitStore }: AppPorts): Promise<void> {
+async function protect(app: App, { config, requestCounts }: AppPorts): Promise<void> {
   addSecurityHeaders(app)
   await app.register(cors, {
     origin: config.corsOrigins,
@@ -254,7 +294,7 @@ async function protect(app: App, { config, limitStore }: AppPorts): Promise<void
     if (headers.origin === undefined) reply.removeHeader('access-control-expose-headers')
     done()
   })
-  await app.register(rateLimit, { global: false, store: limitStore })
+  await app.register(rateLimit, { global: false, store: requestCounts.store })
 }
 
 function observe(app: App, metrics: Metrics): void {

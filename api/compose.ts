@@ -214,7 +214,7 @@ export async function compose(config: Config, logger: Logger): Promise<Api> {
   const readiness = createReadiness(checks, logger)
   const app = await buildApp({
     ...{
-      ...{ config, logger, clock, db, metrics, limitStore: limits.store, localCounter: limits.local },
+      ...{ config, logger, clock, db, metrics, requestCounts: limits },
       ...auth.ports,
       markets,
       calendars,

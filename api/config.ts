@@ -72,6 +72,8 @@ export interface ConnectionLimits {
   readonly requestTimeoutMs: number
   /** Longest time without a byte in either direction while an answer is pending: the client does not read. */
   readonly idleMs: number
+  /** Open connections of an address, without WebSockets. */
+  readonly perAddress: number
 }
 
 /** Bounds of the connections of the live feed. */
@@ -253,7 +255,11 @@ function readConnectionLimits(env: Env, longestWaitMs: number): ConnectionLimits
       'CONNECTION_IDLE_MS',
       `is "${idleMs}": expected more than ${longestWaitMs} ms, the longest wait of a request`,
     )
-  return { requestTimeoutMs: count('REQUEST_TIMEOUT_MS', 5_000, 1, 300_000), idleMs }
+  return {
+    requestTimeoutMs: count('REQUEST_TIMEOUT_MS', 5_000, 1, 300_000),
+    idleMs,
+    perAddress: count('HTTP_CONNECTIONS_PER_ADDRESS', 200, 1),
+  }
 }
 
 /** Time of a drain after the longest wait of a request. */

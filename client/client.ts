@@ -10,6 +10,7 @@ import { MarginNonces } from './margin-nonces.ts'
 import { MarketData } from './market-data.ts'
 import { OrderFactory } from './order-factory.ts'
 import { Orders } from './orders.ts'
+import { OutcomeMemory } from './outcomes.ts'
 import { Positions } from './positions.ts'
 import { type SaltSequence, saltSequence } from './salts.ts'
 import { SessionKeys } from './session-keys.ts'
@@ -57,9 +58,11 @@ export class Client {
     const authorization =
       options.authorization ?? (options.apiKey === undefined ? undefined : `Key ${options.apiKey}`)
     const credential = authorization === undefined ? {} : { authorization }
+    const outcomes = new OutcomeMemory()
     const http = createHttpSession({
       ...options.http,
       baseUrl: options.baseUrl,
+      outcomes,
       ...credential,
     })
     this.marketData = new MarketData(http)
@@ -79,6 +82,7 @@ export class Client {
     this.positions = new Positions(this.account, this.orders)
     this.live = new LiveFeed({
       baseUrl: options.baseUrl,
+      outcomes,
       ...credential,
       ...(options.http?.budgetMs === undefined ? {} : { budgetMs: options.http.budgetMs }),
       ...(options.onLiveError === undefined ? {} : { onError: options.onLiveError }),

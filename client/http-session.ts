@@ -1,6 +1,7 @@
 /** Sends HTTP requests to the exchange and retries those that are safe to retry. */
 import { type Authorization, Credential } from './authorization.ts'
 import { ClearbatchError, CODES, errorOfResponse, errorWithoutResponse } from './errors.ts'
+import { CommandAttempts, OutcomeMemory } from './outcomes.ts'
 
 export interface HttpOptions {
   readonly baseUrl: string
@@ -10,6 +11,8 @@ export interface HttpOptions {
   readonly timeoutMs?: number
   /** Time limit of all attempts of one request together. */
   readonly budgetMs?: number
+  /** What is known of commands; shared with the live feed, which may send the same ones. */
+  readonly outcomes?: OutcomeMemory
   readonly fetch?: typeof fetch
   readonly sleep?: (ms: number) => Promise<void>
   readonly now?: () => number
@@ -24,6 +27,8 @@ export interface HttpRequest {
   readonly body?: unknown
   /** Sending the request twice has the effect of sending it once, so it is retried after an unknown outcome. */
   readonly idempotent: boolean
+  /** Of a command that the exchange recognises: its outcome is remembered. See `IDENTITY`. */
+  readonly identity?: string
   /** The form of the response; JSON by default. Another one is returned as text. */
   readonly accept?: string
   /** Instead of that of the session, for responses that are long. */
@@ -35,7 +40,7 @@ export interface HttpSession {
   send<Response>(request: HttpRequest): Promise<Response>
   get<Response>(path: string, query?: Query): Promise<Response>
   /** Only for idempotent commands. */
-  post<Response>(path: string, body: unknown): Promise<Response>
+  post<Response>(path: string, body: unknown, identity?: string): Promise<Response>
 }
 
 const FIRST_PAUSE_MS = 50
@@ -44,21 +49,27 @@ const LONGEST_PAUSE_MS = 2_000
 export function createHttpSession(options: HttpOptions): HttpSession {
   const sleep = options.sleep ?? ((ms) => new Promise((resolve) => setTimeout(resolve, ms)))
   const now = options.now ?? Date.now
+  const outcomes = options.outcomes ?? new OutcomeMemory()
   const credential = new Credential(options.authorization)
 
   async function send<Response>(request: HttpRequest): Promise<Response> {
     const deadline = now() + (options.budgetMs ?? 15_000)
+    const attempts = new CommandAttempts(outcomes, request.identity)
     let isRenewed = false
     for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(2 * pause, LONGEST_PAUSE_MS)) {
       const authorization = await credential.value()
       const result = await attempt(options, request, authorization)
-      if (!(result instanceof ClearbatchError)) return result.body as Response
+      if (!(result instanceof ClearbatchError)) {
+        attempts.succeeded()
+        return result.body as Response
+      }
       if (result.status === 401 && !isRenewed && (await credential.renew(authorization))) {
         isRenewed = true
         continue
       }
-      const wait = result.retryAfterMs ?? pause
-      if (!mayRetry(request, result) || now() + wait > deadline) throw result
+      const error = attempts.failed(result)
+      const wait = error.retryAfterMs ?? pause
+      if (!mayRetry(request, error) || now() + wait > deadline) throw error
       await sleep(wait)
     }
   }
@@ -66,7 +77,14 @@ export function createHttpSession(options: HttpOptions): HttpSession {
   return {
     send,
     get: (path, query = {}) => send({ method: 'GET', path, query, idempotent: true }),
-    post: (path, body) => send({ method: 'POST', path, body, idempotent: true }),
+    post: (path, body, identity) =>
+      send({
+        method: 'POST',
+        path,
+        body,
+        idempotent: true,
+        ...(identity === undefined ? {} : { identity }),
+      }),
   }
 }
 

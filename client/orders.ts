@@ -7,6 +7,7 @@ import type { Estimate, EstimateRequest, QuantityForBudget } from './estimates.t
 import type { HttpSession } from './http-session.ts'
 import type { NewOrder, OrderFactory, OutgoingOrder } from './order-factory.ts'
 import { type Bracket, bracketOrders, type Scale, scaleOrders } from './order-groups.ts'
+import { IDENTITY } from './outcomes.ts'
 import {
   bookmarkQuery,
   type ListOptions,
@@ -81,7 +82,7 @@ export class Orders {
 
   /** Sending the same signed order twice places it once. */
   async send({ body }: Pick<OutgoingOrder, 'body'>): Promise<Placement> {
-    return this.#http.post('/v0/orders', body)
+    return this.#http.post('/v0/orders', body, IDENTITY.order(body))
   }
 
   /** Signs and sends. The order then rests in the book or waits for its trigger; later batches fill it. */
@@ -97,7 +98,8 @@ export class Orders {
     const signed = await Promise.all(orders.map((order) => ('body' in order ? order : this.sign(order))))
     const bodies = signed.map(({ body }) => body)
     const command = { client_request_id: clientRequestId, mode, orders: bodies }
-    return checked(await this.#http.post<BatchPlacement>('/v0/orders/place/batch', command))
+    const identity = IDENTITY.request(clientRequestId)
+    return checked(await this.#http.post<BatchPlacement>('/v0/orders/place/batch', command, identity))
   }
 
   /** An entry with its take profit and stop loss, all or none. An exit that triggers before the entry has filled ends without a fill. */
@@ -117,7 +119,8 @@ export class Orders {
   // ------------------------------------------------------------------ cancelling
 
   async cancel(orderHash: string, reason?: string): Promise<Cancellation> {
-    return this.#http.post(`/v0/orders/cancel/by-hash/${orderHash}`, { reason })
+    const path = `/v0/orders/cancel/by-hash/${orderHash}`
+    return this.#http.post(path, { reason }, IDENTITY.cancel(orderHash))
   }
 
   /** Cancels the live order with the label; without one, answers with the last order that had it. */
@@ -131,7 +134,8 @@ export class Orders {
     { reason, clientRequestId = crypto.randomUUID() }: CancelBatchOptions = {},
   ): Promise<Checked<BatchCancellation>> {
     const command = { client_request_id: clientRequestId, orderHashes, reason }
-    return checked(await this.#http.post<BatchCancellation>('/v0/orders/cancel/batch', command))
+    const identity = IDENTITY.request(clientRequestId)
+    return checked(await this.#http.post<BatchCancellation>('/v0/orders/cancel/batch', command, identity))
   }
 
   /** Cancels every live order, in one market or in all. */

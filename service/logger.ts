@@ -1,5 +1,6 @@
 /** The structured log of a process: one JSON line per event on stdout. */
 import { type Logger as PinoLogger, pino } from 'pino'
+import { createLogWriter, type LogWriter, openStdout } from './log-writer.ts'
 
 /** What jobs, projections and adapters log through: facts as fields, then the event in words. */
 export interface Logger {
@@ -11,12 +12,40 @@ export interface Logger {
 /** Credentials and signatures never appear in a log. */
 const REDACTED = ['req.headers.authorization', 'req.headers.cookie', '*.signature']
 
-/**
- * Every line carries `process` and an ISO 8601 time. Written synchronously: with pino's asynchronous default, the flush at exit can
- * overtake a write in flight, so that the last lines before an exit appear out of order.
- */
+/** Some seconds of a busy process at the level `info`. */
+const MAX_BYTES = 4 * 1024 * 1024
+
+/** One per process: its lines must not overtake one another. */
+let writer: LogWriter | undefined
+
+function writerFor(name: string): LogWriter {
+  if (writer !== undefined) return writer
+  const own = createLogWriter({
+    file: openStdout(),
+    maxBytes: MAX_BYTES,
+    report: (dropped) =>
+      `${JSON.stringify({
+        level: pino.levels.values.warn,
+        time: new Date().toISOString(),
+        process: name,
+        dropped,
+        msg: 'log lines were dropped: stdout was not writable',
+      })}\n`,
+  })
+  writer = own
+  process.on('exit', () => own.flushSync())
+  return own
+}
+
+/** Every line carries `process` and an ISO 8601 time. A line never delays the process (`log-writer.ts`). */
 export const createLogger = (name: string, level: string): PinoLogger =>
   pino(
     { level, base: { process: name }, timestamp: pino.stdTimeFunctions.isoTime, redact: REDACTED },
-    pino.destination({ dest: 1, sync: true }),
+    writerFor(name),
   )
+
+/** Log lines that this process has dropped. */
+export const droppedLogLines = (): number => writer?.dropped ?? 0
+
+/** Before the end of the process; after `mostMs` without a reader it gives up. */
+export const flushLog = async (mostMs: number): Promise<void> => writer?.flush(mostMs)

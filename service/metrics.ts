@@ -1,5 +1,6 @@
 /** The Prometheus registry of a process, and its instruments in short form. */
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import { droppedLogLines } from './logger.ts'
 
 /** Bucket bounds for latencies, seconds: 1 ms to 10 s. */
 export const LATENCY_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
@@ -22,6 +23,14 @@ export function createRegistry(): { readonly registry: Registry; readonly instru
   const registry = new Registry()
   const registers = [registry]
   collectDefaultMetrics({ register: registry })
+  new Gauge({
+    name: 'log_lines_dropped',
+    help: 'Log lines dropped since the start because stdout was not writable',
+    registers,
+    collect() {
+      this.set(droppedLogLines())
+    },
+  })
   return {
     registry,
     instruments: {

@@ -2,7 +2,7 @@
 import { setFlagsFromString } from 'node:v8'
 import type { Logger } from 'pino'
 import { ConfigError, type Env } from './environment.ts'
-import { createLogger } from './logger.ts'
+import { createLogger, flushLog } from './logger.ts'
 
 export interface RunningProcess {
   /** Rejects if the process can never do its work again. Without it only a signal ends the process. */
@@ -26,6 +26,9 @@ export interface ProcessDefinition<Config extends RunConfig> {
   /** Resolves once the process serves. */
   readonly compose: (config: Config, logger: Logger) => Promise<RunningProcess>
 }
+
+/** Longest wait at the end for a reader of the log. */
+const FLUSH_MS = 500
 
 /** Exits with 0 after a signal and a drain; with 1 after an invalid environment, a failure, or a drain beyond its bound. */
 export async function runProcess<Config extends RunConfig>(
@@ -57,6 +60,7 @@ export async function runProcess<Config extends RunConfig>(
     code = 1
     logger.fatal({ err }, `${name} failed to start or to stop`)
   }
+  await flushLog(FLUSH_MS)
   process.exit(code)
 }
 

@@ -15,8 +15,8 @@ const REDIS_TIMEOUT_MS = 250
 const PAUSE_MS = 1_000
 
 const COUNT = `
-  local count = redis.call('INCR', KEYS[1])
-  if count == 1 then redis.call('PEXPIRE', KEYS[1], ARGV[1]) end
+  local count = redis.call('INCRBY', KEYS[1], ARGV[2])
+  if count == tonumber(ARGV[2]) then redis.call('PEXPIRE', KEYS[1], ARGV[1]) end
   return {count, redis.call('PTTL', KEYS[1])}
 `
 const READ = `
@@ -38,10 +38,10 @@ function createRedisCounter(redis: Redis, clock: Clock, logger: Logger): Counter
   })
   const run =
     (script: string): CountRequest =>
-    async (key, windowMs) => {
+    async (key, windowMs, cost = 1) => {
       if (clock.now() < awayUntil) throw new Error('redis was unavailable a moment ago')
       try {
-        const [current, ttl] = (await redis.eval(script, 1, key, windowMs)) as [number, number]
+        const [current, ttl] = (await redis.eval(script, 1, key, windowMs, cost)) as [number, number]
         return { current, ttl }
       } catch (err) {
         awayUntil = clock.now() + PAUSE_MS
@@ -53,13 +53,14 @@ function createRedisCounter(redis: Redis, clock: Clock, logger: Logger): Counter
 }
 
 const inProcess = ({ count, read }: LocalCounter): Counter => ({
-  count: async (key, windowMs) => count(key, windowMs),
+  count: async (key, windowMs, cost) => count(key, windowMs, cost),
   read: async (key, windowMs) => read(key, windowMs),
 })
 
 function withFallback(shared: Counter, local: Counter): Counter {
   return {
-    count: (key, windowMs) => shared.count(key, windowMs).catch(() => local.count(key, windowMs)),
+    count: (key, windowMs, cost) =>
+      shared.count(key, windowMs, cost).catch(() => local.count(key, windowMs, cost)),
     read: (key, windowMs) => shared.read(key, windowMs).catch(() => local.read(key, windowMs)),
   }
 }

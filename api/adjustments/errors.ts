@@ -1,5 +1,5 @@
 /** Error codes of adjustments of margin and leverage. */
-import type { ErrorCode } from '../errors.ts'
+import type { ErrorCode } from '../error-catalogue.ts'
 
 const SHARED: readonly ErrorCode[] = [
   'NOT_YOURS',

@@ -153,5 +153,7 @@ export function rejectWhole(itemResults: readonly unknown[]): void {
   const errors = rejected.map(({ index, error }) => ({ index, ...itemError(error) }))
   const field =
     context.field === undefined ? `orders.${first.index}` : `orders.${first.index}.${context.field}`
-  throw new ApiError(code, { ...context, field, index: first.index, errors }, retryAfter)
+  const isInDoubt = rejected.some(({ error }) => error.outcome !== 'not_placed')
+  const outcome = isInDoubt ? 'unknown' : 'not_placed'
+  throw new ApiError(code, { ...context, field, index: first.index, errors }, retryAfter, outcome)
 }

@@ -13,7 +13,8 @@ import {
 } from '../../domain/orders/order-hash.ts'
 import { ONE } from '../../domain/units.ts'
 import { keccak, recover } from '../../service/crypto.ts'
-import { ApiError, type ErrorCode } from '../errors.ts'
+import type { ErrorCode } from '../error-catalogue.ts'
+import { ApiError } from '../errors.ts'
 
 interface Fields {
   readonly flags: bigint

@@ -18,7 +18,10 @@ import type {
 import type { CancelAnswer, PlaceOrderAnswer, PlaceOrderBody } from '../order-entry/schema.ts'
 import type { ValidateAnswer, ValidateBody } from '../order-entry/validation-schema.ts'
 import type { RecoverSigners } from '../ports.ts'
+import { type Arrival, createArrivingPlacements } from './arriving-placements.ts'
 import { createCommandDispatcher } from './command-dispatcher.ts'
+import { createFindBySalt } from './command-identity.ts'
+import { createEarlierAttempts } from './earlier-attempts.ts'
 import type { GroupLogger } from './group.ts'
 import { createOrderMarketIndex } from './order-market-index.ts'
 import { cancelAll, cancelBatch } from './submit-cancels.ts'
@@ -28,10 +31,12 @@ import { validateOrder } from './validate-order.ts'
 import { createVerifier } from './verify-signature.ts'
 
 export interface CommandPipeline {
-  place(caller: Caller, body: PlaceOrderBody): Promise<PlaceOrderAnswer>
+  /** Announces a placement before its limits are checked: cancels that follow it wait for it. The caller ends it with `answered`. */
+  arrive(caller: Caller): Arrival
+  place(caller: Caller, body: PlaceOrderBody, arrival?: Arrival): Promise<PlaceOrderAnswer>
   /** A dry run of the placement. */
   validate(caller: Caller, body: ValidateBody): Promise<ValidateAnswer>
-  placeBatch(caller: Caller, body: PlaceBatchBody): Promise<JsonText>
+  placeBatch(caller: Caller, body: PlaceBatchBody, arrival?: Arrival): Promise<JsonText>
   cancel(caller: Caller, hash: string, reason: string | null): Promise<CancelAnswer>
   cancelLabelled(caller: Caller, clientOrderId: string, reason: string | null): Promise<CancelAnswer>
   cancelBatch(caller: Caller, body: CancelBatchBody, reason: string | null): Promise<CancelBatchAnswer>
@@ -92,9 +97,13 @@ export function createCommandPipeline(
 ): CommandPipeline {
   const { db, markets, metrics } = parts
   const dispatcher = createCommandDispatcher(parts, options)
+  const arrivals = createArrivingPlacements()
   const ports = {
     db,
+    arrivals,
     dispatcher,
+    attempts: createEarlierAttempts(parts.logger),
+    findBySalt: createFindBySalt(db),
     orderMarkets: createOrderMarketIndex(db),
     markets,
     clock: parts.clock,
@@ -115,9 +124,12 @@ export function createCommandPipeline(
     }
   }
   return {
-    place: (caller, body) => counted('place', placeOrder(ports, caller, body)),
+    arrive: ({ userId }) => arrivals.begin(userId),
+    place: (caller, body, arrival = arrivals.begin(caller.userId)) =>
+      counted('place', placeOrder(ports, caller, body, arrival).finally(arrival.answered)),
     validate: (caller, body) => validateOrder({ ...parts, ...ports }, options, caller, body),
-    placeBatch: (caller, body) => counted('place_batch', placeBatch(ports, caller, body)),
+    placeBatch: (caller, body, arrival = arrivals.begin(caller.userId)) =>
+      counted('place_batch', placeBatch(ports, caller, body, arrival).finally(arrival.answered)),
     cancel: (caller, hash, reason) => counted('cancel', cancelOrder(ports, caller, { hash, reason })),
     cancelLabelled: (caller, clientOrderId, reason) =>
       counted('cancel', cancelLabelled(ports, caller, { clientOrderId, reason })),

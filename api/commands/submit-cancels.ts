@@ -17,6 +17,10 @@ import {
   type ItemResult,
   MarketsMissed,
 } from './command.ts'
+import type { NewCommand } from './command-dispatcher.ts'
+import { requestIdentity } from './command-identity.ts'
+import { afterExecution } from './earlier-attempts.ts'
+import { findMarkets } from './find-orders.ts'
 import { type CommandPorts, cancelView, NOT_IN_BOOK, singleItem } from './submit-single.ts'
 
 /** The stored part of a result. The order is not stored: every answer shows its current state. */
@@ -53,23 +57,25 @@ function batchView(
 }
 
 export async function cancelBatch(
-  { dispatcher, orderMarkets, markets }: CommandPorts,
+  ports: CommandPorts,
   { userId }: Caller,
   body: CancelBatchBody,
   reason: string | null,
 ): Promise<CancelBatchAnswer> {
+  const { db, dispatcher, attempts, markets } = ports
   const requested = body.orderHashes.map((hash) => hash.toLowerCase())
-  const found = await orderMarkets.marketsOf(requested)
+  const found = await findMarkets(ports, userId, requested)
   const specs = await markets.byIds(found.values())
   const items = requested.map((hash): Item => ({ kind: 'cancel', hash, reason }))
-  return dispatcher.submit<CancelBatchAnswer>({
+  const request = requestOf('cancel/batch', body)
+  const command: NewCommand<CancelBatchAnswer> = {
     kind: 'cancel',
     userId,
     markets: [...specs.values()],
     covers: [],
     items,
     isAtomic: false,
-    request: requestOf('cancel/batch', body),
+    request,
     answer({ itemResults, read_after }) {
       const results = requested.map((hash, at) => toStoredResult(hash, itemResults[at] as ItemResult))
       const stored = { client_request_id: body.client_request_id, results, read_after }
@@ -86,7 +92,8 @@ export async function cancelBatch(
         return orderView(specOf(specs, order), order, NOT_IN_BOOK)
       })
     },
-  })
+  }
+  return attempts.executing(requestIdentity(db, userId, request), () => dispatcher.submit(command))
 }
 
 /** Which journals a cancel of all orders concerns. */
@@ -163,6 +170,7 @@ async function submitCancelEverywhere(ports: CommandPorts, userId: number, reaso
  */
 async function cancelEverywhere(ports: CommandPorts, userId: number, reason: string | null) {
   const deadline = ports.clock.now() + ports.commandTimeoutMs
+  const placed = ports.arrivals.untilAnswered(userId, ports.commandTimeoutMs)
   const { marketIds } = await readScope(ports.db, userId)
   const cancelled = new Map<string, Cancelled>()
   const note = ({ itemResults }: { readonly itemResults: readonly ItemResult[] }): void => {
@@ -174,11 +182,19 @@ async function cancelEverywhere(ports: CommandPorts, userId: number, reason: str
       note(await submitCancelMarket(ports, userId, reason, marketId))
       if (ports.clock.now() > deadline) throw new ApiError('OVERLOADED', {}, '1')
     }
+    // Placements sent before this command may still be in the queues of their markets.
+    await placed
     const last = await submitCancelEverywhere(ports, userId, reason)
     note(last)
     return { ...last, itemResults: [...cancelled.values()] }
   } catch (error) {
-    throw cancelled.size > 0 && error instanceof ApiError ? new ApiError('OUTCOME_UNKNOWN', {}, '1') : error
+    // A market in which nothing was left to cancel is as good as one that the command did not reach.
+    if (cancelled.size === 0) throw error
+    ports.logger.warn(
+      { err: error, cancelled: cancelled.size },
+      'a cancel of all orders ended before its last market',
+    )
+    throw new ApiError('OUTCOME_UNKNOWN', {}, '1')
   }
 }
 
@@ -187,16 +203,19 @@ export async function cancelAll(
   { userId }: Caller,
   { marketId, reason }: { readonly marketId: number | null; readonly reason: string | null },
 ): Promise<CancelAllAnswer> {
+  await ports.arrivals.untilQueued(userId)
   const { itemResults, read_after } =
     marketId === null
       ? await cancelEverywhere(ports, userId, reason)
       : await submitCancelMarket(ports, userId, reason, marketId)
   const cancelled = itemResults as readonly Cancelled[]
-  const specs = await ports.markets.byIds(cancelled.map(({ order }) => order.market_id))
-  const results = cancelled.map((itemResult) => ({
-    order_hash: itemResult.order.hash,
-    ...cancelView(specOf(specs, itemResult.order), itemResult),
-  }))
-  const cancelled_count = results.filter(({ is_duplicate }) => !is_duplicate).length
-  return { cancelled_count, is_duplicate: cancelled_count === 0, results, read_after }
+  return afterExecution(ports.logger, {}, async () => {
+    const specs = await ports.markets.byIds(cancelled.map(({ order }) => order.market_id))
+    const results = cancelled.map((itemResult) => ({
+      order_hash: itemResult.order.hash,
+      ...cancelView(specOf(specs, itemResult.order), itemResult),
+    }))
+    const cancelled_count = results.filter(({ is_duplicate }) => !is_duplicate).length
+    return { cancelled_count, is_duplicate: cancelled_count === 0, results, read_after }
+  })
 }

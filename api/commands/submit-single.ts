@@ -18,8 +18,12 @@ import type { CancelAnswer, PlaceOrderAnswer, PlaceOrderBody } from '../order-en
 import { labelledOrder } from '../orders/query.ts'
 import { orderView } from '../orders/view.ts'
 import { maybeAmount } from '../wire/amounts.ts'
+import type { Arrival, ArrivingPlacements } from './arriving-placements.ts'
 import type { Cancelled, CommandAnswer, CommandReport, Placed } from './command.ts'
 import type { CommandDispatcher } from './command-dispatcher.ts'
+import { cancelIdentity, type FindBySalt, placementIdentity, saltedOrder } from './command-identity.ts'
+import { afterExecution, type EarlierAttempts } from './earlier-attempts.ts'
+import { findMarkets } from './find-orders.ts'
 import type { GroupLogger } from './group.ts'
 import type { OrderMarketIndex } from './order-market-index.ts'
 import { parseOrder } from './parse-order.ts'
@@ -28,6 +32,9 @@ import type { Verifier } from './verify-signature.ts'
 export interface CommandPorts {
   readonly db: Db
   readonly dispatcher: CommandDispatcher
+  readonly attempts: EarlierAttempts
+  readonly arrivals: ArrivingPlacements
+  readonly findBySalt: FindBySalt
   readonly orderMarkets: OrderMarketIndex
   readonly markets: MarketDirectory
   readonly verifier: Verifier
@@ -91,22 +98,31 @@ export async function placeOrder(
   ports: CommandPorts,
   { userId, address }: Caller,
   body: PlaceOrderBody,
+  arrival: Arrival,
 ): Promise<PlaceOrderAnswer> {
-  const { db, dispatcher, orderMarkets, markets, verifier } = ports
-  const spec = await markets.byId(Number(body.market_id))
-  const order = await verifier.verify(spec, parseOrder(spec, address, body), body.signature)
+  const { db, dispatcher, attempts, findBySalt, orderMarkets, markets, verifier, logger } = ports
+  const salted = saltedOrder(address, body)
+  const { spec, order } = await attempts.checking(placementIdentity(findBySalt, salted, null), async () => {
+    const spec = await markets.byId(salted.marketId)
+    return { spec, order: await verifier.verify(spec, parseOrder(spec, address, body), body.signature) }
+  })
   const clientOrderId = body.client_order_id ?? null
   // A cancel sent from now on finds the market of the order and queues behind this command.
   orderMarkets.record(order.hash, spec.marketId)
   const quotes = quotesFor(ports, spec, userId, order)
-  const { placed, balance } = await dispatcher.submit<{ placed: Placed; balance: BalanceParts }>({
-    kind: 'place',
-    userId,
-    markets: [spec],
-    items: [{ kind: 'place', spec, order, clientOrderId }],
-    ...singleItem((report) => ({ placed: onlyResult<Placed>(report), balance: report.balance })),
-  })
-  return {
+  const executed = attempts.executing(placementIdentity(findBySalt, salted, order.hash), () =>
+    dispatcher.submit<{ placed: Placed; balance: BalanceParts }>({
+      kind: 'place',
+      userId,
+      markets: [spec],
+      items: [{ kind: 'place', spec, order, clientOrderId }],
+      ...singleItem((report) => ({ placed: onlyResult<Placed>(report), balance: report.balance })),
+    }),
+  )
+  arrival.queued()
+  const { placed, balance } = await executed
+  const { order_id, hash: order_hash } = placed.order
+  return afterExecution(logger, { order_id, order_hash }, async () => ({
     order: orderView(spec, placed.order, placed.oracle),
     fills: await fillsOf(db, spec, placed),
     is_duplicate: placed.isDuplicate,
@@ -116,24 +132,27 @@ export async function placeOrder(
     ),
     balance: balanceView(balance),
     read_after: placed.read_after,
-  }
+  }))
 }
 
 export async function cancelOrder(
-  { dispatcher, orderMarkets, markets }: CommandPorts,
+  ports: CommandPorts,
   { userId }: Caller,
   { hash, reason }: { readonly hash: string; readonly reason: string | null },
 ): Promise<CancelAnswer> {
-  const marketId = (await orderMarkets.marketsOf([hash])).get(hash)
+  const { db, dispatcher, attempts, markets } = ports
+  const marketId = (await findMarkets(ports, userId, [hash])).get(hash)
   if (marketId === undefined) throw new ApiError('ORDER_NOT_FOUND', { field: 'order_hash', received: hash })
   const spec = await markets.byId(marketId)
-  const result = await dispatcher.submit<Cancelled>({
-    kind: 'cancel',
-    userId,
-    markets: [spec],
-    items: [{ kind: 'cancel', hash, reason }],
-    ...singleItem(onlyResult<Cancelled>),
-  })
+  const result = await attempts.executing(cancelIdentity(db, userId, hash), () =>
+    dispatcher.submit<Cancelled>({
+      kind: 'cancel',
+      userId,
+      markets: [spec],
+      items: [{ kind: 'cancel', hash, reason }],
+      ...singleItem(onlyResult<Cancelled>),
+    }),
+  )
   return cancelView(spec, result)
 }
 
@@ -143,6 +162,8 @@ export async function cancelLabelled(
   caller: Caller,
   { clientOrderId, reason }: { readonly clientOrderId: string; readonly reason: string | null },
 ): Promise<CancelAnswer> {
+  // The label is stored with the order.
+  await ports.arrivals.untilAnswered(caller.userId, ports.commandTimeoutMs)
   const { rows } = await sql<{ hash: string | null }>`
     select (${labelledOrder('hash', caller.userId, clientOrderId)}) as hash
   `.execute(ports.db)

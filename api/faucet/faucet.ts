@@ -8,7 +8,8 @@ import {
 } from '../../db/faucet-requests.ts'
 import type { Clock } from '../../service/clock.ts'
 import type { Caller } from '../auth/caller.ts'
-import { ApiError, type ErrorCode } from '../errors.ts'
+import type { ErrorCode } from '../error-catalogue.ts'
+import { ApiError } from '../errors.ts'
 import type { Notifications } from '../ports.ts'
 import { createOutcomes } from '../stored-outcome.ts'
 

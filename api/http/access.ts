@@ -5,10 +5,11 @@ import type { Authenticate } from '../auth/authenticator.ts'
 import type { Caller } from '../auth/caller.ts'
 import type { Limits } from '../config.ts'
 import { ApiError } from '../errors.ts'
-import type { CountedRequests } from '../ports.ts'
+import type { CountedRequests, CountRequest } from '../ports.ts'
 import type { LocalCounter } from './local-counter.ts'
 import { keptByAddress, networkOf } from './network.ts'
 import { isRead } from './operation.ts'
+import type { RefusalFloods } from './refusal-flood.ts'
 
 /** The limits of an account: all of its credentials together, but of `auth` each kind of credential apart. */
 export const BUCKETS = [
@@ -146,9 +147,17 @@ async function spendOfAddress(
   bucket: Bucket,
   spender: Spender,
   reply: FastifyReply | null,
+  floods: RefusalFloods,
 ): Promise<void> {
-  const ofAddress = bucket === 'cancels' ? limiter.cancelsOfAddress : limiter.othersOfAddress
-  await spend(ofAddress, spender, reply, 'address')
+  const limit = bucket === 'cancels' ? 'cancels' : 'others'
+  const ofAddress = limit === 'cancels' ? limiter.cancelsOfAddress : limiter.othersOfAddress
+  try {
+    await spend(ofAddress, spender, reply, 'address')
+  } catch (error) {
+    if (reply !== null && error instanceof ApiError && error.code === 'RATE_LIMITED')
+      floods.note(limit, spender.ip, 1000 * Number(error.retryAfter))
+    throw error
+  }
   if (bucket === 'auth') await spend(limiter.authOfAddress, spender, reply, 'address')
 }
 
@@ -217,6 +226,8 @@ const nearestOf = (max: number, { current, ttl }: CountedRequests): NearestLimit
 export interface AccessPorts {
   readonly authenticate: Authenticate
   readonly limits: Limits
+  readonly countRequest: CountRequest
+  readonly floods: RefusalFloods
   readonly publicReads: PublicReads | null
 }
 
@@ -224,11 +235,13 @@ export interface Access {
   readonly limitsOf: LimitsOf
   /** Counts an operation on a connection like a request: first for its address, then in the bucket. Throws RATE_LIMITED. */
   readonly spend: (bucket: Bucket, spender: Spender) => Promise<void>
+  /** Counts what an operation has cost beyond one request of its bucket. It rejects the next operations, not this one. */
+  readonly charge: (bucket: Bucket, spender: Spender, requests: number) => void
 }
 
 export function controlAccess(
   app: FastifyInstance,
-  { authenticate, limits, publicReads }: AccessPorts,
+  { authenticate, limits, countRequest, floods, publicReads }: AccessPorts,
 ): Access {
   const limiter = limiters(app, limits)
   app.decorateRequest('caller', null)
@@ -237,7 +250,7 @@ export function controlAccess(
     if (access === 'internal') return
     const counted = publicReads?.countedLimit(request.raw)
     if (counted !== undefined) return showLimit(reply, counted.max, counted.remaining, counted.resetS)
-    await spendOfAddress(limiter, bucket, request, reply)
+    await spendOfAddress(limiter, bucket, request, reply, floods)
     const { headers, ip: address } = request
     const isOptional = access === 'optional' && headers.authorization !== undefined
     if (access === 'user' || isOptional)
@@ -246,6 +259,14 @@ export function controlAccess(
     if (request.caller?.scope === 'read' && !isRead(request)) throw new ApiError('READ_ONLY_KEY')
     await spend(limiter[bucket], request, reply, bucket)
   })
+  const charge: Access['charge'] = (bucket, spender, requests) => {
+    if (requests <= 0) return
+    const key = keyOf(bucket, countedAs(bucket, spender))
+    countRequest(key, limits.windowSeconds * 1000, requests).catch((err: unknown) =>
+      spender.log.warn({ err, scope: bucket }, 'failed to count the cost of an answer'),
+    )
+  }
+  chargeAnswers(app, charge)
   // On every path with `:user_id` the id must be the caller's own.
   app.addHook('preHandler', async ({ routeOptions, params, caller }) => {
     if (routeOptions.config.access !== 'user') return
@@ -256,8 +277,27 @@ export function controlAccess(
   return {
     limitsOf: (request) => Promise.all(BUCKETS.map((bucket) => limitState(limiter[bucket], bucket, request))),
     async spend(bucket, spender) {
-      await spendOfAddress(limiter, bucket, spender, null)
+      await spendOfAddress(limiter, bucket, spender, null, floods)
       await spend(limiter[bucket], spender, null, bucket)
     },
+    charge,
   }
+}
+
+/** An operation costs one request of its limit, and one more for each of these bytes of its answer. */
+const BYTES_PER_REQUEST = 32 * 1024
+/** The limit of batches allows for their answers. */
+const COSTED: ReadonlySet<Bucket> = new Set(['reads', 'orders', 'cancels'])
+
+/** The requests that an answer costs beyond the first one: reading, converting and serializing its rows takes more time than the rest. */
+export const costOfAnswer = (bucket: Bucket, bytes: number): number =>
+  COSTED.has(bucket) ? Math.floor(bytes / BYTES_PER_REQUEST) : 0
+
+function chargeAnswers(app: FastifyInstance, charge: Access['charge']): void {
+  app.addHook('onSend', (request, _reply, payload, done) => {
+    const { access, bucket = 'reads' } = request.routeOptions.config
+    const isWhole = typeof payload === 'string' || Buffer.isBuffer(payload)
+    if (isWhole && access !== 'internal') charge(bucket, request, costOfAnswer(bucket, payload.length))
+    done(null, payload)
+  })
 }

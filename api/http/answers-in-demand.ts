@@ -23,6 +23,8 @@ export interface DemandPorts {
   /** Undefined once the connection has ended. */
   readonly addressOf: (request: IncomingMessage) => string | undefined
   readonly nextId: () => string
+  /** The framework rejects its requests. */
+  readonly isRefused: (request: IncomingMessage) => boolean
   readonly metrics: Pick<Metrics, 'request'>
 }
 
@@ -44,7 +46,7 @@ const isPlain = ({ method, headers: { host, origin, authorization } }: IncomingM
 
 /** `route` handles what is not answered here. */
 function createListener(app: App, ports: DemandPorts, route: Listener): Listener {
-  const { answers, reads, addressOf, nextId, metrics } = ports
+  const { answers, reads, addressOf, nextId, metrics, isRefused } = ports
   let isClosing = false
   app.addHook('preClose', (done) => {
     isClosing = true
@@ -52,7 +54,8 @@ function createListener(app: App, ports: DemandPorts, route: Listener): Listener
   })
   return (request, response) => {
     const startedAt = performance.now()
-    const found = isPlain(request) && !isClosing ? answers.find(request.url as string, startedAt) : undefined
+    const isAnswered = isPlain(request) && !isClosing && !isRefused(request)
+    const found = isAnswered ? answers.find(request.url as string, startedAt) : undefined
     const ip = found && addressOf(request)
     // A connection that has ended has no address. What a limit rejects is counted and rejected by the framework.
     const limit = ip === undefined ? null : reads.count(ip)

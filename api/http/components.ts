@@ -3,7 +3,7 @@
  * `x-enum` list their words.
  */
 
-import { CATALOGUE } from '../errors.ts'
+import { CATALOGUE } from '../error-catalogue.ts'
 import { extensible } from '../wire/schema.ts'
 
 type Json = null | boolean | number | string | readonly Json[] | { readonly [name: string]: Json }

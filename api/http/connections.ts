@@ -4,6 +4,7 @@ import type { Socket } from 'node:net'
 import type { ConnectionLimits } from '../config.ts'
 import { ApiError, errorBody } from '../errors.ts'
 import { LIVE_PATH } from '../live/path.ts'
+import { createConnectionLimit } from './connection-limit.ts'
 import { malformed } from './errors.ts'
 import type { App } from './types.ts'
 
@@ -12,7 +13,13 @@ const CHECK_MS = 1_000
 /** Time in which a client can read an error after which its connection is destroyed; the reset of a destroyed connection discards unread bytes. */
 const LINGER_MS = 1_000
 
-export function createConnections({ requestTimeoutMs, idleMs }: ConnectionLimits, nextId: () => string) {
+/** `trusts`: whether the address at this distance from the api is a proxy. */
+export function createConnections(
+  { requestTimeoutMs, idleMs, perAddress }: ConnectionLimits,
+  trusts: (address: string, hop: number) => boolean,
+  nextId: () => string,
+) {
+  const limit = createConnectionLimit({ perAddress, trusts })
   const newest: NewestRequests = new WeakMap()
   const answer = unparsableAnswerer(newest, nextId)
   return {
@@ -33,6 +40,7 @@ export function createConnections({ requestTimeoutMs, idleMs }: ConnectionLimits
       },
       clientErrorHandler: answer,
     },
+    limit,
     guard(app: App): void {
       const { server } = app
       server.on('request', (request, response) => newest.set(request.socket, { request, response }))
@@ -46,6 +54,7 @@ export function createConnections({ requestTimeoutMs, idleMs }: ConnectionLimits
         if (httpVersion === '1.1' && headers.host === undefined)
           throw new ApiError('MALFORMED_REQUEST', { field: 'host', expected: 'a Host header' })
       })
+      limit.guard(app as never)
       rejectOnStop(app)
       rejectAfterAnswer(app)
     },

@@ -5,7 +5,7 @@ import type { CountedRequests } from '../ports.ts'
 /** Keys at once; beyond it the oldest windows are evicted first. */
 const MAX_KEYS = 100_000
 
-type CountLocally = (key: string, windowMs: number) => CountedRequests
+type CountLocally = (key: string, windowMs: number, cost?: number) => CountedRequests
 
 export interface LocalCounter {
   readonly count: CountLocally
@@ -20,7 +20,7 @@ export function createLocalCounter(clock: Clock): LocalCounter {
     return window !== undefined && window.ends > now ? window : undefined
   }
   return {
-    count(key, windowMs) {
+    count(key, windowMs, cost = 1) {
       const now = clock.now()
       let window = openWindow(key, now)
       if (window === undefined) {
@@ -28,7 +28,7 @@ export function createLocalCounter(clock: Clock): LocalCounter {
         windows.delete(key)
         windows.set(key, window)
       }
-      window.count++
+      window.count += cost
       if (windows.size > MAX_KEYS) windows.delete(windows.keys().next().value as string)
       return { current: window.count, ttl: window.ends - now }
     },

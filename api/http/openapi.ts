@@ -6,6 +6,7 @@ import { serveDocsPage } from './docs-page.ts'
 import { exampleOf } from './examples.ts'
 import { HEADERS } from './response-headers.ts'
 import { answerHeaders, errorResponses, type Route } from './responses.ts'
+import { serveDocument } from './static-document.ts'
 
 const DESCRIPTION = `
 Non-custodial derivatives exchange: frequent batch auctions about every 200 ms, settled on the chain.
@@ -114,10 +115,6 @@ export async function describe(app: FastifyInstance): Promise<void> {
       return { url, schema: { ...schema, security } }
     },
   })
-  let description: object | undefined
-  app.get(PATH, { schema: { hide: true } }, () => {
-    description ??= completed(app.swagger() as never, routes)
-    return description
-  })
+  serveDocument(app, PATH, () => completed(app.swagger() as never, routes))
   await serveDocsPage(app, PATH)
 }

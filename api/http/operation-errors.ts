@@ -1,6 +1,6 @@
 /** The error codes that an operation can answer: those that follow from its route, and those that the route declares. */
 import type { RouteOptions } from 'fastify'
-import { CATALOGUE, type ErrorCode, type Status } from '../errors.ts'
+import { CATALOGUE, type ErrorCode, type Status } from '../error-catalogue.ts'
 import { isRead } from './operation.ts'
 
 declare module 'fastify' {
@@ -15,6 +15,7 @@ const EVERY: readonly ErrorCode[] = [
   'UNKNOWN_FIELD',
   'REQUEST_TIMEOUT',
   'RATE_LIMITED',
+  'TOO_MANY_CONNECTIONS',
   'LIMITS_UNAVAILABLE',
   'INTERNAL',
   'DATABASE_UNAVAILABLE',
@@ -70,6 +71,7 @@ function ofFields({ params, querystring, body }: NonNullable<Route['schema']>): 
       : []),
     ...([querystring, body].some((part) => requiredIn(part).length > 0) ? (['MISSING_FIELD'] as const) : []),
     ...(namesIn(params).includes('market_id') ? (['MARKET_NOT_FOUND'] as const) : []),
+    ...(query.includes('limit') ? (['LARGE_PAGE_LIMIT'] as const) : []),
     ...(query.includes('cursor') ? (['INVALID_CURSOR'] as const) : []),
     ...(query.includes('read_after_shard_id') ? OF_BOOKMARK : []),
   ]

@@ -3,7 +3,7 @@
  * operations have in common become named components.
  */
 import type { RouteOptions } from 'fastify'
-import type { ErrorCode, Status } from '../errors.ts'
+import type { ErrorCode, Status } from '../error-catalogue.ts'
 import { BookmarkQuery, CommandErrorSchema, ErrorSchema, extensible } from '../wire/schema.ts'
 import { isRead } from './operation.ts'
 import { errorsByStatus, hasRetryAfter } from './operation-errors.ts'

@@ -1,6 +1,6 @@
 /** The AsyncAPI description of the live feed, generated from the schemas that validate its messages. */
 import type { TSchema } from 'typebox'
-import { CATALOGUE } from '../errors.ts'
+import { CATALOGUE } from '../error-catalogue.ts'
 import { LIVE_PATH } from './path.ts'
 import { OPERATIONS, OPS, type Op } from './schema.ts'
 import { ErrorMessage, Heartbeat, RESULTS, ServerShutdown, SubscribedMessage } from './server-schema.ts'

@@ -16,12 +16,21 @@ import { catalogued } from '../http/errors.ts'
 import type { OrderCommands } from '../order-entry/order-commands.ts'
 import { isoTime } from '../wire/amounts.ts'
 import type { LiveMetrics } from './metrics.ts'
-import { BUCKET_OF, execute, traderOf } from './operations.ts'
+import {
+  announce,
+  costOfResult,
+  execute,
+  type OrderMessage,
+  readsOf,
+  TOPICS_PER_READ,
+  traderOf,
+} from './operations.ts'
 import { Outbox } from './outbox.ts'
-import { type Parsed, parseMessage } from './parse-message.ts'
+import { type Parsed, parseMessage, UNREAD } from './parse-message.ts'
 import type { Frame, Hub, Reader } from './ports.ts'
 import { isCommand, type Message } from './schema.ts'
 import { CLOSES, type CloseReason, MOST_PENDING, Session, type SessionLimits } from './session.ts'
+import { Spending } from './spending.ts'
 import { parseTopic } from './topics.ts'
 
 export interface ConnectionPorts {
@@ -50,7 +59,7 @@ export interface ConnectionParts {
   readonly socket: Socket
   readonly ip: string
   readonly requestId: string
-  readonly spend: Access['spend']
+  readonly access: Pick<Access, 'spend' | 'charge'>
   readonly membership: Membership
 }
 
@@ -70,6 +79,7 @@ export class Connection implements Reader {
   readonly #parts: ConnectionParts
   readonly #session: Session
   readonly #outbox: Outbox
+  readonly #spending: Spending
   readonly #topics = new Set<string>()
   #switchId: string | null = null
   #messages = 0
@@ -86,6 +96,11 @@ export class Connection implements Reader {
     this.ip = parts.ip
     this.#session = new Session(ports.limits, ports.clock.now())
     const { webSocket, socket } = parts
+    this.#spending = new Spending(parts.access, () => ({
+      ip: this.ip,
+      caller: this.caller,
+      log: ports.logger,
+    }))
     this.#outbox = new Outbox(webSocket, socket, this.#session, ports.metrics)
     webSocket.on('message', (data: Buffer, isBinary: boolean) => this.#receive(data, isBinary))
     webSocket.on('pong', () => this.#session.sign(ports.clock.now()))
@@ -203,12 +218,24 @@ export class Connection implements Reader {
       case 'cancel_on_disconnect':
         return this.#guard(message)
       default: {
-        const caller = traderOf(op, this.caller)
-        await this.#spend(op)
-        const { json, readAfter } = await execute(this.#ports.commands, caller, message)
-        const head = JSON.stringify({ type: 'result', id, op, ts: this.#now, read_after: readAfter })
-        return this.#sendText(`${head.slice(0, -1)},"data":${json}}`)
+        return this.#command(message)
       }
+    }
+  }
+
+  async #command(message: OrderMessage): Promise<void> {
+    const { id, op } = message
+    const { commands } = this.#ports
+    const caller = traderOf(op, this.caller)
+    const arrival = announce(commands, caller, op)
+    try {
+      await this.#spending.spend(op)
+      const { json, readAfter } = await execute(commands, caller, message, arrival ?? undefined)
+      const head = JSON.stringify({ type: 'result', id, op, ts: this.#now, read_after: readAfter })
+      this.#sendText(`${head.slice(0, -1)},"data":${json}}`)
+      this.#spending.charge(op, costOfResult(op, json))
+    } finally {
+      arrival?.answered()
     }
   }
 
@@ -227,14 +254,8 @@ export class Connection implements Reader {
     return own
   }
 
-  async #spend(op: Message['op']): Promise<void> {
-    const bucket = BUCKET_OF[op]
-    const { ip, caller } = this
-    if (bucket !== undefined) await this.#parts.spend(bucket, { ip, caller, log: this.#ports.logger })
-  }
-
   async #authenticate({ id, op, authorization }: Message<'auth'>): Promise<void> {
-    await this.#spend(op)
+    await this.#spending.spend(op)
     const caller = await this.#ports.authenticate({ authorization, address: this.ip })
     if (this.caller !== null && this.caller.userId !== caller.userId)
       throw new ApiError('CONNECTION_IN_USE', { field: 'authorization' })
@@ -246,10 +267,18 @@ export class Connection implements Reader {
   }
 
   async #subscribe(message: Message<'subscribe'>): Promise<void> {
-    await this.#spend('subscribe')
+    await this.#spending.spend('subscribe')
+    let free = TOPICS_PER_READ
     for (const name of new Set(message.topics)) {
       if (!this.#isOpen) return
       try {
+        const isResumed = Object.hasOwn(message.since ?? {}, name)
+        free -= isResumed ? TOPICS_PER_READ : 1
+        if (free < 0) {
+          // What the topics before have cost may have used up the limit.
+          await this.#spending.spend('subscribe')
+          free += TOPICS_PER_READ
+        }
         await this.#join(name, message)
       } catch (error) {
         this.#drop(name)
@@ -273,12 +302,13 @@ export class Connection implements Reader {
     metrics.subscribed(1)
     const position = Object.hasOwn(since, name) ? (since[name] as string) : null
     const terms = { id, caller: this.caller, since: position }
-    await this.#outbox
+    const start = await this.#outbox
       .begin(name, () => hub.subscribe(this, topic, terms))
       .finally(() => {
         // The connection may have ended before the hub knew of the subscription.
         if (!this.#isOpen) hub.unsubscribe(this, name)
       })
+    this.#spending.charge('subscribe', readsOf(start))
   }
 
   #drop(name: string): void {
@@ -296,7 +326,7 @@ export class Connection implements Reader {
   async #guard({ id, op, grace_seconds }: Message<'cancel_on_disconnect'>): Promise<void> {
     const { userId } = traderOf(op, this.caller)
     checkTimeout('grace_seconds', grace_seconds)
-    await this.#spend(op)
+    await this.#spending.spend(op)
     const { switches } = this.#ports
     this.#switchId ??= randomUUID()
     await switches.set(this.#switchId, userId, grace_seconds)
@@ -363,11 +393,4 @@ export class Connection implements Reader {
     metrics.closed(reason)
     this.#parts.membership.leave(this)
   }
-}
-
-const UNREAD: Parsed = {
-  ...{ id: null, op: null },
-  error: new ApiError('INVALID_JSON', {
-    ...{ field: 'body', expected: 'a text message with a JSON object', received: 'a binary message' },
-  }),
 }

@@ -10,6 +10,7 @@ import { keyHashes } from '../auth/query.ts'
 import type { LiveConfig } from '../config.ts'
 import { ApiError } from '../errors.ts'
 import type { Access } from '../http/access.ts'
+import { Counts } from '../http/counts.ts'
 import { networkOf } from '../http/network.ts'
 import type { Notifications } from '../ports.ts'
 import { Connection, type ConnectionPorts } from './connection.ts'
@@ -21,7 +22,7 @@ export interface Upgraded {
   readonly ip: string
   readonly caller: Caller | null
   readonly requestId: string
-  readonly spend: Access['spend']
+  readonly access: Pick<Access, 'spend' | 'charge'>
 }
 
 export interface Connections {
@@ -49,21 +50,6 @@ const REPLACED_MS = 60_000
 /** How long clients may take to answer the closing. */
 const CLOSING_MS = 1_000
 const CLOSING_POLL_MS = 20
-
-/** Numbers by key; a key without connections has no entry. */
-class Counts<Key> {
-  readonly #counts = new Map<Key, number>()
-
-  of(key: Key): number {
-    return this.#counts.get(key) ?? 0
-  }
-
-  add(key: Key, change: 1 | -1): void {
-    const count = this.of(key) + change
-    if (count === 0) this.#counts.delete(key)
-    else this.#counts.set(key, count)
-  }
-}
 
 class LiveConnections implements Connections {
   readonly #ports: ConnectionsPorts

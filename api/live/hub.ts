@@ -19,7 +19,8 @@ import {
   type SharedSnapshot,
 } from './live-topic.ts'
 import { ParsedRows } from './parsed-rows.ts'
-import type { Frame, Hub, Reader, Subscription } from './ports.ts'
+import { type Frame, type Hub, NOTHING, type Reader, type StartCost, type Subscription } from './ports.ts'
+import { Replays } from './replays.ts'
 import type { Occasion, Snapshots, TopicStart } from './snapshots.ts'
 import { SYSTEM, type SystemTopic } from './system.ts'
 import { type Position, parsePosition, type Topic, topicName } from './topics.ts'
@@ -67,6 +68,7 @@ export class LiveHub implements Hub {
   readonly #waiting = new Set<LiveTopic>()
   readonly #systemReaders = new WeakMap<Reader, object>()
   readonly #parsed = new ParsedRows()
+  readonly #replays = new Replays()
 
   constructor(ports: HubPorts, follower: Pick<Follower, 'ring' | 'epoch' | 'reach'>) {
     this.#ports = ports
@@ -79,7 +81,7 @@ export class LiveHub implements Hub {
 
   // ------------------------------------------------------------------ subscriptions
 
-  async subscribe(reader: Reader, topic: Topic, { id, caller, since }: Subscription): Promise<void> {
+  async subscribe(reader: Reader, topic: Topic, { id, caller, since }: Subscription): Promise<StartCost> {
     const position = since === null ? null : parsePosition(since)
     const name = topicName(topic)
     this.unsubscribe(reader, name)
@@ -87,7 +89,7 @@ export class LiveHub implements Hub {
     const { key, channel } = await this.#ports.channelOf(topic, caller)
     const member = this.#enter(reader, key, name, channel)
     try {
-      await this.#begin(reader, member, position, id)
+      return await this.#begin(reader, member, position, id)
     } catch (error) {
       if (member.isActive) this.unsubscribe(reader, name)
       throw error
@@ -95,10 +97,11 @@ export class LiveHub implements Hub {
   }
 
   /** A subscription that has not begun is replaced, or ended, by a later call. */
-  async #subscribeToSystem(reader: Reader, id: string | number): Promise<void> {
+  async #subscribeToSystem(reader: Reader, id: string | number): Promise<StartCost> {
     const subscription = {}
     this.#systemReaders.set(reader, subscription)
     await this.#ports.system.subscribe(reader, id, () => this.#systemReaders.get(reader) === subscription)
+    return NOTHING
   }
 
   unsubscribe(reader: Reader, name: string): void {
@@ -169,7 +172,7 @@ export class LiveHub implements Hub {
     member: Member,
     since: Position | null,
     id: string | number | null,
-  ): Promise<void> {
+  ): Promise<StartCost> {
     const { topic } = member
     let position = since
     for (let attempt = 0; member.isActive; attempt++) {
@@ -177,15 +180,17 @@ export class LiveHub implements Hub {
       const occasion = id === null ? 'again' : 'new'
       const start = resumed ?? (await this.#snapshot(topic, attempt > 0, occasion))
       await this.#follower.reach({ epoch: start.epoch, seq: start.head })
-      if (!member.isActive) return
+      if (!member.isActive) return NOTHING
       // From here on nothing is awaited, so that no row comes between the start and the topic's next message.
       if (this.#joins(topic, start)) {
-        reader.send(this.#join(reader, topic, start, { id, isResumed: resumed !== null }))
-        return
+        const { frames, rows } = this.#join(reader, topic, start, { id, isResumed: resumed !== null })
+        reader.send(frames)
+        return { rows, bytes: frames.reduce((sum, { text }) => sum + text.length, 0) }
       }
       position = null
       if (attempt >= ATTEMPTS) throw new ApiError('OVERLOADED', {}, '1')
     }
+    return NOTHING
   }
 
   /** Whether the rows after the start are here. */
@@ -202,19 +207,21 @@ export class LiveHub implements Hub {
     topic: LiveTopic,
     start: TopicStart,
     { id, isResumed }: { readonly id: string | number | null; readonly isResumed: boolean },
-  ): Frame[] {
+  ): { readonly frames: Frame[]; readonly rows: number } {
     const { ring, epoch } = this.#follower
     if (topic.channel.update !== null) this.#sendPending([topic])
     else this.#sendSummary(topic, start)
     const rows = ring.after(start.head, topic.channel.head)
-    const frames = [...start.frames, ...updateFrames(topic, rows)]
+    const frames = [...start.frames, ...this.#replays.framesOf(topic, rows)]
     this.#parsed.add(rows)
     const seq = frames.at(-1)?.seq ?? start.seq
     topic.seq = Math.max(topic.seq, seq)
     topic.readers.add(reader)
     if (topic.channel.update === null && rows.length > 0) this.#readLater(topic)
-    if (id === null) return frames
-    return [subscribedFrame(topic, { id, epoch, seq, isResumed, at: this.#ports.clock.now() }), ...frames]
+    if (id === null) return { frames, rows: rows.length }
+    const at = this.#ports.clock.now()
+    const subscribed = subscribedFrame(topic, { id, epoch, seq, isResumed, at })
+    return { frames: [subscribed, ...frames], rows: rows.length }
   }
 
   /** Null if the rows after the position are not here any more, or too many. */
@@ -379,6 +386,7 @@ export class LiveHub implements Hub {
 
   /** The rows do not continue: every subscription begins with a snapshot again. */
   restart(): void {
+    this.#replays.forget()
     this.#waiting.clear()
     for (const topic of this.#topics.values()) {
       if (topic.timer !== null) clearTimeout(topic.timer)

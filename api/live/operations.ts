@@ -1,8 +1,10 @@
 /** The commands on a connection: the bodies, limits, checks and answers of their requests over REST. */
 import type { Caller } from '../auth/caller.ts'
+import type { Arrival } from '../commands/arriving-placements.ts'
 import { ApiError } from '../errors.ts'
-import type { Bucket } from '../http/access.ts'
+import { type Bucket, costOfAnswer } from '../http/access.ts'
 import type { OrderCommands } from '../order-entry/order-commands.ts'
+import type { StartCost } from './ports.ts'
 import { isCommand, type Message, type Op } from './schema.ts'
 
 /** The limit in which an operation is counted. `ping` and `unsubscribe` count only as messages. */
@@ -16,6 +18,22 @@ export const BUCKET_OF: Readonly<Partial<Record<Op, Bucket>>> = {
   cancel_batch: 'cancels',
   cancel_all: 'cancels',
   cancel_on_disconnect: 'cancels',
+}
+
+/** Topics that begin with snapshots, for one read; a topic that resumes costs a read of its own. */
+export const TOPICS_PER_READ = 10
+
+/** Rows of the feed that take about as long to encode as a read. */
+const ROWS_PER_READ = 50
+
+/** The reads that the start of a subscription costs beyond the one of its topic. */
+export const readsOf = ({ rows, bytes }: StartCost): number =>
+  Math.floor(rows / ROWS_PER_READ) + costOfAnswer('reads', bytes)
+
+/** The requests that the answer of a command costs beyond the first one. */
+export function costOfResult(op: Op, json: string): number {
+  const bucket = BUCKET_OF[op]
+  return bucket === undefined ? 0 : costOfAnswer(bucket, json.length)
 }
 
 /** The caller of a command. */
@@ -40,16 +58,21 @@ export type OrderMessage = Message<
   'place' | 'place_batch' | 'cancel' | 'cancel_by_client_id' | 'cancel_batch' | 'cancel_all'
 >
 
+/** Announces a placement as its message arrives, so that a cancel after it on the connection does not overtake it; null for a cancel. */
+export const announce = (commands: OrderCommands, caller: Caller, op: Op): Arrival | null =>
+  op === 'place' || op === 'place_batch' ? commands.arrive(caller) : null
+
 export async function execute(
   commands: OrderCommands,
   caller: Caller,
   message: OrderMessage,
+  arrival?: Arrival,
 ): Promise<CommandResult> {
   switch (message.op) {
     case 'place':
-      return resultOf(await commands.place(caller, message.body))
+      return resultOf(await commands.place(caller, message.body, arrival))
     case 'place_batch': {
-      const json = await commands.placeBatch(caller, message.body)
+      const json = await commands.placeBatch(caller, message.body, arrival)
       return { json, readAfter: JSON.parse(json).read_after }
     }
     case 'cancel': {

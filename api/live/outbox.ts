@@ -56,10 +56,10 @@ export class Outbox {
   }
 
   /** While `work` runs, the frames of the topic are those that the client has asked for. */
-  async begin(topic: string, work: () => Promise<void>): Promise<void> {
+  async begin<Value>(topic: string, work: () => Promise<Value>): Promise<Value> {
     this.#beginning.add(topic)
     try {
-      await work()
+      return await work()
     } finally {
       this.#beginning.delete(topic)
     }

@@ -85,3 +85,11 @@ export function parseMessage(text: string): Parsed {
     return { id: isId(id) ? id : null, op: PARTS.has(op as string) ? (op as Op) : null, error }
   }
 }
+
+/** A message that is not read. */
+export const UNREAD: Parsed = {
+  ...{ id: null, op: null },
+  error: new ApiError('INVALID_JSON', {
+    ...{ field: 'body', expected: 'a text message with a JSON object', received: 'a binary message' },
+  }),
+}

@@ -27,12 +27,21 @@ export interface Subscription {
   readonly since: string | null
 }
 
+/** How much the start of a subscription has taken. */
+export interface StartCost {
+  /** Rows of the feed that were encoded for it. */
+  readonly rows: number
+  readonly bytes: number
+}
+
+export const NOTHING: StartCost = { rows: 0, bytes: 0 }
+
 export interface Hub {
   /**
    * Sends `subscribed` and a snapshot, or what followed `since`, to the reader; from then on every change. Rejects with an ApiError (unknown
    * market, no credential, the read model is being filled, too many snapshots are being read) and then has no effect.
    */
-  subscribe(reader: Reader, topic: Topic, subscription: Subscription): Promise<void>
+  subscribe(reader: Reader, topic: Topic, subscription: Subscription): Promise<StartCost>
   /** Also ends a subscription that has not begun yet. Other names have no effect. */
   unsubscribe(reader: Reader, topic: string): void
   /** The reader has skipped frames of this conflatable topic: sends it one update that contains what it skipped, or a snapshot. */

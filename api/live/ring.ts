@@ -6,11 +6,46 @@ export interface RingBounds {
   readonly bytes: number
 }
 
+/** A queue whose front is removed in one go, once it is more than half of the array. */
+class Rows {
+  #rows: FeedRow[] = []
+  /** Rows before this index have left. */
+  #first = 0
+
+  get length(): number {
+    return this.#rows.length - this.#first
+  }
+
+  push(row: FeedRow): void {
+    this.#rows.push(row)
+  }
+
+  shift(): FeedRow {
+    const row = this.#rows[this.#first++] as FeedRow
+    if (this.#first > this.#rows.length / 2) {
+      this.#rows = this.#rows.slice(this.#first)
+      this.#first = 0
+    }
+    return row
+  }
+
+  /** Those with a greater seq. */
+  after(seq: number): FeedRow[] {
+    let [low, high] = [this.#first, this.#rows.length]
+    while (low < high) {
+      const middle = (low + high) >> 1
+      if ((this.#rows[middle] as FeedRow).seq > seq) high = middle
+      else low = middle + 1
+    }
+    return this.#rows.slice(low)
+  }
+}
+
 export class Ring {
   readonly #bounds: RingBounds
-  #rows: FeedRow[] = []
-  /** Rows before this index have left; they are removed from the array together. */
-  #first = 0
+  readonly #rows = new Rows()
+  /** By the topic that they concern: a client may resume a hundred topics at once. */
+  readonly #ofTopic = new Map<string, Rows>()
   #bytes = 0
   #floor: number
 
@@ -22,7 +57,7 @@ export class Ring {
 
   /** The last row; rows follow one another without a gap. */
   get head(): number {
-    return this.#floor + this.#rows.length - this.#first
+    return this.#floor + this.#rows.length
   }
 
   /** Returns false, and changes nothing, if rows between the head and this one are missing. */
@@ -30,15 +65,24 @@ export class Ring {
     if (row.seq !== this.head + 1) return false
     this.#rows.push(row)
     this.#bytes += row.size
-    while (this.#rows.length - this.#first > this.#bounds.rows || this.#bytes > this.#bounds.bytes) {
-      this.#bytes -= (this.#rows[this.#first++] as FeedRow).size
-      this.#floor++
+    for (const topic of row.heads) {
+      const own = this.#ofTopic.get(topic) ?? new Rows()
+      own.push(row)
+      this.#ofTopic.set(topic, own)
     }
-    if (this.#first > this.#rows.length / 2) {
-      this.#rows = this.#rows.slice(this.#first)
-      this.#first = 0
-    }
+    while (this.#rows.length > this.#bounds.rows || this.#bytes > this.#bounds.bytes) this.#evict()
     return true
+  }
+
+  #evict(): void {
+    const row = this.#rows.shift()
+    this.#bytes -= row.size
+    this.#floor++
+    for (const topic of row.heads) {
+      const own = this.#ofTopic.get(topic) as Rows
+      own.shift()
+      if (own.length === 0) this.#ofTopic.delete(topic)
+    }
   }
 
   /** Whether all rows after `seq`, up to the head, are here. */
@@ -48,7 +92,6 @@ export class Ring {
 
   /** The rows after `seq` that concern the topic. `seq` is covered. */
   after(seq: number, head: string): FeedRow[] {
-    const rows = this.#rows.slice(this.#first + (seq - this.#floor))
-    return rows.filter((row) => row.concerns(head))
+    return this.#ofTopic.get(head)?.after(seq) ?? []
   }
 }

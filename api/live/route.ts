@@ -1,9 +1,12 @@
 /** The WebSocket of the live feed. */
+
+import type { Socket } from 'node:net'
 import websocket, { type WebSocket } from '@fastify/websocket'
 import type { FastifyRequest } from 'fastify'
 import type { Config } from '../config.ts'
 import { ApiError } from '../errors.ts'
 import type { Access } from '../http/access.ts'
+import { serveDocument } from '../http/static-document.ts'
 import type { App } from '../http/types.ts'
 import { asyncApi } from './async-api.ts'
 import type { Connections } from './connections.ts'
@@ -13,7 +16,9 @@ import { BATCH_MESSAGE_LIMIT } from './schema.ts'
 export interface LivePorts {
   readonly config: Pick<Config, 'walletSigning'>
   readonly connections: Connections
-  readonly spend: Access['spend']
+  readonly access: Pick<Access, 'spend' | 'charge'>
+  /** The connection counts as one of the live feed from now on. */
+  readonly release: (socket: Socket) => void
 }
 
 /** How long a client may take to answer the closing before its connection is cut off. */
@@ -39,9 +44,8 @@ export async function acceptWebSockets(app: App): Promise<void> {
   })
 }
 
-export function liveRoute(app: App, { config, connections, spend }: LivePorts): void {
-  const description = asyncApi(config.walletSigning.publicUrl)
-  app.get('/v0/asyncapi.json', { schema: { hide: true } }, () => description)
+export function liveRoute(app: App, { config, connections, access, release }: LivePorts): void {
+  serveDocument(app as never, '/v0/asyncapi.json', () => asyncApi(config.walletSigning.publicUrl))
   app.route({
     method: 'GET',
     url: LIVE_PATH,
@@ -55,7 +59,9 @@ export function liveRoute(app: App, { config, connections, spend }: LivePorts): 
     handler: () => {
       throw new ApiError('UPGRADE_REQUIRED')
     },
-    wsHandler: (webSocket: WebSocket, { raw, ip, caller, id }: FastifyRequest) =>
-      connections.open({ webSocket, socket: raw.socket, ip, caller, requestId: id, spend }),
+    wsHandler: (webSocket: WebSocket, { raw, ip, caller, id }: FastifyRequest) => {
+      release(raw.socket)
+      connections.open({ webSocket, socket: raw.socket, ip, caller, requestId: id, access })
+    },
   })
 }

@@ -1,6 +1,6 @@
 /** Error codes that operations on orders share; each route declares the lists that apply to it. */
 import type { AdmissionCode } from '../../domain/orders/admission.ts'
-import type { ErrorCode } from '../errors.ts'
+import type { ErrorCode } from '../error-catalogue.ts'
 
 /** Of market and price. */
 export const PRICE_ERRORS: readonly ErrorCode[] = [

@@ -16,7 +16,7 @@ function storableText(field: string, text: string | undefined): string | null {
   })
 }
 
-export interface OrderCommands extends Pick<CommandPipeline, 'place' | 'validate' | 'placeBatch'> {
+export interface OrderCommands extends Pick<CommandPipeline, 'arrive' | 'place' | 'validate' | 'placeBatch'> {
   cancel(caller: Caller, hash: string, body: CancelBody): Promise<CancelAnswer>
   cancelLabelled(caller: Caller, clientOrderId: string, body: CancelBody): Promise<CancelAnswer>
   cancelBatch(caller: Caller, body: CancelBatchBody): Promise<CancelBatchAnswer>
@@ -24,6 +24,7 @@ export interface OrderCommands extends Pick<CommandPipeline, 'place' | 'validate
 }
 
 export const createOrderCommands = (commands: CommandPipeline): OrderCommands => ({
+  arrive: commands.arrive,
   place: commands.place,
   validate: commands.validate,
   placeBatch: commands.placeBatch,

@@ -115,8 +115,8 @@ function cancelling(app: App, { commands }: OrderEntryPorts): void {
         tags,
         summary: 'Cancel an order by its client_order_id',
         description:
-          'Cancels the live order with this label. If no live order has it, the answer is the order with it that was accepted last. Send it ' +
-          'after the answer to the placement: a placement that is still being committed has no label yet.',
+          'Cancels the live order with this label. If no live order has it, the answer is the order with it that was accepted last. It waits ' +
+          'for the placements that this process has received before it.',
         operationId: 'cancelOrderByClientId',
         params: ClientOrderIdParams,
         body: CancelBody,

@@ -1,5 +1,5 @@
 /** Error codes of operations that accept a signed forward request. */
-import type { ErrorCode } from '../errors.ts'
+import type { ErrorCode } from '../error-catalogue.ts'
 
 export const FORWARD_ERRORS: readonly ErrorCode[] = [
   'NOT_YOURS',

@@ -1,5 +1,5 @@
 /** Error codes of registering and revoking session keys. */
-import type { ErrorCode } from '../errors.ts'
+import type { ErrorCode } from '../error-catalogue.ts'
 
 export const KEY_ERRORS: readonly ErrorCode[] = [
   'SESSION_KEY_ZERO',

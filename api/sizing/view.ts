@@ -11,7 +11,7 @@ import type { BindingConstraint, Maximum, UnsizedOrder } from '../../domain/orde
 import { equityOf, exposureOf, ratioOf } from '../../domain/positions/margin.ts'
 import { marginOf, type Position } from '../../domain/positions/position.ts'
 import { mulDivDown, ONE, type Price, type Quote, type Steps, type Ticks } from '../../domain/units.ts'
-import { CATALOGUE } from '../errors.ts'
+import { CATALOGUE } from '../error-catalogue.ts'
 import { bandView, reservationView } from '../orders/reservation-view.ts'
 import { amount, maybeAmount } from '../wire/amounts.ts'
 import type { Estimate, Quantity } from './schema.ts'

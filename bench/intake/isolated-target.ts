@@ -74,6 +74,7 @@ const apiEnv = (url: string, port: number) => ({
   RATE_LIMIT_BATCHES: MANY,
   RATE_LIMIT_CANCELS: MANY,
   RATE_LIMIT_ADDRESS: MANY,
+  HTTP_CONNECTIONS_PER_ADDRESS: MANY,
 })
 
 /** Creates markets, prices and accounts with a balance, and returns an API key for each account. */

@@ -3,6 +3,7 @@
  * starts with a snapshot again. No message is delivered twice, and none is left out without a snapshot after it.
  */
 import type { ClearbatchError } from '../errors.ts'
+import { OutcomeMemory } from '../outcomes.ts'
 import type { PlacedOrder } from '../responses.ts'
 import { type ConnectionOptions, errorOf, LiveConnection } from './connection.ts'
 import { LiveOrders } from './live-orders.ts'
@@ -18,6 +19,7 @@ export interface LiveFeedOptions extends ConnectionOptions {
   readonly readOrder?: (write: OwnWrite) => Promise<PlacedOrder>
   /** Time limit of all attempts of one command together. */
   readonly budgetMs?: number
+  readonly outcomes?: OutcomeMemory
   /** The exchange refuses the credential, or a topic. */
   readonly onError?: (error: ClearbatchError) => void
 }
@@ -49,6 +51,7 @@ export class LiveFeed {
       connection: () => this.#connected(),
       note: (write) => this.note(write),
       budgetMs: options.budgetMs ?? 15_000,
+      outcomes: options.outcomes ?? new OutcomeMemory(),
     })
   }
 

@@ -4,6 +4,7 @@ import { ClearbatchError } from '../errors.ts'
 import { mayRetry } from '../http-session.ts'
 import type { OutgoingOrder } from '../order-factory.ts'
 import type { BatchOptions, CancelAllOptions, CancelBatchOptions } from '../orders.ts'
+import { CommandAttempts, IDENTITY, type OutcomeMemory } from '../outcomes.ts'
 import type {
   BatchCancellation,
   BatchPlacement,
@@ -19,6 +20,7 @@ export interface LiveOrdersPorts {
   /** An own write was answered. */
   readonly note: (write: OwnWrite) => void
   readonly budgetMs: number
+  readonly outcomes: OutcomeMemory
 }
 
 const CALL_MS = 10_000
@@ -35,7 +37,7 @@ export class LiveOrders {
 
   /** Sending the same signed order twice places it once. */
   async send({ body }: Pick<OutgoingOrder, 'body'>): Promise<Placement> {
-    const placement = await this.#run<Placement>('place', body)
+    const placement = await this.#run<Placement>('place', body, IDENTITY.order(body))
     this.#ports.note(placement)
     return placement
   }
@@ -46,13 +48,18 @@ export class LiveOrders {
   ): Promise<Checked<BatchPlacement>> {
     const bodies = orders.map(({ body }) => body)
     const command = { client_request_id: clientRequestId, mode, orders: bodies }
-    const placement = await this.#run<BatchPlacement>('place_batch', command)
+    const placement = await this.#run<BatchPlacement>(
+      'place_batch',
+      command,
+      IDENTITY.request(clientRequestId),
+    )
     this.#noteAll(placement.results)
     return checked(placement)
   }
 
   async cancel(orderHash: string, reason?: string): Promise<Cancellation> {
-    const cancellation = await this.#run<Cancellation>('cancel', { order_hash: orderHash, reason })
+    const body = { order_hash: orderHash, reason }
+    const cancellation = await this.#run<Cancellation>('cancel', body, IDENTITY.cancel(orderHash))
     this.#ports.note(cancellation)
     return cancellation
   }
@@ -69,7 +76,8 @@ export class LiveOrders {
     { reason, clientRequestId = crypto.randomUUID() }: CancelBatchOptions = {},
   ): Promise<Checked<BatchCancellation>> {
     const command = { client_request_id: clientRequestId, orderHashes, reason }
-    const cancellation = await this.#run<BatchCancellation>('cancel_batch', command)
+    const identity = IDENTITY.request(clientRequestId)
+    const cancellation = await this.#run<BatchCancellation>('cancel_batch', command, identity)
     this.#noteAll(cancellation.results)
     return checked(cancellation)
   }
@@ -84,14 +92,18 @@ export class LiveOrders {
     for (const result of results) if ('order' in result) this.#ports.note(result as OwnWrite)
   }
 
-  async #run<Answer>(op: string, body: object): Promise<Answer> {
+  async #run<Answer>(op: string, body: object, identity?: string): Promise<Answer> {
+    const attempts = new CommandAttempts(this.#ports.outcomes, identity)
     const deadline = Date.now() + this.#ports.budgetMs
     for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(2 * pause, LONGEST_PAUSE_MS)) {
       try {
         const { data } = await this.#ports.connection().call(op, { body }, CALL_MS)
+        attempts.succeeded()
         return data as Answer
-      } catch (error) {
-        if (!(error instanceof ClearbatchError) || !mayRetry({ idempotent: true }, error)) throw error
+      } catch (failure) {
+        if (!(failure instanceof ClearbatchError)) throw failure
+        const error = attempts.failed(failure)
+        if (!mayRetry({ idempotent: true }, error)) throw error
         const wait = error.retryAfterMs ?? pause
         if (Date.now() + wait > deadline) throw error
         await new Promise((resolve) => setTimeout(resolve, wait))

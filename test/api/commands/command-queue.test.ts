@@ -109,6 +109,47 @@ describe('the command queue', () => {
     expect(groups).to.deep.equal([['a', 'b'], ['c'], ['d']])
   })
 
+  it('when one account floods the queue, the commands of another account are in the next group', async () => {
+    for (const kind of ['cancel', 'place'] as const) {
+      const { lane, groups, next } = heldLane({ maxGroup: 10, maxQueue: 1_000 })
+      lane.push(command('running', kind, 1))
+      await next()
+      for (let at = 0; at < 200; at++) lane.push(command(`flood ${at}`, kind, 1))
+      lane.push(command('other', kind, 2))
+      await next()
+      expect(groups[1], kind).to.include('other')
+      expect(groups[1]?.filter((name) => name !== 'other')).to.deep.equal(
+        Array.from({ length: 9 }, (_, at) => `flood ${at}`),
+      )
+    }
+  })
+
+  it('when one account floods the queue, it is rejected before the queue is full for other accounts', async () => {
+    const { lane, next } = heldLane({ maxGroup: 10, maxQueue: 100 })
+    lane.push(command('running', 'cancel', 1))
+    await next()
+    const flood = (): void => {
+      for (let at = 0; at < 500; at++) lane.push(command('flood', 'cancel', 1))
+    }
+    expect(flood).to.throw(ApiError)
+    expect(lane.waiting).to.equal(50)
+    lane.push(command('other', 'cancel', 2))
+  })
+
+  it('when accounts cancel all of their orders, few of these commands share a group', async () => {
+    const { lane, groups, next } = heldLane({ maxGroup: 100, maxQueue: 1_000 })
+    const all = (userId: number): Command =>
+      ({
+        name: `all ${userId}`,
+        kind: 'cancel',
+        userId,
+        items: [{ kind: 'cancel_all' }],
+      }) as unknown as Command
+    for (let userId = 1; userId <= 10; userId++) lane.push(all(userId))
+    for (let group = 0; group < 4; group++) await next()
+    expect(groups.map(({ length }) => length)).to.deep.equal([3, 3, 3, 1])
+  })
+
   it('when the queue is full, it rejects placements, and cancels only at twice the length', async () => {
     const { lane, next } = heldLane({ maxQueue: 10 })
     lane.push(command('running', 'place', 1))

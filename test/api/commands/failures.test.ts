@@ -209,7 +209,7 @@ describe('the command pipeline under load and failures', () => {
       const plain = await exchange.get(null, path)
       expect([plain.status, plain.body.details.code]).to.deep.equal([503, 'DATABASE_UNAVAILABLE'])
       const place = await exchange.place(alice)
-      expect([place.status, place.body.details.outcome]).to.deep.equal([503, 'not_placed'])
+      expect([place.status, place.body.details.outcome]).to.deep.equal([503, 'unknown'])
       expect((await exchange.get(null, '/health/ready')).status).to.equal(503)
 
       await proxy.restore()

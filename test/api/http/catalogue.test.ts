@@ -1,7 +1,7 @@
 import { globSync, readFileSync } from 'node:fs'
 import { expect } from 'chai'
 import { describe, it } from 'mocha'
-import { CATALOGUE, type ErrorCode } from '../../../api/errors.ts'
+import { CATALOGUE, type ErrorCode } from '../../../api/error-catalogue.ts'
 
 const STATUSES = [400, 401, 403, 404, 408, 409, 429, 500, 503]
 
@@ -28,7 +28,7 @@ describe('the error catalogue', () => {
   it('when a code is in the catalogue, the source uses it and a test covers it', () => {
     const read = (pattern: string): string =>
       globSync(pattern)
-        .filter((path) => path !== 'api/errors.ts' && !path.endsWith('catalogue.test.ts'))
+        .filter((path) => path !== 'api/error-catalogue.ts' && !path.endsWith('catalogue.test.ts'))
         .map((path) => readFileSync(path, 'utf8'))
         .join('\n')
     const [sources, tests] = [read('{api,domain}/**/*.ts'), read('test/api/**/*.test.ts')]

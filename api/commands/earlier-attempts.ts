@@ -1,0 +1,90 @@
+/**
+ * The outcome of a command that is refused outside of its locks. An earlier attempt at the same command, by this process or another one, may
+ * have been executed, or may still wait here; a refusal under the locks has read it and needs no further check.
+ */
+
+import type { PlacementOutcome } from '../error-catalogue.ts'
+import { ApiError, type ErrorContext } from '../errors.ts'
+import { catalogued } from '../http/errors.ts'
+import type { GroupLogger } from './group.ts'
+
+/** What was found of an earlier attempt. */
+export interface Finding {
+  readonly outcome: PlacementOutcome
+  readonly facts?: ErrorContext
+}
+
+export interface CommandIdentity {
+  /** The same for every attempt at the command. */
+  readonly key: string
+  /** Reads what earlier attempts have stored. */
+  find(): Promise<Finding>
+}
+
+export interface EarlierAttempts {
+  /** Runs checks that precede the locks. Their errors get the outcome of the command. */
+  checking<Value>(identity: CommandIdentity, work: () => Promise<Value>): Promise<Value>
+  /** Executes the command. An error that was not decided under its locks gets the outcome of the command. */
+  executing<Value>(identity: CommandIdentity, work: () => Promise<Value>): Promise<Value>
+}
+
+/** Errors of the queue and of the transaction: the command was not decided. */
+const UNDECIDED: ReadonlySet<string> = new Set(['OVERLOADED', 'SHUTTING_DOWN'])
+
+export function createEarlierAttempts(logger: Pick<GroupLogger, 'warn'>): EarlierAttempts {
+  /** Number of attempts that execute, by key. */
+  const running = new Map<string, number>()
+
+  /** `others`: attempts in this process besides the refused one. */
+  async function judged(error: unknown, { key, find }: CommandIdentity, others: number): Promise<unknown> {
+    if (!(error instanceof ApiError) || error.outcome !== 'not_placed') return error
+    if (others > 0) return error.with('unknown')
+    try {
+      const { outcome, facts } = await find()
+      return outcome === 'not_placed' ? error : error.with(outcome, facts)
+    } catch (err) {
+      logger.warn(
+        { err, command: key },
+        'failed to read earlier attempts; the outcome of a refused command is unknown',
+      )
+      return error.with('unknown')
+    }
+  }
+
+  return {
+    async checking(identity, work) {
+      try {
+        return await work()
+      } catch (error) {
+        throw await judged(error, identity, running.get(identity.key) ?? 0)
+      }
+    },
+    async executing(identity, work) {
+      const { key } = identity
+      running.set(key, (running.get(key) ?? 0) + 1)
+      try {
+        return await work()
+      } catch (error) {
+        const isUndecided = error instanceof ApiError && UNDECIDED.has(error.code)
+        throw isUndecided ? await judged(error, identity, (running.get(key) as number) - 1) : error
+      } finally {
+        const left = (running.get(key) as number) - 1
+        if (left === 0) running.delete(key)
+        else running.set(key, left)
+      }
+    },
+  }
+}
+
+/** Work after the commit of a command: whatever fails, the command took effect. */
+export async function afterExecution<Value>(
+  logger: Pick<GroupLogger, 'error'>,
+  facts: ErrorContext,
+  work: () => Value | Promise<Value>,
+): Promise<Value> {
+  try {
+    return await work()
+  } catch (error) {
+    throw catalogued(error, logger).with('placed', facts)
+  }
+}

@@ -1,0 +1,35 @@
+/** Finds the markets of orders that are to be cancelled, also of those whose placement was sent a moment ago. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { ArrivingPlacements } from './arriving-placements.ts'
+import type { OrderMarketIndex } from './order-market-index.ts'
+
+/**
+ * Pauses before further look-ups of an order that does not exist: another process may be about to commit it. Its placements wait no longer
+ * than this unless its queue is long.
+ */
+const PAUSES_MS = [50, 150, 300]
+
+export interface FindOrdersPorts {
+  readonly arrivals: Pick<ArrivingPlacements, 'untilQueued'>
+  readonly orderMarkets: Pick<OrderMarketIndex, 'marketsOf'>
+}
+
+/** The markets of the orders by their hashes; hashes without an order are omitted. */
+export async function findMarkets(
+  { arrivals, orderMarkets }: FindOrdersPorts,
+  userId: number,
+  hashes: readonly string[],
+): Promise<ReadonlyMap<string, number>> {
+  const isComplete = (markets: ReadonlyMap<string, number>): boolean =>
+    hashes.every((hash) => markets.has(hash))
+  let found = await orderMarkets.marketsOf(hashes)
+  if (isComplete(found)) return found
+  await arrivals.untilQueued(userId)
+  found = await orderMarkets.marketsOf(hashes)
+  for (const pause of PAUSES_MS) {
+    if (isComplete(found)) break
+    await sleep(pause)
+    found = await orderMarkets.marketsOf(hashes)
+  }
+  return found
+}

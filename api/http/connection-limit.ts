@@ -1,0 +1,99 @@
+/**
+ * Bounds the open connections of an address for plain HTTP, so that one address cannot use up the process's file descriptors and memory. A
+ * trusted proxy may open any number; behind it, the requests of a client that are not answered yet count instead, because each occupies a
+ * connection of the proxy. WebSockets have bounds of their own.
+ */
+import type { IncomingMessage, Server } from 'node:http'
+import type { Socket } from 'node:net'
+import type { FastifyInstance } from 'fastify'
+import { ApiError } from '../errors.ts'
+import { Counts } from './counts.ts'
+import { networkOf } from './network.ts'
+
+export interface ConnectionLimit {
+  /** Whether requests of the connection are rejected: its address has too many. */
+  isRefused(request: IncomingMessage): boolean
+  /** The connection has become a WebSocket. */
+  release(socket: Socket): void
+  guard(app: FastifyInstance): void
+}
+
+export interface ConnectionLimitOptions {
+  /** Connections of an IPv4 address, or of a /64 network of IPv6. */
+  readonly perAddress: number
+  readonly trusts: (address: string, hop: number) => boolean
+}
+
+/** Time in which a connection beyond the limit can send its request and read the error. */
+const LINGER_MS = 2_000
+/** At this multiple of the limit, connections are ended without an answer. */
+const HARD_LIMIT = 2
+
+export function createConnectionLimit({ perAddress, trusts }: ConnectionLimitOptions): ConnectionLimit {
+  const open = new Counts<string>()
+  /** Requests behind trusted proxies that are not answered yet. */
+  const pending = new Counts<string>()
+  const releases = new WeakMap<Socket, () => void>()
+  const refused = new WeakSet<Socket>()
+  const isProxy = ({ remoteAddress }: Pick<Socket, 'remoteAddress'>): boolean =>
+    remoteAddress !== undefined && trusts(remoteAddress, 0)
+  const error = (): ApiError =>
+    new ApiError(
+      'TOO_MANY_CONNECTIONS',
+      { scope: 'address', expected: `at most ${perAddress} connections` },
+      '1',
+    )
+
+  function accept(socket: Socket): void {
+    // A connection over a Unix socket has no address.
+    if (socket.remoteAddress === undefined || isProxy(socket)) return
+    const network = networkOf(socket.remoteAddress)
+    open.add(network, 1)
+    releases.set(
+      socket,
+      onceOnly(() => open.add(network, -1)),
+    )
+    socket.once('close', () => releases.get(socket)?.())
+    if (open.of(network) > HARD_LIMIT * perAddress) socket.destroy()
+    else if (open.of(network) > perAddress) {
+      refused.add(socket)
+      const linger = setTimeout(() => socket.destroy(), LINGER_MS)
+      socket.once('close', () => clearTimeout(linger))
+    }
+  }
+
+  /** Counts a request until it is answered. */
+  function count(ip: string): () => void {
+    const network = networkOf(ip)
+    if (pending.of(network) >= perAddress) throw error()
+    pending.add(network, 1)
+    return onceOnly(() => pending.add(network, -1))
+  }
+
+  return {
+    isRefused: ({ socket }) => refused.has(socket),
+    release: (socket) => releases.get(socket)?.(),
+    guard(app) {
+      const server = app.server as Server
+      server.on('connection', accept)
+      app.addHook('onRequest', async (request, reply) => {
+        const { socket } = request.raw
+        if (refused.has(socket)) {
+          reply.header('connection', 'close')
+          throw error()
+        }
+        if (request.ws || !isProxy(socket)) return
+        const answered = count(request.ip)
+        reply.raw.once('close', answered).once('finish', answered)
+      })
+    },
+  }
+}
+
+function onceOnly(work: () => void): () => void {
+  let isDone = false
+  return () => {
+    if (!isDone) work()
+    isDone = true
+  }
+}

@@ -1,0 +1,27 @@
+/** Counts the operations of a connection in the limits of its address and its account. */
+import type { Access, Spender } from '../http/access.ts'
+import { BUCKET_OF } from './operations.ts'
+import type { Op } from './schema.ts'
+
+export class Spending {
+  readonly #access: Pick<Access, 'spend' | 'charge'>
+  readonly #spender: () => Spender
+
+  /** `spender`: the account can change from none to one. */
+  constructor(access: Pick<Access, 'spend' | 'charge'>, spender: () => Spender) {
+    this.#access = access
+    this.#spender = spender
+  }
+
+  /** Throws RATE_LIMITED. */
+  async spend(op: Op): Promise<void> {
+    const bucket = BUCKET_OF[op]
+    if (bucket !== undefined) await this.#access.spend(bucket, this.#spender())
+  }
+
+  /** What the operation has cost beyond one request. */
+  charge(op: Op, requests: number): void {
+    const bucket = BUCKET_OF[op]
+    if (bucket !== undefined) this.#access.charge(bucket, this.#spender(), requests)
+  }
+}

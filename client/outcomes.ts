@@ -1,0 +1,77 @@
+/**
+ * The outcome of a command over all attempts: once it may have been executed, no later error says that it was not. An attempt that the
+ * exchange refuses before it has read the command, for example by a rate limit, knows nothing of the attempts before.
+ */
+import { ClearbatchError, type PlacementOutcome } from './errors.ts'
+
+const CERTAINTY: Readonly<Record<PlacementOutcome, number>> = { not_placed: 0, unknown: 1, placed: 2 }
+
+/** The error of an attempt, with the outcome of the command. */
+export function withEarlier(error: ClearbatchError, earlier: PlacementOutcome): ClearbatchError {
+  const { outcome } = error
+  if (outcome === null || CERTAINTY[outcome] >= CERTAINTY[earlier]) return error
+  const known = new ClearbatchError(error.message, {
+    status: error.status,
+    code: error.code,
+    outcome: earlier,
+    retryable: error.retryable,
+    retryAfterMs: error.retryAfterMs,
+    requestId: error.requestId,
+    details: error.details,
+  })
+  known.cause = error.cause ?? error
+  return known
+}
+
+/** Commands that are remembered; the oldest are forgotten. */
+const SIZE = 10_000
+
+/** Commands that were placed or may have been, by their identity. Commands without an identity are not remembered. */
+export class OutcomeMemory {
+  readonly #outcomes = new Map<string, PlacementOutcome>()
+
+  earlier(identity: string | undefined): PlacementOutcome {
+    return (identity !== undefined && this.#outcomes.get(identity)) || 'not_placed'
+  }
+
+  note(identity: string | undefined, outcome: PlacementOutcome | null): void {
+    if (identity === undefined || outcome === null || outcome === 'not_placed') return
+    const earlier = this.earlier(identity)
+    this.#outcomes.delete(identity)
+    this.#outcomes.set(identity, CERTAINTY[outcome] > CERTAINTY[earlier] ? outcome : earlier)
+    if (this.#outcomes.size > SIZE) this.#outcomes.delete(this.#outcomes.keys().next().value as string)
+  }
+}
+
+/** One command, from its first attempt on. */
+export class CommandAttempts {
+  readonly #memory: OutcomeMemory
+  readonly #identity: string | undefined
+  #earlier: PlacementOutcome
+
+  constructor(memory: OutcomeMemory, identity: string | undefined) {
+    this.#memory = memory
+    this.#identity = identity
+    this.#earlier = memory.earlier(identity)
+  }
+
+  succeeded(): void {
+    this.#memory.note(this.#identity, 'placed')
+  }
+
+  /** The error with the outcome of all attempts so far. */
+  failed(error: ClearbatchError): ClearbatchError {
+    const known = withEarlier(error, this.#earlier)
+    this.#earlier = known.outcome ?? this.#earlier
+    this.#memory.note(this.#identity, known.outcome)
+    return known
+  }
+}
+
+/** The same for every attempt at the command, over REST and over the live feed. */
+export const IDENTITY = {
+  /** `body`: of a placement. */
+  order: (body: Readonly<Record<string, unknown>>): string => `order ${String(body.signature).toLowerCase()}`,
+  cancel: (orderHash: string): string => `cancel ${orderHash.toLowerCase()}`,
+  request: (clientRequestId: string): string => `request ${clientRequestId}`,
+} as const

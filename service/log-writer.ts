@@ -1,0 +1,169 @@
+/**
+ * Writes log lines without ever waiting for their reader: a full disk, or a pipe that is not read, must not stop the process. Lines wait in a
+ * bounded buffer; what does not fit is dropped, counted, and reported once lines can be written again.
+ */
+import { constants, fstatSync, openSync, write, writeSync } from 'node:fs'
+import { Socket } from 'node:net'
+
+/** The part of `fs` that a test replaces. */
+export interface LogFile {
+  write(bytes: Buffer, done: (error: NodeJS.ErrnoException | null, written: number) => void): void
+  writeSync(bytes: Buffer): number
+}
+
+export interface LogWriterOptions {
+  readonly file: LogFile
+  /** Bytes that wait at most. */
+  readonly maxBytes: number
+  /** The line that reports dropped lines. */
+  readonly report: (dropped: number) => string
+}
+
+export interface LogWriter {
+  /** The form that the logger calls. */
+  write(line: string): void
+  /** Resolves once everything is written, and after `mostMs` at the latest. */
+  flush(mostMs: number): Promise<void>
+  /** Writes what can be written at once: at the end of the process. */
+  flushSync(): void
+  /** Lines that were dropped since the start. */
+  readonly dropped: number
+}
+
+/** Bytes of one write. */
+const CHUNK_BYTES = 64 * 1024
+/** Pause after a failed write: EAGAIN of a full pipe, ENOSPC of a full disk, EPIPE of a reader that has ended. */
+const RETRY_MS = 100
+/** Longest wait of the end of the process for a write in flight. */
+const IN_FLIGHT_MS = 50
+/** Room for the report of dropped lines. */
+const REPORT_BYTES = 512
+
+export function createLogWriter({ file, maxBytes, report }: LogWriterOptions): LogWriter {
+  const lines: Buffer[] = []
+  let waitingBytes = 0
+  let dropped = 0
+  let reported = 0
+  /** What is being written, or was written in part. */
+  let chunk: Buffer | null = null
+  let isWriting = false
+  let timer: NodeJS.Timeout | undefined
+  const idle = new Set<() => void>()
+
+  const push = (line: Buffer): void => {
+    lines.push(line)
+    waitingBytes += line.length
+  }
+
+  /** The next bytes to write; null if nothing waits. */
+  function next(): Buffer | null {
+    if (chunk !== null) return chunk
+    if (dropped > reported && waitingBytes + REPORT_BYTES <= maxBytes) {
+      push(Buffer.from(report(dropped - reported)))
+      reported = dropped
+    }
+    const taken: Buffer[] = []
+    let bytes = 0
+    while (lines.length > 0 && bytes < CHUNK_BYTES) {
+      const line = lines.shift() as Buffer
+      taken.push(line)
+      bytes += line.length
+    }
+    waitingBytes -= bytes
+    chunk = taken.length === 0 ? null : Buffer.concat(taken)
+    return chunk
+  }
+
+  function advance(written: number): void {
+    chunk = chunk === null || written >= chunk.length ? null : chunk.subarray(written)
+  }
+
+  function work(): void {
+    if (isWriting || timer !== undefined) return
+    const bytes = next()
+    if (bytes === null) {
+      for (const resolve of idle) resolve()
+      idle.clear()
+      return
+    }
+    isWriting = true
+    file.write(bytes, (error, written) => {
+      isWriting = false
+      if (error === null) advance(written)
+      else timer = setTimeout(retry, RETRY_MS).unref()
+      work()
+    })
+  }
+
+  function retry(): void {
+    timer = undefined
+    work()
+  }
+
+  return {
+    write(line) {
+      const bytes = Buffer.from(line)
+      if (waitingBytes + (chunk?.length ?? 0) + bytes.length > maxBytes) dropped++
+      else push(bytes)
+      work()
+    },
+    async flush(mostMs) {
+      if (!isWriting && chunk === null && lines.length === 0) return
+      let late: NodeJS.Timeout | undefined
+      await new Promise<void>((resolve) => {
+        idle.add(resolve)
+        late = setTimeout(resolve, mostMs)
+        work()
+      })
+      clearTimeout(late)
+    },
+    flushSync() {
+      // Its callback cannot run any more; a write that is not over by then is one that does not end.
+      if (isWriting) {
+        Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, IN_FLIGHT_MS)
+        advance(Number.POSITIVE_INFINITY)
+        isWriting = false
+      }
+      try {
+        for (let bytes = next(); bytes !== null; bytes = next()) advance(file.writeSync(bytes))
+      } catch {
+        // The reader does not read: the lines are lost with the process.
+      }
+    },
+    get dropped() {
+      return dropped
+    },
+  }
+}
+
+const STDOUT = 1
+
+/**
+ * Standard output, without blocking: a blocked write would hold a thread that the end of the process waits for. A socket, which is what
+ * Node.js gives its child processes, is written to by the event loop. A pipe or a file is opened again, so that the flag is not shared with
+ * other processes; where that fails, it is used as it is.
+ */
+export function openStdout(): LogFile {
+  if (fstatSync(STDOUT).isSocket()) return socketFile(STDOUT)
+  let fd = STDOUT
+  try {
+    fd = openSync(`/proc/self/fd/${STDOUT}`, constants.O_WRONLY | constants.O_APPEND | constants.O_NONBLOCK)
+  } catch {
+    // See above.
+  }
+  return {
+    write: (bytes, done) => write(fd, bytes, (error, written) => done(error, written)),
+    writeSync: (bytes) => writeSync(fd, bytes),
+  }
+}
+
+function socketFile(fd: number): LogFile {
+  const socket = new Socket({ fd, readable: false, writable: true })
+  // Each write has its error too.
+  socket.on('error', () => {}).unref()
+  return {
+    write: (bytes, done) =>
+      void socket.write(bytes, (error) => done(error ?? null, error ? 0 : bytes.length)),
+    writeSync: (bytes) => writeSync(fd, bytes),
+  }
+}
