@@ -126,7 +126,9 @@ const rules = [
     'page-uses-the-client',
     'The page is a trader like any other: it has client/ and domain/, and nothing of the processes.',
     { path: '^web/' },
-    { path: '^(db|service|keeper|indexer|api|signer|backstop|stack|bench|ops|account|verify|test|typechain-types)/' },
+    {
+      path: '^(db|service|keeper|indexer|api|signer|backstop|stack|bench|ops|account|verify|test|typechain-types)/',
+    },
   ),
   rule(
     'only-the-page-knows-the-page',

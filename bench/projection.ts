@@ -185,5 +185,7 @@ for (const [name, shards] of [
     console.log(cells.join(''))
   }
 }
-console.log(JSON.stringify({ bench: 'projection', unit: 'rows per second; recoveries per chunk', ...results }))
+console.log(
+  JSON.stringify({ bench: 'projection', unit: 'rows per second; recoveries per chunk', ...results }),
+)
 await db.destroy()

@@ -158,10 +158,7 @@ function shardChunk(
     seq === behind + journal.length,
     `the journal of ${shard} lacks ${seq - behind - journal.length} rows between row ${behind} and row ${seq}`,
   )
-  invariant(
-    seq >= front,
-    `a chunk of ${shard} ends at row ${seq}, before the place ${front} of a projection`,
-  )
+  invariant(seq >= front, `a chunk of ${shard} ends at row ${seq}, before the place ${front} of a projection`)
   const marketId = marketOf(shard)
   const placeOf = new Map(places.map((each) => [each.projection, each]))
   const [{ epoch, head }] = places as [LockedPlace]

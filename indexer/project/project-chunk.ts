@@ -217,11 +217,7 @@ interface FinalStatement {
 }
 
 /** Runs the clauses with the statement. Shared clauses run one after the other, so that all projectors lock rows in one order. */
-function run<Row>(
-  tx: Tx,
-  clauses: readonly WriteClause[],
-  statement: FinalStatement,
-) {
+function run<Row>(tx: Tx, clauses: readonly WriteClause[], statement: FinalStatement) {
   const values = [...statement.values]
   const shared: string[] = []
   const parts = clauses

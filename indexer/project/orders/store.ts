@@ -18,9 +18,10 @@ interface MarketKeys {
 }
 
 /** A row's key in each market: two columns of a table expression. */
-function pairsOf<Key>(
-  markets: readonly { readonly marketId: number; readonly keys: Iterable<Key> }[],
-): { readonly marketIds: number[]; readonly keys: Key[] } {
+function pairsOf<Key>(markets: readonly { readonly marketId: number; readonly keys: Iterable<Key> }[]): {
+  readonly marketIds: number[]
+  readonly keys: Key[]
+} {
   const pairs = markets.flatMap(({ marketId, keys }) => [...keys].map((key) => ({ marketId, key })))
   return { marketIds: pairs.map(({ marketId }) => marketId), keys: pairs.map(({ key }) => key) }
 }

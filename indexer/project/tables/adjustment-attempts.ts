@@ -35,7 +35,10 @@ export const adjustments: Projection = {
     const rows = [...new Map(entries.flatMap(present)).values()]
     return rows.length === 0
       ? { clauses: [] }
-      : { clauses: [ATTEMPTS.replace(rows)], feed: rows.map((row) => ({ marketId: row.market_id, adjustments: [row] })) }
+      : {
+          clauses: [ATTEMPTS.replace(rows)],
+          feed: rows.map((row) => ({ marketId: row.market_id, adjustments: [row] })),
+        }
   },
 }
 

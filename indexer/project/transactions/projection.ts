@@ -107,7 +107,10 @@ async function fundingWrites(tx: Tx, entries: readonly ShardEntry[]): Promise<Ch
       FUNDING_SPANS.replace(changed.flatMap(({ changes }) => changes.spans)),
       // Also if it adds 0: the row exists once a position was touched, wherever chunks begin.
       OPEN_INTEREST.add(
-        changed.map(({ marketId, changes }) => ({ market_id: marketId, steps: sumOf(changes.moves.values()) })),
+        changed.map(({ marketId, changes }) => ({
+          market_id: marketId,
+          steps: sumOf(changes.moves.values()),
+        })),
       ),
       OPEN_INTEREST_CHANGES.add(
         changed.flatMap(({ marketId, changes }) => openInterestChanges(marketId, changes.moves)),
@@ -132,10 +135,7 @@ async function fundingWrites(tx: Tx, entries: readonly ShardEntry[]): Promise<Ch
 const sumOf = (steps: Iterable<number>): number => [...steps].reduce((sum, moved) => sum + moved, 0)
 
 /** Loads what the markets touch. Returns the rows of one market. */
-async function load(
-  tx: Tx,
-  markets: readonly MarketFunding[],
-): Promise<(marketId: number) => LoadedFunding> {
+async function load(tx: Tx, markets: readonly MarketFunding[]): Promise<(marketId: number) => LoadedFunding> {
   const holders = markets.flatMap(({ marketId, touched }) =>
     [...touched.users].map((userId) => ({ marketId, userId })),
   )

@@ -158,7 +158,8 @@ describe('the projector', function () {
       await appendToJournal(test.db, shard, [placed(at + 1, 1), placed(at + 1, 2)])
     await appendToJournal(test.db, 'm3', [poison('3-99')])
     const projector = startProjector()
-    const isElsewhere = (places: Map<string, number>) => MARKETS.every((shard) => (places.get(shard) ?? 0) >= 2)
+    const isElsewhere = (places: Map<string, number>) =>
+      MARKETS.every((shard) => (places.get(shard) ?? 0) >= 2)
     await waitFor(placesOf('balances'), isElsewhere)
     await waitFor(placesOf('orders'), (places) =>
       MARKETS.every((shard) => shard === 'm3' || (places.get(shard) ?? 0) === 2),

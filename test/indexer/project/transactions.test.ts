@@ -121,7 +121,8 @@ describe('the transactions of accounts', function () {
         fc.array(fc.integer({ min: 1, max: 9 })),
         async (history, chunks) => {
           await write(history)
-          for (const limit of chunks) await projectChunk(test.db, [marketShard(MARKET)], { ...options, limit })
+          for (const limit of chunks)
+            await projectChunk(test.db, [marketShard(MARKET)], { ...options, limit })
           await projectShards(test.db, [marketShard(MARKET)], options)
           await projectShards(test.db, [ACCOUNTS_SHARD], options)
           const live = await dumpReadModel(test.db)
