@@ -38,7 +38,12 @@ async function environmentFor({ file, keys, databaseUrls, chain, pricesFile }: S
   const contracts = { usdm, marginBank: margin_bank, accountManager: account_manager, forwarder }
   const issuer = Number(new URL(file.issuer_url).port)
   return environmentOf({
-    ...{ databaseUrls, rpcUrl: chain.url, keys, pricesFile, issuerKeysFile: '' },
+    databaseUrls,
+    rpcUrl: chain.url,
+    keys,
+    pricesFile,
+    issuerKeysFile: '',
+    pageDir: null,
     deployment: { chain_id: file.chain_id, contracts },
     ports: { rest, issuer, internal: await internalPorts() },
   })

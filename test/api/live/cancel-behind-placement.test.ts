@@ -41,7 +41,9 @@ describe('a cancel directly behind its placement', function () {
     (await exchange.db.selectFrom('orders').select('hash').where('ended_at', 'is', null).execute()).map(
       ({ hash }) => hash,
     )
-  const expectNoneLive = async (): Promise<void> => expect(await live()).to.deep.equal([])
+  const expectNoneLive = async (): Promise<void> => {
+    expect(await live()).to.deep.equal([])
+  }
 
   it('when both are sent on one socket, every order ends cancelled', async () => {
     const rounds = Array.from({ length: ROUNDS }, async () => {

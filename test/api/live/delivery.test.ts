@@ -6,7 +6,14 @@ import { after, afterEach, before, describe, it } from 'mocha'
 import { readConfig } from '../../../api/config.ts'
 import type { App } from '../../../api/http/types.ts'
 import { type Connections, createConnections } from '../../../api/live/connections.ts'
-import type { Frame, Hub, Reader, Subscription } from '../../../api/live/ports.ts'
+import {
+  type Frame,
+  type Hub,
+  NOTHING,
+  type Reader,
+  type StartCost,
+  type Subscription,
+} from '../../../api/live/ports.ts'
 import { acceptWebSockets, liveRoute } from '../../../api/live/route.ts'
 import { type Topic, topicName } from '../../../api/live/topics.ts'
 import { createMetrics, type Metrics } from '../../../api/metrics.ts'
@@ -38,12 +45,13 @@ class CountingHub implements Hub {
     return { topic, seq, prevSeq, text: Buffer.from(JSON.stringify(message)), isConflatable: topic === BOOK }
   }
 
-  async subscribe(reader: Reader, topic: Topic, { id }: Subscription): Promise<void> {
+  async subscribe(reader: Reader, topic: Topic, { id }: Subscription): Promise<StartCost> {
     const name = topicName(topic)
     await this.gate
     const started = { ...this.frame(name, 'subscribed', { id, data: {} }), isConflatable: false }
     reader.send([started, this.frame(name, 'snapshot', { data: {} })])
     this.#readers.set(name, (this.#readers.get(name) ?? new Set()).add(reader))
+    return NOTHING
   }
 
   unsubscribe(reader: Reader, topic: string): void {
@@ -94,7 +102,12 @@ describe('a connection of the live feed and its hub', function () {
     app = Fastify() as never
     app.decorateRequest('caller', null)
     await acceptWebSockets(app)
-    liveRoute(app, { config, connections, spend: async () => {} })
+    liveRoute(app, {
+      config,
+      connections,
+      access: { spend: async () => {}, charge: () => {} },
+      release: () => {},
+    })
     await app.listen({ port: 0, host: '127.0.0.1' })
     base = `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`
   })
