@@ -717,7 +717,7 @@ decodeFunctionResult(functionFragment: 'windDown', data: BytesLike): Result;
 
     
     claim: TypedContractMethod<
-      [arg0: AddressLike, ],
+      [account: AddressLike, ],
       [void],
       'nonpayable'
     >
@@ -733,7 +733,7 @@ decodeFunctionResult(functionFragment: 'windDown', data: BytesLike): Result;
 
     
     coverDeficit: TypedContractMethod<
-      [arg0: BigNumberish, ],
+      [amount: BigNumberish, ],
       [void],
       'nonpayable'
     >
@@ -741,7 +741,7 @@ decodeFunctionResult(functionFragment: 'windDown', data: BytesLike): Result;
 
     
     deleverage: TypedContractMethod<
-      [arg0: BigNumberish, arg1: BigNumberish, arg2: AddressLike, arg3: AddressLike[], arg4: BigNumberish[], arg5: ReportStruct, ],
+      [actionId: BigNumberish, asOf: BigNumberish, account: AddressLike, counterparties: AddressLike[], steps: BigNumberish[], report: ReportStruct, ],
       [void],
       'nonpayable'
     >
@@ -773,7 +773,7 @@ decodeFunctionResult(functionFragment: 'windDown', data: BytesLike): Result;
 
     
     extendDisputeWindow: TypedContractMethod<
-      [arg0: BigNumberish, ],
+      [disputeWindow: BigNumberish, ],
       [void],
       'nonpayable'
     >
@@ -781,7 +781,7 @@ decodeFunctionResult(functionFragment: 'windDown', data: BytesLike): Result;
 
     
     extendExpiry: TypedContractMethod<
-      [arg0: BigNumberish, ],
+      [expiresAt: BigNumberish, ],
       [void],
       'nonpayable'
     >
@@ -797,7 +797,7 @@ decodeFunctionResult(functionFragment: 'windDown', data: BytesLike): Result;
 
     
     finalizeMarket: TypedContractMethod<
-      [arg0: BigNumberish, arg1: BigNumberish, ],
+      [actionId: BigNumberish, asOf: BigNumberish, ],
       [void],
       'nonpayable'
     >
@@ -805,7 +805,7 @@ decodeFunctionResult(functionFragment: 'windDown', data: BytesLike): Result;
 
     
     floors: TypedContractMethod<
-      [arg0: AddressLike, ],
+      [account: AddressLike, ],
       [FloorsStructOutput],
       'view'
     >
@@ -837,7 +837,7 @@ decodeFunctionResult(functionFragment: 'windDown', data: BytesLike): Result;
 
     
     hashLeverageAdjustment: TypedContractMethod<
-      [arg0: AdjustLeverageStruct, ],
+      [adjustment: AdjustLeverageStruct, ],
       [string],
       'view'
     >
@@ -845,7 +845,7 @@ decodeFunctionResult(functionFragment: 'windDown', data: BytesLike): Result;
 
     
     hashMarginAdjustment: TypedContractMethod<
-      [arg0: AdjustMarginStruct, ],
+      [adjustment: AdjustMarginStruct, ],
       [string],
       'view'
     >
@@ -853,7 +853,7 @@ decodeFunctionResult(functionFragment: 'windDown', data: BytesLike): Result;
 
     
     hashOrder: TypedContractMethod<
-      [arg0: OrderStruct, ],
+      [order: OrderStruct, ],
       [string],
       'view'
     >
@@ -861,8 +861,8 @@ decodeFunctionResult(functionFragment: 'windDown', data: BytesLike): Result;
 
     
     health: TypedContractMethod<
-      [arg0: AddressLike, arg1: BigNumberish, ],
-      [[bigint, bigint]],
+      [account: AddressLike, price: BigNumberish, ],
+      [[bigint, bigint] & {equityX: bigint, notionalX: bigint }],
       'view'
     >
     
@@ -877,7 +877,7 @@ decodeFunctionResult(functionFragment: 'windDown', data: BytesLike): Result;
 
     
     inheritPosition: TypedContractMethod<
-      [arg0: BigNumberish, arg1: BigNumberish, arg2: AddressLike, arg3: ReportStruct, ],
+      [actionId: BigNumberish, asOf: BigNumberish, account: AddressLike, report: ReportStruct, ],
       [void],
       'nonpayable'
     >
@@ -901,7 +901,7 @@ decodeFunctionResult(functionFragment: 'windDown', data: BytesLike): Result;
 
     
     isMarginNonceUsed: TypedContractMethod<
-      [arg0: AddressLike, arg1: BigNumberish, ],
+      [account: AddressLike, nonce: BigNumberish, ],
       [boolean],
       'view'
     >
@@ -925,7 +925,7 @@ decodeFunctionResult(functionFragment: 'windDown', data: BytesLike): Result;
 
     
     operatorStatus: TypedContractMethod<
-      [arg0: AddressLike, ],
+      [operator: AddressLike, ],
       [bigint],
       'view'
     >
@@ -949,8 +949,8 @@ decodeFunctionResult(functionFragment: 'windDown', data: BytesLike): Result;
 
     
     partialSlot: TypedContractMethod<
-      [arg0: AddressLike, arg1: BigNumberish, ],
-      [[bigint, bigint, bigint]],
+      [maker: AddressLike, index: BigNumberish, ],
+      [[bigint, bigint, bigint] & {salt: bigint, filled: bigint, batchId: bigint }],
       'view'
     >
     
@@ -965,7 +965,7 @@ decodeFunctionResult(functionFragment: 'windDown', data: BytesLike): Result;
 
     
     poke: TypedContractMethod<
-      [arg0: ReportStruct, ],
+      [report: ReportStruct, ],
       [void],
       'nonpayable'
     >
@@ -981,7 +981,7 @@ decodeFunctionResult(functionFragment: 'windDown', data: BytesLike): Result;
 
     
     position: TypedContractMethod<
-      [arg0: AddressLike, ],
+      [account: AddressLike, ],
       [PositionStructOutput],
       'view'
     >
@@ -989,7 +989,7 @@ decodeFunctionResult(functionFragment: 'windDown', data: BytesLike): Result;
 
     
     proposeOperator: TypedContractMethod<
-      [arg0: AddressLike, ],
+      [operator: AddressLike, ],
       [void],
       'nonpayable'
     >
@@ -1005,7 +1005,7 @@ decodeFunctionResult(functionFragment: 'windDown', data: BytesLike): Result;
 
     
     reportInsolvent: TypedContractMethod<
-      [arg0: AddressLike[], ],
+      [accounts: AddressLike[], ],
       [void],
       'nonpayable'
     >
@@ -1021,7 +1021,7 @@ decodeFunctionResult(functionFragment: 'windDown', data: BytesLike): Result;
 
     
     restrictMode: TypedContractMethod<
-      [arg0: BigNumberish, ],
+      [mode: BigNumberish, ],
       [void],
       'nonpayable'
     >
@@ -1029,7 +1029,7 @@ decodeFunctionResult(functionFragment: 'windDown', data: BytesLike): Result;
 
     
     revokeOperator: TypedContractMethod<
-      [arg0: AddressLike, ],
+      [operator: AddressLike, ],
       [void],
       'nonpayable'
     >
@@ -1045,7 +1045,7 @@ decodeFunctionResult(functionFragment: 'windDown', data: BytesLike): Result;
 
     
     saltState: TypedContractMethod<
-      [arg0: AddressLike, arg1: BigNumberish, ],
+      [maker: AddressLike, salt: BigNumberish, ],
       [bigint],
       'view'
     >
@@ -1053,7 +1053,7 @@ decodeFunctionResult(functionFragment: 'windDown', data: BytesLike): Result;
 
     
     scheduleMode: TypedContractMethod<
-      [arg0: BigNumberish, arg1: BigNumberish, ],
+      [mode: BigNumberish, activeFrom: BigNumberish, ],
       [void],
       'nonpayable'
     >
@@ -1061,7 +1061,7 @@ decodeFunctionResult(functionFragment: 'windDown', data: BytesLike): Result;
 
     
     scheduleParameters: TypedContractMethod<
-      [arg0: ParametersStruct, arg1: BigNumberish, ],
+      [next: ParametersStruct, activeFrom: BigNumberish, ],
       [void],
       'nonpayable'
     >
@@ -1077,7 +1077,7 @@ decodeFunctionResult(functionFragment: 'windDown', data: BytesLike): Result;
 
     
     setBackstop: TypedContractMethod<
-      [arg0: AddressLike, arg1: BigNumberish, ],
+      [backstop: AddressLike, cap: BigNumberish, ],
       [void],
       'nonpayable'
     >
@@ -1093,7 +1093,7 @@ decodeFunctionResult(functionFragment: 'windDown', data: BytesLike): Result;
 
     
     submitFinalReport: TypedContractMethod<
-      [arg0: ReportStruct, ],
+      [report: ReportStruct, ],
       [void],
       'nonpayable'
     >
@@ -1101,7 +1101,7 @@ decodeFunctionResult(functionFragment: 'windDown', data: BytesLike): Result;
 
     
     unpaidClaim: TypedContractMethod<
-      [arg0: AddressLike, ],
+      [account: AddressLike, ],
       [bigint],
       'view'
     >
@@ -1109,7 +1109,7 @@ decodeFunctionResult(functionFragment: 'windDown', data: BytesLike): Result;
 
     
     updateFunding: TypedContractMethod<
-      [arg0: BigNumberish, arg1: BigNumberish, arg2: BigNumberish, arg3: BigNumberish, arg4: ReportStruct, arg5: ReportStruct, ],
+      [actionId: BigNumberish, asOf: BigNumberish, rate: BigNumberish, validUntil: BigNumberish, report: ReportStruct, session: ReportStruct, ],
       [void],
       'nonpayable'
     >
@@ -1117,8 +1117,8 @@ decodeFunctionResult(functionFragment: 'windDown', data: BytesLike): Result;
 
     
     validateOrder: TypedContractMethod<
-      [arg0: OrderStruct, arg1: BytesLike, arg2: BigNumberish, ],
-      [[string, string]],
+      [order: OrderStruct, signature: BytesLike, asOf: BigNumberish, ],
+      [[string, string] & {hash: string, signer: string }],
       'view'
     >
     
@@ -1180,7 +1180,7 @@ getFunction(nameOrSignature: 'cancelScheduledParameters'): TypedContractMethod<
       'nonpayable'
     >;
 getFunction(nameOrSignature: 'claim'): TypedContractMethod<
-      [arg0: AddressLike, ],
+      [account: AddressLike, ],
       [void],
       'nonpayable'
     >;
@@ -1190,12 +1190,12 @@ getFunction(nameOrSignature: 'clock'): TypedContractMethod<
       'view'
     >;
 getFunction(nameOrSignature: 'coverDeficit'): TypedContractMethod<
-      [arg0: BigNumberish, ],
+      [amount: BigNumberish, ],
       [void],
       'nonpayable'
     >;
 getFunction(nameOrSignature: 'deleverage'): TypedContractMethod<
-      [arg0: BigNumberish, arg1: BigNumberish, arg2: AddressLike, arg3: AddressLike[], arg4: BigNumberish[], arg5: ReportStruct, ],
+      [actionId: BigNumberish, asOf: BigNumberish, account: AddressLike, counterparties: AddressLike[], steps: BigNumberish[], report: ReportStruct, ],
       [void],
       'nonpayable'
     >;
@@ -1215,12 +1215,12 @@ getFunction(nameOrSignature: 'ending'): TypedContractMethod<
       'view'
     >;
 getFunction(nameOrSignature: 'extendDisputeWindow'): TypedContractMethod<
-      [arg0: BigNumberish, ],
+      [disputeWindow: BigNumberish, ],
       [void],
       'nonpayable'
     >;
 getFunction(nameOrSignature: 'extendExpiry'): TypedContractMethod<
-      [arg0: BigNumberish, ],
+      [expiresAt: BigNumberish, ],
       [void],
       'nonpayable'
     >;
@@ -1230,12 +1230,12 @@ getFunction(nameOrSignature: 'extension'): TypedContractMethod<
       'view'
     >;
 getFunction(nameOrSignature: 'finalizeMarket'): TypedContractMethod<
-      [arg0: BigNumberish, arg1: BigNumberish, ],
+      [actionId: BigNumberish, asOf: BigNumberish, ],
       [void],
       'nonpayable'
     >;
 getFunction(nameOrSignature: 'floors'): TypedContractMethod<
-      [arg0: AddressLike, ],
+      [account: AddressLike, ],
       [FloorsStructOutput],
       'view'
     >;
@@ -1255,23 +1255,23 @@ getFunction(nameOrSignature: 'grid'): TypedContractMethod<
       'view'
     >;
 getFunction(nameOrSignature: 'hashLeverageAdjustment'): TypedContractMethod<
-      [arg0: AdjustLeverageStruct, ],
+      [adjustment: AdjustLeverageStruct, ],
       [string],
       'view'
     >;
 getFunction(nameOrSignature: 'hashMarginAdjustment'): TypedContractMethod<
-      [arg0: AdjustMarginStruct, ],
+      [adjustment: AdjustMarginStruct, ],
       [string],
       'view'
     >;
 getFunction(nameOrSignature: 'hashOrder'): TypedContractMethod<
-      [arg0: OrderStruct, ],
+      [order: OrderStruct, ],
       [string],
       'view'
     >;
 getFunction(nameOrSignature: 'health'): TypedContractMethod<
-      [arg0: AddressLike, arg1: BigNumberish, ],
-      [[bigint, bigint]],
+      [account: AddressLike, price: BigNumberish, ],
+      [[bigint, bigint] & {equityX: bigint, notionalX: bigint }],
       'view'
     >;
 getFunction(nameOrSignature: 'heartbeat'): TypedContractMethod<
@@ -1280,7 +1280,7 @@ getFunction(nameOrSignature: 'heartbeat'): TypedContractMethod<
       'nonpayable'
     >;
 getFunction(nameOrSignature: 'inheritPosition'): TypedContractMethod<
-      [arg0: BigNumberish, arg1: BigNumberish, arg2: AddressLike, arg3: ReportStruct, ],
+      [actionId: BigNumberish, asOf: BigNumberish, account: AddressLike, report: ReportStruct, ],
       [void],
       'nonpayable'
     >;
@@ -1295,7 +1295,7 @@ getFunction(nameOrSignature: 'isConsumingScheduledOp'): TypedContractMethod<
       'view'
     >;
 getFunction(nameOrSignature: 'isMarginNonceUsed'): TypedContractMethod<
-      [arg0: AddressLike, arg1: BigNumberish, ],
+      [account: AddressLike, nonce: BigNumberish, ],
       [boolean],
       'view'
     >;
@@ -1310,7 +1310,7 @@ getFunction(nameOrSignature: 'lastReference'): TypedContractMethod<
       'view'
     >;
 getFunction(nameOrSignature: 'operatorStatus'): TypedContractMethod<
-      [arg0: AddressLike, ],
+      [operator: AddressLike, ],
       [bigint],
       'view'
     >;
@@ -1325,8 +1325,8 @@ getFunction(nameOrSignature: 'parameters'): TypedContractMethod<
       'view'
     >;
 getFunction(nameOrSignature: 'partialSlot'): TypedContractMethod<
-      [arg0: AddressLike, arg1: BigNumberish, ],
-      [[bigint, bigint, bigint]],
+      [maker: AddressLike, index: BigNumberish, ],
+      [[bigint, bigint, bigint] & {salt: bigint, filled: bigint, batchId: bigint }],
       'view'
     >;
 getFunction(nameOrSignature: 'pendingChange'): TypedContractMethod<
@@ -1335,7 +1335,7 @@ getFunction(nameOrSignature: 'pendingChange'): TypedContractMethod<
       'view'
     >;
 getFunction(nameOrSignature: 'poke'): TypedContractMethod<
-      [arg0: ReportStruct, ],
+      [report: ReportStruct, ],
       [void],
       'nonpayable'
     >;
@@ -1345,12 +1345,12 @@ getFunction(nameOrSignature: 'poked'): TypedContractMethod<
       'view'
     >;
 getFunction(nameOrSignature: 'position'): TypedContractMethod<
-      [arg0: AddressLike, ],
+      [account: AddressLike, ],
       [PositionStructOutput],
       'view'
     >;
 getFunction(nameOrSignature: 'proposeOperator'): TypedContractMethod<
-      [arg0: AddressLike, ],
+      [operator: AddressLike, ],
       [void],
       'nonpayable'
     >;
@@ -1360,7 +1360,7 @@ getFunction(nameOrSignature: 'readiness'): TypedContractMethod<
       'view'
     >;
 getFunction(nameOrSignature: 'reportInsolvent'): TypedContractMethod<
-      [arg0: AddressLike[], ],
+      [accounts: AddressLike[], ],
       [void],
       'nonpayable'
     >;
@@ -1370,12 +1370,12 @@ getFunction(nameOrSignature: 'requestFreeze'): TypedContractMethod<
       'nonpayable'
     >;
 getFunction(nameOrSignature: 'restrictMode'): TypedContractMethod<
-      [arg0: BigNumberish, ],
+      [mode: BigNumberish, ],
       [void],
       'nonpayable'
     >;
 getFunction(nameOrSignature: 'revokeOperator'): TypedContractMethod<
-      [arg0: AddressLike, ],
+      [operator: AddressLike, ],
       [void],
       'nonpayable'
     >;
@@ -1385,17 +1385,17 @@ getFunction(nameOrSignature: 'riskTerms'): TypedContractMethod<
       'view'
     >;
 getFunction(nameOrSignature: 'saltState'): TypedContractMethod<
-      [arg0: AddressLike, arg1: BigNumberish, ],
+      [maker: AddressLike, salt: BigNumberish, ],
       [bigint],
       'view'
     >;
 getFunction(nameOrSignature: 'scheduleMode'): TypedContractMethod<
-      [arg0: BigNumberish, arg1: BigNumberish, ],
+      [mode: BigNumberish, activeFrom: BigNumberish, ],
       [void],
       'nonpayable'
     >;
 getFunction(nameOrSignature: 'scheduleParameters'): TypedContractMethod<
-      [arg0: ParametersStruct, arg1: BigNumberish, ],
+      [next: ParametersStruct, activeFrom: BigNumberish, ],
       [void],
       'nonpayable'
     >;
@@ -1405,7 +1405,7 @@ getFunction(nameOrSignature: 'setAuthority'): TypedContractMethod<
       'view'
     >;
 getFunction(nameOrSignature: 'setBackstop'): TypedContractMethod<
-      [arg0: AddressLike, arg1: BigNumberish, ],
+      [backstop: AddressLike, cap: BigNumberish, ],
       [void],
       'nonpayable'
     >;
@@ -1415,23 +1415,23 @@ getFunction(nameOrSignature: 'settleBatch'): TypedContractMethod<
       'nonpayable'
     >;
 getFunction(nameOrSignature: 'submitFinalReport'): TypedContractMethod<
-      [arg0: ReportStruct, ],
+      [report: ReportStruct, ],
       [void],
       'nonpayable'
     >;
 getFunction(nameOrSignature: 'unpaidClaim'): TypedContractMethod<
-      [arg0: AddressLike, ],
+      [account: AddressLike, ],
       [bigint],
       'view'
     >;
 getFunction(nameOrSignature: 'updateFunding'): TypedContractMethod<
-      [arg0: BigNumberish, arg1: BigNumberish, arg2: BigNumberish, arg3: BigNumberish, arg4: ReportStruct, arg5: ReportStruct, ],
+      [actionId: BigNumberish, asOf: BigNumberish, rate: BigNumberish, validUntil: BigNumberish, report: ReportStruct, session: ReportStruct, ],
       [void],
       'nonpayable'
     >;
 getFunction(nameOrSignature: 'validateOrder'): TypedContractMethod<
-      [arg0: OrderStruct, arg1: BytesLike, arg2: BigNumberish, ],
-      [[string, string]],
+      [order: OrderStruct, signature: BytesLike, asOf: BigNumberish, ],
+      [[string, string] & {hash: string, signer: string }],
       'view'
     >;
 getFunction(nameOrSignature: 'windDown'): TypedContractMethod<

@@ -96,7 +96,7 @@ import type { TypedContractEvent, TypedDeferredTopicFilter, TypedEventLog, Typed
   
 
   export interface MarketExtensionInterface extends Interface {
-    getFunction(nameOrSignature: "acceptOperator" | "accountManager" | "bank" | "cancelScheduledParameters" | "claim" | "clock" | "coverDeficit" | "deleverage" | "domainSeparator" | "ending" | "extendDisputeWindow" | "extendExpiry" | "finalizeMarket" | "floors" | "freeze" | "fundingRate" | "grid" | "hashLeverageAdjustment" | "hashMarginAdjustment" | "hashOrder" | "health" | "heartbeat" | "inheritPosition" | "isMarginNonceUsed" | "lastReference" | "operatorStatus" | "oracle" | "parameters" | "partialSlot" | "pendingChange" | "poke" | "poked" | "position" | "proposeOperator" | "readiness" | "reportInsolvent" | "requestFreeze" | "restrictMode" | "revokeOperator" | "riskTerms" | "saltState" | "scheduleMode" | "scheduleParameters" | "setBackstop" | "submitFinalReport" | "unpaidClaim" | "updateFunding" | "validateOrder" | "windDown"): FunctionFragment;
+    getFunction(nameOrSignature: "acceptOperator" | "accountManager" | "bank" | "cancelScheduledParameters" | "claim" | "clock" | "coverDeficit" | "deleverage" | "domainSeparator" | "eip712Domain" | "ending" | "extendDisputeWindow" | "extendExpiry" | "finalizeMarket" | "floors" | "freeze" | "fundingRate" | "grid" | "hashLeverageAdjustment" | "hashMarginAdjustment" | "hashOrder" | "health" | "heartbeat" | "inheritPosition" | "isMarginNonceUsed" | "lastReference" | "operatorStatus" | "oracle" | "parameters" | "partialSlot" | "pendingChange" | "poke" | "poked" | "position" | "proposeOperator" | "readiness" | "reportInsolvent" | "requestFreeze" | "restrictMode" | "revokeOperator" | "riskTerms" | "saltState" | "scheduleMode" | "scheduleParameters" | "setBackstop" | "submitFinalReport" | "unpaidClaim" | "updateFunding" | "validateOrder" | "windDown"): FunctionFragment;
 
     getEvent(nameOrSignatureOrTopic: "BackstopInheritanceFailed" | "OperatorChanged" | "ParametersChanged" | "PositionInherited" | "PositionsDeleveraged"): EventFragment;
 
@@ -109,6 +109,7 @@ encodeFunctionData(functionFragment: 'clock', values?: undefined): string;
 encodeFunctionData(functionFragment: 'coverDeficit', values: [BigNumberish]): string;
 encodeFunctionData(functionFragment: 'deleverage', values: [BigNumberish, BigNumberish, AddressLike, AddressLike[], BigNumberish[], ReportStruct]): string;
 encodeFunctionData(functionFragment: 'domainSeparator', values?: undefined): string;
+encodeFunctionData(functionFragment: 'eip712Domain', values?: undefined): string;
 encodeFunctionData(functionFragment: 'ending', values?: undefined): string;
 encodeFunctionData(functionFragment: 'extendDisputeWindow', values: [BigNumberish]): string;
 encodeFunctionData(functionFragment: 'extendExpiry', values: [BigNumberish]): string;
@@ -159,6 +160,7 @@ decodeFunctionResult(functionFragment: 'clock', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'coverDeficit', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'deleverage', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'domainSeparator', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'eip712Domain', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'ending', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'extendDisputeWindow', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'extendExpiry', data: BytesLike): Result;
@@ -363,6 +365,14 @@ decodeFunctionResult(functionFragment: 'windDown', data: BytesLike): Result;
     domainSeparator: TypedContractMethod<
       [],
       [string],
+      'view'
+    >
+    
+
+    
+    eip712Domain: TypedContractMethod<
+      [],
+      [[string, string, string, bigint, string, string, bigint[]] & {fields: string, name: string, version: string, chainId: bigint, verifyingContract: string, salt: string, extensions: bigint[] }],
       'view'
     >
     
@@ -733,6 +743,11 @@ getFunction(nameOrSignature: 'deleverage'): TypedContractMethod<
 getFunction(nameOrSignature: 'domainSeparator'): TypedContractMethod<
       [],
       [string],
+      'view'
+    >;
+getFunction(nameOrSignature: 'eip712Domain'): TypedContractMethod<
+      [],
+      [[string, string, string, bigint, string, string, bigint[]] & {fields: string, name: string, version: string, chainId: bigint, verifyingContract: string, salt: string, extensions: bigint[] }],
       'view'
     >;
 getFunction(nameOrSignature: 'ending'): TypedContractMethod<

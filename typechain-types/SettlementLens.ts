@@ -30,9 +30,9 @@ import type { TypedContractEvent, TypedDeferredTopicFilter, TypedEventLog, Typed
     export type EndingPreviewStructOutput = [closesAt: bigint, reportableUntil: bigint, finalizable: boolean, freezable: boolean, price: bigint] & {closesAt: bigint, reportableUntil: bigint, finalizable: boolean, freezable: boolean, price: bigint }
   
 
-    export type AccountRiskStruct = {account: AddressLike, position: PositionStruct, free: BigNumberish, equityX: BigNumberish, notionalX: BigNumberish, liquidatable: boolean, belowMaintenance: boolean, liquidationPrice: BigNumberish, bankruptcyPrice: BigNumberish}
+    export type AccountRiskStruct = {account: AddressLike, position: PositionStruct, free: BigNumberish, equityX: BigNumberish, notionalX: BigNumberish, liquidatable: boolean, inheritable: boolean, liquidationPrice: BigNumberish, bankruptcyPrice: BigNumberish}
 
-    export type AccountRiskStructOutput = [account: string, position: PositionStructOutput, free: bigint, equityX: bigint, notionalX: bigint, liquidatable: boolean, belowMaintenance: boolean, liquidationPrice: bigint, bankruptcyPrice: bigint] & {account: string, position: PositionStructOutput, free: bigint, equityX: bigint, notionalX: bigint, liquidatable: boolean, belowMaintenance: boolean, liquidationPrice: bigint, bankruptcyPrice: bigint }
+    export type AccountRiskStructOutput = [account: string, position: PositionStructOutput, free: bigint, equityX: bigint, notionalX: bigint, liquidatable: boolean, inheritable: boolean, liquidationPrice: bigint, bankruptcyPrice: bigint] & {account: string, position: PositionStructOutput, free: bigint, equityX: bigint, notionalX: bigint, liquidatable: boolean, inheritable: boolean, liquidationPrice: bigint, bankruptcyPrice: bigint }
   
 
     export type InheritanceStruct = {freeDelta: BigNumberish, failure: BigNumberish, needed: BigNumberish, available: BigNumberish}
@@ -45,9 +45,9 @@ import type { TypedContractEvent, TypedDeferredTopicFilter, TypedEventLog, Typed
     export type ParametersStructOutput = [imr: bigint, mmr: bigint, mtbLong: bigint, mtbShort: bigint, makerFee: bigint, takerFee: bigint, reportMaxAge: bigint, moveBase: bigint, moveSlope: bigint, moveWindow: bigint, fundingCap: bigint, maxLeverage: bigint, mode: bigint] & {imr: bigint, mmr: bigint, mtbLong: bigint, mtbShort: bigint, makerFee: bigint, takerFee: bigint, reportMaxAge: bigint, moveBase: bigint, moveSlope: bigint, moveWindow: bigint, fundingCap: bigint, maxLeverage: bigint, mode: bigint }
   
 
-    export type MarketTermsStruct = {mode: BigNumberish, parameters: ParametersStruct, fundingIndex: BigNumberish, closesAt: BigNumberish}
+    export type MarketTermsStruct = {mode: BigNumberish, parameters: ParametersStruct, fundingIndex: BigNumberish, closesAt: BigNumberish, graceEndsAt: BigNumberish, backstop: AddressLike}
 
-    export type MarketTermsStructOutput = [mode: bigint, parameters: ParametersStructOutput, fundingIndex: bigint, closesAt: bigint] & {mode: bigint, parameters: ParametersStructOutput, fundingIndex: bigint, closesAt: bigint }
+    export type MarketTermsStructOutput = [mode: bigint, parameters: ParametersStructOutput, fundingIndex: bigint, closesAt: bigint, graceEndsAt: bigint, backstop: string] & {mode: bigint, parameters: ParametersStructOutput, fundingIndex: bigint, closesAt: bigint, graceEndsAt: bigint, backstop: string }
   
 
   export interface SettlementLensInterface extends Interface {

@@ -100,6 +100,8 @@ describe('vulnerability classes', () => {
       const { spec, shared } = exchange
       const FORKED_ID = 777
       const forked = await network.create({ override: { chainId: FORKED_ID } })
+      // The market delegates its views.
+      await forked.networkHelpers.setCode(shared.extension, await provider.getCode(shared.extension))
       for (const [address, name, version] of [
         [spec.trader, 'IsolatedTrader', '2.0'],
         [shared.oracle, null, null],
@@ -115,8 +117,6 @@ describe('vulnerability classes', () => {
         expect(after.verifyingContract.toLowerCase()).to.equal(address)
         if (name !== null) expect([after.name, after.version]).to.deep.equal([name, version])
       }
-      // The market delegates the view.
-      await forked.networkHelpers.setCode(shared.extension, await provider.getCode(shared.extension))
       const market = IsolatedTrader__factory.connect(spec.trader, { provider: forked.ethers.provider })
       expect(await market.domainSeparator()).to.equal(
         TypedDataEncoder.hashDomain({

@@ -130,7 +130,7 @@ contract MoveProofs {
         uint256 window = parameters.moveWindow;
         // Steps of the proof: the share is at least 1.
         uint256 share = parameters.moveBase * window * 1000 + parameters.moveSlope * elapsed * window;
-        assert(parameters.moveSlope * elapsed >= parameters.moveSlope * 1_800_000);
+        assert(parameters.moveSlope * elapsed >= uint256(parameters.moveSlope) * 1_800_000);
         assert(share >= window * 1000 * MILLION);
         uint256 allowed = BandLib.allowedMove(before, elapsed, parameters, true);
         assert(price <= before || price - before <= allowed);

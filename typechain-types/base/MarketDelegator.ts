@@ -701,7 +701,7 @@ decodeFunctionResult(functionFragment: 'windDown', data: BytesLike): Result;
 
     
     claim: TypedContractMethod<
-      [arg0: AddressLike, ],
+      [account: AddressLike, ],
       [void],
       'nonpayable'
     >
@@ -717,7 +717,7 @@ decodeFunctionResult(functionFragment: 'windDown', data: BytesLike): Result;
 
     
     coverDeficit: TypedContractMethod<
-      [arg0: BigNumberish, ],
+      [amount: BigNumberish, ],
       [void],
       'nonpayable'
     >
@@ -725,7 +725,7 @@ decodeFunctionResult(functionFragment: 'windDown', data: BytesLike): Result;
 
     
     deleverage: TypedContractMethod<
-      [arg0: BigNumberish, arg1: BigNumberish, arg2: AddressLike, arg3: AddressLike[], arg4: BigNumberish[], arg5: ReportStruct, ],
+      [actionId: BigNumberish, asOf: BigNumberish, account: AddressLike, counterparties: AddressLike[], steps: BigNumberish[], report: ReportStruct, ],
       [void],
       'nonpayable'
     >
@@ -749,7 +749,7 @@ decodeFunctionResult(functionFragment: 'windDown', data: BytesLike): Result;
 
     
     extendDisputeWindow: TypedContractMethod<
-      [arg0: BigNumberish, ],
+      [disputeWindow: BigNumberish, ],
       [void],
       'nonpayable'
     >
@@ -757,7 +757,7 @@ decodeFunctionResult(functionFragment: 'windDown', data: BytesLike): Result;
 
     
     extendExpiry: TypedContractMethod<
-      [arg0: BigNumberish, ],
+      [expiresAt: BigNumberish, ],
       [void],
       'nonpayable'
     >
@@ -773,7 +773,7 @@ decodeFunctionResult(functionFragment: 'windDown', data: BytesLike): Result;
 
     
     finalizeMarket: TypedContractMethod<
-      [arg0: BigNumberish, arg1: BigNumberish, ],
+      [actionId: BigNumberish, asOf: BigNumberish, ],
       [void],
       'nonpayable'
     >
@@ -781,7 +781,7 @@ decodeFunctionResult(functionFragment: 'windDown', data: BytesLike): Result;
 
     
     floors: TypedContractMethod<
-      [arg0: AddressLike, ],
+      [account: AddressLike, ],
       [FloorsStructOutput],
       'view'
     >
@@ -813,7 +813,7 @@ decodeFunctionResult(functionFragment: 'windDown', data: BytesLike): Result;
 
     
     hashLeverageAdjustment: TypedContractMethod<
-      [arg0: AdjustLeverageStruct, ],
+      [adjustment: AdjustLeverageStruct, ],
       [string],
       'view'
     >
@@ -821,7 +821,7 @@ decodeFunctionResult(functionFragment: 'windDown', data: BytesLike): Result;
 
     
     hashMarginAdjustment: TypedContractMethod<
-      [arg0: AdjustMarginStruct, ],
+      [adjustment: AdjustMarginStruct, ],
       [string],
       'view'
     >
@@ -829,7 +829,7 @@ decodeFunctionResult(functionFragment: 'windDown', data: BytesLike): Result;
 
     
     hashOrder: TypedContractMethod<
-      [arg0: OrderStruct, ],
+      [order: OrderStruct, ],
       [string],
       'view'
     >
@@ -837,8 +837,8 @@ decodeFunctionResult(functionFragment: 'windDown', data: BytesLike): Result;
 
     
     health: TypedContractMethod<
-      [arg0: AddressLike, arg1: BigNumberish, ],
-      [[bigint, bigint]],
+      [account: AddressLike, price: BigNumberish, ],
+      [[bigint, bigint] & {equityX: bigint, notionalX: bigint }],
       'view'
     >
     
@@ -853,7 +853,7 @@ decodeFunctionResult(functionFragment: 'windDown', data: BytesLike): Result;
 
     
     inheritPosition: TypedContractMethod<
-      [arg0: BigNumberish, arg1: BigNumberish, arg2: AddressLike, arg3: ReportStruct, ],
+      [actionId: BigNumberish, asOf: BigNumberish, account: AddressLike, report: ReportStruct, ],
       [void],
       'nonpayable'
     >
@@ -877,7 +877,7 @@ decodeFunctionResult(functionFragment: 'windDown', data: BytesLike): Result;
 
     
     isMarginNonceUsed: TypedContractMethod<
-      [arg0: AddressLike, arg1: BigNumberish, ],
+      [account: AddressLike, nonce: BigNumberish, ],
       [boolean],
       'view'
     >
@@ -893,7 +893,7 @@ decodeFunctionResult(functionFragment: 'windDown', data: BytesLike): Result;
 
     
     operatorStatus: TypedContractMethod<
-      [arg0: AddressLike, ],
+      [operator: AddressLike, ],
       [bigint],
       'view'
     >
@@ -917,8 +917,8 @@ decodeFunctionResult(functionFragment: 'windDown', data: BytesLike): Result;
 
     
     partialSlot: TypedContractMethod<
-      [arg0: AddressLike, arg1: BigNumberish, ],
-      [[bigint, bigint, bigint]],
+      [maker: AddressLike, index: BigNumberish, ],
+      [[bigint, bigint, bigint] & {salt: bigint, filled: bigint, batchId: bigint }],
       'view'
     >
     
@@ -933,7 +933,7 @@ decodeFunctionResult(functionFragment: 'windDown', data: BytesLike): Result;
 
     
     poke: TypedContractMethod<
-      [arg0: ReportStruct, ],
+      [report: ReportStruct, ],
       [void],
       'nonpayable'
     >
@@ -949,7 +949,7 @@ decodeFunctionResult(functionFragment: 'windDown', data: BytesLike): Result;
 
     
     position: TypedContractMethod<
-      [arg0: AddressLike, ],
+      [account: AddressLike, ],
       [PositionStructOutput],
       'view'
     >
@@ -957,7 +957,7 @@ decodeFunctionResult(functionFragment: 'windDown', data: BytesLike): Result;
 
     
     proposeOperator: TypedContractMethod<
-      [arg0: AddressLike, ],
+      [operator: AddressLike, ],
       [void],
       'nonpayable'
     >
@@ -973,7 +973,7 @@ decodeFunctionResult(functionFragment: 'windDown', data: BytesLike): Result;
 
     
     reportInsolvent: TypedContractMethod<
-      [arg0: AddressLike[], ],
+      [accounts: AddressLike[], ],
       [void],
       'nonpayable'
     >
@@ -989,7 +989,7 @@ decodeFunctionResult(functionFragment: 'windDown', data: BytesLike): Result;
 
     
     restrictMode: TypedContractMethod<
-      [arg0: BigNumberish, ],
+      [mode: BigNumberish, ],
       [void],
       'nonpayable'
     >
@@ -997,7 +997,7 @@ decodeFunctionResult(functionFragment: 'windDown', data: BytesLike): Result;
 
     
     revokeOperator: TypedContractMethod<
-      [arg0: AddressLike, ],
+      [operator: AddressLike, ],
       [void],
       'nonpayable'
     >
@@ -1013,7 +1013,7 @@ decodeFunctionResult(functionFragment: 'windDown', data: BytesLike): Result;
 
     
     saltState: TypedContractMethod<
-      [arg0: AddressLike, arg1: BigNumberish, ],
+      [maker: AddressLike, salt: BigNumberish, ],
       [bigint],
       'view'
     >
@@ -1021,7 +1021,7 @@ decodeFunctionResult(functionFragment: 'windDown', data: BytesLike): Result;
 
     
     scheduleMode: TypedContractMethod<
-      [arg0: BigNumberish, arg1: BigNumberish, ],
+      [mode: BigNumberish, activeFrom: BigNumberish, ],
       [void],
       'nonpayable'
     >
@@ -1029,7 +1029,7 @@ decodeFunctionResult(functionFragment: 'windDown', data: BytesLike): Result;
 
     
     scheduleParameters: TypedContractMethod<
-      [arg0: ParametersStruct, arg1: BigNumberish, ],
+      [next: ParametersStruct, activeFrom: BigNumberish, ],
       [void],
       'nonpayable'
     >
@@ -1045,7 +1045,7 @@ decodeFunctionResult(functionFragment: 'windDown', data: BytesLike): Result;
 
     
     setBackstop: TypedContractMethod<
-      [arg0: AddressLike, arg1: BigNumberish, ],
+      [backstop: AddressLike, cap: BigNumberish, ],
       [void],
       'nonpayable'
     >
@@ -1061,7 +1061,7 @@ decodeFunctionResult(functionFragment: 'windDown', data: BytesLike): Result;
 
     
     submitFinalReport: TypedContractMethod<
-      [arg0: ReportStruct, ],
+      [report: ReportStruct, ],
       [void],
       'nonpayable'
     >
@@ -1069,7 +1069,7 @@ decodeFunctionResult(functionFragment: 'windDown', data: BytesLike): Result;
 
     
     unpaidClaim: TypedContractMethod<
-      [arg0: AddressLike, ],
+      [account: AddressLike, ],
       [bigint],
       'view'
     >
@@ -1077,7 +1077,7 @@ decodeFunctionResult(functionFragment: 'windDown', data: BytesLike): Result;
 
     
     updateFunding: TypedContractMethod<
-      [arg0: BigNumberish, arg1: BigNumberish, arg2: BigNumberish, arg3: BigNumberish, arg4: ReportStruct, arg5: ReportStruct, ],
+      [actionId: BigNumberish, asOf: BigNumberish, rate: BigNumberish, validUntil: BigNumberish, report: ReportStruct, session: ReportStruct, ],
       [void],
       'nonpayable'
     >
@@ -1085,8 +1085,8 @@ decodeFunctionResult(functionFragment: 'windDown', data: BytesLike): Result;
 
     
     validateOrder: TypedContractMethod<
-      [arg0: OrderStruct, arg1: BytesLike, arg2: BigNumberish, ],
-      [[string, string]],
+      [order: OrderStruct, signature: BytesLike, asOf: BigNumberish, ],
+      [[string, string] & {hash: string, signer: string }],
       'view'
     >
     
@@ -1148,7 +1148,7 @@ getFunction(nameOrSignature: 'cancelScheduledParameters'): TypedContractMethod<
       'nonpayable'
     >;
 getFunction(nameOrSignature: 'claim'): TypedContractMethod<
-      [arg0: AddressLike, ],
+      [account: AddressLike, ],
       [void],
       'nonpayable'
     >;
@@ -1158,12 +1158,12 @@ getFunction(nameOrSignature: 'clock'): TypedContractMethod<
       'view'
     >;
 getFunction(nameOrSignature: 'coverDeficit'): TypedContractMethod<
-      [arg0: BigNumberish, ],
+      [amount: BigNumberish, ],
       [void],
       'nonpayable'
     >;
 getFunction(nameOrSignature: 'deleverage'): TypedContractMethod<
-      [arg0: BigNumberish, arg1: BigNumberish, arg2: AddressLike, arg3: AddressLike[], arg4: BigNumberish[], arg5: ReportStruct, ],
+      [actionId: BigNumberish, asOf: BigNumberish, account: AddressLike, counterparties: AddressLike[], steps: BigNumberish[], report: ReportStruct, ],
       [void],
       'nonpayable'
     >;
@@ -1178,12 +1178,12 @@ getFunction(nameOrSignature: 'ending'): TypedContractMethod<
       'view'
     >;
 getFunction(nameOrSignature: 'extendDisputeWindow'): TypedContractMethod<
-      [arg0: BigNumberish, ],
+      [disputeWindow: BigNumberish, ],
       [void],
       'nonpayable'
     >;
 getFunction(nameOrSignature: 'extendExpiry'): TypedContractMethod<
-      [arg0: BigNumberish, ],
+      [expiresAt: BigNumberish, ],
       [void],
       'nonpayable'
     >;
@@ -1193,12 +1193,12 @@ getFunction(nameOrSignature: 'extension'): TypedContractMethod<
       'view'
     >;
 getFunction(nameOrSignature: 'finalizeMarket'): TypedContractMethod<
-      [arg0: BigNumberish, arg1: BigNumberish, ],
+      [actionId: BigNumberish, asOf: BigNumberish, ],
       [void],
       'nonpayable'
     >;
 getFunction(nameOrSignature: 'floors'): TypedContractMethod<
-      [arg0: AddressLike, ],
+      [account: AddressLike, ],
       [FloorsStructOutput],
       'view'
     >;
@@ -1218,23 +1218,23 @@ getFunction(nameOrSignature: 'grid'): TypedContractMethod<
       'view'
     >;
 getFunction(nameOrSignature: 'hashLeverageAdjustment'): TypedContractMethod<
-      [arg0: AdjustLeverageStruct, ],
+      [adjustment: AdjustLeverageStruct, ],
       [string],
       'view'
     >;
 getFunction(nameOrSignature: 'hashMarginAdjustment'): TypedContractMethod<
-      [arg0: AdjustMarginStruct, ],
+      [adjustment: AdjustMarginStruct, ],
       [string],
       'view'
     >;
 getFunction(nameOrSignature: 'hashOrder'): TypedContractMethod<
-      [arg0: OrderStruct, ],
+      [order: OrderStruct, ],
       [string],
       'view'
     >;
 getFunction(nameOrSignature: 'health'): TypedContractMethod<
-      [arg0: AddressLike, arg1: BigNumberish, ],
-      [[bigint, bigint]],
+      [account: AddressLike, price: BigNumberish, ],
+      [[bigint, bigint] & {equityX: bigint, notionalX: bigint }],
       'view'
     >;
 getFunction(nameOrSignature: 'heartbeat'): TypedContractMethod<
@@ -1243,7 +1243,7 @@ getFunction(nameOrSignature: 'heartbeat'): TypedContractMethod<
       'nonpayable'
     >;
 getFunction(nameOrSignature: 'inheritPosition'): TypedContractMethod<
-      [arg0: BigNumberish, arg1: BigNumberish, arg2: AddressLike, arg3: ReportStruct, ],
+      [actionId: BigNumberish, asOf: BigNumberish, account: AddressLike, report: ReportStruct, ],
       [void],
       'nonpayable'
     >;
@@ -1258,7 +1258,7 @@ getFunction(nameOrSignature: 'isConsumingScheduledOp'): TypedContractMethod<
       'view'
     >;
 getFunction(nameOrSignature: 'isMarginNonceUsed'): TypedContractMethod<
-      [arg0: AddressLike, arg1: BigNumberish, ],
+      [account: AddressLike, nonce: BigNumberish, ],
       [boolean],
       'view'
     >;
@@ -1268,7 +1268,7 @@ getFunction(nameOrSignature: 'lastReference'): TypedContractMethod<
       'view'
     >;
 getFunction(nameOrSignature: 'operatorStatus'): TypedContractMethod<
-      [arg0: AddressLike, ],
+      [operator: AddressLike, ],
       [bigint],
       'view'
     >;
@@ -1283,8 +1283,8 @@ getFunction(nameOrSignature: 'parameters'): TypedContractMethod<
       'view'
     >;
 getFunction(nameOrSignature: 'partialSlot'): TypedContractMethod<
-      [arg0: AddressLike, arg1: BigNumberish, ],
-      [[bigint, bigint, bigint]],
+      [maker: AddressLike, index: BigNumberish, ],
+      [[bigint, bigint, bigint] & {salt: bigint, filled: bigint, batchId: bigint }],
       'view'
     >;
 getFunction(nameOrSignature: 'pendingChange'): TypedContractMethod<
@@ -1293,7 +1293,7 @@ getFunction(nameOrSignature: 'pendingChange'): TypedContractMethod<
       'view'
     >;
 getFunction(nameOrSignature: 'poke'): TypedContractMethod<
-      [arg0: ReportStruct, ],
+      [report: ReportStruct, ],
       [void],
       'nonpayable'
     >;
@@ -1303,12 +1303,12 @@ getFunction(nameOrSignature: 'poked'): TypedContractMethod<
       'view'
     >;
 getFunction(nameOrSignature: 'position'): TypedContractMethod<
-      [arg0: AddressLike, ],
+      [account: AddressLike, ],
       [PositionStructOutput],
       'view'
     >;
 getFunction(nameOrSignature: 'proposeOperator'): TypedContractMethod<
-      [arg0: AddressLike, ],
+      [operator: AddressLike, ],
       [void],
       'nonpayable'
     >;
@@ -1318,7 +1318,7 @@ getFunction(nameOrSignature: 'readiness'): TypedContractMethod<
       'view'
     >;
 getFunction(nameOrSignature: 'reportInsolvent'): TypedContractMethod<
-      [arg0: AddressLike[], ],
+      [accounts: AddressLike[], ],
       [void],
       'nonpayable'
     >;
@@ -1328,12 +1328,12 @@ getFunction(nameOrSignature: 'requestFreeze'): TypedContractMethod<
       'nonpayable'
     >;
 getFunction(nameOrSignature: 'restrictMode'): TypedContractMethod<
-      [arg0: BigNumberish, ],
+      [mode: BigNumberish, ],
       [void],
       'nonpayable'
     >;
 getFunction(nameOrSignature: 'revokeOperator'): TypedContractMethod<
-      [arg0: AddressLike, ],
+      [operator: AddressLike, ],
       [void],
       'nonpayable'
     >;
@@ -1343,17 +1343,17 @@ getFunction(nameOrSignature: 'riskTerms'): TypedContractMethod<
       'view'
     >;
 getFunction(nameOrSignature: 'saltState'): TypedContractMethod<
-      [arg0: AddressLike, arg1: BigNumberish, ],
+      [maker: AddressLike, salt: BigNumberish, ],
       [bigint],
       'view'
     >;
 getFunction(nameOrSignature: 'scheduleMode'): TypedContractMethod<
-      [arg0: BigNumberish, arg1: BigNumberish, ],
+      [mode: BigNumberish, activeFrom: BigNumberish, ],
       [void],
       'nonpayable'
     >;
 getFunction(nameOrSignature: 'scheduleParameters'): TypedContractMethod<
-      [arg0: ParametersStruct, arg1: BigNumberish, ],
+      [next: ParametersStruct, activeFrom: BigNumberish, ],
       [void],
       'nonpayable'
     >;
@@ -1363,7 +1363,7 @@ getFunction(nameOrSignature: 'setAuthority'): TypedContractMethod<
       'view'
     >;
 getFunction(nameOrSignature: 'setBackstop'): TypedContractMethod<
-      [arg0: AddressLike, arg1: BigNumberish, ],
+      [backstop: AddressLike, cap: BigNumberish, ],
       [void],
       'nonpayable'
     >;
@@ -1373,23 +1373,23 @@ getFunction(nameOrSignature: 'settleBatch'): TypedContractMethod<
       'nonpayable'
     >;
 getFunction(nameOrSignature: 'submitFinalReport'): TypedContractMethod<
-      [arg0: ReportStruct, ],
+      [report: ReportStruct, ],
       [void],
       'nonpayable'
     >;
 getFunction(nameOrSignature: 'unpaidClaim'): TypedContractMethod<
-      [arg0: AddressLike, ],
+      [account: AddressLike, ],
       [bigint],
       'view'
     >;
 getFunction(nameOrSignature: 'updateFunding'): TypedContractMethod<
-      [arg0: BigNumberish, arg1: BigNumberish, arg2: BigNumberish, arg3: BigNumberish, arg4: ReportStruct, arg5: ReportStruct, ],
+      [actionId: BigNumberish, asOf: BigNumberish, rate: BigNumberish, validUntil: BigNumberish, report: ReportStruct, session: ReportStruct, ],
       [void],
       'nonpayable'
     >;
 getFunction(nameOrSignature: 'validateOrder'): TypedContractMethod<
-      [arg0: OrderStruct, arg1: BytesLike, arg2: BigNumberish, ],
-      [[string, string]],
+      [order: OrderStruct, signature: BytesLike, asOf: BigNumberish, ],
+      [[string, string] & {hash: string, signer: string }],
       'view'
     >;
 getFunction(nameOrSignature: 'windDown'): TypedContractMethod<

@@ -49,10 +49,10 @@ export declare namespace AdjustLib {
     
 
     encodeFunctionData(functionFragment: 'accrue', values: [FundingRateStruct, ReferenceStruct, BigNumberish, BigNumberish]): string;
-encodeFunctionData(functionFragment: 'allowedMove', values: [BigNumberish, BigNumberish, ParametersStruct]): string;
+encodeFunctionData(functionFragment: 'allowedMove', values: [BigNumberish, BigNumberish, ParametersStruct, boolean]): string;
 encodeFunctionData(functionFragment: 'bounds', values: [FundingRateStruct, BigNumberish, BigNumberish]): string;
 encodeFunctionData(functionFragment: 'capAt', values: [BigNumberish, BigNumberish, BigNumberish]): string;
-encodeFunctionData(functionFragment: 'checkReport', values: [BigNumberish, BigNumberish, BigNumberish, ReferenceStruct, ParametersStruct, boolean]): string;
+encodeFunctionData(functionFragment: 'checkReport', values: [BigNumberish, BigNumberish, BigNumberish, ReferenceStruct, ParametersStruct, BigNumberish, boolean]): string;
 encodeFunctionData(functionFragment: 'hashLeverage', values: [BytesLike, AdjustLeverageStruct]): string;
 encodeFunctionData(functionFragment: 'hashMargin', values: [BytesLike, AdjustMarginStruct]): string;
 encodeFunctionData(functionFragment: 'indexAt', values: [FundingRateStruct, BigNumberish, BigNumberish, BigNumberish]): string;
@@ -124,7 +124,7 @@ decodeFunctionResult(functionFragment: 'useNonce', data: BytesLike): Result;
 
     
     allowedMove: TypedContractMethod<
-      [before: BigNumberish, elapsed: BigNumberish, parameters: ParametersStruct, ],
+      [before: BigNumberish, elapsed: BigNumberish, parameters: ParametersStruct, binary: boolean, ],
       [bigint],
       'view'
     >
@@ -148,7 +148,7 @@ decodeFunctionResult(functionFragment: 'useNonce', data: BytesLike): Result;
 
     
     checkReport: TypedContractMethod<
-      [asOf: BigNumberish, price: BigNumberish, observedAt: BigNumberish, last: ReferenceStruct, parameters: ParametersStruct, binary: boolean, ],
+      [asOf: BigNumberish, price: BigNumberish, observedAt: BigNumberish, last: ReferenceStruct, parameters: ParametersStruct, tick: BigNumberish, binary: boolean, ],
       [void],
       'view'
     >
@@ -235,7 +235,7 @@ decodeFunctionResult(functionFragment: 'useNonce', data: BytesLike): Result;
       'view'
     >;
 getFunction(nameOrSignature: 'allowedMove'): TypedContractMethod<
-      [before: BigNumberish, elapsed: BigNumberish, parameters: ParametersStruct, ],
+      [before: BigNumberish, elapsed: BigNumberish, parameters: ParametersStruct, binary: boolean, ],
       [bigint],
       'view'
     >;
@@ -250,7 +250,7 @@ getFunction(nameOrSignature: 'capAt'): TypedContractMethod<
       'view'
     >;
 getFunction(nameOrSignature: 'checkReport'): TypedContractMethod<
-      [asOf: BigNumberish, price: BigNumberish, observedAt: BigNumberish, last: ReferenceStruct, parameters: ParametersStruct, binary: boolean, ],
+      [asOf: BigNumberish, price: BigNumberish, observedAt: BigNumberish, last: ReferenceStruct, parameters: ParametersStruct, tick: BigNumberish, binary: boolean, ],
       [void],
       'view'
     >;

@@ -3133,7 +3133,7 @@
     "inputs": [
       {
         "internalType": "address",
-        "name": "",
+        "name": "account",
         "type": "address"
       }
     ],
@@ -3201,7 +3201,7 @@
     "inputs": [
       {
         "internalType": "uint96",
-        "name": "",
+        "name": "amount",
         "type": "uint96"
       }
     ],
@@ -3214,27 +3214,27 @@
     "inputs": [
       {
         "internalType": "uint256",
-        "name": "",
+        "name": "actionId",
         "type": "uint256"
       },
       {
         "internalType": "uint256",
-        "name": "",
+        "name": "asOf",
         "type": "uint256"
       },
       {
         "internalType": "address",
-        "name": "",
+        "name": "account",
         "type": "address"
       },
       {
         "internalType": "address[]",
-        "name": "",
+        "name": "counterparties",
         "type": "address[]"
       },
       {
         "internalType": "uint256[]",
-        "name": "",
+        "name": "steps",
         "type": "uint256[]"
       },
       {
@@ -3256,7 +3256,7 @@
           }
         ],
         "internalType": "struct Report",
-        "name": "",
+        "name": "report",
         "type": "tuple"
       }
     ],
@@ -3327,7 +3327,7 @@
     "inputs": [
       {
         "internalType": "uint48",
-        "name": "",
+        "name": "disputeWindow",
         "type": "uint48"
       }
     ],
@@ -3340,7 +3340,7 @@
     "inputs": [
       {
         "internalType": "uint48",
-        "name": "",
+        "name": "expiresAt",
         "type": "uint48"
       }
     ],
@@ -3366,12 +3366,12 @@
     "inputs": [
       {
         "internalType": "uint256",
-        "name": "",
+        "name": "actionId",
         "type": "uint256"
       },
       {
         "internalType": "uint256",
-        "name": "",
+        "name": "asOf",
         "type": "uint256"
       }
     ],
@@ -3384,7 +3384,7 @@
     "inputs": [
       {
         "internalType": "address",
-        "name": "",
+        "name": "account",
         "type": "address"
       }
     ],
@@ -3564,7 +3564,7 @@
           }
         ],
         "internalType": "struct AdjustLeverage",
-        "name": "",
+        "name": "adjustment",
         "type": "tuple"
       }
     ],
@@ -3615,7 +3615,7 @@
           }
         ],
         "internalType": "struct AdjustMargin",
-        "name": "",
+        "name": "adjustment",
         "type": "tuple"
       }
     ],
@@ -3676,7 +3676,7 @@
           }
         ],
         "internalType": "struct Order",
-        "name": "",
+        "name": "order",
         "type": "tuple"
       }
     ],
@@ -3695,12 +3695,12 @@
     "inputs": [
       {
         "internalType": "address",
-        "name": "",
+        "name": "account",
         "type": "address"
       },
       {
         "internalType": "uint256",
-        "name": "",
+        "name": "price",
         "type": "uint256"
       }
     ],
@@ -3708,12 +3708,12 @@
     "outputs": [
       {
         "internalType": "int256",
-        "name": "",
+        "name": "equityX",
         "type": "int256"
       },
       {
         "internalType": "uint256",
-        "name": "",
+        "name": "notionalX",
         "type": "uint256"
       }
     ],
@@ -3731,17 +3731,17 @@
     "inputs": [
       {
         "internalType": "uint256",
-        "name": "",
+        "name": "actionId",
         "type": "uint256"
       },
       {
         "internalType": "uint256",
-        "name": "",
+        "name": "asOf",
         "type": "uint256"
       },
       {
         "internalType": "address",
-        "name": "",
+        "name": "account",
         "type": "address"
       },
       {
@@ -3763,7 +3763,7 @@
           }
         ],
         "internalType": "struct Report",
-        "name": "",
+        "name": "report",
         "type": "tuple"
       }
     ],
@@ -3802,12 +3802,12 @@
     "inputs": [
       {
         "internalType": "address",
-        "name": "",
+        "name": "account",
         "type": "address"
       },
       {
         "internalType": "uint256",
-        "name": "",
+        "name": "nonce",
         "type": "uint256"
       }
     ],
@@ -3866,7 +3866,7 @@
     "inputs": [
       {
         "internalType": "address",
-        "name": "",
+        "name": "operator",
         "type": "address"
       }
     ],
@@ -3978,12 +3978,12 @@
     "inputs": [
       {
         "internalType": "address",
-        "name": "",
+        "name": "maker",
         "type": "address"
       },
       {
         "internalType": "uint256",
-        "name": "",
+        "name": "index",
         "type": "uint256"
       }
     ],
@@ -3991,17 +3991,17 @@
     "outputs": [
       {
         "internalType": "uint256",
-        "name": "",
+        "name": "salt",
         "type": "uint256"
       },
       {
         "internalType": "uint256",
-        "name": "",
+        "name": "filled",
         "type": "uint256"
       },
       {
         "internalType": "uint256",
-        "name": "",
+        "name": "batchId",
         "type": "uint256"
       }
     ],
@@ -4141,7 +4141,7 @@
           }
         ],
         "internalType": "struct Report",
-        "name": "",
+        "name": "report",
         "type": "tuple"
       }
     ],
@@ -4179,7 +4179,7 @@
     "inputs": [
       {
         "internalType": "address",
-        "name": "",
+        "name": "account",
         "type": "address"
       }
     ],
@@ -4225,7 +4225,7 @@
     "inputs": [
       {
         "internalType": "address",
-        "name": "",
+        "name": "operator",
         "type": "address"
       }
     ],
@@ -4256,7 +4256,7 @@
     "inputs": [
       {
         "internalType": "address[]",
-        "name": "",
+        "name": "accounts",
         "type": "address[]"
       }
     ],
@@ -4276,7 +4276,7 @@
     "inputs": [
       {
         "internalType": "enum MarketMode",
-        "name": "",
+        "name": "mode",
         "type": "uint8"
       }
     ],
@@ -4289,7 +4289,7 @@
     "inputs": [
       {
         "internalType": "address",
-        "name": "",
+        "name": "operator",
         "type": "address"
       }
     ],
@@ -4327,12 +4327,12 @@
     "inputs": [
       {
         "internalType": "address",
-        "name": "",
+        "name": "maker",
         "type": "address"
       },
       {
         "internalType": "uint256",
-        "name": "",
+        "name": "salt",
         "type": "uint256"
       }
     ],
@@ -4351,12 +4351,12 @@
     "inputs": [
       {
         "internalType": "enum MarketMode",
-        "name": "",
+        "name": "mode",
         "type": "uint8"
       },
       {
         "internalType": "uint48",
-        "name": "",
+        "name": "activeFrom",
         "type": "uint48"
       }
     ],
@@ -4436,12 +4436,12 @@
           }
         ],
         "internalType": "struct Parameters",
-        "name": "",
+        "name": "next",
         "type": "tuple"
       },
       {
         "internalType": "uint48",
-        "name": "",
+        "name": "activeFrom",
         "type": "uint48"
       }
     ],
@@ -4467,12 +4467,12 @@
     "inputs": [
       {
         "internalType": "address",
-        "name": "",
+        "name": "backstop",
         "type": "address"
       },
       {
         "internalType": "uint96",
-        "name": "",
+        "name": "cap",
         "type": "uint96"
       }
     ],
@@ -4515,7 +4515,7 @@
           }
         ],
         "internalType": "struct Report",
-        "name": "",
+        "name": "report",
         "type": "tuple"
       }
     ],
@@ -4528,7 +4528,7 @@
     "inputs": [
       {
         "internalType": "address",
-        "name": "",
+        "name": "account",
         "type": "address"
       }
     ],
@@ -4547,22 +4547,22 @@
     "inputs": [
       {
         "internalType": "uint256",
-        "name": "",
+        "name": "actionId",
         "type": "uint256"
       },
       {
         "internalType": "uint256",
-        "name": "",
+        "name": "asOf",
         "type": "uint256"
       },
       {
         "internalType": "int96",
-        "name": "",
+        "name": "rate",
         "type": "int96"
       },
       {
         "internalType": "uint48",
-        "name": "",
+        "name": "validUntil",
         "type": "uint48"
       },
       {
@@ -4584,7 +4584,7 @@
           }
         ],
         "internalType": "struct Report",
-        "name": "",
+        "name": "report",
         "type": "tuple"
       },
       {
@@ -4606,7 +4606,7 @@
           }
         ],
         "internalType": "struct Report",
-        "name": "",
+        "name": "session",
         "type": "tuple"
       }
     ],
@@ -4661,17 +4661,17 @@
           }
         ],
         "internalType": "struct Order",
-        "name": "",
+        "name": "order",
         "type": "tuple"
       },
       {
         "internalType": "bytes",
-        "name": "",
+        "name": "signature",
         "type": "bytes"
       },
       {
         "internalType": "uint256",
-        "name": "",
+        "name": "asOf",
         "type": "uint256"
       }
     ],
@@ -4679,12 +4679,12 @@
     "outputs": [
       {
         "internalType": "bytes32",
-        "name": "",
+        "name": "hash",
         "type": "bytes32"
       },
       {
         "internalType": "address",
-        "name": "",
+        "name": "signer",
         "type": "address"
       }
     ],

@@ -105,6 +105,27 @@
   {
     "inputs": [
       {
+        "internalType": "bytes32",
+        "name": "feedId",
+        "type": "bytes32"
+      },
+      {
+        "internalType": "uint256",
+        "name": "earliest",
+        "type": "uint256"
+      },
+      {
+        "internalType": "uint256",
+        "name": "observedAt",
+        "type": "uint256"
+      }
+    ],
+    "name": "ObservedTooEarly",
+    "type": "error"
+  },
+  {
+    "inputs": [
+      {
         "internalType": "uint256",
         "name": "expected",
         "type": "uint256"
