@@ -6,7 +6,7 @@ import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:f
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { type EngineCode, loadEngine } from './engine-code.ts'
-import { FAULTS, type Fault } from './fault-list.ts'
+import type { Fault } from './fault-list.ts'
 import { runExchange } from './run.ts'
 
 const ENGINE = resolve('keeper/engine')
@@ -62,5 +62,3 @@ async function firstViolation(code: EngineCode, seed: number): Promise<string | 
     return `the run failed: ${error instanceof Error ? error.message : error}`
   }
 }
-
-export { FAULTS }
