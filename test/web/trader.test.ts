@@ -59,7 +59,6 @@ describe('web: a trader with a new wallet', function () {
   const refusals: readonly { readonly code: string; readonly fill: () => Promise<void> }[] = [
     { code: 'PRICE_BAND', fill: () => limit('900000', '0.01') },
     { code: 'TICK_SIZE', fill: () => limit('60000.05', '0.01') },
-    { code: 'STEP_SIZE', fill: () => limit('60000', '0.0105') },
     { code: 'INSUFFICIENT_MARGIN', fill: () => limit('60000', '50') },
   ]
 

@@ -94,7 +94,8 @@ describe('web: a visitor without a wallet', function () {
       await page.unroute(PROOF)
     })
 
-  it('when no part is mined yet, it is amber', async () => {
+  /** The proof as it was before any part was mined. */
+  const unmined = async (): Promise<void> => {
     await page.route(PROOF, async (route) => {
       const response = await route.fetch()
       const proof = (await response.json()) as BatchProof
@@ -106,51 +107,55 @@ describe('web: a visitor without a wallet', function () {
       }))
       await route.fulfill({ response, json: { ...proof, status: 'SETTLING', parts } })
     })
-    await chooseLater(page, base(), exchange.stack.file.rpc_url)
+  }
+
+  /** Answers of the node for one method, changed. */
+  const changeNode = async (method: string, change: (result: unknown) => unknown): Promise<void> => {
+    await page.route(isNode, async (route) => {
+      const sent = route.request().postDataJSON() as { method: string } | null
+      const response = await route.fetch()
+      if (sent?.method !== method) return route.fulfill({ response })
+      const answer = (await response.json()) as { result: unknown }
+      return route.fulfill({ response, json: { ...answer, result: change(answer.result) } })
+    })
+  }
+  const isNode = (url: URL): boolean => url.origin === exchange.stack.file.rpc_url
+
+  it('when the proof denies a part that the chain has settled, it is red', async () => {
+    await unmined()
+    await page.goto(`${base()}/batch/1/2`)
+    await proofColour(page, 'red')
+    expect(await byId(page, 'proof').textContent()).to.contain('settled it')
+    await page.unroute(PROOF)
+  })
+
+  it('when no part is mined yet, it is amber', async () => {
+    await unmined()
+    await changeNode('eth_getLogs', () => [])
+    await page.goto(`${base()}/batch/1/2`)
+    await proofColour(page, 'amber')
+    await page.unroute(isNode)
     await page.unroute(PROOF)
   })
 
   it('when the node answers with another call than the one that settled, it is red', async () => {
-    await page.route(exchange.stack.file.rpc_url, async (route) => {
-      const { method } = route.request().postDataJSON() as { method: string }
-      const response = await route.fetch()
-      const answer = (await response.json()) as { result: { input?: string } }
-      if (method !== 'eth_getTransactionByHash' || answer.result.input === undefined)
-        return route.fulfill({ response, json: answer })
-      // A digit in the middle of the packed fills.
-      const { input } = answer.result
-      const at = 10 + 64 * 5 + 7
+    // A digit in the middle of the packed fills.
+    const at = 10 + 64 * 5 + 7
+    await changeNode('eth_getTransactionByHash', (result) => {
+      const { input } = result as { input: string }
       const digit = input[at] === '1' ? '2' : '1'
-      return route.fulfill({
-        response,
-        json: {
-          ...answer,
-          result: { ...answer.result, input: `${input.slice(0, at)}${digit}${input.slice(at + 1)}` },
-        },
-      })
+      return { ...(result as object), input: `${input.slice(0, at)}${digit}${input.slice(at + 1)}` }
     })
     await page.goto(`${base()}/batch/1/2`)
     await proofColour(page, 'red')
-    await page.unroute(exchange.stack.file.rpc_url)
+    await page.unroute(isNode)
   })
 
   it('when the node is of another chain, it is grey with the reason', async () => {
-    await page.route(exchange.stack.file.rpc_url, async (route) => {
-      await route.fulfill({ json: { jsonrpc: '2.0', id: 1, result: '0x1' } })
-    })
+    await changeNode('eth_chainId', () => '0x1')
     await page.goto(`${base()}/batch/1/2`)
     await proofColour(page, 'grey')
     expect(await byId(page, 'proof').textContent()).to.contain('serves chain 1')
-    await page.unroute(exchange.stack.file.rpc_url)
+    await page.unroute(isNode)
   })
 })
-
-/** The chain has settled the parts that the statement calls unmined: only a node finds that, so none is chosen for amber. */
-async function chooseLater(page: Page, base: string, rpcUrl: string): Promise<void> {
-  await page.goto(`${base}/batch/1/2`)
-  await proofColour(page, 'red')
-  expect(await byId(page, 'proof').textContent()).to.contain('has settled it')
-  await chooseNode(page, '')
-  await proofColour(page, 'grey')
-  await chooseNode(page, rpcUrl)
-}
