@@ -88,6 +88,12 @@ export interface TermsChanged {
   readonly at: number
 }
 
+/** The parameters of the deployment, which the contract's first event states. They are true for as long as the contract exists. */
+export interface TermsStated {
+  readonly kind: 'terms_stated'
+  readonly terms: StoredTerms
+}
+
 /** The market's backstop on the chain; null if it has none. */
 export interface StoredBackstop {
   readonly backstop: string | null
@@ -134,6 +140,7 @@ export type ActionRow =
   | MarketEndedRow
   | EndingChanged
   | TermsChanged
+  | TermsStated
   | BackstopChanged
   | FeesAnnounced
   | ActionDropped

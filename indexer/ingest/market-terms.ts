@@ -46,7 +46,7 @@ export interface BlockOfFact {
   readonly blockTime: Millis
 }
 
-/** Null for the parameters of the deployment: they are true for as long as the contract exists. */
+/** Null for the parameters of the deployment: their row is never rolled back. */
 export async function applyTerms(
   context: TermsContext,
   fact: TermsChangedFact,
@@ -59,9 +59,12 @@ export async function applyTerms(
     event.kind === 'changes_applied' ? { ...event, asOf: storedAsOf(event.actionId, block) } : event
   const terms = toStoredTerms(afterEvent(fromStoredTerms(before, spec), known))
   await setChainTerms(tx, spec.marketId, terms)
-  if (event.kind === 'changes_applied' && event.actionId === 0) return null
-  const ending = fact.times === null ? null : await changeEnding(context, { spec, times: fact.times })
   const shard = marketShard(spec.marketId)
+  if (event.kind === 'changes_applied' && event.actionId === 0) {
+    shards.append(shard, { kind: 'terms_stated', terms })
+    return null
+  }
+  const ending = fact.times === null ? null : await changeEnding(context, { spec, times: fact.times })
   if (ending !== null) shards.append(shard, ending)
   return shards.append(shard, {
     ...{ kind: 'terms_changed', rollback: false, cause: event.kind, terms, before, ending, ...mined },

@@ -1,12 +1,10 @@
 /** Comparisons of keys, nonces, relays, adjustments, liquidations, funding and averages. */
 import type { DocumentTable } from '../../domain/exchange/document-table.ts'
 import type { ExchangeState } from '../../domain/exchange/state.ts'
-import type { Comparison, Facts } from './comparisons.ts'
-
-type Row = Readonly<Record<string, unknown>>
+import type { Columns, Comparison, Facts } from './facts.ts'
 
 const byKey = (rows: Iterable<object>, columns: readonly string[]): Facts =>
-  new Map([...rows].map((row) => [columns.map((name) => (row as Row)[name]).join('-'), row as Row]))
+  new Map([...rows].map((row) => [columns.map((name) => (row as Columns)[name]).join('-'), row as Columns]))
 
 const heldIn = (table: DocumentTable<never>, key: readonly string[]): Facts => byKey(table.rows(), key)
 

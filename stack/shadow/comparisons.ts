@@ -1,21 +1,10 @@
 /** What is compared: each table of the write side, by the columns that a state has, and the same facts of a state. */
-import type { Tx } from '../../db/client.ts'
 import type { ExchangeState } from '../../domain/exchange/state.ts'
 import type { FillRow, OrderRow } from '../../domain/exchange/tables/orders.ts'
 import { orderIdOf } from '../../domain/orders/order.ts'
 import { isTerminal } from '../../domain/orders/order-state.ts'
 import { chainComparisons } from './chain-comparisons.ts'
-
-/** Columns by name, of each row by key. */
-export type Facts = ReadonlyMap<string, Readonly<Record<string, unknown>>>
-
-export interface Comparison {
-  readonly name: string
-  stored(tx: Tx): Promise<Facts>
-  held(state: ExchangeState): Facts
-}
-
-type Columns = Readonly<Record<string, unknown>>
+import type { Columns, Comparison, Facts } from './facts.ts'
 
 function facts<Row>(
   rows: Iterable<Row>,

@@ -10,7 +10,8 @@ import { apply, marketIdOf } from '../../domain/exchange/apply.ts'
 import { violations } from '../../domain/exchange/laws.ts'
 import { createState, type ExchangeState } from '../../domain/exchange/state.ts'
 import type { Address, Millis, Quote, UserId } from '../../domain/units.ts'
-import { COMPARISONS, type Facts } from './comparisons.ts'
+import { COMPARISONS } from './comparisons.ts'
+import type { Facts } from './facts.ts'
 
 /** Rows that are read at once. */
 const PAGE = 5_000

@@ -66,6 +66,7 @@ const HANDLERS: Handlers = {
   },
   terms_changed: (state, place, row) =>
     changeMarket(state, place, { terms: row.rollback ? row.before : row.terms }),
+  terms_stated: (state, place, { terms }) => changeMarket(state, place, { terms }),
   backstop_changed(state, place, row) {
     const { backstop, backstop_cap } = row.rollback ? row.before : row
     changeMarket(state, place, { backstop, backstop_cap })

@@ -155,7 +155,11 @@ describe('planBatch', () => {
           expect(orderAt(planned, seq).closedBy).to.equal('1-7-1-4')
         }
         const cleared = planned.plan.rows.find((row) => row.kind === 'batch_cleared')
-        const closing = expected.map((seq) => ({ order_id: `1-${seq}`, reason: 'POSITION_CLOSED' }))
+        const closing = expected.map((seq) => ({
+          order_id: `1-${seq}`,
+          reason: 'POSITION_CLOSED',
+          closed_by: '1-7-1-4',
+        }))
         expect(cleared?.closing).to.deep.equal(closing)
       })
     }

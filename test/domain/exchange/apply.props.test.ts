@@ -11,7 +11,8 @@ import { createState, digestOf, type ExchangeState, tablesOf } from '../../../do
 import { toHex } from '../../../domain/hex.ts'
 import type { MarketId, UserId } from '../../../domain/units.ts'
 import { binary, perpetual } from '../../support/markets.ts'
-import { anySteps, commandsOf } from './support/journals.ts'
+import { anySteps } from './support/any-steps.ts'
+import { commandsOf } from './support/journals.ts'
 
 /** Documents may have their fields in any order. */
 const textOf = (row: object): string =>

@@ -1,5 +1,4 @@
 /** Journals of random trading in two markets: rows as writers would state them, with amounts that are easy to follow instead of those of the rules. */
-import fc from 'fast-check'
 import { toStoredSpec } from '../../../../db/markets.ts'
 import type { Entry } from '../../../../domain/exchange/apply.ts'
 import type {
@@ -10,66 +9,9 @@ import type {
 } from '../../../../domain/journal/batch-rows.ts'
 import { ACCOUNTS_SHARD, type JournalRow, marketShard } from '../../../../domain/journal/journal-row.ts'
 import { binary, perpetual } from '../../../support/markets.ts'
+import { type Step, USERS } from './any-steps.ts'
 
-const USERS = 4
 const PER_STEP = 10n
-
-export type Step =
-  | {
-      readonly kind: 'place'
-      readonly market: number
-      readonly by: number
-      readonly isLong: boolean
-      readonly steps: number
-    }
-  | { readonly kind: 'cancel'; readonly pick: number }
-  | { readonly kind: 'match'; readonly market: number; readonly steps: number }
-  | { readonly kind: 'settle' | 'void' | 'rollback' | 'confirm'; readonly pick: number }
-  | { readonly kind: 'deposit'; readonly by: number; readonly amount: number }
-  | { readonly kind: 'arm'; readonly by: number }
-  | { readonly kind: 'release'; readonly market: number }
-
-export const anySteps: fc.Arbitrary<Step[]> = fc.array(
-  fc.oneof(
-    {
-      weight: 6,
-      arbitrary: fc.record({
-        kind: fc.constant('place' as const),
-        market: fc.nat(1),
-        by: fc.nat(USERS - 1),
-        isLong: fc.boolean(),
-        steps: fc.integer({ min: 1, max: 9 }),
-      }),
-    },
-    { weight: 2, arbitrary: fc.record({ kind: fc.constant('cancel' as const), pick: fc.nat(20) }) },
-    {
-      weight: 4,
-      arbitrary: fc.record({
-        kind: fc.constant('match' as const),
-        market: fc.nat(1),
-        steps: fc.integer({ min: 1, max: 9 }),
-      }),
-    },
-    {
-      weight: 5,
-      arbitrary: fc.record({
-        kind: fc.constantFrom('settle', 'settle', 'void', 'rollback', 'confirm'),
-        pick: fc.nat(5),
-      }),
-    },
-    {
-      weight: 1,
-      arbitrary: fc.record({
-        kind: fc.constant('deposit' as const),
-        by: fc.nat(USERS - 1),
-        amount: fc.integer({ min: 1, max: 1000 }),
-      }),
-    },
-    { weight: 1, arbitrary: fc.record({ kind: fc.constant('arm' as const), by: fc.nat(USERS - 1) }) },
-    { weight: 1, arbitrary: fc.record({ kind: fc.constant('release' as const), market: fc.nat(1) }) },
-  ) as fc.Arbitrary<Step>,
-  { maxLength: 60 },
-)
 
 interface Live {
   readonly id: string
