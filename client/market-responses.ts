@@ -173,7 +173,7 @@ export interface LiquidationDecision {
   readonly created_at: string
 }
 
-/** The proof of a batch. `npm run verify-batch` recomputes `statement`; its fields are described in the OpenAPI document. */
+/** The proof of a batch. `npm run cb -- batch verify` recomputes `statement`; its fields are described in the OpenAPI document. */
 export interface BatchProof {
   readonly market_id: number
   readonly symbol: string
