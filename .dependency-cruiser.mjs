@@ -189,7 +189,7 @@ const rules = [
     {
       orphan: true,
       pathNot:
-        '(/main\\.ts|^stack/parent-watch\\.ts|\\.test\\.ts|^(bench|ignition)/.*|^typechain-types/.*|^test/run\\.ts|^test/(fixed-seed|ends)\\.ts|\\.config\\.ts)$',
+        '(/main\\.ts|^client/signers/default-signer\\.browser\\.ts|^stack/parent-watch\\.ts|\\.test\\.ts|^(bench|ignition)/.*|^typechain-types/.*|^test/run\\.ts|^test/(fixed-seed|ends)\\.ts|\\.config\\.ts)$',
     },
     {},
   ),

@@ -36,7 +36,7 @@ const options = argumentsOf({
     api: withDefault(wholeNumber('number of api processes', { least: 1, most: 8 }), 1),
     cores: text('<list>', 'processors of the generator, such as 0 or 0,1; the exchange runs on the others'),
     seed: withDefault(wholeNumber('of the flow: equal seeds send equal orders'), 1),
-    recorded: text('<file>', 'send recorded order flow in place of the mix; see npm run replay'),
+    recorded: text('<file>', 'send recorded order flow in place of the mix; see npm run cb -- replay'),
     symbol: withDefault(text('<symbol>', 'market of the recorded flow'), 'AAPL-PERP'),
     speed: withDefault(positiveNumber('speed relative to the recording'), 1),
     top: withDefault(wholeNumber('number of statements to list'), 0),

@@ -15,7 +15,7 @@ import { Positions } from './positions.ts'
 import { type SaltSequence, saltSequence } from './salts.ts'
 import { SessionKeys } from './session-keys.ts'
 import { type SignerLike, toSigner } from './signers/adapters.ts'
-import { privateKeySigner } from './signers/private-key-signer.ts'
+import { defaultSigner } from './signers/default-signer.ts'
 import type { Signer } from './signers/signer.ts'
 
 export interface ClientOptions {
@@ -24,7 +24,7 @@ export interface ClientOptions {
   readonly apiKey?: string
   /** In place of `apiKey`: `Key <api key>` or `Bearer <token>`, or a function that returns a valid one and is called again when it expires. */
   readonly authorization?: Authorization
-  /** The account's own key. Without it nothing can be signed, unless `orderSigner` signs orders for `address`. */
+  /** The account's own key; in a browser pass `signer`. Without it nothing can be signed, unless `orderSigner` signs orders for `address`. */
   readonly privateKey?: string
   /** In place of `privateKey`: a signer of the account, an ethers wallet, or a viem account. */
   readonly signer?: SignerLike
@@ -102,5 +102,5 @@ export class Client {
 
 function ownerOf({ privateKey, signer }: ClientOptions): Signer | null {
   if (signer !== undefined) return toSigner(signer)
-  return privateKey === undefined ? null : privateKeySigner(privateKey)
+  return privateKey === undefined ? null : defaultSigner(privateKey)
 }

@@ -19,6 +19,8 @@ import type {
   MarketRisk,
   Orderbook,
   PublicFill,
+  ServerTime,
+  ServiceStatus,
   SharedContracts,
 } from './responses.ts'
 
@@ -117,6 +119,16 @@ export class MarketData {
     options: RangeOptions & { readonly marketId?: number } = {},
   ): Promise<Page & { liquidations: readonly Liquidation[] }> {
     return this.#http.get('/v0/liquidations', { market_id: options.marketId, ...rangeQuery(options) })
+  }
+
+  /** The clock of the exchange. */
+  async time(): Promise<ServerTime> {
+    return this.#http.get('/v0/time')
+  }
+
+  /** Whether the exchange works at present: its chain, and each market's prices and placements. */
+  async status(): Promise<ServiceStatus> {
+    return this.#http.get('/v0/status')
   }
 
   /** Fetched once: the addresses never change. */

@@ -173,7 +173,7 @@ export interface LiquidationDecision {
   readonly created_at: string
 }
 
-/** The proof of a batch. `npm run verify-batch` recomputes `statement`; its fields are described in the OpenAPI document. */
+/** The proof of a batch. `npm run cb -- batch verify` recomputes `statement`; its fields are described in the OpenAPI document. */
 export interface BatchProof {
   readonly market_id: number
   readonly symbol: string
@@ -208,4 +208,34 @@ export interface OrderCommitment {
   readonly batch_id: number
   readonly salt: string
   readonly commitment: string
+}
+
+export interface ServerTime {
+  readonly time: string
+  readonly unix_ms: number
+  readonly unix_seconds: number
+}
+
+/** Ages are null before the first block or report. */
+export interface ServiceStatus {
+  readonly status: 'ok' | 'degraded'
+  readonly time: string
+  readonly chain: {
+    readonly chain_id: number
+    readonly block: number | null
+    readonly seen_ms_ago: number | null
+    readonly fresh: boolean
+  }
+  readonly markets: readonly {
+    readonly market_id: number
+    readonly symbol: string
+    readonly mode: MarketMode
+    readonly oracle_age_ms: number | null
+    readonly oracle_fresh: boolean
+    readonly last_batch_id: number
+    /** Whether orders are accepted. */
+    readonly placements: boolean
+    /** Sequences that reads are behind. */
+    readonly read_model_lag: number
+  }[]
 }

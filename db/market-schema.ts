@@ -56,7 +56,7 @@ export interface MarketsTable extends ProtectionColumns {
 
 /**
  * The final price of a market as its operators have stated it; the one with the highest number counts. Written by: no process. The owner
- * adds to it with `npm run ops -- market final-price`.
+ * adds to it with `npm run cb -- ops market final-price`.
  */
 export interface FinalPricesTable {
   market_id: number

@@ -142,7 +142,7 @@ export async function checkSchema(db: Db): Promise<void> {
   const remedy =
     found !== null && found > expected
       ? 'start a version of the process that has this schema'
-      : 'run `npm run migrate` with the DATABASE_URL of the owner of the database'
+      : 'run `npm run cb -- db migrate` with the DATABASE_URL of the owner of the database'
   throw new SchemaVersionError(
     `the database has schema ${found ?? 'none'}, this version needs ${expected}: ${remedy}`,
   )

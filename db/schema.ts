@@ -148,7 +148,7 @@ export interface RestingTable {
 /**
  * Dates on which a trading calendar differs from its rules; without hours it is closed all day. Hours are minutes after midnight, New York
  * time.
- * Written by: no process. The owner edits it with `npm run ops -- calendar`.
+ * Written by: no process. The owner edits it with `npm run cb -- ops calendar`.
  */
 export interface CalendarExceptionsTable {
   calendar: CalendarName

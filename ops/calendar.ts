@@ -1,4 +1,4 @@
-/** The commands of `npm run ops -- calendar …`. Each prints the change of the database that it would make; `--send` makes it. */
+/** The commands of `npm run cb -- ops calendar …`. Each prints the change of the database that it would make; `--send` makes it. */
 import {
   loadExceptions,
   putException,

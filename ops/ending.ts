@@ -1,4 +1,4 @@
-/** The commands of `npm run ops -- market …` that end a market. */
+/** The commands of `npm run cb -- ops market …` that end a market. */
 import { readClock } from '../db/clock.ts'
 import { statedPrices, stateFinalPrice } from '../db/market-endings.ts'
 import { minedPosition, openPositions } from '../db/positions.ts'

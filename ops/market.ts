@@ -1,4 +1,4 @@
-/** The commands of `npm run ops -- market …`. Each prints what it would do; `--send` does it. */
+/** The commands of `npm run cb -- ops market …`. Each prints what it would do; `--send` does it. */
 import { readClock } from '../db/clock.ts'
 import { announceFees } from '../db/fee-periods.ts'
 import { loadImpactNotional, reopenMarket, setImpactNotional } from '../db/markets.ts'

@@ -95,7 +95,12 @@ function manifest(): object {
       ...ENTRIES.map((name) => [name === 'index' ? '.' : `./${name}`, entryOf(name)]),
       ['./package.json', './package.json'],
     ]),
-    sideEffects: false,
+    // Bundlers for browsers replace the signer of the option `privateKey`.
+    browser: {
+      './dist/client/signers/default-signer.js': './dist/client/signers/default-signer.browser.js',
+    },
+    bin: { clearbatch: 'dist/cli/main.js' },
+    sideEffects: ['./dist/cli/main.js'],
     files: ['dist', 'examples', 'CHANGELOG.md'],
     dependencies: rangesOf(DEPENDENCIES),
     peerDependencies: rangesOf(PEERS),
@@ -107,7 +112,12 @@ function manifest(): object {
 export async function buildPackage(directory: string): Promise<void> {
   rmSync(directory, { recursive: true, force: true })
   mkdirSync(directory, { recursive: true })
-  const sources = ENTRIES.map((name) => join(ROOT, 'package/entries', `${name}.ts`))
+  const entries = ENTRIES.map((name) => join(ROOT, 'package/entries', `${name}.ts`))
+  const sources = [
+    ...entries,
+    join(ROOT, 'client/signers/default-signer.browser.ts'),
+    join(ROOT, 'cli/main.ts'),
+  ]
   compile(sources, join(directory, 'dist'))
   await writeGeneratedTypes(join(directory, 'dist/package/entries'))
   writeFileSync(join(directory, 'package.json'), `${JSON.stringify(manifest(), null, 2)}\n`)

@@ -26,7 +26,7 @@ export interface Flag<Value> {
 export type Flags = Readonly<Record<string, Flag<unknown>>>
 
 export interface CommandLine<Declared extends Flags> {
-  /** As it is typed, such as `npm run replay --`. */
+  /** As it is typed, such as `npm run cb -- replay --`. */
   readonly command: string
   readonly flags: Declared
   /** Arguments without a flag, for the usage. If it is not set, the tool takes none. */

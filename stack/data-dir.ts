@@ -24,7 +24,7 @@ export interface DataDir {
   readonly stackFile: string
   /** The database URL of the running stack, for this machine's own tools. */
   readonly admin: string
-  /** The price configuration of the keeper; `npm run feed` changes it for a time. */
+  /** The price configuration of the keeper; `npm run cb -- feed` changes it for a time. */
   readonly prices: string
   readonly logs: string
   /** The keys of the identity provider. */

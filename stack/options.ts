@@ -1,11 +1,12 @@
-/** Parses the flags of `npm start`. */
+/** Options of the stack, and the flags of `clearbatch start`. */
 import { resolve } from 'node:path'
 import type { CalendarName } from '../domain/market/trading-calendar.ts'
 import {
+  type Arguments,
   parseArguments,
-  rejectArguments,
   text,
   toggle,
+  UsageError,
   wholeNumber,
   withDefault,
 } from '../service/command-line.ts'
@@ -31,26 +32,28 @@ export class StackError extends Error {
   override readonly name = 'StackError'
 }
 
-const COMMAND_LINE = {
-  command: 'npm start --',
-  flags: {
-    port: withDefault(
-      wholeNumber('port of the REST interface; 0 for any free port', { most: 65_535, kind: 'a port number' }),
-      8080,
-    ),
-    'data-dir': withDefault(text('<path>', 'folder of the state'), '.clearbatch'),
-    fresh: toggle('delete the saved state first'),
-    'no-bots': toggle('start without demo traders'),
-    'always-open': toggle('keep the session of the stock market open at all hours (the default)'),
-    calendar: toggle('open and close the session of the stock market by the New York trading calendar'),
-  },
+export const START_FLAGS = {
+  port: withDefault(
+    wholeNumber('port of the REST interface; 0 for any free port', { most: 65_535, kind: 'a port number' }),
+    8080,
+  ),
+  'data-dir': withDefault(text('<path>', 'folder of the state'), '.clearbatch'),
+  fresh: toggle('delete the saved state first'),
+  'no-bots': toggle('start without demo traders'),
+  'always-open': toggle('keep the session of the stock market open at all hours (the default)'),
+  calendar: toggle('open and close the session of the stock market by the New York trading calendar'),
 } as const
 
+export type StartValues = Omit<Arguments<typeof START_FLAGS>, 'positionals'>
+
 /** Throws a UsageError. */
-export function readOptions(args: readonly string[]): StackOptions {
-  const { port, fresh, ...more } = parseArguments(COMMAND_LINE, args)
+export function optionsOf({ port, fresh, ...more }: StartValues): StackOptions {
   if (more.calendar && more['always-open'])
-    return rejectArguments(COMMAND_LINE, '--calendar and --always-open exclude each other')
+    throw new UsageError('--calendar and --always-open exclude each other')
   const calendar = more.calendar ? 'NYSE' : 'ALWAYS_OPEN'
   return { port, dataDir: resolve(more['data-dir']), fresh, bots: !more['no-bots'], page: true, calendar }
 }
+
+/** Throws a UsageError. */
+export const readOptions = (args: readonly string[]): StackOptions =>
+  optionsOf(parseArguments({ command: 'npm start --', flags: START_FLAGS }, args))

@@ -95,7 +95,7 @@ function proofOfBatch(app: App, ports: ProofPorts): void {
         summary: 'Get the proof of a batch',
         description:
           'Everything from which price, allocation, pairing and fees of the batch can be recomputed, without accounts: orders appear as salted ' +
-          'commitments. `npm run verify-batch` recomputes it and compares it with the transactions on the chain.',
+          'commitments. `npm run cb -- batch verify` recomputes it and compares it with the transactions on the chain.',
         operationId: 'getBatchProof',
         params: ProofParams,
         querystring: BookmarkQuery,

@@ -106,6 +106,9 @@ export class GroupChanges {
     })
     this.#remember(stored)
     this.#label(stored)
+    // A cancel of all orders in the same group ends this one, too.
+    const key = holdingKey(marketId, userId)
+    this.#set(this.state.live, key, [...(this.state.live.get(key) ?? []), stored.hash])
   }
 
   /** Removes the order from the book. Returns its new state. */

@@ -1,4 +1,4 @@
-/** Recorded order flow as a flow of a measurement, by the plan of `npm run replay`. */
+/** Recorded order flow as a flow of a measurement, by the plan of `npm run cb -- replay`. */
 import { createReadStream } from 'node:fs'
 import { createInterface } from 'node:readline'
 import { createGunzip } from 'node:zlib'

@@ -62,18 +62,22 @@ const hasMoved = (quoted, mark) => Math.abs(mark / quoted.mark - 1) > REQUOTE
 
 let quoted = null
 let rounds = 0
+let loops = 0
 let interrupted = false
 while (!stop.signal.aborted && Date.now() < end) {
   try {
     await client.orders.cancelAllAfter(SWITCH_SECONDS) // the dead-man switch: armed again in every round
     const { mark_price: mark } = await client.marketData.market(marketId)
-    if (mark !== null && (quoted === null || hasMoved(quoted, mark) || !quoted.hashes.every(isLive))) {
+    if (
+      mark !== null &&
+      (quoted === null || hasMoved(quoted, mark) || (client.live.isCurrent && !quoted.hashes.every(isLive)))
+    ) {
       quoted = await requote(mark)
       rounds++
       console.log(`quotes around ${mark}, ${account.fills.length} fills so far`)
     }
     // For demonstration: the feed loses its connection once, and resumes by itself.
-    if (rounds === 3 && !interrupted) interrupted = client.live.interrupt()
+    if (++loops === 10) interrupted = client.live.interrupt()
   } catch (error) {
     // The exchange says whether trying again can succeed. A request with an unknown outcome is repeated safely: all here are idempotent.
     if (!(error instanceof ClearbatchError && error.retryable)) fail(error)

@@ -1,4 +1,4 @@
-/** Verifies the proofs of batches against the chain, as `npm run verify-batch` does. */
+/** Verifies the proofs of batches against the chain, as `npm run cb -- batch verify` does. */
 import { Client } from '../../client/client.ts'
 import { verifyBatch } from '../../client/proof/verify-batch.ts'
 import { pages } from '../../client/queries.ts'

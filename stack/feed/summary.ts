@@ -1,4 +1,4 @@
-/** The summary that ends `npm run feed`. Pure. */
+/** The summary that ends `npm run cb -- feed`. Pure. */
 import { toDecimal } from '../../domain/units.ts'
 import type { FeedRun, Halt } from './watch.ts'
 

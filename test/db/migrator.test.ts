@@ -26,9 +26,9 @@ const ENV = {
   INTERNAL_PORT: '0',
 }
 
-async function run(file: string, url: string): Promise<{ code: unknown; output: string }> {
+async function run(command: readonly string[], url: string): Promise<{ code: unknown; output: string }> {
   const env = { PATH: process.env.PATH, ...ENV, DATABASE_URL: url }
-  const child = spawn(process.execPath, [file], { env, stdio: ['ignore', 'pipe', 'pipe'] })
+  const child = spawn(process.execPath, command, { env, stdio: ['ignore', 'pipe', 'pipe'] })
   let output = ''
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (data) => (output += String(data)))
   const [code] = await once(child, 'close')
@@ -54,14 +54,14 @@ describe('the schema of the database', function () {
     expect(message)
       .to.include('has schema none')
       .and.to.include(`needs ${NEWEST}`)
-      .and.to.include('npm run migrate')
+      .and.to.include('npm run cb -- db migrate')
   })
 
   for (const process of ['api', 'keeper', 'indexer']) {
     it(`when the schema is not the newest, the ${process} exits with 1 and names the command`, async () => {
-      const { code, output } = await run(`${process}/main.ts`, test.url)
+      const { code, output } = await run([`${process}/main.ts`], test.url)
       expect(code).to.equal(1)
-      expect(output).to.include(`needs ${NEWEST}`).and.to.include('npm run migrate')
+      expect(output).to.include(`needs ${NEWEST}`).and.to.include('npm run cb -- db migrate')
     })
   }
 
@@ -73,7 +73,7 @@ describe('the schema of the database', function () {
   })
 
   it('when the migrate command has run, a process accepts the database', async () => {
-    expect(await run('db/main.ts', test.url)).to.deep.equal({
+    expect(await run(['cli/main.ts', 'db', 'migrate'], test.url)).to.deep.equal({
       code: 0,
       output: `the database has schema ${NEWEST}\n`,
     })
@@ -88,7 +88,7 @@ describe('the schema of the database', function () {
   })
 
   it('when DATABASE_URL is missing, the migrate command exits with 1 and names the variable', async () => {
-    const { code, output } = await run('db/main.ts', '')
+    const { code, output } = await run(['cli/main.ts', 'db', 'migrate'], '')
     expect(code).to.equal(1)
     expect(output).to.include('DATABASE_URL')
   })

@@ -15,7 +15,7 @@ const POINTS = [
   ['indexer', 'before-projection'],
 ] as const
 
-const REBUILD = fileURLToPath(new URL('../../indexer/rebuild.ts', import.meta.url))
+const CLI = fileURLToPath(new URL('../../cli/main.ts', import.meta.url))
 
 describe('a process that is killed between two writes', function () {
   this.timeout(120_000)
@@ -101,7 +101,7 @@ describe('a process that is killed between two writes', function () {
     await settled(db)
     await indexer.stop()
     const live = await readModel(db)
-    execFileSync(process.execPath, [REBUILD], {
+    execFileSync(process.execPath, [CLI, 'db', 'rebuild'], {
       env: { ...process.env, DATABASE_URL: exchange.stack.databaseUrls.indexer },
     })
     expect(await readModel(db)).to.deep.equal(live)

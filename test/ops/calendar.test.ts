@@ -1,4 +1,4 @@
-/** The commands of `npm run ops -- calendar …` on a database of their own. */
+/** The commands of `clearbatch ops calendar …` on a database of their own. */
 import { expect } from 'chai'
 import { after, before, describe, it } from 'mocha'
 import { loadExceptions } from '../../db/calendar-exceptions.ts'
@@ -20,7 +20,7 @@ const stock = {
 const DRY_RUN = 'Nothing was written: --send writes it.\n'
 const WRITTEN = 'Written. Running processes apply it within 5 s.\n'
 
-describe('npm run ops -- calendar', () => {
+describe('clearbatch ops calendar', () => {
   let url: string
   let db: Db
   before(async () => {

@@ -1,4 +1,4 @@
-/** The commands of `npm run ops -- market …` that end a market, on a chain and a database of their own. */
+/** The commands of `clearbatch ops market …` that end a market, on a chain and a database of their own. */
 import { expect } from 'chai'
 import { HDNodeWallet } from 'ethers'
 import { afterEach, beforeEach, describe, it } from 'mocha'
@@ -12,7 +12,7 @@ import { captureOps } from './support/captured-ops.ts'
 const DAY_MS = 86_400_000
 const KEY = HDNodeWallet.fromPhrase('test test test test test test test test test test test junk').privateKey
 
-describe('npm run ops -- market, for the end of a market', function () {
+describe('clearbatch ops market, for the end of a market', function () {
   this.timeout(90_000)
   const chain = useChain(future)
   let fixture: ChainFixture

@@ -30,6 +30,8 @@ const EQUAL: Readonly<Record<string, string>> = {
   FillProcessing: "X['FillProcessing']",
   PublicFill: "X['PublicFill']",
   Market: "X['Market']",
+  ServerTime: "X['ServerTime']",
+  ServiceStatus: "X['ServiceStatus']",
   FundingRate: "X['FundingRate']",
   MarketRisk: "X['MarketRisk']",
   Liquidation: "X['Liquidation']",

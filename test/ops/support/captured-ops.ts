@@ -1,5 +1,5 @@
-/** Runs `npm run ops` in this process and keeps what it prints. */
-import { runOps } from '../../../ops/run.ts'
+/** Runs `clearbatch ops` in this process and keeps what it prints. */
+import { runCli } from '../../cli/support/run-cli.ts'
 
 export interface OpsResult {
   readonly code: number
@@ -11,18 +11,6 @@ export async function captureOps(
   args: readonly string[],
   env: Readonly<Record<string, string>>,
 ): Promise<OpsResult> {
-  const output = { stdout: '', stderr: '' }
-  const { log, error } = console
-  console.log = (line: string) => {
-    output.stdout += `${line}\n`
-  }
-  console.error = (line: string) => {
-    output.stderr += `${line}\n`
-  }
-  try {
-    const code = await runOps(args, env)
-    return { code, ...output }
-  } finally {
-    Object.assign(console, { log, error })
-  }
+  const { code, out, err } = await runCli(['ops', ...args], { env })
+  return { code, stdout: out, stderr: err }
 }

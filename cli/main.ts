@@ -1,0 +1,39 @@
+#!/usr/bin/env node
+/** `clearbatch`: everything that a person types. */
+import { spawnSync } from 'node:child_process'
+import { run } from './run.ts'
+
+/** Node.js applies proxies of the environment only if it is started so. */
+function withProxy(): number | null {
+  const { HTTPS_PROXY, https_proxy, NODE_USE_ENV_PROXY } = process.env
+  if (NODE_USE_ENV_PROXY !== undefined || !(HTTPS_PROXY || https_proxy)) return null
+  const [script = '', ...args] = process.argv.slice(1)
+  const env = { ...process.env, NODE_USE_ENV_PROXY: '1' }
+  const { status } = spawnSync(process.execPath, [...process.execArgv, script, ...args], {
+    env,
+    stdio: 'inherit',
+  })
+  return status ?? 1
+}
+
+const status = withProxy()
+if (status !== null) process.exit(status)
+
+const stopping = new AbortController()
+let signals = 0
+for (const signal of ['SIGINT', 'SIGTERM'] as const)
+  process.on(signal, () => {
+    stopping.abort()
+    // The second signal ends the process at once.
+    if (++signals > 1) process.exit(130)
+  })
+// A reader that closes the pipe, such as `head`, ends the command.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  process.exit(error.code === 'EPIPE' ? 0 : 1)
+})
+
+process.exitCode = await run(process.argv.slice(2), {
+  env: process.env,
+  streams: { stdin: process.stdin, stdout: process.stdout, stderr: process.stderr },
+  stopping: stopping.signal,
+})

@@ -1,0 +1,58 @@
+/**
+ * `db set-protection`: announces the width of a market's price protection for a day ahead, in the database at DATABASE_URL. The
+ * connection must be the owner's.
+ */
+
+import { createDb, createPool, type Db } from '../../db/client.ts'
+import { readClock } from '../../db/clock.ts'
+import { ownerDatabaseUrl } from '../../db/config.ts'
+import { announceProtection, loadMarkets } from '../../db/markets.ts'
+import { checkSchema } from '../../db/migrator.ts'
+import {
+  isPriceProtection,
+  MAX_PRICE_PROTECTION,
+  type ProtectionSchedule,
+} from '../../domain/market/price-protection.ts'
+import { type Rate, toDecimal } from '../../domain/units.ts'
+import type { Context } from '../context.ts'
+import { CommandError, EXIT } from '../failure.ts'
+
+const DECIMALS = 18
+
+/** Null if it has more decimals than are stored. */
+function toWei(number: string): bigint | null {
+  const [whole = '', fraction = ''] = number.split('.')
+  return fraction.length > DECIMALS ? null : BigInt(whole + fraction.padEnd(DECIMALS, '0'))
+}
+
+async function announce(db: Db, symbol: string, protection: string): Promise<ProtectionSchedule> {
+  await checkSchema(db)
+  const markets = await loadMarkets(db)
+  const spec = markets.find((market) => market.symbol === symbol)
+  if (spec === undefined) {
+    const symbols = markets.map((market) => market.symbol).join(', ')
+    throw new CommandError(`--market must be one of ${symbols}, not ${symbol}`, EXIT.usage)
+  }
+  const width = toWei(protection)
+  if (width === null || !isPriceProtection(spec.kind, width)) {
+    const most = toDecimal(MAX_PRICE_PROTECTION[spec.kind])
+    const valid = `above 0 and at most ${most}, with up to ${DECIMALS} decimals, for a ${spec.kind}`
+    throw new CommandError(`--protection must be ${valid}, not ${protection}`, EXIT.usage)
+  }
+  return announceProtection(db, spec.marketId, width as Rate, await readClock(db))
+}
+
+export async function setProtection(
+  _context: Context,
+  { market, protection }: { readonly market: string; readonly protection: string },
+): Promise<string> {
+  const url = ownerDatabaseUrl('announcement')
+  const db = createDb(createPool({ url, connections: 1, name: 'clearbatch set-protection' }))
+  try {
+    const { inForce, next } = await announce(db, market, protection)
+    const announced = next && `${toDecimal(next.width)} from ${new Date(next.at).toISOString()} on`
+    return `${market}: price protection ${toDecimal(inForce)} in force, announced ${announced}`
+  } finally {
+    await db.destroy()
+  }
+}

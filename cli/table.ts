@@ -1,0 +1,433 @@
+/** All commands of traders, in the order of help. Those of the repository are in `repository/table.ts`. */
+import { decimal, oneOf, required, text, toggle, wholeNumber, withDefault } from '../service/command-line.ts'
+import { type Command, command } from './command.ts'
+import {
+  CONFIRM,
+  INTERVALS,
+  MARKET,
+  NEW_KEY,
+  ORDER,
+  PREVIEW,
+  RANGE,
+  SIZE,
+  STATUSES,
+  TRANSACTION_TYPES,
+} from './flags.ts'
+
+const CHECKS: readonly Command[] = [
+  command('status', {
+    help: 'Show whether the exchange works, and its markets',
+    kind: 'read',
+    mcp: true,
+    example: 'clearbatch status',
+    load: async () => (await import('./commands/doctor.ts')).status,
+  }),
+  command('doctor', {
+    help: 'Check everything that trading needs, and name the remedy of each failure',
+    kind: 'read',
+    mcp: true,
+    example: 'clearbatch doctor',
+    load: async () => (await import('./commands/doctor.ts')).doctor,
+  }),
+]
+
+const AUTH: readonly Command[] = [
+  command('auth login', {
+    help: 'Sign in and store a profile: the local stack by its file, elsewhere in a browser or by --api-key-file or --token-file',
+    flags: {
+      scope: oneOf(['trade', 'read'], 'what may be done (default trade)'),
+      client: text('<id>', 'client id at the identity provider (default clearbatch)'),
+    },
+    kind: 'tool',
+    example: 'clearbatch auth login --profile testnet --url https://api.example.org --api-key-file key.txt',
+    load: async () => (await import('./commands/auth.ts')).login,
+  }),
+  command('auth whoami', {
+    help: 'Show the account, its credential and its limits',
+    kind: 'read',
+    mcp: true,
+    example: 'clearbatch auth whoami',
+    load: async () => (await import('./commands/auth.ts')).whoami,
+  }),
+  command('auth keys create', {
+    help: 'Create the API key after signing in with the wallet or with an access token; replaces the current key',
+    flags: NEW_KEY,
+    kind: 'account',
+    example: 'clearbatch auth keys create --scope read',
+    load: async () => (await import('./commands/auth.ts')).createKey,
+  }),
+  command('auth keys rotate', {
+    help: 'Replace the API key, with the current one',
+    flags: NEW_KEY,
+    kind: 'account',
+    example: 'clearbatch auth keys rotate',
+    load: async () => (await import('./commands/auth.ts')).rotateKey,
+  }),
+  command('auth keys list', {
+    help: 'List the session keys',
+    flags: { status: oneOf(['ACTIVE', 'EXPIRED', 'REVOKED'], 'only keys with this status') },
+    kind: 'read',
+    example: 'clearbatch auth keys list --status ACTIVE',
+    load: async () => (await import('./commands/auth.ts')).sessionKeys,
+  }),
+  command('auth keys register', {
+    help: 'Register a session key and wait until the chain has it',
+    positionals: '[address]',
+    flags: { 'new-key-file': text('<file>', 'creates a key and stores its private key in this file') },
+    kind: 'account',
+    example: 'clearbatch auth keys register --new-key-file session.key',
+    load: async () => (await import('./commands/auth.ts')).registerSessionKey,
+  }),
+  command('auth keys revoke', {
+    help: 'Revoke a session key and wait until the chain has revoked it',
+    positionals: '<address>',
+    kind: 'account',
+    example: 'clearbatch auth keys revoke 0x...',
+    load: async () => (await import('./commands/auth.ts')).revokeSessionKey,
+  }),
+]
+
+const ACCOUNT_READS: readonly Command[] = [
+  command('account balance', {
+    help: 'Show the balance',
+    kind: 'read',
+    mcp: true,
+    example: 'clearbatch account balance --json',
+    load: async () => (await import('./commands/account.ts')).balance,
+  }),
+  command('account positions', {
+    help: 'List the positions with their margin and liquidation price',
+    kind: 'read',
+    mcp: true,
+    example: 'clearbatch account positions',
+    load: async () => (await import('./commands/account.ts')).positions,
+  }),
+  command('account pnl', {
+    help: 'List the realized profits by interval, newest first',
+    flags: { ...RANGE, interval: oneOf(['1h', '1d'], 'length of an interval (default 1d)') },
+    kind: 'read',
+    mcp: true,
+    example: 'clearbatch account pnl --interval 1h --limit 24',
+    load: async () => (await import('./commands/account.ts')).pnl,
+  }),
+  command('account fills', {
+    help: 'List the fills of all orders, newest first',
+    flags: { ...RANGE, market: text('<symbol>', 'only of this market') },
+    kind: 'read',
+    mcp: true,
+    example: 'clearbatch account fills --market BTC-PERP --limit 20',
+    load: async () => (await import('./commands/account.ts')).fills,
+  }),
+  command('account transactions', {
+    help: "List what changed the account's collateral, newest first",
+    flags: {
+      ...RANGE,
+      csv: toggle('print all of them as CSV'),
+      type: oneOf(TRANSACTION_TYPES, 'only of this type'),
+    },
+    kind: 'read',
+    mcp: true,
+    example: 'clearbatch account transactions --csv > transactions.csv',
+    load: async () => (await import('./commands/account.ts')).transactions,
+  }),
+  command('account withdrawals', {
+    help: 'List the withdrawals with their status',
+    kind: 'read',
+    mcp: true,
+    example: 'clearbatch account withdrawals',
+    load: async () => (await import('./commands/account.ts')).withdrawals,
+  }),
+  command('account adjustments', {
+    help: 'List the changes of margin and leverage with their status',
+    kind: 'read',
+    mcp: true,
+    example: 'clearbatch account adjustments',
+    load: async () => (await import('./commands/account.ts')).adjustments,
+  }),
+]
+
+const ACCOUNT_ACTIONS: readonly Command[] = [
+  command('account faucet', {
+    help: 'Request test collateral and gas, on chains that have a faucet',
+    kind: 'account',
+    example: 'clearbatch account faucet',
+    load: async () => (await import('./commands/account.ts')).faucet,
+  }),
+  command('account deposit', {
+    help: 'Deposit USDM from the wallet, in one transaction where the token has a permit',
+    positionals: '<amount>',
+    flags: CONFIRM,
+    kind: 'account',
+    example: 'clearbatch account deposit 100',
+    load: async () => (await import('./commands/account.ts')).deposit,
+  }),
+  command('account withdraw', {
+    help: 'Request a withdrawal: the amount leaves the free balance and can be paid after a delay',
+    positionals: '<amount>',
+    flags: CONFIRM,
+    kind: 'account',
+    example: 'clearbatch account withdraw 100',
+    load: async () => (await import('./commands/account.ts')).withdraw,
+  }),
+  command('account withdraw-complete', {
+    help: 'Have all that is payable paid to the wallet',
+    kind: 'account',
+    example: 'clearbatch account withdraw-complete',
+    load: async () => (await import('./commands/account.ts')).completeWithdrawal,
+  }),
+  command('account margin', {
+    help: 'Add margin to a position, or remove it',
+    positionals: '<change>',
+    flags: { ...MARKET, ...CONFIRM, 'up-to': toggle('remove as much as is possible, at most the amount') },
+    kind: 'account',
+    example: 'clearbatch account margin --market BTC-PERP -- -50',
+    load: async () => (await import('./commands/account.ts')).margin,
+  }),
+  command('account leverage', {
+    help: 'Change the leverage of a position; cancels its open orders first',
+    positionals: '<leverage>',
+    flags: { ...MARKET, ...CONFIRM, 'max-in': decimal('the most that may be debited from the free balance') },
+    kind: 'account',
+    example: 'clearbatch account leverage 5 --market BTC-PERP',
+    load: async () => (await import('./commands/account.ts')).leverage,
+  }),
+]
+
+const MARKETS: readonly Command[] = [
+  command('market list', {
+    help: 'List the markets with their best quotes',
+    kind: 'read',
+    mcp: true,
+    example: 'clearbatch market list',
+    load: async () => (await import('./commands/market.ts')).list,
+  }),
+  command('market show', {
+    help: 'Show the terms and prices of a market',
+    positionals: '<market>',
+    kind: 'read',
+    mcp: true,
+    example: 'clearbatch market show BTC-PERP',
+    load: async () => (await import('./commands/market.ts')).show,
+  }),
+  command('market book', {
+    help: 'Show the order book',
+    positionals: '<market>',
+    flags: { depth: withDefault(wholeNumber('levels of each side', { least: 1, most: 500 }), 10) },
+    kind: 'read',
+    mcp: true,
+    example: 'clearbatch market book BTC-PERP --depth 5',
+    load: async () => (await import('./commands/market.ts')).book,
+  }),
+  command('market batches', {
+    help: 'List the batches of a market and what decided their prices, newest first',
+    positionals: '<market>',
+    flags: RANGE,
+    kind: 'read',
+    mcp: true,
+    example: 'clearbatch market batches BTC-PERP --limit 10',
+    load: async () => (await import('./commands/market.ts')).batches,
+  }),
+  command('market candles', {
+    help: 'List candles, newest first',
+    positionals: '<market>',
+    flags: {
+      ...RANGE,
+      interval: withDefault(oneOf(INTERVALS, 'length of a candle'), '1m'),
+      price: withDefault(oneOf(['last', 'mark', 'oracle'], 'of which price'), 'last'),
+    },
+    kind: 'read',
+    mcp: true,
+    example: 'clearbatch market candles BTC-PERP --interval 1h --limit 24',
+    load: async () => (await import('./commands/market.ts')).candles,
+  }),
+  command('watch', {
+    help: 'Show book, last fills and own orders of a market, redrawn as they change; JSON lines in a pipe',
+    positionals: '<market>',
+    kind: 'read',
+    example: 'clearbatch watch BTC-PERP',
+    load: async () => (await import('./commands/watch.ts')).watch,
+  }),
+]
+
+const ORDERS: readonly Command[] = [
+  command('order place', {
+    help: 'Show the preview of an order, ask, and place it',
+    flags: { ...ORDER, ...PREVIEW },
+    kind: 'trade',
+    mcp: true,
+    example: 'clearbatch order place --market BTC-PERP --side LONG --quantity 0.01 --price 60000',
+    load: async () => (await import('./commands/order.ts')).place,
+  }),
+  command('order cancel', {
+    help: 'Cancel orders by hash, id or label, or all',
+    positionals: '[order...]',
+    flags: {
+      all: toggle('cancel every live order'),
+      market: text('<symbol>', 'with --all: only of this market'),
+    },
+    kind: 'trade',
+    mcp: true,
+    example: 'clearbatch order cancel --all --market BTC-PERP',
+    load: async () => (await import('./commands/order.ts')).cancel,
+  }),
+  command('order list', {
+    help: 'List orders, newest first',
+    flags: {
+      status: oneOf(STATUSES, 'only with this status'),
+      market: text('<symbol>', 'only of this market'),
+      limit: wholeNumber('most orders', { least: 1, most: 1000 }),
+    },
+    kind: 'read',
+    mcp: true,
+    example: 'clearbatch order list --status OPEN',
+    load: async () => (await import('./commands/order.ts')).list,
+  }),
+  command('order explain', {
+    help: 'Show what happened to an order: events, fills, their settlement, and why it ended',
+    positionals: '<order>',
+    kind: 'read',
+    mcp: true,
+    example: 'clearbatch order explain 1-42',
+    load: async () => (await import('./commands/order.ts')).explain,
+  }),
+  command('twap', {
+    help: 'Trade a quantity in equal market orders over time. The same command continues after an interruption',
+    flags: {
+      ...SIZE,
+      ...PREVIEW,
+      slices: required(wholeNumber('number of orders', { least: 2, most: 1000 })),
+      interval: required(wholeNumber('seconds from one order to the next', { least: 1, most: 86_400 })),
+      state: text(
+        '<file>',
+        'where the progress is stored (default: by account and plan in the state folder)',
+      ),
+    },
+    kind: 'trade',
+    example: 'clearbatch twap --market BTC-PERP --side LONG --quantity 0.5 --slices 10 --interval 30',
+    load: async () => (await import('./commands/twap.ts')).twap,
+  }),
+  command('scale', {
+    help: 'Place a ladder of limit orders between two prices, all or none',
+    flags: {
+      ...SIZE,
+      ...PREVIEW,
+      from: required(decimal('price of the first order')),
+      to: required(decimal('price of the last order')),
+      count: withDefault(wholeNumber('number of orders', { least: 2, most: 50 }), 5),
+    },
+    kind: 'trade',
+    example:
+      'clearbatch scale --market BTC-PERP --side LONG --quantity 0.5 --from 60000 --to 58000 --count 5',
+    load: async () => (await import('./commands/order.ts')).scale,
+  }),
+  command('bracket', {
+    help: 'Place an entry with take profit and stop loss, all or none',
+    flags: {
+      ...SIZE,
+      ...PREVIEW,
+      price: decimal('limit price of the entry; without it a market order'),
+      expires: ORDER.expires,
+      label: ORDER.label,
+      'take-profit': decimal('trigger of the take profit'),
+      'stop-loss': decimal('trigger of the stop loss'),
+    },
+    kind: 'trade',
+    example:
+      'clearbatch bracket --market BTC-PERP --side LONG --quantity 0.01 --take-profit 70000 --stop-loss 55000',
+    load: async () => (await import('./commands/order.ts')).bracket,
+  }),
+  command('close', {
+    help: 'Close positions by reduce-only market orders',
+    flags: {
+      market: text('<symbol>', 'the position in this market'),
+      all: toggle('every position'),
+      ...PREVIEW,
+    },
+    kind: 'trade',
+    example: 'clearbatch close --all',
+    load: async () => (await import('./commands/order.ts')).close,
+  }),
+  command('sign', {
+    help: 'Print the signed body of `POST /v0/orders`, and send nothing',
+    flags: ORDER,
+    kind: 'tool',
+    example: 'clearbatch sign --market BTC-PERP --side LONG --quantity 0.01 > order.json',
+    load: async () => (await import('./commands/order.ts')).sign,
+  }),
+]
+
+const DATA: readonly Command[] = [
+  command('data download', {
+    help: 'Download public history as CSV, newest first. The same command continues after an interruption',
+    positionals: '<fills|auctions|candles|funding>',
+    flags: {
+      ...MARKET,
+      from: required(text('<time>', 'first time, such as 2026-11-22')),
+      to: required(text('<time>', 'time after the last row')),
+      output: required(text('<file>', 'file to write, .csv.gz or .csv')),
+      interval: withDefault(oneOf(INTERVALS, 'length of a candle'), '1m'),
+      price: withDefault(oneOf(['last', 'mark', 'oracle'], 'price of candles'), 'last'),
+    },
+    kind: 'tool',
+    example:
+      'clearbatch data download fills --market BTC-PERP --from 2026-11-21 --to 2026-11-22 --output fills.csv.gz',
+    load: async () => (await import('./commands/data.ts')).download,
+  }),
+  command('batch show', {
+    help: 'Print the proof of a batch',
+    positionals: '<market> <batch>',
+    kind: 'read',
+    mcp: true,
+    example: 'clearbatch batch show BTC-PERP 7 --json > proof.json',
+    load: async () => (await import('./commands/batch.ts')).show,
+  }),
+  command('batch verify', {
+    help: 'Recompute a batch from its proof and compare it with the chain',
+    positionals: '<market|url|file> [batch]',
+    flags: {
+      trader: text('<address>', "address that the market's contract must have"),
+      order: text(
+        '<hash or file>',
+        'an own order that must be in the batch: its hash, or the answer to its placement',
+      ),
+      salt: text('<salt>', 'its salt, from GET /v0/orders/:order_id/commitment'),
+      follow: toggle('verify every batch of the market as it is decided'),
+    },
+    kind: 'read',
+    mcp: true,
+    example: 'clearbatch batch verify BTC-PERP 7',
+    load: async () => (await import('./commands/batch.ts')).verify,
+  }),
+]
+
+const TOOLS: readonly Command[] = [
+  command('mcp', {
+    help: 'Serve an assistant over stdio by the Model Context Protocol; reads only unless --trade is given',
+    flags: {
+      trade: toggle('offer placing and cancelling; needs --max-notional and --markets'),
+      'max-notional': decimal('most USDM of one order, and of all orders of this process together'),
+      markets: text('<symbols>', 'markets in which it may trade, separated by commas'),
+    },
+    kind: 'tool',
+    example: 'clearbatch mcp --trade --max-notional 500 --markets BTC-PERP',
+    load: async () => (await import('./mcp/server.ts')).serve,
+  }),
+  command('completion', {
+    help: 'Print the completion script of a shell',
+    positionals: '<bash|zsh|fish>',
+    kind: 'tool',
+    example: 'source <(clearbatch completion bash)',
+    load: async () => (await import('./commands/completion.ts')).completion,
+  }),
+]
+
+export const COMMANDS: readonly Command[] = [
+  ...CHECKS,
+  ...AUTH,
+  ...ACCOUNT_READS,
+  ...ACCOUNT_ACTIONS,
+  ...MARKETS,
+  ...ORDERS,
+  ...DATA,
+  ...TOOLS,
+]

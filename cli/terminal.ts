@@ -1,0 +1,83 @@
+/** Standard streams of a command: results on stdout, everything else on stderr. */
+import { createInterface } from 'node:readline/promises'
+import type { Readable, Writable } from 'node:stream'
+import { CommandError, EXIT } from './failure.ts'
+
+export interface Streams {
+  readonly stdin: Readable & { readonly isTTY?: boolean }
+  readonly stdout: Writable & { readonly isTTY?: boolean; readonly columns?: number; readonly rows?: number }
+  readonly stderr: Writable & { readonly isTTY?: boolean }
+}
+
+export class Terminal {
+  readonly #streams: Streams
+  readonly #hasColour: boolean
+
+  constructor(streams: Streams, env: Readonly<Record<string, string | undefined>>) {
+    this.#streams = streams
+    this.#hasColour = streams.stdout.isTTY === true && !env.NO_COLOR && env.TERM !== 'dumb'
+  }
+
+  get isInteractive(): boolean {
+    return this.#streams.stdin.isTTY === true && this.#streams.stderr.isTTY === true
+  }
+
+  get isScreen(): boolean {
+    return this.#streams.stdout.isTTY === true
+  }
+
+  get rows(): number {
+    return this.#streams.stdout.rows ?? 40
+  }
+
+  out(text: string): void {
+    this.#streams.stdout.write(text.endsWith('\n') ? text : `${text}\n`)
+  }
+
+  /** Without a line break. */
+  raw(text: string): void {
+    this.#streams.stdout.write(text)
+  }
+
+  note(text: string): void {
+    this.#streams.stderr.write(`${text}\n`)
+  }
+
+  /** On one line that the next call replaces; nothing where stderr is no terminal. */
+  progress(text: string): void {
+    if (this.#streams.stderr.isTTY === true) this.#streams.stderr.write(`\r\x1b[K${text}`)
+  }
+
+  colour(text: string, colour: 'red' | 'green' | 'bold' | 'dim'): string {
+    const codes = { red: 31, green: 32, bold: 1, dim: 2 }
+    return this.#hasColour ? `\x1b[${codes[colour]}m${text}\x1b[0m` : text
+  }
+
+  async ask(question: string): Promise<string> {
+    if (!this.isInteractive) throw new CommandError(`${question} needs a terminal to answer`, EXIT.usage)
+    const reader = createInterface({ input: this.#streams.stdin, output: this.#streams.stderr })
+    try {
+      return (await reader.question(question)).trim()
+    } finally {
+      reader.close()
+    }
+  }
+
+  /** Throws unless the person agrees. Without a terminal `--yes` is required. */
+  async confirm(question: string): Promise<void> {
+    if (!this.isInteractive)
+      throw new CommandError(
+        'this command asks before it acts, and there is no terminal: pass --yes or --dry-run',
+        EXIT.usage,
+      )
+    const answer = await this.ask(`${question} [y/N] `)
+    if (!/^y(es)?$/i.test(answer)) throw new CommandError('not confirmed: nothing was sent')
+  }
+
+  /** All of stdin, for secrets. */
+  async readInput(): Promise<string> {
+    const chunks: Buffer[] = []
+    for await (const chunk of this.#streams.stdin) chunks.push(Buffer.from(chunk))
+    return Buffer.concat(chunks).toString('utf8').trim()
+  }
+}
