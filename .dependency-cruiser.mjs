@@ -9,7 +9,7 @@ const CHAIN_FILES = [
   '^(keeper|indexer|api)/compose\\.ts$',
   '^indexer/ingest/(follow\\.ts$|decode/)',
   '^simulate/contracts/',
-  '^(account|stack|bench|test|ignition|tasks|ops|cli|typechain-types)/',
+  '^(stack|bench|test|ignition|tasks|ops|typechain-types)/',
   '^hardhat\\.config\\.ts$',
 ]
 
@@ -71,7 +71,7 @@ const rules = [
   rule(
     'ops-commands-are-tools',
     'An operator’s commands use the libraries of the processes; no process and no other tool depends on them.',
-    { pathNot: '^(ops|test)/' },
+    { pathNot: '^(ops|test|cli/repository)/' },
     { path: '^ops/' },
   ),
   rule(
@@ -99,21 +99,11 @@ const rules = [
     { path: '^(db|keeper|indexer|api|signer|stack|bench|typechain-types)/' },
   ),
   rule(
-    'account-acts-over-rest',
-    "A person's commands act over REST and the chain like any trader; of the local stack they only read its file.",
-    { path: '^account/' },
+    'commands-of-traders-act-over-rest',
+    "A trader's commands act over REST and the chain: the npm package contains them without the exchange.",
+    { path: '^cli/', pathNot: '^cli/repository/' },
     {
-      path: '^(domain|db|keeper|indexer|api|signer|backstop|stack|bench|ops|typechain-types)/',
-      pathNot: '^stack/stack-file\\.ts$',
-    },
-  ),
-  rule(
-    'verifier-trusts-no-process',
-    'A proof is recomputed with domain/ alone; of the api the verifier knows the schema of the answer, and nothing runs for it.',
-    { path: '^verify/' },
-    {
-      path: '^(db|keeper|indexer|api|signer|backstop|stack|bench|ops|account)/',
-      pathNot: '^api/auctions/(proof-)?schema\\.ts$',
+      path: '^(db|keeper|indexer|api|signer|backstop|stack|bench|ops|simulate|tasks|typechain-types|cli/repository)/',
     },
   ),
   rule(
@@ -189,7 +179,7 @@ const rules = [
     {
       orphan: true,
       pathNot:
-        '(/main\\.ts|^client/signers/default-signer\\.browser\\.ts|^stack/parent-watch\\.ts|\\.test\\.ts|^(bench|ignition)/.*|^typechain-types/.*|^test/run\\.ts|^test/(fixed-seed|ends)\\.ts|\\.config\\.ts)$',
+        '(/main\\.ts|^cli/repository/table\\.ts|^client/signers/default-signer\\.browser\\.ts|^stack/parent-watch\\.ts|\\.test\\.ts|^(bench|ignition)/.*|^typechain-types/.*|^test/run\\.ts|^test/(fixed-seed|ends)\\.ts|\\.config\\.ts)$',
     },
     {},
   ),
@@ -199,7 +189,7 @@ export default {
   forbidden: rules,
   options: {
     doNotFollow: { path: ['node_modules', 'typechain-types'] },
-    exclude: { path: '^(artifacts|cache)/' },
+    exclude: { path: '^(artifacts|cache|dist|package/examples)/' },
     tsConfig: { fileName: 'tsconfig.json' },
     // Type-only imports are arrows too.
     tsPreCompilationDeps: true,

@@ -1,5 +1,6 @@
 /** What a command is. The table of commands decides help, completions, the reference in docs/ and the tools of `clearbatch mcp`. */
 import type { Arguments, Flags } from '../service/command-line.ts'
+import type { CommandKind } from './command-kind.ts'
 import type { Context } from './context.ts'
 import type { Result } from './print.ts'
 
@@ -7,9 +8,6 @@ export type Run<Declared extends Flags> = (
   context: Context,
   args: Arguments<Declared>,
 ) => Promise<Result | undefined>
-
-/** `read`: public or own data. `trade`: places or cancels orders. `account`: moves money or credentials. `tool`: neither. */
-export type CommandKind = 'read' | 'trade' | 'account' | 'tool'
 
 export interface Command<Declared extends Flags = Flags> {
   /** Words, such as `order place`. */

@@ -1,7 +1,7 @@
 /** Errors of a command, and the exit code and the text of each. */
 import { ClearbatchError } from '../client/errors.ts'
 import { UsageError } from '../service/command-line.ts'
-import type { CommandKind } from './command.ts'
+import type { CommandKind } from './command-kind.ts'
 
 export const EXIT = {
   done: 0,
@@ -96,7 +96,7 @@ function hinted({ status, cause }: ClearbatchError, message: string): string {
   const { code, message: reason } = ((cause as Error | undefined)?.cause ??
     cause ??
     {}) as NodeJS.ErrnoException
-  return `no answer from the exchange (${code ?? reason ?? message}): check --url and that the exchange runs, for example with \`clearbatch doctor\``
+  return `no answer from the exchange (${typeof code === 'string' ? code : (reason ?? message)}): check --url and that the exchange runs, for example with \`clearbatch doctor\``
 }
 
 /** One line, and further facts of a refusal on their own lines. */

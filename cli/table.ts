@@ -410,7 +410,10 @@ const TOOLS: readonly Command[] = [
     },
     kind: 'tool',
     example: 'clearbatch mcp --trade --max-notional 500 --markets BTC-PERP',
-    load: async () => (await import('./mcp/server.ts')).serve,
+    load: async () => {
+      const { serve } = await import('./mcp/server.ts')
+      return (context, options) => serve(context, options, COMMANDS)
+    },
   }),
   command('completion', {
     help: 'Print the completion script of a shell',

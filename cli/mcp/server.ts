@@ -1,11 +1,11 @@
 /** `clearbatch mcp`: commands of the table as tools of the Model Context Protocol, over stdio. */
 import { toE18 } from '../../client/decimals.ts'
 import { ClearbatchError } from '../../client/errors.ts'
+import type { Command } from '../command.ts'
 import { newOrder, sendNamed, type Terms } from '../commands/order.ts'
 import type { Context } from '../context.ts'
 import { CommandError, EXIT, failureOf } from '../failure.ts'
 import { parse } from '../parse.ts'
-import { COMMANDS } from '../table.ts'
 import { versionOf } from '../version.ts'
 import { type Limits, TradeGuard } from './guard.ts'
 import { commandLineOf, type Tool, toolsOf } from './tools.ts'
@@ -67,10 +67,14 @@ function limitsOf({ trade, markets, 'max-notional': most }: Options): Limits | n
 }
 
 /** Serves until stdin ends or the process is stopped. */
-export async function serve(context: Context, options: Options): Promise<undefined> {
+export async function serve(
+  context: Context,
+  options: Options,
+  commands: readonly Command[],
+): Promise<undefined> {
   const limits = limitsOf(options)
   const guard = limits === null ? null : new TradeGuard(limits)
-  const tools = toolsOf(COMMANDS, guard)
+  const tools = toolsOf(commands, guard)
   const { Server } = await load<Sdk>(PACKAGE)
   const { serveStdio } = await load<Stdio>(`${PACKAGE}/stdio`)
   const handle = serveStdio(() => {

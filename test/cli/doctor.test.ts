@@ -98,7 +98,7 @@ describe('clearbatch doctor', function () {
     ...flags: string[]
   ): Promise<{ code: number; checks: Map<string, Check> }> {
     const own = ['--url', at, '--rpc-url', rpc, '--key-file', walletFile, '--api-key-file', keyFile]
-    const { code, out, err } = await runCli(['doctor', '--json', '--timeout', '2', ...own, ...flags], {
+    const { code, out, err } = await runCli(['doctor', '--json', '--timeout', seconds, ...own], {
       env: { CLEARBATCH_CONFIG_DIR: folder },
     })
     const checks = (code === 0 ? JSON.parse(out) : JSON.parse(err).details.checks) as Check[]
@@ -119,13 +119,13 @@ describe('clearbatch doctor', function () {
   }
 
   it('when everything works, every check is ok and it exits with 0', async () => {
-    const { code, checks } = await doctor(origin)
+    const { code, checks } = await doctor(origin, '30')
     expect([...checks.values()].filter(({ result }) => result !== 'ok')).to.deep.equal([])
     expect([code, checks.size]).to.deep.equal([0, 10])
   })
 
   it('when the exchange does not answer, it says so, and dependent checks are skipped', async () => {
-    const { checks } = await doctor('http://127.0.0.1:1')
+    const { checks } = await doctor('http://127.0.0.1:4')
     expect(checks.get('api')?.finding).to.include('ECONNREFUSED')
     expect(checks.get('contracts')?.result).to.equal('skipped')
   })

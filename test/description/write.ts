@@ -1,5 +1,8 @@
 /** `npm run describe`: writes the descriptions that the sources generate into `docs/`. It refuses a change that breaks clients without a reason. */
 import { appendFileSync, writeFileSync } from 'node:fs'
+import { reference } from '../../cli/help.ts'
+import { repositoryCommands } from '../../cli/repository/table.ts'
+import { COMMANDS } from '../../cli/table.ts'
 import { argumentsOf, text } from '../../service/command-line.ts'
 import { startExchange } from '../api/support/exchange-fixture.ts'
 import { compareWithCommitted } from './documents.ts'
@@ -14,6 +17,7 @@ const COMMAND_LINE = {
 const CHANGES = 'docs/api-changes.md'
 
 const { breaking: reason } = argumentsOf(COMMAND_LINE)
+writeFileSync('docs/trade/commands.md', reference(COMMANDS, await repositoryCommands()))
 const exchange = await startExchange()
 const compared = await compareWithCommitted(exchange).finally(() => exchange.stop())
 const breaking = compared.flatMap((each) => each.breaking)

@@ -5,10 +5,10 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 import { after, before, describe, it } from 'mocha'
 import { waitFor } from '../../client/wait-for.ts'
-import { runOps } from '../../ops/run.ts'
 import { ShadowRun } from '../../stack/shadow/shadow-run.ts'
 import { type Stack, startStack } from '../../stack/stack.ts'
 import { MarginBank__factory } from '../../typechain-types/factories/MarginBank__factory.ts'
+import { captureOps } from '../ops/support/captured-ops.ts'
 import { replaceFrom } from '../support/chain-faults.ts'
 import { ShiftedTime } from './support/shifted-time.ts'
 import { differencesOf, nearOracle, trade, traderOn } from './support/stack.ts'
@@ -39,17 +39,10 @@ describe('the end of markets', function () {
 
   /** As an operator does, on this stack. Returns what the command prints. */
   async function ops(command: string, symbol: string, ...flags: readonly string[]): Promise<string> {
-    const lines: string[] = []
-    const { log, error } = console
-    console.log = (line: string) => void lines.push(line)
-    console.error = (line: string) => void lines.push(line)
-    try {
-      const on = ['--market', symbol, '--stack', join(dataDir, 'stack.json')]
-      expect(await runOps(['market', command, ...on, ...flags], {}), lines.join('\n')).to.equal(0)
-    } finally {
-      Object.assign(console, { log, error })
-    }
-    return lines.join('\n')
+    const on = ['--market', symbol, '--stack', join(dataDir, 'stack.json')]
+    const { code, stdout, stderr } = await captureOps(['market', command, ...on, ...flags], {})
+    expect(code, stdout + stderr).to.equal(0)
+    return stdout + stderr
   }
 
   const market = (marketId: number) => traderOn(stack, 0).marketData.market(marketId)
