@@ -1,6 +1,6 @@
 import { readdirSync, statSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import AxeBuilder from '@axe-core/playwright'
+import { AxeBuilder } from '@axe-core/playwright'
 import { expect } from 'chai'
 import { describe, it } from 'mocha'
 import { SCREENS } from '../../api/page/serve.ts'
