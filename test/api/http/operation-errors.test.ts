@@ -10,8 +10,15 @@ import { takeUndeclared } from '../../declared-errors.ts'
 describe('the error codes of an operation', () => {
   it('when a route is public and has no fields, it lists only what every operation answers', () => {
     expect(errorsOf({ method: 'GET', schema: {} })).to.deep.equal([
-      ...['UNKNOWN_FIELD', 'MALFORMED_REQUEST', 'REQUEST_TIMEOUT', 'RATE_LIMITED', 'INTERNAL'],
-      ...['DATABASE_UNAVAILABLE', 'LIMITS_UNAVAILABLE', 'SHUTTING_DOWN'],
+      'UNKNOWN_FIELD',
+      'MALFORMED_REQUEST',
+      'REQUEST_TIMEOUT',
+      'RATE_LIMITED',
+      'TOO_MANY_CONNECTIONS',
+      'INTERNAL',
+      'DATABASE_UNAVAILABLE',
+      'LIMITS_UNAVAILABLE',
+      'SHUTTING_DOWN',
     ])
   })
 
