@@ -18,7 +18,7 @@ export const EXIT = {
 } as const
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT]
 
-/** An error whose message tells the person what would work. */
+/** An error whose message says what would work. */
 export class CommandError extends Error {
   override readonly name = 'CommandError'
   readonly exitCode: ExitCode
@@ -103,7 +103,9 @@ function hinted({ status, cause }: ClearbatchError, message: string): string {
 export function failureText({ message, details, exitCode }: Failure): string {
   if (exitCode === EXIT.usage) return message
   const { code, outcome, field, expected, received, nearest_valid } = details
-  const facts = { code, outcome, field, expected, received, nearest_valid }
+  // The message of an error of this machine says all.
+  const isOwn = code === 'REFUSED' || (typeof code === 'string' && code in SYSTEM_ERRORS)
+  const facts = { code: isOwn ? undefined : code, outcome, field, expected, received, nearest_valid }
   const rows = Object.entries(facts).filter(([, value]) => value !== undefined && value !== null)
   const text = (value: unknown) => (typeof value === 'string' ? value : JSON.stringify(value))
   return [message, ...rows.map(([name, value]) => `  ${name}: ${text(value)}`)].join('\n')

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 /** `clearbatch`: everything that a person types. */
 import { spawnSync } from 'node:child_process'
-import { run } from './run.ts'
+import module from 'node:module'
 
 /** Node.js applies proxies of the environment only if it is started so. */
 function withProxy(): number | null {
@@ -32,6 +32,9 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   process.exit(error.code === 'EPIPE' ? 0 : 1)
 })
 
+// From Node.js 22 on, compiled code is kept for the next run.
+module.enableCompileCache?.()
+const { run } = await import('./run.ts')
 process.exitCode = await run(process.argv.slice(2), {
   env: process.env,
   streams: { stdin: process.stdin, stdout: process.stdout, stderr: process.stderr },

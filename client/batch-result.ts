@@ -15,12 +15,13 @@ export type Checked<Answer extends { readonly results: readonly object[] }> = An
 export function checked<Answer extends { readonly results: readonly object[] }>(
   answer: Answer,
 ): Checked<Answer> {
+  const result = { ...answer }
   const orThrow = (): Accepted<Answer> => {
     const rejected = answer.results.flatMap((result, index) =>
       'error' in result ? [{ index, ...(result as BatchItemError).error }] : [],
     )
     const [first] = rejected
-    if (first === undefined) return answer as unknown as Accepted<Answer>
+    if (first === undefined) return result as unknown as Accepted<Answer>
     const accepted = answer.results.length - rejected.length
     throw new ClearbatchError(
       `item ${first.index} of ${answer.results.length} was refused (${rejected.length} in all): ${first.message}`,
@@ -35,5 +36,5 @@ export function checked<Answer extends { readonly results: readonly object[] }>(
       },
     )
   }
-  return Object.defineProperty({ ...answer }, 'orThrow', { value: orThrow }) as Checked<Answer>
+  return Object.defineProperty(result, 'orThrow', { value: orThrow }) as Checked<Answer>
 }

@@ -10,6 +10,7 @@ import { liveTypes, restTypes } from './generate-types.ts'
 const ROOT = resolve(import.meta.dirname, '..')
 const ENTRIES = ['index', 'live', 'proof', 'signing', 'types'] as const
 const PEERS = ['@modelcontextprotocol/server', 'secp256k1']
+const DEFAULT_SIGNER = '#default-signer'
 const DEPENDENCIES = ['@noble/curves', '@noble/hashes', 'ws']
 
 interface Manifest {
@@ -68,6 +69,15 @@ async function writeGeneratedTypes(entries: string): Promise<void> {
   writeFileSync(types, `${readFileSync(types, 'utf8')}${lines.join('\n')}\n`)
 }
 
+/** The client imports its default signer by a name that bundlers for browsers resolve to another file. */
+function renameDefaultSigner(client: string): void {
+  const file = join(client, 'client.js')
+  const text = readFileSync(file, 'utf8')
+  const renamed = text.replace(/(["'])\.\/signers\/default-signer\.js\1/, `'${DEFAULT_SIGNER}'`)
+  if (renamed === text) throw new Error(`${file} does not import ./signers/default-signer.js`)
+  writeFileSync(file, renamed)
+}
+
 const entryOf = (name: string) => ({
   types: `./dist/package/entries/${name}.d.ts`,
   default: `./dist/package/entries/${name}.js`,
@@ -96,8 +106,11 @@ function manifest(): object {
       ['./package.json', './package.json'],
     ]),
     // Bundlers for browsers replace the signer of the option `privateKey`.
-    browser: {
-      './dist/client/signers/default-signer.js': './dist/client/signers/default-signer.browser.js',
+    imports: {
+      [DEFAULT_SIGNER]: {
+        browser: './dist/client/signers/default-signer.browser.js',
+        default: './dist/client/signers/default-signer.js',
+      },
     },
     bin: { clearbatch: 'dist/cli/main.js' },
     sideEffects: ['./dist/cli/main.js'],
@@ -119,6 +132,7 @@ export async function buildPackage(directory: string): Promise<void> {
     join(ROOT, 'cli/main.ts'),
   ]
   compile(sources, join(directory, 'dist'))
+  renameDefaultSigner(join(directory, 'dist/client'))
   await writeGeneratedTypes(join(directory, 'dist/package/entries'))
   writeFileSync(join(directory, 'package.json'), `${JSON.stringify(manifest(), null, 2)}\n`)
   cpSync(join(ROOT, 'LICENSE'), join(directory, 'LICENSE'))

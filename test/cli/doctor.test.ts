@@ -93,10 +93,7 @@ describe('clearbatch doctor', function () {
     change = (_path, answer) => answer
   })
 
-  async function doctor(
-    at: string,
-    ...flags: string[]
-  ): Promise<{ code: number; checks: Map<string, Check> }> {
+  async function doctor(at: string, seconds = '5'): Promise<{ code: number; checks: Map<string, Check> }> {
     const own = ['--url', at, '--rpc-url', rpc, '--key-file', walletFile, '--api-key-file', keyFile]
     const { code, out, err } = await runCli(['doctor', '--json', '--timeout', seconds, ...own], {
       env: { CLEARBATCH_CONFIG_DIR: folder },

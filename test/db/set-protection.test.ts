@@ -112,7 +112,7 @@ describe('clearbatch db set-protection', () => {
     for (const process of ['api', 'keeper', 'indexer'] as const) {
       const { code, stderr } = await set('ELECTION-YES', '0.02', await loginOf(url, process))
       expect(code).to.equal(1)
-      expect(stderr).to.equal('set-protection: permission denied for table markets\n')
+      expect(stderr).to.equal('permission denied for table markets\n')
     }
     expect(await rows('m3')).to.deep.equal([])
   })

@@ -100,8 +100,8 @@ describe('clearbatch ops calendar', () => {
 
   const LONG = 'x'.repeat(201)
   for (const [args, problem] of [
-    [[], 'expected market or calendar and a command; received calendar'],
-    [['edit'], 'expected market or calendar and a command; received calendar edit'],
+    [[], 'ops calendar needs one of: show, add'],
+    [['edit'], 'unknown command edit after ops calendar.'],
     [['add', '--hours', 'closed', '--reason', 'x'], '--date is required'],
     [
       ['add', '--date', '2026-02-30', '--hours', 'closed', '--reason', 'x'],
