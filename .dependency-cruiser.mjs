@@ -189,7 +189,7 @@ export default {
   forbidden: rules,
   options: {
     doNotFollow: { path: ['node_modules', 'typechain-types'] },
-    exclude: { path: '^(artifacts|cache|dist|package/examples)/' },
+    exclude: { path: '^(artifacts|cache|web/dist[^/]*|dist|package/examples)/' },
     tsConfig: { fileName: 'tsconfig.json' },
     // Type-only imports are arrows too.
     tsPreCompilationDeps: true,

@@ -16,7 +16,7 @@ const MAX_FUNCTION_LINES = 70
 const MAX_FILE_LINES = { ts: 400, tsx: 400, sol: 500 } as const
 
 const tracked = execFileSync('git', ['ls-files', '-z'], { encoding: 'utf8' }).split('\0').filter(existsSync)
-const written = tracked.filter((path) => !/^(typechain-types\/|package-lock\.json$)/.test(path))
+const written = tracked.filter((path) => !/^typechain-types\/|^package-lock\.json$|\.png$/.test(path))
 const modules = written.filter((path) => /\.tsx?$/.test(path))
 /** A migration is a list of statements, not a piece of logic. */
 const logic = modules.filter((path) => !path.startsWith('db/migrations/'))

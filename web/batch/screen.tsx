@@ -9,6 +9,7 @@ import { dateTime } from '../base/times.ts'
 import { ProofBadge } from '../proof/badge.tsx'
 import { NodeChoice } from '../proof/node-choice.tsx'
 import { Empty } from '../ui/controls.tsx'
+import { ErrorBoundary } from '../ui/error-boundary.tsx'
 import { Scroll } from '../ui/scroll.tsx'
 import '../style/batch.css'
 import { CurveChart } from './curve-chart.tsx'
@@ -112,12 +113,39 @@ function Cancels({ statement }: { statement: BatchStatement }) {
 const SHAPE_ERROR = 'The statement cannot be drawn.'
 
 function statementOf(proof: BatchProof | null): BatchStatement | null {
-  if (proof === null) return null
+  const stated: unknown = proof?.statement
+  if (typeof stated !== 'object' || stated === null) return null
   try {
-    return statementFrom(proof.statement)
+    return statementFrom(stated)
   } catch {
     return null
   }
+}
+
+/** A proof that does not hold may have any shape: then only the drawing fails, and the badge stays. */
+function Statement({
+  proof,
+  statement,
+  own,
+}: {
+  proof: BatchProof
+  statement: BatchStatement
+  own: readonly number[]
+}) {
+  return (
+    <>
+      <CurveChart statement={statement} own={own} />
+      <Facts statement={statement} />
+      <Cancels statement={statement} />
+      <StatedOrders statement={statement} own={own} />
+      <Parts proof={proof} />
+      <p class="muted">
+        Contract <span class="mono">{statement.market.trader}</span> on chain {statement.market.chainId},
+        named by the proof: compare it with the address that you know. A proof does not show an order that was
+        left out. Digest <span class="mono">{proof.digest}</span>
+      </p>
+    </>
+  )
 }
 
 export function BatchScreen({ marketId, batchId }: { marketId: number; batchId: number }) {
@@ -163,16 +191,9 @@ export function BatchScreen({ marketId, batchId }: { marketId: number; batchId: 
           {isDifferent ? (
             <p class="note bad">The figures below are those of the proof, which does not hold.</p>
           ) : null}
-          <CurveChart statement={statement} own={verification?.own ?? []} />
-          <Facts statement={statement} />
-          <Cancels statement={statement} />
-          <StatedOrders statement={statement} own={verification?.own ?? []} />
-          <Parts proof={proof} />
-          <p class="muted">
-            Contract <span class="mono">{statement.market.trader}</span> on chain {statement.market.chainId},
-            named by the proof: compare it with the address that you know. A proof does not show an order that
-            was left out. Digest <span class="mono">{proof.digest}</span>
-          </p>
+          <ErrorBoundary name="The statement">
+            <Statement proof={proof} statement={statement} own={verification?.own ?? []} />
+          </ErrorBoundary>
         </>
       )}
     </section>

@@ -22,7 +22,7 @@ export function Bottom() {
   return (
     <section class="panel bottom" aria-label="Account" data-testid="bottom">
       <Tabs label="Account" items={items} selected={tab} onSelect={setTab} />
-      <Scroll label={items.find(({ id }) => id === tab)?.label}>
+      <Scroll label={items.find(({ id }) => id === tab)?.label ?? 'Account'}>
         {session.value === null ? (
           <Empty>
             <a href="/account">Sign in</a> to see your {tab === 'orders' ? 'open orders' : tab}. Everything

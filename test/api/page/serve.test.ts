@@ -71,14 +71,7 @@ describe('api/page', () => {
 
   it('when a path is no screen and no asset, it stays what the api answers', async () => {
     expect((await app.inject('/v0/time')).json()).to.deep.equal({ time: 1 })
-    for (const url of [
-      '/v0/none',
-      '/nothing',
-      '/assets/none.js',
-      '/assets/',
-      '/secret.txt',
-      '/assets/../secret.txt',
-    ]) {
+    for (const url of ['/v0/none', '/nothing', '/assets/none.js', '/secret.txt', '/assets/../secret.txt']) {
       const { statusCode, body } = await app.inject(url)
       expect(statusCode, url).to.equal(404)
       expect(body, url).not.to.contain('secret')
