@@ -112,6 +112,6 @@ export const collateralOf = ({ exchange, deployment }: Pick<Subject, 'exchange' 
   exchange.usdm ?? contractOf(deployment, 'TestUSDM')
 
 export const valuesOf = (subject: Subject): Values => ({
-  library_deploy_address: subject.address.toLowerCase(),
+  library_deploy_address: addressWord(subject.address),
   ...VALUES[subject.name]?.(subject),
 })
