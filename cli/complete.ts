@@ -13,7 +13,7 @@ export function complete(commands: readonly Command[], typed: readonly string[])
   const before = typed.slice(0, -1)
   const words = before.filter((word) => !word.startsWith('-'))
   const command = findCommand(commands, words)
-  const flags: Flags = { ...command?.flags, ...GLOBAL_FLAGS }
+  const flags: Flags = { ...GLOBAL_FLAGS, ...command?.flags }
   const flag = before.at(-1)
   const values = flag?.startsWith('--') ? valuesOf(flags[flag.slice(2)]?.placeholder ?? null) : []
   const isWord = before.every((word) => !word.startsWith('-'))

@@ -88,7 +88,8 @@ export function parse(commands: readonly Command[], args: readonly string[]): Pa
   const command = findCommand(commands, words)
   if (command === null) return rejectWords(commands, words)
   const rest = args.slice(command.name.split(' ').length)
-  const declared: Flags = { ...command.flags, ...GLOBAL_FLAGS }
+  // A flag of the command comes before one of all commands: `ops market claim --account <address>`.
+  const declared: Flags = { ...GLOBAL_FLAGS, ...command.flags }
   checkFlags(command, rest, Object.keys(declared))
   const line = {
     command: `clearbatch ${command.name}`,
@@ -98,7 +99,11 @@ export function parse(commands: readonly Command[], args: readonly string[]): Pa
   const values = inOneLine(command, () => parseArguments(line, rest))
   checkPositionals(command, values.positionals)
   const own = Object.fromEntries(Object.keys(command.flags).map((name) => [name, values[name]]))
-  const shared = Object.fromEntries(Object.keys(GLOBAL_FLAGS).map((name) => [name, values[name]]))
+  const shared = Object.fromEntries(
+    Object.keys(GLOBAL_FLAGS)
+      .filter((name) => !Object.hasOwn(command.flags, name))
+      .map((name) => [name, values[name]]),
+  )
   return { command, args: { ...own, positionals: values.positionals }, flags: shared as GlobalValues }
 }
 
