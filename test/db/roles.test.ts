@@ -171,6 +171,7 @@ describe('a database role per process', () => {
       'adjustment-schema',
       'relay-schema',
       'lease-schema',
+      'engine-schema',
       'credentials-schema',
     ]
     const source = files
