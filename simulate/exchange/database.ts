@@ -155,10 +155,13 @@ export class SimulatedDatabase<Row> {
       if (isLost) fail(TIMEOUT_MS)
       this.#scheduler.after(arrival, () => {
         const { value, isWrite } = execute()
-        const acknowledge = (isDurable: boolean): void =>
-          this.#scheduler.after(random() * 2 * REQUEST_MS, () =>
-            host.deliver(() => (isDurable ? answer(value) : reject(lost()))),
+        const acknowledge = (isDurable: boolean): void => {
+          const isCut = this.faults.partitioned.has(host.name)
+          const ms = isCut ? TIMEOUT_MS : random() * 2 * REQUEST_MS
+          this.#scheduler.after(ms, () =>
+            host.deliver(() => (isDurable && !isCut ? answer(value) : reject(lost()))),
           )
+        }
         if (isWrite) this.#whenDurable(acknowledge)
         else acknowledge(true)
       })

@@ -229,7 +229,7 @@ class Cluster implements Observed {
         ),
       () =>
         lasting(
-          random.between(50, 700),
+          random.between(50, 1200),
           () => database.faults.partitioned.add(`engine${slot}`),
           () => database.faults.partitioned.delete(`engine${slot}`),
         ),

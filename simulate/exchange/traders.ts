@@ -35,6 +35,8 @@ const CLASS: Readonly<Record<LedgerKind, CommandClass>> = {
 const NEVER_REPEATED: ReadonlySet<LedgerKind> = new Set(['close', 'faulty', 'poison'])
 
 const NETWORK_MS = 0.5
+/** A draw that makes a query. */
+const QUERY_DRAW = 0.9
 const PATIENCE_MS = 400
 const RETRY_MS = 50
 /** A client that has sent a command so often gives up: its outcome stays unknown. */
@@ -45,6 +47,8 @@ export class Traders {
   knownRows = 0
   #sent = 0
   #placed: string[][] = []
+  /** Share of commands that only read, besides those of the ordinary mix. */
+  readonly #queries: number
   /** No new commands; those under way are repeated until they are answered. */
   isQuiet = false
   readonly #scheduler: Scheduler
@@ -55,6 +59,7 @@ export class Traders {
     this.#scheduler = scheduler
     this.#random = random
     this.#send = send
+    this.#queries = random.pick([0, 0, 0.95])
   }
 
   start(accounts: number, meanPauseMs: number): void {
@@ -84,7 +89,7 @@ export class Traders {
   #issue(account: number): void {
     const random = this.#random
     const id = `c${++this.#sent}`
-    const draw = random()
+    const draw = random.chance(this.#queries) ? QUERY_DRAW : random()
     const orders = this.#placed[account] as string[]
     const kind: LedgerKind =
       draw < 0.12
