@@ -8,6 +8,7 @@ import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from '
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { argumentsOf } from '../service/command-line.ts'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const LOCK = 'package-lock.json'
@@ -60,4 +61,7 @@ function complete(): void {
   console.log(`added to ${LOCK}: ${missing.map(([, name]) => name).join(', ')}`)
 }
 
-if (process.argv[1] === fileURLToPath(import.meta.url)) complete()
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  argumentsOf({ command: 'npm run lock --', flags: {} })
+  complete()
+}

@@ -298,7 +298,8 @@ describe('the command pipeline under load and failures', () => {
       )
       await Promise.race(answers)
       child.kill('SIGTERM')
-      const [code] = (await once(child, 'exit')) as [number]
+      const [code, signal] = (await once(child, 'exit')) as [number, string | null]
+      expect(signal, 'no signal ended it').to.equal(null)
       const statuses = await Promise.all(answers)
       expect(code).to.equal(0)
       const hashes = bodies.map(({ hash }) => hash)

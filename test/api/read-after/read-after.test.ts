@@ -70,7 +70,7 @@ describe('a read with a bookmark', () => {
       seen = Number(body.read_after.shard_seq)
       const read = exchange.get(
         alice,
-        `/v0/orders/by-user/${alice.userId}?limit=1000&${query(body.read_after)}`,
+        `/v0/orders/by-user/${alice.userId}?limit=100&${query(body.read_after)}`,
       )
       reads.push(
         read.then(({ status, body: page }) => {
