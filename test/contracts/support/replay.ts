@@ -153,7 +153,9 @@ function oracleOf(oracle: Exchange['oracle']): ContractReplay {
     for (const [feedId, { former, latest }] of feeds) {
       const before = latest.activeFrom === 0n ? latest : former
       for (const [at, feed] of [
-        [1n, before],
+        // Before the former set was active, no set is known any more.
+        [1n, before.activeFrom <= 1n ? before : UNKNOWN_FEED],
+        [latest.activeFrom === 0n ? 1n : latest.activeFrom - 1n, before],
         [FAR, latest],
       ] as const) {
         const [signers, threshold] = await oracle.feedAt(feedId, at)
