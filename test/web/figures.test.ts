@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { describe, it } from 'mocha'
+import { before, describe, it } from 'mocha'
 import type { Page } from 'playwright-core'
 import { openTrade, PATIENCE_MS } from './support/actions.ts'
 import { openPage } from './support/browser.ts'
@@ -54,8 +54,11 @@ async function heapOf(page: Page): Promise<number> {
 const SLACK = 5
 const FOLLOWED_MS = 20_000
 
-describe('web: figures', function () {
+describe('web: figures (skipped: npm run bench:page measures them)', function () {
   this.timeout(4 * PATIENCE_MS)
+  before(function () {
+    if (process.env.FIGURES === undefined) this.skip()
+  })
   const exchange = usePageExchange()
 
   it('when the feed is followed, frames come soon after messages, nothing shifts, and the heap stays flat', async () => {
