@@ -4,7 +4,7 @@ import type { JSONColumnType } from 'kysely'
 /** Rows that were stored together, gapless by number. Written by: keeper. */
 export interface EngineGroupsTable {
   number: number
-  /** Of the owner that appended it. */
+  /** Token of the owner that appended the group. */
   token: number
   version: number
   rows: JSONColumnType<readonly unknown[]>

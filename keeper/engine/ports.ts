@@ -1,4 +1,4 @@
-/** What the engine's shell needs of its surroundings. The simulation implements every port deterministically. */
+/** Ports of the engine's shell: clock, timers, journal, lease and log. The simulation implements every port deterministically. */
 import type { Millis } from '../../domain/units.ts'
 
 /** The newest version of rows and groups that this code reads and writes. */
@@ -8,13 +8,13 @@ export const GROUP_VERSION = 1
 export interface Group<Row> {
   /** Gapless, from 1. */
   readonly number: number
-  /** Of the owner that appended it. */
+  /** Token of the owner that appended the group. */
   readonly token: number
   readonly version: number
   readonly rows: readonly Row[]
-  /** Of the state before these rows: a follower with another one has applied a group that the database has lost. */
+  /** State digest before these rows: a follower with another one has applied a group that the database has lost. */
   readonly before: string
-  /** Of the state after these rows. */
+  /** State digest after these rows. */
   readonly digest: string
 }
 

@@ -173,7 +173,7 @@ function finished(rows: readonly LedgerRow[]): string[] {
   return ledger.isClosing() ? ['recovery: a closing was begun and never finished'] : []
 }
 
-/** What an account reserves is the sum over its orders, and never more than it has. */
+/** An account's reservation is the sum over its orders, and never above its free balance. */
 function reservations(rows: readonly LedgerRow[]): string[] {
   const ledger = new Ledger()
   for (const row of rows) ledger.apply(row)

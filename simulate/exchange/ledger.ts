@@ -21,7 +21,7 @@ export interface LedgerCommand {
   readonly kind: LedgerKind
   /** Identity: a repetition has the same one. */
   readonly id: string
-  /** Of this sending, unique among all. */
+  /** Number of this attempt, unique in the run. */
   readonly attempt: number
   readonly account: number
   readonly amount: number
@@ -64,7 +64,7 @@ export class Ledger implements Machine<LedgerCommand, LedgerRow, LedgerAnswer> {
   #digest = 0n
   #applied = 0
   #time = 0
-  /** What each applied row has replaced, newest last. */
+  /** The values that each applied row has replaced, newest last. */
   #undo: { time: number; readonly before: [string, number | null][] }[] = []
 
   decide(command: LedgerCommand, { now }: Inputs): Step {

@@ -134,7 +134,9 @@ class Cluster implements Observed {
     return new Promise((resolve) => {
       host.deliver(() => {
         const replied = member.submit({
-          ...{ command, class: of, account: command.account },
+          command,
+          class: of,
+          account: command.account,
           deadline: host.monotonic() + DEADLINE_MS,
         })
         if (replied === null) return

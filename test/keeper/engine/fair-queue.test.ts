@@ -1,4 +1,4 @@
-/** Which command the engine decides next. */
+/** The order in which the engine decides waiting commands. */
 import { expect } from 'chai'
 import { describe, it } from 'mocha'
 import { type CommandClass, createFairQueue, type Queued, SHARES } from '../../../keeper/engine/fair-queue.ts'

@@ -1,4 +1,4 @@
-/** What the engine expects of a journal and a lease: cases that every implementation passes. */
+/** Cases that every implementation of the engine's journal and lease passes. */
 import { expect } from 'chai'
 import { ContentRejected, type Group, type Journal, type Lease } from '../../../keeper/engine/ports.ts'
 
