@@ -1,0 +1,80 @@
+/** The rows that a command will write, and the state as they leave it. */
+import { ACCOUNTS_SHARD, type JournalRow, marketShard } from '../journal/journal-row.ts'
+import type { MarketId, Seq } from '../units.ts'
+import { apply, type Entry } from './apply.ts'
+import type { ExchangeState } from './state.ts'
+
+/** Shard of the accounts, as the id of a market. */
+export const ACCOUNTS = 0 as MarketId
+
+/**
+ * A decision in progress. `write` adds a row; `state` includes every row that was added: rows are applied when the state is read
+ * again, so that a decision which writes last applies nothing. `close` takes the state back to where the draft began.
+ */
+export class Draft {
+  readonly #state: ExchangeState
+  readonly #start: number
+  readonly #entries: Entry[] = []
+  /** Marks before each entry that is applied: the first entries of the draft. */
+  readonly #marks: number[] = []
+
+  constructor(state: ExchangeState) {
+    this.#state = state
+    this.#start = state.core.undo.mark
+  }
+
+  /** The state with all rows so far. Callers must not keep it across a `write`. */
+  get state(): ExchangeState {
+    for (const entry of this.#entries.slice(this.#marks.length)) {
+      this.#marks.push(this.#state.core.undo.mark)
+      apply(this.#state, entry)
+    }
+    return this.#state
+  }
+
+  /** The sequence that the next row of the market, or of the accounts (0), will have. */
+  nextSeq(marketId: MarketId): Seq {
+    const shard = shardOf(marketId)
+    const pending = this.#entries.slice(this.#marks.length).filter((entry) => entry.shard === shard)
+    return ((this.#state.heads.get(marketId)?.seq ?? 0) + pending.length + 1) as Seq
+  }
+
+  /** Adds a row to the market's journal, or to that of the accounts (0). Returns its sequence. */
+  write(marketId: MarketId, row: JournalRow): Seq {
+    const seq = this.nextSeq(marketId)
+    this.#entries.push({ shard: shardOf(marketId), seq, row })
+    return seq
+  }
+
+  /** Runs `work`; takes back the rows that it has added if `isKept` denies its result, or if it throws. */
+  attempt<Value>(work: () => Value, isKept: (value: Value) => boolean): Value {
+    const before = this.#entries.length
+    let kept = false
+    try {
+      const value = work()
+      kept = isKept(value)
+      return value
+    } finally {
+      if (!kept) this.#takeBack(before)
+    }
+  }
+
+  /** Takes the state back to where the draft began. Returns the rows. */
+  close(): readonly Entry[] {
+    this.#state.core.undo.undoTo(this.#start)
+    this.#marks.length = 0
+    return this.#entries
+  }
+
+  #takeBack(length: number): void {
+    const mark = this.#marks[length]
+    if (mark !== undefined) {
+      this.#state.core.undo.undoTo(mark)
+      this.#marks.length = length
+    }
+    this.#entries.length = length
+  }
+}
+
+const shardOf = (marketId: MarketId): string =>
+  marketId === ACCOUNTS ? ACCOUNTS_SHARD : marketShard(marketId)
