@@ -7,12 +7,12 @@ import { expect } from 'chai'
 import { Client } from '../../../client/client.ts'
 import { fromE18 } from '../../../client/decimals.ts'
 import type { Market, PlacedOrder, Placement } from '../../../client/responses.ts'
-import { waitFor } from '../../../client/wait-for.ts'
 import type { Db } from '../../../db/client.ts'
 import { audit, settled } from '../../../stack/audit/audit.ts'
 import { type VerifiedProofs, verifyProofs } from '../../../stack/audit/proofs.ts'
 import { ShadowRun } from '../../../stack/shadow/shadow-run.ts'
 import { type Stack, startStack } from '../../../stack/stack.ts'
+import { waitFor } from '../../support/patience.ts'
 
 export interface TestStack {
   readonly stack: Stack
