@@ -73,8 +73,13 @@ export async function differencesOf(stack: Stack): Promise<readonly string[]> {
     baseUrl,
     accounts,
   })
-  const { problems } = await newestProofs(stack)
-  return [...differences, ...problems]
+  return [...differences, ...(await proofDifferences(stack))]
+}
+
+/** Problems of the newest proofs. Inputs are kept for days, so each batch of a test has its proof. */
+export async function proofDifferences(stack: Pick<Stack, 'file' | 'specs'>): Promise<readonly string[]> {
+  const { problems, unavailable } = await newestProofs(stack)
+  return [...problems, ...unavailable.map((source) => `${source}: the exchange no longer has this proof`)]
 }
 
 /** Newest batches of each market. */
