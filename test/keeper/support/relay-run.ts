@@ -24,6 +24,8 @@ import { NO_METRICS, SILENT_LOGGER, type Trader } from './market-fixture.ts'
 
 const CHAIN_ID = 6343
 export const HOUR = 3600
+/** For which `settle` waits on a busy machine. */
+const SETTLED_MS = 60_000
 
 export interface RelayKeeper {
   readonly delivery: Delivery
@@ -174,7 +176,7 @@ export class RelayRun {
 
   /** Passes, with the indexer following, until the operations have ended. */
   async settle(keeper: RelayKeeper, ...ids: string[]): Promise<void> {
-    for (const deadline = Date.now() + 10_000; ; ) {
+    for (const deadline = Date.now() + SETTLED_MS; ; ) {
       await keeper.step()
       await this.fixture.follow()
       const open = (await this.statusesOf(...ids)).filter((status) => ['QUEUED', 'RELAYING'].includes(status))
