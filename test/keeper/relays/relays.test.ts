@@ -20,7 +20,7 @@ const revoke = (name: string): RelayEffect => ({ kind: 'revoke_session_key', ses
 const LIFE = 600
 
 describe('relays of signed requests', function () {
-  this.timeout(120_000)
+  this.timeout(30_000)
   const deployed = useChain(perpetual)
   let run: RelayRun
   let alice: Trader
@@ -244,7 +244,7 @@ describe('relays of signed requests', function () {
       throw new Error('the pass ended without an answer of the node')
     })
     const isStored = (statuses: string[]): boolean => statuses.every((status) => status === 'RELAYING')
-    await Promise.race([waitFor(() => run.statusesOf(...operations), isStored, { budgetMs: 60_000 }), failed])
+    await Promise.race([waitFor(() => run.statusesOf(...operations), isStored), failed])
     const stored = (await transactions()).map(({ raw }) => raw)
     await run.fixture.chainSide.provider.broadcastTransaction(stored[0] as string)
     const keeper = await run.keeper(fence)

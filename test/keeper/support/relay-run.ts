@@ -18,14 +18,14 @@ import { createRelays } from '../../../keeper/relays/relays.ts'
 import { createRelayStore } from '../../../keeper/relays/store.ts'
 import { Forwarder__factory } from '../../../typechain-types/factories/Forwarder__factory.ts'
 import { digestOfForward, signForward } from '../../support/forward-request.ts'
+import { PATIENCE } from '../../support/patience.ts'
 import { loginOf } from '../../support/postgres.ts'
 import { type ChainFixture, faucetKey, POLICY } from './chain-fixture.ts'
 import { NO_METRICS, SILENT_LOGGER, type Trader } from './market-fixture.ts'
 
 const CHAIN_ID = 6343
 export const HOUR = 3600
-/** For which `settle` waits on a busy machine. */
-const SETTLED_MS = 60_000
+const SETTLED_MS = 10_000 * PATIENCE
 
 export interface RelayKeeper {
   readonly delivery: Delivery
