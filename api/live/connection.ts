@@ -18,7 +18,7 @@ import { isoTime } from '../wire/amounts.ts'
 import type { LiveMetrics } from './metrics.ts'
 import {
   announce,
-  costOfResult,
+  costOfCommand,
   execute,
   type OrderMessage,
   readsOf,
@@ -28,7 +28,7 @@ import {
 import { Outbox } from './outbox.ts'
 import { type Parsed, parseMessage, UNREAD } from './parse-message.ts'
 import type { Frame, Hub, Reader } from './ports.ts'
-import { isCommand, type Message } from './schema.ts'
+import { isCommand, type Message, type Op } from './schema.ts'
 import { CLOSES, type CloseReason, MOST_PENDING, Session, type SessionLimits } from './session.ts'
 import { Spending } from './spending.ts'
 import { parseTopic } from './topics.ts'
@@ -169,10 +169,10 @@ export class Connection implements Reader {
     const parsed =
       isBinary || (refusal !== null && data.length > SMALL) ? UNREAD : parseMessage(data.toString())
     this.#ports.metrics.received(parsed.op ?? 'unknown')
-    if (refusal !== null) this.#reject(parsed.id, parsed.op, refusal)
+    if (refusal !== null) this.#reject(parsed.id, parsed.op, refusal.beforeReading())
     else if (!('error' in parsed)) void this.#run(parsed)
     else if (this.#session.countMalformed()) this.close('malformed')
-    else this.#reject(parsed.id, parsed.op, parsed.error)
+    else this.#reject(parsed.id, parsed.op, parsed.error.beforeReading())
   }
 
   #refusalOf(admission: 'accept' | 'reject'): ApiError | null {
@@ -229,14 +229,20 @@ export class Connection implements Reader {
     const caller = traderOf(op, this.caller)
     const arrival = announce(commands, caller, op)
     try {
-      await this.#spending.spend(op)
+      await this.#spendBeforeReading(op)
       const { json, readAfter } = await execute(commands, caller, message, arrival ?? undefined)
       const head = JSON.stringify({ type: 'result', id, op, ts: this.#now, read_after: readAfter })
       this.#sendText(`${head.slice(0, -1)},"data":${json}}`)
-      this.#spending.charge(op, costOfResult(op, json))
+      this.#spending.charge(op, costOfCommand(message, json))
     } finally {
       arrival?.answered()
     }
+  }
+
+  async #spendBeforeReading(op: Op): Promise<void> {
+    await this.#spending.spend(op).catch((error: unknown) => {
+      throw error instanceof ApiError ? error.beforeReading() : error
+    })
   }
 
   /** Changes of the credential, and of the topics, happen one after the other. */
@@ -326,7 +332,7 @@ export class Connection implements Reader {
   async #guard({ id, op, grace_seconds }: Message<'cancel_on_disconnect'>): Promise<void> {
     const { userId } = traderOf(op, this.caller)
     checkTimeout('grace_seconds', grace_seconds)
-    await this.#spending.spend(op)
+    await this.#spendBeforeReading(op)
     const { switches } = this.#ports
     this.#switchId ??= randomUUID()
     await switches.set(this.#switchId, userId, grace_seconds)

@@ -169,7 +169,9 @@ export class CommandExecutor {
 
   /** The code of a rejection that placed nothing, in the word of the exchange: after a lost answer the client's is `unknown`. Every other error fails the run. */
   #codeOf(error: unknown): string {
-    if (!(error instanceof ClearbatchError) || error.details.outcome !== 'not_placed') throw error
+    if (!(error instanceof ClearbatchError)) throw error
+    const { outcome } = error.details
+    if (outcome !== 'not_placed' && outcome !== 'not_read') throw error
     this.#count(error.code)
     return error.code
   }
