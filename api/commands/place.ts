@@ -29,7 +29,7 @@ export interface FreshnessLimits {
 const HALTED_RETRY = '5'
 const STALE_RETRY = '1'
 
-const RETRY_AFTER: Readonly<Record<string, string>> = {
+export const RETRY_AFTER: Readonly<Record<string, string>> = {
   MARKET_NOT_OPEN: HALTED_RETRY,
   ORACLE_STALE: STALE_RETRY,
 }

@@ -2,10 +2,10 @@
 import { invariant } from '../invariant.ts'
 import type { AccountsRow } from '../journal/accounts-row.ts'
 import { ACCOUNTS_SHARD, type JournalRow, type MarketRow } from '../journal/journal-row.ts'
-import type { MarketId, Seq } from '../units.ts'
+import { type MarketId, maxOf, type Seq } from '../units.ts'
 import { applyAccountsRow } from './apply/accounts.ts'
 import { applyMarketRow } from './apply/markets.ts'
-import type { ExchangeState } from './state.ts'
+import type { ExchangeState, HeadRow } from './state.ts'
 
 /** A row with its place: its sequence in the journal of its market, or of the accounts. */
 export interface Entry {
@@ -26,12 +26,19 @@ export const marketIdOf = (shard: string): MarketId =>
  */
 export function apply(state: ExchangeState, { shard, seq, row }: Entry): void {
   const marketId = marketIdOf(shard)
-  const head = state.heads.get(marketId)?.seq ?? 0
+  const before = state.heads.get(marketId)
+  const head = before?.seq ?? 0
   invariant(seq === head + 1, `the row after ${head} of ${shard} has the next sequence, received ${seq}`)
   invariant((row.v ?? 1) === 1, `a row has version 1, received ${row.v} of ${row.kind}`)
-  if (shard === ACCOUNTS_SHARD) applyAccountsRow(state, row as AccountsRow)
+  if (shard === ACCOUNTS_SHARD) applyAccountsRow(state, seq as Seq, row as AccountsRow)
   else applyMarketRow(state, { marketId, seq: seq as Seq }, row as MarketRow)
-  state.heads.put({ marketId, seq: seq as Seq })
+  state.heads.put({ marketId, seq: seq as Seq, releasedUpTo: releasedUpTo(before, row) })
+}
+
+function releasedUpTo(before: HeadRow | undefined, row: JournalRow): Seq {
+  const released = before?.releasedUpTo ?? (0 as Seq)
+  const isRelease = row.kind === 'ended_released' || row.kind === 'requests_released'
+  return isRelease ? maxOf(released, row.up_to as Seq) : released
 }
 
 /** Applies rows as one: if a row throws, none of them has been applied. */

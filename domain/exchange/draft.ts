@@ -32,6 +32,11 @@ export class Draft {
     return this.#state
   }
 
+  /** The sequence of the last row of the market, or of the accounts (0), all rows so far included. */
+  lastSeq(marketId: MarketId): Seq {
+    return (this.nextSeq(marketId) - 1) as Seq
+  }
+
   /** The sequence that the next row of the market, or of the accounts (0), will have. */
   nextSeq(marketId: MarketId): Seq {
     const shard = shardOf(marketId)

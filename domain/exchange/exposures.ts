@@ -34,6 +34,7 @@ export class Exposures {
 
   /** Follows the change of one order. */
   readonly follow = (before: OrderRow | undefined, after: OrderRow | undefined): void => {
+    if (before !== undefined && after !== undefined && isSame(before, after)) return
     if (before !== undefined) this.#add(before, -1)
     if (after !== undefined) this.#add(after, 1)
   }
@@ -56,11 +57,27 @@ export class Exposures {
         plainLong: sums.plainLong + (order.side === 'LONG' ? plain : 0),
         plainShort: sums.plainShort + (order.side === 'SHORT' ? plain : 0),
         openable: sums.openable + sign * order.openable,
-        openValue: sums.openValue + BigInt(sign * order.openable) * BigInt(order.reservedPrice),
-        reserved: sums.reserved + BigInt(sign) * (order.reserved + order.held),
+        openValue: sums.openValue + openValueOf(sign * order.openable, order.reservedPrice),
+        reserved: sums.reserved + (sign === 1 ? order.reserved + order.held : -order.reserved - order.held),
       })
   }
 }
+
+/** Steps × ticks. A product of safe size needs no arithmetic of large integers. */
+function openValueOf(steps: number, price: number): bigint {
+  const product = steps * price
+  return Number.isSafeInteger(product) ? BigInt(product) : BigInt(steps) * BigInt(price)
+}
+
+/** Whether both count the same. */
+const isSame = (a: OrderRow, b: OrderRow): boolean =>
+  a.status === b.status &&
+  a.closingReason === b.closingReason &&
+  a.openable === b.openable &&
+  a.reserved === b.reserved &&
+  a.held === b.held &&
+  a.filled + a.settling === b.filled + b.settling &&
+  a.reservedPrice === b.reservedPrice
 
 /** Accounts are numbered like orders: from 1 on, without large gaps. */
 const keyOf = (account: UserId): Seq => account as number as Seq

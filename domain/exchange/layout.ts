@@ -171,6 +171,8 @@ export class Layout<Row extends object> {
   readonly #names: readonly (keyof Row & string)[]
   readonly #fields: readonly Field<unknown>[]
   readonly #places: readonly number[]
+  /** An object with all fields: rows are copies of it, because adding field after field to an empty object takes four times as long. */
+  readonly #blank: Row
 
   constructor(fields: Fields<Row>) {
     this.#names = Object.keys(fields) as (keyof Row & string)[]
@@ -182,6 +184,7 @@ export class Layout<Row extends object> {
       return place
     })
     this.width = aligned(at)
+    this.#blank = Object.fromEntries(this.#names.map((name) => [name, null])) as Row
   }
 
   /** Writes every byte of the row's fields. */
@@ -193,14 +196,14 @@ export class Layout<Row extends object> {
   }
 
   read(view: DataView, at: number): Row {
-    const row: Record<string, unknown> = {}
+    const row = { ...this.#blank }
     for (let index = 0; index < this.#fields.length; index++) {
-      row[this.#names[index] as string] = (this.#fields[index] as Field<unknown>).read(
+      row[this.#names[index] as keyof Row] = (this.#fields[index] as Field<Row[keyof Row]>).read(
         view,
         at + (this.#places[index] as number),
       )
     }
-    return row as Row
+    return row
   }
 
   /** Place of a field in the record. */

@@ -5,7 +5,7 @@
 import { invariant } from '../invariant.ts'
 import { type Fields, Layout } from './layout.ts'
 import { hashOfCounts, SlotIndex } from './slot-index.ts'
-import { CHUNK_BYTES, type Observer, type StateCore, type Table } from './table.ts'
+import { CHUNK_BYTES, type SlotObserver, type StateCore, type Table } from './table.ts'
 
 /** Bytes per page, about. */
 const PAGE_BYTES = 1 << 20
@@ -37,11 +37,14 @@ export class RecordTable<Row extends object> implements Table {
   readonly #seed: number
   readonly #layout: Layout<Row>
   readonly #keyOf: (row: Row) => readonly number[]
-  readonly #perPage: number
+  /** Records per page, a power of two: the high bits of a slot are its page. */
+  readonly #shift: number
+  readonly #mask: number
   readonly #pages: Page[] = []
   readonly #free: number[] = []
   readonly #index = new SlotIndex()
-  readonly #observers: Observer<Row>[] = []
+  readonly #fields: Fields<Row>
+  readonly #observers: SlotObserver<Row>[] = []
   readonly #keys: readonly KeyField[]
   /** Compares the key of a slot with the one that is looked up. */
   readonly #isSought: (slot: number) => boolean
@@ -58,16 +61,19 @@ export class RecordTable<Row extends object> implements Table {
     this.#seed = options.seed
     this.#layout = new Layout(options.fields)
     this.#keyOf = options.keyOf
-    this.#perPage = Math.max(1, Math.floor(PAGE_BYTES / this.#layout.width))
+    this.#fields = options.fields
+    this.#shift = Math.max(0, Math.floor(Math.log2(PAGE_BYTES / this.#layout.width)))
+    this.#mask = (1 << this.#shift) - 1
     this.#keys = keys.map((name) => ({
       read: options.fields[name].read as (view: DataView, at: number) => number,
       place: this.#layout.placeOf(name),
     }))
     this.#isSought = (slot) => {
-      const { page, at } = this.#placeOf(slot)
+      const { view } = this.#pageOf(slot)
+      const at = this.#offsetOf(slot)
       for (let index = 0; index < this.#keys.length; index++) {
         const { read, place } = this.#keys[index] as KeyField
-        if (read(page.view, at + place) !== this.#sought[index]) return false
+        if (read(view, at + place) !== this.#sought[index]) return false
       }
       return true
     }
@@ -82,7 +88,7 @@ export class RecordTable<Row extends object> implements Table {
     return this.#pages.reduce((sum, { bytes, used }) => sum + bytes.length + used.length, 0)
   }
 
-  observe(observer: Observer<Row>): void {
+  observe(observer: SlotObserver<Row>): void {
     this.#observers.push(observer)
   }
 
@@ -102,6 +108,18 @@ export class RecordTable<Row extends object> implements Table {
     return row
   }
 
+  /** The row in a slot that an index has from `observe`. */
+  at(slot: number): Row {
+    return this.#read(slot)
+  }
+
+  /** Reads one field of the row in a slot: for indexes, which compare it without decoding the row. */
+  reader<Name extends keyof Row & string>(name: Name): (slot: number) => Row[Name] {
+    const { read } = this.#fields[name]
+    const place = this.#layout.placeOf(name)
+    return (slot) => read(this.#pageOf(slot).view, this.#offsetOf(slot) + place)
+  }
+
   /** Inserts the row, or replaces the row with its key. */
   put(row: Row): void {
     const key = this.#keyOf(row)
@@ -116,21 +134,21 @@ export class RecordTable<Row extends object> implements Table {
     const before = this.#read(slot)
     this.#hash(slot, 'subtract')
     this.#index.remove(hashOfCounts(key), slot)
-    const { page, at, place } = this.#placeOf(slot)
+    const page = this.#pageOf(slot)
+    const at = this.#offsetOf(slot)
     page.bytes.fill(0, at, at + this.#layout.width)
-    page.used[place] = 0
+    page.used[slot & this.#mask] = 0
     this.#last = null
     this.#free.push(slot)
     this.#size--
     this.#core.undo.push(() => this.put(before))
-    for (const observer of this.#observers) observer(before, undefined)
+    for (const observer of this.#observers) observer(before, undefined, slot)
   }
 
   /** In no particular order. */
   *rows(): IterableIterator<Row> {
     for (let slot = 0; slot < this.#end; slot++) {
-      const { page, place } = this.#placeOf(slot)
-      if (page.used[place] === 1) yield this.#read(slot)
+      if (this.#pageOf(slot).used[slot & this.#mask] === 1) yield this.#read(slot)
     }
   }
 
@@ -140,8 +158,9 @@ export class RecordTable<Row extends object> implements Table {
     let chunk = new Uint8Array(most * width)
     let records = 0
     for (let slot = 0; slot < this.#end; slot++) {
-      const { page, at, place } = this.#placeOf(slot)
-      if (page.used[place] !== 1) continue
+      const page = this.#pageOf(slot)
+      if (page.used[slot & this.#mask] !== 1) continue
+      const at = this.#offsetOf(slot)
       chunk.set(page.bytes.subarray(at, at + width), records * width)
       records++
       if (records < most) continue
@@ -161,7 +180,8 @@ export class RecordTable<Row extends object> implements Table {
 
   #insert(key: readonly number[], row: Row): void {
     const slot = this.#free.pop() ?? this.#extend()
-    const { page, at, place } = this.#placeOf(slot)
+    const page = this.#pageOf(slot)
+    const at = this.#offsetOf(slot)
     try {
       this.#layout.write(page.view, at, row)
     } catch (error) {
@@ -169,17 +189,18 @@ export class RecordTable<Row extends object> implements Table {
       this.#free.push(slot)
       throw error
     }
-    page.used[place] = 1
+    page.used[slot & this.#mask] = 1
     this.#last = { slot, row }
     this.#size++
     this.#index.add(hashOfCounts(key), slot)
     this.#hash(slot, 'add')
     this.#core.undo.push(() => this.remove(...key))
-    for (const observer of this.#observers) observer(undefined, row)
+    for (const observer of this.#observers) observer(undefined, row, slot)
   }
 
   #replace(slot: number, row: Row): void {
-    const { page, at } = this.#placeOf(slot)
+    const page = this.#pageOf(slot)
+    const at = this.#offsetOf(slot)
     const before = this.#read(slot)
     this.#hash(slot, 'subtract')
     try {
@@ -192,18 +213,17 @@ export class RecordTable<Row extends object> implements Table {
     this.#hash(slot, 'add')
     this.#last = { slot, row }
     this.#core.undo.push(() => this.put(before))
-    for (const observer of this.#observers) observer(before, row)
+    for (const observer of this.#observers) observer(before, row, slot)
   }
 
   #hash(slot: number, how: 'add' | 'subtract'): void {
-    const { page, at } = this.#placeOf(slot)
-    this.#core.digest[how](page.words, at / 4, this.#layout.width / 4, this.#seed)
+    const { width } = this.#layout
+    this.#core.digest[how](this.#pageOf(slot).words, this.#offsetOf(slot) >>> 2, width >>> 2, this.#seed)
   }
 
   #read(slot: number): Row {
     if (this.#last?.slot === slot) return this.#last.row
-    const { page, at } = this.#placeOf(slot)
-    const row = this.#layout.read(page.view, at)
+    const row = this.#layout.read(this.#pageOf(slot).view, this.#offsetOf(slot))
     this.#last = { slot, row }
     return row
   }
@@ -213,27 +233,27 @@ export class RecordTable<Row extends object> implements Table {
     return this.#index.find(hashOfCounts(key), this.#isSought)
   }
 
-  #placeOf(slot: number): { readonly page: Page; readonly at: number; readonly place: number } {
-    const place = slot % this.#perPage
-    return {
-      page: this.#pages[(slot - place) / this.#perPage] as Page,
-      at: place * this.#layout.width,
-      place,
-    }
+  #pageOf(slot: number): Page {
+    return this.#pages[slot >>> this.#shift] as Page
+  }
+
+  #offsetOf(slot: number): number {
+    return (slot & this.#mask) * this.#layout.width
   }
 
   #extend(): number {
-    if (this.#end === this.#pages.length * this.#perPage) this.#pages.push(this.#newPage())
+    if (this.#end === this.#pages.length << this.#shift) this.#pages.push(this.#newPage())
     return this.#end++
   }
 
   #newPage(): Page {
-    const bytes = new Uint8Array(this.#perPage * this.#layout.width)
+    const records = 1 << this.#shift
+    const bytes = new Uint8Array(records * this.#layout.width)
     return {
       bytes,
       words: new Int32Array(bytes.buffer),
       view: new DataView(bytes.buffer),
-      used: new Uint8Array(this.#perPage),
+      used: new Uint8Array(records),
     }
   }
 }

@@ -6,8 +6,11 @@ import type { DocumentTable } from './document-table.ts'
 import { EndedOrders } from './ended-orders.ts'
 import { Exposures } from './exposures.ts'
 import { count, small } from './layout.ts'
+import { OrderIndex } from './order-index.ts'
 import { PartedMap } from './parted-map.ts'
+import { PositionIndex } from './position-index.ts'
 import { RecordTable } from './record-table.ts'
+import { Revocations } from './revocations.ts'
 import type { StateCore, Table } from './table.ts'
 import {
   type AccountRow,
@@ -41,16 +44,19 @@ import {
   type SignatureRow,
   signatureTable,
 } from './tables/orders.ts'
+import { RequestOrder, type RequestRow, requestTable } from './tables/requests.ts'
 import { createSwitchTables, type SwitchTables } from './tables/switches.ts'
 import { UndoLog } from './undo-log.ts'
 
 /** Version of the tables and their layouts. Digests and checkpoints are compared only between equal versions. */
-export const STATE_VERSION = 1
+export const STATE_VERSION = 2
 
 /** The sequence that the journal of a market, or of the accounts (0), has reached. */
 export interface HeadRow {
   readonly marketId: MarketId
   readonly seq: Seq
+  /** What ended with rows up to this one has been released: it is durable for readers, and states no longer have it. */
+  readonly releasedUpTo: Seq
 }
 
 /** The tables, and the indexes that follow them. */
@@ -69,9 +75,14 @@ export interface ExchangeState extends ChainTables, SwitchTables {
   readonly averages: DocumentTable<AveragesRow>
   readonly batches: DocumentTable<BatchRow>
   readonly actions: DocumentTable<ActionRow>
+  readonly requests: DocumentTable<RequestRow>
+  readonly requestOrder: RequestOrder
   readonly books: Books
   readonly ended: EndedOrders
   readonly exposures: Exposures
+  readonly orderIndex: OrderIndex
+  readonly positionIndex: PositionIndex
+  readonly revocations: Revocations
   readonly queues: ActionQueues
   /** Users by address. */
   readonly userIds: PartedMap<UserId>
@@ -87,22 +98,27 @@ const headTable = (core: StateCore): RecordTable<HeadRow> =>
     {
       name: 'heads',
       seed: 12,
-      fields: { marketId: small<MarketId>(), seq: count<Seq>() },
+      fields: { marketId: small<MarketId>(), seq: count<Seq>(), releasedUpTo: count<Seq>() },
       keyOf: ({ marketId }) => [marketId],
     },
     ['marketId'],
   )
 
-export function createState(): ExchangeState {
+/** `secret`: mixed into the hashes of what traders choose, so that none of them can make look-ups slow. It does not affect the state. */
+export function createState(secret = 0): ExchangeState {
   const core: StateCore = { digest: new Digest(), undo: new UndoLog() }
   const orders = orderTable(core)
   const actions = actionTable(core)
+  const requests = requestTable(core)
   const users = userTable(core)
+  const positions = positionTable(core)
   const books = new Books()
   const userIds = new PartedMap<UserId>()
   const ended = new EndedOrders()
   orders.observe(books.follow)
   orders.observe(ended.follow)
+  const signatures = signatureTable(core)
+  const orderIndex = new OrderIndex(orders, signatures, secret)
   const exposures = new Exposures()
   orders.observe(exposures.follow)
   const fills = fillTable(core)
@@ -120,9 +136,9 @@ export function createState(): ExchangeState {
     heads: headTable(core),
     users,
     accounts: accountTable(core),
-    positions: positionTable(core),
+    positions,
     orders,
-    signatures: signatureTable(core),
+    signatures,
     orderNotes: orderNoteTable(core),
     fills,
     markets: marketTable(core),
@@ -130,9 +146,14 @@ export function createState(): ExchangeState {
     averages: averagesTable(core),
     batches: batchTable(core),
     actions,
+    requests,
+    requestOrder: new RequestOrder(requests),
     books,
     ended,
     exposures,
+    orderIndex,
+    positionIndex: new PositionIndex(positions),
+    revocations: new Revocations(chain.relays),
     queues: new ActionQueues(actions),
     userIds,
     partFills,
@@ -188,7 +209,6 @@ export const tablesOf = (state: ExchangeState): readonly Table[] => [
   state.markets,
   state.progress,
   state.averages,
-  state.averages,
   state.batches,
   state.actions,
   state.sessionKeys,
@@ -204,6 +224,7 @@ export const tablesOf = (state: ExchangeState): readonly Table[] => [
   state.connectionSwitches,
   state.firedSwitches,
   state.lanes,
+  state.requests,
 ]
 
 /** 16 bytes that are equal for equal states, whatever the order in which their rows were applied. */

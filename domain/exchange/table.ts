@@ -11,6 +11,9 @@ export interface StateCore {
 /** Called with a row before and after a change; undefined: absent. It also runs when the change is undone. */
 export type Observer<Row> = (before: Row | undefined, after: Row | undefined) => void
 
+/** An observer of a table of records also learns in which slot the record is, or was. */
+export type SlotObserver<Row> = (before: Row | undefined, after: Row | undefined, slot: number) => void
+
 /** What checkpoints and comparisons need of a table. */
 export interface Table {
   readonly name: string

@@ -1,5 +1,6 @@
 /** Rows of the journal's shard of users and of the bank's ledger. */
 import type { RelayFailure, RelayKind, RelayStatus } from '../relays/operation.ts'
+import type { RequestRow } from './request-rows.ts'
 import type { SwitchRow } from './switch-rows.ts'
 import type { Wei } from './wei.ts'
 
@@ -135,4 +136,5 @@ export type AccountsRow =
   | SessionKeyChanged
   | BankPauseChanged
   | CommandSpanned
+  | RequestRow
   | SwitchRow

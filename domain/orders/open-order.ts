@@ -1,7 +1,7 @@
 /** An accepted order as the database stores it, and its changes other than settlement. */
 
 import { invariant } from '../invariant.ts'
-import type { MarketRow, TriggerEvidence } from '../journal/journal-row.ts'
+import type { MarketRow, OrderEnded, OrderEnding, TriggerEvidence } from '../journal/journal-row.ts'
 import type { Address, Millis, Quote, Seconds, Seq, Steps, Ticks, UserId } from '../units.ts'
 import { isExpired, type OrderType, type Side, type StatusReason } from './order.ts'
 import {
@@ -51,11 +51,18 @@ export interface OrderChange {
   readonly row: MarketRow
 }
 
+/** An order, as far as its end needs it. */
+export type Leaving = OrderLife & Pick<OpenOrder, 'orderId' | 'account' | 'openable' | 'reserved' | 'endedAt'>
+
 /**
  * Removes the rest of an order from the book and releases its reservation. If some steps are settling, the
  * order ends with `reason` once they are mined or voided.
  */
-export function leaveBook(order: OpenOrder, reason: ClosingReason, at: Millis): OrderChange {
+export function leaveBook<Order extends Leaving>(
+  order: Order,
+  reason: ClosingReason,
+  at: Millis,
+): { readonly order: Order; readonly row: OrderEnding | OrderEnded } {
   const verdict = transition(order, { kind: 'close', reason })
   invariant(verdict.ok, 'an order that is closed has not ended, and does not end for another reason')
   const { life } = verdict.value
@@ -74,7 +81,11 @@ export function leaveBook(order: OpenOrder, reason: ClosingReason, at: Millis): 
  * The journal row of an order that has left the book or has ended. `order` is the order after the change,
  * except for its reservation, which the row releases.
  */
-export function endingRow(order: OpenOrder, reason: StatusReason, at: Millis): MarketRow {
+export function endingRow(
+  order: Pick<Leaving, 'status' | 'orderId' | 'account' | 'reserved'>,
+  reason: StatusReason,
+  at: Millis,
+): OrderEnding | OrderEnded {
   const { status } = order
   const change = {
     order_id: order.orderId,

@@ -47,6 +47,14 @@ export class ShadowRun {
     this.state.core.undo.clear()
   }
 
+  /** Applies the rows that have been appended since. */
+  follow(): Promise<void> {
+    return this.#db
+      .transaction()
+      .setIsolationLevel('repeatable read')
+      .execute((tx) => this.#follow(tx))
+  }
+
   /** One line per difference and violated law; empty if state and tables agree. */
   compare(): Promise<string[]> {
     return this.#db

@@ -8,7 +8,7 @@ import type {
   SessionKeyChanged,
   UserCreated,
 } from '../../journal/accounts-row.ts'
-import type { Address, Millis, Quote, UserId } from '../../units.ts'
+import type { Address, Millis, Quote, Seq, UserId } from '../../units.ts'
 import type { ExchangeState } from '../state.ts'
 import { keyOfSessionKey } from '../tables/chain.ts'
 import { addFunds } from './change.ts'
@@ -18,6 +18,7 @@ type Handlers = {
   readonly [Kind in AccountsRow['kind']]: (
     state: ExchangeState,
     row: Extract<AccountsRow, { readonly kind: Kind }>,
+    seq: Seq,
   ) => void
 }
 
@@ -30,13 +31,19 @@ const HANDLERS: Handlers = {
   forward_request_executed: executeForward,
   relay_changed: changeRelay,
   command_spanned: () => {},
+  request_completed: (state, { kind: _, ...request }, seq) => state.requests.put({ ...request, seq }),
+  requests_released(state, { up_to }) {
+    for (const key of state.requestOrder.upTo(up_to)) state.requests.remove(key)
+  },
   ...SWITCH_HANDLERS,
 }
 
-export function applyAccountsRow(state: ExchangeState, row: AccountsRow): void {
-  const handle = HANDLERS[row.kind] as ((state: ExchangeState, row: AccountsRow) => void) | undefined
+export function applyAccountsRow(state: ExchangeState, seq: Seq, row: AccountsRow): void {
+  const handle = HANDLERS[row.kind] as
+    | ((state: ExchangeState, row: AccountsRow, seq: Seq) => void)
+    | undefined
   invariant(handle !== undefined, `a row of the accounts has a known kind, received ${row.kind}`)
-  handle(state, row)
+  handle(state, row, seq)
 }
 
 function createUser(state: ExchangeState, { user_id, address, at }: UserCreated): void {

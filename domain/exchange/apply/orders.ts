@@ -11,14 +11,33 @@ import {
 import type { LiquidationChanged } from '../../journal/liquidation-row.ts'
 import { acceptedSeq, orderIdOf } from '../../orders/order.ts'
 import { type ClosingReason, isTerminal } from '../../orders/order-state.ts'
-import type { Address, Millis, OrderHash, Quote, Seconds, Seq, Steps, Ticks, UserId } from '../../units.ts'
+import type {
+  Address,
+  MarketId,
+  Millis,
+  OrderHash,
+  Quote,
+  Seconds,
+  Seq,
+  Steps,
+  Ticks,
+  UserId,
+} from '../../units.ts'
+import { hashOfLabel } from '../order-index.ts'
 import type { ExchangeState } from '../state.ts'
-import type { OrderRow } from '../tables/orders.ts'
+import type { OrderNote, OrderRow, SignatureRow } from '../tables/orders.ts'
 import { addFunds, changeNote, findOrder, needOrder, type Place } from './change.ts'
 
 export function placeOrder(state: ExchangeState, { marketId }: Place, row: OrderPlaced): void {
+  state.orders.put(acceptedOrder(marketId, row))
+  state.signatures.put(acceptedSignature(marketId, row))
+  addFunds(state, row.user_id, { reserved: BigInt(row.reserved) })
+}
+
+/** The order as its row states it. */
+export function acceptedOrder(marketId: MarketId, row: OrderPlaced): OrderRow {
   const accepted = acceptedSeq(row.order_id)
-  state.orders.put({
+  return {
     marketId,
     accepted,
     seq: accepted,
@@ -35,6 +54,7 @@ export function placeOrder(state: ExchangeState, { marketId }: Place, row: Order
     aliveUntil: row.alive_until as Seconds,
     acceptedAt: row.accepted_at as Millis,
     salt: row.salt,
+    labelHash: hashOfLabel(row.client_order_id ?? null),
     status: row.status,
     statusReason: null,
     closingReason: null,
@@ -49,17 +69,17 @@ export function placeOrder(state: ExchangeState, { marketId }: Place, row: Order
     widenings: 0,
     endedAt: null,
     endedSeq: 0 as Seq,
-  })
-  state.signatures.put({
-    marketId,
-    accepted,
-    hash: row.hash as OrderHash,
-    signer: row.signer as Address | null,
-    signature: (row.signature ?? null) as `0x${string}` | null,
-    clientOrderId: row.client_order_id ?? null,
-  })
-  addFunds(state, row.user_id, { reserved: BigInt(row.reserved) })
+  }
 }
+
+export const acceptedSignature = (marketId: MarketId, row: OrderPlaced): SignatureRow => ({
+  marketId,
+  accepted: acceptedSeq(row.order_id),
+  hash: row.hash as OrderHash,
+  signer: row.signer as Address | null,
+  signature: (row.signature ?? null) as `0x${string}` | null,
+  clientOrderId: row.client_order_id ?? null,
+})
 
 export function triggerOrder(state: ExchangeState, place: Place, row: OrderTriggered): void {
   const order = needOrder(state, place, row.order_id)
@@ -79,24 +99,34 @@ export function triggerOrder(state: ExchangeState, place: Place, row: OrderTrigg
 
 /** The order has left the book: it has ended, or ends once its settling part is mined or voided. */
 export function endOrder(state: ExchangeState, place: Place, row: OrderEnding | OrderEnded): void {
-  const order = needOrder(state, place, row.order_id)
+  state.orders.put(endedOrder(needOrder(state, place, row.order_id), place.seq, row))
+  const before = state.orderNotes.get(row.order_id)
+  if (before !== undefined || row.note !== null) changeNote(state, row.order_id, endedNote(before, row))
+  addFunds(state, row.user_id, { reserved: BigInt(row.reserved_delta) })
+}
+
+/** The order after the row, which has this sequence. */
+export function endedOrder(order: OrderRow, seq: Seq, row: OrderEnding | OrderEnded): OrderRow {
   const isEnded = row.kind === 'order_ended'
-  const delta = BigInt(row.reserved_delta)
-  state.orders.put({
+  return {
     ...order,
     status: row.status,
     statusReason: isEnded ? row.reason : null,
     closingReason: isEnded ? null : (row.reason as ClosingReason),
     openable: 0 as Steps,
-    reserved: (order.reserved + delta) as Quote,
+    reserved: (order.reserved + BigInt(row.reserved_delta)) as Quote,
     endedAt: isEnded ? (row.at as Millis) : null,
-    endedSeq: isEnded ? place.seq : (0 as Seq),
-  })
-  const isClosed = row.reason === 'POSITION_CLOSED'
-  const { note = null, closedBy = null } = state.orderNotes.get(row.order_id) ?? {}
-  changeNote(state, row.order_id, { note: row.note ?? note, closedBy: isClosed ? closedBy : null })
-  addFunds(state, row.user_id, { reserved: delta })
+    endedSeq: isEnded ? seq : (0 as Seq),
+  }
 }
+
+export const endedNote = (
+  before: OrderNote | undefined,
+  row: OrderEnding | OrderEnded,
+): Pick<OrderNote, 'note' | 'closedBy'> => ({
+  note: row.note ?? before?.note ?? null,
+  closedBy: row.reason === 'POSITION_CLOSED' ? (before?.closedBy ?? null) : null,
+})
 
 export function reserveOrder(state: ExchangeState, place: Place, row: ReservationChanged): void {
   const order = needOrder(state, place, row.order_id)

@@ -57,6 +57,8 @@ export interface OrderRow {
   readonly aliveUntil: Seconds
   readonly acceptedAt: Millis
   readonly salt: number
+  /** Hash of the trader's label, by which an index finds live orders; 0: no label. */
+  readonly labelHash: number
   readonly status: OrderStatus
   readonly statusReason: StatusReason | null
   readonly closingReason: ClosingReason | null
@@ -140,6 +142,7 @@ export const orderTable = (core: StateCore): RecordTable<OrderRow> =>
       fields: {
         marketId: small<MarketId>(),
         leverage: small<number>(),
+        labelHash: small<number>(),
         accepted: count<Seq>(),
         seq: count<Seq>(),
         account: count<UserId>(),

@@ -1,0 +1,121 @@
+/** The errors of the contract with traders for refusals of the engine. */
+import type {
+  CancelRefusal,
+  CommandRefusal,
+  ItemRefusal,
+  PlaceRefusal,
+  SignerMismatch,
+  StandingOrder,
+} from '../../domain/exchange/decide/orders/command.ts'
+import { ApiError, type ErrorContext, type ItemError } from '../errors.ts'
+import { rejectWhole } from './decide.ts'
+import { refusalError } from './parse-order.ts'
+import { RETRY_AFTER } from './place.ts'
+
+const standing = (order: StandingOrder): ErrorContext =>
+  'sameAs' in order
+    ? { same_as: `orders.${order.sameAs}` }
+    : { order_id: order.orderId, order_hash: order.hash }
+
+const mismatch = ({ recovered, expected }: SignerMismatch): ErrorContext => ({
+  field: 'signature',
+  recovered_signer: recovered,
+  expected_signer: expected,
+})
+
+function placementError(refusal: PlaceRefusal): ApiError {
+  switch (refusal.code) {
+    case 'MARKET_NOT_FOUND':
+      return new ApiError('MARKET_NOT_FOUND', { field: 'market_id', received: refusal.received })
+    case 'SALT_USED':
+      return new ApiError('SALT_USED', {
+        field: 'salt',
+        received: refusal.received,
+        ...standing(refusal.order),
+      })
+    case 'CLIENT_ORDER_ID_USED':
+      return new ApiError('CLIENT_ORDER_ID_USED', {
+        field: 'client_order_id',
+        received: refusal.received,
+        ...standing(refusal.order),
+      })
+    case 'SIGNATURE_MISMATCH':
+    case 'SESSION_KEY_REVOKED':
+    case 'SESSION_KEY_REVOKING':
+    case 'SESSION_KEY_EXPIRED':
+    case 'SESSION_KEY_NOT_PERMITTED': {
+      const { code, recovered: _, expected: __, ...more } = refusal
+      return new ApiError(code, { ...mismatch(refusal), ...more })
+    }
+    case 'CHAIN_UNSEEN':
+      return new ApiError('CHAIN_UNSEEN', { last_seen_ms: refusal.lastSeen }, '1')
+    case 'MAKER_MISMATCH':
+      throw new Error(`the api sent an order of ${refusal.received} for the account ${refusal.expected}`)
+    default:
+      return refusalError(refusal, RETRY_AFTER[refusal.code])
+  }
+}
+
+function cancelError(refusal: CancelRefusal): ApiError {
+  if (refusal.code === 'NOT_YOURS')
+    return new ApiError('NOT_YOURS', {
+      field: 'order_hash',
+      expected: 'an order of your own',
+      received: refusal.hash,
+    })
+  if (refusal.code === 'ORDER_FORCED')
+    return new ApiError('ORDER_FORCED', { field: 'order_hash', received: refusal.hash })
+  const { target } = refusal
+  return 'label' in target
+    ? new ApiError('ORDER_NOT_FOUND', { field: 'client_order_id', received: target.label })
+    : new ApiError('ORDER_NOT_FOUND', { field: 'order_hash', received: target.hash })
+}
+
+/** `restored`: makes the error again that the api had refused the item with. */
+export function itemRefusalError(refusal: ItemRefusal, restored: (error: ItemError) => ApiError): ApiError {
+  switch (refusal.code) {
+    case 'FROM_API':
+      return restored(refusal.refusal as unknown as ItemError)
+    case 'ORDER_NOT_FOUND':
+    case 'NOT_YOURS':
+    case 'ORDER_FORCED':
+      return cancelError(refusal)
+    default:
+      return placementError(refusal)
+  }
+}
+
+/** The error of a whole command. `items`: how many it has. */
+export function commandRefusalError(
+  refusal: CommandRefusal,
+  items: number,
+  restored: (error: ItemError) => ApiError,
+): ApiError {
+  switch (refusal.code) {
+    case 'CLIENT_REQUEST_REUSED':
+      return new ApiError('CLIENT_REQUEST_REUSED', {
+        field: 'client_request_id',
+        expected: 'the same body as before, or another id',
+        received: refusal.received,
+      })
+    case 'MARKET_NOT_FOUND':
+      return new ApiError('MARKET_NOT_FOUND', { field: 'market_id', received: refusal.received })
+    case 'ITEMS_REFUSED': {
+      const errors: unknown[] = new Array(items).fill(null)
+      for (const { index, refusal: one } of refusal.items) errors[index] = itemRefusalError(one, restored)
+      return thrownBy(() => rejectWhole(errors))
+    }
+    default:
+      throw new Error(`the api sent a command that it should have rejected: ${refusal.code}`)
+  }
+}
+
+function thrownBy(work: () => void): ApiError {
+  try {
+    work()
+  } catch (error) {
+    if (error instanceof ApiError) return error
+    throw error
+  }
+  throw new Error('an atomic command was refused without a refused item')
+}

@@ -1,0 +1,224 @@
+/** Decides one placement. */
+import type { OrderPlaced } from '../../../journal/journal-row.ts'
+import type { MarketSpec } from '../../../market/market.ts'
+import { tickStepValue } from '../../../market/market.ts'
+import {
+  type AdmissionInput,
+  type AdmissionResult,
+  admit,
+  type RestingTotals,
+} from '../../../orders/admission.ts'
+import { aliveUntil, orderIdOf, type SignedOrder } from '../../../orders/order.ts'
+import { leverageRefusal } from '../../../orders/order-request.ts'
+import { fundingIndexAt } from '../../../prices/funding-state.ts'
+import { signerRefusal } from '../../../session-keys/session-key.ts'
+import {
+  type MarketId,
+  minOf,
+  type Quote,
+  type Seconds,
+  type Seq,
+  type Steps,
+  type UserId,
+} from '../../../units.ts'
+import { accept, refuse, type Verdict } from '../../../verdict.ts'
+import { acceptedOrder, acceptedSignature } from '../../apply/orders.ts'
+import type { Draft } from '../../draft.ts'
+import type { Inputs } from '../../inputs.ts'
+import { listedSpec, marketFunding, marketTermsAt } from '../../market-terms.ts'
+import type { ExchangeState } from '../../state.ts'
+import { flatPosition } from '../../tables/accounts.ts'
+import { keyOfSessionKey } from '../../tables/chain.ts'
+import type { OrderRow } from '../../tables/orders.ts'
+import type { LookAgain, Placed, PlaceItem, PlaceRefusal, Refused } from './command.ts'
+import { factsOf, referenceOf } from './facts.ts'
+
+const refused = (refusal: PlaceRefusal): Refused => ({ kind: 'refused', refusal })
+
+/** `userId`: an account that exists. */
+export function place(
+  draft: Draft,
+  inputs: Inputs,
+  userId: UserId,
+  { order, clientOrderId, absentUpTo }: PlaceItem,
+): Placed | Refused | LookAgain {
+  const { state } = draft
+  const { marketId } = order
+  const listed = listedSpec(state, marketId)
+  if (listed === undefined) return refused({ code: 'MARKET_NOT_FOUND', received: marketId })
+  const { address } = state.users.need(userId)
+  if (order.maker !== address)
+    return refused({ code: 'MAKER_MISMATCH', received: order.maker, expected: address })
+
+  const known = state.orderIndex.withSalt(marketId, userId, Number(order.salt))
+  if (known !== undefined) return duplicate(state, inputs, order, known)
+  const released = releasedUpTo(state, marketId)
+  if ((absentUpTo ?? 0) < released) return { kind: 'look_again', upTo: [{ marketId, seq: released }] }
+
+  const signer = signerExpiry(state, inputs, order)
+  if (!signer.ok) return refused(signer.refusal)
+  const labelled = clientOrderId === null ? undefined : state.orderIndex.liveWithLabel(userId, clientOrderId)
+  if (labelled !== undefined) {
+    const standing = referenceOf(state, labelled)
+    return refused({ code: 'CLIENT_ORDER_ID_USED', received: clientOrderId as string, order: standing })
+  }
+  const input = admissionInput(state, inputs, marketId, userId)
+  if (!input.ok) return refused(input.refusal)
+  // The form was checked before the command was sent, perhaps under other parameters.
+  const capped = leverageRefusal(input.value.spec, order)
+  if (capped !== null) return refused({ ...capped, code: 'LEVERAGE_CAP' })
+  const admission = admit(order, input.value)
+  if (!admission.ok) return refused(admission.refusal)
+  const terms = { userId, clientOrderId, keyExpiry: signer.value }
+  return placed(draft, inputs, order, admission.value, terms)
+}
+
+/** Up to which row of the market, or of the accounts (0), ended things have left the state. */
+export const releasedUpTo = (state: ExchangeState, marketId: MarketId): Seq =>
+  state.heads.get(marketId)?.releasedUpTo ?? (0 as Seq)
+
+function placed(
+  draft: Draft,
+  inputs: Inputs,
+  order: SignedOrder,
+  admission: AdmissionResult,
+  terms: PlacementTerms,
+): Placed {
+  const { marketId } = order
+  const row = placedRow(order, admission, terms, { seq: draft.nextSeq(marketId), now: inputs.now })
+  return {
+    kind: 'placed',
+    facts: {
+      order: acceptedOrder(marketId, row),
+      signature: acceptedSignature(marketId, row),
+      note: null,
+    },
+    isDuplicate: false,
+    oracle: inputs.report(marketId)?.price ?? null,
+    readAfter: { marketId, seq: draft.write(marketId, row) },
+  }
+}
+
+/** The same signed order returns the existing order; another order with the same salt is refused. */
+function duplicate(
+  state: ExchangeState,
+  inputs: Inputs,
+  order: SignedOrder,
+  known: OrderRow,
+): Placed | Refused {
+  const { marketId } = order
+  const facts = factsOf(state, known)
+  if (facts.signature.hash !== order.hash)
+    return refused({ code: 'SALT_USED', received: String(order.salt), order: referenceOf(state, known) })
+  return {
+    kind: 'placed',
+    facts,
+    isDuplicate: true,
+    oracle: inputs.report(marketId)?.price ?? null,
+    readAfter: { marketId, seq: state.heads.need(marketId).seq },
+  }
+}
+
+/** Expiry of the session key that signed; null if the maker signed. */
+function signerExpiry(
+  { sessionKeys, revocations }: ExchangeState,
+  { now }: Inputs,
+  { maker, signer }: SignedOrder,
+): Verdict<Seconds | null, PlaceRefusal> {
+  if (signer === maker) return accept(null)
+  const context = { recovered: signer, expected: maker }
+  const key = sessionKeys.get(keyOfSessionKey({ owner: maker, key: signer }))
+  if (key === undefined) return refuse({ code: 'SIGNATURE_MISMATCH', ...context })
+  const is_revoking = revocations.isRevoking(maker, signer)
+  const refusal = signerRefusal({ ...key, is_revoking }, 'orders', now)
+  return refusal === null ? accept(key.expires_at as Seconds) : refuse({ ...refusal, ...context })
+}
+
+/** What admission of an order of the account depends on; refused if the chain has not been read recently enough. */
+export function admissionInput(
+  state: ExchangeState,
+  inputs: Inputs,
+  marketId: MarketId,
+  account: UserId,
+): Verdict<AdmissionInput, Extract<PlaceRefusal, { readonly code: 'CHAIN_UNSEEN' }>> {
+  const { now, chainSeenAt, limits } = inputs
+  if (chainSeenAt === null || now - chainSeenAt > limits.chainMaxAgeMs)
+    return refuse({ code: 'CHAIN_UNSEEN', lastSeen: chainSeenAt })
+  const terms = marketTermsAt(state, marketId, now)
+  const report = inputs.report(marketId)
+  const maxAge = minOf(limits.oracleMaxAgeMs, terms.reports?.maxAge ?? limits.oracleMaxAgeMs)
+  const isFresh = report !== null && now - report.observedAt <= maxAge
+  const row = state.positions.get(account, marketId) ?? flatPosition(account, marketId)
+  const { free, reserved } = state.accounts.need(account)
+  return accept({
+    spec: terms.reserving,
+    mode: terms.mode,
+    oracle: isFresh ? report.price : null,
+    now,
+    position: {
+      size: row.matchedSize,
+      entryNotional: row.matchedEntryNotional,
+      foldedMargin: row.matchedFoldedMargin,
+      leverage: row.matchedLeverage,
+    },
+    fundingIndex: fundingIndexAt(marketFunding(state, marketId), now),
+    resting: restingTotals(state, terms.reserving, account, row.matchedSize),
+    available: (free - reserved) as Quote,
+  })
+}
+
+function restingTotals(
+  { exposures }: ExchangeState,
+  spec: MarketSpec,
+  account: UserId,
+  size: Steps,
+): RestingTotals {
+  const sums = exposures.of(spec.marketId, account)
+  const opposing = size > 0 ? sums.plainShort : sums.plainLong
+  return {
+    count: sums.orders,
+    reducing: minOf(Math.abs(size), opposing) as Steps,
+    openable: sums.openable as Steps,
+    openNotional: (sums.openValue * tickStepValue(spec)) as Quote,
+    reserved: sums.reserved as Quote,
+  }
+}
+
+interface PlacementTerms {
+  readonly userId: UserId
+  readonly clientOrderId: string | null
+  readonly keyExpiry: Seconds | null
+}
+
+function placedRow(
+  order: SignedOrder,
+  admission: AdmissionResult,
+  { userId, clientOrderId, keyExpiry }: PlacementTerms,
+  { seq, now }: { readonly seq: Seq; readonly now: number },
+): OrderPlaced {
+  return {
+    kind: 'order_placed',
+    order_id: orderIdOf(order.marketId, seq),
+    user_id: userId,
+    maker: order.maker,
+    signer: order.signer,
+    hash: order.hash,
+    salt: Number(order.salt),
+    side: order.side,
+    type: order.type,
+    price: order.price,
+    quantity: order.quantity,
+    trigger: order.trigger,
+    leverage: order.leverage,
+    reduce_only: order.reduceOnly,
+    expiration: order.expiration,
+    status: admission.status,
+    accepted_at: now,
+    openable: admission.openable,
+    reserved: admission.reserved.toString(),
+    reserved_price: admission.reservedPrice,
+    signature: order.signature,
+    alive_until: aliveUntil(order.expiration, keyExpiry),
+    ...(clientOrderId !== null && { client_order_id: clientOrderId }),
+  }
+}

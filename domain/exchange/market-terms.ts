@@ -1,0 +1,84 @@
+/** A market's specification, terms and funding, read from a state. */
+import { fundingAfter } from '../actions/queue.ts'
+import { type FeeSchedule, fromStoredFees } from '../market/fee-periods.ts'
+import { type MarketTerms, type TermsInForce, termsAt } from '../market/in-force.ts'
+import type { MarketSpec } from '../market/market.ts'
+import { fromStoredSpec } from '../market/stored-spec.ts'
+import { fromStoredTerms } from '../market/stored-terms.ts'
+import { type FundingState, NO_FUNDING } from '../prices/funding-state.ts'
+import type { FundingIndex, HourlyFunding, MarketId, Millis } from '../units.ts'
+import type { ExchangeState } from './state.ts'
+import { keyOfFunding } from './tables/chain.ts'
+import { type ActionRow, actionKey, type MarketRow } from './tables/markets.ts'
+
+interface ParsedMarket {
+  readonly listed: MarketSpec
+  readonly terms: Omit<MarketTerms, 'reservedFee'>
+}
+
+/** Rows of markets are immutable, so what is parsed from one is kept as long as the row. */
+const parsed = new WeakMap<MarketRow, ParsedMarket>()
+
+function parse(row: MarketRow): ParsedMarket {
+  const known = parsed.get(row)
+  if (known !== undefined) return known
+  const listed = fromStoredSpec(row.spec)
+  const fees: FeeSchedule = fromStoredFees(row.fee_periods)
+  const closing = { expiresAt: row.expires_at as Millis, settlingAt: row.settling_at as Millis }
+  const market = {
+    listed,
+    terms: { mode: row.mode, chain: fromStoredTerms(row.terms, listed), closing, fees },
+  }
+  parsed.set(row, market)
+  return market
+}
+
+/** As listed; undefined if the exchange has no such market. */
+export function listedSpec(state: ExchangeState, marketId: MarketId): MarketSpec | undefined {
+  const row = state.markets.get(String(marketId))
+  return row && parse(row).listed
+}
+
+/** The market's terms in force; the market must be listed. */
+export function marketTermsAt(state: ExchangeState, marketId: MarketId, asOf: Millis): TermsInForce {
+  const { listed, terms } = parse(state.markets.need(String(marketId)))
+  const { reservedFee } = state.progress.need(marketId)
+  return termsAt(listed, { ...terms, reservedFee }, asOf)
+}
+
+/** Funding after the last queued action. */
+export function marketFunding(state: ExchangeState, marketId: MarketId): FundingState {
+  const mined = minedFunding(state, marketId)
+  const queue = state.queues.pending(marketId)
+  if (queue.length === 0) return mined
+  return fundingAfter(
+    mined,
+    queue.map((queueNo) => stepOf(state.actions.need(actionKey(marketId, queueNo)))),
+  )
+}
+
+/** Funding after the last mined action. */
+export function minedFunding(state: ExchangeState, marketId: MarketId): FundingState {
+  const actionId = state.lastFunding.get(marketId)?.at(-1)
+  if (actionId === undefined) return NO_FUNDING
+  const row = state.fundings.need(keyOfFunding({ market_id: marketId, action_id: actionId }))
+  return {
+    index: BigInt(row.funding_index) as FundingIndex,
+    asOf: row.as_of as Millis,
+    running: {
+      rate: BigInt(row.rate) as HourlyFunding,
+      validFrom: row.valid_from as Millis,
+      validUntil: row.valid_until as Millis,
+    },
+  }
+}
+
+function stepOf({ as_of, payload }: ActionRow) {
+  const asOf = as_of as Millis
+  if (payload === null || !('rate' in payload)) return { asOf, sets: null }
+  const sets = {
+    rate: BigInt(payload.rate) as HourlyFunding,
+    validUntil: payload.valid_until as Millis,
+  }
+  return { asOf, sets }
+}

@@ -1,0 +1,328 @@
+/** The engine decides commands as the api's transactions do: the same rows and the same answers, for any sequence of commands. */
+import { expect } from 'chai'
+import fc from 'fast-check'
+import { after, before, describe, it } from 'mocha'
+import type { Item as ApiItem } from '../../../api/commands/command.ts'
+import { ApiError, itemError } from '../../../api/errors.ts'
+import { appendRows, lockShard } from '../../../db/journal.ts'
+import { saveSessionKey } from '../../../db/session-keys.ts'
+import type { Item, OrdersCommand } from '../../../domain/exchange/decide/orders/command.ts'
+import { decideOrders } from '../../../domain/exchange/decide/orders/decide-orders.ts'
+import { ACCOUNTS_SHARD } from '../../../domain/journal/journal-row.ts'
+import type { Json } from '../../../domain/journal/request-rows.ts'
+import type { MarketSpec } from '../../../domain/market/market.ts'
+import { ORDER_TYPES, type SignedOrder } from '../../../domain/orders/order.ts'
+import { hashOrder } from '../../../domain/orders/order-hash.ts'
+import type { Address, Millis, OrderHash, Seconds, Steps, Ticks, UserId } from '../../../domain/units.ts'
+import { keccak } from '../../../service/crypto.ts'
+import { binary, perpetual } from '../../support/markets.ts'
+import { expectConsistentAccounting } from '../support/accounting.ts'
+import {
+  CommandTwins,
+  engineAnswer,
+  entriesOf,
+  requestOf,
+  type TwinCommand,
+} from '../support/command-twins.ts'
+import {
+  createUser,
+  type ExchangeFixture,
+  setOracle,
+  startExchange,
+  type User,
+} from '../support/exchange-fixture.ts'
+import { minePart, runAuction } from '../support/keeper-turns.ts'
+
+const MARKETS: readonly MarketSpec[] = [perpetual, binary]
+const KEY = `0x${'5e'.repeat(20)}` as Address
+const STRANGER = `0x${'57'.repeat(20)}` as Address
+
+const anyPlacement = fc.record({
+  kind: fc.constant('place' as const),
+  market: fc.constantFrom(0, 0, 0, 1),
+  isLong: fc.boolean(),
+  type: fc.constantFrom(...ORDER_TYPES, 'LIMIT' as const, 'LIMIT' as const, 'LIMIT' as const),
+  /** Offset from the oracle price, in ticks. */
+  offset: fc.constantFrom(-30, -3, 0, 0, 2, 3, 60),
+  quantity: fc.constantFrom(1, 10, 50, 400, 1_000_000),
+  leverage: fc.constantFrom(1, 4, 20, 21),
+  reduceOnly: fc.boolean(),
+  expiration: fc.constantFrom(0, 0, 0, 1, 4_000_000_000),
+  salt: fc.constantFrom<number | null>(null, null, null, null, 7),
+  label: fc.constantFrom<string | null>(null, null, 'a', 'b'),
+  signer: fc.constantFrom('maker', 'maker', 'maker', 'key', 'stranger'),
+})
+const anyCancel = fc.record({
+  kind: fc.constant('cancel' as const),
+  pick: fc.nat(40),
+  isUnknown: fc.constantFrom(false, false, false, true),
+  note: fc.constantFrom<string | null>(null, 'changed my mind'),
+})
+const anyRefused = fc.record({ kind: fc.constant('refused' as const) })
+const anyItem = fc.oneof(
+  { weight: 12, arbitrary: anyPlacement },
+  { weight: 6, arbitrary: anyCancel },
+  { weight: 1, arbitrary: anyRefused },
+)
+const anyCommand = fc.record({
+  by: fc.nat(2),
+  items: fc.oneof(
+    { weight: 3, arbitrary: fc.array(anyItem, { minLength: 1, maxLength: 1 }) },
+    { weight: 1, arbitrary: fc.array(anyItem, { minLength: 0, maxLength: 6 }) },
+  ),
+  isAtomic: fc.boolean(),
+  request: fc.constantFrom<string | null>(null, null, 'one', 'two'),
+  repeat: fc.boolean(),
+})
+const anyCommandEvent = fc.record({ kind: fc.constant('command' as const), command: anyCommand })
+const anyOracle = fc.record({
+  kind: fc.constant('oracle' as const),
+  ticks: fc.constantFrom(-8, 8),
+  stale: fc.constantFrom(false, false, true),
+})
+const anyChain = fc.record({
+  kind: fc.constant('chain' as const),
+  isSeen: fc.constantFrom(true, true, false),
+})
+const anyAuction = fc.record({ kind: fc.constant('auction' as const), mine: fc.boolean() })
+const anyKey = fc.record({
+  kind: fc.constant('key' as const),
+  by: fc.nat(2),
+  permissions: fc.constantFrom(1, 2, 3),
+  isExpired: fc.boolean(),
+})
+const anyEvent = fc.oneof(
+  { weight: 8, arbitrary: anyCommandEvent },
+  { weight: 1, arbitrary: anyOracle },
+  { weight: 1, arbitrary: anyChain },
+  { weight: 1, arbitrary: anyAuction },
+  { weight: 1, arbitrary: anyKey },
+)
+type AnyCommand = typeof anyCommand extends fc.Arbitrary<infer One> ? One : never
+type AnyItem = AnyCommand['items'][number]
+type AnyEvent = typeof anyEvent extends fc.Arbitrary<infer One> ? One : never
+
+describe('the engine beside the transactions of the api', () => {
+  let exchange: ExchangeFixture
+  let twins: CommandTwins
+  let users: User[]
+  const hashes: OrderHash[] = []
+  const firstAnswers = new Map<string, unknown>()
+  const commands = new Map<string, TwinCommand>()
+  const seen = new Map<string, number>()
+  let salt = 1_000
+
+  before(async () => {
+    exchange = await startExchange()
+    users = [
+      await createUser(exchange.db, 'ann', '100000'),
+      await createUser(exchange.db, 'ben', '100000'),
+      await createUser(exchange.db, 'cy', '12'),
+    ]
+    twins = new CommandTwins(exchange)
+    await twins.start()
+  })
+  after(async () => {
+    await twins.stop()
+    await exchange.stop()
+  })
+
+  const note = (what: string): void => void seen.set(what, (seen.get(what) ?? 0) + 1)
+
+  function orderOf(by: number, one: Extract<AnyItem, { kind: 'place' }>): SignedOrder {
+    const spec = MARKETS[one.market] as MarketSpec
+    const maker = (users[by] as User).address as Address
+    const isMarket = one.type.endsWith('MARKET')
+    const isConditional = one.type !== 'MARKET' && one.type !== 'LIMIT'
+    const middle = spec === perpetual ? 1_000 : 500
+    const order = {
+      marketId: spec.marketId,
+      maker,
+      side: one.isLong ? ('LONG' as const) : ('SHORT' as const),
+      type: one.type,
+      price: (isMarket ? 0 : middle + one.offset) as Ticks,
+      quantity: one.quantity as Steps,
+      trigger: (isConditional ? middle + 20 : 0) as Ticks,
+      leverage: one.leverage,
+      reduceOnly: one.reduceOnly || /PROFIT|LOSS/.test(one.type),
+      expiration: one.expiration as Seconds,
+      salt: BigInt(one.salt ?? salt++),
+    }
+    const signer = { maker, key: KEY, stranger: STRANGER }[one.signer] as Address
+    const hash = hashOrder(order, spec, keccak)
+    hashes.push(hash)
+    return { ...order, hash, signer, signature: `0x${'11'.repeat(66)}` }
+  }
+
+  function itemOf(by: number, one: AnyItem): ApiItem {
+    switch (one.kind) {
+      case 'place': {
+        const spec = MARKETS[one.market] as MarketSpec
+        return { kind: 'place', spec, order: orderOf(by, one), clientOrderId: one.label }
+      }
+      case 'cancel': {
+        const known = hashes.at(-1 - (one.pick % Math.max(1, hashes.length)))
+        const hash = one.isUnknown || known === undefined ? `0x${'0f'.repeat(32)}` : known
+        return { kind: 'cancel', hash, reason: one.note }
+      }
+      case 'refused':
+        return { kind: 'refused', error: new ApiError('INVALID_FIELD', { field: 'price', received: 'x' }) }
+    }
+  }
+
+  /** The markets that the api would lock. */
+  async function marketsOf(items: readonly ApiItem[]): Promise<MarketSpec[]> {
+    const cancelled = items.flatMap((item) => (item.kind === 'cancel' ? [item.hash] : []))
+    const stored =
+      cancelled.length === 0
+        ? []
+        : await exchange.db.selectFrom('orders').select('market_id').where('hash', 'in', cancelled).execute()
+    const placed = items.flatMap((item) => (item.kind === 'place' ? [item.spec.marketId as number] : []))
+    const ids = new Set([...placed, ...stored.map(({ market_id }) => market_id)])
+    return MARKETS.filter(({ marketId }) => ids.has(marketId))
+  }
+
+  async function twinOf({ by, items, isAtomic, request, repeat }: AnyCommand): Promise<TwinCommand> {
+    const userId = (users[by] as User).userId
+    const key = `${userId} ${request}`
+    const known = request !== null && repeat ? commands.get(key) : undefined
+    if (known !== undefined) return known
+    const own = items.map((one) => itemOf(by, one))
+    const twin: TwinCommand = {
+      kind: 'place',
+      userId,
+      markets: await marketsOf(own),
+      items: own,
+      isAtomic,
+      request:
+        request === null ? null : { id: request, digest: Buffer.from(`${hashes.length}`.padStart(32)) },
+    }
+    if (request !== null && !commands.has(key)) commands.set(key, twin)
+    return twin
+  }
+
+  const engineItem = (item: ApiItem): Item => {
+    switch (item.kind) {
+      case 'place':
+        return { kind: 'place', order: item.order, clientOrderId: item.clientOrderId, absentUpTo: null }
+      case 'cancel':
+        return { kind: 'cancel', target: { hash: item.hash as OrderHash, ended: null }, note: item.reason }
+      case 'refused':
+        return { kind: 'refused', refusal: itemError(item.error) as unknown as Json }
+      case 'cancel_all':
+        throw new Error('a cancel of all orders is a command of its own')
+    }
+  }
+
+  const engineCommand = ({ userId, items, isAtomic, request }: TwinCommand): OrdersCommand => ({
+    kind: 'orders',
+    userId: userId as UserId,
+    items: items.map(engineItem),
+    isAtomic,
+    request: request && { id: request.id, digest: request.digest.toString('hex'), absentUpTo: null },
+  })
+
+  async function runCommand(any: AnyCommand): Promise<void> {
+    await twins.shadow.follow()
+    const twin = await twinOf(any)
+    const now = Date.now() as Millis
+    const { entries, answer } = twins.decideOnState(
+      decideOrders,
+      engineCommand(twin),
+      await twins.inputs(now),
+    )
+    const engine = {
+      rows: entriesOf(entries),
+      answer: engineAnswer(answer, twin.items, firstAnswers),
+    }
+    const api = await twins.decideInTables(twin, now)
+    expect(engine).to.deep.equal(api)
+    note(answer.kind === 'refused' ? answer.refusal.code : answer.kind)
+    if (answer.kind === 'done')
+      for (const result of answer.results) note(result.kind === 'refused' ? result.refusal.code : result.kind)
+    if (answer.kind !== 'done') expect(entries).to.deep.equal([])
+    const completed = requestOf(entries)
+    if (completed === null) return
+    // The journal of the tables has no row for it.
+    const { kind: _, ...request } = completed
+    twins.shadow.state.requests.put(request)
+    firstAnswers.set(`${request.user_id} ${request.client_request_id}`, engine.answer)
+  }
+
+  async function storeKey(event: Extract<AnyEvent, { kind: 'key' }>): Promise<void> {
+    const { address: owner } = users[event.by] as User
+    const at = Math.floor(Date.now() / 1000)
+    const state = {
+      permissions: event.permissions,
+      registered_at: at,
+      expires_at: event.isExpired ? at - 5 : at + 86_400,
+      revoked_at: null,
+    }
+    await exchange.db.transaction().execute(async (tx) => {
+      const head = await lockShard(tx, ACCOUNTS_SHARD)
+      await saveSessionKey(tx, { owner, key: KEY }, state, 1)
+      const row = {
+        kind: 'session_key_changed',
+        rollback: false,
+        owner,
+        key: KEY,
+        before: null,
+        after: state,
+      } as const
+      await appendRows(tx, head, [{ ...row, block: 1, tx_hash: '0x', log_index: 0, at }])
+    })
+  }
+
+  async function run(event: AnyEvent): Promise<void> {
+    switch (event.kind) {
+      case 'command':
+        return runCommand(event.command)
+      case 'oracle': {
+        const observedAt = Date.now() - (event.stale ? 700_000 : 0)
+        return setOracle(exchange.db, perpetual, String(100 + event.ticks / 10), observedAt)
+      }
+      case 'chain': {
+        const completed_at = Date.now() - (event.isSeen ? 0 : 700_000)
+        await exchange.db.updateTable('chain_progress').set({ completed_at }).execute()
+        return
+      }
+      case 'auction': {
+        await setOracle(exchange.db, perpetual, '100')
+        const batch = await runAuction(exchange)
+        if (batch !== null) note('batch')
+        if (batch !== null && event.mine) await minePart(exchange)
+        return
+      }
+      case 'key':
+        return storeKey(event)
+    }
+  }
+
+  async function reset(): Promise<void> {
+    await setOracle(exchange.db, perpetual, '100')
+    await setOracle(exchange.db, binary, '0.5')
+    await exchange.db.updateTable('chain_progress').set({ completed_at: Date.now() }).execute()
+  }
+
+  it('when any commands are decided, rows and answers are the same', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(anyEvent, { minLength: 10, maxLength: 25 }), async (events) => {
+        await reset()
+        for (const event of events) await run(event)
+      }),
+      { numRuns: 40 },
+    )
+    expect(await twins.shadow.compare()).to.deep.equal([])
+    await expectConsistentAccounting(exchange.db)
+    const missed = [
+      'placed',
+      'cancelled',
+      'repeated',
+      'ITEMS_REFUSED',
+      'SALT_USED',
+      'batch',
+      'NOT_YOURS',
+    ].filter((what) => !seen.has(what))
+    expect(missed, JSON.stringify([...seen])).to.deep.equal([])
+  }).timeout(300_000)
+})
