@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import unittest
+import uuid
 
 from clearbatch import AsyncClient, Client, ClearbatchError, LocalBook, NewOrder, from_raw, or_raise, round_price
 
@@ -44,15 +45,19 @@ class Synchronous(unittest.TestCase):
         query = {"adjustment_id": answer["adjustment_id"], "read_after": answer["read_after"]}
         (attempt,) = self.buyer.adjustments.attempts(**query)["attempts"]
         self.assertEqual((attempt["status"], attempt["amount_e18_raw"]), ("COMMITTED", str(5 * 10**18)))
-        bid = self.seller.orders.place(NewOrder(MARKET, "LONG", "0.02", price=price, reduce_only=True))
+        (position,) = self.buyer.account.positions(market_id=MARKET, read_after=answer["read_after"])
+        size = from_raw(position["size_e18_raw"])
+        bid = self.seller.orders.place(NewOrder(MARKET, "LONG", size, price=price, leverage=2))
         closing = self.buyer.orders.close_position(MARKET)
-        self.assertEqual(self.buyer.orders.wait_for(closing, budget=60)["filled_quantity_e18_raw"], str(2 * 10**16))
+        filled = self.buyer.orders.wait_for(closing, budget=60)["filled_quantity_e18_raw"]
+        self.assertEqual(from_raw(filled), size)
         self.seller.orders.wait_for(bid, budget=60)
 
     def test_a_batch_is_placed_once_and_its_orders_are_cancelled(self):
+        request = str(uuid.uuid4())
         orders = [self.buyer.orders.sign(far_bid(self.market)) for _ in range(2)]
-        placed = or_raise(self.buyer.orders.place_batch(orders, mode="atomic", client_request_id="python-batch"))
-        again = self.buyer.orders.place_batch(orders, mode="atomic", client_request_id="python-batch")
+        placed = or_raise(self.buyer.orders.place_batch(orders, mode="atomic", client_request_id=request))
+        again = self.buyer.orders.place_batch(orders, mode="atomic", client_request_id=request)
         self.assertEqual((placed["accepted"], again["is_duplicate"]), (2, True))
         answer = self.buyer.orders.cancel_batch([order.order_hash for order in orders])
         self.assertEqual([one["order"]["status"] for one in answer["results"]], ["CANCELLED", "CANCELLED"])
