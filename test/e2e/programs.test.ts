@@ -1,4 +1,4 @@
-/** The npm package against a running exchange, as its README says: from the tarball to a filled order, and a market maker for a minute. */
+/** Programs for traders on one running exchange: the npm package as its README says, from the tarball to a filled order and a market maker for a minute, and the Python client. */
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { rmSync } from 'node:fs'
@@ -6,12 +6,14 @@ import { dirname, join } from 'node:path'
 import { expect } from 'chai'
 import { after, before, describe, it } from 'mocha'
 import { type InstalledPackage, packAndInstall } from '../package/support/installed.ts'
+import { findPython, MISSING_PYTHON, runUnittest } from '../python/python.ts'
+import { skipBecause } from './support/guide.ts'
 import { nearOracle, useStack } from './support/stack.ts'
 
 const MINUTE_MS = 60_000
 const TWO_MINUTES_MS = 120_000
 
-describe('the npm package on the complete stack', function () {
+describe('programs of traders on the complete stack', function () {
   this.timeout(5 * MINUTE_MS)
   const exchange = useStack()
   let installed: InstalledPackage
@@ -96,5 +98,14 @@ describe('the npm package on the complete stack', function () {
     )
     expect(await trader.orders.list({ status: 'OPEN', marketId: 1 })).to.deep.equal([])
     expect((await trader.orders.cancelSwitch()).armed).to.equal(false)
+  })
+
+  it('when the Python client trades, orders fill, topics resume, and its dead-man switch cancels', async function () {
+    const python = findPython()
+    if (python === undefined) return skipBecause(this, MISSING_PYTHON)
+    const env = { STACK: stackFile, ACCOUNTS: '2,3' }
+    const { code, output } = await runUnittest(python, ['tests.live_trading'], env)
+    expect(code, output).to.equal(0)
+    expect(output).to.not.include('skipped')
   })
 })
