@@ -19,7 +19,7 @@ _CERTAINTY = {"not_read": 0, "not_placed": 0, "unknown": 1, "placed": 2}
 
 
 def most_certain(outcomes: Iterable[Outcome]) -> Outcome:
-    """Of several outcomes, for example of the items of a batch: the one that says most of what was executed."""
+    """The outcome that says most of what was executed, for example of the items of a batch."""
     return max(outcomes, key=lambda outcome: _CERTAINTY[outcome])
 
 
