@@ -11,7 +11,7 @@ const CERTAINTY: Readonly<Record<PlacementOutcome, number>> = {
   placed: 2,
 }
 
-/** Of several outcomes, for example of the items of a batch: the one that says most of what was executed. */
+/** Returns the outcome that says most of what was executed, for example of the items of a batch. */
 export const mostCertain = (outcomes: readonly PlacementOutcome[]): PlacementOutcome =>
   outcomes.reduce((most, next) => (CERTAINTY[next] > CERTAINTY[most] ? next : most))
 

@@ -28,7 +28,7 @@ import {
 import { Outbox } from './outbox.ts'
 import { type Parsed, parseMessage, UNREAD } from './parse-message.ts'
 import type { Frame, Hub, Reader } from './ports.ts'
-import { isCommand, type Message, type Op } from './schema.ts'
+import { isCommand, type Message } from './schema.ts'
 import { CLOSES, type CloseReason, MOST_PENDING, Session, type SessionLimits } from './session.ts'
 import { Spending } from './spending.ts'
 import { parseTopic } from './topics.ts'
@@ -229,7 +229,7 @@ export class Connection implements Reader {
     const caller = traderOf(op, this.caller)
     const arrival = announce(commands, caller, op)
     try {
-      await this.#spendBeforeReading(op)
+      await this.#spending.spend(op)
       const { json, readAfter } = await execute(commands, caller, message, arrival ?? undefined)
       const head = JSON.stringify({ type: 'result', id, op, ts: this.#now, read_after: readAfter })
       this.#sendText(`${head.slice(0, -1)},"data":${json}}`)
@@ -237,12 +237,6 @@ export class Connection implements Reader {
     } finally {
       arrival?.answered()
     }
-  }
-
-  async #spendBeforeReading(op: Op): Promise<void> {
-    await this.#spending.spend(op).catch((error: unknown) => {
-      throw error instanceof ApiError ? error.beforeReading() : error
-    })
   }
 
   /** Changes of the credential, and of the topics, happen one after the other. */
@@ -332,7 +326,7 @@ export class Connection implements Reader {
   async #guard({ id, op, grace_seconds }: Message<'cancel_on_disconnect'>): Promise<void> {
     const { userId } = traderOf(op, this.caller)
     checkTimeout('grace_seconds', grace_seconds)
-    await this.#spendBeforeReading(op)
+    await this.#spending.spend(op)
     const { switches } = this.#ports
     this.#switchId ??= randomUUID()
     await switches.set(this.#switchId, userId, grace_seconds)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
-#: Whether the command took effect. After `unknown`, only the same command may be sent again.
-Outcome = Literal["not_placed", "placed", "unknown"]
+#: Whether the command took effect. After `unknown`, only the same command may be sent again. `not_read`: the request was refused before its
+#: command was read, for example by a rate limit; it changed nothing, and nothing is known of attempts by other programs.
+Outcome = Literal["not_placed", "not_read", "placed", "unknown"]
 
 STALE_BOOKMARK = "HTV1_READ_AFTER_STALE_BOOKMARK"
 NO_ANSWER = "CLIENT_NO_ANSWER"
@@ -14,7 +15,12 @@ TIMEOUT = "CLIENT_TIMEOUT"
 CLOSED = "CLIENT_CLOSED"
 TOO_SLOW = "CLIENT_TOO_SLOW"
 
-_CERTAINTY = {"not_placed": 0, "unknown": 1, "placed": 2}
+_CERTAINTY = {"not_read": 0, "not_placed": 0, "unknown": 1, "placed": 2}
+
+
+def most_certain(outcomes: Iterable[Outcome]) -> Outcome:
+    """The outcome that says most of what was executed, for example of the items of a batch."""
+    return max(outcomes, key=lambda outcome: _CERTAINTY[outcome])
 
 
 class ClearbatchError(Exception):
@@ -72,7 +78,7 @@ class ClearbatchError(Exception):
 def error_of_response(status: int, body: object, retry_after: str | None) -> ClearbatchError:
     """
     An error of the exchange without an outcome is an error of a read. An error without a code comes from another server on the path: its
-    outcome is `unknown` for status 408 and 5xx, and `not_placed` for every other status.
+    outcome is `unknown` for status 408 and 5xx, and `not_read` for every other status.
     """
     shape = body if isinstance(body, dict) else {}
     message = shape.get("message")
@@ -83,7 +89,7 @@ def error_of_response(status: int, body: object, retry_after: str | None) -> Cle
     if details.get("outcome") in _CERTAINTY:
         outcome = details["outcome"]
     elif not isinstance(code, str):
-        outcome = "unknown" if status == 408 or status >= 500 else "not_placed"
+        outcome = "unknown" if status == 408 or status >= 500 else "not_read"
     retryable = details.get("retryable")
     return ClearbatchError(
         message if isinstance(message, str) else f"HTTP {status}",
@@ -126,10 +132,10 @@ class OutcomeMemory:
         self._outcomes: dict[str, Outcome] = {}
 
     def earlier(self, identity: str | None) -> Outcome:
-        return "not_placed" if identity is None else self._outcomes.get(identity, "not_placed")
+        return "not_read" if identity is None else self._outcomes.get(identity, "not_read")
 
     def note(self, identity: str | None, outcome: Outcome | None) -> None:
-        if identity is None or outcome is None or outcome == "not_placed":
+        if identity is None or outcome is None or _CERTAINTY[outcome] == 0:
             return
         earlier = self.earlier(identity)
         self._outcomes.pop(identity, None)
@@ -162,4 +168,4 @@ def may_retry(error: ClearbatchError, *, idempotent: bool) -> bool:
     """A stale bookmark stays stale. After an unknown outcome only an idempotent request is sent again."""
     if error.code == STALE_BOOKMARK or not error.retryable:
         return False
-    return idempotent or error.outcome == "not_placed"
+    return idempotent or error.outcome in ("not_placed", "not_read")

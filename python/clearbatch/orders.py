@@ -10,7 +10,7 @@ from decimal import Decimal
 from typing import Any, Literal, TypeVar
 
 from .decimals import Amount, Side, from_e18, from_raw, on_grid, round_price, round_quantity, to_e18
-from .errors import ClearbatchError
+from .errors import ClearbatchError, most_certain
 from .responses import Market
 from .signing import ORDER_NAME, ORDER_VERSION, SALT_END, Signer, domain_separator, pack_flags, typed_digest
 
@@ -242,6 +242,6 @@ def or_raise(answer: Answer) -> Answer:
         f"item {first['index']} of {len(results)} was refused ({len(rejected)} in all): {first['message']}",
         status=200,
         code=first["details"]["code"],
-        outcome="placed" if accepted > 0 else "not_placed",
+        outcome="placed" if accepted > 0 else most_certain(one["details"]["outcome"] for one in rejected),
         details={**first["details"], "index": first["index"], "accepted": accepted, "rejected": rejected},
     )

@@ -14,7 +14,7 @@ from clearbatch import AsyncClient, Client, ClearbatchError, LocalBook, SignedOr
 from clearbatch.sequence import TopicSequence
 
 ORDER = SignedOrder("0xab", {"signature": "0x01"})
-REFUSED = {"message": "no", "details": {"code": "RATE_LIMITED", "outcome": "not_placed", "retryable": False}}
+REFUSED = {"message": "no", "details": {"code": "RATE_LIMITED", "outcome": "not_read", "retryable": False}}
 
 
 class Server:
@@ -112,7 +112,11 @@ class Requests(unittest.TestCase):
         self.assertEqual((caught.exception.code, caught.exception.outcome), ("CLIENT_NO_ANSWER", "unknown"))
 
     def test_a_batch_with_a_refusal_raises_it(self):
-        refused = {"error": {"message": "no margin", "details": {"code": "INSUFFICIENT_MARGIN"}}}
+        refused = {"error": {"message": "no margin", "details": {"code": "INSUFFICIENT_MARGIN", "outcome": "not_placed"}}}
+        in_doubt = {"error": {"message": "no", "details": {"code": "LEVERAGE_CAP", "outcome": "unknown"}}}
+        with self.assertRaises(ClearbatchError) as caught:
+            or_raise({"results": [refused, in_doubt]})
+        self.assertEqual(caught.exception.outcome, "unknown")
         with self.assertRaises(ClearbatchError) as caught:
             or_raise({"results": [{"order": {}}, refused]})
         self.assertEqual((caught.exception.code, caught.exception.outcome), ("INSUFFICIENT_MARGIN", "placed"))

@@ -23,7 +23,7 @@ export interface Sampling {
 /** About 5 ms. */
 const RECOVERIES = 100
 const IDLE_MS = 1_000
-/** Of a sample of cheap calls. */
+/** Processor time of a sample of cheap calls, at least. */
 const LEAST_SAMPLE_US = 10_000
 const WARM_US = 150_000
 const MOST_WARM = 60
