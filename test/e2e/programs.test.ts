@@ -1,10 +1,12 @@
-/** Programs for traders on one running exchange: the npm package as its README says, from the tarball to a filled order and a market maker for a minute, and the Python client. */
+/** Programs for traders on one running exchange: the npm package as its README says, from the tarball to a filled order and a market maker for a minute, the Python client, and the CCXT class. */
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { expect } from 'chai'
 import { after, before, describe, it } from 'mocha'
+import { hasCcxt, MISSING_CCXT } from '../../ccxt/build.ts'
+import { tradeWithCcxt } from '../ccxt/trade.ts'
 import { type InstalledPackage, packAndInstall } from '../package/support/installed.ts'
 import { findPython, MISSING_PYTHON, runUnittest } from '../python/python.ts'
 import { skipBecause } from './support/guide.ts'
@@ -107,5 +109,10 @@ describe('programs of traders on the complete stack', function () {
     const { code, output } = await runUnittest(python, ['tests.live_trading'], env)
     expect(code, output).to.equal(0)
     expect(output).to.not.include('skipped')
+  })
+
+  it('when the CCXT class trades, orders fill, positions get margin, and everything is cancelled and closed', async function () {
+    if (!hasCcxt()) return skipBecause(this, MISSING_CCXT)
+    await tradeWithCcxt(exchange.stack.file, [4, 5])
   })
 })
