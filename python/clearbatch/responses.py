@@ -521,7 +521,7 @@ class CommandErrorDetails(TypedDict):
     field: NotRequired[str]
     retryable: bool
     request_id: str
-    outcome: Literal["not_placed", "placed", "unknown"]
+    outcome: Literal["not_placed", "not_read", "placed", "unknown"]
 
 
 class CommandError(TypedDict):

@@ -122,14 +122,12 @@ describe('programs of traders on the complete stack', function () {
   it('when a market is watched in a pipe, each change is a line of JSON, until it is interrupted', async () => {
     const stopping = new AbortController()
     const watching = command(['watch', 'BTC-PERP'], stopping.signal)
-    const bid = await exchange
-      .trader(7)
-      .orders.place({
-        marketId: 1,
-        side: 'LONG',
-        price: await nearOracle(exchange.trader(7), 1, -9),
-        quantity: '0.01',
-      })
+    const bid = await exchange.trader(7).orders.place({
+      marketId: 1,
+      side: 'LONG',
+      price: await nearOracle(exchange.trader(7), 1, -9),
+      quantity: '0.01',
+    })
     await delay(3_000)
     await exchange.trader(7).orders.cancel(bid.order.order_hash)
     stopping.abort()
