@@ -6,7 +6,8 @@ import ts from 'typescript'
 
 const FOLDER = import.meta.dirname
 const CCXT = join(FOLDER, 'node_modules/ccxt/js/src')
-const BUILD = join(FOLDER, '.build')
+/** Of this process: tests run beside each other. */
+const BUILD = join(FOLDER, '.build', String(process.pid))
 
 export const MISSING_CCXT = 'ccxt is not installed: npm ci --prefix ccxt'
 export const hasCcxt = (): boolean => existsSync(CCXT)
@@ -30,9 +31,14 @@ export async function loadClass(): Promise<CcxtClass> {
   mkdirSync(join(BUILD, 'abstract'), { recursive: true })
   symlinkSync(join(CCXT, 'base'), join(BUILD, 'base'))
   const source = readFileSync(join(FOLDER, 'clearbatch.ts'), 'utf8')
-  writeFileSync(join(BUILD, 'clearbatch.js'), ts.transpileModule(source, { compilerOptions: OPTIONS }).outputText)
+  writeFileSync(
+    join(BUILD, 'clearbatch.js'),
+    ts.transpileModule(source, { compilerOptions: OPTIONS }).outputText,
+  )
   writeFileSync(join(BUILD, 'abstract/clearbatch.js'), ABSTRACT)
-  return (await import(pathToFileURL(join(BUILD, 'clearbatch.js')).href)).default
+  const loaded = await import(pathToFileURL(join(BUILD, 'clearbatch.js')).href)
+  rmSync(BUILD, { recursive: true })
+  return loaded.default
 }
 
 /** CCXT's own errors, whose classes programs catch. */

@@ -57,12 +57,17 @@ export const REQUESTS: readonly StaticCase[] = [
     expirationSeconds: 1900000000,
   }),
   call('createOrder', 'stop', BTC, 'limit', 'buy', 1, 63000, { ...SALT, triggerPrice: 62500 }),
-  call('createOrder', 'stop loss of a long', BTC, 'market', 'sell', 1, undefined, { ...SALT, stopLossPrice: 60000 }),
+  call('createOrder', 'stop loss of a long', BTC, 'market', 'sell', 1, undefined, {
+    ...SALT,
+    stopLossPrice: 60000,
+  }),
   call('createOrder', 'take profit of a short', BTC, 'market', 'buy', 1, undefined, {
     ...SALT,
     takeProfitPrice: 60000,
   }),
-  call('createOrders', 'a batch', [{ symbol: BTC, type: 'limit', side: 'buy', amount: 1, price: 60000, params: SALT }]),
+  call('createOrders', 'a batch', [
+    { symbol: BTC, type: 'limit', side: 'buy', amount: 1, price: 60000, params: SALT },
+  ]),
   call('cancelOrder', 'by hash', `0x${'ab'.repeat(32)}`),
   call('cancelOrder', 'by label', '', BTC, { clientOrderId: 'mine' }),
   call('cancelOrders', 'two hashes', [`0x${'ab'.repeat(32)}`, `0x${'cd'.repeat(32)}`]),

@@ -1,10 +1,16 @@
-/** Programs for traders on one running exchange: the npm package as its README says, from the tarball to a filled order and a market maker for a minute, and the Python client. */
+/** Programs for traders on one running exchange: the npm package as its README says, from the tarball to a filled order and a market maker for a minute, the Python client, and the CCXT class. */
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { rmSync } from 'node:fs'
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import { expect } from 'chai'
 import { after, before, describe, it } from 'mocha'
+import { hasCcxt, MISSING_CCXT } from '../../ccxt/build.ts'
+import { approveAddress } from '../../client/sign-in.ts'
+import { privateKeySigner } from '../../client/signers/private-key-signer.ts'
+import { tradeWithCcxt } from '../ccxt/trade.ts'
+import { runCli } from '../cli/support/run-cli.ts'
 import { type InstalledPackage, packAndInstall } from '../package/support/installed.ts'
 import { findPython, MISSING_PYTHON, runUnittest } from '../python/python.ts'
 import { skipBecause } from './support/guide.ts'
@@ -72,6 +78,105 @@ describe('programs of traders on the complete stack', function () {
     ])
   })
 
+  /** A command in this process for account 6 of the stack, which `stopping` ends as SIGINT does. */
+  const command = (args: readonly string[], stopping?: AbortSignal) =>
+    runCli([...args, '--stack', stackFile, '--account', '6', '--json'], {
+      env: { CLEARBATCH_CONFIG_DIR: installed.folder, CLEARBATCH_STATE_DIR: installed.folder },
+      ...(stopping === undefined ? {} : { stopping }),
+    })
+
+  it('when twap is interrupted and crashes between sending and noting it, the same command continues and doubles no slice', async () => {
+    const state = join(installed.folder, 'twap.json')
+    const seller = exchange.trader(7)
+    const trader = exchange.trader(6)
+    await seller.orders.place({
+      marketId: 1,
+      side: 'SHORT',
+      price: await nearOracle(seller, 1, 1),
+      quantity: '0.1',
+    })
+    const words = ['twap', '--market', 'BTC-PERP', '--side', 'LONG', '--quantity', '0.03', '--slices', '3']
+    const args = [...words, '--interval', '3', '--yes', '--state', state]
+    const stopping = new AbortController()
+    const first = command(args, stopping.signal)
+    const read = () => (existsSync(state) ? JSON.parse(readFileSync(state, 'utf8')) : { slices: [] })
+    while (read().slices[0]?.status !== 'ended') await delay(100)
+    stopping.abort()
+    const { code, err } = await first
+    expect(code, err).to.equal(1)
+    expect(JSON.parse(err.trim().split('\n').at(-1) ?? '').message).to.include('the same command continues')
+
+    const { slices, ...plan } = read()
+    const [sent, ...others] = slices
+    writeFileSync(
+      state,
+      JSON.stringify({ ...plan, slices: [{ ...sent, status: 'signed', filled: '0' }, ...others] }),
+    )
+    const second = await command(args)
+    expect(second.code, second.err).to.equal(0)
+    expect(JSON.parse(second.out)).to.include({ quantity: '0.03', filled: '0.03' })
+    expect(existsSync(state)).to.equal(false)
+    expect((await trader.orders.list({ marketId: 1 })).length).to.equal(3)
+  })
+
+  it('when a market is watched in a pipe, each change is a line of JSON, until it is interrupted', async () => {
+    const stopping = new AbortController()
+    const watching = command(['watch', 'BTC-PERP'], stopping.signal)
+    const bid = await exchange.trader(7).orders.place({
+      marketId: 1,
+      side: 'LONG',
+      price: await nearOracle(exchange.trader(7), 1, -9),
+      quantity: '0.01',
+    })
+    await delay(3_000)
+    await exchange.trader(7).orders.cancel(bid.order.order_hash)
+    stopping.abort()
+    const { code, out, err } = await watching
+    expect(code, err).to.equal(0)
+    const lines = out
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line))
+    expect(lines.at(-1)).to.include({ symbol: 'BTC-PERP' })
+    expect(lines.at(-1).bids).to.deep.include([bid.order.price, 0.01])
+  })
+
+  it('when a person signs in elsewhere, the browser returns the code to the command, which stores a token that the exchange accepts', async () => {
+    const { base_url, issuer_url, accounts } = exchange.stack.file
+    const bin = join(installed.folder, 'node_modules/.bin/clearbatch')
+    const args = ['auth', 'login', '--profile', 'elsewhere', '--url', base_url, '--issuer-url', issuer_url]
+    const child = spawn(bin, args, {
+      cwd: installed.folder,
+      env: {
+        ...process.env,
+        CLEARBATCH_CONFIG_DIR: join(installed.folder, 'config'),
+        CLEARBATCH_NO_BROWSER: '1',
+      },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
+    const ended = once(child, 'close')
+    let printed = ''
+    child.stdout.on('data', (chunk) => {
+      printed += String(chunk)
+    })
+    const address = await new Promise<string>((resolve, reject) => {
+      let notes = ''
+      child.stderr.on('data', (chunk) => {
+        notes += String(chunk)
+        const shown = /^http\S+code_challenge_method=S256$/m.exec(notes)?.[0]
+        if (shown !== undefined) resolve(shown)
+      })
+      child.once('close', () => reject(new Error(`no address was shown: ${notes}`)))
+    })
+    const wallet = privateKeySigner(accounts[8]?.private_key as string)
+    const returned = await approveAddress(address, { issuerUrl: issuer_url, wallet })
+    expect((await fetch(new URL('/callback?state=other&code=1', returned))).status).to.equal(404)
+    expect((await fetch(returned)).status).to.equal(200)
+    expect((await ended)[0]).to.equal(0)
+    expect(printed.toLowerCase()).to.include(wallet.address.toLowerCase()).and.to.include('bearer')
+    expect(clearbatch('auth', 'whoami', '--profile', 'elsewhere').status).to.equal(0)
+  })
+
   it('when the quickstart bot runs for a minute, it quotes, resumes after a lost connection, and stops without live orders', async () => {
     const bot = spawn(
       process.execPath,
@@ -107,5 +212,10 @@ describe('programs of traders on the complete stack', function () {
     const { code, output } = await runUnittest(python, ['tests.live_trading'], env)
     expect(code, output).to.equal(0)
     expect(output).to.not.include('skipped')
+  })
+
+  it('when the CCXT class trades, orders fill, positions get margin, and everything is cancelled and closed', async function () {
+    if (!hasCcxt()) return skipBecause(this, MISSING_CCXT)
+    await tradeWithCcxt(exchange.stack.file, [4, 5])
   })
 })
