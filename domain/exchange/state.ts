@@ -11,7 +11,7 @@ import { OrderIndex } from './order-index.ts'
 import { PartedMap } from './parted-map.ts'
 import { PositionIndex } from './position-index.ts'
 import { RecordTable } from './record-table.ts'
-import { Revocations } from './revocations.ts'
+import { RelayIndex } from './relay-index.ts'
 import { SwitchIndex } from './switch-index.ts'
 import type { StateCore, Table } from './table.ts'
 import {
@@ -86,7 +86,7 @@ export interface ExchangeState extends ChainTables, SwitchTables {
   readonly positionIndex: PositionIndex
   readonly newestUser: NewestUser
   readonly switchIndex: SwitchIndex
-  readonly revocations: Revocations
+  readonly relayIndex: RelayIndex
   readonly queues: ActionQueues
   /** Users by address. */
   readonly userIds: PartedMap<UserId>
@@ -160,7 +160,7 @@ export function createState(secret = 0): ExchangeState {
     newestUser: new NewestUser(users),
     switchIndex: new SwitchIndex(switches.switches, switches.connectionSwitches),
     positionIndex: new PositionIndex(positions),
-    revocations: new Revocations(chain.relays),
+    relayIndex: new RelayIndex(chain),
     queues: new ActionQueues(actions),
     userIds,
     partFills,

@@ -1,21 +1,22 @@
 /** Armed switches by their deadlines, and connections by account: derived from the switches. */
 import type { Millis } from '../units.ts'
+import { DocumentGroups } from './document-groups.ts'
 import type { DocumentTable } from './document-table.ts'
 import type { ConnectionSwitchRow, SwitchRow } from './tables/switches.ts'
 
 export class SwitchIndex {
   /** Ascending by the time at which they fire, then by account. */
   readonly #deadlines: SwitchRow[] = []
-  readonly #connections = new Map<number, Set<string>>()
+  readonly #connections: DocumentGroups<ConnectionSwitchRow>
 
   constructor(switches: DocumentTable<SwitchRow>, connections: DocumentTable<ConnectionSwitchRow>) {
     switches.observe((before, after) => {
       if (before !== undefined) this.#deadlines.splice(placeOf(this.#deadlines, before), 1)
       if (after !== undefined) this.#deadlines.splice(placeOf(this.#deadlines, after), 0, after)
     })
-    connections.observe((before, after) => {
-      if (before !== undefined) this.#disconnect(before)
-      if (after !== undefined) this.#connect(after)
+    this.#connections = new DocumentGroups(connections, {
+      keyOf: ({ connection_id }) => connection_id,
+      groupOf: ({ user_id }) => String(user_id),
     })
   }
 
@@ -31,23 +32,10 @@ export class SwitchIndex {
   }
 
   /** The account's connections with a switch. */
-  connectionsOf(account: number): ReadonlySet<string> {
-    return this.#connections.get(account) ?? NONE
-  }
-
-  #connect({ user_id, connection_id }: ConnectionSwitchRow): void {
-    const own = this.#connections.get(user_id) ?? new Set()
-    this.#connections.set(user_id, own.add(connection_id))
-  }
-
-  #disconnect({ user_id, connection_id }: ConnectionSwitchRow): void {
-    const own = this.#connections.get(user_id)
-    own?.delete(connection_id)
-    if (own?.size === 0) this.#connections.delete(user_id)
+  connectionsOf(account: number): readonly string[] {
+    return this.#connections.of(String(account)).map(({ connection_id }) => connection_id)
   }
 }
-
-const NONE: ReadonlySet<string> = new Set()
 
 /** Place of the first switch that does not precede this one. */
 function placeOf(deadlines: readonly SwitchRow[], { fire_at, user_id }: SwitchRow): number {

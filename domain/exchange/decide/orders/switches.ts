@@ -163,7 +163,7 @@ function fire(draft: Draft, { due }: FireSwitchesCommand, now: Millis): void {
   }
   for (const { user_id, fire_at } of accounts) add(user_id, fire_at)
   for (const [account, own] of Map.groupBy(ended, (one) => one.account)) {
-    const isConnected = [...state.switchIndex.connectionsOf(account)].some((id) => !endedIds.has(id))
+    const isConnected = state.switchIndex.connectionsOf(account).some((id) => !endedIds.has(id))
     if (!isConnected) add(account, Math.max(...own.map(({ fireAt }) => fireAt)))
   }
   draft.write(ACCOUNTS, {
