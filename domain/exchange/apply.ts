@@ -1,5 +1,5 @@
 /** `apply`: the only code that changes a state. It repeats what rows state and decides nothing. */
-import { invariant } from '../invariant.ts'
+import { violated } from '../invariant.ts'
 import type { AccountsRow } from '../journal/accounts-row.ts'
 import { ACCOUNTS_SHARD, type JournalRow, type MarketRow } from '../journal/journal-row.ts'
 import { type MarketId, maxOf, type Seq } from '../units.ts'
@@ -28,8 +28,9 @@ export function apply(state: ExchangeState, { shard, seq, row }: Entry): void {
   const marketId = marketIdOf(shard)
   const before = state.heads.get(marketId)
   const head = before?.seq ?? 0
-  invariant(seq === head + 1, `the row after ${head} of ${shard} has the next sequence, received ${seq}`)
-  invariant((row.v ?? 1) === 1, `a row has version 1, received ${row.v} of ${row.kind}`)
+  if (seq !== head + 1)
+    throw violated(`the row after ${head} of ${shard} has the next sequence, received ${seq}`)
+  if ((row.v ?? 1) !== 1) throw violated(`a row has version 1, received ${row.v} of ${row.kind}`)
   if (shard === ACCOUNTS_SHARD) applyAccountsRow(state, seq as Seq, row as AccountsRow)
   else applyMarketRow(state, { marketId, seq: seq as Seq }, row as MarketRow)
   state.heads.put({ marketId, seq: seq as Seq, releasedUpTo: releasedUpTo(before, row) })

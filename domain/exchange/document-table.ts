@@ -1,5 +1,5 @@
 /** A table of immutable JSON objects by text keys: for what a state has few of, or what has no fixed width. */
-import { invariant } from '../invariant.ts'
+import { violated } from '../invariant.ts'
 import { aligned } from './digest.ts'
 import { PartedMap } from './parted-map.ts'
 import { CHUNK_BYTES, type Observer, type StateCore, type Table } from './table.ts'
@@ -63,7 +63,7 @@ export class DocumentTable<Row extends object> implements Table {
   /** The row, which must exist. */
   need(key: string): Row {
     const row = this.get(key)
-    invariant(row !== undefined, `${this.name} has a row with the key ${key}`)
+    if (row === undefined) throw violated(`${this.name} has a row with the key ${key}`)
     return row
   }
 

@@ -40,8 +40,8 @@ export class Draft {
   /** The sequence that the next row of the market, or of the accounts (0), will have. */
   nextSeq(marketId: MarketId): Seq {
     const shard = shardOf(marketId)
-    const pending = this.#entries.slice(this.#marks.length).filter((entry) => entry.shard === shard)
-    return ((this.#state.heads.get(marketId)?.seq ?? 0) + pending.length + 1) as Seq
+    const last = this.#entries.findLast((entry) => entry.shard === shard)
+    return ((last?.seq ?? this.#state.heads.get(marketId)?.seq ?? 0) + 1) as Seq
   }
 
   /** Adds a row to the market's journal, or to that of the accounts (0). Returns its sequence. */

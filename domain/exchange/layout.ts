@@ -2,8 +2,8 @@
  * Fixed-width layouts: how an object is written into a record of bytes and read from it. Equal objects have equal bytes on every machine, so a
  * digest is computed from the bytes.
  */
-import { toHex, writeHex } from '../hex.ts'
-import { InvariantError, invariant } from '../invariant.ts'
+import { hexAt, writeHexAt } from '../hex.ts'
+import { InvariantError, invariant, violated } from '../invariant.ts'
 import { aligned } from './digest.ts'
 
 /** One field: its width in bytes, and how it is written to and read from a record. */
@@ -18,7 +18,7 @@ const isCount = (value: number): boolean => Number.isSafeInteger(value)
 const safeInteger: Field<number> = {
   width: 8,
   write(view, at, value) {
-    invariant(isCount(value), `a count is a safe integer, received ${value}`)
+    if (!isCount(value)) throw violated(`a count is a safe integer, received ${value}`)
     // Without the sum, minus zero would have other bytes than zero.
     view.setFloat64(at, value + 0, true)
   },
@@ -31,7 +31,8 @@ export const count = <Count extends number>(): Field<Count> => safeInteger as Fi
 const optionalInteger: Field<number | null> = {
   width: 8,
   write(view, at, value) {
-    invariant(value === null || value >= 0, `an optional count is not negative, received ${value}`)
+    if (value !== null && !(value >= 0))
+      throw violated(`an optional count is not negative, received ${value}`)
     safeInteger.write(view, at, value ?? -1)
   },
   read(view, at) {
@@ -47,7 +48,7 @@ export const optionalCount = <Count extends number>(): Field<Count | null> =>
 const word: Field<number> = {
   width: 4,
   write(view, at, value) {
-    invariant(value >>> 0 === value, `a small count has 32 bits, received ${value}`)
+    if (value >>> 0 !== value) throw violated(`a small count has 32 bits, received ${value}`)
     view.setUint32(at, value, true)
   },
   read: (view, at) => view.getUint32(at, true),
@@ -117,12 +118,11 @@ function clear(view: DataView, at: number, bytes: number): void {
 export const hex = <Text extends string>(width: number): Field<Text> => ({
   width,
   write(view, at, value) {
-    const bytes = new Uint8Array(view.buffer, view.byteOffset, view.byteLength)
     const isWhole = value.length === 2 + 2 * width && value.startsWith('0x')
-    if (!isWhole || !writeHex(value, bytes, at))
+    if (!isWhole || !writeHexAt(value, view, at))
       throw new InvariantError(`hex text of ${width} bytes is needed, received ${value}`)
   },
-  read: (view, at) => toHex(new Uint8Array(view.buffer, view.byteOffset + at, width)) as string as Text,
+  read: (view, at) => hexAt(view, at, width) as string as Text,
 })
 
 /** Hex text of exactly this many bytes, or null. */
@@ -145,7 +145,8 @@ export const optionalText = (longest: number): Field<string | null> => ({
   write(view, at, value) {
     clear(view, at, longest + 1)
     if (value === null) return
-    invariant(value.length <= longest, `a text has at most ${longest} characters, received ${value.length}`)
+    if (value.length > longest)
+      throw violated(`a text has at most ${longest} characters, received ${value.length}`)
     view.setUint8(at, value.length + 1)
     for (let place = 0; place < value.length; place++) {
       const code = value.charCodeAt(place)

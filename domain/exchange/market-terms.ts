@@ -46,6 +46,10 @@ export function marketTermsAt(state: ExchangeState, marketId: MarketId, asOf: Mi
   return termsAt(listed, { ...terms, reservedFee }, asOf)
 }
 
+/** The announced fee periods of a listed market. */
+export const feeScheduleOf = (state: ExchangeState, marketId: MarketId): FeeSchedule =>
+  parse(state.markets.need(String(marketId))).terms.fees
+
 /** Funding after the last queued action. */
 export function marketFunding(state: ExchangeState, marketId: MarketId): FundingState {
   const mined = minedFunding(state, marketId)

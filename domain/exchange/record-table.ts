@@ -2,7 +2,7 @@
  * A table of fixed-width records in pages of bytes, outside of the garbage-collected heap. A row is decoded when it is read, and encoded when it is
  * written; the same bytes are hashed for the digest and written to checkpoints.
  */
-import { invariant } from '../invariant.ts'
+import { invariant, violated } from '../invariant.ts'
 import { type Fields, Layout } from './layout.ts'
 import { hashOfCounts, SlotIndex } from './slot-index.ts'
 import { CHUNK_BYTES, type SlotObserver, type StateCore, type Table } from './table.ts'
@@ -104,7 +104,7 @@ export class RecordTable<Row extends object> implements Table {
   /** The row, which must exist. */
   need(...key: readonly number[]): Row {
     const row = this.get(...key)
-    invariant(row !== undefined, `${this.name} has a row with the key ${key.join(', ')}`)
+    if (row === undefined) throw violated(`${this.name} has a row with the key ${key.join(', ')}`)
     return row
   }
 

@@ -6,11 +6,13 @@ import type { DocumentTable } from './document-table.ts'
 import { EndedOrders } from './ended-orders.ts'
 import { Exposures } from './exposures.ts'
 import { count, small } from './layout.ts'
+import { NewestUser } from './newest-user.ts'
 import { OrderIndex } from './order-index.ts'
 import { PartedMap } from './parted-map.ts'
 import { PositionIndex } from './position-index.ts'
 import { RecordTable } from './record-table.ts'
-import { Revocations } from './revocations.ts'
+import { RelayIndex } from './relay-index.ts'
+import { SwitchIndex } from './switch-index.ts'
 import type { StateCore, Table } from './table.ts'
 import {
   type AccountRow,
@@ -82,7 +84,9 @@ export interface ExchangeState extends ChainTables, SwitchTables {
   readonly exposures: Exposures
   readonly orderIndex: OrderIndex
   readonly positionIndex: PositionIndex
-  readonly revocations: Revocations
+  readonly newestUser: NewestUser
+  readonly switchIndex: SwitchIndex
+  readonly relayIndex: RelayIndex
   readonly queues: ActionQueues
   /** Users by address. */
   readonly userIds: PartedMap<UserId>
@@ -125,6 +129,7 @@ export function createState(secret = 0): ExchangeState {
   const partFills = new Map<string, Seq[]>()
   fills.observe((before, after) => followFills(partFills, before, after))
   const chain = createChainTables(core)
+  const switches = createSwitchTables(core)
   const lastFunding = new Map<number, number[]>()
   chain.fundings.observe((before, after) => followFunding(lastFunding, before, after))
   users.observe((before, after) => {
@@ -152,14 +157,16 @@ export function createState(secret = 0): ExchangeState {
     ended,
     exposures,
     orderIndex,
+    newestUser: new NewestUser(users),
+    switchIndex: new SwitchIndex(switches.switches, switches.connectionSwitches),
     positionIndex: new PositionIndex(positions),
-    revocations: new Revocations(chain.relays),
+    relayIndex: new RelayIndex(chain),
     queues: new ActionQueues(actions),
     userIds,
     partFills,
     lastFunding,
     ...chain,
-    ...createSwitchTables(core),
+    ...switches,
   }
 }
 

@@ -1,5 +1,5 @@
 /** Changes of single rows that several rows of the journal make. */
-import { invariant } from '../../invariant.ts'
+import { violated } from '../../invariant.ts'
 import type { MatchedPosition, PositionChange } from '../../journal/batch-rows.ts'
 import { acceptedSeq } from '../../orders/order.ts'
 import type { MarketId, Quote, Seq, Steps, UserId } from '../../units.ts'
@@ -38,7 +38,7 @@ export const findOrder = (state: ExchangeState, { marketId }: Place, orderId: st
 
 export function needOrder(state: ExchangeState, place: Place, orderId: string): OrderRow {
   const order = findOrder(state, place, orderId)
-  invariant(order !== undefined, `a row names the order ${orderId} after its placement`)
+  if (order === undefined) throw violated(`a row names the order ${orderId} after its placement`)
   return order
 }
 

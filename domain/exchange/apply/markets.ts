@@ -1,5 +1,5 @@
 /** Rows of a market's journal: each kind goes to the function of its subject. */
-import { invariant } from '../../invariant.ts'
+import { invariant, violated } from '../../invariant.ts'
 import type { MarketEndedRow } from '../../journal/action-rows.ts'
 import type { AdjustmentChanged } from '../../journal/adjustment-row.ts'
 import type { HaircutFixedRow } from '../../journal/ending-rows.ts'
@@ -93,7 +93,7 @@ const HANDLERS: Handlers = {
 
 export function applyMarketRow(state: ExchangeState, place: Place, row: MarketRow): void {
   const handle = HANDLERS[row.kind] as Handler<MarketRow> | undefined
-  invariant(handle !== undefined, `a row of a market has a known kind, received ${row.kind}`)
+  if (handle === undefined) throw violated(`a row of a market has a known kind, received ${row.kind}`)
   handle(state, place, row)
 }
 

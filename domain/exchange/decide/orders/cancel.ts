@@ -63,7 +63,7 @@ export function cancelOwn(
   if (order.forced) return refused({ code: 'ORDER_FORCED', hash: facts.signature.hash })
   if (isClosable(order)) return end(draft, facts, note, now)
   const cancelled = isCancelled(order)
-  const seq = draft.state.heads.need(order.marketId).seq
+  const seq = draft.lastSeq(order.marketId)
   return result(facts, cancelled, { isDuplicate: cancelled, seq, released: 0n as Quote })
 }
 

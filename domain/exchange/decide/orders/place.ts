@@ -28,10 +28,10 @@ import type { Inputs } from '../../inputs.ts'
 import { listedSpec, marketFunding, marketTermsAt } from '../../market-terms.ts'
 import type { ExchangeState } from '../../state.ts'
 import { flatPosition } from '../../tables/accounts.ts'
-import { keyOfSessionKey } from '../../tables/chain.ts'
 import type { OrderRow } from '../../tables/orders.ts'
 import type { LookAgain, Placed, PlaceItem, PlaceRefusal, Refused } from './command.ts'
 import { factsOf, referenceOf } from './facts.ts'
+import { signingKey } from './relays.ts'
 
 const refused = (refusal: PlaceRefusal): Refused => ({ kind: 'refused', refusal })
 
@@ -121,16 +121,15 @@ function duplicate(
 
 /** Expiry of the session key that signed; null if the maker signed. */
 function signerExpiry(
-  { sessionKeys, revocations }: ExchangeState,
+  state: ExchangeState,
   { now }: Inputs,
   { maker, signer }: SignedOrder,
 ): Verdict<Seconds | null, PlaceRefusal> {
   if (signer === maker) return accept(null)
   const context = { recovered: signer, expected: maker }
-  const key = sessionKeys.get(keyOfSessionKey({ owner: maker, key: signer }))
-  if (key === undefined) return refuse({ code: 'SIGNATURE_MISMATCH', ...context })
-  const is_revoking = revocations.isRevoking(maker, signer)
-  const refusal = signerRefusal({ ...key, is_revoking }, 'orders', now)
+  const key = signingKey(state, maker, signer)
+  if (key === null) return refuse({ code: 'SIGNATURE_MISMATCH', ...context })
+  const refusal = signerRefusal(key, 'orders', now)
   return refusal === null ? accept(key.expires_at as Seconds) : refuse({ ...refusal, ...context })
 }
 
