@@ -7,12 +7,12 @@
 import { performance } from 'node:perf_hooks'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
-import { toStoredSpec } from '../db/markets.ts'
 import { apply } from '../domain/exchange/apply.ts'
 import { load, serialize } from '../domain/exchange/checkpoint.ts'
 import { createState, digestOf, type ExchangeState } from '../domain/exchange/state.ts'
 import { toHex } from '../domain/hex.ts'
 import type { JournalRow } from '../domain/journal/journal-row.ts'
+import { toStoredSpec } from '../domain/market/stored-spec.ts'
 import { argumentsOf, wholeNumber, withDefault } from '../service/command-line.ts'
 import { perpetual } from '../test/support/markets.ts'
 

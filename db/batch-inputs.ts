@@ -3,9 +3,9 @@ import { deflateSync, inflateSync } from 'node:zlib'
 import type { ClearingInputs } from '../domain/auction/clearing.ts'
 import type { RestingOrder } from '../domain/book/book.ts'
 import type { StoredValue } from '../domain/journal/journal-row.ts'
+import { fromStoredSpec } from '../domain/market/stored-spec.ts'
 import type { FundingIndex, Price, Quote, Rate } from '../domain/units.ts'
 import { toJson } from './json.ts'
-import { fromStoredSpec } from './markets.ts'
 
 /** Places in the list of an order. A new field gets the next one. */
 const PLACES: Readonly<Record<keyof RestingOrder, number>> = {

@@ -1,81 +1,20 @@
 /** The `markets` table: specifications (wei as decimal strings), modes, and each market's latest batch and action. */
 import { sql } from 'kysely'
 import type { EndingTimes, StoredBackstop } from '../domain/journal/action-rows.ts'
-import {
-  ACCOUNTS_SHARD,
-  type MarketListed,
-  marketShard,
-  type StoredValue,
-} from '../domain/journal/journal-row.ts'
-import type { MarketKind, MarketMode, MarketSpec } from '../domain/market/market.ts'
+import { ACCOUNTS_SHARD, marketShard } from '../domain/journal/journal-row.ts'
+import type { MarketMode, MarketSpec } from '../domain/market/market.ts'
 import {
   announceWidth,
   DEFAULT_PRICE_PROTECTION,
   type ProtectionSchedule,
 } from '../domain/market/price-protection.ts'
+import { fromStoredSpec, toStoredSpec } from '../domain/market/stored-spec.ts'
 import type { CalendarName } from '../domain/market/trading-calendar.ts'
 import type { Closing } from '../domain/risk/ending.ts'
-import {
-  type Address,
-  type MarketId,
-  type Millis,
-  maxOf,
-  type Price,
-  type Quantity,
-  type Quote,
-  type Rate,
-  type Steps,
-  type Ticks,
-} from '../domain/units.ts'
+import { type MarketId, type Millis, maxOf, type Price, type Quote, type Rate } from '../domain/units.ts'
 import type { Db, Tx } from './client.ts'
 import { appendRows, createShard, lockShard } from './journal.ts'
 import { toColumns, toSchedule } from './price-protection.ts'
-
-export type StoredSpec = MarketListed['spec']
-
-export const toStoredSpec = (spec: MarketSpec): StoredSpec => ({
-  ...spec,
-  chainId: spec.chainId.toString(),
-  tick: spec.tick.toString(),
-  step: spec.step.toString(),
-  imr: spec.imr.toString(),
-  mmr: spec.mmr.toString(),
-  mtbLong: spec.mtbLong.toString(),
-  mtbShort: spec.mtbShort.toString(),
-  makerFee: spec.makerFee.toString(),
-  takerFee: spec.takerFee.toString(),
-  fundingCap: spec.fundingCap.toString(),
-  finalLow: spec.finalLow.toString(),
-  finalHigh: spec.finalHigh.toString(),
-})
-
-const amountOf = (stored: StoredValue | undefined): bigint => BigInt(stored ?? 0)
-
-export const fromStoredSpec = (stored: Record<string, StoredValue>): MarketSpec => ({
-  marketId: Number(stored.marketId) as MarketId,
-  symbol: String(stored.symbol),
-  kind: stored.kind as MarketKind,
-  trader: stored.trader as Address,
-  chainId: amountOf(stored.chainId),
-  tick: amountOf(stored.tick) as Price,
-  step: amountOf(stored.step) as Quantity,
-  minPrice: Number(stored.minPrice) as Ticks,
-  minQuantity: Number(stored.minQuantity) as Steps,
-  maxQuantity: Number(stored.maxQuantity) as Steps,
-  maxLeverage: Number(stored.maxLeverage),
-  imr: amountOf(stored.imr) as Rate,
-  mmr: amountOf(stored.mmr) as Rate,
-  mtbLong: amountOf(stored.mtbLong) as Rate,
-  mtbShort: amountOf(stored.mtbShort) as Rate,
-  makerFee: amountOf(stored.makerFee) as Rate,
-  takerFee: amountOf(stored.takerFee) as Rate,
-  fundingCap: amountOf(stored.fundingCap) as Rate,
-  fundingSession: stored.fundingSession === true,
-  finalLow: amountOf(stored.finalLow) as Price,
-  finalHigh: amountOf(stored.finalHigh) as Price,
-  expiresAt: Number(stored.expiresAt ?? 0) as Millis,
-  disputeWindow: Number(stored.disputeWindow ?? 0) as Millis,
-})
 
 /**
  * Lists a deployed market; a market whose funding accrues only in sessions follows the New York calendar. Does nothing if it is listed

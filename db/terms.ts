@@ -2,10 +2,11 @@
 import { fromStoredFees, type StoredFeePeriod } from '../domain/market/fee-periods.ts'
 import type { MarketTerms } from '../domain/market/in-force.ts'
 import type { MarketMode, MarketSpec } from '../domain/market/market.ts'
+import { fromStoredSpec } from '../domain/market/stored-spec.ts'
 import { fromStoredTerms, type StoredTerms } from '../domain/market/stored-terms.ts'
 import type { Rate } from '../domain/units.ts'
 import type { Db, Tx } from './client.ts'
-import { type ClosingColumns, fromStoredSpec, toClosing } from './markets.ts'
+import { type ClosingColumns, toClosing } from './markets.ts'
 
 export interface TermsColumns extends ClosingColumns {
   readonly mode: MarketMode

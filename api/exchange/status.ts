@@ -1,8 +1,8 @@
 /** The state of the exchange, as REST and the live feed show it. */
 import type { Db } from '../../db/client.ts'
-import { fromStoredSpec } from '../../db/markets.ts'
 import { toMarketTerms } from '../../db/terms.ts'
 import { modeInForce } from '../../domain/market/changes.ts'
+import { fromStoredSpec } from '../../domain/market/stored-spec.ts'
 import type { Millis } from '../../domain/units.ts'
 import { isoTime } from '../wire/amounts.ts'
 import { exchangeStatus, type StatusRow } from './query.ts'

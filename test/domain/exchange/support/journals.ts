@@ -1,5 +1,5 @@
 /** Journals of random trading in two markets: rows as writers would state them, with amounts that are easy to follow instead of those of the rules. */
-import { toStoredSpec } from '../../../../db/markets.ts'
+
 import type { Entry } from '../../../../domain/exchange/apply.ts'
 import type {
   BatchCleared,
@@ -8,6 +8,7 @@ import type {
   PartSettled,
 } from '../../../../domain/journal/batch-rows.ts'
 import { ACCOUNTS_SHARD, type JournalRow, marketShard } from '../../../../domain/journal/journal-row.ts'
+import { toStoredSpec } from '../../../../domain/market/stored-spec.ts'
 import { binary, perpetual } from '../../../support/markets.ts'
 import { type Step, USERS } from './any-steps.ts'
 
