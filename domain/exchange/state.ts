@@ -6,6 +6,8 @@ import type { DocumentTable } from './document-table.ts'
 import { EndedOrders } from './ended-orders.ts'
 import { Exposures } from './exposures.ts'
 import { count, small } from './layout.ts'
+import { MarketIndexes } from './market-indexes.ts'
+import { OrderIndex } from './order-index.ts'
 import { PartedMap } from './parted-map.ts'
 import { RecordTable } from './record-table.ts'
 import type { StateCore, Table } from './table.ts'
@@ -72,6 +74,8 @@ export interface ExchangeState extends ChainTables, SwitchTables {
   readonly books: Books
   readonly ended: EndedOrders
   readonly exposures: Exposures
+  readonly orderIndex: OrderIndex
+  readonly marketIndexes: MarketIndexes
   readonly queues: ActionQueues
   /** Users by address. */
   readonly userIds: PartedMap<UserId>
@@ -109,6 +113,7 @@ export function createState(): ExchangeState {
   const partFills = new Map<string, Seq[]>()
   fills.observe((before, after) => followFills(partFills, before, after))
   const chain = createChainTables(core)
+  const positions = positionTable(core)
   const lastFunding = new Map<number, number[]>()
   chain.fundings.observe((before, after) => followFunding(lastFunding, before, after))
   users.observe((before, after) => {
@@ -120,7 +125,7 @@ export function createState(): ExchangeState {
     heads: headTable(core),
     users,
     accounts: accountTable(core),
-    positions: positionTable(core),
+    positions,
     orders,
     signatures: signatureTable(core),
     orderNotes: orderNoteTable(core),
@@ -133,6 +138,8 @@ export function createState(): ExchangeState {
     books,
     ended,
     exposures,
+    orderIndex: new OrderIndex(orders),
+    marketIndexes: new MarketIndexes({ positions, actions, ...chain }),
     queues: new ActionQueues(actions),
     userIds,
     partFills,
