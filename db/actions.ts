@@ -74,7 +74,16 @@ export async function queueSingle(tx: Tx, marketId: number, action: SingleAction
     returning queue_no, touches
   `.execute(tx)
   const { queue_no, touches } = rows[0] as (typeof rows)[number]
-  return { kind: 'action_queued', queue_no, action: action.kind, payload, touches, as_of: action.asOf }
+  // An array of bigints is read as texts.
+  const accounts = touches.map(Number)
+  return {
+    kind: 'action_queued',
+    queue_no,
+    action: action.kind,
+    payload,
+    touches: accounts,
+    as_of: action.asOf,
+  }
 }
 
 /**
@@ -276,9 +285,6 @@ export async function rollBackSingle(tx: Tx, marketId: number, actionId: number)
 }
 
 // ---------------------------------------------------------------------- failures
-
-/** Why a single action behind a voided batch is dropped: it was decided on positions that have not come about. */
-export const BEHIND_VOID = 'behind a voided batch'
 
 /** Why the action was dropped, or had no effect. */
 export async function noteFailure(

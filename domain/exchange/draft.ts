@@ -17,6 +17,8 @@ export class Draft {
   readonly #entries: Entry[] = []
   /** Marks before each entry that is applied: the first entries of the draft. */
   readonly #marks: number[] = []
+  /** The next sequence of each journal that the draft has written to. */
+  readonly #next = new Map<MarketId, Seq>()
 
   constructor(state: ExchangeState) {
     this.#state = state
@@ -25,7 +27,8 @@ export class Draft {
 
   /** The state with all rows so far. Callers must not keep it across a `write`. */
   get state(): ExchangeState {
-    for (const entry of this.#entries.slice(this.#marks.length)) {
+    while (this.#marks.length < this.#entries.length) {
+      const entry = this.#entries[this.#marks.length] as Entry
       this.#marks.push(this.#state.core.undo.mark)
       apply(this.#state, entry)
     }
@@ -37,8 +40,15 @@ export class Draft {
     return (this.nextSeq(marketId) - 1) as Seq
   }
 
+  /** Whether any row was added. */
+  get hasRows(): boolean {
+    return this.#entries.length > 0
+  }
+
   /** The sequence that the next row of the market, or of the accounts (0), will have. */
   nextSeq(marketId: MarketId): Seq {
+    const known = this.#next.get(marketId)
+    if (known !== undefined) return known
     const shard = shardOf(marketId)
     const last = this.#entries.findLast((entry) => entry.shard === shard)
     return ((last?.seq ?? this.#state.heads.get(marketId)?.seq ?? 0) + 1) as Seq
@@ -48,6 +58,7 @@ export class Draft {
   write(marketId: MarketId, row: JournalRow): Seq {
     const seq = this.nextSeq(marketId)
     this.#entries.push({ shard: shardOf(marketId), seq, row })
+    this.#next.set(marketId, (seq + 1) as Seq)
     return seq
   }
 
@@ -68,6 +79,7 @@ export class Draft {
   close(): readonly Entry[] {
     this.#state.core.undo.undoTo(this.#start)
     this.#marks.length = 0
+    this.#next.clear()
     return this.#entries
   }
 
@@ -78,6 +90,7 @@ export class Draft {
       this.#marks.length = length
     }
     this.#entries.length = length
+    this.#next.clear()
   }
 }
 

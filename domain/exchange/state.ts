@@ -6,6 +6,7 @@ import type { DocumentTable } from './document-table.ts'
 import { EndedOrders } from './ended-orders.ts'
 import { Exposures } from './exposures.ts'
 import { count, small } from './layout.ts'
+import { MarketIndexes } from './market-indexes.ts'
 import { NewestUser } from './newest-user.ts'
 import { OrderIndex } from './order-index.ts'
 import { PartedMap } from './parted-map.ts'
@@ -87,6 +88,7 @@ export interface ExchangeState extends ChainTables, SwitchTables {
   readonly newestUser: NewestUser
   readonly switchIndex: SwitchIndex
   readonly relayIndex: RelayIndex
+  readonly marketIndexes: MarketIndexes
   readonly queues: ActionQueues
   /** Users by address. */
   readonly userIds: PartedMap<UserId>
@@ -161,6 +163,7 @@ export function createState(secret = 0): ExchangeState {
     switchIndex: new SwitchIndex(switches.switches, switches.connectionSwitches),
     positionIndex: new PositionIndex(positions),
     relayIndex: new RelayIndex(chain),
+    marketIndexes: new MarketIndexes({ positions, actions, ...chain }),
     queues: new ActionQueues(actions),
     userIds,
     partFills,
