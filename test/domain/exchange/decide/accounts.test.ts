@@ -1,16 +1,20 @@
-/** Log-ins, relay requests, and settings of operators. */
+/** Log-ins, relay requests, adjustments, and settings of operators. */
 import { expect } from 'chai'
 import { describe, it } from 'mocha'
+import { type AdjustCommand, decideAdjust } from '../../../../domain/exchange/decide/orders/adjust.ts'
+import type { Item } from '../../../../domain/exchange/decide/orders/command.ts'
+import { decideOrders } from '../../../../domain/exchange/decide/orders/decide-orders.ts'
 import { decideOperator, type OperatorSetting } from '../../../../domain/exchange/decide/orders/operator.ts'
 import {
   type AcceptRelayCommand,
   decideAcceptRelay,
 } from '../../../../domain/exchange/decide/orders/relays.ts'
 import { decideLogIn } from '../../../../domain/exchange/decide/orders/users.ts'
+import { violations } from '../../../../domain/exchange/laws.ts'
 import type { RelayEffect } from '../../../../domain/relays/operation.ts'
-import type { MarketId, Millis, Rate, Seconds } from '../../../../domain/units.ts'
+import type { MarketId, Millis, Quote, Rate, Seconds, Steps } from '../../../../domain/units.ts'
 import { e18, perpetual } from '../../../support/markets.ts'
-import { addressOf, DecidedExchange, userOf } from './support/decided-exchange.ts'
+import { addressOf, DecidedExchange, orderOf, userOf } from './support/decided-exchange.ts'
 
 const KEY = `0x${'5e'.repeat(20)}`
 const REGISTER: RelayEffect = { kind: 'register_session_key', sessionKey: KEY }
@@ -92,6 +96,99 @@ describe('a relay request', () => {
       const code = codeOf(exchange, requestOf({ kind: 'register_session_key', sessionKey }, nonce))
       expect(code).to.equal(nonce < 8 ? 'QUEUED' : 'RELAY_LIMIT')
     }
+  })
+})
+
+describe('an adjustment', () => {
+  const { marketId } = perpetual
+  const addition = { amount: e18('1') as Quote, removeMode: 'exact' as const, minAmount: 0n as Quote }
+  const leverage = { leverage: 4, maxMarginIn: e18('1') as Quote, minMarginOut: 0n as Quote }
+
+  /** User 1 has a long position of 20 steps at 100 with a margin of 1. */
+  function withPosition(): DecidedExchange {
+    const exchange = new DecidedExchange(['100', '100'])
+    const half = { size: 20 as Steps, entryNotional: e18('2') as Quote, foldedMargin: e18('1') as Quote }
+    exchange.state.positions.put({
+      ...{ userId: userOf(1), marketId, leverage: 2, matchedLeverage: 2, ...half },
+      matchedSize: half.size,
+      matchedEntryNotional: half.entryNotional,
+      matchedFoldedMargin: half.foldedMargin,
+    })
+    return exchange
+  }
+
+  const take = (exchange: DecidedExchange, changes: Partial<AdjustCommand> = {}) =>
+    exchange.take(decideAdjust, {
+      kind: 'adjust',
+      userId: userOf(1),
+      marketId,
+      digest: '0x01',
+      nonce: 1,
+      signed: {
+        adjustment: addition,
+        signer: addressOf(1),
+        signature: '0x',
+        deadline: (exchange.now / 1_000 + 600) as Seconds,
+      },
+      hasLane: true,
+      ...changes,
+    })
+  const codeOf = ({ answer, entries }: ReturnType<typeof take>): string => {
+    if (answer.kind === 'refused') expect(entries).to.deep.equal([])
+    return answer.kind === 'refused' ? answer.refusal.code : answer.status
+  }
+
+  it('when it is accepted, its amount is reserved; a repetition is the same attempt, another one is refused', () => {
+    const exchange = withPosition()
+    expect(codeOf(take(exchange))).to.equal('PREPARED')
+    expect(exchange.state.accounts.need(1).reserved).to.equal(e18('1'))
+    const again = take(exchange)
+    expect(again.entries).to.deep.equal([])
+    expect(again.answer).to.deep.include({ kind: 'accepted', isNew: false })
+    expect(codeOf(take(exchange, { digest: '0x02', nonce: 2 }))).to.equal('ADJUSTMENT_IN_FLIGHT')
+    const sums = violations(exchange.state).filter((line) => line.startsWith('account'))
+    expect(sums).to.deep.equal([])
+  })
+
+  it('when the leverage changes, the orders of the account in the market end, and their reservations are free for it', () => {
+    const exchange = withPosition()
+    for (const salt of [1, 2]) {
+      const order = orderOf({ by: 1, salt })
+      const items: Item[] = [{ kind: 'place', order, clientOrderId: null, absentUpTo: null }]
+      exchange.take(decideOrders, {
+        kind: 'orders',
+        userId: userOf(1),
+        items,
+        isAtomic: false,
+        request: null,
+      })
+    }
+    expect(exchange.state.orderIndex.liveOf(marketId, userOf(1)).length).to.equal(2)
+    const signer = addressOf(1)
+    const deadline = (exchange.now / 1_000 + 600) as Seconds
+    const signed = { adjustment: leverage, signer, signature: '0x', deadline }
+    const { answer, entries } = take(exchange, { signed })
+    expect(answer.kind).to.equal('accepted')
+    expect(entries.map(({ row }) => row.kind)).to.deep.equal([
+      'order_ended',
+      'order_ended',
+      'adjustment_changed',
+    ])
+    expect(exchange.state.accounts.need(1).reserved).to.equal(e18('1'))
+  })
+
+  it('given a foreign signer, no lane, an unread chain, or no position, it is refused', () => {
+    const exchange = withPosition()
+    const deadline = (exchange.now / 1_000 + 600) as Seconds
+    const foreign = { adjustment: addition, signer: addressOf(5), signature: '0x', deadline }
+    expect(codeOf(take(exchange, { signed: foreign }))).to.equal('ADJUSTER_UNAUTHORIZED')
+    expect(codeOf(take(exchange, { hasLane: false }))).to.equal('ADJUSTMENTS_UNAVAILABLE')
+    expect(codeOf(take(exchange, { userId: userOf(9) }))).to.equal('USER_NOT_FOUND')
+    expect(codeOf(take(exchange, { marketId: 99 as MarketId }))).to.equal('MARKET_NOT_FOUND')
+    const other = { ...foreign, signer: addressOf(2) }
+    expect(take(exchange, { userId: userOf(2), signed: other }).answer.kind).to.equal('refused')
+    exchange.chainSeenAt = null
+    expect(codeOf(take(exchange))).to.equal('CHAIN_UNSEEN')
   })
 })
 
