@@ -138,7 +138,7 @@ export default defineConfig({
   },
   typechain: { outDir: fileURLToPath(new URL('typechain-types', import.meta.url)), tsNocheck: true },
   test: {
-    mocha: { timeout: 60_000 },
+    mocha: { timeout: 300_000 },
     solidity: {
       profiles: {
         default: fuzzing(SHORT),

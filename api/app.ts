@@ -35,7 +35,13 @@ import { type AnswerForm, answerInDemand } from './http/answers-in-demand.ts'
 import { cacheAnswers } from './http/caching.ts'
 import { createConnections } from './http/connections.ts'
 import { loggedRequest } from './http/echo.ts'
-import { answerUnreadable, BODY_LIMIT, describeErrors, handleErrors } from './http/errors.ts'
+import {
+  answerUnreadable,
+  BODY_LIMIT,
+  describeErrors,
+  handleErrors,
+  markReadCommands,
+} from './http/errors.ts'
 import { parseJson } from './http/json.ts'
 import type { LocalCounter } from './http/local-counter.ts'
 import { describe } from './http/openapi.ts'
@@ -164,6 +170,7 @@ export async function buildApp(ports: AppPorts): Promise<App> {
     publicReads,
   })
   boundPages(app as never)
+  markReadCommands(app as never)
   await describe(app as never)
 
   addRoutes(app, ports, { share, access, release: connections.limit.release })

@@ -171,7 +171,7 @@ export async function compose(config: Config, logger: Logger): Promise<Api> {
   const clock = createDatabaseClock({ db, system: systemClock, metrics, logger })
   await clock.start()
   const notifications = createNotifications(config.databaseUrl, 'api')
-  const limits = createLimitStore(config.redisUrl, clock, logger)
+  const limits = createLimitStore(config, clock, logger)
 
   const auth = composeAuth({ config, db, clock, notifications, limits, logger })
   const markets = createMarketDirectory(db, clock)

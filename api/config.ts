@@ -109,6 +109,8 @@ export interface Config extends ProcessConfig {
   readonly databaseUrl: string
   readonly databaseConnections: number
   readonly redisUrl: string | null
+  /** Maximum time that a request waits for its counts. */
+  readonly redisTimeoutMs: number
   readonly trustProxy: TrustedProxies
   readonly connections: ConnectionLimits
   readonly corsOrigins: string[] | true
@@ -307,6 +309,7 @@ export function readConfig(env: Env): Config {
     databaseUrl: database(),
     databaseConnections: count('DATABASE_CONNECTIONS', 16),
     redisUrl: optional('REDIS_URL'),
+    redisTimeoutMs: count('REDIS_TIMEOUT_MS', 250),
     trustProxy: readTrustedProxies(env),
     connections: readConnectionLimits(env, longestWaitMs),
     corsOrigins: origins === '*' ? true : origins.split(',').map((origin) => origin.trim()),

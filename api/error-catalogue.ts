@@ -1,10 +1,12 @@
 /** The catalogue of errors. Each code has one status and one meaning; codes and field names are part of the contract with traders. */
 
 /**
- * Whether a command took effect: it did not, it did, or the outcome is not known. Once a command may have been executed, no answer to it
- * or to a repetition of it that has read the command is `not_placed`.
+ * Whether a command took effect: it did not, it did, or the outcome is not known. `not_read`: the request was refused before its command was
+ * read, for example by a rate limit. This attempt has changed nothing, and earlier attempts were not looked up. Once a command may have been
+ * executed, no answer to a repetition of it is `not_placed`.
  */
-export type PlacementOutcome = 'not_placed' | 'placed' | 'unknown'
+export const OUTCOMES = ['not_placed', 'not_read', 'placed', 'unknown'] as const
+export type PlacementOutcome = (typeof OUTCOMES)[number]
 
 export type Status = 400 | 401 | 403 | 404 | 408 | 409 | 429 | 500 | 503
 

@@ -68,6 +68,11 @@ export class ApiError extends Error {
     return CATALOGUE[this.code].status
   }
 
+  /** The same error of a request that was refused before its command was read: nothing is known of earlier attempts. */
+  beforeReading(): ApiError {
+    return this.outcome === 'not_placed' ? this.with('not_read') : this
+  }
+
   /** The same error of a command of which more is known. */
   with(outcome: PlacementOutcome, facts: ErrorContext = {}): ApiError {
     return new ApiError(this.code, { ...this.context, ...facts }, this.retryAfter, outcome)

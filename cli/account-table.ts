@@ -8,7 +8,7 @@ export const AUTH: readonly Command[] = [
     help: 'Sign in and store a profile: the local stack by its file, elsewhere in a browser or by --api-key-file or --token-file',
     flags: {
       scope: oneOf(['trade', 'read'], 'what may be done (default trade)'),
-      client: text('<id>', 'client id at the identity provider (default clearbatch)'),
+      client: text('<id>', 'client id at the identity provider (default clearbatch-command)'),
     },
     kind: 'tool',
     example: 'clearbatch auth login --profile testnet --url https://api.example.org --api-key-file key.txt',

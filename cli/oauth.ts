@@ -10,6 +10,8 @@ export interface AuthorizeOptions {
   readonly clientId: string
   readonly show: (address: string) => void
   readonly stopping: AbortSignal
+  /** Whether to open the address, beside showing it. */
+  readonly opens: boolean
 }
 
 interface Metadata {
@@ -56,7 +58,7 @@ export async function authorizeInBrowser(
   ] as const)
     address.searchParams.set(name, value)
   options.show(String(address))
-  openBrowser(String(address))
+  if (options.opens) openBrowser(String(address))
   return exchange(metadata, {
     grant_type: 'authorization_code',
     client_id: options.clientId,
@@ -133,7 +135,6 @@ const OPENERS: Readonly<Partial<Record<NodeJS.Platform, readonly string[]>>> = {
 
 /** Without a browser the person opens the printed address. */
 function openBrowser(address: string): void {
-  if (process.env.CLEARBATCH_NO_BROWSER) return
   const [program = 'xdg-open', ...args] = OPENERS[process.platform] ?? []
   spawn(program, [...args, address], { stdio: 'ignore', detached: true })
     .on('error', () => {})

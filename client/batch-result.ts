@@ -1,5 +1,6 @@
 /** Answers to commands with several orders, of which each can be refused alone. */
 import { ClearbatchError } from './errors.ts'
+import { mostCertain } from './outcomes.ts'
 import type { BatchItemError } from './responses.ts'
 
 type Accepted<Answer extends { readonly results: readonly object[] }> = Omit<Answer, 'results'> & {
@@ -28,7 +29,7 @@ export function checked<Answer extends { readonly results: readonly object[] }>(
       {
         status: 200,
         code: first.details.code,
-        outcome: accepted > 0 ? 'placed' : 'not_placed',
+        outcome: accepted > 0 ? 'placed' : mostCertain(rejected.map(({ details }) => details.outcome)),
         retryable: false,
         retryAfterMs: null,
         requestId: null,

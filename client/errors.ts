@@ -1,7 +1,10 @@
 /** The error that every failed request throws: status, code, outcome, and whether a retry can succeed. */
 
-/** Whether the command took effect. After `unknown`, only an idempotent request may be sent again. */
-export type PlacementOutcome = 'not_placed' | 'placed' | 'unknown'
+/**
+ * Whether the command took effect. After `unknown`, only an idempotent request may be sent again. `not_read`: the request was refused before
+ * its command was read, for example by a rate limit; it changed nothing, and nothing is known of attempts by other programs.
+ */
+export type PlacementOutcome = 'not_placed' | 'not_read' | 'placed' | 'unknown'
 
 /** The codes that this client handles or creates. Every other code is the server's. */
 export const CODES = {
@@ -52,11 +55,11 @@ export class ClearbatchError extends Error implements ErrorFacts {
   }
 }
 
-const OUTCOMES: readonly unknown[] = ['not_placed', 'placed', 'unknown']
+const OUTCOMES: readonly unknown[] = ['not_placed', 'not_read', 'placed', 'unknown']
 
 /**
  * An error of the exchange without an outcome is an error of a read. An error without a code comes from another server on the path: its
- * outcome is `unknown` for status 408 and 5xx, and `not_placed` for every other status.
+ * outcome is `unknown` for status 408 and 5xx, and `not_read` for every other status.
  */
 export function errorOfResponse(status: number, body: unknown, retryAfter: string | null): ClearbatchError {
   const { message, details } = shape(body)
@@ -66,7 +69,7 @@ export function errorOfResponse(status: number, body: unknown, retryAfter: strin
       ? null
       : status === 408 || status >= 500
         ? 'unknown'
-        : 'not_placed'
+        : 'not_read'
   return new ClearbatchError(message ?? `HTTP ${status}`, {
     status,
     code: typeof details.code === 'string' ? details.code : `HTTP_${status}`,

@@ -91,7 +91,7 @@ export function createHttpSession(options: HttpOptions): HttpSession {
 /** A stale bookmark stays stale. After an unknown outcome only an idempotent request is retried. */
 export function mayRetry(request: Pick<HttpRequest, 'idempotent'>, error: ClearbatchError): boolean {
   if (error.code === CODES.stale || !error.retryable) return false
-  return request.idempotent || error.outcome === 'not_placed'
+  return request.idempotent || error.outcome === 'not_placed' || error.outcome === 'not_read'
 }
 
 async function attempt(

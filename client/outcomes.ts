@@ -4,7 +4,16 @@
  */
 import { ClearbatchError, type PlacementOutcome } from './errors.ts'
 
-const CERTAINTY: Readonly<Record<PlacementOutcome, number>> = { not_placed: 0, unknown: 1, placed: 2 }
+const CERTAINTY: Readonly<Record<PlacementOutcome, number>> = {
+  not_read: 0,
+  not_placed: 0,
+  unknown: 1,
+  placed: 2,
+}
+
+/** Returns the outcome that says most of what was executed, for example of the items of a batch. */
+export const mostCertain = (outcomes: readonly PlacementOutcome[]): PlacementOutcome =>
+  outcomes.reduce((most, next) => (CERTAINTY[next] > CERTAINTY[most] ? next : most))
 
 /** The error of an attempt, with the outcome of the command. */
 export function withEarlier(error: ClearbatchError, earlier: PlacementOutcome): ClearbatchError {
@@ -31,11 +40,11 @@ export class OutcomeMemory {
   readonly #outcomes = new Map<string, PlacementOutcome>()
 
   earlier(identity: string | undefined): PlacementOutcome {
-    return (identity !== undefined && this.#outcomes.get(identity)) || 'not_placed'
+    return (identity !== undefined && this.#outcomes.get(identity)) || 'not_read'
   }
 
   note(identity: string | undefined, outcome: PlacementOutcome | null): void {
-    if (identity === undefined || outcome === null || outcome === 'not_placed') return
+    if (identity === undefined || outcome === null || CERTAINTY[outcome] === 0) return
     const earlier = this.earlier(identity)
     this.#outcomes.delete(identity)
     this.#outcomes.set(identity, CERTAINTY[outcome] > CERTAINTY[earlier] ? outcome : earlier)

@@ -4,6 +4,7 @@
  */
 import type { OrderStatus, OrderType, Side, StatusReason } from '../domain/orders/order.ts'
 import type { Amounts, MaybeAmounts } from './amount-fields.ts'
+import type { PlacementOutcome } from './errors.ts'
 
 export type * from './account-responses.ts'
 export type { Amounts, MaybeAmounts } from './amount-fields.ts'
@@ -160,7 +161,12 @@ export interface Cancellation {
 export interface BatchItemError {
   readonly error: {
     readonly message: string
-    readonly details: { readonly code: string; readonly [more: string]: unknown }
+    readonly details: {
+      readonly code: string
+      /** An order that is rejected now may have been placed by an earlier command. */
+      readonly outcome: PlacementOutcome
+      readonly [more: string]: unknown
+    }
   }
 }
 

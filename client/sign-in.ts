@@ -79,18 +79,9 @@ const random = (): string => base64url(crypto.getRandomValues(new Uint8Array(32)
 const sha256 = async (text: string): Promise<Uint8Array> =>
   new Uint8Array(await crypto.subtle.digest('SHA-256', new TextEncoder().encode(text)))
 
-/** Signs the provider's text in an authorization that has been started, and returns the authorization code. */
-async function authorize(
-  agent: Agent,
-  { issuerUrl, wallet }: SignInOptions,
-  verifier: string,
-): Promise<string> {
-  const state = random()
-  const query = new URLSearchParams({
-    ...{ client_id: CLIENT_ID, redirect_uri: REDIRECT_URI, response_type: 'code', scope: 'openid', state },
-    ...{ code_challenge: base64url(await sha256(verifier)), code_challenge_method: 'S256' },
-  })
-  const interaction = await redirection(await agent(`/auth?${query}`), issuerUrl)
+/** Signs the provider's text in an authorization that begins at `path`, and returns the address to which the provider redirects. */
+async function approve(agent: Agent, path: string, { issuerUrl, wallet }: SignInOptions): Promise<URL> {
+  const interaction = await redirection(await agent(path), issuerUrl)
   const { message } = await post<{ message: string }>(agent, `${interaction.pathname}/message`, {
     address: wallet.address,
   })
@@ -99,7 +90,20 @@ async function authorize(
     message,
     signature,
   })
-  const { searchParams } = await redirection(await agent(redirect_to), issuerUrl)
+  return redirection(await agent(redirect_to), issuerUrl)
+}
+
+/** Does in place of a browser what the person does who opens `address`. Returns the redirection, which has the code. */
+export const approveAddress = (address: string, options: SignInOptions): Promise<URL> =>
+  approve(createAgent(options.issuerUrl, options.fetch ?? fetch), address, options)
+
+async function authorize(agent: Agent, options: SignInOptions, verifier: string): Promise<string> {
+  const state = random()
+  const query = new URLSearchParams({
+    ...{ client_id: CLIENT_ID, redirect_uri: REDIRECT_URI, response_type: 'code', scope: 'openid', state },
+    ...{ code_challenge: base64url(await sha256(verifier)), code_challenge_method: 'S256' },
+  })
+  const { searchParams } = await approve(agent, `/auth?${query}`, options)
   const code = searchParams.get('code')
   if (code === null || searchParams.get('state') !== state)
     throw errorWithoutResponse(

@@ -27,7 +27,7 @@ export interface DatabaseClockPorts {
 
 const READ_MS = 1000
 /** A reading that took longer is too uncertain to replace an earlier one. */
-const SLOW_READING_MS = 100
+export const SLOW_READING_MS = 100
 /** Until a reading is that old: by then the monotonic clock may have drifted as far. */
 const OLD_READING_MS = 60_000
 /** A larger difference is reported. */

@@ -67,8 +67,11 @@ export function failureOf(error: unknown): AppendFailure {
   return CONTENT.test(error.code ?? '') ? 'content' : 'unavailable'
 }
 
-async function run<Row>(pool: pg.Pool, statement: Statement): Promise<Row[]> {
-  const client = await pool.connect()
+const run = async <Row>(pool: pg.Pool, statement: Statement): Promise<Row[]> =>
+  runOn(await pool.connect(), statement)
+
+/** Runs the statement and releases the connection. */
+async function runOn<Row>(client: pg.PoolClient, statement: Statement): Promise<Row[]> {
   const { rows, error } = await runTogether(client, [statement])
   // A connection after an error may have a statement under way: it is not used again.
   client.release(error ?? undefined)
@@ -76,11 +79,14 @@ async function run<Row>(pool: pg.Pool, statement: Statement): Promise<Row[]> {
   return (rows[0] ?? []) as Row[]
 }
 
-/** True if the group is stored; false if its number or its token is not the next one. Throws the error of the statement. */
-export async function appendGroup(pool: pg.Pool, group: StoredGroup): Promise<boolean> {
+/**
+ * True if the group is stored; false if its number or its token is not the next one. Throws the error of the statement. Releases the
+ * connection.
+ */
+export async function appendGroup(client: pg.PoolClient, group: StoredGroup): Promise<boolean> {
   const { number, token, version, before, digest } = group
   const values = [number, token, version, JSON.stringify(group.rows), before, digest]
-  return (await run(pool, { name: 'engine-append', text: APPEND, values })).length === 1
+  return (await runOn(client, { name: 'engine-append', text: APPEND, values })).length === 1
 }
 
 export const readGroups = (pool: pg.Pool, after: number, most: number): Promise<StoredGroup[]> =>

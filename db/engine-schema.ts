@@ -1,5 +1,5 @@
-/** The tables of the engine: its journal, whose it is, and the lease. */
-import type { JSONColumnType } from 'kysely'
+/** The tables of the engine: its journal, whose it is, the lease, and checkpoints of the state. */
+import type { Generated, JSONColumnType } from 'kysely'
 
 /** Rows that were stored together, gapless by number. Written by: keeper. */
 export interface EngineGroupsTable {
@@ -25,7 +25,33 @@ export interface EngineLeaseTable {
   is_released: boolean
 }
 
+/** The state after a group. It counts once it is complete. Written by: keeper. */
+export interface EngineCheckpointsTable {
+  checkpoint_id: Generated<number>
+  /** The last group that the state contains. */
+  number: number
+  /** Version of the state's tables and their layouts. */
+  state_version: number
+  /** Rows that the state contains, and the latest time that a row has stated. */
+  rows: number
+  at: number
+  /** Digest of the state, in hexadecimal digits. */
+  digest: string
+  is_complete: Generated<boolean>
+}
+
+/** A piece of one table of a checkpoint. Written by: keeper. */
+export interface EngineCheckpointChunksTable {
+  checkpoint_id: number
+  place: number
+  /** Place of the table among the tables of the state. */
+  table_no: number
+  bytes: Uint8Array
+}
+
 export interface EngineTables {
+  engine_checkpoints: EngineCheckpointsTable
+  engine_checkpoint_chunks: EngineCheckpointChunksTable
   engine_groups: EngineGroupsTable
   engine_ownership: EngineOwnershipTable
   engine_lease: EngineLeaseTable

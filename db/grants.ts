@@ -156,6 +156,8 @@ export const WRITERS: { readonly [Table in keyof Database]: Writers<Table> } = {
   engine_groups: { keeper: { insert: 'all' } },
   engine_ownership: { keeper: { update: 'all' } },
   engine_lease: { keeper: { update: 'all' } },
+  engine_checkpoints: { keeper: { insert: 'all', update: 'all', delete: true } },
+  engine_checkpoint_chunks: { keeper: { insert: 'all', delete: true } },
   keepers: {
     keeper: { insert: 'all', delete: true, update: ['expires_at', 'capacity', 'is_late', 'markets'] },
   },
@@ -309,6 +311,7 @@ export const READERS: { readonly [Name in Process]: readonly (keyof Database)[] 
     ...(['recent_reports', 'used_reports', 'calendar_exceptions', 'price_averages', 'final_prices'] as const),
     ...(['liquidations', 'deleveraging_ranks', 'adjustment_attempts', 'keepers', 'session_keys'] as const),
     ...(['engine_groups', 'engine_ownership', 'engine_lease'] as const),
+    ...(['engine_checkpoints', 'engine_checkpoint_chunks'] as const),
     ...RELAYED,
   ],
   indexer: [

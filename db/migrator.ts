@@ -59,6 +59,7 @@ import * as roomForUpdates from './migrations/0057-room-for-updates.ts'
 import * as indexerLeases from './migrations/0058-indexer-leases.ts'
 import * as engine from './migrations/0059-engine.ts'
 import * as keeperReadsSessionKeys from './migrations/0060-keeper-reads-session-keys.ts'
+import * as engineCheckpoints from './migrations/0062-engine-checkpoints.ts'
 
 export const MIGRATIONS: Record<string, Migration> = {
   '0001-write-side': writeSide,
@@ -118,6 +119,7 @@ export const MIGRATIONS: Record<string, Migration> = {
   '0058-indexer-leases': indexerLeases,
   '0059-engine': engine,
   '0060-keeper-reads-session-keys': keeperReadsSessionKeys,
+  '0062-engine-checkpoints': engineCheckpoints,
 }
 
 export const createMigrator = (db: Db): Migrator =>

@@ -11,7 +11,7 @@ const ROOT = resolve(import.meta.dirname, '..')
 const ENTRIES = ['index', 'live', 'proof', 'signing', 'types'] as const
 const PEERS = ['@modelcontextprotocol/server', 'secp256k1']
 const DEFAULT_SIGNER = '#default-signer'
-const DEPENDENCIES = ['@noble/curves', '@noble/hashes', 'ws']
+const DEPENDENCIES = ['@noble/hashes', '@noble/secp256k1', 'ws']
 
 interface Manifest {
   readonly version: string

@@ -38,7 +38,7 @@ export interface Scenario {
 const E18 = 10n ** 18n
 const e18 = (value: number): bigint => BigInt(Math.round(value * 1e12)) * 10n ** 6n
 
-const perpetual = (id: number, leverage: number): MarketSpec => ({
+export const perpetual = (id: number, leverage: number): MarketSpec => ({
   ...{ marketId: id as MarketSpec['marketId'], symbol: `PERP-${id}`, kind: 'perpetual', chainId: 6343n },
   trader: `0x${String(id).padStart(40, '0')}` as MarketSpec['trader'],
   ...{ tick: e18(0.1) as Price, step: e18(0.001) as Quantity, minPrice: 1 as Ticks, minQuantity: 1 as Steps },

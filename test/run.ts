@@ -40,8 +40,8 @@ const folderJobs = (files: readonly string[]): Job[] =>
 
 const fileJobs = (files: readonly string[]): Job[] => files.toSorted().map((file) => mocha(file, [file]))
 
-/** More than twice what the longest job takes on two busy cores. A job that never ends would hide what it printed, and the counts. */
-const JOB_LIMIT_MS = 15 * 60_000
+/** Far more than the longest job takes on two busy cores. A job that never ends would hide what it printed, and the counts. */
+const JOB_LIMIT_MS = 45 * 60_000
 
 const OUTPUT_GRACE_MS = 5_000
 

@@ -18,8 +18,10 @@ const MAX_FILE_LINES = { ts: 400, tsx: 400, sol: 500 } as const
 const tracked = execFileSync('git', ['ls-files', '-z'], { encoding: 'utf8' }).split('\0').filter(existsSync)
 const written = tracked.filter((path) => !/^typechain-types\/|^package-lock\.json$|\.png$/.test(path))
 const modules = written.filter((path) => /\.tsx?$/.test(path))
+/** In the dialect and layout that CCXT's maintainers transpile. */
+const CCXT_CLASS = 'ccxt/clearbatch.ts'
 /** A migration is a list of statements, not a piece of logic. */
-const logic = modules.filter((path) => !path.startsWith('db/migrations/'))
+const logic = modules.filter((path) => !path.startsWith('db/migrations/') && path !== CCXT_CLASS)
 
 const textOf = (path: string): string => readFileSync(path, 'utf8')
 const linesOf = (text: string): number => text.trimEnd().split('\n').length
@@ -84,11 +86,12 @@ describe('the repository', () => {
 
   it('has files that can be read in one sitting', () => {
     const limitOf = (path: string) => MAX_FILE_LINES[path.split('.').at(-1) as keyof typeof MAX_FILE_LINES]
-    expect(written.filter((path) => linesOf(textOf(path)) > limitOf(path))).to.deep.equal([])
+    const own = written.filter((path) => path !== CCXT_CLASS)
+    expect(own.filter((path) => linesOf(textOf(path)) > limitOf(path))).to.deep.equal([])
   })
 
   it('has one name for each thing: no default exports but those that a tool asks for', () => {
-    const own = modules.filter((path) => !/\.config\.ts$|^ignition\//.test(path))
+    const own = modules.filter((path) => !/\.config\.ts$|^ignition\//.test(path) && path !== CCXT_CLASS)
     expect(filesWith(own, /^export default\b/m)).to.deep.equal([])
   })
 

@@ -6,11 +6,10 @@ import type { FastifyRateLimitStore, FastifyRateLimitStoreCtor } from '@fastify/
 import { Redis } from 'ioredis'
 import type { Logger } from 'pino'
 import type { Clock } from '../../service/clock.ts'
+import type { Config } from '../config.ts'
 import { createLocalCounter, type LocalCounter } from '../http/local-counter.ts'
 import type { CountedRequests, CountRequest } from '../ports.ts'
 
-/** Maximum time that a request waits for Redis. */
-const REDIS_TIMEOUT_MS = 250
 /** After a failure, time without requests to Redis. */
 const PAUSE_MS = 1_000
 
@@ -101,8 +100,12 @@ export interface LimitStore {
   stop(): void
 }
 
-/** `url` of Redis; null counts in this process only, which is always available. */
-export function createLimitStore(url: string | null, clock: Clock, logger: Logger): LimitStore {
+/** Without `redisUrl`, requests are counted in this process only, which is always available. */
+export function createLimitStore(
+  { redisUrl: url, redisTimeoutMs }: Pick<Config, 'redisUrl' | 'redisTimeoutMs'>,
+  clock: Clock,
+  logger: Logger,
+): LimitStore {
   const counter = createLocalCounter(clock)
   const local = inProcess(counter)
   if (url === null) return { store: storeOf(local, local), count: local.count, local: counter, stop() {} }
@@ -110,7 +113,7 @@ export function createLimitStore(url: string | null, clock: Clock, logger: Logge
     enableOfflineQueue: false,
     autoResendUnfulfilledCommands: false,
     maxRetriesPerRequest: 0,
-    commandTimeout: REDIS_TIMEOUT_MS,
+    commandTimeout: redisTimeoutMs,
     keyPrefix: 'clearbatch-limit-',
   })
   redis.on('error', (err) => logger.warn({ err }, 'redis error'))

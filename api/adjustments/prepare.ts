@@ -61,12 +61,12 @@ export async function prepare(
   const { marketId } = request.spec
   const known = await findByDigest(db, marketId, request.digest)
   if (known !== undefined) return known
-  // An attempt keeps its account out of batches and liquidations, so none is accepted that would not be executed.
-  if (!(await hasLiveLease(db, ADJUSTMENT_LANE))) throw new ApiError('ADJUSTMENTS_UNAVAILABLE', {}, '5')
   const attempt = await db.transaction().execute(async (tx) => {
     const head = await lockShard(tx, marketShard(marketId))
     const repeated = await findByDigest(tx, marketId, request.digest)
     if (repeated !== undefined) return repeated
+    // An attempt keeps its account out of batches and liquidations, so none is accepted that would not be executed.
+    if (!(await hasLiveLease(tx, ADJUSTMENT_LANE))) throw new ApiError('ADJUSTMENTS_UNAVAILABLE', {}, '5')
     await insert(tx, { ...ports, ...options, caller, request, head })
     return (await findByDigest(tx, marketId, request.digest)) as AttemptRow
   })

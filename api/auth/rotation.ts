@@ -2,7 +2,6 @@
 import { API_KEYS_CHANNEL, type KeyTerms } from '../../db/api-keys.ts'
 import type { Db } from '../../db/client.ts'
 import type { Clock } from '../../service/clock.ts'
-import { isConnectionError, isTimeout } from '../database-errors.ts'
 import { ApiError } from '../errors.ts'
 import type { AcceptsSignature, Notifications } from '../ports.ts'
 import { verifyWalletSignature } from '../signatures/wallet-signature.ts'
@@ -49,10 +48,8 @@ export function createRotation(ports: RotationPorts): RotateKey {
         return key
       })
       .catch((error: unknown) => {
-        if (isCommitting) throw new ApiError('OUTCOME_UNKNOWN')
-        // The challenge was read unused, so no earlier attempt was executed either.
-        const isUnavailable = isConnectionError(error) || isTimeout(error)
-        throw isUnavailable ? new ApiError('DATABASE_UNAVAILABLE', {}, '1', 'not_placed') : error
+        // Otherwise another attempt with the challenge may be committing: an error of the database leaves the outcome unknown as well.
+        throw isCommitting ? new ApiError('OUTCOME_UNKNOWN') : error
       })
     if (apiKey !== null) {
       // The caller may use the old key as soon as it has the answer.

@@ -1,5 +1,6 @@
 /** Decides every command of a group: a pure function of the state that was read under the group's locks. */
 import type { Millis } from '../../domain/units.ts'
+import type { PlacementOutcome } from '../error-catalogue.ts'
 import { ApiError, itemError } from '../errors.ts'
 import { cancel, cancelAll } from './cancel.ts'
 import {
@@ -153,7 +154,16 @@ export function rejectWhole(itemResults: readonly unknown[]): void {
   const errors = rejected.map(({ index, error }) => ({ index, ...itemError(error) }))
   const field =
     context.field === undefined ? `orders.${first.index}` : `orders.${first.index}.${context.field}`
-  const isInDoubt = rejected.some(({ error }) => error.outcome !== 'not_placed')
-  const outcome = isInDoubt ? 'unknown' : 'not_placed'
-  throw new ApiError(code, { ...context, field, index: first.index, errors }, retryAfter, outcome)
+  throw new ApiError(
+    code,
+    { ...context, field, index: first.index, errors },
+    retryAfter,
+    outcomeOfAll(rejected.map(({ error }) => error)),
+  )
+}
+
+/** The outcome of a command that is rejected with these errors of its items. */
+function outcomeOfAll(errors: readonly ApiError[]): PlacementOutcome {
+  if (errors.some(({ outcome }) => outcome === 'placed' || outcome === 'unknown')) return 'unknown'
+  return errors.some(({ outcome }) => outcome === 'not_read') ? 'not_read' : 'not_placed'
 }

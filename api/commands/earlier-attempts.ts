@@ -37,7 +37,8 @@ export function createEarlierAttempts(logger: Pick<GroupLogger, 'warn'>): Earlie
 
   /** `others`: attempts in this process besides the refused one. */
   async function judged(error: unknown, { key, find }: CommandIdentity, others: number): Promise<unknown> {
-    if (!(error instanceof ApiError) || error.outcome !== 'not_placed') return error
+    if (!(error instanceof ApiError) || error.outcome === 'placed' || error.outcome === 'unknown')
+      return error
     if (others > 0) return error.with('unknown')
     try {
       const { outcome, facts } = await find()

@@ -43,10 +43,11 @@ async function parseItem(
   body: PlaceOrderBody,
 ): Promise<Signed | ApiError> {
   try {
-    if (!isObject(body)) throw new ApiError('INVALID_FIELD', { expected: 'a signed order', received: body })
+    if (!isObject(body))
+      throw new ApiError('INVALID_FIELD', { expected: 'a signed order', received: body }).beforeReading()
     const checked = validate(body)
     const problems = typeof checked === 'object' ? checked.error : undefined
-    if (problems) throw validationError(problems, body, PlaceOrderBody)
+    if (problems) throw validationError(problems, body, PlaceOrderBody).beforeReading()
     const salted = saltedOrder(address, body)
     return await attempts.checking(placementIdentity(findBySalt, salted, null), async () => {
       const spec = await markets.byId(salted.marketId)

@@ -1,6 +1,7 @@
 /** Verifies the signature of an order: the signer must be the maker or one of the maker's session keys. */
 
 import type { Db } from '../../db/client.ts'
+import { anyOf } from '../../db/values.ts'
 import type { MarketSpec } from '../../domain/market/market.ts'
 import type { Order, SignedOrder } from '../../domain/orders/order.ts'
 import type { Clock } from '../../service/clock.ts'
@@ -58,16 +59,8 @@ function createKeyDirectory(db: Db) {
       const rows = await db
         .selectFrom('session_keys')
         .select(['owner', 'key'])
-        .where(
-          'owner',
-          'in',
-          unknown.map(({ owner }) => owner),
-        )
-        .where(
-          'key',
-          'in',
-          unknown.map(({ key }) => key),
-        )
+        .where('owner', '=', anyOf('text', new Set(unknown.map(({ owner }) => owner))))
+        .where('key', '=', anyOf('text', new Set(unknown.map(({ key }) => key))))
         .execute()
       if (known.size > SIZE) known.clear()
       for (const { owner, key } of rows) known.add(pairOf(owner, key))

@@ -37,6 +37,8 @@ declare module 'fastify' {
     readonly bucket?: Bucket
     /** A POST that only computes: it has no effect, its errors have no outcome, and read-only keys may call it. */
     readonly readOnly?: boolean
+    /** Requests of the limit, beyond the first one, that the body of a command costs by its items. */
+    readonly costOfItems?: (body: never) => number
   }
   interface FastifyRequest {
     caller: Caller | null
@@ -293,11 +295,19 @@ const COSTED: ReadonlySet<Bucket> = new Set(['reads', 'orders', 'cancels'])
 export const costOfAnswer = (bucket: Bucket, bytes: number): number =>
   COSTED.has(bucket) ? Math.floor(bytes / BYTES_PER_REQUEST) : 0
 
+/** Orders of a batch of cancels for each of which it costs one request. */
+const CANCELS_PER_REQUEST = 5
+
+/** The requests that a batch of cancels costs beyond the first one. */
+export const costOfCancels = (orders: number): number => Math.ceil(orders / CANCELS_PER_REQUEST) - 1
+
 function chargeAnswers(app: FastifyInstance, charge: Access['charge']): void {
   app.addHook('onSend', (request, _reply, payload, done) => {
-    const { access, bucket = 'reads' } = request.routeOptions.config
+    const { access, bucket = 'reads', costOfItems } = request.routeOptions.config
     const isWhole = typeof payload === 'string' || Buffer.isBuffer(payload)
-    if (isWhole && access !== 'internal') charge(bucket, request, costOfAnswer(bucket, payload.length))
+    const ofItems = request.isCommandRead && costOfItems ? costOfItems(request.body as never) : 0
+    if (isWhole && access !== 'internal')
+      charge(bucket, request, Math.max(ofItems, costOfAnswer(bucket, payload.length)))
     done(null, payload)
   })
 }

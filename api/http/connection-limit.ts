@@ -37,12 +37,15 @@ export function createConnectionLimit({ perAddress, trusts }: ConnectionLimitOpt
   const refused = new WeakSet<Socket>()
   const isProxy = ({ remoteAddress }: Pick<Socket, 'remoteAddress'>): boolean =>
     remoteAddress !== undefined && trusts(remoteAddress, 0)
-  const error = (): ApiError =>
-    new ApiError(
+  /** `received`: connections of the address, or of a client behind a proxy its requests that are not answered yet, with this one. */
+  const error = (received: number): ApiError => {
+    const expected = `at most ${perAddress} connections`
+    return new ApiError(
       'TOO_MANY_CONNECTIONS',
-      { scope: 'address', expected: `at most ${perAddress} connections` },
+      { scope: 'address', field: 'connections', expected, received },
       '1',
     )
+  }
 
   function accept(socket: Socket): void {
     // A connection over a Unix socket has no address.
@@ -65,7 +68,7 @@ export function createConnectionLimit({ perAddress, trusts }: ConnectionLimitOpt
   /** Counts a request until it is answered. */
   function count(ip: string): () => void {
     const network = networkOf(ip)
-    if (pending.of(network) >= perAddress) throw error()
+    if (pending.of(network) >= perAddress) throw error(pending.of(network) + 1)
     pending.add(network, 1)
     return onceOnly(() => pending.add(network, -1))
   }
@@ -80,7 +83,7 @@ export function createConnectionLimit({ perAddress, trusts }: ConnectionLimitOpt
         const { socket } = request.raw
         if (refused.has(socket)) {
           reply.header('connection', 'close')
-          throw error()
+          throw error(open.of(networkOf(socket.remoteAddress ?? '')))
         }
         if (request.ws || !isProxy(socket)) return
         const answered = count(request.ip)

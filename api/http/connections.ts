@@ -100,8 +100,8 @@ const unparsableAnswerer =
   }
 
 function rawAnswer(error: ApiError, requestId: string): string {
-  // The request counts as a command, which was not executed: its method may be unknown.
-  const body = JSON.stringify(errorBody(error, requestId, false))
+  // The request counts as a command: its method may be unknown.
+  const body = JSON.stringify(errorBody(error.beforeReading(), requestId, false))
   return [
     `HTTP/1.1 ${error.status} ${STATUS_CODES[error.status]}`,
     'Connection: close',

@@ -9,6 +9,13 @@ import { isRead } from './operation.ts'
 import { errorsOf, hasRetryAfter } from './operation-errors.ts'
 import { type Problem, validationError } from './problems.ts'
 
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Whether an error may say that the command was not executed: see `PlacementOutcome`. */
+    isCommandRead: boolean
+  }
+}
+
 /** Twice the size of 100 order hashes. Limits count requests, not bytes, so that bodies must not be much larger than needed. */
 export const BODY_LIMIT = 16 * 1024
 /** A batch of 50 orders is about 40 kB. */
@@ -90,7 +97,20 @@ function publishError({ routeOptions, is404 }: FastifyRequest, { code, retryAfte
 function sendError(reply: FastifyReply, request: FastifyRequest, error: ApiError): FastifyReply {
   if (answered.hasSubscribers) publishError(request, error)
   if (error.retryAfter !== undefined) reply.header('retry-after', error.retryAfter)
-  return reply.code(error.status).send(errorBody(error, request.id, isRead(request)))
+  const known = request.isCommandRead === true ? error : error.beforeReading()
+  return reply.code(error.status).send(errorBody(known, request.id, isRead(request)))
+}
+
+/**
+ * Marks requests whose command is read from here on: credential, limits, body and schema have passed. Call it after all other hooks of this
+ * kind are added.
+ */
+export function markReadCommands(app: FastifyInstance): void {
+  app.decorateRequest('isCommandRead', false)
+  app.addHook('preHandler', (request, _reply, done) => {
+    request.isCommandRead = true
+    done()
+  })
 }
 
 export const malformed = (error: Error): ApiError =>

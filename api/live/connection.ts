@@ -18,7 +18,7 @@ import { isoTime } from '../wire/amounts.ts'
 import type { LiveMetrics } from './metrics.ts'
 import {
   announce,
-  costOfResult,
+  costOfCommand,
   execute,
   type OrderMessage,
   readsOf,
@@ -169,10 +169,10 @@ export class Connection implements Reader {
     const parsed =
       isBinary || (refusal !== null && data.length > SMALL) ? UNREAD : parseMessage(data.toString())
     this.#ports.metrics.received(parsed.op ?? 'unknown')
-    if (refusal !== null) this.#reject(parsed.id, parsed.op, refusal)
+    if (refusal !== null) this.#reject(parsed.id, parsed.op, refusal.beforeReading())
     else if (!('error' in parsed)) void this.#run(parsed)
     else if (this.#session.countMalformed()) this.close('malformed')
-    else this.#reject(parsed.id, parsed.op, parsed.error)
+    else this.#reject(parsed.id, parsed.op, parsed.error.beforeReading())
   }
 
   #refusalOf(admission: 'accept' | 'reject'): ApiError | null {
@@ -233,7 +233,7 @@ export class Connection implements Reader {
       const { json, readAfter } = await execute(commands, caller, message, arrival ?? undefined)
       const head = JSON.stringify({ type: 'result', id, op, ts: this.#now, read_after: readAfter })
       this.#sendText(`${head.slice(0, -1)},"data":${json}}`)
-      this.#spending.charge(op, costOfResult(op, json))
+      this.#spending.charge(op, costOfCommand(message, json))
     } finally {
       arrival?.answered()
     }

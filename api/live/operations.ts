@@ -2,7 +2,7 @@
 import type { Caller } from '../auth/caller.ts'
 import type { Arrival } from '../commands/arriving-placements.ts'
 import { ApiError } from '../errors.ts'
-import { type Bucket, costOfAnswer } from '../http/access.ts'
+import { type Bucket, costOfAnswer, costOfCancels } from '../http/access.ts'
 import type { OrderCommands } from '../order-entry/order-commands.ts'
 import type { StartCost } from './ports.ts'
 import { isCommand, type Message, type Op } from './schema.ts'
@@ -30,16 +30,17 @@ const ROWS_PER_READ = 50
 export const readsOf = ({ rows, bytes }: StartCost): number =>
   Math.floor(rows / ROWS_PER_READ) + costOfAnswer('reads', bytes)
 
-/** The requests that the answer of a command costs beyond the first one. */
-export function costOfResult(op: Op, json: string): number {
-  const bucket = BUCKET_OF[op]
-  return bucket === undefined ? 0 : costOfAnswer(bucket, json.length)
+/** The requests that a command costs beyond the first one, by its items and its answer. */
+export function costOfCommand(message: OrderMessage, json: string): number {
+  const bucket = BUCKET_OF[message.op]
+  const ofItems = message.op === 'cancel_batch' ? costOfCancels(message.body.orderHashes.length) : 0
+  return bucket === undefined ? 0 : Math.max(ofItems, costOfAnswer(bucket, json.length))
 }
 
 /** The caller of a command. */
 export function traderOf(op: Op, caller: Caller | null): Caller {
-  if (caller === null) throw new ApiError('CREDENTIAL_MISSING')
-  if (caller.scope === 'read' && isCommand(op)) throw new ApiError('READ_ONLY_KEY')
+  if (caller === null) throw new ApiError('CREDENTIAL_MISSING').beforeReading()
+  if (caller.scope === 'read' && isCommand(op)) throw new ApiError('READ_ONLY_KEY').beforeReading()
   return caller
 }
 

@@ -1,4 +1,5 @@
 /** Counts the operations of a connection in the limits of its address and its account. */
+import { ApiError } from '../errors.ts'
 import type { Access, Spender } from '../http/access.ts'
 import { BUCKET_OF } from './operations.ts'
 import type { Op } from './schema.ts'
@@ -13,10 +14,13 @@ export class Spending {
     this.#spender = spender
   }
 
-  /** Throws RATE_LIMITED. */
+  /** Before the operation is read. Throws RATE_LIMITED. */
   async spend(op: Op): Promise<void> {
     const bucket = BUCKET_OF[op]
-    if (bucket !== undefined) await this.#access.spend(bucket, this.#spender())
+    if (bucket === undefined) return
+    await this.#access.spend(bucket, this.#spender()).catch((error: unknown) => {
+      throw error instanceof ApiError ? error.beforeReading() : error
+    })
   }
 
   /** What the operation has cost beyond one request. */

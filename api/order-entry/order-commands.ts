@@ -13,7 +13,7 @@ function storableText(field: string, text: string | undefined): string | null {
     field,
     expected: 'a text without NUL and without unpaired surrogates',
     received: text,
-  })
+  }).beforeReading()
 }
 
 export interface OrderCommands extends Pick<CommandPipeline, 'arrive' | 'place' | 'validate' | 'placeBatch'> {

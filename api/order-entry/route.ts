@@ -1,5 +1,5 @@
 /** Placing and cancelling the caller's orders. */
-import { callerOf } from '../http/access.ts'
+import { callerOf, costOfCancels } from '../http/access.ts'
 import { BATCH_BODY_LIMIT } from '../http/errors.ts'
 import type { App } from '../http/types.ts'
 import { ClientOrderIdParams, OrderHashParams } from '../orders/schema.ts'
@@ -131,12 +131,17 @@ function cancellingMany(app: App, { commands }: OrderEntryPorts): void {
   app.post(
     '/v0/orders/cancel/batch',
     {
-      config: { access: 'user', bucket: 'cancels', errors: [...COMMAND_ERRORS, 'CLIENT_REQUEST_REUSED'] },
+      config: {
+        access: 'user',
+        bucket: 'cancels',
+        costOfItems: ({ orderHashes }: CancelBatchBody) => costOfCancels(orderHashes.length),
+        errors: [...COMMAND_ERRORS, 'CLIENT_REQUEST_REUSED'],
+      },
       schema: {
         tags,
         summary: 'Cancel up to 100 orders by their hashes',
         description:
-          'Each cancel succeeds or fails by itself, in one transaction. Repeating the same body is safe.',
+          'Each cancel succeeds or fails by itself, in one transaction. Repeating the same body is safe. It counts as one cancel for each five orders.',
         operationId: 'cancelOrders',
         body: CancelBatchBody,
         response: { 200: CancelBatchAnswer },

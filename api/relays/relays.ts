@@ -99,11 +99,11 @@ export function createRelays({ db, clock, chainId, forwarder, killPoint }: Relay
       checkBounds(request, secondsOf(clock))
       checkSignature(request, operationId, signature)
       const accepted = await db.transaction().execute(async (tx) => {
-        await requireLane(tx, effect)
         const shard = await lockShard(tx, ACCOUNTS_SHARD)
         await lockAccounts(tx, [caller.userId])
         const again = await findRelayOperation(tx, operationId)
         if (again !== null) return again
+        await requireLane(tx, effect)
         const open = await openRelays(tx, request.from)
         checkNonce(request.nonce, await loadForwarderNonce(tx, request.from), open)
         await check(tx, open)

@@ -7,6 +7,7 @@ import Type, {
   type TString,
   type TUnsafe,
 } from 'typebox'
+import { OUTCOMES } from '../error-catalogue.ts'
 import { TIME_EXPECTED } from './times.ts'
 
 /** An object without other properties. */
@@ -198,8 +199,9 @@ const errorFields = {
   request_id: Type.String(),
 }
 const outcome = words(
-  ['not_placed', 'placed', 'unknown'],
-  'Whether the command took effect: not_placed, placed, or unknown.',
+  OUTCOMES,
+  'Whether the command took effect: not_placed, placed, or unknown. not_read: the request was refused before its command was read; this ' +
+    'attempt changed nothing, and an earlier attempt at the same command may have been executed.',
 )
 
 const errorOf = <Details extends Record<string, TSchema>>(

@@ -73,9 +73,10 @@ async function remoteProfile(
   const issuerUrl = common.issuer_url ?? (await terminal.ask('Address of the identity provider (issuer): '))
   const { accessToken } = await authorizeInBrowser({
     issuerUrl,
-    clientId: clientId ?? 'clearbatch',
+    clientId: clientId ?? 'clearbatch-command',
     show: (address) => terminal.note(`Open this address to sign in:\n${address}`),
     stopping: context.stopping,
+    opens: !env.CLEARBATCH_NO_BROWSER,
   })
   const stored = join(configFolder(env), `${name}.token`)
   writePrivately(stored, `${accessToken}\n`)

@@ -190,14 +190,21 @@ class TwapRun {
     this.#update(index, { status: 'placed' })
   }
 
+  /** Null while the read model has not yet seen the placement. */
+  async #placedOrder({ signed }: Slice): Promise<PlacedOrder | null> {
+    try {
+      return await this.#client.orders.getByHash((signed as NonNullable<Slice['signed']>).hash)
+    } catch (error) {
+      if (error instanceof ClearbatchError && error.status === 404) return null
+      throw error
+    }
+  }
+
   /** A slice that was signed before a restart may have been placed. It is sent again, which places it once, unless it has expired unseen. */
   async #isKnown(index: number): Promise<boolean> {
     const { signed } = this.#slice(index)
     if (signed === null) return false
-    try {
-      await this.#client.orders.getByHash(signed.hash)
-    } catch (error) {
-      if (!(error instanceof ClearbatchError && error.status === 404)) throw error
+    if ((await this.#placedOrder(this.#slice(index))) === null) {
       const expires = Number(signed.body.expiration_seconds) * 1000
       // Until then a request that is still on its way could place it: another signature could then be a second order.
       if (Date.now() <= expires) await this.#client.orders.send(signed)
@@ -210,20 +217,16 @@ class TwapRun {
   /** A market order ends within a few batches. */
   async #follow(index: number): Promise<void> {
     for (;;) {
-      const order = await this.#order(index)
-      const isEnded = order.status !== 'OPEN' && order.status !== 'CANCEL_PENDING_FINALIZE'
-      this.#update(index, {
-        filled: fromE18(BigInt(order.filled_quantity_e18_raw)),
-        status: isEnded ? 'ended' : 'placed',
-      })
+      const order = await this.#placedOrder(this.#slice(index))
+      const isEnded = order !== null && order.status !== 'OPEN' && order.status !== 'CANCEL_PENDING_FINALIZE'
+      if (order !== null)
+        this.#update(index, {
+          filled: fromE18(BigInt(order.filled_quantity_e18_raw)),
+          status: isEnded ? 'ended' : 'placed',
+        })
       if (isEnded || this.#context.stopping.aborted) return
       await this.#wait(Date.now() + POLL_MS)
     }
-  }
-
-  #order(index: number): Promise<PlacedOrder> {
-    const { signed } = this.#slice(index)
-    return this.#client.orders.getByHash((signed as NonNullable<Slice['signed']>).hash)
   }
 
   async #cancelLive(): Promise<void> {

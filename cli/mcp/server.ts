@@ -158,8 +158,9 @@ async function placeWithin(
     const { order } = await sendNamed(client, signed)
     return { order, notional_used: guard.used }
   } catch (error) {
-    // After an unknown outcome the order may be live.
-    if (error instanceof ClearbatchError && error.outcome === 'not_placed') release()
+    // After an unknown outcome the order may be live. The order was signed here, so no other program has sent it before.
+    const { outcome } = error instanceof ClearbatchError ? error : { outcome: null }
+    if (outcome === 'not_placed' || outcome === 'not_read') release()
     throw error
   }
 }

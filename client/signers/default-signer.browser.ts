@@ -1,4 +1,4 @@
-/** In browsers a wallet signs: the curve, which is as large as the rest of the client, is included only where the program imports it. */
+/** In browsers a wallet signs: the curve, a quarter of the client, is included only where the program imports it. */
 import type { AccountSigner } from './signer.ts'
 
 export const defaultSigner = (_privateKey: string): AccountSigner => {

@@ -1,5 +1,7 @@
-/** The default signer: a private key in memory, on @noble/curves, with a native curve where the program passes one. */
-import { secp256k1 } from '@noble/curves/secp256k1.js'
+/** The default signer: a private key in memory, on @noble/secp256k1, with a native curve where the program passes one. */
+import { hmac } from '@noble/hashes/hmac.js'
+import { sha256 } from '@noble/hashes/sha2.js'
+import { getPublicKey, hashes, sign as signHash, utils } from '@noble/secp256k1'
 import { toHex } from '../../domain/hex.ts'
 import { personalHasher } from '../../domain/orders/order-hash.ts'
 import { bytesOf, checksumAddress, utf8 } from '../bytes.ts'
@@ -14,8 +16,12 @@ export type Curve = (
   privateKey: Uint8Array,
 ) => { readonly rs: Uint8Array; readonly recoveryId: number }
 
+/** The package derives nonces (RFC 6979) with these and has none of its own that is synchronous. */
+hashes.sha256 = sha256
+hashes.hmacSha256 = (key, message) => hmac(sha256, key, message)
+
 export const nobleCurve: Curve = (hash, privateKey) => {
-  const signature = secp256k1.sign(hash, privateKey, { prehash: false, format: 'recovered' })
+  const signature = signHash(hash, privateKey, { prehash: false, format: 'recovered' })
   return { rs: signature.subarray(1), recoveryId: signature[0] as number }
 }
 
@@ -31,7 +37,7 @@ function personalHash(content: Uint8Array): Uint8Array {
 function keyOf(privateKey: string): Uint8Array {
   const text = privateKey.startsWith('0x') ? privateKey : `0x${privateKey}`
   // The message must not contain the key.
-  if (!/^0x[0-9a-fA-F]{64}$/.test(text) || !secp256k1.utils.isValidSecretKey(bytesOf(text)))
+  if (!/^0x[0-9a-fA-F]{64}$/.test(text) || !utils.isValidSecretKey(bytesOf(text)))
     throw new RangeError(
       'a private key is 0x and 64 hexadecimal digits, above 0 and below the order of secp256k1',
     )
@@ -39,7 +45,7 @@ function keyOf(privateKey: string): Uint8Array {
 }
 
 export function addressOfKey(privateKey: string): string {
-  const point = secp256k1.getPublicKey(keyOf(privateKey), false)
+  const point = getPublicKey(keyOf(privateKey), false)
   return checksumAddress(toHex(keccak(point.subarray(1)).subarray(12)))
 }
 
@@ -60,4 +66,4 @@ export function privateKeySigner(privateKey: string, curve: Curve = nobleCurve):
 }
 
 /** A new private key from the system's random numbers. */
-export const randomKey = (): string => toHex(secp256k1.utils.randomSecretKey())
+export const randomKey = (): string => toHex(utils.randomSecretKey())

@@ -7,8 +7,11 @@ import type { Wei } from './wei.ts'
 export interface MarketRestricted {
   readonly kind: 'market_restricted'
   readonly mode: MarketMode
-  /** `reverts`: two settlements in sequence reverted without a culprit. `mismatch`: a receipt differs. `operator`: the restriction is lifted. */
-  readonly why: 'reverts' | 'mismatch' | 'operator'
+  /**
+   * `reverts`: two settlements in sequence reverted without a culprit. `mismatch`: a receipt differs. `fault`: a command about the market
+   * failed in the engine. `operator`: the restriction is lifted.
+   */
+  readonly why: 'reverts' | 'mismatch' | 'fault' | 'operator'
 }
 
 export interface CalendarSet {

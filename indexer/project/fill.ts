@@ -11,10 +11,12 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'kysely'
 import type { Db, Tx } from '../../db/client.ts'
+import { isOfRows } from './chunk-errors.ts'
 import { startFeedEpoch } from './feed.ts'
 import { type ChunkOptions, projectAlone } from './project-chunk.ts'
 import type { Projection } from './projection.ts'
 import { PROJECTIONS } from './projections.ts'
+import { placeName, type StoppedPlace } from './stopped.ts'
 
 /**
  * The `markedMs` of a database with readers. It exceeds the age up to which an API process relies on a projection's state
@@ -27,6 +29,10 @@ const LOCK_TIMEOUT_MS = 1_000
 export interface FillOptions extends ChunkOptions {
   /** How long a projection with rows stays marked before it is emptied; 0 unless set, for a database without readers. */
   readonly markedMs?: number
+  /** Places that the step leaves out, as `<shard> <projection>`. */
+  readonly except?: readonly string[]
+  /** Takes the error of rows that a projection cannot apply. Without it the step rejects. */
+  readonly onPlaceFailed?: (place: StoppedPlace, error: Error) => void
 }
 
 /** A row of `read.places` with work to do. */
@@ -77,8 +83,8 @@ export interface FillStep {
 
 /** Does one bounded step: empties outdated projections, or completes those that are level and projects one chunk of one that is behind. */
 export async function fillStep(db: Db, options: FillOptions): Promise<FillStep> {
-  const { projections = PROJECTIONS } = options
-  const places = await unfinished(db, options)
+  const { projections = PROJECTIONS, except = [] } = options
+  const places = (await unfinished(db, options)).filter((place) => !except.includes(placeName(place)))
   const of = (which: readonly Unfinished[]) =>
     projections.filter(({ name }) => which.some(({ projection }) => projection === name))
   const outdated = places.filter(({ is_outdated }) => is_outdated)
@@ -93,10 +99,26 @@ export async function fillStep(db: Db, options: FillOptions): Promise<FillStep> 
   const behind = places.filter(({ is_behind }) => is_behind)
   // At random, so that several processes share the work, and a projection that fails on one shard delays no other.
   const next = behind[Math.floor(Math.random() * behind.length)]
-  const progress =
-    next === undefined ? null : await projectAlone(db, next.shard, of([next])[0] as Projection, options)
-  const hasAdvanced = (progress?.rows ?? 0) > 0 || completed.length > 0
+  const rows = next === undefined ? 0 : await projectNext(db, next, of([next])[0] as Projection, options)
+  const hasAdvanced = rows > 0 || completed.length > 0
   return { isFilling: places.length > 0, hasAdvanced, emptied: [], completed }
+}
+
+/** Returns the number of rows that it projected. */
+async function projectNext(
+  db: Db,
+  { shard, projection: name }: Unfinished,
+  projection: Projection,
+  options: FillOptions,
+): Promise<number> {
+  try {
+    const progress = await projectAlone(db, shard, projection, options)
+    return progress?.rows ?? 0
+  } catch (error) {
+    if (options.onPlaceFailed === undefined || !isOfRows(error)) throw error
+    options.onPlaceFailed({ shard, projection: name }, error as Error)
+    return 0
+  }
 }
 
 /** Marks the projections, so that readers wait, and empties them. Returns those that another process has not emptied meanwhile. */

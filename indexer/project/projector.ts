@@ -110,8 +110,9 @@ export class Projector {
 
   /** Returns true if rows are left. */
   async #run(): Promise<boolean> {
-    if (!(await this.#standby.mayProject())) return false
+    // Also in standby: the other process may not know a projection that this one fills.
     for (const place of this.#stopped.due()) await this.#projectStopped(place)
+    if (!(await this.#standby.mayProject())) return false
     const shards = [...this.#due].filter((shard) => this.#known.has(shard))
     if (shards.length === 0) return false
     this.#due = new Set()
@@ -202,7 +203,12 @@ export class Projector {
   async #fill(): Promise<boolean> {
     const start = performance.now()
     const { fillDb, logger } = this.#ports
-    const { isFilling, emptied, completed } = await fillStep(fillDb, this.#options)
+    const { isFilling, emptied, completed } = await fillStep(fillDb, {
+      ...this.#options,
+      except: this.#stopped.names(),
+      // Else the fills of all shards would pause for it. The loop of chunks tries it again.
+      onPlaceFailed: (place, error) => this.#stopped.stop(place, error),
+    })
     if (emptied.length > 0) logger.info({ projections: emptied }, 'filling read tables from the journal')
     if (completed.length > 0) logger.info({ projections: completed }, 'read tables filled')
     if (isFilling) await sleep(Math.max(FILL_REST_MS, performance.now() - start))

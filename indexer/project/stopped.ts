@@ -26,7 +26,7 @@ interface PauseBounds {
   readonly mostMs: number
 }
 
-const nameOf = ({ shard, projection }: StoppedPlace): string => `${shard} ${projection}`
+export const placeName = ({ shard, projection }: StoppedPlace): string => `${shard} ${projection}`
 
 export class Stopped {
   readonly #ports: StoppedPorts
@@ -44,7 +44,7 @@ export class Stopped {
   }
 
   has(place: StoppedPlace): boolean {
-    return this.#pauses.has(nameOf(place))
+    return this.#pauses.has(placeName(place))
   }
 
   /** Places whose pause has ended. */
@@ -58,16 +58,16 @@ export class Stopped {
 
   stop(place: StoppedPlace, error: Error): void {
     const { clock, logger, metrics } = this.#ports
-    const before = this.#pauses.get(nameOf(place))
+    const before = this.#pauses.get(placeName(place))
     const { leastMs, mostMs } = this.#bounds
     const ms = before === undefined ? leastMs : Math.min(mostMs, 2 * before.ms)
-    this.#pauses.set(nameOf(place), { place, ms, until: clock.now() + ms })
+    this.#pauses.set(placeName(place), { place, ms, until: clock.now() + ms })
     metrics.failed('project')
     logger.error({ err: error, ...place, pause_ms: ms }, 'projection failed; will retry')
   }
 
   /** Returns whether the place was stopped. */
   resume(place: StoppedPlace): boolean {
-    return this.#pauses.delete(nameOf(place))
+    return this.#pauses.delete(placeName(place))
   }
 }

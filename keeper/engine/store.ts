@@ -33,9 +33,8 @@ export const createJournal = <Row>(pool: pg.Pool): Journal<Row> => ({
     const client = await pool.connect().catch((error: unknown) => {
       throw new JournalUnavailable(messageOf(error), { cause: error })
     })
-    client.release()
     try {
-      return await appendGroup(pool, group)
+      return await appendGroup(client, group)
     } catch (error) {
       throw toAppendError(error)
     }

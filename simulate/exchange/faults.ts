@@ -1,15 +1,21 @@
 /**
- * Faults of the engine's code, each of which the simulation must find. A fault replaces one passage of one file; `seed`
+ * Faults of the code, each of which the simulation must find. A fault replaces one passage of one file; `seed`
  * is a run that finds it. `npm run simulate:exchange -- --faults` checks all of them.
  */
-import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
-import { type EngineCode, loadEngine } from './engine-code.ts'
-import type { Fault } from './fault-list.ts'
-import { runExchange } from './run.ts'
+import { type EngineCode, loadEngine, loadScenario } from './engine-code.ts'
+import type { Fault } from './fault.ts'
+import { LEDGER_FAULTS } from './ledger/fault-list.ts'
+import { type RunOptions, runExchange } from './run.ts'
+import type { Scenario } from './scenario.ts'
+import { TRADING_FAULTS } from './trading/fault-list.ts'
 
-const ENGINE = resolve('keeper/engine')
+export const FAULTS: readonly Fault[] = [...LEDGER_FAULTS, ...TRADING_FAULTS]
+
+/** The code of a run; everything else is shared with the original. */
+const COPIED = ['domain', 'keeper/engine', 'simulate/exchange', 'simulate/scenarios.ts', 'simulate/random.ts']
 
 /** Throws if the passage does not stand exactly once in its file: the list must follow the code. */
 function mutated(text: string, { name, file, passage, replacement }: Fault): string {
@@ -19,17 +25,24 @@ function mutated(text: string, { name, file, passage, replacement }: Fault): str
   return text.replace(passage, () => replacement)
 }
 
-/** Runs `work` with a copy of the engine that has the fault. */
-async function withFault<Result>(fault: Fault, work: (code: EngineCode) => Promise<Result>): Promise<Result> {
-  const folder = mkdtempSync(join(tmpdir(), 'engine-fault-'))
+interface FaultyCode {
+  readonly engine: EngineCode
+  readonly scenario: () => Scenario<unknown, unknown, unknown>
+}
+
+/** Runs `work` with a copy of the code that has the fault. */
+async function withFault<Result>(fault: Fault, work: (code: FaultyCode) => Promise<Result>): Promise<Result> {
+  const root = mkdtempSync(join(tmpdir(), 'engine-fault-'))
   try {
-    cpSync(ENGINE, folder, { recursive: true })
-    writeFileSync(join(folder, 'package.json'), '{ "type": "module" }')
-    const file = join(folder, fault.file)
+    for (const part of COPIED) cpSync(resolve(part), join(root, part), { recursive: true })
+    symlinkSync(resolve('node_modules'), join(root, 'node_modules'))
+    writeFileSync(join(root, 'package.json'), '{ "type": "module" }')
+    const file = join(root, fault.file)
     writeFileSync(file, mutated(readFileSync(file, 'utf8'), fault))
-    return await work(await loadEngine(folder))
+    const [engine, scenario] = await Promise.all([loadEngine(root), loadScenario(root, fault.scenario)])
+    return await work({ engine, scenario })
   } finally {
-    rmSync(folder, { recursive: true, force: true })
+    rmSync(root, { recursive: true, force: true })
   }
 }
 
@@ -41,22 +54,22 @@ export interface FaultFinding {
 }
 
 /** Events of a run that has to find a fault. */
-export const FAULT_EVENTS = 12_000
+const FAULT_EVENTS = { ledger: 12_000, trading: 5_000 } as const
 
 /** Runs the fault's own seed, or searches for one from 1 to `search`. */
 export const findFault = (fault: Fault, search: number | null = null): Promise<FaultFinding> =>
   withFault(fault, async (code) => {
     const seeds = search === null ? [fault.seed] : Array.from({ length: search }, (_, at) => at + 1)
     for (const seed of seeds) {
-      const violation = await firstViolation(code, seed)
+      const violation = await firstViolation(code, { seed, events: FAULT_EVENTS[fault.scenario] })
       if (violation !== null) return { fault, violation, seed }
     }
     return { fault, violation: null, seed: fault.seed }
   })
 
-async function firstViolation(code: EngineCode, seed: number): Promise<string | null> {
+async function firstViolation({ engine, scenario }: FaultyCode, options: RunOptions): Promise<string | null> {
   try {
-    const { violations } = await runExchange(code, { seed, events: FAULT_EVENTS })
+    const { violations } = await runExchange(engine, scenario(), options)
     return violations[0] ?? null
   } catch (error) {
     return `the run failed: ${error instanceof Error ? error.message : error}`

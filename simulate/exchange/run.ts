@@ -8,10 +8,8 @@ import { type Random, randomOf } from '../random.ts'
 import { SimulatedDatabase } from './database.ts'
 import type { EngineCode } from './engine-code.ts'
 import { Host } from './host.ts'
-import { checkLaws, type Observed } from './laws.ts'
-import { Ledger, type LedgerAnswer, type LedgerCommand, type LedgerRow } from './ledger.ts'
+import type { Clients, Scenario } from './scenario.ts'
 import { Scheduler } from './scheduler.ts'
-import { Traders } from './traders.ts'
 
 export interface RunOptions {
   readonly seed: number
@@ -28,18 +26,15 @@ export interface RunOutcome {
 }
 
 const OPTIONS = { turnMs: 5, maxGroup: 64, lifeMs: 300, driftMs: 30, followMs: 20 }
-const ACCOUNTS = 5
 const DEADLINE_MS = 300
 /** Between the end of a member and its next start. */
 const RESTART_MS = 40
 /** After the faults have ended: a takeover, and the repetitions of all open commands. */
 const QUIET_MS = 4000
 
-type EngineMember = Member<LedgerCommand, LedgerAnswer>
-
-interface Process {
+interface Process<Command, Answer> {
   readonly host: Host
-  readonly member: EngineMember
+  readonly member: Member<Command, Answer>
 }
 
 /** A member may end so by the injected faults alone. */
@@ -54,50 +49,52 @@ const EXPECTED: ReadonlySet<unknown> = new Set([
 const isExpected = (reason: EndReason | FollowerFault): boolean =>
   EXPECTED.has(typeof reason === 'string' ? reason : reason.fault)
 
-class Cluster implements Observed {
+class Cluster<Command, Row, Answer> {
   readonly scheduler = new Scheduler()
   readonly random: Random
   readonly clock = { offset: 1_000_000 }
-  readonly database: SimulatedDatabase<LedgerRow>
-  readonly traders: Traders
+  readonly database: SimulatedDatabase<Row>
+  readonly clients: Clients<Command, Answer>
   readonly faults: string[] = []
-  /** Commands in the order of their arrival at an owner, by account. */
-  readonly arrivals: { readonly command: LedgerCommand }[] = []
+  /** Commands in the order of their arrival at an owner. */
+  readonly arrivals: Command[] = []
   /** Commands that an owner was given and has not answered. */
-  readonly unanswered = new Map<LedgerCommand, Host>()
+  readonly unanswered = new Map<Command, Host>()
   takeovers = 0
   /** Hosts that were killed: what they had received is lost with them. */
   readonly #killed = new Set<Host>()
-  #processes: (Process | null)[] = [null, null, null]
-  #owner: { readonly slot: number; readonly process: Process } | null = null
+  #processes: (Process<Command, Answer> | null)[] = [null, null, null]
+  #owner: { readonly slot: number; readonly process: Process<Command, Answer> } | null = null
   readonly #code: EngineCode
+  readonly #scenario: Scenario<Command, Row, Answer>
 
-  constructor(code: EngineCode, seed: number) {
+  constructor(code: EngineCode, scenario: Scenario<Command, Row, Answer>, seed: number) {
     this.#code = code
+    this.#scenario = scenario
     this.random = randomOf(seed)
     this.database = new SimulatedDatabase(
       { scheduler: this.scheduler, random: this.random, clock: this.clock, errors: code },
-      ({ isPoison }) => isPoison === true,
+      (row) => scenario.isPoison(row),
     )
-    this.traders = new Traders(this.scheduler, this.random, (command, of) => this.#submit(command, of))
+    this.clients = scenario.clients(this.scheduler, this.random, (command, of) => this.#submit(command, of))
   }
 
-  get neverAnswered(): readonly LedgerCommand[] {
+  get neverAnswered(): readonly Command[] {
     return [...this.unanswered].filter(([, host]) => !this.#killed.has(host)).map(([command]) => command)
   }
 
   start(): void {
     for (const slot of this.#processes.keys()) this.#startProcess(slot)
-    this.traders.start(ACCOUNTS, this.random.pick([5, 20, 80]))
+    this.clients.start(this.random.pick([5, 20, 80]))
   }
 
   #startProcess(slot: number): void {
     const host = new Host(`engine${slot}`, this.scheduler, this.clock, this.random() * 1e6)
     const silent = (): void => {}
-    const own: { process: Process | null } = { process: null }
-    const member = this.#code.startMember<LedgerCommand, LedgerRow, LedgerAnswer>(
+    const own: { process: Process<Command, Answer> | null } = { process: null }
+    const member = this.#code.startMember<Command, Row, Answer>(
       {
-        machine: new Ledger(),
+        machine: this.#scenario.newMachine(),
         journal: this.database.journalOf(host),
         lease: this.database.leaseOf(host),
         clock: host,
@@ -125,8 +122,8 @@ class Cluster implements Observed {
     })
   }
 
-  /** Sends to the member that last said it was the owner, or to one that may still take itself for it. */
-  #submit(command: LedgerCommand, of: CommandClass): Promise<Reply<LedgerAnswer>> | null {
+  /** Sends to the member that was the owner last, or to one that may still take itself for it. */
+  #submit(command: Command, of: CommandClass): Promise<Reply<Answer>> | null {
     const isAtAny = this.random.chance(0.25)
     const process = isAtAny ? this.random.pick(this.#processes) : (this.#owner?.process ?? null)
     if (process === null || process.host.isDead) return null
@@ -136,11 +133,11 @@ class Cluster implements Observed {
         const replied = member.submit({
           command,
           class: of,
-          account: command.account,
+          account: this.#scenario.accountOf(command),
           deadline: host.monotonic() + DEADLINE_MS,
         })
         if (replied === null) return
-        this.arrivals.push({ command })
+        this.arrivals.push(command)
         this.unanswered.set(command, host)
         void replied.then((reply) => {
           this.unanswered.delete(command)
@@ -251,30 +248,40 @@ class Cluster implements Observed {
   }
 }
 
-export async function runExchange(code: EngineCode, { seed, events }: RunOptions): Promise<RunOutcome> {
-  const cluster = new Cluster(code, seed)
-  const { scheduler, random, traders, database } = cluster
+export async function runExchange<Command, Row, Answer>(
+  code: EngineCode,
+  scenario: Scenario<Command, Row, Answer>,
+  { seed, events }: RunOptions,
+): Promise<RunOutcome> {
+  const cluster = new Cluster(code, scenario, seed)
+  const { scheduler, random, clients, database } = cluster
   cluster.start()
   const pauseMs = random.pick([30, 120, 500])
   const disturb = (): void => {
     scheduler.after(-Math.log(1 - random()) * pauseMs, () => {
-      if (traders.isQuiet) return
+      if (clients.isQuiet) return
       cluster.injectFault()
       disturb()
     })
   }
   scheduler.after(450, disturb)
   await scheduler.runUntil(Number.POSITIVE_INFINITY, events)
-  traders.isQuiet = true
+  clients.isQuiet = true
   await scheduler.runUntil(scheduler.now + QUIET_MS)
-  const probe = traders.probe()
+  const probe = clients.probe()
   await scheduler.runUntil(scheduler.now + QUIET_MS)
   if (!probe.isDone()) cluster.faults.push('no command is accepted after the faults have ended')
   return {
     events: scheduler.ran,
-    answers: traders.attempts.filter(({ reply }) => reply !== null).length,
+    answers: clients.attempts.filter(({ reply }) => reply !== null).length,
     groups: database.durableGroups.length,
     takeovers: cluster.takeovers,
-    violations: checkLaws(cluster),
+    violations: scenario.check({
+      groups: database.durableGroups,
+      attempts: clients.attempts,
+      faults: cluster.faults,
+      arrivals: cluster.arrivals,
+      neverAnswered: cluster.neverAnswered,
+    }),
   }
 }

@@ -1,5 +1,6 @@
 /** Verifies the proofs of batches against the chain, as `npm run cb -- batch verify` does. */
 import { Client } from '../../client/client.ts'
+import { ClearbatchError } from '../../client/errors.ts'
 import { verifyBatch } from '../../client/proof/verify-batch.ts'
 import { pages } from '../../client/queries.ts'
 import type { Auction } from '../../client/responses.ts'
@@ -7,6 +8,8 @@ import type { StackFile } from '../stack-file.ts'
 
 export interface VerifiedProofs {
   readonly verified: number
+  /** URLs of proofs that the exchange no longer has: their inputs were deleted, or earlier rules cleared the batch. */
+  readonly unavailable: readonly string[]
   readonly problems: readonly string[]
 }
 
@@ -22,23 +25,26 @@ interface Batches {
 const CONCURRENT = 4
 const PAGE = 100
 
-/** A batch of earlier rules has no proof. */
 export async function verifyProofs(
   { base_url: baseUrl, rpc_url: rpc }: Pick<StackFile, 'base_url' | 'rpc_url'>,
   { marketIds, from, most = Number.POSITIVE_INFINITY }: Batches,
 ): Promise<VerifiedProofs> {
   const { marketData } = new Client({ baseUrl })
   const problems: string[] = []
+  const unavailable: string[] = []
   let verified = 0
   const verify = async ({ market_id, batch_id }: Auction): Promise<void> => {
     const source = `${baseUrl}/v0/auctions/${market_id}/${batch_id}/proof`
     const readAt = Date.now()
-    const found = await marketData
-      .batchProof(market_id, batch_id)
-      .then((proof) => verifyBatch({ proof, readAt, rpc }))
-      .catch((error: Error) => ({ problems: [error.message] }))
-    problems.push(...found.problems.map((problem) => `${source}: ${problem}`))
-    verified++
+    try {
+      const proof = await marketData.batchProof(market_id, batch_id)
+      const found = await verifyBatch({ proof, readAt, rpc })
+      problems.push(...found.problems.map((problem) => `${source}: ${problem}`))
+      verified++
+    } catch (error) {
+      if (error instanceof ClearbatchError && error.code === 'PROOF_NOT_AVAILABLE') unavailable.push(source)
+      else problems.push(`${source}: ${(error as Error).message}`)
+    }
   }
   for (const marketId of marketIds) {
     const batches: Auction[] = []
@@ -55,5 +61,5 @@ export async function verifyProofs(
     }
     await Promise.all(Array.from({ length: CONCURRENT }, worker))
   }
-  return { verified, problems: problems.filter((problem) => !problem.includes('PROOF_NOT_AVAILABLE')) }
+  return { verified, unavailable, problems }
 }

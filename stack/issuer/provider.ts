@@ -1,7 +1,7 @@
 /** The identity provider of the local stack: OpenID Connect by `oidc-provider`, with a wallet in place of a password. */
 import type { JWK } from 'jose'
 import { type Configuration, type KoaContextWithOIDC, Provider } from 'oidc-provider'
-import { AUDIENCE, CLIENT_ID, PROGRAM_REDIRECT, WALLET_CLAIM } from './terms.ts'
+import { AUDIENCE, CLIENT_ID, COMMAND_CLIENT_ID, PROGRAM_REDIRECT, WALLET_CLAIM } from './terms.ts'
 
 export interface IssuerKeys {
   /** Signs the tokens: a private key with `kid` and `alg`. */
@@ -32,7 +32,7 @@ const resourceIndicators = {
   }),
 }
 
-/** The one client is the exchange's own, so the user is not asked to consent to it. */
+/** Every client is the exchange's own, so the user is not asked to consent to it. */
 async function grantOf(ctx: KoaContextWithOIDC) {
   const { client, session, provider } = ctx.oidc
   if (client === undefined || session?.accountId === undefined) return undefined
@@ -51,6 +51,16 @@ const configuration = ({ issuerUrl, pageUrl }: ProviderUrls, keys: IssuerKeys): 
       grant_types: ['authorization_code'],
       response_types: ['code'],
       redirect_uris: [`${issuerUrl}/signed-in`, `${pageUrl}/signed-in`, PROGRAM_REDIRECT],
+    },
+    {
+      client_id: COMMAND_CLIENT_ID,
+      client_name: 'Clearbatch command',
+      // The redirection of a native program may have any port.
+      application_type: 'native',
+      token_endpoint_auth_method: 'none',
+      grant_types: ['authorization_code'],
+      response_types: ['code'],
+      redirect_uris: [PROGRAM_REDIRECT],
     },
   ],
   jwks: { keys: [keys.signing as never] },

@@ -61,8 +61,9 @@ async function feedLines({ copies }: Replayed): Promise<string[]> {
 async function proofLines({ file }: Admin, { verify, spec, from }: Replayed): Promise<string[]> {
   if (!verify) return []
   const batches = { marketIds: [spec.marketId], from: new Date(from).toISOString() }
-  const { verified, problems } = await verifyProofs(file, batches)
-  return [`proofs      ${verified} verified against the chain, ${differencesIn(problems)}`]
+  const { verified, unavailable, problems } = await verifyProofs(file, batches)
+  const missing = unavailable.length === 0 ? '' : `${unavailable.length} no longer kept, `
+  return [`proofs      ${verified} verified against the chain, ${missing}${differencesIn(problems)}`]
 }
 
 /** Fails the replay if there are any. */

@@ -5,8 +5,13 @@ import { ClearbatchError } from '../../client/errors.ts'
 
 const accepted = { order_hash: '0x1' }
 const refused = {
-  error: { message: 'the price is outside of the band', details: { code: 'PRICE_BAND', field: 'price' } },
+  error: {
+    message: 'the price is outside of the band',
+    details: { code: 'PRICE_BAND', field: 'price', outcome: 'not_placed' as const },
+  },
 }
+/** An earlier command may have placed it. */
+const inDoubt = { error: { message: 'no', details: { code: 'LEVERAGE_CAP', outcome: 'unknown' as const } } }
 
 describe('client/batch-result', () => {
   it('when every item was accepted, orThrow returns the answer', () => {
@@ -35,5 +40,8 @@ describe('client/batch-result', () => {
     expect(() => checked({ results: [refused] }).orThrow())
       .to.throw(ClearbatchError)
       .with.property('outcome', 'not_placed')
+    expect(() => checked({ results: [refused, inDoubt] }).orThrow())
+      .to.throw(ClearbatchError)
+      .with.property('outcome', 'unknown')
   })
 })

@@ -96,9 +96,11 @@ describe('client/http-session', () => {
     expect(await serverOf(['no response', ok]).http.send(read)).to.deep.equal({ fine: true })
   })
 
-  it('when a retryable error has outcome not_placed, it retries a request that is not idempotent', async () => {
-    const halted = rejection(503, { code: 'ORACLE_STALE', outcome: 'not_placed', retryable: true })
-    expect(await serverOf([halted, ok]).http.send(act)).to.deep.equal({ fine: true })
+  it('when a retryable error has outcome not_placed or not_read, it retries a request that is not idempotent', async () => {
+    for (const outcome of ['not_placed', 'not_read']) {
+      const halted = rejection(503, { code: 'ORACLE_STALE', outcome, retryable: true })
+      expect(await serverOf([halted, ok]).http.send(act)).to.deep.equal({ fine: true })
+    }
   })
 
   it('when the request is invalid, it throws an error with code, outcome, details and request id', async () => {
@@ -114,12 +116,10 @@ describe('client/http-session', () => {
     expect(error.details.field).to.equal('price')
   })
 
-  it('when an error response has no details, the outcome is unknown for status 500 and not_placed for 404', async () => {
+  it('when an error response has no details, the outcome is unknown for status 500 and not_read for 404', async () => {
     expect((await errorOf(serverOf([{ status: 500, body: 'oops' }]).http.send(act))).outcome).to.equal(
       'unknown',
     )
-    expect((await errorOf(serverOf([{ status: 404, body: {} }]).http.send(act))).outcome).to.equal(
-      'not_placed',
-    )
+    expect((await errorOf(serverOf([{ status: 404, body: {} }]).http.send(act))).outcome).to.equal('not_read')
   })
 })

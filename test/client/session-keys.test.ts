@@ -2,9 +2,9 @@
 import { expect } from 'chai'
 import { after, before, describe, it } from 'mocha'
 import { Client } from '../../client/client.ts'
-import { waitFor } from '../../client/wait-for.ts'
 import { createUser, type ExchangeFixture, startExchange } from '../api/support/exchange-fixture.ts'
 import { addressOf, ForwardFixture, freshKey } from '../api/support/forward-fixture.ts'
+import { waitFor } from '../support/patience.ts'
 
 describe('client/session-keys, against an exchange', () => {
   let exchange: ExchangeFixture

@@ -19,7 +19,9 @@ describe('statements of a transaction that are sent together', () => {
 
   beforeEach(async () => {
     fixture = await MarketFixture.open(perpetual)
-    db = createDb(createPool({ url: fixture.url, connections: 2, name: 'pipeline test' }))
+    db = createDb(
+      createPool({ url: fixture.url, connections: 2, name: 'pipeline test', idleInTransactionMs: 0 }),
+    )
   })
 
   afterEach(async () => {

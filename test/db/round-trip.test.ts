@@ -22,7 +22,7 @@ describe('statements in one round trip', () => {
   let client: pg.PoolClient
   before(async () => {
     test = await freshDatabase()
-    pool = createPool({ url: test.url, connections: 1, name: 'round trip' })
+    pool = createPool({ url: test.url, connections: 1, name: 'round trip', idleInTransactionMs: 0 })
     client = await pool.connect()
     await client.query('create table pairs (id bigint primary key, value text)')
   })

@@ -12,7 +12,7 @@ describe('transactions of a pipelined client', () => {
   before(async () => {
     test = await freshDatabase()
     await sql`create table numbers (n integer primary key)`.execute(test.db)
-    const options = { url: test.url, connections: 1, name: 'pipelined' }
+    const options = { url: test.url, connections: 1, name: 'pipelined', idleInTransactionMs: 0 }
     db = createDb(createPool({ ...options, Client: TransactionClient }))
   })
   after(async () => {

@@ -1,4 +1,5 @@
 /** `npm run describe`: writes the descriptions that the sources generate into `docs/`. It refuses a change that breaks clients without a reason. */
+import { spawnSync } from 'node:child_process'
 import { appendFileSync, writeFileSync } from 'node:fs'
 import { reference } from '../../cli/help.ts'
 import { repositoryCommands } from '../../cli/repository/table.ts'
@@ -36,4 +37,7 @@ if (breaking.length > 0 && reason === undefined) {
     const list = breaking.map((change) => `- \`${change}\``).join('\n')
     appendFileSync(CHANGES, `\n## ${day}\n\n${reason}\n\n${list}\n`)
   }
+  // The types of the Python client; its tests compare them too.
+  const { status } = spawnSync('python3', ['python/generate.py'], { stdio: 'inherit' })
+  if (status !== 0) process.stdout.write('python/clearbatch/responses.py: run `python3 python/generate.py`\n')
 }

@@ -4,9 +4,9 @@ import { expect } from 'chai'
 import { afterEach, before, beforeEach, describe, it } from 'mocha'
 import { Client } from '../../client/client.ts'
 import { sessionSigner } from '../../client/signing.ts'
-import { waitFor } from '../../client/wait-for.ts'
 import type { Price } from '../../domain/units.ts'
 import { type FeedOverride, overrideFeed } from '../../stack/feed-override.ts'
+import { waitFor } from '../support/patience.ts'
 import { nearOracle, trade, useStack } from './support/stack.ts'
 
 const MARKET = 1

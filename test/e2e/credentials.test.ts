@@ -8,7 +8,7 @@ import { rotateApiKey } from '../../client/api-keys.ts'
 import { ClearbatchError } from '../../client/errors.ts'
 import { createHttpSession } from '../../client/http-session.ts'
 import { signIn } from '../../client/sign-in.ts'
-import { waitFor } from '../../client/wait-for.ts'
+import { waitFor } from '../support/patience.ts'
 import { Browser } from './support/browser.ts'
 import { useStack } from './support/stack.ts'
 

@@ -4,15 +4,15 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'chai'
-import { after, before, describe, it } from 'mocha'
-import { waitFor } from '../../client/wait-for.ts'
+import { after, before, beforeEach, describe, it } from 'mocha'
 import { marketShard } from '../../domain/journal/journal-row.ts'
 import type { LiquidationChanged } from '../../domain/journal/liquidation-row.ts'
 import type { MoveCause } from '../../domain/journal/move-cause.ts'
-import { ACTION_LIFETIME } from '../../domain/settlement/durations.ts'
+import { ACTION_AHEAD, ACTION_LIFETIME } from '../../domain/settlement/durations.ts'
 import { type FeedOverride, overrideFeed } from '../../stack/feed-override.ts'
 import type { Managed } from '../../stack/supervisor.ts'
 import { replaceBlocks } from '../support/chain-faults.ts'
+import { waitFor } from '../support/patience.ts'
 import { MinedRows } from './support/fork-under.ts'
 import { isDone, useStack } from './support/stack.ts'
 
@@ -20,6 +20,8 @@ const MARKET = 1
 const TICK = 10n ** 17n
 /** In ticks. */
 const START = 630_000n
+/** Below what a fill of one step changes. */
+const NONE = 0.0005
 
 describe('a cascade of liquidations on a running exchange', function () {
   this.timeout(180_000)
@@ -32,8 +34,39 @@ describe('a cascade of liquidations on a running exchange', function () {
     // It would close what it inherits against the orders of the test.
     await exchange.stack.backstop?.process.stop()
     feed = overrideFeed(exchange.stack, MARKET)
-    await move(0)
   })
+
+  // Each test begins at the start price, without orders and liquidations that an earlier one has left.
+  beforeEach(async () => {
+    await move(0)
+    await untilLiquidationsEnd()
+    for (const account of exchange.stack.file.accounts.keys())
+      await exchange.trader(account).orders.cancelAll({ marketId: MARKET })
+  })
+
+  const userId = (account: number): number => exchange.stack.file.accounts[account]?.user_id as number
+  const mined = (account: number, cause: 'part' | MoveCause) =>
+    new MinedRows(exchange.stack, MARKET, (row) =>
+      row.kind === 'part_settled'
+        ? cause === 'part' && row.positions.some(({ user_id }) => user_id === userId(account))
+        : row.cause === cause && row.account === userId(account),
+    )
+  /** The backstop, whose process is stopped, may be below the threshold itself. */
+  const untilLiquidationsEnd = () =>
+    waitFor(
+      () =>
+        exchange.stack.db
+          .selectFrom('liquidations')
+          .select('user_id')
+          .where(
+            'user_id',
+            'in',
+            exchange.stack.file.accounts.map((_, account) => userId(account)),
+          )
+          .execute(),
+      (running) => running.length === 0,
+      { budgetMs: 60_000 },
+    )
 
   const priceAt = (thousandths: number): bigint => (START * BigInt(1_000 + thousandths)) / 1_000n
   const textOf = (ticks: bigint): string => `${Number(ticks) / 10}`
@@ -69,25 +102,49 @@ describe('a cascade of liquidations on a running exchange', function () {
     expect(ended.map(({ status }) => status)).to.deep.equal(['FILLED', 'FILLED'])
   }
 
-  async function steps(): Promise<LiquidationChanged[]> {
+  /** Opens what the account lacks of the long position. */
+  async function hold(long: number, short: number, quantity: number): Promise<void> {
+    const missing = quantity - (await sizeOf(long))
+    if (missing > NONE) await open(long, short, missing.toFixed(3), 0)
+  }
+
+  async function steps(account: number): Promise<LiquidationChanged[]> {
     const rows = await exchange.stack.db
       .selectFrom('journal')
       .select('row')
       .where('shard', '=', marketShard(MARKET))
       .orderBy('seq')
       .execute()
-    return rows.flatMap(({ row }) => (row.kind === 'liquidation_changed' ? [row] : []))
-  }
-  const stepsOf = async (account: number): Promise<string[]> => {
-    const id = exchange.stack.file.accounts[account]?.user_id
-    return (await steps()).filter(({ user_id }) => user_id === id).map(({ step }) => step)
-  }
-  const reached = (account: number, step: string) =>
-    waitFor(
-      () => stepsOf(account),
-      (found) => found.includes(step),
-      { budgetMs: 60_000 },
+    return rows.flatMap(({ row }) =>
+      row.kind === 'liquidation_changed' && row.user_id === userId(account) ? [row] : [],
     )
+  }
+  /** Without the account's steps before. */
+  const stepsAfter = async (account: number, before: number) => (await steps(account)).slice(before)
+  const reached = (account: number, step: string, before: number) =>
+    waitFor(
+      () => stepsAfter(account, before),
+      (found) => found.some((row) => row.step === step),
+      { budgetMs: 120_000 },
+    )
+  /**
+   * One action of the account is in the queue at a time. A further one follows only when the lifetime of the one before is over without effect:
+   * a killed keeper can be away for longer.
+   */
+  function expectOneAtATime(found: readonly LiquidationChanged[], step: string): void {
+    const queued = found.filter((row) => row.step === step)
+    expect(queued).to.not.be.empty
+    for (const [at, { at: queuedAt }] of queued.entries()) {
+      const before = queued[at - 1]?.evidence
+      if (before === undefined || before === null) continue
+      expect(queuedAt - before.as_of, 'age of the action before').to.be.greaterThan(
+        ACTION_LIFETIME - ACTION_AHEAD,
+      )
+    }
+  }
+  /** How often a chain of these rows has moved the position. */
+  const timesMoved = (rows: readonly { readonly rollback: boolean }[]): number =>
+    rows.reduce((sum, { rollback }) => sum + (rollback ? -1 : 1), 0)
   const sizeOf = async (account: number): Promise<number> => {
     const [position] = await exchange.trader(account).account.positions({ marketId: MARKET })
     return (position?.size ?? 0) + (position?.pending_size ?? 0)
@@ -112,6 +169,7 @@ describe('a cascade of liquidations on a running exchange', function () {
   }
 
   it('when a long falls below the threshold, a forced order fills as far as the book goes, and ends when the position is healthy', async () => {
+    const before = (await steps(0)).length
     await open(0, 1, '0.1', 0)
     const trader = exchange.trader(0)
     const own = await trader.orders.place({
@@ -120,7 +178,7 @@ describe('a cascade of liquidations on a running exchange', function () {
     const bid = { marketId: MARKET, side: 'LONG', price: textOf(priceAt(-30)), quantity: '0.04' } as const
     await exchange.trader(2).orders.place({ ...bid, leverage: 2 })
     await move(-26)
-    await reached(0, 'forced')
+    await reached(0, 'forced', before)
     expect((await trader.orders.waitFor(own, isDone, 30_000)).status_reason).to.equal('LIQUIDATION')
     await waitFor(
       () => sizeOf(0),
@@ -140,7 +198,7 @@ describe('a cascade of liquidations on a running exchange', function () {
     expect(JSON.stringify(refusal)).to.include('ORDER_FORCED')
     await trader.orders.cancelAll({ marketId: MARKET })
     await move(0)
-    await reached(0, 'ended')
+    await reached(0, 'ended', before)
     await agreed()
     expect(await sizeOf(0)).to.be.closeTo(0.06, 1e-9)
   })
@@ -151,63 +209,37 @@ describe('a cascade of liquidations on a running exchange', function () {
     ['indexer', 'after-block-commit'],
   ] as const) {
     it(`when ${name} is killed at ${point} while the backstop inherits, the position moves once`, async () => {
-      const before = await stepsOf(0)
-      if ((await sizeOf(0)) < 0.01) await open(0, 1, '0.06', 0)
+      const before = (await steps(0)).length
+      const moves = mined(0, 'inherited')
+      const moved = timesMoved(await moves.all())
+      await hold(0, 1, 0.06)
       await killAt(exchange.stack[name], point, async () => {
         await move(-41)
       })
-      await waitFor(
-        async () => (await stepsOf(0)).slice(before.length),
-        (found) => found.includes('ended'),
-        { budgetMs: 60_000 },
-      )
-      const found = (await stepsOf(0)).slice(before.length)
-      expect(found.filter((step) => step === 'inherit_queued')).to.have.length(1)
+      expectOneAtATime(await reached(0, 'ended', before), 'inherit_queued')
       await closed(0)
-      await move(0)
       await agreed()
+      expect(timesMoved(await moves.all()) - moved).to.equal(1)
     })
   }
 
-  it('when a long loses all of its equity, it is deleveraged within two intervals of the price, also across a fork', async () => {
-    await open(3, 4, '0.05', 0)
+  it('when a long loses all of its equity, it is deleveraged, also across a fork', async () => {
+    const before = (await steps(3)).length
+    await hold(3, 4, 0.05)
     await move(-60)
-    await reached(3, 'deleverage_queued')
-    const [queued] = (await steps()).filter(({ step }) => step === 'deleverage_queued')
-    // The age of the report when the step was taken; other tests may share the machine.
-    expect((queued?.at ?? 0) - (queued?.evidence?.oracle_at ?? 0)).to.be.lessThan(2_000)
-    await reached(3, 'ended')
+    expectOneAtATime(await reached(3, 'ended', before), 'deleverage_queued')
     await closed(3)
     await agreed()
     await replaceBlocks(exchange.stack.provider, 3)
     await agreed()
     await closed(3)
+    expect(timesMoved(await mined(3, 'deleveraged').all())).to.equal(1)
   })
 
   // ---------------------------------------------------------------------- forks
 
-  const userId = (account: number): number => exchange.stack.file.accounts[account]?.user_id as number
-  const mined = (account: number, cause: 'part' | MoveCause) =>
-    new MinedRows(exchange.stack, MARKET, (row) =>
-      row.kind === 'part_settled'
-        ? cause === 'part' && row.positions.some(({ user_id }) => user_id === userId(account))
-        : row.cause === cause && row.account === userId(account),
-    )
-  /** The backstop, whose process is stopped, may be below the threshold itself. */
-  const untilLiquidationEnds = (account: number) =>
-    waitFor(
-      () =>
-        exchange.stack.db
-          .selectFrom('liquidations')
-          .select('user_id')
-          .where('user_id', '=', userId(account))
-          .execute(),
-      (running) => running.length === 0,
-      { budgetMs: 30_000 },
-    )
-
   it('when a fork removes an ingested forced fill, the same part is mined again, and the order fills no more than once', async () => {
-    await move(0)
+    const before = (await steps(5)).length
     await open(5, 6, '0.1', 0)
     const bid = { marketId: MARKET, side: 'LONG', price: textOf(priceAt(-30)), quantity: '0.04' } as const
     await exchange.trader(7).orders.place({ ...bid, leverage: 2 })
@@ -222,9 +254,9 @@ describe('a cascade of liquidations on a running exchange', function () {
     const removed = await parts.fork()
     expect((await parts.mined()).tx_hash).to.equal(removed.tx_hash)
     await move(0)
-    await reached(5, 'ended')
+    const found = await reached(5, 'ended', before)
     await agreed()
-    expect((await stepsOf(5)).filter((step) => step === 'forced')).to.have.length(1)
+    expect(found.filter(({ step }) => step === 'forced')).to.have.length(1)
     expect(await sizeOf(5)).to.be.closeTo(0.06, 1e-9)
     expect(await sizeOf(7)).to.be.closeTo(0.04, 1e-9)
   })
@@ -233,23 +265,27 @@ describe('a cascade of liquidations on a running exchange', function () {
     ['inheritance', 'inherited', 5, -41, 'inherit_queued'],
     ['deleveraging', 'deleveraged', 8, -60, 'deleverage_queued'],
   ] as const) {
-    it(`when a fork removes an ingested ${what}, the same transaction is mined again, and the position moves once`, async () => {
-      await move(0)
-      if (account === 8) await open(8, 9, '0.05', 0)
-      await move(thousandths)
-      await reached(account, step)
+    it(`when a fork removes an ingested ${what}, its transaction is mined again while the chain accepts it, and the position moves once`, async () => {
+      const before = (await steps(account)).length
       const moves = mined(account, cause)
+      const moved = timesMoved(await moves.all())
+      await hold(account, account === 5 ? 6 : 9, 0.05)
+      await move(thousandths)
+      await reached(account, step, before)
       const removed = await moves.fork()
-      expect((await moves.mined()).tx_hash).to.equal(removed.tx_hash)
+      const again = await moves.mined()
       await agreed()
-      expect((await stepsOf(account)).filter((found) => found === step)).to.have.length(1)
       await closed(account)
-      await untilLiquidationEnds(account)
+      const found = await stepsAfter(account, before)
+      expectOneAtATime(found, step)
+      if (found.filter((row) => row.step === step).length === 1)
+        expect(again.tx_hash).to.equal(removed.tx_hash)
+      expect(timesMoved(await moves.all()) - moved).to.equal(1)
     })
   }
 
   it('when a fork removes an inheritance after its lifetime and the price has recovered, the position stays with its owner', async () => {
-    await move(0)
+    const before = (await steps(10)).length
     await open(10, 6, '0.05', 0)
     await move(-41)
     const moves = mined(10, 'inherited')
@@ -264,8 +300,7 @@ describe('a cascade of liquidations on a running exchange', function () {
     )
     await agreed()
     expect(await sizeOf(10)).to.be.closeTo(0.05, 1e-9)
-    expect((await stepsOf(10)).filter((step) => step === 'inherit_queued')).to.have.length(1)
+    expectOneAtATime(await stepsAfter(10, before), 'inherit_queued')
     expect((await moves.all()).map(({ rollback }) => rollback)).to.deep.equal([false, true])
-    await untilLiquidationEnds(10)
   })
 })

@@ -4,7 +4,7 @@ import { describe, it } from 'mocha'
 import { Client } from '../../client/client.ts'
 import { ClearbatchError } from '../../client/errors.ts'
 import type { Bookmark, Placement } from '../../client/responses.ts'
-import { waitFor } from '../../client/wait-for.ts'
+import { waitFor } from '../support/patience.ts'
 import { FeedRun } from './support/feed-run.ts'
 import { nearOracle, trade, useStack } from './support/stack.ts'
 

@@ -6,10 +6,10 @@ import { Client } from '../../client/client.ts'
 import { ClearbatchError } from '../../client/errors.ts'
 import type { SessionKeyOperation } from '../../client/session-keys.ts'
 import { sessionSigner } from '../../client/signing.ts'
-import { waitFor } from '../../client/wait-for.ts'
 import type { Managed } from '../../stack/supervisor.ts'
 import { AccountManager__factory } from '../../typechain-types/factories/AccountManager__factory.ts'
 import { replaceFrom } from '../support/chain-faults.ts'
+import { waitFor } from '../support/patience.ts'
 import { isDone, nearOracle, useStack } from './support/stack.ts'
 
 const KILLS = [

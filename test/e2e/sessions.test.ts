@@ -1,11 +1,11 @@
 /** The trading session of the stock market while the exchange runs: funding, reports and reads follow the calendar. */
 import { expect } from 'chai'
 import { describe, it } from 'mocha'
-import { waitFor } from '../../client/wait-for.ts'
 import { putException } from '../../db/calendar-exceptions.ts'
 import { setCalendar } from '../../db/markets.ts'
 import { plusDays } from '../../domain/market/civil-day.ts'
 import type { Day, MarketId, Millis } from '../../domain/units.ts'
+import { waitFor } from '../support/patience.ts'
 import { useStack } from './support/stack.ts'
 
 const BTC = 1 as MarketId

@@ -3,12 +3,14 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { after, before, describe, it } from 'mocha'
-import { createDb, createPool } from '../../db/client.ts'
+import { unpackInputs } from '../../db/batch-inputs.ts'
+import { createDb, createPool, type Db } from '../../db/client.ts'
+import { toJson } from '../../db/json.ts'
 import { createMigrator } from '../../db/migrator.ts'
 import { dataDirAt } from '../../stack/data-dir.ts'
 import { startPostgres } from '../../stack/postgres.ts'
 import { type Stack, startStack } from '../../stack/stack.ts'
-import { differencesOf, nearOracle, trade, traderOn } from './support/stack.ts'
+import { differencesOf, nearOracle, newestProofs, trade, traderOn } from './support/stack.ts'
 
 /** The newest migration of the version before this one. */
 const PREVIOUS_SCHEMA = '0009-lean-reads'
@@ -18,6 +20,8 @@ describe('a data directory of the previous version', function () {
   const dataDir = mkdtempSync(join(tmpdir(), 'clearbatch-upgrade-'))
   let running: Stack | undefined
   let restingId: string
+  /** Batches of the previous version. */
+  let tradedBefore = 0
   const start = async (): Promise<Stack> => {
     running = await startStack({ port: 0, dataDir, fresh: false, bots: false, backstop: false }, () => {})
     return running
@@ -45,13 +49,31 @@ describe('a data directory of the previous version', function () {
   async function migrateTo(migration: string): Promise<void> {
     const postgres = await startPostgres({ dir: dataDirAt(dataDir).postgres })
     const db = createDb(createPool({ url: postgres.url, connections: 1, name: 'upgrade test' }))
+    await unpackAll(db)
     const { error } = await createMigrator(db).migrateTo(migration)
     await db.destroy()
     await postgres.stop()
     if (error) throw error
   }
 
-  it('when its contracts have the code of this version, the next start migrates its database and keeps orders and positions', async () => {
+  /** Stores inputs as JSON, as the previous version did. The way back of the migrations deletes packed inputs, and with them the proof. */
+  async function unpackAll(db: Db): Promise<void> {
+    const batches = await db
+      .selectFrom('batches')
+      .select(['market_id', 'batch_id', 'inputs'])
+      .where('inputs', 'is not', null)
+      .execute()
+    for (const { market_id, batch_id, inputs } of batches)
+      await db
+        .updateTable('batches')
+        .set({ inputs: Buffer.from(toJson(unpackInputs(inputs as Buffer))) })
+        .where('market_id', '=', market_id)
+        .where('batch_id', '=', batch_id)
+        .execute()
+    tradedBefore = batches.length
+  }
+
+  it('when its contracts have the code of this version, the next start migrates its database and keeps orders, positions and proofs', async () => {
     const stack = await start()
     const [alice, bob] = [traderOn(stack, 0), traderOn(stack, 1)]
     expect((await alice.orders.get(restingId)).status).to.equal('OPEN')
@@ -59,6 +81,9 @@ describe('a data directory of the previous version', function () {
     const price = await nearOracle(alice, 1)
     const { buy } = await trade(alice, bob, { marketId: 1, price, quantity: '0.01' })
     expect(buy.status).to.equal('FILLED')
+    expect(tradedBefore).to.be.above(0)
+    const { verified } = await newestProofs(stack)
+    expect(verified).to.be.above(tradedBefore)
     expect(await differencesOf(stack)).to.deep.equal([])
   })
 

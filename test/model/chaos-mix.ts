@@ -19,7 +19,7 @@ import { argumentsOf, positiveNumber, wholeNumber, withDefault } from '../../ser
 import { audit, settled } from '../../stack/audit/audit.ts'
 import type { Managed } from '../../stack/supervisor.ts'
 import { startSecondInstance } from '../e2e/support/second-instance.ts'
-import { newestProofs } from '../e2e/support/stack.ts'
+import { proofDifferences } from '../e2e/support/stack.ts'
 import { randomOf } from '../support/random.ts'
 
 const { minutes, rate, seed } = argumentsOf({
@@ -100,7 +100,7 @@ async function differences({ stack, keys, db }: CompleteTarget): Promise<readonl
     baseUrl: file.base_url,
     accounts,
   })
-  return [...audited.differences, ...(await newestProofs(stack)).problems]
+  return [...audited.differences, ...(await proofDifferences(stack))]
 }
 
 const target = await startComplete({ accounts: ACCOUNTS })

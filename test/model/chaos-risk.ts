@@ -10,12 +10,12 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { waitFor } from '../../client/wait-for.ts'
 import { readRecording } from '../../keeper/adapters/sources/recording.ts'
 import { argumentsOf, text, wholeNumber, withDefault } from '../../service/command-line.ts'
 import { startStack } from '../../stack/stack.ts'
 import type { Managed } from '../../stack/supervisor.ts'
 import { CRASH_DAY, CrashRun } from '../e2e/support/crash-run.ts'
+import { waitFor } from '../support/patience.ts'
 import { randomOf } from '../support/random.ts'
 
 const { seed, rounds, prices } = argumentsOf({

@@ -24,6 +24,7 @@ export const describeOrder = ({ side, order_type, quantity_e18_raw, symbol }: Pl
 
 const OUTCOMES = {
   not_placed: 'The order was not placed.',
+  not_read: 'The request was refused before the order was read.',
   placed: 'The order was placed.',
   unknown: 'Unknown whether the order was placed; checking.',
 } as const

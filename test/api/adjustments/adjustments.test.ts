@@ -2,13 +2,13 @@
 import { expect } from 'chai'
 import { getBytes, TypedDataEncoder, Wallet } from 'ethers'
 import { after, before, beforeEach, describe, it } from 'mocha'
-import { waitFor } from '../../../client/wait-for.ts'
 import { type AttemptChange, changeAttempt, loadAttempt } from '../../../db/adjustments.ts'
 import { appendRows, lockShard } from '../../../db/journal.ts'
 import { seizeLease } from '../../../db/leases.ts'
 import { ADJUSTMENT_LANE } from '../../../db/relayers.ts'
 import { marketShard } from '../../../domain/journal/journal-row.ts'
 import { e18, perpetual } from '../../support/markets.ts'
+import { waitFor } from '../../support/patience.ts'
 import {
   type Answer,
   createUser,

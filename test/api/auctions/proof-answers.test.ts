@@ -118,8 +118,11 @@ describe('answers with proofs', () => {
   })
 
   it('when proofs are requested, they have a limit of their own', async () => {
-    const limited = await startSecondApi(exchange, { RATE_LIMIT_PROOFS: '1' })
-    const answers = await Promise.all(Array.from({ length: 6 }, () => limited.get(null, path())))
+    const limited = await startSecondApi(exchange, {
+      RATE_LIMIT_PROOFS: '1',
+      RATE_LIMIT_WINDOW_SECONDS: '60',
+    })
+    const answers = await Promise.all(Array.from({ length: 61 }, () => limited.get(null, path())))
     expect(answers.filter(({ status }) => status === 429)).to.have.length(1)
     expect((await limited.get(null, '/v0/markets')).status).to.equal(200)
     await limited.stop()

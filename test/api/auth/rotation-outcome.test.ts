@@ -102,7 +102,7 @@ describe('a rotation that loses the database', () => {
     expect(await hashOf(user)).to.not.equal(lost)
   })
 
-  it('when it is lost before anything is stored, nothing has changed, and the answer says so', async () => {
+  it('when it is lost before anything is stored, the outcome is unknown, nothing has changed, and the same request succeeds', async () => {
     for (const when of ['before', 'after'] as const) {
       const user = await newUser()
       const headers = await bearerOf(user)
@@ -111,7 +111,7 @@ describe('a rotation that loses the database', () => {
       proxy.cutAt(BEGIN, when)
       const lost = await rotate(user, request, headers)
       expect(codeOf(lost), when).to.deep.equal([503, 'DATABASE_UNAVAILABLE'])
-      expect(lost.body.details.outcome).to.equal('not_placed')
+      expect(lost.body.details.outcome).to.equal('unknown')
       expect(await hashOf(user)).to.equal(before)
       expect((await rotate(user, request, headers)).status).to.equal(200)
     }

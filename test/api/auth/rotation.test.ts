@@ -3,8 +3,8 @@ import { expect } from 'chai'
 import { Signature, Wallet } from 'ethers'
 import { sql } from 'kysely'
 import { after, before, describe, it } from 'mocha'
-import { waitFor } from '../../../client/wait-for.ts'
 import { useAnvil } from '../../support/anvil.ts'
+import { waitFor } from '../../support/patience.ts'
 import {
   type Answer,
   codeOf,

@@ -220,6 +220,19 @@ export const RULES: readonly Rule[] = [
     'when fill processing is read, it has stage, transaction, batch and times',
     'when the maximum is placed, it is accepted, and one step more is rejected',
   ),
+  // Bounds of one client.
+  elsewhere(
+    'when an account reads two large pages, a third is 429 LARGE_PAGE_LIMIT with Retry-After, field, received and expected',
+    'test/api/http/page-limit.test.ts: when an account reads two large pages, a third is rejected',
+  ),
+  elsewhere(
+    'when an address has too many connections, a further one is 429 TOO_MANY_CONNECTIONS with received and expected, and closed',
+    'test/api/http/connection-limit.test.ts: a further connection is answered 429 and closed',
+  ),
+  elsewhere(
+    'when a command is refused before it is read, its outcome is not_read',
+    'test/api/commands/outcome-law.test.ts: when a command is refused before it is read',
+  ),
   // Bookmarks.
   ...rules(
     'when a read has no bookmark, it never waits',

@@ -2,6 +2,7 @@
 import { expect } from 'chai'
 import { Wallet } from 'ethers'
 import { describe } from 'mocha'
+import { expectRefusedOutcome } from '../../support/refused-outcome.ts'
 import { expectAmountsAgree, expectObject } from './answers.ts'
 import { COMMANDS, type Expected, PLACEMENTS, type Terms } from './contract-requests.ts'
 import { SIGNATURES, type SignatureRow } from './contract-signing.ts'
@@ -55,7 +56,7 @@ export function expectAnswer({ status, body }: Answer, expected: Expected, isCom
   }
   expectObject('error', body)
   expect(body.details, received).to.include({ code: expected.code, field: expected.field })
-  if (isCommand) expect(body.details.outcome, received).to.equal('not_placed')
+  if (isCommand) expectRefusedOutcome(body.details, received)
   else expect(body.details, received).to.not.have.property('outcome')
   expect(body.details.request_id, received).to.be.a('string')
 }

@@ -1,8 +1,8 @@
 /** Sends generated messages over connections of the live feed and checks that none is executed, fails inside or hangs. */
 import type { AddressInfo } from 'node:net'
 import { isCommand, OPERATIONS, OPS } from '../../../api/live/schema.ts'
-import { waitFor } from '../../../client/wait-for.ts'
 import { LiveClient, type LiveMessage } from '../../support/live-client.ts'
+import { waitFor } from '../../support/patience.ts'
 import type { Generator, Schema } from './generate.ts'
 import { type FuzzReport, type FuzzSetting, HANG_MS, onExchange } from './run.ts'
 

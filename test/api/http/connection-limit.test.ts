@@ -9,6 +9,7 @@ import {
   createUser,
   type Env,
   type ExchangeFixture,
+  signedBody,
   startExchange,
   startSecondApi,
 } from '../support/exchange-fixture.ts'
@@ -59,12 +60,42 @@ describe('the connections of an address', () => {
     const answer = await ask(further)
     expect(answer).to.match(/^HTTP\/1.1 429/)
     expect(answer.toLowerCase()).to.include('connection: close').and.to.include('retry-after: 1')
-    expect(answer).to.include('"code":"TOO_MANY_CONNECTIONS"').and.to.include(`at most ${MOST} connections`)
+    const { details } = JSON.parse(answer.slice(answer.indexOf('\r\n\r\n') + 4))
+    expect(details).to.include({
+      code: 'TOO_MANY_CONNECTIONS',
+      scope: 'address',
+      field: 'connections',
+      expected: `at most ${MOST} connections`,
+      received: MOST + 1,
+      retryable: true,
+    })
+    expect(details, 'a read has no outcome').to.not.have.property('outcome')
     if (!further.closed) await once(further, 'close')
     expect(await ask(own[0] as Socket), 'connections within the limit go on').to.match(/^HTTP\/1.1 200/)
     own[1]?.destroy()
-    await new Promise((resolve) => setTimeout(resolve, 100))
-    expect(await ask(await open(port))).to.match(/^HTTP\/1.1 200/)
+    // The server learns of the end a moment later.
+    let answered = ''
+    while (!/^HTTP\/1.1 200/.test(answered)) answered = await ask(await open(port))
+  })
+
+  it('when a command arrives on a connection beyond the limit, it is not read, and its outcome says so', async () => {
+    const port = await listening()
+    for (let at = 0; at < MOST; at++) await open(port)
+    const alice = await createUser(first.db, 'commanding')
+    const text = JSON.stringify(signedBody(alice).body)
+    const further = await open(port)
+    further.write(
+      `POST /v0/orders HTTP/1.1\r\nHost: x\r\nAuthorization: Key ${alice.apiKey}\r\n` +
+        `Content-Type: application/json\r\nContent-Length: ${text.length}\r\n\r\n${text}`,
+    )
+    const [data] = await once(further, 'data')
+    expect(String(data)).to.include('"code":"TOO_MANY_CONNECTIONS"').and.to.include('"outcome":"not_read"')
+    const stored = await first.db
+      .selectFrom('orders')
+      .select('hash')
+      .where('user_id', '=', alice.userId)
+      .execute()
+    expect(stored).to.deep.equal([])
   })
 
   it('when connections beyond the limit send nothing, they are closed', async () => {

@@ -4,6 +4,7 @@ import { after, before, beforeEach, describe, it } from 'mocha'
 import { type Api, compose } from '../../../api/compose.ts'
 import { readConfig } from '../../../api/config.ts'
 import { createLogger } from '../../../service/logger.ts'
+import { PATIENCE } from '../../support/patience.ts'
 import { type CutProxy, startProxy } from '../../support/proxy.ts'
 import { emptyRedis, ON_REDIS, redisUrl } from '../../support/redis.ts'
 import {
@@ -22,6 +23,8 @@ const LIMITS = {
   RATE_LIMIT_FAILURES: '1',
   RATE_LIMIT_WINDOW_SECONDS: '20',
   FAUCET_WAIT_MS: '1',
+  // A busy machine must not count in one process what both are to count.
+  REDIS_TIMEOUT_MS: '10000',
 }
 
 describe(`rate limits of two API processes ${ON_REDIS}`, function () {
@@ -73,7 +76,7 @@ describe(`rate limits of two API processes ${ON_REDIS}`, function () {
 
   /** Waits until the process counts its requests in Redis. */
   async function untilCounted(api: Api): Promise<void> {
-    for (let tries = 0; tries < 200; tries++) {
+    for (let tries = 0; tries < 200 * PATIENCE; tries++) {
       const from = `10.1.${++addresses % 250}.1`
       await ask(api, { from })
       if ((await redis.get(`clearbatch-limit-address:${from}`)) !== null) return
@@ -145,9 +148,17 @@ describe(`rate limits of two API processes ${ON_REDIS}`, function () {
   })
 
   it('when Redis does not respond, it answers requests without waiting for Redis', async () => {
-    await redis.call('CLIENT', 'PAUSE', '1500', 'ALL')
-    const started = Date.now()
-    expect(await times(5, () => ask(exchange.api))).to.deep.equal(Array(5).fill(200))
-    expect(Date.now() - started).to.be.lessThan(1_200)
+    const env = { ...LIMITS, REDIS_URL: proxy.url, REDIS_TIMEOUT_MS: '50' }
+    const hasty = await compose(readConfig(apiEnv(exchange.url, env)), createLogger('api', 'silent'))
+    await untilCounted(hasty)
+    await redis.call('CLIENT', 'PAUSE', '4000', 'ALL')
+    let isPaused = true
+    const resumed = redis.ping().then(() => {
+      isPaused = false
+    })
+    expect(await times(5, () => ask(hasty))).to.deep.equal(Array(5).fill(200))
+    expect(isPaused).to.equal(true)
+    await resumed
+    await hasty.stop()
   })
 })

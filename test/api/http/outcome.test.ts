@@ -75,7 +75,7 @@ describe('the outcome in an error', () => {
         .replace(/\{\w+\}/g, '0')
       const answer = await exchange.send(alice, method as 'GET' | 'POST', `${path}?unknown_field=1`)
       expect(answer.status, id).to.equal(400)
-      if (COMMANDS.includes(id)) expect(answer.body.details.outcome, id).to.equal('not_placed')
+      if (COMMANDS.includes(id)) expect(answer.body.details.outcome, id).to.equal('not_read')
       else expect(answer.body.details, id).to.not.have.property('outcome')
     }
   })
@@ -101,6 +101,6 @@ describe('the outcome in an error', () => {
     const command = await exchange.send(null, 'POST', '/v0/orders', {})
     expect([read.status, command.status]).to.deep.equal([401, 401])
     expect(read.body.details).to.not.have.property('outcome')
-    expect(command.body.details.outcome).to.equal('not_placed')
+    expect(command.body.details.outcome).to.equal('not_read')
   })
 })

@@ -59,7 +59,7 @@ describe('an address that floods', () => {
       expect(details).to.not.have.property('outcome')
     }
     const command = await ask('/v0/orders', { method: 'POST' })
-    expect(command.details).to.include({ code: 'RATE_LIMITED', outcome: 'not_placed' })
+    expect(command.details).to.include({ code: 'RATE_LIMITED', outcome: 'not_read' })
   })
 
   it('when an address floods, its cancels, probes and other addresses are answered as before', async () => {

@@ -276,7 +276,7 @@ describe('requests over HTTP', () => {
       const over = await other.place(user, { quantity: '0.01' })
       expect([over.status, over.body.details.code]).to.deep.equal([429, 'RATE_LIMITED'])
       expect(Number(over.headers['retry-after'])).to.be.within(1, 60)
-      expect(over.body.details).to.include({ scope: 'orders', retryable: true, outcome: 'not_placed' })
+      expect(over.body.details).to.include({ scope: 'orders', retryable: true, outcome: 'not_read' })
       expect((await other.cancel(user, first.body.order.order_hash)).status).to.equal(200)
       expect((await other.place(neighbour, { quantity: '0.01' })).status).to.equal(200)
       await other.stop()

@@ -80,7 +80,7 @@ describe('slow clients', function () {
     expect(answer).to.match(/\r\nConnection: close\r\n/)
     const { message, details } = JSON.parse(answer.slice(answer.indexOf('\r\n\r\n')))
     expect(message).to.be.a('string')
-    expect(details).to.include({ code: 'REQUEST_TIMEOUT', outcome: 'not_placed', retryable: true })
+    expect(details).to.include({ code: 'REQUEST_TIMEOUT', outcome: 'not_read', retryable: true })
     expect(answer).to.include(`X-Request-Id: ${details.request_id}`)
     expect(afterMs).to.be.within(REQUEST_TIMEOUT_MS - 50, LATEST_MS)
   }

@@ -34,7 +34,7 @@ describe('a stop of the api', function () {
     expect(text).to.match(/\r\nconnection: close\r\n/i)
     const { message, details } = JSON.parse(text.slice(text.indexOf('\r\n\r\n')))
     expect(message).to.be.a('string')
-    expect(details).to.include({ code: 'SHUTTING_DOWN', outcome: 'not_placed', retryable: true })
+    expect(details).to.include({ code: 'SHUTTING_DOWN', outcome: 'not_read', retryable: true })
     await stopped
     await closing
   })

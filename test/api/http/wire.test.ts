@@ -81,7 +81,7 @@ describe('raw HTTP connections', () => {
       expect(statusOf(answer), answer).to.equal(400)
       const { message, details } = bodyOf(answer)
       expect(message).to.be.a('string')
-      expect(details).to.include({ code: 'MALFORMED_REQUEST', outcome: 'not_placed', retryable: false })
+      expect(details).to.include({ code: 'MALFORMED_REQUEST', outcome: 'not_read', retryable: false })
       expect(answer.toLowerCase()).to.include(`x-request-id: ${details.request_id}`)
     })
   }
@@ -109,7 +109,7 @@ describe('raw HTTP connections', () => {
       const before = await exchange.state()
       const answer = await sendRaw(chunked(...chunks))
       expect(statusOf(answer), answer).to.equal(400)
-      expect(bodyOf(answer).details).to.include({ code: 'MALFORMED_REQUEST', outcome: 'not_placed' })
+      expect(bodyOf(answer).details).to.include({ code: 'MALFORMED_REQUEST', outcome: 'not_read' })
       expect(await exchange.state()).to.deep.equal(before)
     })
   }

@@ -2,6 +2,7 @@ import type { AddressInfo } from 'node:net'
 import { expect } from 'chai'
 import { after, afterEach, before, describe, it } from 'mocha'
 import { LiveClient, type LiveMessage } from '../../support/live-client.ts'
+import { expectRefusedOutcome } from '../../support/refused-outcome.ts'
 import { expectConsistentAccounting } from '../support/accounting.ts'
 import {
   type Answer,
@@ -29,7 +30,7 @@ describe('commands over a connection', function () {
   const open: LiveClient[] = []
 
   before(async () => {
-    exchange = await startExchange({ RATE_LIMIT_CANCELS: '20' })
+    exchange = await startExchange({ RATE_LIMIT_CANCELS: '1', RATE_LIMIT_WINDOW_SECONDS: '100' })
     alice = await createUser(exchange.db, 'alice')
     bob = await createUser(exchange.db, 'bob')
     await exchange.project()
@@ -117,7 +118,7 @@ describe('commands over a connection', function () {
       expect(type).to.equal('error')
       expect(data.status).to.equal(answer.status)
       expect(shared(data)).to.deep.equal(shared(answer.body))
-      expect(data.details.outcome).to.equal('not_placed')
+      expectRefusedOutcome(data.details)
     })
 
   it('when an order is cancelled, the result has its status, and a repeated cancel is a duplicate', async () => {
@@ -177,8 +178,8 @@ describe('commands over a connection', function () {
     const results = await Promise.all(Array.from({ length: 40 }, () => own.call('cancel_all', { body: {} })))
     expect(results.map(({ type }) => type)).to.deep.equal(Array(40).fill('result'))
     const { data } = await own.call('cancel_all', { body: {} })
-    expect(data.details).to.include({ code: 'RATE_LIMITED', scope: 'cancels', outcome: 'not_placed' })
-    expect(data.retry_after).to.be.within(1, 5)
+    expect(data.details).to.include({ code: 'RATE_LIMITED', scope: 'cancels', outcome: 'not_read' })
+    expect(data.retry_after).to.be.within(1, 100)
     expect((await exchange.send(greta, 'POST', '/v0/orders/cancel/all', {})).status).to.equal(429)
     expect((await own.call('place', { body: signedBody(greta).body })).type).to.equal('result')
   })

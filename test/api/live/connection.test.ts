@@ -89,7 +89,7 @@ describe('a connection of the live feed', function () {
       const client = await connect()
       const before = await client.call('place', { body: signedBody(alice).body })
       expect(before.data).to.deep.include({ status: 401 })
-      expect(before.data.details).to.include({ code: 'CREDENTIAL_MISSING', outcome: 'not_placed' })
+      expect(before.data.details).to.include({ code: 'CREDENTIAL_MISSING', outcome: 'not_read' })
       const auth = client.send('auth', { authorization: `Key ${alice.apiKey}` })
       const placed = await client.call('place', { body: signedBody(alice).body })
       expect(placed.data.order.user_id).to.equal(alice.userId)
@@ -270,7 +270,10 @@ describe('a connection of the live feed', function () {
     })
 
     it('when the connections of an address send too many messages together, further ones are rejected', async () => {
-      const crowded = await startSecondApi(exchange, { RATE_LIMIT_ADDRESS: '10' })
+      const crowded = await startSecondApi(exchange, {
+        RATE_LIMIT_ADDRESS: '1',
+        RATE_LIMIT_WINDOW_SECONDS: '50',
+      })
       try {
         await crowded.api.app.listen({ port: 0, host: '127.0.0.1' })
         const to = `http://127.0.0.1:${(crowded.api.app.server.address() as AddressInfo).port}`

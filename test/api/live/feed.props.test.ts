@@ -200,7 +200,8 @@ describe('the live feed', () => {
       select seq, ${Date.now()}, 'm1', 1, seq, null, json_build_object('book 1', seq - 1), '[]', null, ${changes}
       from generate_series(${from}::bigint, ${to}::bigint) seq
     `
-    await sql`truncate read.feed, read.feed_heads, read.feed_state`.execute(test.db)
+    for (const table of ['read.feed', 'read.feed_heads', 'read.feed_state'])
+      await sql`delete from ${sql.table(table)}`.execute(test.db)
     await test.db.insertInto('read.feed_state').values({ id: 1, epoch, first_seq: 0, seq: 1_003 }).execute()
     await test.db
       .insertInto('read.feed_heads')

@@ -5,6 +5,7 @@ import { after, afterEach, before, beforeEach, describe, it } from 'mocha'
 import { fireDueSwitches } from '../../../db/cancel-switches.ts'
 import { lockShard } from '../../../db/journal.ts'
 import { LiveClient, type LiveOptions } from '../../support/live-client.ts'
+import { expectRefusedOutcome } from '../../support/refused-outcome.ts'
 import { startApiProcess } from '../support/api-process.ts'
 import {
   createUser,
@@ -139,8 +140,8 @@ describe('the life of a connection', function () {
         expect(data.details).to.include({
           code: 'INVALID_FIELD',
           field: 'grace_seconds',
-          outcome: 'not_placed',
         })
+        expectRefusedOutcome(data.details)
       }
       expect(await switches()).to.deep.equal([])
     })
@@ -188,7 +189,7 @@ describe('the life of a connection', function () {
         const stopping = second.stop()
         await client.find(({ type }) => type === 'server_shutdown')
         const { data } = await late.call('place', { body: signedBody(alice).body })
-        expect(data.details).to.include({ code: 'SHUTTING_DOWN', outcome: 'not_placed' })
+        expect(data.details).to.include({ code: 'SHUTTING_DOWN', outcome: 'not_read' })
         const refused = await connect({}, to).catch((error) => error)
         expect({ status: refused.status, code: refused.details?.code }).to.deep.equal({
           ...{ status: 503, code: 'SHUTTING_DOWN' },

@@ -1,10 +1,10 @@
 /** Raising the lowest valid margin nonce: the answer waits for the chain, and a repetition resolves an unknown outcome. */
 import { expect } from 'chai'
 import { describe, it } from 'mocha'
-import { waitFor } from '../../../client/wait-for.ts'
 import { IsolatedTrader__factory } from '../../../typechain-types/factories/IsolatedTrader__factory.ts'
 import { digestOfForward, signForward } from '../../support/forward-request.ts'
 import { perpetual } from '../../support/markets.ts'
+import { waitFor } from '../../support/patience.ts'
 import { codeOf, type User } from '../support/exchange-fixture.ts'
 import { FORWARDER, nowSeconds, useForwardFixture } from '../support/forward-fixture.ts'
 

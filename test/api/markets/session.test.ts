@@ -1,6 +1,5 @@
 import { expect } from 'chai'
 import { after, before, describe, it } from 'mocha'
-import { waitFor } from '../../../client/wait-for.ts'
 import { loadExceptions, putException } from '../../../db/calendar-exceptions.ts'
 import { setCalendar } from '../../../db/markets.ts'
 import { loadCalendars } from '../../../db/trading-calendars.ts'
@@ -9,6 +8,7 @@ import { nyseCalendar, sessionAt } from '../../../domain/market/trading-calendar
 import type { Day, Millis } from '../../../domain/units.ts'
 import { newYorkTime } from '../../../service/new-york-time.ts'
 import { perpetual } from '../../support/markets.ts'
+import { waitFor } from '../../support/patience.ts'
 import { type ExchangeFixture, startExchange } from '../support/exchange-fixture.ts'
 
 const DAY = 86_400_000

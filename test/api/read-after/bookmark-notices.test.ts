@@ -1,9 +1,9 @@
 /** A read that waits with a bookmark makes the projector project its shard at once. */
 import { expect } from 'chai'
 import { describe, it } from 'mocha'
-import { waitFor } from '../../../client/wait-for.ts'
 import { BOOKMARK_CHANNEL } from '../../../db/journal.ts'
 import { createNotifications } from '../../../db/notifications.ts'
+import { waitFor } from '../../support/patience.ts'
 import { createUser, startExchange } from '../support/exchange-fixture.ts'
 
 describe('the notice of a waiting bookmark', () => {

@@ -1,12 +1,12 @@
 /** Waits for conditions in the database. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'kysely'
-import { waitFor } from '../../../client/wait-for.ts'
 import type { Db } from '../../../db/client.ts'
+import { PATIENCE, waitFor } from '../../support/patience.ts'
 
-/** Polls for about 15 s; on timeout it returns, and the next expectation of the test fails. */
+/** Polls for 15 s on a quiet machine; on timeout it returns, and the next expectation of the test fails. */
 export async function until(condition: () => Promise<boolean>): Promise<void> {
-  for (let tries = 0; tries < 1_500 && !(await condition()); tries++) await sleep(10)
+  for (let tries = 0; tries < 1_500 * PATIENCE && !(await condition()); tries++) await sleep(10)
 }
 
 /**

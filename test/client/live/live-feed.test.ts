@@ -7,8 +7,8 @@ import { WebSocketServer } from 'ws'
 import { Client } from '../../../client/client.ts'
 import type { LocalAccount } from '../../../client/live/local-account.ts'
 import type { LocalBook } from '../../../client/live/local-book.ts'
-import { waitFor } from '../../../client/wait-for.ts'
 import { createUser, type ExchangeFixture, startExchange } from '../../api/support/exchange-fixture.ts'
+import { waitFor } from '../../support/patience.ts'
 
 describe('client/live, against an exchange that fails', () => {
   it('when a subscription fails with an internal error, it is sent again', async () => {

@@ -7,11 +7,11 @@ import { fromE18 } from '../../../client/decimals.ts'
 import { ClearbatchError } from '../../../client/errors.ts'
 import type { NewOrder } from '../../../client/order-factory.ts'
 import type { BatchPlacement, Placement } from '../../../client/responses.ts'
-import { waitFor } from '../../../client/wait-for.ts'
 import type { MarketSpec } from '../../../domain/market/market.ts'
 import { isConditional, isMarketType } from '../../../domain/orders/order.ts'
 import type { Stack } from '../../../stack/stack.ts'
 import { AccountManager__factory } from '../../../typechain-types/factories/AccountManager__factory.ts'
+import { waitFor } from '../../support/patience.ts'
 import type { Command, Place } from './commands.ts'
 import type { Prices } from './prices.ts'
 import { BUDGET_MS, type SentOrder, type TraderNotes } from './trader-notes.ts'
@@ -169,7 +169,9 @@ export class CommandExecutor {
 
   /** The code of a rejection that placed nothing, in the word of the exchange: after a lost answer the client's is `unknown`. Every other error fails the run. */
   #codeOf(error: unknown): string {
-    if (!(error instanceof ClearbatchError) || error.details.outcome !== 'not_placed') throw error
+    if (!(error instanceof ClearbatchError)) throw error
+    const { outcome } = error.details
+    if (outcome !== 'not_placed' && outcome !== 'not_read') throw error
     this.#count(error.code)
     return error.code
   }

@@ -2,7 +2,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Client } from '../../../client/client.ts'
 import { fromE18 } from '../../../client/decimals.ts'
-import { waitFor } from '../../../client/wait-for.ts'
 import { marketShard } from '../../../domain/journal/journal-row.ts'
 import type { LiquidationChanged } from '../../../domain/journal/liquidation-row.ts'
 import type { Price } from '../../../domain/units.ts'
@@ -10,6 +9,7 @@ import { type FeedOverride, overrideFeed } from '../../../stack/feed-override.ts
 import type { Stack } from '../../../stack/stack.ts'
 import type { Managed } from '../../../stack/supervisor.ts'
 import { replaceBlocks } from '../../support/chain-faults.ts'
+import { waitFor } from '../../support/patience.ts'
 import { differencesOf, isDone, traderOn } from './stack.ts'
 
 /** The crypto perpetual and the numeric future. */

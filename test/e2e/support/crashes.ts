@@ -1,9 +1,9 @@
 /** Moves the oracle price of a running exchange until the keeper liquidates a position, under faults, and waits until that is over. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Client } from '../../../client/client.ts'
-import { waitFor } from '../../../client/wait-for.ts'
 import { settled } from '../../../stack/audit/audit.ts'
 import type { Stack } from '../../../stack/stack.ts'
+import { waitFor } from '../../support/patience.ts'
 import { type Place, TRADERS } from './commands.ts'
 import type { FaultInjector } from './fault-injector.ts'
 import type { Crash, MarketId } from './faults.ts'

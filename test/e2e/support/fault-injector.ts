@@ -1,10 +1,10 @@
 /** Carries out the faults of a round on a running exchange. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'kysely'
-import { waitFor } from '../../../client/wait-for.ts'
 import type { Address } from '../../../domain/units.ts'
 import type { Stack } from '../../../stack/stack.ts'
 import { foreignTransfer, replaceBlocks } from '../../support/chain-faults.ts'
+import { waitFor } from '../../support/patience.ts'
 import { preconfirmed, type RpcProxy, startRpcProxy } from '../../support/rpc-proxy.ts'
 import { LEVERAGED, type Place } from './commands.ts'
 import type { Crash, Fault, MarketId } from './faults.ts'

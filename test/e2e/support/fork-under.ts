@@ -1,9 +1,10 @@
 /** Forks the chain under what the indexer has ingested, and follows it until the indexer has undone it, and until it is mined again. */
-import { waitFor } from '../../../client/wait-for.ts'
+
 import type { PartSettled } from '../../../domain/journal/batch-rows.ts'
 import { marketShard, type PositionsMoved } from '../../../domain/journal/journal-row.ts'
 import type { Stack } from '../../../stack/stack.ts'
 import { replaceFrom } from '../../support/chain-faults.ts'
+import { waitFor } from '../../support/patience.ts'
 
 const WAIT = { budgetMs: 60_000 }
 

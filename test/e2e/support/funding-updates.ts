@@ -1,5 +1,5 @@
 /** Sets a market's funding rate on a running exchange, as the keeper's job does, but at the bounds of the contract. */
-import { waitFor } from '../../../client/wait-for.ts'
+
 import type { Db } from '../../../db/client.ts'
 import type { Fence } from '../../../db/fence.ts'
 import { createLeases } from '../../../db/leases.ts'
@@ -9,6 +9,7 @@ import type { OracleReport } from '../../../domain/settlement/settlement.ts'
 import type { HourlyFunding, Millis, Price } from '../../../domain/units.ts'
 import { createActionQueue } from '../../../keeper/actions/store.ts'
 import type { Stack } from '../../../stack/stack.ts'
+import { waitFor } from '../../support/patience.ts'
 
 const LEASE_MS = 3_600_000
 const HOUR_MS = 3_600_000

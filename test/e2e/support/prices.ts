@@ -1,10 +1,10 @@
 /** Publishes the oracle prices of a run in place of the simulated oracle. */
 import type { Client } from '../../../client/client.ts'
-import { waitFor } from '../../../client/wait-for.ts'
 import type { MarketSpec } from '../../../domain/market/market.ts'
 import type { Price } from '../../../domain/units.ts'
 import { type FeedOverride, overrideFeed } from '../../../stack/feed-override.ts'
 import type { Stack } from '../../../stack/stack.ts'
+import { waitFor } from '../../support/patience.ts'
 import { BUDGET_MS } from './trader-notes.ts'
 
 interface Feed {

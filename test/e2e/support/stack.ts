@@ -7,12 +7,12 @@ import { expect } from 'chai'
 import { Client } from '../../../client/client.ts'
 import { fromE18 } from '../../../client/decimals.ts'
 import type { Market, PlacedOrder, Placement } from '../../../client/responses.ts'
-import { waitFor } from '../../../client/wait-for.ts'
 import type { Db } from '../../../db/client.ts'
 import { audit, settled } from '../../../stack/audit/audit.ts'
 import { type VerifiedProofs, verifyProofs } from '../../../stack/audit/proofs.ts'
 import { ShadowRun } from '../../../stack/shadow/shadow-run.ts'
 import { type Stack, startStack } from '../../../stack/stack.ts'
+import { waitFor } from '../../support/patience.ts'
 
 export interface TestStack {
   readonly stack: Stack
@@ -60,8 +60,11 @@ export function useStack({ backstop = false } = {}): TestStack {
   }
 }
 
-/** Differences between chain, journal, write side, read model, REST and the proofs of batches once no order is settling. */
-export async function differencesOf(stack: Stack): Promise<readonly string[]> {
+/**
+ * Differences between chain, journal, write side, read model, REST and the proofs of batches once no order is settling. `areProofsKept`: false where
+ * so much time has passed that the exchange deletes their inputs.
+ */
+export async function differencesOf(stack: Stack, { areProofsKept = true } = {}): Promise<readonly string[]> {
   const { db, provider, specs, file } = stack
   await settled(db)
   const { contracts, base_url: baseUrl, accounts } = file
@@ -73,8 +76,14 @@ export async function differencesOf(stack: Stack): Promise<readonly string[]> {
     baseUrl,
     accounts,
   })
-  const { problems } = await newestProofs(stack)
-  return [...differences, ...problems]
+  const proofs = areProofsKept ? await proofDifferences(stack) : (await newestProofs(stack)).problems
+  return [...differences, ...proofs]
+}
+
+/** Problems of the newest proofs. Inputs are kept for days, so each batch of a test has its proof. */
+export async function proofDifferences(stack: Pick<Stack, 'file' | 'specs'>): Promise<readonly string[]> {
+  const { problems, unavailable } = await newestProofs(stack)
+  return [...problems, ...unavailable.map((source) => `${source}: the exchange no longer has this proof`)]
 }
 
 /** Newest batches of each market. */

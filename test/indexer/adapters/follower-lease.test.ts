@@ -1,9 +1,9 @@
 /** One process owns the follower's lease until it releases it, or no longer renews it. */
 import { expect } from 'chai'
 import { after, afterEach, before, describe, it } from 'mocha'
-import { waitFor } from '../../../client/wait-for.ts'
 import { createLeases } from '../../../db/leases.ts'
 import { FollowerLease } from '../../../indexer/adapters/follower-lease.ts'
+import { waitFor } from '../../support/patience.ts'
 import { freshDatabase, type TestDatabase } from '../support/database.ts'
 
 const ANY_TIME = { budgetMs: 50_000 }

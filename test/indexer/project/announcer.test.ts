@@ -2,7 +2,6 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'chai'
 import fc from 'fast-check'
 import { after, before, describe, it } from 'mocha'
-import { waitFor } from '../../../client/wait-for.ts'
 import { createDb, createPool } from '../../../db/client.ts'
 import { createNotifications, type RunningNotifications } from '../../../db/notifications.ts'
 import {
@@ -12,6 +11,7 @@ import {
   type ProjectedNotice,
 } from '../../../db/projected-notices.ts'
 import { Announcer, type ProjectedChunk } from '../../../indexer/project/announcer.ts'
+import { waitFor } from '../../support/patience.ts'
 import { freshDatabase, type TestDatabase } from '../support/database.ts'
 
 const anyNotice: fc.Arbitrary<ProjectedNotice> = fc.record({

@@ -1,11 +1,11 @@
 /** The `command_spanned` row of a command over several shards does not delay the projection of `accounts`. */
 import { expect } from 'chai'
 import { after, before, beforeEach, describe, it } from 'mocha'
-import { waitFor } from '../../../client/wait-for.ts'
 import { ACCOUNTS_SHARD, type JournalRow, marketShard } from '../../../domain/journal/journal-row.ts'
 import type { Millis } from '../../../domain/units.ts'
 import { projectAll, projectShards, registerShards } from '../../../indexer/project/project-shards.ts'
 import { Projector } from '../../../indexer/project/projector.ts'
+import { waitFor } from '../../support/patience.ts'
 import { freshDatabase, type TestDatabase } from '../support/database.ts'
 import { appendToJournal, clearJournal } from '../support/read-model.ts'
 

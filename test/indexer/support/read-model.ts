@@ -51,13 +51,20 @@ export async function appendToJournal(db: Db, shard: string, rows: readonly Jour
   })
 }
 
-/** Empties the journal and the read model. */
+/**
+ * Empties the journal and the read model, while other connections may read: a truncation would lock several tables against readers, which lock
+ * them in another order.
+ */
 export async function clearJournal(db: Db): Promise<void> {
   const tables = TABLES.map((table) =>
     sql.table(table === 'read.order_events' ? 'read.order_changes' : table),
   )
-  for (const table of ['read.feed', 'read.feed_heads', 'read.feed_state'])
-    await sql`delete from ${sql.table(table)}`.execute(db)
-  await sql`truncate shards, journal, ${sql.join(tables)} cascade`.execute(db)
+  const feed = ['read.feed', 'read.feed_heads', 'read.feed_state', 'journal', 'shards']
+  await db.transaction().execute(async (tx) => {
+    // Rows are deleted without regard to the tables that refer to them: all of these are emptied.
+    await sql`set local session_replication_role = replica`.execute(tx)
+    for (const table of [...tables, ...feed.map((name) => sql.table(name))])
+      await sql`delete from ${table}`.execute(tx)
+  })
   await createShard(db, ACCOUNTS_SHARD)
 }

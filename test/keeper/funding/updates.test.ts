@@ -22,7 +22,9 @@ import { expectConsistent } from '../support/invariants.ts'
 import { RULES, SILENT_LOGGER } from '../support/market-fixture.ts'
 import { openTrading } from '../support/trading.ts'
 
-const INTERVAL = 2_000 as Millis
+/** Between two updates: one is due at once, or none is during the test. */
+const DUE = 1 as Millis
+const NOT_DUE = HOUR as Millis
 const ORACLE = (1000n * perpetual.tick) as Price
 
 describe('the funding updates of the job', function () {
@@ -44,7 +46,7 @@ describe('the funding updates of the job', function () {
   }
 
   /** A keeper process that has just started. */
-  async function job() {
+  async function job(interval: Millis) {
     const head = await fixture.chainSide.provider.getBlock('latest')
     const node = {
       url: fixture.chainSide.anvil.url,
@@ -64,14 +66,14 @@ describe('the funding updates of the job', function () {
         wakeSettlement: () => {},
       },
       fixture.spec,
-      INTERVAL,
+      interval,
     )
   }
 
   /** A start of the keeper, one check, and the settlement of what it queued. Returns the number of updates so far. */
-  async function check(): Promise<number> {
+  async function check(interval: Millis): Promise<number> {
     await fixture.report(1000)
-    const own = await job()
+    const own = await job(interval)
     own.poll(auctioning, { ...RULES, kind: perpetual.kind })
     await own.settled()
     await fixture.settle(settling)
@@ -87,23 +89,20 @@ describe('the funding updates of the job', function () {
     await fixture.db.transaction().execute((tx) => storeAverages(tx, perpetual.marketId, averages))
   }
 
-  const untilDue = () => new Promise((resolve) => setTimeout(resolve, INTERVAL))
-
   describe('of a market around the clock', () => {
     const chain = useMarket(perpetual)
 
     it('when the premium exceeds the slope, each update goes as far as the contract allows, also after a restart', async () => {
       const cap = fundingCapAt(perpetual, ORACLE)
       await setPremium(rate('0.2'))
-      expect(await check()).to.equal(1)
+      expect(await check(NOT_DUE), 'the first update').to.equal(1)
       const first = await fixture.trading().fundingRate()
       expect(first.rate).to.equal(cap / 3n)
-      expect(await check(), 'an update that is not due').to.equal(1)
+      expect(await check(NOT_DUE), 'an update that is not due').to.equal(1)
       for (const [at, premium] of [rate('0.2'), rate('-0.2'), rate('-0.2')].entries()) {
         await setPremium(premium as Rate)
         const before = await fixture.trading().fundingRate()
-        await untilDue()
-        expect(await check()).to.equal(at + 2)
+        expect(await check(DUE)).to.equal(at + 2)
         const after = await fixture.trading().fundingRate()
         const running = {
           ...{ rate: before.rate as never, validFrom: Number(before.validFrom) as Millis },
@@ -132,10 +131,10 @@ describe('the funding updates of the job', function () {
     it('when the bank is paused, no update is sent; once the pause has ended, one is due at once', async () => {
       const bank = MarginBank__factory.connect(fixture.chainSide.shared.marginBank, fixture.chainSide.admin)
       await (await bank.pause()).wait()
-      expect(await check()).to.equal(0)
+      expect(await check(DUE)).to.equal(0)
       expect(await fixture.actions()).to.deep.equal([])
       await (await bank.unpause()).wait()
-      expect(await check()).to.equal(1)
+      expect(await check(DUE)).to.equal(1)
     })
 
     it('when the market is cancel-only, updates go on; when it is halted, none is queued', async () => {
@@ -147,10 +146,9 @@ describe('the funding updates of the job', function () {
         fixture.clock.value += CANCEL_GRACE + 1000
       }
       await restrict('cancel_only')
-      expect(await check()).to.equal(1)
+      expect(await check(DUE)).to.equal(1)
       await restrict('halted')
-      await untilDue()
-      expect(await check()).to.equal(1)
+      expect(await check(DUE)).to.equal(1)
       const statuses = (await fixture.actions()).map(({ status }) => status)
       expect(statuses).to.deep.equal(['MINED'])
     })
@@ -159,8 +157,8 @@ describe('the funding updates of the job', function () {
   describe('of a market with sessions', () => {
     useMarket({ ...perpetual, fundingSession: true })
 
-    /** The signed report of a session that ends so long from now; 0: none runs. */
-    async function reportSession(endsIn: number): Promise<void> {
+    /** Stores the signed report of a session that ends so long from now; 0: none runs. Returns its end. */
+    async function reportSession(endsIn: number): Promise<bigint> {
       const observedAt = fixture.clock.now()
       const price = BigInt(endsIn === 0 ? 0 : observedAt + endsIn) as Price
       const signatures = fixture.signFeed(
@@ -172,25 +170,23 @@ describe('the funding updates of the job', function () {
       await publishReports(fixture.db, [
         { marketId: perpetual.marketId, feed: 'session', report, readings: [] },
       ])
+      return price
     }
 
     it('when no session runs, no update is sent; within one, rates end with it, also when it closes early', async () => {
       await setPremium(rate('0.008'))
       await reportSession(0)
-      expect(await check()).to.equal(0)
-      await reportSession(1_800_000)
-      expect(await check()).to.equal(1)
+      expect(await check(DUE)).to.equal(0)
+      const end = await reportSession(1_800_000)
+      expect(await check(NOT_DUE)).to.equal(1)
       const first = await fixture.trading().fundingRate()
-      expect(first.rate).to.equal(rate('0.0001'))
-      expect(first.validUntil - first.validFrom).to.be.within(1_790_000n, 1_800_000n)
+      expect([first.rate, first.validUntil]).to.deep.equal([rate('0.0001'), end])
       // A closure is announced that begins in ten minutes: the running rate must not outlast it.
-      await reportSession(600_000)
-      expect(await check()).to.equal(2)
-      const second = await fixture.trading().fundingRate()
-      expect(second.validUntil - second.validFrom).to.be.within(590_000n, 600_000n)
+      const closure = await reportSession(600_000)
+      expect(await check(NOT_DUE), 'an update before the interval').to.equal(2)
+      expect((await fixture.trading().fundingRate()).validUntil).to.equal(closure)
       await reportSession(0)
-      await untilDue()
-      expect(await check()).to.equal(2)
+      expect(await check(DUE)).to.equal(2)
     })
   })
 })

@@ -2,19 +2,22 @@
 import { expect } from 'chai'
 import { id, Wallet } from 'ethers'
 import { afterEach, beforeEach, describe, it } from 'mocha'
-import { waitFor } from '../../../client/wait-for.ts'
 import { LeaseLost } from '../../../db/fence.ts'
 import type { RelayEffect } from '../../../domain/relays/operation.ts'
 import type { Chain } from '../../../keeper/ports.ts'
 import { replaceFrom } from '../../support/chain-faults.ts'
 import { perpetual } from '../../support/markets.ts'
+import { waitFor } from '../../support/patience.ts'
 import { ChainFixture, faucetKey, foreignTransaction, useChain } from '../support/chain-fixture.ts'
 import type { Trader } from '../support/market-fixture.ts'
-import { RelayRun } from '../support/relay-run.ts'
+import { type RelayKeeper, RelayRun } from '../support/relay-run.ts'
 
 const keyOf = (name: string): string => new Wallet(id(name)).address.toLowerCase()
 const register = (name: string): RelayEffect => ({ kind: 'register_session_key', sessionKey: keyOf(name) })
 const revoke = (name: string): RelayEffect => ({ kind: 'revoke_session_key', sessionKey: keyOf(name) })
+
+/** Seconds until a request expires: longer than any test waits before the time of the chain passes. */
+const LIFE = 600
 
 describe('relays of signed requests', function () {
   this.timeout(30_000)
@@ -34,6 +37,15 @@ describe('relays of signed requests', function () {
   const start = async (options?: Parameters<RelayRun['keeper']>[1]) =>
     run.keeper(await run.acquire(), options)
   const transactions = () => run.fixture.transactions()
+  const transactionStatuses = async () => (await transactions()).map(({ status }) => status)
+  /** Passes until every transaction that was sent is in a block, without the indexer. */
+  async function stepUntilMined(keeper: RelayKeeper): Promise<string[]> {
+    for (;;) {
+      await keeper.step()
+      const statuses = await transactionStatuses()
+      if (statuses.every((status) => status === 'MINED' || status === 'REVERTED')) return statuses
+    }
+  }
 
   /** Replaces the block in which the operation was executed, and those after it, by empty ones. */
   async function forkFrom(operation: string): Promise<void> {
@@ -46,8 +58,7 @@ describe('relays of signed requests', function () {
     const operation = await run.accept(alice, register('one'))
     const keeper = await start()
     await keeper.step()
-    await keeper.step()
-    expect((await transactions()).map(({ status }) => status)).to.deep.equal(['MINED'])
+    expect(await stepUntilMined(keeper)).to.deep.equal(['MINED'])
     expect(await run.statusesOf(operation)).to.deep.equal(['RELAYING'])
     expect(await keys()).to.deep.equal([])
     await run.fixture.follow()
@@ -80,12 +91,12 @@ describe('relays of signed requests', function () {
   })
 
   it('when a request waits for a nonce that never comes, others go on, and it expires with its deadline', async () => {
-    const stuck = await run.accept(alice, register('one'), { nonce: 3, life: 30 })
+    const stuck = await run.accept(alice, register('one'), { nonce: 3, life: LIFE })
     const other = await run.accept(bob, register('two'))
     const keeper = await start()
     await run.settle(keeper, other)
     expect(await run.statusesOf(stuck, other)).to.deep.equal(['QUEUED', 'CONFIRMED'])
-    await run.fixture.chainSide.provider.send('evm_increaseTime', [60])
+    await run.fixture.chainSide.provider.send('evm_increaseTime', [2 * LIFE])
     await run.fixture.chainSide.provider.send('evm_mine', [])
     await run.fixture.follow()
     await keeper.step()
@@ -98,13 +109,13 @@ describe('relays of signed requests', function () {
 
   it('when no process runs the lane any more, requests that wait and those that were sent expire with their deadlines', async () => {
     const lost = async (): Promise<{ kind: 'sent' }> => ({ kind: 'sent' })
-    const sent = await run.accept(alice, register('one'), { life: 30 })
+    const sent = await run.accept(alice, register('one'), { life: LIFE })
     const keeper = await start({ wrap: (chain) => ({ ...chain, send: lost }) })
     await keeper.step()
-    const queued = await run.accept(bob, register('two'), { life: 30 })
+    const queued = await run.accept(bob, register('two'), { life: LIFE })
     await keeper.expire()
     expect(await run.statusesOf(sent, queued)).to.deep.equal(['RELAYING', 'QUEUED'])
-    await run.fixture.chainSide.provider.send('evm_increaseTime', [60])
+    await run.fixture.chainSide.provider.send('evm_increaseTime', [2 * LIFE])
     await run.fixture.chainSide.provider.send('evm_mine', [])
     await run.fixture.follow()
     await keeper.expire()
@@ -163,8 +174,7 @@ describe('relays of signed requests', function () {
     })
     const keeper = await start({ wrap: hopeful })
     await keeper.step()
-    await keeper.step()
-    expect((await transactions()).map(({ status }) => status)).to.deep.equal(['REVERTED'])
+    expect(await stepUntilMined(keeper)).to.deep.equal(['REVERTED'])
     expect(await run.statusesOf(operation)).to.deep.equal(['RELAYING'])
     await run.settle(keeper, operation)
     expect(await run.operation(operation)).to.deep.include({ status: 'FAILED', failure: 'REVERTED' })
@@ -184,11 +194,7 @@ describe('relays of signed requests', function () {
     await keeper.step()
     await run.settle(keeper, operation)
     expect(await run.operation(operation)).to.deep.include({ status: 'CONFIRMED', tx_hash: other })
-    const afterStep = async () => {
-      await keeper.step()
-      return (await transactions()).map(({ status }) => status)
-    }
-    expect(await waitFor(afterStep, ([first]) => first !== 'BROADCAST')).to.deep.equal(['REVERTED'])
+    expect(await stepUntilMined(keeper)).to.deep.equal(['REVERTED'])
     expect(await run.statusesOf(operation)).to.deep.equal(['CONFIRMED'])
   })
 
@@ -233,8 +239,12 @@ describe('relays of signed requests', function () {
     const operations = [await run.accept(alice, register('one')), await run.accept(bob, register('one'))]
     const deaf = (chain: Chain): Chain => ({ ...chain, send: () => new Promise(() => {}) })
     const stopped = await run.keeper(fence, { wrap: deaf })
-    await Promise.race([stopped.step(), new Promise((resolve) => setTimeout(resolve, 1_000))])
-    expect(await run.statusesOf(...operations)).to.deep.equal(['RELAYING', 'RELAYING'])
+    // It never ends: it stores both, and waits for the answer of the node.
+    const failed = stopped.step().then(() => {
+      throw new Error('the pass ended without an answer of the node')
+    })
+    const isStored = (statuses: string[]): boolean => statuses.every((status) => status === 'RELAYING')
+    await Promise.race([waitFor(() => run.statusesOf(...operations), isStored), failed])
     const stored = (await transactions()).map(({ raw }) => raw)
     await run.fixture.chainSide.provider.broadcastTransaction(stored[0] as string)
     const keeper = await run.keeper(fence)

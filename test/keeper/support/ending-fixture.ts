@@ -15,6 +15,7 @@ import { Delivery } from '../../../keeper/relayer/delivery.ts'
 import { createRelayerStore } from '../../../keeper/relayer/store.ts'
 import { feedIdOf, finalFeedIdOf } from '../../../stack/deploy.ts'
 import { passTime } from '../../support/chain-faults.ts'
+import { PATIENCE } from '../../support/patience.ts'
 import { type ChainFixture, POLICY } from './chain-fixture.ts'
 import { NO_METRICS, SILENT_LOGGER, type Trader } from './market-fixture.ts'
 
@@ -93,7 +94,7 @@ export class EndingFixture {
 
   /** Passes and settles, with the indexer following, until `isDone`. */
   async until(isDone: () => Promise<boolean>, limitMs = 15_000): Promise<void> {
-    for (const deadline = Date.now() + limitMs; ; ) {
+    for (const deadline = Date.now() + limitMs * PATIENCE; ; ) {
       await this.pass()
       await this.fixture.follow()
       const settlement = this.fixture.settlement()

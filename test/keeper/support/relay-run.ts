@@ -18,12 +18,14 @@ import { createRelays } from '../../../keeper/relays/relays.ts'
 import { createRelayStore } from '../../../keeper/relays/store.ts'
 import { Forwarder__factory } from '../../../typechain-types/factories/Forwarder__factory.ts'
 import { digestOfForward, signForward } from '../../support/forward-request.ts'
+import { PATIENCE } from '../../support/patience.ts'
 import { loginOf } from '../../support/postgres.ts'
 import { type ChainFixture, faucetKey, POLICY } from './chain-fixture.ts'
 import { NO_METRICS, SILENT_LOGGER, type Trader } from './market-fixture.ts'
 
 const CHAIN_ID = 6343
 export const HOUR = 3600
+const SETTLED_MS = 10_000 * PATIENCE
 
 export interface RelayKeeper {
   readonly delivery: Delivery
@@ -174,7 +176,7 @@ export class RelayRun {
 
   /** Passes, with the indexer following, until the operations have ended. */
   async settle(keeper: RelayKeeper, ...ids: string[]): Promise<void> {
-    for (const deadline = Date.now() + 10_000; ; ) {
+    for (const deadline = Date.now() + SETTLED_MS; ; ) {
       await keeper.step()
       await this.fixture.follow()
       const open = (await this.statusesOf(...ids)).filter((status) => ['QUEUED', 'RELAYING'].includes(status))

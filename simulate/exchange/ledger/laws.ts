@@ -1,35 +1,30 @@
 /** The laws of the engine (`keeper/engine/README.md`), checked on everything that a run has recorded. */
-import type { Group } from '../../keeper/engine/ports.ts'
-import { Ledger, type LedgerCommand, type LedgerRow } from './ledger.ts'
-import type { Attempt } from './traders.ts'
+import type { Group } from '../../../keeper/engine/ports.ts'
+import type { Observed } from '../scenario.ts'
+import { Ledger, type LedgerAnswer, type LedgerCommand, type LedgerRow } from './ledger.ts'
+import type { LedgerAttempt as Attempt } from './traders.ts'
 
-export interface Observed {
-  readonly database: { readonly durableGroups: readonly Group<LedgerRow>[] }
-  readonly traders: { readonly attempts: readonly Attempt[] }
-  /** Why members have ended that must not end for this reason. */
-  readonly faults: readonly string[]
-  /** Commands in the order of their arrival at an owner. */
-  readonly arrivals: readonly { readonly command: LedgerCommand }[]
-  /** Commands that an owner was given and, though it was not killed, has not answered. */
-  readonly neverAnswered: readonly LedgerCommand[]
-}
+type KnownRows = (command: LedgerCommand) => number
 
 /** Violations a run reports in full. */
 const MOST_REPORTED = 10
 
-export function checkLaws(observed: Observed): string[] {
-  const groups = observed.database.durableGroups
+export function checkLaws(
+  observed: Observed<LedgerCommand, LedgerRow, LedgerAnswer>,
+  knownRows: KnownRows,
+): string[] {
+  const { groups, attempts } = observed
   const rows = groups.flatMap((group) => group.rows)
   const violations = [
     ...oneOwner(groups),
     ...sameDigest(groups),
-    ...acknowledged(rows, observed.traders.attempts),
-    ...refusedIsNothing(rows, observed.traders.attempts),
-    ...freshAnswers(rows, observed.traders.attempts),
+    ...acknowledged(rows, attempts),
+    ...refusedIsNothing(rows, attempts),
+    ...freshAnswers(rows, attempts, knownRows),
     ...inOrder(groups, observed.arrivals),
     ...answered(observed),
     ...reservations(rows),
-    ...onlyFaulty(observed.traders.attempts),
+    ...onlyFaulty(attempts),
     ...forwardInTime(rows),
     ...finished(rows),
   ]
@@ -89,7 +84,11 @@ function refusedIsNothing(rows: readonly LedgerRow[], attempts: readonly Attempt
 }
 
 /** Each answer shows the balance at its position of the journal, and no earlier position than a client knew of. */
-function freshAnswers(rows: readonly LedgerRow[], attempts: readonly Attempt[]): string[] {
+function freshAnswers(
+  rows: readonly LedgerRow[],
+  attempts: readonly Attempt[],
+  knownRows: KnownRows,
+): string[] {
   const violations: string[] = []
   const answers = attempts
     .flatMap((attempt) =>
@@ -98,10 +97,10 @@ function freshAnswers(rows: readonly LedgerRow[], attempts: readonly Attempt[]):
     .toSorted((a, b) => a.answer.seen - b.answer.seen)
   const ledger = new Ledger()
   for (const { attempt, answer } of answers) {
-    const { command, knownRows } = attempt
+    const { command } = attempt
+    const known = knownRows(command)
     const name = `${command.kind} ${command.id}`
-    if (answer.seen < knownRows)
-      violations.push(`fresh-answers: ${name} saw ${answer.seen} of ${knownRows} rows`)
+    if (answer.seen < known) violations.push(`fresh-answers: ${name} saw ${answer.seen} of ${known} rows`)
     if (answer.seen > rows.length) {
       violations.push(`fresh-answers: ${name} saw ${answer.seen} rows of ${rows.length}`)
       continue
@@ -122,8 +121,8 @@ function freshAnswers(rows: readonly LedgerRow[], attempts: readonly Attempt[]):
 }
 
 /** Rows of an account follow the order in which its commands reached the owner. */
-function inOrder(groups: readonly Group<LedgerRow>[], arrivals: Observed['arrivals']): string[] {
-  const arrivedAt = new Map(arrivals.map(({ command }, at) => [command.attempt, at]))
+function inOrder(groups: readonly Group<LedgerRow>[], arrivals: readonly LedgerCommand[]): string[] {
+  const arrivedAt = new Map(arrivals.map(({ attempt }, at) => [attempt, at]))
   const last = new Map<string, number>()
   const violations: string[] = []
   for (const { token, rows } of groups) {
@@ -131,7 +130,7 @@ function inOrder(groups: readonly Group<LedgerRow>[], arrivals: Observed['arriva
       const at = arrivedAt.get(attempt)
       if (!isFirst || at === undefined) continue
       const key = `${token}/${account}`
-      const command = arrivals[at]?.command
+      const command = arrivals[at]
       // Deposits and closings are the exchange's own commands, which are scheduled apart.
       if (command === undefined || command.kind === 'deposit' || command.kind === 'close') continue
       if ((last.get(key) ?? -1) > at)
@@ -142,7 +141,7 @@ function inOrder(groups: readonly Group<LedgerRow>[], arrivals: Observed['arriva
   return violations
 }
 
-function answered({ neverAnswered, faults }: Observed): string[] {
+function answered({ neverAnswered, faults }: Observed<LedgerCommand, LedgerRow, LedgerAnswer>): string[] {
   const open = neverAnswered.map(({ kind, id }) => `bounded: ${kind} ${id} was never answered`)
   return [...open, ...faults.map((fault) => `recovery: ${fault}`)]
 }

@@ -3,8 +3,8 @@
  * repeated commands, faulty ones and rows that the database rejects. All state is entries of one map.
  */
 import { createHash } from 'node:crypto'
-import type { Millis } from '../../domain/units.ts'
-import type { Decision, Inputs, Machine } from '../../keeper/engine/machine.ts'
+import type { Millis } from '../../../domain/units.ts'
+import type { Decision, Inputs, Machine } from '../../../keeper/engine/machine.ts'
 
 export type LedgerKind =
   | 'deposit'

@@ -1,0 +1,292 @@
+/**
+ * Sends the commands of one process to the member of the engine that owns the journal, over one connection with many frames per write.
+ * The client follows a handover by itself; a command waits at most for its budget.
+ */
+import { randomBytes } from 'node:crypto'
+import type { Duplex } from 'node:stream'
+import type { Reply } from '../owner.ts'
+import type { EngineLogger, Timer } from '../ports.ts'
+import { FrameError, FrameReader, FrameWriter } from './frames.ts'
+import {
+  type Challenge,
+  type Hello,
+  type Identity,
+  identityRefusal,
+  isSameProof,
+  type NotAccepted,
+  proofOf,
+  type Refused,
+  type ReplyMessage,
+  type Role,
+  type ServerMessage,
+  type Welcome,
+} from './messages.ts'
+
+/** `not_executed`: also of a command that was never sent within its budget. `unknown`: it was sent, and no reply came. */
+export type ClientReply =
+  | Reply<unknown>
+  | { readonly none: Exclude<NotAccepted, 'not_owner'>; readonly detail: string }
+
+export interface EngineClientPorts {
+  readonly identity: Identity
+  readonly role: Role
+  readonly key: Buffer
+  /** Addresses of all members. */
+  readonly members: readonly string[]
+  /** Opens a connection; it emits `error` or `close` if it cannot be opened. */
+  readonly open: (member: string) => Duplex
+  readonly timer: Timer
+  readonly monotonic: () => number
+  readonly logger: EngineLogger
+}
+
+export interface EngineClientLimits {
+  readonly maxFrameBytes: number
+  /** Commands that are not answered; further ones are refused at once. */
+  readonly maxOpen: number
+  /** Between two attempts to connect. */
+  readonly retryMs: number
+  /** Time for a connection and its handshake. */
+  readonly handshakeMs: number
+  /** After its budget, time for the reply to a command that was sent. */
+  readonly replyMs: number
+}
+
+export const CLIENT_LIMITS: EngineClientLimits = {
+  maxFrameBytes: 16 * 1024 * 1024,
+  maxOpen: 20_000,
+  retryMs: 50,
+  handshakeMs: 2_000,
+  replyMs: 1_000,
+}
+
+export interface EngineClient {
+  /** Never rejects. */
+  submit(command: unknown, budgetMs: number): Promise<ClientReply>
+  /** Resolves when the client is connected to the owner. */
+  ready(): Promise<void>
+  close(): void
+}
+
+interface Open {
+  readonly number: number
+  readonly command: unknown
+  readonly deadline: number
+  /** The member that may have executed it; null if it was not sent. */
+  member: string | null
+  readonly reply: (reply: ClientReply) => void
+  readonly stopTimer: () => void
+}
+
+interface Connection {
+  readonly stream: Duplex
+  readonly writer: FrameWriter
+  /** The member's process; null before its welcome. */
+  member: string | null
+  isOwner: boolean
+}
+
+export function createEngineClient(
+  ports: EngineClientPorts,
+  limits: EngineClientLimits = CLIENT_LIMITS,
+): EngineClient {
+  const { timer, logger, monotonic } = ports
+  const process = randomBytes(16).toString('hex')
+  const open = new Map<number, Open>()
+  let connection: Connection | null = null
+  let next = 0
+  let attempts = 0
+  let isClosed = false
+  let whenReady: (() => void)[] = []
+
+  function finish(item: Open, reply: ClientReply): void {
+    if (!open.delete(item.number)) return
+    item.stopTimer()
+    item.reply(reply)
+  }
+
+  /** A command that was sent and has no reply may have been executed. */
+  const giveUp = (item: Open): void =>
+    finish(item, { none: item.member === null ? 'not_executed' : 'unknown' })
+
+  function send(item: Open): void {
+    if (connection === null || !connection.isOwner || connection.member === null) return
+    const budgetMs = item.deadline - monotonic()
+    if (budgetMs <= 0) return
+    item.member = connection.member
+    const { number, command } = item
+    connection.writer.write({ kind: 'command', number, budgetMs, command })
+  }
+
+  function connect(): void {
+    if (isClosed) return
+    const address = ports.members[attempts++ % ports.members.length] as string
+    const stream = ports.open(address)
+    const own: Connection = { stream, writer: new FrameWriter(stream), member: null, isOwner: false }
+    connection = own
+    const reader = new FrameReader(limits.maxFrameBytes)
+    const stopTimer = timer.after(limits.handshakeMs, () => {
+      if (own.member === null) stream.destroy()
+    })
+    const handshake = { challenge: null as Challenge | null, hello: null as Hello | null }
+    stream.on('data', (chunk: Buffer) => {
+      try {
+        for (const message of reader.push(chunk)) receive(own, handshake, message as ServerMessage)
+      } catch (err) {
+        if (!(err instanceof FrameError)) throw err
+        logger.warn({ err, address }, 'engine sent a malformed frame')
+        stream.destroy()
+      }
+    })
+    stream.on('error', (err) => logger.debug({ err, address }, 'connection to the engine failed'))
+    stream.on('close', () => {
+      stopTimer()
+      lost(own)
+    })
+  }
+
+  function receive(
+    own: Connection,
+    handshake: { challenge: Challenge | null; hello: Hello | null },
+    message: ServerMessage,
+  ): void {
+    switch (message.kind) {
+      case 'challenge':
+        if (handshake.challenge !== null) throw new FrameError('one challenge per connection')
+        handshake.challenge = message
+        handshake.hello = answerChallenge(own, message)
+        return
+      case 'welcome':
+        welcome(own, handshake, message)
+        return
+      case 'ownership':
+        own.isOwner = message.isOwner
+        if (message.isOwner) resend(own)
+        else if (connection === own) leave(own)
+        return
+      case 'refused':
+        reportRefusal(message)
+        own.stream.destroy()
+        return
+      case 'reply':
+        receiveReply(own, message)
+    }
+  }
+
+  function answerChallenge(own: Connection, challenge: Challenge): Hello | null {
+    const refusal = identityRefusal(ports.identity, challenge)
+    if (refusal !== null) {
+      reportRefusal(refusal)
+      own.stream.destroy()
+      return null
+    }
+    const nonce = randomBytes(32).toString('hex')
+    const hello = { ...ports.identity, role: ports.role, process, nonce }
+    const proof = proofOf(ports.key, 'client', challenge, hello)
+    const message: Hello = { kind: 'hello', ...hello, proof }
+    own.writer.write(message)
+    return message
+  }
+
+  function reportRefusal({ field, received, expected }: Refused): void {
+    logger.error({ field, received, expected }, 'engine and client do not fit together')
+  }
+
+  function welcome(
+    own: Connection,
+    { challenge, hello }: { readonly challenge: Challenge | null; readonly hello: Hello | null },
+    message: Welcome,
+  ): void {
+    if (challenge === null || hello === null) throw new FrameError('a welcome follows a hello')
+    if (!isSameProof(proofOf(ports.key, 'engine', challenge, hello), message.proof)) {
+      logger.error({}, 'engine does not have the key of this role')
+      own.stream.destroy()
+      return
+    }
+    own.member = message.member
+    own.isOwner = message.isOwner
+    if (own.isOwner) resend(own)
+    else leave(own)
+  }
+
+  /**
+   * Sends what waits, and repeats what was sent to the same process. Commands that another process may have executed have an unknown outcome.
+   */
+  function resend(own: Connection): void {
+    for (const item of [...open.values()]) {
+      if (item.member === null || item.member === own.member) send(item)
+      else giveUp(item)
+    }
+    for (const resolve of whenReady) resolve()
+    whenReady = []
+  }
+
+  /** Looks for the owner among the other members. Replies that are under way still come over this connection. */
+  function leave(own: Connection): void {
+    connection = null
+    timer.after(limits.replyMs, () => own.stream.destroy())
+    connectSoon()
+  }
+
+  function connectSoon(): void {
+    timer.after(limits.retryMs, () => {
+      if (connection === null) connect()
+    })
+  }
+
+  function lost(own: Connection): void {
+    if (connection !== own) return
+    connection = null
+    connectSoon()
+  }
+
+  function receiveReply(own: Connection, { number, reply }: ReplyMessage): void {
+    const item = open.get(number)
+    if (item === undefined) return
+    if ('none' in reply && reply.none === 'not_owner') {
+      item.member = null
+      if (connection === own) {
+        own.isOwner = false
+        leave(own)
+      } else send(item)
+      return
+    }
+    finish(item, reply as ClientReply)
+  }
+
+  connect()
+
+  return {
+    submit(command, budgetMs) {
+      if (isClosed) return Promise.resolve({ none: 'not_executed' })
+      if (open.size >= limits.maxOpen) return Promise.resolve({ none: 'overloaded' })
+      return new Promise((reply) => {
+        const number = ++next
+        const item: Open = {
+          number,
+          command,
+          deadline: monotonic() + budgetMs,
+          member: null,
+          reply,
+          stopTimer: timer.after(budgetMs, () => {
+            if (item.member === null) giveUp(item)
+            else timer.after(limits.replyMs, () => giveUp(item))
+          }),
+        }
+        open.set(number, item)
+        send(item)
+      })
+    },
+    ready: () =>
+      connection?.isOwner && connection.member !== null
+        ? Promise.resolve()
+        : new Promise((resolve) => {
+            whenReady.push(resolve)
+          }),
+    close() {
+      isClosed = true
+      for (const item of [...open.values()]) giveUp(item)
+      connection?.stream.destroy()
+    },
+  }
+}

@@ -1,0 +1,118 @@
+/** Messages between the engine and its clients, and the proof by which each side authenticates itself. */
+import { createHmac, timingSafeEqual } from 'node:crypto'
+import type { Reply } from '../owner.ts'
+
+/** Rises with every incompatible change of these messages. */
+export const PROTOCOL = 1
+
+/** Each client process has one role, which bounds the commands that it may send. */
+export const ROLES = ['api', 'ingest', 'worker', 'publisher', 'operator'] as const
+export type Role = (typeof ROLES)[number]
+
+/** What both sides must agree on before the first command. */
+export interface Identity {
+  readonly protocol: number
+  readonly chainId: number
+  /** Version of the database's schema. */
+  readonly schema: string
+  /** Rises when a database is restored from a backup. */
+  readonly incarnation: number
+}
+
+/** The engine's first message. */
+export interface Challenge extends Identity {
+  readonly kind: 'challenge'
+  /** 32 random bytes in hexadecimal digits. */
+  readonly nonce: string
+}
+
+/** The client's first message. */
+export interface Hello extends Identity {
+  readonly kind: 'hello'
+  readonly role: Role
+  /** Random id of the client's process: with a command's number it identifies the command. */
+  readonly process: string
+  readonly nonce: string
+  readonly proof: string
+}
+
+export interface Welcome {
+  readonly kind: 'welcome'
+  /** Proves to the client that this engine has the role's key. */
+  readonly proof: string
+  /** Random id of the member's process: only the same process remembers its replies. */
+  readonly member: string
+  readonly isOwner: boolean
+}
+
+/** The connection is refused, and closed after this message. */
+export interface Refused {
+  readonly kind: 'refused'
+  readonly field: string
+  readonly received: string | number
+  readonly expected: string
+}
+
+export interface CommandMessage {
+  readonly kind: 'command'
+  /** Unique in the client's process; ascending. */
+  readonly number: number
+  /** The command must not be decided later than this after its arrival. */
+  readonly budgetMs: number
+  readonly command: unknown
+}
+
+/** Why the engine has not executed a command, besides the reasons of the owner. */
+export type NotAccepted =
+  /** This member of the engine does not own the journal. */
+  | 'not_owner'
+  /** The role may not send this command. */
+  | 'forbidden'
+  /** The command is malformed. */
+  | 'invalid'
+
+export interface ReplyMessage {
+  readonly kind: 'reply'
+  readonly number: number
+  readonly reply: Reply<unknown> | { readonly none: NotAccepted; readonly detail: string }
+}
+
+/** This member has become the owner, or no longer is. */
+export interface OwnershipChanged {
+  readonly kind: 'ownership'
+  readonly isOwner: boolean
+}
+
+export type ServerMessage = Challenge | Welcome | Refused | ReplyMessage | OwnershipChanged
+export type ClientMessage = Hello | CommandMessage
+
+/** HMAC-SHA256 with the role's key over everything that the hello states, and the side that proves. */
+export function proofOf(
+  key: Buffer,
+  side: 'client' | 'engine',
+  { nonce }: Pick<Challenge, 'nonce'>,
+  hello: Omit<Hello, 'proof' | 'kind'>,
+): string {
+  const { protocol, chainId, schema, incarnation, role, process, nonce: own } = hello
+  const parts = [side, nonce, own, protocol, chainId, schema, incarnation, role, process]
+  return createHmac('sha256', key).update(JSON.stringify(parts)).digest('hex')
+}
+
+export function isSameProof(expected: string, received: string): boolean {
+  const [a, b] = [Buffer.from(expected), Buffer.from(received)]
+  return a.length === b.length && timingSafeEqual(a, b)
+}
+
+/** The first field of the identity in which the two sides differ; null if they agree. */
+export function identityRefusal(own: Identity, other: Partial<Identity>): Refused | null {
+  for (const field of ['protocol', 'chainId', 'schema', 'incarnation'] as const) {
+    if (own[field] !== other[field])
+      return {
+        kind: 'refused',
+        field,
+        received: other[field] ?? 'nothing',
+        expected: String(own[field]),
+      }
+  }
+  return null
+}

@@ -1,0 +1,43 @@
+/** What the members of a run own, and who sends them commands. */
+import type { CommandClass } from '../../keeper/engine/fair-queue.ts'
+import type { Machine } from '../../keeper/engine/machine.ts'
+import type { Reply } from '../../keeper/engine/owner.ts'
+import type { Group } from '../../keeper/engine/ports.ts'
+import type { Random } from '../random.ts'
+import type { Attempt } from './attempts.ts'
+import type { Scheduler } from './scheduler.ts'
+
+/** Sends to the engine that the client takes for the owner; null if that is not one. */
+export type Send<Command, Answer> = (command: Command, of: CommandClass) => Promise<Reply<Answer>> | null
+
+export interface Clients<Command, Answer> {
+  /** One per command that was sent. */
+  readonly attempts: readonly Attempt<Command, Answer>[]
+  /** No new commands; those under way are repeated until they are answered. */
+  isQuiet: boolean
+  start(meanPauseMs: number): void
+  /** Sends one command, as an operator who looks whether the engine works. */
+  probe(): { isDone(): boolean }
+}
+
+/** What a run has recorded. */
+export interface Observed<Command, Row, Answer> {
+  readonly groups: readonly Group<Row>[]
+  readonly attempts: readonly Attempt<Command, Answer>[]
+  /** Why members have ended that must not end for this reason. */
+  readonly faults: readonly string[]
+  /** Commands in the order of their arrival at an owner. */
+  readonly arrivals: readonly Command[]
+  /** Commands that an owner was given and, though it was not killed, has not answered. */
+  readonly neverAnswered: readonly Command[]
+}
+
+export interface Scenario<Command, Row, Answer> {
+  newMachine(): Machine<Command, Row, Answer>
+  /** Whether the database rejects the row. */
+  isPoison(row: Row): boolean
+  accountOf(command: Command): number | null
+  clients(scheduler: Scheduler, random: Random, send: Send<Command, Answer>): Clients<Command, Answer>
+  /** One line per violated law. */
+  check(observed: Observed<Command, Row, Answer>): string[]
+}

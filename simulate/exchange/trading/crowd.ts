@@ -1,0 +1,142 @@
+/** Traders of a simulated exchange: placements and cancels, alone and as commands of several items, with labels, ids and used salts. */
+import type {
+  CancelItem,
+  Item,
+  OrdersCommand,
+  PlaceItem,
+} from '../../../domain/exchange/decide/orders/command.ts'
+import type { SignedOrder } from '../../../domain/orders/order.ts'
+import type { MarketId, OrderHash, Seconds, Seq, Steps, Ticks, UserId } from '../../../domain/units.ts'
+import type { ExchangeAnswer, ExchangeCommand } from '../../../keeper/engine/exchange.ts'
+import type { Random } from '../../random.ts'
+import { type Attempt, Attempts } from '../attempts.ts'
+import type { Clients, Send } from '../scenario.ts'
+import type { Scheduler } from '../scheduler.ts'
+import { ACCOUNT_IDS, addressOf, MARKETS, ORACLE_TICKS } from './genesis.ts'
+
+export type TradingAttempt = Attempt<ExchangeCommand, ExchangeAnswer>
+
+/** The database rejects the row of an order with this prefix. */
+export const POISON = '0xdead'
+
+const LABELS = ['a', 'b', 'c']
+
+/** Sequences by market that a client has seen, 0 for the accounts. */
+export type Heads = ReadonlyMap<MarketId, Seq>
+
+export class Crowd implements Clients<ExchangeCommand, ExchangeAnswer> {
+  isQuiet = false
+  readonly #scheduler: Scheduler
+  readonly #random: Random
+  readonly #attempts: Attempts<ExchangeCommand, ExchangeAnswer>
+  readonly #knownAt = new Map<ExchangeCommand, Heads>()
+  #known: Heads = new Map()
+  #salts = 0
+  /** Orders of each account, oldest first. */
+  readonly #orders = new Map<UserId, SignedOrder[]>(ACCOUNT_IDS.map((id) => [id, []]))
+
+  constructor(scheduler: Scheduler, random: Random, send: Send<ExchangeCommand, ExchangeAnswer>) {
+    this.#scheduler = scheduler
+    this.#random = random
+    this.#attempts = new Attempts(scheduler, random, send, ({ reply }) => {
+      if (reply !== null && 'answer' in reply && reply.answer.kind === 'done') {
+        const { marketId, seq } = reply.answer.readAfter
+        if (seq > (this.#known.get(marketId) ?? 0)) this.#known = new Map([...this.#known, [marketId, seq]])
+      }
+    })
+  }
+
+  get attempts(): readonly TradingAttempt[] {
+    return this.#attempts.all
+  }
+
+  /** What some client had seen when the command was sent: its answer must not be older. */
+  knownAt = (command: ExchangeCommand): Heads => this.#knownAt.get(command) ?? new Map()
+
+  start(meanPauseMs: number): void {
+    for (const userId of ACCOUNT_IDS) this.#loop(userId, meanPauseMs)
+  }
+
+  probe(): { isDone(): boolean } {
+    const [first] = ACCOUNT_IDS
+    const items = [{ kind: 'cancel', target: { label: 'absent' }, note: null } satisfies CancelItem]
+    const id = this.#submit({ userId: first as UserId, items, isAtomic: false, request: null })
+    return {
+      isDone: () =>
+        this.#attempts.all.some(
+          ({ command, reply }) =>
+            command.kind === 'orders' && command.items === id && reply !== null && 'answer' in reply,
+        ),
+    }
+  }
+
+  #loop(userId: UserId, meanPauseMs: number): void {
+    this.#scheduler.after(-Math.log(1 - this.#random()) * meanPauseMs, () => {
+      if (this.isQuiet) return
+      const count = this.#random.chance(0.1) ? this.#random.between(2, 20) : 1
+      for (let at = 0; at < count; at++) this.#issue(userId)
+      this.#loop(userId, meanPauseMs)
+    })
+  }
+
+  #issue(userId: UserId): void {
+    const random = this.#random
+    const isSingle = random.chance(0.7)
+    const count = isSingle ? 1 : random.between(2, 6)
+    const items = Array.from({ length: count }, () => this.#item(userId))
+    const hasRequest = random.chance(0.3)
+    const id = `r${++this.#salts}`
+    const request = hasRequest ? { id, digest: id, absentUpTo: null } : null
+    this.#submit({ userId, items, isAtomic: !isSingle && random.chance(0.6), request })
+  }
+
+  #item(userId: UserId): Item {
+    const random = this.#random
+    const own = this.#orders.get(userId) as SignedOrder[]
+    if (random.chance(0.6) || own.length === 0) return this.#placement(userId, own)
+    if (random.chance(0.15)) return { kind: 'refused', refusal: 'INVALID' }
+    if (random.chance(0.3)) return { kind: 'cancel', target: { label: random.pick(LABELS) }, note: null }
+    const { hash } = own.at(-random.between(1, Math.min(8, own.length))) as SignedOrder
+    return { kind: 'cancel', target: { hash, ended: null }, note: null }
+  }
+
+  #placement(userId: UserId, own: SignedOrder[]): PlaceItem {
+    const random = this.#random
+    const number = ++this.#salts
+    const used = random.chance(0.05) ? own.at(-1) : undefined
+    const prefix = random.chance(0.02) ? POISON : '0x0000'
+    const order: SignedOrder = {
+      marketId: used?.marketId ?? random.pick(MARKETS).marketId,
+      maker: addressOf(userId),
+      signer: addressOf(userId),
+      hash: `${prefix}${number.toString(16).padStart(60, '0')}` as OrderHash,
+      salt: used?.salt ?? (BigInt(number) as SignedOrder['salt']),
+      side: random.chance(0.5) ? 'LONG' : 'SHORT',
+      type: 'LIMIT',
+      price: (ORACLE_TICKS + random.between(-30, 30)) as Ticks,
+      quantity: random.between(10, 3000) as Steps,
+      trigger: 0 as Ticks,
+      leverage: random.pick([1, 2, 5]),
+      reduceOnly: random.chance(0.05),
+      expiration: 0 as Seconds,
+      signature: `0x${'00'.repeat(66)}`,
+    }
+    own.push(order)
+    const clientOrderId = random.chance(0.2) ? random.pick(LABELS) : null
+    return { kind: 'place', order, clientOrderId, absentUpTo: null }
+  }
+
+  #submit(command: Omit<OrdersCommand, 'kind'>): OrdersCommand['items'] {
+    const hasPlacement = command.items.some(({ kind }) => kind === 'place')
+    this.#attempts.send({
+      of: () => {
+        const sent: OrdersCommand = { ...command, kind: 'orders' }
+        this.#knownAt.set(sent, this.#known)
+        return sent
+      },
+      class: hasPlacement ? 'placement' : 'cancel',
+      isRepeatable: true,
+    })
+    return command.items
+  }
+}

@@ -1,0 +1,141 @@
+/** Faults of the exchange's state and decisions, which trading in the simulation finds. */
+import type { Fault } from '../fault.ts'
+
+const inFile =
+  (file: string) =>
+  (name: string, passage: string, replacement: string, seed: number): Fault => ({
+    name,
+    scenario: 'trading',
+    file,
+    passage,
+    replacement,
+    seed,
+  })
+
+const inDecision = inFile('domain/exchange/decide/orders/decide-orders.ts')
+const inPlacement = inFile('domain/exchange/decide/orders/place.ts')
+const inCancel = inFile('domain/exchange/decide/orders/cancel.ts')
+const inRequests = inFile('domain/exchange/decide/orders/requests.ts')
+const inOrders = inFile('domain/exchange/apply/orders.ts')
+const inDraft = inFile('domain/exchange/draft.ts')
+const inUndo = inFile('domain/exchange/undo-log.ts')
+const inTable = inFile('domain/exchange/record-table.ts')
+const inIndex = inFile('domain/exchange/order-index.ts')
+const inAccounts = inFile('domain/exchange/apply/change.ts')
+
+export const TRADING_FAULTS: readonly Fault[] = [
+  inOrders(
+    'a placement reserves nothing of the account',
+    '  state.signatures.put(acceptedSignature(marketId, row))\n  addFunds(state, row.user_id, { reserved: BigInt(row.reserved) })\n',
+    '  state.signatures.put(acceptedSignature(marketId, row))\n',
+    1,
+  ),
+  inOrders(
+    'a cancel releases nothing of the account',
+    '  addFunds(state, row.user_id, { reserved: BigInt(row.reserved_delta) })\n',
+    '',
+    1,
+  ),
+  inAccounts(
+    'a change of funds is applied twice',
+    'reserved: (before.reserved + reserved) as Quote',
+    'reserved: (before.reserved + 2n * reserved) as Quote',
+    1,
+  ),
+  inPlacement(
+    'a used salt is accepted',
+    'if (known !== undefined) return duplicate(state, inputs, order, known)\n',
+    '',
+    4,
+  ),
+  inPlacement(
+    'a used label is accepted',
+    'if (labelled !== undefined) {',
+    'if (labelled !== undefined && labelled.account !== userId) {',
+    2,
+  ),
+  inPlacement(
+    'margin of resting orders counts as available',
+    'available: (free - reserved) as Quote',
+    'available: free as Quote',
+    1,
+  ),
+  inDecision(
+    'a refused item leaves the others of an atomic command',
+    "({ kind }) => kind === 'done'",
+    "({ kind }) => kind === 'done' || kind === 'refused'",
+    1,
+  ),
+  inDecision(
+    'items of an atomic command are decided singly',
+    'const refused = isAtomic ? refusedItems(results) : []',
+    'const refused = isAtomic && results.length > 3 ? refusedItems(results) : []',
+    1,
+  ),
+  inDecision(
+    'the result of a request is not stored',
+    'if (request !== null) draft.write(ACCOUNTS, requestRow(userId, request, done, inputs.now))\n',
+    '',
+    1,
+  ),
+  inPlacement(
+    'the bookmark of a placement names the row before it',
+    'readAfter: { marketId, seq: draft.write(marketId, row) },',
+    'readAfter: { marketId, seq: (draft.write(marketId, row) - 1) as Seq },',
+    1,
+  ),
+  inRequests(
+    'a repeated request is executed again',
+    'if (known !== undefined) {',
+    'if (known !== undefined && known.digest !== digest) {',
+    1,
+  ),
+  inCancel(
+    'a cancel is answered and not written',
+    '  const seq = draft.write(marketId, row)\n',
+    '  const seq = draft.nextSeq(marketId)\n',
+    1,
+  ),
+  inDraft(
+    'a decision leaves its rows in the state',
+    '    this.#state.core.undo.undoTo(this.#start)\n    this.#marks.length = 0\n    return this.#entries\n',
+    '    return this.#entries\n',
+    1,
+  ),
+  inDraft(
+    'rows of a refused attempt stay',
+    'if (!kept) this.#takeBack(before)',
+    'if (!kept && before > 0) this.#takeBack(before)',
+    1,
+  ),
+  inUndo(
+    'the undo of a row leaves its oldest change',
+    'while (this.mark > mark) (this.#steps.pop() as UndoStep)()',
+    'while (this.mark > mark + 1) (this.#steps.pop() as UndoStep)()',
+    1,
+  ),
+  inUndo(
+    'changes are taken back oldest first',
+    'while (this.mark > mark) (this.#steps.pop() as UndoStep)()',
+    'while (this.mark > mark) (this.#steps.splice(mark - this.#forgotten, 1)[0] as UndoStep)()',
+    1,
+  ),
+  inIndex(
+    'an ended order keeps its label',
+    'if (labelHash !== 0) this.#byLabel.remove(this.#hashOfLabelled(account, labelHash), slot)',
+    '',
+    1,
+  ),
+  inIndex(
+    'orders are not found by hash after an undo',
+    'if (after !== undefined) this.#byHash.add(hashOfOrder(after.hash), slot)',
+    'if (after !== undefined && before === undefined && slot % 7 !== 0) this.#byHash.add(hashOfOrder(after.hash), slot)',
+    1,
+  ),
+  inTable(
+    'a removed record stays in the digest',
+    "    this.#hash(slot, 'subtract')\n    this.#index.remove(hashOfCounts(key), slot)\n",
+    '    this.#index.remove(hashOfCounts(key), slot)\n',
+    1,
+  ),
+]

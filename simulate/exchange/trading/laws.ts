@@ -1,0 +1,223 @@
+/** The laws of the engine, for commands of traders on the exchange's own state. */
+import type { Entry } from '../../../domain/exchange/apply.ts'
+import type { Done, OrdersCommand, PlaceItem } from '../../../domain/exchange/decide/orders/command.ts'
+import { violations } from '../../../domain/exchange/laws.ts'
+import type { ExchangeState } from '../../../domain/exchange/state.ts'
+import type { OrderPlaced } from '../../../domain/journal/journal-row.ts'
+import { isTerminal } from '../../../domain/orders/order-state.ts'
+import type { ExchangeAnswer, ExchangeCommand } from '../../../keeper/engine/exchange.ts'
+import type { Group } from '../../../keeper/engine/ports.ts'
+import type { Observed } from '../scenario.ts'
+import type { Heads, TradingAttempt } from './crowd.ts'
+import { ACCOUNT_IDS, genesis } from './genesis.ts'
+
+/** Violations a run reports in full. */
+const MOST_REPORTED = 10
+/** Groups between two checks of the whole state. */
+const CHECKED_GROUPS = 25
+
+export function checkLaws(
+  { groups, attempts, faults, neverAnswered }: Observed<ExchangeCommand, Entry, ExchangeAnswer>,
+  knownAt: (command: ExchangeCommand) => Heads,
+): string[] {
+  const rows = groups.flatMap((group) => group.rows)
+  const found = [
+    ...oneOwner(groups),
+    ...sameDigest(groups),
+    ...acknowledged(rows, attempts),
+    ...refusedIsNothing(rows, attempts),
+    ...allOrNothing(rows, attempts),
+    ...executedOnce(rows, attempts),
+    ...freshAnswers(attempts, knownAt),
+    ...forwardInTime(rows),
+    ...neverAnswered.map((command) => `bounded: ${command.kind} was never answered`),
+    ...faults.map((fault) => `recovery: ${fault}`),
+  ]
+  return found.slice(0, MOST_REPORTED)
+}
+
+function oneOwner(groups: readonly Group<Entry>[]): string[] {
+  return groups.flatMap(({ number, token }, at) => {
+    const before = groups[at - 1]
+    const isNext = number === at + 1 && (before === undefined || before.token <= token)
+    return isNext ? [] : [`one-owner: group ${number} of token ${token} at place ${at + 1}`]
+  })
+}
+
+/** A fold of the journal has the owner's digests, and the laws of the state hold in it. */
+function sameDigest(groups: readonly Group<Entry>[]): string[] {
+  const applied = genesis()
+  for (const { number, rows, digest } of groups) {
+    try {
+      for (const row of rows) applied.apply(row)
+    } catch (error) {
+      return [`recovery: group ${number}: ${error instanceof Error ? error.message : error}`]
+    }
+    applied.forget(applied.position())
+    if (applied.digest() !== digest) return [`same-digest: group ${number}`]
+    if (number % CHECKED_GROUPS !== 0 && number !== groups.length) continue
+    const broken = violations(applied.state).map((text) => `reservations: group ${number}: ${text}`)
+    const overdrawn = ACCOUNT_IDS.filter((id) => {
+      const { free, reserved } = applied.state.accounts.need(id)
+      return reserved > free || reserved < 0n
+    }).map((id) => `reservations: group ${number}: account ${id} reserves more than it has`)
+    const found = [...broken, ...overdrawn, ...sharedNames(applied.state), ...lostInIndex(applied.state)]
+    if (found.length > 0) return found
+  }
+  return []
+}
+
+/** No two live orders of an account have one label, and no two orders of a market one salt of the account. */
+function sharedNames({ orders, signatures }: ExchangeState): string[] {
+  const names = [...orders.rows()].flatMap(({ marketId, accepted, account, salt, status }) => {
+    const { clientOrderId } = signatures.need(marketId, accepted)
+    const own = [`salt ${marketId}/${account}/${salt}`]
+    return clientOrderId === null || isTerminal(status) ? own : [...own, `label ${account}/${clientOrderId}`]
+  })
+  const seen = new Set<string>()
+  return names
+    .filter((name) => seen.has(name) || !seen.add(name))
+    .map((name) => `unique-names: two orders have the ${name}`)
+}
+
+/** Every order is found by its hash, every live one by its label, and no ended one by its label. */
+function lostInIndex({ orders, signatures, orderIndex }: ExchangeState): string[] {
+  return [...orders.rows()].flatMap(({ marketId, accepted, account, status }) => {
+    const { hash, clientOrderId } = signatures.need(marketId, accepted)
+    const isFound = orderIndex.withHash(hash)?.accepted === accepted
+    const labelled = clientOrderId === null ? undefined : orderIndex.liveWithLabel(account, clientOrderId)
+    const isListed = labelled?.accepted === accepted && labelled.marketId === marketId
+    const isRight = clientOrderId === null || isListed === !isTerminal(status)
+    return isFound && isRight ? [] : [`index: order ${hash} is found otherwise than the table has it`]
+  })
+}
+
+const ordersCommand = ({ command }: TradingAttempt): OrdersCommand | null =>
+  command.kind === 'orders' ? command : null
+
+const placementsOf = (command: OrdersCommand): PlaceItem[] =>
+  command.items.filter((item): item is PlaceItem => item.kind === 'place')
+
+function placedRows(rows: readonly Entry[]): Map<string, (Entry & { readonly row: OrderPlaced })[]> {
+  const placed = rows.filter(
+    (entry): entry is Entry & { readonly row: OrderPlaced } => entry.row.kind === 'order_placed',
+  )
+  return Map.groupBy(placed, ({ row }) => row.hash)
+}
+
+const doneOf = ({ reply }: TradingAttempt): Done | null =>
+  reply !== null && 'answer' in reply && reply.answer.kind === 'done' ? reply.answer : null
+
+/** Every answered placement and cancel is in the journal once, as it was answered. */
+function acknowledged(rows: readonly Entry[], attempts: readonly TradingAttempt[]): string[] {
+  const placed = placedRows(rows)
+  const ended = new Set(
+    rows.flatMap(({ row }) =>
+      row.kind === 'order_ended' || row.kind === 'order_ending' ? [row.order_id] : [],
+    ),
+  )
+  const doubled = [...placed]
+    .filter(([, own]) => own.length > 1)
+    .map(([hash, own]) => `acknowledged: order ${hash} was placed ${own.length} times`)
+  const lost = attempts.flatMap((attempt) =>
+    (doneOf(attempt)?.results ?? []).flatMap((result): string[] => {
+      if (result.kind === 'placed') {
+        const { hash } = result.facts.signature
+        const own = placed.get(hash)?.[0]
+        if (own === undefined) return [`acknowledged: placement of ${hash} is not in the journal`]
+        const { order } = result.facts
+        const { readAfter } = result
+        const isCovered = readAfter.marketId === order.marketId && readAfter.seq >= own.seq
+        const isSame = own.seq === order.accepted && own.row.quantity === order.quantity
+        return isSame && isCovered ? [] : [`acknowledged: placement of ${hash} differs from the journal`]
+      }
+      if (result.kind !== 'cancelled' || !result.cancelled || result.facts === null) return []
+      const { marketId, accepted } = result.facts.order
+      return ended.has(`${marketId}-${accepted}`)
+        ? []
+        : [`acknowledged: cancel of ${result.hash} is not in the journal`]
+    }),
+  )
+  return [...doubled, ...lost]
+}
+
+/** An order all of whose sendings were refused, or not executed, is in no row. */
+function refusedIsNothing(rows: readonly Entry[], attempts: readonly TradingAttempt[]): string[] {
+  const placed = placedRows(rows)
+  const mayBePlaced = new Set<string>()
+  const sent = new Set<string>()
+  for (const attempt of attempts) {
+    const command = ordersCommand(attempt)
+    if (command === null) continue
+    for (const [at, item] of command.items.entries()) {
+      if (item.kind !== 'place') continue
+      sent.add(item.order.hash)
+      const { reply } = attempt
+      const isRefused =
+        reply !== null &&
+        ('none' in reply
+          ? reply.none !== 'unknown'
+          : reply.answer.kind === 'refused' ||
+            (reply.answer.kind === 'done' && reply.answer.results[at]?.kind === 'refused'))
+      if (!isRefused) mayBePlaced.add(item.order.hash)
+    }
+  }
+  return [...sent]
+    .filter((hash) => !mayBePlaced.has(hash) && placed.has(hash))
+    .map((hash) => `refused-is-nothing: order ${hash} was refused and is in the journal`)
+}
+
+/** Placements of an atomic command are all in the journal, or none is. */
+function allOrNothing(rows: readonly Entry[], attempts: readonly TradingAttempt[]): string[] {
+  const placed = placedRows(rows)
+  return attempts.flatMap((attempt) => {
+    const command = ordersCommand(attempt)
+    if (command === null || !command.isAtomic) return []
+    const hashes = placementsOf(command).map(({ order }) => order.hash)
+    const count = hashes.filter((hash) => placed.has(hash)).length
+    return count === 0 || count === hashes.length
+      ? []
+      : [`all-or-nothing: ${count} of ${hashes.length} placements: ${hashes[0]}`]
+  })
+}
+
+/** A command with an id is executed once, and its repetitions say so. */
+function executedOnce(rows: readonly Entry[], attempts: readonly TradingAttempt[]): string[] {
+  const stored = rows.flatMap(({ row }) => (row.kind === 'request_completed' ? [row.client_request_id] : []))
+  const done = attempts.flatMap((attempt) => {
+    const id = ordersCommand(attempt)?.request?.id
+    return id !== undefined && doneOf(attempt) !== null ? [id] : []
+  })
+  const repeated = (ids: readonly string[]): string[] => ids.filter((id, at) => ids.indexOf(id) !== at)
+  const unstored = new Set(done)
+  for (const id of stored) unstored.delete(id)
+  return [
+    ...repeated(stored).map((id) => `executed-once: request ${id} has two results`),
+    ...repeated(done).map((id) => `executed-once: request ${id} was executed twice`),
+    ...[...unstored].map((id) => `executed-once: the result of request ${id} is not stored`),
+  ]
+}
+
+/** No answer is older than what some client had seen when its command was sent. */
+function freshAnswers(
+  attempts: readonly TradingAttempt[],
+  knownAt: (command: ExchangeCommand) => Heads,
+): string[] {
+  return attempts.flatMap((attempt) => {
+    const done = doneOf(attempt)
+    if (done === null) return []
+    const { marketId, seq } = done.readAfter
+    const known = knownAt(attempt.command).get(marketId) ?? 0
+    return seq >= known ? [] : [`fresh-answers: sequence ${seq} of market ${marketId} after ${known}`]
+  })
+}
+
+function forwardInTime(rows: readonly Entry[]): string[] {
+  let last = 0
+  return rows.flatMap(({ row }) => {
+    if (row.kind !== 'order_placed') return []
+    const isLater = row.accepted_at >= last
+    last = row.accepted_at
+    return isLater ? [] : [`forward-in-time: order ${row.order_id}`]
+  })
+}

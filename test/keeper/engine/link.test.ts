@@ -1,0 +1,383 @@
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { connect, createServer, type Server, type Socket } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { expect } from 'chai'
+import fc from 'fast-check'
+import { afterEach, beforeEach, describe, it } from 'mocha'
+import {
+  createEngineClient,
+  type EngineClient,
+  type EngineClientPorts,
+} from '../../../keeper/engine/link/client.ts'
+import { FrameError, FrameReader } from '../../../keeper/engine/link/frames.ts'
+import { type Identity, PROTOCOL, proofOf, type Role } from '../../../keeper/engine/link/messages.ts'
+import { RecentReplies } from '../../../keeper/engine/link/recent-replies.ts'
+import { LINK_LIMITS, type LinkPorts, serveLink } from '../../../keeper/engine/link/server.ts'
+import type { Reply, Request } from '../../../keeper/engine/owner.ts'
+import type { EngineLogger, Timer } from '../../../keeper/engine/ports.ts'
+import { waitFor } from '../../support/patience.ts'
+
+interface Command {
+  readonly name: string
+}
+
+const IDENTITY: Identity = { protocol: PROTOCOL, chainId: 6343, schema: '0061', incarnation: 1 }
+const KEYS = new Map<Role, Buffer>([
+  ['api', randomBytes(32)],
+  ['worker', randomBytes(32)],
+])
+const SILENT: EngineLogger = { debug() {}, info() {}, warn() {}, error() {} }
+const TIMER: Timer = {
+  after(ms, work) {
+    const timer = setTimeout(work, ms)
+    return () => clearTimeout(timer)
+  },
+  soon: (work) => void setImmediate(work),
+}
+const monotonic = (): number => performance.now()
+
+/** A member of the engine behind a Unix socket; the test decides when it answers. */
+class MemberFixture {
+  readonly path: string
+  isOwner: boolean
+  readonly received: Request<Command>[] = []
+  /** Answers a command; by default at once, with its name. */
+  answer: (request: Request<Command>) => Promise<Reply<unknown>> = async ({ command }) => ({
+    answer: command.name,
+  })
+  readonly #sockets = new Set<Socket>()
+  readonly #links = new Set<ReturnType<typeof serveLink>>()
+  readonly #recent = new RecentReplies(100)
+  readonly #member = randomBytes(8).toString('hex')
+  readonly #server: Server
+
+  constructor(path: string, isOwner: boolean, limits = LINK_LIMITS) {
+    this.path = path
+    this.isOwner = isOwner
+    const ports: LinkPorts<Command> = {
+      identity: IDENTITY,
+      keys: KEYS,
+      recent: this.#recent,
+      member: this.#member,
+      monotonic,
+      isOwner: () => this.isOwner,
+      logger: SILENT,
+      parse(value) {
+        const { name } = value as Command
+        if (typeof name !== 'string') throw new Error('name: expected a text')
+        return { name }
+      },
+      allows: (role, { name }) => role === 'worker' || !name.startsWith('signed'),
+      classify: () => ({ class: 'placement', account: 1 }),
+      submit: (request) => {
+        if (!this.isOwner) return null
+        this.received.push(request)
+        return this.answer(request)
+      },
+    }
+    this.#server = createServer((socket) => {
+      this.#sockets.add(socket)
+      this.#links.add(serveLink(socket, ports, limits))
+    })
+  }
+
+  async listen(): Promise<void> {
+    this.#server.listen(this.path)
+    await once(this.#server, 'listening')
+  }
+
+  announce(isOwner: boolean): void {
+    this.isOwner = isOwner
+    for (const link of this.#links) link.announce(isOwner)
+  }
+
+  cutConnections(): void {
+    for (const socket of this.#sockets) socket.destroy()
+    this.#sockets.clear()
+  }
+
+  async stop(): Promise<void> {
+    this.cutConnections()
+    if (this.#server.listening) await new Promise((resolve) => this.#server.close(resolve))
+  }
+}
+
+describe('the connection of a client to the engine', () => {
+  let folder: string
+  let first: MemberFixture
+  let second: MemberFixture
+  const clients: EngineClient[] = []
+
+  beforeEach(async () => {
+    folder = mkdtempSync(join(tmpdir(), 'engine-link-'))
+    first = new MemberFixture(join(folder, 'a'), true)
+    second = new MemberFixture(join(folder, 'b'), false)
+    await first.listen()
+    await second.listen()
+  })
+  afterEach(async () => {
+    for (const client of clients.splice(0)) client.close()
+    await first.stop()
+    await second.stop()
+    rmSync(folder, { recursive: true, force: true })
+  })
+
+  function clientOf(own: Partial<EngineClientPorts> = {}): EngineClient {
+    const client = createEngineClient({
+      identity: IDENTITY,
+      role: 'api',
+      key: KEYS.get('api') as Buffer,
+      members: [first.path, second.path],
+      open: (path) => connect(path),
+      timer: TIMER,
+      monotonic,
+      logger: SILENT,
+      ...own,
+    })
+    clients.push(client)
+    return client
+  }
+
+  it('when many commands are sent at once, each gets its own reply', async () => {
+    const client = clientOf()
+    const names = Array.from({ length: 500 }, (_, n) => `c${n}`)
+    const replies = await Promise.all(names.map((name) => client.submit({ name }, 10_000)))
+    expect(replies).to.deep.equal(names.map((name) => ({ answer: name })))
+  })
+
+  it('when the client chooses no queue, the engine derives class, account and deadline', async () => {
+    const client = clientOf()
+    const before = monotonic()
+    await client.submit({ name: 'a', class: 'chain', account: 7 }, 600_000)
+    const [{ class: of, account, deadline, command }] = first.received as [Request<Command>]
+    expect([of, account, command]).to.deep.equal(['placement', 1, { name: 'a' }])
+    expect(deadline).to.be.within(before, monotonic() + 60_000)
+  })
+
+  it('when the connection breaks after a command was sent, the repeated command is not executed again', async () => {
+    const client = clientOf()
+    let answer: (reply: Reply<unknown>) => void = () => {}
+    first.answer = () =>
+      new Promise((resolve) => {
+        answer = resolve
+      })
+    const reply = client.submit({ name: 'once' }, 20_000)
+    await waitFor(
+      async () => first.received.length,
+      (count) => count === 1,
+      { everyMs: 5 },
+    )
+    first.cutConnections()
+    answer({ answer: 'done' })
+    expect(await reply).to.deep.equal({ answer: 'done' })
+    expect(first.received).to.have.length(1)
+  })
+
+  it('when another member has become the owner, sent commands are unknown, and later ones reach it', async () => {
+    const client = clientOf()
+    first.answer = () => new Promise(() => {})
+    const sent = client.submit({ name: 'sent' }, 20_000)
+    await waitFor(
+      async () => first.received.length,
+      (count) => count === 1,
+      { everyMs: 5 },
+    )
+    second.isOwner = true
+    await first.stop()
+    expect(await sent).to.deep.equal({ none: 'unknown' })
+    expect(await client.submit({ name: 'later' }, 20_000)).to.deep.equal({ answer: 'later' })
+    expect(second.received.map(({ command }) => command.name)).to.deep.equal(['later'])
+  })
+
+  it('when the owner hands over, commands under way are answered and no command is lost', async () => {
+    const client = clientOf()
+    await client.ready()
+    let answer: (reply: Reply<unknown>) => void = () => {}
+    first.answer = () =>
+      new Promise((resolve) => {
+        answer = resolve
+      })
+    const early = client.submit({ name: 'early' }, 20_000)
+    await waitFor(
+      async () => first.received.length,
+      (count) => count === 1,
+      { everyMs: 5 },
+    )
+    second.isOwner = true
+    first.announce(false)
+    const late = client.submit({ name: 'late' }, 20_000)
+    answer({ answer: 'early' })
+    expect(await early).to.deep.equal({ answer: 'early' })
+    expect(await late).to.deep.equal({ answer: 'late' })
+  })
+
+  it('when no member is the owner within the budget, the command is reported as not executed', async () => {
+    first.isOwner = false
+    const client = clientOf()
+    expect(await client.submit({ name: 'a' }, 300)).to.deep.equal({ none: 'not_executed' })
+    expect([first.received, second.received]).to.deep.equal([[], []])
+  })
+
+  it('when the owner does not reply, the command is reported as unknown after its budget', async () => {
+    const client = clientOf()
+    await client.ready()
+    first.answer = () => new Promise(() => {})
+    expect(await client.submit({ name: 'a' }, 100)).to.deep.equal({ none: 'unknown' })
+  })
+
+  it('when a role may not send a command, it is refused and not executed', async () => {
+    const refused = await clientOf().submit({ name: 'signed' }, 10_000)
+    expect(refused).to.have.property('none', 'forbidden')
+    const worker = clientOf({ role: 'worker', key: KEYS.get('worker') as Buffer })
+    expect(await worker.submit({ name: 'signed' }, 10_000)).to.deep.equal({ answer: 'signed' })
+    expect(first.received).to.have.length(1)
+  })
+
+  it('when a command is malformed, the reply names the field and the connection stays', async () => {
+    const client = clientOf()
+    const detail = 'name: expected a text'
+    expect(await client.submit({ nam: 1 }, 10_000)).to.deep.equal({ none: 'invalid', detail })
+    expect(await client.submit({ name: 'a' }, 10_000)).to.deep.equal({ answer: 'a' })
+  })
+
+  it('when more commands are open than the bound, further ones are refused at once', async () => {
+    first.answer = () => new Promise(() => {})
+    await second.stop()
+    second = new MemberFixture(join(folder, 'c'), true, { ...LINK_LIMITS, maxPending: 3 })
+    second.answer = first.answer
+    await second.listen()
+    const client = clientOf({ members: [second.path] })
+    const replies = Array.from({ length: 4 }, (_, n) => client.submit({ name: `c${n}` }, 10_000))
+    expect(await replies[3]).to.deep.equal({ none: 'overloaded' })
+    expect(second.received).to.have.length(3)
+  })
+
+  for (const [name, own] of Object.entries({
+    'another chain': { identity: { ...IDENTITY, chainId: 4326 } },
+    'another schema': { identity: { ...IDENTITY, schema: '0001' } },
+    'another incarnation': { identity: { ...IDENTITY, incarnation: 2 } },
+    'another protocol': { identity: { ...IDENTITY, protocol: 0 } },
+    'another key': { key: randomBytes(32) },
+    'a role without a key': { role: 'operator' as Role },
+  })) {
+    it(`when a client has ${name}, none of its commands is executed`, async () => {
+      expect(await clientOf(own).submit({ name: 'a' }, 300)).to.deep.equal({ none: 'not_executed' })
+      expect(first.received).to.have.length(0)
+    })
+  }
+
+  it('when an engine lacks the key of the role, the client sends no command', async () => {
+    const impostor = createServer((socket) => {
+      socket.on('error', () => {})
+      const send = (message: object): void => {
+        const text = Buffer.from(JSON.stringify(message))
+        const header = Buffer.alloc(4)
+        header.writeUInt32BE(text.length)
+        socket.write(Buffer.concat([header, text]))
+      }
+      send({ kind: 'challenge', ...IDENTITY, nonce: '00'.repeat(32) })
+      socket.on('data', (chunk) => {
+        impostorBytes.push(chunk)
+        send({ kind: 'welcome', proof: '00'.repeat(32), member: 'x', isOwner: true })
+      })
+    })
+    const impostorBytes: Buffer[] = []
+    const path = join(folder, 'impostor')
+    impostor.listen(path)
+    await once(impostor, 'listening')
+    expect(await clientOf({ members: [path] }).submit({ name: 'secret' }, 300)).to.deep.equal({
+      none: 'not_executed',
+    })
+    expect(Buffer.concat(impostorBytes).includes('secret')).to.equal(false)
+    await new Promise((resolve) => impostor.close(resolve))
+  })
+
+  it('when a hello is replayed on another connection, its proof is refused', async () => {
+    const reader = new FrameReader(1_000_000)
+    const socket = connect(first.path)
+    const [chunk] = (await once(socket, 'data')) as [Buffer]
+    const [challenge] = reader.push(chunk) as [{ nonce: string }]
+    const own = { ...IDENTITY, role: 'api' as Role, process: 'p', nonce: '11'.repeat(32) }
+    const proof = proofOf(KEYS.get('api') as Buffer, 'client', { nonce: '22'.repeat(32) }, own)
+    expect(challenge.nonce).to.not.equal('22'.repeat(32))
+    const text = Buffer.from(JSON.stringify({ kind: 'hello', ...own, proof }))
+    const header = Buffer.alloc(4)
+    header.writeUInt32BE(text.length)
+    socket.write(Buffer.concat([header, text]))
+    const [answer] = (await once(socket, 'data')) as [Buffer]
+    expect(reader.push(answer)).to.deep.include({
+      kind: 'refused',
+      field: 'proof',
+      received: 'another value',
+      expected: 'proof of the api key',
+    })
+    await once(socket, 'close')
+  })
+
+  const hostile: Record<string, Buffer> = {
+    'a frame above the limit': Buffer.from([0xff, 0xff, 0xff, 0xff]),
+    'a frame that is not JSON': Buffer.from([0, 0, 0, 1, 0x7b]),
+    'JSON that is not a hello': Buffer.from([0, 0, 0, 4, ...Buffer.from('null')]),
+    'a command before the hello': Buffer.concat([
+      Buffer.from([0, 0, 0, 20]),
+      Buffer.from('{"kind":"command"   }').subarray(0, 20),
+    ]),
+    'text of another protocol': Buffer.from('GET / HTTP/1.1\r\n\r\n'),
+  }
+  for (const [name, bytes] of Object.entries(hostile)) {
+    it(`when a peer sends ${name}, its connection is closed and others go on`, async () => {
+      const client = clientOf()
+      const socket = connect(first.path)
+      socket.on('error', () => {})
+      socket.resume()
+      socket.write(bytes)
+      await once(socket, 'close')
+      expect(await client.submit({ name: 'a' }, 10_000)).to.deep.equal({ answer: 'a' })
+    })
+  }
+
+  it('when a peer says nothing, its connection is closed after the time for the handshake', async () => {
+    await second.stop()
+    second = new MemberFixture(join(folder, 'd'), true, { ...LINK_LIMITS, handshakeMs: 50 })
+    await second.listen()
+    const socket = connect(second.path)
+    socket.resume()
+    await once(socket, 'close')
+    await sleep(1)
+  })
+
+  it('when bytes arrive in any pieces, the reader returns the same messages', () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.jsonValue(), { maxLength: 8 }),
+        fc.array(fc.integer({ min: 1, max: 40 }), { minLength: 1, maxLength: 20 }),
+        (messages, sizes) => {
+          const bytes = Buffer.concat(
+            messages.map((message) => {
+              const text = Buffer.from(JSON.stringify(message))
+              const header = Buffer.alloc(4)
+              header.writeUInt32BE(text.length)
+              return Buffer.concat([header, text])
+            }),
+          )
+          const reader = new FrameReader(1_000_000)
+          const found: unknown[] = []
+          for (let at = 0, turn = 0; at < bytes.length; turn++) {
+            const size = sizes[turn % sizes.length] as number
+            found.push(...reader.push(bytes.subarray(at, at + size)))
+            at += size
+          }
+          expect(found).to.deep.equal(messages.map((message) => JSON.parse(JSON.stringify(message))))
+        },
+      ),
+    )
+  })
+
+  it('when a length exceeds the limit, the reader throws before it has the text', () => {
+    expect(() => new FrameReader(8).push(Buffer.from([0, 0, 0, 9]))).to.throw(FrameError, 'at most 8 bytes')
+  })
+})
