@@ -3,15 +3,11 @@
  * in the same transaction; the caller holds the lock of the market's shard and, if the reservation changes, of the account.
  */
 import { type Selectable, sql } from 'kysely'
-import type {
-  AdjustmentChanged,
-  AdjustmentRequest,
-  StoredAdjustment,
-} from '../domain/journal/adjustment-row.ts'
+import type { AdjustmentChanged, AdjustmentRequest } from '../domain/journal/adjustment-row.ts'
 import type { AdjustmentKind, AttemptStatus } from '../domain/positions/adjustment-attempt.ts'
-import { type Adjustment, IN_FLIGHT, isInFlight, isLeverage } from '../domain/positions/adjustment-attempt.ts'
+import { IN_FLIGHT, isInFlight } from '../domain/positions/adjustment-attempt.ts'
+import { type SignedAdjustment, toStored } from '../domain/positions/stored-adjustment.ts'
 import type { FailureKind } from '../domain/settlement/receipt.ts'
-import type { Address, Quote, Seconds } from '../domain/units.ts'
 import { changeReserved } from './accounts.ts'
 import type { AdjustmentAttemptsTable } from './adjustment-schema.ts'
 import type { Db, Tx } from './client.ts'
@@ -25,39 +21,6 @@ export const ADJUSTMENTS_CHANNEL = 'adjustments'
 export const ADJUSTMENT_ENDS_CHANNEL = 'adjustment_ends'
 
 const OPEN = sql<boolean>`status in (${sql.join(IN_FLIGHT.map(constant))})`
-
-// ---------------------------------------------------------------------- what was signed
-
-/** A signed adjustment. */
-export interface SignedAdjustment {
-  readonly adjustment: Adjustment
-  readonly signer: Address
-  readonly signature: string
-  readonly deadline: Seconds
-}
-
-export function toStored({ adjustment, signer, signature, deadline }: SignedAdjustment): StoredAdjustment {
-  const common = { signer, signature, deadline }
-  if (isLeverage(adjustment)) {
-    const { leverage, maxMarginIn, minMarginOut } = adjustment
-    return { ...common, leverage, max_margin_in: `${maxMarginIn}`, min_margin_out: `${minMarginOut}` }
-  }
-  const { amount, removeMode, minAmount } = adjustment
-  return { ...common, amount: `${amount}`, remove_mode: removeMode, min_amount: `${minAmount}` }
-}
-
-const wei = (amount: string | undefined): Quote => BigInt(amount ?? 0) as Quote
-
-export function fromStored(stored: StoredAdjustment): SignedAdjustment {
-  const { signer, signature, deadline, leverage, amount, remove_mode = 'exact' } = stored
-  const common = { signer: signer as Address, signature, deadline: deadline as Seconds }
-  if (leverage !== undefined) {
-    const bounds = { maxMarginIn: wei(stored.max_margin_in), minMarginOut: wei(stored.min_margin_out) }
-    return { ...common, adjustment: { leverage, ...bounds } }
-  }
-  const change = { amount: wei(amount), removeMode: remove_mode, minAmount: wei(stored.min_amount) }
-  return { ...common, adjustment: change }
-}
 
 // ---------------------------------------------------------------------- reads
 

@@ -1,5 +1,6 @@
 /** The state of the exchange: what `decide` reads and `apply` alone changes. See the README of this folder for its laws. */
 import type { MarketId, Seq, UserId } from '../units.ts'
+import { AttemptIndex } from './attempt-index.ts'
 import { Books } from './books.ts'
 import { Digest } from './digest.ts'
 import type { DocumentTable } from './document-table.ts'
@@ -89,6 +90,7 @@ export interface ExchangeState extends ChainTables, SwitchTables {
   readonly switchIndex: SwitchIndex
   readonly relayIndex: RelayIndex
   readonly marketIndexes: MarketIndexes
+  readonly attemptIndex: AttemptIndex
   readonly queues: ActionQueues
   /** Users by address. */
   readonly userIds: PartedMap<UserId>
@@ -164,6 +166,7 @@ export function createState(secret = 0): ExchangeState {
     positionIndex: new PositionIndex(positions),
     relayIndex: new RelayIndex(chain),
     marketIndexes: new MarketIndexes({ positions, actions, ...chain }),
+    attemptIndex: new AttemptIndex(chain.attempts),
     queues: new ActionQueues(actions),
     userIds,
     partFills,

@@ -2,18 +2,19 @@
  * Ends an adjustment attempt in the transaction that applies its event: release of the reservation and change of the ledger are one. An
  * adjustment that another operator has executed has no attempt here.
  */
+
 import {
   type AttemptChange,
   type AttemptRow,
   changeAttempt,
   freeNonce,
-  fromStored,
   useNonce,
 } from '../../db/adjustments.ts'
 import type { Tx } from '../../db/client.ts'
 import type { AdjustmentChanged } from '../../domain/journal/adjustment-row.ts'
 import { marketShard, type PositionsMoved } from '../../domain/journal/journal-row.ts'
 import { expectationOf } from '../../domain/positions/adjustment-attempt.ts'
+import { fromStored } from '../../domain/positions/stored-adjustment.ts'
 import { type FailureKind, type Mismatch, NO_EVENTS } from '../../domain/settlement/receipt.ts'
 import { reconcile } from '../../domain/settlement/reconcile.ts'
 import type { Address } from '../../domain/units.ts'

@@ -1,4 +1,5 @@
 /** Adjustment attempts in Postgres: from accepted to sent, and those that will not be mined. */
+
 import { sql } from 'kysely'
 import { lockAccounts } from '../../db/accounts.ts'
 import { usedReportSql } from '../../db/actions.ts'
@@ -7,7 +8,6 @@ import {
   type AttemptRow,
   attemptsInFlight,
   changeAttempt,
-  fromStored,
   loadAttempt,
 } from '../../db/adjustments.ts'
 import type { Db, Tx } from '../../db/client.ts'
@@ -25,6 +25,7 @@ import { marketShard } from '../../domain/journal/journal-row.ts'
 import { fromStoredSpec } from '../../domain/market/stored-spec.ts'
 import { isInFlight } from '../../domain/positions/adjustment-attempt.ts'
 import { FLAT, type Position } from '../../domain/positions/position.ts'
+import { fromStored } from '../../domain/positions/stored-adjustment.ts'
 import type { Address, MarketId, Millis, Price, Quote, Steps, UserId } from '../../domain/units.ts'
 import { asSigned, toTransaction } from '../relayer/stored-transaction.ts'
 import type { AdjustmentStore, OpenAttempt, SigningState } from './ports.ts'
