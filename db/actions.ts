@@ -74,7 +74,16 @@ export async function queueSingle(tx: Tx, marketId: number, action: SingleAction
     returning queue_no, touches
   `.execute(tx)
   const { queue_no, touches } = rows[0] as (typeof rows)[number]
-  return { kind: 'action_queued', queue_no, action: action.kind, payload, touches, as_of: action.asOf }
+  // An array of bigints is read as texts.
+  const accounts = touches.map(Number)
+  return {
+    kind: 'action_queued',
+    queue_no,
+    action: action.kind,
+    payload,
+    touches: accounts,
+    as_of: action.asOf,
+  }
 }
 
 /**

@@ -202,7 +202,11 @@ const actions: Comparison = {
       .select(['market_id', 'queue_no', 'kind', 'batch_id', 'part', 'payload', 'touches', 'as_of'])
       .select(['status', 'action_id', 'relayer', 'nonce', 'failure'])
       .execute()
-    return facts(rows, ({ market_id, queue_no }) => `${market_id}-${queue_no}`, same)
+    return facts(
+      rows,
+      ({ market_id, queue_no }) => `${market_id}-${queue_no}`,
+      (row) => ({ ...row, touches: row.touches.map(Number) }),
+    )
   },
   held: (state) => facts(state.actions.rows(), ({ market_id, queue_no }) => `${market_id}-${queue_no}`, same),
 }

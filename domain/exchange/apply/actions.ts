@@ -58,7 +58,8 @@ function queueAction(state: ExchangeState, place: Place, row: ActionQueued): voi
     batch_id: null,
     part: null,
     payload,
-    touches,
+    // Older rows have texts.
+    touches: touches.map(Number),
     as_of,
     status: 'QUEUED',
     action_id: null,
