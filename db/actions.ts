@@ -286,9 +286,6 @@ export async function rollBackSingle(tx: Tx, marketId: number, actionId: number)
 
 // ---------------------------------------------------------------------- failures
 
-/** Why a single action behind a voided batch is dropped: it was decided on positions that have not come about. */
-export const BEHIND_VOID = 'behind a voided batch'
-
 /** Why the action was dropped, or had no effect. */
 export async function noteFailure(
   tx: Tx,

@@ -1,33 +1,12 @@
 /** The end of each market in the table `markets`: its final report, how it has ended, and the prices that operators have stated. */
 import { sql } from 'kysely'
 import type { StoredEnd, StoredFinalReport } from '../domain/journal/ending-rows.ts'
-import type { Ending, FinalReport } from '../domain/risk/ending.ts'
 import type { Millis, Price } from '../domain/units.ts'
 import type { Db, Tx } from './client.ts'
-import { type ClosingColumns, toClosing } from './markets.ts'
 
 // ---------------------------------------------------------------------- as the chain has it
 
-export const toFinalReport = (stored: StoredFinalReport | null): FinalReport | null =>
-  stored && {
-    price: BigInt(stored.price) as Price,
-    observedAt: stored.observed_at as Millis,
-    reportedAt: stored.reported_at as Millis,
-  }
-
-export interface EndingColumns extends ClosingColumns {
-  readonly dispute_window: number
-  readonly final_report: StoredFinalReport | null
-  readonly ended: StoredEnd | null
-}
-
 export const ENDING_COLUMNS = ['dispute_window', 'final_report', 'ended'] as const
-
-export const toEnding = (row: EndingColumns): Ending => ({
-  ...toClosing(row),
-  disputeWindow: row.dispute_window as Millis,
-  report: toFinalReport(row.final_report),
-})
 
 /** The final report that is stored. The caller has locked the market's shard. */
 export async function loadFinalReport(tx: Tx, marketId: number): Promise<StoredFinalReport | null> {

@@ -1,8 +1,9 @@
 /** How far the end of a market has come, by its contract and by the database. */
-import { ENDING_COLUMNS, toEnding } from '../db/market-endings.ts'
+import { ENDING_COLUMNS } from '../db/market-endings.ts'
 import type { StoredEnd } from '../domain/journal/ending-rows.ts'
 import type { MarketSpec } from '../domain/market/market.ts'
 import { type Ending, reportableUntil } from '../domain/risk/ending.ts'
+import { toEnding } from '../domain/risk/stored-ending.ts'
 import { INSOLVENCY_WINDOW, payoutRatio } from '../domain/risk/wind-down.ts'
 import { type Millis, type Price, type Quote, toDecimal } from '../domain/units.ts'
 import { timeOfMillis, usdm } from '../tasks/print.ts'

@@ -1,7 +1,7 @@
 /** How far a market's life has come, as the answers on markets show it: its close, its final price, its end and its claims. */
 import Type from 'typebox'
-import { type EndingColumns, toEnding } from '../../db/market-endings.ts'
 import { closesAt, reportableUntil } from '../../domain/risk/ending.ts'
+import { type EndingColumns, toEnding } from '../../domain/risk/stored-ending.ts'
 import { INSOLVENCY_WINDOW, payoutRatio } from '../../domain/risk/wind-down.ts'
 import type { Quote } from '../../domain/units.ts'
 import { maybeAmount, maybeTime } from '../wire/amounts.ts'

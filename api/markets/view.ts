@@ -1,5 +1,5 @@
 /** Converts a market's specification and state to its JSON form. */
-import type { EndingColumns } from '../../db/market-endings.ts'
+
 import { type ProtectionColumns, toSchedule } from '../../db/price-protection.ts'
 import { type TermsColumns, toMarketTerms } from '../../db/terms.ts'
 import type { TradingCalendars } from '../../db/trading-calendars.ts'
@@ -8,6 +8,7 @@ import { termsAt } from '../../domain/market/in-force.ts'
 import { type MarketSpec, priceOf, quantityOf } from '../../domain/market/market.ts'
 import { scheduleAt } from '../../domain/market/price-protection.ts'
 import type { CalendarName } from '../../domain/market/trading-calendar.ts'
+import type { EndingColumns } from '../../domain/risk/stored-ending.ts'
 import type { Millis, Price, Ticks } from '../../domain/units.ts'
 import { amount, isoTime, maybeAmount, maybeTime } from '../wire/amounts.ts'
 import { endingView } from './ending.ts'

@@ -3,7 +3,7 @@
  * rows.
  */
 
-import type { LiveOrder } from '../book/market-book.ts'
+import type { LiveOrder } from '../book/live-book.ts'
 import { invariant } from '../invariant.ts'
 import type { BatchCleared, MatchedFill, MatchedPosition } from '../journal/batch-rows.ts'
 import type { MarketRow } from '../journal/journal-row.ts'

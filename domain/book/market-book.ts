@@ -1,7 +1,5 @@
 /** A market's open and waiting orders and its accounts in liquidation in memory, kept equal to their tables by applying journal rows. */
 
-import { overdue } from '../auction/candidates.ts'
-import type { Cancel } from '../auction/clearing.ts'
 import { invariant } from '../invariant.ts'
 import type { BatchCleared, PartSettled } from '../journal/batch-rows.ts'
 import type {
@@ -16,16 +14,11 @@ import type { MarketSpec } from '../market/market.ts'
 import { enteredBookAt, type OpenOrder, reservable } from '../orders/open-order.ts'
 import { acceptedSeq, bookType, isConditional, orderIdOf } from '../orders/order.ts'
 import { isInBook, isWaiting } from '../orders/order-state.ts'
-import { type Reservable, reservationPerStep } from '../orders/reservation.ts'
+import { reservationPerStep } from '../orders/reservation.ts'
 import type { Millis, Quote, Seconds, Seq, Steps, Ticks, UserId } from '../units.ts'
 import { Book, type RestingOrder } from './book.ts'
+import { LiveBook } from './live-book.ts'
 import { TriggerBook, type WaitingOrder } from './trigger-book.ts'
-
-/** An open or waiting order with the fields that reservations need. */
-export interface LiveOrder extends Reservable {
-  readonly account: UserId
-  readonly openable: Steps
-}
 
 /** What the book reads of a stored order. */
 export type BookOrder = Pick<
@@ -56,9 +49,9 @@ export type BookOrder = Pick<
 }
 
 /** The book of open orders, the waiting orders, the order ids of both, and the accounts in liquidation. Mutable. */
-export class MarketBook {
-  readonly book = new Book()
-  readonly waiting = new TriggerBook()
+export class MarketBook extends LiveBook {
+  override readonly book = new Book()
+  override readonly waiting = new TriggerBook()
   /** With the taker rate at which reservations are computed. */
   #spec: MarketSpec
   /** Of triggered orders. Any other is in the book at the seq in its id: maps of all ids took a fifth of the time of building the book. */
@@ -74,13 +67,13 @@ export class MarketBook {
     orders: Iterable<BookOrder>,
     liquidating: Iterable<readonly [UserId, Seq]> = [],
   ) {
+    super()
     this.#spec = spec
     this.#liquidating = new Map(liquidating)
     this.insertAll(orders)
   }
 
-  /** The accounts in liquidation with the numbers of their liquidations, by number. */
-  get liquidating(): ReadonlyMap<UserId, Seq> {
+  override get liquidating(): ReadonlyMap<UserId, Seq> {
     return this.#liquidating
   }
 
@@ -89,54 +82,9 @@ export class MarketBook {
     this.#spec = spec
   }
 
-  /** Accounts with open or waiting orders, ascending. */
-  accounts(): UserId[] {
-    return [...new Set([...this.book.accounts(), ...this.waiting.accounts()])].sort((a, b) => a - b)
-  }
-
-  /** Id of an open or waiting order. */
-  idOf(seq: Seq): string {
+  override idOf(seq: Seq): string {
     invariant(this.get(seq) !== undefined, 'the order is in the book')
     return this.#ids.get(seq) ?? orderIdOf(this.#spec.marketId, seq)
-  }
-
-  get(seq: Seq): LiveOrder | undefined {
-    return this.book.get(seq) ?? this.waiting.get(seq)
-  }
-
-  /** An account's open and waiting orders. */
-  ordersOf(account: UserId): LiveOrder[] {
-    return [...this.book.ordersOf(account), ...this.waiting.ordersOf(account)]
-  }
-
-  /**
-   * Open and waiting orders that have expired, market orders whose wait is over, and orders above the market's highest leverage, by seq; at
-   * most `most`, those that time ends first.
-   */
-  overdue(asOf: Millis, most = Number.POSITIVE_INFINITY, maxLeverage = Number.POSITIVE_INFINITY): Cancel[] {
-    const open = overdue(this.book, asOf, most)
-    const expired = this.waiting.expired(asOf, most - open.length)
-    const timed = [...open, ...expired.map((seq): Cancel => ({ seq, reason: 'EXPIRED' }))]
-    const ends = new Map(timed.map((end) => [end.seq, end]))
-    for (const index of [this.book, this.waiting]) {
-      for (const seq of index.aboveLeverage(maxLeverage)) {
-        if (ends.size >= most) break
-        if (!ends.has(seq)) ends.set(seq, { seq, reason: 'LEVERAGE_CAP' })
-      }
-    }
-    return [...ends.values()].sort((a, b) => a.seq - b.seq)
-  }
-
-  /** Open and waiting orders of a market that has closed, at most `most`, by account. */
-  closed(most: number): Cancel[] {
-    const ends: Cancel[] = []
-    for (const account of this.accounts()) {
-      for (const { seq } of this.ordersOf(account)) {
-        if (ends.length >= most) return ends
-        ends.push({ seq, reason: 'MARKET_CLOSED' })
-      }
-    }
-    return ends
   }
 
   /** Accounts whose matched position has changed since the last call. Clears the set. */

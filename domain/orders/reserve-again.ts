@@ -1,5 +1,14 @@
-/** Plans the reservations of accounts at another taker rate, after the highest rate of their market has changed. */
+/**
+ * Computes a market's reservations again after its highest taker rate has changed: account by account, a bounded number of orders per step.
+ * Until all are done no batch runs, so that no fill costs more than was reserved for it. The journal records the progress: another owner
+ * continues there.
+ */
+import { areReserved } from '../auction/action-basis.ts'
 import type { MarketPlan } from '../auction/batch-plan.ts'
+import type { MarketSnapshot } from '../auction/market-snapshot.ts'
+import { MAX_ORDERS_PER_TURN } from '../auction/turn-bound.ts'
+import type { LiveBook } from '../book/live-book.ts'
+import type { TermsInForce } from '../market/in-force.ts'
 import type { MarketSpec } from '../market/market.ts'
 import type { Position } from '../positions/position.ts'
 import type { Millis, Quote, UserId } from '../units.ts'
@@ -28,3 +37,42 @@ export function planReserveAgain({ spec, at, orders, positions, fundsOf }: Reser
   }
   return { asOf: at, batch: null, ...changes.plan() }
 }
+
+// ---------------------------------------------------------------------- accounts of one step
+
+/** Below the id of every account. */
+const START = 0 as UserId
+
+/** The accounts of one step, and whether others follow. */
+export interface ReservingTurn {
+  readonly accounts: ReadonlySet<UserId>
+  readonly hasMore: boolean
+}
+
+/** Null if all reservations are computed at the highest taker rate in force. */
+export function reservingTurn(
+  snapshot: Pick<MarketSnapshot, 'terms' | 'reservingAfter'>,
+  live: LiveBook,
+  terms: TermsInForce,
+): ReservingTurn | null {
+  if (areReserved(snapshot, terms)) return null
+  const isStarted = snapshot.terms.reservedFee === terms.spec.takerFee
+  return nextAccounts(live, isStarted ? (snapshot.reservingAfter ?? START) : START)
+}
+
+/** The next accounts by id whose orders together are at most `MAX_ORDERS_PER_TURN`; at least one. */
+function nextAccounts(live: LiveBook, after: UserId): ReservingTurn {
+  const waiting = live.accounts().filter((account) => account > after)
+  const chosen: UserId[] = []
+  let orders = 0
+  for (const account of waiting) {
+    orders += live.ordersOf(account).length
+    if (chosen.length > 0 && orders > MAX_ORDERS_PER_TURN) break
+    chosen.push(account)
+  }
+  return { accounts: new Set(chosen), hasMore: chosen.length < waiting.length }
+}
+
+/** Up to which account the reservations are computed after the step; null: all are. */
+export const reservedUpTo = ({ accounts, hasMore }: ReservingTurn): UserId | null =>
+  hasMore ? ([...accounts].at(-1) as UserId) : null

@@ -1,5 +1,6 @@
 /** Decides when a market's funding rate is due, and which rate the operator sets. */
 import type { SessionReport, UpdateFunding } from '../actions/action.ts'
+import { type MarketTerms, reportRulesOf, termsAt } from '../market/in-force.ts'
 import type { MarketMode, MarketSpec } from '../market/market.ts'
 import { ACTION_AHEAD } from '../settlement/durations.ts'
 import type { OracleReport } from '../settlement/settlement.ts'
@@ -112,4 +113,42 @@ export function planFundingUpdate(input: FundingPlanInput): UpdateFunding | null
     ...{ kind: 'update_funding', asOf, rate, validUntil, report },
     session: spec.fundingSession ? session : null,
   }
+}
+
+// ---------------------------------------------------------------------- in force
+
+/** What a market's next update is decided on. */
+export interface FundingBasis extends Pick<FundingPlanInput, 'report' | 'session' | 'premium' | 'last'> {
+  readonly terms: MarketTerms
+}
+
+/** The end of a market's queue, behind which the update comes. */
+export type FundingTail = Pick<FundingPlanInput, 'asOf' | 'funding' | 'usedReport'>
+
+/**
+ * The update by the terms in force as of its time. Null also while the rules for reports are not known. `fetched`: the contract's, as long as
+ * the terms do not have them.
+ */
+export function planFunding(
+  listed: MarketSpec,
+  { terms, report, session, premium, last }: FundingBasis,
+  { asOf, funding, usedReport }: FundingTail,
+  { fetched, interval }: { readonly fetched: ReportRules | null; readonly interval: Millis },
+): UpdateFunding | null {
+  const inForce = termsAt(listed, terms, asOf)
+  const rules = reportRulesOf(inForce, fetched)
+  if (rules === null) return null
+  return planFundingUpdate({
+    spec: inForce.spec,
+    rules,
+    mode: inForce.mode,
+    asOf,
+    funding,
+    usedReport,
+    report,
+    session,
+    premium,
+    last,
+    interval,
+  })
 }

@@ -66,7 +66,7 @@ export class SideKeys {
 
   /** The positions with a key of at least `threshold`, from the largest key. Must not be changed meanwhile. */
   *from(threshold: number): Generator<KeyedPosition> {
-    const frontier = new BinaryHeap<number>((a, b) => this.#keyAt(b) - this.#keyAt(a))
+    const frontier = new BinaryHeap<number>((a, b) => (this.#isBefore(this.#at(a), this.#at(b)) ? -1 : 1))
     const add = (place: number): void => {
       if (place < this.#size && this.#keyAt(place) >= threshold) frontier.push(place)
     }
@@ -75,6 +75,11 @@ export class SideKeys {
       yield this.#at(place)
       for (let child = WIDTH * place + 1; child <= WIDTH * place + WIDTH; child++) add(child)
     }
+  }
+
+  /** Of equal keys the account with the lower id is first, so that the order does not depend on the history of the heap. */
+  #isBefore(a: KeyedPosition, b: KeyedPosition): boolean {
+    return a.key > b.key || (a.key === b.key && a.account < b.account)
   }
 
   #keyAt(place: number): number {
@@ -104,7 +109,7 @@ export class SideKeys {
     let place = from
     while (place > 0) {
       const parent = Math.floor((place - 1) / WIDTH)
-      if (this.#keyAt(parent) >= moved.key) break
+      if (!this.#isBefore(moved, this.#at(parent))) break
       this.#put(place, this.#at(parent))
       place = parent
     }
@@ -119,10 +124,12 @@ export class SideKeys {
     for (;;) {
       const first = WIDTH * place + 1
       let largest = place
-      let largestKey = moved.key
+      let before = moved
       for (let child = first; child < Math.min(first + WIDTH, size); child++) {
-        const childKey = this.#keyAt(child)
-        if (childKey > largestKey) [largest, largestKey] = [child, childKey]
+        // Most children are behind: they are compared without an object.
+        if (this.#keyAt(child) < before.key) continue
+        const other = this.#at(child)
+        if (this.#isBefore(other, before)) [largest, before] = [child, other]
       }
       if (largest === place) break
       this.#put(place, this.#at(largest), tracked)

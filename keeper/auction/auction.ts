@@ -1,26 +1,29 @@
 /** One auction of a market: reads the journal, decides, and writes the batch in one transaction. */
 
 import type { Fence } from '../../db/fence.ts'
+import { actionBasis, type BatchBasis, dueOrders, isIdle } from '../../domain/auction/action-basis.ts'
 import {
-  type BatchOutcome,
-  clearAndMatch,
-  clearForced,
-  type MatchRefusal,
-} from '../../domain/auction/batch.ts'
+  ATTEMPTS,
+  type AuctionTerms,
+  clearBook,
+  deferredBy,
+  NO_FUNDS,
+  resolvedOutcome,
+} from '../../domain/auction/auction-turn.ts'
+import type { BatchOutcome, MatchRefusal } from '../../domain/auction/batch.ts'
 import {
   affectedOrders,
   type BatchDecision,
   decideBatch,
   planBatch,
-  sideChanges,
 } from '../../domain/auction/batch-plan.ts'
-import type { Cancel } from '../../domain/auction/clearing.ts'
-import { completeAuction, type Deferrals, deferBeyond, exclude } from '../../domain/auction/deferral.ts'
+import { completeAuction, type Deferrals } from '../../domain/auction/deferral.ts'
 import { updatePace } from '../../domain/auction/settlement-pace.ts'
+import { MAX_ORDERS_PER_TURN } from '../../domain/auction/turn-bound.ts'
 import type { MarketBook } from '../../domain/book/market-book.ts'
 import { keyOfTerms, termsAt } from '../../domain/market/in-force.ts'
 import type { MarketSpec } from '../../domain/market/market.ts'
-import { scheduleAt } from '../../domain/market/price-protection.ts'
+import { reservingTurn } from '../../domain/orders/reserve-again.ts'
 import { fundingIndexAt } from '../../domain/prices/funding-state.ts'
 import type { MarketPositions } from '../../domain/risk/market-positions.ts'
 import type { Millis, Quote, Seq, UserId } from '../../domain/units.ts'
@@ -28,19 +31,10 @@ import type { Clock } from '../../service/clock.ts'
 import type { KillPointHook } from '../../service/kill-point.ts'
 import type { Logger } from '../../service/logger.ts'
 import type { Metrics } from '../ports.ts'
-import { MAX_ORDERS_PER_TURN } from '../turn-bound.ts'
-import {
-  actionBasis,
-  type BatchBasis,
-  catchUp,
-  dueOrders,
-  isIdle,
-  type MarketMemory,
-  type MarketView,
-} from './market-memory.ts'
+import { catchUp, type MarketMemory, type MarketView } from './market-memory.ts'
 import { readPendingMoves } from './pending-moves.ts'
-import type { AuctionStore, MarketSnapshot, MarketTransaction } from './ports.ts'
-import { reserveAgain, reservingTurn } from './reserve-again.ts'
+import type { AuctionStore, MarketTransaction } from './ports.ts'
+import { reserveAgain } from './reserve-again.ts'
 
 export interface AuctionPorts {
   readonly store: AuctionStore
@@ -58,14 +52,6 @@ export interface Auction {
   /** Returns the number of the new batch; null if there is none. After an error the memory is discarded. */
   run(fence: Fence): Promise<number | null>
 }
-
-const NO_FUNDS = { free: 0n as Quote, reserved: 0n as Quote }
-
-/**
- * Most attempts of one turn. Each is a transaction of its own and releases the shard's lock; the next turn continues without the same
- * accounts.
- */
-const ATTEMPTS = 4
 
 export function createAuction(ports: AuctionPorts, spec: MarketSpec, memory: MarketMemory): Auction {
   async function attempt(fence: Fence): Promise<AuctionAttempt | null> {
@@ -129,7 +115,7 @@ async function runAuction(
   const spec = (basis?.terms ?? now).reserving
   const pool = basis === null ? positions.pool : await poolAfterQueue(transaction, positions, basis)
   const terms = { snapshot, standingSeq, due, deferrals: memory.deferrals, pool }
-  const outcome = basis === null ? null : auction(feed, positions, basis, terms)
+  const outcome = basis === null ? null : clearBook(feed, positions.of, basis, terms)
   logRefused(ports.logger, spec, feed, outcome?.refused ?? [])
   const turn = basis === null ? reservingTurn(snapshot, feed, now) : null
   const reserving = turn?.accounts ?? new Set()
@@ -178,28 +164,6 @@ function logRefused(
   }
 }
 
-const auction = (
-  { book }: MarketBook,
-  positions: MarketPositions,
-  { report, asOf, terms, matching }: BatchBasis,
-  { snapshot, standingSeq, due, deferrals, pool }: AuctionTerms,
-): BatchOutcome | null =>
-  (matching === 'forced' ? clearForced : clearAndMatch)({
-    ...{ spec: terms.charging, book, asOf, standingSeq },
-    priceProtection: scheduleAt(snapshot.priceProtection, asOf).inForce,
-    positions: positions.of,
-    pool,
-    pauseEndsAt: snapshot.pauseEndsAt,
-    fundingIndex: fundingIndexAt(snapshot.funding, asOf),
-    oracle: report.price,
-    excluded: {
-      // The positions of touched accounts are not known until the actions that touch them are mined.
-      accounts: new Set([...snapshot.touched, ...deferrals.excluded]),
-      // They end now, and some are alive at `asOf`, which can be earlier.
-      orders: new Set(due.map(({ seq }) => seq)),
-    },
-  })
-
 /** What the pool holds once everything in the queue is mined. A deleveraging pays out of it. */
 async function poolAfterQueue(
   transaction: MarketTransaction,
@@ -210,15 +174,6 @@ async function poolAfterQueue(
   if (touched.size === 0) return positions.pool
   const prices = { spec: terms.spec, oracle: report.price, index: fundingIndexAt(funding, asOf) }
   return (await readPendingMoves(transaction, positions, prices)).moves.pool
-}
-
-interface AuctionTerms {
-  readonly snapshot: MarketSnapshot
-  readonly standingSeq: Seq
-  /** Orders that end because of time, or because the market has closed. */
-  readonly due: readonly Cancel[]
-  readonly deferrals: Deferrals
-  readonly pool: Quote
 }
 
 interface AuctionDecision {
@@ -240,28 +195,13 @@ async function decide(
   feed: MarketBook,
   { due, outcome, deferrals, reserving }: DecisionInput,
 ): Promise<AuctionDecision> {
-  const resolved = outcome?.unresolved === null ? outcome : null
-  const ends = [...due, ...(resolved?.clearing.cancels ?? [])]
-  const ended = ends.map(({ seq }) => feed.get(seq)?.account as UserId)
-  const traders = resolved?.matched?.positions.keys() ?? []
-  const funds = await transaction.funds(new Set([...traders, ...ended, ...reserving]))
+  const { resolved, accounts } = resolvedOutcome(feed, due, outcome)
+  const funds = await transaction.funds(new Set([...accounts, ...reserving]))
   const decisionOn = (result: BatchOutcome | null) =>
     decideBatch(spec, feed, due, result, (account) => funds.get(account) ?? NO_FUNDS)
   const decision = decisionOn(resolved)
   const deferred = outcome === null ? null : deferredBy(outcome, decision, feed, deferrals)
   return { decision: deferred === null ? decision : decisionOn(null), deferred }
-}
-
-function deferredBy(
-  { clearing, unresolved }: BatchOutcome,
-  decision: BatchDecision,
-  feed: MarketBook,
-  deferrals: Deferrals,
-): Deferrals | null {
-  if (unresolved !== null) return exclude(deferrals, unresolved)
-  const forced = clearing.inputs.orders.filter((order) => order.forced).map(({ account }) => account)
-  const bound = { most: MAX_ORDERS_PER_TURN, forced: new Set(forced) }
-  return deferBeyond(bound, sideChanges(decision, feed), deferrals)
 }
 
 interface AuctionResult {

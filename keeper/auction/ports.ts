@@ -2,69 +2,16 @@
 
 import type { Fence } from '../../db/fence.ts'
 import type { JournalEntry } from '../../db/journal.ts'
-import type { SessionReport, SingleAction } from '../../domain/actions/action.ts'
+import type { SingleAction } from '../../domain/actions/action.ts'
 import type { MarketPlan } from '../../domain/auction/batch-plan.ts'
-import type { SettlementBacklog } from '../../domain/auction/settlement-pace.ts'
+import type { MarketSnapshot } from '../../domain/auction/market-snapshot.ts'
 import type { BookOrder } from '../../domain/book/market-book.ts'
-import type { MarketTerms } from '../../domain/market/in-force.ts'
 import type { MarketSpec } from '../../domain/market/market.ts'
-import type { ProtectionSchedule } from '../../domain/market/price-protection.ts'
 import type { OpenOrder } from '../../domain/orders/open-order.ts'
 import type { Funds } from '../../domain/orders/recompute-reservations.ts'
 import type { Position } from '../../domain/positions/position.ts'
 import type { PriceAverages } from '../../domain/prices/averages.ts'
-import type { FundingState } from '../../domain/prices/funding-state.ts'
-import type { UsedReport } from '../../domain/prices/report.ts'
-import type { OracleReport } from '../../domain/settlement/settlement.ts'
-import type {
-  Address,
-  MarketId,
-  Millis,
-  Price,
-  Quote,
-  Rate,
-  Seconds,
-  Seq,
-  Ticks,
-  UserId,
-} from '../../domain/units.ts'
-
-/** Everything that can make a market's next auction differ from its last one. One cheap read, without a lock. */
-export interface MarketSnapshot {
-  /** The database's clock when the snapshot was read. */
-  readonly now: Millis
-  readonly head: Seq
-  /** Parameters, mode, close and fees, with announced changes. */
-  readonly terms: MarketTerms
-  /** While reservations are computed again at another taker rate: the account up to which that is done. */
-  readonly reservingAfter: UserId | null
-  readonly lastBatchId: number
-  /** The head of the journal in the auction of the last batch; 0 if there is none. */
-  readonly lastBatchHead: Seq
-  readonly lastAsOf: Millis
-  readonly priceProtection: ProtectionSchedule
-  /** At which the premium is measured, as the operator has set it; null: by the rule. */
-  readonly impactNotional: Quote | null
-  readonly lastPrice: { readonly price: Ticks; readonly at: Millis } | null
-  /** The mark that is held until every order that it triggers has been triggered; null if the mark moves. */
-  readonly heldMark: Price | null
-  readonly report: OracleReport | null
-  /** The last report of the market's feed that an action uses, queued or mined. */
-  readonly usedReport: UsedReport | null
-  /** After the last queued action. */
-  readonly funding: FundingState
-  /** The latest report of the market's session feed. */
-  readonly session: SessionReport | null
-  /** Accounts whose positions a queued inheritance or deleveraging, or an adjustment in flight, may change. */
-  readonly touched: ReadonlySet<UserId>
-  /** The most that adjustments in flight take out of the market's pool. */
-  readonly removals: Quote
-  /** The end of the bank's last pause; 0 if there was none. */
-  readonly pauseEndsAt: Seconds
-  /** The account that inherits positions, and the most notional that it may have; null if the market has none. */
-  readonly backstop: { readonly address: Address; readonly cap: Quote } | null
-  readonly backlog: SettlementBacklog
-}
+import type { Address, MarketId, Price, Quote, Rate, Seq, UserId } from '../../domain/units.ts'
 
 /** A market inside a transaction that holds its shard's lock and a valid lease. */
 export interface MarketTransaction {

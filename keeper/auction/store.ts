@@ -30,6 +30,7 @@ import { TERMS_SQL, type TermsColumns, toMarketTerms } from '../../db/terms.ts'
 import { findUsers } from '../../db/users.ts'
 import { anyOf } from '../../db/values.ts'
 import type { MarketPlan, PlannedBatch } from '../../domain/auction/batch-plan.ts'
+import type { MarketSnapshot } from '../../domain/auction/market-snapshot.ts'
 import { type MarketRow, marketShard } from '../../domain/journal/journal-row.ts'
 import type { MarketSpec } from '../../domain/market/market.ts'
 import type { Funds } from '../../domain/orders/recompute-reservations.ts'
@@ -46,7 +47,7 @@ import type {
   UserId,
 } from '../../domain/units.ts'
 import { loadBook } from './book-store.ts'
-import type { AuctionStore, MarketSnapshot, MarketTransaction } from './ports.ts'
+import type { AuctionStore, MarketTransaction } from './ports.ts'
 
 /** More journal rows than this are not replayed: the book is reloaded. */
 export const REPLAY_MOST = 20_000

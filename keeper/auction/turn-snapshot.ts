@@ -1,6 +1,8 @@
 /** The snapshot on which the jobs of a market decide, in one turn, whether they have anything to do. */
+
+import type { MarketSnapshot } from '../../domain/auction/market-snapshot.ts'
 import type { LiquidationStore } from '../liquidation/ports.ts'
-import type { AuctionStore, MarketSnapshot } from './ports.ts'
+import type { AuctionStore } from './ports.ts'
 
 interface SnapshotPorts {
   readonly store: AuctionStore

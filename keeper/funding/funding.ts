@@ -3,9 +3,8 @@
  * that it decides on is in the database, so a new owner continues where the last one ended.
  */
 import type { Fence } from '../../db/fence.ts'
-import { reportRulesOf, termsAt } from '../../domain/market/in-force.ts'
 import type { MarketSpec } from '../../domain/market/market.ts'
-import { planFundingUpdate, UPDATE_INTERVAL } from '../../domain/prices/funding-plan.ts'
+import { planFunding, UPDATE_INTERVAL } from '../../domain/prices/funding-plan.ts'
 import type { ReportRules } from '../../domain/prices/report.ts'
 import type { Millis } from '../../domain/units.ts'
 import type { Clock } from '../../service/clock.ts'
@@ -14,7 +13,7 @@ import type { Logger } from '../../service/logger.ts'
 import type { ActionQueue, QueueEnd } from '../actions/ports.ts'
 import { BackgroundTask } from '../background-task.ts'
 import type { Chain } from '../ports.ts'
-import type { FundingSnapshot, FundingStore } from './ports.ts'
+import type { FundingStore } from './ports.ts'
 
 export interface FundingPorts {
   readonly funding: FundingStore
@@ -53,7 +52,7 @@ export function createFunding(
 
   async function check(fence: Fence, rules: ReportRules | null): Promise<void> {
     const snapshot = await ports.funding.snapshot(spec)
-    const planAt = (end: QueueEnd) => plan(spec, snapshot, rules, end, interval)
+    const planAt = (end: QueueEnd) => planFunding(spec, snapshot, end, { fetched: rules, interval })
     if (planAt({ ...snapshot, asOf: snapshot.now }) === null) return
     if (await ports.chain.isBankPaused(spec.trader)) {
       pauseMs = PAUSED_POLL_MS
@@ -81,21 +80,4 @@ export function createFunding(
     },
     settled: () => task.settled(),
   }
-}
-
-/** By the terms in force as of the update. Null also while the rules for reports are not known. */
-function plan(
-  listed: MarketSpec,
-  { terms, report, session, premium, last }: FundingSnapshot,
-  fetched: ReportRules | null,
-  { asOf, usedReport, funding }: QueueEnd,
-  interval: Millis,
-) {
-  const inForce = termsAt(listed, terms, asOf)
-  const rules = reportRulesOf(inForce, fetched)
-  if (rules === null) return null
-  return planFundingUpdate({
-    ...{ spec: inForce.spec, rules, mode: inForce.mode, asOf, funding, usedReport },
-    ...{ report, session, premium, last, interval },
-  })
 }

@@ -3,28 +3,18 @@
  * the next batch. A step is one transaction under the shard's lock. What runs is in the database: another owner continues.
  */
 import type { Fence } from '../../db/fence.ts'
+import { actionBasis } from '../../domain/auction/action-basis.ts'
+import { MAX_ORDERS_PER_TURN } from '../../domain/auction/turn-bound.ts'
 import type { MarketBook } from '../../domain/book/market-book.ts'
-import { termsAt } from '../../domain/market/in-force.ts'
 import type { MarketSpec } from '../../domain/market/market.ts'
 import type { Order } from '../../domain/orders/order.ts'
-import { fundingIndexAt } from '../../domain/prices/funding-state.ts'
-import { graceEndsAt } from '../../domain/risk/bank-pause.ts'
-import { isOver } from '../../domain/risk/ending.ts'
+import { chooseCases } from '../../domain/risk/liquidation-cases.ts'
+import { dueAccounts, isClosedMarket, riskPricesOf } from '../../domain/risk/liquidation-due.ts'
 import { endedPlan, type LiquidationPlan } from '../../domain/risk/liquidation-plan.ts'
-import type { RiskPrices } from '../../domain/risk/score-bounds.ts'
-import type { Millis, OrderHash, Seq, UserId } from '../../domain/units.ts'
+import type { Millis, OrderHash, Seq } from '../../domain/units.ts'
 import type { KillPointHook } from '../../service/kill-point.ts'
-import {
-  actionBasis,
-  type BatchBasis,
-  catchUp,
-  type MarketMemory,
-  type MarketView,
-} from '../auction/market-memory.ts'
-import type { MarketSnapshot } from '../auction/ports.ts'
+import { catchUp, type MarketMemory, type MarketView } from '../auction/market-memory.ts'
 import type { Metrics } from '../ports.ts'
-import { MAX_ORDERS_PER_TURN } from '../turn-bound.ts'
-import { chooseCases } from './cases.ts'
 import type { LiquidationStore, LiquidationTransaction } from './ports.ts'
 import { LiquidationTurn } from './turn.ts'
 
@@ -61,12 +51,12 @@ export function createLiquidations(
     const { snapshot } = transaction
     const { feed } = view
     const basis = actionBasis(spec, memory, snapshot, ports.headTime())
-    if (isClosed(spec, snapshot)) return { view, plan: await close(transaction, feed) }
+    if (isClosedMarket(spec, snapshot)) return { view, plan: await close(transaction, feed) }
     if (basis === null) return { view, plan: null }
-    const prices = pricesOf(basis, snapshot)
+    const prices = riskPricesOf(basis, snapshot)
     const cases = chooseCases({
-      ...{ running: feed.liquidating, last, forced: forcedAccounts(view) },
-      due: dueAccounts(view, { prices, snapshot, asOf: basis.asOf }),
+      ...{ running: feed.liquidating, last, forced: feed.forcedAccounts() },
+      due: dueAccounts(view.positions, { prices, snapshot, asOf: basis.asOf }),
       ordersOf: (account) => feed.ordersOf(account).length,
     })
     last = cases.last
@@ -84,9 +74,13 @@ export function createLiquidations(
     const snapshot = await ports.liquidations.snapshot(spec)
     const basis = actionBasis(spec, memory, snapshot, ports.headTime())
     const runs = view.feed.liquidating.size > 0
-    if (basis === null) return runs && isClosed(spec, snapshot)
-    if (runs || forcedAccounts(view).length > 0) return true
-    const due = dueAccounts(view, { prices: pricesOf(basis, snapshot), snapshot, asOf: basis.asOf })
+    if (basis === null) return runs && isClosedMarket(spec, snapshot)
+    if (runs || view.feed.forcedAccounts().length > 0) return true
+    const due = dueAccounts(view.positions, {
+      prices: riskPricesOf(basis, snapshot),
+      snapshot,
+      asOf: basis.asOf,
+    })
     return due.next().done !== true
   }
 
@@ -133,10 +127,6 @@ function countFailures(
 const failureName = (reason: string): string =>
   (/^\w+( [a-z]+)*/.exec(reason)?.[0] ?? 'unknown').replaceAll(' ', '_')
 
-/** Its positions are settled at the final price. */
-const isClosed = (spec: MarketSpec, { terms, now }: MarketSnapshot): boolean =>
-  isOver(termsAt(spec, terms, now).mode)
-
 /** Ends liquidations, as many as one transaction may. Null if none runs. */
 async function close(
   transaction: LiquidationTransaction,
@@ -148,29 +138,3 @@ async function close(
   await transaction.saveLiquidations(plan)
   return plan
 }
-
-interface DueTerms {
-  readonly prices: RiskPrices
-  readonly snapshot: MarketSnapshot
-  readonly asOf: Millis
-}
-
-const pricesOf = ({ terms, asOf, report }: BatchBasis, { funding }: MarketSnapshot): RiskPrices => ({
-  spec: terms.spec,
-  index: fundingIndexAt(funding, asOf),
-  oracle: report.price,
-})
-
-/** Accounts below the threshold that no grace spares and no queued action touches, from the one farthest below it. */
-function* dueAccounts(view: MarketView, { prices, snapshot, asOf }: DueTerms): Generator<UserId> {
-  const { scanner, of } = view.positions
-  const isGrace = asOf < graceEndsAt(snapshot.pauseEndsAt)
-  const accounts = isGrace ? scanner.withoutEquity(prices, of) : scanner.liquidatable(prices, of)
-  for (const account of accounts) if (!snapshot.touched.has(account)) yield account
-}
-
-/** Of the forced orders in the book. One without a liquidation was returned to the book by a void or a rollback. */
-const forcedAccounts = ({ feed: { book } }: MarketView): UserId[] =>
-  [...book.marketOrders('LONG'), ...book.marketOrders('SHORT')]
-    .filter(({ forced }) => forced)
-    .map(({ account }) => account)

@@ -1,10 +1,11 @@
 /** What the liquidations of a market read and write. */
 import type { Fence } from '../../db/fence.ts'
+import type { MarketSnapshot } from '../../domain/auction/market-snapshot.ts'
 import type { MarketSpec } from '../../domain/market/market.ts'
 import type { ActionOutcome, LiquidationPlan } from '../../domain/risk/liquidation-plan.ts'
 import type { RunningLiquidation } from '../../domain/risk/running-liquidation.ts'
 import type { Address, UserId } from '../../domain/units.ts'
-import type { MarketSnapshot, MarketTransaction } from '../auction/ports.ts'
+import type { MarketTransaction } from '../auction/ports.ts'
 
 /** A market inside a transaction that holds its shard's lock and a valid lease. */
 export interface LiquidationTransaction extends MarketTransaction {

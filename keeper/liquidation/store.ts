@@ -1,12 +1,5 @@
 /** The reads and writes of a market's liquidations in Postgres. */
-import {
-  BEHIND_VOID,
-  isSingle,
-  loadActions,
-  queueSingle,
-  readQueueTail,
-  type SingleRow,
-} from '../../db/actions.ts'
+import { isSingle, loadActions, queueSingle, readQueueTail } from '../../db/actions.ts'
 import type { Db, Tx } from '../../db/client.ts'
 import { DATABASE_NOW, type DatabaseTime } from '../../db/clock.ts'
 import { deleteLiquidations, loadLiquidations, putLiquidations } from '../../db/liquidations.ts'
@@ -17,18 +10,11 @@ import { loadAddresses } from '../../db/users.ts'
 import { enqueue } from '../../domain/actions/queue.ts'
 import { invariant } from '../../domain/invariant.ts'
 import type { ActionQueued } from '../../domain/journal/queue-rows.ts'
-import type { ActionOutcome, LiquidationPlan } from '../../domain/risk/liquidation-plan.ts'
+import { actionOutcomeOf, type LiquidationPlan } from '../../domain/risk/liquidation-plan.ts'
 import type { MarketId, Millis } from '../../domain/units.ts'
 import type { MarketTransaction } from '../auction/ports.ts'
 import { inMarketTransaction, readSnapshot } from '../auction/store.ts'
 import type { LiquidationStore, LiquidationTransaction } from './ports.ts'
-
-function outcomeOf({ status, failure }: SingleRow): Exclude<ActionOutcome, null> {
-  if (status === 'MINED') return failure === null ? 'done' : { failed: failure, isOwn: true }
-  if (status === 'REVERTED' || status === 'VOIDED')
-    return { failed: failure ?? 'dropped', isOwn: failure !== BEHIND_VOID }
-  return 'pending'
-}
 
 /** The plan was made for the end of the queue, which the lock of the shard keeps. */
 async function queueActions(
@@ -68,7 +54,7 @@ const open = (tx: Tx, transaction: MarketTransaction, marketId: MarketId): Liqui
   running: (accounts) => loadLiquidations(tx, marketId, accounts),
   async outcomes(queueNos) {
     const rows = (await loadActions(tx, marketId, queueNos)).filter(isSingle)
-    return new Map(rows.map((row) => [row.queue_no, outcomeOf(row)]))
+    return new Map(rows.map((row) => [row.queue_no, actionOutcomeOf(row)]))
   },
   addresses: (accounts) => loadAddresses(tx, accounts),
   reduceOnlyOrders: (accounts) => countReduceOnly(tx, marketId, accounts),

@@ -1,4 +1,7 @@
 /** The decisions of one transaction on a market's liquidations: reads what each account's case needs, and plans its step. */
+
+import type { BatchBasis } from '../../domain/auction/action-basis.ts'
+import { MAX_ORDERS_PER_TURN } from '../../domain/auction/turn-bound.ts'
 import type { OpenOrder } from '../../domain/orders/open-order.ts'
 import type { Order } from '../../domain/orders/order.ts'
 import type { Position } from '../../domain/positions/position.ts'
@@ -7,15 +10,15 @@ import {
   type ActionOutcome,
   type LiquidationPlan,
   LiquidationPlanner,
+  MAX_PENDING,
   type UnrankedCase,
 } from '../../domain/risk/liquidation-plan.ts'
 import type { PendingMoves } from '../../domain/risk/pending-moves.ts'
 import type { RunningLiquidation } from '../../domain/risk/running-liquidation.ts'
 import type { RiskPrices } from '../../domain/risk/score-bounds.ts'
 import type { Address, OrderHash, Seq, UserId } from '../../domain/units.ts'
-import type { BatchBasis, MarketView } from '../auction/market-memory.ts'
+import type { MarketView } from '../auction/market-memory.ts'
 import { readPendingMoves } from '../auction/pending-moves.ts'
-import { MAX_ORDERS_PER_TURN } from '../turn-bound.ts'
 import type { LiquidationTransaction } from './ports.ts'
 
 export interface TurnInput {
@@ -26,9 +29,6 @@ export interface TurnInput {
   readonly running: readonly RunningLiquidation[]
   readonly hashOf: (order: Order) => OrderHash
 }
-
-/** Most inheritances and deleveragings in the queue at once: each one is computed on top of those before it. */
-const MAX_PENDING = 20
 
 export class LiquidationTurn {
   readonly #input: TurnInput

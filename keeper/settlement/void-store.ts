@@ -1,6 +1,6 @@
 /** Voids, in one transaction, every action from the first one that will not be mined. */
 import { changeReserved, lockFunds } from '../../db/accounts.ts'
-import { type ActionRow, BEHIND_VOID, endActions, isSingle, loadPending, partsOf } from '../../db/actions.ts'
+import { type ActionRow, endActions, isSingle, loadPending, partsOf } from '../../db/actions.ts'
 import { voidBatches } from '../../db/batches.ts'
 import type { Db, Tx } from '../../db/client.ts'
 import { checkFence } from '../../db/fence.ts'
@@ -12,6 +12,7 @@ import { loadPositions, minedPosition, setMatchedPositions } from '../../db/posi
 import { recordRevert } from '../../db/relayers.ts'
 import { anyOf, constant } from '../../db/values.ts'
 import { type MarketRow, marketShard } from '../../domain/journal/journal-row.ts'
+import { BEHIND_VOID } from '../../domain/risk/liquidation-plan.ts'
 import type { VoidedBatch } from '../../domain/settlement/void-batch.ts'
 import type { MarketId, UserId } from '../../domain/units.ts'
 import type { Voided, VoidStore, VoidTransaction } from './ports.ts'

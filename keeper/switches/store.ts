@@ -7,10 +7,10 @@ import { checkFence } from '../../db/fence.ts'
 import { appendRows, lockShard } from '../../db/journal.ts'
 import { CLOSABLE, endOrders, type OrderRow, toOpenOrder } from '../../db/orders.ts'
 import { marketsWithOrders } from '../../db/resting.ts'
+import { MAX_ORDERS_PER_TURN } from '../../domain/auction/turn-bound.ts'
 import { ACCOUNTS_SHARD, marketShard } from '../../domain/journal/journal-row.ts'
 import { closeOrders } from '../../domain/orders/close-orders.ts'
 import type { MarketId, Millis, UserId } from '../../domain/units.ts'
-import { MAX_ORDERS_PER_TURN } from '../turn-bound.ts'
 import type { FiredSwitch, SwitchStore } from './ports.ts'
 
 /** Bound of the fired switches that are processed together; the others follow at once. */

@@ -1,11 +1,11 @@
 /** Dead-man switches: when the switch of an account fires, the account's open orders are cancelled in every market. */
 
 import type { Fence } from '../../db/fence.ts'
+import { MAX_ORDERS_PER_TURN } from '../../domain/auction/turn-bound.ts'
 import type { Millis } from '../../domain/units.ts'
 import type { Clock } from '../../service/clock.ts'
 import type { KillPointHook } from '../../service/kill-point.ts'
 import type { Logger } from '../../service/logger.ts'
-import { MAX_ORDERS_PER_TURN } from '../turn-bound.ts'
 import type { FiredSwitch, SwitchStore } from './ports.ts'
 import type { Reachability } from './reachability.ts'
 

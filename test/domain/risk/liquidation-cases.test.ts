@@ -1,8 +1,8 @@
 /** Which accounts one transaction decides on. */
 import { expect } from 'chai'
 import { describe, it } from 'mocha'
+import { type Candidates, chooseCases, MAX_CASES } from '../../../domain/risk/liquidation-cases.ts'
 import type { Seq, UserId } from '../../../domain/units.ts'
-import { type Candidates, chooseCases, MAX_CASES } from '../../../keeper/liquidation/cases.ts'
 
 const from = (first: number, count: number): UserId[] =>
   Array.from({ length: count }, (_, at) => (first + at) as UserId)

@@ -1,7 +1,7 @@
-/** Chooses the accounts on which one transaction decides, so that none of them keeps others from their turn. */
-import type { Seq, UserId } from '../../domain/units.ts'
+/** Chooses the accounts on which one step of a market's liquidations decides, so that none of them keeps others from their turn. */
+import type { Seq, UserId } from '../units.ts'
 
-/** Most accounts of each kind in one transaction. */
+/** Most accounts of each kind in one step. */
 export const MAX_CASES = 500
 /** Most orders of the accounts of each kind. An account that has more is alone. */
 export const MAX_CASE_ORDERS = 500
@@ -9,7 +9,7 @@ export const MAX_CASE_ORDERS = 500
 export interface Candidates {
   /** The accounts in liquidation with the numbers of their liquidations, by number. */
   readonly running: ReadonlyMap<UserId, Seq>
-  /** The number of the last liquidation on which the previous transaction decided; 0 if there was none. */
+  /** The number of the last liquidation on which the previous step decided; 0 if there was none. */
   readonly last: Seq
   /** Accounts with a forced order in the book. */
   readonly forced: Iterable<UserId>

@@ -1,0 +1,84 @@
+/** One auction of a market: clears its book on the basis of the turn, and defers accounts whose changes exceed the bound of a step. */
+import type { LiveBook } from '../book/live-book.ts'
+import { scheduleAt } from '../market/price-protection.ts'
+import type { Funds } from '../orders/recompute-reservations.ts'
+import type { Position } from '../positions/position.ts'
+import { fundingIndexAt } from '../prices/funding-state.ts'
+import type { Quote, Seq, UserId } from '../units.ts'
+import type { BatchBasis } from './action-basis.ts'
+import { type BatchOutcome, clearAndMatch, clearForced } from './batch.ts'
+import { type BatchDecision, sideChanges } from './batch-plan.ts'
+import type { Cancel } from './clearing.ts'
+import { type Deferrals, deferBeyond, exclude } from './deferral.ts'
+import type { MarketSnapshot } from './market-snapshot.ts'
+import { MAX_ORDERS_PER_TURN } from './turn-bound.ts'
+
+/** Of an account without a row. */
+export const NO_FUNDS: Funds = { free: 0n as Quote, reserved: 0n as Quote }
+
+/**
+ * Most attempts of one turn. Each is a step of its own, between which other commands of the market run; the next turn continues without the
+ * same accounts.
+ */
+export const ATTEMPTS = 4
+
+export interface AuctionTerms {
+  readonly snapshot: Pick<MarketSnapshot, 'priceProtection' | 'pauseEndsAt' | 'funding' | 'touched'>
+  readonly standingSeq: Seq
+  /** Orders that end because of time, or because the market has closed. */
+  readonly due: readonly Cancel[]
+  readonly deferrals: Deferrals
+  /** What the pool holds once everything in the queue is mined. */
+  readonly pool: Quote
+}
+
+/** Null if only forced orders may match and the book has none. */
+export const clearBook = (
+  { book }: Pick<LiveBook, 'book'>,
+  positions: (account: UserId) => Position,
+  { report, asOf, terms, matching }: BatchBasis,
+  { snapshot, standingSeq, due, deferrals, pool }: AuctionTerms,
+): BatchOutcome | null =>
+  (matching === 'forced' ? clearForced : clearAndMatch)({
+    spec: terms.charging,
+    book,
+    asOf,
+    standingSeq,
+    priceProtection: scheduleAt(snapshot.priceProtection, asOf).inForce,
+    positions,
+    pool,
+    pauseEndsAt: snapshot.pauseEndsAt,
+    fundingIndex: fundingIndexAt(snapshot.funding, asOf),
+    oracle: report.price,
+    excluded: {
+      // The positions of touched accounts are not known until the actions that touch them are mined.
+      accounts: new Set([...snapshot.touched, ...deferrals.excluded]),
+      // They end now, and some are alive at `asOf`, which can be earlier.
+      orders: new Set(due.map(({ seq }) => seq)),
+    },
+  })
+
+/** The accounts without which the auction is repeated; null if its result may be written. */
+export function deferredBy(
+  { clearing, unresolved }: BatchOutcome,
+  decision: BatchDecision,
+  live: LiveBook,
+  deferrals: Deferrals,
+): Deferrals | null {
+  if (unresolved !== null) return exclude(deferrals, unresolved)
+  const forced = clearing.inputs.orders.filter((order) => order.forced).map(({ account }) => account)
+  const bound = { most: MAX_ORDERS_PER_TURN, forced: new Set(forced) }
+  return deferBeyond(bound, sideChanges(decision, live), deferrals)
+}
+
+/** The result that may be written, and the accounts whose funds are needed for it. */
+export function resolvedOutcome(
+  live: LiveBook,
+  due: readonly Cancel[],
+  outcome: BatchOutcome | null,
+): { readonly resolved: BatchOutcome | null; readonly accounts: ReadonlySet<UserId> } {
+  const resolved = outcome?.unresolved === null ? outcome : null
+  const ends = [...due, ...(resolved?.clearing.cancels ?? [])]
+  const ended = ends.map(({ seq }) => live.get(seq)?.account as UserId)
+  return { resolved, accounts: new Set([...(resolved?.matched?.positions.keys() ?? []), ...ended]) }
+}
