@@ -44,6 +44,7 @@ const inputs: Inputs = {
     return now as Millis
   },
   report: () => ({ price: e18('10000') as Price, observedAt: now as Millis, signatures: '0x' }),
+  session: () => null,
   reportRules: () => null,
   get headTime() {
     return now as Millis

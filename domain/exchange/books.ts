@@ -4,12 +4,14 @@ import { TriggerBook, type WaitingOrder } from '../book/trigger-book.ts'
 import { reservable } from '../orders/open-order.ts'
 import { bookType, isConditional } from '../orders/order.ts'
 import { isInBook, isWaiting } from '../orders/order-state.ts'
-import type { MarketId } from '../units.ts'
+import type { MarketId, Seq } from '../units.ts'
 import type { OrderRow } from './tables/orders.ts'
 
 export interface MarketBooks {
   readonly book: Book
   readonly waiting: TriggerBook
+  /** Acceptances of the triggered orders in the book, by their places. Every other order has the place of its acceptance. */
+  readonly triggered: Map<Seq, Seq>
 }
 
 export class Books {
@@ -19,7 +21,7 @@ export class Books {
   of(marketId: MarketId): MarketBooks {
     let books = this.#markets.get(marketId)
     if (books === undefined) {
-      books = { book: new Book(), waiting: new TriggerBook() }
+      books = { book: new Book(), waiting: new TriggerBook(), triggered: new Map() }
       this.#markets.set(marketId, books)
     }
     return books
@@ -27,16 +29,22 @@ export class Books {
 
   /** Follows the change of one order. */
   readonly follow = (before: OrderRow | undefined, after: OrderRow | undefined): void => {
-    const { book, waiting } = this.of((after ?? (before as OrderRow)).marketId)
+    const { book, waiting, triggered } = this.of((after ?? (before as OrderRow)).marketId)
     const hadResting = before !== undefined && isInBook(before)
     const hasResting = after !== undefined && isInBook(after)
     if (hadResting && hasResting && before.seq === after.seq) {
       if (!isSameResting(before, after)) book.replace(restingOf(after))
       return
     }
-    if (hadResting) book.remove(before.seq)
+    if (hadResting) {
+      book.remove(before.seq)
+      triggered.delete(before.seq)
+    }
     if (before !== undefined && isWaiting(before)) waiting.remove(before.seq)
-    if (hasResting) book.insert(restingOf(after))
+    if (hasResting) {
+      book.insert(restingOf(after))
+      if (after.seq !== after.accepted) triggered.set(after.seq, after.accepted)
+    }
     if (after !== undefined && isWaiting(after)) waiting.insert(waitingOf(after))
   }
 }

@@ -1,4 +1,5 @@
 /** What a decision is based on besides the state. A row contains the inputs that decided it. */
+import type { SessionReport } from '../actions/action.ts'
 import type { SettlementPace } from '../auction/settlement-pace.ts'
 import type { ReportRules } from '../prices/report.ts'
 import type { OracleReport } from '../settlement/settlement.ts'
@@ -9,6 +10,8 @@ export interface Inputs {
   readonly now: Millis
   /** The newest verified report of the market's oracle feed; null before the publisher has spoken. */
   report(marketId: MarketId): OracleReport | null
+  /** The newest verified report of the market's session feed; null if there is none. */
+  session(marketId: MarketId): SessionReport | null
   /** The contract's rules for reports of the market; null until they are fetched. */
   reportRules(marketId: MarketId): ReportRules | null
   /** Block time of the chain's head; null while no node responds. */

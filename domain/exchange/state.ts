@@ -6,6 +6,7 @@ import type { DocumentTable } from './document-table.ts'
 import { EndedOrders } from './ended-orders.ts'
 import { Exposures } from './exposures.ts'
 import { count, small } from './layout.ts'
+import { MarketIndexes } from './market-indexes.ts'
 import { NewestUser } from './newest-user.ts'
 import { OrderIndex } from './order-index.ts'
 import { PartedMap } from './parted-map.ts'
@@ -84,6 +85,7 @@ export interface ExchangeState extends ChainTables, SwitchTables {
   readonly exposures: Exposures
   readonly orderIndex: OrderIndex
   readonly positionIndex: PositionIndex
+  readonly marketIndexes: MarketIndexes
   readonly newestUser: NewestUser
   readonly switchIndex: SwitchIndex
   readonly relayIndex: RelayIndex
@@ -160,6 +162,7 @@ export function createState(secret = 0): ExchangeState {
     newestUser: new NewestUser(users),
     switchIndex: new SwitchIndex(switches.switches, switches.connectionSwitches),
     positionIndex: new PositionIndex(positions),
+    marketIndexes: new MarketIndexes({ positions, actions, ...chain }),
     relayIndex: new RelayIndex(chain),
     queues: new ActionQueues(actions),
     userIds,

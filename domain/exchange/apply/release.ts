@@ -1,9 +1,10 @@
 /** Removes what has ended, is durable for readers, and is final on the chain. */
+import type { ActionKind } from '../../actions/action.ts'
 import type { EndedReleased } from '../../journal/operator-rows.ts'
 import { orderIdOf } from '../../orders/order.ts'
 import type { MarketId } from '../../units.ts'
 import type { ExchangeState } from '../state.ts'
-import { actionKey, batchKey, isPending } from '../tables/markets.ts'
+import { type ActionRow, actionKey, batchKey, isPending } from '../tables/markets.ts'
 import type { Place } from './change.ts'
 
 export function releaseEnded(state: ExchangeState, { marketId }: Place, { up_to }: EndedReleased): void {
@@ -12,19 +13,30 @@ export function releaseEnded(state: ExchangeState, { marketId }: Place, { up_to 
     state.signatures.remove(marketId, accepted)
     state.orderNotes.remove(orderIdOf(marketId, accepted))
   }
-  for (const { market_id, batch_id, status, changed } of [...state.batches.rows()])
-    if (market_id === marketId && status !== 'SETTLING' && changed <= up_to)
-      state.batches.remove(batchKey(market_id, batch_id))
-  releaseActions(state, marketId, up_to)
+  const newest = newestMined(state, marketId)
+  releaseBatches(state, marketId, up_to, newest.get('settle_part')?.batch_id ?? null)
+  for (const { kind, queue_no, status, changed } of actionsOf(state, marketId))
+    if (!isPending(status) && changed <= up_to && queue_no !== newest.get(kind)?.queue_no)
+      state.actions.remove(actionKey(marketId, queue_no))
 }
 
-/** The newest action of each kind stays: later actions follow its time and its report. */
-function releaseActions(state: ExchangeState, marketId: MarketId, upTo: number): void {
-  const own = [...state.actions.rows()].filter(({ market_id }) => market_id === marketId)
-  const newest = new Map<string, number>()
-  for (const { kind, queue_no, status } of own)
-    if (status === 'MINED') newest.set(kind, Math.max(queue_no, newest.get(kind) ?? 0))
-  for (const { kind, queue_no, status, changed } of own)
-    if (!isPending(status) && changed <= upTo && queue_no !== newest.get(kind))
-      state.actions.remove(actionKey(marketId, queue_no))
+/** `kept`: the batch of the newest mined part. Its report is what later actions follow. */
+function releaseBatches(state: ExchangeState, marketId: MarketId, upTo: number, kept: number | null): void {
+  for (const { market_id, batch_id, status, changed } of [...state.batches.rows()])
+    if (market_id === marketId && status !== 'SETTLING' && changed <= upTo && batch_id !== kept)
+      state.batches.remove(batchKey(market_id, batch_id))
+}
+
+const actionsOf = (state: ExchangeState, marketId: MarketId): ActionRow[] =>
+  [...state.actions.rows()].filter(({ market_id }) => market_id === marketId)
+
+/** The newest mined action of each kind stays: later actions follow its time and its report. */
+function newestMined(state: ExchangeState, marketId: MarketId): ReadonlyMap<ActionKind, ActionRow> {
+  const newest = new Map<ActionKind, ActionRow>()
+  for (const action of actionsOf(state, marketId)) {
+    const before = newest.get(action.kind)
+    if (action.status === 'MINED' && (before === undefined || before.queue_no < action.queue_no))
+      newest.set(action.kind, action)
+  }
+  return newest
 }

@@ -19,6 +19,7 @@ const inputsAt = (now: Millis): Inputs => ({
     const spec = specOf(marketId)
     return spec === undefined ? null : { price: oraclePrice(spec), observedAt: now, signatures: '0x' }
   },
+  session: () => null,
   reportRules: () => null,
   headTime: now,
   chainSeenAt: now,

@@ -78,6 +78,7 @@ export class CommandTwins {
     return {
       now,
       report: (marketId) => byMarket.get(marketId) ?? null,
+      session: () => null,
       reportRules: () => null,
       headTime: now,
       chainSeenAt: chain.completed_at as Millis | null,

@@ -84,6 +84,7 @@ export class DecidedExchange {
         observedAt: now,
         signatures: '0x',
       }),
+      session: () => null,
       reportRules: () => null,
       headTime: now,
       chainSeenAt,

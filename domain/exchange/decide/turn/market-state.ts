@@ -1,0 +1,130 @@
+/** One market of a state as the rules of its turn read it: views over the tables, valid until the next row. */
+
+import { NO_FUNDS } from '../../../auction/auction-turn.ts'
+import { LiveBook } from '../../../book/live-book.ts'
+import type { OpenOrder } from '../../../orders/open-order.ts'
+import { orderIdOf } from '../../../orders/order.ts'
+import type { Funds } from '../../../orders/recompute-reservations.ts'
+import type { Address, MarketId, Seq, UserId } from '../../../units.ts'
+import type { MatchedPositions } from '../../market-indexes.ts'
+import type { ExchangeState } from '../../state.ts'
+import type { OrderRow } from '../../tables/orders.ts'
+
+/** The books of a state, which the rules read and do not change. */
+class StateBook extends LiveBook {
+  override readonly book
+  override readonly waiting
+  override readonly liquidating
+  readonly #marketId: MarketId
+  readonly #triggered: ReadonlyMap<Seq, Seq>
+
+  constructor(state: ExchangeState, marketId: MarketId) {
+    super()
+    const { book, waiting, triggered } = state.books.of(marketId)
+    this.book = book
+    this.waiting = waiting
+    this.liquidating = state.marketIndexes.liquidating(marketId)
+    this.#marketId = marketId
+    this.#triggered = triggered
+  }
+
+  override idOf(seq: Seq): string {
+    return orderIdOf(this.#marketId, this.acceptedOf(seq))
+  }
+
+  /** Sequence of the acceptance of an open or waiting order. */
+  acceptedOf(seq: Seq): Seq {
+    return this.#triggered.get(seq) ?? seq
+  }
+}
+
+export class MarketState {
+  readonly marketId: MarketId
+  readonly live: StateBook
+  readonly positions: MatchedPositions
+  readonly #state: ExchangeState
+
+  constructor(state: ExchangeState, marketId: MarketId) {
+    this.#state = state
+    this.marketId = marketId
+    this.live = new StateBook(state, marketId)
+    this.positions = state.marketIndexes.matched(marketId)
+  }
+
+  readonly fundsOf = (account: UserId): Funds => this.#state.accounts.get(account) ?? NO_FUNDS
+
+  addressOf(account: UserId): Address {
+    return this.#state.users.need(account).address
+  }
+
+  userOf(address: Address): UserId | undefined {
+    return this.#state.userIds.get(address)
+  }
+
+  /** Open or waiting orders by their places in the book. */
+  orders(seqs: Iterable<Seq>): ReadonlyMap<Seq, OpenOrder> {
+    const orders = new Map<Seq, OpenOrder>()
+    for (const seq of seqs)
+      orders.set(seq, this.#openOrder(this.#state.orders.need(this.marketId, this.live.acceptedOf(seq))))
+    return orders
+  }
+
+  /** Every order of the accounts in this market that has not ended, by its place in the book. */
+  liveOrders(accounts: Iterable<UserId>): OpenOrder[] {
+    const rows = [...accounts].flatMap((account) => this.#state.orderIndex.liveOf(this.marketId, account))
+    return rows.sort((a, b) => a.seq - b.seq).map((row) => this.#openOrder(row))
+  }
+
+  /** The reduce-only orders of the account that have not ended. */
+  countReduceOnly(account: UserId): number {
+    return this.#state.orderIndex.liveOf(this.marketId, account).filter(({ reduceOnly }) => reduceOnly).length
+  }
+
+  /** Partial slots held by live orders, by account. */
+  slots(accounts: Iterable<UserId>): ReadonlyMap<UserId, Set<number>> {
+    const slots = new Map<UserId, Set<number>>()
+    for (const account of accounts) {
+      const taken = this.#state.orderIndex
+        .liveOf(this.marketId, account)
+        .flatMap(({ partialSlot }) => (partialSlot === null ? [] : [partialSlot]))
+      if (taken.length > 0) slots.set(account, new Set(taken))
+    }
+    return slots
+  }
+
+  #openOrder(row: OrderRow): OpenOrder {
+    const orderId = orderIdOf(row.marketId, row.accepted)
+    const { closedBy = null, triggered = null } = this.#state.orderNotes.get(orderId) ?? {}
+    return {
+      orderId,
+      seq: row.seq,
+      account: row.account,
+      maker: this.addressOf(row.account),
+      salt: BigInt(row.salt),
+      side: row.side,
+      type: row.type,
+      price: row.price,
+      quantity: row.quantity,
+      leverage: row.leverage,
+      reduceOnly: row.reduceOnly,
+      trigger: row.trigger,
+      expiration: row.expiration,
+      aliveUntil: row.aliveUntil,
+      triggered,
+      acceptedAt: row.acceptedAt,
+      status: row.status,
+      statusReason: row.statusReason,
+      filled: row.filled,
+      settling: row.settling,
+      closingReason: row.closingReason,
+      closedBy,
+      openable: row.openable,
+      reservedPrice: row.reservedPrice,
+      reserved: row.reserved,
+      held: row.held,
+      partialSlot: row.partialSlot,
+      forced: row.forced,
+      endedAt: row.endedAt,
+    }
+  }
+}

@@ -1,0 +1,86 @@
+/** A market's turn: its mark, the steps of its liquidations, and its auction. */
+
+import { ATTEMPTS } from '../../../auction/auction-turn.ts'
+import type { MatchRefusal } from '../../../auction/batch.ts'
+import type { MarketId } from '../../../units.ts'
+import { Continued, type Decider } from '../../decide.ts'
+import { attemptAuction } from './auction.ts'
+import { TurnContext } from './context.ts'
+import { type HashOrder, updateLiquidations } from './liquidation.ts'
+import { updateMark } from './mark.ts'
+import type { TurnMemory } from './memory.ts'
+
+export type TurnStage = 'mark' | 'liquidations' | 'auction'
+
+export interface TurnCommand {
+  readonly marketId: MarketId
+  /** Of the market's last answer; `NO_MEMORY` for a new owner. */
+  readonly memory: TurnMemory
+  /** A turn begins with the mark. */
+  readonly stage: TurnStage
+  /** Attempts of the auction before this one. */
+  readonly attempts: number
+}
+
+/** What one step of a turn has done. */
+export interface TurnAnswer {
+  /** For the market's next turn. If the step's rows are not stored, the memory before the step stays. */
+  readonly memory: TurnMemory
+  /** Orders that the mark has triggered. */
+  readonly triggered: number
+  /** Reasons of failed liquidations, as their rows state them. */
+  readonly failures: readonly string[]
+  /** Whether settlement has more to send. */
+  readonly hasQueued: boolean
+  readonly batchId: number | null
+  readonly refused: readonly MatchRefusal[]
+}
+
+export const firstStep = (marketId: MarketId, memory: TurnMemory): TurnCommand => ({
+  marketId,
+  memory,
+  stage: 'mark',
+  attempts: 0,
+})
+
+const NOTHING = { triggered: 0, failures: [], hasQueued: false, batchId: null, refused: [] }
+
+/**
+ * The decider of turns. A step that writes ends, and the next command continues the turn, so that no step changes more than the bound of
+ * orders. So does an auction that is to be repeated. Other steps without rows follow each other in one decision.
+ */
+export const marketTurn =
+  (hashOrder: HashOrder): Decider<TurnCommand, TurnAnswer, TurnCommand> =>
+  (draft, inputs, command) => {
+    const steps = { mark: stepMark, liquidations: stepLiquidations(hashOrder), auction: stepAuction }
+    const context = new TurnContext(draft, inputs, command.marketId)
+    let next: TurnCommand = command
+    for (;;) {
+      const step = steps[next.stage](context, next)
+      if (!(step instanceof Continued) || draft.hasRows || step.next.stage === next.stage) return step
+      next = step.next
+    }
+  }
+
+type Step = (context: TurnContext, command: TurnCommand) => ReturnType<ReturnType<typeof marketTurn>>
+
+const stepMark: Step = (context, command) => {
+  const { memory, triggered } = updateMark(context, command.memory)
+  return new Continued({ ...NOTHING, memory, triggered }, { ...command, memory, stage: 'liquidations' })
+}
+
+const stepLiquidations =
+  (hashOrder: HashOrder): Step =>
+  (context, command) => {
+    const { memory, failures, actions } = updateLiquidations(context, command.memory, hashOrder)
+    const answer = { ...NOTHING, memory, failures, hasQueued: actions > 0 }
+    return new Continued(answer, { ...command, memory, stage: 'auction' })
+  }
+
+const stepAuction: Step = (context, command) => {
+  const attempt = attemptAuction(context, command.memory)
+  const { memory, batchId, refused, isRepeated } = attempt
+  const answer = { ...NOTHING, memory, batchId, refused, hasQueued: batchId !== null }
+  const attempts = command.attempts + 1
+  return isRepeated && attempts < ATTEMPTS ? new Continued(answer, { ...command, memory, attempts }) : answer
+}
