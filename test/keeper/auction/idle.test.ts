@@ -1,13 +1,13 @@
 import { expect } from 'chai'
 import { afterEach, beforeEach, describe, it } from 'mocha'
 import type { Fence } from '../../../db/fence.ts'
+import { isIdle } from '../../../domain/auction/action-basis.ts'
 import type { RestingOrder } from '../../../domain/book/book.ts'
 import type { OracleReport } from '../../../domain/settlement/settlement.ts'
 import type { Millis, Seq } from '../../../domain/units.ts'
-import { createAuction } from '../../../keeper/auction/auction.ts'
-import { createMarketMemory, isIdle, type MarketView } from '../../../keeper/auction/market-memory.ts'
-import { createMarks } from '../../../keeper/marks/marks.ts'
+import { createMarketMemory, type MarketView } from '../../../keeper/auction/market-memory.ts'
 import { perpetual } from '../../support/markets.ts'
+import { createAuction, createMarks } from '../support/compared-turns.ts'
 import { MarketFixture, RULES, type Trader } from '../support/market-fixture.ts'
 
 describe('an auction that would change nothing', () => {

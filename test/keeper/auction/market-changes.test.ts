@@ -6,11 +6,12 @@ import { expect } from 'chai'
 import { describe, it } from 'mocha'
 import type { Fence } from '../../../db/fence.ts'
 import { type Millis, ONE, type Rate } from '../../../domain/units.ts'
-import { type Auction, createAuction } from '../../../keeper/auction/auction.ts'
+import type { Auction } from '../../../keeper/auction/auction.ts'
 import { createMarketMemory } from '../../../keeper/auction/market-memory.ts'
 import { parametersOf, REPORT_LIMITS } from '../../../stack/deploy.ts'
 import { perpetual } from '../../support/markets.ts'
 import { ChainFixture, type Deployed, useChain } from '../support/chain-fixture.ts'
+import { createAuction } from '../support/compared-turns.ts'
 import { type Placement, RULES, type Trader } from '../support/market-fixture.ts'
 
 const DAY_MS = 86_400_000

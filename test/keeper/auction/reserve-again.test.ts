@@ -10,6 +10,7 @@ import { reservable } from '../../../domain/orders/open-order.ts'
 import { reservationPerStep } from '../../../domain/orders/reservation.ts'
 import type { Millis, Rate } from '../../../domain/units.ts'
 import { perpetual, rate } from '../../support/markets.ts'
+import * as comparedTurns from '../support/compared-turns.ts'
 import { insertManyOrders } from '../support/many-orders.ts'
 import { MarketFixture } from '../support/market-fixture.ts'
 import { SteppedKeeper } from '../support/stepped-keeper.ts'
@@ -91,7 +92,7 @@ describe('reservations at another highest taker rate', function () {
     expect(await atOtherRate(takerFee)).to.be.within(1, COUNT)
     await expectSums()
 
-    const second = new SteppedKeeper(fixture, fence)
+    const second = new SteppedKeeper(fixture, fence, 0, comparedTurns)
     await turn(second)
     await turn(second)
     expect(await stored()).to.include({ reserved_fee: takerFee, reserving_after: null, last_batch_id: 1 })
@@ -108,7 +109,7 @@ describe('reservations at another highest taker rate', function () {
     const reserved = (await fixture.orders()).reduce((sum, order) => sum + order.reserved, 0n)
     await fixture.db.updateTable('accounts').set({ free: reserved }).execute()
     await announce(rate('0.002'), fixture.clock.value + 100)
-    const keeper = new SteppedKeeper(fixture, fence)
+    const keeper = new SteppedKeeper(fixture, fence, 0, comparedTurns)
     await turn(keeper)
     await turn(keeper)
     const [older, newer] = await fixture.orders()

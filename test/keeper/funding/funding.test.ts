@@ -11,6 +11,7 @@ import { createActionQueue } from '../../../keeper/actions/store.ts'
 import { createFunding, type FundingPorts } from '../../../keeper/funding/funding.ts'
 import { createFundingStore } from '../../../keeper/funding/store.ts'
 import { perpetual, rate } from '../../support/markets.ts'
+import { comparedFunding } from '../support/compared-queue.ts'
 import { MarketFixture, RULES, SILENT_LOGGER } from '../support/market-fixture.ts'
 
 const REPORT_RULES = { ...RULES, kind: perpetual.kind }
@@ -32,8 +33,15 @@ describe('the funding job', () => {
   function job(changes: Partial<FundingPorts> = {}) {
     return createFunding(
       {
-        funding: createFundingStore(fixture.db, fixture.databaseTime),
-        actions: createActionQueue(fixture.db, fixture.databaseTime),
+        ...comparedFunding(
+          {
+            stored: fixture.stored,
+            funding: createFundingStore(fixture.db, fixture.databaseTime),
+            actions: createActionQueue(fixture.db, fixture.databaseTime),
+            now: () => fixture.clock.now(),
+          },
+          { interval: UPDATE_INTERVAL, rules: REPORT_RULES },
+        ),
         chain: { isBankPaused: async () => false },
         headTime: () => fixture.clock.now(),
         clock: fixture.clock,

@@ -7,10 +7,9 @@ import { loadAverages } from '../../../db/price-averages.ts'
 import type { PriceAverages } from '../../../domain/prices/averages.ts'
 import { averagePremium } from '../../../domain/prices/premium.ts'
 import type { Millis, Price } from '../../../domain/units.ts'
-import { createAuction } from '../../../keeper/auction/auction.ts'
 import { createMarketMemory } from '../../../keeper/auction/market-memory.ts'
-import { createMarks } from '../../../keeper/marks/marks.ts'
 import { perpetual, rate } from '../../support/markets.ts'
+import { createAuction, createMarks } from '../support/compared-turns.ts'
 import { MarketFixture, RULES, type Trader } from '../support/market-fixture.ts'
 
 describe('the averages of a market', () => {

@@ -3,10 +3,9 @@ import { afterEach, beforeEach, describe, it } from 'mocha'
 import type { Fence } from '../../../db/fence.ts'
 import type { OrderType } from '../../../domain/orders/order.ts'
 import type { Millis } from '../../../domain/units.ts'
-import { createAuction } from '../../../keeper/auction/auction.ts'
 import { createMarketMemory, type MarketMemory } from '../../../keeper/auction/market-memory.ts'
-import { createMarks } from '../../../keeper/marks/marks.ts'
 import { perpetual } from '../../support/markets.ts'
+import { createAuction, createMarks } from '../support/compared-turns.ts'
 import { expectConsistent, expectSameBook, expectSameReadModel } from '../support/invariants.ts'
 import { MarketFixture, type Placement, RULES, type Trader } from '../support/market-fixture.ts'
 import { mineOldestPart } from '../support/mine-part.ts'
@@ -272,10 +271,8 @@ describe('conditional orders in the keeper', () => {
   }
 
   it('when the session key expires before the order, the order ends with the key', async () => {
-    const order = await place(alice, 'STOP_MARKET', { trigger: 1010 })
     const until = Math.floor(fixture.clock.value / 1000) + 2
-    const row = { alive_until: until }
-    await fixture.db.updateTable('orders').set(row).where('order_id', '=', order).execute()
+    const order = await place(alice, 'STOP_MARKET', { trigger: 1010, keyExpiresAt: until })
     keeper = new Keeper()
     while (fixture.clock.value <= until * 1000) await keeper.step()
     expect(await stateOf(order)).to.equal('EXPIRED SIGNER_EXPIRED')

@@ -1,4 +1,5 @@
 /** The job that ends markets, on a fixture with a chain: restarted at will, under clocks that days pass for. */
+
 import { id, parseEther, Wallet } from 'ethers'
 import { sql } from 'kysely'
 import type { Fence } from '../../../db/fence.ts'
@@ -17,6 +18,7 @@ import { feedIdOf, finalFeedIdOf } from '../../../stack/deploy.ts'
 import { passTime } from '../../support/chain-faults.ts'
 import { PATIENCE } from '../../support/patience.ts'
 import { type ChainFixture, POLICY } from './chain-fixture.ts'
+import { comparedEndings } from './compared-queue.ts'
 import { NO_METRICS, SILENT_LOGGER, type Trader } from './market-fixture.ts'
 
 const CHAIN_ID = 6343
@@ -75,7 +77,11 @@ export class EndingFixture {
         },
       },
       store: createEndingStore(db),
-      actions: createActionQueue(db, () => sql<number>`${clock.value}::bigint`),
+      actions: comparedEndings({
+        stored: fixture.stored,
+        actions: createActionQueue(db, () => sql<number>`${clock.value}::bigint`),
+        now: () => clock.now(),
+      }),
       headTime: () => this.#headTime,
       fee: () => ({ maxFeePerGas: 10n ** 10n, maxPriorityFeePerGas: 1_000_000n }),
       ...{ wakeSettlement: () => {}, killPoint: () => {}, onChange: () => {} },

@@ -5,11 +5,12 @@ import { listedParameters } from '../../../domain/market/parameters.ts'
 import { toStoredTerms } from '../../../domain/market/stored-terms.ts'
 import { hashOrder } from '../../../domain/orders/order-hash.ts'
 import type { Millis } from '../../../domain/units.ts'
-import { type Auction, createAuction } from '../../../keeper/auction/auction.ts'
+import type { Auction } from '../../../keeper/auction/auction.ts'
 import { createMarketMemory, type MarketMemory } from '../../../keeper/auction/market-memory.ts'
-import { createLiquidations, type Liquidations } from '../../../keeper/liquidation/liquidations.ts'
+import type { Liquidations } from '../../../keeper/liquidation/liquidations.ts'
 import { createLiquidationStore } from '../../../keeper/liquidation/store.ts'
 import { e18, perpetual } from '../../support/markets.ts'
+import { createAuction, createLiquidations } from './compared-turns.ts'
 import { addressOf, keccak, MarketFixture, RULES, type Trader } from './market-fixture.ts'
 
 export class LiquidationRun {
@@ -64,6 +65,7 @@ export class LiquidationRun {
     this.#auction = createAuction(ports, perpetual, this.#memory)
     this.#liquidations = createLiquidations(
       {
+        stored: fixture.stored,
         liquidations: createLiquidationStore(fixture.db, fixture.databaseTime),
         headTime: () => this.headTime as Millis | null,
         killPoint: (point) => this.reached.push(point),

@@ -29,6 +29,7 @@ import type { Metrics } from '../../../keeper/ports.ts'
 import type { Logger } from '../../../service/logger.ts'
 import { e18 } from '../../support/markets.ts'
 import { freshDatabase } from '../../support/postgres.ts'
+import { StoredState } from './stored-state.ts'
 
 export const SILENT_LOGGER: Logger = { info: () => {}, warn: () => {}, error: () => {} }
 
@@ -121,6 +122,8 @@ export class MarketFixture {
   readonly url: string
   readonly spec: MarketSpec
   readonly clock: TestClock
+  /** The state that the engine would have of the database. */
+  readonly stored: StoredState
   #salt = 1n
 
   constructor(db: Db, url: string, spec: MarketSpec, clock: TestClock) {
@@ -128,6 +131,7 @@ export class MarketFixture {
     this.url = url
     this.spec = spec
     this.clock = clock
+    this.stored = new StoredState(db)
   }
 
   /** Another market of the same database, clock and traders. */
@@ -351,7 +355,7 @@ export class MarketFixture {
   /** The database's clock is the fixture's. */
   readonly databaseTime = () => sql<number>`${this.clock.now()}::bigint`
 
-  auctionPorts(): AuctionPorts & { readonly woken: number[] } {
+  auctionPorts(): AuctionPorts & { readonly woken: number[]; readonly stored: StoredState } {
     const woken: number[] = []
     return {
       store: createAuctionStore(this.db, this.databaseTime),
@@ -362,6 +366,7 @@ export class MarketFixture {
       logger: SILENT_LOGGER,
       wake: (batchId) => woken.push(batchId),
       woken,
+      stored: this.stored,
     }
   }
 }

@@ -7,9 +7,15 @@ import type { AuctionStore } from '../../../keeper/auction/ports.ts'
 import { createLiquidations } from '../../../keeper/liquidation/liquidations.ts'
 import { createLiquidationStore } from '../../../keeper/liquidation/store.ts'
 import { createMarks } from '../../../keeper/marks/marks.ts'
+import type * as comparedTurns from './compared-turns.ts'
 import { keccak, type MarketFixture, RULES } from './market-fixture.ts'
 
 class PowerCut extends Error {}
+
+/** How the jobs of a market are created: with comparisons, or without. */
+type Jobs = Pick<typeof comparedTurns, 'createAuction' | 'createMarks' | 'createLiquidations'>
+
+const PLAIN: Jobs = { createAuction, createMarks, createLiquidations }
 
 /** What a keeper process does for a market every 200 ms, with a memory of its own, and a power supply that a test can cut. */
 export class SteppedKeeper {
@@ -23,7 +29,7 @@ export class SteppedKeeper {
   cutAt = 0
 
   /** `skewMs`: how far the keeper's system clock is ahead of the database's. */
-  constructor(fixture: MarketFixture, fence: Fence, skewMs = 0) {
+  constructor(fixture: MarketFixture, fence: Fence, skewMs = 0, jobs: Jobs = PLAIN) {
     const clock = { now: () => (fixture.clock.now() + skewMs) as Millis }
     const ports = { ...fixture.auctionPorts(), clock }
     this.store = {
@@ -38,9 +44,9 @@ export class SteppedKeeper {
     }
     this.#fence = fence
     this.memory = createMarketMemory({ ...RULES, kind: fixture.spec.kind })
-    this.#marks = createMarks({ ...ports, store: this.store }, fixture.spec, this.memory)
+    this.#marks = jobs.createMarks({ ...ports, store: this.store }, fixture.spec, this.memory)
     const liquidations = createLiquidationStore(fixture.db, fixture.databaseTime)
-    this.#liquidations = createLiquidations(
+    this.#liquidations = jobs.createLiquidations(
       {
         ...{ ...ports, liquidations, killPoint: () => {}, wakeSettlement: () => {} },
         hashOrder: (order, spec) => hashOrder(order, spec, keccak),
@@ -48,7 +54,7 @@ export class SteppedKeeper {
       fixture.spec,
       this.memory,
     )
-    this.#auction = createAuction({ ...ports, store: this.store }, fixture.spec, this.memory)
+    this.#auction = jobs.createAuction({ ...ports, store: this.store }, fixture.spec, this.memory)
   }
 
   /** Whether the power went. */

@@ -1,0 +1,262 @@
+/** The state of the exchange beside a test's database: the fold of its journals, and what the test has written into tables without a row. */
+import { sql } from 'kysely'
+import type { Db, Tx } from '../../../db/client.ts'
+import { readRows } from '../../../db/journal.ts'
+import { apply, type Entry, marketIdOf } from '../../../domain/exchange/apply.ts'
+import { createState, type ExchangeState } from '../../../domain/exchange/state.ts'
+import { BANK } from '../../../domain/exchange/tables/chain.ts'
+import type { ActionRow } from '../../../domain/exchange/tables/markets.ts'
+import type { MarketSpec } from '../../../domain/market/market.ts'
+import { toStoredSpec } from '../../../domain/market/stored-spec.ts'
+import { acceptedSeq } from '../../../domain/orders/order.ts'
+import type {
+  Address,
+  MarketId,
+  Millis,
+  OrderHash,
+  Quote,
+  Rate,
+  Seconds,
+  Seq,
+  Steps,
+  Ticks,
+  UserId,
+} from '../../../domain/units.ts'
+
+const PAGE = 5_000
+
+export class StoredState {
+  readonly state: ExchangeState = createState()
+  readonly #db: Db
+
+  constructor(db: Db) {
+    this.#db = db
+  }
+
+  /** Brings the state to what the database has. */
+  follow(): Promise<void> {
+    return this.#db
+      .transaction()
+      .setIsolationLevel('repeatable read')
+      .execute(async (tx) => {
+        await this.#adoptUsers(tx)
+        await this.#fold(tx)
+        await this.#adopt(tx)
+        this.state.core.undo.clear()
+      })
+  }
+
+  /** For tests that run the jobs of a market on another specification than the one that it was listed with. */
+  adoptSpec(spec: MarketSpec): void {
+    const market = this.state.markets.need(String(spec.marketId))
+    const stored = toStoredSpec(spec)
+    if (JSON.stringify(market.spec) === JSON.stringify(stored)) return
+    this.state.markets.put({ ...market, spec: stored })
+    this.state.core.undo.clear()
+  }
+
+  /** Rows of a market behind those that the state has. */
+  async newRows(shard: string): Promise<Entry[]> {
+    const rows = await readRows(this.#db, shard, this.state.heads.get(marketIdOf(shard))?.seq ?? 0, 100_000)
+    return rows.map(({ seq, row }) => ({ shard, seq, row }))
+  }
+
+  /** Applies what the snapshot has. The accounts come first: rows of markets name users that they have created. */
+  async #fold(tx: Tx): Promise<void> {
+    const { rows: shards } = await sql<{ shard: string }>`
+      select shard from shards order by shard <> 'accounts', shard
+    `.execute(tx)
+    for (const { shard } of shards) {
+      for (;;) {
+        const after = this.state.heads.get(marketIdOf(shard))?.seq ?? 0
+        const rows = await readRows(tx, shard, after, PAGE)
+        if (rows.some(({ seq }, at) => seq !== after + 1 + at)) await this.#adoptOrders(tx)
+        for (const { seq, row } of rows) {
+          // Orders that a test has inserted in masses have sequences without rows.
+          const head = this.state.heads.get(marketIdOf(shard))?.seq ?? 0
+          if (seq !== head + 1) this.#setHead(shard, seq - 1)
+          apply(this.state, { shard, seq, row })
+        }
+        if (rows.length < PAGE) break
+      }
+    }
+    const { rows: heads } = await sql<{
+      shard: string
+      head: number
+    }>`select shard, head from shards`.execute(tx)
+    for (const { shard, head } of heads) {
+      if (head === (this.state.heads.get(marketIdOf(shard))?.seq ?? 0)) continue
+      await this.#adoptOrders(tx)
+      this.#setHead(shard, head)
+    }
+  }
+
+  #setHead(shard: string, seq: number): void {
+    this.state.heads.put({ marketId: marketIdOf(shard), seq: seq as Seq, releasedUpTo: 0 as Seq })
+  }
+
+  /** Of users that the test has inserted without a row. */
+  async #adoptUsers(tx: Tx): Promise<void> {
+    const { rows } = await sql<{ user_id: number; address: string; created_at: number }>`
+      select * from users where not exists (
+        select from journal where shard = 'accounts' and row ->> 'kind' = 'user_created' and (row ->> 'user_id')::bigint = user_id
+      )
+    `.execute(tx)
+    for (const { user_id, address, created_at } of rows) {
+      const userId = user_id as UserId
+      if (this.state.users.has(userId)) continue
+      this.state.users.put({ userId, address: address as Address, createdAt: created_at as Millis })
+      const none = { free: 0n as Quote, pendingWithdrawal: 0n as Quote, reserved: 0n as Quote }
+      this.state.accounts.put({ userId, ...none })
+    }
+  }
+
+  async #adopt(tx: Tx): Promise<void> {
+    await this.#adoptAccounts(tx)
+    await this.#adoptMarkets(tx)
+    await this.#adoptActions(tx)
+    await this.#adoptChain(tx)
+  }
+
+  async #adoptAccounts(tx: Tx): Promise<void> {
+    for (const row of await tx.selectFrom('accounts').selectAll().execute()) {
+      this.state.accounts.put({
+        userId: row.user_id as UserId,
+        free: row.free as Quote,
+        pendingWithdrawal: row.pending_withdrawal as Quote,
+        reserved: row.reserved as Quote,
+      })
+    }
+    for (const row of await tx.selectFrom('positions').selectAll().execute()) {
+      this.state.positions.put({
+        userId: row.user_id as UserId,
+        marketId: row.market_id as MarketId,
+        size: row.size as Steps,
+        entryNotional: row.entry_notional as Quote,
+        foldedMargin: row.folded_margin as Quote,
+        leverage: row.leverage,
+        matchedSize: row.matched_size as Steps,
+        matchedEntryNotional: row.matched_entry_notional as Quote,
+        matchedFoldedMargin: row.matched_folded_margin as Quote,
+        matchedLeverage: row.matched_leverage,
+      })
+    }
+  }
+
+  async #adoptMarkets(tx: Tx): Promise<void> {
+    for (const row of await tx.selectFrom('markets').selectAll().execute()) {
+      const before = this.state.markets.need(String(row.market_id))
+      const text = (amount: bigint | null): string | null => (amount === null ? null : amount.toString())
+      this.state.markets.put({
+        ...before,
+        mode: row.mode,
+        terms: row.terms,
+        fee_periods: row.fee_periods,
+        price_protection: row.price_protection.toString(),
+        next_price_protection: text(row.next_price_protection),
+        next_price_protection_at: row.next_price_protection_at,
+        impact_notional: text(row.impact_notional),
+        expires_at: row.expires_at,
+        settling_at: row.settling_at,
+        dispute_window: row.dispute_window,
+        backstop: row.backstop,
+        backstop_cap: row.backstop_cap.toString(),
+      })
+      const progress = this.state.progress.need(row.market_id)
+      this.state.progress.put({ ...progress, reservedFee: row.reserved_fee as Rate })
+    }
+  }
+
+  /** Tests without a chain end actions by themselves. */
+  async #adoptActions(tx: Tx): Promise<void> {
+    for (const row of await tx.selectFrom('actions').selectAll().execute()) {
+      const { market_id, queue_no, kind, batch_id, part, payload, touches, as_of } = row
+      const { status, action_id, relayer, nonce, failure } = row
+      const before = this.state.actions.get(`${market_id}-${queue_no}`)
+      const after: ActionRow = {
+        market_id,
+        queue_no,
+        kind,
+        batch_id,
+        part,
+        payload,
+        touches: touches.map(Number),
+        as_of,
+        status,
+        action_id,
+        relayer,
+        nonce,
+        failure,
+        changed: before?.changed ?? 0,
+      }
+      if (before?.status !== status || before.failure !== failure) this.state.actions.put(after)
+    }
+  }
+
+  async #adoptChain(tx: Tx): Promise<void> {
+    for (const row of await tx.selectFrom('adjustment_attempts').selectAll().execute())
+      if (this.state.attempts.get(row.adjustment_id)?.status !== row.status)
+        this.state.attempts.put(withoutBigints(row) as never)
+    for (const { funding_index, rate, ...row } of await tx.selectFrom('funding_states').selectAll().execute())
+      this.state.fundings.put({ ...row, funding_index: funding_index.toString(), rate: rate.toString() })
+    for (const { basis, ...row } of await tx.selectFrom('price_averages').selectAll().execute())
+      this.state.averages.put({ ...row, basis: basis.toString() })
+    const bank = await tx.selectFrom('chain_progress').select('bank_pause_ends_at').executeTakeFirst()
+    if (bank !== undefined && bank.bank_pause_ends_at !== this.state.bank.get(BANK)?.pause_ends_at)
+      this.state.bank.put({ pause_ends_at: bank.bank_pause_ends_at })
+  }
+
+  async #adoptOrders(tx: Tx): Promise<void> {
+    for (const row of await tx.selectFrom('orders').selectAll().where('ended_at', 'is', null).execute()) {
+      const accepted = acceptedSeq(row.order_id)
+      const marketId = row.market_id as MarketId
+      if (this.state.orders.has(marketId, accepted)) continue
+      this.state.orders.put({
+        marketId,
+        accepted,
+        seq: row.seq as Seq,
+        account: row.user_id as UserId,
+        side: row.side,
+        type: row.type,
+        price: row.price as Ticks,
+        quantity: row.quantity as Steps,
+        trigger: row.trigger as Ticks,
+        leverage: row.leverage,
+        reduceOnly: row.reduce_only,
+        forced: row.forced,
+        expiration: row.expiration as Seconds,
+        aliveUntil: row.alive_until as Seconds,
+        acceptedAt: row.accepted_at as Millis,
+        salt: row.salt,
+        labelHash: 0,
+        status: row.status,
+        statusReason: row.status_reason,
+        closingReason: row.closing_reason as never,
+        filled: row.filled as Steps,
+        settling: row.settling as Steps,
+        openable: row.openable as Steps,
+        reservedPrice: row.reserved_price as Ticks,
+        reserved: row.reserved as Quote,
+        held: row.held as Quote,
+        partialSlot: row.partial_slot,
+        triggeredAt: null,
+        widenings: 0,
+        endedAt: null,
+        endedSeq: 0 as Seq,
+      })
+      this.state.signatures.put({
+        marketId,
+        accepted,
+        hash: `0x${accepted.toString(16).padStart(64, '0')}` as OrderHash,
+        signer: null,
+        signature: null,
+        clientOrderId: null,
+      })
+    }
+  }
+}
+
+const withoutBigints = (row: object): object =>
+  Object.fromEntries(
+    Object.entries(row).map(([name, value]) => [name, typeof value === 'bigint' ? value.toString() : value]),
+  )
