@@ -86,6 +86,7 @@ export interface ExchangeState extends ChainTables, SwitchTables {
   readonly exposures: Exposures
   readonly orderIndex: OrderIndex
   readonly positionIndex: PositionIndex
+  readonly marketIndexes: MarketIndexes
   readonly newestUser: NewestUser
   readonly switchIndex: SwitchIndex
   readonly relayIndex: RelayIndex
@@ -164,6 +165,7 @@ export function createState(secret = 0): ExchangeState {
     newestUser: new NewestUser(users),
     switchIndex: new SwitchIndex(switches.switches, switches.connectionSwitches),
     positionIndex: new PositionIndex(positions),
+    marketIndexes: new MarketIndexes({ positions, actions, ...chain }),
     relayIndex: new RelayIndex(chain),
     marketIndexes: new MarketIndexes({ positions, actions, ...chain }),
     attemptIndex: new AttemptIndex(chain.attempts),
