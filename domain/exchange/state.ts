@@ -90,7 +90,6 @@ export interface ExchangeState extends ChainTables, SwitchTables {
   readonly newestUser: NewestUser
   readonly switchIndex: SwitchIndex
   readonly relayIndex: RelayIndex
-  readonly marketIndexes: MarketIndexes
   readonly attemptIndex: AttemptIndex
   readonly queues: ActionQueues
   /** Users by address. */
@@ -167,7 +166,6 @@ export function createState(secret = 0): ExchangeState {
     positionIndex: new PositionIndex(positions),
     marketIndexes: new MarketIndexes({ positions, actions, ...chain }),
     relayIndex: new RelayIndex(chain),
-    marketIndexes: new MarketIndexes({ positions, actions, ...chain }),
     attemptIndex: new AttemptIndex(chain.attempts),
     queues: new ActionQueues(actions),
     userIds,
