@@ -1,5 +1,5 @@
 /** Reads an adjustment from a request and recovers its signer. */
-import type { SignedAdjustment } from '../../db/adjustments.ts'
+
 import type { MarketSpec } from '../../domain/market/market.ts'
 import type { Adjustment } from '../../domain/positions/adjustment-attempt.ts'
 import { isLeverage } from '../../domain/positions/adjustment-attempt.ts'
@@ -8,6 +8,7 @@ import {
   hashMarginAdjustment,
   recoverAdjuster,
 } from '../../domain/positions/adjustment-hash.ts'
+import type { SignedAdjustment } from '../../domain/positions/stored-attempt.ts'
 import type { Address, Quote, Seconds } from '../../domain/units.ts'
 import { keccak, recover } from '../../service/crypto.ts'
 import type { Caller } from '../auth/caller.ts'

@@ -2,11 +2,12 @@
 import { expect } from 'chai'
 import { getBytes, TypedDataEncoder, Wallet } from 'ethers'
 import { after, before, beforeEach, describe, it } from 'mocha'
-import { type AttemptChange, changeAttempt, loadAttempt } from '../../../db/adjustments.ts'
+import { changeAttempt, loadAttempt } from '../../../db/adjustments.ts'
 import { appendRows, lockShard } from '../../../db/journal.ts'
 import { seizeLease } from '../../../db/leases.ts'
 import { ADJUSTMENT_LANE } from '../../../db/relayers.ts'
 import { marketShard } from '../../../domain/journal/journal-row.ts'
+import type { AttemptChange } from '../../../domain/positions/stored-attempt.ts'
 import { e18, perpetual } from '../../support/markets.ts'
 import { waitFor } from '../../support/patience.ts'
 import {
