@@ -9,7 +9,7 @@ import { useFollowerFixture } from '../support/follower-fixture.ts'
 import { matchPart } from '../support/matched-part.ts'
 
 describe('following a chain that forks', () => {
-  const fixture = useFollowerFixture()
+  const fixture = useFollowerFixture({ isShadowed: true })
 
   // ---------------------------------------------------------------------- forks
 
@@ -100,7 +100,7 @@ describe('following a chain that forks', () => {
     await fixture.fundAndFollow()
     await fixture.trade(fixture.pair(500))
     await exchange.rpc('anvil_mine', '0x5')
-    const other = exchange.follower(test, chain)
+    const other = exchange.shadowedFollower(test, chain)
     const passes = await Promise.allSettled([follower.pass(), other.pass(), follower.pass(), other.pass()])
     expect(passes.map(({ status }) => status)).to.deep.equal(Array(4).fill('fulfilled'))
     await catchUp(follower)
