@@ -4,6 +4,9 @@ import { loadMarkets } from '../../db/markets.ts'
 import { Follower, type FollowOptions, type FollowPorts } from '../../indexer/ingest/follow.ts'
 import { ChainShadow } from '../../stack/shadow/chain-shadow.ts'
 
+/** Whether fixtures shadow their followers unless a test asks otherwise: `CHAIN_SHADOW=1`. */
+export const SHADOWS_ALL = process.env.CHAIN_SHADOW === '1'
+
 /** One per database: a follower that takes over continues with what the one before has left. */
 const shadows = new WeakMap<Db, ChainShadow>()
 

@@ -6,7 +6,7 @@ import type { Follower } from '../../../indexer/ingest/follow.ts'
 import type { Chain } from '../../../indexer/ports.ts'
 import type { ChainShadow } from '../../../stack/shadow/chain-shadow.ts'
 import { useAnvil } from '../../support/anvil.ts'
-import type { ShadowedFollower } from '../../support/shadowed-follower.ts'
+import { SHADOWS_ALL, type ShadowedFollower } from '../../support/shadowed-follower.ts'
 import { chainState, expectBooks, expectConservation, expectPositions } from './audit.ts'
 import type { TestDatabase } from './database.ts'
 import { CHAIN_ID, catchUp, ExchangeFixture, type FillInput, projectAll } from './exchange-fixture.ts'
@@ -122,7 +122,7 @@ export class FollowerFixture {
 }
 
 /** `isShadowed`: every pass is also decided in memory. */
-export function useFollowerFixture({ isShadowed = false } = {}): FollowerFixture {
+export function useFollowerFixture({ isShadowed = SHADOWS_ALL } = {}): FollowerFixture {
   const anvil = useAnvil({ chainId: CHAIN_ID })
   const fixture = new FollowerFixture(isShadowed)
   let exchange: ExchangeFixture
