@@ -241,7 +241,8 @@ export class ChainShadow {
         JSON.stringify([market_id, tx_hash, batch_id, part, failure_kind, failure_reason]),
       ),
     )
-    return [...stored.symmetricDifference(this.#found)].map((one) => `a mismatch of one side only: ${one}`)
+    const one = [...stored, ...this.#found].filter((key) => !stored.has(key) || !this.#found.has(key))
+    return one.map((key) => `a mismatch of one side only: ${key}`)
   }
 
   async #stored(): Promise<{ blocks: StoredBlock[]; nextBlock: number }> {

@@ -2,7 +2,6 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
 import { describe, it } from 'mocha'
-import { toStoredSpec } from '../../../db/markets.ts'
 import { toStoredPayload } from '../../../domain/actions/stored-action.ts'
 import { apply, type Entry } from '../../../domain/exchange/apply.ts'
 import {
@@ -15,6 +14,7 @@ import { decideLane, type LaneAnswer, type LaneCommand } from '../../../domain/e
 import { decideOn } from '../../../domain/exchange/decide.ts'
 import type { Inputs } from '../../../domain/exchange/inputs.ts'
 import { createState, type ExchangeState } from '../../../domain/exchange/state.ts'
+import { toStoredSpec } from '../../../domain/market/stored-spec.ts'
 import type { HourlyFunding, Millis, Price } from '../../../domain/units.ts'
 import { perpetual } from '../../support/markets.ts'
 
@@ -144,7 +144,13 @@ describe('lanes of a state', () => {
             nonces.set(answer.first, 'reserved')
           } else if (act === 'submit') {
             const action = asked.get(worker)
-            if (action !== undefined) take(state, { kind: 'submitted', marketId, ...action })
+            if (action !== undefined)
+              take(state, {
+                kind: 'submitted',
+                marketId,
+                queueNo: action.queueNo,
+                nonce: action.nonce,
+              })
           } else if (first !== undefined) {
             const isDropped = act === 'drop'
             const answer = end(state, {
