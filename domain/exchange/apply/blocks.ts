@@ -35,7 +35,8 @@ const HANDLERS: Handlers = {
   block_begun: beginBlock,
   block_advanced: (state, { number, next_log }: BlockAdvanced) => changeBlock(state, number, { next_log }),
   block_completed(state, { number }: BlockCompleted): void {
-    changeBlock(state, number, { status: 'complete' })
+    // Equal states, whatever the slices.
+    changeBlock(state, number, { status: 'complete', next_log: 0 })
     changeChain(state, { next_block: number + 1 })
   },
   block_leaving: (state, { number }: BlockLeaving) => changeBlock(state, number, { status: 'leaving' }),

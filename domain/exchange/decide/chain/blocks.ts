@@ -108,7 +108,7 @@ function applyBlock(rules: ChainRules, draft: Draft, inputs: Inputs, command: Bl
     const begun = { number, from, hash, parent_hash, timestamp, is_empty: isEmpty, at: inputs.now }
     draft.write(CHAIN, { kind: 'block_begun', ...begun })
     if (isEmpty) return { kind: 'done', nextBlock: number + 1 }
-    createUsers(draft, facts, (timestamp * 1000) as Millis)
+    createUsers(draft, inOrder(facts), (timestamp * 1000) as Millis)
   }
   return applySlice(rules, draft, inputs, command)
 }
@@ -128,6 +128,9 @@ function refusalOf(
   return follows ? null : { kind: 'fork', tip: tip.number }
 }
 
+const inOrder = (facts: readonly LoggedFact[]): LoggedFact[] =>
+  [...facts].sort((a, b) => a.log.logIndex - b.log.logIndex)
+
 function createUsers(draft: Draft, facts: readonly LoggedFact[], at: Millis): void {
   for (const address of accountsOfAll(facts)) {
     const { userIds, newestUser } = draft.state
@@ -138,7 +141,7 @@ function createUsers(draft: Draft, facts: readonly LoggedFact[], at: Millis): vo
 
 function applySlice(rules: ChainRules, draft: Draft, inputs: Inputs, command: BlockCommand): Step {
   const { block, silent, positions, gasUsed } = command
-  const facts = [...command.facts].sort((a, b) => a.log.logIndex - b.log.logIndex)
+  const facts = inOrder(command.facts)
   const { number } = block
   const context: FactContext = { draft, block, facts, positions, gasUsed, mismatches: [] }
   const { next_log } = draft.state.blocks.need(String(number))
