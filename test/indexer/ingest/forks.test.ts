@@ -128,7 +128,7 @@ describe('following a chain that forks', () => {
     const down = { ...chain, head: () => Promise.reject(new Error('node down')) }
     expect(
       await exchange
-        .follower(test, down)
+        .shadowedFollower(test, down)
         .pass()
         .catch((error: Error) => error.message),
     ).to.equal('node down')
@@ -147,7 +147,7 @@ describe('following a chain that forks', () => {
     }
     expect(
       await exchange
-        .follower(test, inconsistent)
+        .shadowedFollower(test, inconsistent)
         .pass()
         .catch((error: Error) => error.name),
     ).to.equal('InconsistentNodeError')
