@@ -30,7 +30,7 @@ const leverage = (to: number): Adjustment => ({
 })
 
 describe('adjustment attempts on the chain', () => {
-  const fixture = useFollowerFixture()
+  const fixture = useFollowerFixture({ isShadowed: true })
 
   beforeEach(async () => {
     await fixture.fundAndFollow()
