@@ -28,7 +28,7 @@ export class ShadowedFollower extends Follower {
   }
 
   override async pass(): Promise<boolean> {
-    // Rows of two passes at once cannot be told apart.
+    // Rows of two passes at once are indistinguishable.
     if (this.shadow.isBusy) this.shadow.isStopped = true
     this.shadow.isBusy = true
     try {

@@ -7,7 +7,6 @@ import { appendRows, lockShard } from '../../../db/journal.ts'
 import { seizeLease } from '../../../db/leases.ts'
 import { ADJUSTMENT_LANE } from '../../../db/relayers.ts'
 import { marketShard } from '../../../domain/journal/journal-row.ts'
-import type { AttemptChange } from '../../../domain/positions/stored-attempt.ts'
 import { e18, perpetual } from '../../support/markets.ts'
 import { waitFor } from '../../support/patience.ts'
 import {
@@ -130,7 +129,7 @@ describe('adjustments over REST', () => {
         .executeTakeFirstOrThrow()
     ).reserved
   /** Ends the attempt as indexer or keeper do. */
-  const end = (adjustmentId: string, change: AttemptChange, at = Date.now()) =>
+  const end = (adjustmentId: string, change: Parameters<typeof changeAttempt>[2], at = Date.now()) =>
     exchange.db.transaction().execute(async (tx) => {
       const head = await lockShard(tx, marketShard(MARKET))
       const attempt = await loadAttempt(tx, adjustmentId)

@@ -173,7 +173,7 @@ describe('lanes of a state', () => {
     )
   })
 
-  it('when a worker is idle as of an older row, or an action is queued, it is told to go on', () => {
+  it('when a worker is idle as of an older row, or an action is queued, it stays busy', () => {
     const state = queued(1)
     const version = state.heads.get(marketId)?.seq ?? 0
     expect(take(state, { kind: 'idle', marketId, version })).to.deep.equal({ kind: 'busy', version })
