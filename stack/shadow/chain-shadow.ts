@@ -219,6 +219,7 @@ export class ChainShadow {
   readonly #inputs: Inputs = {
     now: Date.now() as Millis,
     report: () => null,
+    session: () => null,
     reportRules: () => null,
     headTime: null,
     chainSeenAt: null,

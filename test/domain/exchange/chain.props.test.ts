@@ -85,6 +85,7 @@ const RULES: ChainRules = { confirmations: 2, depth: 100, sliceAccounts: 1_000, 
 const INPUTS: Inputs = {
   now: 5_000 as Millis,
   report: () => null,
+  session: () => null,
   reportRules: () => null,
   headTime: null,
   chainSeenAt: null,

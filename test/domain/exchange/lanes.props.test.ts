@@ -23,6 +23,7 @@ const RELAYER = '0xrelayer'
 const INPUTS: Inputs = {
   now: 9_000 as Millis,
   report: () => null,
+  session: () => null,
   reportRules: () => null,
   headTime: null,
   chainSeenAt: null,
