@@ -3,11 +3,16 @@
  * in the same transaction; the caller holds the lock of the market's shard and, if the reservation changes, of the account.
  */
 import { type Selectable, sql } from 'kysely'
-import type { AdjustmentChanged, AdjustmentRequest } from '../domain/journal/adjustment-row.ts'
-import type { AdjustmentKind, AttemptStatus } from '../domain/positions/adjustment-attempt.ts'
-import { IN_FLIGHT, isInFlight } from '../domain/positions/adjustment-attempt.ts'
-import { type SignedAdjustment, toStored } from '../domain/positions/stored-adjustment.ts'
-import type { FailureKind } from '../domain/settlement/receipt.ts'
+import type { AdjustmentChanged } from '../domain/journal/adjustment-row.ts'
+import { type AdjustmentKind, IN_FLIGHT, isInFlight } from '../domain/positions/adjustment-attempt.ts'
+import {
+  type AttemptChange,
+  attemptRequest,
+  attemptRow,
+  changedAttempt,
+  type SignedAdjustment,
+  toStored,
+} from '../domain/positions/stored-attempt.ts'
 import { changeReserved } from './accounts.ts'
 import type { AdjustmentAttemptsTable } from './adjustment-schema.ts'
 import type { Db, Tx } from './client.ts'
@@ -95,58 +100,6 @@ export async function isNonceTaken(
 
 // ---------------------------------------------------------------------- changes
 
-/** What changes with a status. */
-export interface AttemptChange {
-  readonly status: AttemptStatus
-  readonly as_of?: number
-  readonly relayer?: string
-  readonly relayer_nonce?: number
-  readonly tx_hash?: string | null
-  readonly max_removable?: bigint | null
-  readonly moved?: bigint | null
-  readonly gas_used?: number | null
-  readonly failure_kind?: FailureKind | null
-  readonly failure_reason?: string | null
-}
-
-/** The attempt with the change, and the row that states it. The reservation follows from the status. */
-export function changedAttempt(
-  attempt: AttemptRow,
-  change: AttemptChange,
-  at: number,
-): { readonly attempt: AttemptRow; readonly row: AdjustmentChanged } {
-  const held = isInFlight(change.status) ? attempt.hold : 0n
-  const after: AttemptRow = { ...attempt, ...change, held, updated_at: at }
-  return { attempt: after, row: rowOf(after, held - attempt.held) }
-}
-
-function rowOf(attempt: AttemptRow, reservedDelta: bigint): AdjustmentChanged {
-  const { adjustment_id, user_id, kind, status, tx_hash, failure_kind, failure_reason } = attempt
-  const { amount = '0', leverage = null } = attempt.request
-  return {
-    ...{ kind: 'adjustment_changed', adjustment_id, user_id, adjustment: kind, status },
-    amount: attempt.moved === null ? amount : attempt.moved.toString(),
-    ...{ new_leverage: leverage, tx_hash, failure_kind, failure_reason },
-    ...{ reserved_delta: reservedDelta.toString(), created_at: attempt.created_at, at: attempt.updated_at },
-    ...(attempt.as_of !== null && { as_of: attempt.as_of }),
-    ...(attempt.relayer !== null && { relayer: attempt.relayer }),
-    ...(attempt.relayer_nonce !== null && { relayer_nonce: attempt.relayer_nonce }),
-    ...(attempt.max_removable !== null && { max_removable: attempt.max_removable.toString() }),
-    ...(attempt.moved !== null && { moved: attempt.moved.toString() }),
-    ...(attempt.gas_used !== null && { gas_used: attempt.gas_used }),
-  }
-}
-
-/** What the attempt's first row states beside its status. */
-const requestOf = (attempt: AttemptRow): AdjustmentRequest => ({
-  digest: attempt.digest,
-  nonce: attempt.nonce,
-  request: attempt.request,
-  hold: attempt.hold.toString(),
-  pays: attempt.pays.toString(),
-  cancelled_orders: attempt.cancelled_orders,
-})
-
 export interface NewAttempt {
   readonly adjustmentId: string
   readonly marketId: number
@@ -186,7 +139,7 @@ export async function insertAttempt(tx: Tx, of: NewAttempt): Promise<AdjustmentC
   await changeReserved(tx, new Map([[of.userId, of.hold]]))
   await sql`select pg_notify(${ADJUSTMENTS_CHANNEL}, ${of.adjustmentId})`.execute(tx)
   const prepared = { ...attempt, request }
-  return { ...rowOf(prepared, of.hold), request: requestOf(prepared) }
+  return { ...attemptRow(prepared, of.hold), request: attemptRequest(prepared) }
 }
 
 /**

@@ -1,9 +1,11 @@
 /** `apply`: the only code that changes a state. It repeats what rows state and decides nothing. */
 import { violated } from '../invariant.ts'
 import type { AccountsRow } from '../journal/accounts-row.ts'
-import { ACCOUNTS_SHARD, type JournalRow, type MarketRow } from '../journal/journal-row.ts'
+import type { ChainRow } from '../journal/chain-rows.ts'
+import { ACCOUNTS_SHARD, CHAIN_SHARD, type JournalRow, type MarketRow } from '../journal/journal-row.ts'
 import { type MarketId, maxOf, type Seq } from '../units.ts'
 import { applyAccountsRow } from './apply/accounts.ts'
+import { applyChainRow, followFact } from './apply/blocks.ts'
 import { applyMarketRow } from './apply/markets.ts'
 import type { ExchangeState, HeadRow } from './state.ts'
 
@@ -14,9 +16,14 @@ export interface Entry {
   readonly row: JournalRow
 }
 
+/** The shard of the chain, as the id of a market. */
+export const CHAIN = 0xffff_ffff as MarketId
+
 /** 0 for the accounts. */
-export const marketIdOf = (shard: string): MarketId =>
-  (shard === ACCOUNTS_SHARD ? 0 : Number(shard.slice(1))) as MarketId
+export function marketIdOf(shard: string): MarketId {
+  if (shard === CHAIN_SHARD) return CHAIN
+  return (shard === ACCOUNTS_SHARD ? 0 : Number(shard.slice(1))) as MarketId
+}
 
 /**
  * Applies one row. Rows of one shard come in the order of their sequences without gaps; rows of several shards in any interleaving that keeps
@@ -32,7 +39,9 @@ export function apply(state: ExchangeState, { shard, seq, row }: Entry): void {
     throw violated(`the row after ${head} of ${shard} has the next sequence, received ${seq}`)
   if ((row.v ?? 1) !== 1) throw violated(`a row has version 1, received ${row.v} of ${row.kind}`)
   if (shard === ACCOUNTS_SHARD) applyAccountsRow(state, seq as Seq, row as AccountsRow)
+  else if (shard === CHAIN_SHARD) applyChainRow(state, row as ChainRow)
   else applyMarketRow(state, { marketId, seq: seq as Seq }, row as MarketRow)
+  followFact(state, marketId, row)
   state.heads.put({ marketId, seq: seq as Seq, releasedUpTo: releasedUpTo(before, row) })
 }
 

@@ -1,7 +1,7 @@
 /** The rows that a command will write, and the state as they leave it. */
-import { ACCOUNTS_SHARD, type JournalRow, marketShard } from '../journal/journal-row.ts'
+import { ACCOUNTS_SHARD, CHAIN_SHARD, type JournalRow, marketShard } from '../journal/journal-row.ts'
 import type { MarketId, Seq } from '../units.ts'
-import { apply, type Entry } from './apply.ts'
+import { apply, CHAIN, type Entry } from './apply.ts'
 import type { ExchangeState } from './state.ts'
 
 /** Shard of the accounts, as the id of a market. */
@@ -94,5 +94,7 @@ export class Draft {
   }
 }
 
-const shardOf = (marketId: MarketId): string =>
-  marketId === ACCOUNTS ? ACCOUNTS_SHARD : marketShard(marketId)
+function shardOf(marketId: MarketId): string {
+  if (marketId === CHAIN) return CHAIN_SHARD
+  return marketId === ACCOUNTS ? ACCOUNTS_SHARD : marketShard(marketId)
+}

@@ -3,6 +3,7 @@ import type { MarketId, Seq, UserId } from '../units.ts'
 import { AttemptIndex } from './attempt-index.ts'
 import { Books } from './books.ts'
 import { Digest } from './digest.ts'
+import { DocumentGroups } from './document-groups.ts'
 import type { DocumentTable } from './document-table.ts'
 import { EndedOrders } from './ended-orders.ts'
 import { Exposures } from './exposures.ts'
@@ -24,7 +25,14 @@ import {
   type UserRow,
   userTable,
 } from './tables/accounts.ts'
-import { type ChainTables, createChainTables, type FundingRow } from './tables/chain.ts'
+import { type BlockTables, createBlockTables } from './tables/blocks.ts'
+import {
+  type AttemptRow,
+  type ChainTables,
+  createChainTables,
+  type FundingRow,
+  type RelayRow,
+} from './tables/chain.ts'
 import {
   ActionQueues,
   type ActionRow,
@@ -53,7 +61,7 @@ import { createSwitchTables, type SwitchTables } from './tables/switches.ts'
 import { UndoLog } from './undo-log.ts'
 
 /** Version of the tables and their layouts. Digests and checkpoints are compared only between equal versions. */
-export const STATE_VERSION = 2
+export const STATE_VERSION = 3
 
 /** The sequence that the journal of a market, or of the accounts (0), has reached. */
 export interface HeadRow {
@@ -64,7 +72,7 @@ export interface HeadRow {
 }
 
 /** The tables, and the indexes that follow them. */
-export interface ExchangeState extends ChainTables, SwitchTables {
+export interface ExchangeState extends ChainTables, BlockTables, SwitchTables {
   readonly core: StateCore
   readonly heads: RecordTable<HeadRow>
   readonly users: RecordTable<UserRow>
@@ -91,6 +99,10 @@ export interface ExchangeState extends ChainTables, SwitchTables {
   readonly switchIndex: SwitchIndex
   readonly relayIndex: RelayIndex
   readonly attemptIndex: AttemptIndex
+  /** Adjustment attempts by market and account. */
+  readonly attemptsOf: DocumentGroups<AttemptRow>
+  /** Relay operations by owner and nonce. */
+  readonly relaysOf: DocumentGroups<RelayRow>
   readonly queues: ActionQueues
   /** Users by address. */
   readonly userIds: PartedMap<UserId>
@@ -167,12 +179,21 @@ export function createState(secret = 0): ExchangeState {
     marketIndexes: new MarketIndexes({ positions, actions, ...chain }),
     relayIndex: new RelayIndex(chain),
     attemptIndex: new AttemptIndex(chain.attempts),
+    attemptsOf: new DocumentGroups(chain.attempts, {
+      keyOf: ({ adjustment_id }) => adjustment_id,
+      groupOf: ({ market_id, user_id }) => `${market_id}-${user_id}`,
+    }),
+    relaysOf: new DocumentGroups(chain.relays, {
+      keyOf: ({ operation_id }) => operation_id,
+      groupOf: ({ owner, nonce }) => `${owner}-${nonce}`,
+    }),
     queues: new ActionQueues(actions),
     userIds,
     partFills,
     lastFunding,
     ...chain,
     ...switches,
+    ...createBlockTables(core),
   }
 }
 
@@ -238,6 +259,10 @@ export const tablesOf = (state: ExchangeState): readonly Table[] => [
   state.firedSwitches,
   state.lanes,
   state.requests,
+  state.chain,
+  state.blocks,
+  state.blockFacts,
+  state.transactions,
 ]
 
 /** 16 bytes that are equal for equal states, whatever the order in which their rows were applied. */

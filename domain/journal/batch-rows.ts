@@ -208,4 +208,6 @@ export interface BatchVoided {
   readonly restored?: readonly string[]
   /** The chain has refused the first part. Without it the part was never mined, and is voided like those behind it. */
   readonly is_reverted?: true
+  /** It has, and its error names neither an order nor an account. */
+  readonly is_unnamed?: true
 }

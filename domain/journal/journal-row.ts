@@ -20,6 +20,7 @@ import type {
   PositionChange,
   SettledOrder,
 } from './batch-rows.ts'
+import type { ChainRow } from './chain-rows.ts'
 import type { EndingRow } from './ending-rows.ts'
 import type { LiquidationChanged, LiquidationProgressed } from './liquidation-row.ts'
 import type { MarginNoncesInvalidated } from './margin-nonces-row.ts'
@@ -251,8 +252,10 @@ export type MarketRow =
   | QueueRow
   | OperatorRow
 /** `v`: the version of the row's format; rows of version 1 do not state it. */
-export type JournalRow = (MarketRow | AccountsRow) & { readonly v?: number }
+export type JournalRow = (MarketRow | AccountsRow | ChainRow) & { readonly v?: number }
 
 /** The shard of users and the bank's ledger. It sorts before every market shard; this is the lock order. */
 export const ACCOUNTS_SHARD = 'accounts'
+/** The shard of rows about blocks. */
+export const CHAIN_SHARD = 'chain'
 export const marketShard = (marketId: number): string => `m${marketId}`

@@ -165,6 +165,7 @@ function addVoidRows(
       reopened: ids.filter(orders.reopened),
       restored: restored.map(([seq]) => changes.get(seq).orderId),
       ...(isReverted && { is_reverted: true }),
+      ...(isReverted && culprit.kind === 'unnamed' && { is_unnamed: true }),
     })
   }
 }

@@ -2,24 +2,23 @@
  * Ends an adjustment attempt in the transaction that applies its event: release of the reservation and change of the ledger are one. An
  * adjustment that another operator has executed has no attempt here.
  */
-
-import {
-  type AttemptChange,
-  type AttemptRow,
-  changeAttempt,
-  freeNonce,
-  useNonce,
-} from '../../db/adjustments.ts'
+import { type AttemptRow, changeAttempt, freeNonce, useNonce } from '../../db/adjustments.ts'
 import type { Tx } from '../../db/client.ts'
+import type { ChainFact, PositionAdjustedFact } from '../../domain/chain/facts.ts'
 import type { AdjustmentChanged } from '../../domain/journal/adjustment-row.ts'
 import { marketShard, type PositionsMoved } from '../../domain/journal/journal-row.ts'
 import { expectationOf } from '../../domain/positions/adjustment-attempt.ts'
-import { fromStored } from '../../domain/positions/stored-adjustment.ts'
-import { type FailureKind, type Mismatch, NO_EVENTS } from '../../domain/settlement/receipt.ts'
+import {
+  type AttemptChange,
+  committedAttempt,
+  fromStored,
+  mismatchedAttempt,
+  reopenedAttempt,
+} from '../../domain/positions/stored-attempt.ts'
+import { type Mismatch, NO_EVENTS } from '../../domain/settlement/receipt.ts'
 import { reconcile } from '../../domain/settlement/reconcile.ts'
 import type { Address } from '../../domain/units.ts'
 import type { ChainLog } from '../ports.ts'
-import type { ChainFact, PositionAdjustedFact } from './facts.ts'
 import type { LockedShards, RowPlace } from './locked-shards.ts'
 
 interface Ending {
@@ -104,23 +103,14 @@ export async function endAdjustment(
   const account = await addressOf(tx, attempt.user_id)
   const expected = expectationOf(adjustment, account, BigInt(attempt.nonce))
   const verdict = reconcile({ ...NO_EVENTS, adjusted, movesPositions }, expected)
-  const gas_used = (await sentTransaction(tx, txHash))?.gas_used ?? null
+  const gasUsed = (await sentTransaction(tx, txHash))?.gas_used ?? null
   if (verdict.ok) {
-    const moved = fact.event.amount
-    const committed = { status: 'COMMITTED', tx_hash: txHash, moved, gas_used } as const
-    await change(ending, attempt, { ...committed, failure_kind: null, failure_reason: null })
+    await change(ending, attempt, committedAttempt(fact.event.amount, { txHash, gasUsed }))
     return null
   }
-  await change(ending, attempt, failed(verdict.refusal, txHash))
+  await change(ending, attempt, mismatchedAttempt(verdict.refusal, txHash))
   return verdict.refusal
 }
-
-const failed = ({ kind, reason }: Mismatch, txHash: string): AttemptChange => ({
-  status: 'RECEIPT_RECONCILIATION_FAILED',
-  tx_hash: txHash,
-  failure_kind: kind as FailureKind,
-  failure_reason: reason,
-})
 
 async function addressOf(tx: Tx, userId: number): Promise<Address> {
   const user = await tx
@@ -138,7 +128,7 @@ export async function failUndecodable(
   reason: Mismatch,
 ): Promise<RowPlace | null> {
   const attempt = await attemptSentWith(ending.tx, marketId, txHash)
-  return attempt === undefined ? null : change(ending, attempt, failed(reason, txHash))
+  return attempt === undefined ? null : change(ending, attempt, mismatchedAttempt(reason, txHash))
 }
 
 /** The block of the adjustment has left the chain: the same transaction is sent again. */
@@ -164,12 +154,6 @@ export async function reopenFailed(ending: Ending, marketId: number, row: Adjust
 }
 
 async function reopen(ending: Ending, attempt: AttemptRow | undefined): Promise<void> {
-  if (attempt === undefined) return
-  if (attempt.status !== 'COMMITTED' && attempt.status !== 'RECEIPT_RECONCILIATION_FAILED') return
-  // An attempt that another operator had executed was not sent from here: it is signed as if nothing had happened.
-  const status = attempt.relayer === null ? 'PREPARED' : 'SUBMITTED'
-  await change(ending, attempt, {
-    ...{ status, moved: null, gas_used: null, failure_kind: null, failure_reason: null },
-    ...(attempt.relayer === null && { tx_hash: null }),
-  })
+  const to = attempt === undefined ? null : reopenedAttempt(attempt)
+  if (attempt !== undefined && to !== null) await change(ending, attempt, to)
 }

@@ -2,6 +2,15 @@
 import type { Tx } from '../../db/client.ts'
 import { recordFunding } from '../../db/funding.ts'
 import { createUsers } from '../../db/users.ts'
+import {
+  accountsOfAll,
+  isSingleFact,
+  makersOf,
+  moves,
+  type PositionMoveFact,
+  type SingleFact,
+} from '../../domain/chain/fact-accounts.ts'
+import type { LedgerMoved, PartMined } from '../../domain/chain/facts.ts'
 import type { BalanceChanged } from '../../domain/journal/accounts-row.ts'
 import { ACCOUNTS_SHARD, marketShard } from '../../domain/journal/journal-row.ts'
 import type { MarketSpec } from '../../domain/market/market.ts'
@@ -21,18 +30,17 @@ import { endAdjustment, failUndecodable } from './adjustments.ts'
 import { applyParts, type LoggedPart, partMinedAt } from './apply-parts.ts'
 import { applyBackstop, applyBankPause, isBackstopChange } from './backstop-and-pause.ts'
 import { cancelSalts, cancelUncovered } from './cancel-orders.ts'
-import { accountsOfAll, type BlockFact, makersOf, moves } from './fact-locks.ts'
-import type { LedgerMoved, PartMined } from './facts.ts'
+import type { BlockFact } from './fact-locks.ts'
 import { writeLedger } from './ledger.ts'
 import type { LockedOrders } from './lock-orders.ts'
 import type { LockedShards, RowPlace } from './locked-shards.ts'
 import { fixHaircut, reportFinalPrice } from './market-endings.ts'
 import { applyEnding, applyTerms } from './market-terms.ts'
-import { applyMove, type PositionMoveFact } from './move-positions.ts'
+import { applyMove } from './move-positions.ts'
 import { applyForwardRequest, applyMarginNonces } from './relays.ts'
 import { updateSessionKey } from './session-keys.ts'
 import { loadMoved } from './settling-orders.ts'
-import { applySingle, isSingleFact, mineAction, minedFunding, type SingleFact } from './single-actions.ts'
+import { applySingle, mineAction, minedFunding } from './single-actions.ts'
 import { StepAccounts } from './step-accounts.ts'
 import { expectationOf, loadPart, writePart } from './write-part.ts'
 

@@ -5,11 +5,11 @@
 import { setBankPause } from '../../db/chain.ts'
 import type { Tx } from '../../db/client.ts'
 import { setBackstop } from '../../db/markets.ts'
+import type { BackstopChangedFact, BankPauseFact, TermsChangedFact } from '../../domain/chain/facts.ts'
 import type { BankPauseChanged } from '../../domain/journal/accounts-row.ts'
 import type { BackstopChanged } from '../../domain/journal/action-rows.ts'
 import { ACCOUNTS_SHARD, marketShard } from '../../domain/journal/journal-row.ts'
 import type { MinedAt } from '../../domain/settlement/settle-part.ts'
-import type { BackstopChangedFact, BankPauseFact, TermsChangedFact } from './facts.ts'
 import type { LockedShards, RowPlace } from './locked-shards.ts'
 
 interface Context {

@@ -8,11 +8,11 @@ import { CLOSABLE, endOrders, type OrderRow, toOpenOrder } from '../../db/orders
 import { marketsWithOrders } from '../../db/resting.ts'
 import { findUsers } from '../../db/users.ts'
 import { anyOf } from '../../db/values.ts'
+import type { SaltsCancelled } from '../../domain/chain/facts.ts'
 import { marketShard } from '../../domain/journal/journal-row.ts'
 import { closeOrders } from '../../domain/orders/close-orders.ts'
 import type { ClosingReason } from '../../domain/orders/order-state.ts'
 import type { Address, Millis } from '../../domain/units.ts'
-import type { SaltsCancelled } from './facts.ts'
 import type { LockedShards } from './locked-shards.ts'
 
 export interface Cancelling {

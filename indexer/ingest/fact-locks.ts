@@ -2,38 +2,17 @@
 import type { Tx } from '../../db/client.ts'
 import { findUsers } from '../../db/users.ts'
 import { anyOf } from '../../db/values.ts'
+import { accountsOfAll, isSingleFact, moves } from '../../domain/chain/fact-accounts.ts'
+import type { ChainFact } from '../../domain/chain/facts.ts'
 import { ACCOUNTS_SHARD, marketShard } from '../../domain/journal/journal-row.ts'
 import type { Address } from '../../domain/units.ts'
 import type { ChainLog } from '../ports.ts'
-import type { ChainFact, PartMined } from './facts.ts'
 import { type LockedOrders, lockOrders } from './lock-orders.ts'
 import { LockedShards } from './locked-shards.ts'
-import { movedAccounts, type PositionMoveFact } from './move-positions.ts'
-import { isSingleFact } from './single-actions.ts'
 
 export interface BlockFact {
   readonly log: ChainLog
   readonly fact: ChainFact
-}
-
-const MOVING: ReadonlySet<string> = new Set<PositionMoveFact['kind']>([
-  'position_adjusted',
-  'position_inherited',
-  'positions_deleveraged',
-  'insolvency_reported',
-  'claimed',
-  'deficit_covered',
-])
-
-export const moves = (fact: ChainFact): fact is PositionMoveFact => MOVING.has(fact.kind)
-
-export const makersOf = ({ settled }: PartMined): Address[] => settled.fills.map(({ maker }) => maker)
-
-/** The accounts whose balance or position changes. They become users. */
-export function accountsOf({ fact }: BlockFact): Address[] {
-  if (fact.kind === 'ledger_moved') return [fact.account]
-  if (moves(fact)) return movedAccounts(fact)
-  return fact.kind === 'part_mined' ? makersOf(fact) : []
 }
 
 /** Accounts that cancel on the chain or register a key. An account without a user does not become one by this. */
@@ -72,11 +51,6 @@ export function shardOf({ fact }: BlockFact): string | null {
   }
   return fact.kind === 'undecodable' && fact.spec ? marketShard(fact.spec.marketId) : null
 }
-
-/** The accounts of the facts, each once, in order. */
-export const accountsOfAll = (facts: readonly BlockFact[]): Address[] => [
-  ...new Set(facts.flatMap(accountsOf)),
-]
 
 /**
  * Locks the shards of the facts, and the accounts if orders of theirs may be cancelled in any market. `stopped`: further shards that the

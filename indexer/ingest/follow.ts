@@ -23,9 +23,9 @@ import {
   OtherChainError,
   rollBackBlock,
 } from './blocks.ts'
+import { addressesOf, type Contracts } from './contracts.ts'
 import { decodeLog } from './decode/decode-log.ts'
 import type { BlockFact } from './fact-locks.ts'
-import { addressesOf, type Contracts } from './facts.ts'
 
 export interface FollowOptions {
   readonly chainId: number

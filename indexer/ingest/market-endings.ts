@@ -1,10 +1,10 @@
 /** Applies final reports and haircuts to the write side, or rolls them back. The caller holds the lock of the market's shard. */
 import type { Tx } from '../../db/client.ts'
 import { loadFinalReport, setFinalReport, setHaircut } from '../../db/market-endings.ts'
+import type { EndingChangedFact, HaircutFixedFact } from '../../domain/chain/facts.ts'
 import type { EndingRow, StoredFinalReport } from '../../domain/journal/ending-rows.ts'
 import { type JournalRow, marketShard } from '../../domain/journal/journal-row.ts'
 import type { MinedAt } from '../../domain/settlement/settle-part.ts'
-import type { EndingChangedFact, HaircutFixedFact } from './facts.ts'
 import type { LockedShards, RowPlace } from './locked-shards.ts'
 
 export const isEndingRow = (row: JournalRow): row is EndingRow =>

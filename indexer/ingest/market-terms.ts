@@ -6,16 +6,14 @@ import { isDeepStrictEqual } from 'node:util'
 import type { Tx } from '../../db/client.ts'
 import { setEnding } from '../../db/markets.ts'
 import { loadChainTerms, setChainTerms } from '../../db/terms.ts'
+import type { EndingChangedFact, TermsChangedFact } from '../../domain/chain/facts.ts'
+import { type BlockOfFact, termsEventOf } from '../../domain/chain/terms-event.ts'
 import type { EndingChanged, TermsChanged } from '../../domain/journal/action-rows.ts'
 import { marketShard } from '../../domain/journal/journal-row.ts'
-import { afterEvent, type TermsEvent } from '../../domain/market/changes.ts'
+import { afterEvent } from '../../domain/market/changes.ts'
 import { fromStoredTerms, toStoredTerms } from '../../domain/market/stored-terms.ts'
 import type { MinedAt } from '../../domain/settlement/settle-part.ts'
-import type { Millis } from '../../domain/units.ts'
-import type { ChainLog } from '../ports.ts'
-import type { ChainFact, EndingChangedFact, TermsChangedFact } from './facts.ts'
 import type { LockedShards, RowPlace } from './locked-shards.ts'
-import { minedActionOf } from './single-actions.ts'
 
 interface TermsContext {
   readonly tx: Tx
@@ -39,13 +37,6 @@ export async function applyEnding(context: TermsContext, fact: EndingChangedFact
   return row && context.shards.append(marketShard(fact.spec.marketId), row)
 }
 
-/** The market's contract has emitted the event in `log`; `facts`: all of its block. */
-export interface BlockOfFact {
-  readonly log: ChainLog
-  readonly facts: readonly { readonly log: ChainLog; readonly fact: ChainFact }[]
-  readonly blockTime: Millis
-}
-
 /** Null for the parameters of the deployment: their row is never rolled back. */
 export async function applyTerms(
   context: TermsContext,
@@ -55,8 +46,7 @@ export async function applyTerms(
   const { tx, shards, mined } = context
   const { spec, event } = fact
   const before = await loadChainTerms(tx, spec.marketId)
-  const known: TermsEvent =
-    event.kind === 'changes_applied' ? { ...event, asOf: storedAsOf(event.actionId, block) } : event
+  const known = termsEventOf(event, block)
   const terms = toStoredTerms(afterEvent(fromStoredTerms(before, spec), known))
   await setChainTerms(tx, spec.marketId, terms)
   const shard = marketShard(spec.marketId)
@@ -69,18 +59,6 @@ export async function applyTerms(
   return shards.append(shard, {
     ...{ kind: 'terms_changed', rollback: false, cause: event.kind, terms, before, ending, ...mined },
   })
-}
-
-/**
- * The time as of which the contract stored due changes. An action emits its own event behind them in the same transaction; an announcement
- * stores them as of block time.
- */
-function storedAsOf(actionId: number, { log, facts, blockTime }: BlockOfFact): Millis {
-  const action = facts
-    .filter((other) => other.log.txHash === log.txHash && other.log.address === log.address)
-    .map((other) => minedActionOf(other.fact))
-    .find((mined) => mined?.actionId === actionId)
-  return action?.asOf ?? blockTime
 }
 
 /** The rows that state the rollback. */

@@ -6,15 +6,12 @@
 
 import type { Tx } from '../../db/client.ts'
 import { loadMinedFunding } from '../../db/funding.ts'
-import { InvariantError } from '../../domain/invariant.ts'
+import { movedAccounts, type PositionMoveFact } from '../../domain/chain/fact-accounts.ts'
+import { evidenceOf, movedPositions, moveRow, type Positions } from '../../domain/chain/position-move.ts'
 import type { SettledOrder } from '../../domain/journal/batch-rows.ts'
 import { marketShard, type PositionsMoved } from '../../domain/journal/journal-row.ts'
-import { applyAdjusted } from '../../domain/positions/adjustment-replay.ts'
-import { FLAT, type Position } from '../../domain/positions/position.ts'
-import { emptied } from '../../domain/risk/liquidation.ts'
-import { applyDeleveraged, applyInherited } from '../../domain/risk/risk-replay.ts'
 import type { FailureKind } from '../../domain/settlement/receipt.ts'
-import { type MinedAt, positionChange } from '../../domain/settlement/settle-part.ts'
+import type { MinedAt } from '../../domain/settlement/settle-part.ts'
 import {
   closeWithMove,
   type MovedSize,
@@ -24,113 +21,9 @@ import {
 } from '../../domain/settlement/settling-order.ts'
 import type { Address } from '../../domain/units.ts'
 import type { Chain } from '../ports.ts'
-import type {
-  ClaimedFact,
-  DeficitCoveredFact,
-  InsolvencyReportedFact,
-  PositionAdjustedFact,
-  PositionInheritedFact,
-  PositionsDeleveragedFact,
-} from './facts.ts'
 import type { LockedShards, RowPlace } from './locked-shards.ts'
 import { loadMoved, loadOrders, loadVoided } from './settling-orders.ts'
 import { loadMinedPositions, writeMove } from './write-part.ts'
-
-export type PositionMoveFact =
-  | PositionAdjustedFact
-  | PositionInheritedFact
-  | PositionsDeleveragedFact
-  | InsolvencyReportedFact
-  | ClaimedFact
-  | DeficitCoveredFact
-
-type Positions = ReadonlyMap<Address, Position>
-
-/** The accounts whose position or free balance changes. */
-export function movedAccounts(fact: PositionMoveFact): Address[] {
-  switch (fact.kind) {
-    case 'position_inherited':
-      return [fact.event.account, fact.event.backstop]
-    case 'positions_deleveraged':
-      return [fact.event.account, ...closedLegs(fact).map(({ counterparty }) => counterparty)]
-    case 'deficit_covered':
-      return [fact.payer]
-    default:
-      return [fact.event.account]
-  }
-}
-
-const closedLegs = ({ event }: PositionsDeleveragedFact) => event.legs.filter(({ steps }) => steps > 0)
-
-/** Changes of free balances, from the event. */
-function freeDeltas(fact: PositionMoveFact): { account: Address; delta: bigint }[] {
-  switch (fact.kind) {
-    case 'position_adjusted':
-      return [{ account: fact.event.account, delta: -fact.event.amount }]
-    case 'position_inherited':
-      return [{ account: fact.event.backstop, delta: fact.event.freeDelta }]
-    case 'positions_deleveraged':
-      return closedLegs(fact).map(({ counterparty, payout }) => ({ account: counterparty, delta: payout }))
-    case 'claimed':
-      return [{ account: fact.event.account, delta: fact.event.paid }]
-    case 'deficit_covered':
-      return [{ account: fact.payer, delta: -fact.amount }]
-    default:
-      return []
-  }
-}
-
-/** New positions by the rules of `domain/`. Null if the rules do not explain the event. */
-function movedPositions(fact: PositionMoveFact, before: Positions): Positions | null {
-  const empty = (account: Address): Positions => new Map([[account, emptied(before.get(account) ?? FLAT)]])
-  try {
-    switch (fact.kind) {
-      case 'position_adjusted':
-        return applyAdjusted(before, fact.event).positions
-      case 'position_inherited':
-        return applyInherited(before, fact.event).positions
-      case 'positions_deleveraged':
-        return applyDeleveraged(before, fact.event).positions
-      case 'insolvency_reported':
-        return empty(fact.event.account)
-      case 'claimed':
-        return fact.event.value === 0n ? new Map() : empty(fact.event.account)
-      case 'deficit_covered':
-        return new Map()
-    }
-  } catch (error) {
-    if (error instanceof InvariantError) return null
-    throw error
-  }
-}
-
-/** What decided the move: see `PositionsMoved`. */
-function evidenceOf(
-  fact: PositionMoveFact,
-): Pick<PositionsMoved, 'oracle_price' | 'oracle_at' | 'as_of' | 'adjustment'> {
-  if (fact.kind === 'position_adjusted') {
-    const { signer, nonce, asOf } = fact.event
-    return { adjustment: { signer, nonce: nonce.toString(), as_of: asOf } }
-  }
-  if (fact.kind !== 'position_inherited' && fact.kind !== 'positions_deleveraged') return {}
-  const { oraclePrice, observedAt, asOf } = fact.event
-  return { oracle_price: oraclePrice.toString(), oracle_at: observedAt, as_of: asOf }
-}
-
-const causeOf = (fact: PositionMoveFact): PositionsMoved['cause'] => {
-  if (fact.kind !== 'position_adjusted') return CAUSES[fact.kind]
-  return fact.event.leverage === null ? 'margin_adjusted' : 'leverage_adjusted'
-}
-
-const CAUSES: Readonly<
-  Record<Exclude<PositionMoveFact['kind'], 'position_adjusted'>, PositionsMoved['cause']>
-> = {
-  position_inherited: 'inherited',
-  positions_deleveraged: 'deleveraged',
-  insolvency_reported: 'insolvency_reported',
-  claimed: 'claimed',
-  deficit_covered: 'deficit_covered',
-}
 
 interface MoveContext {
   readonly tx: Tx
@@ -159,35 +52,14 @@ export async function applyMove(
   const after = explained ?? (await positionsOnChain(chain, trader, accounts, mined.block))
   const idOf = (account: Address) => known.get(account) as number
   const moves = [...after].map(([account, position]) => [idOf(account), position] as const)
-  const evidence = evidenceOf(fact)
-  const time = { part: null, asOf: evidence.as_of ?? null }
+  const time = { part: null, asOf: evidenceOf(fact).as_of ?? null }
   const { moved, reduceOnly } = await loadMoved(tx, marketId, new Map(moves), time)
   const closed = reduceOnly.flatMap((order) => {
     const ended = closeWithMove(order, moved.get(order.userId) as MovedSize)
     return ended === null ? [] : [ended.order]
   })
-  const index =
-    'event' in fact && 'fundingIndex' in fact.event
-      ? fact.event.fundingIndex
-      : (await loadMinedFunding(tx, marketId)).index
-  const row: PositionsMoved = {
-    kind: 'positions_moved',
-    cause: causeOf(fact),
-    rollback: false,
-    ...('event' in fact && 'actionId' in fact.event && { action_id: fact.event.actionId }),
-    funding_index: index.toString(),
-    account: idOf('event' in fact ? fact.event.account : fact.payer),
-    ...evidence,
-    ...mined,
-    positions: [...after].map(([account, position]) =>
-      positionChange(idOf(account), before.get(account) ?? FLAT, position),
-    ),
-    balances: freeDeltas(fact)
-      .filter(({ delta }) => delta !== 0n)
-      .map(({ account, delta }) => ({ user_id: idOf(account), free_delta: delta.toString() })),
-    orders: closed.map((order) => settledOrder(order, 0n)),
-    ...(fact.kind === 'insolvency_reported' && { deficit: fact.event.deficit.toString() }),
-  }
+  const { index: lastIndex } = await loadMinedFunding(tx, marketId)
+  const row = moveRow(fact, { before, after, idOf, closed, lastIndex, mined })
   await writeMove(tx, marketId, row, closed)
   const place = shards.append(marketShard(marketId), row)
   return { place, failure: explained === null ? 'trade_events_without_position_updates' : null }

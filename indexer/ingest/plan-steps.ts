@@ -2,8 +2,10 @@
  * Divides the facts of a block into steps, each of which one transaction applies, so that a market's facts wait for no other market's.
  * Pure: which facts may change places follows from their shards, their accounts and what they read.
  */
+
+import { accountsOf } from '../../domain/chain/fact-accounts.ts'
 import type { Address } from '../../domain/units.ts'
-import { accountsOf, type BlockFact, shardOf } from './fact-locks.ts'
+import { type BlockFact, shardOf } from './fact-locks.ts'
 
 /** Facts in the order of the chain, and the shards to whose journals they append. */
 export interface Step {
@@ -73,7 +75,10 @@ function stagesOf(facts: readonly BlockFact[]): BlockFact[][] {
 function dependent(facts: readonly BlockFact[], ordered: ReadonlySet<Address>): BlockFact[][] {
   let groups: { readonly keys: Set<string>; readonly facts: BlockFact[] }[] = []
   for (const logged of facts) {
-    const keys = [shardOf(logged) as string, ...accountsOf(logged).filter((account) => ordered.has(account))]
+    const keys = [
+      shardOf(logged) as string,
+      ...accountsOf(logged.fact).filter((account) => ordered.has(account)),
+    ]
     const joined = groups.filter((group) => keys.some((key) => group.keys.has(key)))
     const merged = {
       keys: new Set([...keys, ...joined.flatMap((group) => [...group.keys])]),

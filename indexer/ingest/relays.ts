@@ -5,21 +5,21 @@
 import type { Tx } from '../../db/client.ts'
 import { loadForwarderNonce, saveForwarderNonce } from '../../db/forwarder-nonces.ts'
 import { loadMarginNonceFloor, saveMarginNonceFloor } from '../../db/margin-nonce-floors.ts'
-import {
-  endRelay,
-  type RelayEnd,
-  type RelayOperation,
-  relayEffectOf,
-  relaysOfNonce,
-  reopenRelay,
-} from '../../db/relay-operations.ts'
+import { changeRelay, type RelayOperation, relaysOfNonce } from '../../db/relay-operations.ts'
 import { loadSessionKey } from '../../db/session-keys.ts'
+import type { ForwardRequestExecutedFact, MarginNoncesInvalidatedFact } from '../../domain/chain/facts.ts'
 import type { ForwardRequestExecuted } from '../../domain/journal/accounts-row.ts'
 import { ACCOUNTS_SHARD, marketShard } from '../../domain/journal/journal-row.ts'
 import type { MarginNoncesInvalidated } from '../../domain/journal/margin-nonces-row.ts'
-import { isFulfilled, isOpenRelay } from '../../domain/relays/operation.ts'
+import { isOpenRelay } from '../../domain/relays/operation.ts'
+import {
+  endedRelay,
+  type RelayEnd,
+  relayEffectOf,
+  relayEndOf,
+  reopenedRelay,
+} from '../../domain/relays/stored-relay.ts'
 import type { MinedAt } from '../../domain/settlement/settle-part.ts'
-import type { ForwardRequestExecutedFact, MarginNoncesInvalidatedFact } from './facts.ts'
 import type { LockedShards, RowPlace } from './locked-shards.ts'
 
 interface Context {
@@ -39,7 +39,7 @@ export async function applyForwardRequest(
     const end = await endOf(tx, operation, success)
     // An operation that has failed stays failed, unless the chain has done after all what it requested.
     if (end !== null && !isOpenRelay(operation.status)) continue
-    shards.append(ACCOUNTS_SHARD, await endRelay(tx, operation, mined, end))
+    shards.append(ACCOUNTS_SHARD, await changeRelay(tx, operation, endedRelay(mined, end)))
   }
   return shards.append(ACCOUNTS_SHARD, {
     kind: 'forward_request_executed',
@@ -50,7 +50,6 @@ export async function applyForwardRequest(
 
 /** Null if the chain's state is the requested one. */
 async function endOf(tx: Tx, operation: RelayOperation, success: boolean): Promise<RelayEnd | null> {
-  if (!success) return { failure: 'REVERTED', reason: 'the forwarded call failed' }
   const effect = relayEffectOf(operation)
   const isOfMarket = effect.kind === 'invalidate_margin_nonces'
   const observed = {
@@ -59,8 +58,7 @@ async function endOf(tx: Tx, operation: RelayOperation, success: boolean): Promi
       ? await loadMarginNonceFloor(tx, { marketId: effect.marketId, account: operation.owner })
       : 0n,
   }
-  if (isFulfilled(effect, observed)) return null
-  return { failure: 'SUPERSEDED', reason: 'another request with the same nonce was executed' }
+  return relayEndOf(effect, success, observed)
 }
 
 export async function rollBackForwardRequest(
@@ -71,7 +69,7 @@ export async function rollBackForwardRequest(
   await saveForwarderNonce(tx, row.signer, row.before, row.block)
   for (const operation of await relaysOfNonce(tx, row.signer, row.nonce)) {
     if (operation.block !== row.block) continue
-    shards.append(ACCOUNTS_SHARD, await reopenRelay(tx, operation, row.at))
+    shards.append(ACCOUNTS_SHARD, await changeRelay(tx, operation, reopenedRelay(operation, row.at)))
   }
   shards.append(ACCOUNTS_SHARD, { ...row, rollback: true })
 }

@@ -1,11 +1,11 @@
 /** Applies registrations and revocations of session keys. An order ends when its signer may no longer sign. */
 import { loadSessionKey, saveSessionKey } from '../../db/session-keys.ts'
+import type { SessionKeyUpdated } from '../../domain/chain/facts.ts'
 import type { SessionKeyChanged, SessionKeyState } from '../../domain/journal/accounts-row.ts'
 import { ACCOUNTS_SHARD } from '../../domain/journal/journal-row.ts'
 import type { Address } from '../../domain/units.ts'
 import type { ChainLog } from '../ports.ts'
 import { type Cancelling, cancelSignedBy } from './cancel-orders.ts'
-import type { SessionKeyUpdated } from './facts.ts'
 import type { RowPlace } from './locked-shards.ts'
 
 /** The caller holds the locks of `lockOrders` for the owner. A revocation cancels the key's live orders. */

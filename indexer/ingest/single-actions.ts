@@ -7,71 +7,27 @@ import type { Tx } from '../../db/client.ts'
 import { deleteFunding, type MinedFunding } from '../../db/funding.ts'
 import { setEnd } from '../../db/market-endings.ts'
 import { setMode } from '../../db/markets.ts'
-import type { SingleKind } from '../../domain/actions/action.ts'
 import { expectationOf } from '../../domain/actions/action-rules.ts'
+import type { SingleFact } from '../../domain/chain/fact-accounts.ts'
+import type { ChainFact } from '../../domain/chain/facts.ts'
+import {
+  type ActionFact,
+  actionKindOf,
+  endOf,
+  eventsOf,
+  singleRow,
+} from '../../domain/chain/single-action.ts'
 import type {
   FundingUpdatedRow,
   InheritanceFailed,
   MarketEndedRow,
 } from '../../domain/journal/action-rows.ts'
-import type { StoredEnd } from '../../domain/journal/ending-rows.ts'
 import { type JournalRow, marketShard } from '../../domain/journal/journal-row.ts'
-import {
-  isWithoutEffect,
-  type Mismatch,
-  NO_EVENTS,
-  type ReceiptEvents,
-} from '../../domain/settlement/receipt.ts'
+import { isWithoutEffect, type Mismatch } from '../../domain/settlement/receipt.ts'
 import { reconcile } from '../../domain/settlement/reconcile.ts'
 import type { MinedAt } from '../../domain/settlement/settle-part.ts'
-import type { HourlyFunding, Millis } from '../../domain/units.ts'
-import type {
-  ChainFact,
-  FundingFact,
-  InheritanceFailedFact,
-  MarketEndedFact,
-  PositionInheritedFact,
-  PositionsDeleveragedFact,
-} from './facts.ts'
+import type { HourlyFunding } from '../../domain/units.ts'
 import type { LockedShards } from './locked-shards.ts'
-
-/** Facts of actions that move no position. */
-export type SingleFact = FundingFact | InheritanceFailedFact | MarketEndedFact
-
-type ActionFact = SingleFact | PositionInheritedFact | PositionsDeleveragedFact
-
-export const isSingleFact = (fact: ChainFact): fact is SingleFact =>
-  fact.kind === 'funding_updated' || fact.kind === 'inheritance_failed' || fact.kind === 'market_ended'
-
-/** The kind of the action that emitted the event; null for a freeze, which any account may send. */
-function kindOf(fact: ActionFact): SingleKind | null {
-  switch (fact.kind) {
-    case 'funding_updated':
-      return 'update_funding'
-    case 'position_inherited':
-    case 'inheritance_failed':
-      return 'inherit_position'
-    case 'positions_deleveraged':
-      return 'deleverage'
-    case 'market_ended':
-      return fact.event.how === 'finalized' ? 'finalize_market' : null
-  }
-}
-
-function eventsOf(fact: ActionFact): ReceiptEvents {
-  switch (fact.kind) {
-    case 'funding_updated':
-      return { ...NO_EVENTS, fundingUpdated: [fact.event] }
-    case 'position_inherited':
-      return { ...NO_EVENTS, inherited: [fact.event] }
-    case 'inheritance_failed':
-      return { ...NO_EVENTS, inheritanceFailed: [fact.event] }
-    case 'positions_deleveraged':
-      return { ...NO_EVENTS, deleveraged: [fact.event] }
-    case 'market_ended':
-      return { ...NO_EVENTS, ended: [fact.event] }
-  }
-}
 
 /**
  * Marks the fact's action as mined. Returns the first mismatch of its events, null if there is none; undefined if this database has not
@@ -82,7 +38,7 @@ export async function mineAction(
   fact: ActionFact,
   movesPositions: boolean,
 ): Promise<Mismatch | null | undefined> {
-  const kind = kindOf(fact)
+  const kind = actionKindOf(fact)
   const { actionId } = fact.event
   const row = kind === null ? undefined : await mineSingle(tx, fact.spec.marketId, kind, actionId)
   if (row === undefined) return undefined
@@ -104,52 +60,10 @@ export async function applySingle(
   fact: SingleFact,
   mined: MinedAt,
 ): Promise<FundingUpdatedRow | InheritanceFailed | MarketEndedRow> {
-  const common = { rollback: false, action_id: fact.event.actionId, ...mined }
-  switch (fact.kind) {
-    case 'funding_updated':
-      return {
-        ...{ kind: 'funding_updated', ...common, as_of: fact.event.validFrom },
-        ...{ rate: fact.event.rate.toString(), valid_until: fact.event.validUntil },
-        ...{ funding_index: fact.event.fundingIndex.toString() },
-        ...{ oracle_price: fact.event.oraclePrice.toString(), oracle_at: fact.event.observedAt },
-      }
-    case 'inheritance_failed':
-      return {
-        ...{ kind: 'inheritance_failed', ...common, account: fact.event.account, reason: fact.event.reason },
-        ...{ needed: fact.event.needed.toString(), available: fact.event.available.toString() },
-        ...{ as_of: fact.event.asOf, funding_index: fact.event.fundingIndex.toString() },
-      }
-    case 'market_ended':
-      await setEnd(tx, fact.spec.marketId, endOf(fact.event, mined))
-      return {
-        ...{ kind: 'market_ended', ...common, how: fact.event.how, price: fact.event.price.toString() },
-        ...{ price_at: fact.event.observedAt, funding_index: fact.event.fundingIndex.toString() },
-        ...{ as_of: fact.event.asOf, pool: fact.event.pool.toString() },
-        mode_before: await setMode(tx, fact.spec.marketId, 'settled'),
-      }
-  }
-}
-
-const endOf = ({ how, price, observedAt, pool }: MarketEndedFact['event'], { at }: MinedAt): StoredEnd => ({
-  ...{ how, price: price.toString(), price_at: observedAt, ended_at: at },
-  ...{ pool: pool.toString(), deficit: '0', haircut: null },
-})
-
-/** Number and time of the action that emitted the event; null if no action did. */
-export function minedActionOf(fact: ChainFact): { readonly actionId: number; readonly asOf: Millis } | null {
-  switch (fact.kind) {
-    case 'part_mined':
-      return fact.settled
-    case 'funding_updated':
-      return { actionId: fact.event.actionId, asOf: fact.event.validFrom }
-    case 'position_inherited':
-    case 'inheritance_failed':
-    case 'positions_deleveraged':
-    case 'market_ended':
-      return fact.event
-    default:
-      return null
-  }
+  const { marketId } = fact.spec
+  if (fact.kind !== 'market_ended') return singleRow(fact, mined, 'open')
+  await setEnd(tx, marketId, endOf(fact.event, mined))
+  return singleRow(fact, mined, await setMode(tx, marketId, 'settled'))
 }
 
 /** The funding that the chain has as of the fact's action; null if the fact is of no action, or if its market has no funding. */

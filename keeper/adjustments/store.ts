@@ -3,13 +3,7 @@
 import { sql } from 'kysely'
 import { lockAccounts } from '../../db/accounts.ts'
 import { usedReportSql } from '../../db/actions.ts'
-import {
-  type AttemptChange,
-  type AttemptRow,
-  attemptsInFlight,
-  changeAttempt,
-  loadAttempt,
-} from '../../db/adjustments.ts'
+import { type AttemptRow, attemptsInFlight, changeAttempt, loadAttempt } from '../../db/adjustments.ts'
 import type { Db, Tx } from '../../db/client.ts'
 import { DATABASE_NOW, type DatabaseTime } from '../../db/clock.ts'
 import { checkFence, type Fence } from '../../db/fence.ts'
@@ -25,7 +19,7 @@ import { marketShard } from '../../domain/journal/journal-row.ts'
 import { fromStoredSpec } from '../../domain/market/stored-spec.ts'
 import { isInFlight } from '../../domain/positions/adjustment-attempt.ts'
 import { FLAT, type Position } from '../../domain/positions/position.ts'
-import { fromStored } from '../../domain/positions/stored-adjustment.ts'
+import { type AttemptChange, fromStored } from '../../domain/positions/stored-attempt.ts'
 import type { Address, MarketId, Millis, Price, Quote, Steps, UserId } from '../../domain/units.ts'
 import { asSigned, toTransaction } from '../relayer/stored-transaction.ts'
 import type { AdjustmentStore, OpenAttempt, SigningState } from './ports.ts'

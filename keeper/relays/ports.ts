@@ -1,6 +1,7 @@
 /** What the relay of owners' requests reads and writes. */
 import type { Fence } from '../../db/fence.ts'
-import type { RelayEnd, RelayOperation } from '../../db/relay-operations.ts'
+import type { RelayOperation } from '../../db/relay-operations.ts'
+import type { RelayEnd } from '../../domain/relays/stored-relay.ts'
 import type { Millis } from '../../domain/units.ts'
 import type { SignedTransaction } from '../ports.ts'
 import type { RelayerLane, StoredTransaction } from '../relayer/ports.ts'

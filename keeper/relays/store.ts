@@ -3,17 +3,12 @@ import { sql } from 'kysely'
 import type { Db, Tx } from '../../db/client.ts'
 import { checkFence, type Fence } from '../../db/fence.ts'
 import { appendRows, lockShard } from '../../db/journal.ts'
-import {
-  failRelay,
-  lockRelay,
-  markRelaying,
-  type RelayOperation,
-  requeueRelay,
-} from '../../db/relay-operations.ts'
+import { changeRelay, lockRelay, type RelayOperation } from '../../db/relay-operations.ts'
 import { insertTransactions } from '../../db/relayers.ts'
 import type { RelayChanged } from '../../domain/journal/accounts-row.ts'
 import { ACCOUNTS_SHARD } from '../../domain/journal/journal-row.ts'
 import { isOpenRelay } from '../../domain/relays/operation.ts'
+import { failedRelay, relaying, requeuedRelay } from '../../domain/relays/stored-relay.ts'
 import type { Clock } from '../../service/clock.ts'
 import { asSigned } from '../relayer/stored-transaction.ts'
 import type { RelayStore, UnexecutedRelay } from './ports.ts'
@@ -67,7 +62,7 @@ export function createRelayStore(db: Db, clock: Clock): RelayStore {
       const signed = { relayer: lane.relayer, nonce, hash }
       const isStored = await change(operation, fence, async (tx, present) => {
         await insertTransactions(tx, lane, [transaction])
-        return markRelaying(tx, present, signed, signedAt)
+        return changeRelay(tx, present, relaying(signed, signedAt))
       })
       return isStored ? asSigned(transaction) : null
     },
@@ -90,11 +85,11 @@ export function createRelayStore(db: Db, clock: Clock): RelayStore {
     },
 
     async fail(operation, fence, end) {
-      await change(operation, fence, (tx, present) => failRelay(tx, present, end, clock.now()))
+      await change(operation, fence, (tx, present) => changeRelay(tx, present, failedRelay(end, clock.now())))
     },
 
     async requeue(operation, fence) {
-      await change(operation, fence, (tx, present) => requeueRelay(tx, present, clock.now()))
+      await change(operation, fence, (tx, present) => changeRelay(tx, present, requeuedRelay(clock.now())))
     },
 
     async expired(confirmations, limit) {

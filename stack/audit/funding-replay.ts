@@ -1,4 +1,6 @@
 /** Rebuilds from the event logs of one market alone what funding paid to each account. Pure. */
+
+import type { IgnoredEvent, TraderFact } from '../../domain/chain/facts.ts'
 import { applyAdjusted, type PositionAdjusted } from '../../domain/positions/adjustment-replay.ts'
 import { FLAT, marginOf, type Position } from '../../domain/positions/position.ts'
 import { fundingPayment } from '../../domain/prices/funding-payment.ts'
@@ -6,7 +8,6 @@ import { emptied } from '../../domain/risk/liquidation.ts'
 import { applyDeleveraged, applyInherited } from '../../domain/risk/risk-replay.ts'
 import { applySettled } from '../../domain/settlement/settlement-replay.ts'
 import type { Address, FundingIndex } from '../../domain/units.ts'
-import type { IgnoredEvent, TraderFact } from '../../indexer/ingest/facts.ts'
 
 type Positions = ReadonlyMap<Address, Position>
 

@@ -39,8 +39,7 @@ const changeAction = (
 export const QUEUE_HANDLERS = {
   action_queued: queueAction,
   action_numbered: numberAction,
-  action_signed: (state: ExchangeState, place: Place, { queue_no }: ActionSigned) =>
-    changeAction(state, place, queue_no, { status: 'SIGNED' }),
+  action_signed: signAction,
   action_submitted: submitAction,
   action_failed: (state: ExchangeState, place: Place, { queue_no, reason }: ActionFailed) =>
     changeAction(state, place, queue_no, { failure: reason }),
@@ -77,6 +76,14 @@ function numberAction(state: ExchangeState, place: Place, row: ActionNumbered): 
   assignNonces(state, relayer, nonce + 1)
   const { lastActionId } = state.progress.need(place.marketId)
   if (action_id > lastActionId) changeProgress(state, place, { lastActionId: action_id })
+}
+
+/** The first attempt to use the action's nonce. Other attempts have rows of their own. */
+function signAction(state: ExchangeState, place: Place, { queue_no, tx_hash }: ActionSigned): void {
+  changeAction(state, place, queue_no, { status: 'SIGNED' })
+  const { relayer, nonce, kind: purpose } = state.actions.need(actionKey(place.marketId, queue_no))
+  if (relayer !== null && nonce !== null)
+    state.transactions.put({ relayer, nonce, attempt: 1, tx_hash, purpose })
 }
 
 function submitAction(state: ExchangeState, place: Place, { queue_no }: ActionSubmitted): void {

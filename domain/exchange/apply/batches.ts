@@ -322,10 +322,17 @@ function voidFill(state: ExchangeState, place: Place, fill: MatchedFill): void {
   state.fills.remove(place.marketId, ...keyOfFill(fill.fill_id))
 }
 
+function noteUnnamed(state: ExchangeState, { marketId }: Place, { batch_id, from_part }: BatchVoided): void {
+  const queueNo = state.queues.ofPart(marketId, batch_id, from_part)
+  const action = queueNo === undefined ? undefined : state.actions.get(actionKey(marketId, queueNo))
+  if (action?.status === 'REVERTED') state.actions.put({ ...action, is_unnamed: true })
+}
+
 function voidActions(state: ExchangeState, place: Place, row: BatchVoided): void {
   const { parts = 0 } = state.batches.get(batchKey(place.marketId, row.batch_id)) ?? {}
   for (let part = row.from_part; part <= parts; part++) {
     const status = part === row.from_part && row.is_reverted ? 'REVERTED' : 'VOIDED'
     moveAction(state, place, { batch_id: row.batch_id, part }, status, ['QUEUED', 'SIGNED', 'SUBMITTED'])
   }
+  if (row.is_unnamed) noteUnnamed(state, place, row)
 }

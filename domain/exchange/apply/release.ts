@@ -4,6 +4,7 @@ import type { EndedReleased } from '../../journal/operator-rows.ts'
 import { orderIdOf } from '../../orders/order.ts'
 import type { MarketId } from '../../units.ts'
 import type { ExchangeState } from '../state.ts'
+import { keyOfTransaction } from '../tables/blocks.ts'
 import { type ActionRow, actionKey, batchKey, isPending } from '../tables/markets.ts'
 import type { Place } from './change.ts'
 
@@ -15,9 +16,22 @@ export function releaseEnded(state: ExchangeState, { marketId }: Place, { up_to 
   }
   const newest = newestMined(state, marketId)
   releaseBatches(state, marketId, up_to, newest.get('settle_part')?.batch_id ?? null)
-  for (const { kind, queue_no, status, changed } of actionsOf(state, marketId))
-    if (!isPending(status) && changed <= up_to && queue_no !== newest.get(kind)?.queue_no)
-      state.actions.remove(actionKey(marketId, queue_no))
+  for (const action of actionsOf(state, marketId)) {
+    const { kind, queue_no, status, changed } = action
+    if (isPending(status) || changed > up_to || queue_no === newest.get(kind)?.queue_no) continue
+    releaseTransactions(state, action)
+    state.actions.remove(actionKey(marketId, queue_no))
+  }
+}
+
+/** Every attempt to use the nonce of the action. */
+function releaseTransactions(state: ExchangeState, { relayer, nonce }: ActionRow): void {
+  if (relayer === null || nonce === null) return
+  for (let attempt = 1; ; attempt++) {
+    const key = keyOfTransaction({ relayer, nonce, attempt })
+    if (state.transactions.get(key) === undefined) return
+    state.transactions.remove(key)
+  }
 }
 
 /** `kept`: the batch of the newest mined part. Its report is what later actions follow. */

@@ -92,6 +92,8 @@ export interface ActionRow {
   readonly relayer: string | null
   readonly nonce: number | null
   readonly failure: string | null
+  /** It has reverted with an error that names neither an order nor an account. */
+  readonly is_unnamed?: true
   /** Sequence of the last row that has changed it. */
   readonly changed: number
 }

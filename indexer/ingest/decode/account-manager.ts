@@ -1,8 +1,8 @@
 /** Events of AccountManager: session keys that are registered and revoked. */
 
+import type { IgnoredEvent, SessionKeyUpdated } from '../../../domain/chain/facts.ts'
 import type { AccountManagerInterface } from '../../../typechain-types/AccountManager.ts'
 import { AccountManager__factory } from '../../../typechain-types/factories/AccountManager__factory.ts'
-import type { IgnoredEvent, SessionKeyUpdated } from '../facts.ts'
 import { addressOf, decodeEvent, type EventTable, type LogData } from './event-table.ts'
 
 const ACCOUNT_MANAGER = AccountManager__factory.createInterface()

@@ -1,6 +1,8 @@
 /** Decodes a log of the followed contracts to a fact. Pure. A log that cannot be decoded becomes a fact too: it must not stop the follower. */
+
+import type { ChainFact } from '../../../domain/chain/facts.ts'
 import type { ChainLog } from '../../ports.ts'
-import type { ChainFact, Contracts } from '../facts.ts'
+import type { Contracts } from '../contracts.ts'
 import { decodeAccountManagerLog } from './account-manager.ts'
 import { decodeForwarderLog } from './forwarder.ts'
 import { decodeTraderLog } from './isolated-trader.ts'

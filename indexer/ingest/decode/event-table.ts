@@ -1,8 +1,8 @@
 /** One decoder per event of a contract, and the readers of event arguments that the tables of all contracts share. */
 import type { Interface, Result } from 'ethers'
+import type { IgnoredEvent } from '../../../domain/chain/facts.ts'
 import type { Address, Millis, Steps } from '../../../domain/units.ts'
 import type { ChainLog } from '../../ports.ts'
-import type { IgnoredEvent } from '../facts.ts'
 
 export type LogData = Pick<ChainLog, 'topics' | 'data'>
 

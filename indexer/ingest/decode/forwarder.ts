@@ -1,8 +1,8 @@
 /** Events of the forwarder: executed requests of owners. */
 
+import type { ForwardRequestExecutedFact, IgnoredEvent } from '../../../domain/chain/facts.ts'
 import type { ForwarderInterface } from '../../../typechain-types/Forwarder.ts'
 import { Forwarder__factory } from '../../../typechain-types/factories/Forwarder__factory.ts'
-import type { ForwardRequestExecutedFact, IgnoredEvent } from '../facts.ts'
 import { addressOf, decodeEvent, type EventTable, IGNORED, type LogData } from './event-table.ts'
 
 const FORWARDER = Forwarder__factory.createInterface()

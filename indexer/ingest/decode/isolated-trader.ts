@@ -1,5 +1,6 @@
 /** Events of IsolatedTrader, one contract per market: settled parts, cancelled salts, adjustments, funding, backstop, deleveraging and wind-down. */
 import type { Result } from 'ethers'
+import type { IgnoredEvent, MarketFact, TraderFact } from '../../../domain/chain/facts.ts'
 import type { ModeChange } from '../../../domain/market/changes.ts'
 import type { MarketSpec } from '../../../domain/market/market.ts'
 import type { PositionAdjusted } from '../../../domain/positions/adjustment-replay.ts'
@@ -8,7 +9,6 @@ import { decodeBatchSettled } from '../../../domain/settlement/settlement-codec.
 import type { FundingIndex, HourlyFunding, Price, Quote } from '../../../domain/units.ts'
 import { IsolatedTrader__factory } from '../../../typechain-types/factories/IsolatedTrader__factory.ts'
 import type { IsolatedTraderInterface } from '../../../typechain-types/IsolatedTrader.ts'
-import type { IgnoredEvent, MarketFact, TraderFact } from '../facts.ts'
 import {
   addressOf,
   decodeEvent,

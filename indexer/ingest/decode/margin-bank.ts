@@ -1,7 +1,8 @@
 /** Events of MarginBank: how each account's free balance and pending withdrawal change, and when the bank is paused. */
+
+import type { BankPauseFact, IgnoredEvent, LedgerMoved } from '../../../domain/chain/facts.ts'
 import { MarginBank__factory } from '../../../typechain-types/factories/MarginBank__factory.ts'
 import type { MarginBankInterface } from '../../../typechain-types/MarginBank.ts'
-import type { BankPauseFact, IgnoredEvent, LedgerMoved } from '../facts.ts'
 import { addressOf, decodeEvent, type EventTable, IGNORED, type LogData } from './event-table.ts'
 
 const BANK = MarginBank__factory.createInterface()

@@ -2,7 +2,7 @@
 import { expect } from 'chai'
 import { getBytes, TypedDataEncoder, Wallet } from 'ethers'
 import { after, before, beforeEach, describe, it } from 'mocha'
-import { type AttemptChange, changeAttempt, loadAttempt } from '../../../db/adjustments.ts'
+import { changeAttempt, loadAttempt } from '../../../db/adjustments.ts'
 import { appendRows, lockShard } from '../../../db/journal.ts'
 import { seizeLease } from '../../../db/leases.ts'
 import { ADJUSTMENT_LANE } from '../../../db/relayers.ts'
@@ -129,7 +129,7 @@ describe('adjustments over REST', () => {
         .executeTakeFirstOrThrow()
     ).reserved
   /** Ends the attempt as indexer or keeper do. */
-  const end = (adjustmentId: string, change: AttemptChange, at = Date.now()) =>
+  const end = (adjustmentId: string, change: Parameters<typeof changeAttempt>[2], at = Date.now()) =>
     exchange.db.transaction().execute(async (tx) => {
       const head = await lockShard(tx, marketShard(MARKET))
       const attempt = await loadAttempt(tx, adjustmentId)

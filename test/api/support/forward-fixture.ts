@@ -4,9 +4,10 @@ import { after, before } from 'mocha'
 import { saveForwarderNonce } from '../../../db/forwarder-nonces.ts'
 import { seizeLease } from '../../../db/leases.ts'
 import { saveMarginNonceFloor } from '../../../db/margin-nonce-floors.ts'
-import { endRelay, type RelayEnd } from '../../../db/relay-operations.ts'
+import { changeRelay } from '../../../db/relay-operations.ts'
 import { RELAY_LANE } from '../../../db/relayers.ts'
 import { saveSessionKey } from '../../../db/session-keys.ts'
+import { endedRelay, type RelayEnd } from '../../../domain/relays/stored-relay.ts'
 import { signForward, type TypedRequest } from '../../support/forward-request.ts'
 import {
   type Answer,
@@ -101,7 +102,11 @@ export class ForwardFixture {
           },
           7,
         )
-      await endRelay(tx, operation, { block: 7, tx_hash: `0x${'ab'.repeat(32)}`, at: Date.now() }, end)
+      await changeRelay(
+        tx,
+        operation,
+        endedRelay({ block: 7, tx_hash: `0x${'ab'.repeat(32)}`, at: Date.now() }, end),
+      )
     })
   }
 

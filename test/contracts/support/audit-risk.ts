@@ -1,5 +1,6 @@
 /** Replays the events of backstop, deleveraging and wind-down into the books of an audit. */
 
+import type { RiskFact } from '../../../domain/chain/facts.ts'
 import type { MarketSpec } from '../../../domain/market/market.ts'
 import { applyAdjusted, type PositionAdjusted } from '../../../domain/positions/adjustment-replay.ts'
 import type { Position } from '../../../domain/positions/position.ts'
@@ -14,7 +15,6 @@ import {
 import type { Haircut } from '../../../domain/risk/wind-down.ts'
 import { applyFreeDelta, type LedgerAccount } from '../../../domain/settlement/settlement-replay.ts'
 import type { Address, Millis, Quote } from '../../../domain/units.ts'
-import type { RiskFact } from '../../../indexer/ingest/facts.ts'
 
 /** State of a market's wind-down, by its events. */
 export interface WindDown {

@@ -1,6 +1,7 @@
 /** Rebuilds an exchange from its events alone and compares the result with the contracts' views, to the wei. */
 import { expect } from 'chai'
 import type { Log } from 'ethers'
+import type { IgnoredEvent, TraderFact } from '../../../domain/chain/facts.ts'
 import { FLAT, foldMargin, type Position } from '../../../domain/positions/position.ts'
 import type { FundingUpdated } from '../../../domain/prices/funding.ts'
 import type { BatchSettled } from '../../../domain/settlement/settlement.ts'
@@ -15,7 +16,6 @@ import {
 } from '../../../domain/settlement/settlement-replay.ts'
 import type { Address, FundingIndex, Quote, Seconds, Steps } from '../../../domain/units.ts'
 import { decodeTraderLog } from '../../../indexer/ingest/decode/isolated-trader.ts'
-import type { IgnoredEvent, TraderFact } from '../../../indexer/ingest/facts.ts'
 import { LATCH_WEI } from '../../../stack/deploy.ts'
 import type { Exchange } from '../../support/exchange.ts'
 import { applyAdjustment, applyRisk, noWindDown, type RiskBooks, type WindDown } from './audit-risk.ts'

@@ -2,13 +2,14 @@
 import { expect } from 'chai'
 import { getBytes, type Wallet } from 'ethers'
 import { beforeEach, describe, it } from 'mocha'
-import { type AttemptChange, type AttemptRow, changeAttempt, insertAttempt } from '../../../db/adjustments.ts'
+import { type AttemptRow, changeAttempt, insertAttempt } from '../../../db/adjustments.ts'
 import { appendRows, lockShard } from '../../../db/journal.ts'
 import { insertRelayOperation } from '../../../db/relay-operations.ts'
 import { findUsers } from '../../../db/users.ts'
 import { marketShard } from '../../../domain/journal/journal-row.ts'
 import { type Adjustment, holdOf, isLeverage, kindOf } from '../../../domain/positions/adjustment-attempt.ts'
 import { hashLeverageAdjustment, hashMarginAdjustment } from '../../../domain/positions/adjustment-hash.ts'
+import type { AttemptChange } from '../../../domain/positions/stored-attempt.ts'
 import { type Address, ONE, type Quote, type Seconds } from '../../../domain/units.ts'
 import { createAdjustmentStore } from '../../../keeper/adjustments/store.ts'
 import { keccak } from '../../support/exchange.ts'
@@ -29,7 +30,7 @@ const leverage = (to: number): Adjustment => ({
 })
 
 describe('adjustment attempts on the chain', () => {
-  const fixture = useFollowerFixture()
+  const fixture = useFollowerFixture({ isShadowed: true })
 
   beforeEach(async () => {
     await fixture.fundAndFollow()

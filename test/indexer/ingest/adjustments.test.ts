@@ -18,7 +18,7 @@ const keccak = (message: Uint8Array) => getBytes(keccak256(message))
 const DEADLINE = 4_000_000_000 as Seconds
 
 describe('adjustments of positions', () => {
-  const fixture = useFollowerFixture()
+  const fixture = useFollowerFixture({ isShadowed: true })
   let nonce = 0n
 
   /** The market with its operator, and a report one second after the latest block. */

@@ -11,7 +11,7 @@ import { matchPart } from '../support/matched-part.ts'
 const CROWD = 70_000
 
 describe('settlements without an event', () => {
-  const fixture = useFollowerFixture()
+  const fixture = useFollowerFixture({ isShadowed: true })
 
   /** Sends a transaction without events. Returns its hash. */
   async function sendNothing(): Promise<string> {

@@ -1,6 +1,9 @@
 /** The follower against a real chain, the real contracts and a real database: the write side matches the contracts' state. */
 import { expect } from 'chai'
 import { describe, it } from 'mocha'
+import { appendRows, lockShard } from '../../../db/journal.ts'
+import { marketShard } from '../../../domain/journal/journal-row.ts'
+import type { Quote, Steps } from '../../../domain/units.ts'
 import { expectConservation, expectPositions } from '../support/audit.ts'
 import type { TestDatabase } from '../support/database.ts'
 import { addressOf, catchUp, projectAll } from '../support/exchange-fixture.ts'
@@ -10,8 +13,34 @@ import { matchPart } from '../support/matched-part.ts'
 const modeOf = async ({ db }: TestDatabase): Promise<string> =>
   (await db.selectFrom('markets').select('mode').executeTakeFirstOrThrow()).mode
 
+/** The order leaves the book, and ends once its settling part is mined. */
+const cancelPending = ({ db }: TestDatabase, maker: string): Promise<void> =>
+  db.transaction().execute(async (tx) => {
+    const status = 'CANCEL_PENDING_FINALIZE'
+    const reason = 'USER_CANCELLED'
+    const { order_id, user_id, market_id } = await tx
+      .updateTable('orders')
+      .set({ status, closing_reason: reason })
+      .where('maker', '=', maker)
+      .returning(['order_id', 'user_id', 'market_id'])
+      .executeTakeFirstOrThrow()
+    const head = await lockShard(tx, marketShard(market_id))
+    await appendRows(tx, head, [
+      {
+        kind: 'order_ending',
+        order_id,
+        user_id,
+        status,
+        reason,
+        note: null,
+        reserved_delta: '0',
+        at: Date.now(),
+      },
+    ])
+  })
+
 describe('following the chain', () => {
-  const fixture = useFollowerFixture()
+  const fixture = useFollowerFixture({ isShadowed: true })
 
   // ---------------------------------------------------------------------- facts
 
@@ -19,6 +48,7 @@ describe('following the chain', () => {
     const { exchange, test, follower, alice } = fixture.context
     await exchange.deposit(alice, '250.5')
     await catchUp(follower)
+    expect(fixture.shadow.rows, 'rows that were decided in memory').to.be.greaterThan(0)
     await fixture.audit()
     const read = await test.db
       .selectFrom('read.users')
@@ -136,11 +166,7 @@ describe('following the chain', () => {
     const { test, follower, alice } = fixture.context
     await fixture.fundAndFollow()
     await fixture.trade(fixture.pair(300, { quantity: 900, slot: 0 }))
-    await test.db
-      .updateTable('orders')
-      .set({ status: 'CANCEL_PENDING_FINALIZE', closing_reason: 'USER_CANCELLED' })
-      .where('maker', '=', addressOf(alice))
-      .execute()
+    await cancelPending(test, addressOf(alice))
     await catchUp(follower)
     await fixture.audit()
     const order = await test.db
@@ -232,6 +258,10 @@ describe('following the chain', () => {
     await fixture.fundAndFollow()
     await fixture.trade(fixture.pair(500))
     await test.db.updateTable('fills').set({ steps: 400 }).where('side', '=', 'LONG').execute()
+    await fixture.shadow.edit((state) => {
+      for (const fill of [...state.fills.rows()])
+        if (fill.side === 'LONG') state.fills.put({ ...fill, steps: 400 as Steps })
+    })
     await catchUp(follower)
     await projectAll(test)
     await expectConservation(exchange, test.db, users)
@@ -248,6 +278,10 @@ describe('following the chain', () => {
       .updateTable('positions')
       .set({ folded_margin: -(10n ** 24n) })
       .execute()
+    await fixture.shadow.edit((state) => {
+      for (const position of [...state.positions.rows()])
+        state.positions.put({ ...position, foldedMargin: -(10n ** 24n) as Quote })
+    })
     await fixture.trade([
       { by: alice, side: 'SHORT', fill: 200, salt: fixture.salt() },
       { by: bob, side: 'LONG', fill: 200, salt: fixture.salt() },

@@ -9,7 +9,7 @@ import { useFollowerFixture } from '../support/follower-fixture.ts'
 import { matchPart } from '../support/matched-part.ts'
 
 describe('following a chain that forks', () => {
-  const fixture = useFollowerFixture()
+  const fixture = useFollowerFixture({ isShadowed: true })
 
   // ---------------------------------------------------------------------- forks
 
@@ -100,7 +100,7 @@ describe('following a chain that forks', () => {
     await fixture.fundAndFollow()
     await fixture.trade(fixture.pair(500))
     await exchange.rpc('anvil_mine', '0x5')
-    const other = exchange.follower(test, chain)
+    const other = exchange.shadowedFollower(test, chain)
     const passes = await Promise.allSettled([follower.pass(), other.pass(), follower.pass(), other.pass()])
     expect(passes.map(({ status }) => status)).to.deep.equal(Array(4).fill('fulfilled'))
     await catchUp(follower)
@@ -128,7 +128,7 @@ describe('following a chain that forks', () => {
     const down = { ...chain, head: () => Promise.reject(new Error('node down')) }
     expect(
       await exchange
-        .follower(test, down)
+        .shadowedFollower(test, down)
         .pass()
         .catch((error: Error) => error.message),
     ).to.equal('node down')
@@ -147,7 +147,7 @@ describe('following a chain that forks', () => {
     }
     expect(
       await exchange
-        .follower(test, inconsistent)
+        .shadowedFollower(test, inconsistent)
         .pass()
         .catch((error: Error) => error.name),
     ).to.equal('InconsistentNodeError')

@@ -10,7 +10,7 @@ import type { SettlementPart } from '../../../domain/settlement/settlement.ts'
 import { encodeSettleBatch } from '../../../domain/settlement/settlement-codec.ts'
 import type { Address, Millis, Price, Seconds, Steps, Ticks } from '../../../domain/units.ts'
 import { createChain } from '../../../indexer/adapters/chain.ts'
-import { Follower, type FollowOptions } from '../../../indexer/ingest/follow.ts'
+import { Follower, type FollowOptions, type FollowPorts } from '../../../indexer/ingest/follow.ts'
 import type { Chain } from '../../../indexer/ports.ts'
 import { projectAll as projectShards } from '../../../indexer/project/project-shards.ts'
 import type { Logger } from '../../../service/logger.ts'
@@ -19,6 +19,7 @@ import { IsolatedTrader__factory } from '../../../typechain-types/factories/Isol
 import { MarginBank__factory } from '../../../typechain-types/factories/MarginBank__factory.ts'
 import { TestUSDM__factory } from '../../../typechain-types/factories/TestUSDM__factory.ts'
 import { e18, perpetual } from '../../support/markets.ts'
+import { ShadowedFollower } from '../../support/shadowed-follower.ts'
 import { freshDatabase, type TestDatabase } from './database.ts'
 
 export const CHAIN_ID = 6343
@@ -188,10 +189,12 @@ export class ExchangeFixture {
   }
 
   follower(test: TestDatabase, chain: Chain, options: Partial<FollowOptions> = {}): Follower {
-    const metrics = { headReached() {}, blockApplied() {}, rolledBack() {}, mismatch() {} }
-    const clock = { now: () => Date.now() as Millis }
-    const ports = { db: test.db, chain, clock, logger: SILENT_LOGGER, metrics, killPoint() {} }
-    return new Follower(ports, { ...this.followOptions(), ...options })
+    return new Follower(followPorts(test, chain), { ...this.followOptions(), ...options })
+  }
+
+  /** Every pass is also decided in memory. Tests must state in rows of the journal what they write to the tables. */
+  shadowedFollower(test: TestDatabase, chain: Chain): ShadowedFollower {
+    return new ShadowedFollower(followPorts(test, chain), this.followOptions())
   }
 
   followOptions(): FollowOptions {
@@ -210,6 +213,15 @@ export class ExchangeFixture {
 }
 
 const SILENT_LOGGER: Logger = { info() {}, warn() {}, error() {} }
+
+const followPorts = ({ db }: TestDatabase, chain: Chain): FollowPorts => ({
+  db,
+  chain,
+  clock: { now: () => Date.now() as Millis },
+  logger: SILENT_LOGGER,
+  metrics: { headReached() {}, blockApplied() {}, rolledBack() {}, mismatch() {} },
+  killPoint() {},
+})
 
 /** Runs passes until the head is reached: a fork or a race may need several. */
 export async function catchUp(follower: Follower): Promise<void> {

@@ -4,7 +4,9 @@ import type { Wallet } from 'ethers'
 import { after, afterEach, before, beforeEach } from 'mocha'
 import type { Follower } from '../../../indexer/ingest/follow.ts'
 import type { Chain } from '../../../indexer/ports.ts'
+import type { ChainShadow } from '../../../stack/shadow/chain-shadow.ts'
 import { useAnvil } from '../../support/anvil.ts'
+import { SHADOWS_ALL, type ShadowedFollower } from '../../support/shadowed-follower.ts'
 import { chainState, expectBooks, expectConservation, expectPositions } from './audit.ts'
 import type { TestDatabase } from './database.ts'
 import { CHAIN_ID, catchUp, ExchangeFixture, type FillInput, projectAll } from './exchange-fixture.ts'
@@ -23,7 +25,17 @@ export interface FollowerContext {
 export class FollowerFixture {
   #context: FollowerContext | undefined
   #salt = 1n
+  readonly #isShadowed: boolean
   readonly #open: { close(): unknown }[] = []
+
+  constructor(isShadowed: boolean) {
+    this.#isShadowed = isShadowed
+  }
+
+  /** What the follower's passes are compared with. */
+  get shadow(): ChainShadow {
+    return (this.context.follower as ShadowedFollower).shadow
+  }
 
   get context(): FollowerContext {
     if (this.#context === undefined) throw new Error('the context is created before each test')
@@ -34,7 +46,9 @@ export class FollowerFixture {
     const test = await exchange.database()
     const chain = exchange.chain()
     this.#open.push(test, chain)
-    const follower = exchange.follower(test, chain)
+    const follower = this.#isShadowed
+      ? exchange.shadowedFollower(test, chain)
+      : exchange.follower(test, chain)
     this.#context = { exchange, test, chain, follower, alice, bob, users: [alice, bob] }
   }
 
@@ -107,9 +121,10 @@ export class FollowerFixture {
   }
 }
 
-export function useFollowerFixture(): FollowerFixture {
+/** `isShadowed`: every pass is also decided in memory. */
+export function useFollowerFixture({ isShadowed = SHADOWS_ALL } = {}): FollowerFixture {
   const anvil = useAnvil({ chainId: CHAIN_ID })
-  const fixture = new FollowerFixture()
+  const fixture = new FollowerFixture(isShadowed)
   let exchange: ExchangeFixture
   let users: readonly [Wallet, Wallet]
   let snapshot: string

@@ -5,7 +5,8 @@ import { appendRows, lockShard } from '../../../db/journal.ts'
 import { loadLiveOrders, updateOrders } from '../../../db/orders.ts'
 import { loadPositions, matchedPosition, setMatchedPositions } from '../../../db/positions.ts'
 import { findUsers } from '../../../db/users.ts'
-import type { MatchedFill } from '../../../domain/journal/batch-rows.ts'
+import { matchedPosition as toMatched } from '../../../domain/auction/batch-plan.ts'
+import type { MatchedFill, MatchedPosition } from '../../../domain/journal/batch-rows.ts'
 import { type JournalRow, marketShard } from '../../../domain/journal/journal-row.ts'
 import { isReservable } from '../../../domain/orders/open-order.ts'
 import { endsWith, leaveWithPosition, positionClosing } from '../../../domain/orders/position-closing.ts'
@@ -93,20 +94,24 @@ export async function matchPart(
         })
         .execute()
     }
-    const leaving = await leaveWithPositions(tx, part.marketId, fills)
-    rows.push(clearedRow(part, fills, leaving))
-    await insertBatch(tx, part, txHash, relayer)
+    const { left, matched } = await leaveWithPositions(tx, part.marketId, fills)
+    rows.push(clearedRow(part, fills, { left, matched, head: head.head + rows.length }))
+    const queueNo = await insertBatch(tx, part, txHash, relayer)
+    rows.push(...submittedRows(part, txHash, relayer, queueNo))
     await appendRows(tx, head, rows)
   })
 }
 
-/** Moves the matched sizes, and takes the reduce-only orders out of the book whose position closes or turns. Returns their ids. */
-async function leaveWithPositions(
-  tx: Tx,
-  marketId: number,
-  fills: readonly MatchedFill[],
-): Promise<string[]> {
-  const left: string[] = []
+interface Left {
+  /** Orders that leave the book, with the fill that closes their position. */
+  readonly left: readonly { readonly orderId: string; readonly closedBy: string }[]
+  readonly matched: readonly MatchedPosition[]
+}
+
+/** Moves the matched sizes, and takes the reduce-only orders out of the book whose position closes or turns. */
+async function leaveWithPositions(tx: Tx, marketId: number, fills: readonly MatchedFill[]): Promise<Left> {
+  const left: { orderId: string; closedBy: string }[] = []
+  const matched: MatchedPosition[] = []
   for (const [userId, own] of Map.groupBy(fills, ({ user_id }) => user_id)) {
     const positions = await loadPositions(tx, marketId, new Set([userId]), matchedPosition)
     const before = positions.get(userId as UserId) ?? FLAT
@@ -115,20 +120,21 @@ async function leaveWithPositions(
     const moved = own.reduce((sum, { side, steps }) => sum + (side === 'LONG' ? steps : -steps), 0)
     const after = { ...before, size: (before.size + moved) as Steps, leverage: 5 }
     await setMatchedPositions(tx, marketId, new Map([[userId as UserId, after]]))
+    matched.push(toMatched(userId as UserId, after))
     if (closing === null) continue
     for (const order of await loadLiveOrders(tx, marketId, new Set([userId as UserId]))) {
       if (!endsWith(order, closing.side) || !isReservable(order)) continue
       await updateOrders(tx, [leaveWithPosition(order, closing.fill.fill_id)])
-      left.push(order.orderId)
+      left.push({ orderId: order.orderId, closedBy: closing.fill.fill_id })
     }
   }
-  return left
+  return { left, matched }
 }
 
 function clearedRow(
   part: SettlementPart,
   fills: readonly MatchedFill[],
-  leaving: readonly string[],
+  { left, matched, head }: Left & { readonly head: number },
 ): JournalRow {
   return {
     kind: 'batch_cleared',
@@ -143,11 +149,42 @@ function clearedRow(
       supply: 1,
     },
     ...{ rule: 'volume', parts: part.parts, fills },
-    closing: leaving.map((order_id) => ({ order_id, reason: 'POSITION_CLOSED' })),
+    head,
+    maker_fee: part.makerFee.toString(),
+    taker_fee: part.takerFee.toString(),
+    oracle_signatures: part.oracle.signatures,
+    matched,
+    closing: left.map(({ orderId, closedBy }) => ({
+      order_id: orderId,
+      reason: 'POSITION_CLOSED',
+      closed_by: closedBy,
+    })),
   }
 }
 
-async function insertBatch(tx: Tx, part: SettlementPart, txHash: string, relayer: Relayer): Promise<void> {
+function submittedRows(
+  part: SettlementPart,
+  txHash: string,
+  relayer: Relayer,
+  queueNo: number,
+): JournalRow[] {
+  const { actionId, batchId, asOf } = part
+  const numbers = { action_id: actionId, relayer: relayer.address, nonce: actionId }
+  return [
+    { kind: 'action_numbered', queue_no: queueNo, ...numbers },
+    { kind: 'action_signed', queue_no: queueNo, tx_hash: txHash, at: asOf },
+    {
+      kind: 'part_submitted',
+      batch_id: batchId,
+      part: part.part,
+      action_id: actionId,
+      tx_hash: txHash,
+      at: asOf,
+    },
+  ]
+}
+
+async function insertBatch(tx: Tx, part: SettlementPart, txHash: string, relayer: Relayer): Promise<number> {
   const { marketId: market_id, batchId: batch_id, asOf: as_of, actionId: action_id } = part
   await tx
     .insertInto('batches')
@@ -169,10 +206,16 @@ async function insertBatch(tx: Tx, part: SettlementPart, txHash: string, relayer
     .onConflict((on) => on.doNothing())
     .execute()
   const sent = { relayer: relayer.address, nonce: action_id }
+  const { count } = await tx
+    .selectFrom('actions')
+    .select(({ fn }) => fn.countAll<number>().as('count'))
+    .where('market_id', '=', market_id)
+    .executeTakeFirstOrThrow()
+  const queue_no = Number(count) + 1
   await tx
     .insertInto('actions')
     .values({
-      ...{ market_id, queue_no: action_id, kind: 'settle_part', batch_id, part: part.part, as_of, action_id },
+      ...{ market_id, queue_no, kind: 'settle_part', batch_id, part: part.part, as_of, action_id },
       ...{ status: 'SUBMITTED', ...sent, created_at: as_of },
     })
     .execute()
@@ -190,4 +233,5 @@ async function insertBatch(tx: Tx, part: SettlementPart, txHash: string, relayer
       ...{ error: null, signed_at: as_of, broadcast_at: as_of, block: null },
     })
     .execute()
+  return queue_no
 }

@@ -2,13 +2,13 @@
 import fc from 'fast-check'
 import type { Tx } from '../../../db/client.ts'
 import { createUsers } from '../../../db/users.ts'
+import type { ChainFact } from '../../../domain/chain/facts.ts'
 import type { MarketSpec } from '../../../domain/market/market.ts'
 import type { Side } from '../../../domain/orders/order.ts'
 import { FLAT, openingBasis, type Position } from '../../../domain/positions/position.ts'
 import { settleAccount } from '../../../domain/settlement/settle-account.ts'
 import type { BatchSettled, SettledFill } from '../../../domain/settlement/settlement.ts'
 import type { Address, FundingIndex, Millis, Price, Steps, Ticks } from '../../../domain/units.ts'
-import type { ChainFact } from '../../../indexer/ingest/facts.ts'
 import { e18, perpetual } from '../../support/markets.ts'
 
 export const MARKETS = [1, 2, 3].map(

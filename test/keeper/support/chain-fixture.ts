@@ -35,6 +35,7 @@ import { createReportSigner } from '../../../stack/oracle.ts'
 import { IsolatedTrader__factory } from '../../../typechain-types/factories/IsolatedTrader__factory.ts'
 import { MarginBank__factory } from '../../../typechain-types/factories/MarginBank__factory.ts'
 import { TestUSDM__factory } from '../../../typechain-types/factories/TestUSDM__factory.ts'
+import { SHADOWS_ALL, ShadowedFollower } from '../../support/shadowed-follower.ts'
 import { MarketFixture, NO_METRICS, RULES, realClock, SILENT_LOGGER, type Trader } from './market-fixture.ts'
 import { restoreChain, type SavedChain, saveChain } from './saved-chain.ts'
 
@@ -175,7 +176,7 @@ export class ChainFixture extends MarketFixture {
       mismatch: () => {},
     }
     const { marginBank, accountManager, forwarder } = this.chainSide.shared
-    return new Follower(
+    return new (SHADOWS_ALL ? ShadowedFollower : Follower)(
       {
         db: this.db,
         chain,

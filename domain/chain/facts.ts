@@ -1,13 +1,13 @@
-/** Facts: the meaning of each event of the followed contracts. `decode/` creates them; `apply.ts` applies them to the write side. */
+/** Facts: the meaning of each event of the followed contracts. The indexer decodes them; the exchange follows them. */
 
-import type { SessionKeyState } from '../../domain/journal/accounts-row.ts'
-import type { EndingTimes } from '../../domain/journal/action-rows.ts'
-import type { TermsEvent } from '../../domain/market/changes.ts'
-import type { MarketMode, MarketSpec } from '../../domain/market/market.ts'
-import type { MarketParameters } from '../../domain/market/parameters.ts'
-import type { PositionAdjusted } from '../../domain/positions/adjustment-replay.ts'
-import type { FundingUpdated } from '../../domain/prices/funding.ts'
-import type { FinalReport } from '../../domain/risk/ending.ts'
+import type { SessionKeyState } from '../journal/accounts-row.ts'
+import type { EndingTimes } from '../journal/action-rows.ts'
+import type { TermsEvent } from '../market/changes.ts'
+import type { MarketMode, MarketSpec } from '../market/market.ts'
+import type { MarketParameters } from '../market/parameters.ts'
+import type { PositionAdjusted } from '../positions/adjustment-replay.ts'
+import type { FundingUpdated } from '../prices/funding.ts'
+import type { FinalReport } from '../risk/ending.ts'
 import type {
   BackstopInheritanceFailed,
   Claimed,
@@ -15,10 +15,10 @@ import type {
   MarketEnded,
   PositionInherited,
   PositionsDeleveraged,
-} from '../../domain/risk/risk-replay.ts'
-import type { Haircut } from '../../domain/risk/wind-down.ts'
-import type { BatchSettled } from '../../domain/settlement/settlement.ts'
-import type { Address, Quote } from '../../domain/units.ts'
+} from '../risk/risk-replay.ts'
+import type { Haircut } from '../risk/wind-down.ts'
+import type { BatchSettled } from '../settlement/settlement.ts'
+import type { Address, Quote } from '../units.ts'
 
 export interface LedgerMoved {
   readonly kind: 'ledger_moved'
@@ -111,7 +111,7 @@ interface ChangesApplied {
 export interface TermsChangedFact extends MarketFact {
   readonly kind: 'terms_changed'
   readonly event: Exclude<TermsEvent, { kind: 'changes_applied' }> | ChangesApplied
-  /** Of the close, if the event changes it; else null. */
+  /** Times of the close, if the event changes it; else null. */
   readonly times: Partial<EndingTimes> | null
 }
 
@@ -190,7 +190,7 @@ export interface UndecodableLog {
   readonly problem: string
 }
 
-/** What a market's contract emits. */
+/** Facts that a market's contract emits. */
 export type TraderFact =
   | PartMined
   | SaltsCancelled
@@ -211,18 +211,8 @@ export type ChainFact =
   | IgnoredEvent
   | UndecodableLog
 
-/** The followed contracts. */
-export interface Contracts {
-  readonly bank: Address
-  readonly accountManager: Address
-  readonly forwarder: Address
-  /** By the address of the market's contract. */
-  readonly markets: ReadonlyMap<Address, MarketSpec>
+/** A fact with the log that states it. */
+export interface LoggedFact {
+  readonly log: { readonly logIndex: number; readonly txHash: string; readonly address: Address }
+  readonly fact: ChainFact
 }
-
-export const addressesOf = ({ bank, accountManager, forwarder, markets }: Contracts): Address[] => [
-  bank,
-  accountManager,
-  forwarder,
-  ...markets.keys(),
-]

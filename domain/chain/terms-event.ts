@@ -1,0 +1,27 @@
+/** Completes an event about a market's terms with what other facts of its block state. */
+import type { TermsEvent } from '../market/changes.ts'
+import type { Millis } from '../units.ts'
+import type { LoggedFact, TermsChangedFact } from './facts.ts'
+import { minedActionOf } from './single-action.ts'
+
+/** The market's contract has emitted the event in `log`; `facts`: all of its block. */
+export interface BlockOfFact {
+  readonly log: LoggedFact['log']
+  readonly facts: readonly LoggedFact[]
+  readonly blockTime: Millis
+}
+
+export const termsEventOf = (event: TermsChangedFact['event'], block: BlockOfFact): TermsEvent =>
+  event.kind === 'changes_applied' ? { ...event, asOf: storedAsOf(event.actionId, block) } : event
+
+/**
+ * The time as of which the contract stored due changes. An action emits its own event behind them in the same transaction; an announcement
+ * stores them as of block time.
+ */
+function storedAsOf(actionId: number, { log, facts, blockTime }: BlockOfFact): Millis {
+  const action = facts
+    .filter((other) => other.log.txHash === log.txHash && other.log.address === log.address)
+    .map((other) => minedActionOf(other.fact))
+    .find((mined) => mined?.actionId === actionId)
+  return action?.asOf ?? blockTime
+}

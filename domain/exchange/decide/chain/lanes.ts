@@ -1,0 +1,227 @@
+/** A market's queue of actions on its way to the chain: numbered, signed, sent. Workers sign and send; the state has numbers, nonces and hashes. */
+import type { SignableAction } from '../../../actions/action-rules.ts'
+import type { MarketId, Millis } from '../../../units.ts'
+import { CHAIN } from '../../apply.ts'
+import { ACCOUNTS, type Draft } from '../../draft.ts'
+import type { Inputs } from '../../inputs.ts'
+import type { ExchangeState } from '../../state.ts'
+import { keyOfTransaction } from '../../tables/blocks.ts'
+import { type ActionRow, actionKey } from '../../tables/markets.ts'
+import { partOf, signableOf } from './signable.ts'
+
+/** A relayer's key signs for a lane. `firstNonce` is used unless a higher one has been assigned. */
+export interface RegisterLane {
+  readonly kind: 'register_lane'
+  readonly relayer: string
+  readonly chainId: number
+  readonly lane: string
+  readonly firstNonce: number
+}
+
+/** Nonces for transactions that are not actions of a market: adjustments, relays, the faucet, and no-ops. */
+export interface ReserveNonces {
+  readonly kind: 'reserve_nonces'
+  readonly relayer: string
+  readonly count: number
+}
+
+/** The next queued action with the numbers to sign it with. `latestAsOf`: a later action is too far ahead of the chain. */
+export interface NextAction {
+  readonly kind: 'next_action'
+  readonly marketId: MarketId
+  readonly relayer: string
+  readonly latestAsOf: Millis
+}
+
+/** The worker has stored the bytes of a transaction. `queueNo`: null if it is of no action. */
+export interface SignedTransaction {
+  readonly kind: 'signed'
+  readonly marketId: MarketId
+  readonly queueNo: number | null
+  readonly relayer: string
+  readonly nonce: number
+  readonly attempt: number
+  readonly hash: string
+  readonly purpose: string
+}
+
+export interface SubmittedAction {
+  readonly kind: 'submitted'
+  readonly marketId: MarketId
+  readonly queueNo: number
+  readonly nonce: number
+}
+
+/** The last action id of the contract. `hasOpen`: a transaction of the lane waits for the chain. */
+export interface AdoptActionId {
+  readonly kind: 'adopt_action_id'
+  readonly marketId: MarketId
+  readonly actionId: number
+  readonly hasOpen: boolean
+}
+
+/** The worker has nothing more to do as of the market's row `version`. */
+export interface LaneIdle {
+  readonly kind: 'idle'
+  readonly marketId: MarketId
+  readonly version: number
+}
+
+export type LaneCommand =
+  | RegisterLane
+  | ReserveNonces
+  | NextAction
+  | SignedTransaction
+  | SubmittedAction
+  | AdoptActionId
+  | LaneIdle
+
+export type LaneAnswer =
+  | { readonly kind: 'done' }
+  | { readonly kind: 'lane_taken'; readonly relayer: string }
+  | { readonly kind: 'unknown_relayer' }
+  | { readonly kind: 'nonces'; readonly first: number }
+  | { readonly kind: 'none' }
+  | {
+      readonly kind: 'action'
+      readonly queueNo: number
+      readonly actionId: number
+      readonly nonce: number
+      readonly asOf: Millis
+      readonly action: SignableAction
+    }
+  /** The hash to send: of the transaction that was signed first. */
+  | { readonly kind: 'hash'; readonly hash: string }
+  /** The action no longer waits for this signature. */
+  | { readonly kind: 'ended' }
+  | { readonly kind: 'busy'; readonly version: number }
+
+export function decideLane(draft: Draft, inputs: Inputs, command: LaneCommand): LaneAnswer {
+  switch (command.kind) {
+    case 'register_lane':
+      return registerLane(draft, command)
+    case 'reserve_nonces':
+      return reserveNonces(draft, command)
+    case 'next_action':
+      return nextAction(draft, command)
+    case 'signed':
+      return noteSigned(draft, inputs, command)
+    case 'submitted':
+      return noteSubmitted(draft, inputs, command)
+    case 'adopt_action_id':
+      return adoptActionId(draft, command)
+    case 'idle':
+      return noteIdle(draft.state, command)
+  }
+}
+
+// ---------------------------------------------------------------------- nonces
+
+function registerLane(draft: Draft, { relayer, chainId, lane, firstNonce }: RegisterLane): LaneAnswer {
+  const lanes = [...draft.state.lanes.rows()]
+  const other = lanes.find((row) => row.lane === lane && row.chain_id === chainId && row.relayer !== relayer)
+  if (other !== undefined) return { kind: 'lane_taken', relayer: other.relayer }
+  const known = draft.state.lanes.get(relayer)
+  if (known !== undefined && known.lane === lane && known.next_nonce >= firstNonce) return { kind: 'done' }
+  const next_nonce = Math.max(known?.next_nonce ?? 0, firstNonce)
+  draft.write(ACCOUNTS, {
+    kind: 'lane_registered',
+    relayer,
+    chain_id: chainId,
+    lane: known?.lane ?? lane,
+    next_nonce,
+  })
+  return { kind: 'done' }
+}
+
+function reserveNonces(draft: Draft, { relayer, count }: ReserveNonces): LaneAnswer {
+  const lane = draft.state.lanes.get(relayer)
+  if (lane === undefined) return { kind: 'unknown_relayer' }
+  const first = lane.next_nonce
+  draft.write(ACCOUNTS, { kind: 'nonces_assigned', relayer, next_nonce: first + count })
+  return { kind: 'nonces', first }
+}
+
+// ---------------------------------------------------------------------- from queued to sent
+
+/** A numbered action keeps its numbers until it is signed. */
+function nextAction(draft: Draft, { marketId, relayer, latestAsOf }: NextAction): LaneAnswer {
+  const { state } = draft
+  const row = firstQueued(state, marketId)
+  if (row === undefined || row.as_of > latestAsOf) return { kind: 'none' }
+  const lane = state.lanes.get(relayer)
+  if (lane === undefined) return { kind: 'unknown_relayer' }
+  const isNumbered = row.action_id !== null && row.nonce !== null && row.relayer === relayer
+  const nonce = isNumbered ? (row.nonce as number) : lane.next_nonce
+  const actionId = row.action_id ?? state.progress.need(marketId).lastActionId + 1
+  const action = signableOf(state, row, actionId)
+  const { queue_no: queueNo, as_of } = row
+  if (!isNumbered)
+    draft.write(marketId, { kind: 'action_numbered', queue_no: queueNo, action_id: actionId, relayer, nonce })
+  return { kind: 'action', queueNo, actionId, nonce, asOf: as_of as Millis, action }
+}
+
+function firstQueued(state: ExchangeState, marketId: MarketId): ActionRow | undefined {
+  for (const queueNo of state.queues.pending(marketId)) {
+    const action = state.actions.need(actionKey(marketId, queueNo))
+    if (action.status === 'QUEUED') return action
+  }
+  return undefined
+}
+
+/** The first signature of an attempt wins. */
+function noteSigned(draft: Draft, { now }: Inputs, command: SignedTransaction): LaneAnswer {
+  const { marketId, queueNo, relayer, nonce, attempt, hash, purpose } = command
+  const { state } = draft
+  const first = state.transactions.get(keyOfTransaction({ relayer, nonce, attempt }))
+  if (first !== undefined) return { kind: 'hash', hash: first.tx_hash }
+  if (nonce >= (state.lanes.get(relayer)?.next_nonce ?? 0)) return { kind: 'ended' }
+  if (
+    attempt > 1 &&
+    state.transactions.get(keyOfTransaction({ relayer, nonce, attempt: attempt - 1 })) === undefined
+  )
+    return { kind: 'ended' }
+  if (queueNo !== null && attempt === 1) {
+    const action = state.actions.get(actionKey(marketId, queueNo))
+    const isWaiting = action?.status === 'QUEUED' && action.nonce === nonce && action.relayer === relayer
+    if (!isWaiting) return { kind: 'ended' }
+    draft.write(marketId, { kind: 'action_signed', queue_no: queueNo, tx_hash: hash, at: now })
+    return { kind: 'hash', hash }
+  }
+  draft.write(CHAIN, { kind: 'transaction_signed', relayer, nonce, attempt, tx_hash: hash, purpose, at: now })
+  return { kind: 'hash', hash }
+}
+
+function noteSubmitted(draft: Draft, { now }: Inputs, command: SubmittedAction): LaneAnswer {
+  const { marketId, queueNo, nonce } = command
+  const { state } = draft
+  const action = state.actions.get(actionKey(marketId, queueNo))
+  if (action?.status !== 'SIGNED' || action.nonce !== nonce || action.relayer === null)
+    return { kind: 'ended' }
+  const { relayer } = action
+  const { tx_hash } = state.transactions.need(keyOfTransaction({ relayer, nonce, attempt: 1 }))
+  const sent = { action_id: action.action_id as number, tx_hash, at: now }
+  const part = partOf(action)
+  if (part === null) draft.write(marketId, { kind: 'action_submitted', queue_no: queueNo, ...sent })
+  else draft.write(marketId, { kind: 'part_submitted', batch_id: part.batchId, part: part.part, ...sent })
+  return { kind: 'done' }
+}
+
+/** The contract has executed actions of another operator, or a fork has taken some back. */
+function adoptActionId(draft: Draft, { marketId, actionId, hasOpen }: AdoptActionId): LaneAnswer {
+  const { state } = draft
+  const isInFlight = state.queues
+    .pending(marketId)
+    .some((queueNo) => state.actions.need(actionKey(marketId, queueNo)).action_id !== null)
+  const isSame = state.progress.need(marketId).lastActionId === actionId
+  if (!isSame && !isInFlight && !hasOpen)
+    draft.write(marketId, { kind: 'action_id_adopted', action_id: actionId })
+  return { kind: 'done' }
+}
+
+/** Refused if the market has a row that the worker has not seen, or a queued action. */
+function noteIdle(state: ExchangeState, { marketId, version }: LaneIdle): LaneAnswer {
+  const head = state.heads.get(marketId)?.seq ?? 0
+  const isIdle = version === head && firstQueued(state, marketId) === undefined
+  return isIdle ? { kind: 'done' } : { kind: 'busy', version: head }
+}

@@ -1,0 +1,157 @@
+/** A signed adjustment and its attempt as they are stored, and the row of the journal that states a change. */
+import type { AdjustmentChanged, AdjustmentRequest, StoredAdjustment } from '../journal/adjustment-row.ts'
+import type { FailureKind, Mismatch } from '../settlement/receipt.ts'
+import type { Address, Quote, Seconds } from '../units.ts'
+import {
+  type Adjustment,
+  type AdjustmentKind,
+  type AttemptStatus,
+  isInFlight,
+  isLeverage,
+} from './adjustment-attempt.ts'
+
+/** A signed adjustment. */
+export interface SignedAdjustment {
+  readonly adjustment: Adjustment
+  readonly signer: Address
+  readonly signature: string
+  readonly deadline: Seconds
+}
+
+export function toStored({ adjustment, signer, signature, deadline }: SignedAdjustment): StoredAdjustment {
+  const common = { signer, signature, deadline }
+  if (isLeverage(adjustment)) {
+    const { leverage, maxMarginIn, minMarginOut } = adjustment
+    return { ...common, leverage, max_margin_in: `${maxMarginIn}`, min_margin_out: `${minMarginOut}` }
+  }
+  const { amount, removeMode, minAmount } = adjustment
+  return { ...common, amount: `${amount}`, remove_mode: removeMode, min_amount: `${minAmount}` }
+}
+
+const wei = (amount: string | undefined): Quote => BigInt(amount ?? 0) as Quote
+
+export function fromStored(stored: StoredAdjustment): SignedAdjustment {
+  const { signer, signature, deadline, leverage, amount, remove_mode = 'exact' } = stored
+  const common = { signer: signer as Address, signature, deadline: deadline as Seconds }
+  if (leverage !== undefined) {
+    const bounds = { maxMarginIn: wei(stored.max_margin_in), minMarginOut: wei(stored.min_margin_out) }
+    return { ...common, adjustment: { leverage, ...bounds } }
+  }
+  const change = { amount: wei(amount), removeMode: remove_mode, minAmount: wei(stored.min_amount) }
+  return { ...common, adjustment: change }
+}
+
+export interface StoredAttempt {
+  readonly adjustment_id: string
+  readonly market_id: number
+  readonly user_id: number
+  readonly digest: string
+  readonly kind: AdjustmentKind
+  readonly nonce: number
+  readonly request: StoredAdjustment
+  readonly status: AttemptStatus
+  readonly hold: bigint
+  readonly held: bigint
+  readonly pays: bigint
+  readonly cancelled_orders: number
+  readonly as_of: number | null
+  readonly relayer: string | null
+  readonly relayer_nonce: number | null
+  readonly tx_hash: string | null
+  readonly moved: bigint | null
+  readonly max_removable: bigint | null
+  readonly gas_used: number | null
+  readonly failure_kind: FailureKind | null
+  readonly failure_reason: string | null
+  readonly created_at: number
+  readonly updated_at: number
+}
+
+/** What changes with a status. */
+export interface AttemptChange {
+  readonly status: AttemptStatus
+  readonly as_of?: number
+  readonly relayer?: string
+  readonly relayer_nonce?: number
+  readonly tx_hash?: string | null
+  readonly max_removable?: bigint | null
+  readonly moved?: bigint | null
+  readonly gas_used?: number | null
+  readonly failure_kind?: FailureKind | null
+  readonly failure_reason?: string | null
+}
+
+/** The attempt with the change, and the row that states it. The reservation follows from the status. */
+export function changedAttempt<Attempt extends StoredAttempt>(
+  attempt: Attempt,
+  change: AttemptChange,
+  at: number,
+): { readonly attempt: Attempt; readonly row: AdjustmentChanged } {
+  const held = isInFlight(change.status) ? attempt.hold : 0n
+  const after: Attempt = { ...attempt, ...change, held, updated_at: at }
+  return { attempt: after, row: attemptRow(after, held - attempt.held) }
+}
+
+export function attemptRow(attempt: StoredAttempt, reservedDelta: bigint): AdjustmentChanged {
+  const { adjustment_id, user_id, kind, status, tx_hash, failure_kind, failure_reason } = attempt
+  const { amount = '0', leverage = null } = attempt.request
+  return {
+    kind: 'adjustment_changed',
+    adjustment_id,
+    user_id,
+    adjustment: kind,
+    status,
+    amount: attempt.moved === null ? amount : attempt.moved.toString(),
+    new_leverage: leverage,
+    tx_hash,
+    failure_kind,
+    failure_reason,
+    reserved_delta: reservedDelta.toString(),
+    created_at: attempt.created_at,
+    at: attempt.updated_at,
+    ...(attempt.as_of !== null && { as_of: attempt.as_of }),
+    ...(attempt.relayer !== null && { relayer: attempt.relayer }),
+    ...(attempt.relayer_nonce !== null && { relayer_nonce: attempt.relayer_nonce }),
+    ...(attempt.max_removable !== null && { max_removable: attempt.max_removable.toString() }),
+    ...(attempt.moved !== null && { moved: attempt.moved.toString() }),
+    ...(attempt.gas_used !== null && { gas_used: attempt.gas_used }),
+  }
+}
+
+/** What the attempt's first row states beside its status. */
+export const attemptRequest = (attempt: StoredAttempt): AdjustmentRequest => ({
+  digest: attempt.digest,
+  nonce: attempt.nonce,
+  request: attempt.request,
+  hold: attempt.hold.toString(),
+  pays: attempt.pays.toString(),
+  cancelled_orders: attempt.cancelled_orders,
+})
+
+/** The chain has executed the adjustment, and its events are those expected. */
+export const committedAttempt = (
+  amount: bigint,
+  { txHash, gasUsed }: { readonly txHash: string; readonly gasUsed: number | null },
+): AttemptChange => ({
+  status: 'COMMITTED',
+  tx_hash: txHash,
+  moved: amount,
+  gas_used: gasUsed,
+  failure_kind: null,
+  failure_reason: null,
+})
+
+export const mismatchedAttempt = ({ kind, reason }: Mismatch, txHash: string): AttemptChange => ({
+  status: 'RECEIPT_RECONCILIATION_FAILED',
+  tx_hash: txHash,
+  failure_kind: kind as FailureKind,
+  failure_reason: reason,
+})
+
+/** The block that ended the attempt has left the chain. Null if it has not ended with a block. */
+export function reopenedAttempt({ status, relayer }: StoredAttempt): AttemptChange | null {
+  if (status !== 'COMMITTED' && status !== 'RECEIPT_RECONCILIATION_FAILED') return null
+  const open = { moved: null, gas_used: null, failure_kind: null, failure_reason: null }
+  // An attempt that another operator had executed was not sent from here: it is signed as if nothing had happened.
+  return relayer === null ? { status: 'PREPARED', ...open, tx_hash: null } : { status: 'SUBMITTED', ...open }
+}
