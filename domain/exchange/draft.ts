@@ -35,6 +35,11 @@ export class Draft {
     return this.#state
   }
 
+  /** Whether any row was added. */
+  get hasRows(): boolean {
+    return this.#entries.length > 0
+  }
+
   /** The sequence of the last row of the market, or of the accounts (0), all rows so far included. */
   lastSeq(marketId: MarketId): Seq {
     return (this.nextSeq(marketId) - 1) as Seq

@@ -39,11 +39,16 @@ export function listedSpec(state: ExchangeState, marketId: MarketId): MarketSpec
   return row && parse(row).listed
 }
 
+/** The market's terms with announced changes; the market must be listed. */
+export function marketTerms(state: ExchangeState, marketId: MarketId): MarketTerms {
+  const { terms } = parse(state.markets.need(String(marketId)))
+  return { ...terms, reservedFee: state.progress.need(marketId).reservedFee }
+}
+
 /** The market's terms in force; the market must be listed. */
 export function marketTermsAt(state: ExchangeState, marketId: MarketId, asOf: Millis): TermsInForce {
-  const { listed, terms } = parse(state.markets.need(String(marketId)))
-  const { reservedFee } = state.progress.need(marketId)
-  return termsAt(listed, { ...terms, reservedFee }, asOf)
+  const { listed } = parse(state.markets.need(String(marketId)))
+  return termsAt(listed, marketTerms(state, marketId), asOf)
 }
 
 /** The announced fee periods of a listed market. */

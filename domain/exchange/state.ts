@@ -1,5 +1,6 @@
 /** The state of the exchange: what `decide` reads and `apply` alone changes. See the README of this folder for its laws. */
 import type { MarketId, Seq, UserId } from '../units.ts'
+import { AttemptIndex } from './attempt-index.ts'
 import { Books } from './books.ts'
 import { Digest } from './digest.ts'
 import { DocumentGroups } from './document-groups.ts'
@@ -93,6 +94,7 @@ export interface ExchangeState extends ChainTables, BlockTables, SwitchTables {
   readonly exposures: Exposures
   readonly orderIndex: OrderIndex
   readonly positionIndex: PositionIndex
+  readonly marketIndexes: MarketIndexes
   readonly newestUser: NewestUser
   readonly switchIndex: SwitchIndex
   readonly relayIndex: RelayIndex
@@ -101,6 +103,7 @@ export interface ExchangeState extends ChainTables, BlockTables, SwitchTables {
   readonly attemptsOf: DocumentGroups<AttemptRow>
   /** Relay operations by owner and nonce. */
   readonly relaysOf: DocumentGroups<RelayRow>
+  readonly attemptIndex: AttemptIndex
   readonly queues: ActionQueues
   /** Users by address. */
   readonly userIds: PartedMap<UserId>
@@ -184,6 +187,7 @@ export function createState(secret = 0): ExchangeState {
       keyOf: ({ operation_id }) => operation_id,
       groupOf: ({ owner, nonce }) => `${owner}-${nonce}`,
     }),
+    attemptIndex: new AttemptIndex(chain.attempts),
     queues: new ActionQueues(actions),
     userIds,
     partFills,

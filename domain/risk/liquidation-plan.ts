@@ -40,6 +40,7 @@ import {
   UNFILLED_BATCHES,
 } from './ladder.ts'
 import type { Backstop } from './liquidation.ts'
+import type { ActionOutcome } from './liquidation-outcome.ts'
 import {
   afterFailure,
   type LiquidationAction,
@@ -65,11 +66,8 @@ export interface LiquidationTerms {
   readonly hashOf: (order: Order) => OrderHash
 }
 
-/**
- * What became of a liquidation's last single action; null if it waits for none. `isOwn`: false if it was dropped because a batch before it
- * was voided: then it has not been tried.
- */
-export type ActionOutcome = 'pending' | 'done' | { readonly failed: string; readonly isOwn: boolean } | null
+/** Most inheritances and deleveragings in the queue at once: each one is computed on top of those before it. */
+export const MAX_PENDING = 20
 
 /** Why a single action behind a voided batch is dropped: it was decided on positions that have not come about. */
 export const BEHIND_VOID = 'behind a voided batch'

@@ -6,8 +6,8 @@ import type { OpenOrder } from '../../domain/orders/open-order.ts'
 import type { Order } from '../../domain/orders/order.ts'
 import type { Position } from '../../domain/positions/position.ts'
 import { byRank, type Counterparty, MAX_LEGS } from '../../domain/risk/deleveraging-legs.ts'
+import type { ActionOutcome } from '../../domain/risk/liquidation-outcome.ts'
 import {
-  type ActionOutcome,
   type LiquidationPlan,
   LiquidationPlanner,
   MAX_PENDING,

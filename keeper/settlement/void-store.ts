@@ -12,7 +12,7 @@ import { loadPositions, minedPosition, setMatchedPositions } from '../../db/posi
 import { recordRevert } from '../../db/relayers.ts'
 import { anyOf, constant } from '../../db/values.ts'
 import { type MarketRow, marketShard } from '../../domain/journal/journal-row.ts'
-import { BEHIND_VOID } from '../../domain/risk/liquidation-plan.ts'
+import { BEHIND_VOID } from '../../domain/risk/liquidation-outcome.ts'
 import type { VoidedBatch } from '../../domain/settlement/void-batch.ts'
 import type { MarketId, UserId } from '../../domain/units.ts'
 import type { Voided, VoidStore, VoidTransaction } from './ports.ts'

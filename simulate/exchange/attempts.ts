@@ -2,8 +2,10 @@
 import type { CommandClass } from '../../keeper/engine/fair-queue.ts'
 import type { Reply } from '../../keeper/engine/owner.ts'
 import type { Random } from '../random.ts'
-import type { Send } from './scenario.ts'
 import type { Scheduler } from './scheduler.ts'
+
+/** Sends to the engine that the client takes for the owner; null if that is not one. */
+export type Send<Command, Answer> = (command: Command, of: CommandClass) => Promise<Reply<Answer>> | null
 
 /** One sending of a command and its reply. */
 export interface Attempt<Command, Answer> {

@@ -1,14 +1,9 @@
 /** What the members of a run own, and who sends them commands. */
-import type { CommandClass } from '../../keeper/engine/fair-queue.ts'
 import type { Machine } from '../../keeper/engine/machine.ts'
-import type { Reply } from '../../keeper/engine/owner.ts'
 import type { Group } from '../../keeper/engine/ports.ts'
 import type { Random } from '../random.ts'
-import type { Attempt } from './attempts.ts'
+import type { Attempt, Send } from './attempts.ts'
 import type { Scheduler } from './scheduler.ts'
-
-/** Sends to the engine that the client takes for the owner; null if that is not one. */
-export type Send<Command, Answer> = (command: Command, of: CommandClass) => Promise<Reply<Answer>> | null
 
 export interface Clients<Command, Answer> {
   /** One per command that was sent. */

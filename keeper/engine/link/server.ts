@@ -68,7 +68,7 @@ export const LINK_LIMITS: LinkLimits = {
 const MAX_BUDGET_MS = 60_000
 
 export interface ServedLink {
-  /** Tells the client that this member has become the owner, or no longer is. */
+  /** Sends the client whether this member is the owner now. */
   announce(isOwner: boolean): void
   close(): void
 }

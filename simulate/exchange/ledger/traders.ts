@@ -2,8 +2,8 @@
 
 import type { CommandClass } from '../../../keeper/engine/fair-queue.ts'
 import type { Random } from '../../random.ts'
-import { type Attempt, Attempts } from '../attempts.ts'
-import type { Clients, Send } from '../scenario.ts'
+import { type Attempt, Attempts, type Send } from '../attempts.ts'
+import type { Clients } from '../scenario.ts'
 import type { Scheduler } from '../scheduler.ts'
 import type { LedgerAnswer, LedgerCommand, LedgerKind } from './ledger.ts'
 

@@ -98,8 +98,8 @@ export const TRADING_FAULTS: readonly Fault[] = [
   ),
   inDraft(
     'a decision leaves its rows in the state',
-    '    this.#state.core.undo.undoTo(this.#start)\n    this.#marks.length = 0\n    return this.#entries\n',
-    '    return this.#entries\n',
+    '    this.#state.core.undo.undoTo(this.#start)\n    this.#marks.length = 0\n',
+    '',
     1,
   ),
   inDraft(

@@ -6,7 +6,14 @@ import type { Item as ApiItem } from '../../../api/commands/command.ts'
 import { ApiError, itemError } from '../../../api/errors.ts'
 import { appendRows, lockShard } from '../../../db/journal.ts'
 import { saveSessionKey } from '../../../db/session-keys.ts'
-import type { Item, OrdersCommand } from '../../../domain/exchange/decide/orders/command.ts'
+import { decideCancelAll } from '../../../domain/exchange/decide/orders/cancel-all.ts'
+import type {
+  CancelAllCommand,
+  CancelAllStep,
+  Item,
+  OrdersAnswer,
+  OrdersCommand,
+} from '../../../domain/exchange/decide/orders/command.ts'
 import { decideOrders } from '../../../domain/exchange/decide/orders/decide-orders.ts'
 import { ACCOUNTS_SHARD } from '../../../domain/journal/journal-row.ts'
 import type { Json } from '../../../domain/journal/request-rows.ts'
@@ -82,6 +89,11 @@ const anyCommand = fc.record({
   repeat: mostly(true, false),
 })
 const anyCommandEvent = fc.record({ kind: fc.constant('command' as const), command: anyCommand })
+const anyCancelAll = fc.record({
+  kind: fc.constant('cancel_all' as const),
+  by: fc.nat(2),
+  market: fc.constantFrom<number | null>(0, 1, null),
+})
 const anyOracle = fc.record({
   kind: fc.constant('oracle' as const),
   ticks: fc.constantFrom(-8, 8),
@@ -100,6 +112,7 @@ const anyKey = fc.record({
 })
 const anyEvent = fc.oneof(
   { weight: 8, arbitrary: anyCommandEvent },
+  { weight: 1, arbitrary: anyCancelAll },
   { weight: 1, arbitrary: anyOracle },
   { weight: 1, arbitrary: anyChain },
   { weight: 2, arbitrary: anyAuction },
@@ -257,6 +270,45 @@ describe('the engine beside the transactions of the api', () => {
     firstAnswers.set(`${request.user_id} ${request.client_request_id}`, engine.answer)
   }
 
+  async function runCancelAll({ by, market }: Extract<AnyEvent, { kind: 'cancel_all' }>): Promise<void> {
+    await twins.shadow.follow()
+    const { userId } = users[by] as User
+    const resting = await exchange.db
+      .selectFrom('resting')
+      .select('market_id')
+      .where('user_id', '=', userId)
+      .where('orders', '>', 0)
+      .execute()
+    const ids = market === null ? resting.map(({ market_id }) => market_id) : [MARKETS[market]?.marketId]
+    const isEverywhere = market === null
+    const twin: TwinCommand = {
+      kind: 'cancel',
+      userId,
+      markets: MARKETS.filter(({ marketId }) => ids.includes(marketId)),
+      items: [{ kind: 'cancel_all', reason: 'all', isEverywhere }],
+      isAtomic: false,
+      request: null,
+    }
+    const now = Date.now() as Millis
+    const marketId = market === null ? null : (MARKETS[market] as MarketSpec).marketId
+    const command = {
+      kind: 'cancel_all',
+      userId: userId as UserId,
+      marketId,
+      note: 'all',
+      covers: [],
+    } as const
+    const { entries, answer, next } = twins.decideOnState<
+      CancelAllCommand | CancelAllStep,
+      OrdersAnswer,
+      CancelAllStep
+    >(decideCancelAll, command, await twins.inputs(now))
+    expect(next).to.equal(null)
+    const engine = { rows: entriesOf(entries), answer: engineAnswer(answer, twin.items, firstAnswers) }
+    expect(engine).to.deep.equal(await twins.decideInTables(twin, now))
+    if (entries.length > 0) note(isEverywhere ? 'cancel everywhere' : 'cancel market')
+  }
+
   async function storeKey(event: Extract<AnyEvent, { kind: 'key' }>): Promise<void> {
     const { address: owner } = users[event.by] as User
     const at = Math.floor(Date.now() / 1000)
@@ -285,6 +337,8 @@ describe('the engine beside the transactions of the api', () => {
     switch (event.kind) {
       case 'command':
         return runCommand(event.command)
+      case 'cancel_all':
+        return runCancelAll(event)
       case 'oracle': {
         const observedAt = Date.now() - (event.stale ? 700_000 : 0)
         return setOracle(exchange.db, perpetual, String(100 + event.ticks / 10), observedAt)
@@ -331,6 +385,8 @@ describe('the engine beside the transactions of the api', () => {
       'SALT_USED',
       'batch',
       'NOT_YOURS',
+      'cancel everywhere',
+      'cancel market',
     ].filter((what) => !seen.has(what))
     expect(missed, JSON.stringify([...seen])).to.deep.equal([])
   }).timeout(300_000)

@@ -90,13 +90,13 @@ export class CommandTwins {
   }
 
   /** Runs `engine` on the state without changing it. */
-  decideOnState<EngineCommand>(
-    decider: Decider<EngineCommand, OrdersAnswer, never>,
+  decideOnState<EngineCommand, Answer, Next>(
+    decider: Decider<EngineCommand, Answer, Next>,
     command: EngineCommand,
     inputs: Inputs,
   ) {
     const before = toHex(digestOf(this.shadow.state))
-    const decision = decideOn(this.shadow.state, inputs, { decider, command })
+    const decision = decideOn<EngineCommand, Answer, Next>(this.shadow.state, inputs, { decider, command })
     if (toHex(digestOf(this.shadow.state)) !== before) throw new Error('a decision has changed the state')
     return decision
   }

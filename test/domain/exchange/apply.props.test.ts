@@ -8,8 +8,9 @@ import { load, serialize } from '../../../domain/exchange/checkpoint.ts'
 import { canonicalJson } from '../../../domain/exchange/document-table.ts'
 import { violations } from '../../../domain/exchange/laws.ts'
 import { createState, digestOf, type ExchangeState, tablesOf } from '../../../domain/exchange/state.ts'
+import type { OrderRow } from '../../../domain/exchange/tables/orders.ts'
 import { toHex } from '../../../domain/hex.ts'
-import type { MarketId, UserId } from '../../../domain/units.ts'
+import type { MarketId, Millis, UserId } from '../../../domain/units.ts'
 import { binary, perpetual } from '../../support/markets.ts'
 import { anySteps } from './support/any-steps.ts'
 import { commandsOf } from './support/journals.ts'
@@ -40,7 +41,19 @@ function contentOf(state: ExchangeState) {
   const exposures = [perpetual, binary].map(({ marketId }) =>
     users.map((user) => state.exposures.of(marketId, user)),
   )
-  return { books, tables, queues, ended, exposures, digest: toHex(digestOf(state)) }
+  const found = [...state.signatures.rows()].map(({ marketId, accepted, hash }) => {
+    const { account, salt } = state.orders.need(marketId, accepted)
+    const { seq } = state.orderIndex.withSalt(marketId, account, salt) as OrderRow
+    return `${marketId}-${accepted} ${seq} ${state.orderIndex.withHash(hash) === undefined}`
+  })
+  const ofUsers = users.map((user) => ({
+    live: [perpetual, binary].map(({ marketId }) => state.orderIndex.liveOf(marketId, user)),
+    positions: state.positionIndex.of(user).sort((a, b) => a.marketId - b.marketId),
+  }))
+  const switches = state.switchIndex.due(Number.MAX_SAFE_INTEGER as Millis)
+  const next = state.newestUser.next()
+  const indexes = { found: found.sort(), ofUsers, switches, next }
+  return { books, tables, queues, ended, exposures, indexes, digest: toHex(digestOf(state)) }
 }
 
 function folded(commands: readonly (readonly Entry[])[]): ExchangeState {

@@ -4,6 +4,7 @@
  * and the chain's changes of free balances. Every change that a request caused must have a request in the traders' notes.
  */
 
+import { MAX_ORDERS_PER_TURN } from '../../../domain/auction/turn-bound.ts'
 import type { AccountsRow } from '../../../domain/journal/accounts-row.ts'
 import {
   ACCOUNTS_SHARD,
@@ -15,7 +16,6 @@ import { priceBand } from '../../../domain/market/band.ts'
 import { isConditional, type StatusReason } from '../../../domain/orders/order.ts'
 import { reservedPriceOf } from '../../../domain/orders/reservation.ts'
 import type { Address, FundingIndex, Price } from '../../../domain/units.ts'
-import { MAX_ORDERS_PER_TURN } from '../../../domain/auction/turn-bound.ts'
 import type { ModelOrder } from '../../support/order-model-terms.ts'
 import type { MarketRecord } from './market-record.ts'
 import { isFaultOfChain, MinedRows } from './mined-rows.ts'

@@ -349,7 +349,7 @@ describe('a liquidation', () => {
     await run.turn()
     expect(await running(), 'the matched position is closed').to.deep.equal([])
     await voidAll()
-    await run.turn()
+    await run.auction()
     expect((await forcedOrders()).map(({ settling }) => settling)).to.deep.equal([100])
     await voidAll()
     await run.report(990)

@@ -3,7 +3,6 @@ import { sql } from 'kysely'
 import type { Db, Tx } from '../../../db/client.ts'
 import { readRows } from '../../../db/journal.ts'
 import { apply, type Entry, marketIdOf } from '../../../domain/exchange/apply.ts'
-import { hashOfLabel } from '../../../domain/exchange/order-index.ts'
 import { createState, type ExchangeState } from '../../../domain/exchange/state.ts'
 import { BANK } from '../../../domain/exchange/tables/chain.ts'
 import type { ActionRow } from '../../../domain/exchange/tables/markets.ts'
@@ -75,7 +74,7 @@ export class StoredState {
         for (const { seq, row } of rows) {
           // Orders that a test has inserted in masses have sequences without rows.
           const head = this.state.heads.get(marketIdOf(shard))?.seq ?? 0
-          if (seq !== head + 1) this.#setHead(marketIdOf(shard), seq - 1)
+          if (seq !== head + 1) this.#setHead(shard, seq - 1)
           apply(this.state, { shard, seq, row })
         }
         if (rows.length < PAGE) break
@@ -88,15 +87,15 @@ export class StoredState {
     for (const { shard, head } of heads) {
       if (head === (this.state.heads.get(marketIdOf(shard))?.seq ?? 0)) continue
       await this.#adoptOrders(tx)
-      this.#setHead(marketIdOf(shard), head)
+      this.#setHead(shard, head)
     }
   }
 
-  #setHead(marketId: MarketId, seq: number): void {
-    this.state.heads.put({ marketId, seq: seq as Seq, releasedUpTo: 0 as Seq })
+  #setHead(shard: string, seq: number): void {
+    this.state.heads.put({ marketId: marketIdOf(shard), seq: seq as Seq, releasedUpTo: 0 as Seq })
   }
 
-  /** Adopts users that the test has inserted without a row. */
+  /** Of users that the test has inserted without a row. */
   async #adoptUsers(tx: Tx): Promise<void> {
     const { rows } = await sql<{ user_id: number; address: string; created_at: number }>`
       select * from users where not exists (
@@ -228,8 +227,8 @@ export class StoredState {
         expiration: row.expiration as Seconds,
         aliveUntil: row.alive_until as Seconds,
         acceptedAt: row.accepted_at as Millis,
-        labelHash: hashOfLabel(row.client_order_id),
         salt: row.salt,
+        labelHash: 0,
         status: row.status,
         statusReason: row.status_reason,
         closingReason: row.closing_reason as never,

@@ -1,4 +1,5 @@
 /** Decides on the liquidations of one step: collects from the state what each account's case needs, and plans its step. */
+
 import type { BatchBasis } from '../../../auction/action-basis.ts'
 import type { MarketSnapshot } from '../../../auction/market-snapshot.ts'
 import { MAX_ORDERS_PER_TURN } from '../../../auction/turn-bound.ts'
@@ -6,9 +7,8 @@ import type { OpenOrder } from '../../../orders/open-order.ts'
 import type { Order } from '../../../orders/order.ts'
 import type { Position } from '../../../positions/position.ts'
 import { byRank, type Counterparty, MAX_LEGS } from '../../../risk/deleveraging-legs.ts'
+import { type ActionOutcome, actionOutcomeOf } from '../../../risk/liquidation-outcome.ts'
 import {
-  type ActionOutcome,
-  actionOutcomeOf,
   type LiquidationPlan,
   LiquidationPlanner,
   MAX_PENDING,

@@ -1,17 +1,12 @@
 /** What a state has of one market, in the terms of the rules that decide its turn. */
 
 import type { SingleAction, SingleKind } from '../../../actions/action.ts'
-import { type FundingStep, fundingAfter, fundingStepOf } from '../../../actions/queue.ts'
 import { fromStoredPayload } from '../../../actions/stored-action.ts'
 import type { MarketSnapshot } from '../../../auction/market-snapshot.ts'
 import type { SettlementBacklog } from '../../../auction/settlement-pace.ts'
 import { invariant } from '../../../invariant.ts'
-import { fromStoredFees } from '../../../market/fee-periods.ts'
-import type { MarketTerms } from '../../../market/in-force.ts'
 import type { MarketSpec } from '../../../market/market.ts'
 import type { ProtectionSchedule } from '../../../market/price-protection.ts'
-import { fromStoredSpec } from '../../../market/stored-spec.ts'
-import { fromStoredTerms } from '../../../market/stored-terms.ts'
 import type { UsedReport } from '../../../prices/report.ts'
 import type {
   Address,
@@ -25,8 +20,8 @@ import type {
   Ticks,
   UserId,
 } from '../../../units.ts'
-import { fundingOf } from '../../apply/actions.ts'
 import type { Inputs } from '../../inputs.ts'
+import { listedSpec, marketFunding, marketTerms } from '../../market-terms.ts'
 import type { ExchangeState } from '../../state.ts'
 import { BANK } from '../../tables/chain.ts'
 import {
@@ -39,28 +34,6 @@ import {
 
 // ---------------------------------------------------------------------- terms
 
-interface Listing {
-  readonly spec: MarketSpec
-  readonly terms: Omit<MarketTerms, 'reservedFee'>
-  readonly priceProtection: ProtectionSchedule
-}
-
-/** Rows are never changed in place, so what is read of one is read once. */
-const listings = new WeakMap<MarketRow, Listing>()
-
-function listingOf(row: MarketRow): Listing {
-  let listing = listings.get(row)
-  if (listing === undefined) {
-    const spec = fromStoredSpec(row.spec)
-    const closing = { expiresAt: row.expires_at as Millis, settlingAt: row.settling_at as Millis }
-    const fees = fromStoredFees(row.fee_periods)
-    const terms = { mode: row.mode, chain: fromStoredTerms(row.terms, spec), closing, fees }
-    listing = { spec, terms, priceProtection: scheduleOf(row) }
-    listings.set(row, listing)
-  }
-  return listing
-}
-
 const scheduleOf = (row: MarketRow): ProtectionSchedule => ({
   inForce: BigInt(row.price_protection) as Rate,
   next:
@@ -70,8 +43,11 @@ const scheduleOf = (row: MarketRow): ProtectionSchedule => ({
 })
 
 /** The specification with which the market was listed. */
-export const specOf = (state: ExchangeState, marketId: MarketId): MarketSpec =>
-  listingOf(state.markets.need(String(marketId))).spec
+export function specOf(state: ExchangeState, marketId: MarketId): MarketSpec {
+  const listed = listedSpec(state, marketId)
+  invariant(listed !== undefined, `a turn is that of a listed market, received ${marketId}`)
+  return listed
+}
 
 // ---------------------------------------------------------------------- queue
 
@@ -83,11 +59,6 @@ export function singleActionOf({ kind, as_of, payload }: ActionRow): SingleActio
   invariant(payload !== null, 'a single action has a payload')
   return fromStoredPayload(kind as SingleKind, as_of as Millis, payload)
 }
-
-const fundingStep = (row: ActionRow): FundingStep => ({
-  asOf: row.as_of as Millis,
-  sets: row.kind === 'update_funding' ? fundingStepOf(singleActionOf(row)).sets : null,
-})
 
 /**
  * The last report of the market's feed that an action uses, queued or mined. The report of a finalization is of another feed. Actions that a
@@ -127,7 +98,6 @@ const backstopOf = ({ backstop, backstop_cap }: MarketRow): MarketSnapshot['back
 export function snapshotOf(state: ExchangeState, inputs: Inputs, marketId: MarketId): MarketSnapshot {
   const market = state.markets.need(String(marketId))
   const progress = state.progress.need(marketId)
-  const { terms, priceProtection } = listingOf(market)
   const pending = pendingActions(state, marketId)
   const adjusting = [...state.marketIndexes.adjusting(marketId)]
   const touched = new Set<UserId>()
@@ -136,18 +106,18 @@ export function snapshotOf(state: ExchangeState, inputs: Inputs, marketId: Marke
   return {
     now: inputs.now,
     head: state.heads.get(marketId)?.seq ?? (0 as Seq),
-    terms: { ...terms, reservedFee: progress.reservedFee },
+    terms: marketTerms(state, marketId),
     reservingAfter: progress.reservingAfter,
     lastBatchId: progress.lastBatchId,
     lastBatchHead: progress.lastBatchHead,
     lastAsOf: progress.lastAsOf,
-    priceProtection,
+    priceProtection: scheduleOf(market),
     impactNotional: market.impact_notional === null ? null : (BigInt(market.impact_notional) as Quote),
     lastPrice: lastPriceOf(progress),
     heldMark: progress.isMarkHeld ? progress.heldMark : null,
     report: inputs.report(marketId),
     usedReport: usedReportOf(state, marketId, progress.lastQueueNo),
-    funding: fundingAfter(fundingOf(state, marketId), pending.map(fundingStep)),
+    funding: marketFunding(state, marketId),
     session: inputs.session(marketId),
     touched,
     removals: adjusting.reduce((sum, { pays }) => sum + BigInt(pays), 0n) as Quote,
