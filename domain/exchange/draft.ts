@@ -45,11 +45,6 @@ export class Draft {
     return (this.nextSeq(marketId) - 1) as Seq
   }
 
-  /** Whether any row was added. */
-  get hasRows(): boolean {
-    return this.#entries.length > 0
-  }
-
   /** The sequence that the next row of the market, or of the accounts (0), will have. */
   nextSeq(marketId: MarketId): Seq {
     const known = this.#next.get(marketId)

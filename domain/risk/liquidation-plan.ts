@@ -69,26 +69,6 @@ export interface LiquidationTerms {
 /** Most inheritances and deleveragings in the queue at once: each one is computed on top of those before it. */
 export const MAX_PENDING = 20
 
-/** Why a single action behind a voided batch is dropped: it was decided on positions that have not come about. */
-export const BEHIND_VOID = 'behind a voided batch'
-
-/** What became of a single action of the queue. */
-export function actionOutcomeOf({
-  status,
-  failure,
-}: {
-  readonly status: string
-  readonly failure: string | null
-}): Exclude<ActionOutcome, null> {
-  if (status === 'MINED') return failure === null ? 'done' : { failed: failure, isOwn: true }
-  if (status === 'REVERTED' || status === 'VOIDED')
-    return { failed: failure ?? 'dropped', isOwn: failure !== BEHIND_VOID }
-  return 'pending'
-}
-
-/** Most inheritances and deleveragings in the queue at once: each one is computed on top of those before it. */
-export const MAX_PENDING = 20
-
 export interface LiquidationCase {
   readonly account: UserId
   readonly maker: Address
