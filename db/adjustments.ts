@@ -5,13 +5,12 @@
 import { type Selectable, sql } from 'kysely'
 import type { AdjustmentChanged } from '../domain/journal/adjustment-row.ts'
 import { type AdjustmentKind, IN_FLIGHT, isInFlight } from '../domain/positions/adjustment-attempt.ts'
+import { type SignedAdjustment, toStored } from '../domain/positions/stored-adjustment.ts'
 import {
   type AttemptChange,
   attemptRequest,
   attemptRow,
   changedAttempt,
-  type SignedAdjustment,
-  toStored,
 } from '../domain/positions/stored-attempt.ts'
 import { changeReserved } from './accounts.ts'
 import type { AdjustmentAttemptsTable } from './adjustment-schema.ts'

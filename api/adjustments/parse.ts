@@ -8,7 +8,7 @@ import {
   hashMarginAdjustment,
   recoverAdjuster,
 } from '../../domain/positions/adjustment-hash.ts'
-import type { SignedAdjustment } from '../../domain/positions/stored-attempt.ts'
+import type { SignedAdjustment } from '../../domain/positions/stored-adjustment.ts'
 import type { Address, Quote, Seconds } from '../../domain/units.ts'
 import { keccak, recover } from '../../service/crypto.ts'
 import type { Caller } from '../auth/caller.ts'

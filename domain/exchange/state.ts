@@ -98,11 +98,11 @@ export interface ExchangeState extends ChainTables, BlockTables, SwitchTables {
   readonly newestUser: NewestUser
   readonly switchIndex: SwitchIndex
   readonly relayIndex: RelayIndex
-  readonly attemptIndex: AttemptIndex
   /** Adjustment attempts by market and account. */
   readonly attemptsOf: DocumentGroups<AttemptRow>
   /** Relay operations by owner and nonce. */
   readonly relaysOf: DocumentGroups<RelayRow>
+  readonly attemptIndex: AttemptIndex
   readonly queues: ActionQueues
   /** Users by address. */
   readonly userIds: PartedMap<UserId>
@@ -176,9 +176,8 @@ export function createState(secret = 0): ExchangeState {
     newestUser: new NewestUser(users),
     switchIndex: new SwitchIndex(switches.switches, switches.connectionSwitches),
     positionIndex: new PositionIndex(positions),
-    marketIndexes: new MarketIndexes({ positions, actions, ...chain }),
     relayIndex: new RelayIndex(chain),
-    attemptIndex: new AttemptIndex(chain.attempts),
+    marketIndexes: new MarketIndexes({ positions, actions, ...chain }),
     attemptsOf: new DocumentGroups(chain.attempts, {
       keyOf: ({ adjustment_id }) => adjustment_id,
       groupOf: ({ market_id, user_id }) => `${market_id}-${user_id}`,
@@ -187,6 +186,7 @@ export function createState(secret = 0): ExchangeState {
       keyOf: ({ operation_id }) => operation_id,
       groupOf: ({ owner, nonce }) => `${owner}-${nonce}`,
     }),
+    attemptIndex: new AttemptIndex(chain.attempts),
     queues: new ActionQueues(actions),
     userIds,
     partFills,

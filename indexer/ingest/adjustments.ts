@@ -8,10 +8,10 @@ import type { ChainFact, PositionAdjustedFact } from '../../domain/chain/facts.t
 import type { AdjustmentChanged } from '../../domain/journal/adjustment-row.ts'
 import { marketShard, type PositionsMoved } from '../../domain/journal/journal-row.ts'
 import { expectationOf } from '../../domain/positions/adjustment-attempt.ts'
+import { fromStored } from '../../domain/positions/stored-adjustment.ts'
 import {
   type AttemptChange,
   committedAttempt,
-  fromStored,
   mismatchedAttempt,
   reopenedAttempt,
 } from '../../domain/positions/stored-attempt.ts'

@@ -2,7 +2,7 @@
 
 import type { Fence } from '../../db/fence.ts'
 import type { SigningInput } from '../../domain/positions/adjustment-signing.ts'
-import type { SignedAdjustment } from '../../domain/positions/stored-attempt.ts'
+import type { SignedAdjustment } from '../../domain/positions/stored-adjustment.ts'
 import type { FailureKind } from '../../domain/settlement/receipt.ts'
 import type { Address, MarketId, Millis, Quote, UserId } from '../../domain/units.ts'
 import type { SignedTransaction } from '../ports.ts'

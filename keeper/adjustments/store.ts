@@ -1,5 +1,4 @@
 /** Adjustment attempts in Postgres: from accepted to sent, and those that will not be mined. */
-
 import { sql } from 'kysely'
 import { lockAccounts } from '../../db/accounts.ts'
 import { usedReportSql } from '../../db/actions.ts'
@@ -19,7 +18,8 @@ import { marketShard } from '../../domain/journal/journal-row.ts'
 import { fromStoredSpec } from '../../domain/market/stored-spec.ts'
 import { isInFlight } from '../../domain/positions/adjustment-attempt.ts'
 import { FLAT, type Position } from '../../domain/positions/position.ts'
-import { type AttemptChange, fromStored } from '../../domain/positions/stored-attempt.ts'
+import { fromStored } from '../../domain/positions/stored-adjustment.ts'
+import type { AttemptChange } from '../../domain/positions/stored-attempt.ts'
 import type { Address, MarketId, Millis, Price, Quote, Steps, UserId } from '../../domain/units.ts'
 import { asSigned, toTransaction } from '../relayer/stored-transaction.ts'
 import type { AdjustmentStore, OpenAttempt, SigningState } from './ports.ts'

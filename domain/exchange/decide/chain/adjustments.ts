@@ -3,11 +3,11 @@ import type { LoggedFact, PositionAdjustedFact } from '../../../chain/facts.ts'
 import type { LogUndecodable } from '../../../journal/chain-rows.ts'
 import type { PositionsMoved } from '../../../journal/journal-row.ts'
 import { expectationOf } from '../../../positions/adjustment-attempt.ts'
+import { fromStored } from '../../../positions/stored-adjustment.ts'
 import {
   type AttemptChange,
   changedAttempt,
   committedAttempt,
-  fromStored,
   mismatchedAttempt,
   reopenedAttempt,
   type StoredAttempt,

@@ -11,7 +11,7 @@ import {
   FAILURE_PAUSE,
 } from '../../../positions/adjustment-admission.ts'
 import { type AttemptStatus, isLeverage, kindOf } from '../../../positions/adjustment-attempt.ts'
-import { type SignedAdjustment, toStored } from '../../../positions/stored-attempt.ts'
+import { type SignedAdjustment, toStored } from '../../../positions/stored-adjustment.ts'
 import { type SignerRefusal, signerRefusal } from '../../../session-keys/session-key.ts'
 import type { MarketId, Millis, Quote, UserId } from '../../../units.ts'
 import type { Decider } from '../../decide.ts'
