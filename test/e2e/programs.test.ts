@@ -175,7 +175,7 @@ describe('programs of traders on the complete stack', function () {
     expect((await fetch(new URL('/callback?state=other&code=1', returned))).status).to.equal(404)
     expect((await fetch(returned)).status).to.equal(200)
     expect((await ended)[0]).to.equal(0)
-    expect(printed.toLowerCase()).to.include(wallet.address.toLowerCase()).and.to.include('bearer')
+    expect(printed.toLowerCase()).to.include(wallet.address.toLowerCase()).and.to.include('identity_token')
     expect(clearbatch('auth', 'whoami', '--profile', 'elsewhere').status).to.equal(0)
   })
 
