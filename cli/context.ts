@@ -37,6 +37,11 @@ export class Context {
     return this.#place
   }
 
+  /** After a change of the profile or the flags. */
+  forgetPlace(): void {
+    this.#place = null
+  }
+
   /** Without a credential: for public data. */
   anonymous(): Client {
     return this.#open({ baseUrl: this.place.url })

@@ -7,6 +7,12 @@ import module from 'node:module'
 function withProxy(): number | null {
   const { HTTPS_PROXY, https_proxy, NODE_USE_ENV_PROXY } = process.env
   if (NODE_USE_ENV_PROXY !== undefined || !(HTTPS_PROXY || https_proxy)) return null
+  if (!process.allowedNodeEnvironmentFlags.has('--use-env-proxy')) {
+    process.stderr.write(
+      `HTTPS_PROXY needs Node.js 22.21 or 24.5 or newer; found ${process.version}: connecting without it\n`,
+    )
+    return null
+  }
   const [script = '', ...args] = process.argv.slice(1)
   const env = { ...process.env, NODE_USE_ENV_PROXY: '1' }
   const { status } = spawnSync(process.execPath, [...process.execArgv, script, ...args], {

@@ -94,7 +94,9 @@ async function listen(
   })
   const code = new Promise<string>((resolve, reject) => {
     const end = (error: CommandError) => {
+      clearTimeout(timer)
       server.close()
+      server.closeAllConnections()
       reject(error)
     }
     const timer = setTimeout(

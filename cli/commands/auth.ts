@@ -25,6 +25,7 @@ export async function login(context: Context, { client: clientId }: Login) {
   const isLocal = name === 'local' && flags.url === undefined
   const profile = isLocal ? localProfile(context) : await remoteProfile(context, name, saved, clientId)
   const file = saveProfile(env, name, profile)
+  context.forgetPlace()
   const { credential, address, scope } = await context.reader().account.me()
   return { profile: name, config: file, address, credential, scope, chain_id: profile.chain_id }
 }

@@ -35,6 +35,8 @@ if (market === undefined)
   throw new Error(`${symbol} is none of ${markets.map((each) => each.symbol).join(', ')}`)
 const marketId = market.market_id
 const account = client.live.account() // follows fills, positions and orders, also across lost connections
+const started = new Date().toISOString()
+const fillCount = () => account.fills.filter(({ created_at }) => created_at >= started).length // without earlier ones
 
 const quantityAt = (mark) => roundQuantity(market, (NOTIONAL / mark).toFixed(12))
 const quotesAt = (mark) =>
@@ -74,7 +76,7 @@ while (!stop.signal.aborted && Date.now() < end) {
     ) {
       quoted = await requote(mark)
       rounds++
-      console.log(`quotes around ${mark}, ${account.fills.length} fills so far`)
+      console.log(`quotes around ${mark}, ${fillCount()} fills so far`)
     }
     // For demonstration: the feed loses its connection once, and resumes by itself.
     if (++loops === 10) interrupted = client.live.interrupt()
@@ -100,6 +102,6 @@ const { cancelled_count: count } = await client.orders.cancelAll({ reason: 'stop
 await client.orders.cancelAllAfter(0)
 const current = client.live.isCurrent ? 'current' : 'behind'
 console.log(
-  `stopped: ${rounds} rounds, ${count} orders cancelled, ${account.fills.length} fills, feed ${current}, interrupted ${interrupted}`,
+  `stopped: ${rounds} rounds, ${count} orders cancelled, ${fillCount()} fills, feed ${current}, interrupted ${interrupted}`,
 )
 client.close()

@@ -57,7 +57,8 @@ export function addInteraction(provider: Provider, wallets: WalletSignIn): void 
       return
     }
     const accountId = await wallets.verify(uid, textOf(body, 'message'), textOf(body, 'signature'))
-    const result = { login: { accountId, remember: false } }
+    // The provider demands consent for native clients at every sign-in; the wallet's signature gives it.
+    const result = { login: { accountId, remember: false }, consent: {} }
     ctx.body = { redirect_to: await provider.interactionResult(ctx.req, ctx.res, result) }
   }
   provider.use(async (ctx, next) => {

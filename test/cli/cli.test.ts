@@ -1,8 +1,11 @@
 /** `clearbatch` over a real api: what it prints, and what it refuses. */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
 import { expect } from 'chai'
 import { encryptKeystoreJsonSync, Wallet } from 'ethers'
 import { after, before, describe, it } from 'mocha'
@@ -12,6 +15,7 @@ import {
   startExchange,
   type User,
 } from '../api/support/exchange-fixture.ts'
+import { startProxy } from './support/proxy.ts'
 import { runCli } from './support/run-cli.ts'
 
 describe('clearbatch, against an exchange', function () {
@@ -334,5 +338,20 @@ describe('clearbatch, against an exchange', function () {
     ]
     const placed = await cli(...order, '--url', url, '--key-file', session, '--api-key-file', api)
     expect([placed.code, placed.err]).to.deep.equal([0, ''])
+  })
+
+  it('when HTTPS_PROXY is set, requests and the feed go through the proxy', async () => {
+    const proxy = await startProxy(exchange.api.app.server.address() as AddressInfo)
+    const args = ['cli/main.ts', 'doctor', '--api-key-file', keyFile, '--url', 'http://exchange.invalid']
+    const child = spawn(process.execPath, args, {
+      env: { ...process.env, ...env, HTTPS_PROXY: proxy.url, HTTP_PROXY: proxy.url, NO_PROXY: '' },
+      stdio: ['ignore', 'pipe', 'inherit'],
+    })
+    const [out] = await Promise.all([text(child.stdout), once(child, 'close')])
+    proxy.stop()
+    expect(out)
+      .to.match(/^api +ok/m)
+      .and.to.match(/^feed +ok/m)
+    expect(proxy.connections).to.include('exchange.invalid:80')
   })
 })
