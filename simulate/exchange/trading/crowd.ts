@@ -5,6 +5,8 @@ import type {
   OrdersCommand,
   PlaceItem,
 } from '../../../domain/exchange/decide/orders/command.ts'
+import { NO_MEMORY } from '../../../domain/exchange/decide/turn/memory.ts'
+import { firstStep } from '../../../domain/exchange/decide/turn/turn.ts'
 import type { SignedOrder } from '../../../domain/orders/order.ts'
 import type { MarketId, OrderHash, Seconds, Seq, Steps, Ticks, UserId } from '../../../domain/units.ts'
 import type { ExchangeAnswer, ExchangeCommand } from '../../../keeper/engine/exchange.ts'
@@ -19,6 +21,8 @@ export type TradingAttempt = Attempt<ExchangeCommand, ExchangeAnswer>
 /** The database rejects the row of an order with this prefix. */
 export const POISON = '0xdead'
 
+const TURN_MS = 200
+
 const LABELS = ['a', 'b', 'c']
 
 /** Sequences by market that a client has seen, 0 for the accounts. */
@@ -32,6 +36,10 @@ export class Crowd implements Clients<ExchangeCommand, ExchangeAnswer> {
   readonly #knownAt = new Map<ExchangeCommand, Heads>()
   #known: Heads = new Map()
   #salts = 0
+  /** The last command of each account with an id: it is sent again now and then. */
+  readonly #named = new Map<UserId, Omit<OrdersCommand, 'kind'>>()
+  /** The last turn of each market. */
+  readonly #turns = new Map<MarketId, TradingAttempt>()
   /** Orders of each account, oldest first. */
   readonly #orders = new Map<UserId, SignedOrder[]>(ACCOUNT_IDS.map((id) => [id, []]))
 
@@ -55,6 +63,21 @@ export class Crowd implements Clients<ExchangeCommand, ExchangeAnswer> {
 
   start(meanPauseMs: number): void {
     for (const userId of ACCOUNT_IDS) this.#loop(userId, meanPauseMs)
+    for (const { marketId } of MARKETS) this.#takeTurns(marketId)
+  }
+
+  /** The memory of a turn without an answer is lost, as with the process that would have received it. */
+  #takeTurns(marketId: MarketId): void {
+    const last = this.#turns.get(marketId)?.reply ?? null
+    const isKnown = last !== null && 'answer' in last && last.answer.kind === 'turn_taken'
+    const memory = isKnown && last.answer.kind === 'turn_taken' ? last.answer.turn.memory : NO_MEMORY
+    const command: ExchangeCommand = { kind: 'turn', turn: firstStep(marketId, memory) }
+    const attempt = this.#attempts.send({ of: () => command, class: 'auction', isRepeatable: false })
+    this.#turns.set(marketId, attempt)
+    if (this.#random.chance(0.2)) this.#reopen(marketId)
+    this.#scheduler.after(TURN_MS, () => {
+      if (!this.isQuiet) this.#takeTurns(marketId)
+    })
   }
 
   probe(): { isDone(): boolean } {
@@ -81,13 +104,24 @@ export class Crowd implements Clients<ExchangeCommand, ExchangeAnswer> {
 
   #issue(userId: UserId): void {
     const random = this.#random
+    if (random.chance(0.03)) {
+      this.#cancelAll(userId)
+      return
+    }
+    const repeated = random.chance(0.04) ? this.#named.get(userId) : undefined
+    if (repeated !== undefined) {
+      this.#submit(repeated)
+      return
+    }
     const isSingle = random.chance(0.7)
     const count = isSingle ? 1 : random.between(2, 6)
     const items = Array.from({ length: count }, () => this.#item(userId))
     const hasRequest = random.chance(0.3)
     const id = `r${++this.#salts}`
     const request = hasRequest ? { id, digest: id, absentUpTo: null } : null
-    this.#submit({ userId, items, isAtomic: !isSingle && random.chance(0.6), request })
+    const command = { userId, items, isAtomic: !isSingle && random.chance(0.6), request }
+    if (hasRequest) this.#named.set(userId, command)
+    this.#submit(command)
   }
 
   #item(userId: UserId): Item {
@@ -104,7 +138,8 @@ export class Crowd implements Clients<ExchangeCommand, ExchangeAnswer> {
     const random = this.#random
     const number = ++this.#salts
     const used = random.chance(0.05) ? own.at(-1) : undefined
-    const prefix = random.chance(0.02) ? POISON : '0x0000'
+    const prefix = random.chance(0.003) ? POISON : '0x0000'
+    const isMarket = random.chance(0.15)
     const order: SignedOrder = {
       marketId: used?.marketId ?? random.pick(MARKETS).marketId,
       maker: addressOf(userId),
@@ -112,8 +147,8 @@ export class Crowd implements Clients<ExchangeCommand, ExchangeAnswer> {
       hash: `${prefix}${number.toString(16).padStart(60, '0')}` as OrderHash,
       salt: used?.salt ?? (BigInt(number) as SignedOrder['salt']),
       side: random.chance(0.5) ? 'LONG' : 'SHORT',
-      type: 'LIMIT',
-      price: (ORACLE_TICKS + random.between(-30, 30)) as Ticks,
+      type: isMarket ? 'MARKET' : 'LIMIT',
+      price: (isMarket ? 0 : ORACLE_TICKS + random.between(-30, 30)) as Ticks,
       quantity: random.between(10, 3000) as Steps,
       trigger: 0 as Ticks,
       leverage: random.pick([1, 2, 5]),
@@ -124,6 +159,18 @@ export class Crowd implements Clients<ExchangeCommand, ExchangeAnswer> {
     own.push(order)
     const clientOrderId = random.chance(0.2) ? random.pick(LABELS) : null
     return { kind: 'place', order, clientOrderId, absentUpTo: null }
+  }
+
+  /** The operator lifts a restriction after a faulty command. */
+  #reopen(marketId: MarketId): void {
+    const command: ExchangeCommand = { kind: 'operator', marketId, setting: { kind: 'reopen' } }
+    this.#attempts.send({ of: () => ({ ...command }), class: 'chain', isRepeatable: true })
+  }
+
+  #cancelAll(userId: UserId): void {
+    const marketId = this.#random.chance(0.5) ? this.#random.pick(MARKETS).marketId : null
+    const command: ExchangeCommand = { kind: 'cancel_all', userId, marketId, note: null, covers: [] }
+    this.#attempts.send({ of: () => ({ ...command }), class: 'cancel', isRepeatable: true })
   }
 
   #submit(command: Omit<OrdersCommand, 'kind'>): OrdersCommand['items'] {

@@ -19,6 +19,7 @@ const inRequests = inFile('domain/exchange/decide/orders/requests.ts')
 const inOrders = inFile('domain/exchange/apply/orders.ts')
 const inDraft = inFile('domain/exchange/draft.ts')
 const inUndo = inFile('domain/exchange/undo-log.ts')
+const inBatches = inFile('domain/exchange/apply/batches.ts')
 const inTable = inFile('domain/exchange/record-table.ts')
 const inIndex = inFile('domain/exchange/order-index.ts')
 const inAccounts = inFile('domain/exchange/apply/change.ts')
@@ -46,13 +47,13 @@ export const TRADING_FAULTS: readonly Fault[] = [
     'a used salt is accepted',
     'if (known !== undefined) return duplicate(state, inputs, order, known)\n',
     '',
-    4,
+    1,
   ),
   inPlacement(
     'a used label is accepted',
     'if (labelled !== undefined) {',
     'if (labelled !== undefined && labelled.account !== userId) {',
-    2,
+    3,
   ),
   inPlacement(
     'margin of resting orders counts as available',
@@ -136,6 +137,24 @@ export const TRADING_FAULTS: readonly Fault[] = [
     'a removed record stays in the digest',
     "    this.#hash(slot, 'subtract')\n    this.#index.remove(hashOfCounts(key), slot)\n",
     '    this.#index.remove(hashOfCounts(key), slot)\n',
+    1,
+  ),
+  inBatches(
+    'a fill leaves its steps in the book',
+    'settling: (order.settling + fill.steps) as Steps,',
+    'settling: order.settling,',
+    1,
+  ),
+  inBatches(
+    'a fill holds nothing of the reservation',
+    'held: (order.held + held) as Quote,\n    partialSlot,\n  })\n  state.fills',
+    'held: order.held,\n    partialSlot,\n  })\n  state.fills',
+    1,
+  ),
+  inBatches(
+    'the matched positions of a batch are not set',
+    '  setMatched(state, place, matched)\n  queueParts',
+    '  queueParts',
     1,
   ),
 ]

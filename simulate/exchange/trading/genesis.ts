@@ -10,9 +10,15 @@ import { perpetual } from '../../scenarios.ts'
 
 export const MARKETS: readonly MarketSpec[] = [perpetual(1, 20), perpetual(2, 5)]
 export const ACCOUNT_IDS = [1, 2, 3, 4, 5] as UserId[]
-/** The oracle price of both markets. */
+/** Around which the oracle price of both markets swings. */
 export const ORACLE_TICKS = 1000
-export const oraclePrice = ({ tick }: MarketSpec): Price => (tick * BigInt(ORACLE_TICKS)) as Price
+const SWING_TICKS = 25
+const SWING_MS = 1_500
+
+export function oraclePrice({ tick }: MarketSpec, at: Millis): Price {
+  const swing = Math.round(SWING_TICKS * Math.sin(at / SWING_MS))
+  return (tick * BigInt(ORACLE_TICKS + swing)) as Price
+}
 
 /** Small enough that orders are refused for want of margin. */
 const DEPOSIT = 150n * 10n ** 18n

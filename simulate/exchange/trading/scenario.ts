@@ -1,8 +1,12 @@
 /** Trading on the exchange's own state as a scenario of the engine's simulation. */
+
+import { INITIAL_PACE } from '../../../domain/auction/settlement-pace.ts'
 import type { Entry } from '../../../domain/exchange/apply.ts'
+import type { HashOrder } from '../../../domain/exchange/decide/turn/liquidation.ts'
 import type { Inputs } from '../../../domain/exchange/inputs.ts'
 import type { MarketSpec } from '../../../domain/market/market.ts'
-import type { MarketId, Millis } from '../../../domain/units.ts'
+import type { OracleReport } from '../../../domain/settlement/settlement.ts'
+import type { MarketId, Millis, OrderHash } from '../../../domain/units.ts'
 import { Exchange, type ExchangeAnswer, type ExchangeCommand } from '../../../keeper/engine/exchange.ts'
 import type { Scenario } from '../scenario.ts'
 import { Crowd, POISON } from './crowd.ts'
@@ -12,29 +16,50 @@ import { checkLaws } from './laws.ts'
 const specOf = (marketId: MarketId): MarketSpec | undefined =>
   MARKETS.find((spec) => spec.marketId === marketId)
 
-/** Fresh reports at one price, and a chain that was read a moment ago. */
+const FOREVER = 1_000_000n * 10n ** 18n
+
+/** Fresh reports of a price that swings, and a chain that was read a moment ago. */
 const inputsAt = (now: Millis): Inputs => ({
   now,
   report(marketId) {
     const spec = specOf(marketId)
-    return spec === undefined ? null : { price: oraclePrice(spec), observedAt: now, signatures: '0x' }
+    return spec === undefined ? null : reportAt(spec, now)
   },
   session: () => null,
-  reportRules: () => null,
+  reportRules(marketId) {
+    const spec = specOf(marketId)
+    if (spec === undefined) return null
+    const { kind, tick } = spec
+    return {
+      kind,
+      tick,
+      maxAge: 1_000 as Millis,
+      moveBase: FOREVER,
+      moveSlope: 0n,
+      moveWindow: 1 as Millis,
+    }
+  },
   headTime: now,
   chainSeenAt: now,
-  pace() {
-    throw new Error('commands of traders do not depend on the pace of settlement')
-  },
+  pace: () => INITIAL_PACE,
   limits: { oracleMaxAgeMs: 1_000, chainMaxAgeMs: 1_000 },
 })
+
+function reportAt(spec: MarketSpec, now: Millis): OracleReport {
+  const observedAt = (now - (now % 100)) as Millis
+  return { price: oraclePrice(spec, observedAt), observedAt, signatures: '0x' }
+}
+
+/** Forced orders are named by their salt: the contract's hash needs no simulation. */
+const hashOrder: HashOrder = ({ salt }, marketId) =>
+  `0xf0${marketId.toString(16).padStart(2, '0')}${salt.toString(16).padStart(60, '0')}` as OrderHash
 
 export function tradingScenario(): Scenario<ExchangeCommand, Entry, ExchangeAnswer> {
   let crowd: Crowd | null = null
   return {
-    newMachine: () => new Exchange(genesis(), inputsAt),
+    newMachine: () => new Exchange(genesis(), { inputsAt, hashOrder }),
     isPoison: ({ row }) => row.kind === 'order_placed' && row.hash.startsWith(POISON),
-    accountOf: (command) => (command.kind === 'orders' ? command.userId : null),
+    accountOf: (command) => ('userId' in command ? command.userId : null),
     clients(scheduler, random, send) {
       crowd = new Crowd(scheduler, random, send)
       return crowd
