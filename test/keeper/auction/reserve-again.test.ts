@@ -64,7 +64,8 @@ describe('reservations at another highest taker rate', function () {
     await insertManyOrders(fixture, { count: COUNT, perAccount: 500 })
     await announce(takerFee, fixture.clock.value + 1_000)
     const [alice, bob] = [await fixture.trader('alice'), await fixture.trader('bob')]
-    const first = new SteppedKeeper(fixture, fence, 0, comparedTurns)
+    // Comparisons would count as transactions of the keeper that is cut.
+    const first = new SteppedKeeper(fixture, fence)
     await turn(first)
     expect(await atOtherRate(perpetual.takerFee)).to.equal(0)
     fixture.clock.value += 1_000
