@@ -183,13 +183,21 @@ export interface BatchPlacement {
   readonly read_after: Bookmark
 }
 
+/** Why one cancel of a batch was rejected. */
+export interface CancelItemError {
+  readonly error: {
+    readonly message: string
+    readonly details: { readonly code: string; readonly [more: string]: unknown }
+  }
+}
+
 type CancelResult = Cancellation & { readonly order_hash: string }
 
 export interface BatchCancellation {
   readonly client_request_id: string
   readonly is_duplicate: boolean
   /** One per hash, in the order of the request. */
-  readonly results: readonly (CancelResult | (BatchItemError & { readonly order_hash: string }))[]
+  readonly results: readonly (CancelResult | (CancelItemError & { readonly order_hash: string }))[]
   readonly read_after: Bookmark
 }
 

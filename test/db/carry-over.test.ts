@@ -181,6 +181,11 @@ describe('a database of the previous schema', function () {
       calendar_exceptions: [{ calendar: 'NYSE', day: '2025-01-09', opens: null, closes: null }],
       ...{ recent_reports: [], used_reports: [], connection_switches: [], keepers: [], indexer_leases: [] },
       chain_steps: [],
+      engine_groups: [],
+      engine_ownership: [{ token: '0' }],
+      engine_lease: [{ token: '0', renewals: '0', is_released: 'true' }],
+      engine_checkpoints: [],
+      engine_checkpoint_chunks: [],
       // A random key.
       proof_keys: [{}],
       ...{ 'read.feed': [], 'read.feed_heads': [], 'read.feed_state': [] },

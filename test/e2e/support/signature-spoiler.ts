@@ -46,7 +46,16 @@ export class SignatureSpoiler {
 
   /** The ids of all orders whose signature was replaced. */
   async orders(): Promise<ReadonlySet<string>> {
-    const { rows } = await sql<{ order_id: string }>`select order_id from spoiled_orders`.execute(this.#db)
-    return new Set(rows.map(({ order_id }) => order_id))
+    return new Set(await spoiledOrders(this.#db))
   }
+}
+
+/** The ids of all orders whose signature was replaced; empty where no spoiler is installed. */
+export async function spoiledOrders(db: Db): Promise<string[]> {
+  const { rows: found } = await sql<{ found: boolean }>`
+    select to_regclass('spoiled_orders') is not null as found
+  `.execute(db)
+  if (found[0]?.found !== true) return []
+  const { rows } = await sql<{ order_id: string }>`select order_id from spoiled_orders`.execute(db)
+  return rows.map(({ order_id }) => order_id)
 }
