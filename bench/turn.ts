@@ -21,7 +21,7 @@ const USERS = 2_000
 
 interface Measured {
   readonly name: string
-  /** Of all steps: decided and applied. */
+  /** Sum over all steps, decided and applied. */
   readonly micros: number
   readonly longest: number
   readonly steps: number

@@ -6,7 +6,7 @@ import ts from 'typescript'
 
 const FOLDER = import.meta.dirname
 const CCXT = join(FOLDER, 'node_modules/ccxt/js/src')
-/** Of this process: tests run beside each other. */
+/** Each process has a folder of its own: tests run beside each other. */
 const BUILD = join(FOLDER, '.build', String(process.pid))
 
 export const MISSING_CCXT = 'ccxt is not installed: npm ci --prefix ccxt'

@@ -25,7 +25,7 @@ interface Call {
   readonly body: string | undefined
 }
 
-/** What the method sends; nothing reaches an exchange. */
+/** The request that the method sends; nothing reaches an exchange. */
 async function requestOf(exchange: CcxtExchange, method: string, input: readonly unknown[]): Promise<Call> {
   let sent: Call | undefined
   exchange.fetch = async (url, _method, _headers, body) => {

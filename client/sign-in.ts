@@ -100,8 +100,13 @@ export const approveAddress = (address: string, options: SignInOptions): Promise
 async function authorize(agent: Agent, options: SignInOptions, verifier: string): Promise<string> {
   const state = random()
   const query = new URLSearchParams({
-    ...{ client_id: CLIENT_ID, redirect_uri: REDIRECT_URI, response_type: 'code', scope: 'openid', state },
-    ...{ code_challenge: base64url(await sha256(verifier)), code_challenge_method: 'S256' },
+    client_id: CLIENT_ID,
+    redirect_uri: REDIRECT_URI,
+    response_type: 'code',
+    scope: 'openid',
+    state,
+    code_challenge: base64url(await sha256(verifier)),
+    code_challenge_method: 'S256',
   })
   const { searchParams } = await approve(agent, `/auth?${query}`, options)
   const code = searchParams.get('code')

@@ -19,7 +19,7 @@ export const areReserved = (
   { spec }: TermsInForce,
 ): boolean => reservingAfter === null && terms.reservedFee === spec.takerFee
 
-/** What a batch runs on: the time at which the contract evaluates it, and the oracle report. */
+/** The basis of a batch: the time at which the contract evaluates it, and the oracle report. */
 export interface BatchBasis {
   readonly asOf: Millis
   readonly report: OracleReport
@@ -29,7 +29,7 @@ export interface BatchBasis {
 }
 
 /**
- * Which orders a batch may match. `forced`: each step has a forced order on at least one side, as the contract demands in mode cancel-only.
+ * The orders that a batch may match. `forced`: each step has a forced order on at least one side, as the contract demands in mode cancel-only.
  * `none`: single actions only.
  */
 export type Matching = 'all' | 'forced' | 'none'
@@ -44,7 +44,7 @@ function matchingAt({ terms }: MarketSnapshot, { mode }: TermsInForce): Matching
   return terms.mode === 'open' ? 'forced' : 'none'
 }
 
-/** What decides, beside the snapshot, whether an action would be accepted. */
+/** Inputs beside the snapshot that decide whether an action would be accepted. */
 export interface ActionLimits {
   readonly pace: SettlementPace
   /** The contract's rules for oracle reports; null until they are fetched. */
@@ -88,14 +88,14 @@ export const dueOrders = (
 /** Report and terms (`keyOfTerms`) of a completed auction. */
 export type ClearedBasis = Pick<MarketSnapshot, 'report'> & { readonly terms: string }
 
-/** What is known of a market's auctions. */
+/** Facts about a market's past auctions. */
 export interface AuctionView {
   readonly feed: LiveBook
   /** The book contains every journal row up to this one. */
   readonly seq: Seq
   /** The head of the journal in the market's last auction that is known: orders up to it stood there. */
   readonly standingSeq: Seq
-  /** Of the last completed auction; null if there is none. */
+  /** Basis of the last completed auction; null if there is none. */
   readonly cleared: ClearedBasis | null
 }
 

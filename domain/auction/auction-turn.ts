@@ -13,7 +13,7 @@ import { type Deferrals, deferBeyond, exclude } from './deferral.ts'
 import type { MarketSnapshot } from './market-snapshot.ts'
 import { MAX_ORDERS_PER_TURN } from './turn-bound.ts'
 
-/** Of an account without a row. */
+/** Funds of an account without a row. */
 export const NO_FUNDS: Funds = { free: 0n as Quote, reserved: 0n as Quote }
 
 /**
@@ -28,7 +28,7 @@ export interface AuctionTerms {
   /** Orders that end because of time, or because the market has closed. */
   readonly due: readonly Cancel[]
   readonly deferrals: Deferrals
-  /** What the pool holds once everything in the queue is mined. */
+  /** Amount in the pool once everything in the queue is mined. */
   readonly pool: Quote
 }
 

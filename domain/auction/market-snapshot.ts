@@ -1,4 +1,4 @@
-/** What a market's turn decides on beside its orders and positions. */
+/** Inputs of a market's turn beside its orders and positions. */
 import type { SessionReport } from '../actions/action.ts'
 import type { MarketTerms } from '../market/in-force.ts'
 import type { ProtectionSchedule } from '../market/price-protection.ts'

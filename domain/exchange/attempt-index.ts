@@ -1,4 +1,4 @@
-/** Adjustment attempts by digest and by account: derived from their table. */
+/** Adjustment attempts by digest, by account and by transaction: derived from their table. */
 import { isInFlight } from '../positions/adjustment-attempt.ts'
 import type { MarketId, UserId } from '../units.ts'
 import { DocumentGroups } from './document-groups.ts'
@@ -9,6 +9,8 @@ const ofAccount = (marketId: number, account: number): string => `${marketId}-${
 
 export class AttemptIndex {
   readonly #byDigest: DocumentGroups<AttemptRow>
+  readonly #byAccount: DocumentGroups<AttemptRow>
+  readonly #byTransaction: DocumentGroups<AttemptRow>
   readonly #inFlight: DocumentGroups<AttemptRow>
   /** Signed attempts that were aborted. */
   readonly #failed: DocumentGroups<AttemptRow>
@@ -18,6 +20,15 @@ export class AttemptIndex {
     this.#byDigest = new DocumentGroups(attempts, {
       keyOf,
       groupOf: ({ market_id, digest }) => `${market_id}-${digest}`,
+    })
+    this.#byAccount = new DocumentGroups(attempts, {
+      keyOf,
+      groupOf: ({ market_id, user_id }) => ofAccount(market_id, user_id),
+    })
+    this.#byTransaction = new DocumentGroups(attempts, {
+      keyOf,
+      groupOf: ({ market_id, tx_hash, relayer }) =>
+        tx_hash !== null && relayer !== null ? `${market_id}-${tx_hash}` : null,
     })
     this.#inFlight = new DocumentGroups(attempts, {
       keyOf,
@@ -33,6 +44,16 @@ export class AttemptIndex {
 
   withDigest(marketId: MarketId, digest: string): AttemptRow | undefined {
     return this.#byDigest.of(`${marketId}-${digest}`)[0]
+  }
+
+  /** In no particular order. */
+  of(marketId: MarketId, account: number): AttemptRow[] {
+    return this.#byAccount.of(ofAccount(marketId, account))
+  }
+
+  /** The market's attempt that was sent with this transaction. */
+  sentWith(marketId: number, txHash: string): AttemptRow | undefined {
+    return this.#byTransaction.of(`${marketId}-${txHash}`)[0]
   }
 
   /** The oldest attempt of the account in the market whose outcome is open. After a fork there can be several. */

@@ -4,7 +4,7 @@ import { Draft } from './draft.ts'
 import type { Inputs } from './inputs.ts'
 import type { ExchangeState } from './state.ts'
 
-/** What one command leads to. */
+/** Rows and answer of one command. */
 export interface Decision<Answer, Command> {
   readonly entries: readonly Entry[]
   readonly answer: Answer

@@ -1,4 +1,4 @@
-/** What a decision is based on besides the state. A row contains the inputs that decided it. */
+/** Inputs of a decision besides the state. A row contains the inputs that decided it. */
 import type { SessionReport } from '../actions/action.ts'
 import type { SettlementPace } from '../auction/settlement-pace.ts'
 import type { ReportRules } from '../prices/report.ts'

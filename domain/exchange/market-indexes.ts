@@ -1,4 +1,4 @@
-/** What the turns of markets find without reading whole tables: derived from the tables, like the books. */
+/** Indexes with which turns of markets read no whole table: derived from the tables, like the books. */
 import { isInFlight } from '../positions/adjustment-attempt.ts'
 import { FLAT, type Position, poolShare } from '../positions/position.ts'
 import { PositionScanner } from '../risk/scanner.ts'
@@ -28,7 +28,7 @@ export class MatchedPositions {
     this.#marketId = marketId
   }
 
-  /** What the market's pool holds at the bank once every unsettled fill is mined. Exact to the wei. */
+  /** Amount in the market's pool at the bank once every unsettled fill is mined. Exact to the wei. */
   get pool(): Quote {
     return this.#pool as Quote
   }

@@ -7,9 +7,10 @@ import { fromStoredSpec } from '../market/stored-spec.ts'
 import { fromStoredTerms } from '../market/stored-terms.ts'
 import { type FundingState, NO_FUNDING } from '../prices/funding-state.ts'
 import type { FundingIndex, HourlyFunding, MarketId, Millis } from '../units.ts'
+import { fundingStepOf, pendingActions } from './queued-actions.ts'
 import type { ExchangeState } from './state.ts'
 import { keyOfFunding } from './tables/chain.ts'
-import { type ActionRow, actionKey, type MarketRow } from './tables/markets.ts'
+import type { MarketRow } from './tables/markets.ts'
 
 interface ParsedMarket {
   readonly listed: MarketSpec
@@ -58,12 +59,8 @@ export const feeScheduleOf = (state: ExchangeState, marketId: MarketId): FeeSche
 /** Funding after the last queued action. */
 export function marketFunding(state: ExchangeState, marketId: MarketId): FundingState {
   const mined = minedFunding(state, marketId)
-  const queue = state.queues.pending(marketId)
-  if (queue.length === 0) return mined
-  return fundingAfter(
-    mined,
-    queue.map((queueNo) => stepOf(state.actions.need(actionKey(marketId, queueNo)))),
-  )
+  const pending = pendingActions(state, marketId)
+  return pending.length === 0 ? mined : fundingAfter(mined, pending.map(fundingStepOf))
 }
 
 /** Funding after the last mined action. */
@@ -80,14 +77,4 @@ export function minedFunding(state: ExchangeState, marketId: MarketId): FundingS
       validUntil: row.valid_until as Millis,
     },
   }
-}
-
-function stepOf({ as_of, payload }: ActionRow) {
-  const asOf = as_of as Millis
-  if (payload === null || !('rate' in payload)) return { asOf, sets: null }
-  const sets = {
-    rate: BigInt(payload.rate) as HourlyFunding,
-    validUntil: payload.valid_until as Millis,
-  }
-  return { asOf, sets }
 }

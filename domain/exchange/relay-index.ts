@@ -5,6 +5,7 @@ import { type ChainTables, keyOfSessionKey, type RelayRow, type SessionKeyRow } 
 
 export class RelayIndex {
   readonly #open: DocumentGroups<RelayRow>
+  readonly #byNonce: DocumentGroups<RelayRow>
   readonly #revocations: DocumentGroups<RelayRow>
   readonly #keys: DocumentGroups<SessionKeyRow>
 
@@ -14,6 +15,7 @@ export class RelayIndex {
       keyOf,
       groupOf: ({ owner, status }) => (isOpenRelay(status) ? owner : null),
     })
+    this.#byNonce = new DocumentGroups(relays, { keyOf, groupOf: ({ owner, nonce }) => `${owner}-${nonce}` })
     this.#revocations = new DocumentGroups(relays, {
       keyOf,
       groupOf: ({ owner, session_key, kind }) =>
@@ -28,6 +30,13 @@ export class RelayIndex {
   /** The owner's operations that the chain may still execute, by nonce. */
   open(owner: string): readonly RelayRow[] {
     return this.#open.of(owner).sort((a, b) => a.nonce - b.nonce)
+  }
+
+  /** All operations of the owner with this nonce, the oldest first. */
+  withNonce(owner: string, nonce: number): readonly RelayRow[] {
+    return this.#byNonce
+      .of(`${owner}-${nonce}`)
+      .sort((a, b) => a.created_at - b.created_at || (a.operation_id < b.operation_id ? -1 : 1))
   }
 
   /** Whether the key's newest revocation that was accepted is not on the chain. */

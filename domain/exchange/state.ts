@@ -3,7 +3,6 @@ import type { MarketId, Seq, UserId } from '../units.ts'
 import { AttemptIndex } from './attempt-index.ts'
 import { Books } from './books.ts'
 import { Digest } from './digest.ts'
-import { DocumentGroups } from './document-groups.ts'
 import type { DocumentTable } from './document-table.ts'
 import { EndedOrders } from './ended-orders.ts'
 import { Exposures } from './exposures.ts'
@@ -26,13 +25,7 @@ import {
   userTable,
 } from './tables/accounts.ts'
 import { type BlockTables, createBlockTables } from './tables/blocks.ts'
-import {
-  type AttemptRow,
-  type ChainTables,
-  createChainTables,
-  type FundingRow,
-  type RelayRow,
-} from './tables/chain.ts'
+import { type ChainTables, createChainTables, type FundingRow } from './tables/chain.ts'
 import {
   ActionQueues,
   type ActionRow,
@@ -67,7 +60,7 @@ export const STATE_VERSION = 3
 export interface HeadRow {
   readonly marketId: MarketId
   readonly seq: Seq
-  /** What ended with rows up to this one has been released: it is durable for readers, and states no longer have it. */
+  /** Orders and requests that ended with rows up to this one are released: they are durable for readers, and states no longer have them. */
   readonly releasedUpTo: Seq
 }
 
@@ -98,10 +91,6 @@ export interface ExchangeState extends ChainTables, BlockTables, SwitchTables {
   readonly newestUser: NewestUser
   readonly switchIndex: SwitchIndex
   readonly relayIndex: RelayIndex
-  /** Adjustment attempts by market and account. */
-  readonly attemptsOf: DocumentGroups<AttemptRow>
-  /** Relay operations by owner and nonce. */
-  readonly relaysOf: DocumentGroups<RelayRow>
   readonly attemptIndex: AttemptIndex
   readonly queues: ActionQueues
   /** Users by address. */
@@ -178,14 +167,6 @@ export function createState(secret = 0): ExchangeState {
     positionIndex: new PositionIndex(positions),
     relayIndex: new RelayIndex(chain),
     marketIndexes: new MarketIndexes({ positions, actions, ...chain }),
-    attemptsOf: new DocumentGroups(chain.attempts, {
-      keyOf: ({ adjustment_id }) => adjustment_id,
-      groupOf: ({ market_id, user_id }) => `${market_id}-${user_id}`,
-    }),
-    relaysOf: new DocumentGroups(chain.relays, {
-      keyOf: ({ operation_id }) => operation_id,
-      groupOf: ({ owner, nonce }) => `${owner}-${nonce}`,
-    }),
     attemptIndex: new AttemptIndex(chain.attempts),
     queues: new ActionQueues(actions),
     userIds,

@@ -29,7 +29,7 @@ export interface StoredAttempt {
   readonly updated_at: number
 }
 
-/** What changes with a status. */
+/** Fields that change with a status. */
 export interface AttemptChange {
   readonly status: AttemptStatus
   readonly as_of?: number
@@ -80,7 +80,7 @@ export function attemptRow(attempt: StoredAttempt, reservedDelta: bigint): Adjus
   }
 }
 
-/** What the attempt's first row states beside its status. */
+/** Fields that the attempt's first row states beside its status. */
 export const attemptRequest = (attempt: StoredAttempt): AdjustmentRequest => ({
   digest: attempt.digest,
   nonce: attempt.nonce,

@@ -117,7 +117,7 @@ export function planFundingUpdate(input: FundingPlanInput): UpdateFunding | null
 
 // ---------------------------------------------------------------------- in force
 
-/** What a market's next update is decided on. */
+/** Inputs of a market's next update. */
 export interface FundingBasis extends Pick<FundingPlanInput, 'report' | 'session' | 'premium' | 'last'> {
   readonly terms: MarketTerms
 }

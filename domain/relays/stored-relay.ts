@@ -60,7 +60,7 @@ export const relayRow = (operation: Omit<StoredRelay, 'minimum'>): RelayChanged 
   ...(operation.block !== null && { block: operation.block }),
 })
 
-/** What the first row of the operation states beside its status. */
+/** Fields that the operation's first row states beside its status. */
 export const relayRequest = (operation: StoredRelay): RelayRequest => ({
   owner: operation.owner,
   target: operation.target,
@@ -74,7 +74,7 @@ export const relayRequest = (operation: StoredRelay): RelayRequest => ({
 
 // ---------------------------------------------------------------------- changes
 
-/** What changes with a status. */
+/** Fields that change with a status. */
 export type RelayChange = Partial<StoredRelay> & Pick<StoredRelay, 'status' | 'updated_at'>
 
 export interface SignedFor {

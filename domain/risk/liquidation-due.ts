@@ -1,4 +1,4 @@
-/** Which accounts of a market are to be liquidated now, and at which prices. */
+/** Accounts of a market that are to be liquidated now, and the prices that decide it. */
 import type { BatchBasis } from '../auction/action-basis.ts'
 import type { MarketSnapshot } from '../auction/market-snapshot.ts'
 import { termsAt } from '../market/in-force.ts'

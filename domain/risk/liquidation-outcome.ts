@@ -1,7 +1,7 @@
 /** Outcomes of the inheritances and deleveragings that liquidations have queued. */
 
 /**
- * What became of a liquidation's last single action; null if it waits for none. `isOwn`: false if it was dropped because a batch before it
+ * Outcome of a liquidation's last single action; null if it waits for none. `isOwn`: false if it was dropped because a batch before it
  * was voided: then it has not been tried.
  */
 export type ActionOutcome = 'pending' | 'done' | { readonly failed: string; readonly isOwn: boolean } | null
@@ -9,7 +9,7 @@ export type ActionOutcome = 'pending' | 'done' | { readonly failed: string; read
 /** Why a single action behind a voided batch is dropped: it was decided on positions that have not come about. */
 export const BEHIND_VOID = 'behind a voided batch'
 
-/** What became of a single action of the queue. */
+/** Outcome of a single action in the queue. */
 export function actionOutcomeOf({
   status,
   failure,

@@ -77,7 +77,7 @@ export class SideKeys {
     }
   }
 
-  /** Of equal keys the account with the lower id is first, so that the order does not depend on the history of the heap. */
+  /** If keys are equal, the account with the lower id is first, so that the order does not depend on the history of the heap. */
   #isBefore(a: KeyedPosition, b: KeyedPosition): boolean {
     return a.key > b.key || (a.key === b.key && a.account < b.account)
   }

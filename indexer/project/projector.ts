@@ -206,7 +206,7 @@ export class Projector {
     const { isFilling, emptied, completed } = await fillStep(fillDb, {
       ...this.#options,
       except: this.#stopped.names(),
-      // Else the fills of all shards would pause for it. The loop of chunks tries it again.
+      // One failing fill must not pause the fills of all shards. The loop of chunks tries it again.
       onPlaceFailed: (place, error) => this.#stopped.stop(place, error),
     })
     if (emptied.length > 0) logger.info({ projections: emptied }, 'filling read tables from the journal')

@@ -47,7 +47,7 @@ export interface SettingChanged {
 
 export type ExchangeAnswer = OrdersAnswer | SettingChanged | TurnTaken | { readonly kind: 'restricted' }
 
-/** What publisher and ingest have sent most recently, at the time of a decision, and the hash of forced orders. */
+/** Newest facts from publisher and ingest at the time of a decision, and the hash of forced orders. */
 export interface ExchangeParts {
   readonly inputsAt: (now: Millis) => ExchangeInputs
   readonly hashOrder: HashOrder

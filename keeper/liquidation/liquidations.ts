@@ -55,7 +55,9 @@ export function createLiquidations(
     if (basis === null) return { view, plan: null }
     const prices = riskPricesOf(basis, snapshot)
     const cases = chooseCases({
-      ...{ running: feed.liquidating, last, forced: feed.forcedAccounts() },
+      running: feed.liquidating,
+      last,
+      forced: feed.forcedAccounts(),
       due: dueAccounts(view.positions, { prices, snapshot, asOf: basis.asOf }),
       ordersOf: (account) => feed.ordersOf(account).length,
     })

@@ -1,4 +1,4 @@
-/** What the members of a run own, and who sends them commands. */
+/** Machine of the members of a run, and the clients that send them commands. */
 import type { Machine } from '../../keeper/engine/machine.ts'
 import type { Group } from '../../keeper/engine/ports.ts'
 import type { Random } from '../random.ts'
@@ -15,7 +15,7 @@ export interface Clients<Command, Answer> {
   probe(): { isDone(): boolean }
 }
 
-/** What a run has recorded. */
+/** Records of a run, on which its laws are checked. */
 export interface Observed<Command, Row, Answer> {
   readonly groups: readonly Group<Row>[]
   readonly attempts: readonly Attempt<Command, Answer>[]

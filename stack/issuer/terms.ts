@@ -6,6 +6,6 @@ export const AUDIENCE = 'urn:clearbatch:api'
 export const WALLET_CLAIM = 'wallet_address'
 /** The public client of programs and of the pages; `client/sign-in.ts` uses both. */
 export const CLIENT_ID = 'clearbatch'
-/** Of the command `clearbatch`, whose redirection has a port of its own. */
+/** Client id of the command `clearbatch`, whose redirection has a port of its own. */
 export const COMMAND_CLIENT_ID = 'clearbatch-command'
 export const PROGRAM_REDIRECT = 'http://127.0.0.1/callback'

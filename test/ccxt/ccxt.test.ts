@@ -60,7 +60,7 @@ describe('the CCXT class', function () {
     return exchange
   }
 
-  /** What a call sends; the answer is `answer`, or an error without one. */
+  /** Requests that a call sends; the answer is `answer`, or an error without one. */
   async function run({ method, input }: Pick<Recorded, 'method' | 'input'>, answer?: unknown) {
     const exchange = create()
     const sent: { url?: string; body?: string | undefined } = {}

@@ -119,7 +119,7 @@ contract MoveProofs {
         assert(allowed <= BandLib.allowedMove(1e18, elapsed, parameters, false));
     }
 
-    /// @notice In a binary market that `ListingLib` lists, a report 30 minutes after the last one may have any price.
+    /// @notice In a binary market that `ListingLib` lists, any price fits after 30 minutes.
     function binaryGapClosesWithinHalfAnHour(uint256 before, uint256 price, uint256 elapsed, Parameters memory parameters)
         external
         pure

@@ -17,10 +17,11 @@ import type {
   ActionSubmitted,
   QueueRestarted,
 } from '../../journal/queue-rows.ts'
-import { advanceFunding, changesFunding, type FundingState, NO_FUNDING } from '../../prices/funding-state.ts'
+import { advanceFunding, changesFunding } from '../../prices/funding-state.ts'
 import type { FundingIndex, HourlyFunding, Millis } from '../../units.ts'
+import { minedFunding } from '../market-terms.ts'
 import type { ExchangeState } from '../state.ts'
-import { type FundingRow, keyOfFunding } from '../tables/chain.ts'
+import { keyOfFunding } from '../tables/chain.ts'
 import { type ActionRow, actionKey } from '../tables/markets.ts'
 import { changeProgress, type Place, setMatched } from './change.ts'
 import { assignNonces } from './switches.ts'
@@ -170,7 +171,7 @@ export function settleFunding(state: ExchangeState, { marketId }: Place, row: Fu
     funding_index !== undefined && as_of !== undefined,
     'the row of a mined action has its funding and time',
   )
-  const before = fundingOf(state, marketId)
+  const before = minedFunding(state, marketId)
   const index = BigInt(funding_index) as FundingIndex
   const after = { ...advanceFunding(before, as_of as Millis, rateOf(row)), index }
   if (!changesFunding(before, after)) return
@@ -185,20 +186,3 @@ export function settleFunding(state: ExchangeState, { marketId }: Place, row: Fu
     valid_until: validUntil,
   })
 }
-
-/** Funding after the market's last mined action. */
-export function fundingOf(state: ExchangeState, marketId: number): FundingState {
-  const actionId = state.lastFunding.get(marketId)?.at(-1)
-  if (actionId === undefined) return NO_FUNDING
-  return toFunding(state.fundings.need(keyOfFunding({ market_id: marketId, action_id: actionId })))
-}
-
-const toFunding = (row: FundingRow): FundingState => ({
-  index: BigInt(row.funding_index) as FundingIndex,
-  asOf: row.as_of as Millis,
-  running: {
-    rate: BigInt(row.rate) as HourlyFunding,
-    validFrom: row.valid_from as Millis,
-    validUntil: row.valid_until as Millis,
-  },
-})

@@ -3,7 +3,7 @@ import type { Duplex } from 'node:stream'
 
 const HEADER_BYTES = 4
 
-/** What a peer has sent is not a frame; the connection is closed. */
+/** The peer has sent bytes that are no frame; the connection is closed. */
 export class FrameError extends Error {}
 
 /** Splits the bytes of a connection into messages. */

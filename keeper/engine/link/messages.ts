@@ -9,7 +9,7 @@ export const PROTOCOL = 1
 export const ROLES = ['api', 'ingest', 'worker', 'publisher', 'operator'] as const
 export type Role = (typeof ROLES)[number]
 
-/** What both sides must agree on before the first command. */
+/** Facts on which both sides must agree before the first command. */
 export interface Identity {
   readonly protocol: number
   readonly chainId: number

@@ -23,7 +23,7 @@ import {
 } from './messages.ts'
 import type { RecentReplies } from './recent-replies.ts'
 
-/** What the engine does with the commands of clients. */
+/** The engine as a connection sees it: commands are parsed, checked against the role, and submitted. */
 export interface CommandPort<Command> {
   /** Throws an Error that names the malformed field. */
   parse(value: unknown): Command

@@ -1,13 +1,11 @@
 /** The laws of the engine (`keeper/engine/README.md`), checked on everything that a run has recorded. */
 import type { Group } from '../../../keeper/engine/ports.ts'
+import { MOST_REPORTED, oneOwner } from '../group-laws.ts'
 import type { Observed } from '../scenario.ts'
 import { Ledger, type LedgerAnswer, type LedgerCommand, type LedgerRow } from './ledger.ts'
 import type { LedgerAttempt as Attempt } from './traders.ts'
 
 type KnownRows = (command: LedgerCommand) => number
-
-/** Violations a run reports in full. */
-const MOST_REPORTED = 10
 
 export function checkLaws(
   observed: Observed<LedgerCommand, LedgerRow, LedgerAnswer>,
@@ -29,14 +27,6 @@ export function checkLaws(
     ...finished(rows),
   ]
   return violations.slice(0, MOST_REPORTED)
-}
-
-function oneOwner(groups: readonly Group<LedgerRow>[]): string[] {
-  return groups.flatMap(({ number, token }, at) => {
-    const before = groups[at - 1]
-    const isNext = number === at + 1 && (before === undefined || before.token <= token)
-    return isNext ? [] : [`one-owner: group ${number} of token ${token} at place ${at + 1}`]
-  })
 }
 
 function sameDigest(groups: readonly Group<LedgerRow>[]): string[] {

@@ -58,7 +58,7 @@ export class Crowd implements Clients<ExchangeCommand, ExchangeAnswer> {
     return this.#attempts.all
   }
 
-  /** What some client had seen when the command was sent: its answer must not be older. */
+  /** Sequences that some client had seen when the command was sent: the answer must not be older. */
   knownAt = (command: ExchangeCommand): Heads => this.#knownAt.get(command) ?? new Map()
 
   start(meanPauseMs: number): void {

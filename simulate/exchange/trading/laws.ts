@@ -7,12 +7,11 @@ import type { OrderPlaced } from '../../../domain/journal/journal-row.ts'
 import { isTerminal } from '../../../domain/orders/order-state.ts'
 import type { ExchangeAnswer, ExchangeCommand } from '../../../keeper/engine/exchange.ts'
 import type { Group } from '../../../keeper/engine/ports.ts'
+import { MOST_REPORTED, oneOwner } from '../group-laws.ts'
 import type { Observed } from '../scenario.ts'
 import type { Heads, TradingAttempt } from './crowd.ts'
 import { ACCOUNT_IDS, genesis } from './genesis.ts'
 
-/** Violations a run reports in full. */
-const MOST_REPORTED = 10
 /** Groups between two checks of the whole state. */
 const CHECKED_GROUPS = 25
 
@@ -34,14 +33,6 @@ export function checkLaws(
     ...faults.map((fault) => `recovery: ${fault}`),
   ]
   return found.slice(0, MOST_REPORTED)
-}
-
-function oneOwner(groups: readonly Group<Entry>[]): string[] {
-  return groups.flatMap(({ number, token }, at) => {
-    const before = groups[at - 1]
-    const isNext = number === at + 1 && (before === undefined || before.token <= token)
-    return isNext ? [] : [`one-owner: group ${number} of token ${token} at place ${at + 1}`]
-  })
 }
 
 /** A fold of the journal has the owner's digests, and the laws of the state hold in it. */

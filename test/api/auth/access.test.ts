@@ -202,14 +202,16 @@ describe('what a credential allows', () => {
     const all = await limits()
     expect(all.find((each: { bucket: string }) => each.bucket === 'reads').remaining).to.equal(117)
     expect(all.find((each: { bucket: string }) => each.bucket === 'cancels')).to.include({
-      ...{ limit: 420, remaining: 420 },
+      limit: 420,
+      remaining: 420,
     })
     await limited.stop()
   })
 
   it('when an address presents many refused credentials, it must wait, and keys in use from there do not', async () => {
     const strict = await startSecondApi(exchange, {
-      ...{ RATE_LIMIT_FAILURES: '1', RATE_LIMIT_WINDOW_SECONDS: '60' },
+      RATE_LIMIT_FAILURES: '1',
+      RATE_LIMIT_WINDOW_SECONDS: '60',
     })
     const ask = async (authorization: string, remoteAddress = '203.0.113.5'): Promise<unknown> => {
       const headers: Env = { authorization }

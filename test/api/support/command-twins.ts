@@ -33,7 +33,7 @@ const CHAIN_ID = 6343
 /** A command without what both sides derive from it. */
 export type TwinCommand = Pick<Command, 'kind' | 'userId' | 'markets' | 'items' | 'isAtomic' | 'request'>
 
-/** What a command has led to, in terms that both sides share. */
+/** Rows and answer of a command, in terms that both sides share. */
 export interface Outcome {
   /** By shard. */
   readonly rows: Readonly<Record<string, readonly unknown[]>>

@@ -32,7 +32,7 @@ export class FollowerFixture {
     this.#isShadowed = isShadowed
   }
 
-  /** What the follower's passes are compared with. */
+  /** The shadow with which the follower's passes are compared. */
   get shadow(): ChainShadow {
     return (this.context.follower as ShadowedFollower).shadow
   }

@@ -215,8 +215,16 @@ async function insertBatch(tx: Tx, part: SettlementPart, txHash: string, relayer
   await tx
     .insertInto('actions')
     .values({
-      ...{ market_id, queue_no, kind: 'settle_part', batch_id, part: part.part, as_of, action_id },
-      ...{ status: 'SUBMITTED', ...sent, created_at: as_of },
+      market_id,
+      queue_no,
+      kind: 'settle_part',
+      batch_id,
+      part: part.part,
+      as_of,
+      action_id,
+      status: 'SUBMITTED',
+      ...sent,
+      created_at: as_of,
     })
     .execute()
   await tx

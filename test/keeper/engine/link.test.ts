@@ -38,6 +38,14 @@ const TIMER: Timer = {
   },
   soon: (work) => void setImmediate(work),
 }
+/** A message as it is sent. */
+function frameOf(message: unknown): Buffer {
+  const text = Buffer.from(JSON.stringify(message))
+  const header = Buffer.alloc(4)
+  header.writeUInt32BE(text.length)
+  return Buffer.concat([header, text])
+}
+
 const monotonic = (): number => performance.now()
 
 /** A member of the engine behind a Unix socket; the test decides when it answers. */
@@ -274,10 +282,7 @@ describe('the connection of a client to the engine', () => {
     const impostor = createServer((socket) => {
       socket.on('error', () => {})
       const send = (message: object): void => {
-        const text = Buffer.from(JSON.stringify(message))
-        const header = Buffer.alloc(4)
-        header.writeUInt32BE(text.length)
-        socket.write(Buffer.concat([header, text]))
+        socket.write(frameOf(message))
       }
       send({ kind: 'challenge', ...IDENTITY, nonce: '00'.repeat(32) })
       socket.on('data', (chunk) => {
@@ -304,10 +309,7 @@ describe('the connection of a client to the engine', () => {
     const own = { ...IDENTITY, role: 'api' as Role, process: 'p', nonce: '11'.repeat(32) }
     const proof = proofOf(KEYS.get('api') as Buffer, 'client', { nonce: '22'.repeat(32) }, own)
     expect(challenge.nonce).to.not.equal('22'.repeat(32))
-    const text = Buffer.from(JSON.stringify({ kind: 'hello', ...own, proof }))
-    const header = Buffer.alloc(4)
-    header.writeUInt32BE(text.length)
-    socket.write(Buffer.concat([header, text]))
+    socket.write(frameOf({ kind: 'hello', ...own, proof }))
     const [answer] = (await once(socket, 'data')) as [Buffer]
     expect(reader.push(answer)).to.deep.include({
       kind: 'refused',
@@ -356,14 +358,7 @@ describe('the connection of a client to the engine', () => {
         fc.array(fc.jsonValue(), { maxLength: 8 }),
         fc.array(fc.integer({ min: 1, max: 40 }), { minLength: 1, maxLength: 20 }),
         (messages, sizes) => {
-          const bytes = Buffer.concat(
-            messages.map((message) => {
-              const text = Buffer.from(JSON.stringify(message))
-              const header = Buffer.alloc(4)
-              header.writeUInt32BE(text.length)
-              return Buffer.concat([header, text])
-            }),
-          )
+          const bytes = Buffer.concat(messages.map(frameOf))
           const reader = new FrameReader(1_000_000)
           const found: unknown[] = []
           for (let at = 0, turn = 0; at < bytes.length; turn++) {

@@ -67,7 +67,7 @@ function noting<Store extends Pick<AuctionStore, 'snapshot' | 'transaction'>>(st
   }
   return {
     store: noted,
-    /** Of each attempt since the last call. */
+    /** Snapshots of the attempts since the last call. */
     take(): MarketSnapshot[] {
       const taken = locked.length > 0 ? [...locked] : last === null ? [] : [last]
       locked.length = 0

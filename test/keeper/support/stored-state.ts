@@ -95,7 +95,7 @@ export class StoredState {
     this.state.heads.put({ marketId: marketIdOf(shard), seq: seq as Seq, releasedUpTo: 0 as Seq })
   }
 
-  /** Of users that the test has inserted without a row. */
+  /** Adopts users that the test has inserted without a row. */
   async #adoptUsers(tx: Tx): Promise<void> {
     const { rows } = await sql<{ user_id: number; address: string; created_at: number }>`
       select * from users where not exists (

@@ -98,12 +98,6 @@ export function changeKey(draft: Draft, row: SessionKeyChanged): void {
 
 // ---------------------------------------------------------------------- relays
 
-/** All operations of the signer with this nonce, the oldest first. */
-export const relaysOfNonce = (state: ExchangeState, signer: string, nonce: number): RelayRow[] =>
-  state.relaysOf
-    .of(`${signer}-${nonce}`)
-    .sort((a, b) => a.created_at - b.created_at || (a.operation_id < b.operation_id ? -1 : 1))
-
 export const changeRelay = (draft: Draft, operation: RelayRow, change: RelayChange): void => {
   draft.write(ACCOUNTS, relayRow({ ...operation, ...change }))
 }
@@ -114,7 +108,7 @@ export function executeForward(context: FactContext, fact: ForwardRequestExecute
   const { signer, nonce, success } = fact
   const mined = minedAt(context, log)
   const before = draft.state.forwarderNonces.get(signer)?.next_nonce ?? 0
-  for (const operation of relaysOfNonce(draft.state, signer, nonce)) {
+  for (const operation of draft.state.relayIndex.withNonce(signer, nonce)) {
     const end = endOf(draft.state, operation, success)
     // An operation that has failed stays failed, unless the chain has done after all what it requested.
     if (end !== null && !isOpenRelay(operation.status)) continue

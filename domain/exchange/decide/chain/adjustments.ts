@@ -36,18 +36,6 @@ export function changeAttempt(draft: Draft, attempt: AttemptRow, change: Attempt
   draft.write(attempt.market_id as MarketId, row)
 }
 
-/** The market's attempt that was sent with this transaction. */
-export function attemptSentWith(
-  state: ExchangeState,
-  marketId: number,
-  txHash: string,
-): AttemptRow | undefined {
-  for (const attempt of state.attempts.rows())
-    if (attempt.market_id === marketId && attempt.tx_hash === txHash && attempt.relayer !== null)
-      return attempt
-  return undefined
-}
-
 /** Sent with this transaction, or with the same nonce by another operator. */
 function executedAttempt(
   state: ExchangeState,
@@ -55,7 +43,7 @@ function executedAttempt(
   account: UserId,
   txHash: string,
 ): AttemptRow | undefined {
-  const own = state.attemptsOf.of(`${marketId}-${account}`)
+  const own = state.attemptIndex.of(marketId, account)
   const sent = own.find(({ tx_hash, relayer }) => tx_hash === txHash && relayer !== null)
   if (sent !== undefined) return sent
   return own
@@ -102,7 +90,7 @@ export function failUndecodable(
   reason: Mismatch,
 ): boolean {
   const { draft } = context
-  const attempt = attemptSentWith(draft.state, marketId, txHash)
+  const attempt = draft.state.attemptIndex.sentWith(marketId, txHash)
   if (attempt === undefined) return false
   changeAttempt(draft, attempt, mismatchedAttempt(reason, txHash), blockTime(context))
   return true
@@ -110,17 +98,17 @@ export function failUndecodable(
 
 /** The block of the adjustment has left the chain: the same transaction is sent again. */
 export function reopenAdjusted(draft: Draft, marketId: MarketId, row: PositionsMoved): void {
-  const own = draft.state.attemptsOf.of(`${marketId}-${row.account}`)
+  const own = row.account === undefined ? [] : draft.state.attemptIndex.of(marketId, row.account)
   const executed = own.find(
     ({ tx_hash, status }) =>
       tx_hash === row.tx_hash && (status === 'COMMITTED' || status === 'RECEIPT_RECONCILIATION_FAILED'),
   )
-  reopen(draft, executed ?? attemptSentWith(draft.state, marketId, row.tx_hash), row.at)
+  reopen(draft, executed ?? draft.state.attemptIndex.sentWith(marketId, row.tx_hash), row.at)
 }
 
 /** As `reopenAdjusted`, of an attempt that ended with a log that cannot be decoded. */
 export function reopenFailed(draft: Draft, { market_id, tx_hash }: LogUndecodable, at: number): void {
-  reopen(draft, attemptSentWith(draft.state, market_id, tx_hash), at)
+  reopen(draft, draft.state.attemptIndex.sentWith(market_id, tx_hash), at)
 }
 
 function reopen(draft: Draft, attempt: AttemptRow | undefined, at: number): void {

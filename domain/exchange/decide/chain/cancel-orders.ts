@@ -4,9 +4,10 @@ import { closeOrders } from '../../../orders/close-orders.ts'
 import type { ClosingReason } from '../../../orders/order-state.ts'
 import type { Address, MarketId, Millis, UserId } from '../../../units.ts'
 import type { Draft } from '../../draft.ts'
+import { toOpenOrder } from '../../open-orders.ts'
 import type { ExchangeState } from '../../state.ts'
 import type { OrderRow } from '../../tables/orders.ts'
-import { marketIds, toOpenOrder } from './read.ts'
+import { marketIds } from './read.ts'
 
 /** In the book, waiting for a trigger, or leaving with its position: other orders end by themselves. */
 const isCancellable = ({ forced, closingReason, status }: OrderRow): boolean =>

@@ -1,8 +1,7 @@
 /** Ends the first action of a market that will not be mined as it was signed: a part voids its batch and all behind it, a single action is dropped. */
 
-import type { SingleKind } from '../../../actions/action.ts'
-import { type FundingStep, fundingAfter } from '../../../actions/queue.ts'
-import { fromStoredPayload } from '../../../actions/stored-action.ts'
+import { fundingAfter } from '../../../actions/queue.ts'
+import { NO_FUNDS } from '../../../auction/auction-turn.ts'
 import { matchedPosition } from '../../../auction/batch-plan.ts'
 import { invariant } from '../../../invariant.ts'
 import { specAt } from '../../../market/changes.ts'
@@ -10,20 +9,21 @@ import { reservingSpec } from '../../../market/in-force.ts'
 import type { MarketSpec } from '../../../market/market.ts'
 import { fromStoredTerms } from '../../../market/stored-terms.ts'
 import { FLAT, type Position } from '../../../positions/position.ts'
+import { BEHIND_VOID } from '../../../risk/liquidation-outcome.ts'
 import { type QueuedFills, replayParts } from '../../../settlement/replay-parts.ts'
 import { type Culprit, planVoid, type VoidedBatch } from '../../../settlement/void-batch.ts'
-import type { FundingIndex, MarketId, Millis, Price, Quote, Rate, Ticks, UserId } from '../../../units.ts'
-import { fundingOf } from '../../apply/actions.ts'
+import type { FundingIndex, MarketId, Millis, Price, Rate, Ticks, UserId } from '../../../units.ts'
+import { idOf } from '../../apply/orders.ts'
 import type { Draft } from '../../draft.ts'
 import type { Inputs } from '../../inputs.ts'
+import { minedFunding } from '../../market-terms.ts'
+import { toOpenOrder } from '../../open-orders.ts'
+import { fundingStepOf, pendingActions } from '../../queued-actions.ts'
 import type { ExchangeState } from '../../state.ts'
-import { type ActionRow, actionKey, batchKey } from '../../tables/markets.ts'
+import { type ActionRow, batchKey } from '../../tables/markets.ts'
 import { restrictToCancels } from './blocks.ts'
-import { fillIdOf, idOf, minedPosition, minedPositions, toOpenOrder, waitingFills } from './read.ts'
+import { fillIdOf, minedPosition, minedPositions, waitingFills } from './read.ts'
 import { partOf } from './signable.ts'
-
-/** Why a single action behind a voided batch is dropped: it was decided on positions that have not come about. */
-const BEHIND_VOID = 'behind a voided batch'
 
 /** `queueNo`: the market's first action that is neither mined nor ended. */
 export interface VoidCommand {
@@ -52,12 +52,7 @@ export type EndAnswer =
 export const decideEnd = (draft: Draft, inputs: Inputs, command: VoidCommand | RestartCommand): EndAnswer =>
   command.kind === 'void' ? voidFrom(draft, inputs, command) : restart(draft, inputs, command)
 
-const pendingActions = (state: ExchangeState, marketId: MarketId): ActionRow[] =>
-  state.queues.pending(marketId).map((queueNo) => state.actions.need(actionKey(marketId, queueNo)))
-
 // ---------------------------------------------------------------------- void
-
-const NO_FUNDS = { free: 0n as Quote, reserved: 0n as Quote }
 
 function voidFrom(draft: Draft, { now: at }: Inputs, { spec, queueNo, culprit }: VoidCommand): EndAnswer {
   const { state } = draft
@@ -180,22 +175,16 @@ function rematch(
 ): ReadonlyMap<UserId, Position> | null {
   const { marketId } = spec
   const chain = fromStoredTerms(state.markets.need(String(marketId)).terms, spec)
-  let funding = fundingOf(state, marketId)
+  let funding = minedFunding(state, marketId)
   const parts: QueuedFills[] = []
   for (const action of actions) {
-    funding = fundingAfter(funding, [stepOf(action)])
+    funding = fundingAfter(funding, [fundingStepOf(action)])
     const fills = queuedFills(state, action, funding.index)
     if (fills !== null) parts.push({ ...fills, spec: specAt(spec, chain, action.as_of as Millis) })
   }
   const accounts = parts.flatMap(({ fills }) => fills.map(({ account }) => account))
   const mined = minedPositions(state, marketId, accounts)
   return replayParts(spec, parts, (account) => mined.get(account) ?? FLAT)
-}
-
-function stepOf({ kind, as_of, payload }: ActionRow): FundingStep {
-  const asOf = as_of as Millis
-  const single = payload === null ? null : fromStoredPayload(kind as SingleKind, asOf, payload)
-  return { asOf, sets: single?.kind === 'update_funding' ? single : null }
 }
 
 function queuedFills(

@@ -4,6 +4,7 @@ import type { MarketId, Millis } from '../../../units.ts'
 import { CHAIN } from '../../apply.ts'
 import { ACCOUNTS, type Draft } from '../../draft.ts'
 import type { Inputs } from '../../inputs.ts'
+import { pendingActions } from '../../queued-actions.ts'
 import type { ExchangeState } from '../../state.ts'
 import { keyOfTransaction } from '../../tables/blocks.ts'
 import { type ActionRow, actionKey } from '../../tables/markets.ts'
@@ -161,13 +162,8 @@ function nextAction(draft: Draft, { marketId, relayer, latestAsOf }: NextAction)
   return { kind: 'action', queueNo, actionId, nonce, asOf: as_of as Millis, action }
 }
 
-function firstQueued(state: ExchangeState, marketId: MarketId): ActionRow | undefined {
-  for (const queueNo of state.queues.pending(marketId)) {
-    const action = state.actions.need(actionKey(marketId, queueNo))
-    if (action.status === 'QUEUED') return action
-  }
-  return undefined
-}
+const firstQueued = (state: ExchangeState, marketId: MarketId): ActionRow | undefined =>
+  pendingActions(state, marketId).find(({ status }) => status === 'QUEUED')
 
 /** The first signature of an attempt wins. */
 function noteSigned(draft: Draft, { now }: Inputs, command: SignedTransaction): LaneAnswer {
@@ -210,9 +206,7 @@ function noteSubmitted(draft: Draft, { now }: Inputs, command: SubmittedAction):
 /** The contract has executed actions of another operator, or a fork has taken some back. */
 function adoptActionId(draft: Draft, { marketId, actionId, hasOpen }: AdoptActionId): LaneAnswer {
   const { state } = draft
-  const isInFlight = state.queues
-    .pending(marketId)
-    .some((queueNo) => state.actions.need(actionKey(marketId, queueNo)).action_id !== null)
+  const isInFlight = pendingActions(state, marketId).some(({ action_id }) => action_id !== null)
   const isSame = state.progress.need(marketId).lastActionId === actionId
   if (!isSame && !isInFlight && !hasOpen)
     draft.write(marketId, { kind: 'action_id_adopted', action_id: actionId })

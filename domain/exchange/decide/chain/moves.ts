@@ -1,17 +1,16 @@
 /** Facts that move positions outside batches, and facts of actions that move none. */
 
 import { expectationOf } from '../../../actions/action-rules.ts'
-import { fromStoredPayload } from '../../../actions/stored-action.ts'
 import { movedAccounts, type PositionMoveFact, type SingleFact } from '../../../chain/fact-accounts.ts'
 import type { LoggedFact } from '../../../chain/facts.ts'
 import { evidenceOf, movedPositions, moveRow } from '../../../chain/position-move.ts'
 import { type ActionFact, actionKindOf, eventsOf, singleRow } from '../../../chain/single-action.ts'
-import { invariant } from '../../../invariant.ts'
 import { isWithoutEffect, type Mismatch, mismatch } from '../../../settlement/receipt.ts'
 import { reconcile } from '../../../settlement/reconcile.ts'
 import { closeWithMove, type MovedSize } from '../../../settlement/settling-order.ts'
-import type { Address, Millis } from '../../../units.ts'
-import { fundingOf } from '../../apply/actions.ts'
+import type { Address } from '../../../units.ts'
+import { minedFunding } from '../../market-terms.ts'
+import { singleActionOf } from '../../queued-actions.ts'
 import { type ActionRow, actionKey } from '../../tables/markets.ts'
 import { endAdjustment } from './adjustments.ts'
 import { type FactContext, minedAt, readPositions, userOf, type WantedPositions } from './fact-context.ts'
@@ -46,7 +45,7 @@ export function movePositions(
   const closed = reduceOnly.flatMap(
     (order) => closeWithMove(order, moved.get(order.userId) as MovedSize)?.order ?? [],
   )
-  const lastIndex = fundingOf(state, marketId).index
+  const lastIndex = minedFunding(state, marketId).index
   const mined = minedAt(context, log)
   const row = moveRow(fact, { before, after, idOf, closed, lastIndex, mined })
   const own = endOwn(context, fact, log, explained !== null)
@@ -102,9 +101,8 @@ function mineAction({ draft }: FactContext, fact: ActionFact, movesPositions: bo
   const action = sentAction(draft.state, marketId, actionId)
   if (action === undefined || action.kind === 'settle_part' || action.kind !== actionKindOf(fact))
     return { found: undefined }
-  const { kind, payload, as_of, queue_no } = action
-  invariant(payload !== null, 'a single action has a payload')
-  const sent = fromStoredPayload(kind, as_of as Millis, payload)
+  const { queue_no } = action
+  const sent = singleActionOf(action)
   const verdict = reconcile({ ...eventsOf(fact), movesPositions }, expectationOf(sent, actionId))
   if (verdict.ok) return { found: null }
   if (!isWithoutEffect(verdict.refusal)) return { found: verdict.refusal }

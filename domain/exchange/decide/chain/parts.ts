@@ -15,11 +15,12 @@ import {
 import type { BatchSettled } from '../../../settlement/settlement.ts'
 import type { SettlingOrder } from '../../../settlement/settling-order.ts'
 import type { Address, MarketId, UserId } from '../../../units.ts'
+import { idOf } from '../../apply/orders.ts'
 import type { ExchangeState } from '../../state.ts'
 import { actionKey, batchKey } from '../../tables/markets.ts'
 import type { OrderRow } from '../../tables/orders.ts'
 import { type FactContext, minedAt, readPositions, userOf, type WantedPositions } from './fact-context.ts'
-import { idOf, minedPositions, movedOrders, toSettlingOrder, toUnsettledFill, waitingFills } from './read.ts'
+import { minedPositions, movedOrders, toSettlingOrder, toUnsettledFill, waitingFills } from './read.ts'
 
 /** Null once it is applied. */
 export function settleMinedPart(

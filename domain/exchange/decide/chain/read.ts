@@ -1,19 +1,18 @@
 /** Reads of a state in the terms of the rules of settlement. */
 
-import type { OpenOrder } from '../../../orders/open-order.ts'
-import { acceptedSeq, isConditional, orderIdOf } from '../../../orders/order.ts'
+import { acceptedSeq, isConditional } from '../../../orders/order.ts'
 import { FLAT, type Position } from '../../../positions/position.ts'
 import type { UnsettledFill } from '../../../settlement/settle-part.ts'
 import type { MovedSize, SettlingOrder } from '../../../settlement/settling-order.ts'
 import type { MarketId, UserId } from '../../../units.ts'
+import { idOf } from '../../apply/orders.ts'
+import { pendingActions } from '../../queued-actions.ts'
 import type { ExchangeState } from '../../state.ts'
 import type { PositionRow } from '../../tables/accounts.ts'
-import { actionKey, batchKey } from '../../tables/markets.ts'
+import { batchKey } from '../../tables/markets.ts'
 import type { FillRow, OrderRow } from '../../tables/orders.ts'
 
 // ---------------------------------------------------------------------- orders
-
-export const idOf = ({ marketId, accepted }: OrderRow): string => orderIdOf(marketId, accepted)
 
 export function toSettlingOrder(state: ExchangeState, row: OrderRow): SettlingOrder {
   const { closedBy = null } = state.orderNotes.get(idOf(row)) ?? {}
@@ -35,41 +34,6 @@ export function toSettlingOrder(state: ExchangeState, row: OrderRow): SettlingOr
     reserved: row.reserved,
     held: row.held,
     waits: isConditional(row.type) && row.triggeredAt === null,
-  }
-}
-
-export function toOpenOrder(state: ExchangeState, row: OrderRow): OpenOrder {
-  const { closedBy = null, triggered = null } = state.orderNotes.get(idOf(row)) ?? {}
-  return {
-    orderId: idOf(row),
-    seq: row.seq,
-    account: row.account,
-    maker: state.users.need(row.account).address,
-    salt: BigInt(row.salt),
-    side: row.side,
-    type: row.type,
-    price: row.price,
-    quantity: row.quantity,
-    leverage: row.leverage,
-    reduceOnly: row.reduceOnly,
-    trigger: row.trigger,
-    expiration: row.expiration,
-    aliveUntil: row.aliveUntil,
-    triggered,
-    acceptedAt: row.acceptedAt,
-    status: row.status,
-    statusReason: row.statusReason,
-    filled: row.filled,
-    settling: row.settling,
-    closingReason: row.closingReason,
-    closedBy,
-    openable: row.openable,
-    reservedPrice: row.reservedPrice,
-    reserved: row.reserved,
-    held: row.held,
-    partialSlot: row.partialSlot,
-    forced: row.forced,
-    endedAt: row.endedAt,
   }
 }
 
@@ -152,8 +116,7 @@ function lastUnsettled(
   mining: PartRef | null,
 ): Map<UserId, string> {
   const last = new Map<UserId, string>()
-  for (const queueNo of state.queues.pending(marketId)) {
-    const { batch_id: batchId, part } = state.actions.need(actionKey(marketId, queueNo))
+  for (const { batch_id: batchId, part } of pendingActions(state, marketId)) {
     if (batchId === null || part === null) continue
     if (batchId === mining?.batchId && part === mining.part) continue
     for (const fill of waitingFills(state, marketId, { batchId, part }))

@@ -9,7 +9,7 @@ import { CHAIN } from '../../apply.ts'
 import { ACCOUNTS, type Draft } from '../../draft.ts'
 import type { ExchangeState } from '../../state.ts'
 import type { FactRow } from '../../tables/blocks.ts'
-import { changeKey, changeRelay, relaysOfNonce } from './accounts.ts'
+import { changeKey, changeRelay } from './accounts.ts'
 import { reopenAdjusted, reopenFailed } from './adjustments.ts'
 import { ordersWithIds, toSettlingOrder } from './read.ts'
 
@@ -40,7 +40,7 @@ export function rollBackFact(draft: Draft, { market_id, row }: FactRow, at: numb
       changeKey(draft, { ...row, rollback: true, before: row.after, after: row.before })
       return
     case 'forward_request_executed':
-      for (const operation of relaysOfNonce(draft.state, row.signer, row.nonce))
+      for (const operation of draft.state.relayIndex.withNonce(row.signer, row.nonce))
         if (operation.block === row.block) changeRelay(draft, operation, reopenedRelay(operation, row.at))
       draft.write(ACCOUNTS, { ...row, rollback: true })
       return

@@ -1,11 +1,9 @@
 /** The content of a queued action that a worker signs. */
-import type { SingleKind } from '../../../actions/action.ts'
 import { type SignableAction, withoutRepeatedProof } from '../../../actions/action-rules.ts'
-import { fromStoredPayload } from '../../../actions/stored-action.ts'
-import { invariant } from '../../../invariant.ts'
 import type { SignedOrder } from '../../../orders/order.ts'
 import type { OracleReport, SettlementPart } from '../../../settlement/settlement.ts'
 import type { Address, MarketId, Millis, Price, Rate, Ticks } from '../../../units.ts'
+import { singleActionOf } from '../../queued-actions.ts'
 import type { ExchangeState } from '../../state.ts'
 import { type ActionRow, actionKey, type BatchRow, batchKey } from '../../tables/markets.ts'
 import type { FillRow, OrderRow } from '../../tables/orders.ts'
@@ -17,13 +15,10 @@ export const partOf = ({ batch_id: batchId, part }: ActionRow): PartRef | null =
 
 /** Without the proof of its report if the action before it has the same one. */
 export function signableOf(state: ExchangeState, action: ActionRow, actionId: number): SignableAction {
-  const { market_id, kind, payload, as_of } = action
-  const marketId = market_id as MarketId
+  const marketId = action.market_id as MarketId
   const part = partOf(action)
   if (part === null) {
-    invariant(payload !== null, 'a single action has a payload')
-    const single = fromStoredPayload(kind as SingleKind, as_of as Millis, payload)
-    return withoutRepeatedProof(single, reportOfAction(state, marketId, actionId - 1))
+    return withoutRepeatedProof(singleActionOf(action), reportOfAction(state, marketId, actionId - 1))
   }
   return withoutRepeatedProof(
     { kind: 'settle_part', part: readPart(state, marketId, part, actionId) },

@@ -31,7 +31,7 @@ export interface AdjustCommand {
   readonly kind: 'adjust'
   readonly userId: UserId
   readonly marketId: MarketId
-  /** Of what was signed; it identifies the attempt. The api has checked the signature. */
+  /** Digest of the signed message; it identifies the attempt. The api has checked the signature. */
   readonly digest: string
   readonly nonce: number
   readonly signed: SignedAdjustment

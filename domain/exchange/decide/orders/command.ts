@@ -176,7 +176,7 @@ export interface Cancelled {
   /** The order is cancelled, or will be once its batch has settled. */
   readonly cancelled: boolean
   readonly isDuplicate: boolean
-  /** What the cancel has released of the account's reservation. */
+  /** Part of the account's reservation that the cancel has released. */
   readonly released: Quote
   readonly readAfter: Bookmark
 }

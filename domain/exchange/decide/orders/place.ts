@@ -133,7 +133,7 @@ function signerExpiry(
   return refusal === null ? accept(key.expires_at as Seconds) : refuse({ ...refusal, ...context })
 }
 
-/** What admission of an order of the account depends on; refused if the chain has not been read recently enough. */
+/** Input of the admission of the account's order; refused if the chain has not been read recently enough. */
 export function admissionInput(
   state: ExchangeState,
   inputs: Inputs,

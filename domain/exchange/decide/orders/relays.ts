@@ -27,7 +27,7 @@ export interface AcceptRelayCommand {
   readonly userId: UserId
   /** Digest of the request, which identifies the operation. */
   readonly operationId: string
-  /** What the request's data causes. The api has checked data, bounds and signature. */
+  /** Effect of the request's data. The api has checked data, bounds and signature. */
   readonly effect: RelayEffect
   readonly request: ForwardRequest
   readonly signature: string

@@ -105,7 +105,7 @@ function clear(
   })
 }
 
-/** What the pool holds once everything in the queue is mined. A deleveraging pays out of it. */
+/** Amount in the pool once everything in the queue is mined. A deleveraging pays out of the pool. */
 function poolAfterQueue({ state, market, snapshot }: TurnContext, basis: BatchBasis): Quote {
   if (snapshot.touched.size === 0) return market.positions.pool
   return pendingMovesOf(state, market, snapshot, riskPricesOf(basis, snapshot)).moves.pool

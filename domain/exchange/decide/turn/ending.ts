@@ -7,10 +7,11 @@ import type { MarketId } from '../../../units.ts'
 import { accept, refuse, type Verdict } from '../../../verdict.ts'
 import type { Decider } from '../../decide.ts'
 import type { Inputs } from '../../inputs.ts'
+import { pendingActions } from '../../queued-actions.ts'
 import type { ExchangeState } from '../../state.ts'
 import { TurnContext } from './context.ts'
 import { enqueueAction } from './queue.ts'
-import { pendingActions, specOf } from './snapshot.ts'
+import { specOf } from './snapshot.ts'
 
 /** `report`: of the feed that ends the market; null if there is none. Null while no node responds. */
 export function endingStepOf(

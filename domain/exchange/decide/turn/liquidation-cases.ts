@@ -89,7 +89,7 @@ export class LiquidationCases {
     return snapshot.touched.has(account) || moves.accounts.has(market.addressOf(account))
   }
 
-  /** What became of the single action for which the liquidation waits; null if it waits for none. */
+  /** Outcome of the single action for which the liquidation waits; null if it waits for none. */
   #outcomeOf(account: UserId): ActionOutcome {
     const { state, market } = this.#input
     const { stage, queueNo = null } = this.#running.get(account) ?? {}

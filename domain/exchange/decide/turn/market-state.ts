@@ -7,8 +7,8 @@ import { orderIdOf } from '../../../orders/order.ts'
 import type { Funds } from '../../../orders/recompute-reservations.ts'
 import type { Address, MarketId, Seq, UserId } from '../../../units.ts'
 import type { MatchedPositions } from '../../market-indexes.ts'
+import { toOpenOrder } from '../../open-orders.ts'
 import type { ExchangeState } from '../../state.ts'
-import type { OrderRow } from '../../tables/orders.ts'
 
 /** The books of a state, which the rules read and do not change. */
 class StateBook extends LiveBook {
@@ -65,14 +65,17 @@ export class MarketState {
   orders(seqs: Iterable<Seq>): ReadonlyMap<Seq, OpenOrder> {
     const orders = new Map<Seq, OpenOrder>()
     for (const seq of seqs)
-      orders.set(seq, this.#openOrder(this.#state.orders.need(this.marketId, this.live.acceptedOf(seq))))
+      orders.set(
+        seq,
+        toOpenOrder(this.#state, this.#state.orders.need(this.marketId, this.live.acceptedOf(seq))),
+      )
     return orders
   }
 
   /** Every order of the accounts in this market that has not ended, by its place in the book. */
   liveOrders(accounts: Iterable<UserId>): OpenOrder[] {
     const rows = [...accounts].flatMap((account) => this.#state.orderIndex.liveOf(this.marketId, account))
-    return rows.sort((a, b) => a.seq - b.seq).map((row) => this.#openOrder(row))
+    return rows.sort((a, b) => a.seq - b.seq).map((row) => toOpenOrder(this.#state, row))
   }
 
   /** The reduce-only orders of the account that have not ended. */
@@ -90,41 +93,5 @@ export class MarketState {
       if (taken.length > 0) slots.set(account, new Set(taken))
     }
     return slots
-  }
-
-  #openOrder(row: OrderRow): OpenOrder {
-    const orderId = orderIdOf(row.marketId, row.accepted)
-    const { closedBy = null, triggered = null } = this.#state.orderNotes.get(orderId) ?? {}
-    return {
-      orderId,
-      seq: row.seq,
-      account: row.account,
-      maker: this.addressOf(row.account),
-      salt: BigInt(row.salt),
-      side: row.side,
-      type: row.type,
-      price: row.price,
-      quantity: row.quantity,
-      leverage: row.leverage,
-      reduceOnly: row.reduceOnly,
-      trigger: row.trigger,
-      expiration: row.expiration,
-      aliveUntil: row.aliveUntil,
-      triggered,
-      acceptedAt: row.acceptedAt,
-      status: row.status,
-      statusReason: row.statusReason,
-      filled: row.filled,
-      settling: row.settling,
-      closingReason: row.closingReason,
-      closedBy,
-      openable: row.openable,
-      reservedPrice: row.reservedPrice,
-      reserved: row.reserved,
-      held: row.held,
-      partialSlot: row.partialSlot,
-      forced: row.forced,
-      endedAt: row.endedAt,
-    }
   }
 }

@@ -1,4 +1,4 @@
-/** What the turns of a market pass on from one to the next. It is in no row: a new owner starts with `NO_MEMORY`, and no decision is worse for it. */
+/** Memory that each turn of a market passes on to the next. It is in no row: a new owner starts with `NO_MEMORY`, and no decision is worse for it. */
 import type { ClearedBasis } from '../../../auction/action-basis.ts'
 import { type Deferrals, NO_DEFERRALS } from '../../../auction/deferral.ts'
 import { INITIAL_PACE, type SettlementPace } from '../../../auction/settlement-pace.ts'
@@ -12,7 +12,7 @@ export interface TurnMemory {
   readonly deferrals: Deferrals
   /** The head of the journal in the market's last completed auction; null if unknown: then that of its last batch, in the state, counts. */
   readonly standingSeq: Seq | null
-  /** Of the last completed auction; null if unknown: the next one runs, even if nothing has changed. */
+  /** Basis of the last completed auction; null if unknown: the next one runs, even if nothing has changed. */
   readonly cleared: ClearedBasis | null
   /** The averages with all samples since the last published mark; null: as that mark left them. */
   readonly averages: PriceAverages | null

@@ -4,9 +4,9 @@ import { FLAT } from '../../../positions/position.ts'
 import { type BackstopAccount, PendingMoves } from '../../../risk/pending-moves.ts'
 import type { RiskPrices } from '../../../risk/score-bounds.ts'
 import type { Quote } from '../../../units.ts'
+import { pendingActions, singleActionOf } from '../../queued-actions.ts'
 import type { ExchangeState } from '../../state.ts'
 import type { MarketState } from './market-state.ts'
-import { pendingActions, singleActionOf } from './snapshot.ts'
 
 export interface QueuedMoves {
   readonly moves: PendingMoves

@@ -7,11 +7,11 @@ import type { MarketSnapshot } from '../../../auction/market-snapshot.ts'
 import { invariant } from '../../../invariant.ts'
 import type { MarketId, Millis } from '../../../units.ts'
 import { accept, type Verdict } from '../../../verdict.ts'
+import { pendingActions } from '../../queued-actions.ts'
 import type { ExchangeState } from '../../state.ts'
 import type { TurnContext } from './context.ts'
-import { pendingActions } from './snapshot.ts'
 
-/** What the next action of the market has to follow. The parts of a batch are queued together, so no batch is open. */
+/** End of the queue, which the market's next action follows. The parts of a batch are queued together, so no batch is open. */
 const tailOf = (
   state: ExchangeState,
   marketId: MarketId,

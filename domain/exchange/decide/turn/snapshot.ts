@@ -1,7 +1,5 @@
-/** What a state has of one market, in the terms of the rules that decide its turn. */
+/** One market of a state, in the terms of the rules that decide its turn. */
 
-import type { SingleAction, SingleKind } from '../../../actions/action.ts'
-import { fromStoredPayload } from '../../../actions/stored-action.ts'
 import type { MarketSnapshot } from '../../../auction/market-snapshot.ts'
 import type { SettlementBacklog } from '../../../auction/settlement-pace.ts'
 import { invariant } from '../../../invariant.ts'
@@ -22,6 +20,7 @@ import type {
 } from '../../../units.ts'
 import type { Inputs } from '../../inputs.ts'
 import { listedSpec, marketFunding, marketTerms } from '../../market-terms.ts'
+import { pendingActions, singleActionOf } from '../../queued-actions.ts'
 import type { ExchangeState } from '../../state.ts'
 import { BANK } from '../../tables/chain.ts'
 import {
@@ -50,15 +49,6 @@ export function specOf(state: ExchangeState, marketId: MarketId): MarketSpec {
 }
 
 // ---------------------------------------------------------------------- queue
-
-/** The market's actions that are neither mined nor ended, in their order. */
-export const pendingActions = (state: ExchangeState, marketId: MarketId): ActionRow[] =>
-  state.queues.pending(marketId).map((queueNo) => state.actions.need(actionKey(marketId, queueNo)))
-
-export function singleActionOf({ kind, as_of, payload }: ActionRow): SingleAction {
-  invariant(payload !== null, 'a single action has a payload')
-  return fromStoredPayload(kind as SingleKind, as_of as Millis, payload)
-}
 
 /**
  * The last report of the market's feed that an action uses, queued or mined. The report of a finalization is of another feed. Actions that a

@@ -14,7 +14,7 @@ export type TurnStage = 'mark' | 'liquidations' | 'auction'
 
 export interface TurnCommand {
   readonly marketId: MarketId
-  /** Of the market's last answer; `NO_MEMORY` for a new owner. */
+  /** Memory in the market's last answer; `NO_MEMORY` for a new owner. */
   readonly memory: TurnMemory
   /** A turn begins with the mark. */
   readonly stage: TurnStage
@@ -22,7 +22,7 @@ export interface TurnCommand {
   readonly attempts: number
 }
 
-/** What one step of a turn has done. */
+/** Result of one step of a turn. */
 export interface TurnAnswer {
   /** For the market's next turn. If the step's rows are not stored, the memory before the step stays. */
   readonly memory: TurnMemory

@@ -109,7 +109,11 @@ describe('an adjustment', () => {
     const exchange = new DecidedExchange(['100', '100'])
     const half = { size: 20 as Steps, entryNotional: e18('2') as Quote, foldedMargin: e18('1') as Quote }
     exchange.state.positions.put({
-      ...{ userId: userOf(1), marketId, leverage: 2, matchedLeverage: 2, ...half },
+      userId: userOf(1),
+      marketId,
+      leverage: 2,
+      matchedLeverage: 2,
+      ...half,
       matchedSize: half.size,
       matchedEntryNotional: half.entryNotional,
       matchedFoldedMargin: half.foldedMargin,

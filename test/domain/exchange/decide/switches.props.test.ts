@@ -34,7 +34,7 @@ type AnyEvent = typeof anyEvent extends fc.Arbitrary<infer One> ? One : never
 class Shell {
   readonly exchange = new DecidedExchange(['1000', '1000', '1000'])
   readonly deadlines = new Map<string, { readonly user: number; readonly fireAt: number }>()
-  /** What the accounts' switches should be, by the model. */
+  /** The accounts' switches by the model. */
   readonly armed = new Map<number, number>()
   /** Orders that should be live, by the model. */
   readonly live = new Set<string>()
