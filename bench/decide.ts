@@ -52,9 +52,6 @@ const inputs: Inputs = {
   get chainSeenAt() {
     return now as Millis
   },
-  pace: () => {
-    throw new Error('placements do not depend on the pace of settlement')
-  },
   limits: { oracleMaxAgeMs: 5_000, chainMaxAgeMs: 60_000 },
 }
 

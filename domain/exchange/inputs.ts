@@ -1,6 +1,5 @@
 /** Inputs of a decision besides the state. A row contains the inputs that decided it. */
 import type { SessionReport } from '../actions/action.ts'
-import type { SettlementPace } from '../auction/settlement-pace.ts'
 import type { ReportRules } from '../prices/report.ts'
 import type { OracleReport } from '../settlement/settlement.ts'
 import type { MarketId, Millis } from '../units.ts'
@@ -18,7 +17,6 @@ export interface Inputs {
   readonly headTime: Millis | null
   /** When the ingest last completed a pass over the chain's head; null before the first. */
   readonly chainSeenAt: Millis | null
-  pace(marketId: MarketId): SettlementPace
   readonly limits: FreshnessLimits
 }
 

@@ -1,56 +1,22 @@
 /** The exchange as the engine's machine: each kind of command has its decider, and rows of the journal change the state. */
 import type { AppliedRows } from '../../domain/exchange/applied-rows.ts'
 import type { Entry } from '../../domain/exchange/apply.ts'
-import { decideCancelAll } from '../../domain/exchange/decide/orders/cancel-all.ts'
-import type {
-  CancelAllCommand,
-  CancelAllStep,
-  OrdersAnswer,
-  OrdersCommand,
-} from '../../domain/exchange/decide/orders/command.ts'
-import { decideOrders } from '../../domain/exchange/decide/orders/decide-orders.ts'
-import {
-  decideOperator,
-  type OperatorAnswer,
-  type OperatorCommand,
-} from '../../domain/exchange/decide/orders/operator.ts'
-import { decideRestriction, type RestrictCommand } from '../../domain/exchange/decide/restrict.ts'
-import type { HashOrder } from '../../domain/exchange/decide/turn/liquidation.ts'
-import { marketTurn, type TurnAnswer, type TurnCommand } from '../../domain/exchange/decide/turn/turn.ts'
-import { Continued, type Decider, decideOn } from '../../domain/exchange/decide.ts'
+import { hasFired } from '../../domain/exchange/decide/orders/switches.ts'
+import { type Decider, decideOn } from '../../domain/exchange/decide.ts'
 import type { Inputs as ExchangeInputs } from '../../domain/exchange/inputs.ts'
-import type { MarketId, Millis } from '../../domain/units.ts'
+import type { Millis } from '../../domain/units.ts'
+import {
+  COMMANDS,
+  type DeciderParts,
+  type ExchangeAnswer,
+  type ExchangeCommand,
+  marketsOf,
+} from './commands.ts'
 import type { Decision, Inputs, Machine } from './machine.ts'
 
-/** A market's turn, or the step that continues it. The sender passes on the memory of the last answer. */
-export interface MarketTurn {
-  readonly kind: 'turn'
-  readonly turn: TurnCommand
-}
-
-export interface TurnTaken {
-  readonly kind: 'turn_taken'
-  readonly turn: TurnAnswer
-}
-
-export type ExchangeCommand =
-  | OrdersCommand
-  | CancelAllCommand
-  | CancelAllStep
-  | OperatorCommand
-  | MarketTurn
-  | RestrictCommand
-export interface SettingChanged {
-  readonly kind: 'setting_changed'
-  readonly outcome: OperatorAnswer
-}
-
-export type ExchangeAnswer = OrdersAnswer | SettingChanged | TurnTaken | { readonly kind: 'restricted' }
-
-/** Newest facts from publisher and ingest at the time of a decision, and the hash of forced orders. */
-export interface ExchangeParts {
+export interface ExchangeParts extends DeciderParts {
+  /** The newest facts of publisher and ingest at the time of a decision. */
   readonly inputsAt: (now: Millis) => ExchangeInputs
-  readonly hashOrder: HashOrder
 }
 
 export class Exchange implements Machine<ExchangeCommand, Entry, ExchangeAnswer> {
@@ -63,28 +29,16 @@ export class Exchange implements Machine<ExchangeCommand, Entry, ExchangeAnswer>
   }
 
   decide(command: ExchangeCommand, { now }: Inputs): Decision<ExchangeCommand, Entry, ExchangeAnswer> {
-    const decider = this.#deciderOf(command) as Decider<ExchangeCommand, ExchangeAnswer, ExchangeCommand>
+    const decider = COMMANDS[command.kind].decide(this.#parts) as Decider<
+      ExchangeCommand,
+      ExchangeAnswer,
+      ExchangeCommand
+    >
     const { entries, answer, next } = decideOn(this.applied.state, this.#parts.inputsAt(now), {
       decider,
       command,
     })
     return { rows: entries, answer, next }
-  }
-
-  #deciderOf({ kind }: ExchangeCommand): unknown {
-    switch (kind) {
-      case 'orders':
-        return decideOrders
-      case 'cancel_all':
-      case 'cancel_all_step':
-        return decideCancelAll
-      case 'operator':
-        return changeSetting
-      case 'turn':
-        return takeTurn(this.#parts.hashOrder)
-      case 'restrict':
-        return decideRestriction
-    }
   }
 
   apply(row: Entry): void {
@@ -116,33 +70,8 @@ export class Exchange implements Machine<ExchangeCommand, Entry, ExchangeAnswer>
     return marketIds.length === 0 ? null : { kind: 'restrict', marketIds }
   }
 
-  /** Clients repeat cancels, and markets their turns. */
+  /** Clients repeat cancels and blocks, and markets their turns. Fired switches are nobody's command. */
   unfinished(): readonly ExchangeCommand[] {
-    return []
+    return hasFired(this.applied.state) ? [{ kind: 'cancel_fired' }] : []
   }
 }
-
-/** Markets that the command names. */
-function marketsOf(command: ExchangeCommand): readonly MarketId[] {
-  if (command.kind === 'turn') return [command.turn.marketId]
-  if (command.kind !== 'orders') return []
-  const ids = command.items.flatMap((item) => (item.kind === 'place' ? [item.order.marketId] : []))
-  return [...new Set(ids)]
-}
-
-const changeSetting: Decider<OperatorCommand, SettingChanged> = (draft, inputs, command) => {
-  const outcome = decideOperator(draft, inputs, command)
-  // An operator's decision is never continued.
-  return { kind: 'setting_changed', outcome: outcome as OperatorAnswer }
-}
-
-const takeTurn =
-  (hashOrder: HashOrder): Decider<MarketTurn, TurnTaken, MarketTurn> =>
-  (draft, inputs, { turn }) => {
-    const step = marketTurn(hashOrder)(draft, inputs, turn)
-    if (!(step instanceof Continued)) return { kind: 'turn_taken', turn: step }
-    return new Continued<TurnTaken, MarketTurn>(
-      { kind: 'turn_taken', turn: step.answer },
-      { kind: 'turn', turn: step.next },
-    )
-  }

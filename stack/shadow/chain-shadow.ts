@@ -223,9 +223,6 @@ export class ChainShadow {
     reportRules: () => null,
     headTime: null,
     chainSeenAt: null,
-    pace: () => {
-      throw new Error('no fact of the chain depends on the settlement pace')
-    },
     limits: { oracleMaxAgeMs: 0, chainMaxAgeMs: 0 },
   }
 

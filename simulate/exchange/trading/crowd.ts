@@ -9,7 +9,7 @@ import { NO_MEMORY } from '../../../domain/exchange/decide/turn/memory.ts'
 import { firstStep } from '../../../domain/exchange/decide/turn/turn.ts'
 import type { SignedOrder } from '../../../domain/orders/order.ts'
 import type { MarketId, OrderHash, Seconds, Seq, Steps, Ticks, UserId } from '../../../domain/units.ts'
-import type { ExchangeAnswer, ExchangeCommand } from '../../../keeper/engine/exchange.ts'
+import type { AnswerOf, ExchangeAnswer, ExchangeCommand } from '../../../keeper/engine/commands.ts'
 import type { Random } from '../../random.ts'
 import { type Attempt, Attempts, type Send } from '../attempts.ts'
 import type { Clients } from '../scenario.ts'
@@ -27,6 +27,12 @@ const LABELS = ['a', 'b', 'c']
 
 /** Sequences by market that a client has seen, 0 for the accounts. */
 export type Heads = ReadonlyMap<MarketId, Seq>
+
+/** The answer to an attempt of a trader's command about orders; null before it, and for other commands. */
+export const ordersAnswer = ({ command, reply }: TradingAttempt): AnswerOf<'orders'> | null =>
+  (command.kind === 'orders' || command.kind === 'cancel_all') && reply !== null && 'answer' in reply
+    ? (reply.answer as AnswerOf<'orders'>)
+    : null
 
 export class Crowd implements Clients<ExchangeCommand, ExchangeAnswer> {
   isQuiet = false
@@ -46,9 +52,10 @@ export class Crowd implements Clients<ExchangeCommand, ExchangeAnswer> {
   constructor(scheduler: Scheduler, random: Random, send: Send<ExchangeCommand, ExchangeAnswer>) {
     this.#scheduler = scheduler
     this.#random = random
-    this.#attempts = new Attempts(scheduler, random, send, ({ reply }) => {
-      if (reply !== null && 'answer' in reply && reply.answer.kind === 'done') {
-        const { marketId, seq } = reply.answer.readAfter
+    this.#attempts = new Attempts(scheduler, random, send, (attempt) => {
+      const answer = ordersAnswer(attempt)
+      if (answer?.kind === 'done') {
+        const { marketId, seq } = answer.readAfter
         if (seq > (this.#known.get(marketId) ?? 0)) this.#known = new Map([...this.#known, [marketId, seq]])
       }
     })
@@ -69,8 +76,7 @@ export class Crowd implements Clients<ExchangeCommand, ExchangeAnswer> {
   /** The memory of a turn without an answer is lost, as with the process that would have received it. */
   #takeTurns(marketId: MarketId): void {
     const last = this.#turns.get(marketId)?.reply ?? null
-    const isKnown = last !== null && 'answer' in last && last.answer.kind === 'turn_taken'
-    const memory = isKnown && last.answer.kind === 'turn_taken' ? last.answer.turn.memory : NO_MEMORY
+    const memory = last !== null && 'answer' in last ? (last.answer as AnswerOf<'turn'>).memory : NO_MEMORY
     const command: ExchangeCommand = { kind: 'turn', turn: firstStep(marketId, memory) }
     const attempt = this.#attempts.send({ of: () => command, class: 'auction', isRepeatable: false })
     this.#turns.set(marketId, attempt)

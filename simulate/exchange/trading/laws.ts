@@ -5,11 +5,11 @@ import { violations } from '../../../domain/exchange/laws.ts'
 import type { ExchangeState } from '../../../domain/exchange/state.ts'
 import type { OrderPlaced } from '../../../domain/journal/journal-row.ts'
 import { isTerminal } from '../../../domain/orders/order-state.ts'
-import type { ExchangeAnswer, ExchangeCommand } from '../../../keeper/engine/exchange.ts'
+import type { ExchangeAnswer, ExchangeCommand } from '../../../keeper/engine/commands.ts'
 import type { Group } from '../../../keeper/engine/ports.ts'
 import { MOST_REPORTED, oneOwner } from '../group-laws.ts'
 import type { Observed } from '../scenario.ts'
-import type { Heads, TradingAttempt } from './crowd.ts'
+import { type Heads, ordersAnswer, type TradingAttempt } from './crowd.ts'
 import { ACCOUNT_IDS, genesis } from './genesis.ts'
 
 /** Groups between two checks of the whole state. */
@@ -118,8 +118,10 @@ function placedRows(rows: readonly Entry[]): Map<string, (Entry & { readonly row
   return Map.groupBy(placed, ({ row }) => row.hash)
 }
 
-const doneOf = ({ reply }: TradingAttempt): Done | null =>
-  reply !== null && 'answer' in reply && reply.answer.kind === 'done' ? reply.answer : null
+function doneOf(attempt: TradingAttempt): Done | null {
+  const answer = ordersAnswer(attempt)
+  return answer?.kind === 'done' ? answer : null
+}
 
 /** Every answered placement and cancel is in the journal once, as it was answered. */
 function acknowledged(rows: readonly Entry[], attempts: readonly TradingAttempt[]): string[] {
@@ -168,12 +170,11 @@ function refusedIsNothing(rows: readonly Entry[], attempts: readonly TradingAtte
       if (item.kind !== 'place') continue
       sent.add(item.order.hash)
       const { reply } = attempt
+      const answer = ordersAnswer(attempt)
       const isRefused =
-        reply !== null &&
-        ('none' in reply
-          ? reply.none !== 'unknown'
-          : reply.answer.kind === 'refused' ||
-            (reply.answer.kind === 'done' && reply.answer.results[at]?.kind === 'refused'))
+        answer === null
+          ? reply !== null && 'none' in reply && reply.none !== 'unknown'
+          : answer.kind === 'refused' || (answer.kind === 'done' && answer.results[at]?.kind === 'refused')
       if (!isRefused) mayBePlaced.add(item.order.hash)
     }
   }

@@ -1,13 +1,13 @@
 /** Trading on the exchange's own state as a scenario of the engine's simulation. */
 
-import { INITIAL_PACE } from '../../../domain/auction/settlement-pace.ts'
 import type { Entry } from '../../../domain/exchange/apply.ts'
 import type { HashOrder } from '../../../domain/exchange/decide/turn/liquidation.ts'
 import type { Inputs } from '../../../domain/exchange/inputs.ts'
 import type { MarketSpec } from '../../../domain/market/market.ts'
 import type { OracleReport } from '../../../domain/settlement/settlement.ts'
 import type { MarketId, Millis, OrderHash } from '../../../domain/units.ts'
-import { Exchange, type ExchangeAnswer, type ExchangeCommand } from '../../../keeper/engine/exchange.ts'
+import type { ExchangeAnswer, ExchangeCommand } from '../../../keeper/engine/commands.ts'
+import { Exchange } from '../../../keeper/engine/exchange.ts'
 import type { Scenario } from '../scenario.ts'
 import { Crowd, POISON } from './crowd.ts'
 import { genesis, MARKETS, oraclePrice } from './genesis.ts'
@@ -15,6 +15,9 @@ import { checkLaws } from './laws.ts'
 
 const specOf = (marketId: MarketId): MarketSpec | undefined =>
   MARKETS.find((spec) => spec.marketId === marketId)
+
+/** The scenario has no blocks yet. */
+const CHAIN_RULES = { confirmations: 2, depth: 100, sliceAccounts: 100, emptyBlocksMs: 1_000 }
 
 const FOREVER = 1_000_000n * 10n ** 18n
 
@@ -41,7 +44,6 @@ const inputsAt = (now: Millis): Inputs => ({
   },
   headTime: now,
   chainSeenAt: now,
-  pace: () => INITIAL_PACE,
   limits: { oracleMaxAgeMs: 1_000, chainMaxAgeMs: 1_000 },
 })
 
@@ -57,7 +59,7 @@ const hashOrder: HashOrder = ({ salt }, marketId) =>
 export function tradingScenario(): Scenario<ExchangeCommand, Entry, ExchangeAnswer> {
   let crowd: Crowd | null = null
   return {
-    newMachine: () => new Exchange(genesis(), { inputsAt, hashOrder }),
+    newMachine: () => new Exchange(genesis(), { inputsAt, hashOrder, chainRules: CHAIN_RULES }),
     isPoison: ({ row }) => row.kind === 'order_placed' && row.hash.startsWith(POISON),
     accountOf: (command) => ('userId' in command ? command.userId : null),
     clients(scheduler, random, send) {

@@ -82,9 +82,6 @@ export class CommandTwins {
       reportRules: () => null,
       headTime: now,
       chainSeenAt: chain.completed_at as Millis | null,
-      pace: () => {
-        throw new Error('commands of traders do not depend on the pace of settlement')
-      },
       limits: LIMITS,
     }
   }

@@ -89,9 +89,6 @@ const INPUTS: Inputs = {
   reportRules: () => null,
   headTime: null,
   chainSeenAt: null,
-  pace: () => {
-    throw new Error('no fact depends on the settlement pace')
-  },
   limits: { oracleMaxAgeMs: 0, chainMaxAgeMs: 0 },
 }
 

@@ -27,9 +27,6 @@ const INPUTS: Inputs = {
   reportRules: () => null,
   headTime: null,
   chainSeenAt: null,
-  pace: () => {
-    throw new Error('no lane depends on the settlement pace')
-  },
   limits: { oracleMaxAgeMs: 0, chainMaxAgeMs: 0 },
 }
 

@@ -1,7 +1,6 @@
 /** Today's queue of actions, whose every new action is compared with the decision of the engine on the same state and inputs. */
 import { expect } from 'chai'
 import type { SingleAction } from '../../../domain/actions/action.ts'
-import { INITIAL_PACE } from '../../../domain/auction/settlement-pace.ts'
 import { finalizeMarket } from '../../../domain/exchange/decide/turn/ending.ts'
 import { type FundingCommand, fundingUpdate } from '../../../domain/exchange/decide/turn/funding.ts'
 import { type Decider, decideOn } from '../../../domain/exchange/decide.ts'
@@ -48,7 +47,6 @@ function comparedQueue({ stored, actions, now }: Compared, decide: Decide): Acti
         reportRules: () => null,
         headTime,
         chainSeenAt: null,
-        pace: () => INITIAL_PACE,
         limits: { oracleMaxAgeMs: 0, chainMaxAgeMs: 0 },
         ...inputs,
       }

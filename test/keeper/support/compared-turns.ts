@@ -5,7 +5,6 @@
 import { expect } from 'chai'
 import type { Fence } from '../../../db/fence.ts'
 import type { MarketSnapshot } from '../../../domain/auction/market-snapshot.ts'
-import { INITIAL_PACE } from '../../../domain/auction/settlement-pace.ts'
 import { apply } from '../../../domain/exchange/apply.ts'
 import { attemptAuction } from '../../../domain/exchange/decide/turn/auction.ts'
 import { TurnContext } from '../../../domain/exchange/decide/turn/context.ts'
@@ -84,7 +83,6 @@ const inputsOf = (snapshot: MarketSnapshot, memory: MarketMemory, headTime: Mill
   reportRules: () => memory.rules,
   headTime,
   chainSeenAt: null,
-  pace: () => INITIAL_PACE,
   limits: { oracleMaxAgeMs: 0, chainMaxAgeMs: 0 },
 })
 

@@ -1,5 +1,4 @@
 /** A perpetual market in a state in memory, whose journal is written by the rules: placements reserve as accepted ones do, and turns decide the rest. */
-import { INITIAL_PACE } from '../../../../domain/auction/settlement-pace.ts'
 import { apply, type Entry } from '../../../../domain/exchange/apply.ts'
 import { MarketState } from '../../../../domain/exchange/decide/turn/market-state.ts'
 import { NO_MEMORY, type TurnMemory } from '../../../../domain/exchange/decide/turn/memory.ts'
@@ -94,7 +93,6 @@ export class TurnMarket {
       }),
       headTime: this.now as Millis,
       chainSeenAt: this.now as Millis,
-      pace: () => INITIAL_PACE,
       limits: { oracleMaxAgeMs: 10_000, chainMaxAgeMs: 10_000 },
     }
   }

@@ -88,9 +88,6 @@ export class DecidedExchange {
       reportRules: () => null,
       headTime: now,
       chainSeenAt,
-      pace: () => {
-        throw new Error('commands of traders do not depend on the pace of settlement')
-      },
       limits: { oracleMaxAgeMs: 5_000, chainMaxAgeMs: 5_000 },
     }
   }
