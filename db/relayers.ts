@@ -7,7 +7,7 @@ import { ACCOUNTS_SHARD } from '../domain/journal/journal-row.ts'
 import type { Db, Tx } from './client.ts'
 import { appendRows, lockShard } from './journal.ts'
 import type { RelayerTransactionsTable } from './schema.ts'
-import { anyOf } from './values.ts'
+import { anyOf, constant } from './values.ts'
 
 /** The lane that relays owners' requests. */
 export const RELAY_LANE = 'relay'
@@ -88,6 +88,31 @@ export async function insertTransactions(
     .execute()
 }
 
+/** Stores the bytes of transactions that the engine has not accepted yet. Leaves those that are stored already. */
+export async function storeTransactions(
+  tx: Tx,
+  key: RelayerKey,
+  transactions: readonly NewTransaction[],
+): Promise<void> {
+  if (transactions.length === 0) return
+  await tx
+    .insertInto('relayer_transactions')
+    .values(transactions.map((transaction) => ({ ...toRow(key, transaction), status: 'STORED' as const })))
+    .onConflict((conflict) => conflict.doNothing())
+    .execute()
+}
+
+/** The engine has accepted these transactions: they may be sent. */
+export async function acceptTransactions(db: Db, hashes: readonly string[]): Promise<void> {
+  if (hashes.length === 0) return
+  await db
+    .updateTable('relayer_transactions')
+    .set({ status: 'SIGNED' })
+    .where('tx_hash', '=', anyOf('text', hashes))
+    .where('status', '=', constant('STORED'))
+    .execute()
+}
+
 /** Stores another transaction with the nonce of an open one. Does nothing if it is stored already. */
 export async function insertReplacement(tx: Tx, key: RelayerKey, transaction: NewTransaction): Promise<void> {
   await tx
@@ -134,7 +159,7 @@ export async function recordReceipt(
         status = case when tx_hash <> ${hash} then 'REPLACED' when ${succeeded}::boolean then 'MINED' else 'REVERTED' end,
         block = case when tx_hash = ${hash} then ${block}::bigint else block end,
         gas_used = case when tx_hash = ${hash} then ${gasUsed}::bigint else gas_used end
-      where relayer = ${relayer} and chain_id = ${chainId} and nonce = ${nonce}
+      where relayer = ${relayer} and chain_id = ${chainId} and nonce = ${nonce} and status <> 'STORED'
       returning tx_hash
     )
     select pg_notify(${CHAIN_CHANNEL}, ${String(block ?? '')}) from known limit 1

@@ -61,6 +61,7 @@ import type { RelayerLane } from './relayer/ports.ts'
 import { createRelayerStore } from './relayer/store.ts'
 import { createRelayExpiry } from './relays/expiry.ts'
 import { createRelayStore } from './relays/store.ts'
+import { createVoids } from './settlement/plan-voids.ts'
 import { createRequeueStore } from './settlement/requeue-store.ts'
 import { createSettlementStore } from './settlement/store.ts'
 import { createVoidStore } from './settlement/void-store.ts'
@@ -114,7 +115,7 @@ function adaptersOf(
     killPoint: killAt(config.killAt),
     ...sharingOf(config, logger, db, metrics, clock),
     relayers: createRelayerStore(db),
-    voids: createVoidStore(db),
+    voids: createVoids(createVoidStore(db)),
     requeues: createRequeueStore(db),
     leaseMs: config.leaseMs,
     maxInFlight: config.maxInFlight,

@@ -12,11 +12,11 @@ import type { Delivery } from '../relayer/delivery.ts'
 import type { RelayerLane, StoredTransaction } from '../relayer/ports.ts'
 import { isOpen, NOOP_PURPOSE } from '../relayer/stored-transaction.ts'
 import { endFailed } from './end-failed.ts'
-import type { PendingAction, RequeueStore, SettlementStore, VoidStore } from './ports.ts'
+import type { PendingAction, RequeueStore, SettlementStore, Voids } from './ports.ts'
 
 export interface SettlePorts {
   readonly store: SettlementStore
-  readonly voids: VoidStore
+  readonly voids: Voids
   readonly requeues: RequeueStore
   readonly delivery: Delivery
   readonly chain: Chain

@@ -142,13 +142,7 @@ describe('lanes of a state', () => {
             nonces.set(answer.first, 'reserved')
           } else if (act === 'submit') {
             const action = asked.get(worker)
-            if (action !== undefined)
-              take(state, {
-                kind: 'submitted',
-                marketId,
-                queueNo: action.queueNo,
-                nonce: action.nonce,
-              })
+            if (action !== undefined) take(state, { kind: 'submitted', marketId, nonce: action.nonce })
           } else if (first !== undefined) {
             const isDropped = act === 'drop'
             const answer = end(state, {

@@ -18,6 +18,7 @@ import type { Chain } from '../../../keeper/ports.ts'
 import { Delivery, type DeliveryPorts } from '../../../keeper/relayer/delivery.ts'
 import type { RelayerLane } from '../../../keeper/relayer/ports.ts'
 import { createRelayerStore } from '../../../keeper/relayer/store.ts'
+import { createVoids } from '../../../keeper/settlement/plan-voids.ts'
 import { createRequeueStore } from '../../../keeper/settlement/requeue-store.ts'
 import { recoverLane, type SettlePorts, settleMarket } from '../../../keeper/settlement/settle-market.ts'
 import { createSettlementStore } from '../../../keeper/settlement/store.ts'
@@ -343,7 +344,7 @@ export class SettlementFixture {
       ...common,
       delivery: this.delivery,
       store: createSettlementStore(fixture.db),
-      voids: createVoidStore(fixture.db),
+      voids: createVoids(createVoidStore(fixture.db)),
       requeues: createRequeueStore(fixture.db),
       maxInFlight: 8,
       headTime: () => this.#headTime,
