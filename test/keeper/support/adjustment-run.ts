@@ -20,6 +20,7 @@ import { createCalls } from '../../../keeper/adapters/calls.ts'
 import { createChain, createSigner } from '../../../keeper/adapters/chain.ts'
 import { Adjustments } from '../../../keeper/adjustments/adjustments.ts'
 import { createExpiry } from '../../../keeper/adjustments/expiry.ts'
+import type { AdjustmentStore } from '../../../keeper/adjustments/ports.ts'
 import { createAdjustmentStore } from '../../../keeper/adjustments/store.ts'
 import type { Calls, Chain } from '../../../keeper/ports.ts'
 import { Delivery } from '../../../keeper/relayer/delivery.ts'
@@ -29,6 +30,7 @@ import { MarginBank__factory } from '../../../typechain-types/factories/MarginBa
 import { e18 } from '../../support/markets.ts'
 import { loginOf } from '../../support/postgres.ts'
 import { adjustKey, type ChainFixture, POLICY } from './chain-fixture.ts'
+import { comparedAdjustments, type Differences } from './compared-lanes.ts'
 import { addressOf, keccak, NO_METRICS, SILENT_LOGGER, type Trader } from './market-fixture.ts'
 import type { Trading } from './trading.ts'
 
@@ -88,9 +90,12 @@ export class AdjustmentRun {
     )
   }
 
+  readonly #differences: Differences = []
+
   async close(): Promise<void> {
     await this.#db.destroy()
     await this.fixture.close()
+    expect(this.#differences).to.deep.equal([])
   }
 
   // ---------------------------------------------------------------------- accepting
@@ -156,7 +161,7 @@ export class AdjustmentRun {
     }
     const delivery = new Delivery({ ...common, policy: POLICY, onChange: () => {} }, this.lane)
     const ports = {
-      adjustments: createAdjustmentStore(this.#db, this.fixture.databaseTime),
+      adjustments: this.#store(),
       markets: async () => [spec],
     }
     const job = new Adjustments({ ...common, ...ports, delivery, headTime: () => headTime }, this.lane)
@@ -171,10 +176,16 @@ export class AdjustmentRun {
     }
   }
 
+  /** Compares each write with the decision of the engine. */
+  #store(): AdjustmentStore {
+    const store = createAdjustmentStore(this.#db, this.fixture.databaseTime)
+    return comparedAdjustments(this.fixture.stored, store, this.#differences)
+  }
+
   /** One pass of the job that ends what the lane does not. */
   expiry(): () => Promise<void> {
     const { clock } = this.fixture
-    const adjustments = createAdjustmentStore(this.#db, this.fixture.databaseTime)
+    const adjustments = this.#store()
     const expire = createExpiry({
       ...{ adjustments, chain: this.#chain(), clock, logger: SILENT_LOGGER, confirmations: 0 },
     })

@@ -1,4 +1,5 @@
 /** Relays of signed requests on a real chain: accepted as by the api, sent by a keeper that can be replaced at any point. */
+import { expect } from 'chai'
 import { createDb, createPool, type Db } from '../../../db/client.ts'
 import type { Fence } from '../../../db/fence.ts'
 import { appendRows, lockShard } from '../../../db/journal.ts'
@@ -21,6 +22,7 @@ import { digestOfForward, signForward } from '../../support/forward-request.ts'
 import { PATIENCE } from '../../support/patience.ts'
 import { loginOf } from '../../support/postgres.ts'
 import { type ChainFixture, faucetKey, POLICY } from './chain-fixture.ts'
+import { comparedRelays, type Differences } from './compared-lanes.ts'
 import { NO_METRICS, SILENT_LOGGER, type Trader } from './market-fixture.ts'
 
 const CHAIN_ID = 6343
@@ -59,9 +61,12 @@ export class RelayRun {
     )
   }
 
+  readonly #differences: Differences = []
+
   async close(): Promise<void> {
     await this.#keeperDb.destroy()
     await this.fixture.close()
+    expect(this.#differences).to.deep.equal([])
   }
 
   get #shared() {
@@ -139,7 +144,7 @@ export class RelayRun {
       fee: () => ({ maxFeePerGas: 10n ** 10n, maxPriorityFeePerGas: 1_000_000n }),
     }
     const delivery = new Delivery({ ...common, policy: POLICY, onChange: () => {} }, this.lane)
-    const store = createRelayStore(db, clock)
+    const store = comparedRelays(this.fixture.stored, createRelayStore(db, clock), this.#differences)
     const pass = createRelays({ ...common, delivery, store, forwarder: this.#shared.forwarder }, this.lane)
     const expire = createRelayExpiry({ ...common, store })
     await relayers.register(this.lane, await chain.transactionCount(this.lane.relayer))
