@@ -10,10 +10,12 @@ import { createLeases } from '../db/leases.ts'
 import { loadMarkets } from '../db/markets.ts'
 import { checkSchema } from '../db/migrator.ts'
 import { createNotifications, type Notifications } from '../db/notifications.ts'
+import { sampleMatched } from '../db/positions.ts'
 import { RELAY_CHANNEL } from '../db/relay-operations.ts'
 import { ADJUSTMENT_LANE, RELAY_LANE } from '../db/relayers.ts'
 import type { MarketSpec } from '../domain/market/market.ts'
 import { hashOrder } from '../domain/orders/order-hash.ts'
+import { MOST_RANKED } from '../domain/risk/rank-lights.ts'
 import type { Address, MarketId, Millis } from '../domain/units.ts'
 import { systemClock } from '../service/clock.ts'
 import { keccak } from '../service/crypto.ts'
@@ -25,14 +27,17 @@ import { createCalls } from './adapters/calls.ts'
 import { createChain, createSigner } from './adapters/chain.ts'
 import { createWakeUps } from './adapters/wake-ups.ts'
 import { createExpiry } from './adjustments/expiry.ts'
-import { createAdjustmentStore } from './adjustments/store.ts'
 import { createAuctionStore } from './auction/store.ts'
 import { createPriceJob } from './compose-prices.ts'
+import { createEngineStores, createTableStores, type WorkerStores } from './compose-stores.ts'
 import type { Config } from './config.ts'
 import { createEndingStore } from './ending/store.ts'
-import { createFaucetStore } from './faucet/store.ts'
+import type { ConnectEngine, EngineConnection } from './engine/link/connection.ts'
 import { createFigureStore } from './figures/store.ts'
 import { createFundingStore } from './funding/store.ts'
+import { informHead } from './inform/head.ts'
+import { createReportInformer } from './inform/reports.ts'
+import { createRulesInformer } from './inform/rules.ts'
 import {
   adjustmentJob,
   auctionJob,
@@ -41,6 +46,7 @@ import {
   faucetJob,
   heartbeatJob,
   type Intervals,
+  readersJob,
   relayJob,
   settlementJob,
 } from './leader/leader-jobs.ts'
@@ -54,17 +60,13 @@ import { createMetrics, type KeeperMetrics } from './metrics.ts'
 import type { Signer, WakeUps } from './ports.ts'
 import { deleteOldInputs } from './proofs/proofs.ts'
 import { createProofStore } from './proofs/store.ts'
+import { createStoredRanks } from './ranks/ranks.ts'
 import { createRankStore } from './ranks/store.ts'
 import { watchBalances } from './relayer/balance-watch.ts'
 import { createHeadWatch } from './relayer/head-watch.ts'
 import type { RelayerLane } from './relayer/ports.ts'
-import { createRelayerStore } from './relayer/store.ts'
+import { runReleases } from './relayer/release.ts'
 import { createRelayExpiry } from './relays/expiry.ts'
-import { createRelayStore } from './relays/store.ts'
-import { createVoids } from './settlement/plan-voids.ts'
-import { createRequeueStore } from './settlement/requeue-store.ts'
-import { createSettlementStore } from './settlement/store.ts'
-import { createVoidStore } from './settlement/void-store.ts'
 import { Reachability } from './switches/reachability.ts'
 import { createSwitchStore } from './switches/store.ts'
 import { fireSwitches } from './switches/switches.ts'
@@ -100,6 +102,7 @@ function adaptersOf(
   metrics: KeeperMetrics,
   clock: DatabaseClock,
   lanes: () => readonly RelayerLane[],
+  stores: WorkerStores,
 ) {
   const { chainId, rpcUrl: url, rpcTimeoutMs: requestTimeoutMs, sendTimeoutMs } = config
   const chain = createChain({ url, chainId, requestTimeoutMs, sendTimeoutMs })
@@ -114,9 +117,10 @@ function adaptersOf(
     calls: createCalls(config.gas),
     killPoint: killAt(config.killAt),
     ...sharingOf(config, logger, db, metrics, clock),
-    relayers: createRelayerStore(db),
-    voids: createVoids(createVoidStore(db)),
-    requeues: createRequeueStore(db),
+    stores,
+    relayers: stores.relayers,
+    voids: stores.voids,
+    requeues: stores.requeues,
     leaseMs: config.leaseMs,
     maxInFlight: config.maxInFlight,
     confirmations: config.confirmations,
@@ -156,9 +160,18 @@ const intervalsOf = ({ auctionIntervalMs, fundingIntervalMs, sweepMs, pollMs }: 
   pollMs,
 })
 
+/** This process's connections to the engine. */
+interface EngineLinks {
+  readonly worker: EngineConnection
+  /** Null if this process publishes no prices. */
+  readonly publisher: EngineConnection | null
+}
+
 interface KeeperParts {
   readonly config: Config
   readonly adapters: Adapters
+  /** Null: the jobs write the tables themselves. */
+  readonly links: EngineLinks | null
   readonly db: Db
   readonly wakeUps: WakeUps
   readonly keyring: Keyring
@@ -173,12 +186,64 @@ const hashForced: LiquidationPorts['hashOrder'] = (order, spec) => hashOrder(ord
  */
 const SETTLEMENT_DELAY_MS = 60
 
-function runMarket(
-  { config, adapters, db, wakeUps, keyring }: KeeperParts,
+function runMarket(parts: KeeperParts, spec: MarketSpec): readonly LeaderLoop[] {
+  const { adapters } = parts
+  const { shares } = adapters
+  const relayer = parts.keyring.open(`m${spec.marketId}`)
+  const settlement = runSettlement(parts, spec, relayer)
+  const { name } = relayer.lane
+  const market =
+    parts.links === null ? runAuction(parts, spec, name) : runReaders(parts, parts.links, spec, name)
+  shares.add(spec.marketId, () => {
+    market.wake()
+    settlement.wake()
+  })
+  return [market, settlement]
+}
+
+function runSettlement(
+  { config, adapters, wakeUps }: KeeperParts,
   spec: MarketSpec,
-): readonly LeaderLoop[] {
-  const { signer, lane } = keyring.open(`m${spec.marketId}`)
-  const intervals = intervalsOf(config)
+  { signer, lane }: Relayer,
+): LeaderLoop {
+  const { shares, stores } = adapters
+  const loop: LeaderLoop = runLeaderLoop(adapters, `settle:${lane.name}`, {
+    ...settlementJob(
+      { ...adapters, signer, store: stores.settlement },
+      { spec, lane, intervals: intervalsOf(config) },
+      {
+        onChange: () => loop.wake(),
+        listen: () => wakeUps.listen(spec.marketId, () => loop.wake()),
+      },
+    ),
+    isWanted: () => shares.isSettler(spec.marketId),
+  })
+  return loop
+}
+
+/** The engine takes the market's turns; readers' ranks and figures are left, under the lease by which keepers share the markets. */
+function runReaders(
+  { adapters, db }: KeeperParts,
+  { worker }: EngineLinks,
+  spec: MarketSpec,
+  lane: string,
+): LeaderLoop {
+  const { marketId } = spec
+  const rankPorts = { ...adapters, store: createAuctionStore(db), ranks: createRankStore(db) }
+  const ranks = createStoredRanks(rankPorts, spec, () => sampleMatched(db, marketId, MOST_RANKED))
+  const rules = createRulesInformer({ ...adapters, engine: worker.engine }, spec)
+  const ports = { ...adapters, figures: createFigureStore(db) }
+  return runLeaderLoop(adapters, `auction:${lane}`, {
+    ...readersJob(ports, spec, ranks, rules),
+    isWanted: () => adapters.shares.isWanted(marketId),
+  })
+}
+
+function runAuction(
+  { config, adapters, db, wakeUps }: KeeperParts,
+  spec: MarketSpec,
+  lane: string,
+): LeaderLoop {
   const wake = (): void => wakeUps.send(spec.marketId)
   const wakeAfterBatch = (): void => void setTimeout(wake, SETTLEMENT_DELAY_MS).unref()
   const { shares } = adapters
@@ -191,18 +256,7 @@ function runMarket(
     ranks: createRankStore(db),
     figures: createFigureStore(db),
   }
-  const settlement: LeaderLoop = runLeaderLoop(adapters, `settle:${lane.name}`, {
-    ...settlementJob(
-      { ...adapters, signer, store: createSettlementStore(db) },
-      { spec, lane, intervals },
-      {
-        onChange: () => settlement.wake(),
-        listen: () => wakeUps.listen(spec.marketId, () => settlement.wake()),
-      },
-    ),
-    isWanted: () => shares.isSettler(spec.marketId),
-  })
-  const auction = runLeaderLoop(adapters, `auction:${lane.name}`, {
+  return runLeaderLoop(adapters, `auction:${lane}`, {
     ...auctionJob(
       {
         ...adapters,
@@ -213,25 +267,20 @@ function runMarket(
         wakeSettlement: wake,
       },
       spec,
-      intervals,
+      intervalsOf(config),
     ),
     isWanted: () => shares.isWanted(spec.marketId),
   })
-  shares.add(spec.marketId, () => {
-    auction.wake()
-    settlement.wake()
-  })
-  return [auction, settlement]
 }
 
-function runFaucet({ config, adapters, db, keyring, notifications }: KeeperParts): LeaderLoop[] {
+function runFaucet({ config, adapters, keyring, notifications }: KeeperParts): LeaderLoop[] {
   if (!config.relayerKeys().has('faucet')) return []
   const { signer, lane } = keyring.open('faucet')
   const parts = {
     ...adapters,
     ...config.faucet,
     signer,
-    store: createFaucetStore(db),
+    store: adapters.stores.faucet,
     token: config.collateralToken as Address,
   }
   const loop: LeaderLoop = runLeaderLoop(
@@ -258,7 +307,7 @@ function runHeartbeats({ config, adapters, db, keyring }: KeeperParts): LeaderLo
 function runAdjustments({ config, adapters, db, keyring, notifications }: KeeperParts): LeaderLoop[] {
   if (!config.relayerKeys().has(ADJUSTMENT_LANE)) return []
   const { signer, lane } = keyring.open(ADJUSTMENT_LANE)
-  const stores = { adjustments: createAdjustmentStore(db), markets: () => loadMarkets(db) }
+  const stores = { adjustments: adapters.stores.adjustments, markets: () => loadMarkets(db) }
   const loop: LeaderLoop = runLeaderLoop(
     adapters,
     ADJUSTMENT_LANE,
@@ -269,9 +318,10 @@ function runAdjustments({ config, adapters, db, keyring, notifications }: Keeper
 }
 
 /** In every keeper, also without the lanes' keys. */
-const runExpiries = ({ adapters, db }: KeeperParts): LeaderLoop[] => {
-  const expireAdjustments = createExpiry({ ...adapters, adjustments: createAdjustmentStore(db) })
-  const expireRelays = createRelayExpiry({ ...adapters, store: createRelayStore(db, adapters.clock) })
+const runExpiries = ({ adapters }: KeeperParts): LeaderLoop[] => {
+  const { adjustments, relays } = adapters.stores
+  const expireAdjustments = createExpiry({ ...adapters, adjustments })
+  const expireRelays = createRelayExpiry({ ...adapters, store: relays })
   return [
     runLeaderLoop(adapters, 'adjust-expiry', expiryJob(expireAdjustments)),
     runLeaderLoop(adapters, 'relay-expiry', expiryJob(expireRelays)),
@@ -282,7 +332,10 @@ function runEndings({ config, adapters, db, wakeUps, keyring }: KeeperParts): Le
   if (!config.relayerKeys().has('ending')) return []
   const { signer, lane } = keyring.open('ending')
   const parts = {
-    ...{ ...adapters, signer, store: createEndingStore(db), actions: createActionQueue(db) },
+    ...adapters,
+    signer,
+    store: createEndingStore(db),
+    finalizations: adapters.stores.finalizations,
     wakeSettlement: (marketId: MarketId) => wakeUps.send(marketId),
   }
   const loop: LeaderLoop = runLeaderLoop(
@@ -293,10 +346,10 @@ function runEndings({ config, adapters, db, wakeUps, keyring }: KeeperParts): Le
   return [loop]
 }
 
-function runRelays({ config, adapters, db, keyring, notifications }: KeeperParts): LeaderLoop[] {
+function runRelays({ config, adapters, keyring, notifications }: KeeperParts): LeaderLoop[] {
   if (config.forwarder === null || !config.relayerKeys().has(RELAY_LANE)) return []
   const { signer, lane } = keyring.open(RELAY_LANE)
-  const store = createRelayStore(db, adapters.clock)
+  const store = adapters.stores.relays
   const loop: LeaderLoop = runLeaderLoop(
     adapters,
     RELAY_LANE,
@@ -309,10 +362,12 @@ function runRelays({ config, adapters, db, keyring, notifications }: KeeperParts
 }
 
 /** One process publishes the prices of all markets. */
-function runPrices({ config, adapters, db }: KeeperParts): LeaderLoop[] {
+function runPrices({ config, adapters, db, links }: KeeperParts): LeaderLoop[] {
   if (config.prices === null) return []
   const { chainId, rpcUrl, rpcTimeoutMs } = config
-  const ports = { ...adapters, db, chainId, rpcUrl, rpcTimeoutMs }
+  const publisher = links?.publisher ?? null
+  const informer = publisher && createReportInformer({ ...adapters, db, engine: publisher.engine })
+  const ports = { ...adapters, db, chainId, rpcUrl, rpcTimeoutMs, informer }
   return [runLeaderLoop(adapters, 'prices', createPriceJob(ports, config.prices))]
 }
 
@@ -336,7 +391,27 @@ const checksOf = (db: Db, { watch, clock }: Adapters, markets: ListedMarkets): C
   { name: 'clock', check: async () => Math.abs(clock.skewMs()) <= MAX_SKEW_MS || 'clock_skewed' },
 ]
 
-export async function compose(config: Config, logger: Logger): Promise<Keeper> {
+function connectLinks(config: Config, connect: ConnectEngine | null): EngineLinks | null {
+  if (connect === null) return null
+  return { worker: connect('worker'), publisher: config.prices === null ? null : connect('publisher') }
+}
+
+/** What the engine needs to be told, and to forget. Returns what stops it. */
+function runInforming(adapters: Adapters, { worker: { engine } }: EngineLinks, keyring: Keyring): () => void {
+  const stopHead = informHead({ ...adapters, engine })
+  const stopReleases = runReleases({ ...adapters, engine, lanes: keyring.lanes })
+  return () => {
+    stopHead()
+    stopReleases()
+  }
+}
+
+/** `connect`: with an engine, which then is the only writer of the exchange's state; null: the jobs write the tables themselves. */
+export async function compose(
+  config: Config,
+  logger: Logger,
+  connect: ConnectEngine | null = null,
+): Promise<Keeper> {
   const db = createDb(
     createPool({
       ...{ url: config.databaseUrl, connections: config.databaseConnections, name: 'keeper' },
@@ -352,10 +427,12 @@ export async function compose(config: Config, logger: Logger): Promise<Keeper> {
   const onReading = (now: Millis): void => reachability.reached(now)
   const clock = createDatabaseClock({ db, system: systemClock, metrics, logger, onReading })
   await clock.start()
-  const adapters = adaptersOf(config, logger, db, metrics, clock, keyring.lanes)
+  const links = connectLinks(config, connect)
+  const stores = links === null ? createTableStores(db, clock) : createEngineStores(db, links.worker.engine)
+  const adapters = adaptersOf(config, logger, db, metrics, clock, keyring.lanes, stores)
   await adapters.watch.start()
   const notifications = createNotifications(config.databaseUrl, 'keeper')
-  const parts = { config, adapters, db, wakeUps, keyring, notifications }
+  const parts = { config, adapters, links, db, wakeUps, keyring, notifications }
   const others = [
     ...runPrices(parts),
     ...runFaucet(parts),
@@ -364,7 +441,7 @@ export async function compose(config: Config, logger: Logger): Promise<Keeper> {
     ...runExpiries(parts),
     ...runEndings(parts),
     ...runRelays(parts),
-    runSwitches(adapters, db, reachability),
+    ...(links === null ? [runSwitches(adapters, db, reachability)] : []),
     runProofs(parts),
   ]
   await notifications.start()
@@ -376,6 +453,7 @@ export async function compose(config: Config, logger: Logger): Promise<Keeper> {
     pollMs: config.marketPollMs,
   })
   const balances = adapters.balances()
+  const stopInforming = links === null ? () => {} : runInforming(adapters, links, keyring)
   const readiness = createReadiness(checksOf(db, adapters, markets), logger)
   const health = await serveHealth({ ...config.internal, registry: metrics.registry, readiness, logger })
   logger.info({ markets: markets.count(), port: health.port }, 'keeper started')
@@ -383,9 +461,12 @@ export async function compose(config: Config, logger: Logger): Promise<Keeper> {
     async stop() {
       await adapters.shares.stop()
       await Promise.all([markets, ...others].map((one) => one.stop()))
+      stopInforming()
       adapters.watch.stop()
       balances.stop()
       clock.stop()
+      await links?.worker.close()
+      await links?.publisher?.close()
       await wakeUps.close()
       await notifications.stop()
       await health.close()

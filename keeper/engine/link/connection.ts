@@ -1,0 +1,10 @@
+/** A process's connections to the engine: one for each role that it has. */
+import type { Engine } from './engine.ts'
+import type { Role } from './messages.ts'
+
+export interface EngineConnection {
+  readonly engine: Engine
+  close(): Promise<void>
+}
+
+export type ConnectEngine = (role: Role) => EngineConnection
