@@ -8,7 +8,9 @@ import { AppliedRows } from '../../domain/exchange/applied-rows.ts'
 import type { Entry } from '../../domain/exchange/apply.ts'
 import { load, serialize } from '../../domain/exchange/checkpoint.ts'
 import type { ChainRules } from '../../domain/exchange/decide/chain/blocks.ts'
+import { listedSpec } from '../../domain/exchange/market-terms.ts'
 import type { ExchangeState } from '../../domain/exchange/state.ts'
+import type { MarketSpec } from '../../domain/market/market.ts'
 import { hashOrder } from '../../domain/orders/order-hash.ts'
 import type { Millis } from '../../domain/units.ts'
 import type { AnswerOf, CommandKind, CommandOf, ExchangeCommand } from '../../keeper/engine/commands.ts'
@@ -129,7 +131,7 @@ export class LocalEngine implements Engine {
     const tables = createTableWriter(state)
     this.#journal = createJournal<Entry>(this.#pool, (rows) => tables.collect(rows))
     this.#machine = new Exchange(new AppliedRows(state), {
-      hashOrder: (order, spec) => hashOrder(order, spec, keccak),
+      hashOrder: (order, marketId) => hashOrder(order, listedSpec(state, marketId) as MarketSpec, keccak),
       chainRules: this.#rules,
       inputsAt: this.#facts.inputsAt,
     })

@@ -22,6 +22,8 @@ import { Adjustments } from '../../../keeper/adjustments/adjustments.ts'
 import { createExpiry } from '../../../keeper/adjustments/expiry.ts'
 import type { AdjustmentStore } from '../../../keeper/adjustments/ports.ts'
 import { createAdjustmentStore } from '../../../keeper/adjustments/store.ts'
+import { createEngineStores } from '../../../keeper/compose-stores.ts'
+import type { Engine } from '../../../keeper/engine/link/engine.ts'
 import type { Calls, Chain } from '../../../keeper/ports.ts'
 import { Delivery } from '../../../keeper/relayer/delivery.ts'
 import type { RelayerLane } from '../../../keeper/relayer/ports.ts'
@@ -49,6 +51,8 @@ export interface KeeperOptions {
   readonly wrap?: (chain: Chain) => Chain
   readonly killPoint?: (point: string) => void
   readonly adjust?: Calls['adjust']
+  /** With it the keeper writes through the engine. */
+  readonly engine?: Engine
 }
 
 export interface AdjustmentKeeper {
@@ -146,11 +150,12 @@ export class AdjustmentRun {
   /** A keeper as it is after a start: it remembers nothing. */
   async keeper(
     fence: Fence,
-    { wrap = (chain) => chain, killPoint = () => {}, adjust }: KeeperOptions = {},
+    { wrap = (chain) => chain, killPoint = () => {}, adjust, engine }: KeeperOptions = {},
   ): Promise<AdjustmentKeeper> {
     const { clock, spec } = this.fixture
     const chain = wrap(this.#chain())
-    const relayers = createRelayerStore(this.#db)
+    const stores = engine && createEngineStores(this.#db, engine)
+    const relayers = stores?.relayers ?? createRelayerStore(this.#db)
     let headTime = (await chain.head()).time
     const calls = createCalls({ part: 400_000n, order: 150_000n, simple: 300_000n })
     const common = {
@@ -161,7 +166,7 @@ export class AdjustmentRun {
     }
     const delivery = new Delivery({ ...common, policy: POLICY, onChange: () => {} }, this.lane)
     const ports = {
-      adjustments: this.#store(),
+      adjustments: stores?.adjustments ?? this.#store(),
       markets: async () => [spec],
     }
     const job = new Adjustments({ ...common, ...ports, delivery, headTime: () => headTime }, this.lane)
