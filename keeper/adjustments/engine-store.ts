@@ -1,7 +1,7 @@
 /** Adjustment attempts with the engine as their owner. Reads stay on the tables; the bytes are the worker's own. */
 import { acceptTransactions } from '../../db/relayers.ts'
 import { ask } from '../engine/link/engine.ts'
-import { type EngineParts, storeBytes, WORKER_BUDGET_MS, withoutRefused } from '../relayer/stored-bytes.ts'
+import { type EngineParts, storeBytes, WORKER_BUDGET_MS, withoutRefused } from '../relayer/bytes-store.ts'
 import { asSigned } from '../relayer/stored-transaction.ts'
 import type { AdjustmentStore, NewSignature } from './ports.ts'
 import { ADJUSTMENT_PURPOSE, createAdjustmentStore } from './store.ts'

@@ -1,6 +1,6 @@
 /** Finalizations with the engine as the owner of the queue. */
 import { ask } from '../engine/link/engine.ts'
-import { type EngineParts, WORKER_BUDGET_MS } from '../relayer/stored-bytes.ts'
+import { type EngineParts, WORKER_BUDGET_MS } from '../relayer/bytes-store.ts'
 import type { Finalizations } from './ports.ts'
 
 export const createEngineFinalizations = ({ engine }: Pick<EngineParts, 'engine'>): Finalizations => ({

@@ -2,8 +2,8 @@
 import { lockFaucetRequest, signFaucetRequest } from '../../db/faucet-requests.ts'
 import { checkFence } from '../../db/fence.ts'
 import { storeTransactions } from '../../db/relayers.ts'
+import { acceptBytes, type EngineParts } from '../relayer/bytes-store.ts'
 import type { StoredTransaction } from '../relayer/ports.ts'
-import { acceptBytes, type EngineParts } from '../relayer/stored-bytes.ts'
 import type { FaucetStore } from './ports.ts'
 import { createFaucetStore } from './store.ts'
 

@@ -2,15 +2,9 @@
 import { constant } from '../../db/values.ts'
 import { ACTION_KINDS } from '../../domain/actions/action.ts'
 import { ask } from '../engine/link/engine.ts'
+import { acceptBytes, type EngineParts, storeBytes, WORKER_BUDGET_MS, withoutRefused } from './bytes-store.ts'
 import type { AssignedTransaction, RelayerLane, RelayerStore } from './ports.ts'
 import { createRelayerStore } from './store.ts'
-import {
-  acceptBytes,
-  type EngineParts,
-  storeBytes,
-  WORKER_BUDGET_MS,
-  withoutRefused,
-} from './stored-bytes.ts'
 import { NOOP_PURPOSE } from './stored-transaction.ts'
 
 /** Purposes of transactions that the engine accepts only together with a change of what they execute. */

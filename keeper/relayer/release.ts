@@ -3,7 +3,6 @@ import { type BackgroundPorts, BackgroundTask } from '../background-task.ts'
 import { ask, type Engine } from '../engine/link/engine.ts'
 import type { Chain } from '../ports.ts'
 import type { RelayerLane } from './ports.ts'
-import { WORKER_BUDGET_MS } from './stored-bytes.ts'
 
 export interface ReleasePorts extends BackgroundPorts {
   readonly engine: Engine
@@ -14,6 +13,7 @@ export interface ReleasePorts extends BackgroundPorts {
 /** Blocks on top of a transaction after which no fork takes it back. */
 const FINAL_DEPTH = 64
 const INTERVAL_MS = 60_000
+const BUDGET_MS = 10_000
 
 export async function releaseFinal({ engine, chain, lanes }: ReleasePorts): Promise<void> {
   const { block } = await chain.head()
@@ -22,7 +22,7 @@ export async function releaseFinal({ engine, chain, lanes }: ReleasePorts): Prom
     const below = await chain.transactionCount(relayer, block - FINAL_DEPTH)
     if (below === 0) continue
     const command = { kind: 'release_transactions', relayer, below } as const
-    await ask<'release_transactions'>(engine, command, WORKER_BUDGET_MS)
+    await ask<'release_transactions'>(engine, command, BUDGET_MS)
   }
 }
 

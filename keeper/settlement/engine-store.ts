@@ -3,14 +3,14 @@ import { loadPending } from '../../db/actions.ts'
 import { recordRevert } from '../../db/relayers.ts'
 import { constant } from '../../db/values.ts'
 import { ask } from '../engine/link/engine.ts'
-import type { RelayerLane } from '../relayer/ports.ts'
 import {
   acceptBytes,
   type EngineParts,
   storeBytes,
   WORKER_BUDGET_MS,
   withoutRefused,
-} from '../relayer/stored-bytes.ts'
+} from '../relayer/bytes-store.ts'
+import type { RelayerLane } from '../relayer/ports.ts'
 import type { RequeueStore, SettlementStore, Voids } from './ports.ts'
 import { createSettlementStore } from './store.ts'
 
