@@ -2,6 +2,7 @@
  * A process of the engine: it follows the journal, and once the lease of the present owner has expired, it takes the
  * next token, reads the journal to its end and owns it. It never follows again: after its end a new process starts.
  */
+import type { CommandClass } from './fair-queue.ts'
 import { createFollower, type Follower, type FollowerFault } from './follower.ts'
 import {
   createOwner,
@@ -31,6 +32,8 @@ export interface MemberOptions extends OwnerOptions, OwnershipOptions {
 export interface Member<Command, Answer> {
   /** Null while the member is not the owner. */
   submit(request: Request<Command>): Promise<Reply<Answer>> | null
+  /** Commands of the class that wait; 0 while the member is not the owner. */
+  waiting(of: CommandClass): number
   /** Hands over: answers what it has, releases the lease and ends. */
   stop(): Promise<void>
   readonly head: number
@@ -133,6 +136,7 @@ export function startMember<Command, Row, Answer>(
 
   return {
     submit: (request) => (owner === null || isEnded ? null : owner.submit(request)),
+    waiting: (of) => owner?.waiting(of) ?? 0,
     async stop() {
       if (owner !== null && ownership !== null && !isEnded) {
         await owner.drain()

@@ -27,17 +27,25 @@ function toAppendError(error: unknown): Error {
   return new AppendUnknown(messageOf(error), { cause: error })
 }
 
+/** Runs an append, which releases the connection. */
+export async function append(
+  pool: pg.Pool,
+  run: (client: pg.PoolClient) => Promise<boolean>,
+): Promise<boolean> {
+  // Without a connection nothing was sent.
+  const client = await pool.connect().catch((error: unknown) => {
+    throw new JournalUnavailable(messageOf(error), { cause: error })
+  })
+  try {
+    return await run(client)
+  } catch (error) {
+    throw toAppendError(error)
+  }
+}
+
 export const createJournal = <Row>(pool: pg.Pool): Journal<Row> => ({
-  async append(group) {
-    // Without a connection nothing was sent.
-    const client = await pool.connect().catch((error: unknown) => {
-      throw new JournalUnavailable(messageOf(error), { cause: error })
-    })
-    try {
-      return await appendGroup(client, group)
-    } catch (error) {
-      throw toAppendError(error)
-    }
+  append(group) {
+    return append(pool, (client) => appendGroup(client, group))
   },
   async read(after, most) {
     try {
