@@ -19,6 +19,8 @@ export interface Config extends ProcessConfig {
   readonly confirmations: number
   /** Blocks below the newest one that can be rolled back. */
   readonly forkDepth: number
+  /** Rows of the journal between two checkpoints. */
+  readonly checkpointRows: number
   readonly oracleMaxAgeMs: number
   readonly chainMaxAgeMs: number
 }
@@ -39,6 +41,7 @@ export function readConfig(env: Env): Config {
     leaseMs: count('LEASE_MS', 2_000, 500),
     confirmations,
     forkDepth: count('FORK_DEPTH', 1_000, confirmations),
+    checkpointRows: count('CHECKPOINT_ROWS', 200_000, 1),
     oracleMaxAgeMs: count('ORACLE_MAX_AGE_MS', 10_000, 1),
     chainMaxAgeMs: count('CHAIN_MAX_AGE_MS', 2_500, 1),
   }

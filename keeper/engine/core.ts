@@ -6,6 +6,7 @@ import { hashOrder } from '../../domain/orders/order-hash.ts'
 import type { MarketId } from '../../domain/units.ts'
 import { keccak } from '../../service/crypto.ts'
 import type { WakeUps } from '../ports.ts'
+import { scheduleCheckpoints } from './checkpoint-schedule.ts'
 import type { RecoveredState } from './checkpoints.ts'
 import { accountOf, type ExchangeAnswer, type ExchangeCommand } from './commands.ts'
 import type { Config } from './config.ts'
@@ -35,7 +36,7 @@ export interface Core {
   readonly facts: Facts
   readonly deadlines: ConnectionDeadlines
   readonly isOwner: () => boolean
-  /** Calls `announce` when the member has become the owner. */
+  /** Calls `announce` when the member has become the owner, and when it no longer is. */
   onOwner(announce: () => void): void
   /** Rejects when the member has ended without `stop`. */
   readonly failed: Promise<never>
@@ -85,6 +86,11 @@ export function startCore(ports: CorePorts, { applied, number }: RecoveredState)
     else wakeUps.send(marketId)
   }
 
+  const checkpoints = scheduleCheckpoints(
+    { ...config, every: config.checkpointRows, logger },
+    applied.position(),
+  )
+
   function own(): void {
     isOwner = true
     journal.write(createTableWriter(state))
@@ -119,12 +125,17 @@ export function startCore(ports: CorePorts, { applied, number }: RecoveredState)
           metrics.decided(command, ms, rows)
           logger.debug({ kind: command.kind, account: accountOf(command), ms, rows }, 'decided')
         },
+        stored(commands, rows, ms) {
+          metrics.stored(commands, rows, ms)
+          checkpoints.reached(applied.position())
+        },
       },
       lease: createLease(pool),
       onOwner: own,
       onEnd(reason) {
         isOwner = false
         turns?.stop()
+        for (const announce of announcements) announce()
         if (isStopping) return
         logger.error({ reason }, 'this member of the engine has ended')
         failure.reject(
@@ -151,6 +162,7 @@ export function startCore(ports: CorePorts, { applied, number }: RecoveredState)
     async stop() {
       isStopping = true
       turns?.stop()
+      checkpoints.stop()
       await member.stop()
     },
   }

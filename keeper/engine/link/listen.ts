@@ -11,6 +11,9 @@ export interface Links {
   close(): Promise<void>
 }
 
+/** A client that does not read its last replies for so long loses them. */
+const LINGER_MS = 500
+
 export async function listen<Command>(address: Address, ports: LinkPorts<Command>): Promise<Links> {
   const links = new Set<ServedLink>()
   const server = createServer((socket) => {
@@ -32,8 +35,12 @@ export async function listen<Command>(address: Address, ports: LinkPorts<Command
     async close() {
       const closed = once(server, 'close')
       server.close()
-      for (const link of links) link.close()
+      for (const link of links) link.end()
+      const late = setTimeout(() => {
+        for (const link of links) link.close()
+      }, LINGER_MS)
       await closed
+      clearTimeout(late)
     },
   }
 }

@@ -5,6 +5,7 @@ import { listMarket } from '../../../db/markets.ts'
 import type { Address, UserId } from '../../../domain/units.ts'
 import { ask, type Engine } from '../../../keeper/engine/link/engine.ts'
 import { perpetual } from '../../support/markets.ts'
+import { waitFor } from '../../support/patience.ts'
 import { EngineCluster } from '../support/engine-process.ts'
 
 const addressOf = (number: number): Address => `0x${number.toString(16).padStart(40, '0')}` as Address
@@ -66,6 +67,25 @@ describe('the engine as a process', () => {
     expect(end).to.deep.equal([0, null])
     expect(new Set(await Promise.all(first)).size).to.equal(50)
     expect(await logIn(api, 51)).to.equal(51)
+  })
+
+  it('when the journal has grown by enough rows, a checkpoint is written, and a later process starts from it', async () => {
+    const owner = await cluster.start({ CHECKPOINT_ROWS: '20' })
+    const api = await cluster.connect('api')
+    for (let number = 1; number <= 30; number++) await logIn(api, number)
+    const read = () => cluster.db.selectFrom('engine_checkpoints').select(['number', 'is_complete']).execute()
+    const [checkpoint] = await waitFor(read, ([first]) => first?.is_complete === true)
+    await owner.kill('SIGKILL')
+    // Without the groups before it, the state can only come from the checkpoint.
+    await cluster.db
+      .deleteFrom('engine_groups')
+      .where('number', '<', checkpoint?.number as number)
+      .where('number', '>', 1)
+      .execute()
+    await cluster.start()
+    const later = await cluster.connect('api')
+    expect(await logIn(later, 30)).to.equal(30)
+    expect(await logIn(later, 31)).to.equal(31)
   })
 
   it('when the journal was written without an engine, the process ends and says what helps', async () => {
