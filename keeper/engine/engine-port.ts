@@ -7,6 +7,7 @@ import { decode, encode } from './link/codec.ts'
 import type { Role } from './link/messages.ts'
 import type { CommandPort } from './link/server.ts'
 import type { Reply, Request } from './owner.ts'
+import { checkShape } from './schemas.ts'
 
 export type EngineMessage = ExchangeCommand | Inform
 
@@ -28,7 +29,9 @@ function parse(value: unknown): EngineMessage {
     typeof kind === 'string' && (Object.hasOwn(COMMANDS, kind) || Object.hasOwn(INFORMERS, kind))
   if (!isKnown)
     throw new Error(`kind is ${JSON.stringify(kind)?.slice(0, 100)}: expected a command of this protocol`)
-  return message as EngineMessage
+  const known = message as EngineMessage
+  checkShape(known)
+  return known
 }
 
 export function createEnginePort(parts: EnginePortParts): CommandPort<EngineMessage> {
