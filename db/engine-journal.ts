@@ -118,9 +118,3 @@ export const renewLease = async (pool: pg.Pool, token: number): Promise<boolean>
 export async function releaseLease(pool: pg.Pool, token: number): Promise<void> {
   await run(pool, { name: 'engine-release', text: RELEASE, values: [token] })
 }
-
-export const appendWithTables = async (
-  client: pg.PoolClient,
-  group: StoredGroup,
-  _statements: readonly Statement[],
-): Promise<boolean> => appendGroup(client, group)
