@@ -1,7 +1,7 @@
 /** What the indexer has recorded of the chain. */
 import type { Generated } from 'kysely'
 
-/** Recorded blocks, one hash per number. Written by: indexer. */
+/** Recorded blocks, one hash per number. Written by: indexer, engine. */
 export interface ChainBlocksTable {
   number: number
   hash: string
@@ -9,7 +9,7 @@ export interface ChainBlocksTable {
   timestamp: number
 }
 
-/** Logs of the exchange's contracts. `shard` and `seq` name the journal row that the log became; null before it is applied. Written by: indexer. */
+/** Logs of the exchange's contracts. `shard` and `seq` name the journal row that the log became; null before it is applied. Written by: indexer, engine. */
 export interface ChainLogsTable {
   block: number
   log_index: number
@@ -22,7 +22,7 @@ export interface ChainLogsTable {
   confirmed: Generated<boolean>
 }
 
-/** What is left to apply of the newest block. Steps of one stage may be applied in parallel; a stage follows the one before. Written by: indexer. */
+/** What is left to apply of the newest block. Steps of one stage may be applied in parallel; a stage follows the one before. Written by: indexer, engine. */
 export interface ChainStepsTable {
   block: number
   step: number
@@ -31,7 +31,7 @@ export interface ChainStepsTable {
   log_indexes: number[]
 }
 
-/** Every block below `next_block` is recorded and applied; `completed_at` is the time of the last pass that reached the head. Written by: indexer. */
+/** Every block below `next_block` is recorded and applied; `completed_at` is the time of the last pass that reached the head. Written by: indexer, engine. */
 export interface ChainProgressTable {
   chain_id: number
   genesis_hash: string
@@ -42,7 +42,7 @@ export interface ChainProgressTable {
   bank_pause_ends_at: Generated<number>
 }
 
-/** Transactions whose effect on the chain is not the expected one, for an operator to resolve. Written by: indexer. */
+/** Transactions whose effect on the chain is not the expected one, for an operator to resolve. Written by: indexer, engine. */
 export interface SettlementMismatchesTable {
   market_id: number
   block: number

@@ -1,7 +1,7 @@
 /**
- * Journal and lease of the engine on Postgres. One statement appends a group, if its number follows the head and its
- * token is the current one. The statement locks the row of the token: a takeover, which changes it, waits for the
- * append, and an append that waits for a takeover finds another token and inserts nothing.
+ * Journal and lease of the engine on Postgres. One transaction appends a group, with statements for the tables that follow it, if its number follows
+ * the head and its token is the current one. It locks the row of the token: a takeover, which changes it, waits for the append, and an append
+ * that waits for a takeover finds another token and stores nothing.
  */
 import pg from 'pg'
 import { runTogether, type Statement } from './round-trip.ts'
@@ -9,17 +9,10 @@ import { runTogether, type Statement } from './round-trip.ts'
 /** Notified with the number of each stored group. */
 export const ENGINE_CHANNEL = 'engine'
 
-const APPEND = `
-  with own as materialized (select token from engine_ownership where token = $2 for share),
-  appended as (
-    insert into engine_groups (number, token, version, rows, before, digest)
-    select $1, $2, $3, $4, $5, $6 from own
-    where $1 = 1 + coalesce((select max(number) from engine_groups), 0)
-    on conflict (number) do nothing
-    returning number
-  )
-  select number, pg_notify('${ENGINE_CHANNEL}', number::text) from appended
-`
+/** Notifies `ENGINE_CHANNEL`. Fails with `NOT_NEXT` unless the group is the next one: nothing sent behind it is executed then. */
+const APPEND = 'select append_engine_group($1::bigint, $2::bigint, $3::integer, $4::json, $5::text, $6::text)'
+const NOT_NEXT = 'CB001'
+
 const READ = `
   select number, token, version, rows, before, digest from engine_groups where number > $1 order by number limit $2
 `
@@ -68,26 +61,41 @@ export function failureOf(error: unknown): AppendFailure {
 }
 
 const run = async <Row>(pool: pg.Pool, statement: Statement): Promise<Row[]> =>
-  runOn(await pool.connect(), statement)
+  (await runOn(await pool.connect(), [statement]))[0] as Row[]
 
-/** Runs the statement and releases the connection. */
-async function runOn<Row>(client: pg.PoolClient, statement: Statement): Promise<Row[]> {
-  const { rows, error } = await runTogether(client, [statement])
+/** Runs the statements as one transaction, in one round trip, and releases the connection. */
+async function runOn(client: pg.PoolClient, statements: readonly Statement[]): Promise<readonly object[][]> {
+  const { rows, error } = await runTogether(client, statements)
   // A connection after an error may have a statement under way: it is not used again.
   client.release(error ?? undefined)
   if (error !== null) throw error
-  return (rows[0] ?? []) as Row[]
+  return rows as readonly object[][]
 }
 
 /**
- * True if the group is stored; false if its number or its token is not the next one. Throws the error of the statement. Releases the
- * connection.
+ * True if the group is stored, and what the statements write with it; false if its number or its token is not the next one. Throws the error of the
+ * first statement that fails: then nothing is stored, unless `failureOf` does not know it. Releases the connection.
  */
-export async function appendGroup(client: pg.PoolClient, group: StoredGroup): Promise<boolean> {
+export async function appendWithTables(
+  client: pg.PoolClient,
+  group: StoredGroup,
+  tables: readonly Statement[],
+): Promise<boolean> {
   const { number, token, version, before, digest } = group
   const values = [number, token, version, JSON.stringify(group.rows), before, digest]
-  return (await runOn(client, { name: 'engine-append', text: APPEND, values })).length === 1
+  try {
+    // Without a begin, the server commits what precedes the one Sync as a whole.
+    await runOn(client, [{ name: 'engine-append', text: APPEND, values }, ...tables])
+    return true
+  } catch (error) {
+    if (error instanceof pg.DatabaseError && error.code === NOT_NEXT) return false
+    throw error
+  }
 }
+
+/** Appends a group that no table follows. */
+export const appendGroup = (client: pg.PoolClient, group: StoredGroup): Promise<boolean> =>
+  appendWithTables(client, group, [])
 
 export const readGroups = (pool: pg.Pool, after: number, most: number): Promise<StoredGroup[]> =>
   run<StoredGroup>(pool, { name: 'engine-read', text: READ, values: [after, most] })

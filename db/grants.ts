@@ -5,11 +5,12 @@
  */
 import type { Database } from './schema.ts'
 
-/** Each process connects with a login role that is a member of its group role. */
+/** Each process connects with a login role that is a member of its group role. The engine, where it runs, writes what the others write without it. */
 export const PROCESS_ROLES = {
   api: 'clearbatch_api',
   keeper: 'clearbatch_keeper',
   indexer: 'clearbatch_indexer',
+  engine: 'clearbatch_engine',
 } as const
 
 export type Process = keyof typeof PROCESS_ROLES
@@ -29,6 +30,10 @@ type Writers<Table extends keyof Database> = {
 /** Written by the projector alone, which is part of the indexer. */
 const PROJECTED = { indexer: { insert: 'all', update: 'all', delete: true, truncate: true } } as const
 
+/** Of the engine. */
+const PUT = { insert: 'all', update: 'all' } as const
+const PUT_AND_DELETED = { insert: 'all', update: 'all', delete: true } as const
+
 const USER = ['address', 'created_at'] as const
 const MATCHED = [
   'matched_size',
@@ -42,9 +47,15 @@ export const WRITERS: { readonly [Table in keyof Database]: Writers<Table> } = {
     api: { update: ['head'] },
     keeper: { update: ['head'] },
     indexer: { update: ['head', 'epoch'] },
+    engine: PUT,
   },
-  journal: { api: { insert: 'all' }, keeper: { insert: 'all' }, indexer: { insert: 'all' } },
-  users: { api: { insert: USER }, indexer: { insert: USER } },
+  journal: {
+    api: { insert: 'all' },
+    keeper: { insert: 'all' },
+    indexer: { insert: 'all' },
+    engine: { insert: 'all' },
+  },
+  users: { api: { insert: USER }, indexer: { insert: USER }, engine: PUT },
   api_keys: {
     api: {
       insert: 'all',
@@ -58,6 +69,7 @@ export const WRITERS: { readonly [Table in keyof Database]: Writers<Table> } = {
     api: { insert: ['user_id'], update: ['reserved'] },
     keeper: { update: ['reserved'] },
     indexer: { insert: ['user_id'], update: ['free', 'pending_withdrawal', 'reserved'] },
+    engine: PUT,
   },
   markets: {
     keeper: {
@@ -73,6 +85,7 @@ export const WRITERS: { readonly [Table in keyof Database]: Writers<Table> } = {
         ...(['backstop', 'backstop_cap', 'final_report', 'ended'] as const),
       ],
     },
+    engine: PUT,
   },
   final_prices: {},
   positions: {
@@ -81,6 +94,7 @@ export const WRITERS: { readonly [Table in keyof Database]: Writers<Table> } = {
       insert: 'all',
       update: ['size', 'entry_notional', 'folded_margin', 'leverage', ...MATCHED],
     },
+    engine: PUT,
   },
   orders: {
     api: {
@@ -115,16 +129,21 @@ export const WRITERS: { readonly [Table in keyof Database]: Writers<Table> } = {
         ...(['closed_by', 'openable', 'reserved', 'held', 'ended_at'] as const),
       ],
     },
+    engine: PUT,
   },
   resting: {},
   oracle_reports: { keeper: { insert: 'all', update: 'all' } },
   recent_reports: { keeper: { insert: 'all', update: 'all' } },
-  used_reports: { keeper: { insert: 'all' } },
+  used_reports: { keeper: { insert: 'all' }, engine: { insert: 'all' } },
   calendar_exceptions: {},
-  batches: { keeper: { insert: 'all', update: ['status', 'inputs'] }, indexer: { update: ['status'] } },
+  batches: {
+    keeper: { insert: 'all', update: ['status', 'inputs'] },
+    indexer: { update: ['status'] },
+    engine: PUT,
+  },
   // Written by the migration that creates it.
   proof_keys: {},
-  fills: { keeper: { insert: 'all', update: ['status'] }, indexer: { update: ['status'] } },
+  fills: { keeper: { insert: 'all', update: ['status'] }, indexer: { update: ['status'] }, engine: PUT },
   actions: {
     keeper: {
       insert: [
@@ -134,11 +153,12 @@ export const WRITERS: { readonly [Table in keyof Database]: Writers<Table> } = {
       update: ['status', 'action_id', 'relayer', 'nonce', 'failure'],
     },
     indexer: { update: ['status', 'failure'] },
+    engine: PUT,
   },
-  funding_states: { indexer: { insert: 'all', delete: true } },
-  price_averages: { keeper: { insert: 'all', update: 'all' } },
+  funding_states: { indexer: { insert: 'all', delete: true }, engine: PUT_AND_DELETED },
+  price_averages: { keeper: { insert: 'all', update: 'all' }, engine: PUT },
   deleveraging_ranks: { keeper: { insert: 'all', update: 'all' } },
-  relayers: { keeper: { insert: 'all', update: ['next_nonce'] } },
+  relayers: { keeper: { insert: 'all', update: ['next_nonce'] }, engine: PUT },
   relayer_transactions: {
     keeper: { insert: 'all', update: ['status', 'error', 'broadcast_at', 'block', 'gas_used'] },
   },
@@ -153,11 +173,14 @@ export const WRITERS: { readonly [Table in keyof Database]: Writers<Table> } = {
   },
   leases: { keeper: { insert: 'all', update: ['owner', 'token', 'expires_at'] } },
   indexer_leases: { indexer: { insert: 'all', update: ['owner', 'token', 'expires_at'] } },
-  engine_groups: { keeper: { insert: 'all' } },
-  engine_ownership: { keeper: { update: 'all' } },
-  engine_lease: { keeper: { update: 'all' } },
-  engine_checkpoints: { keeper: { insert: 'all', update: 'all', delete: true } },
-  engine_checkpoint_chunks: { keeper: { insert: 'all', delete: true } },
+  engine_groups: { keeper: { insert: 'all' }, engine: { insert: 'all' } },
+  engine_ownership: { keeper: { update: 'all' }, engine: { update: 'all' } },
+  engine_lease: { keeper: { update: 'all' }, engine: { update: 'all' } },
+  engine_checkpoints: { keeper: { insert: 'all', update: 'all', delete: true }, engine: PUT_AND_DELETED },
+  engine_checkpoint_chunks: {
+    keeper: { insert: 'all', delete: true },
+    engine: { insert: 'all', delete: true },
+  },
   keepers: {
     keeper: { insert: 'all', delete: true, update: ['expires_at', 'capacity', 'is_late', 'markets'] },
   },
@@ -167,6 +190,7 @@ export const WRITERS: { readonly [Table in keyof Database]: Writers<Table> } = {
       update: ['permissions', 'registered_at', 'expires_at', 'revoked_at', 'block'],
       delete: true,
     },
+    engine: PUT_AND_DELETED,
   },
   relay_operations: {
     api: {
@@ -180,20 +204,29 @@ export const WRITERS: { readonly [Table in keyof Database]: Writers<Table> } = {
       update: ['status', 'failure', 'reason', 'relayer', 'relayer_nonce', 'tx_hash', 'updated_at'],
     },
     indexer: { update: ['status', 'failure', 'reason', 'tx_hash', 'block', 'updated_at'] },
+    engine: PUT,
   },
-  forwarder_nonces: { indexer: { insert: 'all', update: ['next_nonce', 'block'], delete: true } },
-  margin_nonce_floors: { indexer: { insert: 'all', update: ['minimum', 'block'], delete: true } },
+  forwarder_nonces: {
+    indexer: { insert: 'all', update: ['next_nonce', 'block'], delete: true },
+    engine: PUT_AND_DELETED,
+  },
+  margin_nonce_floors: {
+    indexer: { insert: 'all', update: ['minimum', 'block'], delete: true },
+    engine: PUT_AND_DELETED,
+  },
   cancel_switches: {
     api: { insert: 'all', update: ['timeout_seconds', 'armed_at', 'fire_at'], delete: true },
     keeper: { delete: true },
+    engine: PUT_AND_DELETED,
   },
   connection_switches: {
     api: { insert: 'all', update: ['timeout_seconds', 'fire_at'], delete: true },
     keeper: { delete: true },
+    engine: PUT_AND_DELETED,
   },
-  fired_switches: { keeper: { insert: 'all', delete: true } },
+  fired_switches: { keeper: { insert: 'all', delete: true }, engine: PUT_AND_DELETED },
   // Updated never: the right to update is what locking the pruned rows takes.
-  client_requests: { api: { insert: 'all', update: ['created_at'], delete: true } },
+  client_requests: { api: { insert: 'all', update: ['created_at'], delete: true }, engine: PUT },
   liquidations: {
     keeper: {
       insert: 'all',
@@ -203,6 +236,7 @@ export const WRITERS: { readonly [Table in keyof Database]: Writers<Table> } = {
       ],
       delete: true,
     },
+    engine: PUT_AND_DELETED,
   },
   adjustment_attempts: {
     api: { insert: 'all' },
@@ -218,15 +252,20 @@ export const WRITERS: { readonly [Table in keyof Database]: Writers<Table> } = {
         ...(['seq', 'updated_at'] as const),
       ],
     },
+    engine: PUT,
   },
-  used_margin_nonces: { indexer: { insert: 'all', delete: true } },
-  chain_blocks: { indexer: { insert: 'all', delete: true } },
-  chain_logs: { indexer: { insert: 'all', update: ['confirmed', 'shard', 'seq'], delete: true } },
-  chain_steps: { indexer: { insert: 'all', delete: true } },
+  used_margin_nonces: { indexer: { insert: 'all', delete: true }, engine: PUT_AND_DELETED },
+  chain_blocks: { indexer: { insert: 'all', delete: true }, engine: PUT_AND_DELETED },
+  chain_logs: {
+    indexer: { insert: 'all', update: ['confirmed', 'shard', 'seq'], delete: true },
+    engine: { delete: true },
+  },
+  chain_steps: { indexer: { insert: 'all', delete: true }, engine: { delete: true } },
   chain_progress: {
     indexer: { insert: 'all', update: ['next_block', 'head', 'completed_at', 'bank_pause_ends_at'] },
+    engine: { update: ['next_block', 'bank_pause_ends_at'] },
   },
-  settlement_mismatches: { indexer: { insert: 'all' } },
+  settlement_mismatches: { indexer: { insert: 'all' }, engine: { insert: 'all' } },
   'read.places': PROJECTED,
   'read.arrivals': PROJECTED,
   'read.feed_state': PROJECTED,
@@ -322,6 +361,28 @@ export const READERS: { readonly [Name in Process]: readonly (keyof Database)[] 
     ...(['settlement_mismatches', 'indexer_leases'] as const),
     ...(['resting', 'funding_states', 'adjustment_attempts', 'used_margin_nonces'] as const),
     ...RELAYED,
+  ],
+  engine: [
+    ...(['shards', 'users', 'accounts', 'markets', 'price_averages'] as const),
+    ...(['positions', 'orders', 'batches', 'fills', 'actions'] as const),
+    ...([
+      'funding_states',
+      'liquidations',
+      'adjustment_attempts',
+      'used_margin_nonces',
+      'margin_nonce_floors',
+    ] as const),
+    ...(['session_keys', 'forwarder_nonces', 'relay_operations', 'relayers', 'cancel_switches'] as const),
+    ...(['connection_switches', 'fired_switches', 'client_requests', 'chain_blocks', 'chain_logs'] as const),
+    ...(['chain_steps', 'journal', 'settlement_mismatches', 'used_reports', 'chain_progress'] as const),
+    ...([
+      'engine_groups',
+      'engine_ownership',
+      'engine_lease',
+      'engine_checkpoints',
+      'engine_checkpoint_chunks',
+    ] as const),
+    ...(['recent_reports'] as const),
   ],
 }
 

@@ -4,7 +4,7 @@
  */
 import { CompiledQuery, sql } from 'kysely'
 import { invariant } from '../domain/invariant.ts'
-import type { JournalRow } from '../domain/journal/journal-row.ts'
+import { CHAIN_SHARD, type JournalRow } from '../domain/journal/journal-row.ts'
 import type { Db, Tx } from './client.ts'
 import type { Statement } from './round-trip.ts'
 import { anyOf } from './values.ts'
@@ -140,6 +140,44 @@ export async function appendToShards(tx: Tx, appended: readonly ShardRows[]): Pr
     ) a
     where s.shard = a.shard
   `.execute(tx)
+}
+
+/** A row with its place. */
+export interface PlacedRow {
+  readonly shard: string
+  readonly seq: number
+  readonly row: JournalRow
+}
+
+const APPEND_PLACED = `
+  with placed as materialized (
+    select * from json_to_recordset($1::json) as x (shard text, seq bigint, "row" json)
+  ), inserted as (
+    insert into journal (shard, seq, row) select shard, seq, "row" from placed
+  )
+  insert into shards (shard, head) select shard, max(seq) from placed where shard <> '${CHAIN_SHARD}' group by shard
+  on conflict (shard) do update set head = excluded.head
+`
+
+/**
+ * Appends rows whose places the engine has assigned; its ownership stands for the locks of the shards. The chain's rows are in the journal for those
+ * that fold it, but the chain has no row in `shards`: it is not projected, and no bookmark names it.
+ */
+export const appendPlacedQuery = (rows: readonly PlacedRow[]): Statement => ({
+  name: 'append-placed',
+  text: APPEND_PLACED,
+  values: [JSON.stringify(rows)],
+})
+
+/** Payloads for `JOURNAL_CHANNEL`, one per shard. */
+export function journalNotices(rows: readonly PlacedRow[]): string[] {
+  const notices: string[] = []
+  for (const [shard, own] of Map.groupBy(rows, (placed) => placed.shard)) {
+    if (shard === CHAIN_SHARD) continue
+    const suffix = hasBatch(own.map(({ row }) => row)) ? `:${BATCH_NOTICE}` : ''
+    notices.push(`${shard}:${(own.at(-1) as PlacedRow).seq}${suffix}`)
+  }
+  return notices
 }
 
 /** Moves every shard to its next epoch: bookmarks of earlier epochs become stale. The caller holds the locks of all shards. */

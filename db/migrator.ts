@@ -60,6 +60,7 @@ import * as indexerLeases from './migrations/0058-indexer-leases.ts'
 import * as engine from './migrations/0059-engine.ts'
 import * as keeperReadsSessionKeys from './migrations/0060-keeper-reads-session-keys.ts'
 import * as engineCheckpoints from './migrations/0062-engine-checkpoints.ts'
+import * as engineAppend from './migrations/0063-engine-append.ts'
 import * as engineIncarnation from './migrations/0064-engine-incarnation.ts'
 
 export const MIGRATIONS: Record<string, Migration> = {
@@ -121,6 +122,7 @@ export const MIGRATIONS: Record<string, Migration> = {
   '0059-engine': engine,
   '0060-keeper-reads-session-keys': keeperReadsSessionKeys,
   '0062-engine-checkpoints': engineCheckpoints,
+  '0063-engine-append': engineAppend,
   '0064-engine-incarnation': engineIncarnation,
 }
 

@@ -1,6 +1,7 @@
 /** One connection that LISTENs for the whole process and reconnects after a failure. */
 import pg from 'pg'
 import { connectionConfig } from './client.ts'
+import type { Statement } from './round-trip.ts'
 
 /** Notifications of the database, by channel. */
 export interface Notifications {
@@ -16,6 +17,20 @@ export interface RunningNotifications extends Notifications {
   start(): Promise<void>
   stop(): Promise<void>
 }
+
+export interface Notice {
+  readonly channel: string
+  readonly payload: string
+}
+
+const NOTIFY = 'select pg_notify(channel, payload) from unnest($1::text[], $2::text[]) n (channel, payload)'
+
+/** Notifies listeners once the transaction is committed. */
+export const notifyQuery = (notices: readonly Notice[]): Statement => ({
+  name: 'notify',
+  text: NOTIFY,
+  values: [notices.map(({ channel }) => channel), notices.map(({ payload }) => payload)],
+})
 
 const RECONNECT_MS = 500
 

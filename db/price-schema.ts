@@ -39,7 +39,7 @@ export interface RecentReportsTable extends ReportColumns {
   slot: number
 }
 
-/** Every report that a batch, a trigger or a single action has used: the evidence. Written by: keeper. */
+/** Every report that a batch, a trigger or a single action has used: the evidence. Written by: keeper, engine. */
 export interface UsedReportsTable extends ReportColumns {
   market_id: number
   feed: Feed

@@ -20,7 +20,7 @@ import type { RelayTables } from './relay-schema.ts'
 
 /**
  * The head and the epoch of each shard's journal. A writer of a shard's facts holds this row's lock until it commits.
- * Written by: api, keeper, indexer. The owner inserts shards when it lists a market.
+ * Written by: api, keeper, indexer, engine. The owner inserts shards when it lists a market.
  */
 export interface ShardsTable {
   shard: string
@@ -28,14 +28,14 @@ export interface ShardsTable {
   head: Generated<number>
 }
 
-/** One row per change of the write side, appended in the transaction of that change. Written by: api, keeper, indexer. */
+/** One row per change of the write side, appended in the transaction of that change. Written by: api, keeper, indexer, engine. */
 export interface JournalTable {
   shard: string
   seq: number
   row: JSONColumnType<JournalRow>
 }
 
-/** A user exists from the first deposit or login. Written by: api, indexer. */
+/** A user exists from the first deposit or login. Written by: api, indexer, engine. */
 export interface UsersTable {
   user_id: Generated<number>
   address: string
@@ -44,7 +44,7 @@ export interface UsersTable {
 
 /**
  * `free` and `pending_withdrawal` are the bank's ledger. `reserved` is the sum of `reserved + held` of the account's orders.
- * Written by: api, keeper, indexer. Only the indexer writes the ledger.
+ * Written by: api, keeper, indexer, engine. Only the indexer writes the ledger.
  */
 export interface AccountsTable {
   user_id: number
@@ -55,7 +55,7 @@ export interface AccountsTable {
 
 /**
  * The mined columns are what the chain has; `matched_*` are mined and unsettled fills together.
- * Written by: keeper, indexer. The keeper writes `matched_*` at match and void; the indexer writes the mined columns.
+ * Written by: keeper, indexer, engine. The keeper writes `matched_*` at match and void; the indexer writes the mined columns.
  */
 export interface PositionsTable {
   user_id: number
@@ -73,7 +73,7 @@ export interface PositionsTable {
 /**
  * Orders, written under the lock of their market's shard: inserted and cancelled by the api, matched and voided by the keeper, filled by
  * the indexer. The keeper inserts forced orders.
- * Written by: api, keeper, indexer.
+ * Written by: api, keeper, indexer, engine.
  */
 export interface OrdersTable {
   order_id: string
@@ -162,7 +162,7 @@ export interface CalendarExceptionsTable {
 
 /**
  * A cleared batch. `inputs` is all that is needed to recompute it.
- * Written by: keeper, indexer. The indexer writes the status SETTLED, and SETTLING after a rollback.
+ * Written by: keeper, indexer, engine. The indexer writes the status SETTLED, and SETTLING after a rollback.
  */
 export interface BatchesTable {
   market_id: number
@@ -187,7 +187,7 @@ export interface BatchesTable {
   created_at: number
 }
 
-/** `place` is the fill's position inside its part; the settlement sends the fills of a part in this order. Written by: keeper, indexer. */
+/** `place` is the fill's position inside its part; the settlement sends the fills of a part in this order. Written by: keeper, indexer, engine. */
 export interface FillsTable {
   fill_id: string
   market_id: number
@@ -209,7 +209,7 @@ export type ActionStatus = 'QUEUED' | 'SIGNED' | 'SUBMITTED' | 'MINED' | 'REVERT
 /**
  * The market's queue of operator actions. `action_id`, relayer and nonce are reserved before the action is signed; a QUEUED action that
  * has them is signed with the same ones.
- * Written by: keeper, indexer. The indexer writes MINED, and SUBMITTED after a rollback.
+ * Written by: keeper, indexer, engine. The indexer writes MINED, and SUBMITTED after a rollback.
  */
 export interface ActionsTable {
   market_id: number
@@ -234,7 +234,7 @@ export interface ActionsTable {
 
 /**
  * The market's funding index and rate after each mined action that changed them; the newest action's row is in force.
- * Written by: indexer.
+ * Written by: indexer, engine.
  */
 export interface FundingStatesTable {
   market_id: number
@@ -249,7 +249,7 @@ export interface FundingStatesTable {
 /**
  * The averages behind a market's mark price and funding rate, stored with each mark. `basis` is that of (mid - oracle price); `premium` has
  * the intervals of the last hour.
- * Written by: keeper.
+ * Written by: keeper, engine.
  */
 export interface PriceAveragesTable {
   market_id: number
@@ -272,7 +272,7 @@ export interface DeleveragingRanksTable {
   ranked_at: number
 }
 
-/** A relayer's key on one chain, and its next nonce. Written by: keeper. */
+/** A relayer's key on one chain, and its next nonce. Written by: keeper, engine. */
 export interface RelayersTable {
   address: string
   chain_id: number
@@ -312,7 +312,7 @@ export interface FaucetRequestsTable {
   created_at: number
 }
 
-/** What each key may sign for its owner, by the chain's events. Times in Unix seconds. Written by: indexer. */
+/** What each key may sign for its owner, by the chain's events. Times in Unix seconds. Written by: indexer, engine. */
 export interface SessionKeysTable {
   owner: string
   key: string
@@ -324,7 +324,7 @@ export interface SessionKeysTable {
   block: number
 }
 
-/** Armed dead-man switches: armed and disarmed by the api, fired by the keeper. Times in milliseconds. Written by: api, keeper. */
+/** Armed dead-man switches: armed and disarmed by the api, fired by the keeper. Times in milliseconds. Written by: api, keeper, engine. */
 export interface CancelSwitchesTable {
   user_id: number
   timeout_seconds: number
@@ -332,7 +332,7 @@ export interface CancelSwitchesTable {
   fire_at: number
 }
 
-/** Dead-man switches of connections to the live feed: armed and renewed by the api, fired by the keeper. Written by: api, keeper. */
+/** Dead-man switches of connections to the live feed: armed and renewed by the api, fired by the keeper. Written by: api, keeper, engine. */
 export interface ConnectionSwitchesTable {
   connection_id: string
   user_id: number
@@ -340,18 +340,19 @@ export interface ConnectionSwitchesTable {
   fire_at: number
 }
 
-/** Switches that have fired, until every order that the account had at `fired_at` is cancelled. Written by: keeper. */
+/** Switches that have fired, until every order that the account had at `fired_at` is cancelled. Written by: keeper, engine. */
 export interface FiredSwitchesTable {
   user_id: number
   fired_at: number
 }
 
-/** Commands with a `client_request_id`, and their answers; pruned when they expire. Written by: api. */
+/** Commands with a `client_request_id`, and their answers; pruned when they expire. Written by: api, engine. */
 export interface ClientRequestsTable {
   user_id: number
   client_request_id: string
   /** SHA-256 of endpoint and body. */
   digest: Buffer
+  /** As the api sent it; of a row of the engine JSON with results, balance and bookmark of `RequestCompleted`, from which the api makes its answer. */
   answer: string
   created_at: number
 }

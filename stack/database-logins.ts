@@ -14,6 +14,7 @@ export async function createLogins(ownerUrl: string): Promise<DatabaseUrls> {
       api: await createLogin(owner, 'api', ownerUrl),
       keeper: await createLogin(owner, 'keeper', ownerUrl),
       indexer: await createLogin(owner, 'indexer', ownerUrl),
+      engine: await createLogin(owner, 'engine', ownerUrl),
     }
   } finally {
     await owner.end()

@@ -15,6 +15,11 @@ export class UndoLog {
     return this.#forgotten + this.#steps.length
   }
 
+  /** Whether the change that observers see at present is taken back. `mark` is then the place of that change. */
+  get isUndoing(): boolean {
+    return this.#isUndoing
+  }
+
   push(step: UndoStep): void {
     if (!this.#isUndoing) this.#steps.push(step)
   }

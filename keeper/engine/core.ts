@@ -16,9 +16,8 @@ import { Facts } from './facts.ts'
 import { type Member, startMember } from './member.ts'
 import type { EngineMetrics } from './metrics.ts'
 import type { EngineClock, EngineLogger } from './ports.ts'
-import { createLease } from './store.ts'
+import { createJournal, createLease } from './store.ts'
 import { createTableWriter } from './tables/table-writer.ts'
-import { TablesJournal } from './tables-journal.ts'
 import { systemTimer } from './timer.ts'
 import { Turns } from './turns.ts'
 
@@ -63,7 +62,8 @@ export function startCore(ports: CorePorts, { applied, number }: RecoveredState)
   const { state } = applied
   const facts = new Facts(config)
   const deadlines = new ConnectionDeadlines()
-  const journal = new TablesJournal(pool)
+  const tables = createTableWriter(state)
+  const journal = createJournal<Entry>(pool, tables.collect)
   const failure = Promise.withResolvers<never>()
   failure.promise.catch(() => {})
   const announcements: (() => void)[] = []
@@ -72,6 +72,7 @@ export function startCore(ports: CorePorts, { applied, number }: RecoveredState)
   let isOwner = false
   const machine = new Exchange(applied, {
     inputsAt: facts.inputsAt,
+    keepInputs: tables.keepInputs,
     hashOrder: (order, marketId) => hashOrder(order, specOf(state, marketId), keccak),
     chainRules: {
       confirmations: config.confirmations,
@@ -93,7 +94,8 @@ export function startCore(ports: CorePorts, { applied, number }: RecoveredState)
 
   function own(): void {
     isOwner = true
-    journal.write(createTableWriter(state))
+    // Until now another owner has written them.
+    tables.forget()
     deadlines.restart(state, clock.now())
     const submit = member.submit
     turns = new Turns(

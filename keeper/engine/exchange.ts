@@ -1,15 +1,18 @@
 /** The exchange as the engine's machine: each kind of command has its decider, and rows of the journal change the state. */
+import type { ClearingInputs } from '../../domain/auction/clearing.ts'
 import type { AppliedRows } from '../../domain/exchange/applied-rows.ts'
 import type { Entry } from '../../domain/exchange/apply.ts'
 import { hasFired } from '../../domain/exchange/decide/orders/switches.ts'
+import type { TurnAnswer } from '../../domain/exchange/decide/turn/turn.ts'
 import { type Decider, decideOn } from '../../domain/exchange/decide.ts'
 import type { Inputs as ExchangeInputs } from '../../domain/exchange/inputs.ts'
-import type { Millis } from '../../domain/units.ts'
+import type { MarketId, Millis } from '../../domain/units.ts'
 import {
   COMMANDS,
   type DeciderParts,
   type ExchangeAnswer,
   type ExchangeCommand,
+  type MarketTurn,
   marketsOf,
 } from './commands.ts'
 import type { Decision, Inputs, Machine } from './machine.ts'
@@ -17,6 +20,8 @@ import type { Decision, Inputs, Machine } from './machine.ts'
 export interface ExchangeParts extends DeciderParts {
   /** The newest facts of publisher and ingest at the time of a decision. */
   readonly inputsAt: (now: Millis) => ExchangeInputs
+  /** Called with the inputs of each batch that is decided, before its rows are stored. They are evidence, and not in the state. */
+  readonly keepInputs?: (marketId: MarketId, batchId: number, inputs: ClearingInputs) => void
 }
 
 export class Exchange implements Machine<ExchangeCommand, Entry, ExchangeAnswer> {
@@ -38,7 +43,12 @@ export class Exchange implements Machine<ExchangeCommand, Entry, ExchangeAnswer>
       decider,
       command,
     })
+    if (command.kind === 'turn') this.#keepInputs(command, answer as TurnAnswer)
     return { rows: entries, answer, next }
+  }
+
+  #keepInputs({ turn }: MarketTurn, { batchId, inputs }: TurnAnswer): void {
+    if (batchId !== null && inputs !== null) this.#parts.keepInputs?.(turn.marketId, batchId, inputs)
   }
 
   apply(row: Entry): void {

@@ -1,7 +1,7 @@
 /** Journal and lease on Postgres. */
 import type pg from 'pg'
 import {
-  appendGroup,
+  appendWithTables,
   failureOf,
   readGroups,
   readLease,
@@ -9,6 +9,7 @@ import {
   renewLease,
   takeLease,
 } from '../../db/engine-journal.ts'
+import type { Statement } from '../../db/round-trip.ts'
 import {
   AppendUnknown,
   ContentRejected,
@@ -27,25 +28,35 @@ function toAppendError(error: unknown): Error {
   return new AppendUnknown(messageOf(error), { cause: error })
 }
 
-/** Runs an append, which releases the connection. */
-export async function append(
-  pool: pg.Pool,
-  run: (client: pg.PoolClient) => Promise<boolean>,
-): Promise<boolean> {
-  // Without a connection nothing was sent.
-  const client = await pool.connect().catch((error: unknown) => {
-    throw new JournalUnavailable(messageOf(error), { cause: error })
-  })
-  try {
-    return await run(client)
-  } catch (error) {
-    throw toAppendError(error)
+/** Statements for the tables that follow the journal. Called when the state has exactly these rows behind those of the last call. */
+export type TablesOf<Row> = (rows: readonly Row[]) => Statement[]
+
+/** The statements of an append, also when it is repeated: the state may have further rows by then. */
+function collectOnce<Row>(tablesOf: TablesOf<Row>): TablesOf<Row> {
+  let last: { readonly rows: readonly Row[]; readonly statements: Statement[] } | null = null
+  return (rows) => {
+    if (rows.length === 0) return []
+    if (last?.rows !== rows) last = { rows, statements: tablesOf(rows) }
+    return last.statements
   }
 }
 
-export const createJournal = <Row>(pool: pg.Pool): Journal<Row> => ({
-  append(group) {
-    return append(pool, (client) => appendGroup(client, group))
+/** `tablesOf`: what is stored with each group that this process appends. */
+export const createJournal = <Row>(pool: pg.Pool, tablesOf: TablesOf<Row> = () => []): Journal<Row> =>
+  journalWith(pool, collectOnce(tablesOf))
+
+const journalWith = <Row>(pool: pg.Pool, tablesOf: TablesOf<Row>): Journal<Row> => ({
+  async append(group) {
+    const tables = tablesOf(group.rows)
+    // Without a connection nothing was sent.
+    const client = await pool.connect().catch((error: unknown) => {
+      throw new JournalUnavailable(messageOf(error), { cause: error })
+    })
+    try {
+      return await appendWithTables(client, group, tables)
+    } catch (error) {
+      throw toAppendError(error)
+    }
   },
   async read(after, most) {
     try {

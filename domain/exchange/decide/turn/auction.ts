@@ -3,7 +3,7 @@ import { actionBasis, type BatchBasis, dueOrders, isIdle } from '../../../auctio
 import { clearBook, deferredBy, resolvedOutcome } from '../../../auction/auction-turn.ts'
 import type { BatchOutcome, MatchRefusal } from '../../../auction/batch.ts'
 import { affectedOrders, type BatchDecision, decideBatch, planBatch } from '../../../auction/batch-plan.ts'
-import type { Cancel } from '../../../auction/clearing.ts'
+import type { Cancel, ClearingInputs } from '../../../auction/clearing.ts'
 import { completeAuction, type Deferrals } from '../../../auction/deferral.ts'
 import type { MarketSnapshot } from '../../../auction/market-snapshot.ts'
 import { updatePace } from '../../../auction/settlement-pace.ts'
@@ -27,6 +27,8 @@ export interface AuctionAttempt {
   readonly memory: TurnMemory
   /** The number of the new batch; null if nothing was matched. */
   readonly batchId: number | null
+  /** What the batch can be recomputed from; null without a batch. */
+  readonly inputs: ClearingInputs | null
   /** Orders that take no part, because the contract would reject them. */
   readonly refused: readonly MatchRefusal[]
   /** The result was discarded, or reservations are computed again: the auction is repeated. */
@@ -37,7 +39,7 @@ export function attemptAuction(context: TurnContext, before: TurnMemory): Auctio
   const { listed, snapshot, market, inputs } = context
   const memory = { ...before, pace: updatePace(before.pace, snapshot.backlog, snapshot.now) }
   if (isUnchanged(listed, market, memory, snapshot))
-    return { memory, batchId: null, refused: [], isRepeated: false }
+    return { memory, batchId: null, inputs: null, refused: [], isRepeated: false }
   const now = termsAt(listed, snapshot.terms, snapshot.now)
   const rules = inputs.reportRules(context.marketId)
   const allowed = actionBasis(listed, { pace: memory.pace, rules }, snapshot, inputs.headTime)
@@ -55,6 +57,7 @@ export function attemptAuction(context: TurnContext, before: TurnMemory): Auctio
   return {
     memory: deferred === null ? after : { ...after, deferrals: deferred },
     batchId,
+    inputs: batchId === null ? null : (decision.clearing?.inputs ?? null),
     refused: outcome?.refused ?? [],
     isRepeated: deferred !== null || reserving !== null,
   }

@@ -2,6 +2,7 @@
 
 import { ATTEMPTS } from '../../../auction/auction-turn.ts'
 import type { MatchRefusal } from '../../../auction/batch.ts'
+import type { ClearingInputs } from '../../../auction/clearing.ts'
 import type { MarketId } from '../../../units.ts'
 import { Continued, type Decider } from '../../decide.ts'
 import { attemptAuction } from './auction.ts'
@@ -33,6 +34,8 @@ export interface TurnAnswer {
   /** Whether settlement has more to send. */
   readonly hasQueued: boolean
   readonly batchId: number | null
+  /** What the batch can be recomputed from. No row has it: the proof of the batch does. */
+  readonly inputs: ClearingInputs | null
   readonly refused: readonly MatchRefusal[]
 }
 
@@ -43,7 +46,7 @@ export const firstStep = (marketId: MarketId, memory: TurnMemory): TurnCommand =
   attempts: 0,
 })
 
-const NOTHING = { triggered: 0, failures: [], hasQueued: false, batchId: null, refused: [] }
+const NOTHING = { triggered: 0, failures: [], hasQueued: false, batchId: null, inputs: null, refused: [] }
 
 /**
  * The decider of turns. A step that writes ends, and the next command continues the turn, so that no step changes more than the bound of
@@ -79,8 +82,8 @@ const stepLiquidations =
 
 const stepAuction: Step = (context, command) => {
   const attempt = attemptAuction(context, command.memory)
-  const { memory, batchId, refused, isRepeated } = attempt
-  const answer = { ...NOTHING, memory, batchId, refused, hasQueued: batchId !== null }
+  const { memory, batchId, inputs, refused, isRepeated } = attempt
+  const answer = { ...NOTHING, memory, batchId, inputs, refused, hasQueued: batchId !== null }
   const attempts = command.attempts + 1
   return isRepeated && attempts < ATTEMPTS ? new Continued(answer, { ...command, memory, attempts }) : answer
 }
