@@ -16,6 +16,8 @@ export interface EngineGroupsTable {
 /** One row: the token of the present owner. An append locks it, so that a takeover waits for the append. Written by: keeper, engine. */
 export interface EngineOwnershipTable {
   token: number
+  /** Rises when the database is restored from a backup. Written by: the owner of the database. */
+  incarnation: Generated<number>
 }
 
 /** One row: how often the present owner has renewed its lease. Written by: keeper, engine. */

@@ -61,6 +61,7 @@ import * as engine from './migrations/0059-engine.ts'
 import * as keeperReadsSessionKeys from './migrations/0060-keeper-reads-session-keys.ts'
 import * as engineCheckpoints from './migrations/0062-engine-checkpoints.ts'
 import * as engineAppend from './migrations/0063-engine-append.ts'
+import * as engineIncarnation from './migrations/0064-engine-incarnation.ts'
 
 export const MIGRATIONS: Record<string, Migration> = {
   '0001-write-side': writeSide,
@@ -122,6 +123,7 @@ export const MIGRATIONS: Record<string, Migration> = {
   '0060-keeper-reads-session-keys': keeperReadsSessionKeys,
   '0062-engine-checkpoints': engineCheckpoints,
   '0063-engine-append': engineAppend,
+  '0064-engine-incarnation': engineIncarnation,
 }
 
 export const createMigrator = (db: Db): Migrator =>
@@ -153,7 +155,7 @@ export async function checkSchema(db: Db): Promise<void> {
 }
 
 /** Null before the first migration. */
-async function newestMigration(db: Db): Promise<string | null> {
+export async function newestMigration(db: Db): Promise<string | null> {
   const { rows: tables } = await sql<{ found: boolean }>`
     select to_regclass('kysely_migration') is not null as found
   `.execute(db)

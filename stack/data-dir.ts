@@ -29,6 +29,8 @@ export interface DataDir {
   readonly logs: string
   /** The keys of the identity provider. */
   readonly issuer: string
+  /** Socket and keys of the engine. */
+  readonly engine: string
   readonly lock: string
 }
 
@@ -44,6 +46,7 @@ export const dataDirAt = (path: string): DataDir => ({
   prices: join(path, 'prices.json'),
   logs: join(path, 'logs'),
   issuer: join(path, 'issuer.json'),
+  engine: join(path, 'engine'),
   lock: join(path, 'stack.lock'),
 })
 
@@ -58,8 +61,19 @@ export function makeFolder(path: string): void {
 
 /** Deletes all state. The caller must have locked the folder. */
 export function emptyDataDir(dir: DataDir): void {
-  const { postgres, chainState, keys, deployment, accounts, stackFile, prices, logs, issuer } = dir
-  for (const path of [postgres, chainState, keys, deployment, accounts, stackFile, prices, logs, issuer]) {
+  const { postgres, chainState, keys, deployment, accounts, stackFile, prices, logs, issuer, engine } = dir
+  for (const path of [
+    postgres,
+    chainState,
+    keys,
+    deployment,
+    accounts,
+    stackFile,
+    prices,
+    logs,
+    issuer,
+    engine,
+  ]) {
     rmSync(path, { recursive: true, force: true })
   }
 }

@@ -1,5 +1,6 @@
 /** The command and the environment variables of each process. */
 import type { DatabaseUrls } from './database-logins.ts'
+import type { EngineFiles } from './engine.ts'
 import { AUDIENCE } from './issuer/terms.ts'
 import type { Keys } from './keys.ts'
 import { LOCAL_SIGNER } from './price-config.ts'
@@ -13,7 +14,7 @@ export interface Ports {
   /** The port of the identity provider. */
   readonly issuer: number
   /** The port of health and metrics of each process. */
-  readonly internal: Readonly<Record<'api' | 'keeper' | 'indexer' | 'backstop', number>>
+  readonly internal: Readonly<Record<'api' | 'keeper' | 'indexer' | 'backstop' | 'engine', number>>
 }
 
 export interface EnvironmentInput {
@@ -31,12 +32,15 @@ export interface EnvironmentInput {
   readonly issuerKeysFile: string
   /** Folder of the built page; null: the api serves none. */
   readonly pageDir: string | null
+  /** Null: the processes write by themselves. */
+  readonly engine: (EngineFiles & { readonly databaseUrl: string }) | null
 }
 
 export interface Environment {
   readonly baseUrl: string
   readonly issuerUrl: string
   readonly issuer: ProcessSpec
+  readonly engine: ProcessSpec | null
   readonly api: ProcessSpec
   readonly keeper: ProcessSpec
   readonly indexer: ProcessSpec
@@ -71,6 +75,7 @@ export function environmentOf({
   pricesFile,
   issuerKeysFile,
   pageDir,
+  engine,
 }: EnvironmentInput): Environment {
   const { contracts, chain_id } = deployment
   const common = {
@@ -86,7 +91,13 @@ export function environmentOf({
   const service = (name: 'api' | 'keeper' | 'indexer', env: Record<string, string>): ProcessSpec => ({
     name,
     args: [`${name}/main.ts`],
-    env: { ...common, DATABASE_URL: databaseUrls[name], INTERNAL_PORT: `${ports.internal[name]}`, ...env },
+    env: {
+      ...common,
+      ...(engine !== null && { ENGINE_URL: engine.socket, ENGINE_KEYS_FILE: engine.keys[name] }),
+      DATABASE_URL: databaseUrls[name],
+      INTERNAL_PORT: `${ports.internal[name]}`,
+      ...env,
+    },
     readyUrl: `http://127.0.0.1:${ports.internal[name]}/health/ready`,
   })
   const baseUrl = `http://127.0.0.1:${ports.rest}`
@@ -110,6 +121,18 @@ export function environmentOf({
         CHAIN_ID: `${chain_id}`,
       },
       readyUrl: `${issuerUrl}/jwks`,
+    },
+    engine: engine && {
+      name: 'engine',
+      args: ['keeper/engine/main.ts'],
+      env: {
+        ...common,
+        DATABASE_URL: engine.databaseUrl,
+        ENGINE_LISTEN: engine.socket,
+        ENGINE_KEYS_FILE: engine.keys.engine,
+        INTERNAL_PORT: `${ports.internal.engine}`,
+      },
+      readyUrl: `http://127.0.0.1:${ports.internal.engine}/health/ready`,
     },
     // Ready once clients can connect.
     api: { ...service('api', api), readyUrl: `${baseUrl}/health/ready` },

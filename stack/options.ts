@@ -23,6 +23,8 @@ export interface StackOptions {
   readonly backstop?: boolean
   /** The trading calendar of the stock market; the default is ALWAYS_OPEN. */
   readonly calendar?: CalendarName
+  /** Whether one engine decides and writes everything. The default is the environment variable ENGINE, else no. */
+  readonly engine?: boolean
   /** Run-time parameters of Postgres, for measurements. */
   readonly databaseSettings?: readonly string[]
 }

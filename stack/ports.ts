@@ -18,4 +18,5 @@ export const internalPorts = async () => ({
   keeper: await freePort(),
   indexer: await freePort(),
   backstop: await freePort(),
+  engine: await freePort(),
 })

@@ -16,7 +16,8 @@ import { preferPort, requirePort } from './choose-port.ts'
 import { type DataDir, dataDirAt, emptyDataDir, makeFolder, readJson, writePrivate } from './data-dir.ts'
 import { createLogins, type DatabaseUrls } from './database-logins.ts'
 import { type Deployment, ensureDeployment, marketSpecs } from './deployment.ts'
-import { type Environment, environmentOf } from './environment.ts'
+import { listMarkets, writeEngineFiles } from './engine.ts'
+import { type Environment, type EnvironmentInput, environmentOf } from './environment.ts'
 import { type Key, type Keys, loadKeys } from './keys.ts'
 import { lockDataDir } from './lock.ts'
 import { StackError, type StackOptions } from './options.ts'
@@ -51,6 +52,9 @@ export interface Stack {
   /** How each process connects; `postgres.url` is the owner's. */
   readonly databaseUrls: DatabaseUrls
   readonly chain: Service
+  /** Null if the processes write by themselves. */
+  readonly engine: Managed | null
+  readonly engineAccess: EnvironmentInput['engine']
   readonly api: Managed
   readonly keeper: Managed
   readonly indexer: Managed
@@ -107,12 +111,16 @@ async function start(
   const specs = marketSpecs(deployment)
   await migrate(db)
   const databaseUrls = await createLogins(postgres.url)
-  for (const spec of specs) {
-    await listMarket(db, spec)
-    // At every start, because the flag may differ from that of the last one.
-    if (spec.fundingSession) await setCalendar(db, spec.marketId, options.calendar ?? 'ALWAYS_OPEN')
+  const calendar = options.calendar ?? 'ALWAYS_OPEN'
+  const engineFiles = (options.engine ?? process.env.ENGINE === 'on') ? writeEngineFiles(dir) : null
+  if (engineFiles === null) {
+    for (const spec of specs) {
+      await listMarket(db, spec)
+      // At every start, because the flag may differ from that of the last one.
+      if (spec.fundingSession) await setCalendar(db, spec.marketId, calendar)
+    }
   }
-  report('contracts are deployed and markets listed')
+  report('contracts are deployed')
 
   const { oracle: address } = deployment.contracts
   const oracle = createReportSigner(keys.oracle.privateKey, { chainId: CHAIN_ID, address })
@@ -122,12 +130,18 @@ async function start(
   onStop(() => supervisor.stop())
   const issuerPort = options.port === 0 ? await freePort() : await preferPort(ISSUER_PORT)
   const ports = { rest: port, issuer: issuerPort, internal: await internalPorts() }
+  const engineAccess = engineFiles && { ...engineFiles, databaseUrl: postgres.url }
   const environment = environmentOf({
     ...{ databaseUrls, rpcUrl: chain.url, deployment, keys, ports },
     pricesFile: dir.prices,
     issuerKeysFile: dir.issuer,
     pageDir: await page,
+    engine: engineAccess,
   })
+  const engine = environment.engine && supervisor.start(environment.engine)
+  await engine?.ready()
+  if (engineFiles !== null) await listMarkets(db, engineFiles, specs, calendar)
+  report('markets are listed')
   const processes = await startProcesses(supervisor, environment)
   const { baseUrl, issuerUrl } = environment
   const prepared = { db, dir, provider, keys, deployment, backstopKey, entrance: { baseUrl, issuerUrl } }
@@ -147,7 +161,7 @@ async function start(
   writePrivate(dir.admin, { database_url: postgres.url })
   writePrivate(dir.stackFile, file)
   const shared = { file, keys, db, provider, specs, oracle, pricesFile: dir.prices }
-  return { ...shared, postgres, databaseUrls, chain, ...processes, backstop }
+  return { ...shared, postgres, databaseUrls, chain, engine, engineAccess, ...processes, backstop }
 }
 
 async function startServices(

@@ -33,7 +33,10 @@ export async function startMoreApis(stack: Stack, count: number): Promise<MoreAp
   }
 }
 
-async function environmentFor({ file, keys, databaseUrls, chain, pricesFile }: Stack, rest: number) {
+async function environmentFor(
+  { file, keys, databaseUrls, chain, pricesFile, engineAccess }: Stack,
+  rest: number,
+) {
   const { usdm, margin_bank, account_manager, forwarder } = file.contracts
   const contracts = { usdm, marginBank: margin_bank, accountManager: account_manager, forwarder }
   const issuer = Number(new URL(file.issuer_url).port)
@@ -44,6 +47,7 @@ async function environmentFor({ file, keys, databaseUrls, chain, pricesFile }: S
     pricesFile,
     issuerKeysFile: '',
     pageDir: null,
+    engine: engineAccess,
     deployment: { chain_id: file.chain_id, contracts },
     ports: { rest, issuer, internal: await internalPorts() },
   })

@@ -2,6 +2,7 @@
  * A process of the engine: it follows the journal, and once the lease of the present owner has expired, it takes the
  * next token, reads the journal to its end and owns it. It never follows again: after its end a new process starts.
  */
+import type { CommandClass } from './fair-queue.ts'
 import { createFollower, type Follower, type FollowerFault } from './follower.ts'
 import {
   createOwner,
@@ -29,8 +30,10 @@ export interface MemberOptions extends OwnerOptions, OwnershipOptions {
 }
 
 export interface Member<Command, Answer> {
-  /** Null while the member is not the owner. */
+  /** Null while the member is not the owner, or hands over. */
   submit(request: Request<Command>): Promise<Reply<Answer>> | null
+  /** Commands of the class that wait; 0 while the member is not the owner. */
+  waiting(of: CommandClass): number
   /** Hands over: answers what it has, releases the lease and ends. */
   stop(): Promise<void>
   readonly head: number
@@ -46,6 +49,7 @@ export function startMember<Command, Row, Answer>(
   let owner: Owner<Command, Answer> | null = null
   let ownership: Ownership | null = null
   let isEnded = false
+  let isStopping = false
 
   function end(reason: EndReason | FollowerFault): void {
     if (isEnded) return
@@ -132,8 +136,10 @@ export function startMember<Command, Row, Answer>(
   })
 
   return {
-    submit: (request) => (owner === null || isEnded ? null : owner.submit(request)),
+    submit: (request) => (owner === null || isEnded || isStopping ? null : owner.submit(request)),
+    waiting: (of) => owner?.waiting(of) ?? 0,
     async stop() {
+      isStopping = true
       if (owner !== null && ownership !== null && !isEnded) {
         await owner.drain()
         const { token } = ownership

@@ -86,7 +86,8 @@ export class ShadowRun {
   }
 }
 
-function differences(table: string, stored: Facts, held: Facts): string[] {
+/** One line per fact in which a table and a state differ. */
+export function differences(table: string, stored: Facts, held: Facts): string[] {
   const found: string[] = []
   for (const key of new Set([...stored.keys(), ...held.keys()])) {
     if (found.length >= MOST_DIFFERENCES) return found

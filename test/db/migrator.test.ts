@@ -127,7 +127,12 @@ describe('the migrations on a managed server, whose owner may create roles and i
 
   it('when all are applied, the roles exist and the keeper owns the schema of its queue', async () => {
     await migrate(test.db)
-    expect(await roles()).to.deep.equal(['clearbatch_api', 'clearbatch_indexer', 'clearbatch_keeper'])
+    expect(await roles()).to.deep.equal([
+      'clearbatch_api',
+      'clearbatch_engine',
+      'clearbatch_indexer',
+      'clearbatch_keeper',
+    ])
     const { rows } =
       await sql`select nspowner::regrole::text as owner from pg_namespace where nspname = 'bullmq'`.execute(
         test.db,
@@ -140,7 +145,7 @@ describe('the migrations on a managed server, whose owner may create roles and i
     expect(error).to.equal(undefined)
     expect(await roles()).to.deep.equal([])
     await migrate(test.db)
-    expect(await roles()).to.have.length(3)
+    expect(await roles()).to.have.length(4)
   })
 
   it('when another database of the server uses the roles, taking the migration back keeps them', async () => {
@@ -150,7 +155,7 @@ describe('the migrations on a managed server, whose owner may create roles and i
     await other.close()
     const { error } = await createMigrator(test.db).migrateTo(PREVIOUS)
     expect(error).to.equal(undefined)
-    expect(await roles()).to.have.length(3)
+    expect(await roles()).to.have.length(4)
     await migrate(test.db)
     await checkSchema(test.db)
   })

@@ -81,6 +81,11 @@ export class FrameWriter {
     this.#stream.write(text)
   }
 
+  /** Ends the stream behind what was written. */
+  end(): void {
+    setImmediate(() => this.#stream.end())
+  }
+
   /** Bytes that the peer has not read. */
   get waitingBytes(): number {
     return this.#stream.writableLength

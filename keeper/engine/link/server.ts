@@ -70,6 +70,8 @@ const MAX_BUDGET_MS = 60_000
 export interface ServedLink {
   /** Sends the client whether this member is the owner now. */
   announce(isOwner: boolean): void
+  /** Ends the connection once what was written has left. */
+  end(): void
   close(): void
 }
 
@@ -183,6 +185,7 @@ export function serveLink<Command>(
     announce(isOwner) {
       if (client !== null) writer.write({ kind: 'ownership', isOwner })
     },
+    end: () => writer.end(),
     close,
   }
 }

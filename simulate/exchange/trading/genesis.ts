@@ -49,7 +49,8 @@ function* rowsOfGenesis(): Generator<{ shard: string; row: JournalRow }> {
   }
 }
 
-function entriesOfGenesis(): Entry[] {
+/** The rows before the first group. */
+export function entriesOfGenesis(): Entry[] {
   const heads = new Map<string, number>()
   return [...rowsOfGenesis()].map(({ shard, row }) => {
     const seq = (heads.get(shard) ?? 0) + 1

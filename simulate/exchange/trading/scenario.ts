@@ -1,5 +1,6 @@
 /** Trading on the exchange's own state as a scenario of the engine's simulation. */
 
+import type { AppliedRows } from '../../../domain/exchange/applied-rows.ts'
 import type { Entry } from '../../../domain/exchange/apply.ts'
 import type { HashOrder } from '../../../domain/exchange/decide/turn/liquidation.ts'
 import type { Inputs } from '../../../domain/exchange/inputs.ts'
@@ -7,7 +8,7 @@ import type { MarketSpec } from '../../../domain/market/market.ts'
 import type { OracleReport } from '../../../domain/settlement/settlement.ts'
 import type { MarketId, Millis, OrderHash } from '../../../domain/units.ts'
 import type { ExchangeAnswer, ExchangeCommand } from '../../../keeper/engine/commands.ts'
-import { Exchange } from '../../../keeper/engine/exchange.ts'
+import { Exchange, type ExchangeParts } from '../../../keeper/engine/exchange.ts'
 import type { Scenario } from '../scenario.ts'
 import { Crowd, POISON } from './crowd.ts'
 import { genesis, MARKETS, oraclePrice } from './genesis.ts'
@@ -56,10 +57,14 @@ function reportAt(spec: MarketSpec, now: Millis): OracleReport {
 const hashOrder: HashOrder = ({ salt }, marketId) =>
   `0xf0${marketId.toString(16).padStart(2, '0')}${salt.toString(16).padStart(60, '0')}` as OrderHash
 
+/** The exchange of the scenario with these rows. */
+export const tradingExchange = (applied: AppliedRows, parts: Partial<ExchangeParts> = {}): Exchange =>
+  new Exchange(applied, { inputsAt, hashOrder, chainRules: CHAIN_RULES, ...parts })
+
 export function tradingScenario(): Scenario<ExchangeCommand, Entry, ExchangeAnswer> {
   let crowd: Crowd | null = null
   return {
-    newMachine: () => new Exchange(genesis(), { inputsAt, hashOrder, chainRules: CHAIN_RULES }),
+    newMachine: () => tradingExchange(genesis()),
     isPoison: ({ row }) => row.kind === 'order_placed' && row.hash.startsWith(POISON),
     accountOf: (command) => ('userId' in command ? command.userId : null),
     clients(scheduler, random, send) {

@@ -37,7 +37,7 @@ export async function startSecondKeeper(stack: Stack): Promise<() => Promise<voi
   return (await start([(await secondEnvironment(stack)).keeper])).stop
 }
 
-async function secondEnvironment({ file, keys, databaseUrls, chain, pricesFile }: Stack) {
+async function secondEnvironment({ file, keys, databaseUrls, chain, pricesFile, engineAccess }: Stack) {
   const { usdm, margin_bank, account_manager, forwarder } = file.contracts
   const contracts = { usdm, marginBank: margin_bank, accountManager: account_manager, forwarder }
   return environmentOf({
@@ -53,6 +53,7 @@ async function secondEnvironment({ file, keys, databaseUrls, chain, pricesFile }
     pricesFile,
     issuerKeysFile: '',
     pageDir: null,
+    engine: engineAccess,
   })
 }
 

@@ -110,7 +110,7 @@ class Writer {
       user_id: by + 1,
       maker: addressOf(by + 1),
       signer: addressOf(by + 1),
-      hash: `0x${seq.toString(16).padStart(64, '0')}`,
+      hash: `0x${marketId.toString(16).padStart(8, '0')}${seq.toString(16).padStart(56, '0')}`,
       salt: seq,
       side: isLong ? 'LONG' : 'SHORT',
       type: 'LIMIT',

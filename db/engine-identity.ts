@@ -1,0 +1,18 @@
+/** What the engine and its clients must have in common, as their own database connections see it. */
+import type { Db } from './client.ts'
+import { newestMigration } from './migrator.ts'
+
+export interface EngineIdentity {
+  /** The newest migration. */
+  readonly schema: string
+  /** Rises when the database is restored from a backup. */
+  readonly incarnation: number
+}
+
+export async function engineIdentity(db: Db): Promise<EngineIdentity> {
+  const { incarnation } = await db
+    .selectFrom('engine_ownership')
+    .select('incarnation')
+    .executeTakeFirstOrThrow()
+  return { schema: (await newestMigration(db)) ?? 'none', incarnation }
+}

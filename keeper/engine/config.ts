@@ -1,0 +1,48 @@
+/** The environment of the engine, read and checked once. */
+import { UPDATE_INTERVAL } from '../../domain/prices/funding-plan.ts'
+import type { Millis } from '../../domain/units.ts'
+import { type Env, environment, type ProcessConfig } from '../../service/environment.ts'
+import { type Address, addressOf, keysOf } from './link/access.ts'
+import { ROLES, type Role } from './link/messages.ts'
+
+export interface Config extends ProcessConfig {
+  readonly databaseUrl: string
+  readonly databaseConnections: number
+  readonly redisUrl: string | null
+  readonly chainId: number
+  /** Where clients connect. */
+  readonly listen: Address
+  readonly keys: ReadonlyMap<Role, Buffer>
+  readonly auctionIntervalMs: number
+  readonly fundingIntervalMs: Millis
+  readonly leaseMs: number
+  readonly confirmations: number
+  /** Blocks below the newest one that can be rolled back. */
+  readonly forkDepth: number
+  /** Rows of the journal between two checkpoints. */
+  readonly checkpointRows: number
+  readonly oracleMaxAgeMs: number
+  readonly chainMaxAgeMs: number
+}
+
+export function readConfig(env: Env): Config {
+  const { count, database, optional, process, text } = environment(env, 'engine')
+  const confirmations = count('CHAIN_CONFIRMATIONS', 1)
+  return {
+    ...process(9_104),
+    databaseUrl: database(),
+    databaseConnections: count('DATABASE_CONNECTIONS', 4, 2),
+    redisUrl: optional('REDIS_URL'),
+    chainId: count('CHAIN_ID'),
+    listen: addressOf('ENGINE_LISTEN', text('ENGINE_LISTEN')),
+    keys: keysOf('ENGINE_KEYS_FILE', text('ENGINE_KEYS_FILE'), ROLES),
+    auctionIntervalMs: count('AUCTION_INTERVAL_MS', 200, 1),
+    fundingIntervalMs: count('FUNDING_INTERVAL_MS', UPDATE_INTERVAL, 1_000) as Millis,
+    leaseMs: count('LEASE_MS', 2_000, 500),
+    confirmations,
+    forkDepth: count('FORK_DEPTH', 1_000, confirmations),
+    checkpointRows: count('CHECKPOINT_ROWS', 200_000, 1),
+    oracleMaxAgeMs: count('ORACLE_MAX_AGE_MS', 10_000, 1),
+    chainMaxAgeMs: count('CHAIN_MAX_AGE_MS', 2_500, 1),
+  }
+}

@@ -1,0 +1,171 @@
+/** The member with its machine: the state, what clients have told, and the commands that the owner gives itself. */
+import type pg from 'pg'
+import type { Entry } from '../../domain/exchange/apply.ts'
+import { specOf } from '../../domain/exchange/decide/turn/snapshot.ts'
+import { hashOrder } from '../../domain/orders/order-hash.ts'
+import type { MarketId } from '../../domain/units.ts'
+import { keccak } from '../../service/crypto.ts'
+import type { WakeUps } from '../ports.ts'
+import { scheduleCheckpoints } from './checkpoint-schedule.ts'
+import type { RecoveredState } from './checkpoints.ts'
+import { accountOf, type ExchangeAnswer, type ExchangeCommand } from './commands.ts'
+import type { Config } from './config.ts'
+import { ConnectionDeadlines } from './connection-deadlines.ts'
+import { Exchange } from './exchange.ts'
+import { Facts } from './facts.ts'
+import { type Member, startMember } from './member.ts'
+import type { EngineMetrics } from './metrics.ts'
+import type { EngineClock, EngineLogger } from './ports.ts'
+import { createJournal, createLease } from './store.ts'
+import { createTableWriter } from './tables/table-writer.ts'
+import { systemTimer } from './timer.ts'
+import { Turns } from './turns.ts'
+
+export interface CorePorts {
+  readonly config: Config
+  readonly logger: EngineLogger
+  readonly metrics: EngineMetrics
+  readonly clock: EngineClock
+  readonly pool: pg.Pool
+  readonly wakeUps: Pick<WakeUps, 'send'>
+}
+
+export interface Core {
+  readonly member: Member<ExchangeCommand, ExchangeAnswer>
+  readonly facts: Facts
+  readonly deadlines: ConnectionDeadlines
+  readonly isOwner: () => boolean
+  /** Calls `announce` when the member has become the owner, and when it no longer is. */
+  onOwner(announce: () => void): void
+  /** Rejects when the member has ended without `stop`. */
+  readonly failed: Promise<never>
+  stop(): Promise<void>
+}
+
+/** Longest time between two visits of the event loop. */
+const TURN_MS = 5
+const MAX_GROUP = 500
+const FOLLOW_MS = 50
+/** Bound on the difference between the monotonic clocks of two members over one life of the lease. */
+const DRIFT_MS = 200
+/** A slice of a block ends before the fact with which it would change more accounts. */
+const SLICE_ACCOUNTS = 100
+const EMPTY_BLOCKS_MS = 1_000
+/**
+ * Signing, sending and mining a batch takes as much processor time as clearing it. On a machine that runs everything, it begins once the fills
+ * have reached traders, who wait for them; the chain's answer takes longer anyway.
+ */
+const SETTLEMENT_DELAY_MS = 60
+
+export function startCore(ports: CorePorts, { applied, number }: RecoveredState): Core {
+  const { config, logger, metrics, clock, pool, wakeUps } = ports
+  const { state } = applied
+  const facts = new Facts(config)
+  const deadlines = new ConnectionDeadlines()
+  const tables = createTableWriter(state)
+  const journal = createJournal<Entry>(pool, tables.collect)
+  const failure = Promise.withResolvers<never>()
+  failure.promise.catch(() => {})
+  const announcements: (() => void)[] = []
+  let turns: Turns | null = null
+  let isStopping = false
+  let isOwner = false
+  const machine = new Exchange(applied, {
+    inputsAt: facts.inputsAt,
+    keepInputs: tables.keepInputs,
+    hashOrder: (order, marketId) => hashOrder(order, specOf(state, marketId), keccak),
+    chainRules: {
+      confirmations: config.confirmations,
+      depth: config.forkDepth,
+      sliceAccounts: SLICE_ACCOUNTS,
+      emptyBlocksMs: EMPTY_BLOCKS_MS,
+    },
+  })
+
+  const onQueued = (marketId: MarketId, isBatch: boolean): void => {
+    if (isBatch) setTimeout(() => wakeUps.send(marketId), SETTLEMENT_DELAY_MS).unref()
+    else wakeUps.send(marketId)
+  }
+
+  const checkpoints = scheduleCheckpoints(
+    { ...config, every: config.checkpointRows, logger },
+    applied.position(),
+  )
+
+  function own(): void {
+    isOwner = true
+    // Until now another owner has written them.
+    tables.forget()
+    deadlines.restart(state, clock.now())
+    const submit = member.submit
+    turns = new Turns(
+      {
+        state,
+        submit: (request) => submit(request) ?? Promise.resolve({ none: 'not_executed' }),
+        deadlines,
+        clock,
+        timer: systemTimer,
+        logger,
+        onQueued,
+        onTurn: metrics.turnStarted,
+      },
+      { auctionMs: config.auctionIntervalMs, fundingMs: config.fundingIntervalMs },
+    )
+    for (const announce of announcements) announce()
+  }
+
+  const member = startMember<ExchangeCommand, Entry, ExchangeAnswer>(
+    {
+      machine,
+      journal,
+      clock,
+      timer: systemTimer,
+      logger,
+      observer: {
+        ...metrics,
+        decided(command, ms, rows) {
+          metrics.decided(command, ms, rows)
+          logger.debug({ kind: command.kind, account: accountOf(command), ms, rows }, 'decided')
+        },
+        stored(commands, rows, ms) {
+          metrics.stored(commands, rows, ms)
+          checkpoints.reached(applied.position())
+        },
+      },
+      lease: createLease(pool),
+      onOwner: own,
+      onEnd(reason) {
+        isOwner = false
+        turns?.stop()
+        for (const announce of announcements) announce()
+        if (isStopping) return
+        logger.error({ reason }, 'this member of the engine has ended')
+        failure.reject(
+          new Error(`the engine has ended: ${typeof reason === 'string' ? reason : reason.fault}`),
+        )
+      },
+    },
+    {
+      turnMs: TURN_MS,
+      maxGroup: MAX_GROUP,
+      followMs: FOLLOW_MS,
+      lifeMs: config.leaseMs,
+      driftMs: DRIFT_MS,
+    },
+    { head: number },
+  )
+  return {
+    member,
+    facts,
+    deadlines,
+    isOwner: () => isOwner,
+    onOwner: (announce) => void announcements.push(announce),
+    failed: failure.promise,
+    async stop() {
+      isStopping = true
+      turns?.stop()
+      checkpoints.stop()
+      await member.stop()
+    },
+  }
+}

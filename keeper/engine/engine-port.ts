@@ -1,0 +1,69 @@
+/** The engine as its connections see it: commands are checked and submitted, and facts are noted at once. */
+import type { Millis } from '../../domain/units.ts'
+import { accountOf, COMMANDS, classOf, type ExchangeCommand, mayRoleSend } from './commands.ts'
+import type { ConnectionDeadlines } from './connection-deadlines.ts'
+import { type Facts, INFORMERS, type Inform } from './facts.ts'
+import { decode, encode } from './link/codec.ts'
+import type { Role } from './link/messages.ts'
+import type { CommandPort } from './link/server.ts'
+import type { Reply, Request } from './owner.ts'
+import { checkShape } from './schemas.ts'
+
+export type EngineMessage = ExchangeCommand | Inform
+
+export interface EnginePortParts {
+  readonly submit: (request: Request<ExchangeCommand>) => Promise<Reply<unknown>> | null
+  readonly facts: Facts
+  readonly deadlines: ConnectionDeadlines
+  readonly now: () => Millis
+}
+
+const isInform = (message: EngineMessage): message is Inform => Object.hasOwn(INFORMERS, message.kind)
+
+function parse(value: unknown): EngineMessage {
+  const message = decode(value)
+  if (typeof message !== 'object' || message === null || !('kind' in message))
+    throw new Error('a command is an object with a kind')
+  const { kind } = message
+  const isKnown =
+    typeof kind === 'string' && (Object.hasOwn(COMMANDS, kind) || Object.hasOwn(INFORMERS, kind))
+  if (!isKnown)
+    throw new Error(`kind is ${JSON.stringify(kind)?.slice(0, 100)}: expected a command of this protocol`)
+  const known = message as EngineMessage
+  checkShape(known)
+  return known
+}
+
+export function createEnginePort(parts: EnginePortParts): CommandPort<EngineMessage> {
+  const { facts, deadlines, now } = parts
+
+  /** What an executed command changes beside the state. */
+  function follow(command: ExchangeCommand): void {
+    if (command.kind === 'hold_connections') deadlines.held(command.connections, now())
+    else if (command.kind === 'end_connections') deadlines.ended(command.connections)
+  }
+
+  return {
+    parse,
+    allows: (role: Role, message) =>
+      isInform(message) ? INFORMERS[message.kind] === role : mayRoleSend(role, message),
+    classify: (message) =>
+      isInform(message)
+        ? { class: 'chain', account: null }
+        : { class: classOf(message), account: accountOf(message) },
+    submit({ command: message, deadline }) {
+      if (isInform(message)) {
+        facts.note(message)
+        return Promise.resolve({ answer: null })
+      }
+      const request = { command: message, class: classOf(message), account: accountOf(message), deadline }
+      const reply = parts.submit(request)
+      if (reply === null) return null
+      return reply.then((result) => {
+        if ('none' in result) return result
+        follow(message)
+        return { answer: encode(result.answer) }
+      })
+    },
+  }
+}

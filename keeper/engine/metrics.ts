@@ -1,0 +1,58 @@
+/** The Prometheus metrics of the engine. */
+import type { Registry } from 'prom-client'
+import { createRegistry, LATENCY_SECONDS } from '../../service/metrics.ts'
+import type { ExchangeCommand } from './commands.ts'
+import { COMMAND_CLASSES, type CommandClass } from './fair-queue.ts'
+import type { OwnerObserver } from './owner.ts'
+
+const GROUP_SIZES = [1, 2, 5, 10, 20, 50, 100, 200, 500]
+const DECIDE_SECONDS = [0.00001, 0.00003, 0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3]
+
+export interface EngineMetrics extends OwnerObserver<ExchangeCommand> {
+  readonly registry: Registry
+  turnStarted(marketId: number, lateMs: number): void
+  clockSkew(seconds: number): void
+  /** Values that are read at each scrape. */
+  observe(read: EngineReadings): void
+}
+
+export interface EngineReadings {
+  readonly waiting: (of: CommandClass) => number
+  readonly isOwner: () => boolean
+  readonly head: () => number
+}
+
+export function createMetrics(): EngineMetrics {
+  const { registry, instruments } = createRegistry()
+  const { counter, gauge, histogram, computed } = instruments
+  const decided = histogram(
+    'engine_decide_seconds',
+    'Processor time of a decision and of applying its rows, by kind of command',
+    DECIDE_SECONDS,
+    ['kind'],
+  )
+  const rows = counter('engine_rows_total', 'Rows that were decided', ['kind'])
+  const groups = histogram('engine_group_commands', 'Commands of a stored group', GROUP_SIZES)
+  const appends = histogram('engine_append_seconds', 'Duration of an append', LATENCY_SECONDS)
+  const late = histogram('engine_turn_lateness_seconds', 'How late a turn began', LATENCY_SECONDS)
+  const skew = gauge('engine_clock_skew_seconds', 'System clock ahead of the database clock')
+  return {
+    registry,
+    decided({ kind }, ms, count) {
+      decided.observe({ kind }, ms / 1000)
+      if (count > 0) rows.inc({ kind }, count)
+    },
+    stored(commands, _rows, ms) {
+      groups.observe(commands)
+      appends.observe(ms / 1000)
+    },
+    turnStarted: (_marketId, lateMs) => late.observe(Math.max(0, lateMs) / 1000),
+    clockSkew: (seconds) => skew.set(seconds),
+    observe({ waiting, isOwner, head }) {
+      for (const of of COMMAND_CLASSES)
+        computed(`engine_waiting_${of}`, `Commands of the class ${of} that wait`, () => waiting(of))
+      computed('engine_is_owner', '1 while this process owns the journal', () => (isOwner() ? 1 : 0))
+      computed('engine_head', 'Number of the last group that this process has applied', head)
+    },
+  }
+}

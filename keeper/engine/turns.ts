@@ -1,0 +1,154 @@
+/**
+ * The engine's own commands at their times: each market's turn and its funding, and dead-man switches that are due. They are submitted like
+ * those of clients, so that every class has its share of the thread.
+ */
+
+import { NO_MEMORY, type TurnMemory } from '../../domain/exchange/decide/turn/memory.ts'
+import { firstStep } from '../../domain/exchange/decide/turn/turn.ts'
+import type { ExchangeState } from '../../domain/exchange/state.ts'
+import { BANK } from '../../domain/exchange/tables/chain.ts'
+import type { MarketId, Millis } from '../../domain/units.ts'
+import {
+  type AnswerOf,
+  accountOf,
+  type CommandKind,
+  type CommandOf,
+  classOf,
+  type ExchangeCommand,
+} from './commands.ts'
+import type { ConnectionDeadlines } from './connection-deadlines.ts'
+import type { Reply, Request } from './owner.ts'
+import type { EngineClock, EngineLogger, Timer } from './ports.ts'
+
+export interface TurnPorts {
+  readonly state: ExchangeState
+  readonly submit: (request: Request<ExchangeCommand>) => Promise<Reply<unknown>>
+  readonly deadlines: ConnectionDeadlines
+  readonly clock: EngineClock
+  readonly timer: Timer
+  readonly logger: EngineLogger
+  /** A market's queue of actions has work. `isBatch`: of the batch that was just cleared. */
+  readonly onQueued: (marketId: MarketId, isBatch: boolean) => void
+  /** A turn has begun this much after it was due. */
+  readonly onTurn: (marketId: MarketId, lateMs: number) => void
+}
+
+export interface TurnIntervals {
+  readonly auctionMs: number
+  /** Between two funding updates of a market. */
+  readonly fundingMs: Millis
+}
+
+const FUNDING_POLL_MS = 1_000
+const SWITCH_POLL_MS = 250
+const LISTING_POLL_MS = 500
+
+export class Turns {
+  readonly #ports: TurnPorts
+  readonly #intervals: TurnIntervals
+  readonly #markets = new Set<MarketId>()
+  #isStopped = false
+
+  constructor(ports: TurnPorts, intervals: TurnIntervals) {
+    this.#ports = ports
+    this.#intervals = intervals
+    this.#addListed()
+    void this.#every(SWITCH_POLL_MS, () => this.#fireSwitches())
+  }
+
+  stop(): void {
+    this.#isStopped = true
+  }
+
+  /** Markets that were listed since the last look. Their turns are spread over the interval, so that not all begin at once. */
+  #addListed(): void {
+    if (this.#isStopped) return
+    const { state, timer } = this.#ports
+    const { auctionMs } = this.#intervals
+    for (const { market_id } of state.markets.rows()) {
+      const marketId = market_id as MarketId
+      if (this.#markets.has(marketId)) continue
+      const delay = (this.#markets.size * PHI * auctionMs) % auctionMs
+      this.#markets.add(marketId)
+      timer.after(delay, () => void this.#turns(marketId))
+      timer.after(delay, () => void this.#every(FUNDING_POLL_MS, () => this.#updateFunding(marketId)))
+    }
+    timer.after(LISTING_POLL_MS, () => this.#addListed())
+  }
+
+  async #turns(marketId: MarketId): Promise<void> {
+    const { auctionMs } = this.#intervals
+    const { clock } = this.#ports
+    let memory: TurnMemory = NO_MEMORY
+    let dueAt = clock.monotonic()
+    while (!this.#isStopped) {
+      this.#ports.onTurn(marketId, clock.monotonic() - dueAt)
+      memory = await this.#turn(marketId, memory)
+      // A turn that took longer than the interval is not caught up.
+      dueAt = Math.max(dueAt + auctionMs, clock.monotonic())
+      await this.#pause(dueAt - clock.monotonic())
+    }
+  }
+
+  /** The memory for the next turn: without an answer the one before. */
+  async #turn(marketId: MarketId, memory: TurnMemory): Promise<TurnMemory> {
+    const answer = await this.#ask<'turn'>({ kind: 'turn', turn: firstStep(marketId, memory) })
+    if (answer === null) return memory
+    const { batchId, hasQueued, refused, failures } = answer
+    if (refused.length > 0)
+      this.#ports.logger.error(
+        { market_id: marketId, refused },
+        'orders that the contract would reject were left out',
+      )
+    if (failures.length > 0)
+      this.#ports.logger.warn({ market_id: marketId, failures }, 'steps of liquidations failed')
+    if (hasQueued) this.#ports.onQueued(marketId, batchId !== null)
+    return answer.memory
+  }
+
+  async #updateFunding(marketId: MarketId): Promise<void> {
+    const { state, clock } = this.#ports
+    const pausedUntil = (state.bank.get(BANK)?.pause_ends_at ?? 0) * 1_000
+    const answer = await this.#ask<'update_funding'>({
+      kind: 'update_funding',
+      marketId,
+      interval: this.#intervals.fundingMs,
+      isBankPaused: clock.now() < pausedUntil,
+    })
+    if (answer?.ok === true && answer.value !== null) this.#ports.onQueued(marketId, false)
+  }
+
+  async #fireSwitches(): Promise<void> {
+    const { state, deadlines, clock } = this.#ports
+    const now = clock.now()
+    const due = deadlines.due(now)
+    if (due.length === 0 && state.switchIndex.due(now).length === 0) return
+    if ((await this.#ask<'fire_switches'>({ kind: 'fire_switches', due })) !== null) deadlines.fired(due)
+  }
+
+  async #ask<Kind extends CommandKind>(command: CommandOf<Kind>): Promise<AnswerOf<Kind> | null> {
+    const reply = await this.#ports.submit({
+      command,
+      class: classOf(command),
+      account: accountOf(command),
+      deadline: Number.POSITIVE_INFINITY,
+    })
+    return 'answer' in reply ? (reply.answer as AnswerOf<Kind>) : null
+  }
+
+  async #every(ms: number, work: () => Promise<void>): Promise<void> {
+    while (!this.#isStopped) {
+      await work()
+      await this.#pause(ms)
+    }
+  }
+
+  #pause(ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      this.#ports.timer.after(Math.max(0, ms), resolve)
+    })
+  }
+}
+
+/** Multiples of it spread evenly over the unit interval, however many there are. */
+const PHI = 0.618_033_988_75

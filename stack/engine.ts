@@ -1,0 +1,66 @@
+/** The engine of the stack: the keys of its clients, and the markets that it lists. */
+import { randomBytes } from 'node:crypto'
+import { join } from 'node:path'
+import type { Db } from '../db/client.ts'
+import type { MarketSpec } from '../domain/market/market.ts'
+import type { CalendarName } from '../domain/market/trading-calendar.ts'
+import { keysOf } from '../keeper/engine/link/access.ts'
+import { connectEngine } from '../keeper/engine/link/connect.ts'
+import { ask } from '../keeper/engine/link/engine.ts'
+import { ROLES, type Role } from '../keeper/engine/link/messages.ts'
+import { type DataDir, makeFolder, writePrivate } from './data-dir.ts'
+
+/** Roles of each process. */
+const ROLES_OF = {
+  engine: ROLES,
+  api: ['api'],
+  indexer: ['ingest'],
+  keeper: ['worker', 'publisher'],
+  operator: ['operator'],
+} as const satisfies Readonly<Record<string, readonly Role[]>>
+
+type KeyHolder = keyof typeof ROLES_OF
+
+/** Where the engine listens, and the key file of each process, with the keys of its roles alone. */
+export interface EngineFiles {
+  readonly socket: string
+  readonly keys: Readonly<Record<KeyHolder, string>>
+}
+
+/** New keys at each start. */
+export function writeEngineFiles({ engine: folder }: DataDir): EngineFiles {
+  makeFolder(folder)
+  const keys = new Map(ROLES.map((role) => [role, randomBytes(32).toString('hex')]))
+  const files = Object.entries(ROLES_OF).map(([name, roles]) => {
+    const file = join(folder, `${name}.json`)
+    writePrivate(file, Object.fromEntries(roles.map((role) => [role, keys.get(role)])))
+    return [name, file]
+  })
+  return { socket: join(folder, 'socket'), keys: Object.fromEntries(files) }
+}
+
+const BUDGET_MS = 30_000
+
+/** Lists the markets that are not listed yet, and sets the calendar of those with sessions. */
+export async function listMarkets(
+  db: Db,
+  { socket, keys }: EngineFiles,
+  specs: readonly MarketSpec[],
+  calendar: CalendarName,
+): Promise<void> {
+  const access = { members: [socket], keys: keysOf('ENGINE_KEYS_FILE', keys.operator, ['operator']) }
+  const silent = { debug() {}, info() {}, warn() {}, error() {} }
+  const chainId = Number(specs[0]?.chainId ?? 0)
+  const engine = await connectEngine(db, chainId, access, 'operator', silent)
+  try {
+    for (const spec of specs) {
+      await ask<'list_market'>(engine, { kind: 'list_market', spec }, BUDGET_MS)
+      const setting = { kind: 'calendar', calendar } as const
+      // At every start, because the flag may differ from that of the last one.
+      if (spec.fundingSession)
+        await ask<'operator'>(engine, { kind: 'operator', marketId: spec.marketId, setting }, BUDGET_MS)
+    }
+  } finally {
+    engine.close()
+  }
+}

@@ -1,0 +1,107 @@
+/** The engine as a process: it answers its clients, and another process continues after its end. */
+import { expect } from 'chai'
+import { afterEach, beforeEach, describe, it } from 'mocha'
+import { listMarket } from '../../../db/markets.ts'
+import type { Address, UserId } from '../../../domain/units.ts'
+import { ask, type Engine } from '../../../keeper/engine/link/engine.ts'
+import { perpetual } from '../../support/markets.ts'
+import { waitFor } from '../../support/patience.ts'
+import { EngineCluster } from '../support/engine-process.ts'
+
+const addressOf = (number: number): Address => `0x${number.toString(16).padStart(40, '0')}` as Address
+const BUDGET_MS = 30_000
+
+const logIn = async (engine: Engine, number: number): Promise<UserId> =>
+  (await ask<'log_in'>(engine, { kind: 'log_in', address: addressOf(number) }, BUDGET_MS)).userId
+
+describe('the engine as a process', () => {
+  let cluster: EngineCluster
+  beforeEach(async () => {
+    cluster = await EngineCluster.create()
+    await listMarket(cluster.db, perpetual)
+  })
+  afterEach(() => cluster.stop())
+
+  it('when clients send commands, each is answered, and what it has written is in the journal', async () => {
+    await cluster.start()
+    const api = await cluster.connect('api')
+    expect([await logIn(api, 1), await logIn(api, 2), await logIn(api, 1)]).to.deep.equal([1, 2, 1])
+    const operator = await cluster.connect('operator')
+    const setting = { kind: 'calendar', calendar: 'NYSE' } as const
+    expect(
+      await ask<'operator'>(operator, { kind: 'operator', marketId: perpetual.marketId, setting }, BUDGET_MS),
+    ).to.deep.equal({ kind: 'done' })
+    const groups = await cluster.db.selectFrom('engine_groups').selectAll().orderBy('number').execute()
+    const kinds = groups.flatMap(({ rows }) =>
+      (rows as { row: { kind: string } }[]).map(({ row }) => row.kind),
+    )
+    expect(kinds).to.deep.equal(['market_listed', 'user_created', 'user_created', 'calendar_set'])
+  })
+
+  it('when a client sends a command of another role, or an unknown one, it is refused and nothing is written', async () => {
+    await cluster.start()
+    const worker = await cluster.connect('worker')
+    const command = { kind: 'log_in', address: addressOf(1) } as const
+    expect(await worker.submit<'log_in'>(command, BUDGET_MS)).to.deep.include({ none: 'forbidden' })
+    const unknown = { kind: 'constructor' } as unknown as typeof command
+    expect(await worker.submit<'log_in'>(unknown, BUDGET_MS)).to.deep.include({ none: 'invalid' })
+    expect(await cluster.db.selectFrom('engine_groups').select('number').execute()).to.have.length(1)
+  })
+
+  it('when the owner is killed, a follower owns the journal and knows every answered command', async () => {
+    const owner = await cluster.start()
+    await cluster.start()
+    const api = await cluster.connect('api')
+    for (let number = 1; number <= 20; number++) await logIn(api, number)
+    await owner.kill('SIGKILL')
+    expect(await logIn(api, 20)).to.equal(20)
+    expect(await logIn(api, 21)).to.equal(21)
+  })
+
+  it('when the owner is stopped in order, it answers what it has and the follower owns the journal at once', async () => {
+    const owner = await cluster.start()
+    await cluster.start()
+    const api = await cluster.connect('api')
+    const first = Array.from({ length: 50 }, (_, at) => logIn(api, at + 1))
+    const [end] = await Promise.all([owner.kill('SIGTERM'), ...first])
+    expect(end).to.deep.equal([0, null])
+    expect(new Set(await Promise.all(first)).size).to.equal(50)
+    expect(await logIn(api, 51)).to.equal(51)
+  })
+
+  it('when the journal has grown by enough rows, a checkpoint is written, and a later process starts from it', async () => {
+    const owner = await cluster.start({ CHECKPOINT_ROWS: '20' })
+    const api = await cluster.connect('api')
+    for (let number = 1; number <= 30; number++) await logIn(api, number)
+    const read = () => cluster.db.selectFrom('engine_checkpoints').select(['number', 'is_complete']).execute()
+    const [checkpoint] = await waitFor(read, ([first]) => first?.is_complete === true)
+    await owner.kill('SIGKILL')
+    // Without the groups before it, the state can only come from the checkpoint.
+    await cluster.db
+      .deleteFrom('engine_groups')
+      .where('number', '<', checkpoint?.number as number)
+      .where('number', '>', 1)
+      .execute()
+    await cluster.start()
+    const later = await cluster.connect('api')
+    expect(await logIn(later, 30)).to.equal(30)
+    expect(await logIn(later, 31)).to.equal(31)
+  })
+
+  it('when the journal was written without an engine, the process ends and says what helps', async () => {
+    await cluster.db
+      .insertInto('journal')
+      .values({
+        shard: 'accounts',
+        seq: 1,
+        row: JSON.stringify({ kind: 'user_created', user_id: 1, address: addressOf(1), at: 0 }) as never,
+      })
+      .execute()
+      .catch(() => {})
+    const failure = await cluster.start().then(
+      () => 'started',
+      (error: Error) => error.message,
+    )
+    expect(failure).to.contain('npm start -- --fresh')
+  })
+})
