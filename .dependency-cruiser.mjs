@@ -82,9 +82,12 @@ const rules = [
   ),
   rule(
     'processes-stay-apart',
-    'Processes share domain/, db/ and service/, and communicate through the database and its queues alone.',
+    'Processes share domain/, db/ and service/. They communicate through the database and its queues, and with the engine through its client.',
     { path: '^(keeper|indexer|api)/' },
-    { path: '^(keeper|indexer|api|signer|backstop|client|stack|bench)/', pathNot: '^$1/' },
+    {
+      path: '^(keeper|indexer|api|signer|backstop|client|stack|bench)/',
+      pathNot: '^($1|keeper/engine/link)/',
+    },
   ),
   rule(
     'signer-stands-alone',

@@ -6,10 +6,13 @@ import { decideCancelAll } from '../../../../domain/exchange/decide/orders/cance
 import type {
   CancelAllCommand,
   CancelAllStep,
+  Cancelled,
   Done,
   Item,
+  ItemResult,
   OrdersAnswer,
   OrdersCommand,
+  Placed,
 } from '../../../../domain/exchange/decide/orders/command.ts'
 import { decideOrders } from '../../../../domain/exchange/decide/orders/decide-orders.ts'
 import { violations } from '../../../../domain/exchange/laws.ts'
@@ -93,6 +96,9 @@ function checkIndexes({ orders, signatures, orderIndex }: ExchangeState): void {
     }
 }
 
+const isDecided = (result: ItemResult): result is Placed | Cancelled =>
+  result.kind === 'placed' || result.kind === 'cancelled'
+
 const withAmounts = (value: unknown): string =>
   JSON.stringify(value, (_, inner: unknown) => (typeof inner === 'bigint' ? `${inner}` : inner))
 
@@ -130,14 +136,12 @@ describe('commands of traders', () => {
           }
           const { free, reserved } = exchange.state.accounts.need(command.userId)
           expect([answer.balance.free, answer.balance.reserved]).to.deep.equal([free, reserved])
-          const effects = answer.results.filter((result) => result.kind !== 'refused' && !result.isDuplicate)
+          const decided = answer.results.filter(isDecided)
+          const effects = decided.filter(({ isDuplicate }) => !isDuplicate)
           const changes = entries.filter(({ row }) => row.kind.startsWith('order_'))
           expect(changes.length).to.equal(effects.length)
           if (command.isAtomic) expect(answer.results.every(({ kind }) => kind !== 'refused')).to.equal(true)
-          for (const { readAfter } of [
-            answer,
-            ...answer.results.filter((result) => result.kind !== 'refused'),
-          ])
+          for (const { readAfter } of [answer, ...decided])
             expect(readAfter.seq).to.be.at.most(exchange.state.heads.need(readAfter.marketId).seq)
         }
       }),
