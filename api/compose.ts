@@ -187,6 +187,7 @@ const checksOf = ({ pools, markets, notifications, isAccepting }: CheckedParts):
 
 /** `port`: decides and stores everything that changes the exchange; null: this process does. */
 export async function compose(config: Config, logger: Logger, port: Engine | null = null): Promise<Api> {
+  if (config.engine !== null && port === null) throw new Error('ENGINE_URL is set, and no engine was given')
   const pools = createPools(config)
   const db = createDb(pools.reads)
   await checkSchema(db)

@@ -1,7 +1,7 @@
 /**
  * The stored answer to a batch of placements, from which a repeated batch gets the same answer. For an order that the batch placed it
- * stores only the fields that change later; all other fields are read from the order's row, which is never deleted. The engine stores the results of a
- * request as a row of its journal, and `client_requests` has that row in place of an answer.
+ * stores only the fields that change later; all other fields are read from the order's row, which is never deleted. The engine stores the results of
+ * its items instead.
  */
 import type {
   Json,
@@ -24,8 +24,8 @@ import { itemRefusalError } from './engine-refusals.ts'
 import type { StoredOrder } from './group-state.ts'
 import type { ShardEpochs } from './shard-epochs.ts'
 
-/** A request as the engine has completed it. */
-export type RequestRow = Omit<RequestCompleted, 'kind'>
+/** The results of a request as the engine stores them. */
+export type StoredRequest = Pick<RequestCompleted, 'results' | 'balance' | 'read_after'>
 
 interface StoredPlacement {
   readonly order_hash: string
@@ -47,12 +47,13 @@ export interface StoredBatch
 
 const isPlaced = (result: StoredResult): result is StoredPlacement => 'order_hash' in result
 
-/** Whether a stored answer is the engine's row of the request. */
-export const isRequestRow = (stored: unknown): stored is RequestRow =>
-  typeof stored === 'object' && stored !== null && 'digest' in stored && 'read_after' in stored
+/** Whether the engine has stored the answer. */
+export const isStoredRequest = (
+  stored: { readonly read_after: object } | StoredRequest,
+): stored is StoredRequest => 'market_id' in stored.read_after
 
-/** Hashes of the orders in the engine's row of a request. */
-export const hashesOfRequest = ({ results }: RequestRow): string[] =>
+/** Hashes of the orders of a stored request. */
+export const hashesOfRequest = ({ results }: StoredRequest): string[] =>
   results.map(hashOfResult).filter((hash) => hash !== null)
 
 function hashOfResult(result: RequestResult): string | null {
@@ -75,7 +76,7 @@ export function storedItemError(refusal: Json): ItemError {
   return itemError(itemRefusalError(refusal as unknown as Parameters<typeof itemRefusalError>[0]))
 }
 
-/** What the conversion of an engine's row needs. */
+/** What the conversion of a stored request needs. */
 export interface RequestContext {
   readonly specs: Specs
   /** The current rows of the request's orders. */
@@ -83,10 +84,10 @@ export interface RequestContext {
   readonly bookmark: ShardEpochs['bookmark']
 }
 
-/** The stored batch of an engine's row. */
+/** The stored batch of a request that the engine has stored. */
 export function batchOfRequest(
-  { client_request_id, results, balance, read_after }: RequestRow,
-  mode: StoredBatch['mode'],
+  { results, balance, read_after }: StoredRequest,
+  { client_request_id, mode }: Pick<PlaceBatchBody, 'client_request_id' | 'mode'>,
   context: RequestContext,
 ): StoredBatch {
   return {

@@ -22,7 +22,7 @@ import { requestIdentity } from './command-identity.ts'
 import { afterExecution } from './earlier-attempts.ts'
 import { findMarkets } from './find-orders.ts'
 import type { ShardEpochs } from './shard-epochs.ts'
-import { isRequestRow, type RequestRow, storedItemError, toBookmark } from './stored-answer.ts'
+import { isStoredRequest, type StoredRequest, storedItemError, toBookmark } from './stored-answer.ts'
 import { type CommandPorts, cancelView, NOT_IN_BOOK, singleItem } from './submit-single.ts'
 
 /** The stored part of a result. The order is not stored: every answer shows its current state. */
@@ -41,9 +41,10 @@ interface StoredCancels {
   readonly read_after: Bookmark
 }
 
-/** The stored cancels of the engine's row of a request. */
+/** The stored cancels of a request that the engine has stored. */
 function cancelsOfRequest(
-  { client_request_id, results, read_after }: RequestRow,
+  { results, read_after }: StoredRequest,
+  { client_request_id }: CancelBatchBody,
   requested: readonly string[],
   epochs: ShardEpochs,
 ): StoredCancels {
@@ -112,8 +113,10 @@ export async function cancelBatch(
       return { result: batchView(stored, false, viewOf), stored: JSON.stringify(stored) }
     },
     replay(stored, find) {
-      const parsed: StoredCancels | RequestRow = JSON.parse(stored)
-      const cancels = isRequestRow(parsed) ? cancelsOfRequest(parsed, requested, ports.epochs) : parsed
+      const parsed: StoredCancels | StoredRequest = JSON.parse(stored)
+      const cancels = isStoredRequest(parsed)
+        ? cancelsOfRequest(parsed, body, requested, ports.epochs)
+        : parsed
       return batchView(cancels, true, (hash) => {
         const order = find(hash) as OrderRow
         return orderView(specOf(specs, order), order, NOT_IN_BOOK)

@@ -19,11 +19,11 @@ import {
   batchOfRequest,
   firstAnswer,
   hashesOfRequest,
-  isRequestRow,
+  isStoredRequest,
   placedHashes,
-  type RequestRow,
   replayedAnswer,
   type StoredBatch,
+  type StoredRequest,
   toStoredBatch,
 } from './stored-answer.ts'
 import type { CommandPorts } from './submit-single.ts'
@@ -163,15 +163,15 @@ function noteQueued({ orderMarkets }: CommandPorts, items: readonly Item[], arri
 /** The answer to a batch that was executed before. */
 async function replayStored(
   ports: CommandPorts,
-  { mode }: PlaceBatchBody,
-  stored: StoredBatch | RequestRow,
+  body: PlaceBatchBody,
+  stored: StoredBatch | StoredRequest,
 ): Promise<PlaceBatchAnswer> {
-  const hashes = isRequestRow(stored) ? hashesOfRequest(stored) : placedHashes(stored)
+  const hashes = isStoredRequest(stored) ? hashesOfRequest(stored) : placedHashes(stored)
   const orders = await ports.findOrders(hashes)
   const specs = await ports.markets.ofRows([...orders.values()])
   const find = (hash: string) => orders.get(hash) as StoredOrder
-  if (!isRequestRow(stored)) return replayedAnswer(stored, specs, find)
+  if (!isStoredRequest(stored)) return replayedAnswer(stored, specs, find)
   await ports.epochs.refresh()
   const { bookmark } = ports.epochs
-  return replayedAnswer(batchOfRequest(stored, mode, { specs, find, bookmark }), specs, find)
+  return replayedAnswer(batchOfRequest(stored, body, { specs, find, bookmark }), specs, find)
 }

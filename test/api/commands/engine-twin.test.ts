@@ -7,7 +7,7 @@ import type { StoredOrder } from '../../../api/commands/group-state.ts'
 import {
   batchOfRequest,
   hashesOfRequest,
-  type RequestRow,
+  type StoredRequest,
   toStoredBatch,
 } from '../../../api/commands/stored-answer.ts'
 import { ApiError } from '../../../api/errors.ts'
@@ -226,19 +226,20 @@ describe('the engine beside the transactions of the api', () => {
     // The journal of the tables has no row for it.
     const { kind: _, ...request } = completed
     twins.shadow.state.requests.put(request)
-    await expectSameBatch(twin, request, report as CommandReport)
+    await expectSameBatch(twin, request.client_request_id, request, report as CommandReport)
   }
 
   /** From the engine's row of a request a repeated batch gets the answer that the api would have stored. */
   async function expectSameBatch(
     { items }: TwinCommand,
-    request: RequestRow,
+    id: string,
+    request: StoredRequest,
     report: CommandReport,
   ): Promise<void> {
     if (items.some(({ kind }) => kind === 'cancel')) return
-    const body = { client_request_id: request.client_request_id, mode: 'best_effort', orders: [] } as const
+    const body = { client_request_id: id, mode: 'best_effort', orders: [] } as const
     const orders = await twins.findOrders(hashesOfRequest(request))
-    const batch = batchOfRequest(request, body.mode, {
+    const batch = batchOfRequest(request, body, {
       specs: new Map(MARKETS.map((spec) => [spec.marketId as number, spec])),
       find: (hash) => orders.get(hash) as StoredOrder,
       bookmark: twins.epochs.bookmark,
