@@ -148,15 +148,13 @@ export function createEngineDispatcher(
     }
     killPoint('after-placement-commit')
     if (command.request !== null) killPoint('after-request-commit')
-    return afterExecution(logger, {}, async () => {
-      const stored = await findOrders(storedHashes(answer))
-      const makers = new Map(
-        command.items.flatMap((item) => (item.kind === 'place' ? [[item.order.hash, item.order.maker]] : [])),
-      )
-      const { bookmark } = epochs
-      const report = reportOf(answer, { refused, makers, stored, bookmark, now: clock.now() })
-      return command.answer(report).result
-    })
+    const stored = await afterExecution(logger, {}, () => findOrders(storedHashes(answer)))
+    const makers = new Map(
+      command.items.flatMap((item) => (item.kind === 'place' ? [[item.order.hash, item.order.maker]] : [])),
+    )
+    const { bookmark } = epochs
+    const report = reportOf(answer, { refused, makers, stored, bookmark, now: clock.now() })
+    return command.answer(report).result
   }
 
   /** A repeated cancel shows the present state of its orders. */
