@@ -35,10 +35,13 @@ export interface EngineCallLogger {
 
 /** Commands to the engine, whose errors are those of the contract with traders. */
 export interface EngineCalls {
-  /** The answer. Throws the ApiError of a reply without one. */
-  ask<Kind extends CommandKind>(command: CommandOf<Kind>, budgetMs?: number): Promise<AnswerOf<Kind>>
-  /** The same for a command that changes nothing when it is repeated: an unknown outcome is an error that the caller may repeat. */
-  repeat<Kind extends CommandKind>(command: CommandOf<Kind>): Promise<AnswerOf<Kind>>
+  /** A placement or a cancel: an error states the outcome of this attempt. */
+  decide<Kind extends 'orders' | 'cancel_all'>(
+    command: CommandOf<Kind>,
+    budgetMs: number,
+  ): Promise<AnswerOf<Kind>>
+  /** Another command. Its earlier attempts are not looked up, so without an answer its outcome is unknown, as without the database. */
+  ask<Kind extends CommandKind>(command: CommandOf<Kind>): Promise<AnswerOf<Kind>>
 }
 
 export function createEngineCalls(
@@ -46,22 +49,25 @@ export function createEngineCalls(
   logger: EngineCallLogger,
   { commandTimeoutMs }: { readonly commandTimeoutMs: number },
 ): EngineCalls {
-  const ask: EngineCalls['ask'] = async (command, budgetMs = commandTimeoutMs) => {
-    const reply = await engine.submit(command, budgetMs)
-    if (!('none' in reply)) return reply.answer
-    if (isFault(reply))
+  const submit = async <Kind extends CommandKind>(
+    command: CommandOf<Kind>,
+    budgetMs: number,
+  ): Promise<EngineReply<AnswerOf<Kind>>> => {
+    const reply = await engine.submit<Kind>(command, budgetMs)
+    if ('none' in reply && isFault(reply))
       logger.error({ ...reply, command: command.kind }, 'the engine has not executed a command')
-    throw unansweredError(reply)
+    return reply
   }
   return {
-    ask,
-    async repeat(command) {
-      try {
-        return await ask(command)
-      } catch (error) {
-        const isUnknown = error instanceof ApiError && error.code === 'OUTCOME_UNKNOWN'
-        throw isUnknown ? new ApiError('OVERLOADED', {}, RETRY) : error
-      }
+    async decide(command, budgetMs) {
+      const reply = await submit(command, budgetMs)
+      if ('none' in reply) throw unansweredError(reply)
+      return reply.answer
+    },
+    async ask(command) {
+      const reply = await submit(command, commandTimeoutMs)
+      if (!('none' in reply)) return reply.answer
+      throw isFault(reply) ? new ApiError('INTERNAL') : new ApiError('DATABASE_UNAVAILABLE', {}, RETRY)
     },
   }
 }

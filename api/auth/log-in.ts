@@ -15,8 +15,7 @@ export const createLogIn =
     const known = (await findUsers(db, [address])).get(address)
     if (known !== undefined) return known
     if (engine === null) return createUser(db, address, at)
-    // A log-in may be repeated, so an unknown outcome is none for the caller.
-    const { userId } = await engine.repeat({ kind: 'log_in', address })
+    const { userId } = await engine.ask({ kind: 'log_in', address })
     return userId
   }
 

@@ -92,7 +92,7 @@ export function createEngineDispatcher(
   function send(sent: OrdersCommand | CancelAllCommand, { turn, deadline }: Sending): Promise<OrdersAnswer> {
     const budgetMs = deadline - clock.now()
     if (budgetMs <= 0) throw new ApiError('OVERLOADED', {}, '1')
-    const answer = engine.ask<'orders' | 'cancel_all'>(sent, budgetMs)
+    const answer = engine.decide<'orders' | 'cancel_all'>(sent, budgetMs)
     turn.sent()
     return answer
   }
