@@ -198,6 +198,23 @@ describe('commands of traders', () => {
     })
   })
 
+  it('when an item is answered already, it keeps its place, refuses no atomic command, and is stored unchanged', () => {
+    const exchange = new DecidedExchange(BALANCES)
+    const answered: Item = { kind: 'answered', answer: { order_hash: '0x1' } }
+    const order = orderOf({ by: 1, salt: 1, offset: 0 })
+    const command: OrdersCommand = {
+      kind: 'orders',
+      userId: userOf(1),
+      items: [answered, { kind: 'place', order, clientOrderId: null, absentUpTo: null }],
+      isAtomic: true,
+      request: { id: 'one', digest: '00', absentUpTo: null },
+    }
+    const { answer } = exchange.take(decideOrders, command)
+    expect((answer as Done).results.map(({ kind }) => kind)).to.deep.equal(['answered', 'placed'])
+    const repeated = exchange.take(decideOrders, command).answer
+    expect(repeated.kind === 'repeated' && repeated.request.results[0]).to.deep.equal(answered)
+  })
+
   it('given an ended order that was released, a command that depends on it asks for a look-up as of the release', () => {
     const exchange = new DecidedExchange(BALANCES)
     const order = orderOf({ by: 1, salt: 1 })
