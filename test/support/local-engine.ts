@@ -15,6 +15,7 @@ import type { AnswerOf, CommandKind, CommandOf, ExchangeCommand } from '../../ke
 import { Exchange } from '../../keeper/engine/exchange.ts'
 import { decode, encode } from '../../keeper/engine/link/codec.ts'
 import type { Engine, EngineReply } from '../../keeper/engine/link/engine.ts'
+import { checkShape } from '../../keeper/engine/schemas.ts'
 import { createTableWriter, type TableWriter } from '../../keeper/engine/tables/table-writer.ts'
 import { StoredState } from '../keeper/support/stored-state.ts'
 
@@ -57,6 +58,7 @@ export class LocalEngine implements Engine {
 
   submit<Kind extends CommandKind>(command: CommandOf<Kind>): Promise<EngineReply<AnswerOf<Kind>>> {
     const sent = decode(JSON.parse(JSON.stringify(encode(command)))) as ExchangeCommand
+    checkShape(sent)
     this.arrived.push(sent)
     const fault = this.faults.shift()
     if (fault?.isExecuted === false) return Promise.resolve(fault.reply)

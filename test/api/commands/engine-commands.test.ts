@@ -194,7 +194,7 @@ describe('commands over the engine', () => {
       await switches.stop()
       const held = exchange.engine.arrived.filter(({ kind }) => kind === 'hold_connections')
       const [first, last] = [held[0], held.at(-1)].map(
-        (one) => (one as { connections: unknown[] }).connections[0],
+        (one) => (one as unknown as { connections: unknown[] }).connections[0],
       )
       expect(first).to.deep.equal({
         connectionId: 'one',

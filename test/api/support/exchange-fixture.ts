@@ -11,8 +11,8 @@ import { ACCOUNTS_SHARD, type JournalRow } from '../../../domain/journal/journal
 import type { MarketSpec } from '../../../domain/market/market.ts'
 import { projectAll, projectShards } from '../../../indexer/project/project-shards.ts'
 import { createLogger } from '../../../service/logger.ts'
-import { binary, e18, future, perpetual } from '../../support/markets.ts'
 import { LocalEngine } from '../../support/local-engine.ts'
+import { binary, e18, future, perpetual } from '../../support/markets.ts'
 import { freshDatabase, loginOf } from '../../support/postgres.ts'
 
 /** Runs the tests that start an exchange with an engine in their process. */
@@ -298,7 +298,11 @@ export const startSecondApi = (
 
 type Started = Pick<ExchangeFixture, 'db' | 'url' | 'engine'>
 
-async function startApi({ db, url, engine }: Started, env: Env, settings: Settings): Promise<ExchangeFixture> {
+async function startApi(
+  { db, url, engine }: Started,
+  env: Env,
+  settings: Settings,
+): Promise<ExchangeFixture> {
   const login = await loginOf(env.DATABASE_URL ?? url, 'api')
   const config = { ...readConfig({ ...apiEnv(url, env), DATABASE_URL: login }), ...settings }
   const api = await compose(config, createLogger('api', config.logLevel), engine)
