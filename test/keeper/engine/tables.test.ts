@@ -2,9 +2,14 @@
 import { expect } from 'chai'
 import { sql } from 'kysely'
 import { afterEach, beforeEach, describe, it } from 'mocha'
+import pg from 'pg'
 import { loadInputs } from '../../../db/batches.ts'
+import type { Statement } from '../../../db/round-trip.ts'
 import { recompute } from '../../../domain/auction/auction.ts'
 import type { Entry } from '../../../domain/exchange/apply.ts'
+import type { SignedOrder } from '../../../domain/orders/order.ts'
+import type { MarketId, Millis, OrderHash, Seconds, Steps, Ticks, UserId } from '../../../domain/units.ts'
+import { createJournal } from '../../../keeper/engine/store.ts'
 import type { TableWriter } from '../../../keeper/engine/tables/table-writer.ts'
 import { ACCOUNT_IDS, addressOf, entriesOfGenesis } from '../../../simulate/exchange/trading/genesis.ts'
 import { tradingExchange } from '../../../simulate/exchange/trading/scenario.ts'
@@ -202,4 +207,124 @@ describe('tables that follow an exchange', () => {
     expect(await tables.append(rows, statements)).to.equal(true)
     expect(await tables.compare()).to.deep.equal([])
   })
+
+  /** Rows that place limit orders of the first account, decided by the exchange. */
+  function placements(count: number): Entry[] {
+    const exchange = exchangeOf()
+    const rows: Entry[] = []
+    for (let at = 0; at < count; at++) {
+      const salt = tables.applied.position()
+      const order = limitOrder(salt)
+      const items = [{ kind: 'place', order, clientOrderId: null, absentUpTo: null } as const]
+      const userId = ACCOUNT_IDS[0] as UserId
+      const now = 1_800_000_000_000 as Millis
+      const decision = exchange.decide(
+        { kind: 'orders', userId, items, isAtomic: false, request: null },
+        { now },
+      )
+      tables.apply(decision.rows)
+      rows.push(...decision.rows)
+    }
+    return rows
+  }
+
+  const namesOf = (statements: readonly Statement[]): string[] => statements.map(({ name }) => name)
+
+  it('when a group has one placement or fifty, it takes the same statements, of the tables concerned', async () => {
+    const expected = ['state-put-orders', 'append-placed', 'notify']
+    for (const count of [1, 50]) {
+      const rows = placements(count)
+      expect(rows.filter(({ row }) => row.kind === 'order_placed')).to.have.length(count)
+      const statements = tables.collect(rows)
+      expect(namesOf(statements)).to.deep.equal(['state-change-accounts', ...expected])
+      expect(await tables.append(rows, statements)).to.equal(true)
+    }
+    expect(await tables.compare()).to.deep.equal([])
+  })
+
+  it('when a command is refused, the next group writes nothing of what its decision had tried', async () => {
+    const exchange = exchangeOf()
+    const items = Array.from({ length: 3 }, (_, at) => ({
+      kind: 'place' as const,
+      // The account cannot pay for the last one, so that none is placed.
+      order: { ...limitOrder(900 + at), quantity: (at === 2 ? 10_000_000 : 10) as Steps },
+      clientOrderId: null,
+      absentUpTo: null,
+    }))
+    const userId = ACCOUNT_IDS[0] as UserId
+    const now = 1_800_000_000_000 as Millis
+    const refused = exchange.decide({ kind: 'orders', userId, items, isAtomic: true, request: null }, { now })
+    expect(refused.rows).to.deep.equal([])
+    const { rows } = exchange.decide({ kind: 'log_in', address: addressOf(50) }, { now })
+    tables.apply(rows)
+    const statements = tables.collect(rows)
+    expect(namesOf(statements)).to.deep.equal([
+      'state-put-users',
+      'state-put-accounts',
+      'append-placed',
+      'notify',
+    ])
+  })
+
+  it('when a group is stored, listeners are notified of each journal after the commit, and not of a refused group', async () => {
+    const listener = new pg.Client(tables.url)
+    await listener.connect()
+    try {
+      const heard: string[] = []
+      listener.on('notification', ({ channel, payload }) => heard.push(`${channel} ${payload}`))
+      await listener.query('listen journal; listen engine')
+      const position = tables.applied.position()
+      const rows = placements(2)
+      await tables.refuse(rows, position)
+      tables.apply(rows)
+      await tables.store(rows)
+      const head = rows.at(-1)?.seq
+      await listener.query('select 1')
+      expect(heard.sort()).to.deep.equal(['engine 2', `journal m1:${head}`])
+    } finally {
+      await listener.end()
+    }
+  })
+
+  it('when the journal repeats an append, it sends the statements of the first one, although the state has further rows', async () => {
+    const collected: (readonly Entry[])[] = []
+    const journal = createJournal<Entry>(tables.pool, (rows) => {
+      collected.push(rows)
+      return tables.collect(rows)
+    })
+    const before = tables.applied.digest()
+    const rows = placements(1)
+    const group = {
+      number: 2,
+      token: tables.token,
+      version: 1,
+      rows,
+      before,
+      digest: tables.applied.digest(),
+    }
+    expect(await journal.append({ ...group, number: 9 })).to.equal(false)
+    placements(1)
+    expect(await journal.append(group)).to.equal(true)
+    expect(await journal.append({ ...group, number: 3, rows: [], before: group.digest })).to.equal(true)
+    expect(collected).to.deep.equal([rows])
+    const orders = await tables.db.selectFrom('orders').select('order_id').execute()
+    expect(orders).to.have.length(1)
+  })
+})
+
+const limitOrder = (salt: number): SignedOrder => ({
+  marketId: 1 as MarketId,
+  maker: addressOf(1),
+  signer: addressOf(1),
+  hash: `0x${salt.toString(16).padStart(64, '0')}` as OrderHash,
+  salt: BigInt(salt),
+  side: 'LONG',
+  type: 'LIMIT',
+  price: 990 as Ticks,
+  quantity: 10 as Steps,
+  trigger: 0 as Ticks,
+  leverage: 5,
+  reduceOnly: false,
+  expiration: 0 as Seconds,
+  signature: `0x${'00'.repeat(66)}`,
 })

@@ -22,6 +22,7 @@ const REFUSED: Statement = { name: 'refused', text: 'select 1 / $1::integer', va
 const KEPT = new Set(['orders', 'batches', 'actions'])
 
 export class WrittenTables {
+  readonly url: string
   readonly pool: pg.Pool
   readonly db: Db
   readonly token: number
@@ -42,10 +43,11 @@ export class WrittenTables {
     const pool = createPool({ url: login, connections: 2, name: 'engine test', settings: LOOKUP_SETTINGS })
     const token = await takeLease(pool, { token: 0, renewals: 0, isReleased: true })
     if (token === null) throw new Error('the lease of a new database is free')
-    return new WrittenTables(pool, db, token)
+    return new WrittenTables({ url, pool, db, token })
   }
 
-  private constructor(pool: pg.Pool, db: Db, token: number) {
+  private constructor({ url, pool, db, token }: Pick<WrittenTables, 'url' | 'pool' | 'db' | 'token'>) {
+    this.url = url
     this.pool = pool
     this.db = db
     this.token = token
