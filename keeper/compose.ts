@@ -6,6 +6,7 @@ import { ADJUSTMENTS_CHANNEL } from '../db/adjustments.ts'
 import { createDb, createPool, type Db, LOOKUP_SETTINGS } from '../db/client.ts'
 import { createDatabaseClock, type DatabaseClock, MAX_SKEW_MS } from '../db/database-clock.ts'
 import { FAUCET_CHANNEL } from '../db/faucet-requests.ts'
+import { BATCH_NOTICE, JOURNAL_CHANNEL } from '../db/journal.ts'
 import { createLeases } from '../db/leases.ts'
 import { loadMarkets } from '../db/markets.ts'
 import { checkSchema } from '../db/migrator.ts'
@@ -13,6 +14,7 @@ import { createNotifications, type Notifications } from '../db/notifications.ts'
 import { sampleMatched } from '../db/positions.ts'
 import { RELAY_CHANNEL } from '../db/relay-operations.ts'
 import { ADJUSTMENT_LANE, RELAY_LANE } from '../db/relayers.ts'
+import { marketShard } from '../domain/journal/journal-row.ts'
 import type { MarketSpec } from '../domain/market/market.ts'
 import { hashOrder } from '../domain/orders/order-hash.ts'
 import { MOST_RANKED } from '../domain/risk/rank-lights.ts'
@@ -174,6 +176,8 @@ interface KeeperParts {
   readonly links: EngineLinks | null
   readonly db: Db
   readonly wakeUps: WakeUps
+  /** By the shard of their market. */
+  readonly settlements: Map<string, LeaderLoop>
   readonly keyring: Keyring
   readonly notifications: Pick<Notifications, 'on'>
 }
@@ -202,7 +206,7 @@ function runMarket(parts: KeeperParts, spec: MarketSpec): readonly LeaderLoop[] 
 }
 
 function runSettlement(
-  { config, adapters, wakeUps }: KeeperParts,
+  { config, adapters, wakeUps, settlements }: KeeperParts,
   spec: MarketSpec,
   { signer, lane }: Relayer,
 ): LeaderLoop {
@@ -218,6 +222,7 @@ function runSettlement(
     ),
     isWanted: () => shares.isSettler(spec.marketId),
   })
+  settlements.set(marketShard(spec.marketId), loop)
   return loop
 }
 
@@ -391,6 +396,14 @@ const checksOf = (db: Db, { watch, clock }: Adapters, markets: ListedMarkets): C
   { name: 'clock', check: async () => Math.abs(clock.skewMs()) <= MAX_SKEW_MS || 'clock_skewed' },
 ]
 
+/** The engine queues batches in another process, which notifies of their rows. A lost notification is found by the sweep. */
+function wakeAfterBatches({ notifications, settlements }: KeeperParts): void {
+  notifications.on(JOURNAL_CHANNEL, (payload) => {
+    const [shard = '', , what] = payload.split(':')
+    if (what === BATCH_NOTICE) setTimeout(() => settlements.get(shard)?.wake(), SETTLEMENT_DELAY_MS).unref()
+  })
+}
+
 function connectLinks(config: Config, connect: ConnectEngine | null): EngineLinks | null {
   if (connect === null) return null
   return { worker: connect('worker'), publisher: config.prices === null ? null : connect('publisher') }
@@ -432,7 +445,9 @@ export async function compose(
   const adapters = adaptersOf(config, logger, db, metrics, clock, keyring.lanes, stores)
   await adapters.watch.start()
   const notifications = createNotifications(config.databaseUrl, 'keeper')
-  const parts = { config, adapters, links, db, wakeUps, keyring, notifications }
+  const settlements = new Map<string, LeaderLoop>()
+  const parts = { config, adapters, links, db, wakeUps, settlements, keyring, notifications }
+  if (links !== null) wakeAfterBatches(parts)
   const others = [
     ...runPrices(parts),
     ...runFaucet(parts),

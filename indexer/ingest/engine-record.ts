@@ -158,13 +158,15 @@ async function readPositions(
   return positions
 }
 
-/** Mismatches that the engine has stated for the block. */
+/** Mismatches that the engine has stated for the block. The table also has those of a block with its number that has left the chain. */
 async function mismatchesOf(db: Db, { block, facts, mismatches }: NextBlock): Promise<SettlementMismatch[]> {
-  if (facts.length + mismatches.length === 0) return []
+  const hashes = new Set([...facts.map(({ log }) => log.txHash), ...mismatches.map(({ txHash }) => txHash)])
+  if (hashes.size === 0) return []
   const rows = await db
     .selectFrom('settlement_mismatches')
     .selectAll()
     .where('block', '=', block.number)
+    .where('tx_hash', '=', anyOf('text', hashes))
     .execute()
   return rows.map((row) => ({
     kind: row.failure_kind as FailureKind,
