@@ -4,6 +4,8 @@ import type { Role } from './messages.ts'
 
 export interface EngineConnection {
   readonly engine: Engine
+  /** Resolves when the owner is connected. */
+  ready(): Promise<void>
   close(): Promise<void>
 }
 

@@ -93,7 +93,7 @@ export class BusyExchange {
         hash,
         purpose: 'settle_part',
       })
-      if (random.chance(0.7)) this.decide({ kind: 'submitted', marketId, queueNo, nonce })
+      if (random.chance(0.7)) this.decide({ kind: 'submitted', marketId, nonce })
     }
     const [first] = this.#state.queues.pending(marketId)
     if (first !== undefined && random.chance(0.1)) this.#end(spec, first)
@@ -214,7 +214,7 @@ export class BusyExchange {
     this.decide({ kind: 'set_switch', userId, timeoutSeconds: random.pick([0, 1, 1]) })
     this.decide({
       kind: 'hold_connections',
-      connections: [{ connectionId, userId, timeoutSeconds: random.between(1, 3) }],
+      connections: [{ connectionId, userId, timeoutSeconds: random.between(1, 3), fireInMs: 1_000 }],
     })
     if (random.chance(0.3)) this.decide({ kind: 'end_connections', connections: [connectionId] })
     this.decide({
