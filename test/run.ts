@@ -1,5 +1,5 @@
 /**
- * `npm test`: runs all tests in three processes at a time and ends with one line of counts. Arguments choose suites:
+ * `npm test`: runs all tests in three processes at a time, in up to five while processors are idle, and ends with one line of counts. Arguments choose suites:
  * `npm test -- contracts`.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
@@ -19,12 +19,16 @@ import {
 import { inOrder, isEarly, type Job, SUITES } from './jobs.ts'
 import { addCounts, type Counts, closingLine, countsOf, NONE } from './support/counts.ts'
 import { failuresIn } from './support/failures.ts'
+import { processorsAreIdle } from './support/idle-processors.ts'
 import { dropDatabases, startTestPostgres } from './support/postgres.ts'
 import { groupProcessorTime } from './support/processor-time.ts'
 import { type FinishedJob, slowestJobs } from './support/slowest-jobs.ts'
 
 /** Most tests wait more than they compute: two processes would use half of two cores. */
 const PROCESSES = 3
+
+/** More processes, each of which takes its next job only while processors are idle. The connections of the shared Postgres bound their number. */
+const EXTRA_PROCESSES = 2
 
 /** Far more than the longest job takes on two busy cores. A job that never ends would hide what it printed, and the counts. */
 const JOB_LIMIT_MS = 45 * 60_000
@@ -108,20 +112,35 @@ async function runJob(
  */
 async function runJobs(jobs: readonly Job[], built: Promise<boolean>): Promise<Counts> {
   let total = NONE
-  const waiting = jobs.values()
+  const waiting = [...jobs]
+  const next = async (job: Job): Promise<void> => {
+    if (!isEarly(job) && !(await built)) return
+    const started = Date.now()
+    const lines: string[] = []
+    const counts = await runJob(job, jobs.length === 1 ? console.log : (line) => lines.push(line))
+    total = addCounts(total, counts)
+    const duration = `${secondsSince(started).toFixed(0)} s`
+    console.log([...lines, `-- ${job.name}: ${closingLine(counts)}, ${duration}`].join('\n'))
+  }
   const work = async (): Promise<void> => {
-    for (const job of waiting) {
-      if (!isEarly(job) && !(await built)) continue
-      const started = Date.now()
-      const lines: string[] = []
-      const counts = await runJob(job, jobs.length === 1 ? console.log : (line) => lines.push(line))
-      total = addCounts(total, counts)
-      const duration = `${secondsSince(started).toFixed(0)} s`
-      console.log([...lines, `-- ${job.name}: ${closingLine(counts)}, ${duration}`].join('\n'))
+    for (let job = waiting.shift(); job !== undefined; job = waiting.shift()) await next(job)
+  }
+  const isOver = (): boolean => waiting.length === 0
+  /** One process at a time samples the processors: the job that it starts counts in the sample of the next one. */
+  let sampled: Promise<boolean> = Promise.resolve(true)
+  const workWhenIdle = async (): Promise<void> => {
+    for (;;) {
+      sampled = sampled.then(() => processorsAreIdle(isOver))
+      const job = (await sampled) ? waiting.shift() : undefined
+      if (job === undefined) return
+      await next(job)
     }
   }
-  // The build takes the place of one process.
-  await Promise.all([...Array.from({ length: PROCESSES - 1 }, work), built.then(work)])
+  // The build takes the place of one process. Extra ones begin after it, with jobs that need the artifacts.
+  await Promise.all([
+    ...Array.from({ length: PROCESSES - 1 }, work),
+    built.then(() => Promise.all([work(), ...Array.from({ length: EXTRA_PROCESSES }, workWhenIdle)])),
+  ])
   return total
 }
 
