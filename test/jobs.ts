@@ -36,15 +36,19 @@ export function folderJobs(files: readonly string[]): Job[] {
 
 const fileJobs = (files: readonly string[]): Job[] => files.toSorted().map((file) => mocha(file, [file]))
 
+/** Without a build: the runner has built the contracts, and two builds at a time would write one cache. */
+const hardhat = (name: string, files: readonly string[]): Job => ({
+  name,
+  words: ['hardhat', 'test', '--no-compile', ...files.toSorted()],
+})
+
 /** The deployment tests run the command line of Hardhat and compile sources, as long as all other contract tests take. */
 function contractJobs(): Job[] {
-  const DEPLOYMENT = 'test/contracts/deployment/*.test.ts'
-  const others = globSync('test/contracts/**/*.test.ts', { exclude: [DEPLOYMENT] })
-  const solidity = globSync('test/contracts/**/*.t.sol')
-  return [
-    { name: 'test/contracts', words: ['hardhat', 'test', ...others.toSorted(), ...solidity.toSorted()] },
-    { name: 'test/contracts/deployment', words: ['hardhat', 'test', ...globSync(DEPLOYMENT).toSorted()] },
-  ]
+  const deployment = 'test/contracts/deployment/*.test.ts'
+  const others = globSync(['test/contracts/**/*.test.ts', 'test/contracts/**/*.t.sol'], {
+    exclude: [deployment],
+  })
+  return [hardhat('test/contracts', others), hardhat('test/contracts/deployment', globSync(deployment))]
 }
 
 const E2E = 'test/e2e/**/*.test.ts'
