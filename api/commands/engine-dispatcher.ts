@@ -17,6 +17,7 @@ import { ApiError } from '../errors.ts'
 import type { Metrics } from '../metrics.ts'
 import { type CommandTurn, createAccountOrder } from './account-order.ts'
 import { storedAnswer } from './client-requests.ts'
+import { hashesOf } from './command.ts'
 import type { CommandDispatcher, NewCommand } from './command-dispatcher.ts'
 import type { FindBySalt, SaltedOrder } from './command-identity.ts'
 import { afterExecution } from './earlier-attempts.ts'
@@ -145,6 +146,7 @@ export function createEngineDispatcher(
       case 'look_again':
         throw new Error('the engine has to look up nothing for a cancel of all orders')
       case 'done':
+        logger.debug({ order_hashes: hashesOf(command) }, 'command stored by the engine')
     }
     killPoint('after-placement-commit')
     if (command.request !== null) killPoint('after-request-commit')

@@ -27,6 +27,15 @@ export function createEngineRelayerStore(parts: EngineParts): RelayerStore {
     return Number(count)
   }
 
+  async function isAccepted(hash: string): Promise<boolean> {
+    const row = await db
+      .selectFrom('relayer_transactions')
+      .select('status')
+      .where('tx_hash', '=', hash)
+      .executeTakeFirst()
+    return row !== undefined && row.status !== 'STORED'
+  }
+
   /** A transaction that executes nothing of the engine's, and whose worker ended before it was accepted, is accepted now. */
   async function acceptLate(lane: RelayerLane, refused: readonly AssignedTransaction[]): Promise<void> {
     for (const transaction of refused) {
@@ -71,6 +80,8 @@ export function createEngineRelayerStore(parts: EngineParts): RelayerStore {
     reserved: tables.reserved,
 
     async addSigned(fence, lane, transaction) {
+      // At the highest fee a replacement has the bytes, and so the hash, of the one before.
+      if (await isAccepted(transaction.hash)) return
       const attempt = (await acceptedWith(lane, transaction.nonce)) + 1
       await storeBytes(parts, lane, fence, [transaction])
       const accepted = await acceptBytes(parts, lane, transaction, { action: null, attempt })
