@@ -409,7 +409,7 @@ function connectLinks(config: Config, connect: ConnectEngine | null): EngineLink
   return { worker: connect('worker'), publisher: config.prices === null ? null : connect('publisher') }
 }
 
-/** What the engine needs to be told, and to forget. Returns what stops it. */
+/** Sends the engine what no row states, and what it may forget. Returns what stops it. */
 function runInforming(adapters: Adapters, { worker: { engine } }: EngineLinks, keyring: Keyring): () => void {
   const stopHead = informHead({ ...adapters, engine })
   const stopReleases = runReleases({ ...adapters, engine, lanes: keyring.lanes })
