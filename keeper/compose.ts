@@ -11,7 +11,7 @@ import { loadMarkets } from '../db/markets.ts'
 import { checkSchema } from '../db/migrator.ts'
 import { createNotifications, type Notifications } from '../db/notifications.ts'
 import { RELAY_CHANNEL } from '../db/relay-operations.ts'
-import { ADJUSTMENT_LANE, RELAY_LANE } from '../db/relayers.ts'
+import { ADJUSTMENT_LANE, chosenKey, RELAY_LANE } from '../db/relayers.ts'
 import type { MarketSpec } from '../domain/market/market.ts'
 import { hashOrder } from '../domain/orders/order-hash.ts'
 import type { Address, MarketId, Millis } from '../domain/units.ts'
@@ -33,6 +33,7 @@ import { createEndingStore } from './ending/store.ts'
 import { createFaucetStore } from './faucet/store.ts'
 import { createFigureStore } from './figures/store.ts'
 import { createFundingStore } from './funding/store.ts'
+import { keyedJob } from './leader/keyed-job.ts'
 import {
   adjustmentJob,
   auctionJob,
@@ -44,7 +45,7 @@ import {
   relayJob,
   settlementJob,
 } from './leader/leader-jobs.ts'
-import { type LeaderLoop, runLeaderLoop } from './leader/leader-loop.ts'
+import { type LeaderJob, type LeaderLoop, runLeaderLoop } from './leader/leader-loop.ts'
 import { type ListedMarkets, runListedMarkets } from './leader/listed-markets.ts'
 import { runMarketShares } from './leader/market-shares.ts'
 import { createSharesStore } from './leader/shares-store.ts'
@@ -56,7 +57,10 @@ import { deleteOldInputs } from './proofs/proofs.ts'
 import { createProofStore } from './proofs/store.ts'
 import { createRankStore } from './ranks/store.ts'
 import { watchBalances } from './relayer/balance-watch.ts'
+import type { DeliveryPorts } from './relayer/delivery.ts'
 import { createHeadWatch } from './relayer/head-watch.ts'
+import { createKeyring, type Keyring, type Relayer } from './relayer/keyring.ts'
+import { LaneWatch } from './relayer/lane-watch.ts'
 import type { RelayerLane } from './relayer/ports.ts'
 import { createRelayerStore } from './relayer/store.ts'
 import { createRelayExpiry } from './relays/expiry.ts'
@@ -114,6 +118,7 @@ function adaptersOf(
     killPoint: killAt(config.killAt),
     ...sharingOf(config, logger, db, metrics, clock),
     relayers: createRelayerStore(db),
+    laneWatch: new LaneWatch({ clock, stallMs: config.laneStallMs }),
     voids: createVoidStore(db),
     requeues: createRequeueStore(db),
     leaseMs: config.leaseMs,
@@ -124,29 +129,17 @@ function adaptersOf(
 
 type Adapters = ReturnType<typeof adaptersOf>
 
-interface Relayer {
-  readonly signer: Signer
-  readonly lane: RelayerLane
+/** The job of a relayer lane. `make` gets the lane's present key, the ports of every job, and the signers of former keys. */
+function laneJob(
+  { adapters, keyring, config }: KeeperParts,
+  name: string,
+  make: (relayer: Relayer, ports: Adapters & Pick<DeliveryPorts, 'signer' | 'formerSigner'>) => LeaderJob,
+): LeaderJob {
+  const formerSigner = (relayer: Address): Signer | null => keyring.formerSigner(name, relayer)
+  return keyedJob({ ...adapters, keyring, keyPollMs: config.marketPollMs }, name, (relayer) =>
+    make(relayer, { ...adapters, signer: relayer.signer, formerSigner }),
+  )
 }
-
-/** The relayers in use, by the name of their lane. */
-function createKeyring({ relayerKeys, chainId }: Config) {
-  const inUse = new Map<string, Relayer>()
-  return {
-    lanes: (): readonly RelayerLane[] => [...inUse.values()].map(({ lane }) => lane),
-    open(name: string): Relayer {
-      const key = relayerKeys().get(name)
-      if (key === undefined)
-        throw new Error(`no relayer key for lane ${name}: add it to RELAYER_KEYS_FILE or RELAYER_KEYS`)
-      const signer = createSigner(chainId, key)
-      const relayer = { signer, lane: { name, relayer: signer.address, chainId } }
-      inUse.set(name, relayer)
-      return relayer
-    },
-  }
-}
-
-type Keyring = ReturnType<typeof createKeyring>
 
 const intervalsOf = ({ auctionIntervalMs, fundingIntervalMs, sweepMs, pollMs }: Config): Intervals => ({
   auctionMs: auctionIntervalMs,
@@ -172,11 +165,10 @@ const hashForced: LiquidationPorts['hashOrder'] = (order, spec) => hashOrder(ord
  */
 const SETTLEMENT_DELAY_MS = 60
 
-function runMarket(
-  { config, adapters, db, wakeUps, keyring }: KeeperParts,
-  spec: MarketSpec,
-): readonly LeaderLoop[] {
-  const { signer, lane } = keyring.open(`m${spec.marketId}`)
+function runMarket(parts: KeeperParts, spec: MarketSpec): readonly LeaderLoop[] {
+  const { config, adapters, db, wakeUps, keyring } = parts
+  const name = `m${spec.marketId}`
+  keyring.require(name)
   const intervals = intervalsOf(config)
   const wake = (): void => wakeUps.send(spec.marketId)
   const wakeAfterBatch = (): void => void setTimeout(wake, SETTLEMENT_DELAY_MS).unref()
@@ -190,18 +182,19 @@ function runMarket(
     ranks: createRankStore(db),
     figures: createFigureStore(db),
   }
-  const settlement: LeaderLoop = runLeaderLoop(adapters, `settle:${lane.name}`, {
-    ...settlementJob(
-      { ...adapters, signer, store: createSettlementStore(db) },
-      { spec, lane, intervals },
-      {
-        onChange: () => settlement.wake(),
-        listen: () => wakeUps.listen(spec.marketId, () => settlement.wake()),
-      },
+  const store = createSettlementStore(db)
+  const wiring = {
+    onChange: () => settlement.wake(),
+    listen: () => wakeUps.listen(spec.marketId, () => settlement.wake()),
+  }
+  const settlement: LeaderLoop = runLeaderLoop(adapters, `settle:${name}`, {
+    ...laneJob(parts, name, ({ lane }, ports) =>
+      settlementJob({ ...ports, store }, { spec, lane, intervals }, wiring),
     ),
     isWanted: () => shares.isSettler(spec.marketId),
   })
-  const auction = runLeaderLoop(adapters, `auction:${lane.name}`, {
+  adapters.laneWatch.add(name, settlement.isLeader)
+  const auction = runLeaderLoop(adapters, `auction:${name}`, {
     ...auctionJob(
       {
         ...adapters,
@@ -223,46 +216,44 @@ function runMarket(
   return [auction, settlement]
 }
 
-function runFaucet({ config, adapters, db, keyring, notifications }: KeeperParts): LeaderLoop[] {
+function runFaucet(parts: KeeperParts): LeaderLoop[] {
+  const { config, adapters, db, notifications } = parts
   if (!config.relayerKeys().has('faucet')) return []
-  const { signer, lane } = keyring.open('faucet')
-  const parts = {
-    ...adapters,
+  const more = {
     ...config.faucet,
-    signer,
     store: createFaucetStore(db),
     token: config.collateralToken as Address,
   }
-  const loop: LeaderLoop = runLeaderLoop(
-    adapters,
-    'faucet',
-    faucetJob(parts, lane, intervalsOf(config), () => loop.wake()),
+  const job = laneJob(parts, 'faucet', ({ lane }, ports) =>
+    faucetJob({ ...ports, ...more }, lane, intervalsOf(config), () => loop.wake()),
   )
+  const loop: LeaderLoop = runLeaderLoop(adapters, 'faucet', job)
+  adapters.laneWatch.add('faucet', loop.isLeader)
   notifications.on(FAUCET_CHANNEL, () => loop.wake())
   return [loop]
 }
 
-function runHeartbeats({ config, adapters, db, keyring }: KeeperParts): LeaderLoop[] {
+function runHeartbeats(parts: KeeperParts): LeaderLoop[] {
+  const { config, adapters, db } = parts
   if (!config.relayerKeys().has('heartbeat')) return []
-  const { signer, lane } = keyring.open('heartbeat')
-  const parts = { ...adapters, signer, markets: () => loadMarkets(db) }
-  const loop: LeaderLoop = runLeaderLoop(
-    adapters,
-    'heartbeat',
-    heartbeatJob(parts, lane, intervalsOf(config), () => loop.wake()),
+  const markets = () => loadMarkets(db)
+  const job = laneJob(parts, 'heartbeat', ({ lane }, ports) =>
+    heartbeatJob({ ...ports, markets }, lane, intervalsOf(config), () => loop.wake()),
   )
+  const loop: LeaderLoop = runLeaderLoop(adapters, 'heartbeat', job)
+  adapters.laneWatch.add('heartbeat', loop.isLeader)
   return [loop]
 }
 
-function runAdjustments({ config, adapters, db, keyring, notifications }: KeeperParts): LeaderLoop[] {
+function runAdjustments(parts: KeeperParts): LeaderLoop[] {
+  const { config, adapters, db, notifications } = parts
   if (!config.relayerKeys().has(ADJUSTMENT_LANE)) return []
-  const { signer, lane } = keyring.open(ADJUSTMENT_LANE)
   const stores = { adjustments: createAdjustmentStore(db), markets: () => loadMarkets(db) }
-  const loop: LeaderLoop = runLeaderLoop(
-    adapters,
-    ADJUSTMENT_LANE,
-    adjustmentJob({ ...adapters, ...stores, signer }, lane, intervalsOf(config), () => loop.wake()),
+  const job = laneJob(parts, ADJUSTMENT_LANE, ({ lane }, ports) =>
+    adjustmentJob({ ...ports, ...stores }, lane, intervalsOf(config), () => loop.wake()),
   )
+  const loop: LeaderLoop = runLeaderLoop(adapters, ADJUSTMENT_LANE, job)
+  adapters.laneWatch.add(ADJUSTMENT_LANE, loop.isLeader)
   notifications.on(ADJUSTMENTS_CHANNEL, () => loop.wake())
   return [loop]
 }
@@ -277,32 +268,32 @@ const runExpiries = ({ adapters, db }: KeeperParts): LeaderLoop[] => {
   ]
 }
 
-function runEndings({ config, adapters, db, wakeUps, keyring }: KeeperParts): LeaderLoop[] {
+function runEndings(parts: KeeperParts): LeaderLoop[] {
+  const { config, adapters, db, wakeUps } = parts
   if (!config.relayerKeys().has('ending')) return []
-  const { signer, lane } = keyring.open('ending')
-  const parts = {
-    ...{ ...adapters, signer, store: createEndingStore(db), actions: createActionQueue(db) },
+  const more = {
+    store: createEndingStore(db),
+    actions: createActionQueue(db),
     wakeSettlement: (marketId: MarketId) => wakeUps.send(marketId),
   }
-  const loop: LeaderLoop = runLeaderLoop(
-    adapters,
-    'ending',
-    endingJob(parts, lane, intervalsOf(config), () => loop.wake()),
+  const job = laneJob(parts, 'ending', ({ lane }, ports) =>
+    endingJob({ ...ports, ...more }, lane, intervalsOf(config), () => loop.wake()),
   )
+  const loop: LeaderLoop = runLeaderLoop(adapters, 'ending', job)
+  adapters.laneWatch.add('ending', loop.isLeader)
   return [loop]
 }
 
-function runRelays({ config, adapters, db, keyring, notifications }: KeeperParts): LeaderLoop[] {
-  if (config.forwarder === null || !config.relayerKeys().has(RELAY_LANE)) return []
-  const { signer, lane } = keyring.open(RELAY_LANE)
+function runRelays(parts: KeeperParts): LeaderLoop[] {
+  const { config, adapters, db, notifications } = parts
+  const { forwarder } = config
+  if (forwarder === null || !config.relayerKeys().has(RELAY_LANE)) return []
   const store = createRelayStore(db, adapters.clock)
-  const loop: LeaderLoop = runLeaderLoop(
-    adapters,
-    RELAY_LANE,
-    relayJob({ ...adapters, signer, store, forwarder: config.forwarder }, lane, intervalsOf(config), () =>
-      loop.wake(),
-    ),
+  const job = laneJob(parts, RELAY_LANE, ({ lane }, ports) =>
+    relayJob({ ...ports, store, forwarder }, lane, intervalsOf(config), () => loop.wake()),
   )
+  const loop: LeaderLoop = runLeaderLoop(adapters, RELAY_LANE, job)
+  adapters.laneWatch.add(RELAY_LANE, loop.isLeader)
   notifications.on(RELAY_CHANNEL, () => loop.wake())
   return [loop]
 }
@@ -325,13 +316,14 @@ const runProofs = ({ config, adapters, db }: KeeperParts): LeaderLoop =>
     step: (fence) => deleteOldInputs({ ...adapters, store: createProofStore(db) }, config.proofDays, fence),
   })
 
-const checksOf = (db: Db, { watch, clock }: Adapters, markets: ListedMarkets): Check[] => [
+const checksOf = (db: Db, { watch, clock, laneWatch }: Adapters, markets: ListedMarkets): Check[] => [
   {
     name: 'database',
     check: async () => (await sql`select 1`.execute(db)).rows.length === 1 || 'no_response',
   },
   { name: 'chain', check: async () => watch.isResponding() || 'no_response' },
   { name: 'markets', check: async () => markets.areStarted() || 'market_not_started' },
+  { name: 'lanes', check: async () => laneWatch.stalled().length === 0 || 'lane_stalled' },
   { name: 'clock', check: async () => Math.abs(clock.skewMs()) <= MAX_SKEW_MS || 'clock_skewed' },
 ]
 
@@ -346,7 +338,9 @@ export async function compose(config: Config, logger: Logger): Promise<Keeper> {
   await checkSchema(db)
   const metrics = createMetrics()
   const wakeUps = createWakeUps(config, logger)
-  const keyring = createKeyring(config)
+  const { relayerKeys, chainId } = config
+  const chosen = (lane: string) => chosenKey(db, lane)
+  const keyring = createKeyring({ relayerKeys, chainId, createSigner, chosen })
   const reachability = new Reachability()
   const onReading = (now: Millis): void => reachability.reached(now)
   const clock = createDatabaseClock({ db, system: systemClock, metrics, logger, onReading })
