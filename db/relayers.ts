@@ -82,6 +82,18 @@ export async function chosenKey(db: Db, lane: string): Promise<Address | null> {
   return (row?.address ?? null) as Address | null
 }
 
+/** An operator's choice of the lane's key. */
+export async function chooseRelayer(
+  db: Db,
+  { lane, address, at }: { readonly lane: string; readonly address: Address; readonly at: number },
+): Promise<void> {
+  await db
+    .insertInto('relayer_choices')
+    .values({ lane, address, chosen_at: at })
+    .onConflict((conflict) => conflict.column('lane').doUpdateSet({ address, chosen_at: at }))
+    .execute()
+}
+
 /** Foreign transactions have used the nonces of a key below `nonce`. */
 export const skipNonces = (db: Db, { relayer, chainId }: RelayerKey, nonce: number): Promise<void> =>
   db.transaction().execute(async (tx) => {

@@ -39,6 +39,8 @@ const AFTER_MS = 6_000
 const PACE_MS = 250
 /** Longer than any bound: an order without an answer is a violation. */
 const ORDER_BUDGET_MS = 8_000
+/** Most pairs of one market that wait for an answer: more than are sent while a service is stopped. */
+const MOST_PENDING = 30
 
 interface Trading {
   readonly marketId: number
@@ -156,15 +158,27 @@ export class FreezeRun {
     ]
   }
 
+  /** A pair that waits for a stopped process does not hold up the next one: another api accepts it. */
   async #trade(trading: Trading): Promise<void> {
+    const pending = new Set<Promise<void>>()
     for (let round = 0; !this.#isOver; round++) {
       await sleep(PACE_MS)
       if (this.#isPaused) continue
-      this.#busy++
-      // A rule of the exchange, or the result of a stopped process, rejects an order: the next one counts.
-      await this.#cross(trading, round).catch((error: unknown) => {
-        if (!(error instanceof ClearbatchError)) throw error
-      })
+      if (pending.size >= MOST_PENDING) await Promise.race(pending)
+      const pair: Promise<void> = this.#attempt(trading, round).finally(() => pending.delete(pair))
+      pending.add(pair)
+    }
+    await Promise.all(pending)
+  }
+
+  /** A rule of the exchange, or the result of a stopped process, rejects an order: the next one counts. */
+  async #attempt(trading: Trading, round: number): Promise<void> {
+    this.#busy++
+    try {
+      await this.#cross(trading, round)
+    } catch (error) {
+      if (!(error instanceof ClearbatchError)) throw error
+    } finally {
       this.#busy--
     }
   }
