@@ -10,7 +10,7 @@ import { keyOfTransaction } from '../../tables/blocks.ts'
 import { type ActionRow, actionKey } from '../../tables/markets.ts'
 import { partOf, signableOf } from './signable.ts'
 
-/** A relayer's key signs for a lane. `firstNonce` is used unless a higher one has been assigned. */
+/** A relayer key signs for a lane from now on; the lane may have had others. `firstNonce` is used unless a higher one has been assigned. */
 export interface RegisterLane {
   readonly kind: 'register_lane'
   readonly relayer: string
@@ -79,7 +79,8 @@ export type LaneCommand =
 
 export type LaneAnswer =
   | { readonly kind: 'done' }
-  | { readonly kind: 'lane_taken'; readonly relayer: string }
+  /** The key belongs to another lane for ever: two lanes would assign its nonces twice. */
+  | { readonly kind: 'key_taken'; readonly lane: string }
   | { readonly kind: 'unknown_relayer' }
   | { readonly kind: 'nonces'; readonly first: number }
   | { readonly kind: 'none' }
@@ -119,10 +120,8 @@ export function decideLane(draft: Draft, inputs: Inputs, command: LaneCommand): 
 // ---------------------------------------------------------------------- nonces
 
 function registerLane(draft: Draft, { relayer, chainId, lane, firstNonce }: RegisterLane): LaneAnswer {
-  const lanes = [...draft.state.lanes.rows()]
-  const other = lanes.find((row) => row.lane === lane && row.chain_id === chainId && row.relayer !== relayer)
-  if (other !== undefined) return { kind: 'lane_taken', relayer: other.relayer }
   const known = draft.state.lanes.get(relayer)
+  if (known?.lane != null && known.lane !== lane) return { kind: 'key_taken', lane: known.lane }
   if (known !== undefined && known.lane === lane && known.next_nonce >= firstNonce) return { kind: 'done' }
   const next_nonce = Math.max(known?.next_nonce ?? 0, firstNonce)
   draft.write(ACCOUNTS, {
@@ -150,6 +149,7 @@ function nextAction(draft: Draft, { marketId, relayer, latestAsOf }: NextAction)
   const { state } = draft
   const row = firstQueued(state, marketId)
   if (row === undefined || row.as_of > latestAsOf) return { kind: 'none' }
+  if (isHandingOver(state, marketId, relayer)) return { kind: 'none' }
   const lane = state.lanes.get(relayer)
   if (lane === undefined) return { kind: 'unknown_relayer' }
   const isNumbered = row.action_id !== null && row.nonce !== null && row.relayer === relayer
@@ -161,6 +161,10 @@ function nextAction(draft: Draft, { marketId, relayer, latestAsOf }: NextAction)
     draft.write(marketId, { kind: 'action_numbered', queue_no: queueNo, action_id: actionId, relayer, nonce })
   return { kind: 'action', queueNo, actionId, nonce, asOf: as_of as Millis, action }
 }
+
+/** An action of a former key waits for the chain, which orders transactions of one key only. */
+const isHandingOver = (state: ExchangeState, marketId: MarketId, relayer: string): boolean =>
+  pendingActions(state, marketId).some((action) => action.status !== 'QUEUED' && action.relayer !== relayer)
 
 const firstQueued = (state: ExchangeState, marketId: MarketId): ActionRow | undefined =>
   pendingActions(state, marketId).find(({ status }) => status === 'QUEUED')
