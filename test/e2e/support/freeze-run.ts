@@ -39,6 +39,11 @@ const AFTER_MS = 6_000
 const PACE_MS = 250
 /** Longer than any bound: an order without an answer is a violation. */
 const ORDER_BUDGET_MS = 8_000
+/**
+ * An order whose partner was rejected or came late must not rest: once its account takes its turn on the other side, each pair would end as a
+ * trade of the account with itself.
+ */
+const LIFE_SECONDS = 2
 /** Most pairs of one market that wait for an answer: more than are sent while a service is stopped. */
 const MOST_PENDING = 30
 
@@ -189,7 +194,8 @@ export class FreezeRun {
     const [first, second] = clients.get(urls[round % urls.length] as string) as readonly [Client, Client]
     const price = await nearOracle(first, marketId)
     const [buyer, seller] = round % 4 < 2 ? [first, second] : [second, first]
-    const terms = { marketId, price, quantity: '1', leverage: 2 } as const
+    const expiration = Math.floor(Date.now() / 1000) + LIFE_SECONDS
+    const terms = { marketId, price, quantity: '1', leverage: 2, expiration } as const
     await Promise.all([
       buyer.orders.place({ ...terms, side: 'LONG' }),
       seller.orders.place({ ...terms, side: 'SHORT' }),
