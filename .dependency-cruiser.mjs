@@ -15,7 +15,7 @@ const CHAIN_FILES = [
 
 /** The folder of a keeper job contains the job, its ports, and the store that implements them on Postgres. */
 const KEEPER_JOBS = '^keeper/(auction|marks|settlement|relayer|faucet|switches|actions|heartbeat|prices)/'
-const STORES = '^keeper/.*/(void-|requeue-|book-)?store\\.ts$'
+const STORES = '^keeper/.*/(void-|requeue-|book-|engine-|bytes-)?store\\.ts$'
 
 const rule = (name, comment, from, to) => ({ name, comment, severity: 'error', from, to })
 
@@ -82,9 +82,13 @@ const rules = [
   ),
   rule(
     'processes-stay-apart',
-    'Processes share domain/, db/ and service/, and communicate through the database and its queues alone.',
+    'Processes share domain/, db/ and service/, and communicate through the database, its queues and the link to the engine alone.',
     { path: '^(keeper|indexer|api)/' },
-    { path: '^(keeper|indexer|api|signer|backstop|client|stack|bench)/', pathNot: '^$1/' },
+    {
+      path: '^(keeper|indexer|api|signer|backstop|client|stack|bench)/',
+      // The commands that clients send to the engine, and the connection that carries them.
+      pathNot: '^($1/|keeper/engine/(link/|(commands|facts)\\.ts$))',
+    },
   ),
   rule(
     'signer-stands-alone',

@@ -7,6 +7,7 @@ import { createNotifications } from '../db/notifications.ts'
 import { type CalendarCache, createCalendarCache } from '../db/trading-calendars.ts'
 import type { MarketSpec } from '../domain/market/market.ts'
 import type { Address } from '../domain/units.ts'
+import type { Engine } from '../keeper/engine/link/engine.ts'
 import { type Clock, systemClock } from '../service/clock.ts'
 import { type Check, createReadiness, serveHealth } from '../service/health.ts'
 import { type KillPointHook, killAt } from '../service/kill-point.ts'
@@ -20,12 +21,19 @@ import { createBearer } from './auth/bearer.ts'
 import { createChallenges } from './auth/challenges.ts'
 import { createFailedCredentials } from './auth/failed-credentials.ts'
 import { createKeyUses } from './auth/key-uses.ts'
+import { createLogIn } from './auth/log-in.ts'
 import { createRotation } from './auth/rotation.ts'
 import { createCancelSwitch } from './cancel-switch/cancel-switch.ts'
 import { createConnectionSwitches } from './cancel-switch/connection-switches.ts'
+import {
+  type ConnectionSwitchStore,
+  createEngineSwitches,
+  createSwitchTables,
+} from './cancel-switch/switch-store.ts'
 import { dryRunAdmission } from './commands/dry-run.ts'
 import { createCommandPipeline } from './commands/pipeline.ts'
 import type { Config } from './config.ts'
+import { createEngineCalls, type EngineCalls } from './engine-reply.ts'
 import { createFaucet } from './faucet/faucet.ts'
 import type { App } from './http/types.ts'
 import { createConnections } from './live/connections.ts'
@@ -37,7 +45,9 @@ import { createOrderCommands, type OrderCommands } from './order-entry/order-com
 import type { Notifications } from './ports.ts'
 import { type Completeness, createCompleteness } from './read-after/completeness.ts'
 import { createReadAfter } from './read-after/read-after.ts'
+import { createEngineRelays } from './relays/engine-relay.ts'
 import { createRelays } from './relays/relays.ts'
+import { createRelayTables } from './relays/store-relay.ts'
 import { createSessionKeys } from './session-keys/session-keys.ts'
 import { createSignaturePool } from './signatures/pool.ts'
 import { createSizing } from './sizing/sizing.ts'
@@ -72,6 +82,7 @@ function createPools({ databaseUrl: url, databaseConnections, commandTimeoutMs }
 
 interface AuthInput {
   readonly config: Config
+  readonly engine: EngineCalls | null
   readonly db: Db
   readonly clock: Clock
   readonly notifications: Notifications
@@ -79,14 +90,14 @@ interface AuthInput {
   readonly logger: Logger
 }
 
-function composeAuth({ config, db, clock, notifications, limits, logger }: AuthInput) {
+function composeAuth({ config, engine, db, clock, notifications, limits, logger }: AuthInput) {
   const { failures: most, windowSeconds } = config.limits
   const windowMs = windowSeconds * 1000
   const failures = createFailedCredentials(
     { clock, count: limits.count },
     { most: most * windowSeconds, windowMs },
   )
-  const bearer = config.bearer && createBearer(db, clock, config.bearer)
+  const bearer = config.bearer && createBearer(createLogIn(db, engine), clock, config.bearer)
   const keyUses = createKeyUses(db, logger)
   const authenticate = createAuthenticator({ db, clock, notifications, bearer, failures, keyUses })
   const { rpcUrl } = config.walletSigning
@@ -97,13 +108,22 @@ function composeAuth({ config, db, clock, notifications, limits, logger }: AuthI
 }
 
 /** What is answered once a transaction of the keeper is on the chain. */
-function composeTransactions({ config, db, clock, notifications, markets, killPoint }: TransactionParts) {
+function composeTransactions({
+  config,
+  engine,
+  db,
+  clock,
+  notifications,
+  markets,
+  killPoint,
+}: TransactionParts) {
   const awaitEnd = createAttemptEnds(db, clock, notifications)
-  const adjustments = createAdjustments({ db, clock, markets, killPoint, awaitEnd }, config)
+  const adjustments = createAdjustments({ db, clock, markets, killPoint, awaitEnd, engine }, config)
   const faucet = config.faucet ? createFaucet({ db, clock, notifications }, config) : null
   const { chainId, contracts } = config
   const forwarder = contracts.forwarder as Address
-  const relays = createRelays({ db, clock, chainId, forwarder, killPoint })
+  const acceptRelay = engine === null ? createRelayTables(db, clock) : createEngineRelays(db, engine)
+  const relays = createRelays({ db, clock, chainId, forwarder, killPoint, acceptRelay })
   const sessionKeys = createSessionKeys({
     ...{ relays, clock, chainId, forwarder, accountManager: contracts.accountManager as Address },
   })
@@ -113,6 +133,7 @@ function composeTransactions({ config, db, clock, notifications, markets, killPo
 
 interface TransactionParts {
   readonly config: Config
+  readonly engine: EngineCalls | null
   readonly db: Db
   readonly clock: Clock
   readonly notifications: Notifications
@@ -120,7 +141,8 @@ interface TransactionParts {
   readonly killPoint: KillPointHook
 }
 
-interface LiveParts extends Omit<AuthInput, 'limits'> {
+interface LiveParts extends Omit<AuthInput, 'limits' | 'engine'> {
+  readonly switchStore: ConnectionSwitchStore
   readonly commands: OrderCommands
   readonly authenticate: Authenticate
   readonly metrics: Metrics
@@ -130,9 +152,9 @@ interface LiveParts extends Omit<AuthInput, 'limits'> {
 }
 
 /** The live feed and its connections. */
-function composeLive({ config, metrics, ...parts }: LiveParts) {
-  const { db, clock, logger } = parts
-  const switches = createConnectionSwitches(db, clock, logger)
+function composeLive({ config, metrics, switchStore, ...parts }: LiveParts) {
+  const { clock, logger } = parts
+  const switches = createConnectionSwitches(switchStore, clock, logger)
   const { random } = Math
   const { hub, follower } = createFeed({ ...parts, config, random })
   const ports = { ...parts, switches, hub, metrics: metrics.live, limits: config.live }
@@ -163,7 +185,9 @@ const checksOf = ({ pools, markets, notifications, isAccepting }: CheckedParts):
   { name: 'notifications', check: async () => notifications.isListening() || 'not_listening' },
 ]
 
-export async function compose(config: Config, logger: Logger): Promise<Api> {
+/** `port`: decides and stores everything that changes the exchange; null: this process does. */
+export async function compose(config: Config, logger: Logger, port: Engine | null = null): Promise<Api> {
+  if (config.engine !== null && port === null) throw new Error('ENGINE_URL is set, and no engine was given')
   const pools = createPools(config)
   const db = createDb(pools.reads)
   await checkSchema(db)
@@ -173,7 +197,8 @@ export async function compose(config: Config, logger: Logger): Promise<Api> {
   const notifications = createNotifications(config.databaseUrl, 'api')
   const limits = createLimitStore(config, clock, logger)
 
-  const auth = composeAuth({ config, db, clock, notifications, limits, logger })
+  const engine = port && createEngineCalls(port, logger, config)
+  const auth = composeAuth({ config, engine, db, clock, notifications, limits, logger })
   const markets = createMarketDirectory(db, clock)
   const calendars = createCalendarCache(db, clock)
   const completeness = createCompleteness(db, clock)
@@ -182,10 +207,20 @@ export async function compose(config: Config, logger: Logger): Promise<Api> {
   const signatures = createSignaturePool(config.signatureThreads)
   const { recoverSigners } = signatures
   const dryRunPorts = { dryRunPool: pools.dryRuns, clock }
-  const commandPorts = { pool: pools.commands, db, killPoint, markets, metrics, logger, recoverSigners }
+  const commandPorts = {
+    pool: pools.commands,
+    db,
+    killPoint,
+    markets,
+    metrics,
+    logger,
+    recoverSigners,
+    engine,
+  }
   const pipeline = createCommandPipeline({ ...commandPorts, ...dryRunPorts }, config)
   const commands = createOrderCommands(pipeline)
   const { authenticate } = auth.ports
+  const switchStore = engine === null ? createSwitchTables(db, clock) : createEngineSwitches(engine, clock)
   const live = composeLive({
     ...{
       config,
@@ -199,13 +234,14 @@ export async function compose(config: Config, logger: Logger): Promise<Api> {
       markets,
       completeness,
       calendars,
+      switchStore,
     },
   })
   const admissionInputOf = (spec: MarketSpec, userId: number) =>
     dryRunAdmission(dryRunPorts, config, spec, userId)
   const sizing = createSizing({ db, clock, markets, admissionInputOf })
-  const cancelSwitch = createCancelSwitch(db, clock)
-  const transactions = composeTransactions({ config, db, clock, notifications, markets, killPoint })
+  const cancelSwitch = createCancelSwitch(db, clock, switchStore)
+  const transactions = composeTransactions({ config, engine, db, clock, notifications, markets, killPoint })
   metrics.gauge('api_read_after_waiting', 'Reads waiting for their bookmark', () => readAfter.waiting)
 
   let isStopping = false

@@ -2,6 +2,7 @@
 import { availableParallelism } from 'node:os'
 import type { FaucetLimits } from '../db/faucet-requests.ts'
 import { isTestChain } from '../domain/test-chains.ts'
+import { type EngineAccess, engineAccess } from '../keeper/engine/link/access.ts'
 import {
   type Env,
   environment,
@@ -108,6 +109,8 @@ export interface Config extends ProcessConfig {
   readonly public: Listener
   readonly databaseUrl: string
   readonly databaseConnections: number
+  /** The engine that decides every change of the exchange; null: this process decides in transactions of its own. */
+  readonly engine: EngineAccess<'api'> | null
   readonly redisUrl: string | null
   /** Maximum time that a request waits for its counts. */
   readonly redisTimeoutMs: number
@@ -308,6 +311,7 @@ export function readConfig(env: Env): Config {
     ...waits,
     databaseUrl: database(),
     databaseConnections: count('DATABASE_CONNECTIONS', 16),
+    engine: engineAccess(env, PROCESS, ['api']),
     redisUrl: optional('REDIS_URL'),
     redisTimeoutMs: count('REDIS_TIMEOUT_MS', 250),
     trustProxy: readTrustedProxies(env),

@@ -1,4 +1,5 @@
 /** Starts the api process. */
+import { engineConnector } from '../keeper/engine/link/connect.ts'
 import { runProcess } from '../service/process.ts'
 import { compose } from './compose.ts'
 import { readConfig } from './config.ts'
@@ -8,9 +9,16 @@ await runProcess(
     name: 'api',
     readConfig,
     async compose(config, logger) {
-      const api = await compose(config, logger)
+      const connect = await engineConnector(config, logger)
+      const link = connect?.('api') ?? null
+      const api = await compose(config, logger, link?.engine ?? null)
       await api.app.listen({ ...config.public })
-      return api
+      return {
+        async stop() {
+          await api.stop()
+          await link?.close()
+        },
+      }
     },
   },
   process.env,

@@ -145,7 +145,7 @@ export async function finishFaucetRequests(
         on t.relayer = signed.relayer and t.nonce = signed.nonce and t.chain_id = signed.chain_id
       where r.status = 'SIGNED'
       group by r.request_id
-      having not bool_or(t.status in ('SIGNED', 'BROADCAST'))
+      having not bool_or(t.status in ('SIGNED', 'BROADCAST')) and not bool_and(t.status = 'STORED')
     ), ended as (
       update faucet_requests r set
         status = case when is_mined then 'MINED' else 'FAILED' end,

@@ -50,6 +50,19 @@ export async function loadPositions(
 }
 
 /** An open position, mined, with its account. */
+/** At most about `most` open matched positions of each side of the market, evenly by account. */
+export async function sampleMatched(db: Db | Tx, marketId: number, most: number): Promise<Position[]> {
+  const { rows } = await sql<PositionRow>`
+    select * from (
+      select *, count(*) over side as of_side, row_number() over (side order by user_id) as place
+      from positions where market_id = ${marketId} and matched_size <> 0
+      window side as (partition by matched_size > 0)
+    ) open
+    where (place - 1) % ceil(of_side / ${most}::numeric)::bigint = 0
+  `.execute(db)
+  return rows.map(matchedPosition)
+}
+
 export type OpenPositionRow = PositionRow & { readonly address: string }
 
 /** The market's open positions after this account, by account. */

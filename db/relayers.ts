@@ -9,7 +9,7 @@ import type { Db, Tx } from './client.ts'
 import { DATABASE_NOW } from './clock.ts'
 import { appendRows, lockShard } from './journal.ts'
 import type { RelayerTransactionsTable } from './schema.ts'
-import { anyOf } from './values.ts'
+import { anyOf, constant } from './values.ts'
 
 /** The lane that relays owners' requests. */
 export const RELAY_LANE = 'relay'
@@ -42,6 +42,14 @@ export const keysOfLane = ({
     string[]
   >`array(select address from relayers where lane = ${name} and chain_id = ${chainId} union select ${relayer})`
 
+/** A key belongs to one lane for ever: two lanes would assign its nonces twice. */
+export class KeyTaken extends Error {
+  override readonly name = 'KeyTaken'
+  constructor(relayer: string, owner: string, lane: string) {
+    super(`relayer ${relayer} belongs to lane ${owner}: give lane ${lane} a key of its own`)
+  }
+}
+
 /** Makes the key the lane's present one. `firstNonce` is used unless a higher one has been assigned. Throws if the key belongs to another lane. */
 export const registerRelayer = (
   db: Db,
@@ -67,10 +75,31 @@ export const registerRelayer = (
       )
       .returning(['lane', 'next_nonce'])
       .executeTakeFirstOrThrow()
-    if (lane !== name)
-      throw new Error(`relayer ${relayer} belongs to lane ${lane}: give lane ${name} a key of its own`)
+    if (lane !== name) throw new KeyTaken(relayer, lane, name)
     await appendRows(tx, head, [{ kind: 'lane_registered', relayer, chain_id: chainId, lane, next_nonce }])
   })
+
+/** The key is the lane's present one from now on. Its lane and its nonces are the engine's. */
+export async function noteRegistered(db: Db, { relayer, chainId }: RelayerKey): Promise<void> {
+  await db
+    .updateTable('relayers')
+    .set({ registered_at: DATABASE_NOW })
+    .where('address', '=', relayer)
+    .where('chain_id', '=', chainId)
+    .execute()
+}
+
+/** All keys that the lanes have had. */
+export async function loadKeysOf(db: Db, chainId: number, lanes: readonly string[]): Promise<Address[]> {
+  const rows = await db
+    .selectFrom('relayers')
+    .select('address')
+    .where('chain_id', '=', chainId)
+    .where('lane', '=', anyOf('text', lanes))
+    .orderBy('address')
+    .execute()
+  return rows.map(({ address }) => address as Address)
+}
 
 /** The address that an operator has chosen for the lane; null if none. */
 export async function chosenKey(db: Db, lane: string): Promise<Address | null> {
@@ -145,6 +174,31 @@ export async function insertTransactions(
     .execute()
 }
 
+/** Stores the bytes of transactions that the engine has not accepted yet. Leaves those that are stored already. */
+export async function storeTransactions(
+  tx: Tx,
+  key: RelayerKey,
+  transactions: readonly NewTransaction[],
+): Promise<void> {
+  if (transactions.length === 0) return
+  await tx
+    .insertInto('relayer_transactions')
+    .values(transactions.map((transaction) => ({ ...toRow(key, transaction), status: 'STORED' as const })))
+    .onConflict((conflict) => conflict.doNothing())
+    .execute()
+}
+
+/** The engine has accepted these transactions: they may be sent. */
+export async function acceptTransactions(db: Db, hashes: readonly string[]): Promise<void> {
+  if (hashes.length === 0) return
+  await db
+    .updateTable('relayer_transactions')
+    .set({ status: 'SIGNED' })
+    .where('tx_hash', '=', anyOf('text', hashes))
+    .where('status', '=', constant('STORED'))
+    .execute()
+}
+
 /** Stores another transaction with the nonce of an open one. Does nothing if it is stored already. */
 export async function insertReplacement(tx: Tx, key: RelayerKey, transaction: NewTransaction): Promise<void> {
   await tx
@@ -191,7 +245,7 @@ export async function recordReceipt(
         status = case when tx_hash <> ${hash} then 'REPLACED' when ${succeeded}::boolean then 'MINED' else 'REVERTED' end,
         block = case when tx_hash = ${hash} then ${block}::bigint else block end,
         gas_used = case when tx_hash = ${hash} then ${gasUsed}::bigint else gas_used end
-      where relayer = ${relayer} and chain_id = ${chainId} and nonce = ${nonce}
+      where relayer = ${relayer} and chain_id = ${chainId} and nonce = ${nonce} and status <> 'STORED'
       returning tx_hash
     )
     select pg_notify(${CHAIN_CHANNEL}, ${String(block ?? '')}) from known limit 1

@@ -292,7 +292,8 @@ export interface RelayerChoicesTable {
   chosen_at: number
 }
 
-export type TransactionStatus = 'SIGNED' | 'BROADCAST' | 'MINED' | 'REVERTED' | 'REPLACED'
+/** STORED: the engine has not accepted the transaction yet, so it must not be sent. */
+export type TransactionStatus = 'STORED' | 'SIGNED' | 'BROADCAST' | 'MINED' | 'REVERTED' | 'REPLACED'
 
 /** Every transaction ever signed, stored before it is sent. Written by: keeper. */
 export interface RelayerTransactionsTable {

@@ -7,6 +7,8 @@ import { BATCH_NOTICE, BOOKMARK_CHANNEL } from '../db/journal.ts'
 import { createLeases } from '../db/leases.ts'
 import { checkSchema } from '../db/migrator.ts'
 import { TransactionClient } from '../db/transaction-client.ts'
+import type { ConnectEngine } from '../keeper/engine/link/connection.ts'
+import type { Engine } from '../keeper/engine/link/engine.ts'
 import { type Clock, systemClock } from '../service/clock.ts'
 import { type Check, type CheckFailure, createReadiness, serveHealth } from '../service/health.ts'
 import { type KillPointHook, killAt } from '../service/kill-point.ts'
@@ -17,7 +19,9 @@ import { FollowerLease } from './adapters/follower-lease.ts'
 import { type Heads, watchHeads } from './adapters/heads.ts'
 import type { Config } from './config.ts'
 import { OtherChainError } from './ingest/blocks.ts'
+import { createEngineRecord } from './ingest/engine-record.ts'
 import { Follower } from './ingest/follow.ts'
+import { createTableRecord } from './ingest/table-record.ts'
 import { Loop } from './loop.ts'
 import { createMetrics } from './metrics.ts'
 import type { Metrics } from './ports.ts'
@@ -40,7 +44,13 @@ export interface Indexer {
   stop(): Promise<void>
 }
 
-export async function compose(config: Config, logger: Logger): Promise<Indexer> {
+/** `connect`: with an engine, which records blocks; null: the indexer writes the tables itself. */
+export async function compose(
+  config: Config,
+  logger: Logger,
+  connect: ConnectEngine | null = null,
+): Promise<Indexer> {
+  const link = connect === null ? null : connect('ingest')
   const { metrics, registry } = createMetrics()
   const killPoint = killAt(config.killAt)
   const name = 'clearbatch indexer'
@@ -74,6 +84,7 @@ export async function compose(config: Config, logger: Logger): Promise<Indexer> 
     logger,
     metrics,
     killPoint,
+    engine: link?.engine ?? null,
     fail: failure.reject,
   })
 
@@ -89,6 +100,7 @@ export async function compose(config: Config, logger: Logger): Promise<Indexer> 
     async stop() {
       // Blocks first: what they append is projected before the end.
       await follow.stop()
+      await link?.close()
       await projection.stop()
       await session.stop()
       await health.close()
@@ -115,13 +127,18 @@ interface FollowerPorts {
   readonly logger: Logger
   readonly metrics: Metrics
   readonly killPoint: KillPointHook
+  readonly engine: Engine | null
   readonly fail: (error: Error) => void
 }
 
-function composeFollower(config: Config, { db, clock, logger, metrics, killPoint, fail }: FollowerPorts) {
+function composeFollower(config: Config, parts: FollowerPorts) {
+  const { db, clock, logger, metrics, killPoint, engine, fail } = parts
   const { rpcUrl, rpcWsUrl, rpcTimeoutMs, chainId, pollMs } = config
   const chain = createChain({ url: rpcUrl, chainId, timeoutMs: rpcTimeoutMs })
-  const follower = new Follower({ db, chain, clock, logger, metrics, killPoint }, config)
+  const ports = { db, chain, clock, logger, metrics, killPoint }
+  const record =
+    engine === null ? createTableRecord(ports, config) : createEngineRecord({ ...ports, engine }, chainId)
+  const follower = new Follower({ ...ports, record }, config)
   const lease = new FollowerLease({
     leases: createLeases(db, randomUUID(), FOLLOWER_LEASE_MS, 'indexer_leases'),
     lifeMs: FOLLOWER_LEASE_MS,

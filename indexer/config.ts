@@ -1,5 +1,7 @@
 /** The environment of the indexer, read and checked once. */
+
 import type { Address } from '../domain/units.ts'
+import { type EngineAccess, engineAccess } from '../keeper/engine/link/access.ts'
 import { type Env, environment, type ProcessConfig } from '../service/environment.ts'
 
 export interface Config extends ProcessConfig {
@@ -23,6 +25,8 @@ export interface Config extends ProcessConfig {
   readonly projectPollMs: number
   /** The process is not ready if the chain's head was last reached longer ago. */
   readonly maxLagMs: number
+  /** The engine that records blocks; null: this process writes the tables itself. */
+  readonly engine: EngineAccess<'ingest'> | null
 }
 
 const PROCESS = 'indexer'
@@ -50,6 +54,7 @@ export function readConfig(env: Env): Config {
     chunk: count('PROJECT_CHUNK', 1_000, 1),
     projectPollMs: count('PROJECT_POLL_MS', 1_000, 1),
     maxLagMs: count('MAX_LAG_MS', 5_000, 1),
+    engine: engineAccess(env, PROCESS, ['ingest']),
   }
 }
 

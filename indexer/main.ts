@@ -1,6 +1,15 @@
 /** Starts the indexer process. */
+
+import { engineConnector } from '../keeper/engine/link/connect.ts'
 import { runProcess } from '../service/process.ts'
 import { compose } from './compose.ts'
 import { readConfig } from './config.ts'
 
-await runProcess({ name: 'indexer', readConfig, compose }, process.env)
+await runProcess(
+  {
+    name: 'indexer',
+    readConfig,
+    compose: async (config, logger) => compose(config, logger, await engineConnector(config, logger)),
+  },
+  process.env,
+)

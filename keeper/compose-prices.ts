@@ -17,6 +17,7 @@ import { createOperatorSource } from './adapters/sources/operator.ts'
 import { createRecordingSource } from './adapters/sources/recording.ts'
 import { createWalkSource } from './adapters/sources/walk.ts'
 import type { PricesConfig } from './config.ts'
+import type { ReportInformer } from './inform/reports.ts'
 import type { LeaderJob } from './leader/leader-loop.ts'
 import type { Chain, PriceSource, ReportSigner } from './ports.ts'
 import type { FeedTerms, PriceFile, SignerTerms, SourceTerms } from './price-file.ts'
@@ -36,6 +37,8 @@ export interface PricePorts {
   readonly killPoint: KillPointHook<'after-report-signing' | 'after-report-storing'>
   readonly metrics: PriceMetrics
   readonly logger: Logger
+  /** Tells the engine the reports; null: no engine runs. */
+  readonly informer: Pick<ReportInformer, 'poll' | 'settled'> | null
 }
 
 /** What a version of the configuration becomes. */
@@ -111,10 +114,15 @@ export function createPriceJob(ports: PricePorts, config: PricesConfig): LeaderJ
       await setup.refreshSigners()
       await publisher.start()
     },
-    step: (fence) => publisher.step(fence),
+    async step(fence) {
+      const pause = await publisher.step(fence)
+      ports.informer?.poll()
+      return pause
+    },
     reset: close,
     async finish() {
       close()
+      await ports.informer?.settled()
     },
   }
 }

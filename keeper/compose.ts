@@ -6,14 +6,18 @@ import { ADJUSTMENTS_CHANNEL } from '../db/adjustments.ts'
 import { createDb, createPool, type Db, LOOKUP_SETTINGS } from '../db/client.ts'
 import { createDatabaseClock, type DatabaseClock, MAX_SKEW_MS } from '../db/database-clock.ts'
 import { FAUCET_CHANNEL } from '../db/faucet-requests.ts'
+import { BATCH_NOTICE, JOURNAL_CHANNEL } from '../db/journal.ts'
 import { createLeases } from '../db/leases.ts'
 import { loadMarkets } from '../db/markets.ts'
 import { checkSchema } from '../db/migrator.ts'
 import { createNotifications, type Notifications } from '../db/notifications.ts'
+import { sampleMatched } from '../db/positions.ts'
 import { RELAY_CHANNEL } from '../db/relay-operations.ts'
-import { ADJUSTMENT_LANE, chosenKey, RELAY_LANE } from '../db/relayers.ts'
+import { ADJUSTMENT_LANE, chosenKey, loadKeysOf, RELAY_LANE } from '../db/relayers.ts'
+import { marketShard } from '../domain/journal/journal-row.ts'
 import type { MarketSpec } from '../domain/market/market.ts'
 import { hashOrder } from '../domain/orders/order-hash.ts'
+import { MOST_RANKED } from '../domain/risk/rank-lights.ts'
 import type { Address, MarketId, Millis } from '../domain/units.ts'
 import { systemClock } from '../service/clock.ts'
 import { keccak } from '../service/crypto.ts'
@@ -25,14 +29,17 @@ import { createCalls } from './adapters/calls.ts'
 import { createChain, createSigner } from './adapters/chain.ts'
 import { createWakeUps } from './adapters/wake-ups.ts'
 import { createExpiry } from './adjustments/expiry.ts'
-import { createAdjustmentStore } from './adjustments/store.ts'
 import { createAuctionStore } from './auction/store.ts'
 import { createPriceJob } from './compose-prices.ts'
+import { createEngineStores, createTableStores, type WorkerStores } from './compose-stores.ts'
 import type { Config } from './config.ts'
 import { createEndingStore } from './ending/store.ts'
-import { createFaucetStore } from './faucet/store.ts'
+import type { ConnectEngine, EngineConnection } from './engine/link/connection.ts'
 import { createFigureStore } from './figures/store.ts'
 import { createFundingStore } from './funding/store.ts'
+import { informHead } from './inform/head.ts'
+import { createReportInformer } from './inform/reports.ts'
+import { createRulesInformer } from './inform/rules.ts'
 import { keyedJob } from './leader/keyed-job.ts'
 import {
   adjustmentJob,
@@ -42,6 +49,7 @@ import {
   faucetJob,
   heartbeatJob,
   type Intervals,
+  readersJob,
   relayJob,
   settlementJob,
 } from './leader/leader-jobs.ts'
@@ -55,6 +63,7 @@ import { createMetrics, type KeeperMetrics } from './metrics.ts'
 import type { Signer, WakeUps } from './ports.ts'
 import { deleteOldInputs } from './proofs/proofs.ts'
 import { createProofStore } from './proofs/store.ts'
+import { createStoredRanks } from './ranks/ranks.ts'
 import { createRankStore } from './ranks/store.ts'
 import { watchBalances } from './relayer/balance-watch.ts'
 import type { DeliveryPorts } from './relayer/delivery.ts'
@@ -62,12 +71,8 @@ import { createHeadWatch } from './relayer/head-watch.ts'
 import { createKeyring, type Keyring, type Relayer } from './relayer/keyring.ts'
 import { LaneWatch } from './relayer/lane-watch.ts'
 import type { RelayerLane } from './relayer/ports.ts'
-import { createRelayerStore } from './relayer/store.ts'
+import { runReleases } from './relayer/release.ts'
 import { createRelayExpiry } from './relays/expiry.ts'
-import { createRelayStore } from './relays/store.ts'
-import { createRequeueStore } from './settlement/requeue-store.ts'
-import { createSettlementStore } from './settlement/store.ts'
-import { createVoidStore } from './settlement/void-store.ts'
 import { Reachability } from './switches/reachability.ts'
 import { createSwitchStore } from './switches/store.ts'
 import { fireSwitches } from './switches/switches.ts'
@@ -103,6 +108,7 @@ function adaptersOf(
   metrics: KeeperMetrics,
   clock: DatabaseClock,
   lanes: () => readonly RelayerLane[],
+  stores: WorkerStores,
 ) {
   const { chainId, rpcUrl: url, rpcTimeoutMs: requestTimeoutMs, sendTimeoutMs } = config
   const chain = createChain({ url, chainId, requestTimeoutMs, sendTimeoutMs })
@@ -117,10 +123,11 @@ function adaptersOf(
     calls: createCalls(config.gas),
     killPoint: killAt(config.killAt),
     ...sharingOf(config, logger, db, metrics, clock),
-    relayers: createRelayerStore(db),
     laneWatch: new LaneWatch({ clock, stallMs: config.laneStallMs }),
-    voids: createVoidStore(db),
-    requeues: createRequeueStore(db),
+    stores,
+    relayers: stores.relayers,
+    voids: stores.voids,
+    requeues: stores.requeues,
     leaseMs: config.leaseMs,
     maxInFlight: config.maxInFlight,
     confirmations: config.confirmations,
@@ -148,11 +155,22 @@ const intervalsOf = ({ auctionIntervalMs, fundingIntervalMs, sweepMs, pollMs }: 
   pollMs,
 })
 
+/** This process's connections to the engine. */
+interface EngineLinks {
+  readonly worker: EngineConnection
+  /** Null if this process publishes no prices. */
+  readonly publisher: EngineConnection | null
+}
+
 interface KeeperParts {
   readonly config: Config
   readonly adapters: Adapters
+  /** Null: the jobs write the tables themselves. */
+  readonly links: EngineLinks | null
   readonly db: Db
   readonly wakeUps: WakeUps
+  /** By the shard of their market. */
+  readonly settlements: Map<string, LeaderLoop>
   readonly keyring: Keyring
   readonly notifications: Pick<Notifications, 'on'>
 }
@@ -166,10 +184,61 @@ const hashForced: LiquidationPorts['hashOrder'] = (order, spec) => hashOrder(ord
 const SETTLEMENT_DELAY_MS = 60
 
 function runMarket(parts: KeeperParts, spec: MarketSpec): readonly LeaderLoop[] {
-  const { config, adapters, db, wakeUps, keyring } = parts
+  const { shares } = parts.adapters
   const name = `m${spec.marketId}`
-  keyring.require(name)
+  parts.keyring.require(name)
+  const settlement = runSettlement(parts, spec, name)
+  const market =
+    parts.links === null ? runAuction(parts, spec, name) : runReaders(parts, parts.links, spec, name)
+  shares.add(spec.marketId, () => {
+    market.wake()
+    settlement.wake()
+  })
+  return [market, settlement]
+}
+
+function runSettlement(parts: KeeperParts, spec: MarketSpec, name: string): LeaderLoop {
+  const { config, adapters, wakeUps, settlements } = parts
+  const { shares, stores, laneWatch } = adapters
   const intervals = intervalsOf(config)
+  const wiring = {
+    onChange: () => loop.wake(),
+    listen: () => wakeUps.listen(spec.marketId, () => loop.wake()),
+  }
+  const loop: LeaderLoop = runLeaderLoop(adapters, `settle:${name}`, {
+    ...laneJob(parts, name, ({ lane }, ports) =>
+      settlementJob({ ...ports, store: stores.settlement }, { spec, lane, intervals }, wiring),
+    ),
+    isWanted: () => shares.isSettler(spec.marketId),
+  })
+  laneWatch.add(name, loop.isLeader)
+  settlements.set(marketShard(spec.marketId), loop)
+  return loop
+}
+
+/** The engine takes the market's turns; readers' ranks and figures are left, under the lease by which keepers share the markets. */
+function runReaders(
+  { adapters, db }: KeeperParts,
+  { worker }: EngineLinks,
+  spec: MarketSpec,
+  lane: string,
+): LeaderLoop {
+  const { marketId } = spec
+  const rankPorts = { ...adapters, store: createAuctionStore(db), ranks: createRankStore(db) }
+  const ranks = createStoredRanks(rankPorts, spec, () => sampleMatched(db, marketId, MOST_RANKED))
+  const rules = createRulesInformer({ ...adapters, engine: worker.engine }, spec)
+  const ports = { ...adapters, figures: createFigureStore(db) }
+  return runLeaderLoop(adapters, `auction:${lane}`, {
+    ...readersJob(ports, spec, ranks, rules),
+    isWanted: () => adapters.shares.isWanted(marketId),
+  })
+}
+
+function runAuction(
+  { config, adapters, db, wakeUps }: KeeperParts,
+  spec: MarketSpec,
+  lane: string,
+): LeaderLoop {
   const wake = (): void => wakeUps.send(spec.marketId)
   const wakeAfterBatch = (): void => void setTimeout(wake, SETTLEMENT_DELAY_MS).unref()
   const { shares } = adapters
@@ -182,19 +251,7 @@ function runMarket(parts: KeeperParts, spec: MarketSpec): readonly LeaderLoop[] 
     ranks: createRankStore(db),
     figures: createFigureStore(db),
   }
-  const store = createSettlementStore(db)
-  const wiring = {
-    onChange: () => settlement.wake(),
-    listen: () => wakeUps.listen(spec.marketId, () => settlement.wake()),
-  }
-  const settlement: LeaderLoop = runLeaderLoop(adapters, `settle:${name}`, {
-    ...laneJob(parts, name, ({ lane }, ports) =>
-      settlementJob({ ...ports, store }, { spec, lane, intervals }, wiring),
-    ),
-    isWanted: () => shares.isSettler(spec.marketId),
-  })
-  adapters.laneWatch.add(name, settlement.isLeader)
-  const auction = runLeaderLoop(adapters, `auction:${name}`, {
+  return runLeaderLoop(adapters, `auction:${lane}`, {
     ...auctionJob(
       {
         ...adapters,
@@ -205,23 +262,18 @@ function runMarket(parts: KeeperParts, spec: MarketSpec): readonly LeaderLoop[] 
         wakeSettlement: wake,
       },
       spec,
-      intervals,
+      intervalsOf(config),
     ),
     isWanted: () => shares.isWanted(spec.marketId),
   })
-  shares.add(spec.marketId, () => {
-    auction.wake()
-    settlement.wake()
-  })
-  return [auction, settlement]
 }
 
 function runFaucet(parts: KeeperParts): LeaderLoop[] {
-  const { config, adapters, db, notifications } = parts
+  const { config, adapters, notifications } = parts
   if (!config.relayerKeys().has('faucet')) return []
   const more = {
     ...config.faucet,
-    store: createFaucetStore(db),
+    store: adapters.stores.faucet,
     token: config.collateralToken as Address,
   }
   const job = laneJob(parts, 'faucet', ({ lane }, ports) =>
@@ -248,7 +300,7 @@ function runHeartbeats(parts: KeeperParts): LeaderLoop[] {
 function runAdjustments(parts: KeeperParts): LeaderLoop[] {
   const { config, adapters, db, notifications } = parts
   if (!config.relayerKeys().has(ADJUSTMENT_LANE)) return []
-  const stores = { adjustments: createAdjustmentStore(db), markets: () => loadMarkets(db) }
+  const stores = { adjustments: adapters.stores.adjustments, markets: () => loadMarkets(db) }
   const job = laneJob(parts, ADJUSTMENT_LANE, ({ lane }, ports) =>
     adjustmentJob({ ...ports, ...stores }, lane, intervalsOf(config), () => loop.wake()),
   )
@@ -259,9 +311,10 @@ function runAdjustments(parts: KeeperParts): LeaderLoop[] {
 }
 
 /** In every keeper, also without the lanes' keys. */
-const runExpiries = ({ adapters, db }: KeeperParts): LeaderLoop[] => {
-  const expireAdjustments = createExpiry({ ...adapters, adjustments: createAdjustmentStore(db) })
-  const expireRelays = createRelayExpiry({ ...adapters, store: createRelayStore(db, adapters.clock) })
+const runExpiries = ({ adapters }: KeeperParts): LeaderLoop[] => {
+  const { adjustments, relays } = adapters.stores
+  const expireAdjustments = createExpiry({ ...adapters, adjustments })
+  const expireRelays = createRelayExpiry({ ...adapters, store: relays })
   return [
     runLeaderLoop(adapters, 'adjust-expiry', expiryJob(expireAdjustments)),
     runLeaderLoop(adapters, 'relay-expiry', expiryJob(expireRelays)),
@@ -273,7 +326,7 @@ function runEndings(parts: KeeperParts): LeaderLoop[] {
   if (!config.relayerKeys().has('ending')) return []
   const more = {
     store: createEndingStore(db),
-    actions: createActionQueue(db),
+    finalizations: adapters.stores.finalizations,
     wakeSettlement: (marketId: MarketId) => wakeUps.send(marketId),
   }
   const job = laneJob(parts, 'ending', ({ lane }, ports) =>
@@ -285,10 +338,10 @@ function runEndings(parts: KeeperParts): LeaderLoop[] {
 }
 
 function runRelays(parts: KeeperParts): LeaderLoop[] {
-  const { config, adapters, db, notifications } = parts
+  const { config, adapters, notifications } = parts
   const { forwarder } = config
   if (forwarder === null || !config.relayerKeys().has(RELAY_LANE)) return []
-  const store = createRelayStore(db, adapters.clock)
+  const store = adapters.stores.relays
   const job = laneJob(parts, RELAY_LANE, ({ lane }, ports) =>
     relayJob({ ...ports, store, forwarder }, lane, intervalsOf(config), () => loop.wake()),
   )
@@ -299,10 +352,12 @@ function runRelays(parts: KeeperParts): LeaderLoop[] {
 }
 
 /** One process publishes the prices of all markets. */
-function runPrices({ config, adapters, db }: KeeperParts): LeaderLoop[] {
+function runPrices({ config, adapters, db, links }: KeeperParts): LeaderLoop[] {
   if (config.prices === null) return []
   const { chainId, rpcUrl, rpcTimeoutMs } = config
-  const ports = { ...adapters, db, chainId, rpcUrl, rpcTimeoutMs }
+  const publisher = links?.publisher ?? null
+  const informer = publisher && createReportInformer({ ...adapters, db, engine: publisher.engine })
+  const ports = { ...adapters, db, chainId, rpcUrl, rpcTimeoutMs, informer }
   return [runLeaderLoop(adapters, 'prices', createPriceJob(ports, config.prices))]
 }
 
@@ -327,7 +382,40 @@ const checksOf = (db: Db, { watch, clock, laneWatch }: Adapters, markets: Listed
   { name: 'clock', check: async () => Math.abs(clock.skewMs()) <= MAX_SKEW_MS || 'clock_skewed' },
 ]
 
-export async function compose(config: Config, logger: Logger): Promise<Keeper> {
+/** The engine queues batches in another process, which notifies of their rows. A lost notification is found by the sweep. */
+function wakeAfterBatches({ notifications, settlements }: KeeperParts): void {
+  notifications.on(JOURNAL_CHANNEL, (payload) => {
+    const [shard = '', , what] = payload.split(':')
+    if (what === BATCH_NOTICE) setTimeout(() => settlements.get(shard)?.wake(), SETTLEMENT_DELAY_MS).unref()
+  })
+}
+
+function connectLinks(config: Config, connect: ConnectEngine | null): EngineLinks | null {
+  if (connect === null) return null
+  return { worker: connect('worker'), publisher: config.prices === null ? null : connect('publisher') }
+}
+
+/** What the engine needs to be told, and to forget. Returns what stops it. */
+function runInforming(
+  { config, adapters, db, keyring }: KeeperParts,
+  { worker: { engine } }: EngineLinks,
+): () => void {
+  const stopHead = informHead({ ...adapters, engine })
+  const namesOf = (): string[] => keyring.lanes().map(({ name }) => name)
+  const relayers = () => loadKeysOf(db, config.chainId, namesOf())
+  const stopReleases = runReleases({ ...adapters, relayers, engine })
+  return () => {
+    stopHead()
+    stopReleases()
+  }
+}
+
+/** `connect`: with an engine, which then is the only writer of the exchange's state; null: the jobs write the tables themselves. */
+export async function compose(
+  config: Config,
+  logger: Logger,
+  connect: ConnectEngine | null = null,
+): Promise<Keeper> {
   const db = createDb(
     createPool({
       ...{ url: config.databaseUrl, connections: config.databaseConnections, name: 'keeper' },
@@ -345,10 +433,14 @@ export async function compose(config: Config, logger: Logger): Promise<Keeper> {
   const onReading = (now: Millis): void => reachability.reached(now)
   const clock = createDatabaseClock({ db, system: systemClock, metrics, logger, onReading })
   await clock.start()
-  const adapters = adaptersOf(config, logger, db, metrics, clock, keyring.lanes)
+  const links = connectLinks(config, connect)
+  const stores = links === null ? createTableStores(db, clock) : createEngineStores(db, links.worker.engine)
+  const adapters = adaptersOf(config, logger, db, metrics, clock, keyring.lanes, stores)
   await adapters.watch.start()
   const notifications = createNotifications(config.databaseUrl, 'keeper')
-  const parts = { config, adapters, db, wakeUps, keyring, notifications }
+  const settlements = new Map<string, LeaderLoop>()
+  const parts = { config, adapters, links, db, wakeUps, settlements, keyring, notifications }
+  if (links !== null) wakeAfterBatches(parts)
   const others = [
     ...runPrices(parts),
     ...runFaucet(parts),
@@ -357,7 +449,7 @@ export async function compose(config: Config, logger: Logger): Promise<Keeper> {
     ...runExpiries(parts),
     ...runEndings(parts),
     ...runRelays(parts),
-    runSwitches(adapters, db, reachability),
+    ...(links === null ? [runSwitches(adapters, db, reachability)] : []),
     runProofs(parts),
   ]
   await notifications.start()
@@ -369,6 +461,7 @@ export async function compose(config: Config, logger: Logger): Promise<Keeper> {
     pollMs: config.marketPollMs,
   })
   const balances = adapters.balances()
+  const stopInforming = links === null ? () => {} : runInforming(parts, links)
   const readiness = createReadiness(checksOf(db, adapters, markets), logger)
   const health = await serveHealth({ ...config.internal, registry: metrics.registry, readiness, logger })
   logger.info({ markets: markets.count(), port: health.port }, 'keeper started')
@@ -376,9 +469,12 @@ export async function compose(config: Config, logger: Logger): Promise<Keeper> {
     async stop() {
       await adapters.shares.stop()
       await Promise.all([markets, ...others].map((one) => one.stop()))
+      stopInforming()
       adapters.watch.stop()
       balances.stop()
       clock.stop()
+      await links?.worker.close()
+      await links?.publisher?.close()
       await wakeUps.close()
       await notifications.stop()
       await health.close()

@@ -5,6 +5,7 @@ import { isTestChain } from '../domain/test-chains.ts'
 import type { Address, Millis } from '../domain/units.ts'
 import { type Env, environment, type ProcessConfig, rejectVariable } from '../service/environment.ts'
 import { JsonError } from '../service/json-reader.ts'
+import { type EngineAccess, engineAccess } from './engine/link/access.ts'
 import { type PriceFile, parsePriceFile } from './price-file.ts'
 
 /** Where prices come from, and what signs them. */
@@ -61,6 +62,8 @@ export interface Config extends ProcessConfig {
   readonly prices: PricesConfig | null
   /** How long the inputs of a batch are kept: its proof is made from them. */
   readonly proofDays: number
+  /** The engine that takes the markets' turns and decides what workers write; null: this process does. */
+  readonly engine: EngineAccess<'worker' | 'publisher'> | null
   /** Below this balance of a relayer an error is logged, wei. */
   readonly lowBalance: bigint
 }
@@ -258,6 +261,7 @@ export function readConfig(env: Env): Config {
     marketPollMs: count('MARKET_POLL_MS', 5_000),
     laneStallMs: count('LANE_STALL_MS', 60_000),
     maxInFlight: count('MAX_IN_FLIGHT', 8),
+    engine: engineAccess(env, 'keeper', ['worker', 'publisher']),
     confirmations: count('CONFIRMATIONS', 1),
     gas: {
       part: amount('GAS_PART', 400_000n),

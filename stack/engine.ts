@@ -5,7 +5,7 @@ import type { Db } from '../db/client.ts'
 import type { MarketSpec } from '../domain/market/market.ts'
 import type { CalendarName } from '../domain/market/trading-calendar.ts'
 import { keysOf } from '../keeper/engine/link/access.ts'
-import { connectEngine } from '../keeper/engine/link/connect.ts'
+import { connectEngine, identityOf } from '../keeper/engine/link/connect.ts'
 import { ask } from '../keeper/engine/link/engine.ts'
 import { ROLES, type Role } from '../keeper/engine/link/messages.ts'
 import { type DataDir, makeFolder, writePrivate } from './data-dir.ts'
@@ -51,7 +51,8 @@ export async function listMarkets(
   const access = { members: [socket], keys: keysOf('ENGINE_KEYS_FILE', keys.operator, ['operator']) }
   const silent = { debug() {}, info() {}, warn() {}, error() {} }
   const chainId = Number(specs[0]?.chainId ?? 0)
-  const engine = await connectEngine(db, chainId, access, 'operator', silent)
+  const link = connectEngine(await identityOf(db, chainId), access, 'operator', silent)
+  const { engine } = link
   try {
     for (const spec of specs) {
       await ask<'list_market'>(engine, { kind: 'list_market', spec }, BUDGET_MS)
@@ -61,6 +62,6 @@ export async function listMarkets(
         await ask<'operator'>(engine, { kind: 'operator', marketId: spec.marketId, setting }, BUDGET_MS)
     }
   } finally {
-    engine.close()
+    await link.close()
   }
 }

@@ -130,7 +130,7 @@ async function start(
   onStop(() => supervisor.stop())
   const issuerPort = options.port === 0 ? await freePort() : await preferPort(ISSUER_PORT)
   const ports = { rest: port, issuer: issuerPort, internal: await internalPorts() }
-  const engineAccess = engineFiles && { ...engineFiles, databaseUrl: postgres.url }
+  const engineAccess = engineFiles && { ...engineFiles, databaseUrl: databaseUrls.engine }
   const environment = environmentOf({
     ...{ databaseUrls, rpcUrl: chain.url, deployment, keys, ports },
     pricesFile: dir.prices,

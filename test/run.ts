@@ -1,13 +1,13 @@
 /**
- * `npm test`: runs all tests in three processes at a time and ends with one line of counts. Arguments choose suites:
+ * `npm test`: runs all tests in three processes at a time, in up to five while processors are idle, and ends with one line of counts. Arguments choose suites:
  * `npm test -- contracts`.
  */
-import { type ChildProcessByStdio, spawn } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { globSync } from 'node:fs'
-import { dirname, resolve } from 'node:path'
+import { resolve } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
+import { text } from 'node:stream/consumers'
 import { stripVTControlCharacters } from 'node:util'
 import {
   argumentsOf,
@@ -16,53 +16,29 @@ import {
   orExit,
   rejectArguments,
 } from '../service/command-line.ts'
+import { inOrder, isEarly, type Job, SUITES } from './jobs.ts'
 import { addCounts, type Counts, closingLine, countsOf, NONE } from './support/counts.ts'
 import { failuresIn } from './support/failures.ts'
+import { processorsAreIdle } from './support/idle-processors.ts'
 import { dropDatabases, startTestPostgres } from './support/postgres.ts'
-
-/** A program of node_modules/.bin with its arguments. */
-interface Job {
-  readonly name: string
-  readonly words: readonly string[]
-}
+import { groupProcessorTime } from './support/processor-time.ts'
+import { type FinishedJob, slowestJobs } from './support/slowest-jobs.ts'
 
 /** Most tests wait more than they compute: two processes would use half of two cores. */
 const PROCESSES = 3
 
-const mocha = (name: string, files: readonly string[]): Job => ({
-  name,
-  words: ['mocha', '--forbid-only', ...files],
-})
-
-/** Service tests of one folder run in one process, which loads their modules once. */
-const folderJobs = (files: readonly string[]): Job[] =>
-  [...Map.groupBy(files.toSorted(), dirname)].map(([folder, own]) => mocha(folder, own))
-
-const fileJobs = (files: readonly string[]): Job[] => files.toSorted().map((file) => mocha(file, [file]))
+/** More processes, each of which takes its next job only while processors are idle. The connections of the shared Postgres bound their number. */
+const EXTRA_PROCESSES = 2
 
 /** Far more than the longest job takes on two busy cores. A job that never ends would hide what it printed, and the counts. */
 const JOB_LIMIT_MS = 45 * 60_000
 
 const OUTPUT_GRACE_MS = 5_000
 
+const REPORTS_TIME = './test/support/report-processor-time.ts'
+
 /** Compiled modules, for the processes that tests start: it halves the time until they run. */
 const COMPILE_CACHE = resolve('node_modules/.cache/compiled')
-
-const E2E = 'test/e2e/**/*.test.ts'
-const SERVICES = globSync('test/**/*.test.ts', { exclude: ['test/contracts/**', 'test/e2e/**'] })
-
-const SUITES: Readonly<Record<string, readonly Job[]>> = {
-  contracts: [{ name: 'contracts', words: ['hardhat', 'test'] }],
-  services: folderJobs(SERVICES),
-  e2e: fileJobs(globSync(E2E)),
-}
-
-/** Jobs of more than a minute come first, so that all processes end at about the same time. */
-const SLOW =
-  /^contracts|^test\/(keeper|indexer|stack|e2e\/(model|restart|crash|market-ends|adjustments|liquidation))/
-
-/** They need no artifacts, and run beside the build, which computes on one core. */
-const EARLY = /^test\/(domain|simulate|service|api\/(commands|http|live|order-entry|read-after))/
 
 /** Artifacts of the contracts, which let the tests of services read a custom error. */
 const BUILD: Job = { name: 'build', words: ['hardhat', 'build', '--quiet'] }
@@ -70,12 +46,14 @@ const BUILD: Job = { name: 'build', words: ['hardhat', 'build', '--quiet'] }
 /** What was printed about failed tests, repeated at the end: it would be far above the closing line. */
 const failures: string[] = []
 
-const secondsSince = (start: number): string => `${((Date.now() - start) / 1000).toFixed(0)} s`
+/** Jobs that have ended, with their durations. */
+const finished: FinishedJob[] = []
+
+const secondsSince = (start: number): number => (Date.now() - start) / 1000
 
 /** A process that the job left behind may hold its pipes open for ever. */
-function closeOutput({ stdout, stderr }: ChildProcessByStdio<null, Readable, Readable>): void {
-  stdout.destroy()
-  stderr.destroy()
+function closeOutput({ stdio }: ChildProcess): void {
+  for (const stream of stdio) stream?.destroy()
 }
 
 let numbered = 0
@@ -86,29 +64,35 @@ async function runJob(
   { name, words: [program, ...args] }: Job,
   print: (line: string) => void,
 ): Promise<Counts> {
+  const started = Date.now()
   const prefix = `test_${++numbered}_`
-  const child = spawn(process.execPath, [`node_modules/.bin/${program}`, ...args], {
+  const child = spawn(process.execPath, ['--import', REPORTS_TIME, `node_modules/.bin/${program}`, ...args], {
     env: {
       ...process.env,
-      ...{ TEST_POSTGRES_URL: postgres.url, TEST_DATABASES: prefix, NODE_COMPILE_CACHE: COMPILE_CACHE },
+      TEST_POSTGRES_URL: postgres.url,
+      TEST_DATABASES: prefix,
+      NODE_COMPILE_CACHE: COMPILE_CACHE,
     },
-    stdio: ['ignore', 'pipe', 'pipe'],
+    stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
     timeout: JOB_LIMIT_MS,
     killSignal: 'SIGKILL',
   })
+  const reported = text(child.stdio[3] as Readable).catch(() => '')
   let counts = NONE
   const printed: string[] = []
   const record = (line: string): void => {
     print(line)
     printed.push(stripVTControlCharacters(line))
   }
-  createInterface(child.stderr).on('line', record)
-  createInterface(child.stdout).on('line', (line) => {
+  createInterface(child.stderr as Readable).on('line', record)
+  createInterface(child.stdout as Readable).on('line', (line) => {
     record(line)
     counts = addCounts(counts, countsOf(stripVTControlCharacters(line)))
   })
   child.once('exit', () => setTimeout(() => closeOutput(child), OUTPUT_GRACE_MS).unref())
   const [code, signal] = await once(child, 'close')
+  const seconds = await reported
+  finished.push({ name, wallS: secondsSince(started), processorS: seconds === '' ? null : Number(seconds) })
   dropped = dropped
     .then(() => dropDatabases(postgres.url, prefix))
     .catch((error) => console.log(`the databases of ${name} are left: ${error}`))
@@ -128,19 +112,35 @@ async function runJob(
  */
 async function runJobs(jobs: readonly Job[], built: Promise<boolean>): Promise<Counts> {
   let total = NONE
-  const waiting = jobs.values()
+  const waiting = [...jobs]
+  const next = async (job: Job): Promise<void> => {
+    if (!isEarly(job) && !(await built)) return
+    const started = Date.now()
+    const lines: string[] = []
+    const counts = await runJob(job, jobs.length === 1 ? console.log : (line) => lines.push(line))
+    total = addCounts(total, counts)
+    const duration = `${secondsSince(started).toFixed(0)} s`
+    console.log([...lines, `-- ${job.name}: ${closingLine(counts)}, ${duration}`].join('\n'))
+  }
   const work = async (): Promise<void> => {
-    for (const job of waiting) {
-      if (!EARLY.test(job.name) && !(await built)) continue
-      const started = Date.now()
-      const lines: string[] = []
-      const counts = await runJob(job, jobs.length === 1 ? console.log : (line) => lines.push(line))
-      total = addCounts(total, counts)
-      console.log([...lines, `-- ${job.name}: ${closingLine(counts)}, ${secondsSince(started)}`].join('\n'))
+    for (let job = waiting.shift(); job !== undefined; job = waiting.shift()) await next(job)
+  }
+  const isOver = (): boolean => waiting.length === 0
+  /** One process at a time samples the processors: the job that it starts counts in the sample of the next one. */
+  let sampled: Promise<boolean> = Promise.resolve(true)
+  const workWhenIdle = async (): Promise<void> => {
+    for (;;) {
+      sampled = sampled.then(() => processorsAreIdle(isOver))
+      const job = (await sampled) ? waiting.shift() : undefined
+      if (job === undefined) return
+      await next(job)
     }
   }
-  // The build takes the place of one process.
-  await Promise.all([...Array.from({ length: PROCESSES - 1 }, work), built.then(work)])
+  // The build takes the place of one process. Extra ones begin after it, with jobs that need the artifacts.
+  await Promise.all([
+    ...Array.from({ length: PROCESSES - 1 }, work),
+    built.then(() => Promise.all([work(), ...Array.from({ length: EXTRA_PROCESSES }, workWhenIdle)])),
+  ])
   return total
 }
 
@@ -151,12 +151,9 @@ const names = Object.keys(SUITES)
 const unknown = wanted.find((name) => !names.includes(name))
 if (unknown !== undefined)
   orExit(() => rejectArguments(COMMAND_LINE, `unknown suite ${unknown}: expected ${names.join(', ')}`))
-/** Jobs that can begin at once, then those that take long, then the others. */
-const rank = ({ name }: Job): number => (EARLY.test(name) ? 0 : SLOW.test(name) ? 1 : 2)
-const jobs = names
-  .filter((name) => wanted.length === 0 || wanted.includes(name))
-  .flatMap((name) => SUITES[name] ?? [])
-  .toSorted((one, other) => rank(one) - rank(other))
+const jobs = inOrder(
+  names.filter((name) => wanted.length === 0 || wanted.includes(name)).flatMap((name) => SUITES[name] ?? []),
+)
 
 const start = Date.now()
 const postgres = await startTestPostgres()
@@ -170,7 +167,15 @@ const [built, tested] = await Promise.all([
 ])
 const total = addCounts(built, tested)
 await dropped
+const postgresS = groupProcessorTime(postgres.group)
 await postgres.stop()
 if (failures.length > 0) console.log(['\n== failures ==', ...failures].join('\n'))
-console.log(`\nin ${secondsSince(start)}\n${closingLine(total)}`)
+const processorS = finished.reduce((sum, job) => sum + (job.processorS ?? 0), postgresS)
+console.log(
+  [
+    ...['', '== slowest jobs ==', ...slowestJobs(finished), ''],
+    `in ${secondsSince(start).toFixed(0)} s, ${processorS.toFixed(0)} s of processor time, of which Postgres ${postgresS.toFixed(0)} s`,
+    closingLine(total),
+  ].join('\n'),
+)
 process.exitCode = total.failed > 0 || total.passed === 0 ? 1 : 0

@@ -1,5 +1,5 @@
 /**
- * Accepts an adjustment: one transaction under the locks of its market and its account. Position and balance are final there, because from
+ * Accepts an adjustment, by the engine or by one transaction under the locks of its market and its account. Position and balance are final there, because from
  * its commit on the account takes part in no batch and no action of the market.
  */
 import { sql } from 'kysely'
@@ -32,7 +32,9 @@ import type { Clock } from '../../service/clock.ts'
 import type { KillPointHook } from '../../service/kill-point.ts'
 import type { Caller } from '../auth/caller.ts'
 import type { FreshnessLimits } from '../commands/place.ts'
+import type { EngineCalls } from '../engine-reply.ts'
 import { ApiError } from '../errors.ts'
+import { prepareByEngine } from './engine-prepare.ts'
 import type { AdjustmentRequest } from './parse.ts'
 import { refusalError } from './refusals.ts'
 import { checkSigner } from './signer.ts'
@@ -41,6 +43,8 @@ export interface PreparePorts {
   readonly db: Db
   readonly clock: Clock
   readonly killPoint: KillPointHook<'after-adjustment-prepared'>
+  /** Decides and stores the attempts; null: this process does. */
+  readonly engine: EngineCalls | null
 }
 
 export interface PrepareOptions extends FreshnessLimits {
@@ -57,11 +61,25 @@ export async function prepare(
   caller: Caller,
   request: AdjustmentRequest,
 ): Promise<AttemptRow> {
-  const { db } = ports
+  const { db, engine } = ports
   const { marketId } = request.spec
   const known = await findByDigest(db, marketId, request.digest)
   if (known !== undefined) return known
-  const attempt = await db.transaction().execute(async (tx) => {
+  const attempt = await (engine === null
+    ? store(ports, options, caller, request)
+    : prepareByEngine(db, engine, caller, request))
+  ports.killPoint('after-adjustment-prepared')
+  return attempt
+}
+
+const store = (
+  ports: PreparePorts,
+  options: PrepareOptions,
+  caller: Caller,
+  request: AdjustmentRequest,
+): Promise<AttemptRow> =>
+  ports.db.transaction().execute(async (tx) => {
+    const { marketId } = request.spec
     const head = await lockShard(tx, marketShard(marketId))
     const repeated = await findByDigest(tx, marketId, request.digest)
     if (repeated !== undefined) return repeated
@@ -70,9 +88,6 @@ export async function prepare(
     await insert(tx, { ...ports, ...options, caller, request, head })
     return (await findByDigest(tx, marketId, request.digest)) as AttemptRow
   })
-  ports.killPoint('after-adjustment-prepared')
-  return attempt
-}
 
 interface Scope extends PreparePorts, PrepareOptions {
   readonly caller: Caller

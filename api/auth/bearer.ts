@@ -9,15 +9,12 @@ import {
   type JWTVerifyGetKey,
   jwtVerify,
 } from 'jose'
-import type { Db } from '../../db/client.ts'
-import { appendRows, lockShard } from '../../db/journal.ts'
-import { createUsers, findUsers } from '../../db/users.ts'
-import { ACCOUNTS_SHARD } from '../../domain/journal/journal-row.ts'
 import type { Address } from '../../domain/units.ts'
 import type { Clock } from '../../service/clock.ts'
 import type { BearerConfig } from '../config.ts'
 import { ApiError } from '../errors.ts'
 import type { Caller } from './caller.ts'
+import type { LogIn } from './log-in.ts'
 
 export interface Bearer {
   /** The caller of a token that was verified a moment ago. */
@@ -114,19 +111,7 @@ function providerKeys(url: string, clock: Clock): JWTVerifyGetKey {
   })
 }
 
-/** The user of a wallet. The first login creates it. */
-async function login(db: Db, address: Address, at: number): Promise<number> {
-  const known = (await findUsers(db, [address])).get(address)
-  if (known !== undefined) return known
-  return db.transaction().execute(async (tx) => {
-    const shard = await lockShard(tx, ACCOUNTS_SHARD)
-    const { users, rows } = await createUsers(tx, [address], at)
-    await appendRows(tx, shard, rows)
-    return users.get(address) as number
-  })
-}
-
-export function createBearer(db: Db, clock: Clock, config: BearerConfig): Bearer {
+export function createBearer(logIn: LogIn, clock: Clock, config: BearerConfig): Bearer {
   const keys = providerKeys(config.jwksUrl, clock)
   const { issuer, audience, walletClaim } = config
   const requiredClaims = ['exp', walletClaim]
@@ -159,7 +144,7 @@ export function createBearer(db: Db, clock: Clock, config: BearerConfig): Bearer
         throw refusal(error)
       })
       const address = walletOf(payload, walletClaim)
-      const userId = await login(db, address, now)
+      const userId = await logIn(address, now)
       const expiresAt = (payload.exp as number) * 1000
       const terms = { scope: 'trade', credential: 'identity_token', expiresAt, keyHash: null } as const
       const caller: Caller = { userId, address, ...terms }

@@ -1,10 +1,10 @@
 /** The dead-man switch: unless it is armed again in time, the keeper cancels every live order of the account. */
-import { armSwitch, disarmSwitch } from '../../db/cancel-switches.ts'
 import type { Db } from '../../db/client.ts'
 import type { Clock } from '../../service/clock.ts'
 import { ApiError } from '../errors.ts'
 import { isoTime } from '../wire/amounts.ts'
 import { SWITCH_SECONDS, type SwitchAnswer } from './schema.ts'
+import type { SwitchStore } from './switch-store.ts'
 
 export interface CancelSwitch {
   /** Arms the switch from now on, or disarms it with 0. */
@@ -37,18 +37,13 @@ export function checkTimeout(field: string, seconds: number): void {
   })
 }
 
-export function createCancelSwitch(db: Db, clock: Clock): CancelSwitch {
+export function createCancelSwitch(db: Db, clock: Clock, store: SwitchStore): CancelSwitch {
   return {
     async set(userId, timeoutSeconds) {
       checkTimeout('timeout_seconds', timeoutSeconds)
-      const now = clock.now()
-      if (timeoutSeconds === 0) {
-        await disarmSwitch(db, userId)
-        return view(undefined, now)
-      }
-      const armed = { timeout_seconds: timeoutSeconds, armed_at: now, fire_at: now + timeoutSeconds * 1000 }
-      await armSwitch(db, userId, armed)
-      return view(armed, now)
+      const fire_at = await store.set(userId, timeoutSeconds)
+      const armed = fire_at === null ? undefined : { timeout_seconds: timeoutSeconds, fire_at }
+      return view(armed, armed === undefined ? clock.now() : armed.fire_at - timeoutSeconds * 1000)
     },
     async show(userId) {
       const armed = await db

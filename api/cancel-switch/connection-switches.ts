@@ -2,15 +2,10 @@
  * The dead-man switches of connections to the live feed. The process renews the switch of each connection that it holds, so that the
  * switch fires after its grace whatever ends the connection: its client, the network, or this process.
  */
-import {
-  armConnectionSwitches,
-  type ConnectionSwitch,
-  disarmConnectionSwitches,
-  renewConnectionSwitches,
-} from '../../db/cancel-switches.ts'
-import type { Db } from '../../db/client.ts'
+import type { ConnectionSwitch } from '../../db/cancel-switches.ts'
 import type { Clock } from '../../service/clock.ts'
 import type { Logger } from '../../service/logger.ts'
+import type { ConnectionSwitchStore } from './switch-store.ts'
 
 export interface ConnectionSwitches {
   /** Arms the switch, or disarms it with 0; resolves once it is stored, with the time at which it would fire now. */
@@ -47,7 +42,7 @@ const RENEWALS = 4
 const MOST_REQUESTED = 500
 
 export function createConnectionSwitches(
-  db: Db,
+  stored: ConnectionSwitchStore,
   clock: Clock,
   logger: Pick<Logger, 'warn'>,
 ): ConnectionSwitches {
@@ -61,7 +56,7 @@ export function createConnectionSwitches(
       const fire_at = fireAt ?? now + graceSeconds * 1000
       return { connection_id, user_id: userId, timeout_seconds: graceSeconds, fire_at }
     })
-    await renewConnectionSwitches(db, rows)
+    await stored.renew(rows)
     due.forEach(([id, one], at) => {
       // A connection that ended during the statement is written once more.
       if (one.fireAt === rows[at]?.fire_at) armed.delete(id)
@@ -94,20 +89,14 @@ export function createConnectionSwitches(
       taken.filter(([, { graceSeconds }]) => Math.sign(graceSeconds) === isArmed),
     )
     await settle(arming, () =>
-      armConnectionSwitches(
-        db,
+      stored.arm(
         arming.map(([connection_id, { userId, graceSeconds }]) => {
           const fire_at = fireAt(graceSeconds)
           return { connection_id, user_id: userId, timeout_seconds: graceSeconds, fire_at }
         }),
       ),
     )
-    await settle(disarming, () =>
-      disarmConnectionSwitches(
-        db,
-        disarming.map(([id]) => id),
-      ),
-    )
+    await settle(disarming, () => stored.disarm(disarming.map(([id]) => id)))
   }
 
   /** One statement at a time, so that a renewal never arms a switch again that was disarmed meanwhile. Renewals come first. */

@@ -11,6 +11,8 @@ import { createJournalNotifier } from './journal-notifier.ts'
 export type NewCommand<Result> = Omit<Command<Result>, 'arrivedAt' | 'resolve' | 'reject'>
 
 export interface CommandDispatcher {
+  /** Whether long commands are executed in bounded steps: the caller need not divide them by market. */
+  readonly hasSteps: boolean
   /** Resolves with the command's answer after its transaction has committed. */
   submit<Result>(command: NewCommand<Result>): Promise<Result>
   /** Rejects new commands; resolves when all accepted commands are answered and their notifications are sent. */
@@ -51,6 +53,7 @@ export function createCommandDispatcher(
   )
 
   return {
+    hasSteps: false,
     submit: <Result>(command: NewCommand<Result>): Promise<Result> =>
       new Promise((resolve, reject) => {
         if (isStopping) throw new ApiError('SHUTTING_DOWN', {}, '1')

@@ -6,6 +6,7 @@ import type { PlaceOrderBody } from '../order-entry/schema.ts'
 import { storedAnswer } from './client-requests.ts'
 import type { ClientRequest } from './command.ts'
 import type { CommandIdentity, Finding } from './earlier-attempts.ts'
+import { createSharedRead } from './shared-read.ts'
 import { requestKey, saltKey } from './state-keys.ts'
 
 const NOT_PLACED: Finding = { outcome: 'not_placed' }
@@ -28,49 +29,31 @@ const keyOf = ({ marketId, maker, salt }: SaltedOrder): string => saltKey(market
 export interface StoredHash {
   readonly order_id: string
   readonly hash: string
+  readonly ended_at: number | null
 }
 
 /** No order has a salt of this size. */
 const SALTS = 2n ** 53n
 
-/** Reads orders by their salts, by key. One statement at a time, so that a flood of refused placements costs few statements. */
+/** Reads orders by their salts. */
 export type FindBySalt = (order: SaltedOrder) => Promise<StoredHash | undefined>
 
+async function readBySalts(db: Db, orders: readonly SaltedOrder[]): Promise<Map<string, StoredHash>> {
+  const { rows } = await sql<StoredHash & { at: number }>`
+    select w.at::int as at, o.order_id, o.hash, o.ended_at
+    from unnest(
+      ${orders.map(({ marketId }) => marketId)}::bigint[], ${orders.map(({ maker }) => maker)}::text[],
+      ${orders.map(({ salt }) => salt)}::bigint[]
+    ) with ordinality as w(market_id, maker, salt, at)
+    join orders o on o.market_id = w.market_id and o.maker = w.maker and o.salt = w.salt and not o.forced
+  `.execute(db)
+  return new Map(rows.map(({ at, ...stored }) => [keyOf(orders[at - 1] as SaltedOrder), stored]))
+}
+
+/** A flood of refused placements costs few statements. */
 export function createFindBySalt(db: Db): FindBySalt {
-  let next: {
-    readonly orders: SaltedOrder[]
-    readonly found: Promise<ReadonlyMap<string, StoredHash>>
-  } | null = null
-  let running: Promise<unknown> = Promise.resolve()
-
-  const read = async (orders: readonly SaltedOrder[]): Promise<ReadonlyMap<string, StoredHash>> => {
-    const { rows } = await sql<StoredHash & { at: number }>`
-      select w.at::int as at, o.order_id, o.hash
-      from unnest(
-        ${orders.map(({ marketId }) => marketId)}::bigint[], ${orders.map(({ maker }) => maker)}::text[],
-        ${orders.map(({ salt }) => salt)}::bigint[]
-      ) with ordinality as w(market_id, maker, salt, at)
-      join orders o on o.market_id = w.market_id and o.maker = w.maker and o.salt = w.salt and not o.forced
-    `.execute(db)
-    return new Map(
-      rows.map(({ at, order_id, hash }) => [keyOf(orders[at - 1] as SaltedOrder), { order_id, hash }]),
-    )
-  }
-
-  return async (order) => {
-    if (BigInt(order.salt) >= SALTS) return undefined
-    if (next === null) {
-      const orders: SaltedOrder[] = []
-      const found = running.then(() => {
-        next = null
-        return read(orders)
-      })
-      running = found.catch(() => {})
-      next = { orders, found }
-    }
-    next.orders.push(order)
-    return (await next.found).get(keyOf(order))
-  }
+  const find = createSharedRead<SaltedOrder, StoredHash>(keyOf, (orders) => readBySalts(db, orders))
+  return async (order) => (BigInt(order.salt) >= SALTS ? undefined : find(order))
 }
 
 /** `hash` is null before the order is parsed: another order with the salt may have been placed. */

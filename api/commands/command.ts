@@ -126,7 +126,7 @@ export interface Command<Result = unknown> {
 export const isSpanning = ({ markets, covers }: Pick<Command, 'markets' | 'covers'>): boolean =>
   markets.length !== 1 || covers.length > 0
 
-export const hashesOf = ({ items }: Command): string[] =>
+export const hashesOf = ({ items }: Pick<Command, 'items'>): string[] =>
   items.flatMap((item) =>
     item.kind === 'place' ? [item.order.hash] : item.kind === 'cancel' ? [item.hash] : [],
   )

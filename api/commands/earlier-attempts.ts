@@ -1,6 +1,6 @@
 /**
  * The outcome of a command that is refused outside of its locks. An earlier attempt at the same command, by this process or another one, may
- * have been executed, or may still wait here; a refusal under the locks has read it and needs no further check.
+ * have been executed, or may still wait here; a refusal under the locks, or of the engine, has read it and needs no further check.
  */
 
 import type { PlacementOutcome } from '../error-catalogue.ts'
@@ -28,12 +28,32 @@ export interface EarlierAttempts {
   executing<Value>(identity: CommandIdentity, work: () => Promise<Value>): Promise<Value>
 }
 
-/** Errors of the queue and of the transaction: the command was not decided. */
-const UNDECIDED: ReadonlySet<string> = new Set(['OVERLOADED', 'SHUTTING_DOWN'])
+/** Errors of the queue, of the transaction and of the engine: the command was not decided. */
+const UNDECIDED: ReadonlySet<string> = new Set(['OVERLOADED', 'SHUTTING_DOWN', 'INTERNAL'])
+
+/**
+ * How long a command with an unknown outcome may still be executed: longer than an engine waits for a command, and for the outcome of an append whose
+ * database responds.
+ */
+const UNRESOLVED_MS = 60_000
 
 export function createEarlierAttempts(logger: Pick<GroupLogger, 'warn'>): EarlierAttempts {
   /** Number of attempts that execute, by key. */
   const running = new Map<string, number>()
+  /** Until when attempts with an unknown outcome may be executed, by key; the oldest first. */
+  const unresolved = new Map<string, number>()
+
+  function noteUnresolved(key: string): void {
+    const now = performance.now()
+    for (const [old, until] of unresolved) {
+      if (until > now) break
+      unresolved.delete(old)
+    }
+    unresolved.delete(key)
+    unresolved.set(key, now + UNRESOLVED_MS)
+  }
+
+  const isUnresolved = (key: string): boolean => (unresolved.get(key) ?? 0) > performance.now()
 
   /** `others`: attempts in this process besides the refused one. */
   async function judged(error: unknown, { key, find }: CommandIdentity, others: number): Promise<unknown> {
@@ -42,7 +62,8 @@ export function createEarlierAttempts(logger: Pick<GroupLogger, 'warn'>): Earlie
     if (others > 0) return error.with('unknown')
     try {
       const { outcome, facts } = await find()
-      return outcome === 'not_placed' ? error : error.with(outcome, facts)
+      if (outcome !== 'not_placed') return error.with(outcome, facts)
+      return isUnresolved(key) ? error.with('unknown') : error
     } catch (err) {
       logger.warn(
         { err, command: key },
@@ -66,6 +87,7 @@ export function createEarlierAttempts(logger: Pick<GroupLogger, 'warn'>): Earlie
       try {
         return await work()
       } catch (error) {
+        if (error instanceof ApiError && error.code === 'OUTCOME_UNKNOWN') noteUnresolved(key)
         const isUndecided = error instanceof ApiError && UNDECIDED.has(error.code)
         throw isUndecided ? await judged(error, identity, (running.get(key) as number) - 1) : error
       } finally {

@@ -7,7 +7,7 @@ import type {
   SignerMismatch,
   StandingOrder,
 } from '../../domain/exchange/decide/orders/command.ts'
-import { ApiError, type ErrorContext, type ItemError } from '../errors.ts'
+import { ApiError, type ErrorContext } from '../errors.ts'
 import { rejectWhole } from './decide.ts'
 import { refusalError } from './parse-order.ts'
 import { RETRY_AFTER } from './place.ts'
@@ -71,11 +71,9 @@ function cancelError(refusal: CancelRefusal): ApiError {
     : new ApiError('ORDER_NOT_FOUND', { field: 'order_hash', received: target.hash })
 }
 
-/** `restored`: makes the error again that the api had refused the item with. */
-export function itemRefusalError(refusal: ItemRefusal, restored: (error: ItemError) => ApiError): ApiError {
+/** The error of an item that the engine has refused. Without items that the api had refused itself. */
+export function itemRefusalError(refusal: Exclude<ItemRefusal, { readonly code: 'FROM_API' }>): ApiError {
   switch (refusal.code) {
-    case 'FROM_API':
-      return restored(refusal.refusal as unknown as ItemError)
     case 'ORDER_NOT_FOUND':
     case 'NOT_YOURS':
     case 'ORDER_FORCED':
@@ -85,11 +83,18 @@ export function itemRefusalError(refusal: ItemRefusal, restored: (error: ItemErr
   }
 }
 
-/** The error of a whole command. `items`: how many it has. */
+/** `own`: the error with which the api had refused the item itself; undefined if it had not. */
+export function refusedItemError(refusal: ItemRefusal, own: ApiError | undefined): ApiError {
+  if (refusal.code !== 'FROM_API') return itemRefusalError(refusal)
+  if (own === undefined)
+    throw new Error('the engine refused an item for the api that the api had not refused')
+  return own
+}
+
+/** The error of a whole command. `own`: for each item, the error with which the api had refused it; undefined if it had not. */
 export function commandRefusalError(
   refusal: CommandRefusal,
-  items: number,
-  restored: (error: ItemError) => ApiError,
+  own: readonly (ApiError | undefined)[],
 ): ApiError {
   switch (refusal.code) {
     case 'CLIENT_REQUEST_REUSED':
@@ -101,8 +106,8 @@ export function commandRefusalError(
     case 'MARKET_NOT_FOUND':
       return new ApiError('MARKET_NOT_FOUND', { field: 'market_id', received: refusal.received })
     case 'ITEMS_REFUSED': {
-      const errors: unknown[] = new Array(items).fill(null)
-      for (const { index, refusal: one } of refusal.items) errors[index] = itemRefusalError(one, restored)
+      const errors: unknown[] = own.map(() => null)
+      for (const { index, refusal: one } of refusal.items) errors[index] = refusedItemError(one, own[index])
       return thrownBy(() => rejectWhole(errors))
     }
     default:

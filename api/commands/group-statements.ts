@@ -78,7 +78,8 @@ const STORED_BY_SALT = `
   ${READ_ROW}
 `
 
-const STORED_BY_HASH = `
+/** $1: hashes. */
+export const STORED_BY_HASH = `
   select ${STORED}
   from unnest($1::text[]) k (hash)
   cross join lateral (select * from orders where hash = k.hash limit 1) o

@@ -6,6 +6,7 @@ import type { Clock } from '../../service/clock.ts'
 import type { KillPointHook } from '../../service/kill-point.ts'
 import type { Caller } from '../auth/caller.ts'
 import type { Config } from '../config.ts'
+import type { EngineCalls } from '../engine-reply.ts'
 import { ApiError } from '../errors.ts'
 import type { MarketDirectory } from '../markets/market-directory.ts'
 import type { Metrics } from '../metrics.ts'
@@ -22,8 +23,11 @@ import { type Arrival, createArrivingPlacements } from './arriving-placements.ts
 import { createCommandDispatcher } from './command-dispatcher.ts'
 import { createFindBySalt } from './command-identity.ts'
 import { createEarlierAttempts } from './earlier-attempts.ts'
+import { createEngineDispatcher } from './engine-dispatcher.ts'
 import type { GroupLogger } from './group.ts'
 import { createOrderMarketIndex } from './order-market-index.ts'
+import { createShardEpochs } from './shard-epochs.ts'
+import { createFindOrders } from './stored-orders.ts'
 import { cancelAll, cancelBatch } from './submit-cancels.ts'
 import { type JsonText, placeBatch } from './submit-placements.ts'
 import { cancelLabelled, cancelOrder, placeOrder } from './submit-single.ts'
@@ -57,6 +61,8 @@ export interface CommandPipelinePorts {
   readonly metrics: Metrics
   readonly recoverSigners: RecoverSigners
   readonly logger: GroupLogger
+  /** Decides and stores the commands; null: this process does, in transactions of its own. */
+  readonly engine: EngineCalls | null
 }
 
 export type CommandPipelineOptions = Pick<
@@ -96,14 +102,22 @@ export function createCommandPipeline(
   options: CommandPipelineOptions,
 ): CommandPipeline {
   const { db, markets, metrics } = parts
-  const dispatcher = createCommandDispatcher(parts, options)
+  const lookUps = {
+    findBySalt: createFindBySalt(db),
+    findOrders: createFindOrders(db),
+    epochs: createShardEpochs(db, parts.clock),
+  }
+  const dispatcher =
+    parts.engine === null
+      ? createCommandDispatcher(parts, options)
+      : createEngineDispatcher({ ...parts, ...lookUps, engine: parts.engine }, options)
   const arrivals = createArrivingPlacements()
   const ports = {
     db,
     arrivals,
     dispatcher,
     attempts: createEarlierAttempts(parts.logger),
-    findBySalt: createFindBySalt(db),
+    ...lookUps,
     orderMarkets: createOrderMarketIndex(db),
     markets,
     clock: parts.clock,

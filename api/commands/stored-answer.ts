@@ -1,8 +1,17 @@
 /**
  * The stored answer to a batch of placements, from which a repeated batch gets the same answer. For an order that the batch placed it
- * stores only the fields that change later; all other fields are read from the order's row, which is never deleted.
+ * stores only the fields that change later; all other fields are read from the order's row, which is never deleted. The engine stores the results of
+ * its items instead.
  */
+import type {
+  Json,
+  RequestCompleted,
+  StoredResult as RequestResult,
+  StoredBookmark,
+  StoredOrderState,
+} from '../../domain/journal/request-rows.ts'
 import type { OrderStatus } from '../../domain/orders/order.ts'
+import type { MarketId, Price, Seq } from '../../domain/units.ts'
 import { balanceView } from '../accounts/view.ts'
 import { ApiError, type ItemError, itemError } from '../errors.ts'
 import { type Specs, specOf } from '../markets/market-directory.ts'
@@ -10,6 +19,13 @@ import type { PlaceBatchAnswer, PlaceBatchBody } from '../order-entry/batch-sche
 import type { Order } from '../orders/schema.ts'
 import { type OrderRow, orderView } from '../orders/view.ts'
 import type { Bookmark, CommandReport, Item, ItemResult, Placed, PlaceItem } from './command.ts'
+import type { EndedDuplicate } from './engine-command.ts'
+import { itemRefusalError } from './engine-refusals.ts'
+import type { StoredOrder } from './group-state.ts'
+import type { ShardEpochs } from './shard-epochs.ts'
+
+/** The results of a request as the engine stores them. */
+export type StoredRequest = Pick<RequestCompleted, 'results' | 'balance' | 'read_after'>
 
 interface StoredPlacement {
   readonly order_hash: string
@@ -30,6 +46,110 @@ export interface StoredBatch
 }
 
 const isPlaced = (result: StoredResult): result is StoredPlacement => 'order_hash' in result
+
+/** Whether the engine has stored the answer. */
+export const isStoredRequest = (
+  stored: { readonly read_after: object } | StoredRequest,
+): stored is StoredRequest => 'market_id' in stored.read_after
+
+/** Hashes of the orders of a stored request. */
+export const hashesOfRequest = ({ results }: StoredRequest): string[] =>
+  results.map(hashOfResult).filter((hash) => hash !== null)
+
+function hashOfResult(result: RequestResult): string | null {
+  switch (result.kind) {
+    case 'placed':
+      return result.order.hash
+    case 'cancelled':
+      return result.hash
+    case 'answered':
+      return (result.answer as unknown as EndedDuplicate).order_hash
+    case 'refused':
+      return null
+  }
+}
+
+/** An item of a stored request that was refused, as answers show it. */
+export function storedItemError(refusal: Json): ItemError {
+  const { code } = refusal as { readonly code: string }
+  if (code === 'FROM_API') return (refusal as { readonly refusal: unknown }).refusal as ItemError
+  return itemError(itemRefusalError(refusal as unknown as Parameters<typeof itemRefusalError>[0]))
+}
+
+/** What the conversion of a stored request needs. */
+export interface RequestContext {
+  readonly specs: Specs
+  /** The current rows of the request's orders. */
+  readonly find: (hash: string) => StoredOrder
+  readonly bookmark: ShardEpochs['bookmark']
+}
+
+/** The stored batch of a request that the engine has stored. */
+export function batchOfRequest(
+  { results, balance, read_after }: StoredRequest,
+  { client_request_id, mode }: Pick<PlaceBatchBody, 'client_request_id' | 'mode'>,
+  context: RequestContext,
+): StoredBatch {
+  return {
+    client_request_id,
+    mode,
+    results: results.map((result) => batchResult(result, context)),
+    balance: balanceView({
+      free: BigInt(balance.free),
+      reserved: BigInt(balance.reserved),
+      pendingWithdrawal: BigInt(balance.pending_withdrawal),
+      positionMargin: BigInt(balance.position_margin),
+    }),
+    read_after: toBookmark(context, read_after),
+  }
+}
+
+export const toBookmark = (
+  { bookmark }: Pick<RequestContext, 'bookmark'>,
+  { market_id, seq }: StoredBookmark,
+): Bookmark => bookmark({ marketId: market_id as MarketId, seq: seq as Seq })
+
+function batchResult(result: RequestResult, context: RequestContext): StoredResult {
+  const { specs, find } = context
+  switch (result.kind) {
+    case 'refused':
+      return { error: storedItemError(result.refusal) }
+    case 'answered': {
+      const { order_hash, read_after } = result.answer as unknown as EndedDuplicate
+      const order = find(order_hash)
+      const view = orderView(specOf(specs, order), order, NOT_IN_BOOK)
+      return { order: view, is_duplicate: true, read_after: toBookmark(context, read_after) }
+    }
+    case 'placed': {
+      const { order, is_duplicate, oracle, read_after } = result
+      if (!is_duplicate) {
+        const { hash: order_hash, status, reserved } = order
+        return { order_hash, status, reserved, read_after: toBookmark(context, read_after) }
+      }
+      const row = asDecided(find(order.hash), order)
+      const view = orderView(specOf(specs, row), row, oracle === null ? null : (BigInt(oracle) as Price))
+      return { order: view, is_duplicate: true, read_after: toBookmark(context, read_after) }
+    }
+    case 'cancelled':
+      throw new Error('a batch of placements cancels nothing')
+  }
+}
+
+/** An order that has ended is in no book. */
+const NOT_IN_BOOK = null
+
+/** The order in its state when the request was decided. Its average price and its fee are the present ones. */
+function asDecided(stored: StoredOrder, { reserved, held, ...then }: StoredOrderState): StoredOrder {
+  const average =
+    stored.filled === 0 ? 0n : (stored.filled_value * BigInt(then.filled)) / BigInt(stored.filled)
+  return {
+    ...stored,
+    ...then,
+    reserved: BigInt(reserved),
+    held: BigInt(held),
+    filled_value: average,
+  }
+}
 
 /** Hashes of the orders that the batch placed. */
 export const placedHashes = ({ results }: StoredBatch): string[] =>

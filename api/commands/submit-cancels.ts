@@ -21,6 +21,8 @@ import type { NewCommand } from './command-dispatcher.ts'
 import { requestIdentity } from './command-identity.ts'
 import { afterExecution } from './earlier-attempts.ts'
 import { findMarkets } from './find-orders.ts'
+import type { ShardEpochs } from './shard-epochs.ts'
+import { isStoredRequest, type StoredRequest, storedItemError, toBookmark } from './stored-answer.ts'
 import { type CommandPorts, cancelView, NOT_IN_BOOK, singleItem } from './submit-single.ts'
 
 /** The stored part of a result. The order is not stored: every answer shows its current state. */
@@ -37,6 +39,30 @@ interface StoredCancels {
   readonly client_request_id: string
   readonly results: readonly StoredResult[]
   readonly read_after: Bookmark
+}
+
+/** The stored cancels of a request that the engine has stored. */
+function cancelsOfRequest(
+  { results, read_after }: StoredRequest,
+  { client_request_id }: CancelBatchBody,
+  requested: readonly string[],
+  epochs: ShardEpochs,
+): StoredCancels {
+  return {
+    client_request_id,
+    results: results.map((result, at): StoredResult => {
+      if (result.kind === 'refused')
+        return { order_hash: requested[at] as string, error: storedItemError(result.refusal) }
+      if (result.kind !== 'cancelled') throw new Error('a batch of cancels places nothing')
+      return {
+        order_hash: result.hash,
+        cancelled: result.cancelled,
+        is_duplicate: result.is_duplicate,
+        read_after: toBookmark(epochs, result.read_after),
+      }
+    }),
+    read_after: toBookmark(epochs, read_after),
+  }
 }
 
 const toStoredResult = (order_hash: string, itemResult: ItemResult): StoredResult => {
@@ -87,7 +113,11 @@ export async function cancelBatch(
       return { result: batchView(stored, false, viewOf), stored: JSON.stringify(stored) }
     },
     replay(stored, find) {
-      return batchView(JSON.parse(stored), true, (hash) => {
+      const parsed: StoredCancels | StoredRequest = JSON.parse(stored)
+      const cancels = isStoredRequest(parsed)
+        ? cancelsOfRequest(parsed, body, requested, ports.epochs)
+        : parsed
+      return batchView(cancels, true, (hash) => {
         const order = find(hash) as OrderRow
         return orderView(specOf(specs, order), order, NOT_IN_BOOK)
       })
@@ -164,8 +194,8 @@ async function submitCancelEverywhere(ports: CommandPorts, userId: number, reaso
 }
 
 /**
- * Cancels in one market after another, so that a transaction ends the orders of one market only. The last transaction locks the account and
- * what is left: it ends orders that were placed meanwhile, and its bookmark covers all markets. No transaction begins later than
+ * Cancels in one market after another, so that a transaction ends the orders of one market only, unless the dispatcher has steps. The last
+ * transaction locks the account and what is left: it ends orders that were placed meanwhile, and its bookmark covers all markets. No transaction begins later than
  * `commandTimeoutMs`: a stop of the process waits for the answer.
  */
 async function cancelEverywhere(ports: CommandPorts, userId: number, reason: string | null) {
@@ -178,7 +208,7 @@ async function cancelEverywhere(ports: CommandPorts, userId: number, reason: str
       if (!cancelled.has(result.order.hash)) cancelled.set(result.order.hash, result)
   }
   try {
-    for (const marketId of marketIds.length > 1 ? marketIds : []) {
+    for (const marketId of marketIds.length > 1 && !ports.dispatcher.hasSteps ? marketIds : []) {
       note(await submitCancelMarket(ports, userId, reason, marketId))
       if (ports.clock.now() > deadline) throw new ApiError('OVERLOADED', {}, '1')
     }

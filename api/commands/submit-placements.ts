@@ -13,12 +13,17 @@ import type { Item, PlaceItem } from './command.ts'
 import { placementIdentity, requestIdentity, saltedOrder } from './command-identity.ts'
 import { rejectWhole } from './decide.ts'
 import { afterExecution } from './earlier-attempts.ts'
+import type { StoredOrder } from './group-state.ts'
 import { parseOrder } from './parse-order.ts'
 import {
+  batchOfRequest,
   firstAnswer,
+  hashesOfRequest,
+  isStoredRequest,
   placedHashes,
   replayedAnswer,
   type StoredBatch,
+  type StoredRequest,
   toStoredBatch,
 } from './stored-answer.ts'
 import type { CommandPorts } from './submit-single.ts'
@@ -116,7 +121,7 @@ export async function placeBatch(
     const stored = await storedAnswer(ports.db, userId, request)
     if (stored !== null)
       return afterExecution(logger, {}, async () =>
-        JSON.stringify(await replayStored(ports, JSON.parse(stored))),
+        JSON.stringify(await replayStored(ports, body, JSON.parse(stored))),
       )
   }
   const isAtomic = body.mode === 'atomic'
@@ -137,7 +142,7 @@ export async function placeBatch(
         return { result: () => firstAnswer(batch, items, report), stored: JSON.stringify(batch) }
       },
       // Orders are read by the hashes of the stored answer: an order that would be rejected now is in no item.
-      replay: (text) => () => replayStored(ports, JSON.parse(text)),
+      replay: (text) => () => replayStored(ports, body, JSON.parse(text)),
     }),
   )
   if (markets.length === 1) noteQueued(ports, items, arrival)
@@ -156,11 +161,17 @@ function noteQueued({ orderMarkets }: CommandPorts, items: readonly Item[], arri
 }
 
 /** The answer to a batch that was executed before. */
-async function replayStored({ db, markets }: CommandPorts, batch: StoredBatch): Promise<PlaceBatchAnswer> {
-  const hashes = placedHashes(batch)
-  const orders =
-    hashes.length === 0 ? [] : await db.selectFrom('orders').selectAll().where('hash', 'in', hashes).execute()
-  const specs = await markets.ofRows(orders)
-  const byHash = new Map(orders.map((order) => [order.hash, order]))
-  return replayedAnswer(batch, specs, (hash) => byHash.get(hash))
+async function replayStored(
+  ports: CommandPorts,
+  body: PlaceBatchBody,
+  stored: StoredBatch | StoredRequest,
+): Promise<PlaceBatchAnswer> {
+  const hashes = isStoredRequest(stored) ? hashesOfRequest(stored) : placedHashes(stored)
+  const orders = await ports.findOrders(hashes)
+  const specs = await ports.markets.ofRows([...orders.values()])
+  const find = (hash: string) => orders.get(hash) as StoredOrder
+  if (!isStoredRequest(stored)) return replayedAnswer(stored, specs, find)
+  await ports.epochs.refresh()
+  const { bookmark } = ports.epochs
+  return replayedAnswer(batchOfRequest(stored, body, { specs, find, bookmark }), specs, find)
 }

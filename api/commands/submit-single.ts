@@ -27,6 +27,8 @@ import { findMarkets } from './find-orders.ts'
 import type { GroupLogger } from './group.ts'
 import type { OrderMarketIndex } from './order-market-index.ts'
 import { parseOrder } from './parse-order.ts'
+import type { ShardEpochs } from './shard-epochs.ts'
+import type { FindOrders } from './stored-orders.ts'
 import type { Verifier } from './verify-signature.ts'
 
 export interface CommandPorts {
@@ -35,6 +37,8 @@ export interface CommandPorts {
   readonly attempts: EarlierAttempts
   readonly arrivals: ArrivingPlacements
   readonly findBySalt: FindBySalt
+  readonly findOrders: FindOrders
+  readonly epochs: ShardEpochs
   readonly orderMarkets: OrderMarketIndex
   readonly markets: MarketDirectory
   readonly verifier: Verifier

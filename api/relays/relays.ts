@@ -1,21 +1,7 @@
-/**
- * Accepts signed forward requests for relaying. A request is stored under the locks of the `accounts` shard and of the account: an order that
- * is accepted later sees a requested revocation. The keeper sends it (`keeper/relays/`), and the indexer ends it.
- */
-import { lockAccounts } from '../../db/accounts.ts'
+/** Accepts signed forward requests for relaying. The keeper sends them (`keeper/relays/`), and the indexer ends them. */
 import type { Db, Tx } from '../../db/client.ts'
 import { loadForwarderNonce } from '../../db/forwarder-nonces.ts'
-import { appendRows, lockShard } from '../../db/journal.ts'
-import { hasLiveLease } from '../../db/leases.ts'
-import {
-  findRelayOperation,
-  insertRelayOperation,
-  type NewRelayOperation,
-  openRelays,
-  type RelayOperation,
-} from '../../db/relay-operations.ts'
-import { RELAY_LANE } from '../../db/relayers.ts'
-import { ACCOUNTS_SHARD } from '../../domain/journal/journal-row.ts'
+import { findRelayOperation, openRelays, type RelayOperation } from '../../db/relay-operations.ts'
 import {
   calldataOf,
   type ForwardRequest,
@@ -25,7 +11,6 @@ import {
   recoverForwardSigner,
 } from '../../domain/relays/forward-request.ts'
 import { nextForwardNonce, type RelayEffect } from '../../domain/relays/operation.ts'
-import { MOST_OPEN_RELAYS } from '../../domain/session-keys/session-key.ts'
 import type { Address, Seconds } from '../../domain/units.ts'
 import type { Clock } from '../../service/clock.ts'
 import { keccak, recover } from '../../service/crypto.ts'
@@ -33,6 +18,13 @@ import type { KillPointHook } from '../../service/kill-point.ts'
 import type { Caller } from '../auth/caller.ts'
 import { ApiError } from '../errors.ts'
 import { checkBounds } from './forward-body.ts'
+import {
+  type AcceptRelay,
+  type CheckEffect,
+  noncesOf,
+  requireLane,
+  type SignedForward,
+} from './store-relay.ts'
 
 export interface RelayPorts {
   readonly db: Db
@@ -40,16 +32,9 @@ export interface RelayPorts {
   readonly chainId: number
   readonly forwarder: Address
   readonly killPoint: KillPointHook<'after-relay-commit'>
+  /** Decides and stores an operation. */
+  readonly acceptRelay: AcceptRelay
 }
-
-export interface SignedForward {
-  readonly effect: RelayEffect
-  readonly request: ForwardRequest
-  readonly signature: string
-}
-
-/** Throws if the operation may not be accepted, by the state that the transaction has locked. */
-export type CheckEffect = (tx: Tx, open: readonly RelayOperation[]) => Promise<void>
 
 export interface Relays {
   /** A request with this target and effect that the caller can sign now: the same one for minutes, unless another one is accepted. */
@@ -67,7 +52,7 @@ export interface PreparedRequest {
 
 const secondsOf = (clock: Clock): Seconds => Math.floor(clock.now() / 1000) as Seconds
 
-export function createRelays({ db, clock, chainId, forwarder, killPoint }: RelayPorts): Relays {
+export function createRelays({ db, clock, chainId, forwarder, killPoint, acceptRelay }: RelayPorts): Relays {
   const digestOf = (request: ForwardRequest) =>
     hashForwardRequest(request, { chainId: BigInt(chainId), forwarder }, keccak)
 
@@ -98,24 +83,7 @@ export function createRelays({ db, clock, chainId, forwarder, killPoint }: Relay
       if (known !== null) return known
       checkBounds(request, secondsOf(clock))
       checkSignature(request, operationId, signature)
-      const accepted = await db.transaction().execute(async (tx) => {
-        const shard = await lockShard(tx, ACCOUNTS_SHARD)
-        await lockAccounts(tx, [caller.userId])
-        const again = await findRelayOperation(tx, operationId)
-        if (again !== null) return again
-        await requireLane(tx, effect)
-        const open = await openRelays(tx, request.from)
-        checkNonce(request.nonce, await loadForwarderNonce(tx, request.from), open)
-        await check(tx, open)
-        const stored = { ...columnsOf(effect), ...rowOf(request), signature: signature.toLowerCase() }
-        const { operation, row } = await insertRelayOperation(
-          tx,
-          { operation_id: operationId, user_id: caller.userId, ...stored },
-          clock.now(),
-        )
-        await appendRows(tx, shard, [row])
-        return operation
-      })
+      const accepted = await acceptRelay(caller, { effect, request, signature, operationId }, check)
       killPoint('after-relay-commit')
       return accepted
     },
@@ -124,12 +92,6 @@ export function createRelays({ db, clock, chainId, forwarder, killPoint }: Relay
 
 const freeNonce = async (tx: Tx, owner: string): Promise<number> =>
   nextForwardNonce(await loadForwarderNonce(tx, owner), noncesOf(await openRelays(tx, owner)))
-
-/** A revocation is accepted without a keeper that sends it: from its acceptance on the exchange refuses orders of the key. */
-async function requireLane(tx: Tx, { kind }: RelayEffect): Promise<void> {
-  if (kind === 'revoke_session_key' || (await hasLiveLease(tx, RELAY_LANE))) return
-  throw new ApiError('RELAY_UNAVAILABLE', {}, '5')
-}
 
 function checkSignature({ from }: ForwardRequest, digest: `0x${string}`, signature: string): void {
   const verdict = recoverForwardSigner(digest, signature, recover)
@@ -140,21 +102,6 @@ function checkSignature({ from }: ForwardRequest, digest: `0x${string}`, signatu
   })
 }
 
-/** Nonces execute without gaps, so only the lowest that is free can be accepted. */
-function checkNonce(nonce: number, executed: number, open: readonly RelayOperation[]): void {
-  const expected = nextForwardNonce(executed, noncesOf(open))
-  const context = { field: 'nonce', expected, received: nonce }
-  if (nonce < executed) throw new ApiError('FORWARD_NONCE_USED', context)
-  const taken = open.find((operation) => operation.nonce === nonce)
-  if (taken !== undefined)
-    throw new ApiError('FORWARD_NONCE_TAKEN', { ...context, operation_id: taken.operation_id })
-  if (nonce !== expected) throw new ApiError('FORWARD_NONCE_GAP', context)
-  if (open.length >= MOST_OPEN_RELAYS)
-    throw new ApiError('RELAY_LIMIT', { expected: `at most ${MOST_OPEN_RELAYS} open operations` }, '5')
-}
-
-const noncesOf = (open: readonly RelayOperation[]): number[] => open.map(({ nonce }) => nonce)
-
 const requestOf = (operation: RelayOperation): ForwardRequest => ({
   from: operation.owner as Address,
   to: operation.target as Address,
@@ -163,12 +110,3 @@ const requestOf = (operation: RelayOperation): ForwardRequest => ({
   deadline: operation.deadline as Seconds,
   data: operation.data as `0x${string}`,
 })
-
-const rowOf = ({ from, to, ...request }: ForwardRequest) => ({ owner: from, target: to, ...request })
-
-const columnsOf = (
-  effect: RelayEffect,
-): Pick<NewRelayOperation, 'kind' | 'session_key' | 'market_id' | 'minimum'> =>
-  effect.kind === 'invalidate_margin_nonces'
-    ? { kind: effect.kind, session_key: null, market_id: effect.marketId, minimum: effect.minimum }
-    : { kind: effect.kind, session_key: effect.sessionKey, market_id: null, minimum: null }

@@ -48,6 +48,8 @@ export type StoredResult =
     }
   /** `refusal`: why, as the engine or the caller before it has stated it. */
   | { readonly kind: 'refused'; readonly refusal: Json }
+  /** `answer`: what the caller has found of an order that had been placed before and has ended. */
+  | { readonly kind: 'answered'; readonly answer: Json }
 
 export interface StoredBalance {
   readonly free: Wei

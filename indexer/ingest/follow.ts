@@ -1,9 +1,9 @@
 /**
  * Ingests the chain block by block, from the last stored block to the node's head. After a fork it first rolls back to the last common
- * block. For each block, `decode/` turns its logs into facts and `blocks.ts` records them with their effects (`apply.ts`).
+ * block. For each block, `decode/` turns its logs into facts, and a `ChainRecord` records them with their effects.
  */
 
-import { blockAtOrBelow, isOpen, loadProgress, recordHead, type StoredBlock } from '../../db/chain.ts'
+import { isOpen, type Progress, type StoredBlock } from '../../db/chain.ts'
 import type { Db } from '../../db/client.ts'
 import { loadMarkets } from '../../db/markets.ts'
 import { NO_EVENTS } from '../../domain/settlement/receipt.ts'
@@ -14,18 +14,12 @@ import type { KillPointHook } from '../../service/kill-point.ts'
 import type { Logger } from '../../service/logger.ts'
 import type { Chain, ChainBlock, ChainLog, Metrics } from '../ports.ts'
 import type { SettlementMismatch } from './apply.ts'
-import { type ApplyPorts, applySteps, loadOpenBlock, type RecordedBlock } from './apply-steps.ts'
-import {
-  bindChain,
-  confirmUpTo,
-  eventlessActions,
-  ingestBlock,
-  OtherChainError,
-  rollBackBlock,
-} from './blocks.ts'
+import { eventlessActions, OtherChainError } from './blocks.ts'
+import type { BlockFacts, ChainRecord, RecordOutcome } from './chain-record.ts'
 import { addressesOf, type Contracts } from './contracts.ts'
 import { decodeLog } from './decode/decode-log.ts'
 import type { BlockFact } from './fact-locks.ts'
+import { createTableRecord } from './table-record.ts'
 
 export interface FollowOptions {
   readonly chainId: number
@@ -51,6 +45,8 @@ export interface FollowPorts {
   readonly logger: Logger
   readonly metrics: Pick<Metrics, 'headReached' | 'blockApplied' | 'rolledBack' | 'mismatch'>
   readonly killPoint: KillPointHook<BlockKillPoint>
+  /** The tables by default. */
+  readonly record?: ChainRecord
 }
 
 /** Of a block: before its first transaction, after its record, after each of its steps, and after it is complete. */
@@ -68,63 +64,73 @@ class InconsistentNodeError extends Error {
   override readonly name = 'InconsistentNodeError'
 }
 
+/** Empty blocks of which nothing is recorded: all from `from` up to `last`. */
+interface SkippedBlocks {
+  readonly from: number
+  readonly last: Pick<ChainBlock, 'number' | 'hash'>
+}
+
 export class Follower {
   readonly #ports: FollowPorts
   readonly #options: FollowOptions
+  readonly #chainRecord: ChainRecord
   #isBound = false
+  #skipped: SkippedBlocks | null = null
   #completed = { head: -1, at: 0 }
 
   constructor(ports: FollowPorts, options: FollowOptions) {
     this.#ports = ports
     this.#options = options
+    this.#chainRecord = ports.record ?? createTableRecord(ports, options)
   }
 
   /** One pass towards the node's head. False if it did not reach the head, or the node is behind the database. */
   async pass(): Promise<boolean> {
-    const { db, chain, clock, metrics } = this.#ports
-    const { chainId, confirmations } = this.#options
+    const { chain, clock, metrics } = this.#ports
     if (!this.#isBound) await this.#bind()
     const at = clock.now()
     const head = await chain.head()
-    const progress = await loadProgress(db, chainId)
+    const progress = await this.#chainRecord.progress()
     const { tip } = progress
-    if (tip?.hash !== head.hash || isOpen(progress)) {
+    if (!this.#isAt(progress, head)) {
       const isBehind = tip !== null && tip.hash !== head.hash && !(await this.#rollBackFork(tip, head))
       if (isBehind) return false
       const contracts = await this.#contracts()
       if (!(await this.#finish(contracts))) return false
-      const { nextBlock } = await loadProgress(db, chainId)
+      const { nextBlock } = await this.#chainRecord.progress()
       if (!(await this.#advance(nextBlock, head, contracts))) return false
-      await confirmUpTo(db, head.number - confirmations, confirmedAt(head))
+      await this.#chainRecord.confirm(head)
     }
     await this.#complete(head.number, at)
     metrics.headReached(head.number)
     return true
   }
 
+  /** Whether everything up to the head is recorded, or skipped because it is empty. */
+  #isAt(progress: Progress, head: ChainBlock): boolean {
+    if (isOpen(progress)) return false
+    const isSkipped = this.#skipped?.from === progress.nextBlock && this.#skipped.last.hash === head.hash
+    return isSkipped || progress.tip?.hash === head.hash
+  }
+
   /** Throttled to COMPLETION_STEP_MS while the head does not change: far below the lag at which placements are rejected. */
   async #complete(head: number, at: Millis): Promise<void> {
     if (head === this.#completed.head && at - this.#completed.at < COMPLETION_STEP_MS) return
-    await recordHead(this.#ports.db, this.#options.chainId, head, at)
+    await this.#chainRecord.complete(head, at)
     this.#completed = { head, at }
   }
 
   /** Checks that the node and the database belong to the same chain. Throws OtherChainError otherwise. */
   async #bind(): Promise<void> {
-    const { db, chain } = this.#ports
+    const { chain } = this.#ports
     const { chainId, startBlock } = this.#options
     const actual = await chain.chainId()
     if (actual !== chainId)
       throw new OtherChainError(`CHAIN_ID is ${chainId}, but the node is on chain ${actual}`)
     const genesis = await chain.block(0)
     if (genesis === null) throw new InconsistentNodeError('the node has no block 0')
-    await bindChain(db, { chainId, hash: genesis.hash }, startBlock)
+    await this.#chainRecord.bind({ chainId, hash: genesis.hash }, startBlock)
     this.#isBound = true
-  }
-
-  get #applyPorts(): ApplyPorts {
-    const { chain, clock, killPoint } = this.#ports
-    return { chain, now: clock.now(), killPoint, stepFacts: this.#options.stepFacts }
   }
 
   async #contracts(): Promise<Contracts> {
@@ -135,35 +141,54 @@ export class Follower {
 
   // ---------------------------------------------------------------------- forward
 
-  async #advance(from: number, head: ChainBlock, contracts: Contracts): Promise<boolean> {
+  async #advance(start: number, head: ChainBlock, contracts: Contracts): Promise<boolean> {
     const { liveDepth, range } = this.#options
-    let next = from
+    let from: number | null = start
+    let next = this.#firstToFetch(start, head)
     while (next <= head.number) {
-      const to = Math.min(next + range - 1, head.number - liveDepth)
-      const done =
+      const to = Math.min(from + range - 1, head.number - liveDepth)
+      from =
         to > next
-          ? await this.#ingestRange(next, to, contracts)
-          : await this.#ingestLive(next, head, contracts)
-      if (!done) return false
+          ? await this.#ingestRange(from, to, contracts)
+          : await this.#ingestLive({ from, number: next, head }, contracts)
+      if (from === null) return false
       next = Math.max(next, to) + 1
     }
     return true
   }
 
+  /** Behind the skipped blocks, unless they may have left the chain. */
+  #firstToFetch(start: number, head: ChainBlock): number {
+    const skipped = this.#skipped
+    const isAhead = skipped !== null && head.number > skipped.last.number
+    if (skipped?.from === start && (isAhead || skipped.last.hash === head.hash))
+      return skipped.last.number + 1
+    this.#skipped = null
+    return start
+  }
+
   /** One block near the head, with its logs by its hash: a fork in between cannot mix two blocks. */
-  async #ingestLive(number: number, head: ChainBlock, contracts: Contracts): Promise<boolean> {
+  async #ingestLive(
+    { from, number, head }: { readonly from: number; readonly number: number; readonly head: ChainBlock },
+    contracts: Contracts,
+  ): Promise<number | null> {
     const block = number === head.number ? head : await this.#ports.chain.block(number)
     if (block === null)
       throw new InconsistentNodeError(`the node has block ${head.number}, but not ${number}`)
+    const skipped = this.#skipped?.last
+    if (skipped?.number === number - 1 && skipped.hash !== block.parentHash) {
+      this.#skipped = null
+      return null
+    }
     const logs = await this.#ports.chain.logsOf(block.hash, addressesOf(contracts))
-    return this.#record(number, block, logs, contracts)
+    return this.#record(from, block, logs, contracts)
   }
 
   /**
    * Fetches the logs of many blocks with one request. The last block's hash commits to all blocks before it: if the hash is the same
    * before and after the request, the range is complete and of one fork. Only blocks with logs, and the last one, are stored.
    */
-  async #ingestRange(from: number, to: number, contracts: Contracts): Promise<boolean> {
+  async #ingestRange(from: number, to: number, contracts: Contracts): Promise<number | null> {
     const { chain } = this.#ports
     const last = await chain.block(to)
     const logs = await chain.logsBetween(from, to, addressesOf(contracts))
@@ -172,26 +197,24 @@ export class Follower {
     if (last === null || last.hash !== blocks.at(-1)?.hash) {
       throw new InconsistentNodeError(`block ${to} changed while the logs of ${from}..${to} were fetched`)
     }
-    let next = from
+    let next: number | null = from
     for (const block of blocks) {
       if (block === null)
         throw new InconsistentNodeError(`the node no longer has every block of ${from}..${to}`)
       const own = logs.filter((log) => log.block === block.number)
-      if (!(await this.#record(next, block, own, contracts))) return false
-      next = block.number + 1
+      next = await this.#record(next, block, own, contracts)
+      if (next === null) return null
     }
-    return true
+    return next
   }
 
-  /** False if the block does not follow the stored tip. The next pass resolves it. */
+  /** Returns from where on the next block is to be recorded. Null if the block does not follow the stored tip: the next pass resolves it. */
   async #record(
     from: number,
     block: ChainBlock,
     logs: readonly ChainLog[],
     contracts: Contracts,
-  ): Promise<boolean> {
-    const { db, killPoint } = this.#ports
-    const { chainId } = this.#options
+  ): Promise<number | null> {
     if (logs.some(({ blockHash }) => blockHash !== block.hash)) {
       throw new InconsistentNodeError(
         `the logs of block ${block.number} belong to another block with that number`,
@@ -201,35 +224,35 @@ export class Follower {
     const facts = inOrder.map((log): BlockFact => ({ log, fact: decodeLog(log, contracts) }))
     this.#logUndecodable(facts)
     const eventless = await this.#eventlessMismatches(block, facts)
-    const next = { chainId, from, block, facts, mismatches: eventless }
-    if (facts.length > 0) killPoint('before-block-commit')
-    return this.#ended(next, await ingestBlock(db, next, this.#applyPorts))
+    if (facts.length > 0) this.#ports.killPoint('before-block-commit')
+    const outcome = await this.#chainRecord.ingest({ from, block, facts, mismatches: eventless })
+    if (outcome.kind === 'skipped') {
+      this.#skipped = { from, last: block }
+      return from
+    }
+    this.#skipped = null
+    return this.#ended({ block, facts }, outcome) ? block.number + 1 : null
   }
 
   /** Applies the rest of a block that is recorded and not complete: its follower was stopped, or another one is at it. */
   async #finish(contracts: Contracts): Promise<boolean> {
-    const { db } = this.#ports
-    const { chainId } = this.#options
-    const open = await loadOpenBlock(db, chainId)
+    const open = await this.#chainRecord.openBlock()
     if (open === null) return true
     const facts = open.logs.map((log): BlockFact => ({ log, fact: decodeLog(log, contracts) }))
-    const recorded = { chainId, block: open.block, facts }
-    return this.#ended(recorded, await applySteps(db, recorded, this.#applyPorts))
+    const recorded = { block: open.block, facts }
+    return this.#ended(recorded, await this.#chainRecord.finish(recorded))
   }
 
   /** Reports how a block ended. False if it did not follow the stored tip, or another follower was faster. */
-  #ended(
-    { block, facts }: Pick<RecordedBlock, 'block' | 'facts'>,
-    outcome: Awaited<ReturnType<typeof ingestBlock>>,
-  ): boolean {
+  #ended({ block, facts }: BlockFacts, outcome: RecordOutcome): boolean {
     const { logger, metrics, killPoint } = this.#ports
-    if (outcome === 'overtaken' || outcome === 'fork') {
-      logger.info({ block: block.number, outcome }, 'block not applied')
+    if (outcome.kind !== 'recorded') {
+      logger.info({ block: block.number, outcome: outcome.kind }, 'block not applied')
       return false
     }
     killPoint('after-block-commit')
     metrics.blockApplied(facts.length)
-    for (const mismatch of outcome) this.#report(block.number, mismatch)
+    for (const mismatch of outcome.mismatches) this.#report(block.number, mismatch)
     return true
   }
 
@@ -271,9 +294,8 @@ export class Follower {
    * its head is below the stored tip and on the same fork.
    */
   async #rollBackFork(tip: StoredBlock, head: ChainBlock): Promise<boolean> {
-    const { db, logger, metrics } = this.#ports
-    const { chainId, startBlock } = this.#options
-    const common = await blockAtOrBelow(db, head.number)
+    const { logger, metrics } = this.#ports
+    const common = await this.#chainRecord.blockAtOrBelow(head.number)
     if (common === null) return false
     if (await this.#isOnChain(common, head)) return tip.number <= head.number
     // A missing common block may also mean another chain: check the genesis before any rollback.
@@ -282,8 +304,8 @@ export class Follower {
     let rolledBack = 0
     for (let newest: StoredBlock | null = tip; newest; rolledBack++) {
       if (newest.number <= head.number && (await this.#isOnChain(newest, head))) break
-      await rollBackBlock(db, chainId, newest, startBlock)
-      newest = (await loadProgress(db, chainId)).tip
+      await this.#chainRecord.rollBack(newest)
+      newest = (await this.#chainRecord.progress()).tip
     }
     logger.warn({ blocks: rolledBack, from: tip.number }, 'fork: blocks rolled back')
     metrics.rolledBack(rolledBack)
@@ -296,6 +318,3 @@ export class Follower {
     return (await this.#ports.chain.block(number))?.hash === hash
   }
 }
-
-/** Time of confirmation. It comes from the chain, so a replay yields the same journal. */
-const confirmedAt = (head: ChainBlock): Millis => (head.timestamp * 1000) as Millis

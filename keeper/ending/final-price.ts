@@ -10,16 +10,15 @@ import type { OracleReport } from '../../domain/settlement/settlement.ts'
 import type { MarketId, Millis } from '../../domain/units.ts'
 import { type Clock, elapsed } from '../../service/clock.ts'
 import type { Logger } from '../../service/logger.ts'
-import type { ActionQueue } from '../actions/ports.ts'
 import type { Calls, Chain, Metrics } from '../ports.ts'
 import type { RelayerLane } from '../relayer/ports.ts'
-import type { EndingMarket, EndingStore, SentTransaction } from './ports.ts'
+import type { EndingMarket, EndingStore, Finalizations, SentTransaction } from './ports.ts'
 import { reportPurpose } from './purposes.ts'
 import type { Send } from './sender.ts'
 
 export interface FinalPricePorts {
   readonly store: EndingStore
-  readonly actions: ActionQueue
+  readonly finalizations: Finalizations
   readonly chain: Pick<Chain, 'reportRules' | 'findCulprit'>
   readonly calls: Pick<Calls, 'submitFinalReport'>
   readonly clock: Clock
@@ -42,7 +41,7 @@ export interface FinalPrices {
 }
 
 export function createFinalPrices(ports: FinalPricePorts, lane: RelayerLane, send: Send): FinalPrices {
-  const { store, actions, chain, calls, clock, metrics, logger } = ports
+  const { store, finalizations, chain, calls, clock, metrics, logger } = ports
   const rules = new Map<MarketId, ReportLimits>()
   const queuedAt = new Map<MarketId, Millis>()
   /** The last step of each market, so that only changes are logged. */
@@ -125,9 +124,7 @@ export function createFinalPrices(ports: FinalPricePorts, lane: RelayerLane, sen
     if (isFinalizing || elapsed(clock, queuedAt.get(marketId) ?? 0) < REQUEUE_MS) return
     queuedAt.set(marketId, clock.now())
     const report = await store.proofOf(spec, inForce)
-    const verdict = await actions.enqueue(marketId, fence, blockTime, ({ asOf }) => ({
-      ...{ kind: 'finalize_market', asOf, report },
-    }))
+    const verdict = await finalizations.finalize(marketId, fence, blockTime, report)
     const details = { market_id: marketId, price: report.price.toString() }
     if (!verdict.ok)
       logger.warn({ ...details, refusal: verdict.refusal }, 'finalization not queued; will retry')

@@ -7,6 +7,7 @@ import type { UsedReport } from '../../domain/prices/report.ts'
 import type { Ending } from '../../domain/risk/ending.ts'
 import type { OracleReport } from '../../domain/settlement/settlement.ts'
 import type { Address, FundingIndex, MarketId, Millis, Price, UserId } from '../../domain/units.ts'
+import type { Verdict } from '../../domain/verdict.ts'
 import type { RelayerLane, TransactionStatus } from '../relayer/ports.ts'
 
 /** A market that has closed, as far as the indexer has followed the chain. */
@@ -38,6 +39,19 @@ export interface SentTransaction {
   readonly raw: `0x${string}`
   /** Null while it is in none. */
   readonly block: number | null
+}
+
+export interface Finalizations {
+  /**
+   * Queues the end of the market at the report in force. Returns its number in the queue; null if no action can be mined now, or if a finalization is
+   * queued. `headTime`: block time of the chain's head.
+   */
+  finalize(
+    marketId: MarketId,
+    fence: Fence,
+    headTime: Millis,
+    report: OracleReport,
+  ): Promise<Verdict<number | null, unknown>>
 }
 
 export interface EndingStore {

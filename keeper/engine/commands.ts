@@ -1,5 +1,10 @@
 /** The commands of the exchange: for each kind its decider, its class in the engine's queue, and the roles that may send it. */
 import {
+  type AdjustmentLaneAnswer,
+  type AdjustmentLaneCommand,
+  decideAdjustmentLane,
+} from '../../domain/exchange/decide/chain/adjustment-lane.ts'
+import {
   type BlockCommand,
   type ChainAnswer,
   type ChainCommand,
@@ -15,6 +20,17 @@ import {
   type VoidCommand,
 } from '../../domain/exchange/decide/chain/end-actions.ts'
 import { decideLane, type LaneAnswer, type LaneCommand } from '../../domain/exchange/decide/chain/lanes.ts'
+import {
+  decideRelayLane,
+  type RelayLaneAnswer,
+  type RelayLaneCommand,
+} from '../../domain/exchange/decide/chain/relay-lane.ts'
+import {
+  decideRelease,
+  type ReleaseAnswer,
+  type ReleaseEnded,
+  type ReleaseTransactions,
+} from '../../domain/exchange/decide/chain/release.ts'
 import {
   type AdjustAnswer,
   type AdjustCommand,
@@ -115,9 +131,18 @@ interface Answers {
   readonly signed: LaneAnswer
   readonly submitted: LaneAnswer
   readonly adopt_action_id: LaneAnswer
+  readonly signed_hashes: LaneAnswer
   readonly idle: LaneAnswer
+  readonly adjustments_signed: AdjustmentLaneAnswer
+  readonly adjustments_submitted: AdjustmentLaneAnswer
+  readonly fail_adjustment: AdjustmentLaneAnswer
+  readonly relay_signed: RelayLaneAnswer
+  readonly fail_relay: RelayLaneAnswer
+  readonly requeue_relay: RelayLaneAnswer
   readonly void: EndAnswer
   readonly restart_queue: EndAnswer
+  readonly release_ended: ReleaseAnswer
+  readonly release_transactions: ReleaseAnswer
 }
 
 export type ExchangeCommand =
@@ -142,8 +167,12 @@ export type ExchangeCommand =
   | RollBackCommand
   | ConfirmCommand
   | LaneCommand
+  | AdjustmentLaneCommand
+  | RelayLaneCommand
   | VoidCommand
   | RestartCommand
+  | ReleaseEnded
+  | ReleaseTransactions
 
 export type CommandKind = ExchangeCommand['kind']
 export type CommandOf<Kind extends CommandKind> = Extract<ExchangeCommand, { readonly kind: Kind }>
@@ -180,6 +209,23 @@ const chain = <Kind extends ChainCommand['kind']>(): CommandTerms<Kind> => ({
 const lane = <Kind extends LaneCommand['kind']>(): CommandTerms<Kind> => ({
   decide: always(
     (draft, inputs, command) => decideLane(draft, inputs, command as LaneCommand) as Answers[Kind],
+  ),
+  class: 'chain',
+  roles: ['worker'],
+})
+
+const adjustmentLane = <Kind extends AdjustmentLaneCommand['kind']>(): CommandTerms<Kind> => ({
+  decide: always(
+    (draft, inputs, command) =>
+      decideAdjustmentLane(draft, inputs, command as AdjustmentLaneCommand) as Answers[Kind],
+  ),
+  class: 'chain',
+  roles: ['worker'],
+})
+
+const relayLane = <Kind extends RelayLaneCommand['kind']>(): CommandTerms<Kind> => ({
+  decide: always(
+    (draft, inputs, command) => decideRelayLane(draft, inputs, command as RelayLaneCommand) as Answers[Kind],
   ),
   class: 'chain',
   roles: ['worker'],
@@ -233,9 +279,26 @@ export const COMMANDS: { readonly [Kind in CommandKind]: CommandTerms<Kind> } = 
   signed: lane<'signed'>(),
   submitted: lane<'submitted'>(),
   adopt_action_id: lane<'adopt_action_id'>(),
+  signed_hashes: lane<'signed_hashes'>(),
   idle: lane<'idle'>(),
+  adjustments_signed: adjustmentLane<'adjustments_signed'>(),
+  adjustments_submitted: adjustmentLane<'adjustments_submitted'>(),
+  fail_adjustment: adjustmentLane<'fail_adjustment'>(),
+  relay_signed: relayLane<'relay_signed'>(),
+  fail_relay: relayLane<'fail_relay'>(),
+  requeue_relay: relayLane<'requeue_relay'>(),
   void: end<'void'>(),
   restart_queue: end<'restart_queue'>(),
+  release_ended: {
+    decide: always((draft, _, command) => decideRelease(draft, command)),
+    class: 'chain',
+    roles: [],
+  },
+  release_transactions: {
+    decide: always((draft, _, command) => decideRelease(draft, command)),
+    class: 'chain',
+    roles: ['worker'],
+  },
 }
 
 /** Whether clients with the role may send the command. */
@@ -264,6 +327,9 @@ export function marketsOf(command: ExchangeCommand): readonly MarketId[] {
     case 'adjust':
     case 'update_funding':
     case 'finalize':
+    case 'adjustments_signed':
+    case 'adjustments_submitted':
+    case 'fail_adjustment':
       return [command.marketId]
     case 'void':
     case 'restart_queue':

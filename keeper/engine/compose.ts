@@ -9,7 +9,6 @@ import { checkSchema } from '../../db/migrator.ts'
 import { systemClock } from '../../service/clock.ts'
 import { type Check, createReadiness, serveHealth } from '../../service/health.ts'
 
-import { createWakeUps } from '../adapters/wake-ups.ts'
 import { recoverState } from './checkpoints.ts'
 import type { Config } from './config.ts'
 import { startCore } from './core.ts'
@@ -53,9 +52,8 @@ export async function compose(config: Config, logger: EngineLogger): Promise<Run
   await databaseClock.start()
   const clock: EngineClock = { now: databaseClock.now, monotonic: () => performance.now() }
   const identity = { protocol: PROTOCOL, chainId: config.chainId, ...(await engineIdentity(db)) }
-  const wakeUps = createWakeUps(config, logger)
   const recovered = await recoverState(pool, logger)
-  const core = startCore({ config, logger, metrics, clock, pool, wakeUps }, recovered)
+  const core = startCore({ config, logger, metrics, clock, pool }, recovered)
   const { member } = core
   const port = createEnginePort({ ...core, submit: member.submit, now: clock.now })
   const links = await listen(config.listen, {
@@ -79,7 +77,6 @@ export async function compose(config: Config, logger: EngineLogger): Promise<Run
       await core.stop()
       await links.close()
       await health.close()
-      await wakeUps.close()
       databaseClock.stop()
       await db.destroy()
     },

@@ -8,7 +8,6 @@ import { ROLES, type Role } from './link/messages.ts'
 export interface Config extends ProcessConfig {
   readonly databaseUrl: string
   readonly databaseConnections: number
-  readonly redisUrl: string | null
   readonly chainId: number
   /** Where clients connect. */
   readonly listen: Address
@@ -26,13 +25,12 @@ export interface Config extends ProcessConfig {
 }
 
 export function readConfig(env: Env): Config {
-  const { count, database, optional, process, text } = environment(env, 'engine')
+  const { count, database, process, text } = environment(env, 'engine')
   const confirmations = count('CHAIN_CONFIRMATIONS', 1)
   return {
     ...process(9_104),
     databaseUrl: database(),
     databaseConnections: count('DATABASE_CONNECTIONS', 4, 2),
-    redisUrl: optional('REDIS_URL'),
     chainId: count('CHAIN_ID'),
     listen: addressOf('ENGINE_LISTEN', text('ENGINE_LISTEN')),
     keys: keysOf('ENGINE_KEYS_FILE', text('ENGINE_KEYS_FILE'), ROLES),

@@ -22,8 +22,8 @@ export class ConnectionDeadlines {
   }
 
   held(connections: readonly ConnectionSwitch[], now: Millis): void {
-    for (const { connectionId, timeoutSeconds } of connections)
-      this.#fireAt.set(connectionId, (now + timeoutSeconds * 1_000) as Millis)
+    for (const { connectionId, fireInMs } of connections)
+      this.#fireAt.set(connectionId, (now + fireInMs) as Millis)
   }
 
   ended(connections: readonly string[]): void {

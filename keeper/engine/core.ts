@@ -3,9 +3,7 @@ import type pg from 'pg'
 import type { Entry } from '../../domain/exchange/apply.ts'
 import { specOf } from '../../domain/exchange/decide/turn/snapshot.ts'
 import { hashOrder } from '../../domain/orders/order-hash.ts'
-import type { MarketId } from '../../domain/units.ts'
 import { keccak } from '../../service/crypto.ts'
-import type { WakeUps } from '../ports.ts'
 import { scheduleCheckpoints } from './checkpoint-schedule.ts'
 import type { RecoveredState } from './checkpoints.ts'
 import { accountOf, type ExchangeAnswer, type ExchangeCommand } from './commands.ts'
@@ -27,7 +25,6 @@ export interface CorePorts {
   readonly metrics: EngineMetrics
   readonly clock: EngineClock
   readonly pool: pg.Pool
-  readonly wakeUps: Pick<WakeUps, 'send'>
 }
 
 export interface Core {
@@ -51,14 +48,9 @@ const DRIFT_MS = 200
 /** A slice of a block ends before the fact with which it would change more accounts. */
 const SLICE_ACCOUNTS = 100
 const EMPTY_BLOCKS_MS = 1_000
-/**
- * Signing, sending and mining a batch takes as much processor time as clearing it. On a machine that runs everything, it begins once the fills
- * have reached traders, who wait for them; the chain's answer takes longer anyway.
- */
-const SETTLEMENT_DELAY_MS = 60
 
 export function startCore(ports: CorePorts, { applied, number }: RecoveredState): Core {
-  const { config, logger, metrics, clock, pool, wakeUps } = ports
+  const { config, logger, metrics, clock, pool } = ports
   const { state } = applied
   const facts = new Facts(config)
   const deadlines = new ConnectionDeadlines()
@@ -82,11 +74,6 @@ export function startCore(ports: CorePorts, { applied, number }: RecoveredState)
     },
   })
 
-  const onQueued = (marketId: MarketId, isBatch: boolean): void => {
-    if (isBatch) setTimeout(() => wakeUps.send(marketId), SETTLEMENT_DELAY_MS).unref()
-    else wakeUps.send(marketId)
-  }
-
   const checkpoints = scheduleCheckpoints(
     { ...config, every: config.checkpointRows, logger },
     applied.position(),
@@ -106,7 +93,6 @@ export function startCore(ports: CorePorts, { applied, number }: RecoveredState)
         clock,
         timer: systemTimer,
         logger,
-        onQueued,
         onTurn: metrics.turnStarted,
       },
       { auctionMs: config.auctionIntervalMs, fundingMs: config.fundingIntervalMs },

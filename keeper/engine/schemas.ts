@@ -69,6 +69,7 @@ const item = Type.Union([
     note,
   }),
   exact({ kind: Type.Literal('refused'), refusal: Type.Unknown() }),
+  exact({ kind: Type.Literal('answered'), answer: Type.Unknown() }),
 ])
 const request = exact({ id: text(200), digest: text(200), absentUpTo: nullable(count) })
 const adjustment = Type.Union([
@@ -127,6 +128,7 @@ const SCHEMAS = {
         connectionId: text(100),
         userId,
         timeoutSeconds: Type.Integer({ minimum: 1, maximum: 86_400 }),
+        fireInMs: Type.Integer({ minimum: 0, maximum: 2 * 86_400_000 }),
       }),
       { maxItems: 10_000 },
     ),

@@ -1,6 +1,6 @@
 /**
- * The engine's own commands at their times: each market's turn and its funding, and dead-man switches that are due. They are submitted like
- * those of clients, so that every class has its share of the thread.
+ * The engine's own commands at their times: each market's turn and its funding, dead-man switches that are due, and the release of what has
+ * ended. They are submitted like those of clients, so that every class has its share of the thread.
  */
 
 import { NO_MEMORY, type TurnMemory } from '../../domain/exchange/decide/turn/memory.ts'
@@ -19,6 +19,7 @@ import {
 import type { ConnectionDeadlines } from './connection-deadlines.ts'
 import type { Reply, Request } from './owner.ts'
 import type { EngineClock, EngineLogger, Timer } from './ports.ts'
+import { Releases } from './releases.ts'
 
 export interface TurnPorts {
   readonly state: ExchangeState
@@ -27,8 +28,6 @@ export interface TurnPorts {
   readonly clock: EngineClock
   readonly timer: Timer
   readonly logger: EngineLogger
-  /** A market's queue of actions has work. `isBatch`: of the batch that was just cleared. */
-  readonly onQueued: (marketId: MarketId, isBatch: boolean) => void
   /** A turn has begun this much after it was due. */
   readonly onTurn: (marketId: MarketId, lateMs: number) => void
 }
@@ -42,11 +41,13 @@ export interface TurnIntervals {
 const FUNDING_POLL_MS = 1_000
 const SWITCH_POLL_MS = 250
 const LISTING_POLL_MS = 500
+const RELEASE_POLL_MS = 10_000
 
 export class Turns {
   readonly #ports: TurnPorts
   readonly #intervals: TurnIntervals
   readonly #markets = new Set<MarketId>()
+  readonly #releases = new Releases()
   #isStopped = false
 
   constructor(ports: TurnPorts, intervals: TurnIntervals) {
@@ -54,6 +55,7 @@ export class Turns {
     this.#intervals = intervals
     this.#addListed()
     void this.#every(SWITCH_POLL_MS, () => this.#fireSwitches())
+    void this.#every(RELEASE_POLL_MS, () => this.#release())
   }
 
   stop(): void {
@@ -94,7 +96,7 @@ export class Turns {
   async #turn(marketId: MarketId, memory: TurnMemory): Promise<TurnMemory> {
     const answer = await this.#ask<'turn'>({ kind: 'turn', turn: firstStep(marketId, memory) })
     if (answer === null) return memory
-    const { batchId, hasQueued, refused, failures } = answer
+    const { refused, failures } = answer
     if (refused.length > 0)
       this.#ports.logger.error(
         { market_id: marketId, refused },
@@ -102,20 +104,18 @@ export class Turns {
       )
     if (failures.length > 0)
       this.#ports.logger.warn({ market_id: marketId, failures }, 'steps of liquidations failed')
-    if (hasQueued) this.#ports.onQueued(marketId, batchId !== null)
     return answer.memory
   }
 
   async #updateFunding(marketId: MarketId): Promise<void> {
     const { state, clock } = this.#ports
     const pausedUntil = (state.bank.get(BANK)?.pause_ends_at ?? 0) * 1_000
-    const answer = await this.#ask<'update_funding'>({
+    await this.#ask<'update_funding'>({
       kind: 'update_funding',
       marketId,
       interval: this.#intervals.fundingMs,
       isBankPaused: clock.now() < pausedUntil,
     })
-    if (answer?.ok === true && answer.value !== null) this.#ports.onQueued(marketId, false)
   }
 
   async #fireSwitches(): Promise<void> {
@@ -124,6 +124,11 @@ export class Turns {
     const due = deadlines.due(now)
     if (due.length === 0 && state.switchIndex.due(now).length === 0) return
     if ((await this.#ask<'fire_switches'>({ kind: 'fire_switches', due })) !== null) deadlines.fired(due)
+  }
+
+  async #release(): Promise<void> {
+    const { state, clock } = this.#ports
+    for (const command of this.#releases.poll(state, clock.now())) await this.#ask<'release_ended'>(command)
   }
 
   async #ask<Kind extends CommandKind>(command: CommandOf<Kind>): Promise<AnswerOf<Kind> | null> {

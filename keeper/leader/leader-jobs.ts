@@ -14,10 +14,11 @@ import { type FaucetPorts, payRequests } from '../faucet/payouts.ts'
 import { createFigures, type FigurePorts } from '../figures/figures.ts'
 import { createFunding, type FundingPorts } from '../funding/funding.ts'
 import { createHeartbeats, type HeartbeatPorts } from '../heartbeat/heartbeat.ts'
+import type { RulesInformer } from '../inform/rules.ts'
 import { createLiquidations, type LiquidationPorts } from '../liquidation/liquidations.ts'
 import { createMarks } from '../marks/marks.ts'
 import type { Chain } from '../ports.ts'
-import { createRanks, type RankPorts } from '../ranks/ranks.ts'
+import { createRanks, type RankPorts, type Ranks } from '../ranks/ranks.ts'
 import { Delivery, type DeliveryPorts } from '../relayer/delivery.ts'
 import type { LaneProgress, LaneWatch } from '../relayer/lane-watch.ts'
 import type { RelayerLane, RelayerStore } from '../relayer/ports.ts'
@@ -102,6 +103,30 @@ export function auctionJob(
     },
   }
 }
+
+/** Of a market's readers, where the engine takes its turns: ranks and figures. */
+export function readersJob(
+  ports: FigurePorts,
+  spec: MarketSpec,
+  ranks: Ranks,
+  rules: Pick<RulesInformer, 'poll' | 'settled'>,
+): LeaderJob {
+  const figures = createFigures(ports, spec)
+  return {
+    async step(fence) {
+      ranks.poll(fence)
+      figures.poll()
+      rules.poll()
+      return READERS_POLL_MS
+    },
+    reset: () => figures.reset(),
+    async finish() {
+      await Promise.all([ranks.settled(), figures.settled(), rules.settled()])
+    },
+  }
+}
+
+const READERS_POLL_MS = 1_000
 
 function openMarket(
   ports: AuctionPorts & LiquidationPorts & RankPorts,

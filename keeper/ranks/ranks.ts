@@ -31,28 +31,47 @@ export interface Ranks {
 
 const RANK_INTERVAL_MS = 10_000
 
+async function rank(
+  ports: RankPorts,
+  spec: MarketSpec,
+  fence: Fence,
+  positions: readonly Position[],
+): Promise<void> {
+  const { now, report, funding, terms } = await ports.store.snapshot(spec)
+  if (report === null) return
+  const basis = { oracle: report.price, index: fundingIndexAt(funding, now) }
+  await ports.ranks.save(
+    spec.marketId,
+    fence,
+    rankSides(termsAt(spec, terms, now).spec, positions, basis),
+    now,
+  )
+}
+
+const taskOf = (ports: RankPorts, { marketId }: MarketSpec): BackgroundTask =>
+  new BackgroundTask(ports, 'ranking for deleveraging failed; will retry', { market_id: marketId })
+
 export function createRanks(ports: RankPorts, spec: MarketSpec, memory: Pick<MarketMemory, 'view'>): Ranks {
-  const failure = 'ranking for deleveraging failed; will retry'
-  const task = new BackgroundTask(ports, failure, { market_id: spec.marketId })
-
-  async function rank(fence: Fence, positions: readonly Position[]): Promise<void> {
-    const { now, report, funding, terms } = await ports.store.snapshot(spec)
-    if (report === null) return
-    const basis = { oracle: report.price, index: fundingIndexAt(funding, now) }
-    await ports.ranks.save(
-      spec.marketId,
-      fence,
-      rankSides(termsAt(spec, terms, now).spec, positions, basis),
-      now,
-    )
-  }
-
+  const task = taskOf(ports, spec)
   return {
     poll(fence) {
       const { view } = memory
       if (view === null) return
-      task.poll(RANK_INTERVAL_MS, () => rank(fence, samplePositions(view.positions)))
+      task.poll(RANK_INTERVAL_MS, () => rank(ports, spec, fence, samplePositions(view.positions)))
     },
+    settled: () => task.settled(),
+  }
+}
+
+/** Where no auction keeps the positions in memory. `load`: a sample of the market's matched positions. */
+export function createStoredRanks(
+  ports: RankPorts,
+  spec: MarketSpec,
+  load: () => Promise<readonly Position[]>,
+): Ranks {
+  const task = taskOf(ports, spec)
+  return {
+    poll: (fence) => task.poll(RANK_INTERVAL_MS, async () => rank(ports, spec, fence, await load())),
     settled: () => task.settled(),
   }
 }

@@ -10,7 +10,8 @@ export interface RelayerLane {
   readonly chainId: number
 }
 
-export type TransactionStatus = 'SIGNED' | 'BROADCAST' | 'MINED' | 'REVERTED' | 'REPLACED'
+/** STORED: the engine has not accepted the transaction yet, so it must not be sent. */
+export type TransactionStatus = 'STORED' | 'SIGNED' | 'BROADCAST' | 'MINED' | 'REVERTED' | 'REPLACED'
 
 export interface StoredTransaction extends SignedTransaction {
   /** The key that has signed it. */

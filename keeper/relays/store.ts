@@ -75,7 +75,7 @@ export function createRelayStore(db: Db, clock: Clock): RelayStore {
         select o.*, used.raw, used.block as reverted_in
         from relay_operations o
         cross join lateral (
-          select bool_or(t.status in ('SIGNED', 'BROADCAST') or (t.status = 'MINED' and t.purpose = ${RELAY_PURPOSE})) as may_execute,
+          select bool_or(t.status in ('STORED', 'SIGNED', 'BROADCAST') or (t.status = 'MINED' and t.purpose = ${RELAY_PURPOSE})) as may_execute,
             max(t.raw) filter (where t.status = 'REVERTED') as raw, max(t.block) filter (where t.status = 'REVERTED') as block
           from relayer_transactions t
           where t.relayer = o.relayer and t.chain_id = ${lane.chainId} and t.nonce = o.relayer_nonce

@@ -7,7 +7,7 @@ import type { OpenOrder } from '../../domain/orders/open-order.ts'
 import type { OrderPlan } from '../../domain/orders/order-changes.ts'
 import type { Funds } from '../../domain/orders/recompute-reservations.ts'
 import type { Position } from '../../domain/positions/position.ts'
-import type { VoidedBatch } from '../../domain/settlement/void-batch.ts'
+import type { Culprit, VoidedBatch } from '../../domain/settlement/void-batch.ts'
 import type { MarketId, Millis, Rate, UserId } from '../../domain/units.ts'
 import type { SignedTransaction } from '../ports.ts'
 import type { RelayerLane, StoredTransaction } from '../relayer/ports.ts'
@@ -117,6 +117,25 @@ export interface Voided extends OrderPlan {
   readonly isUnnamed: boolean
   /** Stops placements and batches. */
   readonly cancelOnly: boolean
+}
+
+/** What a void has ended. */
+export interface VoidedBatches {
+  readonly batchIds: readonly number[]
+  /** It was the second failure in a row without a culprit: the market accepts only cancels. */
+  readonly isRestricted: boolean
+}
+
+export interface Voids {
+  /**
+   * Voids every action from `queueNo` on. Returns null, and changes nothing, until the indexer has recorded every action before it: positions are
+   * reset to the mined ones.
+   */
+  voidFrom(
+    spec: MarketSpec,
+    fence: Fence,
+    failure: { readonly queueNo: number; readonly culprit: Culprit; readonly at: Millis },
+  ): Promise<VoidedBatches | null>
 }
 
 export interface VoidStore {

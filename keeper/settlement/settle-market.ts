@@ -13,11 +13,11 @@ import type { IsDead } from '../relayer/key-delivery.ts'
 import type { RelayerLane, StoredTransaction } from '../relayer/ports.ts'
 import { isOpen, isSameNonce, NOOP_PURPOSE } from '../relayer/stored-transaction.ts'
 import { endFailed } from './end-failed.ts'
-import type { PendingAction, RequeueStore, SettlementStore, VoidStore } from './ports.ts'
+import type { PendingAction, RequeueStore, SettlementStore, Voids } from './ports.ts'
 
 export interface SettlePorts {
   readonly store: SettlementStore
-  readonly voids: VoidStore
+  readonly voids: Voids
   readonly requeues: RequeueStore
   readonly delivery: Delivery
   readonly chain: Chain

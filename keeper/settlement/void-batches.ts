@@ -1,17 +1,13 @@
-/** Voids the batches of a failed settlement: finds the culprit, returns the other orders to the book, ends the culprit's orders. */
-
+/** Voids the batches of a failed settlement: the other orders return to the book, and the culprit's orders end. */
 import type { Fence } from '../../db/fence.ts'
-import { reservingSpec } from '../../domain/market/in-force.ts'
 import type { MarketSpec } from '../../domain/market/market.ts'
-import { FLAT } from '../../domain/positions/position.ts'
-import { type Culprit, planVoid } from '../../domain/settlement/void-batch.ts'
-import type { Quote } from '../../domain/units.ts'
+import type { Culprit } from '../../domain/settlement/void-batch.ts'
 import type { Clock } from '../../service/clock.ts'
 import type { Logger } from '../../service/logger.ts'
-import type { VoidStore } from './ports.ts'
+import type { Voids } from './ports.ts'
 
 export interface VoidPorts {
-  readonly voids: VoidStore
+  readonly voids: Voids
   readonly clock: Clock
   readonly logger: Logger
 }
@@ -24,48 +20,24 @@ export interface Failure {
   readonly reverted: { readonly hash: string; readonly block: number } | null
 }
 
-const NO_FUNDS = { free: 0n as Quote, reserved: 0n as Quote }
-
-/**
- * Returns false, and changes nothing, until the indexer has recorded every action before the failure: positions are reset to the mined
- * ones.
- */
+/** Returns false, and changes nothing, until the indexer has recorded every action before the failure. */
 export async function voidFrom(
-  ports: VoidPorts,
+  { voids, clock, logger }: VoidPorts,
   spec: MarketSpec,
   fence: Fence,
   { queueNo, cause: culprit, reverted }: Failure,
 ): Promise<boolean> {
-  const at = ports.clock.now()
-  let isVoided = false
-  await ports.voids.transaction(spec.marketId, fence, queueNo, async (transaction) => {
-    const isUnnamed = culprit.kind === 'unnamed'
-    const { batches, orders, mined, funds, isAfterUnnamed } = transaction
-    const voiding = planVoid({
-      spec: reservingSpec(spec, transaction.reservedFee),
-      at,
-      culprit,
-      batches,
-      orders,
-      positions: (account) => mined.get(account) ?? FLAT,
-      fundsOf: (account) => funds.get(account) ?? NO_FUNDS,
-    })
-    const cancelOnly = isUnnamed && isAfterUnnamed
-    await transaction.save({ ...voiding, at, error: culprit.error, isUnnamed, cancelOnly })
-    isVoided = true
-    const details = {
-      market_id: spec.marketId,
-      batch_ids: batches.map(({ batchId }) => batchId),
-      tx_hash: reverted?.hash ?? null,
-      culprit: culprit.kind,
-      error: culprit.error,
-    }
-    if (cancelOnly)
-      ports.logger.error(
-        details,
-        'two settlements in a row reverted without a culprit: market set to cancel-only',
-      )
-    else ports.logger.error(details, 'settlement failed: batches voided')
-  })
-  return isVoided
+  const voided = await voids.voidFrom(spec, fence, { queueNo, culprit, at: clock.now() })
+  if (voided === null) return false
+  const details = {
+    market_id: spec.marketId,
+    batch_ids: voided.batchIds,
+    tx_hash: reverted?.hash ?? null,
+    culprit: culprit.kind,
+    error: culprit.error,
+  }
+  if (voided.isRestricted)
+    logger.error(details, 'two settlements in a row reverted without a culprit: market set to cancel-only')
+  else logger.error(details, 'settlement failed: batches voided')
+  return true
 }

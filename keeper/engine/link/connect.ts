@@ -1,31 +1,28 @@
-/** Connects a process to the engine in one of its roles. */
-import type { Db } from '../../../db/client.ts'
+/** Connects a process to the engine in its roles. */
+import { createDb, createPool, type Db } from '../../../db/client.ts'
 import { engineIdentity } from '../../../db/engine-identity.ts'
-
 import type { EngineLogger } from '../ports.ts'
 import { systemTimer } from '../timer.ts'
 import { type EngineAccess, openMember } from './access.ts'
 import { createEngineClient } from './client.ts'
-import { createEngine, type Engine } from './engine.ts'
-import { PROTOCOL, type Role } from './messages.ts'
+import type { ConnectEngine, EngineConnection } from './connection.ts'
+import { createEngine } from './engine.ts'
+import { type Identity, PROTOCOL, type Role } from './messages.ts'
 
-export interface ConnectedEngine extends Engine {
-  /** Resolves when the owner is connected. */
-  ready(): Promise<void>
-  close(): void
+/** What the process and the engine must have in common, as the process's own database has it. */
+export async function identityOf(db: Db, chainId: number): Promise<Identity> {
+  const { schema, incarnation } = await engineIdentity(db)
+  return { protocol: PROTOCOL, chainId, schema, incarnation }
 }
 
-/** Chain, schema and restore of the process's own database are compared with those of the engine. */
-export async function connectEngine<Name extends Role>(
-  db: Db,
-  chainId: number,
+export function connectEngine<Name extends Role>(
+  identity: Identity,
   { members, keys }: EngineAccess<Name>,
   role: Name,
   logger: EngineLogger,
-): Promise<ConnectedEngine> {
-  const { schema, incarnation } = await engineIdentity(db)
+): EngineConnection {
   const client = createEngineClient({
-    identity: { protocol: PROTOCOL, chainId, schema, incarnation },
+    identity,
     role,
     key: keys.get(role) as Buffer,
     members,
@@ -34,5 +31,22 @@ export async function connectEngine<Name extends Role>(
     monotonic: () => performance.now(),
     logger,
   })
-  return { ...createEngine(client), ready: client.ready, close: client.close }
+  return { engine: createEngine(client), ready: client.ready, close: async () => client.close() }
+}
+
+interface ConnectorConfig {
+  readonly databaseUrl: string
+  readonly chainId: number
+  readonly engine: EngineAccess<Role> | null
+}
+
+/** Null without an engine: the process writes by itself. */
+export async function engineConnector(
+  { databaseUrl, chainId, engine }: ConnectorConfig,
+  logger: EngineLogger,
+): Promise<ConnectEngine | null> {
+  if (engine === null) return null
+  const db = createDb(createPool({ url: databaseUrl, connections: 1, name: 'engine identity' }))
+  const identity = await identityOf(db, chainId).finally(() => db.destroy())
+  return (role) => connectEngine(identity, engine, role, logger)
 }

@@ -4,6 +4,8 @@ import type { Inform } from '../facts.ts'
 import type { ClientReply, EngineClient } from './client.ts'
 import { decode, encode } from './codec.ts'
 
+export type { AnswerOf, CommandKind, CommandOf } from '../commands.ts'
+
 export type EngineReply<Answer> =
   | { readonly answer: Answer }
   | Extract<ClientReply, { readonly none: unknown }>

@@ -2,7 +2,7 @@
 import { accountsTable, positionsTable, putUsers } from '../../../db/written-tables.ts'
 import type { ExchangeState } from '../../../domain/exchange/state.ts'
 import type { WrittenMark } from './changes.ts'
-import { following, keeping, statements, type TablePart } from './part.ts'
+import { following, keeping, keepingByKey, statements, type TablePart } from './part.ts'
 
 const users = (mark: WrittenMark, state: ExchangeState): TablePart =>
   following(
@@ -50,7 +50,7 @@ const positions = (mark: WrittenMark, state: ExchangeState): TablePart =>
         matched_leverage: row.matchedLeverage,
       }),
     },
-    (rows) => keeping(positionsTable, rows),
+    (rows) => keepingByKey(positionsTable, rows),
   )
 
 export const accountParts = { users, accounts, positions }

@@ -15,7 +15,7 @@ import type { ExchangeState } from '../../../domain/exchange/state.ts'
 import { actionKey, batchKey } from '../../../domain/exchange/tables/markets.ts'
 import type { BatchCleared } from '../../../domain/journal/batch-rows.ts'
 import { type ChangedRows, Changes, type WrittenMark } from './changes.ts'
-import { following, keeping, rowsOf, statements, type TablePart, unwritten } from './part.ts'
+import { following, keeping, keepingByKey, rowsOf, statements, type TablePart, unwritten } from './part.ts'
 
 export const markets = (mark: WrittenMark, state: ExchangeState): TablePart =>
   following(
@@ -69,7 +69,7 @@ export const actions = (mark: WrittenMark, state: ExchangeState): TablePart =>
       keyOf: ({ market_id, queue_no }) => actionKey(market_id, queue_no),
       columnsOf: ({ changed: _, is_unnamed: __, ...row }) => ({ ...row, created_at: row.as_of }),
     },
-    (rows) => keeping(actionsTable, rows),
+    (rows) => keepingByKey(actionsTable, rows),
   )
 
 // ---------------------------------------------------------------------- batches

@@ -38,6 +38,13 @@ export const keeping = (table: Pick<StateTable, 'put' | 'change'>, rows: Changed
   ...statements(table.change, rows.changed),
 ]
 
+/**
+ * The same for tables with a second index that begins like the key. A plan of `change` that was made while the table was empty might use that index for
+ * ever; `put` finds rows by the key alone.
+ */
+export const keepingByKey = (table: Pick<StateTable, 'put'>, rows: ChangedRows): Statement[] =>
+  statements(table.put, [...rows.put, ...rows.changed, ...unwritten(rows)])
+
 /** Rows that the state drops are deleted. */
 export const deleting = (table: StateTable, { put, changed, dropped }: ChangedRows): Statement[] => [
   ...statements(

@@ -2,6 +2,7 @@ import { expect } from 'chai'
 import { generateKeyPair, UnsecuredJWT } from 'jose'
 import { after, before, describe, it } from 'mocha'
 import { type Bearer, createBearer } from '../../../api/auth/bearer.ts'
+import { createLogIn } from '../../../api/auth/log-in.ts'
 import { createUser, type ExchangeFixture, startExchange, type User } from '../support/exchange-fixture.ts'
 import { AUDIENCE, IdentityProvider, ISSUER } from '../support/identity-provider.ts'
 
@@ -38,7 +39,7 @@ describe('identity tokens', () => {
     return { status, code, field }
   }
   const bearer = (url = provider.url): Bearer =>
-    createBearer(exchange.db, { now: Date.now } as never, {
+    createBearer(createLogIn(exchange.db, null), { now: Date.now } as never, {
       ...{ jwksUrl: url, issuer: ISSUER, audience: AUDIENCE, walletClaim: 'wallet_address' },
     })
 

@@ -5,6 +5,7 @@ import {
   type ConnectionSwitches,
   createConnectionSwitches,
 } from '../../../api/cancel-switch/connection-switches.ts'
+import { createSwitchTables } from '../../../api/cancel-switch/switch-store.ts'
 import { createDb, createPool, type Db } from '../../../db/client.ts'
 import { createShard } from '../../../db/journal.ts'
 import { ACCOUNTS_SHARD } from '../../../domain/journal/journal-row.ts'
@@ -55,7 +56,9 @@ describe('switches of connections', () => {
   })
   beforeEach(() => {
     counter = new Counter()
-    switches = createConnectionSwitches(db.withPlugin(counter), clock, { warn() {} })
+    switches = createConnectionSwitches(createSwitchTables(db.withPlugin(counter), clock), clock, {
+      warn() {},
+    })
   })
   afterEach(async () => {
     await switches.stop()

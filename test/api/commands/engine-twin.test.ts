@@ -2,35 +2,26 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
 import { after, before, describe, it } from 'mocha'
-import type { Item as ApiItem } from '../../../api/commands/command.ts'
-import { ApiError, itemError } from '../../../api/errors.ts'
+import type { Item as ApiItem, CommandReport } from '../../../api/commands/command.ts'
+import type { StoredOrder } from '../../../api/commands/group-state.ts'
+import {
+  batchOfRequest,
+  hashesOfRequest,
+  type StoredRequest,
+  toStoredBatch,
+} from '../../../api/commands/stored-answer.ts'
+import { ApiError } from '../../../api/errors.ts'
 import { appendRows, lockShard } from '../../../db/journal.ts'
 import { saveSessionKey } from '../../../db/session-keys.ts'
-import { decideCancelAll } from '../../../domain/exchange/decide/orders/cancel-all.ts'
-import type {
-  CancelAllCommand,
-  CancelAllStep,
-  Item,
-  OrdersAnswer,
-  OrdersCommand,
-} from '../../../domain/exchange/decide/orders/command.ts'
-import { decideOrders } from '../../../domain/exchange/decide/orders/decide-orders.ts'
 import { ACCOUNTS_SHARD } from '../../../domain/journal/journal-row.ts'
-import type { Json } from '../../../domain/journal/request-rows.ts'
 import type { MarketSpec } from '../../../domain/market/market.ts'
 import { ORDER_TYPES, type SignedOrder } from '../../../domain/orders/order.ts'
 import { hashOrder } from '../../../domain/orders/order-hash.ts'
-import type { Address, Millis, OrderHash, Seconds, Steps, Ticks, UserId } from '../../../domain/units.ts'
+import type { Address, Millis, OrderHash, Seconds, Steps, Ticks } from '../../../domain/units.ts'
 import { keccak } from '../../../service/crypto.ts'
 import { binary, perpetual } from '../../support/markets.ts'
 import { expectConsistentAccounting } from '../support/accounting.ts'
-import {
-  CommandTwins,
-  engineAnswer,
-  entriesOf,
-  requestOf,
-  type TwinCommand,
-} from '../support/command-twins.ts'
+import { CommandTwins, plain, requestOf, type TwinCommand } from '../support/command-twins.ts'
 import {
   createUser,
   type ExchangeFixture,
@@ -127,7 +118,6 @@ describe('the engine beside the transactions of the api', () => {
   let twins: CommandTwins
   let users: User[]
   const hashes: OrderHash[] = []
-  const firstAnswers = new Map<string, unknown>()
   const commands = new Map<string, TwinCommand>()
   const seen = new Map<string, number>()
   let salt = 1_000
@@ -222,56 +212,43 @@ describe('the engine beside the transactions of the api', () => {
     return twin
   }
 
-  const engineItem = (item: ApiItem): Item => {
-    switch (item.kind) {
-      case 'place':
-        return { kind: 'place', order: item.order, clientOrderId: item.clientOrderId, absentUpTo: null }
-      case 'cancel':
-        return { kind: 'cancel', target: { hash: item.hash as OrderHash, ended: null }, note: item.reason }
-      case 'refused':
-        return { kind: 'refused', refusal: itemError(item.error) as unknown as Json }
-      case 'cancel_all':
-        throw new Error('a cancel of all orders is a command of its own')
-    }
-  }
-
-  const engineCommand = ({ userId, items, isAtomic, request }: TwinCommand): OrdersCommand => ({
-    kind: 'orders',
-    userId: userId as UserId,
-    items: items.map(engineItem),
-    isAtomic,
-    request: request && { id: request.id, digest: request.digest.toString('hex'), absentUpTo: null },
-  })
-
   async function runCommand(any: AnyCommand): Promise<void> {
-    await twins.shadow.follow()
     const twin = await twinOf(any)
-    const now = Date.now() as Millis
-    const { entries, answer } = twins.decideOnState(
-      decideOrders,
-      engineCommand(twin),
-      await twins.inputs(now),
-    )
-    const engine = {
-      rows: entriesOf(entries),
-      answer: engineAnswer(answer, twin.items, firstAnswers),
-    }
-    const api = await twins.decideInTables(twin, now)
-    expect(engine).to.deep.equal(api)
-    note(answer.kind === 'refused' ? answer.refusal.code : answer.kind)
-    if (answer.kind === 'done')
-      for (const result of answer.results) note(result.kind === 'refused' ? result.refusal.code : result.kind)
-    if (answer.kind !== 'done') expect(entries).to.deep.equal([])
+    const { engine, tables, entries, decision, report } = await twins.run(twin, Date.now() as Millis)
+    expect(engine).to.deep.equal(tables)
+    note(decision.kind === 'refused' ? decision.refusal.code : decision.kind)
+    if (decision.kind === 'done')
+      for (const result of decision.results)
+        note(result.kind === 'refused' ? result.refusal.code : result.kind)
+    if (decision.kind !== 'done') expect(entries).to.deep.equal([])
     const completed = requestOf(entries)
     if (completed === null) return
     // The journal of the tables has no row for it.
     const { kind: _, ...request } = completed
     twins.shadow.state.requests.put(request)
-    firstAnswers.set(`${request.user_id} ${request.client_request_id}`, engine.answer)
+    await expectSameBatch(twin, request.client_request_id, request, report as CommandReport)
+  }
+
+  /** From the engine's row of a request a repeated batch gets the answer that the api would have stored. */
+  async function expectSameBatch(
+    { items }: TwinCommand,
+    id: string,
+    request: StoredRequest,
+    report: CommandReport,
+  ): Promise<void> {
+    if (items.some(({ kind }) => kind === 'cancel')) return
+    const body = { client_request_id: id, mode: 'best_effort', orders: [] } as const
+    const orders = await twins.findOrders(hashesOfRequest(request))
+    const batch = batchOfRequest(request, body, {
+      specs: new Map(MARKETS.map((spec) => [spec.marketId as number, spec])),
+      find: (hash) => orders.get(hash) as StoredOrder,
+      bookmark: twins.epochs.bookmark,
+    })
+    expect(plain(batch)).to.deep.equal(plain(toStoredBatch(body as never, items, report)))
+    note('stored batch')
   }
 
   async function runCancelAll({ by, market }: Extract<AnyEvent, { kind: 'cancel_all' }>): Promise<void> {
-    await twins.shadow.follow()
     const { userId } = users[by] as User
     const resting = await exchange.db
       .selectFrom('resting')
@@ -289,23 +266,8 @@ describe('the engine beside the transactions of the api', () => {
       isAtomic: false,
       request: null,
     }
-    const now = Date.now() as Millis
-    const marketId = market === null ? null : (MARKETS[market] as MarketSpec).marketId
-    const command = {
-      kind: 'cancel_all',
-      userId: userId as UserId,
-      marketId,
-      note: 'all',
-      covers: [],
-    } as const
-    const { entries, answer, next } = twins.decideOnState<
-      CancelAllCommand | CancelAllStep,
-      OrdersAnswer,
-      CancelAllStep
-    >(decideCancelAll, command, await twins.inputs(now))
-    expect(next).to.equal(null)
-    const engine = { rows: entriesOf(entries), answer: engineAnswer(answer, twin.items, firstAnswers) }
-    expect(engine).to.deep.equal(await twins.decideInTables(twin, now))
+    const { engine, tables, entries } = await twins.run(twin, Date.now() as Millis)
+    expect(engine).to.deep.equal(tables)
     if (entries.length > 0) note(isEverywhere ? 'cancel everywhere' : 'cancel market')
   }
 
@@ -376,6 +338,7 @@ describe('the engine beside the transactions of the api', () => {
       { numRuns: 40 },
     )
     expect(await twins.shadow.compare()).to.deep.equal([])
+    expect(twins.faults).to.deep.equal([])
     await expectConsistentAccounting(exchange.db)
     const missed = [
       'placed',
@@ -387,6 +350,7 @@ describe('the engine beside the transactions of the api', () => {
       'NOT_YOURS',
       'cancel everywhere',
       'cancel market',
+      'stored batch',
     ].filter((what) => !seen.has(what))
     expect(missed, JSON.stringify([...seen])).to.deep.equal([])
   }).timeout(300_000)

@@ -1,29 +1,39 @@
-/** Decides the same command twice: by the statements of the api on its tables, and by the engine's rules on the state folded from the journal. */
+/**
+ * Executes the same command twice: by the statements of the api on its tables, and by its dispatcher over an engine, which decides on the state folded from
+ * the journal. The statements run before the engine answers, so that the tables have what an engine would have written.
+ */
 import type pg from 'pg'
 import type { Command, CommandReport, Item, ItemResult } from '../../../api/commands/command.ts'
+import type { CommandDispatcher, NewCommand } from '../../../api/commands/command-dispatcher.ts'
+import { createFindBySalt } from '../../../api/commands/command-identity.ts'
 import { type CommandDecision, decide } from '../../../api/commands/decide.ts'
-import { commandRefusalError, itemRefusalError } from '../../../api/commands/engine-refusals.ts'
+import { createEngineDispatcher } from '../../../api/commands/engine-dispatcher.ts'
 import type { GroupChanges } from '../../../api/commands/group-changes.ts'
 import type { StoredOrder } from '../../../api/commands/group-state.ts'
 import { openGroup } from '../../../api/commands/open-group.ts'
+import { createShardEpochs, type ShardEpochs } from '../../../api/commands/shard-epochs.ts'
+import { createFindOrders, type FindOrders } from '../../../api/commands/stored-orders.ts'
 import { commitGroup } from '../../../api/commands/write-group.ts'
-import { ApiError, type ItemError, itemError } from '../../../api/errors.ts'
+import { createEngineCalls } from '../../../api/engine-reply.ts'
+import { ApiError } from '../../../api/errors.ts'
 import { createPool } from '../../../db/client.ts'
 import type { Entry } from '../../../domain/exchange/apply.ts'
+import { decideCancelAll } from '../../../domain/exchange/decide/orders/cancel-all.ts'
 import type {
-  Done,
-  ItemResult as EngineResult,
-  OrderFacts,
+  CancelAllCommand,
+  CancelAllStep,
   OrdersAnswer,
+  OrdersCommand,
 } from '../../../domain/exchange/decide/orders/command.ts'
+import { decideOrders } from '../../../domain/exchange/decide/orders/decide-orders.ts'
 import { type Decider, decideOn } from '../../../domain/exchange/decide.ts'
 import type { Inputs } from '../../../domain/exchange/inputs.ts'
 import { digestOf } from '../../../domain/exchange/state.ts'
 import { toHex } from '../../../domain/hex.ts'
 import { marketShard } from '../../../domain/journal/journal-row.ts'
 import type { RequestCompleted } from '../../../domain/journal/request-rows.ts'
-import { orderIdOf } from '../../../domain/orders/order.ts'
-import type { MarketId, Millis, Price, Seq } from '../../../domain/units.ts'
+import type { Millis, Price, Seq } from '../../../domain/units.ts'
+import type { Engine } from '../../../keeper/engine/link/engine.ts'
 import { ShadowRun } from '../../../stack/shadow/shadow-run.ts'
 import type { ExchangeFixture } from './exchange-fixture.ts'
 
@@ -42,12 +52,18 @@ export interface Outcome {
 
 export class CommandTwins {
   readonly shadow: ShadowRun
+  readonly epochs: ShardEpochs
+  readonly findOrders: FindOrders
+  /** Errors that the dispatcher has logged. */
+  readonly faults: object[] = []
   readonly #exchange: ExchangeFixture
   readonly #pool: pg.Pool
 
   constructor(exchange: ExchangeFixture) {
     this.#exchange = exchange
     this.shadow = new ShadowRun(exchange.db)
+    this.epochs = createShardEpochs(exchange.db, { now: () => Date.now() as Millis })
+    this.findOrders = createFindOrders(exchange.db)
     this.#pool = createPool({ url: exchange.url, connections: 1, name: 'twins', idleInTransactionMs: 0 })
   }
 
@@ -98,33 +114,120 @@ export class CommandTwins {
     return decision
   }
 
-  /** Decides by the api's statements, and commits. */
-  async decideInTables(twin: TwinCommand, now: Millis): Promise<Outcome> {
-    const command: Command<CommandReport> = {
+  /** Executes the command on both sides, which are to agree. */
+  async run(twin: TwinCommand, now: Millis): Promise<TwinRun> {
+    await this.shadow.follow()
+    const inputs = await this.inputs(now)
+    let decided: EngineDecision | undefined
+    let tables: TableDecision | undefined
+    const engine: Engine = {
+      submit: async (command) => {
+        const taken = command as unknown as OrdersCommand | CancelAllCommand
+        decided = this.#decideByEngine(taken, inputs)
+        tables = await this.#decideInTables(twin, now)
+        return { answer: decided.answer as never }
+      },
+      inform: async () => {
+        throw new Error('a command informs of nothing')
+      },
+    }
+    const answer = await this.#dispatcherOver(engine, now)
+      .submit<unknown>(this.#commandOf(twin))
+      .then(
+        (result) => answerOf({ result }, twin),
+        (error: unknown) => {
+          if (error instanceof ApiError) return errorOf(error)
+          throw error
+        },
+      )
+    const { entries, answer: decision } = decided as EngineDecision
+    const { outcome, report } = tables as TableDecision
+    return { engine: { rows: entriesOf(entries), answer }, tables: outcome, entries, decision, report }
+  }
+
+  #dispatcherOver(engine: Engine, now: Millis): CommandDispatcher {
+    const { db } = this.#exchange
+    const logger = { debug() {}, warn() {}, error: (facts: object) => void this.faults.push(facts) }
+    const options = { commandTimeoutMs: 5_000, maxQueue: 10 }
+    return createEngineDispatcher(
+      {
+        engine: createEngineCalls(engine, logger, options),
+        db,
+        epochs: this.epochs,
+        findBySalt: createFindBySalt(db),
+        findOrders: this.findOrders,
+        clock: { now: () => now },
+        killPoint: () => {},
+        logger,
+        metrics: { gauge() {} },
+      },
+      options,
+    )
+  }
+
+  #decideByEngine(command: OrdersCommand | CancelAllCommand, inputs: Inputs): EngineDecision {
+    if (command.kind === 'orders') return this.decideOnState(decideOrders, command, inputs)
+    const step = this.decideOnState<CancelAllCommand | CancelAllStep, OrdersAnswer, CancelAllStep>(
+      decideCancelAll,
+      command,
+      inputs,
+    )
+    if (step.next !== null)
+      throw new Error('the accounts of this test have no more orders than one step ends')
+    return step
+  }
+
+  #commandOf(twin: TwinCommand): NewCommand<unknown> {
+    return {
       ...twin,
       covers: [],
       answer: (report) => ({
         result: report,
         stored: twin.request && JSON.stringify(outcomeOf(report, twin)),
       }),
-      replay: (stored) => ({ repeated: JSON.parse(stored) }) as never,
-      arrivedAt: now,
-      resolve: () => {},
-      reject: () => {},
+      replay: () => ({ repeated: twin.request?.id }),
     }
+  }
+
+  /** Decides by the api's statements, and commits. */
+  async #decideInTables(twin: TwinCommand, now: Millis): Promise<TableDecision> {
+    const command: Command = { ...this.#commandOf(twin), arrivedAt: now, resolve() {}, reject() {} }
     const marketIds = twin.markets.map(({ marketId }) => marketId)
     const scope = { chainId: CHAIN_ID, marketIds, isSpanning: marketIds.length !== 1 }
-    const group = [command as Command]
     const client = await this.#pool.connect()
     try {
-      const state = await openGroup(client, scope, group)
-      const { changes, answers } = decide(group, state, now, LIMITS)
+      const state = await openGroup(client, scope, [command])
+      const { changes, answers } = decide([command], state, now, LIMITS)
       await commitGroup(client, changes, now)
-      return { rows: rowsOf(changes), answer: answerOf(answers[0] as CommandDecision, twin) }
+      const decision = answers[0] as CommandDecision
+      const isDone = !(decision instanceof ApiError) && 'itemResults' in (decision.result as object)
+      return {
+        outcome: { rows: rowsOf(changes), answer: answerOf(decision, twin) },
+        report: isDone ? ((decision as { result: unknown }).result as CommandReport) : null,
+      }
     } finally {
       client.release()
     }
   }
+}
+
+interface EngineDecision {
+  readonly entries: readonly Entry[]
+  readonly answer: OrdersAnswer
+}
+
+interface TableDecision {
+  readonly outcome: Outcome
+  /** Null for a refused or repeated command. */
+  readonly report: CommandReport | null
+}
+
+export interface TwinRun {
+  readonly engine: Outcome
+  readonly tables: Outcome
+  readonly entries: readonly Entry[]
+  readonly decision: OrdersAnswer
+  readonly report: CommandReport | null
 }
 
 function rowsOf({ rows, spanned }: GroupChanges): Outcome['rows'] {
@@ -134,7 +237,7 @@ function rowsOf({ rows, spanned }: GroupChanges): Outcome['rows'] {
 }
 
 /** The engine's rows in the same form; the result of a request is no row of the tables' side. */
-export function entriesOf(entries: readonly Entry[]): Outcome['rows'] {
+function entriesOf(entries: readonly Entry[]): Outcome['rows'] {
   const byShard: Record<string, unknown[]> = {}
   for (const { shard, row } of entries)
     if (row.kind !== 'request_completed') byShard[shard] = [...(byShard[shard] ?? []), plain(row)]
@@ -155,7 +258,7 @@ const errorOf = ({ code, context, retryAfter, outcome }: ApiError): unknown =>
 
 function answerOf(decision: CommandDecision, twin: TwinCommand): unknown {
   if (decision instanceof ApiError) return errorOf(decision)
-  const result = decision.result as CommandReport | { readonly repeated: unknown }
+  const result = decision.result as CommandReport | { readonly repeated: string }
   return 'repeated' in result ? result : outcomeOf(result, twin)
 }
 
@@ -180,6 +283,7 @@ const orderOf = (order: StoredOrder) => ({
   order_id: order.order_id,
   seq: order.seq,
   user_id: order.user_id,
+  maker: order.maker,
   signer: order.signer,
   hash: order.hash,
   signature: order.signature,
@@ -210,87 +314,8 @@ const orderOf = (order: StoredOrder) => ({
   triggered: order.triggered,
   ended_at: order.ended_at,
   client_order_id: order.client_order_id,
+  filled_value: order.filled_value,
+  fee: order.fee,
+  protection_price: order.protection_price,
+  updated_at: order.updated_at,
 })
-
-const factsView = ({ order, signature, note }: OrderFacts) => ({
-  order_id: orderIdOf(order.marketId, order.accepted),
-  seq: order.seq,
-  user_id: order.account,
-  signer: signature.signer,
-  hash: signature.hash,
-  signature: signature.signature,
-  salt: order.salt,
-  side: order.side,
-  type: order.type,
-  price: order.price,
-  quantity: order.quantity,
-  trigger: order.trigger,
-  leverage: order.leverage,
-  reduce_only: order.reduceOnly,
-  expiration: order.expiration,
-  alive_until: order.aliveUntil,
-  accepted_at: order.acceptedAt,
-  status: order.status,
-  status_reason: order.statusReason,
-  closing_reason: order.closingReason,
-  closed_by: note?.closedBy ?? null,
-  note: note?.note ?? null,
-  filled: order.filled,
-  settling: order.settling,
-  openable: order.openable,
-  reserved: order.reserved,
-  reserved_price: order.reservedPrice,
-  held: order.held,
-  partial_slot: order.partialSlot,
-  forced: order.forced,
-  triggered: note?.triggered ?? null,
-  ended_at: order.endedAt,
-  client_order_id: signature.clientOrderId,
-})
-
-/** Errors of the api are not restored from their JSON here: the test has them. */
-const restoredFrom =
-  (items: readonly Item[]) =>
-  (error: ItemError): ApiError => {
-    const found = items.find(
-      (item) => item.kind === 'refused' && JSON.stringify(itemError(item.error)) === JSON.stringify(error),
-    )
-    return (found as Extract<Item, { kind: 'refused' }>).error
-  }
-
-const nameOf = (marketId: MarketId): string => (marketId === 0 ? 'accounts' : marketShard(marketId))
-
-function engineResult(result: EngineResult, items: readonly Item[]): unknown {
-  if (result.kind === 'refused') return errorOf(itemRefusalError(result.refusal, restoredFrom(items)))
-  const readAfter = [nameOf(result.readAfter.marketId), result.readAfter.seq]
-  const order = factsView(result.facts as OrderFacts)
-  const { isDuplicate } = result
-  return result.kind === 'placed'
-    ? { kind: 'place', isDuplicate, oracle: result.oracle, order, readAfter }
-    : { kind: 'cancel', isDuplicate, cancelled: result.cancelled, order, readAfter }
-}
-
-export const doneOf = ({ results, balance, readAfter }: Done, items: readonly Item[]): unknown =>
-  plain({
-    results: results.map((result) => engineResult(result, items)),
-    balance,
-    readAfter: [nameOf(readAfter.marketId), readAfter.seq],
-  })
-
-/** The engine's answer in the same form. A repeated command is compared by what its first answer was. */
-export function engineAnswer(
-  answer: OrdersAnswer,
-  items: readonly Item[],
-  firstAnswers: ReadonlyMap<string, unknown>,
-): unknown {
-  switch (answer.kind) {
-    case 'done':
-      return doneOf(answer, items)
-    case 'refused':
-      return errorOf(commandRefusalError(answer.refusal, items.length, restoredFrom(items)))
-    case 'repeated':
-      return { repeated: firstAnswers.get(`${answer.request.user_id} ${answer.request.client_request_id}`) }
-    case 'look_again':
-      throw new Error('nothing is released, so nothing has to be looked up again')
-  }
-}

@@ -13,6 +13,10 @@ import { projectAll, projectShards } from '../../../indexer/project/project-shar
 import { createLogger } from '../../../service/logger.ts'
 import { binary, e18, future, perpetual } from '../../support/markets.ts'
 import { freshDatabase, loginOf } from '../../support/postgres.ts'
+import { AdoptingEngine } from './adopting-engine.ts'
+
+/** Runs the tests that start an exchange with an engine in their process. */
+const USES_ENGINE = process.env.TEST_ENGINE === 'local'
 
 export interface User {
   readonly userId: number
@@ -231,6 +235,8 @@ export interface ExchangeFixture {
   readonly api: Api
   readonly db: Db
   readonly url: string
+  /** Decides the api's commands; null: the api does. */
+  readonly engine: AdoptingEngine | null
   /** Sends `body` as JSON; a string is sent unchanged. */
   send(
     user: User | null,
@@ -261,28 +267,45 @@ export async function startExchange(
   settings: Settings = {},
 ): Promise<ExchangeFixture> {
   const url = database ?? (await freshDatabase())
-  const db = createDb(createPool({ url, connections: 2, name: 'test', idleInTransactionMs: 0 }))
+  const connections = USES_ENGINE ? 4 : 2
+  const db = createDb(createPool({ url, connections, name: 'test', idleInTransactionMs: 0 }))
   await seedMarkets(db)
-  return startApi(db, url, env, settings)
+  return startApi({ db, url, engine: USES_ENGINE ? new AdoptingEngine(db) : null }, env, settings)
+}
+
+/** An exchange whose api sends its commands to an engine in this process. */
+export async function startEngineExchange(env: Env = {}, settings: Settings = {}): Promise<EngineExchange> {
+  const url = await freshDatabase()
+  const db = createDb(createPool({ url, connections: 4, name: 'test', idleInTransactionMs: 0 }))
+  await seedMarkets(db)
+  const engine = new AdoptingEngine(db)
+  return { ...(await startApi({ db, url, engine }, env, settings)), engine }
+}
+
+export interface EngineExchange extends ExchangeFixture {
+  readonly engine: AdoptingEngine
 }
 
 /** A second API on the same database. */
 export const startSecondApi = (
-  { url }: ExchangeFixture,
+  { url, engine }: ExchangeFixture,
   env: Env = {},
   settings: Settings = {},
-): Promise<ExchangeFixture> =>
-  startApi(
-    createDb(createPool({ url, connections: 2, name: 'second api test', idleInTransactionMs: 0 })),
-    url,
-    env,
-    settings,
-  )
+): Promise<ExchangeFixture> => {
+  const db = createDb(createPool({ url, connections: 2, name: 'second api test', idleInTransactionMs: 0 }))
+  return startApi({ db, url, engine }, env, settings)
+}
 
-async function startApi(db: Db, url: string, env: Env, settings: Settings): Promise<ExchangeFixture> {
+type Started = Pick<ExchangeFixture, 'db' | 'url' | 'engine'>
+
+async function startApi(
+  { db, url, engine }: Started,
+  env: Env,
+  settings: Settings,
+): Promise<ExchangeFixture> {
   const login = await loginOf(env.DATABASE_URL ?? url, 'api')
   const config = { ...readConfig({ ...apiEnv(url, env), DATABASE_URL: login }), ...settings }
-  const api = await compose(config, createLogger('api', config.logLevel))
+  const api = await compose(config, createLogger('api', config.logLevel), engine)
 
   const send: ExchangeFixture['send'] = async (user, method, path, body, headers = {}) => {
     const authorization = user === null ? {} : { authorization: `Key ${user.apiKey}` }
@@ -296,6 +319,7 @@ async function startApi(db: Db, url: string, env: Env, settings: Settings): Prom
     api,
     db,
     url,
+    engine,
     send,
     get: (user, path) => send(user, 'GET', path),
     place: (user, terms) => send(user, 'POST', '/v0/orders', signedBody(user, terms).body),

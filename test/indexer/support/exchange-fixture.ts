@@ -214,7 +214,7 @@ export class ExchangeFixture {
 
 const SILENT_LOGGER: Logger = { info() {}, warn() {}, error() {} }
 
-const followPorts = ({ db }: TestDatabase, chain: Chain): FollowPorts => ({
+export const followPorts = ({ db }: TestDatabase, chain: Chain): FollowPorts => ({
   db,
   chain,
   clock: { now: () => Date.now() as Millis },

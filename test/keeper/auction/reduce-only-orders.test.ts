@@ -6,6 +6,7 @@ import type { PartSettled } from '../../../domain/journal/batch-rows.ts'
 import { rollBackFacts } from '../../../indexer/ingest/roll-back.ts'
 import { projectAll } from '../../../indexer/project/project-shards.ts'
 import { createMarketMemory } from '../../../keeper/auction/market-memory.ts'
+import { createVoids } from '../../../keeper/settlement/plan-voids.ts'
 import { voidFrom } from '../../../keeper/settlement/void-batches.ts'
 import { createVoidStore } from '../../../keeper/settlement/void-store.ts'
 import { perpetual } from '../../support/markets.ts'
@@ -89,7 +90,11 @@ describe('a reduce-only order whose position closes', () => {
       .where('status', 'in', ['QUEUED', 'SIGNED', 'SUBMITTED'])
       .orderBy('queue_no')
       .executeTakeFirstOrThrow()
-    const ports = { voids: createVoidStore(fixture.db), clock: fixture.clock, logger: SILENT_LOGGER }
+    const ports = {
+      voids: createVoids(createVoidStore(fixture.db)),
+      clock: fixture.clock,
+      logger: SILENT_LOGGER,
+    }
     const cause = { kind: 'late', error: 'late' } as const
     await voidFrom(ports, perpetual, settling, { queueNo: queue_no, cause, reverted: null })
   }

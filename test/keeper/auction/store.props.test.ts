@@ -6,6 +6,7 @@ import type { MarketSpec } from '../../../domain/market/market.ts'
 import type { Culprit } from '../../../domain/settlement/void-batch.ts'
 import { type Auction, createAuction } from '../../../keeper/auction/auction.ts'
 import { createMarketMemory } from '../../../keeper/auction/market-memory.ts'
+import { createVoids } from '../../../keeper/settlement/plan-voids.ts'
 import { voidFrom } from '../../../keeper/settlement/void-batches.ts'
 import { createVoidStore } from '../../../keeper/settlement/void-store.ts'
 import { binary, perpetual } from '../../support/markets.ts'
@@ -175,7 +176,11 @@ class Run {
       { kind: 'late', error: 'late' },
     ]
     const culprit = culprits[choice] as Culprit
-    const ports = { voids: createVoidStore(fixture.db), clock: fixture.clock, logger: SILENT_LOGGER }
+    const ports = {
+      voids: createVoids(createVoidStore(fixture.db)),
+      clock: fixture.clock,
+      logger: SILENT_LOGGER,
+    }
     await voidFrom(ports, fixture.spec, this.settling, {
       queueNo: action.queue_no,
       cause: culprit,

@@ -50,6 +50,7 @@ const VALID: readonly object[] = [
         note: null,
       },
       { kind: 'refused', refusal: { code: 'INVALID_FIELD' } },
+      { kind: 'answered', answer: { order_hash: hashOf('cd') } },
     ],
     isAtomic: true,
     request: { id: 'r', digest: 'ff', absentUpTo: 0 },
@@ -57,7 +58,10 @@ const VALID: readonly object[] = [
   { kind: 'cancel_all', userId: 1, marketId: null, note: null, covers: [1] },
   { kind: 'log_in', address: addressOf('aa') },
   { kind: 'set_switch', userId: 1, timeoutSeconds: 5 },
-  { kind: 'hold_connections', connections: [{ connectionId: 'c', userId: 1, timeoutSeconds: 5 }] },
+  {
+    kind: 'hold_connections',
+    connections: [{ connectionId: 'c', userId: 1, timeoutSeconds: 5, fireInMs: 5_000 }],
+  },
   { kind: 'end_connections', connections: ['c'] },
   {
     kind: 'accept_relay',

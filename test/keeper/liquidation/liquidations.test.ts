@@ -7,6 +7,7 @@ import type { PartSettled } from '../../../domain/journal/batch-rows.ts'
 import type { LiquidationChanged } from '../../../domain/journal/liquidation-row.ts'
 import { MOST_WIDENINGS } from '../../../domain/risk/liquidation-plan.ts'
 import { rollBackFacts } from '../../../indexer/ingest/roll-back.ts'
+import { createVoids } from '../../../keeper/settlement/plan-voids.ts'
 import { voidFrom } from '../../../keeper/settlement/void-batches.ts'
 import { createVoidStore } from '../../../keeper/settlement/void-store.ts'
 import { expectConsistent, expectSameBook, expectSameReadModel } from '../support/invariants.ts'
@@ -62,7 +63,11 @@ describe('a liquidation', () => {
       .where('status', 'in', ['QUEUED', 'SIGNED', 'SUBMITTED'])
       .orderBy('queue_no')
       .executeTakeFirstOrThrow()
-    const ports = { voids: createVoidStore(run.fixture.db), clock: run.fixture.clock, logger: SILENT_LOGGER }
+    const ports = {
+      voids: createVoids(createVoidStore(run.fixture.db)),
+      clock: run.fixture.clock,
+      logger: SILENT_LOGGER,
+    }
     const cause = { kind: 'late', error: 'late' } as const
     await voidFrom(ports, run.fixture.spec, run.settling, { queueNo: queue_no, cause, reverted: null })
   }

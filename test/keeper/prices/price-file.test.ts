@@ -131,7 +131,15 @@ describe('the price configuration of a keeper', () => {
     const signers = new Set([computeAddress(id('local')).toLowerCase() as Address])
     const chain = { feedSigners: async () => ({ signers, threshold: 1 }) }
     const job = createPriceJob(
-      { ...ports, db: fixture.db, clock: systemClock, metrics: NO_PRICE_METRICS, logger, chain },
+      {
+        ...ports,
+        db: fixture.db,
+        clock: systemClock,
+        metrics: NO_PRICE_METRICS,
+        logger,
+        chain,
+        informer: null,
+      },
       config,
     )
     const fence = await fixture.lease('prices')

@@ -20,7 +20,10 @@ import { createCalls } from '../../../keeper/adapters/calls.ts'
 import { createChain, createSigner } from '../../../keeper/adapters/chain.ts'
 import { Adjustments } from '../../../keeper/adjustments/adjustments.ts'
 import { createExpiry } from '../../../keeper/adjustments/expiry.ts'
+import type { AdjustmentStore } from '../../../keeper/adjustments/ports.ts'
 import { createAdjustmentStore } from '../../../keeper/adjustments/store.ts'
+import { createEngineStores } from '../../../keeper/compose-stores.ts'
+import type { Engine } from '../../../keeper/engine/link/engine.ts'
 import type { Calls, Chain } from '../../../keeper/ports.ts'
 import { Delivery } from '../../../keeper/relayer/delivery.ts'
 import type { RelayerLane } from '../../../keeper/relayer/ports.ts'
@@ -29,6 +32,7 @@ import { MarginBank__factory } from '../../../typechain-types/factories/MarginBa
 import { e18 } from '../../support/markets.ts'
 import { loginOf } from '../../support/postgres.ts'
 import { adjustKey, type ChainFixture, POLICY } from './chain-fixture.ts'
+import { comparedAdjustments, type Differences } from './compared-lanes.ts'
 import { addressOf, keccak, NO_METRICS, SILENT_LOGGER, type Trader } from './market-fixture.ts'
 import type { Trading } from './trading.ts'
 
@@ -47,6 +51,8 @@ export interface KeeperOptions {
   readonly wrap?: (chain: Chain) => Chain
   readonly killPoint?: (point: string) => void
   readonly adjust?: Calls['adjust']
+  /** With it the keeper writes through the engine. */
+  readonly engine?: Engine
 }
 
 export interface AdjustmentKeeper {
@@ -88,9 +94,12 @@ export class AdjustmentRun {
     )
   }
 
+  readonly #differences: Differences = []
+
   async close(): Promise<void> {
     await this.#db.destroy()
     await this.fixture.close()
+    expect(this.#differences).to.deep.equal([])
   }
 
   // ---------------------------------------------------------------------- accepting
@@ -141,11 +150,12 @@ export class AdjustmentRun {
   /** A keeper as it is after a start: it remembers nothing. */
   async keeper(
     fence: Fence,
-    { wrap = (chain) => chain, killPoint = () => {}, adjust }: KeeperOptions = {},
+    { wrap = (chain) => chain, killPoint = () => {}, adjust, engine }: KeeperOptions = {},
   ): Promise<AdjustmentKeeper> {
     const { clock, spec } = this.fixture
     const chain = wrap(this.#chain())
-    const relayers = createRelayerStore(this.#db)
+    const stores = engine && createEngineStores(this.#db, engine)
+    const relayers = stores?.relayers ?? createRelayerStore(this.#db)
     let headTime = (await chain.head()).time
     const calls = createCalls({ part: 400_000n, order: 150_000n, simple: 300_000n })
     const common = {
@@ -156,7 +166,7 @@ export class AdjustmentRun {
     }
     const delivery = new Delivery({ ...common, policy: POLICY, onChange: () => {} }, this.lane)
     const ports = {
-      adjustments: createAdjustmentStore(this.#db, this.fixture.databaseTime),
+      adjustments: stores?.adjustments ?? this.#store(),
       markets: async () => [spec],
     }
     const job = new Adjustments({ ...common, ...ports, delivery, headTime: () => headTime }, this.lane)
@@ -171,10 +181,16 @@ export class AdjustmentRun {
     }
   }
 
+  /** Compares each write with the decision of the engine. */
+  #store(): AdjustmentStore {
+    const store = createAdjustmentStore(this.#db, this.fixture.databaseTime)
+    return comparedAdjustments(this.fixture.stored, store, this.#differences)
+  }
+
   /** One pass of the job that ends what the lane does not. */
   expiry(): () => Promise<void> {
     const { clock } = this.fixture
-    const adjustments = createAdjustmentStore(this.#db, this.fixture.databaseTime)
+    const adjustments = this.#store()
     const expire = createExpiry({
       ...{ adjustments, chain: this.#chain(), clock, logger: SILENT_LOGGER, confirmations: 0 },
     })

@@ -8,20 +8,19 @@ import type { Fence } from '../../../db/fence.ts'
 import type { MarketSpec } from '../../../domain/market/market.ts'
 import { type Address, type Millis, ONE, type Price, type Rate, type UserId } from '../../../domain/units.ts'
 import { createChain as createFollowerChain } from '../../../indexer/adapters/chain.ts'
+import { createEngineRecord } from '../../../indexer/ingest/engine-record.ts'
 import { Follower } from '../../../indexer/ingest/follow.ts'
 import { createCalls } from '../../../keeper/adapters/calls.ts'
 import { createChain, createSigner } from '../../../keeper/adapters/chain.ts'
 import { type Auction, createAuction } from '../../../keeper/auction/auction.ts'
 import { createMarketMemory } from '../../../keeper/auction/market-memory.ts'
 import { createAuctionStore } from '../../../keeper/auction/store.ts'
+import { createTableStores, type WorkerStores } from '../../../keeper/compose-stores.ts'
+import type { Engine } from '../../../keeper/engine/link/engine.ts'
 import type { Chain } from '../../../keeper/ports.ts'
 import { Delivery, type DeliveryPorts } from '../../../keeper/relayer/delivery.ts'
 import type { RelayerLane } from '../../../keeper/relayer/ports.ts'
-import { createRelayerStore } from '../../../keeper/relayer/store.ts'
-import { createRequeueStore } from '../../../keeper/settlement/requeue-store.ts'
 import { recoverLane, type SettlePorts, settleMarket } from '../../../keeper/settlement/settle-market.ts'
-import { createSettlementStore } from '../../../keeper/settlement/store.ts'
-import { createVoidStore } from '../../../keeper/settlement/void-store.ts'
 import type { Clock } from '../../../service/clock.ts'
 import { type Anvil, startAnvil } from '../../../stack/anvil.ts'
 import {
@@ -167,7 +166,12 @@ export class ChainFixture extends MarketFixture {
     return fixture
   }
 
-  async #createFollower(): Promise<Follower> {
+  /** From here on the indexer records blocks through the engine. */
+  async followThrough(engine: Engine): Promise<void> {
+    this.follower = await this.#createFollower(engine)
+  }
+
+  async #createFollower(engine: Engine | null = null): Promise<Follower> {
     const chain = createFollowerChain({ url: this.chainSide.anvil.url, chainId: CHAIN_ID, timeoutMs: 5000 })
     const metrics = {
       headReached: () => {},
@@ -176,15 +180,17 @@ export class ChainFixture extends MarketFixture {
       mismatch: () => {},
     }
     const { marginBank, accountManager, forwarder } = this.chainSide.shared
-    return new (SHADOWS_ALL ? ShadowedFollower : Follower)(
-      {
-        db: this.db,
-        chain,
-        clock: this.clock,
-        logger: SILENT_LOGGER,
-        metrics: metrics,
-        killPoint: () => {},
-      },
+    const ports = {
+      db: this.db,
+      chain,
+      clock: this.clock,
+      logger: SILENT_LOGGER,
+      metrics: metrics,
+      killPoint: () => {},
+    }
+    const record = engine && createEngineRecord({ ...ports, engine }, CHAIN_ID)
+    return new (SHADOWS_ALL && engine === null ? ShadowedFollower : Follower)(
+      record === null ? ports : { ...ports, record },
       {
         chainId: CHAIN_ID,
         bank: marginBank,
@@ -269,6 +275,8 @@ export class ChainFixture extends MarketFixture {
       readonly url?: string
       /** Of the keeper's process; the fixture's by default. */
       readonly clock?: Clock
+      /** On the tables by default. */
+      readonly stores?: WorkerStores
       /** The lane's present relayer key; `laneKey` by default. */
       readonly key?: string
       /** Former keys of the lane that the keeper still has. */
@@ -310,6 +318,7 @@ export class ChainFixture extends MarketFixture {
 export class SettlementFixture {
   readonly delivery: Delivery
   readonly #fixture: ChainFixture
+  readonly #stores: WorkerStores
   readonly #ports: SettlePorts
   readonly lane: RelayerLane
   readonly chain: Chain
@@ -322,11 +331,13 @@ export class SettlementFixture {
       killPoint = () => {},
       url = fixture.chainSide.anvil.url,
       clock = fixture.clock,
+      stores = createTableStores(fixture.db, clock),
       key = laneKey,
       formerKeys = [],
     }: Parameters<ChainFixture['settlement']>[0] & object,
   ) {
     this.#fixture = fixture
+    this.#stores = stores
     this.chain = wrap(createChain({ url, chainId: CHAIN_ID, requestTimeoutMs: 3000, sendTimeoutMs: 3000 }))
     const former = formerKeys.map((each) => createSigner(CHAIN_ID, each))
     const common = {
@@ -342,7 +353,7 @@ export class SettlementFixture {
     }
     const delivery: DeliveryPorts = {
       ...common,
-      relayers: createRelayerStore(fixture.db),
+      relayers: stores.relayers,
       policy: POLICY,
       formerSigner: (relayer) => former.find(({ address }) => address === relayer) ?? null,
       onChange: () => {},
@@ -352,16 +363,16 @@ export class SettlementFixture {
     this.#ports = {
       ...common,
       delivery: this.delivery,
-      store: createSettlementStore(fixture.db),
-      voids: createVoidStore(fixture.db),
-      requeues: createRequeueStore(fixture.db),
+      store: stores.settlement,
+      voids: stores.voids,
+      requeues: stores.requeues,
       maxInFlight: 8,
       headTime: () => this.#headTime,
     }
   }
 
   async start(fence: Fence): Promise<void> {
-    const relayers = createRelayerStore(this.#fixture.db)
+    const { relayers } = this.#stores
     await relayers.register(this.lane, await this.chain.transactionCount(this.lane.relayer))
     await recoverLane(this.#ports, this.#fixture.spec, this.lane, fence)
   }

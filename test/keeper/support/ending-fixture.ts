@@ -11,6 +11,7 @@ import { createActionQueue } from '../../../keeper/actions/store.ts'
 import { createCalls } from '../../../keeper/adapters/calls.ts'
 import { createChain, createSigner } from '../../../keeper/adapters/chain.ts'
 import { createEndings } from '../../../keeper/ending/ending.ts'
+import { finalizeThrough } from '../../../keeper/ending/finalizations.ts'
 import { createEndingStore } from '../../../keeper/ending/store.ts'
 import { Delivery } from '../../../keeper/relayer/delivery.ts'
 import { createRelayerStore } from '../../../keeper/relayer/store.ts'
@@ -77,11 +78,13 @@ export class EndingFixture {
         },
       },
       store: createEndingStore(db),
-      actions: comparedEndings({
-        stored: fixture.stored,
-        actions: createActionQueue(db, () => sql<number>`${clock.value}::bigint`),
-        now: () => clock.now(),
-      }),
+      finalizations: finalizeThrough(
+        comparedEndings({
+          stored: fixture.stored,
+          actions: createActionQueue(db, () => sql<number>`${clock.value}::bigint`),
+          now: () => clock.now(),
+        }),
+      ),
       headTime: () => this.#headTime,
       fee: () => ({ maxFeePerGas: 10n ** 10n, maxPriorityFeePerGas: 1_000_000n }),
       ...{ wakeSettlement: () => {}, killPoint: () => {}, onChange: () => {} },

@@ -7,7 +7,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createDb, createPool, type Db } from '../../../db/client.ts'
 import { keysOf } from '../../../keeper/engine/link/access.ts'
-import { type ConnectedEngine, connectEngine } from '../../../keeper/engine/link/connect.ts'
+import { connectEngine, identityOf } from '../../../keeper/engine/link/connect.ts'
+import type { EngineConnection } from '../../../keeper/engine/link/connection.ts'
+import type { Engine } from '../../../keeper/engine/link/engine.ts'
 import { ROLES, type Role } from '../../../keeper/engine/link/messages.ts'
 import { freePort } from '../../../stack/ports.ts'
 import { waitFor } from '../../support/patience.ts'
@@ -23,7 +25,7 @@ export class EngineCluster {
   readonly #dir = mkdtempSync(join(tmpdir(), 'engine-'))
   readonly #keysFile = join(this.#dir, 'keys.json')
   readonly #processes: EngineProcess[] = []
-  readonly #clients: ConnectedEngine[] = []
+  readonly #clients: EngineConnection[] = []
 
   private constructor(url: string) {
     this.url = url
@@ -55,17 +57,17 @@ export class EngineCluster {
   }
 
   /** A client that knows all members. */
-  async connect(role: Role): Promise<ConnectedEngine> {
+  async connect(role: Role): Promise<Engine> {
     const members = this.#processes.map(({ path }) => path)
     const access = { members, keys: keysOf('keys', this.#keysFile, ROLES) }
-    const client = await connectEngine(this.db, CHAIN_ID, access, role, SILENT)
+    const client = connectEngine(await identityOf(this.db, CHAIN_ID), access, role, SILENT)
     this.#clients.push(client)
     await client.ready()
-    return client
+    return client.engine
   }
 
   async stop(): Promise<void> {
-    for (const client of this.#clients) client.close()
+    for (const client of this.#clients) await client.close()
     for (const member of this.#processes) await member.kill('SIGKILL')
     await this.db.destroy()
     rmSync(this.#dir, { recursive: true })

@@ -13,6 +13,7 @@ import { reservedPriceOf } from '../../../domain/orders/reservation.ts'
 import type { Culprit } from '../../../domain/settlement/void-batch.ts'
 import type { Seconds, Ticks } from '../../../domain/units.ts'
 import { rollBackFacts } from '../../../indexer/ingest/roll-back.ts'
+import { createVoids } from '../../../keeper/settlement/plan-voids.ts'
 import { voidFrom } from '../../../keeper/settlement/void-batches.ts'
 import { createVoidStore } from '../../../keeper/settlement/void-store.ts'
 import { Reachability } from '../../../keeper/switches/reachability.ts'
@@ -327,7 +328,11 @@ export class ModelRun {
       [{ kind: 'late', error: 'late' }, () => false],
     ]
     const [culprit, isCulprit] = culprits[choice] as (typeof culprits)[number]
-    const ports = { voids: createVoidStore(fixture.db), clock: fixture.clock, logger: SILENT_LOGGER }
+    const ports = {
+      voids: createVoids(createVoidStore(fixture.db)),
+      clock: fixture.clock,
+      logger: SILENT_LOGGER,
+    }
     await voidFrom(ports, fixture.spec, this.#fences.get('settle') as Fence, {
       queueNo,
       cause: culprit,

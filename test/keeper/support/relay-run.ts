@@ -1,4 +1,5 @@
 /** Relays of signed requests on a real chain: accepted as by the api, sent by a keeper that can be replaced at any point. */
+import { expect } from 'chai'
 import { createDb, createPool, type Db } from '../../../db/client.ts'
 import type { Fence } from '../../../db/fence.ts'
 import { appendRows, lockShard } from '../../../db/journal.ts'
@@ -9,6 +10,8 @@ import { calldataOf, REQUEST_GAS } from '../../../domain/relays/forward-request.
 import type { RelayEffect } from '../../../domain/relays/operation.ts'
 import { createCalls } from '../../../keeper/adapters/calls.ts'
 import { createChain, createSigner } from '../../../keeper/adapters/chain.ts'
+import { createEngineStores } from '../../../keeper/compose-stores.ts'
+import type { Engine } from '../../../keeper/engine/link/engine.ts'
 import type { Chain } from '../../../keeper/ports.ts'
 import { Delivery } from '../../../keeper/relayer/delivery.ts'
 import type { RelayerLane } from '../../../keeper/relayer/ports.ts'
@@ -21,6 +24,7 @@ import { digestOfForward, signForward } from '../../support/forward-request.ts'
 import { PATIENCE } from '../../support/patience.ts'
 import { loginOf } from '../../support/postgres.ts'
 import { type ChainFixture, faucetKey, POLICY } from './chain-fixture.ts'
+import { comparedRelays, type Differences } from './compared-lanes.ts'
 import { NO_METRICS, SILENT_LOGGER, type Trader } from './market-fixture.ts'
 
 const CHAIN_ID = 6343
@@ -59,9 +63,12 @@ export class RelayRun {
     )
   }
 
+  readonly #differences: Differences = []
+
   async close(): Promise<void> {
     await this.#keeperDb.destroy()
     await this.fixture.close()
+    expect(this.#differences).to.deep.equal([])
   }
 
   get #shared() {
@@ -124,13 +131,20 @@ export class RelayRun {
     {
       wrap = (chain) => chain,
       killPoint = () => {},
-    }: { readonly wrap?: (chain: Chain) => Chain; readonly killPoint?: (point: string) => void } = {},
+      engine,
+    }: {
+      readonly wrap?: (chain: Chain) => Chain
+      readonly killPoint?: (point: string) => void
+      /** With it the keeper writes through the engine. */
+      readonly engine?: Engine
+    } = {},
   ): Promise<RelayKeeper> {
     const { clock, chainSide } = this.fixture
     const db = this.#keeperDb
     const url = chainSide.anvil.url
     const chain = wrap(createChain({ url, chainId: CHAIN_ID, requestTimeoutMs: 3000, sendTimeoutMs: 3000 }))
-    const relayers = createRelayerStore(db)
+    const stores = engine && createEngineStores(db, engine)
+    const relayers = stores?.relayers ?? createRelayerStore(db)
     const common = {
       ...{ chain, relayers, clock, killPoint, confirmations: 0 },
       signer: createSigner(CHAIN_ID, faucetKey),
@@ -139,7 +153,8 @@ export class RelayRun {
       fee: () => ({ maxFeePerGas: 10n ** 10n, maxPriorityFeePerGas: 1_000_000n }),
     }
     const delivery = new Delivery({ ...common, policy: POLICY, onChange: () => {} }, this.lane)
-    const store = createRelayStore(db, clock)
+    const compared = () => comparedRelays(this.fixture.stored, createRelayStore(db, clock), this.#differences)
+    const store = stores?.relays ?? compared()
     const pass = createRelays({ ...common, delivery, store, forwarder: this.#shared.forwarder }, this.lane)
     const expire = createRelayExpiry({ ...common, store })
     await relayers.register(this.lane, await chain.transactionCount(this.lane.relayer))

@@ -38,12 +38,15 @@ export class StoredState {
     return this.#db
       .transaction()
       .setIsolationLevel('repeatable read')
-      .execute(async (tx) => {
-        await this.#adoptUsers(tx)
-        await this.#fold(tx)
-        await this.#adopt(tx)
-        this.state.core.undo.clear()
-      })
+      .execute((tx) => this.followIn(tx))
+  }
+
+  /** Brings the state to what the transaction sees. */
+  async followIn(tx: Tx): Promise<void> {
+    await this.#adoptUsers(tx)
+    await this.#fold(tx)
+    await this.#adopt(tx)
+    this.state.core.undo.clear()
   }
 
   /** For tests that run the jobs of a market on another specification than the one that it was listed with. */

@@ -44,6 +44,8 @@ export interface RestartCommand {
 
 export type EndAnswer =
   | { readonly kind: 'done' }
+  /** `isRestricted`: it was the second failure in a row without a culprit, so the market accepts only cancels. */
+  | { readonly kind: 'voided'; readonly batchIds: readonly number[]; readonly isRestricted: boolean }
   /** Actions before it are not recorded as mined, or the action has ended. */
   | { readonly kind: 'not_first' }
   /** Nothing can be signed again from this action on: it is to be voided. */
@@ -85,7 +87,7 @@ function voidFrom(draft: Draft, { now: at }: Inputs, { spec, queueNo, culprit }:
   if (first !== null)
     draft.write(marketId, { kind: 'queue_restarted', requeued: [], last_action_id: first - 1, at })
   if (isSecond) restrictToCancels(draft, marketId, 'reverts')
-  return { kind: 'done' }
+  return { kind: 'voided', batchIds: batches.map(({ batchId }) => batchId), isRestricted: isSecond }
 }
 
 /** The first action counts as reverted if a transaction of it was signed: none of them can be mined any more. */

@@ -9,6 +9,7 @@ import type { ExchangeState } from '../../state.ts'
 import { keyOfTransaction } from '../../tables/blocks.ts'
 import { type ActionRow, actionKey } from '../../tables/markets.ts'
 import { partOf, signableOf } from './signable.ts'
+import { isAssigned } from './signatures.ts'
 
 /** A relayer key signs for a lane from now on; the lane may have had others. `firstNonce` is used unless a higher one has been assigned. */
 export interface RegisterLane {
@@ -34,10 +35,10 @@ export interface NextAction {
   readonly latestAsOf: Millis
 }
 
-/** The worker has stored the bytes of a transaction. `queueNo`: null if it is of no action. */
+/** The worker has stored the bytes of a transaction. `marketId` and `queueNo`: null if it is of no action, or replaces the action's first one. */
 export interface SignedTransaction {
   readonly kind: 'signed'
-  readonly marketId: MarketId
+  readonly marketId: MarketId | null
   readonly queueNo: number | null
   readonly relayer: string
   readonly nonce: number
@@ -46,10 +47,11 @@ export interface SignedTransaction {
   readonly purpose: string
 }
 
+/** The market's action that was signed with this nonce of the key has been broadcast. */
 export interface SubmittedAction {
   readonly kind: 'submitted'
   readonly marketId: MarketId
-  readonly queueNo: number
+  readonly relayer: string
   readonly nonce: number
 }
 
@@ -59,6 +61,13 @@ export interface AdoptActionId {
   readonly marketId: MarketId
   readonly actionId: number
   readonly hasOpen: boolean
+}
+
+/** Asks which transactions with these nonces may be sent: a worker that has stored bytes may not know whether they were accepted. */
+export interface SignedHashes {
+  readonly kind: 'signed_hashes'
+  readonly relayer: string
+  readonly nonces: readonly number[]
 }
 
 /** The worker has nothing more to do as of the market's row `version`. */
@@ -75,6 +84,7 @@ export type LaneCommand =
   | SignedTransaction
   | SubmittedAction
   | AdoptActionId
+  | SignedHashes
   | LaneIdle
 
 export type LaneAnswer =
@@ -94,6 +104,9 @@ export type LaneAnswer =
     }
   /** The hash to send: of the transaction that was signed first. */
   | { readonly kind: 'hash'; readonly hash: string }
+  | { readonly kind: 'hashes'; readonly hashes: readonly string[] }
+  /** `replaced`: the id that the exchange had; null if it stays. */
+  | { readonly kind: 'adopted'; readonly replaced: number | null }
   /** The action no longer waits for this signature. */
   | { readonly kind: 'ended' }
   | { readonly kind: 'busy'; readonly version: number }
@@ -112,6 +125,8 @@ export function decideLane(draft: Draft, inputs: Inputs, command: LaneCommand): 
       return noteSubmitted(draft, inputs, command)
     case 'adopt_action_id':
       return adoptActionId(draft, command)
+    case 'signed_hashes':
+      return signedHashes(draft.state, command)
     case 'idle':
       return noteIdle(draft.state, command)
   }
@@ -175,13 +190,13 @@ function noteSigned(draft: Draft, { now }: Inputs, command: SignedTransaction): 
   const { state } = draft
   const first = state.transactions.get(keyOfTransaction({ relayer, nonce, attempt }))
   if (first !== undefined) return { kind: 'hash', hash: first.tx_hash }
-  if (nonce >= (state.lanes.get(relayer)?.next_nonce ?? 0)) return { kind: 'ended' }
+  if (!isAssigned(state, relayer, nonce)) return { kind: 'ended' }
   if (
     attempt > 1 &&
     state.transactions.get(keyOfTransaction({ relayer, nonce, attempt: attempt - 1 })) === undefined
   )
     return { kind: 'ended' }
-  if (queueNo !== null && attempt === 1) {
+  if (marketId !== null && queueNo !== null && attempt === 1) {
     const action = state.actions.get(actionKey(marketId, queueNo))
     const isWaiting = action?.status === 'QUEUED' && action.nonce === nonce && action.relayer === relayer
     if (!isWaiting) return { kind: 'ended' }
@@ -193,12 +208,13 @@ function noteSigned(draft: Draft, { now }: Inputs, command: SignedTransaction): 
 }
 
 function noteSubmitted(draft: Draft, { now }: Inputs, command: SubmittedAction): LaneAnswer {
-  const { marketId, queueNo, nonce } = command
+  const { marketId, relayer, nonce } = command
   const { state } = draft
-  const action = state.actions.get(actionKey(marketId, queueNo))
-  if (action?.status !== 'SIGNED' || action.nonce !== nonce || action.relayer === null)
-    return { kind: 'ended' }
-  const { relayer } = action
+  const action = pendingActions(state, marketId).find(
+    (pending) => pending.status === 'SIGNED' && pending.nonce === nonce && pending.relayer === relayer,
+  )
+  if (action === undefined) return { kind: 'ended' }
+  const { queue_no: queueNo } = action
   const { tx_hash } = state.transactions.need(keyOfTransaction({ relayer, nonce, attempt: 1 }))
   const sent = { action_id: action.action_id as number, tx_hash, at: now }
   const part = partOf(action)
@@ -211,10 +227,21 @@ function noteSubmitted(draft: Draft, { now }: Inputs, command: SubmittedAction):
 function adoptActionId(draft: Draft, { marketId, actionId, hasOpen }: AdoptActionId): LaneAnswer {
   const { state } = draft
   const isInFlight = pendingActions(state, marketId).some(({ action_id }) => action_id !== null)
-  const isSame = state.progress.need(marketId).lastActionId === actionId
-  if (!isSame && !isInFlight && !hasOpen)
-    draft.write(marketId, { kind: 'action_id_adopted', action_id: actionId })
-  return { kind: 'done' }
+  const { lastActionId } = state.progress.need(marketId)
+  if (lastActionId === actionId || isInFlight || hasOpen) return { kind: 'adopted', replaced: null }
+  draft.write(marketId, { kind: 'action_id_adopted', action_id: actionId })
+  return { kind: 'adopted', replaced: lastActionId }
+}
+
+function signedHashes(state: ExchangeState, { relayer, nonces }: SignedHashes): LaneAnswer {
+  const hashes: string[] = []
+  for (const nonce of nonces)
+    for (let attempt = 1; ; attempt++) {
+      const transaction = state.transactions.get(keyOfTransaction({ relayer, nonce, attempt }))
+      if (transaction === undefined) break
+      hashes.push(transaction.tx_hash)
+    }
+  return { kind: 'hashes', hashes }
 }
 
 /** Refused if the market has a row that the worker has not seen, or a queued action. */

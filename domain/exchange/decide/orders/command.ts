@@ -55,7 +55,13 @@ export interface RefusedItem {
   readonly refusal: Json
 }
 
-export type Item = PlaceItem | CancelItem | RefusedItem
+/** A placement whose order had been placed before and has ended, as the api has found. `answer` is stored and returned unchanged. */
+export interface AnsweredItem {
+  readonly kind: 'answered'
+  readonly answer: Json
+}
+
+export type Item = PlaceItem | CancelItem | RefusedItem | AnsweredItem
 
 /** The id that the trader has assigned to a command, so that it can be repeated safely. */
 export interface ClientRequest {
@@ -186,7 +192,7 @@ export interface Refused {
   readonly refusal: ItemRefusal
 }
 
-export type ItemResult = Placed | Cancelled | Refused
+export type ItemResult = Placed | Cancelled | Refused | AnsweredItem
 
 export interface Balance {
   readonly free: Quote

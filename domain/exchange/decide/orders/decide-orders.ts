@@ -78,13 +78,15 @@ function decideItem(
       return cancel(draft, item, { userId, now: inputs.now })
     case 'refused':
       return { kind: 'refused', refusal: { code: 'FROM_API', refusal: item.refusal as Json } }
+    case 'answered':
+      return item
   }
 }
 
 /** The markets of all items whose market is known, ascending. */
 function marketsOf(state: ExchangeState, { items, userId }: OrdersCommand): readonly MarketId[] {
   const ids = items.flatMap((item): MarketId[] => {
-    if (item.kind === 'refused') return []
+    if (item.kind === 'refused' || item.kind === 'answered') return []
     if (item.kind === 'place')
       return listedSpec(state, item.order.marketId) === undefined ? [] : [item.order.marketId]
     const order = sought(state, item.target, userId)

@@ -69,6 +69,8 @@ function storedResult(result: ItemResult): StoredResult {
       return storedCancel(result)
     case 'refused':
       return { kind: 'refused', refusal: storedRefusal(result.refusal) }
+    case 'answered':
+      return result
   }
 }
 

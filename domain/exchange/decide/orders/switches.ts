@@ -52,6 +52,8 @@ export interface ConnectionSwitch {
   readonly connectionId: string
   readonly userId: UserId
   readonly timeoutSeconds: number
+  /** Time from now until the deadline: the timeout, or more if the exchange has asked the client to wait before it connects again. */
+  readonly fireInMs: number
 }
 
 /** Arms or renews. A switch that has fired in the meantime is armed again, until its connection ends. */

@@ -6,10 +6,13 @@ import { decideCancelAll } from '../../../../domain/exchange/decide/orders/cance
 import type {
   CancelAllCommand,
   CancelAllStep,
+  Cancelled,
   Done,
   Item,
+  ItemResult,
   OrdersAnswer,
   OrdersCommand,
+  Placed,
 } from '../../../../domain/exchange/decide/orders/command.ts'
 import { decideOrders } from '../../../../domain/exchange/decide/orders/decide-orders.ts'
 import { violations } from '../../../../domain/exchange/laws.ts'
@@ -93,6 +96,9 @@ function checkIndexes({ orders, signatures, orderIndex }: ExchangeState): void {
     }
 }
 
+const isDecided = (result: ItemResult): result is Placed | Cancelled =>
+  result.kind === 'placed' || result.kind === 'cancelled'
+
 const withAmounts = (value: unknown): string =>
   JSON.stringify(value, (_, inner: unknown) => (typeof inner === 'bigint' ? `${inner}` : inner))
 
@@ -130,14 +136,12 @@ describe('commands of traders', () => {
           }
           const { free, reserved } = exchange.state.accounts.need(command.userId)
           expect([answer.balance.free, answer.balance.reserved]).to.deep.equal([free, reserved])
-          const effects = answer.results.filter((result) => result.kind !== 'refused' && !result.isDuplicate)
+          const decided = answer.results.filter(isDecided)
+          const effects = decided.filter(({ isDuplicate }) => !isDuplicate)
           const changes = entries.filter(({ row }) => row.kind.startsWith('order_'))
           expect(changes.length).to.equal(effects.length)
           if (command.isAtomic) expect(answer.results.every(({ kind }) => kind !== 'refused')).to.equal(true)
-          for (const { readAfter } of [
-            answer,
-            ...answer.results.filter((result) => result.kind !== 'refused'),
-          ])
+          for (const { readAfter } of [answer, ...decided])
             expect(readAfter.seq).to.be.at.most(exchange.state.heads.need(readAfter.marketId).seq)
         }
       }),
@@ -192,6 +196,23 @@ describe('commands of traders', () => {
         ],
       },
     })
+  })
+
+  it('when an item is answered already, it keeps its place, refuses no atomic command, and is stored unchanged', () => {
+    const exchange = new DecidedExchange(BALANCES)
+    const answered: Item = { kind: 'answered', answer: { order_hash: '0x1' } }
+    const order = orderOf({ by: 1, salt: 1, offset: 0 })
+    const command: OrdersCommand = {
+      kind: 'orders',
+      userId: userOf(1),
+      items: [answered, { kind: 'place', order, clientOrderId: null, absentUpTo: null }],
+      isAtomic: true,
+      request: { id: 'one', digest: '00', absentUpTo: null },
+    }
+    const { answer } = exchange.take(decideOrders, command)
+    expect((answer as Done).results.map(({ kind }) => kind)).to.deep.equal(['answered', 'placed'])
+    const repeated = exchange.take(decideOrders, command).answer
+    expect(repeated.kind === 'repeated' && repeated.request.results[0]).to.deep.equal(answered)
   })
 
   it('given an ended order that was released, a command that depends on it asks for a look-up as of the release', () => {

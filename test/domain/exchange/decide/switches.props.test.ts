@@ -57,7 +57,13 @@ class Shell {
       case 'hold': {
         const connectionId = `${event.by}/${event.connection}`
         const fireAt = exchange.now + event.seconds * 1_000
-        const one = { connectionId, userId: userOf(event.by), timeoutSeconds: event.seconds }
+        const timeoutSeconds = event.seconds
+        const one = {
+          connectionId,
+          userId: userOf(event.by),
+          timeoutSeconds,
+          fireInMs: timeoutSeconds * 1_000,
+        }
         exchange.take(decideHoldConnections, { kind: 'hold_connections', connections: [one] })
         this.deadlines.set(connectionId, { user: event.by, fireAt })
         return
@@ -149,7 +155,7 @@ describe('dead-man switches', () => {
 
   it('when a connection is renewed, no row is written', () => {
     const { exchange } = new Shell()
-    const one = { connectionId: 'a', userId: userOf(1), timeoutSeconds: 5 }
+    const one = { connectionId: 'a', userId: userOf(1), timeoutSeconds: 5, fireInMs: 5_000 }
     const hold = () =>
       exchange.take(decideHoldConnections, { kind: 'hold_connections', connections: [one, one] })
     expect(hold().entries.length).to.equal(1)

@@ -22,6 +22,7 @@ const REFUSED: Statement = { name: 'refused', text: 'select 1 / $1::integer', va
 const KEPT = new Set(['orders', 'batches', 'actions'])
 
 export class WrittenTables {
+  readonly url: string
   readonly pool: pg.Pool
   readonly db: Db
   readonly token: number
@@ -42,10 +43,11 @@ export class WrittenTables {
     const pool = createPool({ url: login, connections: 2, name: 'engine test', settings: LOOKUP_SETTINGS })
     const token = await takeLease(pool, { token: 0, renewals: 0, isReleased: true })
     if (token === null) throw new Error('the lease of a new database is free')
-    return new WrittenTables(pool, db, token)
+    return new WrittenTables({ url, pool, db, token })
   }
 
-  private constructor(pool: pg.Pool, db: Db, token: number) {
+  private constructor({ url, pool, db, token }: Pick<WrittenTables, 'url' | 'pool' | 'db' | 'token'>) {
+    this.url = url
     this.pool = pool
     this.db = db
     this.token = token
@@ -94,12 +96,12 @@ export class WrittenTables {
     expect(await this.append(rows, this.collect(rows))).to.equal(true)
   }
 
-  /** The group is applied and its statements are sent, but the server refuses one of them; the rows are taken back. */
-  async refuse(rows: readonly Entry[], further: readonly Entry[] = []): Promise<void> {
-    const position = this.applied.position()
-    this.apply(rows)
+  /**
+   * The group is applied from the position on and its statements are sent, but the server refuses one of them; the rows are taken back. `further`: rows of
+   * the next group, which is decided meanwhile.
+   */
+  async refuse(rows: readonly Entry[], position: number, further: readonly Entry[] = []): Promise<void> {
     const statements = this.collect(rows)
-    // Rows of the next group, which is decided meanwhile.
     this.apply(further)
     const error = await this.append(rows, [...statements, REFUSED]).catch((caught: unknown) => caught)
     expect((error as { code?: string }).code, String(error)).to.equal(DIVISION_BY_ZERO)
@@ -128,6 +130,31 @@ export class WrittenTables {
           found.push(...differences(name, await stored(tx), this.#with(name, held(this.state))))
         return found
       })
+  }
+
+  /** Fills that have left the state have the last status that the rows state of them. */
+  async compareEndedFills(): Promise<void> {
+    const groups = await readGroups(this.pool, 0, 100_000)
+    const ended = new Map<string, string>()
+    const inPart = new Map<string, string[]>()
+    for (const { shard, row } of groups.flatMap(({ rows }) => rows as Entry[])) {
+      if (row.kind === 'batch_cleared')
+        for (const { fill_id, part } of row.fills) {
+          const key = `${shard}-${row.batch_id}-${part}`
+          inPart.set(key, [...(inPart.get(key) ?? []), fill_id])
+        }
+      if (row.kind === 'batch_voided') for (const { fill_id } of row.fills) ended.set(fill_id, 'FAILED')
+      if (row.kind === 'part_settled') for (const { fill_id } of row.fills) ended.delete(fill_id)
+      if (row.kind === 'part_confirmed')
+        for (const fillId of inPart.get(`${shard}-${row.batch_id}-${row.part}`) ?? [])
+          ended.set(fillId, 'CONFIRMED')
+    }
+    const stored = await this.db
+      .selectFrom('fills')
+      .select(['fill_id', 'status'])
+      .where('status', 'in', ['CONFIRMED', 'FAILED'])
+      .execute()
+    expect(new Map(stored.map(({ fill_id, status }) => [fill_id, status]))).to.deep.equal(ended)
   }
 
   /** The rows of today's journal are those of the groups. Without rows about blocks, their fold has the state's digest. */

@@ -1,0 +1,162 @@
+/** Commands of the api as commands of the engine, with what the api has looked up among orders and requests that the engine has released. */
+import type {
+  Bookmark,
+  CancelAllCommand,
+  CancelItem as EngineCancel,
+  Item as EngineItem,
+  PlaceItem as EnginePlacement,
+  OrdersCommand,
+} from '../../domain/exchange/decide/orders/command.ts'
+import type { Json } from '../../domain/journal/request-rows.ts'
+import { acceptedSeq } from '../../domain/orders/order.ts'
+import type { MarketId, OrderHash, Seq, UserId } from '../../domain/units.ts'
+import { ApiError, itemError } from '../errors.ts'
+import type { CancelAllItem, Item, RefusedItem } from './command.ts'
+import type { NewCommand } from './command-dispatcher.ts'
+import type { SaltedOrder, StoredHash } from './command-identity.ts'
+import type { StoredOrder } from './group-state.ts'
+
+/** Up to which row of each market, and of the accounts (0), the engine has released ended things. */
+export type Released = ReadonlyMap<MarketId, Seq>
+
+/** Orders that are stored, by the command's items: placements by `saltOf`, cancels by hash. */
+export interface StoredThings {
+  bySalt(order: SaltedOrder): StoredHash | undefined
+  byHash(hash: string): StoredOrder | undefined
+}
+
+/** An order that had been placed before and has ended, as an answered item states it. */
+export interface EndedDuplicate {
+  readonly order_hash: string
+  readonly read_after: { readonly market_id: number; readonly seq: number }
+}
+
+/** A command as it is sent. */
+export interface SentOrders {
+  readonly command: OrdersCommand
+  /** For each item, the error with which the api has refused it; undefined if it has not. */
+  readonly refused: readonly (ApiError | undefined)[]
+}
+
+type NewItems = Pick<NewCommand<unknown>, 'userId' | 'items' | 'isAtomic' | 'request' | 'markets' | 'covers'>
+
+export const saltOf = ({ order: { marketId, maker, salt } }: EnginePlacement): SaltedOrder => ({
+  marketId,
+  maker,
+  salt: String(salt),
+})
+
+const refusedItem = (error: ApiError): EngineItem => ({
+  kind: 'refused',
+  // The error's context is what an answer shows: JSON without undefined fields.
+  refusal: JSON.parse(JSON.stringify(itemError(error))) as Json,
+})
+
+function toItem(item: Item): EngineItem {
+  switch (item.kind) {
+    case 'place':
+      return { kind: 'place', order: item.order, clientOrderId: item.clientOrderId, absentUpTo: null }
+    case 'cancel':
+      return { kind: 'cancel', target: { hash: item.hash as OrderHash, ended: null }, note: item.reason }
+    case 'refused':
+      return refusedItem(item.error)
+    case 'cancel_all':
+      throw new Error('a cancel of all orders is the only item of its command')
+  }
+}
+
+export const toOrders = ({ userId, items, isAtomic, request }: NewItems): SentOrders => ({
+  command: {
+    kind: 'orders',
+    userId: userId as UserId,
+    items: items.map(toItem),
+    isAtomic,
+    request: request && { id: request.id, digest: request.digest.toString('hex'), absentUpTo: null },
+  },
+  refused: items.map((item) => (item.kind === 'refused' ? (item as RefusedItem).error : undefined)),
+})
+
+/** The command as a cancel of all orders; null if it is none. */
+export function toCancelAll({ userId, items, markets, covers }: NewItems): CancelAllCommand | null {
+  const item = items.find((one): one is CancelAllItem => one.kind === 'cancel_all')
+  if (item === undefined) return null
+  return {
+    kind: 'cancel_all',
+    userId: userId as UserId,
+    marketId: item.isEverywhere ? null : (markets[0]?.marketId as MarketId),
+    note: item.reason,
+    covers: covers.map(({ shard }) => Number(shard.slice(1)) as MarketId),
+  }
+}
+
+/** Whether the command can depend on ended orders or requests that the engine has released. */
+export const dependsOn = ({ items, request }: OrdersCommand, released: Released): boolean =>
+  (request !== null && released.has(0 as MarketId)) ||
+  items.some((item) =>
+    item.kind === 'place'
+      ? released.has(item.order.marketId)
+      : item.kind === 'cancel' && [...released.keys()].some((marketId) => marketId !== 0),
+  )
+
+/** The command with what is stored. `stored` was read after the engine had released rows up to `released`. */
+export function withStored(
+  { command, refused }: SentOrders,
+  released: Released,
+  stored: StoredThings,
+): SentOrders {
+  const errors = [...refused]
+  const items = command.items.map((item, at): EngineItem => {
+    if (item.kind === 'cancel') return cancelWithStored(item, released, stored)
+    if (item.kind !== 'place') return item
+    const found = placementWithStored(item, released, stored)
+    if (!(found instanceof ApiError)) return found
+    errors[at] = found
+    return refusedItem(found)
+  })
+  const absentUpTo = released.get(0 as MarketId) ?? null
+  return {
+    command: { ...command, items, request: command.request && { ...command.request, absentUpTo } },
+    refused: errors,
+  }
+}
+
+/** A live order is in the engine's state, which finds it first. */
+function placementWithStored(
+  item: EnginePlacement,
+  released: Released,
+  { bySalt }: StoredThings,
+): EngineItem | ApiError {
+  const { marketId, hash, salt } = item.order
+  const seq = released.get(marketId) ?? null
+  const stored = bySalt(saltOf(item))
+  if (stored === undefined || stored.ended_at === null || seq === null) return { ...item, absentUpTo: seq }
+  if (stored.hash === hash) {
+    const answer: EndedDuplicate = { order_hash: hash, read_after: { market_id: marketId, seq } }
+    return { kind: 'answered', answer: answer as unknown as Json }
+  }
+  return new ApiError('SALT_USED', {
+    field: 'salt',
+    received: String(salt),
+    order_id: stored.order_id,
+    order_hash: stored.hash,
+  })
+}
+
+function cancelWithStored(item: EngineCancel, released: Released, { byHash }: StoredThings): EngineCancel {
+  if ('label' in item.target) return item
+  const { hash } = item.target
+  const order = byHash(hash)
+  if (order === undefined || order.ended_at === null)
+    return { ...item, target: { hash, ended: { absentUpTo: bookmarksOf(released) } } }
+  const found = {
+    marketId: order.market_id as MarketId,
+    accepted: acceptedSeq(order.order_id),
+    account: order.user_id as UserId,
+    status: order.status,
+    forced: order.forced,
+  }
+  return { ...item, target: { hash, ended: { found } } }
+}
+
+const bookmarksOf = (released: Released): Bookmark[] =>
+  [...released].map(([marketId, seq]) => ({ marketId, seq }))

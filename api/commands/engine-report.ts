@@ -1,0 +1,163 @@
+/** Answers of the engine as reports of the api's commands. */
+import type {
+  AnsweredItem,
+  Done,
+  Bookmark as EngineBookmark,
+  Cancelled as EngineCancelled,
+  Placed as EnginePlaced,
+  ItemResult as EngineResult,
+  OrderFacts,
+} from '../../domain/exchange/decide/orders/command.ts'
+import { orderIdOf } from '../../domain/orders/order.ts'
+import type { MarketId, Millis, Price, Seq } from '../../domain/units.ts'
+import type { ApiError } from '../errors.ts'
+import type { Bookmark, Cancelled, CommandReport, ItemResult, Placed } from './command.ts'
+import type { EndedDuplicate } from './engine-command.ts'
+import { refusedItemError } from './engine-refusals.ts'
+import type { StoredOrder } from './group-state.ts'
+
+export interface ReportInput {
+  /** For each item of the command, the error with which the api has refused it. */
+  readonly refused: readonly (ApiError | undefined)[]
+  /** Address of the account, for orders that the command has placed. */
+  readonly makers: ReadonlyMap<string, string>
+  /** Stored orders by the hashes of `storedHashes`. */
+  readonly stored: ReadonlyMap<string, StoredOrder>
+  readonly bookmark: (at: EngineBookmark) => Bookmark
+  /** Time of the answer. */
+  readonly now: Millis
+}
+
+/** Orders of the answer of which the engine does not have every field: all but those that it has just accepted. */
+export const storedHashes = ({ results }: Pick<Done, 'results'>): string[] =>
+  results.map(storedHash).filter((hash) => hash !== null)
+
+function storedHash(result: EngineResult): string | null {
+  switch (result.kind) {
+    case 'placed':
+      return result.isDuplicate ? result.facts.signature.hash : null
+    case 'cancelled':
+      return result.hash
+    case 'answered':
+      return duplicateOf(result).order_hash
+    case 'refused':
+      return null
+  }
+}
+
+export function reportOf({ results, balance, readAfter }: Done, input: ReportInput): CommandReport {
+  return {
+    itemResults: results.map((result, at) => resultOf(result, input, at)),
+    balance,
+    read_after: input.bookmark(readAfter),
+  }
+}
+
+const duplicateOf = ({ answer }: AnsweredItem): EndedDuplicate => answer as unknown as EndedDuplicate
+
+function resultOf(result: EngineResult, input: ReportInput, at: number): ItemResult {
+  switch (result.kind) {
+    case 'placed':
+      return placedOf(result, input)
+    case 'cancelled':
+      return cancelledOf(result, input)
+    case 'refused':
+      return refusedItemError(result.refusal, input.refused[at])
+    case 'answered':
+      return endedDuplicate(duplicateOf(result), input)
+  }
+}
+
+function placedOf(
+  { facts, isDuplicate, oracle, readAfter }: EnginePlaced,
+  { makers, stored, bookmark }: ReportInput,
+): Placed {
+  const { hash } = facts.signature
+  const known = isDuplicate ? storedOf(stored, hash) : { maker: makers.get(hash) as string, ...UNFILLED }
+  const order = orderOf(facts, { updated_at: facts.order.acceptedAt, ...known })
+  return { kind: 'placed', order, isDuplicate, oracle, read_after: bookmark(readAfter) }
+}
+
+/** An order that has ended is in no book, so its view needs no oracle price. */
+const NOT_IN_BOOK: Price | null = null
+
+function endedDuplicate({ order_hash, read_after }: EndedDuplicate, input: ReportInput): Placed {
+  const at = { marketId: read_after.market_id as MarketId, seq: read_after.seq as Seq }
+  const order = storedOf(input.stored, order_hash)
+  return {
+    kind: 'placed',
+    order,
+    isDuplicate: true,
+    oracle: NOT_IN_BOOK,
+    read_after: input.bookmark(at),
+  }
+}
+
+function cancelledOf(
+  { facts, hash, cancelled, isDuplicate, readAfter }: EngineCancelled,
+  { stored, bookmark, now }: ReportInput,
+): Cancelled {
+  const known = storedOf(stored, hash)
+  const hasCancelled = cancelled && !isDuplicate
+  const updated_at = facts?.order.endedAt ?? (hasCancelled ? now : known.updated_at)
+  const order = facts === null ? known : orderOf(facts, { ...known, updated_at })
+  return { kind: 'cancelled', order, cancelled, isDuplicate, read_after: bookmark(readAfter) }
+}
+
+/** Rows of orders are never deleted, and the engine's answer follows the commit of the order's row. */
+function storedOf(stored: ReadonlyMap<string, StoredOrder>, hash: string): StoredOrder {
+  const order = stored.get(hash)
+  if (order === undefined) throw new Error(`the engine has answered with the order ${hash}, which has no row`)
+  return order
+}
+
+/** Fields of an order that the engine does not have. */
+type ReadFields = Pick<StoredOrder, 'maker' | 'filled_value' | 'fee' | 'protection_price' | 'updated_at'>
+
+const UNFILLED = { filled_value: 0n, fee: 0n, protection_price: null } as const
+
+/** The order in the state in which the command was decided. */
+const orderOf = (
+  { order, signature, note }: OrderFacts,
+  { maker, filled_value, fee, protection_price, updated_at }: ReadFields,
+): StoredOrder => ({
+  order_id: orderIdOf(order.marketId, order.accepted),
+  market_id: order.marketId,
+  seq: order.seq,
+  user_id: order.account,
+  maker,
+  signer: signature.signer,
+  hash: signature.hash,
+  signature: signature.signature,
+  salt: order.salt,
+  side: order.side,
+  type: order.type,
+  price: order.price,
+  quantity: order.quantity,
+  trigger: order.trigger,
+  leverage: order.leverage,
+  reduce_only: order.reduceOnly,
+  expiration: order.expiration,
+  alive_until: order.aliveUntil,
+  status: order.status,
+  status_reason: order.statusReason,
+  note: note?.note ?? null,
+  filled: order.filled,
+  filled_value,
+  settling: order.settling,
+  fee,
+  closing_reason: order.closingReason,
+  closed_by: note?.closedBy ?? null,
+  openable: order.openable,
+  reserved_price: order.reservedPrice,
+  reserved: order.reserved,
+  held: order.held,
+  partial_slot: order.partialSlot,
+  accepted_at: order.acceptedAt,
+  protection_price,
+  triggered: note?.triggered ?? null,
+  ended_at: order.endedAt,
+  forced: order.forced,
+  client_order_id: signature.clientOrderId,
+  updated_at,
+})

@@ -1,0 +1,71 @@
+/** Releases what no decision needs any more: ended orders, batches, actions and requests that readers have, and final transactions. */
+import type { MarketId, Seq } from '../../../units.ts'
+import { CHAIN } from '../../apply.ts'
+import { Continued } from '../../decide.ts'
+import { ACCOUNTS, type Draft } from '../../draft.ts'
+import type { ExchangeState } from '../../state.ts'
+import { isPending } from '../../tables/markets.ts'
+
+/**
+ * Every row of the market up to `upTo` is durable for readers, and no block that can still be rolled back has a row up to it. Market 0: the accounts,
+ * whose completed requests are released.
+ */
+export interface ReleaseEnded {
+  readonly kind: 'release_ended'
+  readonly marketId: MarketId
+  readonly upTo: Seq
+}
+
+/** Nonces of the relayer below `below` are used in blocks that no fork takes back. */
+export interface ReleaseTransactions {
+  readonly kind: 'release_transactions'
+  readonly relayer: string
+  readonly below: number
+}
+
+export type ReleaseCommand = ReleaseEnded | ReleaseTransactions
+
+export interface ReleaseAnswer {
+  readonly kind: 'done' | 'in_progress'
+}
+
+/** Most orders or requests of one step, unless one row has ended more. */
+export const MOST_RELEASED = 1_000
+
+export function decideRelease(
+  draft: Draft,
+  command: ReleaseCommand,
+): ReleaseAnswer | Continued<ReleaseAnswer, ReleaseCommand> {
+  if (command.kind === 'release_transactions') return releaseTransactions(draft, command)
+  const { state } = draft
+  const { marketId, upTo } = command
+  if (upTo <= (state.heads.get(marketId)?.releasedUpTo ?? 0)) return { kind: 'done' }
+  const seqs = marketId === ACCOUNTS ? requestsUpTo(state, upTo) : endsUpTo(state, marketId, upTo)
+  const step = seqs[MOST_RELEASED - 1] ?? upTo
+  const kind = marketId === ACCOUNTS ? 'requests_released' : 'ended_released'
+  draft.write(marketId, { kind, up_to: step })
+  return step < upTo
+    ? new Continued<ReleaseAnswer, ReleaseCommand>({ kind: 'in_progress' }, command)
+    : { kind: 'done' }
+}
+
+/** The rows that ended orders of the market, ascending. */
+const endsUpTo = (state: ExchangeState, marketId: MarketId, upTo: number): Seq[] =>
+  state.ended.upTo(marketId, upTo).map((accepted) => state.orders.need(marketId, accepted).endedSeq)
+
+const requestsUpTo = (state: ExchangeState, upTo: number): Seq[] =>
+  state.requestOrder.upTo(upTo).map((key) => state.requests.need(key).seq)
+
+/** Transactions of actions that are neither mined nor ended stay: their hashes are still to be stated. */
+function releaseTransactions(draft: Draft, { relayer, below }: ReleaseTransactions): ReleaseAnswer {
+  const { state } = draft
+  let first = below
+  for (const { status, relayer: signer, nonce } of state.actions.rows())
+    if (isPending(status) && signer === relayer && nonce !== null) first = Math.min(first, nonce)
+  for (const transaction of state.transactions.rows()) {
+    if (transaction.relayer !== relayer || transaction.nonce >= first) continue
+    draft.write(CHAIN, { kind: 'transactions_released', relayer, below: first })
+    break
+  }
+  return { kind: 'done' }
+}

@@ -1,0 +1,154 @@
+/**
+ * The engine in the process of a test: it decides each command with the machine of the product and stores its rows and tables, in one transaction that
+ * locks all journals. Before each command it adopts what the test, or the old writers of the tables, have written meanwhile.
+ */
+import { CompiledQuery } from 'kysely'
+import type { Db, Tx } from '../../../db/client.ts'
+import { lockShards } from '../../../db/journal.ts'
+import { AppliedRows } from '../../../domain/exchange/applied-rows.ts'
+import type { Entry } from '../../../domain/exchange/apply.ts'
+import type { FreshnessLimits, Inputs } from '../../../domain/exchange/inputs.ts'
+import { ACCOUNTS_SHARD, type JournalRow, marketShard } from '../../../domain/journal/journal-row.ts'
+import type { OracleReport } from '../../../domain/settlement/settlement.ts'
+import type { MarketId, Millis } from '../../../domain/units.ts'
+import type { AnswerOf, CommandKind, CommandOf, ExchangeCommand } from '../../../keeper/engine/commands.ts'
+import { Exchange } from '../../../keeper/engine/exchange.ts'
+import { decode, encode } from '../../../keeper/engine/link/codec.ts'
+import type { Engine, EngineReply } from '../../../keeper/engine/link/engine.ts'
+import { checkShape } from '../../../keeper/engine/schemas.ts'
+import { createTableWriter, type TableWriter } from '../../../keeper/engine/tables/table-writer.ts'
+import { StoredState } from '../../keeper/support/stored-state.ts'
+
+const LIMITS: FreshnessLimits = { oracleMaxAgeMs: 600_000, chainMaxAgeMs: 600_000 }
+const CHAIN_RULES = { confirmations: 1, depth: 8, sliceAccounts: 100, emptyBlocksMs: 1_000 }
+
+type NoAnswer = Extract<EngineReply<never>, { readonly none: unknown }>
+
+/** What happens to a command instead of its answer. */
+export interface Fault {
+  readonly reply: NoAnswer
+  /** Whether the command is executed all the same. */
+  readonly isExecuted: boolean
+}
+
+export class AdoptingEngine implements Engine {
+  /** Commands that have arrived, in their order. */
+  readonly arrived: ExchangeCommand[] = []
+  /** Faults of the next commands. */
+  readonly faults: Fault[] = []
+  readonly #db: Db
+  readonly #stored: StoredState
+  readonly #exchange: Exchange
+  readonly #writer: TableWriter
+  #inputs: Inputs | null = null
+  #turn: Promise<unknown> = Promise.resolve()
+
+  constructor(db: Db) {
+    this.#db = db
+    this.#stored = new StoredState(db)
+    this.#exchange = new Exchange(new AppliedRows(this.#stored.state), {
+      inputsAt: () => this.#inputs as Inputs,
+      hashOrder: () => {
+        throw new Error('the commands of an api hash no orders')
+      },
+      chainRules: CHAIN_RULES,
+    })
+    this.#writer = createTableWriter(this.#stored.state)
+  }
+
+  submit<Kind extends CommandKind>(command: CommandOf<Kind>): Promise<EngineReply<AnswerOf<Kind>>> {
+    const sent = decode(JSON.parse(JSON.stringify(encode(command)))) as ExchangeCommand
+    checkShape(sent)
+    this.arrived.push(sent)
+    const fault = this.faults.shift()
+    if (fault?.isExecuted === false) return Promise.resolve(fault.reply)
+    const reply = this.#inTurn(async () => ({ answer: await this.#execute(sent) }))
+    return reply.then(({ answer }) => {
+      if (fault !== undefined) return fault.reply
+      return { answer: decode(JSON.parse(JSON.stringify(encode(answer)))) as AnswerOf<Kind> }
+    })
+  }
+
+  async inform(): Promise<void> {
+    throw new Error('an api informs of nothing')
+  }
+
+  /** Drops what has ended from the state, in all markets and in the accounts. */
+  release(): Promise<void> {
+    return this.#inTurn(() =>
+      this.#inTransaction(async (tx) => {
+        const heads = [...this.#stored.state.heads.rows()]
+        const rows = heads.map(({ marketId, seq }): Entry => {
+          const row: JournalRow =
+            marketId === 0
+              ? { kind: 'requests_released', up_to: seq }
+              : { kind: 'ended_released', up_to: seq }
+          const shard = marketId === 0 ? ACCOUNTS_SHARD : marketShard(marketId)
+          return { shard, seq: (seq + 1) as Entry['seq'], row }
+        })
+        await this.#store(tx, rows)
+      }),
+    )
+  }
+
+  #inTurn<Value>(work: () => Promise<Value>): Promise<Value> {
+    const turn = this.#turn.then(work)
+    this.#turn = turn.catch(() => {})
+    return turn
+  }
+
+  async #execute(command: ExchangeCommand): Promise<unknown> {
+    for (let next = command; ; ) {
+      const decision = await this.#inTransaction(async (tx) => {
+        const decided = this.#exchange.decide(next, { now: (this.#inputs as Inputs).now })
+        await this.#store(tx, decided.rows)
+        return decided
+      })
+      if (decision.next === null) return decision.answer
+      next = decision.next
+    }
+  }
+
+  async #inTransaction<Value>(work: (tx: Tx) => Promise<Value>): Promise<Value> {
+    return this.#db.transaction().execute(async (tx) => {
+      const shards = await tx.selectFrom('shards').select('shard').execute()
+      await lockShards(
+        tx,
+        shards.map(({ shard }) => shard),
+      )
+      await this.#stored.followIn(tx)
+      this.#writer.forget()
+      this.#inputs = await inputsOf(tx)
+      return work(tx)
+    })
+  }
+
+  async #store(tx: Tx, rows: readonly Entry[]): Promise<void> {
+    for (const row of rows) this.#exchange.apply(row)
+    for (const { text, values } of this.#writer.collect(rows))
+      await tx.executeQuery(CompiledQuery.raw(text, values as unknown[]))
+  }
+}
+
+async function inputsOf(tx: Tx): Promise<Inputs> {
+  const reports = await tx.selectFrom('oracle_reports').selectAll().where('feed', '=', 'index').execute()
+  const chain = await tx.selectFrom('chain_progress').select('completed_at').executeTakeFirst()
+  const byMarket = new Map(
+    reports
+      .filter(({ status }) => status !== 'halted')
+      .map(({ market_id, price, observed_at }): [number, OracleReport] => [
+        market_id,
+        { price: price as OracleReport['price'], observedAt: observed_at as Millis, signatures: '0x' },
+      ]),
+  )
+  const now = Date.now() as Millis
+  return {
+    now,
+    report: (marketId: MarketId) => byMarket.get(marketId) ?? null,
+    session: () => null,
+    reportRules: () => null,
+    headTime: now,
+    chainSeenAt: (chain?.completed_at ?? null) as Millis | null,
+    limits: LIMITS,
+  }
+}

@@ -1,0 +1,330 @@
+/** Tables that follow an exchange which decides everything: comparisons after groups that were stored, refused and taken back. */
+import { expect } from 'chai'
+import { sql } from 'kysely'
+import { afterEach, beforeEach, describe, it } from 'mocha'
+import pg from 'pg'
+import { loadInputs } from '../../../db/batches.ts'
+import type { Statement } from '../../../db/round-trip.ts'
+import { recompute } from '../../../domain/auction/auction.ts'
+import type { Entry } from '../../../domain/exchange/apply.ts'
+import type { SignedOrder } from '../../../domain/orders/order.ts'
+import type { MarketId, Millis, OrderHash, Seconds, Steps, Ticks, UserId } from '../../../domain/units.ts'
+import { createJournal } from '../../../keeper/engine/store.ts'
+import type { TableWriter } from '../../../keeper/engine/tables/table-writer.ts'
+import { ACCOUNT_IDS, addressOf, entriesOfGenesis } from '../../../simulate/exchange/trading/genesis.ts'
+import { tradingExchange } from '../../../simulate/exchange/trading/scenario.ts'
+import { randomOf } from '../../../simulate/random.ts'
+import { BusyExchange } from './support/busy-exchange.ts'
+import { WrittenTables } from './support/written-tables.ts'
+
+const SEED = 7
+const TICKS = 120
+
+/** Kinds of rows that a run must have, so that its comparisons mean something. */
+const KINDS = [
+  ...[
+    'order_placed',
+    'order_ended',
+    'order_ending',
+    'batch_cleared',
+    'batch_voided',
+    'prices_updated',
+    'request_completed',
+  ],
+  ...[
+    'action_queued',
+    'action_numbered',
+    'action_signed',
+    'part_submitted',
+    'lane_registered',
+    'nonces_assigned',
+  ],
+  ...[
+    'block_begun',
+    'block_completed',
+    'block_left',
+    'blocks_confirmed',
+    'settlement_mismatched',
+    'balance_changed',
+  ],
+  ...['session_key_changed', 'forward_request_executed', 'margin_nonces_invalidated', 'bank_pause_changed'],
+  ...[
+    'ending_changed',
+    'market_listed',
+    'market_restricted',
+    'fees_announced',
+    'protection_announced',
+    'calendar_set',
+  ],
+  ...['switch_armed', 'switch_disarmed', 'switches_fired', 'switches_completed', 'connection_switch_armed'],
+  ...[
+    'connection_switches_disarmed',
+    'relay_changed',
+    'adjustment_changed',
+    'user_created',
+    'command_spanned',
+  ],
+]
+
+describe('tables that follow an exchange', () => {
+  let tables: WrittenTables
+  beforeEach(async () => {
+    tables = await WrittenTables.open()
+    const rows = entriesOfGenesis()
+    tables.apply(rows)
+    await tables.store(rows)
+  })
+  afterEach(() => tables.close())
+
+  /** Inputs of batches, which a decision that is repeated states again. */
+  let decided: Parameters<TableWriter['keepInputs']>[] = []
+
+  function keepInputs(...batch: Parameters<TableWriter['keepInputs']>): void {
+    decided.push(batch)
+    tables.writer.keepInputs(...batch)
+  }
+
+  const exchangeOf = () => tradingExchange(tables.applied, { keepInputs })
+
+  /** Stores the rows, which were applied from the position on, perhaps after an attempt that is refused. */
+  async function storeOpen(busy: BusyExchange, position: number, isRefused: boolean): Promise<void> {
+    const rows = busy.rows
+    busy.rows = []
+    if (rows.length === 0) return
+    if (isRefused) {
+      await tables.refuse(rows, position)
+      tables.apply(rows)
+      for (const batch of decided) tables.writer.keepInputs(...batch)
+    }
+    await tables.store(rows)
+    decided = []
+  }
+
+  it('when traders, operators, workers, owners and the chain act at once, the tables equal the state, also after a restart', async () => {
+    const random = randomOf(SEED)
+    const busy = new BusyExchange(exchangeOf(), random)
+    let position = tables.applied.position() - busy.rows.length
+    for (let tick = 1; tick <= TICKS; tick++) {
+      await busy.tick()
+      if (random.chance(0.4)) continue
+      await storeOpen(busy, position, random.chance(0.2))
+      if (tick % 40 === 0) {
+        await tables.restart()
+        busy.exchange = exchangeOf()
+      }
+      position = tables.applied.position()
+      if (tick % 10 === 0) expect(await tables.compare(), `tick ${tick}`).to.deep.equal([])
+    }
+    await storeOpen(busy, position, false)
+    expect(await tables.compare()).to.deep.equal([])
+    await tables.compareJournal({ hasBlocks: true })
+    await tables.compareEndedFills()
+    expect(KINDS.filter((kind) => !busy.kinds.has(kind))).to.deep.equal([])
+    await compareChain()
+    await compareEvidence()
+  }).timeout(300_000)
+
+  /** Blocks that can still be rolled back, the next block, and armed connections. */
+  async function compareChain(): Promise<void> {
+    const { state } = tables.applied
+    const blocks = await tables.db.selectFrom('chain_blocks').selectAll().orderBy('number').execute()
+    const kept = [...state.blocks.rows()]
+      .map(({ number, hash, parent_hash, timestamp }) => ({ number, hash, parent_hash, timestamp }))
+      .sort((a, b) => a.number - b.number)
+    const from = state.chain.need('chain').kept_from
+    expect(blocks.filter(({ number }) => number >= from)).to.deep.equal(
+      kept.filter(({ number }) => number >= from),
+    )
+    const { next_block } = await tables.db
+      .selectFrom('chain_progress')
+      .select('next_block')
+      .executeTakeFirstOrThrow()
+    expect(next_block).to.equal(state.chain.need('chain').next_block)
+    const connections = await tables.db
+      .selectFrom('connection_switches')
+      .select(['connection_id', 'user_id', 'timeout_seconds'])
+      .orderBy('connection_id')
+      .execute()
+    expect(connections).to.deep.equal(
+      [...state.connectionSwitches.rows()].sort((a, b) => (a.connection_id < b.connection_id ? -1 : 1)),
+    )
+    const { rows: found } = await sql<{ mismatches: number }>`
+      select count(distinct row ->> 'tx_hash')::integer as mismatches from journal where row ->> 'kind' = 'settlement_mismatched'
+    `.execute(tables.db)
+    const stored = await tables.db.selectFrom('settlement_mismatches').selectAll().execute()
+    expect(stored).to.have.length(found[0]?.mismatches ?? 0)
+  }
+
+  /** Every batch has the inputs from which it can be recomputed, and its report; every request its answer. */
+  async function compareEvidence(): Promise<void> {
+    const batches = await tables.db
+      .selectFrom('batches as b')
+      .leftJoin('used_reports as u', (join) =>
+        join
+          .onRef('u.market_id', '=', 'b.market_id')
+          .onRef('u.observed_at', '=', 'b.oracle_at')
+          .on('u.feed', '=', 'index'),
+      )
+      .select(['b.market_id', 'b.batch_id', 'b.price', 'b.volume', 'b.oracle_price', 'u.price as reported'])
+      .execute()
+    expect(batches.length).to.be.greaterThan(5)
+    for (const { market_id, batch_id, price, volume, oracle_price, reported } of batches) {
+      const inputs = await loadInputs(tables.db, market_id, batch_id)
+      expect(inputs, `${market_id}-${batch_id}`).to.not.equal(undefined)
+      if (inputs !== undefined) expect(recompute(inputs)).to.include({ price, volume })
+      expect(reported).to.equal(oracle_price)
+    }
+    const requests = await tables.db.selectFrom('client_requests').selectAll().execute()
+    expect(requests).to.have.length(tables.state.requests.size)
+    for (const { user_id, client_request_id, digest, answer } of requests) {
+      const {
+        results,
+        balance,
+        read_after,
+        digest: expected,
+      } = tables.state.requests.need(`${user_id}-${client_request_id}`)
+      expect(digest.toString('hex')).to.equal(expected)
+      expect(JSON.parse(answer)).to.deep.equal({ results, balance, read_after })
+    }
+  }
+
+  it('when a group is not the next one, or its owner has lost the journal, it changes no table', async () => {
+    const rows: Entry[] = [
+      {
+        shard: 'accounts',
+        seq: 2 * ACCOUNT_IDS.length + 1,
+        row: { kind: 'user_created', user_id: 6, address: addressOf(6), at: 1 },
+      },
+    ]
+    tables.apply(rows)
+    const statements = tables.collect(rows)
+    await sql`update engine_ownership set token = token + 1`.execute(tables.db)
+    expect(await tables.append(rows, statements)).to.equal(false)
+    expect(
+      await tables.db.selectFrom('users').select('user_id').where('user_id', '=', 6).execute(),
+    ).to.deep.equal([])
+    await sql`update engine_ownership set token = token - 1`.execute(tables.db)
+    expect(await tables.append(rows, statements)).to.equal(true)
+    expect(await tables.compare()).to.deep.equal([])
+  })
+
+  /** Rows that place limit orders of the first account, decided by the exchange. */
+  function placements(count: number): Entry[] {
+    const exchange = exchangeOf()
+    const rows: Entry[] = []
+    for (let at = 0; at < count; at++) {
+      const salt = tables.applied.position()
+      const order = limitOrder(salt)
+      const items = [{ kind: 'place', order, clientOrderId: null, absentUpTo: null } as const]
+      const userId = ACCOUNT_IDS[0] as UserId
+      const now = 1_800_000_000_000 as Millis
+      const decision = exchange.decide(
+        { kind: 'orders', userId, items, isAtomic: false, request: null },
+        { now },
+      )
+      tables.apply(decision.rows)
+      rows.push(...decision.rows)
+    }
+    return rows
+  }
+
+  const namesOf = (statements: readonly Statement[]): string[] => statements.map(({ name }) => name)
+
+  it('when a group has one placement or fifty, it takes the same statements, of the tables concerned', async () => {
+    const expected = ['state-put-orders', 'append-placed', 'notify']
+    for (const count of [1, 50]) {
+      const rows = placements(count)
+      expect(rows.filter(({ row }) => row.kind === 'order_placed')).to.have.length(count)
+      const statements = tables.collect(rows)
+      expect(namesOf(statements)).to.deep.equal(['state-change-accounts', ...expected])
+      expect(await tables.append(rows, statements)).to.equal(true)
+    }
+    expect(await tables.compare()).to.deep.equal([])
+  })
+
+  it('when a command is refused, the next group writes nothing of what its decision had tried', async () => {
+    const exchange = exchangeOf()
+    const items = Array.from({ length: 3 }, (_, at) => ({
+      kind: 'place' as const,
+      // The account cannot pay for the last one, so that none is placed.
+      order: { ...limitOrder(900 + at), quantity: (at === 2 ? 10_000_000 : 10) as Steps },
+      clientOrderId: null,
+      absentUpTo: null,
+    }))
+    const userId = ACCOUNT_IDS[0] as UserId
+    const now = 1_800_000_000_000 as Millis
+    const refused = exchange.decide({ kind: 'orders', userId, items, isAtomic: true, request: null }, { now })
+    expect(refused.rows).to.deep.equal([])
+    const { rows } = exchange.decide({ kind: 'log_in', address: addressOf(50) }, { now })
+    tables.apply(rows)
+    const statements = tables.collect(rows)
+    expect(namesOf(statements)).to.deep.equal([
+      'state-put-users',
+      'state-put-accounts',
+      'append-placed',
+      'notify',
+    ])
+  })
+
+  it('when a group is stored, listeners are notified of each journal after the commit, and not of a refused group', async () => {
+    const listener = new pg.Client(tables.url)
+    await listener.connect()
+    try {
+      const heard: string[] = []
+      listener.on('notification', ({ channel, payload }) => heard.push(`${channel} ${payload}`))
+      await listener.query('listen journal; listen engine')
+      const position = tables.applied.position()
+      const rows = placements(2)
+      await tables.refuse(rows, position)
+      tables.apply(rows)
+      await tables.store(rows)
+      const head = rows.at(-1)?.seq
+      await listener.query('select 1')
+      expect(heard.sort()).to.deep.equal(['engine 2', `journal m1:${head}`])
+    } finally {
+      await listener.end()
+    }
+  })
+
+  it('when the journal repeats an append, it sends the statements of the first one, although the state has further rows', async () => {
+    const collected: (readonly Entry[])[] = []
+    const journal = createJournal<Entry>(tables.pool, (rows) => {
+      collected.push(rows)
+      return tables.collect(rows)
+    })
+    const before = tables.applied.digest()
+    const rows = placements(1)
+    const group = {
+      number: 2,
+      token: tables.token,
+      version: 1,
+      rows,
+      before,
+      digest: tables.applied.digest(),
+    }
+    expect(await journal.append({ ...group, number: 9 })).to.equal(false)
+    placements(1)
+    expect(await journal.append(group)).to.equal(true)
+    expect(await journal.append({ ...group, number: 3, rows: [], before: group.digest })).to.equal(true)
+    expect(collected).to.deep.equal([rows])
+    const orders = await tables.db.selectFrom('orders').select('order_id').execute()
+    expect(orders).to.have.length(1)
+  })
+})
+
+const limitOrder = (salt: number): SignedOrder => ({
+  marketId: 1 as MarketId,
+  maker: addressOf(1),
+  signer: addressOf(1),
+  hash: `0x${salt.toString(16).padStart(64, '0')}` as OrderHash,
+  salt: BigInt(salt),
+  side: 'LONG',
+  type: 'LIMIT',
+  price: 990 as Ticks,
+  quantity: 10 as Steps,
+  trigger: 0 as Ticks,
+  leverage: 5,
+  reduceOnly: false,
+  expiration: 0 as Seconds,
+  signature: `0x${'00'.repeat(66)}`,
+})
