@@ -70,7 +70,6 @@ import type { DeliveryPorts } from './relayer/delivery.ts'
 import { createHeadWatch } from './relayer/head-watch.ts'
 import { createKeyring, type Keyring, type Relayer } from './relayer/keyring.ts'
 import { LaneWatch } from './relayer/lane-watch.ts'
-import type { RelayerLane } from './relayer/ports.ts'
 import { runReleases } from './relayer/release.ts'
 import { createRelayExpiry } from './relays/expiry.ts'
 import { Reachability } from './switches/reachability.ts'
@@ -107,7 +106,7 @@ function adaptersOf(
   db: Db,
   metrics: KeeperMetrics,
   clock: DatabaseClock,
-  lanes: () => readonly RelayerLane[],
+  keyring: Keyring,
   stores: WorkerStores,
 ) {
   const { chainId, rpcUrl: url, rpcTimeoutMs: requestTimeoutMs, sendTimeoutMs } = config
@@ -115,7 +114,9 @@ function adaptersOf(
   const policy = config.delivery
   const watch = createHeadWatch({ chain, clock, metrics, logger, policy })
   const { lowBalance } = config
-  const balances = () => watchBalances({ chain, clock, metrics, logger, lowBalance, lanes })
+  const { lanes } = keyring
+  const relayerOf = async (lane: string) => (await keyring.present(lane)).lane.relayer
+  const balances = () => watchBalances({ chain, clock, metrics, logger, lowBalance, lanes, relayerOf })
   return {
     ...{ chain, policy, clock, metrics, logger, watch, balances },
     fee: () => watch.fee(),
@@ -136,12 +137,13 @@ function adaptersOf(
 
 type Adapters = ReturnType<typeof adaptersOf>
 
-/** The job of a relayer lane. `make` gets the lane's present key, the ports of every job, and the signers of former keys. */
+/** The job of a relayer lane. Throws if the lane has no key. `make` gets the lane's present key, the ports of every job, and the signers of former keys. */
 function laneJob(
   { adapters, keyring, config }: KeeperParts,
   name: string,
   make: (relayer: Relayer, ports: Adapters & Pick<DeliveryPorts, 'signer' | 'formerSigner'>) => LeaderJob,
 ): LeaderJob {
+  keyring.require(name)
   const formerSigner = (relayer: Address): Signer | null => keyring.formerSigner(name, relayer)
   return keyedJob({ ...adapters, keyring, keyPollMs: config.marketPollMs }, name, (relayer) =>
     make(relayer, { ...adapters, signer: relayer.signer, formerSigner }),
@@ -186,7 +188,6 @@ const SETTLEMENT_DELAY_MS = 60
 function runMarket(parts: KeeperParts, spec: MarketSpec): readonly LeaderLoop[] {
   const { shares } = parts.adapters
   const name = `m${spec.marketId}`
-  parts.keyring.require(name)
   const settlement = runSettlement(parts, spec, name)
   const market =
     parts.links === null ? runAuction(parts, spec, name) : runReaders(parts, parts.links, spec, name)
@@ -401,8 +402,7 @@ function runInforming(
   { worker: { engine } }: EngineLinks,
 ): () => void {
   const stopHead = informHead({ ...adapters, engine })
-  const namesOf = (): string[] => keyring.lanes().map(({ name }) => name)
-  const relayers = () => loadKeysOf(db, config.chainId, namesOf())
+  const relayers = () => loadKeysOf(db, config.chainId, keyring.lanes())
   const stopReleases = runReleases({ ...adapters, relayers, engine })
   return () => {
     stopHead()
@@ -435,7 +435,7 @@ export async function compose(
   await clock.start()
   const links = connectLinks(config, connect)
   const stores = links === null ? createTableStores(db, clock) : createEngineStores(db, links.worker.engine)
-  const adapters = adaptersOf(config, logger, db, metrics, clock, keyring.lanes, stores)
+  const adapters = adaptersOf(config, logger, db, metrics, clock, keyring, stores)
   await adapters.watch.start()
   const notifications = createNotifications(config.databaseUrl, 'keeper')
   const settlements = new Map<string, LeaderLoop>()

@@ -20,9 +20,9 @@ export interface KeyringPorts {
 }
 
 export interface Keyring {
-  /** The relayers in use. */
-  lanes(): readonly RelayerLane[]
-  /** Throws if the lane has no key. */
+  /** The lanes that this process runs or may take over. */
+  lanes(): readonly string[]
+  /** Adds the lane to `lanes`. Throws if it has no key. */
   require(lane: string): void
   /** The chosen key if the keeper has it, else the first one. Throws if the lane has no key. */
   present(lane: string): Promise<Relayer>
@@ -31,7 +31,7 @@ export interface Keyring {
 }
 
 export function createKeyring({ relayerKeys, chainId, createSigner, chosen }: KeyringPorts): Keyring {
-  const inUse = new Map<string, RelayerLane>()
+  const lanes = new Set<string>()
   const signers = new Map<string, Signer>()
 
   function signerOf(key: string): Signer {
@@ -48,15 +48,16 @@ export function createKeyring({ relayerKeys, chainId, createSigner, chosen }: Ke
   }
 
   return {
-    lanes: () => [...inUse.values()],
-    require: (lane) => void keysOf(lane),
+    lanes: () => [...lanes],
+    require(lane) {
+      keysOf(lane)
+      lanes.add(lane)
+    },
     async present(name) {
       const own = keysOf(name).map(signerOf)
       const choice = await chosen(name)
       const signer = own.find(({ address }) => address === choice) ?? (own[0] as Signer)
-      const lane = { name, relayer: signer.address, chainId }
-      inUse.set(name, lane)
-      return { signer, lane }
+      return { signer, lane: { name, relayer: signer.address, chainId } }
     },
     formerSigner: (lane, relayer) =>
       (relayerKeys().get(lane) ?? []).map(signerOf).find(({ address }) => address === relayer) ?? null,

@@ -167,7 +167,8 @@ describe('workers over an engine', function () {
   })
 
   it('when a key of a lane is given to another lane, the engine refuses it', async () => {
-    const { fixture, stores } = await queuedBatch()
+    const { fixture, stores, settling, start } = await queuedBatch()
+    await start().start(settling)
     const error = await stores.relayers
       .register({ ...fixture.lane, name: 'm2' }, 0)
       .catch((thrown: Error) => thrown.message)
