@@ -16,7 +16,11 @@ const FINAL_DEPTH = 64
 const INTERVAL_MS = 60_000
 const BUDGET_MS = 10_000
 
-export async function releaseFinal({ engine, chain, relayers }: ReleasePorts): Promise<void> {
+export async function releaseFinal({
+  engine,
+  chain,
+  relayers,
+}: Pick<ReleasePorts, 'engine' | 'chain' | 'relayers'>): Promise<void> {
   const { block } = await chain.head()
   if (block < FINAL_DEPTH) return
   for (const relayer of await relayers()) {

@@ -2,8 +2,10 @@
 import { expect } from 'chai'
 import { id, Wallet } from 'ethers'
 import { afterEach, describe, it } from 'mocha'
+import { loadKeysOf } from '../../../db/relayers.ts'
 import { createEngineStores } from '../../../keeper/compose-stores.ts'
 import { EngineError } from '../../../keeper/engine/link/engine.ts'
+import { releaseFinal } from '../../../keeper/relayer/release.ts'
 import { LocalEngine } from '../../support/local-engine.ts'
 import { perpetual } from '../../support/markets.ts'
 import { AdjustmentRun, changeMargin } from '../support/adjustment-run.ts'
@@ -12,6 +14,7 @@ import { RelayRun } from '../support/relay-run.ts'
 import { openTrading, type Trading } from '../support/trading.ts'
 
 const PRICE = 1000
+type Changes = NonNullable<Parameters<ChainFixture['settlement']>[0]>
 
 describe('workers over an engine', function () {
   this.timeout(60_000)
@@ -41,7 +44,13 @@ describe('workers over an engine', function () {
     }
     const engine = await engineOver(fixture)
     const stores = createEngineStores(fixture.db, engine)
-    return { ...trading, engine, stores, settling, start: () => fixture.settlement({ stores }) }
+    return {
+      ...trading,
+      engine,
+      stores,
+      settling,
+      start: (changes: Changes = {}) => fixture.settlement({ ...changes, stores }),
+    }
   }
 
   const transactionsOf = async (fixture: ChainFixture) =>
@@ -164,6 +173,28 @@ describe('workers over an engine', function () {
       .orderBy('registered_at', 'desc')
       .execute()
     expect(present?.address).to.equal(keyOf(laneKey))
+  })
+
+  it('when the transactions of a former and of the present key are final, the engine forgets both', async () => {
+    const { fixture, engine, stores, settling, start } = await queuedBatch(2)
+    const killed = start({
+      killPoint: (point) => {
+        if (point === 'after-signing') throw new Error('killed')
+      },
+    })
+    await killed.start(settling)
+    await killed.step(settling).catch(() => {})
+    const next = start({ key: adjustKey })
+    await next.start(settling)
+    await next.settleAll(settling)
+    const remembered = () => [...engine.state.transactions.rows()].map(({ relayer }) => relayer)
+    expect(remembered()).to.have.members([keyOf(laneKey), keyOf(adjustKey)])
+    await chain().provider.send('anvil_mine', ['0x40'])
+    const { name, chainId } = fixture.lane
+    const relayers = () => loadKeysOf(fixture.db, chainId, [name])
+    await releaseFinal({ engine, chain: next.chain, relayers })
+    expect(remembered()).to.deep.equal([])
+    expect(await stores.relayers.open(next.lane)).to.deep.equal([])
   })
 
   it('when a key of a lane is given to another lane, the engine refuses it', async () => {
