@@ -107,7 +107,7 @@ async function sign({ fixture, fence }: Exchange, round: number): Promise<string
   if (reserved === null) throw new Error('no action is queued')
   const bytes = { hash, raw: '0x', signedAt: now } as const
   const sent = await store.storeSigned(perpetual.marketId, LANE, fence, reserved, bytes)
-  await store.noteSubmitted(perpetual.marketId, fence, sent.nonce, now)
+  await store.noteSubmitted(perpetual.marketId, fence, sent, now)
   await store.view(perpetual.marketId, LANE)
   return hash
 }

@@ -227,12 +227,17 @@ export async function signAction(
   return numUpdatedRows === 1n
 }
 
-/** The signed action with this nonce has been broadcast. Undefined if it was marked before. */
-export async function submitAction(tx: Tx, marketId: number, nonce: number): Promise<ActionRow | undefined> {
+/** The action that was signed with this nonce of this key has been broadcast. Undefined if it was marked before. */
+export async function submitAction(
+  tx: Tx,
+  marketId: number,
+  { relayer, nonce }: Pick<ActionNumbers, 'relayer' | 'nonce'>,
+): Promise<ActionRow | undefined> {
   return tx
     .updateTable('actions')
     .set({ status: 'SUBMITTED' })
     .where('market_id', '=', marketId)
+    .where('relayer', '=', relayer)
     .where('nonce', '=', nonce)
     .where('status', '=', constant('SIGNED'))
     .returningAll()

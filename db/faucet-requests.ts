@@ -1,6 +1,7 @@
 /** The `faucet_requests` table: the api inserts requests, the keeper signs and finishes them. */
 import { sql } from 'kysely'
 import type { Db, Tx } from './client.ts'
+import { keysOfLane, type RelayerKey } from './relayers.ts'
 
 /** Notified with the request's id when it is inserted. */
 export const FAUCET_CHANNEL = 'faucet_requests'
@@ -130,13 +131,16 @@ export async function signFaucetRequest(tx: Tx, requestId: number, hash: string 
 }
 
 /** Ends signed requests whose nonce this relayer has used. A replacement at a higher fee counts as the request's transaction. */
-export async function finishFaucetRequests(db: Db, relayer: string): Promise<void> {
+export async function finishFaucetRequests(
+  db: Db,
+  lane: RelayerKey & { readonly name: string },
+): Promise<void> {
   await sql`
     with outcomes as (
       select r.request_id, bool_or(t.status = 'MINED' and t.purpose = signed.purpose) as is_mined,
         bool_or(t.status = 'REVERTED') as is_reverted
       from faucet_requests r
-      join relayer_transactions signed on signed.tx_hash = r.tx_hash and signed.relayer = ${relayer}
+      join relayer_transactions signed on signed.tx_hash = r.tx_hash and signed.relayer = any(${keysOfLane(lane)})
       join relayer_transactions t
         on t.relayer = signed.relayer and t.nonce = signed.nonce and t.chain_id = signed.chain_id
       where r.status = 'SIGNED'

@@ -158,7 +158,8 @@ export const WRITERS: { readonly [Table in keyof Database]: Writers<Table> } = {
   funding_states: { indexer: { insert: 'all', delete: true }, engine: PUT_AND_DELETED },
   price_averages: { keeper: { insert: 'all', update: 'all' }, engine: PUT },
   deleveraging_ranks: { keeper: { insert: 'all', update: 'all' } },
-  relayers: { keeper: { insert: 'all', update: ['next_nonce'] }, engine: PUT },
+  relayers: { keeper: { insert: 'all', update: ['next_nonce', 'registered_at'] }, engine: PUT },
+  relayer_choices: {},
   relayer_transactions: {
     keeper: { insert: 'all', update: ['status', 'error', 'broadcast_at', 'block', 'gas_used'] },
   },
@@ -351,7 +352,7 @@ export const READERS: { readonly [Name in Process]: readonly (keyof Database)[] 
     ...(['recent_reports', 'used_reports', 'calendar_exceptions', 'price_averages', 'final_prices'] as const),
     ...(['liquidations', 'deleveraging_ranks', 'adjustment_attempts', 'keepers', 'session_keys'] as const),
     ...(['engine_groups', 'engine_ownership', 'engine_lease'] as const),
-    ...(['engine_checkpoints', 'engine_checkpoint_chunks'] as const),
+    ...(['engine_checkpoints', 'engine_checkpoint_chunks', 'relayer_choices'] as const),
     ...RELAYED,
   ],
   indexer: [

@@ -15,6 +15,7 @@ import { type MarketId, type Millis, maxOf, type Price, type Quote, type Rate } 
 import type { Db, Tx } from './client.ts'
 import { appendRows, createShard, lockShard } from './journal.ts'
 import { toColumns, toSchedule } from './price-protection.ts'
+import { keysOfLane, type RelayerKey } from './relayers.ts'
 
 /**
  * Lists a deployed market; a market whose funding accrues only in sessions follows the New York calendar. Does nothing if it is listed
@@ -222,7 +223,7 @@ export async function resetActionId(tx: Tx, marketId: number, lastActionId: numb
 export async function adoptActionId(
   tx: Tx,
   marketId: number,
-  relayer: string,
+  lane: RelayerKey & { readonly name: string },
   actionId: number,
 ): Promise<number | null> {
   const { rows } = await sql<{ replaced: number }>`
@@ -236,7 +237,7 @@ export async function adoptActionId(
         where a.market_id = ${marketId} and a.action_id is not null and a.status in ('QUEUED', 'SIGNED', 'SUBMITTED')
       )
       and not exists (
-        select from relayer_transactions t where t.relayer = ${relayer} and t.status in ('SIGNED', 'BROADCAST')
+        select from relayer_transactions t where t.relayer = any(${keysOfLane(lane)}) and t.status in ('SIGNED', 'BROADCAST')
       )
     returning stored.last_action_id as replaced
   `.execute(tx)

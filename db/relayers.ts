@@ -2,9 +2,11 @@
  * The tables `relayers` and `relayer_transactions`: nonces, and every transaction ever signed. A nonce is assigned before its transaction
  * is signed. If nothing is stored with it, the relayer lane fills it (`keeper/relayer/nonces.ts`), so no nonce is lost or used twice.
  */
-import { type Selectable, sql } from 'kysely'
+import { type RawBuilder, type Selectable, sql } from 'kysely'
 import { ACCOUNTS_SHARD } from '../domain/journal/journal-row.ts'
+import type { Address } from '../domain/units.ts'
 import type { Db, Tx } from './client.ts'
+import { DATABASE_NOW } from './clock.ts'
 import { appendRows, lockShard } from './journal.ts'
 import type { RelayerTransactionsTable } from './schema.ts'
 import { anyOf, constant } from './values.ts'
@@ -30,7 +32,25 @@ export interface NewTransaction {
   readonly signedAt: number
 }
 
-/** Registers the lane's key. `firstNonce` is used unless a higher one has been assigned. */
+/** The addresses of all keys that the lane has had, as an array for a statement. A lane that is not registered has the present key alone. */
+export const keysOfLane = ({
+  name,
+  relayer,
+  chainId,
+}: RelayerKey & { readonly name: string }): RawBuilder<string[]> =>
+  sql<
+    string[]
+  >`array(select address from relayers where lane = ${name} and chain_id = ${chainId} union select ${relayer})`
+
+/** A key belongs to one lane for ever: two lanes would assign its nonces twice. */
+export class KeyTaken extends Error {
+  override readonly name = 'KeyTaken'
+  constructor(relayer: string, owner: string, lane: string) {
+    super(`relayer ${relayer} belongs to lane ${owner}: give lane ${lane} a key of its own`)
+  }
+}
+
+/** Makes the key the lane's present one. `firstNonce` is used unless a higher one has been assigned. Throws if the key belongs to another lane. */
 export const registerRelayer = (
   db: Db,
   { name, relayer, chainId }: RelayerKey & { readonly name: string },
@@ -40,12 +60,78 @@ export const registerRelayer = (
     const head = await lockShard(tx, ACCOUNTS_SHARD)
     const { lane, next_nonce } = await tx
       .insertInto('relayers')
-      .values({ address: relayer, chain_id: chainId, lane: name, next_nonce: firstNonce })
+      .values({
+        address: relayer,
+        chain_id: chainId,
+        lane: name,
+        next_nonce: firstNonce,
+        registered_at: DATABASE_NOW,
+      })
       .onConflict((conflict) =>
-        conflict
-          .columns(['address', 'chain_id'])
-          .doUpdateSet({ next_nonce: sql<number>`greatest(relayers.next_nonce, excluded.next_nonce)` }),
+        conflict.columns(['address', 'chain_id']).doUpdateSet({
+          next_nonce: sql<number>`greatest(relayers.next_nonce, excluded.next_nonce)`,
+          registered_at: DATABASE_NOW,
+        }),
       )
+      .returning(['lane', 'next_nonce'])
+      .executeTakeFirstOrThrow()
+    if (lane !== name) throw new KeyTaken(relayer, lane, name)
+    await appendRows(tx, head, [{ kind: 'lane_registered', relayer, chain_id: chainId, lane, next_nonce }])
+  })
+
+/** The key is the lane's present one from now on. Its lane and its nonces are the engine's. */
+export async function noteRegistered(db: Db, { relayer, chainId }: RelayerKey): Promise<void> {
+  await db
+    .updateTable('relayers')
+    .set({ registered_at: DATABASE_NOW })
+    .where('address', '=', relayer)
+    .where('chain_id', '=', chainId)
+    .execute()
+}
+
+/** All keys that the lanes have had. */
+export async function loadKeysOf(db: Db, chainId: number, lanes: readonly string[]): Promise<Address[]> {
+  const rows = await db
+    .selectFrom('relayers')
+    .select('address')
+    .where('chain_id', '=', chainId)
+    .where('lane', '=', anyOf('text', lanes))
+    .orderBy('address')
+    .execute()
+  return rows.map(({ address }) => address as Address)
+}
+
+/** The address that an operator has chosen for the lane; null if none. */
+export async function chosenKey(db: Db, lane: string): Promise<Address | null> {
+  const row = await db
+    .selectFrom('relayer_choices')
+    .select('address')
+    .where('lane', '=', lane)
+    .executeTakeFirst()
+  return (row?.address ?? null) as Address | null
+}
+
+/** An operator's choice of the lane's key. */
+export async function chooseRelayer(
+  db: Db,
+  { lane, address, at }: { readonly lane: string; readonly address: Address; readonly at: number },
+): Promise<void> {
+  await db
+    .insertInto('relayer_choices')
+    .values({ lane, address, chosen_at: at })
+    .onConflict((conflict) => conflict.column('lane').doUpdateSet({ address, chosen_at: at }))
+    .execute()
+}
+
+/** Foreign transactions have used the nonces of a key below `nonce`. */
+export const skipNonces = (db: Db, { relayer, chainId }: RelayerKey, nonce: number): Promise<void> =>
+  db.transaction().execute(async (tx) => {
+    const head = await lockShard(tx, ACCOUNTS_SHARD)
+    const { lane, next_nonce } = await tx
+      .updateTable('relayers')
+      .set({ next_nonce: sql<number>`greatest(next_nonce, ${nonce}::bigint)` })
+      .where('address', '=', relayer)
+      .where('chain_id', '=', chainId)
       .returning(['lane', 'next_nonce'])
       .executeTakeFirstOrThrow()
     await appendRows(tx, head, [{ kind: 'lane_registered', relayer, chain_id: chainId, lane, next_nonce }])

@@ -272,12 +272,24 @@ export interface DeleveragingRanksTable {
   ranked_at: number
 }
 
-/** A relayer's key on one chain, and its next nonce. Written by: keeper, engine. */
+/**
+ * A relayer key on one chain, its lane and its next nonce. A key belongs to one lane for ever; a lane may have had several keys, of which the
+ * last registered one is present. Written by: keeper, engine.
+ */
 export interface RelayersTable {
   address: string
   chain_id: number
   lane: string
   next_nonce: number
+  /** When a keeper last began to run the lane with the key, by the database's clock. */
+  registered_at: Generated<number>
+}
+
+/** The key that an operator has chosen for a lane; a keeper that has it uses it. Written by: the operator's commands, as owner. */
+export interface RelayerChoicesTable {
+  lane: string
+  address: string
+  chosen_at: number
 }
 
 /** STORED: the engine has not accepted the transaction yet, so it must not be sent. */
@@ -385,6 +397,7 @@ export interface Database
   price_averages: PriceAveragesTable
   deleveraging_ranks: DeleveragingRanksTable
   relayers: RelayersTable
+  relayer_choices: RelayerChoicesTable
   relayer_transactions: RelayerTransactionsTable
   faucet_requests: FaucetRequestsTable
   session_keys: SessionKeysTable

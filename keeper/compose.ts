@@ -1,19 +1,16 @@
 /** Wires the keeper: gives every job the adapters behind its ports. */
-import { randomUUID } from 'node:crypto'
-import { hostname } from 'node:os'
 import { sql } from 'kysely'
 import { ADJUSTMENTS_CHANNEL } from '../db/adjustments.ts'
 import { createDb, createPool, type Db, LOOKUP_SETTINGS } from '../db/client.ts'
-import { createDatabaseClock, type DatabaseClock, MAX_SKEW_MS } from '../db/database-clock.ts'
+import { createDatabaseClock, MAX_SKEW_MS } from '../db/database-clock.ts'
 import { FAUCET_CHANNEL } from '../db/faucet-requests.ts'
 import { BATCH_NOTICE, JOURNAL_CHANNEL } from '../db/journal.ts'
-import { createLeases } from '../db/leases.ts'
 import { loadMarkets } from '../db/markets.ts'
 import { checkSchema } from '../db/migrator.ts'
 import { createNotifications, type Notifications } from '../db/notifications.ts'
 import { sampleMatched } from '../db/positions.ts'
 import { RELAY_CHANNEL } from '../db/relay-operations.ts'
-import { ADJUSTMENT_LANE, RELAY_LANE } from '../db/relayers.ts'
+import { ADJUSTMENT_LANE, chosenKey, loadKeysOf, RELAY_LANE } from '../db/relayers.ts'
 import { marketShard } from '../domain/journal/journal-row.ts'
 import type { MarketSpec } from '../domain/market/market.ts'
 import { hashOrder } from '../domain/orders/order-hash.ts'
@@ -22,16 +19,15 @@ import type { Address, MarketId, Millis } from '../domain/units.ts'
 import { systemClock } from '../service/clock.ts'
 import { keccak } from '../service/crypto.ts'
 import { type Check, createReadiness, serveHealth } from '../service/health.ts'
-import { killAt } from '../service/kill-point.ts'
 import type { Logger } from '../service/logger.ts'
 import { createActionQueue } from './actions/store.ts'
-import { createCalls } from './adapters/calls.ts'
-import { createChain, createSigner } from './adapters/chain.ts'
+import { createSigner } from './adapters/chain.ts'
 import { createWakeUps } from './adapters/wake-ups.ts'
 import { createExpiry } from './adjustments/expiry.ts'
 import { createAuctionStore } from './auction/store.ts'
+import { type Adapters, adaptersOf } from './compose-adapters.ts'
 import { createPriceJob } from './compose-prices.ts'
-import { createEngineStores, createTableStores, type WorkerStores } from './compose-stores.ts'
+import { createEngineStores, createTableStores } from './compose-stores.ts'
 import type { Config } from './config.ts'
 import { createEndingStore } from './ending/store.ts'
 import type { ConnectEngine, EngineConnection } from './engine/link/connection.ts'
@@ -40,6 +36,7 @@ import { createFundingStore } from './funding/store.ts'
 import { informHead } from './inform/head.ts'
 import { createReportInformer } from './inform/reports.ts'
 import { createRulesInformer } from './inform/rules.ts'
+import { keyedJob } from './leader/keyed-job.ts'
 import {
   adjustmentJob,
   auctionJob,
@@ -52,21 +49,18 @@ import {
   relayJob,
   settlementJob,
 } from './leader/leader-jobs.ts'
-import { type LeaderLoop, runLeaderLoop } from './leader/leader-loop.ts'
+import { type LeaderJob, type LeaderLoop, runLeaderLoop } from './leader/leader-loop.ts'
 import { type ListedMarkets, runListedMarkets } from './leader/listed-markets.ts'
-import { runMarketShares } from './leader/market-shares.ts'
-import { createSharesStore } from './leader/shares-store.ts'
 import type { LiquidationPorts } from './liquidation/liquidations.ts'
 import { createLiquidationStore } from './liquidation/store.ts'
-import { createMetrics, type KeeperMetrics } from './metrics.ts'
+import { createMetrics } from './metrics.ts'
 import type { Signer, WakeUps } from './ports.ts'
 import { deleteOldInputs } from './proofs/proofs.ts'
 import { createProofStore } from './proofs/store.ts'
 import { createStoredRanks } from './ranks/ranks.ts'
 import { createRankStore } from './ranks/store.ts'
-import { watchBalances } from './relayer/balance-watch.ts'
-import { createHeadWatch } from './relayer/head-watch.ts'
-import type { RelayerLane } from './relayer/ports.ts'
+import type { DeliveryPorts } from './relayer/delivery.ts'
+import { createKeyring, type Keyring, type Relayer } from './relayer/keyring.ts'
 import { runReleases } from './relayer/release.ts'
 import { createRelayExpiry } from './relays/expiry.ts'
 import { Reachability } from './switches/reachability.ts'
@@ -81,79 +75,18 @@ export interface Keeper {
 /** Bound of the wait for an answer of the database, which may be behind a partition of the network. */
 const QUERY_TIMEOUT_MS = 60_000
 
-/** New each time a process starts; see `createLeases`. */
-const ownerName = (): string => `${hostname()}-${process.pid}-${randomUUID()}`
-
-/** Bound of the time between a market's release and its next owner's first turn. */
-const SHARES_PASS_MS = 500
-
-function sharingOf(config: Config, logger: Logger, db: Db, metrics: KeeperMetrics, clock: DatabaseClock) {
-  const owner = ownerName()
-  const passMs = Math.min(SHARES_PASS_MS, config.leaseMs / 3)
-  const shares = createSharesStore(db, config.leaseMs)
-  return {
-    leases: createLeases(db, owner, config.leaseMs),
-    shares: runMarketShares({ shares, clock, logger, metrics, owner, passMs }),
-  }
+/** The job of a relayer lane. Throws if the lane has no key. `make` gets the lane's present key, the ports of every job, and the signers of former keys. */
+function laneJob(
+  { adapters, keyring, config }: KeeperParts,
+  name: string,
+  make: (relayer: Relayer, ports: Adapters & Pick<DeliveryPorts, 'signer' | 'formerSigner'>) => LeaderJob,
+): LeaderJob {
+  keyring.require(name)
+  const formerSigner = (relayer: Address): Signer | null => keyring.formerSigner(name, relayer)
+  return keyedJob({ ...adapters, keyring, keyPollMs: config.marketPollMs }, name, (relayer) =>
+    make(relayer, { ...adapters, signer: relayer.signer, formerSigner }),
+  )
 }
-
-function adaptersOf(
-  config: Config,
-  logger: Logger,
-  db: Db,
-  metrics: KeeperMetrics,
-  clock: DatabaseClock,
-  lanes: () => readonly RelayerLane[],
-  stores: WorkerStores,
-) {
-  const { chainId, rpcUrl: url, rpcTimeoutMs: requestTimeoutMs, sendTimeoutMs } = config
-  const chain = createChain({ url, chainId, requestTimeoutMs, sendTimeoutMs })
-  const policy = config.delivery
-  const watch = createHeadWatch({ chain, clock, metrics, logger, policy })
-  const { lowBalance } = config
-  const balances = () => watchBalances({ chain, clock, metrics, logger, lowBalance, lanes })
-  return {
-    ...{ chain, policy, clock, metrics, logger, watch, balances },
-    fee: () => watch.fee(),
-    headTime: () => watch.headTime(),
-    calls: createCalls(config.gas),
-    killPoint: killAt(config.killAt),
-    ...sharingOf(config, logger, db, metrics, clock),
-    stores,
-    relayers: stores.relayers,
-    voids: stores.voids,
-    requeues: stores.requeues,
-    leaseMs: config.leaseMs,
-    maxInFlight: config.maxInFlight,
-    confirmations: config.confirmations,
-  }
-}
-
-type Adapters = ReturnType<typeof adaptersOf>
-
-interface Relayer {
-  readonly signer: Signer
-  readonly lane: RelayerLane
-}
-
-/** The relayers in use, by the name of their lane. */
-function createKeyring({ relayerKeys, chainId }: Config) {
-  const inUse = new Map<string, Relayer>()
-  return {
-    lanes: (): readonly RelayerLane[] => [...inUse.values()].map(({ lane }) => lane),
-    open(name: string): Relayer {
-      const key = relayerKeys().get(name)
-      if (key === undefined)
-        throw new Error(`no relayer key for lane ${name}: add it to RELAYER_KEYS_FILE or RELAYER_KEYS`)
-      const signer = createSigner(chainId, key)
-      const relayer = { signer, lane: { name, relayer: signer.address, chainId } }
-      inUse.set(name, relayer)
-      return relayer
-    },
-  }
-}
-
-type Keyring = ReturnType<typeof createKeyring>
 
 const intervalsOf = ({ auctionIntervalMs, fundingIntervalMs, sweepMs, pollMs }: Config): Intervals => ({
   auctionMs: auctionIntervalMs,
@@ -191,11 +124,9 @@ const hashForced: LiquidationPorts['hashOrder'] = (order, spec) => hashOrder(ord
 const SETTLEMENT_DELAY_MS = 60
 
 function runMarket(parts: KeeperParts, spec: MarketSpec): readonly LeaderLoop[] {
-  const { adapters } = parts
-  const { shares } = adapters
-  const relayer = parts.keyring.open(`m${spec.marketId}`)
-  const settlement = runSettlement(parts, spec, relayer)
-  const { name } = relayer.lane
+  const { shares } = parts.adapters
+  const name = `m${spec.marketId}`
+  const settlement = runSettlement(parts, spec, name)
   const market =
     parts.links === null ? runAuction(parts, spec, name) : runReaders(parts, parts.links, spec, name)
   shares.add(spec.marketId, () => {
@@ -205,23 +136,21 @@ function runMarket(parts: KeeperParts, spec: MarketSpec): readonly LeaderLoop[] 
   return [market, settlement]
 }
 
-function runSettlement(
-  { config, adapters, wakeUps, settlements }: KeeperParts,
-  spec: MarketSpec,
-  { signer, lane }: Relayer,
-): LeaderLoop {
-  const { shares, stores } = adapters
-  const loop: LeaderLoop = runLeaderLoop(adapters, `settle:${lane.name}`, {
-    ...settlementJob(
-      { ...adapters, signer, store: stores.settlement },
-      { spec, lane, intervals: intervalsOf(config) },
-      {
-        onChange: () => loop.wake(),
-        listen: () => wakeUps.listen(spec.marketId, () => loop.wake()),
-      },
+function runSettlement(parts: KeeperParts, spec: MarketSpec, name: string): LeaderLoop {
+  const { config, adapters, wakeUps, settlements } = parts
+  const { shares, stores, laneWatch } = adapters
+  const intervals = intervalsOf(config)
+  const wiring = {
+    onChange: () => loop.wake(),
+    listen: () => wakeUps.listen(spec.marketId, () => loop.wake()),
+  }
+  const loop: LeaderLoop = runLeaderLoop(adapters, `settle:${name}`, {
+    ...laneJob(parts, name, ({ lane }, ports) =>
+      settlementJob({ ...ports, store: stores.settlement }, { spec, lane, intervals }, wiring),
     ),
     isWanted: () => shares.isSettler(spec.marketId),
   })
+  laneWatch.add(name, loop.isLeader)
   settlements.set(marketShard(spec.marketId), loop)
   return loop
 }
@@ -278,46 +207,44 @@ function runAuction(
   })
 }
 
-function runFaucet({ config, adapters, keyring, notifications }: KeeperParts): LeaderLoop[] {
+function runFaucet(parts: KeeperParts): LeaderLoop[] {
+  const { config, adapters, notifications } = parts
   if (!config.relayerKeys().has('faucet')) return []
-  const { signer, lane } = keyring.open('faucet')
-  const parts = {
-    ...adapters,
+  const more = {
     ...config.faucet,
-    signer,
     store: adapters.stores.faucet,
     token: config.collateralToken as Address,
   }
-  const loop: LeaderLoop = runLeaderLoop(
-    adapters,
-    'faucet',
-    faucetJob(parts, lane, intervalsOf(config), () => loop.wake()),
+  const job = laneJob(parts, 'faucet', ({ lane }, ports) =>
+    faucetJob({ ...ports, ...more }, lane, intervalsOf(config), () => loop.wake()),
   )
+  const loop: LeaderLoop = runLeaderLoop(adapters, 'faucet', job)
+  adapters.laneWatch.add('faucet', loop.isLeader)
   notifications.on(FAUCET_CHANNEL, () => loop.wake())
   return [loop]
 }
 
-function runHeartbeats({ config, adapters, db, keyring }: KeeperParts): LeaderLoop[] {
+function runHeartbeats(parts: KeeperParts): LeaderLoop[] {
+  const { config, adapters, db } = parts
   if (!config.relayerKeys().has('heartbeat')) return []
-  const { signer, lane } = keyring.open('heartbeat')
-  const parts = { ...adapters, signer, markets: () => loadMarkets(db) }
-  const loop: LeaderLoop = runLeaderLoop(
-    adapters,
-    'heartbeat',
-    heartbeatJob(parts, lane, intervalsOf(config), () => loop.wake()),
+  const markets = () => loadMarkets(db)
+  const job = laneJob(parts, 'heartbeat', ({ lane }, ports) =>
+    heartbeatJob({ ...ports, markets }, lane, intervalsOf(config), () => loop.wake()),
   )
+  const loop: LeaderLoop = runLeaderLoop(adapters, 'heartbeat', job)
+  adapters.laneWatch.add('heartbeat', loop.isLeader)
   return [loop]
 }
 
-function runAdjustments({ config, adapters, db, keyring, notifications }: KeeperParts): LeaderLoop[] {
+function runAdjustments(parts: KeeperParts): LeaderLoop[] {
+  const { config, adapters, db, notifications } = parts
   if (!config.relayerKeys().has(ADJUSTMENT_LANE)) return []
-  const { signer, lane } = keyring.open(ADJUSTMENT_LANE)
   const stores = { adjustments: adapters.stores.adjustments, markets: () => loadMarkets(db) }
-  const loop: LeaderLoop = runLeaderLoop(
-    adapters,
-    ADJUSTMENT_LANE,
-    adjustmentJob({ ...adapters, ...stores, signer }, lane, intervalsOf(config), () => loop.wake()),
+  const job = laneJob(parts, ADJUSTMENT_LANE, ({ lane }, ports) =>
+    adjustmentJob({ ...ports, ...stores }, lane, intervalsOf(config), () => loop.wake()),
   )
+  const loop: LeaderLoop = runLeaderLoop(adapters, ADJUSTMENT_LANE, job)
+  adapters.laneWatch.add(ADJUSTMENT_LANE, loop.isLeader)
   notifications.on(ADJUSTMENTS_CHANNEL, () => loop.wake())
   return [loop]
 }
@@ -333,35 +260,32 @@ const runExpiries = ({ adapters }: KeeperParts): LeaderLoop[] => {
   ]
 }
 
-function runEndings({ config, adapters, db, wakeUps, keyring }: KeeperParts): LeaderLoop[] {
+function runEndings(parts: KeeperParts): LeaderLoop[] {
+  const { config, adapters, db, wakeUps } = parts
   if (!config.relayerKeys().has('ending')) return []
-  const { signer, lane } = keyring.open('ending')
-  const parts = {
-    ...adapters,
-    signer,
+  const more = {
     store: createEndingStore(db),
     finalizations: adapters.stores.finalizations,
     wakeSettlement: (marketId: MarketId) => wakeUps.send(marketId),
   }
-  const loop: LeaderLoop = runLeaderLoop(
-    adapters,
-    'ending',
-    endingJob(parts, lane, intervalsOf(config), () => loop.wake()),
+  const job = laneJob(parts, 'ending', ({ lane }, ports) =>
+    endingJob({ ...ports, ...more }, lane, intervalsOf(config), () => loop.wake()),
   )
+  const loop: LeaderLoop = runLeaderLoop(adapters, 'ending', job)
+  adapters.laneWatch.add('ending', loop.isLeader)
   return [loop]
 }
 
-function runRelays({ config, adapters, keyring, notifications }: KeeperParts): LeaderLoop[] {
-  if (config.forwarder === null || !config.relayerKeys().has(RELAY_LANE)) return []
-  const { signer, lane } = keyring.open(RELAY_LANE)
+function runRelays(parts: KeeperParts): LeaderLoop[] {
+  const { config, adapters, notifications } = parts
+  const { forwarder } = config
+  if (forwarder === null || !config.relayerKeys().has(RELAY_LANE)) return []
   const store = adapters.stores.relays
-  const loop: LeaderLoop = runLeaderLoop(
-    adapters,
-    RELAY_LANE,
-    relayJob({ ...adapters, signer, store, forwarder: config.forwarder }, lane, intervalsOf(config), () =>
-      loop.wake(),
-    ),
+  const job = laneJob(parts, RELAY_LANE, ({ lane }, ports) =>
+    relayJob({ ...ports, store, forwarder }, lane, intervalsOf(config), () => loop.wake()),
   )
+  const loop: LeaderLoop = runLeaderLoop(adapters, RELAY_LANE, job)
+  adapters.laneWatch.add(RELAY_LANE, loop.isLeader)
   notifications.on(RELAY_CHANNEL, () => loop.wake())
   return [loop]
 }
@@ -386,13 +310,14 @@ const runProofs = ({ config, adapters, db }: KeeperParts): LeaderLoop =>
     step: (fence) => deleteOldInputs({ ...adapters, store: createProofStore(db) }, config.proofDays, fence),
   })
 
-const checksOf = (db: Db, { watch, clock }: Adapters, markets: ListedMarkets): Check[] => [
+const checksOf = (db: Db, { watch, clock, laneWatch }: Adapters, markets: ListedMarkets): Check[] => [
   {
     name: 'database',
     check: async () => (await sql`select 1`.execute(db)).rows.length === 1 || 'no_response',
   },
   { name: 'chain', check: async () => watch.isResponding() || 'no_response' },
   { name: 'markets', check: async () => markets.areStarted() || 'market_not_started' },
+  { name: 'lanes', check: async () => laneWatch.stalled().length === 0 || 'lane_stalled' },
   { name: 'clock', check: async () => Math.abs(clock.skewMs()) <= MAX_SKEW_MS || 'clock_skewed' },
 ]
 
@@ -410,9 +335,13 @@ function connectLinks(config: Config, connect: ConnectEngine | null): EngineLink
 }
 
 /** Sends the engine what no row states, and what it may forget. Returns what stops it. */
-function runInforming(adapters: Adapters, { worker: { engine } }: EngineLinks, keyring: Keyring): () => void {
+function runInforming(
+  { config, adapters, db, keyring }: KeeperParts,
+  { worker: { engine } }: EngineLinks,
+): () => void {
   const stopHead = informHead({ ...adapters, engine })
-  const stopReleases = runReleases({ ...adapters, engine, lanes: keyring.lanes })
+  const relayers = () => loadKeysOf(db, config.chainId, keyring.lanes())
+  const stopReleases = runReleases({ ...adapters, relayers, engine })
   return () => {
     stopHead()
     stopReleases()
@@ -435,14 +364,16 @@ export async function compose(
   await checkSchema(db)
   const metrics = createMetrics()
   const wakeUps = createWakeUps(config, logger)
-  const keyring = createKeyring(config)
+  const { relayerKeys, chainId } = config
+  const chosen = (lane: string) => chosenKey(db, lane)
+  const keyring = createKeyring({ relayerKeys, chainId, createSigner, chosen })
   const reachability = new Reachability()
   const onReading = (now: Millis): void => reachability.reached(now)
   const clock = createDatabaseClock({ db, system: systemClock, metrics, logger, onReading })
   await clock.start()
   const links = connectLinks(config, connect)
   const stores = links === null ? createTableStores(db, clock) : createEngineStores(db, links.worker.engine)
-  const adapters = adaptersOf(config, logger, db, metrics, clock, keyring.lanes, stores)
+  const adapters = adaptersOf(config, logger, db, metrics, clock, keyring, stores)
   await adapters.watch.start()
   const notifications = createNotifications(config.databaseUrl, 'keeper')
   const settlements = new Map<string, LeaderLoop>()
@@ -468,7 +399,7 @@ export async function compose(
     pollMs: config.marketPollMs,
   })
   const balances = adapters.balances()
-  const stopInforming = links === null ? () => {} : runInforming(adapters, links, keyring)
+  const stopInforming = links === null ? () => {} : runInforming(parts, links)
   const readiness = createReadiness(checksOf(db, adapters, markets), logger)
   const health = await serveHealth({ ...config.internal, registry: metrics.registry, readiness, logger })
   logger.info({ markets: markets.count(), port: health.port }, 'keeper started')

@@ -28,10 +28,11 @@ export interface Config extends ProcessConfig {
   readonly rpcUrl: string
   readonly chainId: number
   /**
-   * Private key of each relayer lane: `m<market_id>`, `adjust`, `faucet`, `heartbeat`, `ending` and `relay`. With `RELAYER_KEYS_FILE` each call reads the file, so that a key can be
-   * added while the keeper runs; throws a ConfigError if the file has become invalid.
+   * Private keys of each relayer lane, the present one first: `m<market_id>`, `adjust`, `faucet`, `heartbeat`, `ending` and `relay`. With
+   * `RELAYER_KEYS_FILE` each call reads the file, so that a key can be added while the keeper runs; throws a ConfigError if the file has
+   * become invalid.
    */
-  readonly relayerKeys: () => ReadonlyMap<string, string>
+  readonly relayerKeys: () => ReadonlyMap<string, readonly string[]>
   readonly collateralToken: string
   /** Where the lane `relay` sends owners' requests; null: this keeper relays none. */
   readonly forwarder: Address | null
@@ -44,6 +45,8 @@ export interface Config extends ProcessConfig {
   readonly pollMs: number
   /** Interval at which new markets and new relayer keys are looked for. */
   readonly marketPollMs: number
+  /** A relayer lane that makes no progress for so long fails the readiness check `lanes`. */
+  readonly laneStallMs: number
   readonly maxInFlight: number
   readonly confirmations: number
   readonly gas: { readonly part: bigint; readonly order: bigint; readonly simple: bigint }
@@ -65,17 +68,22 @@ export interface Config extends ProcessConfig {
   readonly lowBalance: bigint
 }
 
+const KEY = '0x and 64 hexadecimal digits'
 const RELAYERS: KeyNames = {
   of: 'relayer lane',
   pattern: /^(m\d+|adjust|faucet|heartbeat|ending|relay)$/,
   valid: 'm<market_id>, adjust, faucet, heartbeat, ending or relay',
   example: '{"m1": "0x…", "faucet": "0x…"}',
+  hasFormer: true,
+  key: `${KEY}, or a list of such keys, the present one first`,
 }
 const SIGNERS: KeyNames = {
   of: 'signer',
   pattern: /^[\w.-]{1,40}$/,
   valid: 'the name of a signer of PRICES_FILE',
   example: '{"first": "0x…"}',
+  hasFormer: false,
+  key: KEY,
 }
 
 interface KeyNames {
@@ -83,10 +91,13 @@ interface KeyNames {
   readonly pattern: RegExp
   readonly valid: string
   readonly example: string
+  /** Whether a name may have a list of keys, the present one first. */
+  readonly hasFormer: boolean
+  readonly key: string
 }
 
 /** An error never repeats the value: it contains private keys. */
-function parseKeys(variable: string, text: string, names: KeyNames): ReadonlyMap<string, string> {
+function parseKeys(variable: string, text: string, names: KeyNames): ReadonlyMap<string, readonly string[]> {
   const reject = (problem: string): never => rejectVariable(variable, problem)
   const valid = `expected a JSON object of ${names.of} to private key, such as ${names.example}`
   let parsed: unknown
@@ -96,26 +107,54 @@ function parseKeys(variable: string, text: string, names: KeyNames): ReadonlyMap
     return reject(`is not JSON: ${valid}`)
   }
   if (typeof parsed !== 'object' || parsed === null) return reject(`is not a JSON object: ${valid}`)
-  const keys = new Map(Object.entries(parsed as Record<string, unknown>))
-  for (const [name, key] of keys) {
+  const keys = new Map<string, readonly string[]>()
+  for (const [name, value] of Object.entries(parsed as Record<string, unknown>)) {
     if (!names.pattern.test(name))
       reject(`has the unknown ${names.of} ${JSON.stringify(name)}: expected ${names.valid}`)
-    if (typeof key !== 'string' || !/^0x[0-9a-fA-F]{64}$/.test(key))
-      reject(`has an invalid key for ${names.of} ${name}: expected 0x and 64 hexadecimal digits`)
+    const own: unknown = names.hasFormer && Array.isArray(value) ? value : [value]
+    if (!isKeys(own)) reject(`has an invalid key for ${names.of} ${name}: expected ${names.key}`)
+    keys.set(name, own as readonly string[])
   }
-  return keys as Map<string, string>
+  return keys
+}
+
+const isKeys = (value: unknown): boolean =>
+  Array.isArray(value) &&
+  value.length > 0 &&
+  value.every((key) => typeof key === 'string' && /^0x[0-9a-fA-F]{64}$/.test(key))
+
+/** Two lanes with one key would assign its nonces twice. */
+function checkDistinct(variable: string, lanes: ReadonlyMap<string, readonly string[]>): void {
+  const owners = new Map<string, string>()
+  for (const [lane, keys] of lanes) {
+    for (const key of keys.map((each) => each.toLowerCase())) {
+      const other = owners.get(key)
+      if (other !== undefined && other !== lane)
+        rejectVariable(
+          variable,
+          `has the same key for the lanes ${other} and ${lane}: expected a key of its own for each lane`,
+        )
+      owners.set(key, lane)
+    }
+  }
+}
+
+function parseRelayers(variable: string, text: string): ReadonlyMap<string, readonly string[]> {
+  const keys = parseKeys(variable, text, RELAYERS)
+  checkDistinct(variable, keys)
+  return keys
 }
 
 function relayerKeysOf(env: Env): Config['relayerKeys'] {
   const { text, optional } = environment(env, 'keeper')
   const file = optional('RELAYER_KEYS_FILE')
   if (file === null) {
-    const keys = parseKeys('RELAYER_KEYS', text('RELAYER_KEYS'), RELAYERS)
+    const keys = parseRelayers('RELAYER_KEYS', text('RELAYER_KEYS'))
     return () => keys
   }
   if (optional('RELAYER_KEYS') !== null)
     rejectVariable('RELAYER_KEYS_FILE', 'is set although RELAYER_KEYS is set: expected one of both')
-  const read = () => parseKeys('RELAYER_KEYS_FILE', readText('RELAYER_KEYS_FILE', file), RELAYERS)
+  const read = () => parseRelayers('RELAYER_KEYS_FILE', readText('RELAYER_KEYS_FILE', file))
   read()
   return read
 }
@@ -133,7 +172,12 @@ function pricesOf(env: Env): PricesConfig | null {
   const { optional } = environment(env, 'keeper')
   const file = optional('PRICES_FILE')
   if (file === null) return null
-  const keys = parseKeys('ORACLE_KEYS', optional('ORACLE_KEYS') ?? '{}', SIGNERS)
+  const keys = new Map(
+    [...parseKeys('ORACLE_KEYS', optional('ORACLE_KEYS') ?? '{}', SIGNERS)].map(([name, [key]]) => [
+      name,
+      key as string,
+    ]),
+  )
   const secret = optional('SIGNER_SECRET')
   const read = (): string => readText('PRICES_FILE', file)
   const parse = (text: string): PriceFile => checkSigners(parsePrices(text), keys, secret)
@@ -178,7 +222,7 @@ function checkDrain(drainMs: number, sendTimeoutMs: number): void {
 }
 
 /** Elsewhere its gas would be paid out of real funds. */
-function checkFaucet(keys: ReadonlyMap<string, string>, chainId: number): void {
+function checkFaucet(keys: ReadonlyMap<string, unknown>, chainId: number): void {
   if (keys.has('faucet') && !isTestChain(chainId))
     rejectVariable(
       'RELAYER_KEYS',
@@ -215,6 +259,7 @@ export function readConfig(env: Env): Config {
     sweepMs: count('SWEEP_MS', 500),
     pollMs: count('POLL_MS', 50),
     marketPollMs: count('MARKET_POLL_MS', 5_000),
+    laneStallMs: count('LANE_STALL_MS', 60_000),
     maxInFlight: count('MAX_IN_FLIGHT', 8),
     engine: engineAccess(env, 'keeper', ['worker', 'publisher']),
     confirmations: count('CONFIRMATIONS', 1),

@@ -17,6 +17,7 @@ export type CheckFailure =
   | 'head_late'
   | 'projection_late'
   | 'clock_skewed'
+  | 'lane_stalled'
 
 /** One dependency without which the process cannot do its work. */
 export interface Check {

@@ -1,6 +1,7 @@
 /** `ops …`: an operator's commands on a running exchange. Each prints what it would do; `--send` does it. */
 import { CALENDAR_COMMANDS, runCalendarCommand } from '../../ops/calendar.ts'
 import { COMMANDS as MARKET_COMMANDS, runMarketCommand } from '../../ops/market.ts'
+import { RELAYER_COMMANDS, runRelayerCommand } from '../../ops/relayer.ts'
 import type { Flags } from '../../service/command-line.ts'
 import { type Command, command } from '../command.ts'
 import type { Context } from '../context.ts'
@@ -13,6 +14,7 @@ interface Topic {
 const TOPICS: Readonly<Record<string, Topic>> = {
   market: { commands: MARKET_COMMANDS, run: runMarketCommand },
   calendar: { commands: CALENDAR_COMMANDS, run: runCalendarCommand },
+  relayer: { commands: RELAYER_COMMANDS, run: runRelayerCommand },
 }
 
 /** `--stack` is a flag of every command; the operator's commands act on the environment without it. */

@@ -10,8 +10,9 @@ import type { KillPointHook } from '../../service/kill-point.ts'
 import type { Logger } from '../../service/logger.ts'
 import type { Call, Calls, Chain, Fee, Signer } from '../ports.ts'
 import type { Delivery } from '../relayer/delivery.ts'
+import type { IsDead } from '../relayer/key-delivery.ts'
 import type { RelayerLane, RelayerStore, StoredTransaction } from '../relayer/ports.ts'
-import { isOpen, NOOP_PURPOSE } from '../relayer/stored-transaction.ts'
+import { isOpen, isSameNonce, NOOP_PURPOSE } from '../relayer/stored-transaction.ts'
 import {
   type AdjustmentStore,
   type AttemptFailure,
@@ -65,12 +66,18 @@ const NO_EVENT: AttemptFailure = {
  */
 function followed(
   open: readonly StoredTransaction[],
-  ofAttempts: readonly number[],
+  sent: readonly OpenAttempt[],
 ): readonly StoredTransaction[] {
-  const noops = open.filter(({ purpose }) => purpose === NOOP_PURPOSE).map(({ nonce }) => nonce)
-  const nonces = new Set([...ofAttempts, ...noops])
-  return open.filter(({ nonce }) => nonces.has(nonce))
+  const key = ({ relayer, nonce }: { readonly relayer: string | null; readonly nonce: number | null }) =>
+    `${relayer}-${nonce}`
+  const nonces = new Set([
+    ...sent.map(nonceOf).map(key),
+    ...open.filter(({ purpose }) => purpose === NOOP_PURPOSE).map(key),
+  ])
+  return open.filter((transaction) => nonces.has(key(transaction)))
 }
+
+const nonceOf = ({ relayer, relayerNonce }: OpenAttempt) => ({ relayer, nonce: relayerNonce })
 
 /** An attempt that is to be signed, and the transaction that executes it. */
 interface ReadyAttempt {
@@ -194,19 +201,21 @@ export class Adjustments {
     for (const ofMarket of Map.groupBy(unnoted, ({ marketId }) => marketId).values())
       await adjustments.noteSubmitted(ofMarket, fence, clock.now())
     const headTime = this.#ports.headTime()
-    const isDead = (nonce: number): boolean =>
-      sent.some((one) => one.relayerNonce === nonce && isOutdated(one.asOf as Millis, headTime))
+    const isDead: IsDead = (nonce) =>
+      sent.some((one) => isSameNonce(nonceOf(one), nonce) && isOutdated(one.asOf as Millis, headTime))
     const isRecovered = await delivery.recoverIfDue(fence, sent.length + open.length > 0)
-    await delivery.check(fence, followed(open, nonces), isDead)
+    await delivery.check(fence, followed(open, sent), isDead)
     for (const attempt of sent) {
-      const own = transactions.filter(({ nonce }) => nonce === attempt.relayerNonce)
+      const own = transactions.filter((transaction) => isSameNonce(transaction, nonceOf(attempt)))
       await this.#end(fence, attempt, own, isRecovered)
     }
     return open.length
   }
 
-  #isSent({ relayerNonce }: OpenAttempt, transactions: readonly AttemptTransaction[]): boolean {
-    return transactions.some(({ nonce, status }) => nonce === relayerNonce && status !== 'SIGNED')
+  #isSent(attempt: OpenAttempt, transactions: readonly AttemptTransaction[]): boolean {
+    return transactions.some(
+      (transaction) => isSameNonce(transaction, nonceOf(attempt)) && transaction.status !== 'SIGNED',
+    )
   }
 
   /** Ends the attempt if its transaction has no effect any more. What the chain has executed is ended by the indexer. */

@@ -41,7 +41,9 @@ export function createEngineAdjustmentStore(parts: EngineParts): AdjustmentStore
       )
       const accepted = answer.kind === 'hashes' ? answer.hashes : []
       await acceptTransactions(db, accepted)
-      return transactions.filter(({ hash }) => accepted.includes(hash)).map(asSigned)
+      return transactions
+        .filter(({ hash }) => accepted.includes(hash))
+        .map((transaction) => asSigned(lane, transaction))
     },
 
     async noteSubmitted(attempts) {
@@ -57,7 +59,6 @@ export function createEngineAdjustmentStore(parts: EngineParts): AdjustmentStore
       await ask<'fail_adjustment'>(engine, { ...of, seen, status, failure, reason }, WORKER_BUDGET_MS)
     },
 
-    transactions: async (lane, nonces) =>
-      withoutRefused(parts, lane, await tables.transactions(lane, nonces)),
+    transactions: async (lane, nonces) => withoutRefused(parts, await tables.transactions(lane, nonces)),
   }
 }

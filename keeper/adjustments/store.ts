@@ -8,7 +8,7 @@ import { DATABASE_NOW, type DatabaseTime } from '../../db/clock.ts'
 import { checkFence, type Fence } from '../../db/fence.ts'
 import { fundingColumn, type StoredFunding, toFunding } from '../../db/funding.ts'
 import { appendRows, lockShard } from '../../db/journal.ts'
-import { insertTransactions } from '../../db/relayers.ts'
+import { insertTransactions, keysOfLane } from '../../db/relayers.ts'
 import { loadSigningKey } from '../../db/session-keys.ts'
 import { TERMS_SQL, type TermsColumns, toMarketTerms } from '../../db/terms.ts'
 import { loadAddresses } from '../../db/users.ts'
@@ -174,7 +174,7 @@ export const createAdjustmentStore = (db: Db, now: DatabaseTime = () => DATABASE
       })
       const transactions = (await change(tx, fence, wanted)).map(({ transaction }) => transaction)
       if (transactions.length > 0) await insertTransactions(tx, lane, transactions)
-      return transactions.map(asSigned)
+      return transactions.map((transaction) => asSigned(lane, transaction))
     }),
 
   noteSubmitted: (attempts, fence, at) =>
@@ -196,15 +196,15 @@ export const createAdjustmentStore = (db: Db, now: DatabaseTime = () => DATABASE
       await change(tx, fence, [{ attempt, from, to, at }])
     }),
 
-  async transactions({ relayer, chainId }, nonces) {
+  async transactions(lane, nonces) {
     if (nonces.length === 0) return []
     const rows = await db
       .selectFrom('relayer_transactions as t')
       .innerJoin('chain_progress as c', 'c.chain_id', 't.chain_id')
       .selectAll('t')
       .select('c.next_block')
-      .where('t.relayer', '=', relayer)
-      .where('t.chain_id', '=', chainId)
+      .where('t.relayer', '=', sql<string>`any(${keysOfLane(lane)})`)
+      .where('t.chain_id', '=', lane.chainId)
       .where('t.nonce', '=', anyOf('bigint', nonces))
       .orderBy('t.nonce')
       .orderBy('t.signed_at')

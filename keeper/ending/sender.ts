@@ -34,6 +34,6 @@ export const createSend =
       const transaction = { ...signed, nonce, purpose, signedAt: clock.now() }
       await relayers.addSigned(fence, lane, transaction)
       logger.info({ lane: lane.name, purpose, nonce, tx_hash: signed.hash }, 'transaction of an end sent')
-      delivery.start(asSigned(transaction))
+      delivery.start(asSigned(lane, transaction))
     }
   }

@@ -6,6 +6,7 @@ import { checkFence } from '../../db/fence.ts'
 import { ENDING_COLUMNS } from '../../db/market-endings.ts'
 import { keepReport, latestReport } from '../../db/oracle-reports.ts'
 import { minedPosition, type OpenPositionRow, openPositions } from '../../db/positions.ts'
+import { keysOfLane } from '../../db/relayers.ts'
 import { TERMS_SQL, type TermsColumns, toMarketTerms } from '../../db/terms.ts'
 import type { MarketSpec } from '../../domain/market/market.ts'
 import { fromStoredSpec, type StoredSpec } from '../../domain/market/stored-spec.ts'
@@ -126,11 +127,11 @@ export const createEndingStore = (db: Db): EndingStore => ({
     return { price, observedAt, signatures: (kept?.signatures ?? '0x') as `0x${string}` }
   },
 
-  async lastSent({ relayer, chainId }, purpose) {
+  async lastSent(lane, purpose) {
     const { rows } = await sql<SentRow>`
       select t.status, t.signed_at, t.raw, t.block, coalesce(t.block < p.next_block, false) as is_ingested
       from relayer_transactions t join chain_progress p on p.chain_id = t.chain_id
-      where t.purpose like 'end:%' and t.purpose = ${purpose} and t.relayer = ${relayer} and t.chain_id = ${chainId}
+      where t.purpose like 'end:%' and t.purpose = ${purpose} and t.relayer = any(${keysOfLane(lane)}) and t.chain_id = ${lane.chainId}
       order by t.signed_at desc limit 1
     `.execute(db)
     const [row] = rows
@@ -145,13 +146,13 @@ export const createEndingStore = (db: Db): EndingStore => ({
   positions: async (marketId, after, limit) =>
     (await openPositions(db, marketId, after, limit)).map(toOpenPosition),
 
-  async unclaimed({ relayer, chainId }, marketId, { after, limit, retryAfter }) {
+  async unclaimed(lane, marketId, { after, limit, retryAfter }) {
     const { rows } = await sql<OpenPositionRow>`
       select p.*, u.address from positions p join users u on u.user_id = p.user_id
       where p.market_id = ${marketId} and p.size <> 0 and p.user_id > ${after} and not exists (
         select from relayer_transactions t join chain_progress c on c.chain_id = t.chain_id
         where t.purpose like 'end:%' and t.purpose = ${claimPurposes(marketId)} || p.user_id::text
-          and t.relayer = ${relayer} and t.chain_id = ${chainId}
+          and t.relayer = any(${keysOfLane(lane)}) and t.chain_id = ${lane.chainId}
           and (
             t.status in ('SIGNED', 'BROADCAST')
             or (t.status = 'MINED' and (t.block is null or t.block >= c.next_block - ${FORK_DEPTH}::bigint))

@@ -42,7 +42,7 @@ export const createFaucetStore = (db: Db): FaucetStore => ({
       }))
       await insertTransactions(tx, lane, transactions)
       await signFaucetRequest(tx, requestId, transactions[0]?.hash ?? null)
-      return transactions.map(asSigned)
+      return transactions.map((transaction) => asSigned(lane, transaction))
     }),
 
   refuse: ({ requestId }, fence) =>
@@ -51,5 +51,5 @@ export const createFaucetStore = (db: Db): FaucetStore => ({
       if (await lockFaucetRequest(tx, requestId)) await failFaucetRequest(tx, requestId, FAUCET_ERRORS.empty)
     }),
 
-  finish: ({ relayer }) => finishFaucetRequests(db, relayer),
+  finish: (lane) => finishFaucetRequests(db, lane),
 })

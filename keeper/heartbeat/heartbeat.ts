@@ -84,7 +84,7 @@ export function createHeartbeats(ports: HeartbeatPorts, lane: RelayerLane): Hear
       logger.warn(details, 'heartbeat sent; the market was silent after the last one')
     else logger.info(details, 'heartbeat sent')
     attempts.set(spec.marketId, clock.now())
-    delivery.start(asSigned(transaction))
+    delivery.start(asSigned(lane, transaction))
   }
 
   /** A market that cannot be read does not keep the others from their heartbeats. */

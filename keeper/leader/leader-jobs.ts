@@ -20,6 +20,7 @@ import { createMarks } from '../marks/marks.ts'
 import type { Chain } from '../ports.ts'
 import { createRanks, type RankPorts, type Ranks } from '../ranks/ranks.ts'
 import { Delivery, type DeliveryPorts } from '../relayer/delivery.ts'
+import type { LaneProgress, LaneWatch } from '../relayer/lane-watch.ts'
 import type { RelayerLane, RelayerStore } from '../relayer/ports.ts'
 import { createRelays, type RelayPorts } from '../relays/relays.ts'
 import { recoverLane, type SettlePorts, settleMarket } from '../settlement/settle-market.ts'
@@ -145,12 +146,31 @@ function openMarket(
 export interface LanePorts {
   readonly relayers: RelayerStore
   readonly chain: Chain
+  readonly laneWatch: Pick<LaneWatch, 'passed' | 'ended'>
+}
+
+type LaneJobPorts = LanePorts & Omit<DeliveryPorts, 'onChange' | 'onEnded'>
+
+const createDelivery = (ports: LaneJobPorts, lane: RelayerLane, onChange: () => void): Delivery => {
+  const onEnded = (succeeded: boolean): void => ports.laneWatch.ended(lane.name, succeeded)
+  return new Delivery({ ...ports, onChange, onEnded }, lane)
+}
+
+/** Notes what a pass has left. Returns the pause before the next one. */
+const pauseAfter = (
+  { laneWatch }: LanePorts,
+  { name }: RelayerLane,
+  progress: LaneProgress,
+  { waiting, idle }: Readonly<Record<LaneProgress, number>>,
+): number => {
+  laneWatch.passed(name, progress)
+  return progress === 'waiting' ? waiting : idle
 }
 
 const register = async ({ relayers, chain }: LanePorts, lane: RelayerLane): Promise<void> =>
   relayers.register(lane, await chain.transactionCount(lane.relayer))
 
-export type SettlementJobPorts = Omit<SettlePorts, 'delivery'> & Omit<DeliveryPorts, 'onChange'>
+export type SettlementJobPorts = Omit<SettlePorts, 'delivery'> & LaneJobPorts
 
 /** A market's settlement. It wakes on wake-ups, on responses of the node, and every `sweepMs`. */
 export function settlementJob(
@@ -162,7 +182,7 @@ export function settlementJob(
   }: { readonly spec: MarketSpec; readonly lane: RelayerLane; readonly intervals: Intervals },
   wiring: { readonly onChange: () => void; readonly listen: () => () => void },
 ): LeaderJob {
-  const delivery = new Delivery({ ...ports, onChange: wiring.onChange }, lane)
+  const delivery = createDelivery(ports, lane, wiring.onChange)
   let endListening: (() => void) | null = null
   const stopListening = (): void => {
     endListening?.()
@@ -176,7 +196,7 @@ export function settlementJob(
     },
     async step(fence) {
       const progress = await settleMarket({ ...ports, delivery }, spec, lane, fence)
-      return progress === 'waiting' ? intervals.pollMs : intervals.sweepMs
+      return pauseAfter(ports, lane, progress, { waiting: intervals.pollMs, idle: intervals.sweepMs })
     },
     reset: stopListening,
     async finish() {
@@ -186,7 +206,7 @@ export function settlementJob(
   }
 }
 
-export type FaucetJobPorts = Omit<FaucetPorts, 'delivery'> & Omit<DeliveryPorts, 'onChange'>
+export type FaucetJobPorts = Omit<FaucetPorts, 'delivery'> & LaneJobPorts
 
 /** Faucet payouts. It wakes when one is requested; the sweep finds those whose notification is lost. */
 export function faucetJob(
@@ -195,7 +215,7 @@ export function faucetJob(
   intervals: Intervals,
   onChange: () => void,
 ): LeaderJob {
-  const delivery = new Delivery({ ...ports, onChange }, lane)
+  const delivery = createDelivery(ports, lane, onChange)
   return {
     async start(fence) {
       await register(ports, lane)
@@ -203,13 +223,13 @@ export function faucetJob(
     },
     async step(fence) {
       const progress = await payRequests({ ...ports, delivery }, lane, fence)
-      return progress === 'waiting' ? intervals.pollMs : intervals.sweepMs
+      return pauseAfter(ports, lane, progress, { waiting: intervals.pollMs, idle: intervals.sweepMs })
     },
     finish: () => delivery.settled(),
   }
 }
 
-export type HeartbeatJobPorts = Omit<HeartbeatPorts, 'delivery'> & Omit<DeliveryPorts, 'onChange'>
+export type HeartbeatJobPorts = Omit<HeartbeatPorts, 'delivery'> & LaneJobPorts
 
 /** The heartbeats of all markets. */
 export function heartbeatJob(
@@ -218,7 +238,7 @@ export function heartbeatJob(
   intervals: Pick<Intervals, 'pollMs'>,
   onChange: () => void,
 ): LeaderJob {
-  const delivery = new Delivery({ ...ports, onChange }, lane)
+  const delivery = createDelivery(ports, lane, onChange)
   const heartbeats = createHeartbeats({ ...ports, delivery }, lane)
   return {
     async start(fence) {
@@ -227,13 +247,14 @@ export function heartbeatJob(
     },
     step: async (fence) => {
       const progress = await heartbeats.watch(fence)
-      return progress === 'waiting' ? Math.max(intervals.pollMs, FREEZE_POLL_MS / 2) : FREEZE_POLL_MS
+      const waiting = Math.max(intervals.pollMs, FREEZE_POLL_MS / 2)
+      return pauseAfter(ports, lane, progress, { waiting, idle: FREEZE_POLL_MS })
     },
     finish: () => delivery.settled(),
   }
 }
 
-export type AdjustmentJobPorts = Omit<AdjustmentPorts, 'delivery'> & Omit<DeliveryPorts, 'onChange'>
+export type AdjustmentJobPorts = Omit<AdjustmentPorts, 'delivery'> & LaneJobPorts
 
 /** The adjustments of all markets. It wakes when one is prepared; the sweep finds those whose notification is lost. */
 export function adjustmentJob(
@@ -242,15 +263,17 @@ export function adjustmentJob(
   intervals: Pick<Intervals, 'pollMs' | 'sweepMs'>,
   onChange: () => void,
 ): LeaderJob {
-  const delivery = new Delivery({ ...ports, onChange }, lane)
+  const delivery = createDelivery(ports, lane, onChange)
   const adjustments = new Adjustments({ ...ports, delivery }, lane)
   return {
     async start(fence) {
       await register(ports, lane)
       await delivery.recover(fence)
     },
-    step: async (fence) =>
-      (await adjustments.pass(fence)) === 'waiting' ? intervals.pollMs : intervals.sweepMs,
+    async step(fence) {
+      const progress = await adjustments.pass(fence)
+      return pauseAfter(ports, lane, progress, { waiting: intervals.pollMs, idle: intervals.sweepMs })
+    },
     finish: () => delivery.settled(),
   }
 }
@@ -265,7 +288,7 @@ export const expiryJob = (expire: (fence: Fence) => Promise<void>): LeaderJob =>
 
 const EXPIRY_SWEEP_MS = 1_000
 
-export type EndingJobPorts = Omit<EndingPorts, 'delivery'> & Omit<DeliveryPorts, 'onChange'>
+export type EndingJobPorts = Omit<EndingPorts, 'delivery'> & LaneJobPorts
 
 /** The ends of all markets. */
 export function endingJob(
@@ -274,19 +297,22 @@ export function endingJob(
   intervals: Intervals,
   onChange: () => void,
 ): LeaderJob {
-  const delivery = new Delivery({ ...ports, onChange }, lane)
+  const delivery = createDelivery(ports, lane, onChange)
   const pass = createEndings({ ...ports, delivery }, lane)
   return {
     async start(fence) {
       await register(ports, lane)
       await delivery.recover(fence)
     },
-    step: async (fence) => ((await pass(fence)) === 'waiting' ? intervals.pollMs : ENDING_POLL_MS),
+    async step(fence) {
+      const progress = await pass(fence)
+      return pauseAfter(ports, lane, progress, { waiting: intervals.pollMs, idle: ENDING_POLL_MS })
+    },
     finish: () => delivery.settled(),
   }
 }
 
-export type RelayJobPorts = Omit<RelayPorts & DeliveryPorts, 'delivery' | 'onChange'>
+export type RelayJobPorts = Omit<RelayPorts, 'delivery'> & LaneJobPorts
 
 /** The relay of owners' requests. It wakes when one is accepted or changes; the sweep finds those whose notification is lost. */
 export function relayJob(
@@ -295,14 +321,17 @@ export function relayJob(
   intervals: Intervals,
   onChange: () => void,
 ): LeaderJob {
-  const delivery = new Delivery({ ...ports, onChange }, lane)
+  const delivery = createDelivery(ports, lane, onChange)
   const pass = createRelays({ ...ports, delivery }, lane)
   return {
     async start(fence) {
       await register(ports, lane)
       await delivery.recover(fence)
     },
-    step: async (fence) => ((await pass(fence)) === 'waiting' ? intervals.pollMs : intervals.sweepMs),
+    async step(fence) {
+      const progress = await pass(fence)
+      return pauseAfter(ports, lane, progress, { waiting: intervals.pollMs, idle: intervals.sweepMs })
+    },
     finish: () => delivery.settled(),
   }
 }

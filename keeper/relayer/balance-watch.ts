@@ -1,9 +1,9 @@
 /** Reads the relayers' balances on a timer of its own, so that a slow read delays neither the chain's head nor a settlement. */
 
+import type { Address } from '../../domain/units.ts'
 import type { Clock } from '../../service/clock.ts'
 import type { Logger } from '../../service/logger.ts'
 import type { Chain, Metrics } from '../ports.ts'
-import type { RelayerLane } from './ports.ts'
 
 export interface BalanceWatch {
   stop(): void
@@ -17,7 +17,9 @@ export interface BalanceWatchPorts {
   readonly logger: Logger
   /** Below this balance an error is logged, wei. */
   readonly lowBalance: bigint
-  readonly lanes: () => readonly RelayerLane[]
+  readonly lanes: () => readonly string[]
+  /** The present key of a lane. */
+  readonly relayerOf: (lane: string) => Promise<Address>
 }
 
 const INTERVAL_MS = 30_000
@@ -34,15 +36,15 @@ export async function readBalances(ports: BalanceWatchPorts): Promise<void> {
 }
 
 async function readBalance(
-  { chain, clock, metrics, logger, lowBalance }: BalanceWatchPorts,
-  { name, relayer }: RelayerLane,
+  { chain, clock, metrics, logger, lowBalance, relayerOf }: BalanceWatchPorts,
+  lane: string,
 ): Promise<void> {
   try {
+    const relayer = await relayerOf(lane)
     const balance = await chain.balance(relayer)
-    metrics.balance(name, balance, clock.now())
-    if (balance < lowBalance)
-      logger.error({ lane: name, relayer, balance: String(balance) }, 'relayer balance low')
+    metrics.balance(lane, balance, clock.now())
+    if (balance < lowBalance) logger.error({ lane, relayer, balance: String(balance) }, 'relayer balance low')
   } catch (err) {
-    logger.warn({ lane: name, relayer, err }, 'reading a relayer balance failed; will retry')
+    logger.warn({ lane, err }, 'reading a relayer balance failed; will retry')
   }
 }

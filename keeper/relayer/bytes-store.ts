@@ -79,17 +79,19 @@ export async function acceptBytes(
   return toTransaction(row)
 }
 
-/** The transactions that the engine has accepted. Those that it has not may be of a worker that ended, or came second. */
+/** The transactions, of any keys, that the engine has accepted. The others may be of a worker that ended, or came second. */
 export async function withoutRefused<Transaction extends StoredTransaction>(
   { db, engine }: EngineParts,
-  { relayer }: RelayerLane,
   transactions: readonly Transaction[],
 ): Promise<Transaction[]> {
-  const nonces = new Set(transactions.filter(({ status }) => status === 'STORED').map(({ nonce }) => nonce))
-  if (nonces.size === 0) return [...transactions]
-  const command = { kind: 'signed_hashes', relayer, nonces: [...nonces] } as const
-  const answer = await ask<'signed_hashes'>(engine, command, WORKER_BUDGET_MS)
-  const accepted = new Set(answer.kind === 'hashes' ? answer.hashes : [])
+  const unknown = transactions.filter(({ status }) => status === 'STORED')
+  const accepted = new Set<string>()
+  for (const [relayer, own] of Map.groupBy(unknown, (transaction) => transaction.relayer)) {
+    const nonces = [...new Set(own.map(({ nonce }) => nonce))]
+    const command = { kind: 'signed_hashes', relayer, nonces } as const
+    const answer = await ask<'signed_hashes'>(engine, command, WORKER_BUDGET_MS)
+    if (answer.kind === 'hashes') for (const hash of answer.hashes) accepted.add(hash)
+  }
   await acceptTransactions(db, [...accepted])
   return transactions.flatMap((transaction) => {
     if (transaction.status !== 'STORED') return [transaction]

@@ -1,56 +1,27 @@
 /**
- * Sends one relayer's signed transactions until the nonce of each is used. A stuck or dead transaction is replaced at a higher fee. Every
- * hash of a nonce is stored, because any of them can be mined.
+ * Follows the transactions of a relayer lane: those of its present key, and those of its former keys until they can have no effect. Each key
+ * has nonces of its own (`key-delivery.ts`).
  */
 
 import type { Fence } from '../../db/fence.ts'
-import type { Millis } from '../../domain/units.ts'
-import { type Clock, elapsed } from '../../service/clock.ts'
-import type { KillPointHook } from '../../service/kill-point.ts'
-import type { Logger } from '../../service/logger.ts'
-import type { Calls, Chain, Fee, Metrics, Receipt, SendResult, SignedTransaction, Signer } from '../ports.ts'
-import { type FeePolicy, raiseFee } from './fee.ts'
-import { restoreNonces } from './nonces.ts'
-import type { RelayerLane, RelayerStore, StoredTransaction } from './ports.ts'
-import { byNonce, NOOP_PURPOSE } from './stored-transaction.ts'
+import type { Address, Millis } from '../../domain/units.ts'
+import type { Receipt, Signer } from '../ports.ts'
+import { type IsDead, KeyDelivery, type KeyDeliveryPorts } from './key-delivery.ts'
+import type { RelayerLane, StoredTransaction } from './ports.ts'
 
-export interface DeliveryPolicy extends FeePolicy {
-  /** A transaction without a response of the node is sent again after this time. */
-  readonly resendAfterMs: number
-  /** The transaction with the lowest open nonce is replaced if it is not mined within this time. */
-  readonly stuckAfterMs: number
-}
-
-export interface DeliveryPorts {
-  readonly relayers: RelayerStore
-  readonly chain: Chain
+export interface DeliveryPorts extends Omit<KeyDeliveryPorts, 'signer'> {
   readonly signer: Signer
-  readonly calls: Calls
-  readonly clock: Clock
-  readonly killPoint: KillPointHook<'after-broadcast'>
-  readonly metrics: Metrics
-  readonly logger: Logger
-  readonly policy: DeliveryPolicy
-  /** Blocks on top of a foreign transaction before its nonce counts as used. */
-  readonly confirmations: number
-  readonly fee: () => Fee
-  /** The state of a transaction has changed. */
-  readonly onChange: () => void
+  /** The signer of a former key of the lane; null if the keeper no longer has it. Absent: it has none. */
+  readonly formerSigner?: (relayer: Address) => Signer | null
 }
 
-/** True if the nonce's transaction could only revert, so that a no-op replaces it. */
-export type IsDead = (nonce: number) => boolean
-
-/** Interval of the comparison with the chain's nonces while no transaction is open. */
-const IDLE_RECOVERY_MS = 5000
+/** How long a former key is watched after its last signature: a fork can take its transactions back. */
+const FORMER_KEY_MS = 3_600_000
 
 export class Delivery {
   readonly #ports: DeliveryPorts
   readonly #lane: RelayerLane
-  readonly #sending = new Map<string, Promise<void>>()
-  #recoveredAt = Number.NEGATIVE_INFINITY
-  /** The node has responded that a nonce is used, and the nonces have not been compared since. */
-  #isNonceUsed = false
+  readonly #keys = new Map<string, KeyDelivery>()
 
   constructor(ports: DeliveryPorts, lane: RelayerLane) {
     this.#ports = ports
@@ -59,32 +30,19 @@ export class Delivery {
 
   /** Sends in the background. The response is recorded when it arrives. */
   start(transaction: StoredTransaction): void {
-    const { hash } = transaction
-    if (this.#sending.has(hash)) return
-    const sending = this.#send(transaction)
-      .catch((error: unknown) =>
-        this.#ports.logger.error(
-          { tx_hash: hash, err: error },
-          'recording the response to a transaction failed',
-        ),
-      )
-      .finally(() => {
-        this.#sending.delete(hash)
-        this.#ports.onChange()
-      })
-    this.#sending.set(hash, sending)
+    this.#key(transaction.relayer).start(transaction)
   }
 
   /** Resolves when the response to every send in flight is recorded. */
   async settled(): Promise<void> {
-    await Promise.all(this.#sending.values())
+    await Promise.all([...this.#keys.values()].map((key) => key.settled()))
   }
 
-  /** Compares the lane's nonces with the chain's, and sends what has left the chain or fills a nonce. */
+  /** Compares the nonces of the lane's keys with the chain's, and sends what has left the chain or fills a nonce. */
   async recover(fence: Fence): Promise<void> {
-    this.#recoveredAt = this.#ports.clock.now()
-    this.#isNonceUsed = false
-    for (const transaction of await restoreNonces(this.#ports, this.#lane, fence)) this.start(transaction)
+    const { relayers, clock } = this.#ports
+    const former = await relayers.formerKeys(this.#lane, (clock.now() - FORMER_KEY_MS) as Millis)
+    for (const relayer of [...former, this.#lane.relayer]) await this.#key(relayer).recover(fence)
   }
 
   /**
@@ -92,133 +50,29 @@ export class Delivery {
    * it was due.
    */
   async recoverIfDue(fence: Fence, isPending: boolean): Promise<boolean> {
-    const { clock, policy } = this.#ports
-    const interval = isPending ? policy.resendAfterMs : IDLE_RECOVERY_MS
-    if (!this.#isNonceUsed && elapsed(clock, this.#recoveredAt) < interval) return false
+    if (!this.#key(this.#lane.relayer).isRecoveryDue(isPending)) return false
     await this.recover(fence)
     return true
   }
 
   /** Fetches receipts of open transactions that have no send in flight; resends or replaces those without a receipt. */
   async check(fence: Fence, open: readonly StoredTransaction[], isDead: IsDead): Promise<void> {
-    for (const [nonce, all] of byNonce(open)) {
-      const idle = all.filter(({ hash }) => !this.#sending.has(hash))
-      if (idle.length === 0) continue
-      const receipt = await this.#findReceipt(idle)
-      if (receipt !== null) await this.#record(nonce, receipt, (idle[0] as StoredTransaction).signedAt)
-      else if (idle.length === all.length && (await this.#isForeign(nonce, all)))
-        await this.#giveUp(nonce, all)
-      else await this.#resendOrReplace(fence, idle, isDead(nonce))
-    }
+    for (const [relayer, own] of Map.groupBy(open, (transaction) => transaction.relayer))
+      await this.#key(relayer).check(fence, own, isDead)
   }
 
-  /**
-   * Fetches the receipt of a transaction that has one stored, and stores it if it differs: a preconfirmed receipt has no block, and a fork
-   * can change block and result. Without a receipt the transaction has left the chain and is open again. Null unless it is in a block with
-   * the stored result.
-   */
-  async refresh({ nonce, hash, status, block }: StoredTransaction): Promise<Receipt | null> {
-    const { relayers, chain } = this.#ports
-    const receipt = await chain.receipt(hash)
-    if (receipt === null) await relayers.reopen(this.#lane, [nonce])
-    if (receipt === null || receipt.block === null) return null
-    const isSame = receipt.succeeded === (status === 'MINED')
-    if (!isSame || receipt.block !== block) await relayers.noteReceipt(this.#lane, nonce, receipt)
-    return isSame ? receipt : null
+  /** See `KeyDelivery.refresh`. */
+  refresh(transaction: StoredTransaction): Promise<Receipt | null> {
+    return this.#key(transaction.relayer).refresh(transaction)
   }
 
-  async #send(transaction: StoredTransaction): Promise<void> {
-    const result = await this.#ports.chain.send(transaction.raw)
-    this.#ports.killPoint('after-broadcast')
-    await this.#note(transaction, result)
-  }
-
-  async #note({ hash, nonce, signedAt }: StoredTransaction, result: SendResult): Promise<void> {
-    const { relayers, clock, logger } = this.#ports
-    if (result.kind === 'receipt') {
-      await this.#record(nonce, result.receipt, signedAt)
-      return
-    }
-    const error = result.kind === 'sent' ? null : result.error
-    if (result.kind === 'nonce_used') this.#isNonceUsed = true
-    await relayers.noteSend(hash, clock.now(), error)
-    const details = { lane: this.#lane.name, tx_hash: hash, nonce, error }
-    if (result.kind === 'rejected') logger.error(details, 'transaction rejected by the node')
-    else if (result.kind === 'unknown') logger.warn(details, 'transaction sent, result unknown; will retry')
-  }
-
-  async #record(nonce: number, receipt: Receipt, signedAt: Millis): Promise<void> {
-    const { relayers, clock, metrics, logger } = this.#ports
-    await relayers.noteReceipt(this.#lane, nonce, receipt)
-    const { hash, block, succeeded } = receipt
-    metrics.stage('signed_to_mined', (clock.now() - signedAt) / 1000)
-    metrics.transactionEnded(succeeded ? 'mined' : 'reverted')
-    logger.info({ lane: this.#lane.name, tx_hash: hash, nonce, block, succeeded }, 'receipt recorded')
-    this.#ports.onChange()
-  }
-
-  /**
-   * True if a transaction that is not stored has used the nonce, in a block with enough confirmations. The receipts are fetched after the
-   * count, so that an own transaction that was mined in between is found.
-   */
-  async #isForeign(nonce: number, own: readonly StoredTransaction[]): Promise<boolean> {
-    if (own.every(({ error }) => error === null)) return false
-    const { chain, confirmations } = this.#ports
-    const { block } = await chain.head()
-    const used = await chain.transactionCount(this.#lane.relayer, Math.max(0, block - confirmations))
-    return used > nonce && (await this.#findReceipt(own)) === null
-  }
-
-  async #giveUp(nonce: number, own: readonly StoredTransaction[]): Promise<void> {
-    const { relayers, logger, onChange } = this.#ports
-    const tx_hashes = own.map(({ hash }) => hash)
-    logger.error({ lane: this.#lane.name, nonce, tx_hashes }, 'nonce used by a foreign transaction')
-    await relayers.noteForeign(this.#lane, nonce)
-    onChange()
-  }
-
-  async #findReceipt(hashes: readonly StoredTransaction[]): Promise<Receipt | null> {
-    for (const { hash } of hashes) {
-      const receipt = await this.#ports.chain.receipt(hash)
-      if (receipt !== null) return receipt
-    }
-    return null
-  }
-
-  /** `hashes`: all open transactions of one nonce, the oldest first. */
-  async #resendOrReplace(fence: Fence, hashes: readonly StoredTransaction[], isDead: boolean): Promise<void> {
-    const newest = hashes.at(-1) as StoredTransaction
-    const { clock, policy } = this.#ports
-    const { signedAt, broadcastAt, status, nonce } = newest
-    if (elapsed(clock, signedAt) >= policy.stuckAfterMs && (await this.#isNext(nonce))) {
-      await this.#replace(fence, newest, isDead)
-      return
-    }
-    const isDue = status === 'SIGNED' || elapsed(clock, broadcastAt ?? signedAt) >= policy.resendAfterMs
-    if (isDue) this.start(newest)
-  }
-
-  async #isNext(nonce: number): Promise<boolean> {
-    return (await this.#ports.chain.transactionCount(this.#lane.relayer)) === nonce
-  }
-
-  async #replace(fence: Fence, old: StoredTransaction, isDead: boolean): Promise<void> {
-    const { signer, calls, relayers, clock, logger, policy } = this.#ports
-    const fee = raiseFee(signer.feeOf(old.raw), this.#ports.fee())
-    const details = { lane: this.#lane.name, tx_hash: old.hash, nonce: old.nonce }
-    if (fee.maxFeePerGas > policy.feeCap) {
-      logger.error(details, 'transaction stuck and its fee at FEE_CAP; sending it again')
-      this.start(old)
-      return
-    }
-    const isNoop = isDead && old.purpose !== NOOP_PURPOSE
-    const signed: SignedTransaction = isNoop
-      ? await signer.sign(calls.noop(this.#lane.relayer), old.nonce, fee)
-      : await signer.replace(old.raw, fee)
-    const purpose = isNoop ? NOOP_PURPOSE : old.purpose
-    const transaction = { ...signed, nonce: old.nonce, purpose, signedAt: clock.now() }
-    await relayers.addSigned(fence, this.#lane, transaction)
-    logger.warn({ ...details, replacement: signed.hash, purpose }, 'stuck transaction replaced')
-    this.start({ ...transaction, status: 'SIGNED', block: null, error: null, broadcastAt: null })
+  #key(relayer: Address): KeyDelivery {
+    const known = this.#keys.get(relayer)
+    if (known !== undefined) return known
+    const isPresent = relayer === this.#lane.relayer
+    const signer = isPresent ? this.#ports.signer : (this.#ports.formerSigner?.(relayer) ?? null)
+    const key = new KeyDelivery({ ...this.#ports, signer }, { ...this.#lane, relayer })
+    this.#keys.set(relayer, key)
+    return key
   }
 }

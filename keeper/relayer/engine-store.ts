@@ -1,4 +1,5 @@
 /** Relayers with the engine as the owner of nonces. Bytes and receipts are the workers' own, in `relayer_transactions`. */
+import { KeyTaken, noteRegistered } from '../../db/relayers.ts'
 import { constant } from '../../db/values.ts'
 import { ACTION_KINDS } from '../../domain/actions/action.ts'
 import { ask } from '../engine/link/engine.ts'
@@ -45,14 +46,22 @@ export function createEngineRelayerStore(parts: EngineParts): RelayerStore {
     }
   }
 
+  /** The key's next nonce becomes the greater of `firstNonce` and its present one. */
+  async function assignFrom({ name, relayer, chainId }: RelayerLane, firstNonce: number): Promise<void> {
+    const command = { kind: 'register_lane', relayer, chainId, lane: name, firstNonce } as const
+    const answer = await ask<'register_lane'>(engine, command, WORKER_BUDGET_MS)
+    if (answer.kind === 'key_taken') throw new KeyTaken(relayer, answer.lane, name)
+  }
+
   return {
-    async register({ name, relayer, chainId }, firstNonce) {
-      const command = { kind: 'register_lane', relayer, chainId, lane: name, firstNonce } as const
-      const answer = await ask<'register_lane'>(engine, command, WORKER_BUDGET_MS)
-      if (answer.kind === 'lane_taken')
-        throw new Error(`lane ${name} belongs to relayer ${answer.relayer}, not ${relayer}`)
+    /** The engine owns the key's nonces and its lane. When the key was last registered concerns operators only. */
+    async register(lane, firstNonce) {
+      await assignFrom(lane, firstNonce)
+      await noteRegistered(db, lane)
     },
 
+    skipTo: assignFrom,
+    formerKeys: tables.formerKeys,
     nextNonce: tables.nextNonce,
 
     async reserve({ name, relayer }, _fence, count) {
@@ -67,14 +76,14 @@ export function createEngineRelayerStore(parts: EngineParts): RelayerStore {
 
     async assigned(lane, from, to) {
       const all = await tables.assigned(lane, from, to)
-      const accepted = await withoutRefused(parts, lane, all)
+      const accepted = await withoutRefused(parts, all)
       if (accepted.length === all.length) return accepted
       const known = new Set(accepted.map(({ hash }) => hash))
       await acceptLate(
         lane,
         all.filter(({ hash }) => !known.has(hash)),
       )
-      return withoutRefused(parts, lane, await tables.assigned(lane, from, to))
+      return withoutRefused(parts, await tables.assigned(lane, from, to))
     },
 
     reserved: tables.reserved,

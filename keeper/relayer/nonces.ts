@@ -15,7 +15,8 @@ import { asSigned, byNonce, isOpen, NOOP_PURPOSE } from './stored-transaction.ts
 export interface NoncePorts {
   readonly relayers: RelayerStore
   readonly chain: Pick<Chain, 'transactionCount' | 'receipt'>
-  readonly signer: Signer
+  /** Null for a former key of the lane that the keeper no longer has: nothing is signed for it. */
+  readonly signer: Signer | null
   readonly calls: Pick<Calls, 'noop'>
   readonly clock: Clock
   readonly logger: Logger
@@ -36,7 +37,7 @@ export async function restoreNonces(
   const next = await relayers.nextNonce(lane)
   if (used > next) {
     logger.error({ lane: lane.name, from: next, to: used }, 'nonces used by foreign transactions; skipped')
-    await relayers.register(lane, used)
+    await relayers.skipTo(lane, used)
   }
   const end = Math.min(next, used + NONCES_PER_PASS)
   if (used >= end) return []
@@ -64,14 +65,31 @@ async function restore(
   const details = { lane: lane.name, nonce, tx_hash: newest?.hash ?? null }
   const isWaiting = newest !== undefined && isOpen(newest) && !newest.isVoid
   if (isWaiting || (await hasReceipt(ports, own))) return null
+  if (ports.signer === null) return reopenMined(ports, lane, own)
   if (newest === undefined || newest.isVoid) {
-    const noop = await fill(ports, lane, fence, nonce, newest)
+    const noop = await fill({ ...ports, signer: ports.signer }, lane, fence, nonce, newest)
     logger.warn({ ...details, replacement: noop.hash }, 'unused nonce; filled with a transaction of nothing')
     return noop
   }
   logger.warn(details, 'transaction left the chain; sending it again')
   await relayers.reopen(lane, [nonce])
   return newest
+}
+
+/** Without the key, the bytes that a fork has taken back are sent again, unless their action has ended. A nonce stays unfilled. */
+async function reopenMined(
+  { relayers, logger }: NoncePorts,
+  lane: RelayerLane,
+  own: readonly AssignedTransaction[],
+): Promise<StoredTransaction | null> {
+  const mined = own.find(({ status }) => status === 'MINED' || status === 'REVERTED')
+  const newest = own.at(-1)
+  if (newest?.isVoid && isOpen(newest)) await relayers.noteForeign(lane, newest.nonce)
+  if (mined === undefined || mined.isVoid) return null
+  const details = { lane: lane.name, relayer: lane.relayer, nonce: mined.nonce, tx_hash: mined.hash }
+  logger.warn(details, 'transaction of a former relayer key left the chain; sending it again')
+  await relayers.reopen(lane, [mined.nonce])
+  return mined
 }
 
 /** A receipt can be newer than the count of the chain's transactions, and a preconfirmed one is not in that count yet. */
@@ -85,7 +103,7 @@ async function hasReceipt({ chain }: NoncePorts, own: readonly StoredTransaction
 
 /** Stores a transaction that only uses the nonce. It outbids `old`, which nodes may still have in their pools. */
 async function fill(
-  { relayers, signer, calls, clock, fee }: NoncePorts,
+  { relayers, signer, calls, clock, fee }: NoncePorts & { readonly signer: Signer },
   lane: RelayerLane,
   fence: Fence,
   nonce: number,
@@ -95,5 +113,5 @@ async function fill(
   const signed = await signer.sign(calls.noop(lane.relayer), nonce, bid)
   const transaction = { ...signed, nonce, purpose: NOOP_PURPOSE, signedAt: clock.now() }
   await relayers.addSigned(fence, lane, transaction)
-  return asSigned(transaction)
+  return asSigned(lane, transaction)
 }

@@ -3,7 +3,7 @@ import type { Fence } from '../../db/fence.ts'
 import type { Address, Millis } from '../../domain/units.ts'
 import type { Receipt, SignedTransaction } from '../ports.ts'
 
-/** One relayer key and its sequence of nonces. */
+/** A lane and its present relayer key, which has a sequence of nonces. */
 export interface RelayerLane {
   readonly name: string
   readonly relayer: Address
@@ -14,6 +14,8 @@ export interface RelayerLane {
 export type TransactionStatus = 'STORED' | 'SIGNED' | 'BROADCAST' | 'MINED' | 'REVERTED' | 'REPLACED'
 
 export interface StoredTransaction extends SignedTransaction {
+  /** The key that has signed it. */
+  readonly relayer: Address
   readonly nonce: number
   readonly purpose: string
   readonly status: TransactionStatus
@@ -31,12 +33,16 @@ export interface AssignedTransaction extends StoredTransaction {
 }
 
 export interface RelayerStore {
-  /** Registers the lane. The next nonce becomes the greater of `firstNonce` and the stored one. */
+  /** Makes the key the lane's present one. Its next nonce becomes the greater of `firstNonce` and the stored one. Throws if the key belongs to another lane. */
   register(lane: RelayerLane, firstNonce: number): Promise<void>
+  /** Foreign transactions have used the nonces of the key below `nonce`. */
+  skipTo(lane: RelayerLane, nonce: number): Promise<void>
+  /** Other keys of the lane that have open transactions, or have signed some since `since`, which a fork can take back. */
+  formerKeys(lane: RelayerLane, since: Millis): Promise<readonly Address[]>
   nextNonce(lane: RelayerLane): Promise<number>
   /** Reserves consecutive nonces and returns the first. The lane fills those with which nothing is stored. */
   reserve(lane: RelayerLane, fence: Fence, count: number): Promise<number>
-  /** Transactions not in a block, all hashes of each nonce, by nonce and time of signing. */
+  /** Transactions of all keys of the lane that are in no block, all hashes of each nonce, by key, nonce and time of signing. */
   open(lane: RelayerLane): Promise<readonly StoredTransaction[]>
   /** Everything signed with nonces >= `from` and < `to`, in any status, by nonce and time of signing. */
   assigned(lane: RelayerLane, from: number, to: number): Promise<readonly AssignedTransaction[]>

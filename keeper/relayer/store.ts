@@ -1,46 +1,55 @@
 /** Relayers and their transactions in Postgres. */
+import { sql } from 'kysely'
 import type { Db } from '../../db/client.ts'
 import { checkFence } from '../../db/fence.ts'
 import { appendRows, lockShard } from '../../db/journal.ts'
 import {
   insertReplacement,
+  keysOfLane,
   recordReceipt,
   recordSend,
   registerRelayer,
   reopenTransactions,
   replaceTransactions,
+  skipNonces,
   takeNonces,
 } from '../../db/relayers.ts'
 import { constant } from '../../db/values.ts'
 import { ACTION_KINDS } from '../../domain/actions/action.ts'
 import { ACCOUNTS_SHARD } from '../../domain/journal/journal-row.ts'
+import type { Address } from '../../domain/units.ts'
 import type { RelayerLane, RelayerStore } from './ports.ts'
 import { NOOP_PURPOSE, toTransaction } from './stored-transaction.ts'
 
-const ofLane = (db: Db, { relayer, chainId }: RelayerLane) =>
-  db
-    .selectFrom('relayer_transactions')
-    .selectAll()
-    .where('relayer', '=', relayer)
-    .where('chain_id', '=', chainId)
-    .orderBy('nonce')
-    .orderBy('signed_at')
+const stored = (db: Db, { chainId }: RelayerLane) =>
+  db.selectFrom('relayer_transactions').selectAll().where('chain_id', '=', chainId)
 
 export const createRelayerStore = (db: Db): RelayerStore => ({
-  async register({ name, relayer, chainId }, firstNonce) {
-    await registerRelayer(db, { name, relayer, chainId }, firstNonce)
-    const known = await db
-      .selectFrom('relayers')
-      .select('address')
-      .where('lane', '=', name)
-      .executeTakeFirst()
-    if (known?.address !== relayer)
-      throw new Error(`lane ${name} belongs to relayer ${known?.address}, not ${relayer}`)
+  register: (lane, firstNonce) => registerRelayer(db, lane, firstNonce),
+  skipTo: (lane, nonce) => skipNonces(db, lane, nonce),
+
+  async formerKeys({ name, relayer, chainId }, since) {
+    const { rows } = await sql<{ address: Address }>`
+      select r.address from relayers r
+      where r.lane = ${name} and r.chain_id = ${chainId} and r.address <> ${relayer} and (
+        exists (select from relayer_transactions t where t.relayer = r.address and t.chain_id = r.chain_id and t.status in ('SIGNED', 'BROADCAST'))
+        or (
+          select t.signed_at from relayer_transactions t where t.relayer = r.address and t.chain_id = r.chain_id
+          order by t.nonce desc limit 1
+        ) >= ${since}::bigint
+      )
+      order by r.address
+    `.execute(db)
+    return rows.map(({ address }) => address)
   },
 
   async open(lane) {
-    const rows = await ofLane(db, lane)
+    const rows = await stored(db, lane)
+      .where('relayer', '=', sql<string>`any(${keysOfLane(lane)})`)
       .where('status', 'in', [constant('SIGNED'), constant('BROADCAST')])
+      .orderBy('relayer')
+      .orderBy('nonce')
+      .orderBy('signed_at')
       .execute()
     return rows.map(toTransaction)
   },
@@ -66,7 +75,10 @@ export const createRelayerStore = (db: Db): RelayerStore => ({
     }),
 
   async assigned(lane, from, to) {
-    const rows = await ofLane(db, lane)
+    const rows = await stored(db, lane)
+      .where('relayer', '=', lane.relayer)
+      .orderBy('nonce')
+      .orderBy('signed_at')
       .where('nonce', '>=', from)
       .where('nonce', '<', to)
       .select((t) =>

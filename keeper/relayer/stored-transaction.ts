@@ -1,6 +1,8 @@
 /** Relayer transactions as the keeper's jobs know them. */
-import type { NewTransaction, TransactionRow } from '../../db/relayers.ts'
-import type { Millis } from '../../domain/units.ts'
+import type { NewTransaction, RelayerKey, TransactionRow } from '../../db/relayers.ts'
+import { ACTION_KINDS } from '../../domain/actions/action.ts'
+import type { Address, Millis } from '../../domain/units.ts'
+import { type Clock, elapsed } from '../../service/clock.ts'
 import type { StoredTransaction } from './ports.ts'
 
 /** Purpose of a transaction that only uses its nonce. */
@@ -13,6 +15,7 @@ export const isOpen = ({ status }: Pick<StoredTransaction, 'status'>): boolean =
 export const toTransaction = (row: TransactionRow): StoredTransaction => ({
   hash: row.tx_hash,
   raw: row.raw as `0x${string}`,
+  relayer: row.relayer as Address,
   nonce: row.nonce,
   purpose: row.purpose,
   status: row.status,
@@ -23,14 +26,46 @@ export const toTransaction = (row: TransactionRow): StoredTransaction => ({
 })
 
 /** A transaction as it is stored when it is signed. */
-export const asSigned = ({ hash, raw, nonce, purpose, signedAt }: NewTransaction): StoredTransaction => ({
-  ...{ hash, raw: raw as `0x${string}`, nonce, purpose },
+export const asSigned = (
+  { relayer }: Pick<RelayerKey, 'relayer'>,
+  { hash, raw, nonce, purpose, signedAt }: NewTransaction,
+): StoredTransaction => ({
+  hash,
+  raw: raw as `0x${string}`,
+  relayer: relayer as Address,
+  nonce,
+  purpose,
   status: 'SIGNED',
   block: null,
   error: null,
   signedAt: signedAt as Millis,
   broadcastAt: null,
 })
+
+/** Sent with one nonce of one key, or waiting for it. */
+interface Numbered {
+  readonly relayer: string | null
+  readonly nonce: number | null
+}
+
+/** Two keys of a lane use equal nonces, so a nonce alone names no transaction. */
+export const isSameNonce = (one: Numbered, other: Numbered): boolean =>
+  one.nonce === other.nonce && one.relayer === other.relayer
+
+/** After this time a transaction that may be repeated is no longer sent for a key that the keeper does not have. */
+const FORGET_AFTER_MS = 60_000
+/** Purposes whose transaction is never given up while it may be mined: a second one would have an effect of its own, or end its request. */
+const FOLLOWED: readonly string[] = [...ACTION_KINDS, 'adjustment', 'faucet']
+
+/**
+ * True if transactions of a key that the keeper does not have need not be followed: they can only revert, use up a nonce, or were repeated
+ * without harm (heartbeats, claims, relays), which the contracts execute once. `hashes`: of one nonce, the oldest first.
+ */
+export function isForgettable(hashes: readonly StoredTransaction[], isDead: boolean, clock: Clock): boolean {
+  const newest = hashes.at(-1) as StoredTransaction
+  if (isDead || newest.purpose === NOOP_PURPOSE) return true
+  return !FOLLOWED.includes(newest.purpose) && elapsed(clock, newest.signedAt) >= FORGET_AFTER_MS
+}
 
 export const byNonce = <Of extends { readonly nonce: number }>(
   transactions: readonly Of[],

@@ -8,9 +8,10 @@ import { asSigned } from '../relayer/stored-transaction.ts'
 import type { RelayOperation, RelayStore } from './ports.ts'
 import { createRelayStore, RELAY_PURPOSE } from './store.ts'
 
-const seenOf = ({ operation_id, status, relayer_nonce }: RelayOperation): SeenRelay => ({
+const seenOf = ({ operation_id, status, relayer, relayer_nonce }: RelayOperation): SeenRelay => ({
   operationId: operation_id,
   status,
+  relayer,
   relayerNonce: relayer_nonce,
 })
 
@@ -27,7 +28,7 @@ export function createEngineRelayStore(parts: EngineParts): RelayStore {
       const answer = await ask<'relay_signed'>(engine, command, WORKER_BUDGET_MS)
       if (answer.kind !== 'done') return null
       await acceptTransactions(db, [hash])
-      return asSigned(transaction)
+      return asSigned(lane, transaction)
     },
 
     unexecuted: tables.unexecuted,

@@ -4,7 +4,7 @@ import type { Db, Tx } from '../../db/client.ts'
 import { checkFence, type Fence } from '../../db/fence.ts'
 import { appendRows, lockShard } from '../../db/journal.ts'
 import { changeRelay, lockRelay, type RelayOperation } from '../../db/relay-operations.ts'
-import { insertTransactions } from '../../db/relayers.ts'
+import { insertTransactions, keysOfLane } from '../../db/relayers.ts'
 import type { RelayChanged } from '../../domain/journal/accounts-row.ts'
 import { ACCOUNTS_SHARD } from '../../domain/journal/journal-row.ts'
 import { isOpenRelay } from '../../domain/relays/operation.ts'
@@ -40,7 +40,10 @@ export function createRelayStore(db: Db, clock: Clock): RelayStore {
       await checkFence(tx, fence)
       const shard = await lockShard(tx, ACCOUNTS_SHARD)
       const operation = await lockRelay(tx, seen)
-      const isSame = operation.status === seen.status && operation.relayer_nonce === seen.relayer_nonce
+      const isSame =
+        operation.status === seen.status &&
+        operation.relayer === seen.relayer &&
+        operation.relayer_nonce === seen.relayer_nonce
       if (!isSame || !isOpenRelay(operation.status)) return false
       await appendRows(tx, shard, [await write(tx, operation)])
       return true
@@ -64,10 +67,10 @@ export function createRelayStore(db: Db, clock: Clock): RelayStore {
         await insertTransactions(tx, lane, [transaction])
         return changeRelay(tx, present, relaying(signed, signedAt))
       })
-      return isStored ? asSigned(transaction) : null
+      return isStored ? asSigned(lane, transaction) : null
     },
 
-    async unexecuted({ relayer, chainId }, limit) {
+    async unexecuted(lane, limit) {
       const { rows } = await sql<UnexecutedRow>`
         select o.*, used.raw, used.block as reverted_in
         from relay_operations o
@@ -75,10 +78,10 @@ export function createRelayStore(db: Db, clock: Clock): RelayStore {
           select bool_or(t.status in ('STORED', 'SIGNED', 'BROADCAST') or (t.status = 'MINED' and t.purpose = ${RELAY_PURPOSE})) as may_execute,
             max(t.raw) filter (where t.status = 'REVERTED') as raw, max(t.block) filter (where t.status = 'REVERTED') as block
           from relayer_transactions t
-          where t.relayer = o.relayer and t.chain_id = ${chainId} and t.nonce = o.relayer_nonce
+          where t.relayer = o.relayer and t.chain_id = ${lane.chainId} and t.nonce = o.relayer_nonce
         ) used
-        where ${OPEN} and o.status = 'RELAYING' and o.relayer = ${relayer} and not used.may_execute
-          and (used.raw is null or used.block < (select next_block from chain_progress where chain_id = ${chainId}))
+        where ${OPEN} and o.status = 'RELAYING' and o.relayer = any(${keysOfLane(lane)}) and not used.may_execute
+          and (used.raw is null or used.block < (select next_block from chain_progress where chain_id = ${lane.chainId}))
         limit ${limit}
       `.execute(db)
       return rows.map(toUnexecuted)

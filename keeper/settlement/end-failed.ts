@@ -4,16 +4,18 @@
  */
 
 import type { Fence } from '../../db/fence.ts'
-import { responseTo } from '../../domain/actions/action-rules.ts'
+import { type FailureResponse, responseTo } from '../../domain/actions/action-rules.ts'
 import type { MarketSpec } from '../../domain/market/market.ts'
 import type { Culprit } from '../../domain/settlement/void-batch.ts'
 import type { Chain, SignedTransaction } from '../ports.ts'
 import type { Delivery } from '../relayer/delivery.ts'
 import type { StoredTransaction } from '../relayer/ports.ts'
-import type { PendingAction, RelayerLaneView, RequeueStore } from './ports.ts'
+import { isSameNonce } from '../relayer/stored-transaction.ts'
+import type { PendingAction, RelayerLaneView, RequeueStore, SettlementStore } from './ports.ts'
 import { type VoidPorts, voidFrom } from './void-batches.ts'
 
 export interface EndPorts extends VoidPorts {
+  readonly store: Pick<SettlementStore, 'relayerBefore'>
   readonly requeues: RequeueStore
   readonly delivery: Pick<Delivery, 'refresh'>
   readonly chain: Pick<Chain, 'head' | 'findCulprit'>
@@ -29,6 +31,20 @@ interface Reverted extends SignedTransaction {
 /** `error`: why no transaction of the action was mined. */
 type FailureCause = { readonly reverted: Reverted } | { readonly reverted: null; readonly error: string }
 
+const OUT_OF_ORDER = 'ActionOutOfOrder'
+/** A fork has taken back the last action of a former key, and the first one of the present key was mined before it came back. */
+const OVERTAKEN: FailureResponse = { does: 'retry', isExpected: true }
+
+/** True if the action before it was signed with another key: the chain did not order both. */
+async function isFirstOfKey(
+  { store }: EndPorts,
+  { marketId }: MarketSpec,
+  { queueNo, relayer }: PendingAction,
+): Promise<boolean> {
+  const before = await store.relayerBefore(marketId, queueNo)
+  return before !== null && before !== relayer
+}
+
 /** Nothing is in flight, and the action at `failed` is lost or dead. False if nothing is done yet, because its revert is not final. */
 export async function endFailed(
   ports: EndPorts,
@@ -39,13 +55,15 @@ export async function endFailed(
 ): Promise<boolean> {
   const action = actions[failed] as PendingAction
   const stored = transactions.find(
-    (transaction) => transaction.nonce === action.nonce && transaction.status === 'REVERTED',
+    (transaction) => isSameNonce(transaction, action) && transaction.status === 'REVERTED',
   )
   const cause =
-    stored === undefined ? missingCause(action.nonce, transactions) : await confirmedRevert(ports, stored)
+    stored === undefined ? missingCause(action, transactions) : await confirmedRevert(ports, stored)
   if (cause === null) return false
   const culprit = await culpritOf(ports.chain, cause)
-  const { does, isExpected } = responseTo(action.kind, cause.reverted === null ? null : errorName(culprit))
+  const error = cause.reverted === null ? null : errorName(culprit)
+  const isOvertaking = error === OUT_OF_ORDER && (await isFirstOfKey(ports, spec, action))
+  const { does, isExpected } = isOvertaking ? OVERTAKEN : responseTo(action.kind, error)
   const { kind, queueNo } = action
   if (does === 'void') {
     return voidFrom(ports, spec, fence, { queueNo, cause: culprit, reverted: cause.reverted })
@@ -78,8 +96,8 @@ async function culpritOf(chain: EndPorts['chain'], cause: FailureCause): Promise
 const errorName = ({ error }: Culprit): string => error.split('(')[0] as string
 
 /** Why an action without a receipt will not be mined. */
-function missingCause(nonce: number | null, transactions: readonly StoredTransaction[]): FailureCause {
-  const own = transactions.filter((transaction) => transaction.nonce === nonce)
+function missingCause(action: PendingAction, transactions: readonly StoredTransaction[]): FailureCause {
+  const own = transactions.filter((transaction) => isSameNonce(transaction, action))
   const isForeign = own.length > 0 && own.every(({ status }) => status === 'REPLACED')
   return { reverted: null, error: isForeign ? 'nonce used by a foreign transaction' : 'not mined in time' }
 }

@@ -1,6 +1,7 @@
 /** A market's queue of actions with the engine as its owner: numbers, hashes and ends are its decisions. */
+import { sql } from 'kysely'
 import { loadPending } from '../../db/actions.ts'
-import { recordRevert } from '../../db/relayers.ts'
+import { keysOfLane, recordRevert } from '../../db/relayers.ts'
 import { constant } from '../../db/values.ts'
 import { ask } from '../engine/link/engine.ts'
 import {
@@ -21,11 +22,11 @@ export function createEngineSettlementStore(parts: EngineParts): SettlementStore
   const { db, engine } = parts
   const tables = createSettlementStore(db)
 
-  const hasOpen = async ({ relayer }: RelayerLane): Promise<boolean> => {
+  const hasOpen = async (lane: RelayerLane): Promise<boolean> => {
     const open = await db
       .selectFrom('relayer_transactions')
       .select('tx_hash')
-      .where('relayer', '=', relayer)
+      .where('relayer', '=', sql<string>`any(${keysOfLane(lane)})`)
       .where('status', 'in', [constant('SIGNED'), constant('BROADCAST')])
       .limit(1)
       .executeTakeFirst()
@@ -35,7 +36,7 @@ export function createEngineSettlementStore(parts: EngineParts): SettlementStore
   return {
     async view(marketId, lane) {
       const { actions, transactions } = await tables.view(marketId, lane)
-      return { actions, transactions: await withoutRefused(parts, lane, transactions) }
+      return { actions, transactions: await withoutRefused(parts, transactions) }
     },
 
     async reserveNext(marketId, { name, relayer }, _fence, latestAsOf) {
@@ -60,9 +61,11 @@ export function createEngineSettlementStore(parts: EngineParts): SettlementStore
       return answer.kind === 'adopted' ? answer.replaced : null
     },
 
-    async noteSubmitted(marketId, _fence, nonce) {
-      await ask<'submitted'>(engine, { kind: 'submitted', marketId, nonce }, WORKER_BUDGET_MS)
+    async noteSubmitted(marketId, _fence, { relayer, nonce }) {
+      await ask<'submitted'>(engine, { kind: 'submitted', marketId, relayer, nonce }, WORKER_BUDGET_MS)
     },
+
+    relayerBefore: tables.relayerBefore,
   }
 }
 

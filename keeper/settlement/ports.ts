@@ -18,8 +18,15 @@ export interface PendingAction {
   readonly kind: ActionKind
   readonly asOf: Millis
   readonly status: 'QUEUED' | 'SIGNED' | 'SUBMITTED'
-  /** Reserved before the action is signed. */
+  /** Reserved before the action is signed, as is `nonce`. A former key of the lane, if the action was numbered before a rotation. */
+  readonly relayer: string | null
   readonly nonce: number | null
+}
+
+/** The key and the nonce that an action was signed with. */
+export interface SentNonce {
+  readonly relayer: string
+  readonly nonce: number
 }
 
 /** A queued action with the numbers to sign it with. */
@@ -64,7 +71,9 @@ export interface SettlementStore {
    */
   adoptActionId(marketId: MarketId, lane: RelayerLane, fence: Fence, actionId: number): Promise<number | null>
   /** Marks the action as sent; of a part it appends `part_submitted` to the market's journal. Does nothing if it is marked already. */
-  noteSubmitted(marketId: MarketId, fence: Fence, nonce: number, at: Millis): Promise<void>
+  noteSubmitted(marketId: MarketId, fence: Fence, sent: SentNonce, at: Millis): Promise<void>
+  /** The key of the last mined action before `queueNo`; null if there is none. */
+  relayerBefore(marketId: MarketId, queueNo: number): Promise<string | null>
 }
 
 /** The action at `queueNo` is the market's first that is neither mined nor ended, and it will not be mined as it was signed. */

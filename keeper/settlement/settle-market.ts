@@ -9,8 +9,9 @@ import type { KillPointHook } from '../../service/kill-point.ts'
 import type { Logger } from '../../service/logger.ts'
 import type { Calls, Chain, Fee, Metrics, Signer } from '../ports.ts'
 import type { Delivery } from '../relayer/delivery.ts'
+import type { IsDead } from '../relayer/key-delivery.ts'
 import type { RelayerLane, StoredTransaction } from '../relayer/ports.ts'
-import { isOpen, NOOP_PURPOSE } from '../relayer/stored-transaction.ts'
+import { isOpen, isSameNonce, NOOP_PURPOSE } from '../relayer/stored-transaction.ts'
 import { endFailed } from './end-failed.ts'
 import type { PendingAction, RequeueStore, SettlementStore, Voids } from './ports.ts'
 
@@ -52,7 +53,7 @@ export function actionStateOf(
   transactions: readonly StoredTransaction[],
   headTime: Millis | null,
 ): ActionState {
-  const own = transactions.filter(({ nonce }) => nonce === action.nonce)
+  const own = transactions.filter((transaction) => isSameNonce(transaction, action))
   if (own.length === 0) return isOutdated(action, headTime) ? 'dead' : 'queued'
   if (own.some(({ status, purpose }) => status === 'MINED' && purpose !== NOOP_PURPOSE)) return 'mined'
   return own.some(isOpen) ? 'open' : 'lost'
@@ -92,8 +93,8 @@ export async function settleMarket(
   const missed = missedByIndexer(ports, actions, states)
   const isRecovered = await ports.delivery.recoverIfDue(fence, open.length > 0 || missed.length > 0)
   if (isRecovered) await refreshMined(ports, transactions, missed)
-  const isDead = (nonce: number): boolean =>
-    actions.some((action) => action.nonce === nonce && isOutdated(action, headTime))
+  const isDead: IsDead = (nonce) =>
+    actions.some((action) => isSameNonce(action, nonce) && isOutdated(action, headTime))
   await ports.delivery.check(fence, open, isDead)
 
   const inFlight = states.filter((state) => state === 'open').length
@@ -105,27 +106,42 @@ export async function settleMarket(
     return 'waiting'
   }
   if (!states.includes('queued')) return open.length > 0 ? 'waiting' : 'idle'
-  await signQueued(ports, spec, lane, fence, ports.maxInFlight - inFlight)
+  if (!isHandingOver(actions, states, lane))
+    await signQueued(ports, spec, lane, fence, ports.maxInFlight - inFlight)
   return 'waiting'
 }
 
-/** The nonces of actions with a receipt that the indexer has not recorded: their blocks may have left the chain. */
+/**
+ * True while an action that a former key has signed waits for the chain or for the indexer. The chain orders transactions of one key only: one
+ * of the present key could be mined first, and the contract refuses action ids out of order.
+ */
+const isHandingOver = (
+  actions: readonly PendingAction[],
+  states: readonly ActionState[],
+  { relayer }: RelayerLane,
+): boolean =>
+  actions.some(
+    (action, at) => action.relayer !== relayer && (states[at] === 'open' || states[at] === 'mined'),
+  )
+
+/** The actions with a receipt that the indexer has not recorded: their blocks may have left the chain. */
 const missedByIndexer = (
   { clock }: SettlePorts,
   actions: readonly PendingAction[],
   states: readonly ActionState[],
-): (number | null)[] =>
-  actions
-    .filter(({ asOf }, at) => states[at] === 'mined' && elapsed(clock, asOf) > INDEXER_LATE_MS)
-    .map(({ nonce }) => nonce)
+): readonly PendingAction[] =>
+  actions.filter(({ asOf }, at) => states[at] === 'mined' && elapsed(clock, asOf) > INDEXER_LATE_MS)
 
 /** A fork can revert a mined transaction, or put a foreign one in its place. The lowest nonces come first; the next pass continues. */
 async function refreshMined(
   { delivery, maxInFlight }: SettlePorts,
   transactions: readonly StoredTransaction[],
-  nonces: readonly (number | null)[],
+  missed: readonly PendingAction[],
 ): Promise<void> {
-  const mined = transactions.filter(({ nonce, status }) => status === 'MINED' && nonces.includes(nonce))
+  const mined = transactions.filter(
+    (transaction) =>
+      transaction.status === 'MINED' && missed.some((action) => isSameNonce(action, transaction)),
+  )
   for (const transaction of mined.slice(0, maxInFlight)) await delivery.refresh(transaction)
 }
 
@@ -146,8 +162,9 @@ async function recordSubmissions(
   fence: Fence,
   actions: readonly PendingAction[],
 ): Promise<void> {
-  for (const { status, nonce } of actions) {
-    if (status === 'SIGNED' && nonce !== null) await store.noteSubmitted(marketId, fence, nonce, clock.now())
+  for (const { status, relayer, nonce } of actions) {
+    if (status === 'SIGNED' && relayer !== null && nonce !== null)
+      await store.noteSubmitted(marketId, fence, { relayer, nonce }, clock.now())
   }
 }
 
@@ -175,7 +192,7 @@ async function signQueued(
     const stored = await store.storeSigned(spec.marketId, lane, fence, reserved, { ...bytes, signedAt })
     killPoint('after-signing')
     delivery.start(stored)
-    await store.noteSubmitted(spec.marketId, fence, nonce, clock.now())
+    await store.noteSubmitted(spec.marketId, fence, { relayer: lane.relayer, nonce }, clock.now())
   }
   return Math.max(0, most)
 }

@@ -1,4 +1,5 @@
 /** A market's queue of actions in Postgres, from queued to sent. */
+import { sql } from 'kysely'
 import {
   type ActionNumbers,
   type ActionRow,
@@ -20,7 +21,7 @@ import { type PartKey, submitFills } from '../../db/fills.ts'
 import { appendRows, lockShard, type ShardHead } from '../../db/journal.ts'
 import { adoptActionId, takeActionId } from '../../db/markets.ts'
 import { type OrderRow, toSignedOrder } from '../../db/orders.ts'
-import { insertTransactions, takeNonces } from '../../db/relayers.ts'
+import { insertTransactions, keysOfLane, takeNonces } from '../../db/relayers.ts'
 import { anyOf, constant } from '../../db/values.ts'
 import { type SignableAction, withoutRepeatedProof } from '../../domain/actions/action-rules.ts'
 import { type MarketRow, marketShard } from '../../domain/journal/journal-row.ts'
@@ -29,17 +30,18 @@ import type { Address, MarketId, Millis, Steps } from '../../domain/units.ts'
 import type { SignedTransaction } from '../ports.ts'
 import type { RelayerLane, StoredTransaction } from '../relayer/ports.ts'
 import { asSigned, toTransaction } from '../relayer/stored-transaction.ts'
-import type { PendingAction, ReservedAction, SettlementStore } from './ports.ts'
+import type { PendingAction, ReservedAction, SentNonce, SettlementStore } from './ports.ts'
 
 const toAction = (row: ActionRow): PendingAction => ({
   queueNo: row.queue_no,
   kind: row.kind,
   asOf: row.as_of as Millis,
   status: row.status as PendingAction['status'],
+  relayer: row.relayer,
   nonce: row.nonce,
 })
 
-/** The open transactions of the lane, and all with a nonce of the actions. */
+/** The open transactions of the lane's keys, and all with a nonce of the actions. */
 async function transactionsOf(
   db: Db,
   lane: RelayerLane,
@@ -49,7 +51,7 @@ async function transactionsOf(
   const rows = await db
     .selectFrom('relayer_transactions')
     .selectAll()
-    .where('relayer', '=', lane.relayer)
+    .where('relayer', '=', sql<string>`any(${keysOfLane(lane)})`)
     .where('chain_id', '=', lane.chainId)
     .where((t) =>
       t.or([
@@ -57,6 +59,7 @@ async function transactionsOf(
         t('nonce', '=', anyOf('bigint', nonces)),
       ]),
     )
+    .orderBy('relayer')
     .orderBy('nonce')
     .orderBy('signed_at')
     .execute()
@@ -154,26 +157,26 @@ async function storeSigned(
   const transaction = { hash, raw, nonce, purpose: action.kind, signedAt }
   await insertTransactions(tx, lane, [transaction])
   await appendRows(tx, head, [{ kind: 'action_signed', queue_no: queueNo, tx_hash: hash, at: signedAt }])
-  return asSigned(transaction)
+  return asSigned(lane, transaction)
 }
 
 async function noteSubmitted(
   tx: Tx,
   marketId: MarketId,
   fence: Fence,
-  nonce: number,
+  { relayer, nonce }: SentNonce,
   at: Millis,
 ): Promise<void> {
   const head = await lockShard(tx, marketShard(marketId))
   await checkFence(tx, fence)
-  const action = await submitAction(tx, marketId, nonce)
+  const action = await submitAction(tx, marketId, { relayer, nonce })
   if (action === undefined) return
   const part = partOf(action)
   if (part !== null) await submitFills(tx, marketId, part)
   const { tx_hash } = await tx
     .selectFrom('relayer_transactions')
     .select('tx_hash')
-    .where('relayer', '=', action.relayer)
+    .where('relayer', '=', relayer)
     .where('nonce', '=', nonce)
     .orderBy('signed_at')
     .limit(1)
@@ -199,10 +202,22 @@ export const createSettlementStore = (db: Db): SettlementStore => ({
     db.transaction().execute(async (tx) => {
       const head = await lockShard(tx, marketShard(marketId))
       await checkFence(tx, fence)
-      const replaced = await adoptActionId(tx, marketId, lane.relayer, actionId)
+      const replaced = await adoptActionId(tx, marketId, lane, actionId)
       if (replaced !== null) await appendRows(tx, head, [{ kind: 'action_id_adopted', action_id: actionId }])
       return replaced
     }),
-  noteSubmitted: (marketId, fence, nonce, at) =>
-    db.transaction().execute((tx) => noteSubmitted(tx, marketId, fence, nonce, at)),
+  noteSubmitted: (marketId, fence, sent, at) =>
+    db.transaction().execute((tx) => noteSubmitted(tx, marketId, fence, sent, at)),
+  async relayerBefore(marketId, queueNo) {
+    const row = await db
+      .selectFrom('actions')
+      .select('relayer')
+      .where('market_id', '=', marketId)
+      .where('queue_no', '<', queueNo)
+      .where('status', '=', constant('MINED'))
+      .orderBy('queue_no', 'desc')
+      .limit(1)
+      .executeTakeFirst()
+    return row?.relayer ?? null
+  },
 })

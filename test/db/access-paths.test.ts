@@ -101,7 +101,7 @@ describe('the access paths of the write side', function () {
     if (reserved === null) throw new Error('no action is queued')
     const bytes = { hash: `0xsent${reserved.nonce}`, raw: '0x' as const, signedAt: fixture.clock.now() }
     const sent = await store.storeSigned(perpetual.marketId, lane, fence, reserved, bytes)
-    await store.noteSubmitted(perpetual.marketId, fence, sent.nonce, fixture.clock.now())
+    await store.noteSubmitted(perpetual.marketId, fence, sent, fixture.clock.now())
     return sent.hash
   }
 

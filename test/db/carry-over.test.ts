@@ -185,6 +185,7 @@ describe('a database of the previous schema', function () {
       engine_ownership: [{ token: '0' }],
       engine_lease: [{ token: '0', renewals: '0', is_released: 'true' }],
       engine_checkpoints: [],
+      relayer_choices: [],
       engine_checkpoint_chunks: [],
       // A random key.
       proof_keys: [{}],

@@ -7,7 +7,7 @@ import { readConfig } from '../../keeper/config.ts'
 import { ConfigError } from '../../service/environment.ts'
 import { IIsolatedTrader__factory } from '../../typechain-types/factories/interfaces/IIsolatedTrader__factory.ts'
 import { IMarginBank__factory } from '../../typechain-types/factories/interfaces/IMarginBank__factory.ts'
-import { laneKey } from './support/chain-fixture.ts'
+import { adjustKey, laneKey } from './support/chain-fixture.ts'
 
 const MAKER = `0x${'ab'.repeat(20)}`
 const trader = new Interface(IIsolatedTrader__factory.abi)
@@ -66,7 +66,12 @@ describe('readConfig', () => {
   it('when the required variables are set, it fills in defaults for the rest', () => {
     const config = readConfig(env)
     expect(config).to.deep.include({ chainId: 6343, auctionIntervalMs: 200, redisUrl: null, killAt: null })
-    expect([...config.relayerKeys().keys()]).to.deep.equal(['m1'])
+    expect([...config.relayerKeys()]).to.deep.equal([['m1', [laneKey]]])
+  })
+
+  it('when a lane has a list of keys, it keeps their order', () => {
+    const config = readConfig({ ...env, RELAYER_KEYS: JSON.stringify({ m1: [adjustKey, laneKey] }) })
+    expect(config.relayerKeys().get('m1')).to.deep.equal([adjustKey, laneKey])
   })
 
   for (const [name, changes] of [
@@ -82,8 +87,12 @@ describe('readConfig', () => {
     ['RELAYER_KEYS', { RELAYER_KEYS: 'm1' }],
     ['RELAYER_KEYS', { RELAYER_KEYS: '{"m1":"0x12"}' }],
     ['RELAYER_KEYS', { RELAYER_KEYS: `{"admin":"${laneKey}"}` }],
+    ['RELAYER_KEYS', { RELAYER_KEYS: '{"m1":[]}' }],
+    ['RELAYER_KEYS', { RELAYER_KEYS: `{"m1":["${laneKey}","0x12"]}` }],
+    ['RELAYER_KEYS', { RELAYER_KEYS: `{"m1":"${laneKey}","m2":["${laneKey}"]}` }],
+    ['ORACLE_KEYS', { PRICES_FILE: 'package.json', ORACLE_KEYS: `{"one":["${laneKey}"]}` }],
   ] as const) {
-    it(`when the environment has ${JSON.stringify(changes).replace(laneKey, '…')}, it rejects ${name} without printing a key`, () => {
+    it(`when the environment has ${JSON.stringify(changes).replaceAll(laneKey, '…')}, it rejects ${name} without printing a key`, () => {
       expect(() => readConfig({ ...env, ...changes }))
         .to.throw(ConfigError)
         .with.property('message')

@@ -5,9 +5,18 @@ import { expect } from 'chai'
 import { id, Wallet } from 'ethers'
 import { afterEach, beforeEach, describe, it } from 'mocha'
 import { FAUCET_ERRORS } from '../../db/faucet-requests.ts'
-import { listMarket } from '../../db/markets.ts'
+import { listMarket, reopenMarket } from '../../db/markets.ts'
+import { chooseRelayer, registerRelayer } from '../../db/relayers.ts'
+import type { Address } from '../../domain/units.ts'
 import { future, perpetual, rate } from '../support/markets.ts'
-import { ChainFixture, faucetKey, foreignTransaction, laneKey, useChain } from './support/chain-fixture.ts'
+import {
+  adjustKey,
+  ChainFixture,
+  faucetKey,
+  foreignTransaction,
+  laneKey,
+  useChain,
+} from './support/chain-fixture.ts'
 import { expectConsistent } from './support/invariants.ts'
 import { KeeperProcess, systemClockWrongBy, until } from './support/keeper-process.ts'
 import { addressOf, type Trader } from './support/market-fixture.ts'
@@ -205,8 +214,15 @@ describe('the keeper process', function () {
   it('when a foreign transaction uses the nonce of a payout, the request fails and the next one is paid', async () => {
     const keeper = await start({ RESEND_AFTER_MS: '200' })
     await keeper.ready()
-    await until(async () => (await lanes()).includes('faucet'))
-    await foreignTransaction(chain(), 0, faucetKey)
+    // A lane that starts compares its nonces with the chain's, and would skip the foreign one.
+    await requestFaucet()
+    await until(
+      async () => (await faucetRequest()).status === 'MINED',
+      () => keeper.output,
+    )
+    await fixture.db.deleteFrom('faucet_requests').execute()
+    const nonce = await chain().provider.getTransactionCount(new Wallet(faucetKey).address)
+    await foreignTransaction(chain(), nonce, faucetKey)
     await requestFaucet()
     await until(
       async () => (await faucetRequest()).status === 'FAILED',
@@ -244,8 +260,101 @@ describe('the keeper process', function () {
     expect(await failure()).to.equal(FAUCET_ERRORS.reverted)
   })
 
-  const lanes = async () =>
-    (await fixture.db.selectFrom('relayers').select('lane').execute()).map(({ lane }) => lane)
+  const checksOf = async (keeper: KeeperProcess): Promise<Record<string, unknown>> =>
+    ((await (await fetch(`${keeper.url}/health/ready`)).json()) as { checks: Record<string, unknown> }).checks
+  const relayersOfActions = async () => (await fixture.actions()).map(({ relayer }) => relayer)
+
+  it('when an operator chooses another key while it runs, and the former one again, each batch settles once', async () => {
+    const keys = JSON.stringify({ m1: [laneKey, adjustKey] })
+    const keeper = await start({ RELAYER_KEYS: keys, MARKET_POLL_MS: `${MARKET_POLL_MS}` })
+    await keeper.ready()
+    await cross(20)
+    await untilHeld(20, keeper)
+    let held = 20
+    for (const key of [adjustKey, laneKey]) {
+      const address = new Wallet(key).address.toLowerCase() as Address
+      await chooseRelayer(fixture.db, { lane: 'm1', address, at: Date.now() })
+      await until(
+        async () => (await presentKey()) === address,
+        () => keeper.output,
+      )
+      await cross(20)
+      held += 20
+      await untilHeld(held, keeper)
+    }
+    const [first, second] = [laneKey, adjustKey].map((key) => new Wallet(key).address.toLowerCase())
+    expect(await relayersOfActions()).to.deep.equal([first, second, first])
+    expect(await checksOf(keeper)).to.include({ lanes: true })
+  })
+
+  const presentKey = async () =>
+    (
+      await fixture.db
+        .selectFrom('relayers')
+        .select('address')
+        .where('lane', '=', 'm1')
+        .orderBy('registered_at', 'desc')
+        .limit(1)
+        .executeTakeFirst()
+    )?.address
+
+  it('when it is killed with a signed action and restarts with another key alone, the action and the next batch settle once', async () => {
+    await cross(20)
+    const victim = await start({ CLEARBATCH_KILL_AT: 'after-signing' })
+    await victim.ended()
+    const successor = await start({
+      RELAYER_KEYS: JSON.stringify({ m1: adjustKey }),
+      STUCK_AFTER_MS: '30000',
+    })
+    // A slow start can leave the action no time: its orders are then matched again, which needs a fresh price.
+    const position = async (): Promise<bigint> => {
+      await fixture.report(1000)
+      await fixture.follow()
+      return fixture.position(alice)
+    }
+    await until(
+      async () => (await position()) === 20n,
+      () => successor.output,
+      60_000,
+    )
+    await cross(20)
+    await until(
+      async () => (await position()) === 40n,
+      () => successor.output,
+    )
+    const [first, second] = [laneKey, adjustKey].map((key) => new Wallet(key).address.toLowerCase())
+    expect((await relayersOfActions()).at(0)).to.equal(first)
+    expect((await relayersOfActions()).at(-1)).to.equal(second)
+  })
+
+  it('when its key is no operator of the market, it is not ready once its actions have only reverted for the stall time', async () => {
+    const stranger = id('no operator')
+    await chain().provider.send('anvil_setBalance', [new Wallet(stranger).address, '0x56bc75e2d63100000'])
+    const keeper = await start({ RELAYER_KEYS: JSON.stringify({ m1: stranger }), LANE_STALL_MS: '1500' })
+    await keeper.ready()
+    await until(
+      async () => {
+        await cross(20)
+        await fixture.follow()
+        // Two reverts in a row restrict the market to cancels; then nothing is sent that could revert.
+        if ((await fixture.mode()) !== 'open') await reopenMarket(fixture.db, fixture.spec.marketId)
+        return (await checksOf(keeper)).lanes === 'lane_stalled'
+      },
+      () => keeper.output,
+      40_000,
+    )
+  })
+
+  it('when the key belongs to another lane, it is not ready, because its settlement never starts', async () => {
+    const relayer = new Wallet(laneKey).address.toLowerCase()
+    await registerRelayer(fixture.db, { name: 'm2', relayer, chainId: 6343 }, 0)
+    const keeper = await start({ LANE_STALL_MS: '500' })
+    await until(
+      async () => (await checksOf(keeper).catch(() => ({ lanes: null }))).lanes === 'lane_stalled',
+      () => keeper.output,
+    )
+    expect(keeper.output).to.include('belongs to lane m2: give lane m1 a key of its own')
+  })
 
   for (const step of [5_000, 3_600_000, -5_000]) {
     it(`when the system clock is wrong by ${step} ms, it matches and settles, ends no live order and reports the clock`, async () => {

@@ -14,12 +14,14 @@ import { decideLane, type LaneAnswer, type LaneCommand } from '../../../domain/e
 import { decideOn } from '../../../domain/exchange/decide.ts'
 import type { Inputs } from '../../../domain/exchange/inputs.ts'
 import { createState, type ExchangeState } from '../../../domain/exchange/state.ts'
+import { actionKey } from '../../../domain/exchange/tables/markets.ts'
 import { toStoredSpec } from '../../../domain/market/stored-spec.ts'
 import type { HourlyFunding, Millis, Price } from '../../../domain/units.ts'
 import { perpetual } from '../../support/markets.ts'
 
 const { marketId } = perpetual
 const RELAYER = '0xrelayer'
+const OTHER = '0xother'
 const INPUTS: Inputs = {
   now: 9_000 as Millis,
   report: () => null,
@@ -52,7 +54,7 @@ function end(state: ExchangeState, command: VoidCommand | RestartCommand): EndAn
   return answer
 }
 
-/** A market with so many funding updates in its queue, and a lane. */
+/** A market with so many funding updates in its queue, and a lane that has had two keys. */
 function queued(actions: number): ExchangeState {
   const state = createState()
   const shard = `m${marketId}`
@@ -83,66 +85,84 @@ function queued(actions: number): ExchangeState {
     ])
   }
   take(state, { kind: 'register_lane', relayer: RELAYER, chainId: 1, lane: 'm1', firstNonce: 3 })
+  take(state, { kind: 'register_lane', relayer: OTHER, chainId: 1, lane: 'm1', firstNonce: 3 })
   return state
 }
 
 const anyStep = fc.record({
   act: fc.constantFrom('next', 'next', 'sign', 'sign', 'submit', 'replace', 'reserve', 'restart', 'drop'),
   worker: fc.nat(2),
+  key: fc.constantFrom(RELAYER, RELAYER, OTHER),
 })
 
+/** The keys that have signed pending actions. */
+const signersOf = (state: ExchangeState): ReadonlySet<string | null> =>
+  new Set(
+    state.queues
+      .pending(marketId)
+      .map((queueNo) => state.actions.need(actionKey(marketId, queueNo)))
+      .filter(({ status }) => status !== 'QUEUED')
+      .map(({ relayer }) => relayer),
+  )
+
 describe('lanes of a state', () => {
-  it('when workers ask, sign, send and restart in any order, every nonce has one action and every attempt one hash', () => {
+  it('when workers with two keys ask, sign, send and restart in any order, every nonce has one action, every attempt one hash, and one key has actions in flight', () => {
     fc.assert(
       fc.property(fc.array(anyStep, { maxLength: 60 }), fc.integer({ min: 1, max: 5 }), (steps, actions) => {
         const state = queued(actions)
         const hashes = new Map<string, string>()
-        const nonces = new Map<number, string>()
-        const asked = new Map<number, Extract<LaneAnswer, { kind: 'action' }>>()
+        const nonces = new Map<string, string>()
+        const asked = new Map<
+          number,
+          Extract<LaneAnswer, { kind: 'action' }> & { readonly relayer: string }
+        >()
         const sign = (worker: number, attempt: number): void => {
           const action = asked.get(worker)
           if (action === undefined) return
-          const { queueNo, nonce } = action
+          const { queueNo, relayer, nonce } = action
           const hash = `0x${worker}-${hashes.size}-${attempt}`
           const answer = take(state, {
             kind: 'signed',
             marketId,
             queueNo,
-            relayer: RELAYER,
+            relayer,
             nonce,
             attempt,
             hash,
             purpose: 'update_funding',
           })
           if (answer.kind !== 'hash') return
-          const key = `${nonce}-${attempt}`
+          const key = `${relayer}-${nonce}-${attempt}`
           expect(hashes.get(key) ?? answer.hash, 'the first signature wins').to.equal(answer.hash)
           hashes.set(key, answer.hash)
         }
-        for (const { act, worker } of steps) {
+        for (const { act, worker, key: relayer } of steps) {
           const first = state.queues.pending(marketId)[0]
           if (act === 'next') {
             const answer = take(state, {
               kind: 'next_action',
               marketId,
-              relayer: RELAYER,
+              relayer,
               latestAsOf: 9_000 as Millis,
             })
             if (answer.kind !== 'action') continue
-            asked.set(worker, answer)
+            asked.set(worker, { ...answer, relayer })
             const use = `${answer.queueNo}`
-            expect(nonces.get(answer.nonce) ?? use, 'a nonce is of one action').to.equal(use)
-            nonces.set(answer.nonce, use)
+            const number = `${relayer}-${answer.nonce}`
+            expect(nonces.get(number) ?? use, 'a nonce is of one action').to.equal(use)
+            nonces.set(number, use)
           } else if (act === 'sign') sign(worker, 1)
           else if (act === 'replace') sign(worker, 2)
           else if (act === 'reserve') {
-            const answer = take(state, { kind: 'reserve_nonces', relayer: RELAYER, count: 1 })
+            const answer = take(state, { kind: 'reserve_nonces', relayer, count: 1 })
             if (answer.kind !== 'nonces') throw new Error('the lane is registered')
-            expect(nonces.has(answer.first)).to.equal(false)
-            nonces.set(answer.first, 'reserved')
+            const number = `${relayer}-${answer.first}`
+            expect(nonces.has(number)).to.equal(false)
+            nonces.set(number, 'reserved')
           } else if (act === 'submit') {
             const action = asked.get(worker)
-            if (action !== undefined) take(state, { kind: 'submitted', marketId, nonce: action.nonce })
+            if (action !== undefined)
+              take(state, { kind: 'submitted', marketId, relayer: action.relayer, nonce: action.nonce })
           } else if (first !== undefined) {
             const isDropped = act === 'drop'
             const answer = end(state, {
@@ -155,6 +175,7 @@ describe('lanes of a state', () => {
             expect(answer.kind).to.equal('done')
             expect(state.queues.pending(marketId).includes(first)).to.equal(!isDropped)
           }
+          expect(signersOf(state).size, 'the chain orders transactions of one key only').to.be.at.most(1)
         }
         const ids = [...state.actions.rows()].flatMap(({ action_id, status }) =>
           action_id !== null && status !== 'REVERTED' && status !== 'VOIDED' ? [action_id] : [],
@@ -163,6 +184,29 @@ describe('lanes of a state', () => {
       }),
       { numRuns: 200 },
     )
+  })
+
+  it('when a key belongs to another lane, it is refused; a key that returns continues with its nonces', () => {
+    const state = queued(0)
+    const register = { kind: 'register_lane', relayer: RELAYER, chainId: 1, firstNonce: 0 } as const
+    expect(take(state, { ...register, lane: 'm2' })).to.deep.equal({ kind: 'key_taken', lane: 'm1' })
+    expect(take(state, { kind: 'reserve_nonces', relayer: RELAYER, count: 2 })).to.include({ first: 3 })
+    expect(take(state, { ...register, lane: 'm1' })).to.deep.equal({ kind: 'done' })
+    expect(take(state, { kind: 'reserve_nonces', relayer: RELAYER, count: 1 })).to.include({ first: 5 })
+    expect(take(state, { kind: 'reserve_nonces', relayer: OTHER, count: 1 })).to.include({ first: 3 })
+  })
+
+  it('when both keys of a lane have signed with one nonce, a submission names the action by its key', () => {
+    const state = queued(1)
+    const next = { kind: 'next_action', marketId, relayer: OTHER, latestAsOf: 9_000 as Millis } as const
+    const answer = take(state, next)
+    if (answer.kind !== 'action') throw new Error('an action is queued')
+    const { queueNo, nonce } = answer
+    const signed = { queueNo, relayer: OTHER, nonce, attempt: 1, hash: '0x1', purpose: 'update_funding' }
+    take(state, { kind: 'signed', marketId, ...signed })
+    const submit = { kind: 'submitted', marketId, nonce } as const
+    expect(take(state, { ...submit, relayer: RELAYER })).to.deep.equal({ kind: 'ended' })
+    expect(take(state, { ...submit, relayer: OTHER })).to.deep.equal({ kind: 'done' })
   })
 
   it('when a worker is idle as of an older row, or an action is queued, it stays busy', () => {

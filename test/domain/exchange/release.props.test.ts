@@ -221,8 +221,8 @@ describe('lanes of adjustments and relays in a state', () => {
             })
             if (answer.kind === 'done') use(nonce, `0xr${nonce}`)
           } else {
-            const { status, relayer_nonce } = state.relays.need('op')
-            const seen = { operationId: 'op', status, relayerNonce: step.nonce }
+            const { status, relayer, relayer_nonce } = state.relays.need('op')
+            const seen = { operationId: 'op', status, relayer, relayerNonce: step.nonce }
             const end = { failure: 'EXPIRED', reason: 'late' } as const
             const command: RelayLaneCommand =
               step.act === 'refail' ? { kind: 'fail_relay', seen, ...end } : { kind: 'requeue_relay', seen }

@@ -39,6 +39,17 @@ const AFTER_MS = 6_000
 const PACE_MS = 250
 /** Longer than any bound: an order without an answer is a violation. */
 const ORDER_BUDGET_MS = 8_000
+/**
+ * An order whose partner was rejected or came late must not rest for long: once its account takes its turn on the other side, its next order
+ * would end as a trade of the account with itself, and leave that order's partner over.
+ */
+const LIFE_SECONDS = 2
+/** Pairs between two changes of sides: four seconds. */
+const TURN_ROUNDS = 16
+/** So that the positions of a turn need little margin, for example 25,000 USDM at a price of 63,000. */
+const quantityAt = (price: string): string => (Number(price) > 10_000 ? '0.05' : '1')
+/** Most pairs of one market that wait for an answer: more than are sent while a service is stopped. */
+const MOST_PENDING = 30
 
 interface Trading {
   readonly marketId: number
@@ -156,26 +167,40 @@ export class FreezeRun {
     ]
   }
 
+  /** A pair that waits for a stopped process does not hold up the next one: another api accepts it. */
   async #trade(trading: Trading): Promise<void> {
+    const pending = new Set<Promise<void>>()
     for (let round = 0; !this.#isOver; round++) {
       await sleep(PACE_MS)
       if (this.#isPaused) continue
-      this.#busy++
-      // A rule of the exchange, or the result of a stopped process, rejects an order: the next one counts.
-      await this.#cross(trading, round).catch((error: unknown) => {
-        if (!(error instanceof ClearbatchError)) throw error
-      })
+      if (pending.size >= MOST_PENDING) await Promise.race(pending)
+      const pair: Promise<void> = this.#attempt(trading, round).finally(() => pending.delete(pair))
+      pending.add(pair)
+    }
+    await Promise.all(pending)
+  }
+
+  /** A rule of the exchange, or the result of a stopped process, rejects an order: the next one counts. */
+  async #attempt(trading: Trading, round: number): Promise<void> {
+    this.#busy++
+    try {
+      await this.#cross(trading, round)
+    } catch (error) {
+      if (!(error instanceof ClearbatchError)) throw error
+    } finally {
       this.#busy--
     }
   }
 
-  /** The accounts take turns, so that their positions stay small. */
+  /** The accounts take turns, so that their positions stay small; each turn is longer than the life of an order that is left over. */
   async #cross({ marketId, clients, acceptedAt }: Trading, round: number): Promise<void> {
     const urls = [...clients.keys()].filter((url) => url !== this.#stopped?.baseUrl)
     const [first, second] = clients.get(urls[round % urls.length] as string) as readonly [Client, Client]
     const price = await nearOracle(first, marketId)
-    const [buyer, seller] = round % 4 < 2 ? [first, second] : [second, first]
-    const terms = { marketId, price, quantity: '1', leverage: 2 } as const
+    const isFirstBuying = round % (2 * TURN_ROUNDS) < TURN_ROUNDS
+    const [buyer, seller] = isFirstBuying ? [first, second] : [second, first]
+    const expiration = Math.floor(Date.now() / 1000) + LIFE_SECONDS
+    const terms = { marketId, price, quantity: quantityAt(price), leverage: 2, expiration } as const
     await Promise.all([
       buyer.orders.place({ ...terms, side: 'LONG' }),
       seller.orders.place({ ...terms, side: 'SHORT' }),

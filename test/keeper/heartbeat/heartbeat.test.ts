@@ -8,6 +8,7 @@ import { createHeartbeats, HEARTBEAT_AFTER_MS } from '../../../keeper/heartbeat/
 import { heartbeatJob } from '../../../keeper/leader/leader-jobs.ts'
 import { runLeaderLoop } from '../../../keeper/leader/leader-loop.ts'
 import { Delivery } from '../../../keeper/relayer/delivery.ts'
+import { LaneWatch } from '../../../keeper/relayer/lane-watch.ts'
 import { createRelayerStore } from '../../../keeper/relayer/store.ts'
 import { passTime } from '../../support/chain-faults.ts'
 import { perpetual } from '../../support/markets.ts'
@@ -36,6 +37,7 @@ describe('heartbeats', function () {
       calls: createCalls({ part: 400_000n, order: 150_000n, simple: 300_000n }),
       fee: () => ({ maxFeePerGas: 10n ** 10n, maxPriorityFeePerGas: 1_000_000n }),
       markets: async () => [fixture.spec],
+      laneWatch: new LaneWatch({ clock: fixture.clock, stallMs: 60_000 }),
     }
     const delivery = new Delivery(ports, lane)
     const beat = createHeartbeats({ ...ports, delivery }, lane)

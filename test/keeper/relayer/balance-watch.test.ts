@@ -15,13 +15,14 @@ const ETHER = 10n ** 18n
 const lanes = ['m1', 'm2', 'm3'].map((name, index) => ({
   name,
   relayer: `0x${String(index + 1).repeat(40)}` as Address,
-  chainId: 6343,
 }))
 
 /** A node that answers balances, and never those of `silent` relayers. */
 describe('the balances of relayers', () => {
   const silent = new Set<string>()
   const balances = new Map<string, bigint>()
+  /** The present key of each lane. */
+  const keys = new Map<string, Address>()
   const logged: { readonly message: string; readonly lane: unknown }[] = []
   const note = (details: object, message: string): void =>
     void logged.push({ message, lane: (details as { lane?: unknown }).lane })
@@ -35,7 +36,10 @@ describe('the balances of relayers', () => {
     now = 1_000_000 as Millis
     logged.splice(0)
     metrics = createMetrics()
-    for (const { relayer } of lanes) balances.set(relayer, 2n * ETHER)
+    for (const { name, relayer } of lanes) {
+      balances.set(relayer, 2n * ETHER)
+      keys.set(name, relayer)
+    }
     node = createServer(async (request, response) => {
       const text: string[] = []
       for await (const chunk of request) text.push(String(chunk))
@@ -57,7 +61,13 @@ describe('the balances of relayers', () => {
     const options = { chainId: 6343, requestTimeoutMs: timeoutMs, sendTimeoutMs: timeoutMs }
     const chain = createChain({ url: `http://127.0.0.1:${port}`, ...options })
     const clock = { now: () => now }
-    return readBalances({ chain, clock, metrics, logger, lowBalance: ETHER, lanes: () => lanes })
+    const names = () => lanes.map(({ name }) => name)
+    const relayerOf = async (lane: string): Promise<Address> => {
+      const relayer = keys.get(lane)
+      if (relayer === undefined) throw new Error(`no relayer key for lane ${lane}`)
+      return relayer
+    }
+    return readBalances({ chain, clock, metrics, logger, lowBalance: ETHER, lanes: names, relayerOf })
   }
 
   /** Balance and time of its read, by lane. */
@@ -98,6 +108,22 @@ describe('the balances of relayers', () => {
     await read(TIMEOUT_MS)
     expect(Date.now() - started).to.be.within(TIMEOUT_MS - 20, 2.5 * TIMEOUT_MS)
     expect(logged).to.have.length(3)
+  })
+
+  it('when a lane changes its key, its gauge has the balance of the present key', async () => {
+    const next = `0x${'9'.repeat(40)}` as Address
+    balances.set(next, 7n * ETHER)
+    await read()
+    keys.set('m2', next)
+    await read()
+    expect((await gauges()).m2).to.deep.equal([7, 1000])
+  })
+
+  it('when the key of a lane cannot be read, the balances of the other lanes are read', async () => {
+    keys.delete('m1')
+    await read()
+    expect((await gauges()).m3).to.deep.equal([2, 1000])
+    expect(logged).to.deep.equal([{ message: 'reading a relayer balance failed; will retry', lane: 'm1' }])
   })
 
   it('when a balance is below the threshold, it logs an error with the lane', async () => {

@@ -2,16 +2,19 @@
 import { expect } from 'chai'
 import { id, Wallet } from 'ethers'
 import { afterEach, describe, it } from 'mocha'
+import { loadKeysOf } from '../../../db/relayers.ts'
 import { createEngineStores } from '../../../keeper/compose-stores.ts'
 import { EngineError } from '../../../keeper/engine/link/engine.ts'
+import { releaseFinal } from '../../../keeper/relayer/release.ts'
 import { LocalEngine } from '../../support/local-engine.ts'
 import { perpetual } from '../../support/markets.ts'
 import { AdjustmentRun, changeMargin } from '../support/adjustment-run.ts'
-import { ChainFixture, foreignTransaction, useChain } from '../support/chain-fixture.ts'
+import { adjustKey, ChainFixture, foreignTransaction, laneKey, useChain } from '../support/chain-fixture.ts'
 import { RelayRun } from '../support/relay-run.ts'
 import { openTrading, type Trading } from '../support/trading.ts'
 
 const PRICE = 1000
+type Changes = NonNullable<Parameters<ChainFixture['settlement']>[0]>
 
 describe('workers over an engine', function () {
   this.timeout(60_000)
@@ -29,17 +32,25 @@ describe('workers over an engine', function () {
     return engine
   }
 
-  /** A batch of one part in the queue, and a settlement that writes through the engine. */
-  async function queuedBatch() {
+  /** Batches of one part in the queue, and settlements that write through the engine. */
+  async function queuedBatch(batches = 1) {
     const trading: Trading = await openTrading(chain())
     const { fixture, alice, bob, auction, auctioning, settling } = trading
     open.push(fixture)
-    await fixture.place({ by: alice, side: 'LONG', steps: 50, limit: PRICE })
-    await fixture.place({ by: bob, side: 'SHORT', steps: 50, limit: PRICE })
-    await auction.run(auctioning)
+    for (let batch = 1; batch <= batches; batch++) {
+      await fixture.place({ by: alice, side: 'LONG', steps: 50, limit: PRICE })
+      await fixture.place({ by: bob, side: 'SHORT', steps: 50, limit: PRICE })
+      await auction.run(auctioning)
+    }
     const engine = await engineOver(fixture)
     const stores = createEngineStores(fixture.db, engine)
-    return { ...trading, engine, stores, settling, start: () => fixture.settlement({ stores }) }
+    return {
+      ...trading,
+      engine,
+      stores,
+      settling,
+      start: (changes: Changes = {}) => fixture.settlement({ ...changes, stores }),
+    }
   }
 
   const transactionsOf = async (fixture: ChainFixture) =>
@@ -89,6 +100,110 @@ describe('workers over an engine', function () {
       ['MINED', 0],
     ])
     expect(await sentBy(fixture.lane.relayer)).to.equal(1)
+  })
+
+  const keyOf = (key: string): string => new Wallet(key).address.toLowerCase()
+  const numbersOf = async (fixture: ChainFixture) =>
+    (await fixture.actions()).map(({ action_id, relayer, nonce, status }) => [
+      action_id,
+      relayer,
+      nonce,
+      status,
+    ])
+
+  it('when the reply to a signature is lost and the lane continues with another key alone, the stored bytes are mined before it signs', async () => {
+    const { fixture, engine, stores, settling, start, alice } = await queuedBatch(2)
+    const settlement = start()
+    await settlement.start(settling)
+    engine.lost.push('signed')
+    await settlement.step(settling).catch((thrown: unknown) => thrown)
+    expect(await transactionsOf(fixture)).to.deep.equal([[0, 'STORED']])
+    const next = fixture.settlement({ stores, key: adjustKey })
+    await next.start(settling)
+    await next.settleAll(settling)
+    expect(await numbersOf(fixture)).to.deep.equal([
+      [1, keyOf(laneKey), 0, 'MINED'],
+      [2, keyOf(adjustKey), 0, 'MINED'],
+    ])
+    expect(await fixture.position(alice)).to.equal(100n)
+  })
+
+  it('when an action was numbered and not signed before the key changed, the new key signs it with the same id, and the kept key fills its nonce', async () => {
+    const { fixture, stores, settling } = await queuedBatch(2)
+    let reserved = 0
+    const killed = fixture.settlement({
+      stores,
+      killPoint: (point) => {
+        if (point === 'after-reserving' && ++reserved === 2) throw new Error('killed')
+      },
+    })
+    await killed.start(settling)
+    await killed.step(settling).catch(() => {})
+    await killed.delivery.settled()
+    expect((await numbersOf(fixture))[1]).to.deep.equal([2, keyOf(laneKey), 1, 'QUEUED'])
+    const next = fixture.settlement({ stores, key: adjustKey, formerKeys: [laneKey] })
+    await next.start(settling)
+    await next.settleAll(settling)
+    expect(await numbersOf(fixture)).to.deep.equal([
+      [1, keyOf(laneKey), 0, 'MINED'],
+      [2, keyOf(adjustKey), 0, 'MINED'],
+    ])
+    await next.delivery.recover(settling)
+    await next.delivery.settled()
+    const sent = (await fixture.transactions()).filter(({ relayer }) => relayer === keyOf(laneKey))
+    expect(sent.map(({ nonce, purpose, status }) => [nonce, purpose, status])).to.deep.equal([
+      [0, 'settle_part', 'MINED'],
+      [1, 'nothing', 'MINED'],
+    ])
+  })
+
+  it('when a foreign transaction uses nonces of a key that returns, the lane skips them, and operators see it as present', async () => {
+    const { fixture, stores, settling } = await queuedBatch()
+    await fixture.settlement({ stores, key: adjustKey, formerKeys: [laneKey] }).start(settling)
+    await fixture.settlement({ stores }).start(settling)
+    await foreignTransaction(chain(), 0)
+    const settlement = fixture.settlement({ stores })
+    await settlement.start(settling)
+    await settlement.settleAll(settling)
+    expect(await numbersOf(fixture)).to.deep.equal([[1, keyOf(laneKey), 1, 'MINED']])
+    const [present] = await fixture.db
+      .selectFrom('relayers')
+      .select('address')
+      .where('lane', '=', fixture.lane.name)
+      .orderBy('registered_at', 'desc')
+      .execute()
+    expect(present?.address).to.equal(keyOf(laneKey))
+  })
+
+  it('when the transactions of a former and of the present key are final, the engine forgets both', async () => {
+    const { fixture, engine, stores, settling, start } = await queuedBatch(2)
+    const killed = start({
+      killPoint: (point) => {
+        if (point === 'after-signing') throw new Error('killed')
+      },
+    })
+    await killed.start(settling)
+    await killed.step(settling).catch(() => {})
+    const next = start({ key: adjustKey })
+    await next.start(settling)
+    await next.settleAll(settling)
+    const remembered = () => [...engine.state.transactions.rows()].map(({ relayer }) => relayer)
+    expect(remembered()).to.have.members([keyOf(laneKey), keyOf(adjustKey)])
+    await chain().provider.send('anvil_mine', ['0x40'])
+    const { name, chainId } = fixture.lane
+    const relayers = () => loadKeysOf(fixture.db, chainId, [name])
+    await releaseFinal({ engine, chain: next.chain, relayers })
+    expect(remembered()).to.deep.equal([])
+    expect(await stores.relayers.open(next.lane)).to.deep.equal([])
+  })
+
+  it('when a key of a lane is given to another lane, the engine refuses it', async () => {
+    const { fixture, stores, settling, start } = await queuedBatch()
+    await start().start(settling)
+    const error = await stores.relayers
+      .register({ ...fixture.lane, name: 'm2' }, 0)
+      .catch((thrown: Error) => thrown.message)
+    expect(error).to.equal(`relayer ${keyOf(laneKey)} belongs to lane m1: give lane m2 a key of its own`)
   })
 
   it('when a foreign transaction uses the nonce of a part, the engine voids the batch and returns its orders', async () => {

@@ -277,6 +277,10 @@ export class ChainFixture extends MarketFixture {
       readonly clock?: Clock
       /** On the tables by default. */
       readonly stores?: WorkerStores
+      /** The lane's present relayer key; `laneKey` by default. */
+      readonly key?: string
+      /** Former keys of the lane that the keeper still has. */
+      readonly formerKeys?: readonly string[]
     } = {},
   ): SettlementFixture {
     return new SettlementFixture(this, changes)
@@ -316,6 +320,7 @@ export class SettlementFixture {
   readonly #fixture: ChainFixture
   readonly #stores: WorkerStores
   readonly #ports: SettlePorts
+  readonly lane: RelayerLane
   readonly chain: Chain
   #headTime: Millis | null = null
 
@@ -327,14 +332,17 @@ export class SettlementFixture {
       url = fixture.chainSide.anvil.url,
       clock = fixture.clock,
       stores = createTableStores(fixture.db, clock),
+      key = laneKey,
+      formerKeys = [],
     }: Parameters<ChainFixture['settlement']>[0] & object,
   ) {
     this.#fixture = fixture
     this.#stores = stores
     this.chain = wrap(createChain({ url, chainId: CHAIN_ID, requestTimeoutMs: 3000, sendTimeoutMs: 3000 }))
+    const former = formerKeys.map((each) => createSigner(CHAIN_ID, each))
     const common = {
       chain: this.chain,
-      signer: createSigner(CHAIN_ID, laneKey),
+      signer: createSigner(CHAIN_ID, key),
       calls: createCalls({ part: 400_000n, order: 150_000n, simple: 300_000n }),
       clock,
       confirmations: 0,
@@ -347,9 +355,11 @@ export class SettlementFixture {
       ...common,
       relayers: stores.relayers,
       policy: POLICY,
+      formerSigner: (relayer) => former.find(({ address }) => address === relayer) ?? null,
       onChange: () => {},
     }
-    this.delivery = new Delivery(delivery, fixture.lane)
+    this.lane = { ...fixture.lane, relayer: common.signer.address }
+    this.delivery = new Delivery(delivery, this.lane)
     this.#ports = {
       ...common,
       delivery: this.delivery,
@@ -363,14 +373,14 @@ export class SettlementFixture {
 
   async start(fence: Fence): Promise<void> {
     const { relayers } = this.#stores
-    await relayers.register(this.#fixture.lane, await this.chain.transactionCount(this.#fixture.lane.relayer))
-    await recoverLane(this.#ports, this.#fixture.spec, this.#fixture.lane, fence)
+    await relayers.register(this.lane, await this.chain.transactionCount(this.lane.relayer))
+    await recoverLane(this.#ports, this.#fixture.spec, this.lane, fence)
   }
 
   /** One look, and the answers of what it sent. */
   async step(fence: Fence): Promise<void> {
     this.#headTime = (await this.chain.head()).time
-    await settleMarket(this.#ports, this.#fixture.spec, this.#fixture.lane, fence)
+    await settleMarket(this.#ports, this.#fixture.spec, this.lane, fence)
     await this.delivery.settled()
   }
 

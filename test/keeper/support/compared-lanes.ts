@@ -138,9 +138,10 @@ export function comparedAdjustments(
 export function comparedRelays(stored: StoredState, store: RelayStore, found: Differences): RelayStore {
   const writes = new ComparedWrites(stored, found)
   const decider: Decider<RelayLaneCommand, RelayLaneAnswer> = decideRelayLane
-  const seenOf = ({ operation_id, status, relayer_nonce }: Parameters<RelayStore['fail']>[0]) => ({
+  const seenOf = ({ operation_id, status, relayer, relayer_nonce }: Parameters<RelayStore['fail']>[0]) => ({
     operationId: operation_id,
     status,
+    relayer,
     relayerNonce: relayer_nonce,
   })
   const ignore = (): void => {}

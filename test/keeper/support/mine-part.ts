@@ -135,7 +135,7 @@ async function submit({ db, spec }: MarketFixture, action: Action): Promise<void
     const numbers = { action_id: await takeActionId(tx, spec.marketId), relayer: LANE.relayer, nonce }
     await reserveNumbers(tx, action, numbers)
     await signAction(tx, action, nonce)
-    await submitAction(tx, spec.marketId, nonce)
+    await submitAction(tx, spec.marketId, numbers)
     const sent = { queue_no, tx_hash: '0x', at: 0 }
     await appendRows(tx, head, [
       { kind: 'action_numbered', queue_no, ...numbers },

@@ -11,7 +11,7 @@ import { type ActionRow, actionKey } from '../../tables/markets.ts'
 import { partOf, signableOf } from './signable.ts'
 import { isAssigned } from './signatures.ts'
 
-/** A relayer's key signs for a lane. `firstNonce` is used unless a higher one has been assigned. */
+/** A relayer key signs for a lane from now on; the lane may have had others. `firstNonce` is used unless a higher one has been assigned. */
 export interface RegisterLane {
   readonly kind: 'register_lane'
   readonly relayer: string
@@ -47,10 +47,11 @@ export interface SignedTransaction {
   readonly purpose: string
 }
 
-/** The market's signed action with this nonce has been broadcast. */
+/** The market's action that was signed with this nonce of the key has been broadcast. */
 export interface SubmittedAction {
   readonly kind: 'submitted'
   readonly marketId: MarketId
+  readonly relayer: string
   readonly nonce: number
 }
 
@@ -88,7 +89,8 @@ export type LaneCommand =
 
 export type LaneAnswer =
   | { readonly kind: 'done' }
-  | { readonly kind: 'lane_taken'; readonly relayer: string }
+  /** The key belongs to another lane for ever: two lanes would assign its nonces twice. */
+  | { readonly kind: 'key_taken'; readonly lane: string }
   | { readonly kind: 'unknown_relayer' }
   | { readonly kind: 'nonces'; readonly first: number }
   | { readonly kind: 'none' }
@@ -133,10 +135,8 @@ export function decideLane(draft: Draft, inputs: Inputs, command: LaneCommand): 
 // ---------------------------------------------------------------------- nonces
 
 function registerLane(draft: Draft, { relayer, chainId, lane, firstNonce }: RegisterLane): LaneAnswer {
-  const lanes = [...draft.state.lanes.rows()]
-  const other = lanes.find((row) => row.lane === lane && row.chain_id === chainId && row.relayer !== relayer)
-  if (other !== undefined) return { kind: 'lane_taken', relayer: other.relayer }
   const known = draft.state.lanes.get(relayer)
+  if (known?.lane != null && known.lane !== lane) return { kind: 'key_taken', lane: known.lane }
   if (known !== undefined && known.lane === lane && known.next_nonce >= firstNonce) return { kind: 'done' }
   const next_nonce = Math.max(known?.next_nonce ?? 0, firstNonce)
   draft.write(ACCOUNTS, {
@@ -164,6 +164,7 @@ function nextAction(draft: Draft, { marketId, relayer, latestAsOf }: NextAction)
   const { state } = draft
   const row = firstQueued(state, marketId)
   if (row === undefined || row.as_of > latestAsOf) return { kind: 'none' }
+  if (isHandingOver(state, marketId, relayer)) return { kind: 'none' }
   const lane = state.lanes.get(relayer)
   if (lane === undefined) return { kind: 'unknown_relayer' }
   const isNumbered = row.action_id !== null && row.nonce !== null && row.relayer === relayer
@@ -175,6 +176,10 @@ function nextAction(draft: Draft, { marketId, relayer, latestAsOf }: NextAction)
     draft.write(marketId, { kind: 'action_numbered', queue_no: queueNo, action_id: actionId, relayer, nonce })
   return { kind: 'action', queueNo, actionId, nonce, asOf: as_of as Millis, action }
 }
+
+/** An action of a former key waits for the chain, which orders transactions of one key only. */
+const isHandingOver = (state: ExchangeState, marketId: MarketId, relayer: string): boolean =>
+  pendingActions(state, marketId).some((action) => action.status !== 'QUEUED' && action.relayer !== relayer)
 
 const firstQueued = (state: ExchangeState, marketId: MarketId): ActionRow | undefined =>
   pendingActions(state, marketId).find(({ status }) => status === 'QUEUED')
@@ -203,13 +208,13 @@ function noteSigned(draft: Draft, { now }: Inputs, command: SignedTransaction): 
 }
 
 function noteSubmitted(draft: Draft, { now }: Inputs, command: SubmittedAction): LaneAnswer {
-  const { marketId, nonce } = command
+  const { marketId, relayer, nonce } = command
   const { state } = draft
   const action = pendingActions(state, marketId).find(
-    (pending) => pending.status === 'SIGNED' && pending.nonce === nonce,
+    (pending) => pending.status === 'SIGNED' && pending.nonce === nonce && pending.relayer === relayer,
   )
-  if (action === undefined || action.relayer === null) return { kind: 'ended' }
-  const { relayer, queue_no: queueNo } = action
+  if (action === undefined) return { kind: 'ended' }
+  const { queue_no: queueNo } = action
   const { tx_hash } = state.transactions.need(keyOfTransaction({ relayer, nonce, attempt: 1 }))
   const sent = { action_id: action.action_id as number, tx_hash, at: now }
   const part = partOf(action)

@@ -12,6 +12,8 @@ import { signFirst } from './signatures.ts'
 export interface SeenRelay {
   readonly operationId: string
   readonly status: RelayStatus
+  /** The key of `relayerNonce`. */
+  readonly relayer: string | null
   readonly relayerNonce: number | null
 }
 
@@ -67,10 +69,11 @@ function noteSigned(draft: Draft, inputs: Inputs, command: RelaySigned): RelayLa
 
 function openAsSeen(
   state: ExchangeState,
-  { operationId, status, relayerNonce }: SeenRelay,
+  { operationId, status, relayer, relayerNonce }: SeenRelay,
 ): RelayRow | undefined {
   const operation = state.relays.get(operationId)
   if (operation === undefined || !isOpenRelay(operation.status)) return undefined
-  const isSame = operation.status === status && operation.relayer_nonce === relayerNonce
+  const isSame =
+    operation.status === status && operation.relayer === relayer && operation.relayer_nonce === relayerNonce
   return isSame ? operation : undefined
 }

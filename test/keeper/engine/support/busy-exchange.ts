@@ -93,7 +93,7 @@ export class BusyExchange {
         hash,
         purpose: 'settle_part',
       })
-      if (random.chance(0.7)) this.decide({ kind: 'submitted', marketId, nonce })
+      if (random.chance(0.7)) this.decide({ kind: 'submitted', marketId, relayer, nonce })
     }
     const [first] = this.#state.queues.pending(marketId)
     if (first !== undefined && random.chance(0.1)) this.#end(spec, first)

@@ -1,0 +1,80 @@
+/** Runs the job of a relayer lane with the lane's present key, and starts it anew with another key when that changes. */
+
+import { type Fence, LeaseLost } from '../../db/fence.ts'
+import { type Clock, elapsed } from '../../service/clock.ts'
+import type { Logger } from '../../service/logger.ts'
+import type { Keyring, Relayer } from '../relayer/keyring.ts'
+import type { LaneWatch } from '../relayer/lane-watch.ts'
+import type { LeaderJob } from './leader-loop.ts'
+
+export interface KeyedJobPorts {
+  readonly keyring: Pick<Keyring, 'present'>
+  readonly laneWatch: Pick<LaneWatch, 'started' | 'released' | 'passed'>
+  readonly clock: Clock
+  readonly logger: Logger
+  /** Interval at which another key is looked for. */
+  readonly keyPollMs: number
+}
+
+export function keyedJob(
+  { keyring, laneWatch, clock, logger, keyPollMs }: KeyedJobPorts,
+  name: string,
+  make: (relayer: Relayer) => LeaderJob,
+): LeaderJob {
+  let current: { readonly relayer: Relayer; readonly job: LeaderJob } | null = null
+  let lookedAt = Number.NEGATIVE_INFINITY
+
+  async function begin(fence: Fence, relayer: Relayer): Promise<void> {
+    if (current?.relayer.lane.relayer !== relayer.lane.relayer) current = { relayer, job: make(relayer) }
+    await current.job.start?.(fence)
+  }
+
+  /** The lane's other key if it has changed. A key that cannot be read changes nothing: the lane goes on with its present one. */
+  async function changedKey(): Promise<Relayer | null> {
+    if (elapsed(clock, lookedAt) < keyPollMs) return null
+    lookedAt = clock.now()
+    try {
+      const relayer = await keyring.present(name)
+      return relayer.lane.relayer === current?.relayer.lane.relayer ? null : relayer
+    } catch (err) {
+      logger.error({ lane: name, err }, 'reading the relayer key failed; the lane keeps its present one')
+      return null
+    }
+  }
+
+  async function step(fence: Fence): Promise<number> {
+    const changed = await changedKey()
+    if (changed !== null) {
+      const from = current?.relayer.lane.relayer
+      logger.warn({ lane: name, from, to: changed.lane.relayer }, 'relayer key of the lane changed')
+      await current?.job.finish?.(fence)
+      await begin(fence, changed)
+    }
+    return (current as { readonly job: LeaderJob }).job.step(fence)
+  }
+
+  /** A lane whose passes fail makes no progress. */
+  async function watched<Value>(work: () => Promise<Value>): Promise<Value> {
+    try {
+      return await work()
+    } catch (err) {
+      if (err instanceof LeaseLost) laneWatch.released(name)
+      else laneWatch.passed(name, 'waiting')
+      throw err
+    }
+  }
+
+  return {
+    start: (fence) => {
+      laneWatch.started(name, fence.token)
+      lookedAt = clock.now()
+      return watched(async () => begin(fence, await keyring.present(name)))
+    },
+    step: (fence) => watched(() => step(fence)),
+    reset: () => current?.job.reset?.(),
+    async finish(fence) {
+      laneWatch.released(name)
+      await current?.job.finish?.(fence)
+    },
+  }
+}
