@@ -62,6 +62,7 @@ import * as keeperReadsSessionKeys from './migrations/0060-keeper-reads-session-
 import * as engineCheckpoints from './migrations/0062-engine-checkpoints.ts'
 import * as engineAppend from './migrations/0063-engine-append.ts'
 import * as engineIncarnation from './migrations/0064-engine-incarnation.ts'
+import * as engineGuard from './migrations/0066-engine-guard.ts'
 
 export const MIGRATIONS: Record<string, Migration> = {
   '0001-write-side': writeSide,
@@ -124,6 +125,7 @@ export const MIGRATIONS: Record<string, Migration> = {
   '0062-engine-checkpoints': engineCheckpoints,
   '0063-engine-append': engineAppend,
   '0064-engine-incarnation': engineIncarnation,
+  '0066-engine-guard': engineGuard,
 }
 
 export const createMigrator = (db: Db): Migrator =>
