@@ -10,6 +10,7 @@ import { latestReport } from '../db/oracle-reports.ts'
 import type { MarketSpec } from '../domain/market/market.ts'
 import type { CalendarName } from '../domain/market/trading-calendar.ts'
 import { type Entrance, fund, issueApiKeys, localProvider } from './accounts.ts'
+import type { AdminFile } from './admin.ts'
 import { startAnvil } from './anvil.ts'
 import { ensureBackstop, fundBackstop } from './backstop.ts'
 import { boundChainState, repairChainState } from './chain-state.ts'
@@ -153,7 +154,11 @@ async function start(
   }
   const file = describe(prepared.entrance, chain.url, deployment, specs, accounts.traders)
   if (options.bots) startBots(supervisor, file, accounts.bots)
-  writePrivate(dir.admin, { database_url: postgres.url })
+  const admin: AdminFile = {
+    database_url: postgres.url,
+    engine: engineFiles && { url: engineFiles.socket, keys_file: engineFiles.keys.operator },
+  }
+  writePrivate(dir.admin, admin)
   writePrivate(dir.stackFile, file)
   const shared = { file, keys, db, provider, specs, oracle, pricesFile: dir.prices }
   return { ...shared, postgres, databaseUrls, chain, engine, engineAccess, ...processes, backstop }
