@@ -5,8 +5,10 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 import { after, before, describe, it } from 'mocha'
 import { listMarket } from '../../db/markets.ts'
+import type { FoundMismatch } from '../../domain/exchange/decide/chain/fact-context.ts'
 import type { JournalRow } from '../../domain/journal/journal-row.ts'
 import { PROTECTION_NOTICE } from '../../domain/market/price-protection.ts'
+import { ask } from '../../keeper/engine/link/engine.ts'
 import { runCli } from '../cli/support/run-cli.ts'
 import { useChain } from '../keeper/support/chain-fixture.ts'
 import { EngineCluster } from '../keeper/support/engine-process.ts'
@@ -48,8 +50,36 @@ describe('operators’ commands on an exchange that an engine owns', function ()
     expect(all.slice(0, before.length)).to.deep.equal(before)
     return all.slice(before.length)
   }
-  /** The mode as the contract's restrictions or the exchange's own ones have left it. */
-  const restrict = () => cluster.db.updateTable('markets').set({ mode: 'cancel_only' }).execute()
+  let blocks = 0
+  /** A block in which a settlement has failed that the exchange expected to succeed. */
+  async function mismatch(): Promise<void> {
+    const hash = (number: number) => `0x${number.toString(16).padStart(64, '0')}`
+    const from = ++blocks
+    const block = { number: from, hash: hash(from), parentHash: hash(from - 1), timestamp: from }
+    const found: FoundMismatch = {
+      marketId: 1,
+      txHash: hash(99),
+      batchId: 1,
+      part: 1,
+      kind: 'UNEXPECTED',
+      reason: 'reverted',
+    }
+    const command = {
+      kind: 'apply_block',
+      block,
+      from,
+      facts: [],
+      silent: [found],
+      positions: [],
+      gasUsed: new Map(),
+    } as const
+    const ingest = await cluster.connect('ingest')
+    expect(await ask<'apply_block'>(ingest, command, 15_000)).to.deep.equal({
+      kind: 'done',
+      nextBlock: from + 1,
+    })
+    expect((await market()).mode).to.equal('cancel_only')
+  }
 
   it('when fees are announced, the dry run and the stored schedule are printed as without an engine', async () => {
     const before = await rows()
@@ -92,7 +122,7 @@ describe('operators’ commands on an exchange that an engine owns', function ()
   })
 
   it('when a market is resumed, the engine lifts the restriction', async () => {
-    await restrict()
+    await mismatch()
     const before = await rows()
     const sent = await ops([...RESUME, '--send'])
     expect([sent.code, sent.stderr]).to.deep.equal([0, ''])
@@ -134,7 +164,7 @@ describe('operators’ commands on an exchange that an engine owns', function ()
   })
 
   it('when no engine is named, every change ends with the rule of the exchange, and nothing is written', async () => {
-    await restrict()
+    await mismatch()
     const before = [await rows(), await market()]
     for (const args of [FREE, IMPACT, RESUME, ASSIGN]) {
       const { code, stderr } = await ops([...args, '--send'], withoutEngine())
