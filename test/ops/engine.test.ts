@@ -61,7 +61,7 @@ describe('operators’ commands on an exchange that an engine owns', function ()
       txHash: hash(99),
       batchId: 1,
       part: 1,
-      kind: 'UNEXPECTED',
+      kind: 'unexpected_action_terms',
       reason: 'reverted',
     }
     const command = {
