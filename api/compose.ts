@@ -220,9 +220,8 @@ export async function compose(config: Config, logger: Logger, port: Engine | nul
   const readAfter = createReadAfter({ db, clock, notifications, completeness }, config)
   const killPoint = killAt(config.killAt)
   const signatures = createSignaturePool(config.signatureThreads)
-  const { recoverSigners } = signatures
   const dryRunPorts = { dryRunPool: pools.dryRuns, clock }
-  const commandPorts = { ...dryRunPorts, db, killPoint, markets, metrics, logger, recoverSigners, engine }
+  const commandPorts = { ...dryRunPorts, db, killPoint, markets, metrics, logger, ...signatures, engine }
   const pipeline = createCommandPipeline({ ...commandPorts, pool: pools.commands }, config)
   const commands = createOrderCommands(pipeline)
   const { authenticate } = auth.ports

@@ -117,6 +117,15 @@ export async function announceProtection(
   })
 }
 
+export async function loadProtection(db: Db, marketId: MarketId): Promise<ProtectionSchedule> {
+  const market = await db
+    .selectFrom('markets')
+    .selectAll()
+    .where('market_id', '=', marketId)
+    .executeTakeFirstOrThrow()
+  return toSchedule(market)
+}
+
 export async function loadMarkets(db: Db): Promise<MarketSpec[]> {
   const rows = await db.selectFrom('markets').select('spec').orderBy('market_id').execute()
   return rows.map(({ spec }) => fromStoredSpec(spec))

@@ -63,6 +63,7 @@ import * as engineCheckpoints from './migrations/0062-engine-checkpoints.ts'
 import * as engineAppend from './migrations/0063-engine-append.ts'
 import * as engineIncarnation from './migrations/0064-engine-incarnation.ts'
 import * as relayerRotation from './migrations/0065-relayer-rotation.ts'
+import * as engineGuard from './migrations/0066-engine-guard.ts'
 
 export const MIGRATIONS: Record<string, Migration> = {
   '0001-write-side': writeSide,
@@ -126,6 +127,7 @@ export const MIGRATIONS: Record<string, Migration> = {
   '0063-engine-append': engineAppend,
   '0064-engine-incarnation': engineIncarnation,
   '0065-relayer-rotation': relayerRotation,
+  '0066-engine-guard': engineGuard,
 }
 
 export const createMigrator = (db: Db): Migrator =>

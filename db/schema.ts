@@ -1,4 +1,5 @@
 /** The tables of the write side, one interface each. `grants.ts` states which columns each process writes. Wei are bigint; counts, ids and times are safe integers. */
+
 import type { ColumnType, Generated, JSONColumnType } from 'kysely'
 import type { ActionKind } from '../domain/actions/action.ts'
 import type { StoredPayload } from '../domain/actions/stored-action.ts'
@@ -17,6 +18,7 @@ import type { FinalPricesTable, MarketsTable } from './market-schema.ts'
 import type { PriceTables } from './price-schema.ts'
 import type { ReadTables } from './read-schema.ts'
 import type { RelayTables } from './relay-schema.ts'
+import type { RelayerChoicesTable, RelayersTable, RelayerTransactionsTable } from './relayer-schema.ts'
 
 /**
  * The head and the epoch of each shard's journal. A writer of a shard's facts holds this row's lock until it commits.
@@ -270,45 +272,6 @@ export interface DeleveragingRanksTable {
   longs: JSONColumnType<string[]>
   shorts: JSONColumnType<string[]>
   ranked_at: number
-}
-
-/**
- * A relayer key on one chain, its lane and its next nonce. A key belongs to one lane for ever; a lane may have had several keys, of which the
- * last registered one is present. Written by: keeper, engine.
- */
-export interface RelayersTable {
-  address: string
-  chain_id: number
-  lane: string
-  next_nonce: number
-  /** When a keeper last began to run the lane with the key, by the database's clock. */
-  registered_at: Generated<number>
-}
-
-/** The key that an operator has chosen for a lane; a keeper that has it uses it. Written by: the operator's commands, as owner. */
-export interface RelayerChoicesTable {
-  lane: string
-  address: string
-  chosen_at: number
-}
-
-/** STORED: the engine has not accepted the transaction yet, so it must not be sent. */
-export type TransactionStatus = 'STORED' | 'SIGNED' | 'BROADCAST' | 'MINED' | 'REVERTED' | 'REPLACED'
-
-/** Every transaction ever signed, stored before it is sent. Written by: keeper. */
-export interface RelayerTransactionsTable {
-  tx_hash: string
-  relayer: string
-  chain_id: number
-  nonce: number
-  purpose: string
-  raw: string
-  status: TransactionStatus
-  error: string | null
-  signed_at: number
-  broadcast_at: number | null
-  block: number | null
-  gas_used: Generated<number | null>
 }
 
 /** Payouts of the faucet: requested by the api, signed and finished by the keeper. Written by: api, keeper. */

@@ -10,7 +10,7 @@ import { checkSchema } from '../db/migrator.ts'
 import { createNotifications, type Notifications } from '../db/notifications.ts'
 import { sampleMatched } from '../db/positions.ts'
 import { RELAY_CHANNEL } from '../db/relay-operations.ts'
-import { ADJUSTMENT_LANE, chosenKey, loadKeysOf, RELAY_LANE } from '../db/relayers.ts'
+import { ADJUSTMENT_LANE, chosenKey, RELAY_LANE } from '../db/relayers.ts'
 import { marketShard } from '../domain/journal/journal-row.ts'
 import type { MarketSpec } from '../domain/market/market.ts'
 import { hashOrder } from '../domain/orders/order-hash.ts'
@@ -26,14 +26,14 @@ import { createWakeUps } from './adapters/wake-ups.ts'
 import { createExpiry } from './adjustments/expiry.ts'
 import { createAuctionStore } from './auction/store.ts'
 import { type Adapters, adaptersOf } from './compose-adapters.ts'
+import { connectLinks, type EngineLinks, runInforming } from './compose-engine.ts'
 import { createPriceJob } from './compose-prices.ts'
 import { createEngineStores, createTableStores } from './compose-stores.ts'
 import type { Config } from './config.ts'
 import { createEndingStore } from './ending/store.ts'
-import type { ConnectEngine, EngineConnection } from './engine/link/connection.ts'
+import type { ConnectEngine } from './engine/link/connection.ts'
 import { createFigureStore } from './figures/store.ts'
 import { createFundingStore } from './funding/store.ts'
-import { informHead } from './inform/head.ts'
 import { createReportInformer } from './inform/reports.ts'
 import { createRulesInformer } from './inform/rules.ts'
 import { keyedJob } from './leader/keyed-job.ts'
@@ -61,7 +61,6 @@ import { createStoredRanks } from './ranks/ranks.ts'
 import { createRankStore } from './ranks/store.ts'
 import type { DeliveryPorts } from './relayer/delivery.ts'
 import { createKeyring, type Keyring, type Relayer } from './relayer/keyring.ts'
-import { runReleases } from './relayer/release.ts'
 import { createRelayExpiry } from './relays/expiry.ts'
 import { Reachability } from './switches/reachability.ts'
 import { createSwitchStore } from './switches/store.ts'
@@ -94,13 +93,6 @@ const intervalsOf = ({ auctionIntervalMs, fundingIntervalMs, sweepMs, pollMs }: 
   sweepMs,
   pollMs,
 })
-
-/** This process's connections to the engine. */
-interface EngineLinks {
-  readonly worker: EngineConnection
-  /** Null if this process publishes no prices. */
-  readonly publisher: EngineConnection | null
-}
 
 interface KeeperParts {
   readonly config: Config
@@ -327,25 +319,6 @@ function wakeAfterBatches({ notifications, settlements }: KeeperParts): void {
     const [shard = '', , what] = payload.split(':')
     if (what === BATCH_NOTICE) setTimeout(() => settlements.get(shard)?.wake(), SETTLEMENT_DELAY_MS).unref()
   })
-}
-
-function connectLinks(config: Config, connect: ConnectEngine | null): EngineLinks | null {
-  if (connect === null) return null
-  return { worker: connect('worker'), publisher: config.prices === null ? null : connect('publisher') }
-}
-
-/** Sends the engine what no row states, and what it may forget. Returns what stops it. */
-function runInforming(
-  { config, adapters, db, keyring }: KeeperParts,
-  { worker: { engine } }: EngineLinks,
-): () => void {
-  const stopHead = informHead({ ...adapters, engine })
-  const relayers = () => loadKeysOf(db, config.chainId, keyring.lanes())
-  const stopReleases = runReleases({ ...adapters, relayers, engine })
-  return () => {
-    stopHead()
-    stopReleases()
-  }
 }
 
 /** `connect`: with an engine, which then is the only writer of the exchange's state; null: the jobs write the tables themselves. */

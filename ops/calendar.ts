@@ -5,9 +5,7 @@ import {
   removeException,
   type StoredException,
 } from '../db/calendar-exceptions.ts'
-import type { Db } from '../db/client.ts'
 import { readClock } from '../db/clock.ts'
-import { setCalendar } from '../db/markets.ts'
 import { checkSchema } from '../db/migrator.ts'
 import { loadCalendars, RELOAD_MS } from '../db/trading-calendars.ts'
 import { dayText, parseDay } from '../domain/market/civil-day.ts'
@@ -16,7 +14,8 @@ import { areExceptionHours, CALENDAR_NAMES, sessionAt } from '../domain/market/t
 import type { Day, MarketId } from '../domain/units.ts'
 import { type Arguments, type Flags, oneOf, required, text, toggle } from '../service/command-line.ts'
 import { timeOfMillis } from '../tasks/print.ts'
-import { connectDatabase, type Env, OpsError } from './connect.ts'
+import { connectDatabase, type DatabaseConnection, type Env } from './connect.ts'
+import { OpsError } from './error.ts'
 
 const STACK = {
   stack: text(
@@ -31,7 +30,7 @@ const MAX_REASON = 200
 interface Command<Declared extends Flags> {
   readonly help: string
   readonly flags: Declared
-  readonly run: (db: Db, flags: Arguments<Declared>) => Promise<void>
+  readonly run: (connection: DatabaseConnection, flags: Arguments<Declared>) => Promise<void>
 }
 
 const command = <Declared extends Flags>(each: Command<Declared>): Command<Declared> => each
@@ -79,7 +78,7 @@ async function change(description: string, send: boolean, write: () => Promise<v
 const show = command({
   help: 'the session of New York, the exceptions of its calendar, and the calendar of each market',
   flags: STACK,
-  async run(db) {
+  async run({ db }) {
     const now = await readClock(db)
     const { isOpen, nextChangeAt } = sessionAt((await loadCalendars(db)).NYSE, now)
     const next = nextChangeAt === null ? 'no change known' : `next change ${timeOfMillis(nextChangeAt)}`
@@ -108,7 +107,7 @@ const add = command({
     reason: required(text('<text>', 'why the hours differ, shown to operators')),
     ...SEND,
   },
-  async run(db, { date, hours, reason, send }) {
+  async run({ db }, { date, hours, reason, send }) {
     const exception = { day: dateOf(date), hours: hoursOf(hours), reason: reasonOf(reason) }
     const replaced = exceptionOf(await loadExceptions(db), exception.day)
     const before = hoursText(replaced === undefined ? nyseHours(exception.day) : replaced.hours)
@@ -122,7 +121,7 @@ const add = command({
 const remove = command({
   help: 'removes an exception, so that the rules apply to its date again',
   flags: { ...STACK, ...DATE, ...SEND },
-  async run(db, { date, send }) {
+  async run({ db }, { date, send }) {
     const day = dateOf(date)
     const exceptions = await loadExceptions(db)
     const removed = exceptionOf(exceptions, day)
@@ -147,7 +146,7 @@ const assign = command({
     calendar: required(oneOf([...CALENDAR_NAMES, 'none'], 'the calendar; none: it trades around the clock')),
     ...SEND,
   },
-  async run(db, { market: symbol, calendar, send }) {
+  async run({ db, settings }, { market: symbol, calendar, send }) {
     const markets = await db
       .selectFrom('markets')
       .select(['market_id', 'symbol', 'calendar', 'spec'])
@@ -163,7 +162,7 @@ const assign = command({
         `--calendar must be one of ${CALENDAR_NAMES.join(', ')}, because the contract of ${symbol} needs sessions; received none`,
       )
     await change(`${symbol}: calendar ${calendar} instead of ${market.calendar ?? 'none'}`, send, () =>
-      setCalendar(db, market.market_id as MarketId, calendar === 'none' ? null : calendar),
+      settings.setCalendar(market.market_id as MarketId, calendar === 'none' ? null : calendar),
     )
   },
 })
@@ -176,12 +175,12 @@ export async function runCalendarCommand(
   flags: Arguments<typeof STACK>,
   env: Env,
 ): Promise<void> {
-  const { db, close } = await connectDatabase(flags.stack ?? null, env)
+  const connection = await connectDatabase(flags.stack ?? null, env)
   try {
-    await checkSchema(db)
-    const run = CALENDAR_COMMANDS[name].run as (db: Db, flags: unknown) => Promise<void>
-    await run(db, flags)
+    await checkSchema(connection.db)
+    const run = CALENDAR_COMMANDS[name].run as (on: DatabaseConnection, flags: unknown) => Promise<void>
+    await run(connection, flags)
   } finally {
-    await close()
+    await connection.close()
   }
 }

@@ -4,7 +4,8 @@ import type { Millis } from '../domain/units.ts'
 import { type Arguments, type Flags, required, text, toggle } from '../service/command-line.ts'
 import { timeOfMillis } from '../tasks/print.ts'
 import type { ChainState } from './chain-terms.ts'
-import { type Connection, OpsError, type OpsMarket } from './connect.ts'
+import type { Connection, OpsMarket } from './connect.ts'
+import { OpsError } from './error.ts'
 
 export const MARKET = {
   market: required(text('<symbol>', 'symbol of the market')),

@@ -6,19 +6,21 @@ import { createDb, createPool, type Db } from '../db/client.ts'
 import { loadListedMarkets } from '../db/terms.ts'
 import type { MarketTerms } from '../domain/market/in-force.ts'
 import type { MarketSpec } from '../domain/market/market.ts'
+import { engineAccess } from '../keeper/engine/link/access.ts'
 import { openAdmin } from '../stack/admin.ts'
+import { OpsError } from './error.ts'
+import { type Settings, settingsOf } from './settings.ts'
 
-/** An error of which the command prints only the message. */
-export class OpsError extends Error {
-  override readonly name = 'OpsError'
+export interface DatabaseConnection {
+  readonly db: Db
+  readonly settings: Settings
+  close(): Promise<void>
 }
 
-export interface Connection {
+export interface Connection extends DatabaseConnection {
   readonly provider: Provider
-  readonly db: Db
   /** Null without a key: the command can only print. */
   readonly signer: (Signer & { readonly address: string }) | null
-  close(): Promise<void>
 }
 
 export interface OpsMarket {
@@ -33,8 +35,9 @@ export const connect = (stack: string | null, env: Env): Promise<Connection> =>
   stack === null ? connectByEnvironment(env) : connectToStack(resolve(stack))
 
 async function connectToStack(path: string): Promise<Connection> {
-  const { provider, db, keys, close } = await openAdmin(path)
-  return { provider, db, signer: new Wallet(keys.deployer.privateKey, provider), close }
+  const { provider, db, engine, keys, close } = await openAdmin(path)
+  const signer = new Wallet(keys.deployer.privateKey, provider)
+  return { provider, db, settings: settingsOf(db, engine), signer, close }
 }
 
 function required(env: Env, name: string): string {
@@ -46,31 +49,36 @@ function required(env: Env, name: string): string {
 }
 
 async function connectByEnvironment(env: Env): Promise<Connection> {
-  const provider = new JsonRpcProvider(required(env, 'RPC_URL'), undefined, { staticNetwork: true })
-  const url = required(env, 'DATABASE_URL')
+  const rpcUrl = required(env, 'RPC_URL')
+  required(env, 'DATABASE_URL')
   const key = await keyOf(env)
-  const db = createDb(createPool({ url, connections: 2, name: 'clearbatch ops' }))
+  const { db, settings, close } = databaseOf(env)
+  const provider = new JsonRpcProvider(rpcUrl, undefined, { staticNetwork: true })
   return {
     provider,
     db,
+    settings,
     signer: key?.connect(provider) ?? null,
     async close() {
       provider.destroy()
-      await db.destroy()
+      await close()
     },
   }
 }
 
+/** `ENGINE_URL` and `ENGINE_KEYS_FILE`: the engine that changes settings; without them the command does. */
+function databaseOf(env: Env): DatabaseConnection {
+  const url = required(env, 'DATABASE_URL')
+  const engine = engineAccess(env, 'command', ['operator'])
+  const db = createDb(createPool({ url, connections: 2, name: 'clearbatch ops' }))
+  return { db, settings: settingsOf(db, engine), close: () => db.destroy() }
+}
+
 /** For commands that need the database alone. */
-export async function connectDatabase(
-  stack: string | null,
-  env: Env,
-): Promise<Pick<Connection, 'db' | 'close'>> {
-  if (stack !== null) return openAdmin(resolve(stack))
-  const db = createDb(
-    createPool({ url: required(env, 'DATABASE_URL'), connections: 2, name: 'clearbatch ops' }),
-  )
-  return { db, close: () => db.destroy() }
+export async function connectDatabase(stack: string | null, env: Env): Promise<DatabaseConnection> {
+  if (stack === null) return databaseOf(env)
+  const { db, engine, close } = await openAdmin(resolve(stack))
+  return { db, settings: settingsOf(db, engine), close }
 }
 
 /** No error repeats a key or a password. */

@@ -22,7 +22,7 @@ import {
   NOTICE_MS,
   SEND,
 } from './command.ts'
-import { OpsError } from './connect.ts'
+import { OpsError } from './error.ts'
 import { type Life, lifeOnChain } from './life.ts'
 import { perform, performOpen } from './transaction.ts'
 

@@ -1,7 +1,6 @@
 /** The commands of `npm run cb -- ops market …`. Each prints what it would do; `--send` does it. */
 import { readClock } from '../db/clock.ts'
-import { announceFees } from '../db/fee-periods.ts'
-import { loadImpactNotional, reopenMarket, setImpactNotional } from '../db/markets.ts'
+import { loadImpactNotional } from '../db/markets.ts'
 import { checkSchema } from '../db/migrator.ts'
 import { applyDue } from '../domain/market/changes.ts'
 import type { FeeRefusal } from '../domain/market/fee-periods.ts'
@@ -26,8 +25,9 @@ import {
   SEND,
   timeOf,
 } from './command.ts'
-import { connect, type Env, marketOf, OpsError } from './connect.ts'
+import { connect, type Env, marketOf } from './connect.ts'
 import { ENDING_COMMANDS } from './ending.ts'
+import { OpsError } from './error.ts'
 import { lifeOf } from './life.ts'
 import { changedParameters, PARAMETER_FLAGS, shownParameters, toRate, toStruct } from './parameters.ts'
 import { printMarket } from './show.ts'
@@ -138,7 +138,7 @@ const resume = command({
       print(send ? 'database' : 'change of the database that --send would make', {
         ...{ table: `markets, market_id ${listed.marketId}`, mode: `${terms.mode} -> open`, effect },
       })
-      if (send) await reopenMarket(connection.db, listed.marketId)
+      if (send) await connection.settings.reopen(listed.marketId)
     }
     if (isOpen && terms.mode === 'open')
       throw new OpsError('the market is open on the chain and in the database')
@@ -176,7 +176,6 @@ const fees = command({
     ...SEND,
   },
   async run({ connection, listed }, { maker, taker, from, until, end, send }) {
-    const { db } = connection
     if (
       end === (maker !== undefined || taker !== undefined) ||
       (!end && (maker === undefined || taker === undefined))
@@ -185,14 +184,14 @@ const fees = command({
     const rates = end
       ? null
       : { makerFee: toRate('maker', maker ?? ''), takerFee: toRate('taker', taker ?? '') }
-    const now = await readClock(db)
+    const now = await readClock(connection.db)
     const change = {
       rates,
       from: from === undefined ? now : timeOf('from', from),
       until: until === undefined ? null : timeOf('until', until),
     }
     if (change.from < now) throw new OpsError(feeProblem({ code: 'FROM_PAST', earliest: now }))
-    const verdict = await announceFees(db, listed, change, { now, isDryRun: !send })
+    const verdict = await connection.settings.announceFees(listed, change, { now, isDryRun: !send })
     if (!verdict.ok) throw new OpsError(feeProblem(verdict.refusal))
     const periods = verdict.value.map(
       ({ makerFee, takerFee, from: start, until: stop }) =>
@@ -214,7 +213,7 @@ const impact = command({
     rule: toggle('500 USDM / IMR, as for a market that has just been listed'),
     ...SEND,
   },
-  async run({ connection: { db }, listed, terms, chain }, { notional, rule, send }) {
+  async run({ connection: { db, settings }, listed, terms, chain }, { notional, rule, send }) {
     const { spec } = termsAt(listed, terms, chain.blockTime)
     if (!hasFunding(spec)) throw new OpsError(`${listed.symbol} has no funding`)
     if (rule === (notional !== undefined)) throw new OpsError('pass --notional or --rule')
@@ -231,7 +230,7 @@ const impact = command({
       'impact notional': `${shown(before)} -> ${shown(set)}`,
       effect: 'with the next sample; the rate follows the average of an hour of samples',
     })
-    if (send) await setImpactNotional(db, listed.marketId, set)
+    if (send) await settings.setImpactNotional(listed.marketId, set)
   },
 })
 

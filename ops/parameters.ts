@@ -4,7 +4,7 @@ import { type ParameterField, parameterRefusals } from '../domain/market/paramet
 import type { MarketParameters } from '../domain/market/parameters.ts'
 import { type Millis, type Rate, toDecimal } from '../domain/units.ts'
 import { decimal, wholeNumber } from '../service/command-line.ts'
-import { OpsError } from './connect.ts'
+import { OpsError } from './error.ts'
 
 /** The contract counts fractions in millionths. */
 const MILLIONTH = 10n ** 12n

@@ -7,7 +7,8 @@ import { chooseRelayer } from '../db/relayers.ts'
 import type { Address, Millis } from '../domain/units.ts'
 import { type Arguments, type Flags, required, text, toggle } from '../service/command-line.ts'
 import { timeOfMillis } from '../tasks/print.ts'
-import { connectDatabase, type Env, OpsError } from './connect.ts'
+import { connectDatabase, type Env } from './connect.ts'
+import { OpsError } from './error.ts'
 
 const STACK = {
   stack: text(

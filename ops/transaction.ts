@@ -6,7 +6,8 @@ import { callRestricted } from '../tasks/restricted.ts'
 import { ExchangeAccess__factory } from '../typechain-types/factories/ExchangeAccess__factory.ts'
 import { IsolatedTrader__factory } from '../typechain-types/factories/IsolatedTrader__factory.ts'
 import type { IsolatedTraderInterface } from '../typechain-types/IsolatedTrader.ts'
-import { type Connection, OpsError } from './connect.ts'
+import type { Connection } from './connect.ts'
+import { OpsError } from './error.ts'
 
 const MARKET = IsolatedTrader__factory.createInterface()
 

@@ -5,6 +5,7 @@ import { sql } from 'kysely'
 import { createDb, createPool, type Db } from '../db/client.ts'
 import { loadMarkets } from '../db/markets.ts'
 import type { MarketSpec } from '../domain/market/market.ts'
+import { type EngineAccess, engineAccess } from '../keeper/engine/link/access.ts'
 import { fund, issueApiKeys, localProvider } from './accounts.ts'
 import { dataDirAt, readJson } from './data-dir.ts'
 import type { Deployment } from './deployment.ts'
@@ -16,6 +17,8 @@ import { readStackFile, type StackAccount, type StackFile } from './stack-file.t
 export interface Admin {
   readonly file: StackFile
   readonly db: Db
+  /** Null: the processes write by themselves. */
+  readonly engine: EngineAccess<'operator'> | null
   readonly provider: JsonRpcProvider
   readonly keys: Keys
   readonly specs: readonly MarketSpec[]
@@ -27,11 +30,23 @@ export interface Admin {
   close(): Promise<void>
 }
 
+/** `admin.json`. */
+export interface AdminFile {
+  readonly database_url: string
+  /** Where the engine listens, and the file with the operator's key; null: the processes write by themselves. */
+  readonly engine: { readonly url: string; readonly keys_file: string } | null
+}
+
+const engineOf = ({ engine }: AdminFile): Admin['engine'] =>
+  engine
+    ? engineAccess({ ENGINE_URL: engine.url, ENGINE_KEYS_FILE: engine.keys_file }, 'tool', ['operator'])
+    : null
+
 /** Opens the stack that wrote this stack.json. */
 export async function openAdmin(stackFile: string): Promise<Admin> {
   const file = readStackFile(stackFile)
   const dir = dataDirAt(dirname(stackFile))
-  const access = readJson<{ database_url: string }>(dir.admin)
+  const access = readJson<AdminFile>(dir.admin)
   const deployment = readJson<Deployment>(dir.deployment)
   if (access === null || deployment === null)
     throw new StackError(
@@ -48,6 +63,7 @@ export async function openAdmin(stackFile: string): Promise<Admin> {
   return {
     file,
     db,
+    engine: engineOf(access),
     provider,
     keys,
     specs: await loadMarkets(db),

@@ -22,7 +22,7 @@ export interface DataDir {
   /** The seeded accounts with their API keys. The database has only hashes of the keys. */
   readonly accounts: string
   readonly stackFile: string
-  /** The database URL of the running stack, for this machine's own tools. */
+  /** The database URL and the engine of the running stack, for this machine's own tools. */
   readonly admin: string
   /** The price configuration of the keeper; `npm run cb -- feed` changes it for a time. */
   readonly prices: string

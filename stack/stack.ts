@@ -10,6 +10,7 @@ import { latestReport } from '../db/oracle-reports.ts'
 import type { MarketSpec } from '../domain/market/market.ts'
 import type { CalendarName } from '../domain/market/trading-calendar.ts'
 import { type Entrance, fund, issueApiKeys, localProvider } from './accounts.ts'
+import type { AdminFile } from './admin.ts'
 import { startAnvil } from './anvil.ts'
 import { ensureBackstop, fundBackstop } from './backstop.ts'
 import { boundChainState, repairChainState } from './chain-state.ts'
@@ -99,9 +100,7 @@ async function start(
   const { postgres, chain } = await startServices(options, dir, report, onStop)
   report('database and chain are ready')
 
-  const db = createDb(
-    createPool({ url: postgres.url, connections: 4, name: 'stack', idleInTransactionMs: 0 }),
-  )
+  const db = openDatabase(postgres.url)
   onStop(() => db.destroy())
   const provider = localProvider(chain.url, CHAIN_ID)
   onStop(() => provider.destroy())
@@ -153,11 +152,18 @@ async function start(
   }
   const file = describe(prepared.entrance, chain.url, deployment, specs, accounts.traders)
   if (options.bots) startBots(supervisor, file, accounts.bots)
-  writePrivate(dir.admin, { database_url: postgres.url })
+  const admin: AdminFile = {
+    database_url: postgres.url,
+    engine: engineFiles && { url: engineFiles.socket, keys_file: engineFiles.keys.operator },
+  }
+  writePrivate(dir.admin, admin)
   writePrivate(dir.stackFile, file)
   const shared = { file, keys, db, provider, specs, oracle, pricesFile: dir.prices }
   return { ...shared, postgres, databaseUrls, chain, engine, engineAccess, ...processes, backstop }
 }
+
+const openDatabase = (url: string): Db =>
+  createDb(createPool({ url, connections: 4, name: 'stack', idleInTransactionMs: 0 }))
 
 async function listInTables(db: Db, specs: readonly MarketSpec[], calendar: CalendarName): Promise<void> {
   for (const spec of specs) {

@@ -1,12 +1,8 @@
 /**
- * `db set-protection`: announces the width of a market's price protection for a day ahead, in the database at DATABASE_URL. The
- * connection must be the owner's.
+ * `db set-protection`: announces the width of a market's price protection for a day ahead, in the database at DATABASE_URL, or of the stack
+ * that `--stack` names. The connection must be the owner's.
  */
-
-import { createDb, createPool, type Db } from '../../db/client.ts'
-import { readClock } from '../../db/clock.ts'
-import { ownerDatabaseUrl } from '../../db/config.ts'
-import { announceProtection, loadMarkets } from '../../db/markets.ts'
+import { loadMarkets } from '../../db/markets.ts'
 import { checkSchema } from '../../db/migrator.ts'
 import {
   isPriceProtection,
@@ -14,6 +10,7 @@ import {
   type ProtectionSchedule,
 } from '../../domain/market/price-protection.ts'
 import { type Rate, toDecimal } from '../../domain/units.ts'
+import { connectDatabase, type DatabaseConnection } from '../../ops/connect.ts'
 import type { Context } from '../context.ts'
 import { CommandError, EXIT } from '../failure.ts'
 
@@ -25,7 +22,11 @@ function toWei(number: string): bigint | null {
   return fraction.length > DECIMALS ? null : BigInt(whole + fraction.padEnd(DECIMALS, '0'))
 }
 
-async function announce(db: Db, symbol: string, protection: string): Promise<ProtectionSchedule> {
+async function announce(
+  { db, settings }: DatabaseConnection,
+  symbol: string,
+  protection: string,
+): Promise<ProtectionSchedule> {
   await checkSchema(db)
   const markets = await loadMarkets(db)
   const spec = markets.find((market) => market.symbol === symbol)
@@ -39,20 +40,19 @@ async function announce(db: Db, symbol: string, protection: string): Promise<Pro
     const valid = `above 0 and at most ${most}, with up to ${DECIMALS} decimals, for a ${spec.kind}`
     throw new CommandError(`--protection must be ${valid}, not ${protection}`, EXIT.usage)
   }
-  return announceProtection(db, spec.marketId, width as Rate, await readClock(db))
+  return settings.announceProtection(spec.marketId, width as Rate)
 }
 
 export async function setProtection(
-  _context: Context,
+  { flags, env }: Context,
   { market, protection }: { readonly market: string; readonly protection: string },
 ): Promise<string> {
-  const url = ownerDatabaseUrl('announcement')
-  const db = createDb(createPool({ url, connections: 1, name: 'clearbatch set-protection' }))
+  const connection = await connectDatabase(flags.stack ?? null, env)
   try {
-    const { inForce, next } = await announce(db, market, protection)
+    const { inForce, next } = await announce(connection, market, protection)
     const announced = next && `${toDecimal(next.width)} from ${new Date(next.at).toISOString()} on`
     return `${market}: price protection ${toDecimal(inForce)} in force, announced ${announced}`
   } finally {
-    await db.destroy()
+    await connection.close()
   }
 }

@@ -1,4 +1,4 @@
-/** Runs the job of a relayer lane with the lane's present key, and starts it anew with another key when that changes. */
+/** Runs the job of a relayer lane with the lane's present key, and starts it again with another key when that changes. */
 
 import { type Fence, LeaseLost } from '../../db/fence.ts'
 import { type Clock, elapsed } from '../../service/clock.ts'

@@ -107,6 +107,25 @@ describe('the command pipeline under load and failures', () => {
     })
   })
 
+  describe('an exchange that an engine owns', () => {
+    it('when an api without the engine accepts a placement or a cancel, the database refuses the transaction and nothing is written', async function () {
+      const exchange = await startExchange()
+      // An api that sends its commands to the engine has no such transaction.
+      if (exchange.engine !== null) {
+        await exchange.stop()
+        this.skip()
+      }
+      const alice = await createUser(exchange.db, 'alice')
+      const { body: placed } = await exchange.place(alice)
+      await raw(exchange.db, 'update engine_ownership set token = token + 1')
+      const before = await exchange.state()
+      expect((await exchange.place(alice)).status).to.equal(500)
+      expect((await exchange.cancel(alice, placed.order.order_hash)).status).to.equal(500)
+      expect(await exchange.state()).to.deep.equal(before)
+      await exchange.stop()
+    })
+  })
+
   /** Locks the shard of market 1 until it is released, as a keeper does. */
   async function holdShard({ url }: ExchangeFixture): Promise<() => Promise<void>> {
     const pool = createPool({ url, connections: 1, name: 'holder', idleInTransactionMs: 0 })

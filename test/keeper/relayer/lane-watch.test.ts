@@ -55,7 +55,7 @@ describe('the progress of relayer lanes', () => {
     expect(watch.stalled()).to.deep.equal([])
   })
 
-  it('when another process runs the lane, it is not stalled here, and a new lease starts anew', () => {
+  it('when another process runs the lane, it is not stalled here, and a new lease starts from zero', () => {
     let isRun = true
     watch.add('m1', () => isRun)
     watch.passed('m1', 'waiting')

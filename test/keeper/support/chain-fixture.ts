@@ -390,9 +390,8 @@ export class SettlementFixture {
     for (;;) {
       await this.step(fence)
       await this.#fixture.follow()
-      const open = (await this.#fixture.actions()).filter(({ status }) =>
-        ['QUEUED', 'SIGNED', 'SUBMITTED'].includes(status),
-      )
+      const pending = ['QUEUED', 'SIGNED', 'SUBMITTED']
+      const open = (await this.#fixture.actions()).filter(({ status }) => pending.includes(status))
       if (open.length === 0) return
       if (Date.now() > deadline) throw new Error(`still unsettled: ${JSON.stringify(open)}`)
       await new Promise((resolve) => setTimeout(resolve, 30))

@@ -56,6 +56,15 @@ export class EngineCluster {
     return member
   }
 
+  /** How another process finds the members. */
+  get environment(): Record<'DATABASE_URL' | 'ENGINE_URL' | 'ENGINE_KEYS_FILE', string> {
+    return {
+      DATABASE_URL: this.url,
+      ENGINE_URL: this.#processes.map(({ path }) => path).join(','),
+      ENGINE_KEYS_FILE: this.#keysFile,
+    }
+  }
+
   /** A client that knows all members. */
   async connect(role: Role): Promise<Engine> {
     const members = this.#processes.map(({ path }) => path)
