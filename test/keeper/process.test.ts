@@ -356,9 +356,6 @@ describe('the keeper process', function () {
     expect(keeper.output).to.include('belongs to lane m2: give lane m1 a key of its own')
   })
 
-  const lanes = async () =>
-    (await fixture.db.selectFrom('relayers').select('lane').execute()).map(({ lane }) => lane)
-
   for (const step of [5_000, 3_600_000, -5_000]) {
     it(`when the system clock is wrong by ${step} ms, it matches and settles, ends no live order and reports the clock`, async () => {
       const seconds = Math.floor(Date.now() / 1000)
