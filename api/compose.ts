@@ -1,4 +1,6 @@
 /** Wires the api: the one place where ports meet their adapters. */
+
+import type pg from 'pg'
 import type { Logger } from 'pino'
 import { createDb, createPool, type Db, LOOKUP_SETTINGS } from '../db/client.ts'
 import { createDatabaseClock } from '../db/database-clock.ts'
@@ -185,6 +187,19 @@ const checksOf = ({ pools, markets, notifications, isAccepting }: CheckedParts):
   { name: 'notifications', check: async () => notifications.isListening() || 'not_listening' },
 ]
 
+interface SizingParts {
+  readonly db: Db
+  readonly markets: MarketDirectory
+  readonly dryRunPool: pg.Pool
+  readonly clock: Clock
+}
+
+function composeSizing(config: Config, { db, markets, dryRunPool, clock }: SizingParts) {
+  const admissionInputOf = (spec: MarketSpec, userId: number) =>
+    dryRunAdmission({ dryRunPool, clock }, config, spec, userId)
+  return createSizing({ db, clock, markets, admissionInputOf })
+}
+
 /** `port`: decides and stores everything that changes the exchange; null: this process does. */
 export async function compose(config: Config, logger: Logger, port: Engine | null = null): Promise<Api> {
   if (config.engine !== null && port === null) throw new Error('ENGINE_URL is set, and no engine was given')
@@ -207,17 +222,8 @@ export async function compose(config: Config, logger: Logger, port: Engine | nul
   const signatures = createSignaturePool(config.signatureThreads)
   const { recoverSigners } = signatures
   const dryRunPorts = { dryRunPool: pools.dryRuns, clock }
-  const commandPorts = {
-    pool: pools.commands,
-    db,
-    killPoint,
-    markets,
-    metrics,
-    logger,
-    recoverSigners,
-    engine,
-  }
-  const pipeline = createCommandPipeline({ ...commandPorts, ...dryRunPorts }, config)
+  const commandPorts = { ...dryRunPorts, db, killPoint, markets, metrics, logger, recoverSigners, engine }
+  const pipeline = createCommandPipeline({ ...commandPorts, pool: pools.commands }, config)
   const commands = createOrderCommands(pipeline)
   const { authenticate } = auth.ports
   const switchStore = engine === null ? createSwitchTables(db, clock) : createEngineSwitches(engine, clock)
@@ -237,16 +243,13 @@ export async function compose(config: Config, logger: Logger, port: Engine | nul
       switchStore,
     },
   })
-  const admissionInputOf = (spec: MarketSpec, userId: number) =>
-    dryRunAdmission(dryRunPorts, config, spec, userId)
-  const sizing = createSizing({ db, clock, markets, admissionInputOf })
+  const sizing = composeSizing(config, { ...dryRunPorts, db, markets })
   const cancelSwitch = createCancelSwitch(db, clock, switchStore)
   const transactions = composeTransactions({ config, engine, db, clock, notifications, markets, killPoint })
   metrics.gauge('api_read_after_waiting', 'Reads waiting for their bookmark', () => readAfter.waiting)
 
   let isStopping = false
-  const isAccepting = () => !isStopping
-  const checks = checksOf({ pools, markets, notifications, isAccepting })
+  const checks = checksOf({ pools, markets, notifications, isAccepting: () => !isStopping })
   const readiness = createReadiness(checks, logger)
   const app = await buildApp({
     ...{

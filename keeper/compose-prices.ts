@@ -37,7 +37,7 @@ export interface PricePorts {
   readonly killPoint: KillPointHook<'after-report-signing' | 'after-report-storing'>
   readonly metrics: PriceMetrics
   readonly logger: Logger
-  /** Tells the engine the reports; null: no engine runs. */
+  /** Sends the reports to the engine; null: no engine runs. */
   readonly informer: Pick<ReportInformer, 'poll' | 'settled'> | null
 }
 

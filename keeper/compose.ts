@@ -1,13 +1,10 @@
 /** Wires the keeper: gives every job the adapters behind its ports. */
-import { randomUUID } from 'node:crypto'
-import { hostname } from 'node:os'
 import { sql } from 'kysely'
 import { ADJUSTMENTS_CHANNEL } from '../db/adjustments.ts'
 import { createDb, createPool, type Db, LOOKUP_SETTINGS } from '../db/client.ts'
-import { createDatabaseClock, type DatabaseClock, MAX_SKEW_MS } from '../db/database-clock.ts'
+import { createDatabaseClock, MAX_SKEW_MS } from '../db/database-clock.ts'
 import { FAUCET_CHANNEL } from '../db/faucet-requests.ts'
 import { BATCH_NOTICE, JOURNAL_CHANNEL } from '../db/journal.ts'
-import { createLeases } from '../db/leases.ts'
 import { loadMarkets } from '../db/markets.ts'
 import { checkSchema } from '../db/migrator.ts'
 import { createNotifications, type Notifications } from '../db/notifications.ts'
@@ -22,16 +19,15 @@ import type { Address, MarketId, Millis } from '../domain/units.ts'
 import { systemClock } from '../service/clock.ts'
 import { keccak } from '../service/crypto.ts'
 import { type Check, createReadiness, serveHealth } from '../service/health.ts'
-import { killAt } from '../service/kill-point.ts'
 import type { Logger } from '../service/logger.ts'
 import { createActionQueue } from './actions/store.ts'
-import { createCalls } from './adapters/calls.ts'
-import { createChain, createSigner } from './adapters/chain.ts'
+import { createSigner } from './adapters/chain.ts'
 import { createWakeUps } from './adapters/wake-ups.ts'
 import { createExpiry } from './adjustments/expiry.ts'
 import { createAuctionStore } from './auction/store.ts'
+import { type Adapters, adaptersOf } from './compose-adapters.ts'
 import { createPriceJob } from './compose-prices.ts'
-import { createEngineStores, createTableStores, type WorkerStores } from './compose-stores.ts'
+import { createEngineStores, createTableStores } from './compose-stores.ts'
 import type { Config } from './config.ts'
 import { createEndingStore } from './ending/store.ts'
 import type { ConnectEngine, EngineConnection } from './engine/link/connection.ts'
@@ -55,21 +51,16 @@ import {
 } from './leader/leader-jobs.ts'
 import { type LeaderJob, type LeaderLoop, runLeaderLoop } from './leader/leader-loop.ts'
 import { type ListedMarkets, runListedMarkets } from './leader/listed-markets.ts'
-import { runMarketShares } from './leader/market-shares.ts'
-import { createSharesStore } from './leader/shares-store.ts'
 import type { LiquidationPorts } from './liquidation/liquidations.ts'
 import { createLiquidationStore } from './liquidation/store.ts'
-import { createMetrics, type KeeperMetrics } from './metrics.ts'
+import { createMetrics } from './metrics.ts'
 import type { Signer, WakeUps } from './ports.ts'
 import { deleteOldInputs } from './proofs/proofs.ts'
 import { createProofStore } from './proofs/store.ts'
 import { createStoredRanks } from './ranks/ranks.ts'
 import { createRankStore } from './ranks/store.ts'
-import { watchBalances } from './relayer/balance-watch.ts'
 import type { DeliveryPorts } from './relayer/delivery.ts'
-import { createHeadWatch } from './relayer/head-watch.ts'
 import { createKeyring, type Keyring, type Relayer } from './relayer/keyring.ts'
-import { LaneWatch } from './relayer/lane-watch.ts'
 import { runReleases } from './relayer/release.ts'
 import { createRelayExpiry } from './relays/expiry.ts'
 import { Reachability } from './switches/reachability.ts'
@@ -83,59 +74,6 @@ export interface Keeper {
 
 /** Bound of the wait for an answer of the database, which may be behind a partition of the network. */
 const QUERY_TIMEOUT_MS = 60_000
-
-/** New each time a process starts; see `createLeases`. */
-const ownerName = (): string => `${hostname()}-${process.pid}-${randomUUID()}`
-
-/** Bound of the time between a market's release and its next owner's first turn. */
-const SHARES_PASS_MS = 500
-
-function sharingOf(config: Config, logger: Logger, db: Db, metrics: KeeperMetrics, clock: DatabaseClock) {
-  const owner = ownerName()
-  const passMs = Math.min(SHARES_PASS_MS, config.leaseMs / 3)
-  const shares = createSharesStore(db, config.leaseMs)
-  return {
-    leases: createLeases(db, owner, config.leaseMs),
-    shares: runMarketShares({ shares, clock, logger, metrics, owner, passMs }),
-  }
-}
-
-function adaptersOf(
-  config: Config,
-  logger: Logger,
-  db: Db,
-  metrics: KeeperMetrics,
-  clock: DatabaseClock,
-  keyring: Keyring,
-  stores: WorkerStores,
-) {
-  const { chainId, rpcUrl: url, rpcTimeoutMs: requestTimeoutMs, sendTimeoutMs } = config
-  const chain = createChain({ url, chainId, requestTimeoutMs, sendTimeoutMs })
-  const policy = config.delivery
-  const watch = createHeadWatch({ chain, clock, metrics, logger, policy })
-  const { lowBalance } = config
-  const { lanes } = keyring
-  const relayerOf = async (lane: string) => (await keyring.present(lane)).lane.relayer
-  const balances = () => watchBalances({ chain, clock, metrics, logger, lowBalance, lanes, relayerOf })
-  return {
-    ...{ chain, policy, clock, metrics, logger, watch, balances },
-    fee: () => watch.fee(),
-    headTime: () => watch.headTime(),
-    calls: createCalls(config.gas),
-    killPoint: killAt(config.killAt),
-    ...sharingOf(config, logger, db, metrics, clock),
-    laneWatch: new LaneWatch({ clock, stallMs: config.laneStallMs }),
-    stores,
-    relayers: stores.relayers,
-    voids: stores.voids,
-    requeues: stores.requeues,
-    leaseMs: config.leaseMs,
-    maxInFlight: config.maxInFlight,
-    confirmations: config.confirmations,
-  }
-}
-
-type Adapters = ReturnType<typeof adaptersOf>
 
 /** The job of a relayer lane. Throws if the lane has no key. `make` gets the lane's present key, the ports of every job, and the signers of former keys. */
 function laneJob(
@@ -396,7 +334,7 @@ function connectLinks(config: Config, connect: ConnectEngine | null): EngineLink
   return { worker: connect('worker'), publisher: config.prices === null ? null : connect('publisher') }
 }
 
-/** What the engine needs to be told, and to forget. Returns what stops it. */
+/** Sends the engine what no row states, and what it may forget. Returns what stops it. */
 function runInforming(
   { config, adapters, db, keyring }: KeeperParts,
   { worker: { engine } }: EngineLinks,

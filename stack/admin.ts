@@ -38,7 +38,10 @@ export async function openAdmin(stackFile: string): Promise<Admin> {
       `${dir.path} is not the data directory of a running stack: it lacks admin.json or deployment.json`,
     )
 
-  const db = createDb(createPool({ url: access.database_url, connections: 4, name: 'stack admin' }))
+  // The tools exclude each other by locks of transactions, in which they wait for the chain.
+  const db = createDb(
+    createPool({ url: access.database_url, connections: 4, name: 'stack admin', idleInTransactionMs: 0 }),
+  )
   const provider = localProvider(file.rpc_url, file.chain_id)
   const keys = loadKeys(dir)
   const { usdm, margin_bank: marginBank } = file.contracts

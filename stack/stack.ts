@@ -8,6 +8,7 @@ import { listMarket, setCalendar } from '../db/markets.ts'
 import { migrate } from '../db/migrator.ts'
 import { latestReport } from '../db/oracle-reports.ts'
 import type { MarketSpec } from '../domain/market/market.ts'
+import type { CalendarName } from '../domain/market/trading-calendar.ts'
 import { type Entrance, fund, issueApiKeys, localProvider } from './accounts.ts'
 import { startAnvil } from './anvil.ts'
 import { ensureBackstop, fundBackstop } from './backstop.ts'
@@ -113,13 +114,7 @@ async function start(
   const databaseUrls = await createLogins(postgres.url)
   const calendar = options.calendar ?? 'ALWAYS_OPEN'
   const engineFiles = (options.engine ?? process.env.ENGINE === 'on') ? writeEngineFiles(dir) : null
-  if (engineFiles === null) {
-    for (const spec of specs) {
-      await listMarket(db, spec)
-      // At every start, because the flag may differ from that of the last one.
-      if (spec.fundingSession) await setCalendar(db, spec.marketId, calendar)
-    }
-  }
+  if (engineFiles === null) await listInTables(db, specs, calendar)
   report('contracts are deployed')
 
   const { oracle: address } = deployment.contracts
@@ -162,6 +157,14 @@ async function start(
   writePrivate(dir.stackFile, file)
   const shared = { file, keys, db, provider, specs, oracle, pricesFile: dir.prices }
   return { ...shared, postgres, databaseUrls, chain, engine, engineAccess, ...processes, backstop }
+}
+
+async function listInTables(db: Db, specs: readonly MarketSpec[], calendar: CalendarName): Promise<void> {
+  for (const spec of specs) {
+    await listMarket(db, spec)
+    // At every start, because the flag may differ from that of the last one.
+    if (spec.fundingSession) await setCalendar(db, spec.marketId, calendar)
+  }
 }
 
 async function startServices(

@@ -57,14 +57,19 @@ export async function startComplete(options: CompleteOptions = {}): Promise<Comp
   }
   try {
     const keys = await openAccounts(dataDirAt(dataDir).stackFile, accounts)
-    const { api, keeper, indexer } = stack
+    const { api, keeper, indexer, engine } = stack
     return {
       port: Number(new URL(stack.file.base_url).port),
       keys,
       markets: marketsOf(stack),
       db: stack.db,
       databaseUrl: stack.postgres.url,
-      processes: { api: api.pid() ?? 0, keeper: keeper.pid() ?? 0, indexer: indexer.pid() ?? 0 },
+      processes: {
+        ...(engine !== null && { engine: engine.pid() ?? 0 }),
+        api: api.pid() ?? 0,
+        keeper: keeper.pid() ?? 0,
+        indexer: indexer.pid() ?? 0,
+      },
       keeperUrl: keeper.url,
       stack,
       stop,

@@ -1,4 +1,4 @@
-/** The member with its machine: the state, what clients have told, and the commands that the owner gives itself. */
+/** The member with its machine: the state, the facts of clients, and the commands that the owner gives itself. */
 import type pg from 'pg'
 import type { Entry } from '../../domain/exchange/apply.ts'
 import { specOf } from '../../domain/exchange/decide/turn/snapshot.ts'

@@ -80,7 +80,7 @@ export class Exchange implements Machine<ExchangeCommand, Entry, ExchangeAnswer>
     return marketIds.length === 0 ? null : { kind: 'restrict', marketIds }
   }
 
-  /** Clients repeat cancels and blocks, and markets their turns. Fired switches are nobody's command. */
+  /** Clients repeat cancels and blocks, and markets their turns. Fired switches have no sender that would repeat them. */
   unfinished(): readonly ExchangeCommand[] {
     return hasFired(this.applied.state) ? [{ kind: 'cancel_fired' }] : []
   }

@@ -1,5 +1,5 @@
 /**
- * When the engine may drop what has ended. Samples of the journals' heads tell which rows are older than every block that can still be rolled back; they are lost with the
+ * When the engine may drop what has ended. Samples of the journals' heads show which rows are older than every block that can still be rolled back; they are lost with the
  * process, which only delays the next releases.
  */
 import { CHAIN as CHAIN_SHARD } from '../../domain/exchange/apply.ts'

@@ -1,4 +1,4 @@
-/** Tells the engine the block time of the chain's head. It decides by it how old a report or an action is for the contract. */
+/** Sends the engine the block time of the chain's head. It decides by it how old a report or an action is for the contract. */
 import type { Millis } from '../../domain/units.ts'
 import { type Clock, elapsed } from '../../service/clock.ts'
 import type { Engine } from '../engine/link/engine.ts'
@@ -11,7 +11,7 @@ export interface HeadInformerPorts {
 }
 
 const POLL_MS = 100
-/** A new owner of the engine has no head until it is told. */
+/** A new owner of the engine has no head until one is sent. */
 const REPEAT_MS = 500
 
 /** Informs at each change, and at least every half second. Returns what stops it. */

@@ -1,5 +1,5 @@
 /**
- * Tells the engine the newest verified reports of all markets, as readers see them: also those that another program publishes, and halts of feeds. The engine forgets them
+ * Sends the engine the newest verified reports of all markets, as readers see them: also those that another program publishes, and halts of feeds. The engine forgets them
  * with its process, so they are repeated.
  */
 
@@ -17,7 +17,7 @@ export interface ReportInformerPorts extends BackgroundPorts {
 }
 
 export interface ReportInformer {
-  /** After each write of reports: tells what has changed, in the background. */
+  /** After each write of reports: sends what has changed, in the background. */
   poll(): void
   settled(): Promise<void>
 }

@@ -1,4 +1,4 @@
-/** Tells the engine the contract's rules for reports of a market. They are fetched once, and repeated for new owners of the engine. */
+/** Sends the engine the contract's rules for reports of a market. They are fetched once, and repeated for new owners of the engine. */
 import { reportRulesFor } from '../../domain/market/in-force.ts'
 import type { MarketSpec } from '../../domain/market/market.ts'
 import type { ReportRules } from '../../domain/prices/report.ts'

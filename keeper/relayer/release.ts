@@ -1,4 +1,4 @@
-/** Tells the engine which nonces of the lanes are final, so that it forgets the hashes of their transactions. */
+/** Sends the engine which nonces of the lanes are final, so that it forgets the hashes of their transactions. */
 import type { Address } from '../../domain/units.ts'
 import { type BackgroundPorts, BackgroundTask } from '../background-task.ts'
 import { ask, type Engine } from '../engine/link/engine.ts'

@@ -16,7 +16,7 @@ export interface Engine {
     command: CommandOf<Kind>,
     budgetMs: number,
   ): Promise<EngineReply<AnswerOf<Kind>>>
-  /** Tells the owner a fact that no row states. It is lost with the owner: the sender repeats it. */
+  /** Sends the owner a fact that no row states. It is lost with the owner: the sender repeats it. */
   inform(fact: Inform): Promise<void>
 }
 

@@ -6,7 +6,7 @@ import type { Address } from './access.ts'
 import { type LinkPorts, type ServedLink, serveLink } from './server.ts'
 
 export interface Links {
-  /** Tells all clients whether this member is the owner now. */
+  /** States to all clients whether this member is the owner now. */
   announce(): void
   close(): Promise<void>
 }

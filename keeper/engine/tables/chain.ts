@@ -19,7 +19,7 @@ import {
   setPauseEnd,
   switchesTable,
   usedNoncesTable,
-} from '../../../db/written-tables.ts'
+} from '../../../db/written-chain-tables.ts'
 import type { Entry } from '../../../domain/exchange/apply.ts'
 import type { ExchangeState } from '../../../domain/exchange/state.ts'
 import {

@@ -143,6 +143,8 @@ const anyStep = fc.oneof(
   fc.record({ act: fc.constantFrom('refail' as const, 'requeue' as const), nonce: fc.option(fc.nat(7)) }),
 )
 
+type AnyStep = typeof anyStep extends fc.Arbitrary<infer Step> ? Step : never
+
 describe('lanes of adjustments and relays in a state', () => {
   it('when workers sign, fill, fail and requeue in any order, each nonce has one transaction, and an attempt holds its amount while in flight', () => {
     fc.assert(
@@ -153,29 +155,32 @@ describe('lanes of adjustments and relays in a state', () => {
           expect(first.get(nonce) ?? hash, `nonce ${nonce} has one transaction`).to.equal(hash)
           first.set(nonce, hash)
         }
-        for (const step of steps) {
+        const sign = (nonce: number, before: string): void => {
+          const signature = {
+            adjustmentId: 'adj',
+            nonce,
+            hash: `0xa${nonce}`,
+            asOf: 5 as Millis,
+            maxRemovable: null,
+          }
+          const { answer } = take(state, adjust, {
+            kind: 'adjustments_signed',
+            marketId,
+            relayer: RELAYER,
+            signatures: [signature],
+          })
+          if (answer.kind !== 'hashes' || answer.hashes.length === 0) return
+          use(nonce, signature.hash)
+          expect(state.attempts.need('adj')).to.include({
+            tx_hash: signature.hash,
+            relayer_nonce: nonce,
+          })
+          expect(['PREPARED', 'SIGNED', 'SUBMITTED']).to.include(before)
+        }
+        const play = (step: AnyStep): void => {
           const before = state.attempts.need('adj').status
           if (step.act === 'sign') {
-            const signature = {
-              adjustmentId: 'adj',
-              nonce: step.nonce,
-              hash: `0xa${step.nonce}`,
-              asOf: 5 as Millis,
-              maxRemovable: null,
-            }
-            const { answer } = take(state, adjust, {
-              kind: 'adjustments_signed',
-              marketId,
-              relayer: RELAYER,
-              signatures: [signature],
-            })
-            if (answer.kind !== 'hashes' || answer.hashes.length === 0) continue
-            use(step.nonce, signature.hash)
-            expect(state.attempts.need('adj')).to.include({
-              tx_hash: signature.hash,
-              relayer_nonce: step.nonce,
-            })
-            expect(['PREPARED', 'SIGNED', 'SUBMITTED']).to.include(before)
+            sign(step.nonce, before)
           } else if (step.act === 'noop') {
             const { nonce } = step
             const command = {
@@ -225,6 +230,9 @@ describe('lanes of adjustments and relays in a state', () => {
             const isOpen = status === 'QUEUED' || status === 'RELAYING'
             expect(answer.kind).to.equal(isOpen && relayer_nonce === step.nonce ? 'done' : 'changed')
           }
+        }
+        for (const step of steps) {
+          play(step)
           const { status, held } = state.attempts.need('adj')
           expect(held).to.equal(['PREPARED', 'SIGNED', 'SUBMITTED'].includes(status) ? '7' : '0')
           expect(violations(state)).to.deep.equal([])

@@ -29,7 +29,8 @@ export class ShiftedTime {
   /** Restarts all processes, so that their sessions follow the shifted clock. */
   static async install(stack: Stack): Promise<ShiftedTime> {
     await sql.raw(INSTALL).execute(stack.db)
-    const processes = [stack.indexer, stack.keeper, stack.api]
+    const { engine, indexer, keeper, api } = stack
+    const processes = engine === null ? [indexer, keeper, api] : [engine, indexer, keeper, api]
     for (const process of processes) await process.restart('SIGTERM')
     for (const process of processes) await process.ready(READY_MS)
     return new ShiftedTime(stack)

@@ -10,6 +10,7 @@ import type { Market, PlacedOrder, Placement } from '../../../client/responses.t
 import type { Db } from '../../../db/client.ts'
 import { audit, settled } from '../../../stack/audit/audit.ts'
 import { type VerifiedProofs, verifyProofs } from '../../../stack/audit/proofs.ts'
+import type { StackOptions } from '../../../stack/options.ts'
 import { ShadowRun } from '../../../stack/shadow/shadow-run.ts'
 import { type Stack, startStack } from '../../../stack/stack.ts'
 import { waitFor } from '../../support/patience.ts'
@@ -32,8 +33,11 @@ async function shadowDifferences(db: Db): Promise<string[]> {
   return differences.filter((line) => !spoiled.some((id) => line.startsWith(`orders ${id} signature: `)))
 }
 
-/** `backstop`: with one, positions that fall below their margin requirement can be inherited. */
-export function useStack({ backstop = false } = {}): TestStack {
+/** `backstop`: with one, positions that fall below their margin requirement can be inherited. `engine`: one decides and writes everything. */
+export function useStack({
+  backstop = false,
+  engine,
+}: Partial<Pick<StackOptions, 'backstop' | 'engine'>> = {}): TestStack {
   let running: Stack | undefined
   const dataDir = mkdtempSync(join(tmpdir(), 'clearbatch-e2e-'))
   const traders = new Map<number, Client>()
@@ -43,7 +47,9 @@ export function useStack({ backstop = false } = {}): TestStack {
   }
   before(async function () {
     this.timeout(START_LIMIT_MS)
-    running = await startStack({ port: 0, dataDir, fresh: false, bots: false, backstop }, () => {})
+    const engines = engine === undefined ? {} : { engine }
+    const options = { port: 0, dataDir, fresh: false, bots: false, backstop, ...engines }
+    running = await startStack(options, () => {})
   })
   after(async function () {
     this.timeout(START_LIMIT_MS)
