@@ -226,22 +226,8 @@ export async function compose(config: Config, logger: Logger, port: Engine | nul
   const commands = createOrderCommands(pipeline)
   const { authenticate } = auth.ports
   const switchStore = engine === null ? createSwitchTables(db, clock) : createEngineSwitches(engine, clock)
-  const live = composeLive({
-    ...{
-      config,
-      db,
-      clock,
-      notifications,
-      logger,
-      metrics,
-      commands,
-      authenticate,
-      markets,
-      completeness,
-      calendars,
-      switchStore,
-    },
-  })
+  const shared = { config, db, clock, notifications, logger, metrics, commands, markets }
+  const live = composeLive({ ...shared, authenticate, completeness, calendars, switchStore })
   const sizing = composeSizing(config, { ...dryRunPorts, db, markets })
   const cancelSwitch = createCancelSwitch(db, clock, switchStore)
   const transactions = composeTransactions({ config, engine, db, clock, notifications, markets, killPoint })
@@ -251,19 +237,16 @@ export async function compose(config: Config, logger: Logger, port: Engine | nul
   const checks = checksOf({ pools, markets, notifications, isAccepting: () => !isStopping })
   const readiness = createReadiness(checks, logger)
   const app = await buildApp({
-    ...{
-      ...{ config, logger, clock, db, metrics, requestCounts: limits },
-      ...auth.ports,
-      markets,
-      calendars,
-      readAfter,
-      commands,
-      connections: live.connections,
-      sizing,
-      cancelSwitch,
-      ...transactions,
-      readiness,
-    },
+    ...shared,
+    requestCounts: limits,
+    ...auth.ports,
+    calendars,
+    readAfter,
+    connections: live.connections,
+    sizing,
+    cancelSwitch,
+    ...transactions,
+    readiness,
   })
   await notifications.start()
   live.start()

@@ -8,7 +8,7 @@ import type { Address } from '../domain/units.ts'
 import type { Db, Tx } from './client.ts'
 import { DATABASE_NOW } from './clock.ts'
 import { appendRows, lockShard } from './journal.ts'
-import type { RelayerTransactionsTable } from './schema.ts'
+import type { RelayerTransactionsTable } from './relayer-schema.ts'
 import { anyOf, constant } from './values.ts'
 
 /** The lane that relays owners' requests. */
