@@ -50,7 +50,7 @@ export const LEDGER_FAULTS: readonly Fault[] = [
     file: 'keeper/engine/appender.ts',
     passage: "return isStored ? 'stored' : 'absent'",
     replacement: "return 'stored'",
-    seed: 1,
+    seed: 3,
   },
   {
     name: 'a stored group is stored again',
@@ -155,7 +155,7 @@ export const LEDGER_FAULTS: readonly Fault[] = [
     file: 'keeper/engine/owner.ts',
     passage: '      singles = [...collected.decided.map(({ item }) => item), ...singles]\n',
     replacement: '',
-    seed: 7,
+    seed: 8,
   },
   {
     name: 'commands behind a rejected group are decided before it',
@@ -227,7 +227,7 @@ export const LEDGER_FAULTS: readonly Fault[] = [
     file: 'keeper/engine/now.ts',
     passage: 'return Math.max(now, latestRow) as Millis',
     replacement: 'return now as Millis',
-    seed: 1,
+    seed: 3,
   },
   {
     name: 'a candidate waits for less than the life of the lease',
@@ -300,6 +300,6 @@ export const LEDGER_FAULTS: readonly Fault[] = [
     file: 'keeper/engine/fair-queue.ts',
     passage: 'if (items.length > 0) this.#accounts.set(account, items)',
     replacement: 'if (items.length > 1) this.#accounts.set(account, items)',
-    seed: 1,
+    seed: 2,
   },
 ]
