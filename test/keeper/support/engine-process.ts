@@ -107,11 +107,11 @@ export class EngineProcess {
   }
 
   async ready(): Promise<void> {
-    const ended = once(this.#child, 'exit').then(() => {
-      throw new Error(`the engine has ended: ${this.#output}`)
-    })
-    const read = async () => (await fetch(`${this.#url}/health/ready`).catch(() => null))?.ok === true
-    await Promise.race([waitFor(read, (isReady) => isReady), ended])
+    const read = async (): Promise<boolean> => {
+      if (this.#child.exitCode !== null) throw new Error(`the engine has ended: ${this.#output}`)
+      return (await fetch(`${this.#url}/health/ready`).catch(() => null))?.ok === true
+    }
+    await waitFor(read, (isReady) => isReady)
   }
 
   metrics = async (): Promise<string> => (await fetch(`${this.#url}/metrics`)).text()
