@@ -306,12 +306,19 @@ describe('the cost of operations at their maximum', function () {
   ]
 
   /** Subscribes to each topic on its own, and waits until the feed has begun each. Returns the positions of the topics. */
+  /** More than three times what the subscriptions of this test cost. */
+  const READS_OF_SUBSCRIPTIONS = 100
+
   async function subscribe(since?: Record<string, string>): Promise<Record<string, string>> {
     feed.messages.length = 0
     for (const [id, name] of topics.entries())
       feed.send({ op: 'subscribe', id, topics: [name], ...(since && { since: { [name]: since[name] } }) })
     const begun = () => feed.messages.filter(({ type }) => type === 'subscribed')
-    while (begun().length < topics.length) await sleep(5)
+    while (begun().length < topics.length) {
+      const refused = feed.messages.find(({ type }) => type === 'error')
+      if (refused !== undefined) throw new Error(`a subscription is refused: ${refused.text}`)
+      await sleep(5)
+    }
     // The rows after the start come in the same turn, or with the next frames.
     await sleep(300)
     const starts = begun().map(({ text }) => JSON.parse(text))
@@ -326,15 +333,25 @@ describe('the cost of operations at their maximum', function () {
     await sleep(1_000)
   }
 
-  it('when subscriptions start or resume, they take no more than the reads that they cost', async () => {
-    const positions = await subscribe()
-    expect(Object.keys(positions)).to.have.members(topics)
-    for (const since of [undefined, positions]) {
+  async function measureSubscription(since?: Record<string, string>) {
+    for (;;) {
       await unsubscribe()
       const before = await remaining('reads')
       const cost = await time.of(() => subscribe(since), { warm: 0, samples: 1, calls: 1 })
       // The second look at the limits is a read too.
       const reads = before - (await remaining('reads')) - 1
+      // Otherwise a window of the limit has ended in between.
+      if (reads > 0) return { cost, reads }
+    }
+  }
+
+  it('when subscriptions start or resume, they take no more than the reads that they cost', async () => {
+    // What the tests before have spent comes back with the next window of the limit.
+    while ((await remaining('reads')) < READS_OF_SUBSCRIPTIONS) await sleep(1_000)
+    const positions = await subscribe()
+    expect(Object.keys(positions)).to.have.members(topics)
+    for (const since of [undefined, positions]) {
+      const { cost, reads } = await measureSubscription(since)
       const name = `subscribe ${since ? 'with' : 'without'} since`
       judge(name, cost, budgetOf('reads') * reads, `${reads} reads`)
     }
