@@ -170,6 +170,7 @@ describe('a database role per process', () => {
       'liquidation-schema',
       'adjustment-schema',
       'relay-schema',
+      'relayer-schema',
       'lease-schema',
       'engine-schema',
       'credentials-schema',
