@@ -35,10 +35,17 @@ export function scheduleCheckpoints(
     const kill = (): void => void child.kill('SIGKILL')
     stop = kill
     process.once('exit', kill)
-    child.once('error', (err) => logger.error({ err }, 'checkpoint process not started'))
-    child.once('exit', (code) => {
+    const ended = (): void => {
       process.off('exit', kill)
       stop = null
+    }
+    // A process that cannot be started never exits.
+    child.once('error', (err) => {
+      ended()
+      logger.error({ err }, 'checkpoint process not started')
+    })
+    child.once('exit', (code) => {
+      ended()
       if (code !== 0) logger.error({ code }, 'checkpoint process failed')
     })
   }

@@ -15,7 +15,7 @@ import { type Member, startMember } from './member.ts'
 import type { EngineMetrics } from './metrics.ts'
 import type { EngineClock, EngineLogger } from './ports.ts'
 import { createJournal, createLease } from './store.ts'
-import { createTableWriter } from './tables/table-writer.ts'
+import { createTableWriter, type TableWriter } from './tables/table-writer.ts'
 import { systemTimer } from './timer.ts'
 import { Turns } from './turns.ts'
 
@@ -54,8 +54,9 @@ export function startCore(ports: CorePorts, { applied, number }: RecoveredState)
   const { state } = applied
   const facts = new Facts(config)
   const deadlines = new ConnectionDeadlines()
-  const tables = createTableWriter(state)
-  const journal = createJournal<Entry>(pool, tables.collect)
+  /** An owner has one. A follower would collect changes that the owner has written, without end. */
+  let tables: TableWriter | null = null
+  const journal = createJournal<Entry>(pool, (rows) => tables?.collect(rows) ?? [])
   const failure = Promise.withResolvers<never>()
   failure.promise.catch(() => {})
   const announcements: (() => void)[] = []
@@ -64,7 +65,7 @@ export function startCore(ports: CorePorts, { applied, number }: RecoveredState)
   let isOwner = false
   const machine = new Exchange(applied, {
     inputsAt: facts.inputsAt,
-    keepInputs: tables.keepInputs,
+    keepInputs: (...batch) => tables?.keepInputs(...batch),
     hashOrder: (order, marketId) => hashOrder(order, specOf(state, marketId), keccak),
     chainRules: {
       confirmations: config.confirmations,
@@ -81,8 +82,7 @@ export function startCore(ports: CorePorts, { applied, number }: RecoveredState)
 
   function own(): void {
     isOwner = true
-    // Until now another owner has written them.
-    tables.forget()
+    tables = createTableWriter(state)
     deadlines.restart(state, clock.now())
     const submit = member.submit
     turns = new Turns(

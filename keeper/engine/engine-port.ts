@@ -37,7 +37,7 @@ function parse(value: unknown): EngineMessage {
 export function createEnginePort(parts: EnginePortParts): CommandPort<EngineMessage> {
   const { facts, deadlines, now } = parts
 
-  /** What an executed command changes beside the state. */
+  /** Deadlines change beside the state. */
   function follow(command: ExchangeCommand): void {
     if (command.kind === 'hold_connections') deadlines.held(command.connections, now())
     else if (command.kind === 'end_connections') deadlines.ended(command.connections)
@@ -51,17 +51,16 @@ export function createEnginePort(parts: EnginePortParts): CommandPort<EngineMess
       isInform(message)
         ? { class: 'chain', account: null }
         : { class: classOf(message), account: accountOf(message) },
-    submit({ command: message, deadline }) {
-      if (isInform(message)) {
-        facts.note(message)
+    submit({ command, ...terms }) {
+      if (isInform(command)) {
+        facts.note(command)
         return Promise.resolve({ answer: null })
       }
-      const request = { command: message, class: classOf(message), account: accountOf(message), deadline }
-      const reply = parts.submit(request)
+      const reply = parts.submit({ command, ...terms })
       if (reply === null) return null
       return reply.then((result) => {
         if ('none' in result) return result
-        follow(message)
+        follow(command)
         return { answer: encode(result.answer) }
       })
     },

@@ -30,12 +30,16 @@ export async function storeGenesis(db: Db, pool: pg.Pool): Promise<void> {
     .select(['shard', 'seq', 'row'])
     .orderBy('shard')
     .orderBy('seq')
-    .limit(MOST_ROWS)
+    .limit(MOST_ROWS + 1)
     .execute()
   const other = rows.find(({ row }) => !SETUP.has(row.kind))
   if (other !== undefined)
     throw new ForeignHistoryError(
       `the journal has a row ${other.row.kind} of a version without an engine: start with an empty database (\`npm start -- --fresh\`)`,
+    )
+  if (rows.length > MOST_ROWS)
+    throw new ForeignHistoryError(
+      `the journal has more than ${MOST_ROWS} rows from before the engine: expected at most as many listings and settings of markets`,
     )
   const applied = new AppliedRows(createState())
   const before = applied.digest()
