@@ -11,10 +11,10 @@ export class EndedOrders {
   /** Ascending by the row. */
   readonly #markets = new Map<MarketId, Ended[]>()
 
-  /** Acceptances of the market's orders that ended with rows up to `upTo`, in the order of these rows. */
-  upTo(marketId: MarketId, upTo: number): Seq[] {
+  /** Acceptances of the market's orders that ended with rows up to `upTo`, in the order of these rows; the first `most` of them. */
+  upTo(marketId: MarketId, upTo: number, most = Number.POSITIVE_INFINITY): Seq[] {
     const ended = this.#markets.get(marketId) ?? []
-    return ended.slice(0, placeOf(ended, upTo + 1)).map(({ accepted }) => accepted)
+    return ended.slice(0, Math.min(most, placeOf(ended, upTo + 1))).map(({ accepted }) => accepted)
   }
 
   /** Follows the change of one order. */

@@ -30,11 +30,11 @@ export class RequestOrder {
     })
   }
 
-  /** Keys of the requests that were completed with rows up to this one. */
-  upTo(seq: number): string[] {
+  /** Keys of the requests that were completed with rows up to this one, in the order of these rows; the first `most` of them. */
+  upTo(seq: number, most = Number.POSITIVE_INFINITY): string[] {
     const keys: string[] = []
     for (const one of this.#seqs) {
-      if (one > seq) break
+      if (one > seq || keys.length === most) break
       const key = this.#keys.get(one)
       if (key !== undefined) keys.push(key)
     }

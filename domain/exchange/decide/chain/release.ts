@@ -3,8 +3,9 @@ import type { MarketId, Seq } from '../../../units.ts'
 import { CHAIN } from '../../apply.ts'
 import { Continued } from '../../decide.ts'
 import { ACCOUNTS, type Draft } from '../../draft.ts'
+import { pendingActions } from '../../queued-actions.ts'
 import type { ExchangeState } from '../../state.ts'
-import { isPending } from '../../tables/markets.ts'
+import { marketIds } from './read.ts'
 
 /**
  * Every row of the market up to `upTo` is durable for readers, and no block that can still be rolled back has a row up to it. Market 0: the accounts,
@@ -49,19 +50,22 @@ export function decideRelease(
     : { kind: 'done' }
 }
 
-/** The rows that ended orders of the market, ascending. */
+/** The rows that ended orders of the market, ascending: those of one step. */
 const endsUpTo = (state: ExchangeState, marketId: MarketId, upTo: number): Seq[] =>
-  state.ended.upTo(marketId, upTo).map((accepted) => state.orders.need(marketId, accepted).endedSeq)
+  state.ended
+    .upTo(marketId, upTo, MOST_RELEASED)
+    .map((accepted) => state.orders.need(marketId, accepted).endedSeq)
 
 const requestsUpTo = (state: ExchangeState, upTo: number): Seq[] =>
-  state.requestOrder.upTo(upTo).map((key) => state.requests.need(key).seq)
+  state.requestOrder.upTo(upTo, MOST_RELEASED).map((key) => state.requests.need(key).seq)
 
 /** Transactions of actions that are neither mined nor ended stay: their hashes are still to be stated. */
 function releaseTransactions(draft: Draft, { relayer, below }: ReleaseTransactions): ReleaseAnswer {
   const { state } = draft
   let first = below
-  for (const { status, relayer: signer, nonce } of state.actions.rows())
-    if (isPending(status) && signer === relayer && nonce !== null) first = Math.min(first, nonce)
+  for (const marketId of marketIds(state))
+    for (const { relayer: signer, nonce } of pendingActions(state, marketId))
+      if (signer === relayer && nonce !== null) first = Math.min(first, nonce)
   for (const transaction of state.transactions.rows()) {
     if (transaction.relayer !== relayer || transaction.nonce >= first) continue
     draft.write(CHAIN, { kind: 'transactions_released', relayer, below: first })
