@@ -8,7 +8,7 @@ import type {
   ItemResult as EngineResult,
   OrderFacts,
 } from '../../domain/exchange/decide/orders/command.ts'
-import { orderIdOf } from '../../domain/orders/order.ts'
+import { orderColumns } from '../../domain/exchange/order-columns.ts'
 import type { MarketId, Millis, Price, Seq } from '../../domain/units.ts'
 import type { ApiError } from '../errors.ts'
 import type { Bookmark, Cancelled, CommandReport, ItemResult, Placed } from './command.ts'
@@ -118,46 +118,6 @@ const UNFILLED = { filled_value: 0n, fee: 0n, protection_price: null } as const
 
 /** The order in the state in which the command was decided. */
 const orderOf = (
-  { order, signature, note }: OrderFacts,
+  facts: OrderFacts,
   { maker, filled_value, fee, protection_price, updated_at }: ReadFields,
-): StoredOrder => ({
-  order_id: orderIdOf(order.marketId, order.accepted),
-  market_id: order.marketId,
-  seq: order.seq,
-  user_id: order.account,
-  maker,
-  signer: signature.signer,
-  hash: signature.hash,
-  signature: signature.signature,
-  salt: order.salt,
-  side: order.side,
-  type: order.type,
-  price: order.price,
-  quantity: order.quantity,
-  trigger: order.trigger,
-  leverage: order.leverage,
-  reduce_only: order.reduceOnly,
-  expiration: order.expiration,
-  alive_until: order.aliveUntil,
-  status: order.status,
-  status_reason: order.statusReason,
-  note: note?.note ?? null,
-  filled: order.filled,
-  filled_value,
-  settling: order.settling,
-  fee,
-  closing_reason: order.closingReason,
-  closed_by: note?.closedBy ?? null,
-  openable: order.openable,
-  reserved_price: order.reservedPrice,
-  reserved: order.reserved,
-  held: order.held,
-  partial_slot: order.partialSlot,
-  accepted_at: order.acceptedAt,
-  protection_price,
-  triggered: note?.triggered ?? null,
-  ended_at: order.endedAt,
-  forced: order.forced,
-  client_order_id: signature.clientOrderId,
-  updated_at,
-})
+): StoredOrder => ({ ...orderColumns(facts), maker, filled_value, fee, protection_price, updated_at })

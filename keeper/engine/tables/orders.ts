@@ -3,64 +3,22 @@ import type { Statement } from '../../../db/round-trip.ts'
 import type { Columns } from '../../../db/state-tables.ts'
 import { fillsTable, ordersTable } from '../../../db/written-tables.ts'
 import type { Entry } from '../../../domain/exchange/apply.ts'
+import { factsOf } from '../../../domain/exchange/decide/orders/facts.ts'
+import { orderColumns } from '../../../domain/exchange/order-columns.ts'
 import type { ExchangeState } from '../../../domain/exchange/state.ts'
-import type { FillRow, OrderRow } from '../../../domain/exchange/tables/orders.ts'
+import type { FillRow } from '../../../domain/exchange/tables/orders.ts'
 import { acceptedSeq, orderIdOf } from '../../../domain/orders/order.ts'
 import type { MarketId } from '../../../domain/units.ts'
 import { type ChangedRows, Changes, type WrittenMark } from './changes.ts'
 import { following, keeping, rowsOf, statements, type TablePart } from './part.ts'
 
-function orderColumns(state: ExchangeState, order: OrderRow): Columns {
-  const orderId = orderIdOf(order.marketId, order.accepted)
-  const signed = state.signatures.need(order.marketId, order.accepted)
-  const { note = null, closedBy = null, triggered = null } = state.orderNotes.get(orderId) ?? {}
-  return {
-    order_id: orderId,
-    market_id: order.marketId,
-    user_id: order.account,
-    maker: state.users.need(order.account).address,
-    signer: signed.signer,
-    hash: signed.hash,
-    signature: signed.signature,
-    salt: order.salt,
-    side: order.side,
-    type: order.type,
-    price: order.price,
-    quantity: order.quantity,
-    trigger: order.trigger,
-    leverage: order.leverage,
-    reduce_only: order.reduceOnly,
-    expiration: order.expiration,
-    alive_until: order.aliveUntil,
-    accepted_at: order.acceptedAt,
-    forced: order.forced,
-    client_order_id: signed.clientOrderId,
-    ...changingColumns(order),
-    note,
-    closed_by: closedBy,
-    triggered,
-  }
-}
-
-const changingColumns = (order: OrderRow): Columns => ({
-  seq: order.seq,
-  status: order.status,
-  status_reason: order.statusReason,
-  filled: order.filled,
-  settling: order.settling,
-  closing_reason: order.closingReason,
-  openable: order.openable,
-  reserved_price: order.reservedPrice,
-  reserved: order.reserved,
-  held: order.held,
-  partial_slot: order.partialSlot,
-  ended_at: order.endedAt,
-})
-
 export function orders(mark: WrittenMark, state: ExchangeState): TablePart {
   const changes = new Changes(mark, state.orders, {
     keyOf: ({ marketId, accepted }) => `${marketId}-${accepted}`,
-    columnsOf: (order) => orderColumns(state, order),
+    columnsOf: (order) => ({
+      ...orderColumns(factsOf(state, order)),
+      maker: state.users.need(order.account).address,
+    }),
   })
   /** Orders of which something other than their record has changed. */
   const noted = new Set<string>()
