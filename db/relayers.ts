@@ -15,6 +15,9 @@ import { anyOf, constant } from './values.ts'
 export const RELAY_LANE = 'relay'
 /** The lane that executes adjustments: an operator of every market. */
 export const ADJUSTMENT_LANE = 'adjust'
+/** Names of relayer lanes, and the same in words. */
+export const LANE_NAME = /^(m\d+|adjust|faucet|heartbeat|ending|relay)$/
+export const LANE_NAMES = 'm<market_id>, adjust, faucet, heartbeat, ending or relay'
 
 export type TransactionRow = Selectable<RelayerTransactionsTable>
 

@@ -1,5 +1,6 @@
 /** The environment of the keeper, read and checked once. */
 import { readFileSync } from 'node:fs'
+import { LANE_NAME, LANE_NAMES } from '../db/relayers.ts'
 import { UPDATE_INTERVAL } from '../domain/prices/funding-plan.ts'
 import { isTestChain } from '../domain/test-chains.ts'
 import type { Address, Millis } from '../domain/units.ts'
@@ -71,8 +72,8 @@ export interface Config extends ProcessConfig {
 const KEY = '0x and 64 hexadecimal digits'
 const RELAYERS: KeyNames = {
   of: 'relayer lane',
-  pattern: /^(m\d+|adjust|faucet|heartbeat|ending|relay)$/,
-  valid: 'm<market_id>, adjust, faucet, heartbeat, ending or relay',
+  pattern: LANE_NAME,
+  valid: LANE_NAMES,
   example: '{"m1": "0x…", "faucet": "0x…"}',
   hasFormer: true,
   key: `${KEY}, or a list of such keys, the present one first`,

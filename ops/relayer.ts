@@ -3,7 +3,7 @@ import { sql } from 'kysely'
 import type { Db } from '../db/client.ts'
 import { readClock } from '../db/clock.ts'
 import { checkSchema } from '../db/migrator.ts'
-import { chooseRelayer } from '../db/relayers.ts'
+import { chooseRelayer, chosenKey, LANE_NAME, LANE_NAMES } from '../db/relayers.ts'
 import type { Address, Millis } from '../domain/units.ts'
 import { type Arguments, type Flags, required, text, toggle } from '../service/command-line.ts'
 import { timeOfMillis } from '../tasks/print.ts'
@@ -17,7 +17,6 @@ const STACK = {
   ),
 } as const
 const SEND = { send: toggle('write it; without it the command only prints') } as const
-const LANES = /^(m\d+|adjust|faucet|heartbeat|ending|relay)$/
 
 interface Command<Declared extends Flags> {
   readonly help: string
@@ -30,10 +29,8 @@ const command = <Declared extends Flags>(each: Command<Declared>): Command<Decla
 // ---------------------------------------------------------------------- flags
 
 function laneOf(given: string): string {
-  if (LANES.test(given)) return given
-  throw new OpsError(
-    `--lane must be m<market_id>, adjust, faucet, heartbeat, ending or relay; received ${given}`,
-  )
+  if (LANE_NAME.test(given)) return given
+  throw new OpsError(`--lane must be ${LANE_NAMES}; received ${given}`)
 }
 
 function addressOf(given: string): Address {
@@ -69,9 +66,6 @@ async function loadKeys(db: Db): Promise<readonly KeyRow[]> {
   return rows
 }
 
-const choiceOf = (db: Db, lane: string): Promise<{ address: string } | undefined> =>
-  db.selectFrom('relayer_choices').select('address').where('lane', '=', lane).executeTakeFirst()
-
 const stateOf = ({ is_present, open, unsettled }: KeyRow): string => {
   if (is_present) return 'present'
   return open + unsettled === 0 ? 'former, can be removed' : 'former, still followed'
@@ -86,10 +80,8 @@ const show = command({
     const keys = await loadKeys(db)
     if (keys.length === 0) console.log('No relayer lane has run yet.')
     for (const [lane, own] of Map.groupBy(keys, (key) => key.lane)) {
-      const choice = await choiceOf(db, lane)
-      console.log(
-        `${lane}: ${choice === undefined ? 'the first key of the keeper' : `chosen ${choice.address}`}`,
-      )
+      const choice = await chosenKey(db, lane)
+      console.log(`${lane}: ${choice === null ? 'the first key of the keeper' : `chosen ${choice}`}`)
       for (const key of own) {
         const since = timeOfMillis(key.registered_at as Millis)
         console.log(
@@ -117,7 +109,7 @@ const rotate = command({
   help: 'chooses the key that a relayer lane uses; keepers that have it change to it without a restart',
   flags: {
     ...STACK,
-    lane: required(text('<lane>', 'm<market_id>, adjust, faucet, heartbeat, ending or relay')),
+    lane: required(text('<lane>', LANE_NAMES)),
     to: required(text('<address>', 'address of the key, which the keepers have in their relayer keys')),
     ...SEND,
   },
@@ -125,7 +117,7 @@ const rotate = command({
     const lane = laneOf(givenLane)
     const address = addressOf(to)
     await checkFree(db, lane, address)
-    const before = (await choiceOf(db, lane))?.address ?? 'the first key of the keeper'
+    const before = (await chosenKey(db, lane)) ?? 'the first key of the keeper'
     console.log(`${lane}: chosen ${address} instead of ${before}`)
     if (!send) return console.log('Nothing was written: --send writes it.')
     await chooseRelayer(db, { lane, address, at: await readClock(db) })

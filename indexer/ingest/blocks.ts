@@ -36,6 +36,11 @@ import { LockedShards, type RowPlace } from './locked-shards.ts'
 import { planSteps, type Step } from './plan-steps.ts'
 import { type JournaledFact, rollBackFacts } from './roll-back.ts'
 
+/** The node's answers contradict each other, because it switched forks between two requests. The next pass starts over. */
+export class InconsistentNodeError extends Error {
+  override readonly name = 'InconsistentNodeError'
+}
+
 /** The database belongs to another chain than the node, so nothing of this chain may be written to it. */
 export class OtherChainError extends Error {
   override readonly name = 'OtherChainError'

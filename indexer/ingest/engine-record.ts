@@ -13,7 +13,7 @@ import { ask, type Engine } from '../../keeper/engine/link/engine.ts'
 import type { Logger } from '../../service/logger.ts'
 import type { Chain } from '../ports.ts'
 import type { SettlementMismatch } from './apply.ts'
-import { bindChain } from './blocks.ts'
+import { bindChain, InconsistentNodeError } from './blocks.ts'
 import type { ChainRecord, NextBlock, RecordOutcome } from './chain-record.ts'
 
 export interface EngineRecordPorts {
@@ -29,11 +29,6 @@ const BLOCK_BUDGET_MS = 30_000
 /** The chain has forked below the blocks that the engine keeps: it admits nothing, and an operator has to resolve it. */
 export class ForkTooDeepError extends Error {
   override readonly name = 'ForkTooDeepError'
-}
-
-/** The block is another one than before the request. The next pass starts over. */
-class BlockReplacedError extends Error {
-  override readonly name = 'InconsistentNodeError'
 }
 
 export function createEngineRecord(ports: EngineRecordPorts, chainId: number): ChainRecord {
@@ -154,7 +149,7 @@ async function readPositions(
   )
   const present = await chain.block(block.number)
   if (present?.hash !== block.hash)
-    throw new BlockReplacedError(`block ${block.number} changed while its positions were read`)
+    throw new InconsistentNodeError(`block ${block.number} changed while its positions were read`)
   return positions
 }
 

@@ -14,7 +14,7 @@ import type { KillPointHook } from '../../service/kill-point.ts'
 import type { Logger } from '../../service/logger.ts'
 import type { Chain, ChainBlock, ChainLog, Metrics } from '../ports.ts'
 import type { SettlementMismatch } from './apply.ts'
-import { eventlessActions, OtherChainError } from './blocks.ts'
+import { eventlessActions, InconsistentNodeError, OtherChainError } from './blocks.ts'
 import type { BlockFacts, ChainRecord, RecordOutcome } from './chain-record.ts'
 import { addressesOf, type Contracts } from './contracts.ts'
 import { decodeLog } from './decode/decode-log.ts'
@@ -58,11 +58,6 @@ type BlockKillPoint =
 
 /** Least time between two updates of `completed_at` at an unchanged head. */
 const COMPLETION_STEP_MS = 250
-
-/** The node's answers contradict each other, because it switched forks between two requests. The next pass starts over. */
-class InconsistentNodeError extends Error {
-  override readonly name = 'InconsistentNodeError'
-}
 
 /** Empty blocks of which nothing is recorded: all from `from` up to `last`. */
 interface SkippedBlocks {

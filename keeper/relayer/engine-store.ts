@@ -15,33 +15,24 @@ export function createEngineRelayerStore(parts: EngineParts): RelayerStore {
   const { db, engine } = parts
   const tables = createRelayerStore(db)
 
-  /** How many transactions with the nonce the engine has accepted. */
-  async function acceptedWith({ relayer, chainId }: RelayerLane, nonce: number): Promise<number> {
-    const { count } = await db
+  /** Hashes of the transactions with the nonce that the engine has accepted. */
+  async function acceptedWith({ relayer, chainId }: RelayerLane, nonce: number): Promise<string[]> {
+    const rows = await db
       .selectFrom('relayer_transactions')
-      .select(({ fn }) => fn.countAll<number>().as('count'))
+      .select('tx_hash')
       .where('relayer', '=', relayer)
       .where('chain_id', '=', chainId)
       .where('nonce', '=', nonce)
       .where('status', '<>', constant('STORED'))
-      .executeTakeFirstOrThrow()
-    return Number(count)
-  }
-
-  async function isAccepted(hash: string): Promise<boolean> {
-    const row = await db
-      .selectFrom('relayer_transactions')
-      .select('status')
-      .where('tx_hash', '=', hash)
-      .executeTakeFirst()
-    return row !== undefined && row.status !== 'STORED'
+      .execute()
+    return rows.map(({ tx_hash }) => tx_hash)
   }
 
   /** A transaction that executes nothing of the engine's, and whose worker ended before it was accepted, is accepted now. */
   async function acceptLate(lane: RelayerLane, refused: readonly AssignedTransaction[]): Promise<void> {
     for (const transaction of refused) {
-      if (BOUND_PURPOSES.has(transaction.purpose) || (await acceptedWith(lane, transaction.nonce)) > 0)
-        continue
+      if (BOUND_PURPOSES.has(transaction.purpose)) continue
+      if ((await acceptedWith(lane, transaction.nonce)).length > 0) continue
       await acceptBytes(parts, lane, transaction, { action: null, attempt: 1 })
     }
   }
@@ -89,9 +80,10 @@ export function createEngineRelayerStore(parts: EngineParts): RelayerStore {
     reserved: tables.reserved,
 
     async addSigned(fence, lane, transaction) {
+      const known = await acceptedWith(lane, transaction.nonce)
       // At the highest fee a replacement has the bytes, and so the hash, of the one before.
-      if (await isAccepted(transaction.hash)) return
-      const attempt = (await acceptedWith(lane, transaction.nonce)) + 1
+      if (known.includes(transaction.hash)) return
+      const attempt = known.length + 1
       await storeBytes(parts, lane, fence, [transaction])
       const accepted = await acceptBytes(parts, lane, transaction, { action: null, attempt })
       if (accepted.hash !== transaction.hash)

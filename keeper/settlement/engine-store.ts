@@ -14,9 +14,7 @@ import {
 import type { RelayerLane } from '../relayer/ports.ts'
 import type { RequeueStore, SettlementStore, Voids } from './ports.ts'
 import { createSettlementStore } from './store.ts'
-
-/** Prefix of the stored error of a revert that names neither an order nor an account. */
-const UNNAMED = 'unnamed: '
+import { storedError } from './void-store.ts'
 
 export function createEngineSettlementStore(parts: EngineParts): SettlementStore {
   const { db, engine } = parts
@@ -83,7 +81,7 @@ async function noteRevert(
 
 export const createEngineVoids = (parts: EngineParts): Voids => ({
   async voidFrom(spec, _fence, { queueNo, culprit }) {
-    const error = `${culprit.kind === 'unnamed' ? UNNAMED : ''}${culprit.error}`
+    const error = storedError(culprit.error, culprit.kind === 'unnamed')
     await noteRevert(parts, spec.marketId, { queueNo, error })
     const command = { kind: 'void', spec, queueNo, culprit } as const
     const answer = await ask<'void'>(parts.engine, command, WORKER_BUDGET_MS)

@@ -21,6 +21,9 @@ import { noteDropped } from './requeue-store.ts'
 /** Prefix of the stored error of a revert that names neither an order nor an account. */
 const UNNAMED = 'unnamed: '
 
+export const storedError = (error: string, isUnnamed: boolean): string =>
+  `${isUnnamed ? UNNAMED : ''}${error}`
+
 async function batchesOf(tx: Tx, marketId: MarketId, actions: readonly ActionRow[]): Promise<VoidedBatch[]> {
   const fromPart = new Map<number, number>()
   for (const { batch_id, part } of partsOf(actions)) if (!fromPart.has(batch_id)) fromPart.set(batch_id, part)
@@ -84,8 +87,7 @@ async function endAll(
   await endActions(tx, marketId, queueNos, 'VOIDED')
   if (!isReverted(first)) return
   await endActions(tx, marketId, [first.queue_no], 'REVERTED')
-  const error = `${voided.isUnnamed ? UNNAMED : ''}${voided.error}`
-  await recordRevert(tx, first.relayer, first.nonce, error)
+  await recordRevert(tx, first.relayer, first.nonce, storedError(voided.error, voided.isUnnamed))
 }
 
 async function save(
