@@ -166,7 +166,6 @@ describe('commands over the engine', () => {
 
   describe('switches and log-ins', () => {
     const calls = () => createEngineCalls(exchange.engine, LOGGER, { commandTimeoutMs: 5_000 })
-    const clock = { now: () => Date.now() as Millis }
 
     it('when the switch of an account is armed and disarmed, the table has it', async () => {
       const set = (timeout_seconds: number) =>
@@ -187,7 +186,9 @@ describe('commands over the engine', () => {
     })
 
     it('when a connection ends, its last renewal includes the time in which its client was asked to wait', async () => {
-      const switches = createConnectionSwitches(createEngineSwitches(calls(), clock), clock, LOGGER)
+      const at = Date.now() as Millis
+      const standing = { now: () => at }
+      const switches = createConnectionSwitches(createEngineSwitches(calls(), standing), standing, LOGGER)
       const fireAt = (await switches.set('one', alice.userId, 10)) as number
       expect(fireAt).to.be.within(Date.now() + 5_000, Date.now() + 10_000)
       switches.end('one', 30_000)
