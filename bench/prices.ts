@@ -123,7 +123,10 @@ async function measure({ markets, seconds, warmup }: Run, url: string, priceFile
   const config = { read: () => priceFile, parse: parsePriceFile, load, keys: new Map(), secret: SECRET }
   const ports = {
     ...{ db, chainId: CHAIN_ID, rpcUrl: 'http://127.0.0.1:1', rpcTimeoutMs: 1_000, clock: systemClock },
-    ...{ killPoint: () => {}, metrics, logger: SILENT_LOGGER, informer: null },
+    killPoint: () => {},
+    metrics,
+    logger: SILENT_LOGGER,
+    informer: null,
     chain: { feedSigners: async () => ({ signers: addresses, threshold: THRESHOLD }) },
   }
   const job = createPriceJob(ports, config)

@@ -22,7 +22,7 @@ export interface ChainLogsTable {
   confirmed: Generated<boolean>
 }
 
-/** What is left to apply of the newest block. Steps of one stage may be applied in parallel; a stage follows the one before. Written by: indexer, engine. */
+/** Steps of the newest block that are left to apply. Steps of one stage may be applied in parallel; a stage follows the one before. Written by: indexer, engine. */
 export interface ChainStepsTable {
   block: number
   step: number

@@ -1,4 +1,4 @@
-/** What the engine and its clients must have in common, as their own database connections see it. */
+/** Schema and incarnation of the database, which the engine and its clients compare. */
 import type { Db } from './client.ts'
 import { newestMigration } from './migrator.ts'
 

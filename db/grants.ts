@@ -30,7 +30,7 @@ type Writers<Table extends keyof Database> = {
 /** Written by the projector alone, which is part of the indexer. */
 const PROJECTED = { indexer: { insert: 'all', update: 'all', delete: true, truncate: true } } as const
 
-/** Of the engine. */
+/** Rights of the engine on most tables: it inserts and changes rows. */
 const PUT = { insert: 'all', update: 'all' } as const
 const PUT_AND_DELETED = { insert: 'all', update: 'all', delete: true } as const
 

@@ -288,7 +288,7 @@ export interface FaucetRequestsTable {
   created_at: number
 }
 
-/** What each key may sign for its owner, by the chain's events. Times in Unix seconds. Written by: indexer, engine. */
+/** Permissions of each key to sign for its owner, by the chain's events. Times in Unix seconds. Written by: indexer, engine. */
 export interface SessionKeysTable {
   owner: string
   key: string

@@ -30,7 +30,7 @@ export const accountsTable = stateTable({
   changing: { free: 'numeric', pending_withdrawal: 'numeric', reserved: 'numeric' },
 })
 
-/** What operators and the chain set of a market. */
+/** Columns of a market that operators and the chain set. */
 export const marketsTable = stateTable({
   name: 'markets',
   key: { market_id: 'integer' },
@@ -54,7 +54,7 @@ export const marketsTable = stateTable({
   },
 })
 
-/** What batches, marks and actions change of a market. The row exists. */
+/** Columns of a market that batches, marks and actions change. The row exists. */
 export const marketProgress = stateTable({
   name: 'markets',
   key: { market_id: 'integer' },

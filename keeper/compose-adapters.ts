@@ -52,7 +52,13 @@ export function adaptersOf(
   const relayerOf = async (lane: string) => (await keyring.present(lane)).lane.relayer
   const balances = () => watchBalances({ chain, clock, metrics, logger, lowBalance, lanes, relayerOf })
   return {
-    ...{ chain, policy, clock, metrics, logger, watch, balances },
+    chain,
+    policy,
+    clock,
+    metrics,
+    logger,
+    watch,
+    balances,
     fee: () => watch.fee(),
     headTime: () => watch.headTime(),
     calls: createCalls(config.gas),

@@ -55,7 +55,7 @@ export function createEngineDispatcher(
 ): CommandDispatcher {
   const { engine, db, clock, killPoint, logger, epochs, findBySalt, findOrders } = ports
   const order = createAccountOrder()
-  /** What the engine's answers have stated so far. */
+  /** Rows up to which the engine has released ended things, as far as its answers have stated. */
   const released = new Map<MarketId, Seq>()
   const open = new Set<Promise<unknown>>()
   let isStopping = false

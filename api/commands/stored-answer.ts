@@ -76,7 +76,7 @@ export function storedItemError(refusal: Json): ItemError {
   return itemError(itemRefusalError(refusal as unknown as Parameters<typeof itemRefusalError>[0]))
 }
 
-/** What the conversion of a stored request needs. */
+/** Markets, orders and bookmarks for the conversion of a stored request. */
 export interface RequestContext {
   readonly specs: Specs
   /** The current rows of the request's orders. */

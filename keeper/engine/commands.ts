@@ -179,7 +179,7 @@ export type CommandOf<Kind extends CommandKind> = Extract<ExchangeCommand, { rea
 export type AnswerOf<Kind extends CommandKind> = Answers[Kind]
 export type ExchangeAnswer = Answers[CommandKind]
 
-/** What deciders need besides state and inputs. */
+/** Functions and rules that deciders need besides state and inputs. */
 export interface DeciderParts {
   readonly hashOrder: HashOrder
   readonly chainRules: ChainRules

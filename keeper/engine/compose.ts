@@ -8,7 +8,6 @@ import { readGroups } from '../../db/engine-journal.ts'
 import { checkSchema } from '../../db/migrator.ts'
 import { systemClock } from '../../service/clock.ts'
 import { type Check, createReadiness, serveHealth } from '../../service/health.ts'
-
 import { recoverState } from './checkpoints.ts'
 import type { Config } from './config.ts'
 import { startCore } from './core.ts'

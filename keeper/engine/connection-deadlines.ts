@@ -14,7 +14,7 @@ export interface DueConnection {
 export class ConnectionDeadlines {
   readonly #fireAt = new Map<string, Millis>()
 
-  /** Of a new owner: the connections that its state has. */
+  /** A new owner begins with the connections that its state has. */
   restart(state: ExchangeState, now: Millis): void {
     this.#fireAt.clear()
     for (const { connection_id, timeout_seconds } of state.connectionSwitches.rows())

@@ -1,4 +1,4 @@
-/** Facts of publisher, ingest and workers that no row states. It is lost with the process: the senders repeat it. */
+/** Facts of publisher, ingest and workers that no row states. They are lost with the process: the senders repeat them. */
 import type { SessionReport } from '../../domain/actions/action.ts'
 import type { FreshnessLimits, Inputs } from '../../domain/exchange/inputs.ts'
 import type { ReportRules } from '../../domain/prices/report.ts'

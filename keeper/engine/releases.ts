@@ -19,7 +19,7 @@ interface Sample {
 export interface ReleasePolicy {
   /** Between two samples. */
   readonly sampleMs: number
-  /** What ended is kept at least this long: repeated commands and cancels are answered from memory meanwhile. */
+  /** Ended orders and requests are kept at least this long: repeated commands and cancels are answered from memory meanwhile. */
   readonly keepMs: number
 }
 

@@ -2,7 +2,6 @@
  * The engine's own commands at their times: each market's turn and its funding, dead-man switches that are due, and the release of what has
  * ended. They are submitted like those of clients, so that every class has its share of the thread.
  */
-
 import { NO_MEMORY, type TurnMemory } from '../../domain/exchange/decide/turn/memory.ts'
 import { firstStep } from '../../domain/exchange/decide/turn/turn.ts'
 import type { ExchangeState } from '../../domain/exchange/state.ts'

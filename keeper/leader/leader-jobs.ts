@@ -104,7 +104,7 @@ export function auctionJob(
   }
 }
 
-/** Of a market's readers, where the engine takes its turns: ranks and figures. */
+/** Ranks and figures for a market's readers, where the engine takes its turns. */
 export function readersJob(
   ports: FigurePorts,
   spec: MarketSpec,

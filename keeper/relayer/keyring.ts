@@ -1,4 +1,4 @@
-/** Which relayer key each lane uses. The private keys come from the environment; an operator may choose among them while the keeper runs. */
+/** The relayer key of each lane. The private keys come from the environment; an operator may choose among them while the keeper runs. */
 
 import type { Address } from '../../domain/units.ts'
 import type { Signer } from '../ports.ts'

@@ -119,7 +119,7 @@ export interface Voided extends OrderPlan {
   readonly cancelOnly: boolean
 }
 
-/** What a void has ended. */
+/** Batches that a void has ended. */
 export interface VoidedBatches {
   readonly batchIds: readonly number[]
   /** It was the second failure in a row without a culprit: the market accepts only cancels. */

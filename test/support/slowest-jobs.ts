@@ -2,7 +2,7 @@
 export interface FinishedJob {
   readonly name: string
   readonly wallS: number
-  /** Of the job's processes without the shared Postgres; null if the job was killed before it reported. */
+  /** Seconds of the job's processes without the shared Postgres; null if the job was killed before it reported. */
   readonly processorS: number | null
 }
 

@@ -18,7 +18,7 @@ export function addressOf(variable: string, text: string): Address {
   return { host: (host as string).replace(/^\[|\]$/g, ''), port: Number(port) }
 }
 
-/** Of role and key: 32 bytes in hexadecimal digits. An error never repeats a key. */
+/** The keys of the roles, 32 bytes each, which the file has in hexadecimal digits. An error never repeats a key. */
 export function keysOf<Name extends Role>(
   variable: string,
   file: string,
@@ -40,13 +40,16 @@ function readKeys(variable: string, file: string): Record<string, unknown> {
     return JSON.parse(readFileSync(file, 'utf8')) as Record<string, unknown>
   } catch (error) {
     const why = (error as NodeJS.ErrnoException).code ?? 'it is not JSON'
-    return rejectVariable(variable, `is ${JSON.stringify(file)}, which cannot be read: ${why}`)
+    return rejectVariable(
+      variable,
+      `is ${JSON.stringify(file)}, which cannot be read: ${why}; expected the path of a JSON object of roles and their keys`,
+    )
   }
 }
 
 /** How a process reaches the engine. */
 export interface EngineAccess<Name extends Role> {
-  /** Of all members, as the variable has them. */
+  /** Addresses of all members, as the variable has them. */
   readonly members: readonly string[]
   readonly keys: ReadonlyMap<Name, Buffer>
 }

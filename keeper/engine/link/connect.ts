@@ -9,7 +9,7 @@ import type { ConnectEngine, EngineConnection } from './connection.ts'
 import { createEngine } from './engine.ts'
 import { type Identity, PROTOCOL, type Role } from './messages.ts'
 
-/** What the process and the engine must have in common, as the process's own database has it. */
+/** The process compares it with the engine's; both read it from their own database. */
 export async function identityOf(db: Db, chainId: number): Promise<Identity> {
   const { schema, incarnation } = await engineIdentity(db)
   return { protocol: PROTOCOL, chainId, schema, incarnation }

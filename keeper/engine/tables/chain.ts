@@ -1,4 +1,4 @@
-/** What owners, signers and the chain change beside positions, and the chain's recent blocks. */
+/** Tables that owners, signers and the chain change beside positions, and the chain's recent blocks. */
 import type { Statement } from '../../../db/round-trip.ts'
 import type { Columns, StateTable } from '../../../db/state-tables.ts'
 import {

@@ -1,4 +1,4 @@
-/** What has changed in a table of the state since its rows were last written to the database. */
+/** Changes in a table of the state since its rows were last written to the database. */
 
 import type { Columns } from '../../../db/state-tables.ts'
 import type { StateCore } from '../../../domain/exchange/table.ts'

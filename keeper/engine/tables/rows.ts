@@ -1,4 +1,4 @@
-/** What the rows of a group write by themselves: the journal, evidence for operators, and notifications. */
+/** The rows of a group write the journal, evidence for operators, and notifications. */
 import { ADJUSTMENT_ENDS_CHANNEL, ADJUSTMENTS_CHANNEL } from '../../../db/adjustments.ts'
 import { appendPlacedQuery, JOURNAL_CHANNEL, journalNotices } from '../../../db/journal.ts'
 import { type Notice, notifyQuery } from '../../../db/notifications.ts'

@@ -14,7 +14,7 @@ import { rowStatements } from './rows.ts'
 /** Statements that bring the tables of readers in step with the state. */
 export interface TableWriter {
   /**
-   * What has changed in the state since the last call, and the rows that have changed it, as statements for the transaction that appends these rows.
+   * Changes in the state since the last call, and the rows that have changed it, as statements for the transaction that appends these rows.
    * Called when the state has exactly these rows behind those of the last call. If the group is not stored, its rows are taken back from the state
    * before the next call; a repetition of the append uses the same statements.
    */

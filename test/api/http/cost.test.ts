@@ -346,7 +346,7 @@ describe('the cost of operations at their maximum', function () {
   }
 
   it('when subscriptions start or resume, they take no more than the reads that they cost', async () => {
-    // What the tests before have spent comes back with the next window of the limit.
+    // Reads that earlier tests have spent come back with the next window of the limit.
     while ((await remaining('reads')) < READS_OF_SUBSCRIPTIONS) await sleep(1_000)
     const positions = await subscribe()
     expect(Object.keys(positions)).to.have.members(topics)

@@ -24,7 +24,7 @@ const CHAIN_RULES = { confirmations: 1, depth: 8, sliceAccounts: 100, emptyBlock
 
 type NoAnswer = Extract<EngineReply<never>, { readonly none: unknown }>
 
-/** What happens to a command instead of its answer. */
+/** A command has this reply instead of its answer. */
 export interface Fault {
   readonly reply: NoAnswer
   /** Whether the command is executed all the same. */

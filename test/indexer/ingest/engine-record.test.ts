@@ -40,7 +40,7 @@ describe('the follower over an engine', () => {
     engines = []
   })
 
-  /** What the chain has left in the tables: the engine keeps no logs. */
+  /** Tables as the chain has left them: the engine keeps no logs. */
   async function effectsOf({ db }: TestDatabase): Promise<unknown> {
     const { logs: _, ...effects } = (await chainState(db)) as { logs: unknown }
     return effects

@@ -7,7 +7,7 @@ import { anySteps } from '../../domain/exchange/support/any-steps.ts'
 import { commandsOf } from '../../domain/exchange/support/journals.ts'
 import { WrittenTables } from './support/written-tables.ts'
 
-/** What happens to a group before it is stored at last. */
+/** Fates of a group before it is stored at last. */
 const anyFate = fc.constantFrom(
   'stored',
   'stored',

@@ -15,7 +15,7 @@ export interface SignedAttempt {
   readonly nonce: number
   readonly hash: string
   readonly asOf: Millis
-  /** What the signed report allows to remove; null if the attempt removes nothing. */
+  /** The most that the signed report allows to remove; null if the attempt removes nothing. */
   readonly maxRemovable: Quote | null
 }
 

@@ -1,4 +1,4 @@
-/** Which transaction may use a nonce: the first one that a worker has signed with it, and then its replacements. */
+/** A nonce is used by the first transaction that a worker has signed with it, and then by its replacements. */
 import { CHAIN } from '../../apply.ts'
 import type { Draft } from '../../draft.ts'
 import type { Inputs } from '../../inputs.ts'

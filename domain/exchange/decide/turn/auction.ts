@@ -27,7 +27,7 @@ export interface AuctionAttempt {
   readonly memory: TurnMemory
   /** The number of the new batch; null if nothing was matched. */
   readonly batchId: number | null
-  /** What the batch can be recomputed from; null without a batch. */
+  /** The batch can be recomputed from them; null without a batch. */
   readonly inputs: ClearingInputs | null
   /** Orders that take no part, because the contract would reject them. */
   readonly refused: readonly MatchRefusal[]

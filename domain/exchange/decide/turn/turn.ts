@@ -34,7 +34,7 @@ export interface TurnAnswer {
   /** Whether settlement has more to send. */
   readonly hasQueued: boolean
   readonly batchId: number | null
-  /** What the batch can be recomputed from. No row has it: the proof of the batch does. */
+  /** The batch can be recomputed from them. No row has them: the proof of the batch does. */
   readonly inputs: ClearingInputs | null
   readonly refused: readonly MatchRefusal[]
 }

@@ -30,7 +30,7 @@ export class WrittenTables {
   writer: TableWriter
   #number = 0
   #digest: string
-  /** What the tables keep of rows that the state has dropped, by table and key. */
+  /** Columns that the tables keep of rows which the state has dropped, by table and key. */
   readonly #kept = new Map<string, Map<string, Columns>>()
 
   static async open(): Promise<WrittenTables> {
