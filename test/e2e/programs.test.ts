@@ -9,11 +9,11 @@ import { after, before, describe, it } from 'mocha'
 import { hasCcxt, MISSING_CCXT } from '../../ccxt/build.ts'
 import { approveAddress } from '../../client/sign-in.ts'
 import { privateKeySigner } from '../../client/signers/private-key-signer.ts'
-import { waitFor } from '../../client/wait-for.ts'
 import { tradeWithCcxt } from '../ccxt/trade.ts'
-import { runCli } from '../cli/support/run-cli.ts'
+import { type CliOptions, runCli } from '../cli/support/run-cli.ts'
 import { type InstalledPackage, packAndInstall } from '../package/support/installed.ts'
 import { findPython, MISSING_PYTHON, runUnittest } from '../python/python.ts'
+import { waitFor } from '../support/patience.ts'
 import { skipBecause } from './support/guide.ts'
 import { nearOracle, useStack } from './support/stack.ts'
 
@@ -81,10 +81,10 @@ describe('programs of traders on the complete stack', function () {
   })
 
   /** A command in this process for account 6 of the stack, which `stopping` ends as SIGINT does. */
-  const command = (args: readonly string[], stopping?: AbortSignal) =>
+  const command = (args: readonly string[], options: Pick<CliOptions, 'stopping' | 'onOutput'> = {}) =>
     runCli([...args, '--stack', stackFile, '--account', '6', '--json'], {
       env: { CLEARBATCH_CONFIG_DIR: installed.folder, CLEARBATCH_STATE_DIR: installed.folder },
-      ...(stopping === undefined ? {} : { stopping }),
+      ...options,
     })
 
   it('when twap is interrupted and crashes between sending and noting it, the same command continues and doubles no slice', async () => {
@@ -100,7 +100,7 @@ describe('programs of traders on the complete stack', function () {
     const words = ['twap', '--market', 'BTC-PERP', '--side', 'LONG', '--quantity', '0.03', '--slices', '3']
     const args = [...words, '--interval', '3', '--yes', '--state', state]
     const stopping = new AbortController()
-    const first = command(args, stopping.signal)
+    const first = command(args, { stopping: stopping.signal })
     const read = () => (existsSync(state) ? JSON.parse(readFileSync(state, 'utf8')) : { slices: [] })
     while (read().slices[0]?.status !== 'ended') await delay(100)
     stopping.abort()
@@ -124,24 +124,32 @@ describe('programs of traders on the complete stack', function () {
 
   it('when a market is watched in a pipe, each change is a line of JSON, until it is interrupted', async () => {
     const stopping = new AbortController()
-    const watching = command(['watch', 'BTC-PERP'], stopping.signal)
+    const linesOf = (text: string) =>
+      text
+        .split('\n')
+        .slice(0, -1)
+        .map((line) => JSON.parse(line))
+    let printed = ''
+    const onOutput = (text: string) => {
+      printed = text
+    }
+    const watching = command(['watch', 'BTC-PERP'], { stopping: stopping.signal, onOutput })
     const bid = await exchange.trader(7).orders.place({
       marketId: 1,
       side: 'LONG',
       price: await nearOracle(exchange.trader(7), 1, -20_000),
       quantity: '0.01',
     })
-    await delay(3_000)
-    await exchange.trader(7).orders.cancel(bid.order.order_hash)
+    const bidLevel = [bid.order.price, 0.01]
+    const levels = async (): Promise<number[][]> => linesOf(printed).at(-1)?.bids ?? []
+    await waitFor(levels, (shown) => shown.some((level) => level.join() === bidLevel.join()))
     stopping.abort()
     const { code, out, err } = await watching
+    await exchange.trader(7).orders.cancel(bid.order.order_hash)
     expect(code, err).to.equal(0)
-    const lines = out
-      .trim()
-      .split('\n')
-      .map((line) => JSON.parse(line))
-    expect(lines.at(-1)).to.include({ symbol: 'BTC-PERP' })
-    expect(lines.at(-1).bids).to.deep.include([bid.order.price, 0.01])
+    const last = linesOf(out).at(-1)
+    expect(last).to.include({ symbol: 'BTC-PERP' })
+    expect(last.bids).to.deep.include(bidLevel)
   })
 
   it('when a person signs in elsewhere, the browser returns the code to the command, which stores a token that the exchange accepts', async () => {

@@ -11,13 +11,22 @@ export interface CliResult {
 export interface CliOptions {
   readonly env?: Readonly<Record<string, string | undefined>>
   readonly stopping?: AbortSignal
+  /** Receives everything printed to standard output so far, after each write. */
+  readonly onOutput?: (text: string) => void
 }
 
 class Captured extends Writable {
   text = ''
+  readonly #onText: ((text: string) => void) | undefined
+
+  constructor(onText?: (text: string) => void) {
+    super()
+    this.#onText = onText
+  }
 
   override _write(chunk: Buffer, _encoding: string, done: () => void): void {
     this.text += chunk.toString()
+    this.#onText?.(this.text)
     done()
   }
 }
@@ -25,9 +34,9 @@ class Captured extends Writable {
 /** Commands of operators print to the console: it is captured too. */
 export async function runCli(
   args: readonly string[],
-  { env = {}, stopping }: CliOptions = {},
+  { env = {}, stopping, onOutput }: CliOptions = {},
 ): Promise<CliResult> {
-  const [stdout, stderr] = [new Captured(), new Captured()]
+  const [stdout, stderr] = [new Captured(onOutput), new Captured()]
   const { log, error } = console
   console.log = (line: string) => stdout.write(`${line}\n`)
   console.error = (line: string) => stderr.write(`${line}\n`)
