@@ -17,8 +17,7 @@ import { readStackFile, type StackAccount, type StackFile } from './stack-file.t
 export interface Admin {
   readonly file: StackFile
   readonly db: Db
-  /** Null: the processes write by themselves. */
-  readonly engine: EngineAccess<'operator'> | null
+  readonly engine: EngineAccess<'operator'>
   readonly provider: JsonRpcProvider
   readonly keys: Keys
   readonly specs: readonly MarketSpec[]
@@ -33,14 +32,12 @@ export interface Admin {
 /** `admin.json`. */
 export interface AdminFile {
   readonly database_url: string
-  /** Where the engine listens, and the file with the operator's key; null: the processes write by themselves. */
-  readonly engine: { readonly url: string; readonly keys_file: string } | null
+  /** Where the engine listens, and the file with the operator's key. */
+  readonly engine: { readonly url: string; readonly keys_file: string }
 }
 
 const engineOf = ({ engine }: AdminFile): Admin['engine'] =>
-  engine
-    ? engineAccess({ ENGINE_URL: engine.url, ENGINE_KEYS_FILE: engine.keys_file }, 'tool', ['operator'])
-    : null
+  engineAccess({ ENGINE_URL: engine.url, ENGINE_KEYS_FILE: engine.keys_file }, 'tool', ['operator'])
 
 /** Opens the stack that wrote this stack.json. */
 export async function openAdmin(stackFile: string): Promise<Admin> {

@@ -32,15 +32,14 @@ export interface EnvironmentInput {
   readonly issuerKeysFile: string
   /** Folder of the built page; null: the api serves none. */
   readonly pageDir: string | null
-  /** Null: the processes write by themselves. */
-  readonly engine: (EngineFiles & { readonly databaseUrl: string }) | null
+  readonly engine: EngineFiles & { readonly databaseUrl: string }
 }
 
 export interface Environment {
   readonly baseUrl: string
   readonly issuerUrl: string
   readonly issuer: ProcessSpec
-  readonly engine: ProcessSpec | null
+  readonly engine: ProcessSpec
   readonly api: ProcessSpec
   readonly keeper: ProcessSpec
   readonly indexer: ProcessSpec
@@ -93,7 +92,8 @@ export function environmentOf({
     args: [`${name}/main.ts`],
     env: {
       ...common,
-      ...(engine !== null && { ENGINE_URL: engine.socket, ENGINE_KEYS_FILE: engine.keys[name] }),
+      ENGINE_URL: engine.socket,
+      ENGINE_KEYS_FILE: engine.keys[name],
       DATABASE_URL: databaseUrls[name],
       INTERNAL_PORT: `${ports.internal[name]}`,
       ...env,
@@ -122,7 +122,7 @@ export function environmentOf({
       },
       readyUrl: `${issuerUrl}/jwks`,
     },
-    engine: engine && {
+    engine: {
       name: 'engine',
       args: ['keeper/engine/main.ts'],
       env: {

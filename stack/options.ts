@@ -23,8 +23,6 @@ export interface StackOptions {
   readonly backstop?: boolean
   /** The trading calendar of the stock market; the default is ALWAYS_OPEN. */
   readonly calendar?: CalendarName
-  /** Whether one engine decides and writes everything. The default is the environment variable ENGINE (`on`), else no. */
-  readonly engine?: boolean
   /** Run-time parameters of Postgres, for measurements. */
   readonly databaseSettings?: readonly string[]
 }
@@ -42,7 +40,6 @@ export const START_FLAGS = {
   'data-dir': withDefault(text('<path>', 'folder of the state'), '.clearbatch'),
   fresh: toggle('delete the saved state first'),
   'no-bots': toggle('start without demo traders'),
-  engine: toggle('let one engine decide and write everything; not yet for a folder that was started without'),
   'always-open': toggle('keep the session of the stock market open at all hours (the default)'),
   calendar: toggle('open and close the session of the stock market by the New York trading calendar'),
 } as const
@@ -55,8 +52,7 @@ export function optionsOf({ port, fresh, ...more }: StartValues): StackOptions {
     throw new UsageError('--calendar and --always-open exclude each other')
   const calendar = more.calendar ? 'NYSE' : 'ALWAYS_OPEN'
   const dataDir = resolve(more['data-dir'])
-  const common: StackOptions = { port, dataDir, fresh, bots: !more['no-bots'], page: true, calendar }
-  return more.engine ? { ...common, engine: true } : common
+  return { port, dataDir, fresh, bots: !more['no-bots'], page: true, calendar }
 }
 
 /** Throws a UsageError. */

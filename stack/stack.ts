@@ -4,11 +4,9 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { JsonRpcProvider } from 'ethers'
 import { createDb, createPool, type Db } from '../db/client.ts'
-import { listMarket, setCalendar } from '../db/markets.ts'
 import { migrate } from '../db/migrator.ts'
 import { latestReport } from '../db/oracle-reports.ts'
 import type { MarketSpec } from '../domain/market/market.ts'
-import type { CalendarName } from '../domain/market/trading-calendar.ts'
 import { type Entrance, fund, issueApiKeys, localProvider } from './accounts.ts'
 import type { AdminFile } from './admin.ts'
 import { startAnvil } from './anvil.ts'
@@ -54,8 +52,7 @@ export interface Stack {
   /** How each process connects; `postgres.url` is the owner's. */
   readonly databaseUrls: DatabaseUrls
   readonly chain: Service
-  /** Null if the processes write by themselves. */
-  readonly engine: Managed | null
+  readonly engine: Managed
   readonly engineAccess: EnvironmentInput['engine']
   readonly api: Managed
   readonly keeper: Managed
@@ -112,8 +109,7 @@ async function start(
   await migrate(db)
   const databaseUrls = await createLogins(postgres.url)
   const calendar = options.calendar ?? 'ALWAYS_OPEN'
-  const engineFiles = (options.engine ?? process.env.ENGINE === 'on') ? writeEngineFiles(dir) : null
-  if (engineFiles === null) await listInTables(db, specs, calendar)
+  const engineFiles = writeEngineFiles(dir)
   report('contracts are deployed')
 
   const { oracle: address } = deployment.contracts
@@ -124,7 +120,7 @@ async function start(
   onStop(() => supervisor.stop())
   const issuerPort = options.port === 0 ? await freePort() : await preferPort(ISSUER_PORT)
   const ports = { rest: port, issuer: issuerPort, internal: await internalPorts() }
-  const engineAccess = engineFiles && { ...engineFiles, databaseUrl: databaseUrls.engine }
+  const engineAccess = { ...engineFiles, databaseUrl: databaseUrls.engine }
   const environment = environmentOf({
     ...{ databaseUrls, rpcUrl: chain.url, deployment, keys, ports },
     pricesFile: dir.prices,
@@ -132,9 +128,9 @@ async function start(
     pageDir: await page,
     engine: engineAccess,
   })
-  const engine = environment.engine && supervisor.start(environment.engine)
-  await engine?.ready()
-  if (engineFiles !== null) await listMarkets(db, engineFiles, specs, calendar)
+  const engine = supervisor.start(environment.engine)
+  await engine.ready()
+  await listMarkets(db, engineFiles, specs, calendar)
   report('markets are listed')
   const processes = await startProcesses(supervisor, environment)
   const { baseUrl, issuerUrl } = environment
@@ -154,7 +150,7 @@ async function start(
   if (options.bots) startBots(supervisor, file, accounts.bots)
   const admin: AdminFile = {
     database_url: postgres.url,
-    engine: engineFiles && { url: engineFiles.socket, keys_file: engineFiles.keys.operator },
+    engine: { url: engineFiles.socket, keys_file: engineFiles.keys.operator },
   }
   writePrivate(dir.admin, admin)
   writePrivate(dir.stackFile, file)
@@ -164,14 +160,6 @@ async function start(
 
 const openDatabase = (url: string): Db =>
   createDb(createPool({ url, connections: 4, name: 'stack', idleInTransactionMs: 0 }))
-
-async function listInTables(db: Db, specs: readonly MarketSpec[], calendar: CalendarName): Promise<void> {
-  for (const spec of specs) {
-    await listMarket(db, spec)
-    // At every start, because the flag may differ from that of the last one.
-    if (spec.fundingSession) await setCalendar(db, spec.marketId, calendar)
-  }
-}
 
 async function startServices(
   { port, databaseSettings: settings = [] }: StackOptions,

@@ -65,7 +65,7 @@ export async function startComplete(options: CompleteOptions = {}): Promise<Comp
       db: stack.db,
       databaseUrl: stack.postgres.url,
       processes: {
-        ...(engine !== null && { engine: engine.pid() ?? 0 }),
+        engine: engine.pid() ?? 0,
         api: api.pid() ?? 0,
         keeper: keeper.pid() ?? 0,
         indexer: indexer.pid() ?? 0,

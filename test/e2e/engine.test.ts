@@ -11,7 +11,7 @@ const QUANTITY = '0.01'
 
 describe('a complete exchange on an engine', function () {
   this.timeout(180_000)
-  const exchange = useStack({ engine: true })
+  const exchange = useStack()
 
   async function agreed(): Promise<void> {
     expect(await exchange.differences()).to.deep.equal([])
@@ -43,8 +43,8 @@ describe('a complete exchange on an engine', function () {
       return client.orders.place({ ...order, clientOrderId: label })
     })
     for (let kill = 0; kill < 3; kill++) {
-      await engine?.restart('SIGKILL')
-      await engine?.ready()
+      await engine.restart('SIGKILL')
+      await engine.ready()
     }
     const placed = await Promise.all(placing)
     expect(new Set(placed.map(({ order }) => order.order_id)).size).to.equal(30)
@@ -72,7 +72,7 @@ describe('a complete exchange on an engine', function () {
 
   it('when the engine is stopped by SIGSTOP and continued, it gives up its ownership or goes on, and nothing is lost', async () => {
     const { engine } = exchange.stack
-    const pid = engine?.pid() as number
+    const pid = engine.pid() as number
     process.kill(pid, 'SIGSTOP')
     await new Promise((resolve) => setTimeout(resolve, 4_000))
     process.kill(pid, 'SIGCONT')

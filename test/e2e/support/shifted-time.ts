@@ -30,7 +30,7 @@ export class ShiftedTime {
   static async install(stack: Stack): Promise<ShiftedTime> {
     await sql.raw(INSTALL).execute(stack.db)
     const { engine, indexer, keeper, api } = stack
-    const processes = engine === null ? [indexer, keeper, api] : [engine, indexer, keeper, api]
+    const processes = [engine, indexer, keeper, api]
     for (const process of processes) await process.restart('SIGTERM')
     for (const process of processes) await process.ready(READY_MS)
     return new ShiftedTime(stack)

@@ -33,11 +33,8 @@ async function shadowDifferences(db: Db): Promise<string[]> {
   return differences.filter((line) => !spoiled.some((id) => line.startsWith(`orders ${id} signature: `)))
 }
 
-/** `backstop`: with one, positions that fall below their margin requirement can be inherited. `engine`: one decides and writes everything. */
-export function useStack({
-  backstop = false,
-  engine,
-}: Partial<Pick<StackOptions, 'backstop' | 'engine'>> = {}): TestStack {
+/** `backstop`: with one, positions that fall below their margin requirement can be inherited. */
+export function useStack({ backstop = false }: Pick<StackOptions, 'backstop'> = {}): TestStack {
   let running: Stack | undefined
   const dataDir = mkdtempSync(join(tmpdir(), 'clearbatch-e2e-'))
   const traders = new Map<number, Client>()
@@ -47,8 +44,7 @@ export function useStack({
   }
   before(async function () {
     this.timeout(START_LIMIT_MS)
-    const engines = engine === undefined ? {} : { engine }
-    const options = { port: 0, dataDir, fresh: false, bots: false, backstop, ...engines }
+    const options = { port: 0, dataDir, fresh: false, bots: false, backstop }
     running = await startStack(options, () => {})
   })
   after(async function () {
