@@ -9,7 +9,7 @@ import type { MarketSpec } from '../domain/market/market.ts'
 import { engineAccess } from '../keeper/engine/link/access.ts'
 import { openAdmin } from '../stack/admin.ts'
 import { OpsError } from './error.ts'
-import { type Settings, settingsOf } from './settings.ts'
+import { type OperatorAccess, type Settings, settingsOf } from './settings.ts'
 
 export interface DatabaseConnection {
   readonly db: Db
@@ -37,7 +37,7 @@ export const connect = (stack: string | null, env: Env): Promise<Connection> =>
 async function connectToStack(path: string): Promise<Connection> {
   const { provider, db, engine, keys, close } = await openAdmin(path)
   const signer = new Wallet(keys.deployer.privateKey, provider)
-  return { provider, db, settings: settingsOf(db, engine), signer, close }
+  return { provider, db, settings: settingsOf(db, () => engine), signer, close }
 }
 
 function required(env: Env, name: string): string {
@@ -66,19 +66,27 @@ async function connectByEnvironment(env: Env): Promise<Connection> {
   }
 }
 
-/** `ENGINE_URL` and `ENGINE_KEYS_FILE`: the engine that changes settings; without them the command does. */
+/** `ENGINE_URL` and `ENGINE_KEYS_FILE`: the engine that changes settings; commands that only read need neither. */
 function databaseOf(env: Env): DatabaseConnection {
   const url = required(env, 'DATABASE_URL')
-  const engine = engineAccess(env, 'command', ['operator'])
   const db = createDb(createPool({ url, connections: 2, name: 'clearbatch ops' }))
-  return { db, settings: settingsOf(db, engine), close: () => db.destroy() }
+  return { db, settings: settingsOf(db, () => operatorAccess(env)), close: () => db.destroy() }
+}
+
+/** Throws an OpsError. */
+function operatorAccess(env: Env): OperatorAccess {
+  try {
+    return engineAccess(env, 'command', ['operator'])
+  } catch (error) {
+    throw new OpsError((error as Error).message)
+  }
 }
 
 /** For commands that need the database alone. */
 export async function connectDatabase(stack: string | null, env: Env): Promise<DatabaseConnection> {
   if (stack === null) return databaseOf(env)
   const { db, engine, close } = await openAdmin(resolve(stack))
-  return { db, settings: settingsOf(db, engine), close }
+  return { db, settings: settingsOf(db, () => engine), close }
 }
 
 /** No error repeats a key or a password. */

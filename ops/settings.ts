@@ -1,15 +1,7 @@
-/** Settings of markets: an engine changes them where one owns the exchange, and the command itself in the database where none does. */
+/** Settings of markets, which the engine changes. */
 import type { Db } from '../db/client.ts'
-import { readClock } from '../db/clock.ts'
 import { announceFees } from '../db/fee-periods.ts'
-import {
-  announceProtection,
-  loadMarkets,
-  loadProtection,
-  reopenMarket,
-  setCalendar,
-  setImpactNotional,
-} from '../db/markets.ts'
+import { loadMarkets, loadProtection } from '../db/markets.ts'
 import { loadListedMarkets } from '../db/terms.ts'
 import type { OperatorSetting } from '../domain/exchange/decide/orders/operator.ts'
 import type { FeeChange, FeeRefusal, FeeSchedule } from '../domain/market/fee-periods.ts'
@@ -40,21 +32,10 @@ export interface Settings {
 
 export type OperatorAccess = EngineAccess<'operator'>
 
-export const settingsOf = (db: Db, access: OperatorAccess | null): Settings =>
-  access === null ? storedSettings(db) : engineSettings(db, access)
-
-const storedSettings = (db: Db): Settings => ({
-  reopen: (marketId) => reopenMarket(db, marketId),
-  setCalendar: (marketId, calendar) => setCalendar(db, marketId, calendar),
-  setImpactNotional: (marketId, notional) => setImpactNotional(db, marketId, notional),
-  announceFees: (listed, change, options) => announceFees(db, listed, change, options),
-  announceProtection: async (marketId, width) => announceProtection(db, marketId, width, await readClock(db)),
-})
-
-/** The engine stores a change in the tables before it answers, so what is read after the answer has the change. */
-function engineSettings(db: Db, access: OperatorAccess): Settings {
+/** The engine stores a change in the tables before it answers, so what is read after the answer has the change. `access`: read by the first change. */
+export function settingsOf(db: Db, access: () => OperatorAccess): Settings {
   async function change(marketId: MarketId, setting: OperatorSetting): Promise<void> {
-    const refusal = await submit(db, access, marketId, setting)
+    const refusal = await submit(db, access(), marketId, setting)
     if (refusal !== null) throw new OpsError(`the engine refuses the change: ${refusal.code}`)
   }
   return {
@@ -64,7 +45,7 @@ function engineSettings(db: Db, access: OperatorAccess): Settings {
     async announceFees(listed, fees, options) {
       if (options.isDryRun) return announceFees(db, listed, fees, options)
       const { marketId } = listed
-      const refusal = await submit(db, access, marketId, { kind: 'fees', change: fees, isDryRun: false })
+      const refusal = await submit(db, access(), marketId, { kind: 'fees', change: fees, isDryRun: false })
       if (refusal !== null) return refuse(feeRefusal(refusal))
       const markets = await loadListedMarkets(db)
       return accept(markets.find((market) => market.listed.marketId === marketId)?.terms.fees ?? [])

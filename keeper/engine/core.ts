@@ -4,6 +4,7 @@ import type { Entry } from '../../domain/exchange/apply.ts'
 import { specOf } from '../../domain/exchange/decide/turn/snapshot.ts'
 import { hashOrder } from '../../domain/orders/order-hash.ts'
 import { keccak } from '../../service/crypto.ts'
+import { killAt } from '../../service/kill-point.ts'
 import { scheduleCheckpoints } from './checkpoint-schedule.ts'
 import type { RecoveredState } from './checkpoints.ts'
 import { accountOf, type ExchangeAnswer, type ExchangeCommand } from './commands.ts'
@@ -11,6 +12,7 @@ import type { Config } from './config.ts'
 import { ConnectionDeadlines } from './connection-deadlines.ts'
 import { Exchange } from './exchange.ts'
 import { Facts } from './facts.ts'
+import { killingJournal } from './killing-journal.ts'
 import { type Member, startMember } from './member.ts'
 import type { EngineMetrics } from './metrics.ts'
 import type { EngineClock, EngineLogger } from './ports.ts'
@@ -56,7 +58,8 @@ export function startCore(ports: CorePorts, { applied, number }: RecoveredState)
   const deadlines = new ConnectionDeadlines()
   /** An owner has one. A follower would collect changes that the owner has written, without end. */
   let tables: TableWriter | null = null
-  const journal = createJournal<Entry>(pool, (rows) => tables?.collect(rows) ?? [])
+  const stored = createJournal<Entry>(pool, (rows) => tables?.collect(rows) ?? [])
+  const journal = config.killAt === null ? stored : killingJournal(stored, killAt(config.killAt))
   const failure = Promise.withResolvers<never>()
   failure.promise.catch(() => {})
   const announcements: (() => void)[] = []

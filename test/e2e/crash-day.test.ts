@@ -38,7 +38,7 @@ describe('a crash day', function () {
   }
 
   it('when prices fall by 30 % under kills and forks, positions close by the book, to the backstop and against counterparties, and all reads agree', async () => {
-    const { keeper, indexer } = exchange.stack
+    const { engine, indexer } = exchange.stack
     const opening = { marketId: PERPETUAL, against: 8 }
     // In the order in which the fall reaches them; the last one survives it.
     await crash().open({ ...opening, account: 2, quantity: '0.5', leverage: 20 })
@@ -65,7 +65,7 @@ describe('a crash day', function () {
     ])
     for (const [at, thousandths] of CRASH_DAY.entries()) {
       const move = () => crash().price(thousandths, outcomes.get(at))
-      if (at === 2) await crash().killAt(keeper, 'after-liquidation-action', move)
+      if (at === 2) await crash().killAt(engine, 'after-append-action_queued', move)
       else if (at === 6) await crash().killAt(indexer, 'after-block-commit', move)
       // Between these the price falls and rises without a new low: every second one is enough.
       else if (at < 9 || at > 30 || at % 3 === 0) await move()

@@ -8,7 +8,10 @@ import { nearOracle, readModel, trade, useStack } from './support/stack.ts'
 
 const POINTS = [
   ['api', 'after-placement-commit'],
-  ['keeper', 'after-batch-commit'],
+  ['engine', 'before-append-order_placed'],
+  ['engine', 'after-append-order_placed'],
+  ['engine', 'before-append-batch_cleared'],
+  ['engine', 'after-append-batch_cleared'],
   ['keeper', 'after-signing'],
   ['keeper', 'after-broadcast'],
   ['indexer', 'after-block-commit'],

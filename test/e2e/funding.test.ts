@@ -60,7 +60,7 @@ describe('funding payments of a running exchange', function () {
   }
 
   it('when rates change between trades, chain logs, contract views, read model and REST agree and sum to zero', async () => {
-    updates = await FundingUpdates.open(stack, MARKET)
+    updates = new FundingUpdates(stack, MARKET)
     await tradeBetween(0, 1)
     for (const [direction, buyer, seller] of [
       ['up', 2, 0],

@@ -204,8 +204,8 @@ describe('a cascade of liquidations on a running exchange', function () {
   })
 
   for (const [name, point] of [
-    ['keeper', 'after-liquidation-step'],
-    ['keeper', 'after-liquidation-action'],
+    ['engine', 'after-append-liquidation_changed'],
+    ['engine', 'after-append-action_queued'],
     ['indexer', 'after-block-commit'],
   ] as const) {
     it(`when ${name} is killed at ${point} while the backstop inherits, the position moves once`, async () => {

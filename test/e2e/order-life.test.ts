@@ -90,8 +90,8 @@ describe('the life of orders on a complete exchange', function () {
     expect(await exchange.differences()).to.deep.equal([])
   })
 
-  it('when the keeper is killed between two markets, a dead-man switch cancels the orders of both', async () => {
-    const { keeper } = exchange.stack
+  it('when the engine is killed while it fires a dead-man switch, the switch cancels the orders of both markets', async () => {
+    const { engine } = exchange.stack
     const alice = exchange.trader(3)
     const limit = async (marketId: number, quantity: string) =>
       alice.orders.place({
@@ -101,12 +101,12 @@ describe('the life of orders on a complete exchange', function () {
         quantity,
       })
     const placed = [await limit(1, QUANTITY), await limit(2, '1'), await farStop(alice)]
-    await keeper.restart('SIGTERM', { CLEARBATCH_KILL_AT: 'after-switch-market' })
-    await keeper.ready()
-    const died = keeper.nextEnd()
+    await engine.restart('SIGTERM', { CLEARBATCH_KILL_AT: 'after-append-switches_fired' })
+    await engine.ready()
+    const died = engine.nextEnd()
     const armed = await alice.orders.cancelAllAfter(5)
     expect(await died).to.equal('SIGKILL')
-    await keeper.ready()
+    await engine.ready()
     for (const one of placed) expect(await ended(alice, one)).to.equal('CANCELLED DEAD_MAN_SWITCH')
     expect((await alice.orders.cancelSwitch()).armed).to.equal(false)
     expect(Date.parse(armed.fire_at ?? '')).to.be.lessThan(Date.now())

@@ -54,15 +54,14 @@ export interface EngineAccess<Name extends Role> {
   readonly keys: ReadonlyMap<Name, Buffer>
 }
 
-/** `ENGINE_URL`: the members, separated by commas. Null without it: the process writes by itself. */
+/** `ENGINE_URL`: the members, separated by commas. */
 export function engineAccess<Name extends Role>(
   env: Env,
   processName: string,
   roles: readonly Name[],
-): EngineAccess<Name> | null {
-  const { optional, text } = environment(env, processName)
-  const members = optional('ENGINE_URL')?.split(',') ?? null
-  if (members === null) return null
+): EngineAccess<Name> {
+  const { text } = environment(env, processName)
+  const members = text('ENGINE_URL').split(',')
   for (const member of members) addressOf('ENGINE_URL', member)
   return { members, keys: keysOf('ENGINE_KEYS_FILE', text('ENGINE_KEYS_FILE'), roles) }
 }

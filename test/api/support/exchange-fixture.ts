@@ -13,7 +13,7 @@ import { projectAll, projectShards } from '../../../indexer/project/project-shar
 import { createLogger } from '../../../service/logger.ts'
 import { binary, e18, future, perpetual } from '../../support/markets.ts'
 import { freshDatabase, loginOf } from '../../support/postgres.ts'
-import { AdoptingEngine } from './adopting-engine.ts'
+import { AdoptingEngine } from '../../support/adopting-engine.ts'
 
 /** Runs the tests that start an exchange with an engine in their process. */
 const USES_ENGINE = process.env.TEST_ENGINE === 'local'

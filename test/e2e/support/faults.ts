@@ -7,7 +7,7 @@ import type { Shares } from '../../support/legal-deleveraging.ts'
 export const MARKETS = [1, 3, 4] as const
 export type MarketId = (typeof MARKETS)[number]
 
-export type Part = 'api' | 'keeper' | 'indexer'
+export type Part = 'api' | 'engine' | 'keeper' | 'indexer'
 
 export type Fault = { readonly afterMs: number } & (
   | /** Ends a process at once (`point` is null), or when it next reaches a kill point between two of its writes. */ {
@@ -50,13 +50,16 @@ const FUNDED: MarketId = 1
 const KILLS = [
   ['api', 'after-placement-commit'],
   ['api', 'after-request-commit'],
-  ['keeper', 'after-batch-commit'],
+  ['engine', 'after-append-order_placed'],
+  ['engine', 'before-append-batch_cleared'],
+  ['engine', 'after-append-batch_cleared'],
+  ['engine', 'after-append-switches_fired'],
   ['keeper', 'after-signing'],
   ['keeper', 'after-broadcast'],
-  ['keeper', 'after-switch-market'],
   ['indexer', 'after-block-commit'],
   ['indexer', 'before-projection'],
   ['api', null],
+  ['engine', null],
   ['keeper', null],
   ['indexer', null],
 ] as const
@@ -120,7 +123,7 @@ export interface Crash {
 }
 
 /** Between two writes of a liquidation. */
-const LIQUIDATION_KILLS = ['after-liquidation-step', 'after-liquidation-action'] as const
+const LIQUIDATION_KILLS = ['after-append-liquidation_changed', 'after-append-action_queued'] as const
 
 export const anyCrash = (home: MarketId, traders: number): fc.Arbitrary<Crash> =>
   fc.record({
@@ -134,7 +137,7 @@ export const anyCrash = (home: MarketId, traders: number): fc.Arbitrary<Crash> =
         weight: 2,
         arbitrary: fc.tuple(
           fc.record({
-            ...{ kind: kind('kill'), part: kind('keeper'), point: fc.constantFrom(...LIQUIDATION_KILLS) },
+            ...{ kind: kind('kill'), part: kind('engine'), point: fc.constantFrom(...LIQUIDATION_KILLS) },
             afterMs: fc.constant(0),
           }),
         ),

@@ -2,14 +2,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'kysely'
 import { unpackInputs } from '../../../db/batch-inputs.ts'
-import type { Db, Tx } from '../../../db/client.ts'
-import type { Fence } from '../../../db/fence.ts'
-import { lockShard } from '../../../db/journal.ts'
-import { createLeases } from '../../../db/leases.ts'
 import { latestReport } from '../../../db/oracle-reports.ts'
 import type { SingleAction } from '../../../domain/actions/action.ts'
 import type { StoredPayload } from '../../../domain/actions/stored-action.ts'
-import { marketShard } from '../../../domain/journal/journal-row.ts'
 import { fundingCapAt } from '../../../domain/prices/funding.ts'
 import { fundingIndexAt } from '../../../domain/prices/funding-state.ts'
 import { allowedMove } from '../../../domain/prices/report.ts'
@@ -23,15 +18,13 @@ import type {
   Price,
   Steps,
 } from '../../../domain/units.ts'
-import type { QueueEnd } from '../../../keeper/actions/ports.ts'
-import { createActionQueue } from '../../../keeper/actions/store.ts'
 import { feedIdOf, finalFeedIdOf, parametersOf } from '../../../stack/deploy.ts'
 import type { Stack } from '../../../stack/stack.ts'
 import { legalDeleveraging, type Positions, type Shares } from '../../support/legal-deleveraging.ts'
 import { untouchedPositions } from '../../support/untouched-positions.ts'
 import type { Fault, QueuedKind } from './faults.ts'
+import { enqueueAsOwner, type QueueEnd } from './test-owner.ts'
 
-const LEASE_MS = 24 * 3_600_000
 const HOUR_MS = 3_600_000
 const QUEUE_LIMIT_MS = 10_000
 const NO_BACKSTOP = `0x${'0'.repeat(40)}` as Address
@@ -79,7 +72,6 @@ interface Parties {
 
 export class SingleActions {
   readonly #stack: Stack
-  readonly #fences = new Map<number, Promise<Fence | null>>()
   /** The funding index of each queued deleveraging, by `<market> <number in the queue>`, if no action before it is dropped. */
   readonly indexes = new Map<string, FundingIndex>()
 
@@ -95,36 +87,32 @@ export class SingleActions {
 
   /** Queues the action as soon as one can be mined and the report is not older than that of the queue. */
   async add(marketId: number, kind: QueuedKind, parties: Parties): Promise<void> {
-    const { db, provider } = this.#stack
-    const fence = await this.#fence(marketId)
     for (const deadline = Date.now() + QUEUE_LIMIT_MS; Date.now() < deadline; await sleep(200)) {
       const report = await this.#report(marketId)
-      const headTime = (((await provider.getBlock('latest'))?.timestamp ?? 0) * 1000) as Millis
-      const queue = createActionQueue(db)
-      const verdict = await queue.enqueue(marketId as MarketId, fence, headTime, (end) =>
-        this.#build(marketId, kind, { report, end, ...parties }),
-      )
+      const build = (end: QueueEnd): SingleAction => this.#build(marketId, kind, { report, end, ...parties })
+      const verdict = await enqueueAsOwner(this.#stack, { marketId, now: Date.now() as Millis, build })
       if (verdict.ok && verdict.value !== null) return
     }
   }
 
   /**
    * Queues a deleveraging at the price nearest to the last used one at which it is legal. False if there is none within the time limit. It is
-   * decided on the positions under the lock of the shard: the indexer takes a leg that closes less than its steps for a fault.
+   * decided on positions that nothing changes meanwhile: the indexer takes a leg that closes less than its steps for a fault.
    */
   async deleverage({ market, side, shares }: Deleveraging): Promise<boolean> {
-    const { db, provider } = this.#stack
-    const fence = await this.#fence(market)
     for (const deadline = Date.now() + QUEUE_LIMIT_MS; Date.now() < deadline; await sleep(200)) {
       let positions: Positions = new Map()
-      const locked = lockedFirst(db, market, async (tx) => {
-        positions = await untouchedPositions(tx, market)
-      })
-      const headTime = (((await provider.getBlock('latest'))?.timestamp ?? 0) * 1000) as Millis
       let index = 0n as FundingIndex
-      const verdict = await createActionQueue(locked).enqueue(market as MarketId, fence, headTime, (end) => {
-        index = fundingIndexAt(end.funding, end.asOf)
-        return this.#deleveraging({ market, side, shares }, positions, end, index)
+      const verdict = await enqueueAsOwner(this.#stack, {
+        marketId: market,
+        now: Date.now() as Millis,
+        prepare: async () => {
+          positions = await untouchedPositions(this.#stack.db, market)
+        },
+        build: (end) => {
+          index = fundingIndexAt(end.funding, end.asOf)
+          return this.#deleveraging({ market, side, shares }, positions, end, index)
+        },
       })
       if (!verdict.ok || verdict.value === null) continue
       this.indexes.set(`${market} ${verdict.value}`, index)
@@ -165,14 +153,14 @@ export class SingleActions {
 
   /** Queues the end of a closed market, as of the chain's time. Returns null, or the code of the law that forbids it. */
   async finalize(marketId: number, report: OracleReport): Promise<string | null> {
-    const fence = await this.#fence(marketId)
     for (const deadline = Date.now() + QUEUE_LIMIT_MS; ; await sleep(200)) {
       const { timestamp = 0 } = (await this.#stack.provider.getBlock('latest')) ?? {}
-      const queue = createActionQueue(this.#stack.db, () => sql<number>`${timestamp * 1000}::bigint`)
-      const headTime = (timestamp * 1000) as Millis
-      const verdict = await queue.enqueue(marketId as MarketId, fence, headTime, ({ asOf }) => ({
-        ...{ kind: 'finalize_market', asOf, report },
-      }))
+      const build = ({ asOf }: QueueEnd): SingleAction => ({ kind: 'finalize_market', asOf, report })
+      const verdict = await enqueueAsOwner(this.#stack, {
+        marketId,
+        now: (timestamp * 1000) as Millis,
+        build,
+      })
       if (!verdict.ok) return verdict.refusal.code
       if (verdict.value !== null) return null
       if (Date.now() > deadline) throw new Error('the chain stays behind the last action of the market')
@@ -219,16 +207,6 @@ export class SingleActions {
     return report
   }
 
-  async #fence(marketId: number): Promise<Fence> {
-    const name = `funding:m${marketId}`
-    const acquired =
-      this.#fences.get(marketId) ?? createLeases(this.#stack.db, 'model test', LEASE_MS).acquire(name)
-    this.#fences.set(marketId, acquired)
-    const fence = await acquired
-    if (fence === null) throw new Error(`${name} has another owner`)
-    return fence
-  }
-
   /** Those recorded after `n`, in order. */
   async touchesAfter(n: number): Promise<readonly Touch[]> {
     const { rows } = await sql<Touch>`
@@ -249,15 +227,4 @@ export class SingleActions {
       }),
     )
   }
-}
-
-/** A database whose transactions lock the market's shard and run `first` before their work. */
-function lockedFirst(db: Db, marketId: number, first: (tx: Tx) => Promise<void>): Db {
-  const execute = <Result>(work: (tx: Tx) => Promise<Result>): Promise<Result> =>
-    db.transaction().execute(async (tx) => {
-      await lockShard(tx, marketShard(marketId))
-      await first(tx)
-      return work(tx)
-    })
-  return { transaction: () => ({ execute }) } as unknown as Db
 }

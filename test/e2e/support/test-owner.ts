@@ -1,0 +1,137 @@
+/** Decides in the engine's place: for actions that no command asks for, such as one that the contract rejects. */
+import { createPool } from '../../../db/client.ts'
+import type { SingleAction } from '../../../domain/actions/action.ts'
+import type { QueueRefusal } from '../../../domain/actions/queue.ts'
+import type { Entry } from '../../../domain/exchange/apply.ts'
+import { TurnContext } from '../../../domain/exchange/decide/turn/context.ts'
+import { enqueueAction } from '../../../domain/exchange/decide/turn/queue.ts'
+import { decideOn } from '../../../domain/exchange/decide.ts'
+import type { Inputs } from '../../../domain/exchange/inputs.ts'
+import type { FundingState } from '../../../domain/prices/funding-state.ts'
+import type { UsedReport } from '../../../domain/prices/report.ts'
+import type { MarketId, Millis } from '../../../domain/units.ts'
+import type { Verdict } from '../../../domain/verdict.ts'
+import { recoverState } from '../../../keeper/engine/checkpoints.ts'
+import { GROUP_VERSION } from '../../../keeper/engine/ports.ts'
+import { createJournal, createLease } from '../../../keeper/engine/store.ts'
+import { createTableWriter } from '../../../keeper/engine/tables/table-writer.ts'
+import type { Stack } from '../../../stack/stack.ts'
+import { SILENT_LOGGER } from '../../keeper/support/market-fixture.ts'
+
+/** The end of a market's queue, behind which the next action comes. */
+export interface QueueEnd {
+  /** The time of the next action. */
+  readonly asOf: Millis
+  readonly usedReport: UsedReport | null
+  /** After the last queued action. */
+  readonly funding: FundingState
+}
+
+export interface Enqueuing {
+  readonly marketId: number
+  /** The present time, on which the action is decided. */
+  readonly now: Millis
+  readonly build: (end: QueueEnd) => SingleAction | null
+  /** Runs while nothing else changes the exchange. */
+  readonly prepare?: () => Promise<void>
+}
+
+/**
+ * Queues the action that `build` makes for the end of the queue. Returns its number; null if `build` returns null, or if no action can be mined now. The engine is
+ * stopped meanwhile: this process takes its lease, as another member of the engine would.
+ */
+export async function enqueueAsOwner(
+  { engine, databaseUrls, provider }: Stack,
+  { marketId, now, build, prepare = async () => {} }: Enqueuing,
+): Promise<Verdict<number | null, QueueRefusal>> {
+  await engine.stop()
+  const pool = createPool({ url: databaseUrls.engine, connections: 2, name: 'test owner' })
+  try {
+    await prepare()
+    const headTime = (((await provider.getBlock('latest'))?.timestamp ?? 0) * 1000) as Millis
+    const owner = await OwnerInTest.take(pool)
+    return await owner.enqueue(marketId as MarketId, { now, headTime }, build)
+  } finally {
+    await pool.end()
+    await engine.restart('SIGTERM')
+    await engine.ready()
+  }
+}
+
+type Pool = ReturnType<typeof createPool>
+type Times = Pick<Inputs, 'now' | 'headTime'>
+
+class OwnerInTest {
+  readonly #pool: Pool
+  readonly #token: number
+  readonly #recovered: Awaited<ReturnType<typeof recoverState>>
+
+  private constructor(pool: Pool, token: number, recovered: Awaited<ReturnType<typeof recoverState>>) {
+    this.#pool = pool
+    this.#token = token
+    this.#recovered = recovered
+  }
+
+  static async take(pool: Pool): Promise<OwnerInTest> {
+    const lease = createLease(pool)
+    const token = await lease.take(await lease.read())
+    if (token === null) throw new Error('another member has taken the lease')
+    return new OwnerInTest(pool, token, await recoverState(pool, { ...SILENT_LOGGER, debug() {} }))
+  }
+
+  async enqueue(
+    marketId: MarketId,
+    { now, headTime }: Times,
+    build: Enqueuing['build'],
+  ): Promise<Verdict<number | null, QueueRefusal>> {
+    const number = await this.#follow()
+    const { applied } = this.#recovered
+    const decided = decideOn(applied.state, inputsAt({ now, headTime }), {
+      decider: (draft, inputs) => {
+        const context = new TurnContext(draft, inputs, marketId)
+        const { usedReport, funding } = context.snapshot
+        return enqueueAction(context, (asOf) => build({ asOf, usedReport, funding }))
+      },
+      command: null,
+    })
+    await this.#append(number + 1, decided.entries)
+    await createLease(this.#pool).release(this.#token)
+    return decided.answer
+  }
+
+  /** Returns the number of the journal's last group. */
+  async #follow(): Promise<number> {
+    const journal = createJournal<Entry>(this.#pool)
+    const { applied } = this.#recovered
+    let { number } = this.#recovered
+    for (;;) {
+      const groups = await journal.read(number, 1_000)
+      if (groups.length === 0) return number
+      for (const { rows } of groups) for (const row of rows) applied.apply(row)
+      number = groups.at(-1)?.number ?? number
+      applied.forget(applied.position())
+    }
+  }
+
+  async #append(number: number, entries: readonly Entry[]): Promise<void> {
+    if (entries.length === 0) return
+    const { applied } = this.#recovered
+    const tables = createTableWriter(applied.state)
+    const journal = createJournal<Entry>(this.#pool, (rows) => tables.collect(rows))
+    const rows = JSON.parse(JSON.stringify(entries)) as Entry[]
+    const before = applied.digest()
+    for (const row of rows) applied.apply(row)
+    const group = { number, token: this.#token, version: GROUP_VERSION, rows, before }
+    if (!(await journal.append({ ...group, digest: applied.digest() })))
+      throw new Error(`group ${number} does not follow the head of the journal`)
+  }
+}
+
+const inputsAt = (times: Times): Inputs => ({
+  ...times,
+  report: () => null,
+  session: () => null,
+  reportRules: () => null,
+  chainSeenAt: null,
+  limits: { oracleMaxAgeMs: 0, chainMaxAgeMs: 0 },
+})

@@ -1,0 +1,213 @@
+/**
+ * The engine in the process of a test: it decides each command with the machine of the product and stores its rows and tables, in one transaction that
+ * locks all journals. Before each command it adopts what the test, or the old writers of the tables, have written meanwhile.
+ */
+import { CompiledQuery } from 'kysely'
+import type { Db, Tx } from '../../db/client.ts'
+import { lockShards } from '../../db/journal.ts'
+import { AppliedRows } from '../../domain/exchange/applied-rows.ts'
+import type { Entry } from '../../domain/exchange/apply.ts'
+import type { ChainRules } from '../../domain/exchange/decide/chain/blocks.ts'
+import { decideOn } from '../../domain/exchange/decide.ts'
+import type { Draft } from '../../domain/exchange/draft.ts'
+import type { FreshnessLimits, Inputs } from '../../domain/exchange/inputs.ts'
+import { listedSpec } from '../../domain/exchange/market-terms.ts'
+import type { ExchangeState } from '../../domain/exchange/state.ts'
+import { ACCOUNTS_SHARD, type JournalRow, marketShard } from '../../domain/journal/journal-row.ts'
+import type { MarketSpec } from '../../domain/market/market.ts'
+import type { Order } from '../../domain/orders/order.ts'
+import { hashOrder } from '../../domain/orders/order-hash.ts'
+import type { Feed } from '../../domain/prices/feed.ts'
+import type { ReportRules } from '../../domain/prices/report.ts'
+import type { OracleReport } from '../../domain/settlement/settlement.ts'
+import type { MarketId, Millis, OrderHash, Price } from '../../domain/units.ts'
+import type { AnswerOf, CommandKind, CommandOf, ExchangeCommand } from '../../keeper/engine/commands.ts'
+import { Exchange } from '../../keeper/engine/exchange.ts'
+import { decode, encode } from '../../keeper/engine/link/codec.ts'
+import type { Engine, EngineReply } from '../../keeper/engine/link/engine.ts'
+import { checkShape } from '../../keeper/engine/schemas.ts'
+import { createTableWriter, type TableWriter } from '../../keeper/engine/tables/table-writer.ts'
+import { keccak } from '../../service/crypto.ts'
+import { StoredState } from '../keeper/support/stored-state.ts'
+
+const LIMITS: FreshnessLimits = { oracleMaxAgeMs: 600_000, chainMaxAgeMs: 600_000 }
+const CHAIN_RULES = { confirmations: 1, depth: 8, sliceAccounts: 100, emptyBlocksMs: 1_000 }
+
+type NoAnswer = Extract<EngineReply<never>, { readonly none: unknown }>
+
+/** A command has this reply instead of its answer. */
+export interface Fault {
+  readonly reply: NoAnswer
+  /** Whether the command is executed all the same. */
+  readonly isExecuted: boolean
+}
+
+export interface AdoptingOptions {
+  readonly now?: () => Millis
+  /** Block time of the chain's head; the present time by default. */
+  readonly headTime?: () => Millis | null
+  /** The contract's rules for reports, of all markets. */
+  readonly rules?: () => ReportRules | null
+  readonly chainRules?: Partial<ChainRules>
+}
+
+export class AdoptingEngine implements Engine {
+  /** Commands that have arrived, in their order. */
+  readonly arrived: ExchangeCommand[] = []
+  /** Faults of the next commands. */
+  readonly faults: Fault[] = []
+  readonly #db: Db
+  readonly #options: AdoptingOptions
+  readonly #stored: StoredState
+  readonly #exchange: Exchange
+  readonly #writer: TableWriter
+  #inputs: Inputs | null = null
+  #turn: Promise<unknown> = Promise.resolve()
+
+  constructor(db: Db, options: AdoptingOptions = {}) {
+    this.#db = db
+    this.#options = options
+    this.#stored = new StoredState(db)
+    this.#exchange = new Exchange(new AppliedRows(this.#stored.state), {
+      inputsAt: () => this.#inputs as Inputs,
+      hashOrder: this.hashOrder,
+      chainRules: { ...CHAIN_RULES, ...options.chainRules },
+      keepInputs: (...batch) => this.keepInputs(...batch),
+    })
+    this.#writer = createTableWriter(this.#stored.state)
+  }
+
+  get state(): ExchangeState {
+    return this.#stored.state
+  }
+
+  readonly hashOrder = (order: Order, marketId: MarketId): OrderHash =>
+    hashOrder(order, listedSpec(this.#stored.state, marketId) as MarketSpec, keccak)
+
+  submit<Kind extends CommandKind>(command: CommandOf<Kind>): Promise<EngineReply<AnswerOf<Kind>>> {
+    const sent = decode(JSON.parse(JSON.stringify(encode(command)))) as ExchangeCommand
+    checkShape(sent)
+    this.arrived.push(sent)
+    const fault = this.faults.shift()
+    if (fault?.isExecuted === false) return Promise.resolve(fault.reply)
+    const reply = this.#inTurn(async () => ({ answer: await this.#execute(sent) }))
+    return reply.then(({ answer }) => {
+      if (fault !== undefined) return fault.reply
+      return { answer: decode(JSON.parse(JSON.stringify(encode(answer)))) as AnswerOf<Kind> }
+    })
+  }
+
+  /** The test's options and tables have what clients inform of. */
+  async inform(): Promise<void> {}
+
+  /** Decides by one step of a command alone. */
+  decide<Answer>(decider: (draft: Draft, inputs: Inputs) => Answer): Promise<Answer> {
+    return this.#inTurn(() =>
+      this.#inTransaction(async (tx) => {
+        const { entries, answer } = decideOn(this.#stored.state, this.#inputs as Inputs, {
+          decider: (draft, inputs): Answer => decider(draft, inputs),
+          command: null,
+        })
+        await this.#store(tx, entries)
+        return answer
+      }),
+    )
+  }
+
+  /** The inputs of a batch that the present step decides. */
+  keepInputs(...batch: Parameters<TableWriter['keepInputs']>): void {
+    this.#writer.keepInputs(...batch)
+  }
+
+  /** Drops what has ended from the state, in all markets and in the accounts. */
+  release(): Promise<void> {
+    return this.#inTurn(() =>
+      this.#inTransaction(async (tx) => {
+        const heads = [...this.#stored.state.heads.rows()]
+        const rows = heads.map(({ marketId, seq }): Entry => {
+          const row: JournalRow =
+            marketId === 0
+              ? { kind: 'requests_released', up_to: seq }
+              : { kind: 'ended_released', up_to: seq }
+          const shard = marketId === 0 ? ACCOUNTS_SHARD : marketShard(marketId)
+          return { shard, seq: (seq + 1) as Entry['seq'], row }
+        })
+        await this.#store(tx, rows)
+      }),
+    )
+  }
+
+  #inTurn<Value>(work: () => Promise<Value>): Promise<Value> {
+    const turn = this.#turn.then(work)
+    this.#turn = turn.catch(() => {})
+    return turn
+  }
+
+  async #execute(command: ExchangeCommand): Promise<unknown> {
+    for (let next = command; ; ) {
+      const decision = await this.#inTransaction(async (tx) => {
+        const decided = this.#exchange.decide(next, { now: (this.#inputs as Inputs).now })
+        await this.#store(tx, decided.rows)
+        return decided
+      })
+      if (decision.next === null) return decision.answer
+      next = decision.next
+    }
+  }
+
+  async #inTransaction<Value>(work: (tx: Tx) => Promise<Value>): Promise<Value> {
+    return this.#db.transaction().execute(async (tx) => {
+      const shards = await tx.selectFrom('shards').select('shard').execute()
+      await lockShards(
+        tx,
+        shards.map(({ shard }) => shard),
+      )
+      await this.#stored.followIn(tx)
+      this.#writer.forget()
+      this.#inputs = await this.#inputsOf(tx)
+      return work(tx)
+    })
+  }
+
+  async #store(tx: Tx, rows: readonly Entry[]): Promise<void> {
+    for (const row of rows) this.#exchange.apply(row)
+    for (const { text, values } of this.#writer.collect(rows))
+      await tx.executeQuery(CompiledQuery.raw(text, values as unknown[]))
+  }
+
+  async #inputsOf(tx: Tx): Promise<Inputs> {
+    const { now = () => Date.now() as Millis, rules = () => null } = this.#options
+    const rows = await tx.selectFrom('oracle_reports').selectAll().where('status', '<>', 'halted').execute()
+    const chain = await tx.selectFrom('chain_progress').select('completed_at').executeTakeFirst()
+    const reportOf = (marketId: MarketId, feed: Feed) =>
+      rows.find((row) => row.market_id === marketId && row.feed === feed && row.observed_at !== null)
+    const time = now()
+    return {
+      now: time,
+      report(marketId) {
+        const row = reportOf(marketId, 'index')
+        return row === undefined ? null : toReport(row)
+      },
+      session(marketId) {
+        const row = reportOf(marketId, 'session')
+        if (row === undefined) return null
+        const { price, observedAt, signatures } = toReport(row)
+        return { endsAt: Number(price) as Millis, observedAt, signatures }
+      },
+      reportRules: rules,
+      headTime: this.#options.headTime === undefined ? time : this.#options.headTime(),
+      chainSeenAt: (chain?.completed_at ?? null) as Millis | null,
+      limits: LIMITS,
+    }
+  }
+}
+
+const toReport = (row: {
+  readonly price: bigint | null
+  readonly observed_at: number | null
+  readonly signatures: string | null
+}): OracleReport => ({
+  price: row.price as Price,
+  observedAt: row.observed_at as Millis,
+  signatures: row.signatures as OracleReport['signatures'],
+})
