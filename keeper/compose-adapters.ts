@@ -10,8 +10,6 @@ import { createCalls } from './adapters/calls.ts'
 import { createChain } from './adapters/chain.ts'
 import type { WorkerStores } from './compose-stores.ts'
 import type { Config } from './config.ts'
-import { runMarketShares } from './leader/market-shares.ts'
-import { createSharesStore } from './leader/shares-store.ts'
 import type { KeeperMetrics } from './metrics.ts'
 import { watchBalances } from './relayer/balance-watch.ts'
 import { createHeadWatch } from './relayer/head-watch.ts'
@@ -20,19 +18,6 @@ import { LaneWatch } from './relayer/lane-watch.ts'
 
 /** New each time a process starts; see `createLeases`. */
 const ownerName = (): string => `${hostname()}-${process.pid}-${randomUUID()}`
-
-/** Bound of the time between a market's release and its next owner's first turn. */
-const SHARES_PASS_MS = 500
-
-function sharingOf(config: Config, logger: Logger, db: Db, metrics: KeeperMetrics, clock: DatabaseClock) {
-  const owner = ownerName()
-  const passMs = Math.min(SHARES_PASS_MS, config.leaseMs / 3)
-  const shares = createSharesStore(db, config.leaseMs)
-  return {
-    leases: createLeases(db, owner, config.leaseMs),
-    shares: runMarketShares({ shares, clock, logger, metrics, owner, passMs }),
-  }
-}
 
 export function adaptersOf(
   config: Config,
@@ -63,7 +48,7 @@ export function adaptersOf(
     headTime: () => watch.headTime(),
     calls: createCalls(config.gas),
     killPoint: killAt(config.killAt),
-    ...sharingOf(config, logger, db, metrics, clock),
+    leases: createLeases(db, ownerName(), config.leaseMs),
     laneWatch: new LaneWatch({ clock, stallMs: config.laneStallMs }),
     stores,
     relayers: stores.relayers,

@@ -15,10 +15,10 @@ export interface EngineLinks {
   readonly publisher: EngineConnection | null
 }
 
-export function connectLinks(config: Config, connect: ConnectEngine | null): EngineLinks | null {
-  if (connect === null) return null
-  return { worker: connect('worker'), publisher: config.prices === null ? null : connect('publisher') }
-}
+export const connectLinks = ({ prices }: Config, connect: ConnectEngine): EngineLinks => ({
+  worker: connect('worker'),
+  publisher: prices === null ? null : connect('publisher'),
+})
 
 interface InformParts {
   readonly config: Config

@@ -8,38 +8,30 @@ import { BATCH_NOTICE, JOURNAL_CHANNEL } from '../db/journal.ts'
 import { loadMarkets } from '../db/markets.ts'
 import { checkSchema } from '../db/migrator.ts'
 import { createNotifications, type Notifications } from '../db/notifications.ts'
-import { sampleMatched } from '../db/positions.ts'
 import { RELAY_CHANNEL } from '../db/relay-operations.ts'
 import { ADJUSTMENT_LANE, chosenKey, RELAY_LANE } from '../db/relayers.ts'
 import { marketShard } from '../domain/journal/journal-row.ts'
 import type { MarketSpec } from '../domain/market/market.ts'
-import { hashOrder } from '../domain/orders/order-hash.ts'
-import { MOST_RANKED } from '../domain/risk/rank-lights.ts'
-import type { Address, MarketId, Millis } from '../domain/units.ts'
+import type { Address, MarketId } from '../domain/units.ts'
 import { systemClock } from '../service/clock.ts'
-import { keccak } from '../service/crypto.ts'
 import { type Check, createReadiness, serveHealth } from '../service/health.ts'
 import type { Logger } from '../service/logger.ts'
-import { createActionQueue } from './actions/store.ts'
 import { createSigner } from './adapters/chain.ts'
 import { createWakeUps } from './adapters/wake-ups.ts'
 import { createExpiry } from './adjustments/expiry.ts'
-import { createAuctionStore } from './auction/store.ts'
 import { type Adapters, adaptersOf } from './compose-adapters.ts'
 import { connectLinks, type EngineLinks, runInforming } from './compose-engine.ts'
 import { createPriceJob } from './compose-prices.ts'
-import { createEngineStores, createTableStores } from './compose-stores.ts'
+import { createStores } from './compose-stores.ts'
 import type { Config } from './config.ts'
 import { createEndingStore } from './ending/store.ts'
 import type { ConnectEngine } from './engine/link/connection.ts'
 import { createFigureStore } from './figures/store.ts'
-import { createFundingStore } from './funding/store.ts'
 import { createReportInformer } from './inform/reports.ts'
 import { createRulesInformer } from './inform/rules.ts'
 import { keyedJob } from './leader/keyed-job.ts'
 import {
   adjustmentJob,
-  auctionJob,
   endingJob,
   expiryJob,
   faucetJob,
@@ -51,20 +43,15 @@ import {
 } from './leader/leader-jobs.ts'
 import { type LeaderJob, type LeaderLoop, runLeaderLoop } from './leader/leader-loop.ts'
 import { type ListedMarkets, runListedMarkets } from './leader/listed-markets.ts'
-import type { LiquidationPorts } from './liquidation/liquidations.ts'
-import { createLiquidationStore } from './liquidation/store.ts'
 import { createMetrics } from './metrics.ts'
 import type { Signer, WakeUps } from './ports.ts'
 import { deleteOldInputs } from './proofs/proofs.ts'
 import { createProofStore } from './proofs/store.ts'
-import { createStoredRanks } from './ranks/ranks.ts'
+import { createRanks } from './ranks/ranks.ts'
 import { createRankStore } from './ranks/store.ts'
 import type { DeliveryPorts } from './relayer/delivery.ts'
 import { createKeyring, type Keyring, type Relayer } from './relayer/keyring.ts'
 import { createRelayExpiry } from './relays/expiry.ts'
-import { Reachability } from './switches/reachability.ts'
-import { createSwitchStore } from './switches/store.ts'
-import { fireSwitches } from './switches/switches.ts'
 
 export interface Keeper {
   /** Stops matching, waits for the receipts of what is in flight, and releases every lease. */
@@ -87,18 +74,12 @@ function laneJob(
   )
 }
 
-const intervalsOf = ({ auctionIntervalMs, fundingIntervalMs, sweepMs, pollMs }: Config): Intervals => ({
-  auctionMs: auctionIntervalMs,
-  fundingMs: fundingIntervalMs,
-  sweepMs,
-  pollMs,
-})
+const intervalsOf = ({ sweepMs, pollMs }: Config): Intervals => ({ sweepMs, pollMs })
 
 interface KeeperParts {
   readonly config: Config
   readonly adapters: Adapters
-  /** Null: the jobs write the tables themselves. */
-  readonly links: EngineLinks | null
+  readonly links: EngineLinks
   readonly db: Db
   readonly wakeUps: WakeUps
   /** By the shard of their market. */
@@ -107,96 +88,40 @@ interface KeeperParts {
   readonly notifications: Pick<Notifications, 'on'>
 }
 
-const hashForced: LiquidationPorts['hashOrder'] = (order, spec) => hashOrder(order, spec, keccak)
-
 /**
  * Signing, sending and mining a batch takes as much processor time as clearing it. On a machine that runs everything, it begins once the fills
  * have reached traders, who wait for them; the chain's answer takes longer anyway.
  */
 const SETTLEMENT_DELAY_MS = 60
 
-function runMarket(parts: KeeperParts, spec: MarketSpec): readonly LeaderLoop[] {
-  const { shares } = parts.adapters
-  const name = `m${spec.marketId}`
-  const settlement = runSettlement(parts, spec, name)
-  const market =
-    parts.links === null ? runAuction(parts, spec, name) : runReaders(parts, parts.links, spec, name)
-  shares.add(spec.marketId, () => {
-    market.wake()
-    settlement.wake()
-  })
-  return [market, settlement]
-}
+const runMarket = (parts: KeeperParts, spec: MarketSpec): readonly LeaderLoop[] => [
+  runReaders(parts, spec),
+  runSettlement(parts, spec),
+]
 
-function runSettlement(parts: KeeperParts, spec: MarketSpec, name: string): LeaderLoop {
+function runSettlement(parts: KeeperParts, spec: MarketSpec): LeaderLoop {
   const { config, adapters, wakeUps, settlements } = parts
-  const { shares, stores, laneWatch } = adapters
+  const { stores, laneWatch } = adapters
+  const name = `m${spec.marketId}`
   const intervals = intervalsOf(config)
   const wiring = {
     onChange: () => loop.wake(),
     listen: () => wakeUps.listen(spec.marketId, () => loop.wake()),
   }
-  const loop: LeaderLoop = runLeaderLoop(adapters, `settle:${name}`, {
-    ...laneJob(parts, name, ({ lane }, ports) =>
-      settlementJob({ ...ports, store: stores.settlement }, { spec, lane, intervals }, wiring),
-    ),
-    isWanted: () => shares.isSettler(spec.marketId),
-  })
+  const job = laneJob(parts, name, ({ lane }, ports) =>
+    settlementJob({ ...ports, store: stores.settlement }, { spec, lane, intervals }, wiring),
+  )
+  const loop: LeaderLoop = runLeaderLoop(adapters, `settle:${name}`, job)
   laneWatch.add(name, loop.isLeader)
   settlements.set(marketShard(spec.marketId), loop)
   return loop
 }
 
-/** The engine takes the market's turns; readers' ranks and figures are left, under the lease by which keepers share the markets. */
-function runReaders(
-  { adapters, db }: KeeperParts,
-  { worker }: EngineLinks,
-  spec: MarketSpec,
-  lane: string,
-): LeaderLoop {
-  const { marketId } = spec
-  const rankPorts = { ...adapters, store: createAuctionStore(db), ranks: createRankStore(db) }
-  const ranks = createStoredRanks(rankPorts, spec, () => sampleMatched(db, marketId, MOST_RANKED))
-  const rules = createRulesInformer({ ...adapters, engine: worker.engine }, spec)
+function runReaders({ adapters, db, links }: KeeperParts, spec: MarketSpec): LeaderLoop {
+  const ranks = createRanks({ ...adapters, ranks: createRankStore(db) }, spec)
+  const rules = createRulesInformer({ ...adapters, engine: links.worker.engine }, spec)
   const ports = { ...adapters, figures: createFigureStore(db) }
-  return runLeaderLoop(adapters, `auction:${lane}`, {
-    ...readersJob(ports, spec, ranks, rules),
-    isWanted: () => adapters.shares.isWanted(marketId),
-  })
-}
-
-function runAuction(
-  { config, adapters, db, wakeUps }: KeeperParts,
-  spec: MarketSpec,
-  lane: string,
-): LeaderLoop {
-  const wake = (): void => wakeUps.send(spec.marketId)
-  const wakeAfterBatch = (): void => void setTimeout(wake, SETTLEMENT_DELAY_MS).unref()
-  const { shares } = adapters
-  const turnStarted = (lateMs: number): void => shares.turnStarted(lateMs)
-  const stores = {
-    store: createAuctionStore(db),
-    funding: createFundingStore(db),
-    actions: createActionQueue(db),
-    liquidations: createLiquidationStore(db),
-    ranks: createRankStore(db),
-    figures: createFigureStore(db),
-  }
-  return runLeaderLoop(adapters, `auction:${lane}`, {
-    ...auctionJob(
-      {
-        ...adapters,
-        ...stores,
-        turnStarted,
-        hashOrder: hashForced,
-        wake: wakeAfterBatch,
-        wakeSettlement: wake,
-      },
-      spec,
-      intervalsOf(config),
-    ),
-    isWanted: () => shares.isWanted(spec.marketId),
-  })
+  return runLeaderLoop(adapters, `readers:m${spec.marketId}`, readersJob(ports, spec, ranks, rules))
 }
 
 function runFaucet(parts: KeeperParts): LeaderLoop[] {
@@ -286,15 +211,10 @@ function runRelays(parts: KeeperParts): LeaderLoop[] {
 function runPrices({ config, adapters, db, links }: KeeperParts): LeaderLoop[] {
   if (config.prices === null) return []
   const { chainId, rpcUrl, rpcTimeoutMs } = config
-  const publisher = links?.publisher ?? null
+  const { publisher } = links
   const informer = publisher && createReportInformer({ ...adapters, db, engine: publisher.engine })
   const ports = { ...adapters, db, chainId, rpcUrl, rpcTimeoutMs, informer }
   return [runLeaderLoop(adapters, 'prices', createPriceJob(ports, config.prices))]
-}
-
-function runSwitches(adapters: Adapters, db: Db, reachability: Reachability): LeaderLoop {
-  const ports = { ...adapters, switches: createSwitchStore(db), reachability }
-  return runLeaderLoop(adapters, 'switches', { step: (fence) => fireSwitches(ports, fence) })
 }
 
 const runProofs = ({ config, adapters, db }: KeeperParts): LeaderLoop =>
@@ -321,12 +241,8 @@ function wakeAfterBatches({ notifications, settlements }: KeeperParts): void {
   })
 }
 
-/** `connect`: with an engine, which then is the only writer of the exchange's state; null: the jobs write the tables themselves. */
-export async function compose(
-  config: Config,
-  logger: Logger,
-  connect: ConnectEngine | null = null,
-): Promise<Keeper> {
+/** `connect`: to the engine, the only writer of the exchange's state. */
+export async function compose(config: Config, logger: Logger, connect: ConnectEngine): Promise<Keeper> {
   const db = createDb(
     createPool({
       ...{ url: config.databaseUrl, connections: config.databaseConnections, name: 'keeper' },
@@ -340,18 +256,16 @@ export async function compose(
   const { relayerKeys, chainId } = config
   const chosen = (lane: string) => chosenKey(db, lane)
   const keyring = createKeyring({ relayerKeys, chainId, createSigner, chosen })
-  const reachability = new Reachability()
-  const onReading = (now: Millis): void => reachability.reached(now)
-  const clock = createDatabaseClock({ db, system: systemClock, metrics, logger, onReading })
+  const clock = createDatabaseClock({ db, system: systemClock, metrics, logger })
   await clock.start()
   const links = connectLinks(config, connect)
-  const stores = links === null ? createTableStores(db, clock) : createEngineStores(db, links.worker.engine)
+  const stores = createStores({ db, engine: links.worker.engine })
   const adapters = adaptersOf(config, logger, db, metrics, clock, keyring, stores)
   await adapters.watch.start()
   const notifications = createNotifications(config.databaseUrl, 'keeper')
   const settlements = new Map<string, LeaderLoop>()
   const parts = { config, adapters, links, db, wakeUps, settlements, keyring, notifications }
-  if (links !== null) wakeAfterBatches(parts)
+  wakeAfterBatches(parts)
   const others = [
     ...runPrices(parts),
     ...runFaucet(parts),
@@ -360,7 +274,6 @@ export async function compose(
     ...runExpiries(parts),
     ...runEndings(parts),
     ...runRelays(parts),
-    ...(links === null ? [runSwitches(adapters, db, reachability)] : []),
     runProofs(parts),
   ]
   await notifications.start()
@@ -372,20 +285,19 @@ export async function compose(
     pollMs: config.marketPollMs,
   })
   const balances = adapters.balances()
-  const stopInforming = links === null ? () => {} : runInforming(parts, links)
+  const stopInforming = runInforming(parts, links)
   const readiness = createReadiness(checksOf(db, adapters, markets), logger)
   const health = await serveHealth({ ...config.internal, registry: metrics.registry, readiness, logger })
   logger.info({ markets: markets.count(), port: health.port }, 'keeper started')
   return {
     async stop() {
-      await adapters.shares.stop()
       await Promise.all([markets, ...others].map((one) => one.stop()))
       stopInforming()
       adapters.watch.stop()
       balances.stop()
       clock.stop()
-      await links?.worker.close()
-      await links?.publisher?.close()
+      await links.worker.close()
+      await links.publisher?.close()
       await wakeUps.close()
       await notifications.stop()
       await health.close()

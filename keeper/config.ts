@@ -1,9 +1,8 @@
 /** The environment of the keeper, read and checked once. */
 import { readFileSync } from 'node:fs'
 import { LANE_NAME, LANE_NAMES } from '../db/relayers.ts'
-import { UPDATE_INTERVAL } from '../domain/prices/funding-plan.ts'
 import { isTestChain } from '../domain/test-chains.ts'
-import type { Address, Millis } from '../domain/units.ts'
+import type { Address } from '../domain/units.ts'
 import { type Env, environment, type ProcessConfig, rejectVariable } from '../service/environment.ts'
 import { JsonError } from '../service/json-reader.ts'
 import { type EngineAccess, engineAccess } from './engine/link/access.ts'
@@ -38,8 +37,6 @@ export interface Config extends ProcessConfig {
   /** Where the lane `relay` sends owners' requests; null: this keeper relays none. */
   readonly forwarder: Address | null
   readonly faucet: { readonly collateral: bigint; readonly gas: bigint }
-  readonly auctionIntervalMs: number
-  readonly fundingIntervalMs: Millis
   readonly leaseMs: number
   readonly sweepMs: number
   /** Interval of receipt polling, for nodes that do not respond with the receipt. */
@@ -63,8 +60,8 @@ export interface Config extends ProcessConfig {
   readonly prices: PricesConfig | null
   /** How long the inputs of a batch are kept: its proof is made from them. */
   readonly proofDays: number
-  /** The engine that takes the markets' turns and decides what workers write; null: this process does. */
-  readonly engine: EngineAccess<'worker' | 'publisher'> | null
+  /** The engine, which takes the markets' turns and decides what workers write. */
+  readonly engine: EngineAccess<'worker' | 'publisher'>
   /** Below this balance of a relayer an error is logged, wei. */
   readonly lowBalance: bigint
 }
@@ -254,8 +251,6 @@ export function readConfig(env: Env): Config {
       collateral: amount('FAUCET_COLLATERAL', 10_000n * ETHER),
       gas: amount('FAUCET_GAS', ETHER / 10n),
     },
-    auctionIntervalMs: count('AUCTION_INTERVAL_MS', 200),
-    fundingIntervalMs: count('FUNDING_INTERVAL_MS', UPDATE_INTERVAL) as Millis,
     leaseMs: count('LEASE_MS', 3_000),
     sweepMs: count('SWEEP_MS', 500),
     pollMs: count('POLL_MS', 50),

@@ -2,32 +2,14 @@
 import type { Registry } from 'prom-client'
 import { createRegistry, type Instruments, LATENCY_SECONDS } from '../service/metrics.ts'
 import type { FigureMetrics, MarketFigures } from './figures/ports.ts'
-import type { ShareMetrics } from './leader/market-shares.ts'
 import type { Metrics } from './ports.ts'
 import type { PriceMetrics } from './prices/ports.ts'
 
-export interface KeeperMetrics extends Metrics, PriceMetrics, FigureMetrics, ShareMetrics {
+export interface KeeperMetrics extends Metrics, PriceMetrics, FigureMetrics {
   readonly registry: Registry
 }
 
-const ORDERS = [1, 2, 5, 10, 20, 50, 100, 200, 400, 800]
-const PARTS = [1, 2, 3, 4, 5, 8]
-
 const instrumentsOf = ({ counter, gauge, histogram }: Instruments) => ({
-  auctions: histogram(
-    'keeper_auction_seconds',
-    'Duration of an auction transaction; skipped auctions are not counted',
-    LATENCY_SECONDS,
-    ['market'],
-  ),
-  orders: histogram('keeper_batch_orders', 'Orders filled by a batch', ORDERS, ['market']),
-  parts: histogram('keeper_batch_parts', 'Parts of a batch, each one transaction', PARTS, ['market']),
-  triggered: counter('keeper_orders_triggered_total', 'Conditional orders triggered by a mark', ['market']),
-  liquidationFailures: counter(
-    'keeper_liquidation_failures_total',
-    'Inheritances and deleveragings of liquidations that were dropped or had no effect, by reason',
-    ['market', 'reason'],
-  ),
   stages: histogram('keeper_settlement_seconds', 'Time between two stages of a settlement', LATENCY_SECONDS, [
     'stage',
   ]),
@@ -76,19 +58,6 @@ const instrumentsOf = ({ counter, gauge, histogram }: Instruments) => ({
   ]),
 })
 
-const shareInstruments = ({ counter, gauge, histogram }: Instruments) => ({
-  turnLateness: histogram(
-    'keeper_turn_lateness_seconds',
-    'Time from when a turn of a market was due until it started',
-    LATENCY_SECONDS,
-  ),
-  marketsOwned: gauge('keeper_markets_owned', 'Markets whose auctions this process owns'),
-  marketsGivenBack: counter(
-    'keeper_markets_given_back_total',
-    'Markets that this process gave to other keepers',
-  ),
-})
-
 /** By the name in `MarketFigures`. A figure that is null has no value. */
 const FIGURES: Readonly<Record<keyof MarketFigures, readonly [name: string, help: string]>> = {
   liquidationsRunning: ['keeper_liquidations_running', 'Positions whose liquidation has begun and not ended'],
@@ -116,7 +85,7 @@ const FIGURES: Readonly<Record<keyof MarketFigures, readonly [name: string, help
 
 export function createMetrics(): KeeperMetrics {
   const { registry, instruments } = createRegistry()
-  const known = { ...instrumentsOf(instruments), ...shareInstruments(instruments) }
+  const known = instrumentsOf(instruments)
   const figures = Object.entries(FIGURES).map(
     ([figure, [name, help]]) =>
       [figure as keyof MarketFigures, instruments.gauge(name, help, ['market'])] as const,
@@ -124,16 +93,6 @@ export function createMetrics(): KeeperMetrics {
   const label = (marketId: number) => ({ market: String(marketId) })
   return {
     registry,
-    auction: (marketId, seconds) => known.auctions.observe(label(marketId), seconds),
-    batch(marketId, orders, parts) {
-      known.orders.observe(label(marketId), orders)
-      known.parts.observe(label(marketId), parts)
-    },
-    triggered: (marketId, orders) => known.triggered.inc(label(marketId), orders),
-    liquidationFailed: (marketId, reason) => known.liquidationFailures.inc({ ...label(marketId), reason }),
-    turnStarted: (lateMs) => known.turnLateness.observe(lateMs / 1000),
-    marketsOwned: (count) => known.marketsOwned.set(count),
-    marketsGivenBack: (count) => known.marketsGivenBack.inc(count),
     stage: (stage, seconds) => known.stages.observe({ stage }, seconds),
     transactionEnded: (outcome) => known.ended.inc({ outcome }),
     inFlight: (lane, count) => known.inFlight.set({ lane }, count),

@@ -12,13 +12,6 @@ import type { Address, MarketId, Millis, Seconds } from '../domain/units.ts'
 import type { SigningAnswer, SigningRequest } from '../service/report-key.ts'
 
 export interface Metrics {
-  /** Duration of an auction transaction. A skipped auction is not reported. */
-  auction(marketId: MarketId, seconds: number): void
-  batch(marketId: MarketId, orders: number, parts: number): void
-  /** Conditional orders triggered by a mark. */
-  triggered(marketId: MarketId, orders: number): void
-  /** A liquidation's inheritance or deleveraging was dropped or had no effect. */
-  liquidationFailed(marketId: MarketId, reason: string): void
   /** Time from one stage of a settlement to the next. */
   stage(stage: 'matched_to_signed' | 'signed_to_mined', seconds: number): void
   transactionEnded(outcome: 'mined' | 'reverted'): void

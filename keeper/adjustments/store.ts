@@ -1,28 +1,24 @@
-/** Adjustment attempts in Postgres: from accepted to sent, and those that will not be mined. */
+/** Adjustment attempts: reads from the tables, changes by the engine. The bytes are the worker's own. */
 import { sql } from 'kysely'
-import { lockAccounts } from '../../db/accounts.ts'
 import { usedReportSql } from '../../db/actions.ts'
-import { type AttemptRow, attemptsInFlight, changeAttempt, loadAttempt } from '../../db/adjustments.ts'
-import type { Db, Tx } from '../../db/client.ts'
+import { type AttemptRow, attemptsInFlight } from '../../db/adjustments.ts'
+import type { Db } from '../../db/client.ts'
 import { DATABASE_NOW, type DatabaseTime } from '../../db/clock.ts'
-import { checkFence, type Fence } from '../../db/fence.ts'
 import { fundingColumn, type StoredFunding, toFunding } from '../../db/funding.ts'
-import { appendRows, lockShard } from '../../db/journal.ts'
-import { insertTransactions, keysOfLane } from '../../db/relayers.ts'
+import { acceptTransactions, keysOfLane } from '../../db/relayers.ts'
 import { loadSigningKey } from '../../db/session-keys.ts'
 import { TERMS_SQL, type TermsColumns, toMarketTerms } from '../../db/terms.ts'
 import { loadAddresses } from '../../db/users.ts'
 import { anyOf } from '../../db/values.ts'
-import type { AdjustmentChanged } from '../../domain/journal/adjustment-row.ts'
-import { marketShard } from '../../domain/journal/journal-row.ts'
 import { fromStoredSpec } from '../../domain/market/stored-spec.ts'
-import { isInFlight } from '../../domain/positions/adjustment-attempt.ts'
 import { FLAT, type Position } from '../../domain/positions/position.ts'
 import { fromStored } from '../../domain/positions/stored-adjustment.ts'
-import type { AttemptChange } from '../../domain/positions/stored-attempt.ts'
 import type { Address, MarketId, Millis, Price, Quote, Steps, UserId } from '../../domain/units.ts'
+import { ask } from '../engine/link/engine.ts'
+import { type EngineParts, storeBytes, WORKER_BUDGET_MS, withoutRefused } from '../relayer/bytes-store.ts'
+import type { RelayerLane } from '../relayer/ports.ts'
 import { asSigned, toTransaction } from '../relayer/stored-transaction.ts'
-import type { AdjustmentStore, OpenAttempt, SigningState } from './ports.ts'
+import type { AdjustmentStore, AttemptTransaction, NewSignature, OpenAttempt, SigningState } from './ports.ts'
 
 /** Purpose of the lane's transactions. */
 export const ADJUSTMENT_PURPOSE = 'adjustment'
@@ -112,106 +108,84 @@ async function readState(db: Db, attempt: OpenAttempt, now: DatabaseTime): Promi
   }
 }
 
-interface Change {
-  readonly attempt: OpenAttempt
-  readonly from: (status: AttemptRow['status']) => boolean
-  readonly to: AttemptChange
-  readonly at: Millis
-}
-
-/**
- * Changes attempts of one market whose outcome is open, under the lock of the market. Leaves out those that have another status than
- * `from`, and returns the others.
- */
-async function change<Wanted extends Change>(
-  tx: Tx,
-  fence: Fence,
-  wanted: readonly Wanted[],
-): Promise<readonly Wanted[]> {
-  const marketId = wanted[0]?.attempt.marketId
-  if (marketId === undefined) return []
-  const head = await lockShard(tx, marketShard(marketId))
-  const released = wanted.filter(({ to }) => !isInFlight(to.status))
-  await lockAccounts(
-    tx,
-    released.map(({ attempt }) => attempt.userId),
-  )
-  await checkFence(tx, fence)
-  const rows: AdjustmentChanged[] = []
-  const changed: Wanted[] = []
-  for (const one of wanted) {
-    const { attempt, from, to, at } = one
-    const present = await loadAttempt(tx, attempt.adjustmentId)
-    if (present === undefined || !from(present.status)) continue
-    rows.push(await changeAttempt(tx, present, to, { seq: head.head + rows.length + 1, at }))
-    changed.push(one)
-  }
-  if (rows.length > 0) await appendRows(tx, head, rows)
-  return changed
-}
-
 async function readOpen(db: Db, limit: number, before: number): Promise<readonly OpenAttempt[]> {
   const rows = await attemptsInFlight(db, limit, before)
   const addresses = await loadAddresses(db, new Set(rows.map(({ user_id }) => user_id as UserId)))
   return rows.map((row) => toAttempt(row, addresses.get(row.user_id as UserId) as Address))
 }
 
-/** `now`: the database's clock. */
-export const createAdjustmentStore = (db: Db, now: DatabaseTime = () => DATABASE_NOW): AdjustmentStore => ({
-  open: (limit) => readOpen(db, limit, Number.MAX_SAFE_INTEGER),
+async function loadTransactions(db: Db, lane: RelayerLane, nonces: readonly number[]): Promise<AttemptTransaction[]> {
+  if (nonces.length === 0) return []
+  const rows = await db
+    .selectFrom('relayer_transactions as t')
+    .innerJoin('chain_progress as c', 'c.chain_id', 't.chain_id')
+    .selectAll('t')
+    .select('c.next_block')
+    .where('t.relayer', '=', sql<string>`any(${keysOfLane(lane)})`)
+    .where('t.chain_id', '=', lane.chainId)
+    .where('t.nonce', '=', anyOf('bigint', nonces))
+    .orderBy('t.nonce')
+    .orderBy('t.signed_at')
+    .execute()
+  return rows.map((row) => ({
+    ...toTransaction(row),
+    isIngested: row.block !== null && row.block < row.next_block,
+  }))
+}
 
-  overdue: (before, limit) => readOpen(db, limit, before),
-
-  state: (attempt) => readState(db, attempt, now),
-
-  storeSigned: (lane, fence, signatures) =>
-    db.transaction().execute(async (tx) => {
-      const wanted = signatures.map(({ attempt, hash, raw, nonce, signedAt: at, asOf, maxRemovable }) => {
-        const signed = { as_of: asOf, relayer: lane.relayer, relayer_nonce: nonce, tx_hash: hash }
-        const to = { status: 'SIGNED', ...signed, max_removable: maxRemovable } as const
-        const transaction = { hash, raw, nonce, purpose: ADJUSTMENT_PURPOSE, signedAt: at }
-        return { attempt, from: (status: string) => status === 'PREPARED', to, at, transaction }
-      })
-      const transactions = (await change(tx, fence, wanted)).map(({ transaction }) => transaction)
-      if (transactions.length > 0) await insertTransactions(tx, lane, transactions)
-      return transactions.map((transaction) => asSigned(lane, transaction))
-    }),
-
-  noteSubmitted: (attempts, fence, at) =>
-    db.transaction().execute(async (tx) => {
-      const from = (status: string) => status === 'SIGNED'
-      const to = { status: 'SUBMITTED' } as const
-      await change(
-        tx,
-        fence,
-        attempts.map((attempt) => ({ attempt, from, to, at })),
-      )
-    }),
-
-  fail: (attempt, fence, { status, kind, reason }, at) =>
-    db.transaction().execute(async (tx) => {
-      const to = { status, failure_kind: kind, failure_reason: reason }
-      const from = (now: AttemptRow['status']) =>
-        attempt.status === 'PREPARED' ? now === 'PREPARED' : isInFlight(now)
-      await change(tx, fence, [{ attempt, from, to, at }])
-    }),
-
-  async transactions(lane, nonces) {
-    if (nonces.length === 0) return []
-    const rows = await db
-      .selectFrom('relayer_transactions as t')
-      .innerJoin('chain_progress as c', 'c.chain_id', 't.chain_id')
-      .selectAll('t')
-      .select('c.next_block')
-      .where('t.relayer', '=', sql<string>`any(${keysOfLane(lane)})`)
-      .where('t.chain_id', '=', lane.chainId)
-      .where('t.nonce', '=', anyOf('bigint', nonces))
-      .orderBy('t.nonce')
-      .orderBy('t.signed_at')
-      .execute()
-    return rows.map((row) => ({
-      ...toTransaction(row),
-      isIngested: row.block !== null && row.block < row.next_block,
-    }))
-  },
+const toNewTransaction = ({ hash, raw, nonce, signedAt }: NewSignature) => ({
+  hash,
+  raw,
+  nonce,
+  purpose: ADJUSTMENT_PURPOSE,
+  signedAt,
 })
+
+/** `now`: the database's clock. */
+export function createAdjustmentStore(parts: EngineParts, now: DatabaseTime = () => DATABASE_NOW): AdjustmentStore {
+  const { db, engine } = parts
+  return {
+    open: (limit) => readOpen(db, limit, Number.MAX_SAFE_INTEGER),
+    overdue: (before, limit) => readOpen(db, limit, before),
+    state: (attempt) => readState(db, attempt, now),
+
+    async storeSigned(lane, fence, signatures) {
+      const marketId = signatures[0]?.attempt.marketId
+      if (marketId === undefined) return []
+      const transactions = signatures.map(toNewTransaction)
+      await storeBytes(parts, lane, fence, transactions)
+      const signed = signatures.map(({ attempt: { adjustmentId }, nonce, hash, asOf, maxRemovable }) => ({
+        adjustmentId,
+        nonce,
+        hash,
+        asOf,
+        maxRemovable,
+      }))
+      const answer = await ask<'adjustments_signed'>(
+        engine,
+        { kind: 'adjustments_signed', marketId, relayer: lane.relayer, signatures: signed },
+        WORKER_BUDGET_MS,
+      )
+      const accepted = answer.kind === 'hashes' ? answer.hashes : []
+      await acceptTransactions(db, accepted)
+      return transactions
+        .filter(({ hash }) => accepted.includes(hash))
+        .map((transaction) => asSigned(lane, transaction))
+    },
+
+    async noteSubmitted(attempts) {
+      const marketId = attempts[0]?.marketId
+      if (marketId === undefined) return
+      const adjustmentIds = attempts.map(({ adjustmentId }) => adjustmentId)
+      const command = { kind: 'adjustments_submitted', marketId, adjustmentIds } as const
+      await ask<'adjustments_submitted'>(engine, command, WORKER_BUDGET_MS)
+    },
+
+    async fail({ adjustmentId, marketId, status: seen }, _fence, { status, kind: failure, reason }) {
+      const of = { kind: 'fail_adjustment', marketId, adjustmentId } as const
+      await ask<'fail_adjustment'>(engine, { ...of, seen, status, failure, reason }, WORKER_BUDGET_MS)
+    },
+
+    transactions: async (lane, nonces) => withoutRefused(parts, await loadTransactions(db, lane, nonces)),
+  }
+}

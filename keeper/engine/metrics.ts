@@ -1,6 +1,7 @@
 /** The Prometheus metrics of the engine. */
 import type { Registry } from 'prom-client'
-import { createRegistry, LATENCY_SECONDS } from '../../service/metrics.ts'
+import type { Entry } from '../../domain/exchange/apply.ts'
+import { createRegistry, type Instruments, LATENCY_SECONDS } from '../../service/metrics.ts'
 import type { ExchangeCommand } from './commands.ts'
 import { COMMAND_CLASSES, type CommandClass } from './fair-queue.ts'
 import type { OwnerObserver } from './owner.ts'
@@ -8,7 +9,7 @@ import type { OwnerObserver } from './owner.ts'
 const GROUP_SIZES = [1, 2, 5, 10, 20, 50, 100, 200, 500]
 const DECIDE_SECONDS = [0.00001, 0.00003, 0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3]
 
-export interface EngineMetrics extends OwnerObserver<ExchangeCommand> {
+export interface EngineMetrics extends OwnerObserver<ExchangeCommand, Entry> {
   readonly registry: Registry
   turnStarted(marketId: number, lateMs: number): void
   clockSkew(seconds: number): void
@@ -20,6 +21,32 @@ export interface EngineReadings {
   readonly waiting: (of: CommandClass) => number
   readonly isOwner: () => boolean
   readonly head: () => number
+}
+
+const ORDERS = [1, 2, 5, 10, 20, 50, 100, 200, 400, 800]
+const PARTS = [1, 2, 3, 4, 5, 8]
+
+/** What stored rows state about the markets. */
+function rowMetrics({ counter, histogram }: Instruments): (entry: Entry) => void {
+  const orders = histogram('engine_batch_orders', 'Orders filled by a batch', ORDERS, ['market'])
+  const parts = histogram('engine_batch_parts', 'Parts of a batch, each one transaction', PARTS, ['market'])
+  const triggered = counter('engine_orders_triggered_total', 'Conditional orders triggered by a mark', [
+    'market',
+  ])
+  const failures = counter(
+    'engine_liquidation_failures_total',
+    'Inheritances and deleveragings of liquidations that were dropped or had no effect, by reason',
+    ['market', 'reason'],
+  )
+  return ({ shard, row }) => {
+    const market = shard.slice(1)
+    if (row.kind === 'batch_cleared') {
+      orders.observe({ market }, row.fills.length)
+      parts.observe({ market }, row.parts)
+    } else if (row.kind === 'order_triggered') triggered.inc({ market })
+    else if (row.kind === 'liquidation_changed' && row.step === 'failed')
+      failures.inc({ market, reason: row.reason })
+  }
 }
 
 export function createMetrics(): EngineMetrics {
@@ -35,6 +62,7 @@ export function createMetrics(): EngineMetrics {
   const groups = histogram('engine_group_commands', 'Commands of a stored group', GROUP_SIZES)
   const appends = histogram('engine_append_seconds', 'Duration of an append', LATENCY_SECONDS)
   const late = histogram('engine_turn_lateness_seconds', 'How late a turn began', LATENCY_SECONDS)
+  const noteRow = rowMetrics(instruments)
   const skew = gauge('engine_clock_skew_seconds', 'System clock ahead of the database clock')
   return {
     registry,
@@ -42,9 +70,10 @@ export function createMetrics(): EngineMetrics {
       decided.observe({ kind }, ms / 1000)
       if (count > 0) rows.inc({ kind }, count)
     },
-    stored(commands, _rows, ms) {
+    stored(commands, entries, ms) {
       groups.observe(commands)
       appends.observe(ms / 1000)
+      for (const entry of entries) noteRow(entry)
     },
     turnStarted: (_marketId, lateMs) => late.observe(Math.max(0, lateMs) / 1000),
     clockSkew: (seconds) => skew.set(seconds),

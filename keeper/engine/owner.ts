@@ -30,9 +30,9 @@ export interface Request<Command> {
 }
 
 /** Measurements of the engine, for metrics and debug lines. */
-export interface OwnerObserver<Command> {
+export interface OwnerObserver<Command, Row> {
   decided(command: Command, ms: number, rows: number): void
-  stored(commands: number, rows: number, ms: number): void
+  stored(commands: number, rows: readonly Row[], ms: number): void
 }
 
 export interface OwnerPorts<Command, Row, Answer> {
@@ -41,7 +41,7 @@ export interface OwnerPorts<Command, Row, Answer> {
   readonly clock: EngineClock
   readonly timer: Timer
   readonly logger: EngineLogger
-  readonly observer: OwnerObserver<Command>
+  readonly observer: OwnerObserver<Command, Row>
 }
 
 export interface OwnerOptions {
@@ -222,7 +222,7 @@ export function createOwner<Command, Row, Answer>(
     inFlight = null
     if (outcome === 'rejected') decideSingly(group)
     else {
-      observer.stored(group.decided.length, group.rows.length, clock.monotonic() - started)
+      observer.stored(group.decided.length, group.rows, clock.monotonic() - started)
       machine.forget(group.from + group.rows.length)
       answer(group)
     }

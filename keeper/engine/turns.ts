@@ -95,14 +95,12 @@ export class Turns {
   async #turn(marketId: MarketId, memory: TurnMemory): Promise<TurnMemory> {
     const answer = await this.#ask<'turn'>({ kind: 'turn', turn: firstStep(marketId, memory) })
     if (answer === null) return memory
-    const { refused, failures } = answer
+    const { refused } = answer
     if (refused.length > 0)
       this.#ports.logger.error(
         { market_id: marketId, refused },
         'orders that the contract would reject were left out',
       )
-    if (failures.length > 0)
-      this.#ports.logger.warn({ market_id: marketId, failures }, 'steps of liquidations failed')
     return answer.memory
   }
 

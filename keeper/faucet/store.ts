@@ -1,5 +1,4 @@
-/** Faucet requests in Postgres: read, signed and finished. */
-import type { Db } from '../../db/client.ts'
+/** Faucet payouts with the engine as the owner of nonces. Requests and bytes are the faucet's own. */
 import {
   FAUCET_ERRORS,
   failFaucetRequest,
@@ -8,10 +7,11 @@ import {
   signFaucetRequest,
 } from '../../db/faucet-requests.ts'
 import { checkFence } from '../../db/fence.ts'
-import { insertTransactions } from '../../db/relayers.ts'
+import { storeTransactions } from '../../db/relayers.ts'
 import { constant } from '../../db/values.ts'
 import type { Address } from '../../domain/units.ts'
-import { asSigned } from '../relayer/stored-transaction.ts'
+import { acceptBytes, type EngineParts } from '../relayer/bytes-store.ts'
+import type { StoredTransaction } from '../relayer/ports.ts'
 import type { FaucetRequest, FaucetStore } from './ports.ts'
 
 const toRequest = (row: { request_id: number; payload: Record<string, string> }): FaucetRequest => ({
@@ -21,35 +21,49 @@ const toRequest = (row: { request_id: number; payload: Record<string, string> })
   gas: row.payload.gas === undefined ? null : BigInt(row.payload.gas),
 })
 
-export const createFaucetStore = (db: Db): FaucetStore => ({
-  async requested(limit) {
-    const rows = await db
-      .selectFrom('faucet_requests')
-      .select(['request_id', 'payload'])
-      .where('status', '=', constant('REQUESTED'))
-      .orderBy('request_id')
-      .limit(limit)
-      .execute()
-    return rows.map(toRequest)
-  },
+export function createFaucetStore(parts: EngineParts): FaucetStore {
+  const { db } = parts
+  return {
+    async requested(limit) {
+      const rows = await db
+        .selectFrom('faucet_requests')
+        .select(['request_id', 'payload'])
+        .where('status', '=', constant('REQUESTED'))
+        .orderBy('request_id')
+        .limit(limit)
+        .execute()
+      return rows.map(toRequest)
+    },
 
-  storeSigned: ({ requestId }, lane, fence, { firstNonce, signedAt, ...signed }) =>
-    db.transaction().execute(async (tx) => {
-      await checkFence(tx, fence)
-      if (!(await lockFaucetRequest(tx, requestId))) return []
+    /** A request is paid once: it is marked with its bytes. If the process ends before the engine accepts them, the lane offers them again. */
+    async storeSigned({ requestId }, lane, fence, { firstNonce, signedAt, ...signed }) {
       const transactions = signed.transactions.map(({ hash, raw }, at) => ({
-        ...{ hash, raw, nonce: firstNonce + at, purpose: 'faucet', signedAt },
+        hash,
+        raw,
+        nonce: firstNonce + at,
+        purpose: 'faucet',
+        signedAt,
       }))
-      await insertTransactions(tx, lane, transactions)
-      await signFaucetRequest(tx, requestId, transactions[0]?.hash ?? null)
-      return transactions.map((transaction) => asSigned(lane, transaction))
-    }),
+      const isStored = await db.transaction().execute(async (tx) => {
+        await checkFence(tx, fence)
+        if (!(await lockFaucetRequest(tx, requestId))) return false
+        await storeTransactions(tx, lane, transactions)
+        await signFaucetRequest(tx, requestId, transactions[0]?.hash ?? null)
+        return true
+      })
+      const accepted: StoredTransaction[] = []
+      if (!isStored) return accepted
+      for (const transaction of transactions)
+        accepted.push(await acceptBytes(parts, lane, transaction, { action: null, attempt: 1 }))
+      return accepted
+    },
 
-  refuse: ({ requestId }, fence) =>
-    db.transaction().execute(async (tx) => {
-      await checkFence(tx, fence)
-      if (await lockFaucetRequest(tx, requestId)) await failFaucetRequest(tx, requestId, FAUCET_ERRORS.empty)
-    }),
+    refuse: ({ requestId }, fence) =>
+      db.transaction().execute(async (tx) => {
+        await checkFence(tx, fence)
+        if (await lockFaucetRequest(tx, requestId)) await failFaucetRequest(tx, requestId, FAUCET_ERRORS.empty)
+      }),
 
-  finish: (lane) => finishFaucetRequests(db, lane),
-})
+    finish: (lane) => finishFaucetRequests(db, lane),
+  }
+}

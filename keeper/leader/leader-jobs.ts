@@ -1,24 +1,14 @@
-/** The leader jobs of a market's auction, a market's settlement, the faucet, relays, and the heartbeats and ends of all markets. */
+/** The leader jobs of a market's readers, a market's settlement, the faucet, relays, and the heartbeats and ends of all markets. */
 import type { Fence } from '../../db/fence.ts'
-import { reportRulesFor } from '../../domain/market/in-force.ts'
 import type { MarketSpec } from '../../domain/market/market.ts'
-import type { ReportRules } from '../../domain/prices/report.ts'
-import type { Millis } from '../../domain/units.ts'
-import { elapsed } from '../../service/clock.ts'
 import { type AdjustmentPorts, Adjustments } from '../adjustments/adjustments.ts'
-import { type AuctionPorts, createAuction } from '../auction/auction.ts'
-import { createMarketMemory } from '../auction/market-memory.ts'
-import { shareSnapshot } from '../auction/turn-snapshot.ts'
 import { createEndings, type EndingPorts } from '../ending/ending.ts'
 import { type FaucetPorts, payRequests } from '../faucet/payouts.ts'
 import { createFigures, type FigurePorts } from '../figures/figures.ts'
-import { createFunding, type FundingPorts } from '../funding/funding.ts'
 import { createHeartbeats, type HeartbeatPorts } from '../heartbeat/heartbeat.ts'
 import type { RulesInformer } from '../inform/rules.ts'
-import { createLiquidations, type LiquidationPorts } from '../liquidation/liquidations.ts'
-import { createMarks } from '../marks/marks.ts'
 import type { Chain } from '../ports.ts'
-import { createRanks, type RankPorts, type Ranks } from '../ranks/ranks.ts'
+import type { Ranks } from '../ranks/ranks.ts'
 import { Delivery, type DeliveryPorts } from '../relayer/delivery.ts'
 import type { LaneProgress, LaneWatch } from '../relayer/lane-watch.ts'
 import type { RelayerLane, RelayerStore } from '../relayer/ports.ts'
@@ -27,84 +17,11 @@ import { recoverLane, type SettlePorts, settleMarket } from '../settlement/settl
 import type { LeaderJob } from './leader-loop.ts'
 
 export interface Intervals {
-  readonly auctionMs: number
-  /** Between two funding updates of a market. */
-  readonly fundingMs: Millis
   readonly sweepMs: number
   readonly pollMs: number
 }
 
-export type AuctionJobPorts = AuctionPorts &
-  LiquidationPorts &
-  FundingPorts &
-  RankPorts &
-  FigurePorts & {
-    readonly chain: Chain
-    /** The start of a turn, this much after it was due. */
-    readonly turnStarted: (lateMs: number) => void
-  }
-
-/**
- * A market's marks, triggers, liquidations and auction, every `auctionMs`, and its funding updates, ranks and figures beside them. The contract's rules for oracle
- * reports are fetched in the background: while no node responds, no batch is made, but orders still expire.
- */
-export function auctionJob(
-  ports: AuctionJobPorts,
-  spec: MarketSpec,
-  { auctionMs, fundingMs }: Intervals,
-): LeaderJob {
-  const turn = shareSnapshot(ports)
-  let market = openMarket(turn.ports, spec, null)
-  const funding = createFunding(ports, spec, fundingMs)
-  const figures = createFigures(ports, spec)
-  let dueAt: Millis | null = null
-  let isFetching = false
-  async function fetchRules(): Promise<void> {
-    if (isFetching) return
-    isFetching = true
-    try {
-      market.memory.rules = reportRulesFor(spec, await ports.chain.reportRules(spec.trader))
-    } catch (err) {
-      ports.logger.warn(
-        { market_id: spec.marketId, err },
-        'fetching the oracle report rules failed; will retry',
-      )
-    }
-    isFetching = false
-  }
-  return {
-    async start() {
-      market = openMarket(turn.ports, spec, market.memory.rules)
-      dueAt = null
-      void fetchRules()
-    },
-    async step(fence) {
-      const started = ports.clock.now()
-      if (dueAt !== null) ports.turnStarted(Math.max(0, started - dueAt))
-      const isFirst = dueAt === null
-      if (market.memory.rules === null) void fetchRules()
-      funding.poll(fence, market.memory.rules)
-      market.ranks.poll(fence)
-      figures.poll()
-      turn.begin()
-      await market.marks.update(fence)
-      await market.liquidations.update(fence)
-      await market.auction.run(fence)
-      // The first turn loads the book; the one after it is not late because of that.
-      dueAt = ((isFirst ? ports.clock.now() : started) + auctionMs) as Millis
-      return Math.max(0, auctionMs - elapsed(ports.clock, started))
-    },
-    reset() {
-      market.memory.view = null
-      figures.reset()
-    },
-    async finish() {
-      await Promise.all([funding.settled(), market.ranks.settled(), figures.settled()])
-    },
-  }
-}
-
-/** Ranks and figures for a market's readers, where the engine takes its turns. */
+/** Ranks and figures for a market's readers, and the contract's rules for the engine, which takes the market's turns. */
 export function readersJob(
   ports: FigurePorts,
   spec: MarketSpec,
@@ -127,21 +44,6 @@ export function readersJob(
 }
 
 const READERS_POLL_MS = 1_000
-
-function openMarket(
-  ports: AuctionPorts & LiquidationPorts & RankPorts,
-  spec: MarketSpec,
-  rules: ReportRules | null,
-) {
-  const memory = createMarketMemory(rules)
-  return {
-    memory,
-    auction: createAuction(ports, spec, memory),
-    marks: createMarks(ports, spec, memory),
-    liquidations: createLiquidations(ports, spec, memory),
-    ranks: createRanks(ports, spec, memory),
-  }
-}
 
 export interface LanePorts {
   readonly relayers: RelayerStore

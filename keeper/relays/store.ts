@@ -1,17 +1,11 @@
-/** Relay operations in Postgres. */
+/** Relay operations with the engine as their owner. Reads stay on the tables; the bytes are the worker's own. */
 import { sql } from 'kysely'
-import type { Db, Tx } from '../../db/client.ts'
-import { checkFence, type Fence } from '../../db/fence.ts'
-import { appendRows, lockShard } from '../../db/journal.ts'
-import { changeRelay, lockRelay, type RelayOperation } from '../../db/relay-operations.ts'
-import { insertTransactions, keysOfLane } from '../../db/relayers.ts'
-import type { RelayChanged } from '../../domain/journal/accounts-row.ts'
-import { ACCOUNTS_SHARD } from '../../domain/journal/journal-row.ts'
-import { isOpenRelay } from '../../domain/relays/operation.ts'
-import { failedRelay, relaying, requeuedRelay } from '../../domain/relays/stored-relay.ts'
-import type { Clock } from '../../service/clock.ts'
+import { acceptTransactions, keysOfLane } from '../../db/relayers.ts'
+import type { SeenRelay } from '../../domain/exchange/decide/chain/relay-lane.ts'
+import { ask } from '../engine/link/engine.ts'
+import { type EngineParts, storeBytes, WORKER_BUDGET_MS } from '../relayer/bytes-store.ts'
 import { asSigned } from '../relayer/stored-transaction.ts'
-import type { RelayStore, UnexecutedRelay } from './ports.ts'
+import type { RelayOperation, RelayStore, UnexecutedRelay } from './ports.ts'
 
 /** Of a transaction that executes an owner's request. */
 export const RELAY_PURPOSE = 'relay'
@@ -29,26 +23,15 @@ const toUnexecuted = ({ raw, reverted_in, ...operation }: UnexecutedRow): Unexec
   reverted: raw === null ? null : { raw: raw as `0x${string}`, block: reverted_in as number },
 })
 
-export function createRelayStore(db: Db, clock: Clock): RelayStore {
-  /** Changes the operation if its status is still that of `seen`, in one transaction under the fence and the lock of `accounts`. */
-  const change = (
-    seen: RelayOperation,
-    fence: Fence,
-    write: (tx: Tx, operation: RelayOperation) => Promise<RelayChanged>,
-  ): Promise<boolean> =>
-    db.transaction().execute(async (tx) => {
-      await checkFence(tx, fence)
-      const shard = await lockShard(tx, ACCOUNTS_SHARD)
-      const operation = await lockRelay(tx, seen)
-      const isSame =
-        operation.status === seen.status &&
-        operation.relayer === seen.relayer &&
-        operation.relayer_nonce === seen.relayer_nonce
-      if (!isSame || !isOpenRelay(operation.status)) return false
-      await appendRows(tx, shard, [await write(tx, operation)])
-      return true
-    })
+const seenOf = ({ operation_id, status, relayer, relayer_nonce }: RelayOperation): SeenRelay => ({
+  operationId: operation_id,
+  status,
+  relayer,
+  relayerNonce: relayer_nonce,
+})
 
+export function createRelayStore(parts: EngineParts): RelayStore {
+  const { db, engine } = parts
   return {
     async ready(limit) {
       const { rows } = await sql<RelayOperation>`
@@ -60,14 +43,14 @@ export function createRelayStore(db: Db, clock: Clock): RelayStore {
       return rows
     },
 
-    async storeSigned(operation, lane, fence, { hash, raw, nonce, signedAt }) {
+    async storeSigned({ operation_id: operationId }, lane, fence, { hash, raw, nonce, signedAt }) {
       const transaction = { hash, raw, nonce, purpose: RELAY_PURPOSE, signedAt }
-      const signed = { relayer: lane.relayer, nonce, hash }
-      const isStored = await change(operation, fence, async (tx, present) => {
-        await insertTransactions(tx, lane, [transaction])
-        return changeRelay(tx, present, relaying(signed, signedAt))
-      })
-      return isStored ? asSigned(lane, transaction) : null
+      await storeBytes(parts, lane, fence, [transaction])
+      const command = { kind: 'relay_signed', operationId, relayer: lane.relayer, nonce, hash } as const
+      const answer = await ask<'relay_signed'>(engine, command, WORKER_BUDGET_MS)
+      if (answer.kind !== 'done') return null
+      await acceptTransactions(db, [hash])
+      return asSigned(lane, transaction)
     },
 
     async unexecuted(lane, limit) {
@@ -87,12 +70,14 @@ export function createRelayStore(db: Db, clock: Clock): RelayStore {
       return rows.map(toUnexecuted)
     },
 
-    async fail(operation, fence, end) {
-      await change(operation, fence, (tx, present) => changeRelay(tx, present, failedRelay(end, clock.now())))
+    async fail(operation, _fence, { failure, reason }) {
+      const command = { kind: 'fail_relay', seen: seenOf(operation), failure, reason } as const
+      await ask<'fail_relay'>(engine, command, WORKER_BUDGET_MS)
     },
 
-    async requeue(operation, fence) {
-      await change(operation, fence, (tx, present) => changeRelay(tx, present, requeuedRelay(clock.now())))
+    async requeue(operation) {
+      const command = { kind: 'requeue_relay', seen: seenOf(operation) } as const
+      await ask<'requeue_relay'>(engine, command, WORKER_BUDGET_MS)
     },
 
     async expired(confirmations, limit) {

@@ -3,12 +3,8 @@ import type { Fence } from '../../db/fence.ts'
 import type { ActionKind } from '../../domain/actions/action.ts'
 import type { SignableAction } from '../../domain/actions/action-rules.ts'
 import type { MarketSpec } from '../../domain/market/market.ts'
-import type { OpenOrder } from '../../domain/orders/open-order.ts'
-import type { OrderPlan } from '../../domain/orders/order-changes.ts'
-import type { Funds } from '../../domain/orders/recompute-reservations.ts'
-import type { Position } from '../../domain/positions/position.ts'
-import type { Culprit, VoidedBatch } from '../../domain/settlement/void-batch.ts'
-import type { MarketId, Millis, Rate, UserId } from '../../domain/units.ts'
+import type { Culprit } from '../../domain/settlement/void-batch.ts'
+import type { MarketId, Millis } from '../../domain/units.ts'
 import type { SignedTransaction } from '../ports.ts'
 import type { RelayerLane, StoredTransaction } from '../relayer/ports.ts'
 
@@ -98,27 +94,6 @@ export interface RequeueStore {
   restart(spec: MarketSpec, fence: Fence, restart: QueueRestart): Promise<RestartedQueue | null>
 }
 
-/** A market inside a transaction that holds its shard's lock, a valid lease and its accounts' locks. */
-export interface VoidTransaction {
-  readonly batches: readonly VoidedBatch[]
-  readonly orders: readonly OpenOrder[]
-  readonly mined: ReadonlyMap<UserId, Position>
-  readonly funds: ReadonlyMap<UserId, Funds>
-  /** The taker rate at which the market's reservations are computed. */
-  readonly reservedFee: Rate
-  /** True if the last part before these also reverted without a culprit. */
-  readonly isAfterUnnamed: boolean
-  save(voiding: Voided): Promise<void>
-}
-
-export interface Voided extends OrderPlan {
-  readonly at: Millis
-  readonly error: string
-  readonly isUnnamed: boolean
-  /** Stops placements and batches. */
-  readonly cancelOnly: boolean
-}
-
 /** Batches that a void has ended. */
 export interface VoidedBatches {
   readonly batchIds: readonly number[]
@@ -136,14 +111,4 @@ export interface Voids {
     fence: Fence,
     failure: { readonly queueNo: number; readonly culprit: Culprit; readonly at: Millis },
   ): Promise<VoidedBatches | null>
-}
-
-export interface VoidStore {
-  /** Returns false without running `work` until the indexer has recorded every action before `fromQueueNo`. */
-  transaction(
-    marketId: MarketId,
-    fence: Fence,
-    fromQueueNo: number,
-    work: (transaction: VoidTransaction) => Promise<void>,
-  ): Promise<boolean>
 }

@@ -72,7 +72,7 @@ describe('the access paths of the write side', function () {
     bob = await fixture.trader('bob')
     fence = await fixture.lease('m1')
     await fixture.report(1000)
-    await createAuction(fixture.auctionPorts(), perpetual, memory).run(fence)
+    await createAuction(fixture.auctionPorts(), perpetual, memory).run()
   })
   after(async () => {
     await explained.db.destroy()
@@ -87,11 +87,11 @@ describe('the access paths of the write side', function () {
   }
 
   async function match(): Promise<void> {
-    await createAuction(fixture.auctionPorts(), perpetual, memory).run(fence)
+    await createAuction(fixture.auctionPorts(), perpetual, memory).run()
     await fixture.place({ by: alice, side: 'LONG', steps: 20, limit: 1000 })
     await fixture.place({ by: bob, side: 'SHORT', steps: 20, limit: 1000 })
     const ports = { ...fixture.auctionPorts(), store: createAuctionStore(explained.db, fixture.databaseTime) }
-    expect(await createAuction(ports, perpetual, memory).run(fence)).to.be.a('number')
+    expect(await createAuction(ports, perpetual, memory).run()).to.be.a('number')
   }
 
   /** Signs the next action and marks it as sent. Returns the transaction's hash. */
@@ -108,7 +108,7 @@ describe('the access paths of the write side', function () {
   it('when a keeper starts, it reads the live orders and the open positions only', async () => {
     const ports = { ...fixture.auctionPorts(), store: createAuctionStore(explained.db, fixture.databaseTime) }
     const fresh = createMarketMemory({ ...RULES, kind: perpetual.kind })
-    expect(await createAuction(ports, perpetual, fresh).run(fence)).to.equal(null)
+    expect(await createAuction(ports, perpetual, fresh).run()).to.equal(null)
     expectFewPages()
   })
 

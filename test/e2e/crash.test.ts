@@ -99,8 +99,10 @@ describe('a process that is killed between two writes', function () {
   })
 
   it('when the read model is rebuilt from the journal, it equals the live one', async () => {
-    const { db, keeper, indexer } = exchange.stack
+    const { db, engine, keeper, indexer } = exchange.stack
     await keeper.stop()
+    await settled(db)
+    await engine.stop()
     await settled(db)
     await indexer.stop()
     const live = await readModel(db)

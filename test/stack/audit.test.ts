@@ -3,9 +3,9 @@ import { expect } from 'chai'
 import { afterEach, beforeEach, describe, it } from 'mocha'
 import type { Fence } from '../../db/fence.ts'
 import type { HourlyFunding } from '../../domain/units.ts'
-import type { Auction } from '../../keeper/auction/auction.ts'
 import { ActionFixture, RATE } from '../keeper/support/action-fixture.ts'
 import { ChainFixture, useChain } from '../keeper/support/chain-fixture.ts'
+import type { Auction } from '../keeper/support/engine-turns.ts'
 import type { Trader } from '../keeper/support/market-fixture.ts'
 import { perpetual } from '../support/markets.ts'
 import { Auditor } from './support/auditor.ts'
@@ -18,16 +18,14 @@ describe('stack/audit', function () {
   let traders: readonly Trader[]
   let auditor: Auditor
   let auction: Auction
-  let auctioning: Fence
   let settling: Fence
 
   beforeEach(async () => {
     fixture = await ChainFixture.openOn(chain())
-    actions = new ActionFixture(fixture, await fixture.lease('funding:m1'))
+    actions = new ActionFixture(fixture)
     await actions.report(1000)
     traders = [await fixture.depositor('alice'), await fixture.depositor('bob')]
     auction = fixture.auction()
-    auctioning = await fixture.lease('auction:m1')
     settling = await fixture.lease('settle:m1')
     auditor = await Auditor.start(fixture)
   })
@@ -41,7 +39,7 @@ describe('stack/audit', function () {
     const [long, short] = traders as [Trader, Trader]
     await fixture.place({ by: long, side: 'LONG', steps, limit: 1000 })
     await fixture.place({ by: short, side: 'SHORT', steps, limit: 1000 })
-    await auction.run(auctioning)
+    await auction.run()
     await settle()
   }
 

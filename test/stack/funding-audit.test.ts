@@ -6,10 +6,10 @@ import { afterEach, beforeEach, describe, it } from 'mocha'
 import type { Fence } from '../../db/fence.ts'
 import type { HourlyFunding } from '../../domain/units.ts'
 import { rebuild } from '../../indexer/project/rebuild.ts'
-import type { Auction } from '../../keeper/auction/auction.ts'
 import { unexplainedBalances } from '../../stack/audit/deltas.ts'
 import { ActionFixture, RATE } from '../keeper/support/action-fixture.ts'
 import { type ChainFixture, useChain } from '../keeper/support/chain-fixture.ts'
+import type { Auction } from '../keeper/support/engine-turns.ts'
 import type { Trader } from '../keeper/support/market-fixture.ts'
 import { revertTo } from '../keeper/support/saved-chain.ts'
 import { openTrading } from '../keeper/support/trading.ts'
@@ -28,15 +28,14 @@ describe('the audit of funding', function () {
   let actions: ActionFixture
   let auditor: Auditor
   let auction: Auction
-  let auctioning: Fence
   let settling: Fence
   let traders: readonly Trader[]
 
   beforeEach(async () => {
     const trading = await openTrading(chain())
-    ;({ fixture, auction, auctioning, settling } = trading)
+    ;({ fixture, auction, settling } = trading)
     traders = [trading.alice, trading.bob, trading.carol, trading.dave]
-    actions = new ActionFixture(fixture, await fixture.lease('funding:m1'))
+    actions = new ActionFixture(fixture)
     auditor = await Auditor.start(fixture)
   })
 
@@ -49,7 +48,7 @@ describe('the audit of funding', function () {
     await actions.report(1000)
     await fixture.place({ by: long, side: 'LONG', steps, limit: 1000, leverage })
     await fixture.place({ by: short, side: 'SHORT', steps, limit: 1000, leverage: 5 })
-    expect(await auction.run(auctioning)).to.be.a('number')
+    expect(await auction.run()).to.be.a('number')
   }
 
   async function settle(): Promise<void> {

@@ -49,6 +49,8 @@ export interface AdoptingOptions {
   /** The contract's rules for reports, of all markets. */
   readonly rules?: () => ReportRules | null
   readonly chainRules?: Partial<ChainRules>
+  /** Called with each step that writes, before its commit. If it throws, the step is lost, and the engine must not be used again. */
+  readonly beforeCommit?: () => void
 }
 
 export class AdoptingEngine implements Engine {
@@ -56,6 +58,8 @@ export class AdoptingEngine implements Engine {
   readonly arrived: ExchangeCommand[] = []
   /** Faults of the next commands. */
   readonly faults: Fault[] = []
+  /** The rows of each step that it has stored. */
+  readonly groups: (readonly Entry[])[] = []
   readonly #db: Db
   readonly #options: AdoptingOptions
   readonly #stored: StoredState
@@ -100,10 +104,11 @@ export class AdoptingEngine implements Engine {
   /** The test's options and tables have what clients inform of. */
   async inform(): Promise<void> {}
 
-  /** Decides by one step of a command alone. */
-  decide<Answer>(decider: (draft: Draft, inputs: Inputs) => Answer): Promise<Answer> {
+  /** Decides by one step of a command alone. `spec`: replaces the one with which its market was listed. */
+  decide<Answer>(decider: (draft: Draft, inputs: Inputs) => Answer, spec?: MarketSpec): Promise<Answer> {
     return this.#inTurn(() =>
       this.#inTransaction(async (tx) => {
+        if (spec !== undefined) this.#stored.adoptSpec(spec)
         const { entries, answer } = decideOn(this.#stored.state, this.#inputs as Inputs, {
           decider: (draft, inputs): Answer => decider(draft, inputs),
           command: null,
@@ -170,9 +175,11 @@ export class AdoptingEngine implements Engine {
   }
 
   async #store(tx: Tx, rows: readonly Entry[]): Promise<void> {
+    if (rows.length > 0) this.groups.push(rows)
     for (const row of rows) this.#exchange.apply(row)
     for (const { text, values } of this.#writer.collect(rows))
       await tx.executeQuery(CompiledQuery.raw(text, values as unknown[]))
+    if (rows.length > 0) this.#options.beforeCommit?.()
   }
 
   async #inputsOf(tx: Tx): Promise<Inputs> {

@@ -37,15 +37,13 @@ export function connectEngine<Name extends Role>(
 interface ConnectorConfig {
   readonly databaseUrl: string
   readonly chainId: number
-  readonly engine: EngineAccess<Role> | null
+  readonly engine: EngineAccess<Role>
 }
 
-/** Null without an engine: the process writes by itself. */
 export async function engineConnector(
   { databaseUrl, chainId, engine }: ConnectorConfig,
   logger: EngineLogger,
-): Promise<ConnectEngine | null> {
-  if (engine === null) return null
+): Promise<ConnectEngine> {
   const db = createDb(createPool({ url: databaseUrl, connections: 1, name: 'engine identity' }))
   const identity = await identityOf(db, chainId).finally(() => db.destroy())
   return (role) => connectEngine(identity, engine, role, logger)

@@ -2,7 +2,7 @@
 import { createLeases } from '../../../db/leases.ts'
 import type { MarketSpec } from '../../../domain/market/market.ts'
 import { createAuction } from '../../../keeper/auction/auction.ts'
-import { createMarketMemory } from '../../../keeper/auction/market-memory.ts'
+import { createMarketMemory } from './engine-turns.ts'
 import { MarketFixture, RULES, realClock } from '../../keeper/support/market-fixture.ts'
 import { mineOldestPart } from '../../keeper/support/mine-part.ts'
 import { perpetual } from '../../support/markets.ts'
@@ -16,7 +16,7 @@ export async function runAuction(exchange: ExchangeFixture, spec = perpetual): P
   const fixture = fixtureOf(exchange, spec)
   const fence = await fixture.lease(`m${spec.marketId}`)
   const memory = createMarketMemory({ ...RULES, kind: spec.kind })
-  const batch = await createAuction(fixture.auctionPorts(), spec, memory).run(fence)
+  const batch = await createAuction(fixture.turnPorts(), spec, memory).run(fence)
   await createLeases(exchange.db, 'one', 0).release(fence)
   await exchange.project()
   return batch

@@ -7,8 +7,9 @@ import { fundingBounds } from '../../../domain/prices/funding.ts'
 import type { OracleReport } from '../../../domain/settlement/settlement.ts'
 import type { HourlyFunding, Millis, Price } from '../../../domain/units.ts'
 import type { Stack } from '../../../stack/stack.ts'
+import type { QueueEnd } from '../../support/enqueue.ts'
 import { waitFor } from '../../support/patience.ts'
-import { enqueueAsOwner, type QueueEnd } from './test-owner.ts'
+import { enqueueAsOwner } from './test-owner.ts'
 
 const HOUR_MS = 3_600_000
 

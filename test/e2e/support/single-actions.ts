@@ -20,10 +20,11 @@ import type {
 } from '../../../domain/units.ts'
 import { feedIdOf, finalFeedIdOf, parametersOf } from '../../../stack/deploy.ts'
 import type { Stack } from '../../../stack/stack.ts'
+import type { QueueEnd } from '../../support/enqueue.ts'
 import { legalDeleveraging, type Positions, type Shares } from '../../support/legal-deleveraging.ts'
 import { untouchedPositions } from '../../support/untouched-positions.ts'
 import type { Fault, QueuedKind } from './faults.ts'
-import { enqueueAsOwner, type QueueEnd } from './test-owner.ts'
+import { enqueueAsOwner } from './test-owner.ts'
 
 const HOUR_MS = 3_600_000
 const QUEUE_LIMIT_MS = 10_000

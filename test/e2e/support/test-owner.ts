@@ -1,14 +1,9 @@
 /** Decides in the engine's place: for actions that no command asks for, such as one that the contract rejects. */
 import { createPool } from '../../../db/client.ts'
-import type { SingleAction } from '../../../domain/actions/action.ts'
 import type { QueueRefusal } from '../../../domain/actions/queue.ts'
 import type { Entry } from '../../../domain/exchange/apply.ts'
-import { TurnContext } from '../../../domain/exchange/decide/turn/context.ts'
-import { enqueueAction } from '../../../domain/exchange/decide/turn/queue.ts'
 import { decideOn } from '../../../domain/exchange/decide.ts'
 import type { Inputs } from '../../../domain/exchange/inputs.ts'
-import type { FundingState } from '../../../domain/prices/funding-state.ts'
-import type { UsedReport } from '../../../domain/prices/report.ts'
 import type { MarketId, Millis } from '../../../domain/units.ts'
 import type { Verdict } from '../../../domain/verdict.ts'
 import { recoverState } from '../../../keeper/engine/checkpoints.ts'
@@ -17,21 +12,13 @@ import { createJournal, createLease } from '../../../keeper/engine/store.ts'
 import { createTableWriter } from '../../../keeper/engine/tables/table-writer.ts'
 import type { Stack } from '../../../stack/stack.ts'
 import { SILENT_LOGGER } from '../../keeper/support/market-fixture.ts'
-
-/** The end of a market's queue, behind which the next action comes. */
-export interface QueueEnd {
-  /** The time of the next action. */
-  readonly asOf: Millis
-  readonly usedReport: UsedReport | null
-  /** After the last queued action. */
-  readonly funding: FundingState
-}
+import { type BuildAction, enqueueOn } from '../../support/enqueue.ts'
 
 export interface Enqueuing {
   readonly marketId: number
   /** The present time, on which the action is decided. */
   readonly now: Millis
-  readonly build: (end: QueueEnd) => SingleAction | null
+  readonly build: BuildAction
   /** Runs while nothing else changes the exchange. */
   readonly prepare?: () => Promise<void>
 }
@@ -82,16 +69,12 @@ class OwnerInTest {
   async enqueue(
     marketId: MarketId,
     { now, headTime }: Times,
-    build: Enqueuing['build'],
+    build: BuildAction,
   ): Promise<Verdict<number | null, QueueRefusal>> {
     const number = await this.#follow()
     const { applied } = this.#recovered
     const decided = decideOn(applied.state, inputsAt({ now, headTime }), {
-      decider: (draft, inputs) => {
-        const context = new TurnContext(draft, inputs, marketId)
-        const { usedReport, funding } = context.snapshot
-        return enqueueAction(context, (asOf) => build({ asOf, usedReport, funding }))
-      },
+      decider: (draft, inputs) => enqueueOn(draft, inputs, marketId, build),
       command: null,
     })
     await this.#append(number + 1, decided.entries)

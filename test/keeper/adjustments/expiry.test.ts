@@ -42,7 +42,7 @@ describe('the expiry of adjustments', () => {
       receipt: async (hash: string) => receipts.get(hash) ?? null,
     }
     const { db, clock } = market
-    const adjustments = createAdjustmentStore(db)
+    const adjustments = createAdjustmentStore(market)
     expire = createExpiry({
       ...{ adjustments, chain, clock, logger: SILENT_LOGGER, confirmations: CONFIRMATIONS },
     })
@@ -145,7 +145,7 @@ describe('the expiry of adjustments', () => {
   })
 
   it('when the lane signs between the read and the end, the attempt stays in flight', async () => {
-    const store = createAdjustmentStore(market.db)
+    const store = createAdjustmentStore(market)
     const [prepared] = await store.open(1)
     if (prepared === undefined) throw new Error('no attempt is open')
     await submit()

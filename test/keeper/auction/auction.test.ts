@@ -1,23 +1,18 @@
 import { expect } from 'chai'
 import { afterEach, beforeEach, describe, it } from 'mocha'
-import { type Fence, LeaseLost } from '../../../db/fence.ts'
-import { createLeases } from '../../../db/leases.ts'
 import type { Millis } from '../../../domain/units.ts'
-import { createMarketMemory } from '../../../keeper/auction/market-memory.ts'
 import { perpetual } from '../../support/markets.ts'
-import { createAuction } from '../support/compared-turns.ts'
+import { createAuction, createMarketMemory } from '../support/engine-turns.ts'
 import { expectConsistent, expectSameBook } from '../support/invariants.ts'
 import { MarketFixture, RULES, type Trader } from '../support/market-fixture.ts'
 
 describe('the auction of a market', () => {
   let fixture: MarketFixture
-  let fence: Fence
   let alice: Trader
   let bob: Trader
 
   beforeEach(async () => {
     fixture = await MarketFixture.open(perpetual)
-    fence = await fixture.lease('auction:m1')
     await fixture.report(1000)
     alice = await fixture.trader('alice')
     bob = await fixture.trader('bob')
@@ -30,12 +25,12 @@ describe('the auction of a market', () => {
   })
 
   const auction = () =>
-    createAuction(fixture.auctionPorts(), perpetual, createMarketMemory({ ...RULES, kind: perpetual.kind }))
+    createAuction(fixture.turnPorts(), perpetual, createMarketMemory({ ...RULES, kind: perpetual.kind }))
 
   it('when orders cross, it stores batch, fills and a queued part, and keeps the orders open', async () => {
     const buy = await fixture.place({ by: alice, side: 'LONG', steps: 50, limit: 1010 })
     const sell = await fixture.place({ by: bob, side: 'SHORT', steps: 20, limit: 990 })
-    expect(await auction().run(fence)).to.equal(1)
+    expect(await auction().run()).to.equal(1)
 
     const [bought, sold] = [await fixture.orderOf(buy), await fixture.orderOf(sell)]
     expect([bought.status, bought.settling, bought.partialSlot]).to.deep.equal(['OPEN', 20, 0])
@@ -66,13 +61,13 @@ describe('the auction of a market', () => {
     await fixture.place({ by: bob, side: 'SHORT', steps: 20, limit: 1010 })
     const heads = () => fixture.db.selectFrom('shards').selectAll().execute()
     const before = await heads()
-    expect(await auction().run(fence)).to.equal(null)
+    expect(await auction().run()).to.equal(null)
     expect(await heads()).to.deep.equal(before)
   })
 
   it('when a market order has no opposite liquidity, it ends the order in its batch', async () => {
     const order = await fixture.place({ by: alice, side: 'LONG', steps: 50 })
-    expect(await auction().run(fence)).to.equal(null)
+    expect(await auction().run()).to.equal(null)
     expect(await fixture.orderOf(order)).to.include({
       status: 'CANCELLED',
       statusReason: 'MARKET_REMAINDER',
@@ -84,7 +79,7 @@ describe('the auction of a market', () => {
   it('when a market order is partially filled, it closes the remainder and keeps the order open until settlement', async () => {
     const order = await fixture.place({ by: alice, side: 'LONG', steps: 50 })
     await fixture.place({ by: bob, side: 'SHORT', steps: 20, limit: 990 })
-    expect(await auction().run(fence)).to.equal(1)
+    expect(await auction().run()).to.equal(1)
     const { status, closingReason, settling, reserved, partialSlot } = await fixture.orderOf(order)
     expect({ status, closingReason, settling, reserved, partialSlot }).to.deep.equal({
       status: 'OPEN',
@@ -107,10 +102,10 @@ describe('the auction of a market', () => {
       expiration: seconds + 10,
     })
     const own = auction()
-    await own.run(fence)
+    await own.run()
     expect(await fixture.orderOf(order)).to.include({ status: 'OPEN' })
     fixture.clock.value += 11_000
-    await own.run(fence)
+    await own.run()
     expect(await fixture.orderOf(order)).to.include({
       status: 'EXPIRED',
       statusReason: 'EXPIRED',
@@ -125,9 +120,9 @@ describe('the auction of a market', () => {
     await fixture.place({ by: bob, side: 'SHORT', steps: 20, limit: 990 })
     const headTime = (fixture.clock.value - 2_000) as Millis
     fixture.clock.value += 500
-    const ports = { ...fixture.auctionPorts(), headTime: () => headTime }
+    const ports = { ...fixture.turnPorts(), headTime: () => headTime }
     const memory = createMarketMemory({ ...RULES, kind: perpetual.kind })
-    expect(await createAuction(ports, perpetual, memory).run(fence)).to.equal(null)
+    expect(await createAuction(ports, perpetual, memory).run()).to.equal(null)
     expect(await fixture.orderOf(order)).to.include({ status: 'EXPIRED', settling: 0 })
   })
 
@@ -142,9 +137,9 @@ describe('the auction of a market', () => {
     })
     await fixture.place({ by: bob, side: 'SHORT', steps: 20, limit: 990 })
     const own = auction()
-    await own.run(fence)
+    await own.run()
     fixture.clock.value += 2_000
-    await own.run(fence)
+    await own.run()
     const after = await fixture.orderOf(order)
     expect(after).to.include({
       status: 'CANCEL_PENDING_FINALIZE',
@@ -161,27 +156,27 @@ describe('the auction of a market', () => {
     fixture.clock.value += 10_001
     const market = await fixture.place({ by: bob, side: 'LONG', steps: 5 })
     const own = auction()
-    expect(await own.run(fence)).to.equal(null)
+    expect(await own.run()).to.equal(null)
     expect(await fixture.orderOf(market)).to.include({ status: 'OPEN' })
     fixture.clock.value += 1_999
-    await own.run(fence)
+    await own.run()
     expect(await fixture.orderOf(market)).to.include({ status: 'OPEN' })
     fixture.clock.value += 1
-    await own.run(fence)
+    await own.run()
     expect(await fixture.orderOf(market)).to.include({
       status: 'CANCELLED',
       statusReason: 'NO_BATCH_IN_TIME',
     })
     expect(await fixture.orderOf(limit)).to.include({ status: 'OPEN' })
     await fixture.report(1000)
-    expect(await own.run(fence)).to.equal(1)
+    expect(await own.run()).to.equal(1)
   })
 
   it('when the market is cancel-only, it does not match', async () => {
     await fixture.place({ by: alice, side: 'LONG', steps: 50, limit: 1010 })
     await fixture.place({ by: bob, side: 'SHORT', steps: 50, limit: 990 })
     await fixture.db.updateTable('markets').set({ mode: 'cancel_only' }).execute()
-    expect(await auction().run(fence)).to.equal(null)
+    expect(await auction().run()).to.equal(null)
   })
 
   it('when the market closes at asOf, it does not match; when it closes 1 ms later, it does', async () => {
@@ -192,19 +187,19 @@ describe('the auction of a market', () => {
     }
     await cross()
     await closeAt(fixture.clock.value + 1)
-    expect(await auction().run(fence)).to.equal(1)
+    expect(await auction().run()).to.equal(1)
     await cross()
     await closeAt(fixture.clock.value)
-    expect(await auction().run(fence)).to.equal(null)
+    expect(await auction().run()).to.equal(null)
   })
 
   it('when the market closes while an order settles, the order ends once that is mined', async () => {
     const own = auction()
     const big = await fixture.place({ by: alice, side: 'LONG', steps: 50, limit: 1010 })
     await fixture.place({ by: bob, side: 'SHORT', steps: 20, limit: 990 })
-    await own.run(fence)
+    await own.run()
     await fixture.db.updateTable('markets').set({ settling_at: fixture.clock.value }).execute()
-    await own.run(fence)
+    await own.run()
     expect(await fixture.orderOf(big)).to.include({
       ...{ status: 'CANCEL_PENDING_FINALIZE', closingReason: 'MARKET_CLOSED', settling: 20 },
     })
@@ -214,24 +209,24 @@ describe('the auction of a market', () => {
     const own = auction()
     await fixture.place({ by: alice, side: 'LONG', steps: 50, limit: 1010 })
     await fixture.place({ by: bob, side: 'SHORT', steps: 20, limit: 990 })
-    await own.run(fence)
+    await own.run()
     fixture.clock.value += 4_999
     await fixture.place({ by: bob, side: 'SHORT', steps: 10, limit: 990 })
-    expect(await own.run(fence)).to.equal(2)
+    expect(await own.run()).to.equal(2)
     fixture.clock.value += 1
     await fixture.place({ by: bob, side: 'SHORT', steps: 10, limit: 990 })
-    expect(await own.run(fence)).to.equal(null)
+    expect(await own.run()).to.equal(null)
   })
 
   it('when orders are placed and cancelled between two auctions, it applies them from the journal', async () => {
     const own = auction()
     const buy = await fixture.place({ by: alice, side: 'LONG', steps: 50, limit: 1010 })
-    await own.run(fence)
+    await own.run()
     await fixture.cancel(buy)
     await fixture.place({ by: bob, side: 'SHORT', steps: 20, limit: 990 })
-    expect(await own.run(fence)).to.equal(null)
+    expect(await own.run()).to.equal(null)
     await fixture.place({ by: alice, side: 'LONG', steps: 7, limit: 1000 })
-    expect(await own.run(fence)).to.equal(1)
+    expect(await own.run()).to.equal(1)
     expect((await fixture.rows('batch_cleared'))[0]).to.include({ volume: 7 })
   })
 
@@ -239,11 +234,11 @@ describe('the auction of a market', () => {
     const own = auction()
     await fixture.place({ by: alice, side: 'LONG', steps: 50, limit: 1010 })
     await fixture.place({ by: bob, side: 'SHORT', steps: 20, limit: 990 })
-    await own.run(fence)
+    await own.run()
     const first = fixture.clock.value
     fixture.clock.value -= 500
     await fixture.place({ by: bob, side: 'SHORT', steps: 20, limit: 990 })
-    await own.run(fence)
+    await own.run()
     const batches = await fixture.db.selectFrom('batches').select('as_of').orderBy('batch_id').execute()
     expect(batches.map(({ as_of }) => as_of)).to.deep.equal([first, first])
   })
@@ -253,7 +248,7 @@ describe('the auction of a market', () => {
       await fixture.place({ by: alice, side: 'LONG', steps: 10, limit: 1010 })
       await fixture.place({ by: bob, side: 'SHORT', steps: 10, limit: 990 })
     }
-    await auction().run(fence)
+    await auction().run()
     const actions = await fixture.db
       .selectFrom('actions')
       .select(['part', 'queue_no'])
@@ -279,62 +274,11 @@ describe('the auction of a market', () => {
     const own = auction()
     const first = await fixture.place({ by: alice, side: 'LONG', steps: 50, limit: 1010 })
     await fixture.place({ by: bob, side: 'SHORT', steps: 20, limit: 990 })
-    await own.run(fence)
+    await own.run()
     const second = await fixture.place({ by: alice, side: 'LONG', steps: 50, limit: 1010 })
     await fixture.place({ by: bob, side: 'SHORT', steps: 10, limit: 990 })
-    await own.run(fence)
+    await own.run()
     expect((await fixture.orderOf(first)).partialSlot).to.equal(0)
     expect((await fixture.orderOf(second)).partialSlot).to.equal(1)
   })
-
-  describe('when another process owns the lease', () => {
-    it('it rejects the writes of the stale owner', async () => {
-      await fixture.place({ by: alice, side: 'LONG', steps: 50, limit: 1010 })
-      await fixture.place({ by: bob, side: 'SHORT', steps: 20, limit: 990 })
-      const stale = auction()
-      await fixture.db.updateTable('leases').set({ expires_at: 0 }).execute()
-      const newer = await fixture.lease('auction:m1', 'two')
-      expect(newer.token).to.equal(fence.token + 1)
-      await expectRejected(stale.run(fence), LeaseLost)
-      expect(await fixture.db.selectFrom('batches').selectAll().execute()).to.have.length(0)
-      expect(await auction().run(newer)).to.equal(1)
-      await expectRejected(stale.run(fence), LeaseLost)
-      expect(await fixture.db.selectFrom('batches').selectAll().execute()).to.have.length(1)
-    })
-
-    it('when two keepers run every auction at once, only the lease owner writes and batch numbers have no gap', async () => {
-      const leases = ['red', 'blue'].map((owner) => createLeases(fixture.db, owner, 60_000))
-      const auctions = [auction(), auction()]
-      await fixture.db.updateTable('leases').set({ expires_at: 0 }).execute()
-      let batches = 0
-      for (let round = 0; round < 10; round++) {
-        await fixture.place({ by: alice, side: 'LONG', steps: 10, limit: 1010 })
-        await fixture.place({ by: bob, side: 'SHORT', steps: 10, limit: 990 })
-        const fences = await Promise.all(leases.map((lease) => lease.acquire('auction:m1')))
-        expect(fences.filter((one) => one !== null)).to.have.length(1)
-        const token = (fences[0] ?? fences[1])?.token as number
-        const results = await Promise.allSettled(
-          auctions.map((own, at) =>
-            own.run({ name: 'auction:m1', owner: ['red', 'blue'][at] as string, token }),
-          ),
-        )
-        batches += results.filter((result) => result.status === 'fulfilled' && result.value !== null).length
-        await fixture.db.updateTable('leases').set({ expires_at: 0 }).execute()
-      }
-      const stored = await fixture.db.selectFrom('batches').select('batch_id').orderBy('batch_id').execute()
-      expect(batches).to.equal(10)
-      expect(stored.map(({ batch_id }) => batch_id)).to.deep.equal([1, 2, 3, 4, 5, 6, 7, 8, 9, 10])
-    })
-  })
 })
-
-async function expectRejected(
-  promise: Promise<unknown>,
-  kind: new (...args: never[]) => Error,
-): Promise<void> {
-  const error = await promise.then(
-    () => null,
-    (reason: unknown) => reason,
-  )
-  expect(error).to.be.instanceOf(kind)
-}

@@ -1,15 +1,14 @@
-/** However many orders a batch would change beside those that it fills, no transaction of its market changes more than the bound. */
+/** However many orders a batch would change beside those that it fills, no step of its market changes more than the bound. */
 import { expect } from 'chai'
 import { afterEach, beforeEach, describe, it } from 'mocha'
 import { loadInputs } from '../../../db/batches.ts'
-import type { Fence } from '../../../db/fence.ts'
 import { recompute } from '../../../domain/auction/auction.ts'
 import { MATCH_ROUNDS } from '../../../domain/auction/batch.ts'
 import type { ClearingInputs } from '../../../domain/auction/clearing.ts'
 import { MAX_ORDERS_PER_TURN } from '../../../domain/auction/turn-bound.ts'
-import { createAuction } from '../../../keeper/auction/auction.ts'
-import { createMarketMemory, type MarketMemory } from '../../../keeper/auction/market-memory.ts'
+import type { Entry } from '../../../domain/exchange/apply.ts'
 import { perpetual } from '../../support/markets.ts'
+import { createAuction, createMarketMemory } from '../support/engine-turns.ts'
 import { expectConsistent } from '../support/invariants.ts'
 import { insertLongs, insertManyOrders } from '../support/many-orders.ts'
 import { MarketFixture, RULES, type Trader } from '../support/market-fixture.ts'
@@ -19,9 +18,8 @@ const PER_ACCOUNT = 400
 const ACCOUNTS = 7
 
 /** From now on a match sees the orders of these accounts at a leverage that the margin requirement does not allow. */
-function dispute({ view }: MarketMemory, accounts: ReadonlySet<number>): void {
-  if (view === null) throw new Error('the book is loaded by the first auction')
-  const { book } = view.feed
+function dispute({ engine, spec }: MarketFixture, accounts: ReadonlySet<number>): void {
+  const { book } = engine.state.books.of(spec.marketId)
   const get = book.get.bind(book)
   book.get = (seq) => {
     const order = get(seq)
@@ -29,44 +27,44 @@ function dispute({ view }: MarketMemory, accounts: ReadonlySet<number>): void {
   }
 }
 
-describe('the orders that one transaction of a market changes', function () {
+/** Orders that the rows change beside those that a batch fills. */
+function changedOrders(rows: readonly Entry[]): number {
+  const changed = rows.flatMap(({ row }) => {
+    if (row.kind === 'batch_cleared') return row.closing.map(({ order_id }) => order_id)
+    return row.kind === 'order_ended' || row.kind === 'reservation_changed' ? [row.order_id] : []
+  })
+  const filled = rows.flatMap(({ row }) =>
+    row.kind === 'batch_cleared' ? row.fills.map(({ order_id }) => order_id) : [],
+  )
+  const isFilled = new Set(filled)
+  return new Set(changed.filter((id) => !isFilled.has(id))).size
+}
+
+describe('the orders that one step of a market changes', function () {
   this.timeout(120_000)
   let fixture: MarketFixture
-  let fence: Fence
   let alice: Trader
   let bob: Trader
-  /** Of each transaction with a write: the orders that it changes beside those that it fills. */
-  let changes: number[]
 
   beforeEach(async () => {
     fixture = await MarketFixture.open(perpetual)
-    fence = await fixture.lease('auction:m1')
     await fixture.report(1000)
     alice = await fixture.trader('alice')
     bob = await fixture.trader('bob')
-    changes = []
   })
   afterEach(async () => {
     await expectConsistent(fixture).finally(() => fixture.close())
   })
 
-  /** A keeper process with a memory of its own. */
+  /** An owner with a memory of its own. */
   function keeper() {
-    const ports = fixture.auctionPorts()
-    const transaction: typeof ports.store.transaction = (marketId, own, work) =>
-      ports.store.transaction(marketId, own, (inner) =>
-        work({
-          ...inner,
-          save: (plan) => {
-            changes.push(plan.orders.length - (plan.batch?.clearing.fills.length ?? 0))
-            return inner.save(plan)
-          },
-        }),
-      )
     const memory = createMarketMemory({ ...RULES, kind: perpetual.kind })
-    const auction = createAuction({ ...ports, store: { ...ports.store, transaction } }, perpetual, memory)
-    return { memory, run: () => auction.run(fence) }
+    const auction = createAuction(fixture.turnPorts(), perpetual, memory)
+    return { memory, run: () => auction.run() }
   }
+  /** Of each step with rows: the orders that it changes beside those that it fills. */
+  const changes = () => fixture.engine.groups.map(changedOrders)
+
   async function tick(): Promise<void> {
     fixture.clock.value += 200
     await fixture.report(1000)
@@ -131,7 +129,7 @@ describe('the orders that one transaction of a market changes', function () {
       expect(ids.length - closed).to.be.lessThan(open)
       open = ids.length - closed
     }
-    expect(Math.max(...changes)).to.be.within(PER_ACCOUNT, MAX_ORDERS_PER_TURN)
+    expect(Math.max(...changes())).to.be.within(PER_ACCOUNT, MAX_ORDERS_PER_TURN)
     expect(batches).to.have.length(Math.ceil(ACCOUNTS / Math.floor(MAX_ORDERS_PER_TURN / PER_ACCOUNT)))
   })
 
@@ -143,7 +141,7 @@ describe('the orders that one transaction of a market changes', function () {
       expect(await own.run(), 'a batch').to.be.a('number')
       await mineAll()
     }
-    expect(Math.max(...changes)).to.be.within(PER_ACCOUNT, MAX_ORDERS_PER_TURN)
+    expect(Math.max(...changes())).to.be.within(PER_ACCOUNT, MAX_ORDERS_PER_TURN)
     const reserving = (await fixture.orders()).filter(
       ({ account, openable }) => ids.includes(account) && openable === 10,
     )
@@ -168,7 +166,7 @@ describe('the orders that one transaction of a market changes', function () {
       await mineAll()
       expect(turns).to.be.at.most(Math.ceil(ACCOUNTS / 2))
     }
-    expect(Math.max(...changes)).to.be.within(PER_ACCOUNT, MAX_ORDERS_PER_TURN)
+    expect(Math.max(...changes())).to.be.within(PER_ACCOUNT, MAX_ORDERS_PER_TURN)
   })
 
   it('when many orders of accounts cross their own, each auction ends some, until none cross', async () => {
@@ -182,7 +180,7 @@ describe('the orders that one transaction of a market changes', function () {
       await mineAll()
       expect(turns).to.be.at.most(ACCOUNTS)
     }
-    expect(Math.max(...changes)).to.be.within(PER_ACCOUNT, MAX_ORDERS_PER_TURN)
+    expect(Math.max(...changes())).to.be.within(PER_ACCOUNT, MAX_ORDERS_PER_TURN)
   })
 
   it('when an auction leaves out the account that two others would have met, it meets them in the next one, although nothing else changes', async () => {
@@ -202,7 +200,7 @@ describe('the orders that one transaction of a market changes', function () {
     })
     const auction = keeper()
     expect(await auction.run()).to.equal(null)
-    expect(changes).to.deep.equal([])
+    expect(changes()).to.deep.equal([])
     expect(await auction.run()).to.equal(1)
     expect(await count(crossed, 'CANCELLED')).to.equal(449)
   })
@@ -213,10 +211,9 @@ describe('the orders that one transaction of a market changes', function () {
     const many = 420 * MATCH_ROUNDS
     const rejected = await insertManyOrders(fixture, { count: many, perAccount: 1, limit: 1001 })
     await fixture.place({ by: bob, side: 'SHORT', steps: 10 * many, limit: 1000 })
-    auction.memory.view = null
     auction.memory.rules = null
     await auction.run()
-    dispute(auction.memory, new Set(rejected))
+    dispute(fixture, new Set(rejected))
     auction.memory.rules = { ...RULES, kind: perpetual.kind }
     const buy = await fixture.place({ by: alice, side: 'LONG', steps: 10, limit: 1001 })
     await tick()

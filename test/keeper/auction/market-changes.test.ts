@@ -6,12 +6,11 @@ import { expect } from 'chai'
 import { describe, it } from 'mocha'
 import type { Fence } from '../../../db/fence.ts'
 import { type Millis, ONE, type Rate } from '../../../domain/units.ts'
-import type { Auction } from '../../../keeper/auction/auction.ts'
-import { createMarketMemory } from '../../../keeper/auction/market-memory.ts'
 import { parametersOf, REPORT_LIMITS } from '../../../stack/deploy.ts'
 import { perpetual } from '../../support/markets.ts'
 import { ChainFixture, type Deployed, useChain } from '../support/chain-fixture.ts'
-import { createAuction } from '../support/compared-turns.ts'
+import type { Auction } from '../support/engine-turns.ts'
+import { createAuction, createMarketMemory } from '../support/engine-turns.ts'
 import { type Placement, RULES, type Trader } from '../support/market-fixture.ts'
 
 const DAY_MS = 86_400_000
@@ -36,7 +35,7 @@ class ChangingMarket {
     this.traders = traders
     this.#fences = fences
     const memory = createMarketMemory({ ...RULES, kind: fixture.spec.kind })
-    this.#auction = createAuction(fixture.auctionPorts(), fixture.spec, memory)
+    this.#auction = createAuction(fixture.turnPorts(), fixture.spec, memory)
   }
 
   static async open(deployed: Deployed): Promise<ChangingMarket> {
@@ -98,7 +97,7 @@ class ChangingMarket {
   }
 
   run(): Promise<number | null> {
-    return this.#auction.run(this.#fences.auction)
+    return this.#auction.run()
   }
 
   /** Runs the auction as of the chain's time, on a price of that time. */

@@ -1,19 +1,15 @@
 /** Any number of orders may end together: each turn of a market ends a bounded number of them, and its auctions go on. */
 import { expect } from 'chai'
 import { afterEach, beforeEach, describe, it } from 'mocha'
-import type { Fence } from '../../../db/fence.ts'
 import { MAX_ORDERS_PER_TURN } from '../../../domain/auction/turn-bound.ts'
-import { createAuction } from '../../../keeper/auction/auction.ts'
-import { createMarketMemory } from '../../../keeper/auction/market-memory.ts'
-import { createMarks } from '../../../keeper/marks/marks.ts'
 import { perpetual } from '../../support/markets.ts'
+import { createAuction, createMarketMemory, createMarks } from '../support/engine-turns.ts'
 import { insertManyOrders } from '../support/many-orders.ts'
 import { MarketFixture, RULES, type Trader } from '../support/market-fixture.ts'
 
 describe('many orders that end or trigger together', function () {
   this.timeout(120_000)
   let fixture: MarketFixture
-  let fence: Fence
   let alice: Trader
   let bob: Trader
   /** The price that the oracle reports in each turn. */
@@ -22,17 +18,16 @@ describe('many orders that end or trigger together', function () {
   beforeEach(async () => {
     oracle = 1000
     fixture = await MarketFixture.open(perpetual)
-    fence = await fixture.lease('auction:m1')
     await fixture.report(1000)
     alice = await fixture.trader('alice')
     bob = await fixture.trader('bob')
   })
   afterEach(() => fixture.close())
 
-  /** A keeper process with a memory of its own. */
+  /** An owner with a memory of its own. */
   function keeper() {
     const memory = createMarketMemory({ ...RULES, kind: perpetual.kind })
-    const ports = fixture.auctionPorts()
+    const ports = fixture.turnPorts()
     const marks = createMarks(ports, perpetual, memory)
     const auction = createAuction(ports, perpetual, memory)
     return {
@@ -40,8 +35,8 @@ describe('many orders that end or trigger together', function () {
       async turn(): Promise<number | null> {
         fixture.clock.value += 200
         await fixture.report(oracle)
-        await marks.update(fence)
-        return auction.run(fence)
+        await marks.update()
+        return auction.run()
       },
     }
   }

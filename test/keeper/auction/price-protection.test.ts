@@ -3,9 +3,8 @@ import { afterEach, beforeEach, describe, it } from 'mocha'
 import { announceProtection } from '../../../db/markets.ts'
 import { PROTECTION_NOTICE } from '../../../domain/market/price-protection.ts'
 import type { Millis } from '../../../domain/units.ts'
-import { createMarketMemory } from '../../../keeper/auction/market-memory.ts'
 import { perpetual, rate } from '../../support/markets.ts'
-import { createAuction } from '../support/compared-turns.ts'
+import { createAuction, createMarketMemory } from '../support/engine-turns.ts'
 import { expectConsistent, expectSameBook } from '../support/invariants.ts'
 import { MarketFixture, RULES, type Trader } from '../support/market-fixture.ts'
 
@@ -17,12 +16,11 @@ describe('the width of price protection in the auction', () => {
 
   beforeEach(async () => {
     fixture = await MarketFixture.open(perpetual)
-    const fence = await fixture.lease('auction:m1')
     alice = await fixture.trader('alice')
     bob = await fixture.trader('bob')
     const memory = createMarketMemory({ ...RULES, kind: perpetual.kind })
-    const auction = createAuction(fixture.auctionPorts(), perpetual, memory)
-    run = () => auction.run(fence)
+    const auction = createAuction(fixture.turnPorts(), perpetual, memory)
+    run = () => auction.run()
   })
 
   afterEach(async () => {

@@ -2,26 +2,22 @@
 import { expect } from 'chai'
 import { afterEach, beforeEach, describe, it } from 'mocha'
 import type { Fence } from '../../../db/fence.ts'
-import type { PartSettled } from '../../../domain/journal/batch-rows.ts'
-import { rollBackFacts } from '../../../indexer/ingest/roll-back.ts'
+import { MarketState } from '../../../domain/exchange/decide/turn/market-state.ts'
+import { CHAIN } from '../../../domain/exchange/tables/blocks.ts'
 import { projectAll } from '../../../indexer/project/project-shards.ts'
-import { createMarketMemory } from '../../../keeper/auction/market-memory.ts'
-import { createVoids } from '../../../keeper/settlement/plan-voids.ts'
+import { createVoids } from '../../../keeper/settlement/store.ts'
 import { voidFrom } from '../../../keeper/settlement/void-batches.ts'
-import { createVoidStore } from '../../../keeper/settlement/void-store.ts'
 import { perpetual } from '../../support/markets.ts'
-import { createAuction } from '../support/compared-turns.ts'
+import { createAuction, createMarketMemory } from '../support/engine-turns.ts'
 import { expectConsistent, expectSameBook, expectSameReadModel } from '../support/invariants.ts'
 import { MarketFixture, RULES, SILENT_LOGGER, type Trader } from '../support/market-fixture.ts'
-import { mineOldestPart } from '../support/mine-part.ts'
+import { dropBlock, mineOldestPart } from '../support/mine-part.ts'
 
 describe('a reduce-only order whose position closes', () => {
   let fixture: MarketFixture
-  let fence: Fence
   let settling: Fence
   let auction: ReturnType<typeof createAuction>
   let memory: ReturnType<typeof createMarketMemory>
-  let loads: number
   let alice: Trader
   let bob: Trader
   let carol: Trader
@@ -32,37 +28,19 @@ describe('a reduce-only order whose position closes', () => {
     alice = await fixture.trader('alice')
     bob = await fixture.trader('bob')
     carol = await fixture.trader('carol')
-    fence = await fixture.lease('auction:m1')
     settling = await fixture.lease('settle:m1')
-    loads = 0
     memory = createMarketMemory({ ...RULES, kind: perpetual.kind })
-    auction = createAuction(countingPorts(), perpetual, memory)
+    auction = createAuction(fixture.turnPorts(), perpetual, memory)
   })
 
   afterEach(async () => {
     await expectConsistent(fixture)
     await expectSameBook(fixture)
     await expectSameReadModel(fixture)
-    expect(loads, 'the book is loaded once, at the start').to.equal(1)
     await fixture.close()
   })
 
-  const countingPorts = () => {
-    const ports = fixture.auctionPorts()
-    const transaction: typeof ports.store.transaction = (marketId, own, work) =>
-      ports.store.transaction(marketId, own, (inner) =>
-        work({
-          ...inner,
-          loadBook: () => {
-            loads++
-            return inner.loadBook()
-          },
-        }),
-      )
-    return { ...ports, store: { ...ports.store, transaction } }
-  }
-
-  const run = () => auction.run(fence)
+  const run = () => auction.run()
   const mine = () => mineOldestPart(fixture)
   /** The first party buys, at 1,000. */
   const deal = async (buyer: Trader, seller: Trader, steps: number) => {
@@ -81,7 +59,8 @@ describe('a reduce-only order whose position closes', () => {
   /** The book that the keeper's next auction reads, without that auction. */
   const resting = async () => {
     await run()
-    return memory.view?.feed.ordersOf(alice.account).map(({ seq }) => `1-${seq}`) ?? []
+    const { live } = new MarketState(fixture.engine.state, perpetual.marketId)
+    return live.ordersOf(alice.account).map(({ seq }) => `1-${seq}`)
   }
   const voidAll = async () => {
     const { queue_no } = await fixture.db
@@ -91,20 +70,15 @@ describe('a reduce-only order whose position closes', () => {
       .orderBy('queue_no')
       .executeTakeFirstOrThrow()
     const ports = {
-      voids: createVoids(createVoidStore(fixture.db)),
+      voids: createVoids({ db: fixture.db, engine: fixture.engine }),
       clock: fixture.clock,
       logger: SILENT_LOGGER,
     }
     const cause = { kind: 'late', error: 'late' } as const
     await voidFrom(ports, perpetual, settling, { queueNo: queue_no, cause, reverted: null })
   }
-  const rollBack = async (batchId: number) => {
-    const rows = await fixture.db.selectFrom('journal').selectAll().orderBy('seq', 'desc').execute()
-    const isPart = (row: { kind: string }): row is PartSettled => row.kind === 'part_settled'
-    const found = rows.find(({ row }) => isPart(row) && !row.rollback && row.batch_id === batchId)
-    if (found === undefined) throw new Error(`batch ${batchId} is not mined`)
-    await fixture.db.transaction().execute((tx) => rollBackFacts(tx, [found]))
-  }
+  /** The newest block, which has mined the batch, leaves the chain. */
+  const rollBack = () => dropBlock(fixture, (fixture.engine.state.chain.get(CHAIN)?.next_block ?? 1) - 1)
   const CLOSED = 'CANCELLED POSITION_CLOSED'
 
   it('when the position closes, a resting limit order is gone from the next batch, and no order meets it', async () => {
@@ -197,7 +171,7 @@ describe('a reduce-only order whose position closes', () => {
     await run()
     await mine()
     expect(await stateOf(limit)).to.equal(CLOSED)
-    await rollBack(2)
+    await rollBack()
     expect(await stateOf(limit)).to.equal('OPEN POSITION_CLOSED')
     expect(await resting()).to.deep.equal([])
     await voidAll()
@@ -217,7 +191,7 @@ describe('a reduce-only order whose position closes', () => {
     expect(await states()).to.deep.equal(['OPEN', 'OPEN POSITION_CLOSED'])
     await mine()
     expect(await states()).to.deep.equal(['FILLED FILLED', CLOSED])
-    await rollBack(2)
+    await rollBack()
     expect(await states()).to.deep.equal(['OPEN', 'OPEN POSITION_CLOSED'])
     await voidAll()
     expect(await states()).to.deep.equal(['OPEN', 'OPEN'])

@@ -2,7 +2,6 @@
 import { expect } from 'chai'
 import { sql } from 'kysely'
 import { afterEach, beforeEach, describe, it } from 'mocha'
-import type { Fence } from '../../../db/fence.ts'
 import { listedTerms, NO_CHANGES } from '../../../domain/market/changes.ts'
 import { listedParameters } from '../../../domain/market/parameters.ts'
 import { toStoredTerms } from '../../../domain/market/stored-terms.ts'
@@ -10,7 +9,6 @@ import { reservable } from '../../../domain/orders/open-order.ts'
 import { reservationPerStep } from '../../../domain/orders/reservation.ts'
 import type { Millis, Rate } from '../../../domain/units.ts'
 import { perpetual, rate } from '../../support/markets.ts'
-import * as comparedTurns from '../support/compared-turns.ts'
 import { insertManyOrders } from '../support/many-orders.ts'
 import { MarketFixture } from '../support/market-fixture.ts'
 import { SteppedKeeper } from '../support/stepped-keeper.ts'
@@ -20,10 +18,8 @@ const COUNT = 2_600
 describe('reservations at another highest taker rate', function () {
   this.timeout(120_000)
   let fixture: MarketFixture
-  let fence: Fence
   beforeEach(async () => {
     fixture = await MarketFixture.open(perpetual)
-    fence = await fixture.lease('auction:m1')
     await fixture.report(1000)
   })
   afterEach(() => fixture.close())
@@ -59,13 +55,12 @@ describe('reservations at another highest taker rate', function () {
     return keeper.step()
   }
 
-  it('when the rate rises, all orders are reserved at it, each transaction changes a bounded number, and none is matched before', async () => {
+  it('when the rate rises, all orders are reserved at it, each step changes a bounded number, and none is matched before', async () => {
     const takerFee = rate('0.002')
     await insertManyOrders(fixture, { count: COUNT, perAccount: 500 })
     await announce(takerFee, fixture.clock.value + 1_000)
     const [alice, bob] = [await fixture.trader('alice'), await fixture.trader('bob')]
-    // Comparisons would count as transactions of the keeper that is cut.
-    const first = new SteppedKeeper(fixture, fence)
+    const first = new SteppedKeeper(fixture)
     await turn(first)
     expect(await atOtherRate(perpetual.takerFee)).to.equal(0)
     fixture.clock.value += 1_000
@@ -93,7 +88,7 @@ describe('reservations at another highest taker rate', function () {
     expect(await atOtherRate(takerFee)).to.be.within(1, COUNT)
     await expectSums()
 
-    const second = new SteppedKeeper(fixture, fence, 0, comparedTurns)
+    const second = new SteppedKeeper(fixture)
     await turn(second)
     await turn(second)
     expect(await stored()).to.include({ reserved_fee: takerFee, reserving_after: null, last_batch_id: 1 })
@@ -110,7 +105,7 @@ describe('reservations at another highest taker rate', function () {
     const reserved = (await fixture.orders()).reduce((sum, order) => sum + order.reserved, 0n)
     await fixture.db.updateTable('accounts').set({ free: reserved }).execute()
     await announce(rate('0.002'), fixture.clock.value + 100)
-    const keeper = new SteppedKeeper(fixture, fence, 0, comparedTurns)
+    const keeper = new SteppedKeeper(fixture)
     await turn(keeper)
     await turn(keeper)
     const [older, newer] = await fixture.orders()

@@ -22,7 +22,7 @@ describe('the end of a future', function () {
     const [alice, bob] = [await fixture.depositor('alice'), await fixture.depositor('bob')]
     await fixture.place({ by: alice, side: 'LONG', steps: 20, limit: 200 })
     await fixture.place({ by: bob, side: 'SHORT', steps: 20, limit: 200 })
-    await fixture.auction().run(await fixture.lease('auction:m2'))
+    await fixture.auction().run()
     await ending.until(async () => (await ending.openPositions()) === 2)
     return { fixture, ending, alice, bob }
   }

@@ -21,7 +21,7 @@ describe('the end of a perpetual', function () {
     const [alice, dave] = [await fixture.depositor('alice'), await fixture.depositor('dave')]
     await fixture.place({ by: dave, side: 'LONG', steps: 1000, limit: 1000, leverage: 20 })
     await fixture.place({ by: alice, side: 'SHORT', steps: 1000, limit: 1000 })
-    await fixture.auction().run(await fixture.lease('auction:m1'))
+    await fixture.auction().run()
     await ending.until(async () => (await ending.openPositions()) === 2)
     return { fixture, ending, alice, dave }
   }

@@ -1,25 +1,21 @@
-/** Funding updates of the job on a real chain with the real contracts. */
+/** Funding updates of the engine on a real chain with the real contracts. */
 import { expect } from 'chai'
 import { afterEach, beforeEach, describe, it } from 'mocha'
 import type { Fence } from '../../../db/fence.ts'
 import { publishReports } from '../../../db/oracle-reports.ts'
 import { storeAverages } from '../../../db/price-averages.ts'
+import { BANK } from '../../../domain/exchange/tables/chain.ts'
 import type { MarketSpec } from '../../../domain/market/market.ts'
 import { fundingBounds, fundingCapAt, HOUR } from '../../../domain/prices/funding.ts'
 import { addPremium, NO_PREMIUM } from '../../../domain/prices/premium.ts'
 import { CANCEL_GRACE } from '../../../domain/settlement/durations.ts'
 import type { Millis, Price, Rate } from '../../../domain/units.ts'
-import { createActionQueue } from '../../../keeper/actions/store.ts'
-import { createChain } from '../../../keeper/adapters/chain.ts'
-import { createFunding } from '../../../keeper/funding/funding.ts'
-import { createFundingStore } from '../../../keeper/funding/store.ts'
 import { sessionFeedIdOf } from '../../../stack/deploy.ts'
 import { MarginBank__factory } from '../../../typechain-types/factories/MarginBank__factory.ts'
 import { passTime } from '../../support/chain-faults.ts'
 import { perpetual, rate } from '../../support/markets.ts'
 import { type ChainFixture, type Deployed, useChain } from '../support/chain-fixture.ts'
 import { expectConsistent } from '../support/invariants.ts'
-import { RULES, SILENT_LOGGER } from '../support/market-fixture.ts'
 import { openTrading } from '../support/trading.ts'
 
 /** Between two updates: one is due at once, or none is during the test. */
@@ -27,16 +23,15 @@ const DUE = 1 as Millis
 const NOT_DUE = HOUR as Millis
 const ORACLE = (1000n * perpetual.tick) as Price
 
-describe('the funding updates of the job', function () {
+describe('the funding updates of the engine', function () {
   this.timeout(60_000)
   let fixture: ChainFixture
-  let auctioning: Fence
   let settling: Fence
 
   function useMarket(spec: MarketSpec): () => Deployed {
     const chain = useChain(spec)
     beforeEach(async () => {
-      ;({ fixture, auctioning, settling } = await openTrading(chain()))
+      ;({ fixture, settling } = await openTrading(chain()))
     })
     afterEach(async () => {
       await expectConsistent(fixture)
@@ -45,37 +40,19 @@ describe('the funding updates of the job', function () {
     return chain
   }
 
-  /** A keeper process that has just started. */
-  async function job(interval: Millis) {
-    const head = await fixture.chainSide.provider.getBlock('latest')
-    const node = {
-      url: fixture.chainSide.anvil.url,
-      chainId: 6343,
-      requestTimeoutMs: 3000,
-      sendTimeoutMs: 3000,
-    }
-    return createFunding(
-      {
-        funding: createFundingStore(fixture.db, fixture.databaseTime),
-        actions: createActionQueue(fixture.db, fixture.databaseTime),
-        chain: createChain(node),
-        headTime: () => ((head?.timestamp ?? 0) * 1000) as Millis,
-        clock: fixture.clock,
-        logger: SILENT_LOGGER,
-        killPoint: () => {},
-        wakeSettlement: () => {},
-      },
-      fixture.spec,
-      interval,
-    )
-  }
-
-  /** A start of the keeper, one check, and the settlement of what it queued. Returns the number of updates so far. */
+  /** One look of the engine, and the settlement of what it queued. Returns the number of updates so far. */
   async function check(interval: Millis): Promise<number> {
     await fixture.report(1000)
-    const own = await job(interval)
-    own.poll(auctioning, { ...RULES, kind: perpetual.kind })
-    await own.settled()
+    await fixture.readHead()
+    await fixture.follow()
+    const { engine, spec, clock } = fixture
+    const pausedUntil = (engine.state.bank.get(BANK)?.pause_ends_at ?? 0) * 1_000
+    await engine.submit<'update_funding'>({
+      kind: 'update_funding',
+      marketId: spec.marketId,
+      interval,
+      isBankPaused: clock.now() < pausedUntil,
+    })
     await fixture.settle(settling)
     return (await fixture.rows('funding_updated')).length
   }

@@ -29,7 +29,7 @@ describe('heartbeats', function () {
     const options = { url, chainId: 6343, requestTimeoutMs: 3000, sendTimeoutMs: 3000 }
     const signer = createSigner(6343, key)
     const lane = { name: 'heartbeat', relayer: signer.address, chainId: 6343 }
-    const relayers = createRelayerStore(fixture.db)
+    const relayers = createRelayerStore(fixture)
     await relayers.register(lane, 0)
     const ports = {
       ...{ relayers, signer, chain: createChain(options), clock: fixture.clock, logger: SILENT_LOGGER },

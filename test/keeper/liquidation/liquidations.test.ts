@@ -7,9 +7,8 @@ import type { PartSettled } from '../../../domain/journal/batch-rows.ts'
 import type { LiquidationChanged } from '../../../domain/journal/liquidation-row.ts'
 import { MOST_WIDENINGS } from '../../../domain/risk/liquidation-plan.ts'
 import { rollBackFacts } from '../../../indexer/ingest/roll-back.ts'
-import { createVoids } from '../../../keeper/settlement/plan-voids.ts'
+import { createVoids } from '../../../keeper/settlement/store.ts'
 import { voidFrom } from '../../../keeper/settlement/void-batches.ts'
-import { createVoidStore } from '../../../keeper/settlement/void-store.ts'
 import { expectConsistent, expectSameBook, expectSameReadModel } from '../support/invariants.ts'
 import { LiquidationRun } from '../support/liquidation-run.ts'
 import { addressOf, SILENT_LOGGER } from '../support/market-fixture.ts'
@@ -64,7 +63,7 @@ describe('a liquidation', () => {
       .orderBy('queue_no')
       .executeTakeFirstOrThrow()
     const ports = {
-      voids: createVoids(createVoidStore(run.fixture.db)),
+      voids: createVoids(run.fixture),
       clock: run.fixture.clock,
       logger: SILENT_LOGGER,
     }

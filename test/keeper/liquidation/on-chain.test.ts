@@ -29,7 +29,7 @@ describe('the steps of a liquidation on the chain', function () {
   beforeEach(async () => {
     trading = await openTrading(chain())
     fixture = trading.fixture
-    actions = new ActionFixture(fixture, await fixture.lease('funding:m1'))
+    actions = new ActionFixture(fixture)
     turn = turnsOf()
   })
 
@@ -39,7 +39,7 @@ describe('the steps of a liquidation on the chain', function () {
   })
 
   /** The turns of a keeper that starts. */
-  const turnsOf = (): (() => Promise<void>) => startMarketLoop(fixture, trading.auctioning).turn
+  const turnsOf = (): (() => Promise<void>) => startMarketLoop(fixture).turn
 
   const settle = async () => {
     await fixture.settle(trading.settling)

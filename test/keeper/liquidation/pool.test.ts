@@ -1,9 +1,7 @@
 /** What an auction may pay while actions in the queue, or positions without equity, draw on the pool. */
 import { expect } from 'chai'
-import { sql } from 'kysely'
 import { afterEach, beforeEach, describe, it } from 'mocha'
 import type { Millis, Price, Steps } from '../../../domain/units.ts'
-import { createActionQueue } from '../../../keeper/actions/store.ts'
 import { expectConsistent } from '../support/invariants.ts'
 import { LiquidationRun } from '../support/liquidation-run.ts'
 import { addressOf, type Trader } from '../support/market-fixture.ts'
@@ -41,22 +39,15 @@ describe('the pool in the auction', () => {
   /** Queues the deleveraging of alice against bob. */
   async function deleverage(): Promise<void> {
     const { fixture } = run
-    const clock = () => sql<number>`${fixture.clock.value}::bigint`
-    const queue = createActionQueue(fixture.db, clock)
-    const queued = await queue.enqueue(
-      fixture.spec.marketId,
-      run.auctioning,
-      fixture.clock.value as Millis,
-      ({ asOf }) => ({
-        ...{ kind: 'deleverage', asOf, account: addressOf(run.alice.wallet) },
-        legs: [{ counterparty: addressOf(run.bob.wallet), steps: 100 as Steps }],
-        report: {
-          price: (900n * fixture.spec.tick) as Price,
-          observedAt: fixture.clock.value as Millis,
-          signatures: '0x',
-        },
-      }),
-    )
+    const queued = await fixture.enqueue(({ asOf }) => ({
+      ...{ kind: 'deleverage', asOf, account: addressOf(run.alice.wallet) },
+      legs: [{ counterparty: addressOf(run.bob.wallet), steps: 100 as Steps }],
+      report: {
+        price: (900n * fixture.spec.tick) as Price,
+        observedAt: fixture.clock.value as Millis,
+        signatures: '0x',
+      },
+    }))
     expect(queued.ok).to.equal(true)
   }
 

@@ -7,9 +7,8 @@ import { loadAverages } from '../../../db/price-averages.ts'
 import type { PriceAverages } from '../../../domain/prices/averages.ts'
 import { averagePremium } from '../../../domain/prices/premium.ts'
 import type { Millis, Price } from '../../../domain/units.ts'
-import { createMarketMemory } from '../../../keeper/auction/market-memory.ts'
 import { perpetual, rate } from '../../support/markets.ts'
-import { createAuction, createMarks } from '../support/compared-turns.ts'
+import { createAuction, createMarketMemory, createMarks } from '../support/engine-turns.ts'
 import { MarketFixture, RULES, type Trader } from '../support/market-fixture.ts'
 
 describe('the averages of a market', () => {
@@ -26,14 +25,13 @@ describe('the averages of a market', () => {
   afterEach(() => fixture.close())
 
   /** A process that owns the market. Its first turn only loads the book. */
-  async function owner(name: string) {
-    const fence = await fixture.lease('auction:m1', name)
+  function owner() {
     const memory = createMarketMemory({ ...RULES, kind: perpetual.kind })
-    const marks = createMarks(fixture.auctionPorts(), perpetual, memory)
-    const auction = createAuction(fixture.auctionPorts(), perpetual, memory)
+    const marks = createMarks(fixture.turnPorts(), perpetual, memory)
+    const auction = createAuction(fixture.turnPorts(), perpetual, memory)
     const turn = async (): Promise<void> => {
-      await marks.update(fence)
-      await auction.run(fence)
+      await marks.update()
+      await auction.run()
     }
     await turn()
     return turn
@@ -45,7 +43,7 @@ describe('the averages of a market', () => {
   async function run(seconds: number, takeovers: readonly number[]): Promise<PriceAverages[]> {
     await fixture.place({ by: alice, side: 'LONG', steps: 200_000, limit: 1010, leverage: 10 })
     await fixture.place({ by: bob, side: 'SHORT', steps: 200_000, limit: 1012, leverage: 10 })
-    let turn = await owner('first')
+    let turn = owner()
     const stored: PriceAverages[] = []
     for (let at = 1; at <= seconds; at++) {
       fixture.clock.value += 1000
@@ -75,13 +73,13 @@ describe('the averages of a market', () => {
   })
 
   it('when an owner has lost its lease, it no longer changes them', async () => {
-    const turn = await owner('first')
+    const turn = owner()
     fixture.clock.value += 1000
     await turn()
     const before = await loadAverages(fixture.db, perpetual.marketId)
     expect(before.basis).to.not.equal(null)
     await expireLeases()
-    await owner('second')
+    owner()
     fixture.clock.value += 1000
     await fixture.report(1001)
     let lost: unknown = null
@@ -96,7 +94,7 @@ describe('the averages of a market', () => {
     await run(2, [])
     const before = await loadAverages(fixture.db, perpetual.marketId)
     await expireLeases()
-    const turn = await owner('second')
+    const turn = owner()
     const sampled = ({ premium }: PriceAverages): number =>
       premium.intervals.reduce((sum, interval) => sum + interval.sampled, 0)
     await fixture.db.updateTable('markets').set({ mode: 'cancel_only' }).execute()
@@ -114,16 +112,15 @@ describe('the averages of a market', () => {
 
   it('when no batch can run, because no node responds or settlement is behind, no premium is sampled', async () => {
     await fixture.place({ by: alice, side: 'LONG', steps: 200_000, limit: 1010, leverage: 10 })
-    const fence = await fixture.lease('auction:m1')
     const memory = createMarketMemory({ ...RULES, kind: perpetual.kind })
     let responds = true
-    const ports = { ...fixture.auctionPorts(), headTime: () => (responds ? fixture.clock.now() : null) }
+    const ports = { ...fixture.turnPorts(), headTime: () => (responds ? fixture.clock.now() : null) }
     const marks = createMarks(ports, perpetual, memory)
-    await createAuction(ports, perpetual, memory).run(fence)
+    await createAuction(ports, perpetual, memory).run()
     const sampledAfter = async (): Promise<number> => {
       fixture.clock.value += 1000
       await fixture.report(1000 + (fixture.clock.value % 7))
-      await marks.update(fence)
+      await marks.update()
       const { premium } = await loadAverages(fixture.db, perpetual.marketId)
       return premium.intervals.reduce((sum, { sampled }) => sum + sampled, 0)
     }
@@ -148,10 +145,9 @@ describe('the averages of a market', () => {
 
   it('when the market has sessions, a premium is sampled within one only', async () => {
     const stock = { ...perpetual, fundingSession: true }
-    const fence = await fixture.lease('auction:m1')
     const memory = createMarketMemory({ ...RULES, kind: stock.kind })
-    const marks = createMarks(fixture.auctionPorts(), stock, memory)
-    await createAuction(fixture.auctionPorts(), stock, memory).run(fence)
+    const marks = createMarks(fixture.turnPorts(), stock, memory)
+    await createAuction(fixture.turnPorts(), stock, memory).run()
     const sampledAfter = async (endsIn: number | null): Promise<number> => {
       fixture.clock.value += 1000
       await fixture.report(1000 + (fixture.clock.value % 7))
@@ -161,7 +157,7 @@ describe('the averages of a market', () => {
         ...{ observedAt, signatures: '0x' as const },
       }
       await publishReports(fixture.db, [{ marketId: 1, feed: 'session', report, readings: [] }])
-      await marks.update(fence)
+      await marks.update()
       const { premium } = await loadAverages(fixture.db, perpetual.marketId)
       return premium.intervals.reduce((sum, { sampled }) => sum + sampled, 0)
     }

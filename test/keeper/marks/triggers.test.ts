@@ -1,18 +1,15 @@
 import { expect } from 'chai'
 import { afterEach, beforeEach, describe, it } from 'mocha'
-import type { Fence } from '../../../db/fence.ts'
 import type { OrderType } from '../../../domain/orders/order.ts'
 import type { Millis } from '../../../domain/units.ts'
-import { createMarketMemory, type MarketMemory } from '../../../keeper/auction/market-memory.ts'
 import { perpetual } from '../../support/markets.ts'
-import { createAuction, createMarks } from '../support/compared-turns.ts'
+import { createAuction, createMarketMemory, createMarks, type MarketMemory } from '../support/engine-turns.ts'
 import { expectConsistent, expectSameBook, expectSameReadModel } from '../support/invariants.ts'
 import { MarketFixture, type Placement, RULES, type Trader } from '../support/market-fixture.ts'
 import { mineOldestPart } from '../support/mine-part.ts'
 
 describe('conditional orders in the keeper', () => {
   let fixture: MarketFixture
-  let fence: Fence
   let alice: Trader
   let bob: Trader
   let keeper: Keeper
@@ -20,21 +17,20 @@ describe('conditional orders in the keeper', () => {
   /** What a keeper does every 200 ms, with a memory of its own. */
   class Keeper {
     readonly memory: MarketMemory = createMarketMemory({ ...RULES, kind: perpetual.kind })
-    readonly #ports = fixture.auctionPorts()
+    readonly #ports = fixture.turnPorts()
     readonly #marks = createMarks(this.#ports, perpetual, this.memory)
     readonly #auction = createAuction(this.#ports, perpetual, this.memory)
 
     /** Returns the batch, if there is one. */
     async step(): Promise<number | null> {
       fixture.clock.value += 200
-      await this.#marks.update(fence)
-      return this.#auction.run(fence)
+      await this.#marks.update()
+      return this.#auction.run()
     }
   }
 
   beforeEach(async () => {
     fixture = await MarketFixture.open(perpetual)
-    fence = await fixture.lease('auction:m1')
     await fixture.report(1000)
     alice = await fixture.trader('alice')
     bob = await fixture.trader('bob')

@@ -1,18 +1,14 @@
 /** Every report that something was decided on is kept, with its signatures and the readings behind it. */
 import { expect } from 'chai'
 import { afterEach, beforeEach, describe, it } from 'mocha'
-import type { Fence } from '../../../db/fence.ts'
 import { publishReports, recordAbsences } from '../../../db/oracle-reports.ts'
 import type { SessionReport, UpdateFunding } from '../../../domain/actions/action.ts'
 import { type MarketSpec, priceOf } from '../../../domain/market/market.ts'
 import type { JudgedReading } from '../../../domain/prices/aggregate.ts'
 import type { OracleReport } from '../../../domain/settlement/settlement.ts'
 import type { HourlyFunding, Millis, Ticks } from '../../../domain/units.ts'
-import { createActionQueue } from '../../../keeper/actions/store.ts'
-import { createAuction } from '../../../keeper/auction/auction.ts'
-import { createMarketMemory } from '../../../keeper/auction/market-memory.ts'
-import { createMarks } from '../../../keeper/marks/marks.ts'
 import { perpetual } from '../../support/markets.ts'
+import { createAuction, createMarketMemory, createMarks } from '../support/engine-turns.ts'
 import { MarketFixture, RULES, type Trader } from '../support/market-fixture.ts'
 
 const spec: MarketSpec = { ...perpetual, fundingSession: true }
@@ -22,23 +18,21 @@ const READINGS: readonly JudgedReading[] = [
 
 describe('the evidence of used reports', () => {
   let fixture: MarketFixture
-  let fence: Fence
   let alice: Trader
   let bob: Trader
   let step: () => Promise<number | null>
 
   beforeEach(async () => {
     fixture = await MarketFixture.open(spec)
-    fence = await fixture.lease('auction:m1')
     alice = await fixture.trader('alice')
     bob = await fixture.trader('bob')
     const memory = createMarketMemory({ ...RULES, kind: spec.kind })
-    const ports = fixture.auctionPorts()
+    const ports = fixture.turnPorts()
     const [marks, auction] = [createMarks(ports, spec, memory), createAuction(ports, spec, memory)]
     step = async () => {
       fixture.clock.value += 200
-      await marks.update(fence)
-      return auction.run(fence)
+      await marks.update()
+      return auction.run()
     }
     await publish(1000)
     await step()
@@ -97,8 +91,7 @@ describe('the evidence of used reports', () => {
     const build = ({ asOf }: { readonly asOf: Millis }): UpdateFunding => ({
       ...{ kind: 'update_funding', asOf, rate: 1n as HourlyFunding, validUntil: asOf, report, session },
     })
-    const queue = createActionQueue(fixture.db, fixture.databaseTime)
-    expect((await queue.enqueue(spec.marketId, fence, fixture.clock.now(), build)).ok).to.equal(true)
+    expect((await fixture.enqueue(build)).ok).to.equal(true)
     expect((await kept()).map(([feed, , signatures]) => [feed, signatures])).to.have.deep.members([
       ['index', '0xfeed'],
       ['session', '0x5e'],

@@ -2,11 +2,10 @@ import { expect } from 'chai'
 import { after, before, describe, it } from 'mocha'
 import { loadInputs } from '../../../db/batches.ts'
 import { type Fence, LeaseLost } from '../../../db/fence.ts'
-import { createAuction } from '../../../keeper/auction/auction.ts'
-import { createMarketMemory } from '../../../keeper/auction/market-memory.ts'
 import { deleteOldInputs } from '../../../keeper/proofs/proofs.ts'
 import { createProofStore } from '../../../keeper/proofs/store.ts'
 import { perpetual } from '../../support/markets.ts'
+import { createAuction, createMarketMemory } from '../support/engine-turns.ts'
 import { MarketFixture, RULES } from '../support/market-fixture.ts'
 import { mineOldestPart } from '../support/mine-part.ts'
 
@@ -21,7 +20,7 @@ describe('the retention of proofs', () => {
     const [alice, bob] = [await fixture.trader('alice'), await fixture.trader('bob')]
     fence = await fixture.lease('m1')
     const auction = createAuction(
-      fixture.auctionPorts(),
+      fixture.turnPorts(),
       perpetual,
       createMarketMemory({ ...RULES, kind: perpetual.kind }),
     )
@@ -29,7 +28,7 @@ describe('the retention of proofs', () => {
       await fixture.report(1000)
       await fixture.place({ by: alice, side: 'LONG', steps: 10, limit: 1000 })
       await fixture.place({ by: bob, side: 'SHORT', steps: 10, limit: 1000 })
-      expect(await auction.run(fence)).to.equal(batch)
+      expect(await auction.run()).to.equal(batch)
       await mineOldestPart(fixture)
       fixture.clock.value += DAY
     }

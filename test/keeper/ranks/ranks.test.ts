@@ -1,11 +1,9 @@
-/** The ranking of a market: stored under its lease, from the positions that its auctions keep in memory. */
+/** The ranking of a market, stored under its lease. */
 import { expect } from 'chai'
 import { afterEach, beforeEach, describe, it } from 'mocha'
 import type { Fence } from '../../../db/fence.ts'
 import type { Position } from '../../../domain/positions/position.ts'
-import type { Quote, Steps, UserId } from '../../../domain/units.ts'
-import { createMarketMemory, type MarketMemory } from '../../../keeper/auction/market-memory.ts'
-import { createAuctionStore } from '../../../keeper/auction/store.ts'
+import type { Quote, Steps } from '../../../domain/units.ts'
 import { createRanks } from '../../../keeper/ranks/ranks.ts'
 import { createRankStore } from '../../../keeper/ranks/store.ts'
 import { e18, perpetual } from '../../support/markets.ts'
@@ -16,25 +14,21 @@ const INTERVAL_MS = 10_000
 describe('the ranks of a market', () => {
   let fixture: MarketFixture
   let fence: Fence
-  let memory: MarketMemory
+  let positions: readonly Position[]
 
   beforeEach(async () => {
     fixture = await MarketFixture.open(perpetual)
-    fence = await fixture.lease('auction:m1')
-    memory = createMarketMemory()
+    fence = await fixture.lease('readers:m1')
+    positions = []
   })
   afterEach(() => fixture.close())
 
   const job = () => {
-    const stores = {
-      store: createAuctionStore(fixture.db, fixture.databaseTime),
-      ranks: createRankStore(fixture.db),
-    }
-    return createRanks({ ...stores, clock: fixture.clock, logger: SILENT_LOGGER }, perpetual, memory)
+    const ranks = { ...createRankStore(fixture.db, fixture.databaseTime), positions: async () => positions }
+    return createRanks({ ranks, clock: fixture.clock, logger: SILENT_LOGGER }, perpetual)
   }
-  const load = (...positions: readonly Position[]): void => {
-    const entries = positions.map((position, at) => [at as UserId, position] as const)
-    memory.view = { positions: new Map(entries) } as never
+  const load = (...loaded: readonly Position[]): void => {
+    positions = loaded
   }
   const stored = () => fixture.db.selectFrom('deleveraging_ranks').selectAll().execute()
 
@@ -81,11 +75,9 @@ describe('the ranks of a market', () => {
     expect((await stored()).map(({ longs }) => longs)).to.deep.equal([[]])
   })
 
-  it('when there is no price, or the positions are not loaded, nothing is stored', async () => {
-    const ranks = job()
-    ranks.poll(fence)
-    await ranks.settled()
+  it('when there is no price, nothing is stored', async () => {
     load(long)
+    const ranks = job()
     ranks.poll(fence)
     await ranks.settled()
     expect(await stored()).to.deep.equal([])

@@ -4,7 +4,6 @@ import { Transaction, Wallet } from 'ethers'
 import { afterEach, beforeEach, describe, it } from 'mocha'
 import type { Fence } from '../../../db/fence.ts'
 import { ACTION_LIFETIME } from '../../../domain/settlement/durations.ts'
-import type { Auction } from '../../../keeper/auction/auction.ts'
 import type { Chain } from '../../../keeper/ports.ts'
 import { createRelayerStore } from '../../../keeper/relayer/store.ts'
 import { perpetual } from '../../support/markets.ts'
@@ -15,6 +14,7 @@ import {
   type SettlementFixture,
   useChain,
 } from '../support/chain-fixture.ts'
+import type { Auction } from '../support/engine-turns.ts'
 import { expectConsistent } from '../support/invariants.ts'
 import type { Trader } from '../support/market-fixture.ts'
 import { revertTo } from '../support/saved-chain.ts'
@@ -31,7 +31,6 @@ describe('the rotation of a relayer key', function () {
   let fixture: ChainFixture
   let settlement: SettlementFixture
   let auction: Auction
-  let auctioning: Fence
   let settling: Fence
   let alice: Trader
   let bob: Trader
@@ -39,7 +38,7 @@ describe('the rotation of a relayer key', function () {
   let isSwallowing: boolean
 
   beforeEach(async () => {
-    ;({ fixture, auction, auctioning, settling, alice, bob } = await openTrading(chain()))
+    ;({ fixture, auction, settling, alice, bob } = await openTrading(chain()))
     isSwallowing = false
     await start(FIRST)
   })
@@ -67,7 +66,7 @@ describe('the rotation of a relayer key', function () {
   async function match(steps: number): Promise<void> {
     await fixture.place({ by: alice, side: 'LONG', steps, limit: 1000 })
     await fixture.place({ by: bob, side: 'SHORT', steps, limit: 1000 })
-    await auction.run(auctioning)
+    await auction.run()
   }
 
   const settleAll = (limitMs?: number) => settlement.settleAll(settling, limitMs)
@@ -167,7 +166,7 @@ describe('the rotation of a relayer key', function () {
     await settleAll(ACTION_LIFETIME + 20_000)
     expect(await statuses()).to.deep.equal(['REVERTED'])
     await fixture.report(1000, Date.now())
-    await auction.run(auctioning)
+    await auction.run()
     await settleAll()
     expect(await statuses()).to.deep.equal(['REVERTED', 'MINED'])
     expect(await fixture.position(alice)).to.equal(10n)
@@ -238,7 +237,7 @@ describe('the rotation of a relayer key', function () {
 
   it('when a key of the lane is given to another lane, that lane refuses it', async () => {
     const other = fixture.settlement({ key: FIRST })
-    const relayers = createRelayerStore(fixture.db)
+    const relayers = createRelayerStore(fixture)
     let problem = ''
     await relayers.register({ ...other.lane, name: 'm2' }, 0).catch((error: Error) => {
       problem = error.message

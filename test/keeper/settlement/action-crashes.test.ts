@@ -2,11 +2,11 @@
 import { expect } from 'chai'
 import { afterEach, beforeEach, describe, it } from 'mocha'
 import type { Fence } from '../../../db/fence.ts'
-import type { Auction } from '../../../keeper/auction/auction.ts'
 import { passTime } from '../../support/chain-faults.ts'
 import { perpetual } from '../../support/markets.ts'
 import { ActionFixture } from '../support/action-fixture.ts'
 import { type ChainFixture, useChain } from '../support/chain-fixture.ts'
+import type { Auction } from '../support/engine-turns.ts'
 import { expectConsistent } from '../support/invariants.ts'
 import type { Trader } from '../support/market-fixture.ts'
 import { openTrading } from '../support/trading.ts'
@@ -17,14 +17,13 @@ describe('an action between reservation and signature', function () {
   let fixture: ChainFixture
   let actions: ActionFixture
   let auction: Auction
-  let auctioning: Fence
   let settling: Fence
   let alice: Trader
   let bob: Trader
 
   beforeEach(async () => {
-    ;({ fixture, auction, auctioning, settling, alice, bob } = await openTrading(chain()))
-    actions = new ActionFixture(fixture, await fixture.lease('funding:m1'))
+    ;({ fixture, auction, settling, alice, bob } = await openTrading(chain()))
+    actions = new ActionFixture(fixture)
   })
 
   afterEach(async () => {
@@ -35,7 +34,7 @@ describe('an action between reservation and signature', function () {
   async function match(): Promise<void> {
     await fixture.place({ by: alice, side: 'LONG', steps: 20, limit: 1000 })
     await fixture.place({ by: bob, side: 'SHORT', steps: 20, limit: 1000 })
-    await auction.run(auctioning)
+    await auction.run()
   }
 
   /** A keeper that ends at the point; nothing after it is done. */

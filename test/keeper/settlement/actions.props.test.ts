@@ -5,10 +5,10 @@ import { describe, it } from 'mocha'
 import { loadInputs } from '../../../db/batches.ts'
 import type { Fence } from '../../../db/fence.ts'
 import type { HourlyFunding } from '../../../domain/units.ts'
-import type { Auction } from '../../../keeper/auction/auction.ts'
 import { perpetual } from '../../support/markets.ts'
 import { ActionFixture, RATE } from '../support/action-fixture.ts'
 import { ChainFixture, useChain } from '../support/chain-fixture.ts'
+import type { Auction } from '../support/engine-turns.ts'
 import { expectConsistent } from '../support/invariants.ts'
 import type { Trader } from '../support/market-fixture.ts'
 import { revertTo } from '../support/saved-chain.ts'
@@ -40,7 +40,7 @@ class Run {
   }
 
   static async open(fixture: ChainFixture): Promise<Run> {
-    const actions = new ActionFixture(fixture, await fixture.lease('funding:m1'))
+    const actions = new ActionFixture(fixture)
     await actions.report(1000)
     const traders: Trader[] = []
     for (const name of ['alice', 'bob', 'carol', 'dave']) traders.push(await fixture.depositor(name))
@@ -72,7 +72,7 @@ class Run {
     const [by, against] = [this.#traders[long] as Trader, this.#traders[short] as Trader]
     await this.fixture.place({ by, side: 'LONG', steps: 20, limit: 1000 })
     await this.fixture.place({ by: against, side: 'SHORT', steps: 20, limit: 1000 })
-    expect(await this.#auction.run(this.#fences.auction)).to.be.a('number')
+    expect(await this.#auction.run()).to.be.a('number')
   }
 
   async #crash(): Promise<void> {

@@ -5,11 +5,11 @@ import { afterEach, beforeEach, describe, it } from 'mocha'
 import { loadInputs } from '../../../db/batches.ts'
 import type { Fence } from '../../../db/fence.ts'
 import type { HourlyFunding } from '../../../domain/units.ts'
-import type { Auction } from '../../../keeper/auction/auction.ts'
 import { IIsolatedTrader__factory } from '../../../typechain-types/factories/interfaces/IIsolatedTrader__factory.ts'
 import { perpetual } from '../../support/markets.ts'
 import { ActionFixture, RATE } from '../support/action-fixture.ts'
 import { type ChainFixture, useChain } from '../support/chain-fixture.ts'
+import type { Auction } from '../support/engine-turns.ts'
 import { expectConsistent } from '../support/invariants.ts'
 import type { Trader } from '../support/market-fixture.ts'
 import { revertTo } from '../support/saved-chain.ts'
@@ -21,7 +21,6 @@ describe('the queue of actions', function () {
   let fixture: ChainFixture
   let actions: ActionFixture
   let auction: Auction
-  let auctioning: Fence
   let settling: Fence
   let alice: Trader
   let bob: Trader
@@ -29,8 +28,8 @@ describe('the queue of actions', function () {
   let dave: Trader
 
   beforeEach(async () => {
-    ;({ fixture, auction, auctioning, settling, alice, bob, carol, dave } = await openTrading(chain()))
-    actions = new ActionFixture(fixture, await fixture.lease('funding:m1'))
+    ;({ fixture, auction, settling, alice, bob, carol, dave } = await openTrading(chain()))
+    actions = new ActionFixture(fixture)
   })
 
   afterEach(async () => {
@@ -48,7 +47,7 @@ describe('the queue of actions', function () {
   ): Promise<number> {
     await fixture.place({ by: long, side: 'LONG', steps, limit, leverage })
     await fixture.place({ by: short, side: 'SHORT', steps, limit, leverage: 5 })
-    const batch = await auction.run(auctioning)
+    const batch = await auction.run()
     if (batch === null) throw new Error('nothing matched')
     return batch
   }
@@ -226,10 +225,10 @@ describe('the queue of actions', function () {
     await actions.inherit(alice, 1000)
     await fixture.place({ by: alice, side: 'SHORT', steps: 20, limit: 1000 })
     await fixture.place({ by: carol, side: 'LONG', steps: 20, limit: 1000 })
-    expect(await auction.run(auctioning)).to.equal(null)
+    expect(await auction.run()).to.equal(null)
     await settleAll()
     expect((await statuses()).at(-1)).to.equal('inherit_position REVERTED')
-    expect(await auction.run(auctioning)).to.equal(2)
+    expect(await auction.run()).to.equal(2)
     await settleAll()
     await expectAsOnChain([alice, bob, carol])
   })
@@ -237,7 +236,7 @@ describe('the queue of actions', function () {
   it('when a batch is voided, the single actions behind it are dropped with it', async () => {
     await fixture.place({ by: alice, side: 'LONG', steps: 20, limit: 1000, signer: carol.wallet })
     await fixture.place({ by: bob, side: 'SHORT', steps: 20, limit: 1000 })
-    await auction.run(auctioning)
+    await auction.run()
     const behind = await actions.updateFunding(1000)
     await settleAll()
     expect(await statuses()).to.deep.equal(['settle_part REVERTED', 'update_funding VOIDED'])

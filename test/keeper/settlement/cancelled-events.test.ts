@@ -3,10 +3,10 @@ import { expect } from 'chai'
 import { afterEach, beforeEach, describe, it } from 'mocha'
 import type { Fence } from '../../../db/fence.ts'
 import { projectAll } from '../../../indexer/project/project-shards.ts'
-import type { Auction } from '../../../keeper/auction/auction.ts'
 import { replaceFrom } from '../../support/chain-faults.ts'
 import { perpetual } from '../../support/markets.ts'
 import { type ChainFixture, useChain } from '../support/chain-fixture.ts'
+import type { Auction } from '../support/engine-turns.ts'
 import { expectConsistent, expectSameReadModel } from '../support/invariants.ts'
 import type { Trader } from '../support/market-fixture.ts'
 import { openTrading } from '../support/trading.ts'
@@ -16,13 +16,12 @@ describe('the events of an order with a mined fill and a cancelled rest', functi
   const chain = useChain(perpetual)
   let fixture: ChainFixture
   let auction: Auction
-  let auctioning: Fence
   let settling: Fence
   let alice: Trader
   let bob: Trader
 
   beforeEach(async () => {
-    ;({ fixture, auction, auctioning, settling, alice, bob } = await openTrading(chain()))
+    ;({ fixture, auction, settling, alice, bob } = await openTrading(chain()))
   })
 
   afterEach(async () => {
@@ -51,7 +50,7 @@ describe('the events of an order with a mined fill and a cancelled rest', functi
       const orderId = await fixture.place({ by: alice, side: 'LONG', steps: 30, limit: 1000 })
       await fixture.place({ by: bob, side: 'SHORT', steps: 20, limit: 1000 })
       const kept = await chain().provider.getBlockNumber()
-      await auction.run(auctioning)
+      await auction.run()
       await fixture.settle(settling)
       await fixture.cancel(orderId)
       await projectBetween()

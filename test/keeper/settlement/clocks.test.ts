@@ -17,13 +17,12 @@ describe('the times of a settlement', function () {
   this.timeout(60_000)
   const chain = useChain(perpetual)
   let fixture: ChainFixture
-  let auctioning: Fence
   let settling: Fence
   let alice: Trader
   let bob: Trader
 
   beforeEach(async () => {
-    ;({ fixture, auctioning, settling, alice, bob } = await openTrading(chain()))
+    ;({ fixture, settling, alice, bob } = await openTrading(chain()))
   })
 
   afterEach(async () => {
@@ -50,15 +49,15 @@ describe('the times of a settlement', function () {
       await settlement.start(settling)
       const auction = fixture.auction()
       await cross(10)
-      await auction.run(auctioning)
+      await auction.run()
       fixture.clock.value += step
       await fixture.report(1000, Date.now())
       await cross(15)
-      await auction.run(auctioning)
+      await auction.run()
       await settlement.settleAll(settling)
       fixture.clock.value -= step
       await cross(20)
-      await auction.run(auctioning)
+      await auction.run()
       await settlement.settleAll(settling)
       expect(await fixture.position(alice)).to.equal(45n)
       expect((await fixture.orderOf(resting)).status).to.equal('OPEN')
@@ -69,7 +68,7 @@ describe('the times of a settlement', function () {
   it('when a batch is as of a time ahead of the chain, it is signed once block time allows it', async () => {
     await cross(10)
     await fixture.report(1000, Date.now() + 4_000)
-    await fixture.auction({ aheadMs: 4_000 }).run(auctioning)
+    await fixture.auction({ aheadMs: 4_000 }).run()
     const settlement = fixture.settlement()
     await settlement.start(settling)
     await settlement.step(settling)
@@ -85,9 +84,9 @@ describe('the times of a settlement', function () {
     await cross(10)
     await fixture.report(1000, Date.now() + 4_000)
     const auction = fixture.auction({ aheadMs: 4_000 })
-    await auction.run(auctioning)
+    await auction.run()
     await cross(15)
-    await auction.run(auctioning)
+    await auction.run()
     let isWrong = true
     const wrongHead = (chain: Chain): Chain => ({
       ...chain,

@@ -3,7 +3,7 @@ import { expect } from 'chai'
 import { id, Wallet } from 'ethers'
 import { afterEach, describe, it } from 'mocha'
 import { loadKeysOf } from '../../../db/relayers.ts'
-import { createEngineStores } from '../../../keeper/compose-stores.ts'
+import { createStores } from '../../../keeper/compose-stores.ts'
 import { EngineError } from '../../../keeper/engine/link/engine.ts'
 import { releaseFinal } from '../../../keeper/relayer/release.ts'
 import { LocalEngine } from '../../support/local-engine.ts'
@@ -35,15 +35,15 @@ describe('workers over an engine', function () {
   /** Batches of one part in the queue, and settlements that write through the engine. */
   async function queuedBatch(batches = 1) {
     const trading: Trading = await openTrading(chain())
-    const { fixture, alice, bob, auction, auctioning, settling } = trading
+    const { fixture, alice, bob, auction, settling } = trading
     open.push(fixture)
     for (let batch = 1; batch <= batches; batch++) {
       await fixture.place({ by: alice, side: 'LONG', steps: 50, limit: PRICE })
       await fixture.place({ by: bob, side: 'SHORT', steps: 50, limit: PRICE })
-      await auction.run(auctioning)
+      await auction.run()
     }
     const engine = await engineOver(fixture)
-    const stores = createEngineStores(fixture.db, engine)
+    const stores = createStores({ db: fixture.db, engine })
     return {
       ...trading,
       engine,
@@ -209,7 +209,7 @@ describe('workers over an engine', function () {
   it('when a foreign transaction uses the nonce of a part, the engine voids the batch and returns its orders', async () => {
     const { fixture, engine, settling, start } = await queuedBatch()
     const down = fixture.settlement({
-      stores: createEngineStores(fixture.db, engine),
+      stores: createStores({ db: fixture.db, engine }),
       chain: (node) => ({ ...node, send: async () => ({ kind: 'unknown', error: 'down' }) }),
     })
     await down.start(settling)
@@ -283,7 +283,7 @@ describe('workers over an engine', function () {
     const run = await RelayRun.on(await ChainFixture.openOn(chain()))
     open.push(run)
     const engine = await engineOver(run.fixture)
-    const { relayers } = createEngineStores(run.fixture.db, engine)
+    const { relayers } = createStores({ db: run.fixture.db, engine })
     const fence = await run.acquire()
     await run.keeper(fence, { engine })
     const nonce = await relayers.reserve(run.lane, fence, 1)

@@ -17,9 +17,8 @@ describe('the finalization of a market', function () {
   it('when it is mined, the market is settled and its queue ends; a fork undoes that until it is mined again', async () => {
     const fixture = await ChainFixture.openOn(chain())
     const settling = await fixture.lease('settle:m2')
-    const actions = new ActionFixture(fixture, await fixture.lease('funding:m2'))
+    const actions = new ActionFixture(fixture)
     const auction = fixture.auction()
-    const auctioning = await fixture.lease('auction:m2')
     const settleAll = async () => {
       const settlement = fixture.settlement()
       await settlement.start(settling)
@@ -32,7 +31,7 @@ describe('the finalization of a market', function () {
     const [alice, bob] = [await fixture.depositor('alice'), await fixture.depositor('bob')]
     await fixture.place({ by: alice, side: 'LONG', steps: 20, limit: 200 })
     await fixture.place({ by: bob, side: 'SHORT', steps: 20, limit: 200 })
-    await auction.run(auctioning)
+    await auction.run()
     await settleAll()
     const from = (await actions.headTime()) + DAY_MS + 5_000
     await (await fixture.trading().connect(chain().admin).scheduleMode(SETTLING, from)).wait()
@@ -56,7 +55,7 @@ describe('the finalization of a market', function () {
       ...{ kind: 'finalize_market', asOf, report: { price: price('1'), observedAt: asOf, signatures: '0x' } },
     }))
     expect(behind.ok ? null : behind.refusal.code).to.equal('MARKET_ENDED')
-    expect(await auction.run(auctioning)).to.equal(null)
+    expect(await auction.run()).to.equal(null)
 
     await revertTo(chain(), snapshot)
     await chain().provider.send('evm_mine', [])

@@ -3,7 +3,6 @@ import { expect } from 'chai'
 import { id, Transaction, Wallet } from 'ethers'
 import { afterEach, beforeEach, describe, it } from 'mocha'
 import type { Fence } from '../../../db/fence.ts'
-import type { Auction } from '../../../keeper/auction/auction.ts'
 import type { Chain } from '../../../keeper/ports.ts'
 import type { Clock } from '../../../service/clock.ts'
 import { perpetual } from '../../support/markets.ts'
@@ -13,6 +12,7 @@ import {
   type SettlementFixture,
   useChain,
 } from '../support/chain-fixture.ts'
+import type { Auction } from '../support/engine-turns.ts'
 import { expectConsistent } from '../support/invariants.ts'
 import { type Placement, realClock, type Trader } from '../support/market-fixture.ts'
 import { revertTo } from '../support/saved-chain.ts'
@@ -26,14 +26,13 @@ describe('the nonces of a relayer lane', function () {
   let fixture: ChainFixture
   let settlement: SettlementFixture
   let auction: Auction
-  let auctioning: Fence
   let settling: Fence
   let alice: Trader
   let bob: Trader
   let sent: string[]
 
   beforeEach(async () => {
-    ;({ fixture, auction, auctioning, settling, alice, bob } = await openTrading(chain()))
+    ;({ fixture, auction, settling, alice, bob } = await openTrading(chain()))
     sent = []
     await start()
   })
@@ -63,7 +62,7 @@ describe('the nonces of a relayer lane', function () {
   async function match(steps: number, more: Partial<Placement> = {}): Promise<void> {
     await fixture.place({ by: alice, side: 'LONG', steps, limit: 1000, ...more })
     await fixture.place({ by: bob, side: 'SHORT', steps, limit: 1000 })
-    await auction.run(auctioning)
+    await auction.run()
   }
 
   const settleAll = () => settlement.settleAll(settling)
@@ -84,7 +83,7 @@ describe('the nonces of a relayer lane', function () {
       ['OPEN', 0],
       ['OPEN', 0],
     ])
-    await auction.run(auctioning)
+    await auction.run()
     await settleAll()
     expect(await statusOfActions()).to.deep.equal(['REVERTED', 'MINED'])
     expect(await fixture.position(alice)).to.equal(20n)
@@ -118,7 +117,7 @@ describe('the nonces of a relayer lane', function () {
     isSwallowing = false
     await settleAll()
     expect(await statusOfActions()).to.deep.equal(['REVERTED', 'VOIDED'])
-    await auction.run(auctioning)
+    await auction.run()
     await settleAll()
     expect((await statusOfActions()).at(-1)).to.equal('MINED')
     expect(await fixture.position(alice)).to.equal(25n)
@@ -176,7 +175,7 @@ describe('the nonces of a relayer lane', function () {
     expect(await statusOfActions()).to.deep.equal(['SUBMITTED'])
     await settleAll()
     expect(await statusOfActions()).to.deep.equal(['REVERTED'])
-    await auction.run(auctioning)
+    await auction.run()
     await settleAll()
     expect(await statusOfActions()).to.deep.equal(['REVERTED', 'MINED'])
     expect(await fixture.position(alice)).to.equal(20n)
@@ -223,7 +222,7 @@ describe('the nonces of a relayer lane', function () {
     await settleAll()
     expect((await fixture.transactions()).at(-1)?.error).to.match(/^unnamed: ActionOutOfOrder\(/)
     expect(await storedActionId()).to.equal(2)
-    await auction.run(auctioning)
+    await auction.run()
     await settleAll()
     expect((await fixture.actions()).at(-1)).to.include({ status: 'MINED', action_id: 3 })
     expect(await fixture.position(alice)).to.equal(35n)

@@ -3,10 +3,10 @@ import { expect } from 'chai'
 import { id, Wallet } from 'ethers'
 import { afterEach, beforeEach, describe, it } from 'mocha'
 import type { Fence } from '../../../db/fence.ts'
-import type { Auction } from '../../../keeper/auction/auction.ts'
 import { perpetual } from '../../support/markets.ts'
 import { preconfirmed, type RpcProxy, startRpcProxy } from '../../support/rpc-proxy.ts'
 import { type ChainFixture, type SettlementFixture, useChain } from '../support/chain-fixture.ts'
+import type { Auction } from '../support/engine-turns.ts'
 import { expectConsistent } from '../support/invariants.ts'
 import type { Placement, Trader } from '../support/market-fixture.ts'
 import { revertTo } from '../support/saved-chain.ts'
@@ -21,13 +21,12 @@ describe('settlement over preconfirmed receipts', function () {
   let fixture: ChainFixture
   let settlement: SettlementFixture
   let auction: Auction
-  let auctioning: Fence
   let settling: Fence
   let alice: Trader
   let bob: Trader
 
   beforeEach(async () => {
-    ;({ fixture, auction, auctioning, settling, alice, bob } = await openTrading(chain()))
+    ;({ fixture, auction, settling, alice, bob } = await openTrading(chain()))
     node = await startRpcProxy(chain().anvil.url, preconfirmed)
     settlement = fixture.settlement({ url: node.url })
     await settlement.start(settling)
@@ -49,7 +48,7 @@ describe('settlement over preconfirmed receipts', function () {
   it('when a part reverts, its receipt is stored once it has a block, and the order that it names ends', async () => {
     const bad = await order(alice, 'LONG', { signer: stranger })
     const good = await order(bob, 'SHORT')
-    await auction.run(auctioning)
+    await auction.run()
     await settlement.step(settling)
     expect((await fixture.transactions())[0]).to.include({ status: 'REVERTED', block: null })
     await settleAll()
@@ -70,10 +69,10 @@ describe('settlement over preconfirmed receipts', function () {
     await fixture.report(1000)
     await order(alice, 'LONG')
     await order(bob, 'SHORT')
-    await auction.run(auctioning)
+    await auction.run()
     await settleAll()
     expect(await fixture.mode()).to.equal('open')
-    await auction.run(auctioning)
+    await auction.run()
     await settleAll()
     expect(await fixture.mode()).to.equal('cancel_only')
   })
@@ -82,7 +81,7 @@ describe('settlement over preconfirmed receipts', function () {
     const snapshot = await chain().provider.send('evm_snapshot', [])
     await order(alice, 'LONG', { signer: stranger })
     await order(bob, 'SHORT')
-    await auction.run(auctioning)
+    await auction.run()
     await settlement.step(settling)
     const [reverted] = await fixture.transactions()
     expect(reverted).to.include({ status: 'REVERTED', block: null })

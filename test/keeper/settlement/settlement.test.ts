@@ -1,10 +1,10 @@
 import { expect } from 'chai'
 import { afterEach, beforeEach, describe, it } from 'mocha'
 import type { Fence } from '../../../db/fence.ts'
-import type { Auction } from '../../../keeper/auction/auction.ts'
 import type { Chain } from '../../../keeper/ports.ts'
 import { perpetual } from '../../support/markets.ts'
 import { type ChainFixture, useChain } from '../support/chain-fixture.ts'
+import type { Auction } from '../support/engine-turns.ts'
 import { expectConsistent } from '../support/invariants.ts'
 import type { Trader } from '../support/market-fixture.ts'
 import { revertTo } from '../support/saved-chain.ts'
@@ -15,13 +15,12 @@ describe('settlement', function () {
   const chain = useChain(perpetual)
   let fixture: ChainFixture
   let auction: Auction
-  let auctioning: Fence
   let settling: Fence
   let alice: Trader
   let bob: Trader
 
   beforeEach(async () => {
-    ;({ fixture, auction, auctioning, settling, alice, bob } = await openTrading(chain()))
+    ;({ fixture, auction, settling, alice, bob } = await openTrading(chain()))
   })
 
   afterEach(async () => {
@@ -33,7 +32,7 @@ describe('settlement', function () {
   async function match(steps = 20, limit = 1000): Promise<number> {
     await fixture.place({ by: alice, side: 'LONG', steps, limit })
     await fixture.place({ by: bob, side: 'SHORT', steps, limit })
-    return (await auction.run(auctioning)) as number
+    return (await auction.run()) as number
   }
 
   async function expectGapless(): Promise<void> {
@@ -74,7 +73,7 @@ describe('settlement', function () {
       await fixture.place({ by: bob, side: 'SHORT', steps: 10, limit: 1000 })
     }
     await fixture.report(1000)
-    await auction.run(auctioning)
+    await auction.run()
     const settlement = fixture.settlement()
     await settlement.start(settling)
     await settlement.settleAll(settling)
@@ -92,17 +91,17 @@ describe('settlement', function () {
     await settlement.start(settling)
     for (let count = 0; count < 3; count++) {
       await fixture.place({ by: bob, side: 'SHORT', steps: 30, limit: 1000 })
-      await auction.run(auctioning)
+      await auction.run()
     }
     await settlement.settleAll(settling)
     expect(await fixture.orderOf(buy)).to.include({ filled: 90, partialSlot: 0, status: 'OPEN' })
     await fixture.place({ by: bob, side: 'SHORT', steps: 10, limit: 1000 })
-    await auction.run(auctioning)
+    await auction.run()
     await settlement.settleAll(settling)
     expect(await fixture.orderOf(buy)).to.include({ filled: 100, status: 'FILLED' })
     const next = await fixture.place({ by: alice, side: 'LONG', steps: 100, limit: 1000 })
     await fixture.place({ by: bob, side: 'SHORT', steps: 10, limit: 1000 })
-    await auction.run(auctioning)
+    await auction.run()
     await settlement.settleAll(settling)
     expect(await fixture.orderOf(next)).to.include({ filled: 10, partialSlot: 0 })
   })

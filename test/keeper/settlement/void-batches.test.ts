@@ -2,12 +2,12 @@ import { expect } from 'chai'
 import { id, Wallet } from 'ethers'
 import { afterEach, beforeEach, describe, it } from 'mocha'
 import type { Fence } from '../../../db/fence.ts'
-import type { Auction } from '../../../keeper/auction/auction.ts'
 import type { Chain } from '../../../keeper/ports.ts'
 import { TestUSDM__factory } from '../../../typechain-types/factories/TestUSDM__factory.ts'
 import { passTime } from '../../support/chain-faults.ts'
 import { perpetual } from '../../support/markets.ts'
 import { type ChainFixture, type SettlementFixture, useChain } from '../support/chain-fixture.ts'
+import type { Auction } from '../support/engine-turns.ts'
 import { expectConsistent, expectSameReadModel } from '../support/invariants.ts'
 import type { Placement, Trader } from '../support/market-fixture.ts'
 import { openTrading } from '../support/trading.ts'
@@ -22,14 +22,13 @@ describe('a settlement that fails', function () {
   let fixture: ChainFixture
   let auction: Auction
   let settlement: SettlementFixture
-  let auctioning: Fence
   let settling: Fence
   let alice: Trader
   let bob: Trader
   let carol: Trader
 
   beforeEach(async () => {
-    ;({ fixture, auction, auctioning, settling, alice, bob, carol } = await openTrading(chain()))
+    ;({ fixture, auction, settling, alice, bob, carol } = await openTrading(chain()))
     settlement = fixture.settlement()
     await settlement.start(settling)
   })
@@ -53,12 +52,12 @@ describe('a settlement that fails', function () {
   it('when the revert names an order, that order ends; the others return with their seq and match again', async () => {
     await buy(alice, 10)
     await sell(bob, 10)
-    await auction.run(auctioning)
+    await auction.run()
     const bad = await buy(alice, 20, { signer: stranger })
     const good = await sell(bob, 20)
-    await auction.run(auctioning)
+    await auction.run()
     const later = [await buy(carol, 30), await sell(alice, 30)]
-    await auction.run(auctioning)
+    await auction.run()
     await settleAll()
 
     expect(await batchStates()).to.deep.equal(['SETTLED', 'VOIDED', 'VOIDED'])
@@ -86,7 +85,7 @@ describe('a settlement that fails', function () {
       [3, later.toSorted()],
     ])
 
-    await auction.run(auctioning)
+    await auction.run()
     await settleAll()
     const settled = (await fixture.actions()).at(-1)
     expect(settled).to.include({ status: 'MINED', action_id: 2 })
@@ -98,7 +97,7 @@ describe('a settlement that fails', function () {
     const poor = await fixture.trader('poor', '100000')
     const bad = [await buy(poor, 10), await buy(poor, 5)]
     const good = await sell(bob, 15)
-    await auction.run(auctioning)
+    await auction.run()
     await settleAll()
     for (const orderId of bad) {
       expect(await fixture.orderOf(orderId)).to.include({
@@ -114,7 +113,7 @@ describe('a settlement that fails', function () {
   it('when an account owns all that the bank accepts, parts that credit the account settle', async () => {
     await buy(alice, 20)
     await sell(bob, 20)
-    await auction.run(auctioning)
+    await auction.run()
     await settleAll()
     const { shared, provider } = fixture.chainSide
     const held = await TestUSDM__factory.connect(shared.usdm, { provider }).balanceOf(shared.marginBank)
@@ -122,7 +121,7 @@ describe('a settlement that fails', function () {
     await fixture.follow()
     const closing = await sell(alice, 20)
     await buy(bob, 20)
-    await auction.run(auctioning)
+    await auction.run()
     await settleAll()
     expect(await fixture.orderOf(closing)).to.include({ status: 'FILLED' })
     expect(await batchStates()).to.deep.equal(['SETTLED', 'SETTLED'])
@@ -134,20 +133,20 @@ describe('a settlement that fails', function () {
     const orders = [await buy(alice, 10), await sell(bob, 10)]
     const modeOf = async () =>
       (await fixture.db.selectFrom('markets').select('mode').executeTakeFirstOrThrow()).mode
-    await auction.run(auctioning)
+    await auction.run()
     await settleAll()
     expect(await modeOf()).to.equal('open')
-    await auction.run(auctioning)
+    await auction.run()
     await settleAll()
     expect(await modeOf()).to.equal('cancel_only')
-    expect(await auction.run(auctioning)).to.equal(null)
+    expect(await auction.run()).to.equal(null)
     for (const orderId of orders) expect(await fixture.cancel(orderId)).to.equal(true)
   })
 
   it('when the trader cancels before the void, the order ends with the trader’s reason', async () => {
     await buy(alice, 20, { signer: stranger })
     const order = await sell(bob, 50)
-    await auction.run(auctioning)
+    await auction.run()
     await fixture.cancel(order)
     expect(await fixture.orderOf(order)).to.include({ status: 'CANCEL_PENDING_FINALIZE' })
     await settleAll()
@@ -161,7 +160,7 @@ describe('a settlement that fails', function () {
   it('when a market order without a mined fill is young, it returns to the book', async () => {
     await buy(alice, 20, { signer: stranger })
     const market = await fixture.place({ by: bob, side: 'SHORT', steps: 30 })
-    await auction.run(auctioning)
+    await auction.run()
     expect(await fixture.orderOf(market)).to.include({ closingReason: 'MARKET_REMAINDER' })
     await settleAll()
     const after = await fixture.orderOf(market)
@@ -172,7 +171,7 @@ describe('a settlement that fails', function () {
   it('when a market order is old, it ends', async () => {
     await buy(alice, 20, { signer: stranger })
     const market = await fixture.place({ by: bob, side: 'SHORT', steps: 30 })
-    await auction.run(auctioning)
+    await auction.run()
     fixture.clock.value += 2_000
     await settleAll()
     expect(await fixture.orderOf(market)).to.include({
@@ -189,13 +188,13 @@ describe('a settlement that fails', function () {
       await sell(bob, 10)
     }
     await fixture.report(1000)
-    await auction.run(auctioning)
+    await auction.run()
     await settleAll()
     expect((await fixture.actions()).map(({ status }) => status)).to.deep.equal(['MINED', 'REVERTED'])
     expect(await fixture.position(alice)).to.equal(1000n)
     expect(await fixture.orderOf(bad.at(-1) as string)).to.include({ statusReason: 'SETTLEMENT_REVERTED' })
     expect((await fixture.orders()).filter(({ status }) => status === 'OPEN')).to.have.length(19)
-    await auction.run(auctioning)
+    await auction.run()
     await settleAll()
     expect(await fixture.position(alice)).to.equal(1090n)
   })
@@ -203,7 +202,7 @@ describe('a settlement that fails', function () {
   it('when a part is not signed within its lifetime, it is voided without a transaction', async () => {
     const order = await buy(alice, 10)
     await sell(bob, 10)
-    await auction.run(auctioning)
+    await auction.run()
     await passTime(chain(), 11_000)
     await settleAll()
     expect(await fixture.orderOf(order)).to.include({ status: 'OPEN', settling: 0 })
@@ -214,7 +213,7 @@ describe('a settlement that fails', function () {
   it('when a transaction is not mined within its lifetime, a no-op uses its nonce', async () => {
     await buy(alice, 10)
     await sell(bob, 10)
-    await auction.run(auctioning)
+    await auction.run()
     const swallowed: string[] = []
     const swallowing = (through: Chain): Chain => ({
       ...through,

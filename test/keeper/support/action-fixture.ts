@@ -1,18 +1,15 @@
 /** Queues single actions on a fixture with a chain, as the jobs that decide on them do. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseEther } from 'ethers'
-import { sql } from 'kysely'
-import type { Fence } from '../../../db/fence.ts'
 import type { SingleAction } from '../../../domain/actions/action.ts'
 import type { QueueRefusal } from '../../../domain/actions/queue.ts'
 import { type FundingState, fundingIndexAt } from '../../../domain/prices/funding-state.ts'
 import type { OracleReport } from '../../../domain/settlement/settlement.ts'
 import type { Address, HourlyFunding, Millis, Price, Steps } from '../../../domain/units.ts'
 import type { Verdict } from '../../../domain/verdict.ts'
-import type { QueueEnd } from '../../../keeper/actions/ports.ts'
-import { createActionQueue } from '../../../keeper/actions/store.ts'
 import { finalFeedIdOf } from '../../../stack/deploy.ts'
 import { Backstop__factory } from '../../../typechain-types/factories/Backstop__factory.ts'
+import { type BuildAction, enqueueOn, type QueueEnd } from '../../support/enqueue.ts'
 import { legalDeleveraging, type Shares } from '../../support/legal-deleveraging.ts'
 import { untouchedPositions } from '../../support/untouched-positions.ts'
 import type { ChainFixture } from './chain-fixture.ts'
@@ -28,14 +25,12 @@ const REPORT_SPACING_MS = 100
 
 export class ActionFixture {
   readonly #fixture: ChainFixture
-  readonly #fence: Fence
   readonly #now: () => number
   #observedAt = 0
 
   /** `now`: the clock of the database and of the oracle; the fixture's by default. */
-  constructor(fixture: ChainFixture, fence: Fence, now: () => number = () => fixture.clock.value) {
+  constructor(fixture: ChainFixture, now: () => number = () => fixture.clock.value) {
     this.#fixture = fixture
-    this.#fence = fence
     this.#now = now
   }
 
@@ -44,15 +39,13 @@ export class ActionFixture {
     return ((block?.timestamp ?? 0) * 1000) as Millis
   }
 
-  enqueue(build: (end: QueueEnd) => SingleAction | null): Promise<Verdict<number | null, QueueRefusal>> {
-    return this.headTime().then((headTime) =>
-      createActionQueue(this.#fixture.db, () => sql<number>`${this.#now()}::bigint`).enqueue(
-        this.#fixture.spec.marketId,
-        this.#fence,
-        headTime,
-        build,
-      ),
-    )
+  async enqueue(build: BuildAction): Promise<Verdict<number | null, QueueRefusal>> {
+    const { engine, spec } = this.#fixture
+    const headTime = await this.headTime()
+    return engine.decide((draft, inputs) => {
+      const times = { now: this.#now() as Millis, headTime }
+      return enqueueOn(draft, { ...inputs, ...times }, spec.marketId, build)
+    })
   }
 
   /** Queues an action that must be accepted, as soon as one can be mined. Returns its number in the queue. */

@@ -22,7 +22,7 @@ import { Adjustments } from '../../../keeper/adjustments/adjustments.ts'
 import { createExpiry } from '../../../keeper/adjustments/expiry.ts'
 import type { AdjustmentStore } from '../../../keeper/adjustments/ports.ts'
 import { createAdjustmentStore } from '../../../keeper/adjustments/store.ts'
-import { createEngineStores } from '../../../keeper/compose-stores.ts'
+import { createStores } from '../../../keeper/compose-stores.ts'
 import type { Engine } from '../../../keeper/engine/link/engine.ts'
 import type { Calls, Chain } from '../../../keeper/ports.ts'
 import { Delivery } from '../../../keeper/relayer/delivery.ts'
@@ -32,7 +32,6 @@ import { MarginBank__factory } from '../../../typechain-types/factories/MarginBa
 import { e18 } from '../../support/markets.ts'
 import { loginOf } from '../../support/postgres.ts'
 import { adjustKey, type ChainFixture, POLICY } from './chain-fixture.ts'
-import { comparedAdjustments, type Differences } from './compared-lanes.ts'
 import { addressOf, keccak, NO_METRICS, SILENT_LOGGER, type Trader } from './market-fixture.ts'
 import type { Trading } from './trading.ts'
 
@@ -51,7 +50,7 @@ export interface KeeperOptions {
   readonly wrap?: (chain: Chain) => Chain
   readonly killPoint?: (point: string) => void
   readonly adjust?: Calls['adjust']
-  /** With it the keeper writes through the engine. */
+  /** The fixture's by default. */
   readonly engine?: Engine
 }
 
@@ -81,10 +80,10 @@ export class AdjustmentRun {
 
   /** Alice is long and Bob is short; both have a leverage of 5. */
   static async on(trading: Trading): Promise<AdjustmentRun> {
-    const { fixture, alice, bob, auction, auctioning, settling } = trading
+    const { fixture, alice, bob, auction, settling } = trading
     await fixture.place({ by: alice, side: 'LONG', steps: 50, limit: PRICE })
     await fixture.place({ by: bob, side: 'SHORT', steps: 50, limit: PRICE })
-    await auction.run(auctioning)
+    await auction.run()
     await fixture.settle(settling)
     await fixture.follow()
     const url = await loginOf(fixture.url, 'keeper')
@@ -94,12 +93,9 @@ export class AdjustmentRun {
     )
   }
 
-  readonly #differences: Differences = []
-
   async close(): Promise<void> {
     await this.#db.destroy()
     await this.fixture.close()
-    expect(this.#differences).to.deep.equal([])
   }
 
   // ---------------------------------------------------------------------- accepting
@@ -150,12 +146,17 @@ export class AdjustmentRun {
   /** A keeper as it is after a start: it remembers nothing. */
   async keeper(
     fence: Fence,
-    { wrap = (chain) => chain, killPoint = () => {}, adjust, engine }: KeeperOptions = {},
+    {
+      wrap = (chain) => chain,
+      killPoint = () => {},
+      adjust,
+      engine = this.fixture.engine,
+    }: KeeperOptions = {},
   ): Promise<AdjustmentKeeper> {
     const { clock, spec } = this.fixture
     const chain = wrap(this.#chain())
-    const stores = engine && createEngineStores(this.#db, engine)
-    const relayers = stores?.relayers ?? createRelayerStore(this.#db)
+    const stores = createStores({ db: this.#db, engine })
+    const { relayers } = stores
     let headTime = (await chain.head()).time
     const calls = createCalls({ part: 400_000n, order: 150_000n, simple: 300_000n })
     const common = {
@@ -166,7 +167,7 @@ export class AdjustmentRun {
     }
     const delivery = new Delivery({ ...common, policy: POLICY, onChange: () => {} }, this.lane)
     const ports = {
-      adjustments: stores?.adjustments ?? this.#store(),
+      adjustments: stores.adjustments,
       markets: async () => [spec],
     }
     const job = new Adjustments({ ...common, ...ports, delivery, headTime: () => headTime }, this.lane)
@@ -181,10 +182,8 @@ export class AdjustmentRun {
     }
   }
 
-  /** Compares each write with the decision of the engine. */
   #store(): AdjustmentStore {
-    const store = createAdjustmentStore(this.#db, this.fixture.databaseTime)
-    return comparedAdjustments(this.fixture.stored, store, this.#differences)
+    return createAdjustmentStore({ db: this.#db, engine: this.fixture.engine }, this.fixture.databaseTime)
   }
 
   /** One pass of the job that ends what the lane does not. */
@@ -236,7 +235,8 @@ export class AdjustmentRun {
   }
 
   /** As the comparison of the lane's nonces with the chain's reads them. */
-  assigned = () => createRelayerStore(this.#db).assigned(this.lane, 0, 100)
+  assigned = () =>
+    createRelayerStore({ db: this.#db, engine: this.fixture.engine }).assigned(this.lane, 0, 100)
 
   marginOf = async ({ wallet }: Trader): Promise<bigint> =>
     (await this.fixture.trading().position(wallet.address)).margin

@@ -1,9 +1,7 @@
 /** A fixture with a chain below it: contracts, relayers, and an indexer that looks when it is asked to. */
 
 import { HDNodeWallet, id, JsonRpcProvider, NonceManager, parseEther, Wallet } from 'ethers'
-import { sql } from 'kysely'
 import { after, afterEach, before, beforeEach } from 'mocha'
-import { DATABASE_NOW } from '../../../db/clock.ts'
 import type { Fence } from '../../../db/fence.ts'
 import type { MarketSpec } from '../../../domain/market/market.ts'
 import { type Address, type Millis, ONE, type Price, type Rate, type UserId } from '../../../domain/units.ts'
@@ -12,10 +10,7 @@ import { createEngineRecord } from '../../../indexer/ingest/engine-record.ts'
 import { Follower } from '../../../indexer/ingest/follow.ts'
 import { createCalls } from '../../../keeper/adapters/calls.ts'
 import { createChain, createSigner } from '../../../keeper/adapters/chain.ts'
-import { type Auction, createAuction } from '../../../keeper/auction/auction.ts'
-import { createMarketMemory } from '../../../keeper/auction/market-memory.ts'
-import { createAuctionStore } from '../../../keeper/auction/store.ts'
-import { createTableStores, type WorkerStores } from '../../../keeper/compose-stores.ts'
+import { createStores, type WorkerStores } from '../../../keeper/compose-stores.ts'
 import type { Engine } from '../../../keeper/engine/link/engine.ts'
 import type { Chain } from '../../../keeper/ports.ts'
 import { Delivery, type DeliveryPorts } from '../../../keeper/relayer/delivery.ts'
@@ -34,7 +29,8 @@ import { createReportSigner } from '../../../stack/oracle.ts'
 import { IsolatedTrader__factory } from '../../../typechain-types/factories/IsolatedTrader__factory.ts'
 import { MarginBank__factory } from '../../../typechain-types/factories/MarginBank__factory.ts'
 import { TestUSDM__factory } from '../../../typechain-types/factories/TestUSDM__factory.ts'
-import { SHADOWS_ALL, ShadowedFollower } from '../../support/shadowed-follower.ts'
+import { AdoptingEngine } from '../../support/adopting-engine.ts'
+import { type Auction, createAuction, createMarketMemory } from './engine-turns.ts'
 import { MarketFixture, NO_METRICS, RULES, realClock, SILENT_LOGGER, type Trader } from './market-fixture.ts'
 import { restoreChain, type SavedChain, saveChain } from './saved-chain.ts'
 
@@ -151,6 +147,7 @@ export class ChainFixture extends MarketFixture {
     chainId: CHAIN_ID,
   }
   follower!: Follower
+  #headTime: Millis | null = null
   /** The oracle's signature under a report of any feed. */
   signFeed!: (feedId: string, price: Price, at: Millis) => string
 
@@ -162,16 +159,16 @@ export class ChainFixture extends MarketFixture {
     fixture.signFeed = (feed, price, at) => signer.sign(feed, price, at).signatures
     const feed = feedIdOf(deployed.spec.marketId)
     fixture.signReport = (price: Price, at: number) => signer.sign(feed, price, at as Millis).signatures
-    fixture.follower = await fixture.#createFollower()
+    fixture.follower = await fixture.#createFollower(fixture.engine)
     return fixture
   }
 
-  /** From here on the indexer records blocks through the engine. */
+  /** From here on the indexer records blocks through this engine. */
   async followThrough(engine: Engine): Promise<void> {
     this.follower = await this.#createFollower(engine)
   }
 
-  async #createFollower(engine: Engine | null = null): Promise<Follower> {
+  async #createFollower(engine: Engine): Promise<Follower> {
     const chain = createFollowerChain({ url: this.chainSide.anvil.url, chainId: CHAIN_ID, timeoutMs: 5000 })
     const metrics = {
       headReached: () => {},
@@ -188,9 +185,9 @@ export class ChainFixture extends MarketFixture {
       metrics: metrics,
       killPoint: () => {},
     }
-    const record = engine && createEngineRecord({ ...ports, engine }, CHAIN_ID)
-    return new (SHADOWS_ALL && engine === null ? ShadowedFollower : Follower)(
-      record === null ? ports : { ...ports, record },
+    const record = createEngineRecord({ ...ports, engine }, CHAIN_ID)
+    return new Follower(
+      { ...ports, record },
       {
         chainId: CHAIN_ID,
         bank: marginBank,
@@ -244,26 +241,31 @@ export class ChainFixture extends MarketFixture {
     return IsolatedTrader__factory.connect(this.spec.trader, this.chainSide.provider)
   }
 
-  /** As of the database's clock and the chain's head. `aheadMs`: both of its times are wrong by so much. */
+  override headTime(): Millis | null {
+    return this.#headTime
+  }
+
+  /** As of the fixture's clock and the chain's head. `aheadMs`: both of its times are wrong by so much. */
   auction({ aheadMs = 0 } = {}): Auction {
-    let headTime: Millis | null = null
-    const databaseTime = sql<number>`${DATABASE_NOW} + ${aheadMs}::bigint`
-    const auction = createAuction(
-      {
-        ...this.auctionPorts(),
-        store: createAuctionStore(this.db, () => databaseTime),
-        headTime: () => headTime,
-      },
-      this.spec,
-      createMarketMemory({ ...RULES, kind: this.spec.kind }),
-    )
+    const engine =
+      aheadMs === 0
+        ? this.engine
+        : new AdoptingEngine(this.db, { now: () => (this.clock.now() + aheadMs) as Millis })
+    const headTime = (): Millis | null => this.#headTime && ((this.#headTime + aheadMs) as Millis)
+    const memory = createMarketMemory({ ...RULES, kind: this.spec.kind })
+    const auction = createAuction({ engine, headTime }, this.spec, memory)
     return {
-      run: async (fence) => {
-        const { timestamp } = (await this.chainSide.provider.getBlock('latest')) as { timestamp: number }
-        headTime = (timestamp * 1000 + aheadMs) as Millis
-        return auction.run(fence)
+      run: async () => {
+        await this.readHead()
+        return auction.run()
       },
     }
+  }
+
+  /** The engine knows the chain's head from here on. */
+  async readHead(): Promise<void> {
+    const { timestamp } = (await this.chainSide.provider.getBlock('latest')) as { timestamp: number }
+    this.#headTime = (timestamp * 1000) as Millis
   }
 
   /** A keeper's settlement as it is after a start: it remembers nothing. */
@@ -275,7 +277,7 @@ export class ChainFixture extends MarketFixture {
       readonly url?: string
       /** Of the keeper's process; the fixture's by default. */
       readonly clock?: Clock
-      /** On the tables by default. */
+      /** With the fixture's engine by default. */
       readonly stores?: WorkerStores
       /** The lane's present relayer key; `laneKey` by default. */
       readonly key?: string
@@ -331,7 +333,7 @@ export class SettlementFixture {
       killPoint = () => {},
       url = fixture.chainSide.anvil.url,
       clock = fixture.clock,
-      stores = createTableStores(fixture.db, clock),
+      stores = createStores(fixture),
       key = laneKey,
       formerKeys = [],
     }: Parameters<ChainFixture['settlement']>[0] & object,

@@ -1,17 +1,15 @@
 /** The job that ends markets, on a fixture with a chain: restarted at will, under clocks that days pass for. */
 
 import { id, parseEther, Wallet } from 'ethers'
-import { sql } from 'kysely'
 import type { Fence } from '../../../db/fence.ts'
 import { publishReports } from '../../../db/oracle-reports.ts'
 import type { Feed } from '../../../domain/prices/feed.ts'
 import type { OracleReport } from '../../../domain/settlement/settlement.ts'
 import type { Millis, Price } from '../../../domain/units.ts'
-import { createActionQueue } from '../../../keeper/actions/store.ts'
 import { createCalls } from '../../../keeper/adapters/calls.ts'
 import { createChain, createSigner } from '../../../keeper/adapters/chain.ts'
 import { createEndings } from '../../../keeper/ending/ending.ts'
-import { finalizeThrough } from '../../../keeper/ending/finalizations.ts'
+import { createFinalizations } from '../../../keeper/ending/finalizations.ts'
 import { createEndingStore } from '../../../keeper/ending/store.ts'
 import { Delivery } from '../../../keeper/relayer/delivery.ts'
 import { createRelayerStore } from '../../../keeper/relayer/store.ts'
@@ -19,7 +17,6 @@ import { feedIdOf, finalFeedIdOf } from '../../../stack/deploy.ts'
 import { passTime } from '../../support/chain-faults.ts'
 import { PATIENCE } from '../../support/patience.ts'
 import { type ChainFixture, POLICY } from './chain-fixture.ts'
-import { comparedEndings } from './compared-queue.ts'
 import { NO_METRICS, SILENT_LOGGER, type Trader } from './market-fixture.ts'
 
 const CHAIN_ID = 6343
@@ -55,7 +52,7 @@ export class EndingFixture {
       await fixture.lease('ending'),
       await fixture.lease(`settle:m${fixture.spec.marketId}`),
     )
-    await createRelayerStore(fixture.db).register(lane, await provider.getTransactionCount(lane.relayer))
+    await createRelayerStore(fixture).register(lane, await provider.getTransactionCount(lane.relayer))
     own.restart()
     return own
   }
@@ -65,7 +62,7 @@ export class EndingFixture {
     const { fixture } = this
     const { db, clock } = fixture
     const { url } = fixture.chainSide.anvil
-    const relayers = createRelayerStore(db)
+    const relayers = createRelayerStore(fixture)
     const ports = {
       ...{ relayers, signer, clock, confirmations: 0, policy: POLICY },
       logger: { ...SILENT_LOGGER, error: (details: unknown) => this.errors.push(details) },
@@ -78,13 +75,7 @@ export class EndingFixture {
         },
       },
       store: createEndingStore(db),
-      finalizations: finalizeThrough(
-        comparedEndings({
-          stored: fixture.stored,
-          actions: createActionQueue(db, () => sql<number>`${clock.value}::bigint`),
-          now: () => clock.now(),
-        }),
-      ),
+      finalizations: createFinalizations(fixture),
       headTime: () => this.#headTime,
       fee: () => ({ maxFeePerGas: 10n ** 10n, maxPriorityFeePerGas: 1_000_000n }),
       ...{ wakeSettlement: () => {}, killPoint: () => {}, onChange: () => {} },

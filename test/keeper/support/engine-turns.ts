@@ -56,7 +56,7 @@ class Stepper<Answer extends Step> {
     const answer = await engine.decide((draft, given) => {
       const inputs = { ...given, reportRules: () => rules, headTime: headTime() }
       return this.#step(new TurnContext(draft, inputs, this.#spec.marketId), turn)
-    })
+    }, this.#spec)
     this.#memory.turn = answer.memory
     return answer
   }

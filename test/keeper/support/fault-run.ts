@@ -74,7 +74,7 @@ export class FaultRun {
     this.actions = actions
     this.traders = traders
     this.#fences = more.fences
-    this.#loop = startMarketLoop(fixture, more.fences.auction)
+    this.#loop = startMarketLoop(fixture)
     this.#url = more.url
     this.#firstBlock = more.firstBlock
     this.time = more.time
@@ -84,7 +84,7 @@ export class FaultRun {
   static async open(fixture: ChainFixture, url: string): Promise<FaultRun> {
     const time = { aheadMs: 0 }
     const now = () => Date.now() + time.aheadMs
-    const actions = new ActionFixture(fixture, await fixture.lease('funding:m1'), now)
+    const actions = new ActionFixture(fixture, now)
     await actions.report(PRICE)
     await actions.withBackstop()
     const traders = {

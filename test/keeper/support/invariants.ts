@@ -9,7 +9,6 @@ import { isLeaving, isTerminal, type OrderLife } from '../../../domain/orders/or
 import { reservationPerStep } from '../../../domain/orders/reservation.ts'
 import type { Steps, UserId } from '../../../domain/units.ts'
 import { projectAll } from '../../../indexer/project/project-shards.ts'
-import { loadBook } from '../../../keeper/auction/book-store.ts'
 import type { MarketFixture } from './market-fixture.ts'
 
 /** Fails unless every account holds back exactly what its orders do, and positions and fills add up. */
@@ -94,7 +93,7 @@ async function expectSlotsApart({ db }: MarketFixture): Promise<void> {
   expect(new Set(keys).size).to.equal(keys.length)
 }
 
-/** Fails unless the book that is fed row by row equals the one of the table's orders, which equals the one that a keeper loads. */
+/** Fails unless the book that is fed row by row equals the one of the table's orders, which equals the engine's. */
 export async function expectSameBook(fixture: MarketFixture): Promise<void> {
   const { marketId } = fixture.spec
   const liquidations = await fixture.db.selectFrom('liquidations').selectAll().execute()
@@ -124,17 +123,15 @@ export async function expectSameBook(fixture: MarketFixture): Promise<void> {
   await expectLoaded(fixture, loaded)
 }
 
-/** Fails unless a keeper that starts loads the book with its ids, and the matched positions other than closed ones. */
-async function expectLoaded({ db, spec }: MarketFixture, book: MarketBook): Promise<void> {
-  const { orders, positions } = await db.transaction().execute((tx) => loadBook(tx, spec.marketId))
-  const loaded = new MarketBook(spec, orders)
-  expect(loaded.book.orders()).to.deep.equal(book.book.orders())
-  expect(loaded.waiting.orders()).to.deep.equal(book.waiting.orders())
-  for (const { seq } of [...book.book.orders(), ...book.waiting.orders()])
-    expect(loaded.idOf(seq)).to.equal(book.idOf(seq))
+/** Fails unless the engine's book is the one of the table's orders, and its positions are the table's. */
+async function expectLoaded({ db, spec, engine }: MarketFixture, book: MarketBook): Promise<void> {
+  await engine.decide(() => null)
+  const own = engine.state.books.of(spec.marketId)
+  expect(own.book.orders()).to.deep.equal(book.book.orders())
+  expect(own.waiting.orders()).to.deep.equal(book.waiting.orders())
   const rows = await db.selectFrom('positions').selectAll().where('market_id', '=', spec.marketId).execute()
-  const open = rows.filter(({ matched_size }) => matched_size !== 0)
-  expect(positions).to.deep.equal(new Map(open.map((row) => [row.user_id as UserId, matchedPosition(row)])))
+  const matched = engine.state.marketIndexes.matched(spec.marketId)
+  for (const row of rows) expect(matched.of(row.user_id as UserId)).to.deep.equal(matchedPosition(row))
   for (const row of rows.filter(({ matched_size }) => matched_size === 0))
     expect(matchedPosition(row)).to.include({ entryNotional: 0n, foldedMargin: 0n })
 }

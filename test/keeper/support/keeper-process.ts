@@ -38,6 +38,7 @@ export class KeeperProcess {
         RELAYER_KEYS: JSON.stringify({ m1: laneKey, faucet: faucetKey }),
         LEASE_MS: '900',
         CONFIRMATIONS: '0',
+        ...(await fixture.serve()),
         ...env,
       },
       stdio: ['ignore', 'pipe', 'pipe'],

@@ -3,39 +3,36 @@ import type { Fence } from '../../../db/fence.ts'
 import { listedTerms } from '../../../domain/market/changes.ts'
 import { listedParameters } from '../../../domain/market/parameters.ts'
 import { toStoredTerms } from '../../../domain/market/stored-terms.ts'
-import { hashOrder } from '../../../domain/orders/order-hash.ts'
 import type { Millis } from '../../../domain/units.ts'
-import type { Auction } from '../../../keeper/auction/auction.ts'
-import { createMarketMemory, type MarketMemory } from '../../../keeper/auction/market-memory.ts'
-import type { Liquidations } from '../../../keeper/liquidation/liquidations.ts'
-import { createLiquidationStore } from '../../../keeper/liquidation/store.ts'
 import { e18, perpetual } from '../../support/markets.ts'
-import { createAuction, createLiquidations } from './compared-turns.ts'
-import { addressOf, keccak, MarketFixture, RULES, type Trader } from './market-fixture.ts'
+import {
+  type Auction,
+  createAuction,
+  createLiquidations,
+  createMarketMemory,
+  type Liquidations,
+} from './engine-turns.ts'
+import { addressOf, MarketFixture, RULES, type Trader } from './market-fixture.ts'
 
 export class LiquidationRun {
   readonly fixture: MarketFixture
-  readonly auctioning: Fence
   readonly settling: Fence
   readonly alice: Trader
   readonly bob: Trader
   readonly carol: Trader
-  readonly reached: string[] = []
   /** Of failed steps, as the metric shows them. */
   readonly failures: string[] = []
   /** Null while no node responds. */
   headTime: number | null
-  #memory!: MarketMemory
   #auction!: Auction
   #liquidations!: Liquidations
 
   private constructor(
     fixture: MarketFixture,
-    [auctioning, settling]: readonly [Fence, Fence],
+    settling: Fence,
     [alice, bob, carol]: readonly [Trader, Trader, Trader],
   ) {
     this.fixture = fixture
-    this.auctioning = auctioning
     this.settling = settling
     this.alice = alice
     this.bob = bob
@@ -48,34 +45,21 @@ export class LiquidationRun {
   static async open(): Promise<LiquidationRun> {
     const fixture = await MarketFixture.open(perpetual)
     await fixture.report(1000)
-    const fences = [await fixture.lease('auction:m1'), await fixture.lease('settle:m1')] as const
+    const settling = await fixture.lease('settle:m1')
     const traders = [
       await fixture.trader('alice'),
       await fixture.trader('bob'),
       await fixture.trader('carol'),
     ] as const
-    return new LiquidationRun(fixture, fences, traders)
+    return new LiquidationRun(fixture, settling, traders)
   }
 
   /** Another owner, without any memory. */
   restart(): void {
-    const { fixture } = this
-    const ports = { ...fixture.auctionPorts(), headTime: () => this.headTime as Millis | null }
-    this.#memory = createMarketMemory({ ...RULES, kind: perpetual.kind })
-    this.#auction = createAuction(ports, perpetual, this.#memory)
-    this.#liquidations = createLiquidations(
-      {
-        stored: fixture.stored,
-        liquidations: createLiquidationStore(fixture.db, fixture.databaseTime),
-        headTime: () => this.headTime as Millis | null,
-        killPoint: (point) => this.reached.push(point),
-        hashOrder: (order, spec) => hashOrder(order, spec, keccak),
-        wakeSettlement: () => {},
-        metrics: { liquidationFailed: (_, reason) => this.failures.push(reason) },
-      },
-      perpetual,
-      this.#memory,
-    )
+    const ports = { ...this.fixture.turnPorts(), headTime: () => this.headTime as Millis | null }
+    const memory = createMarketMemory({ ...RULES, kind: perpetual.kind })
+    this.#auction = createAuction(ports, perpetual, memory)
+    this.#liquidations = createLiquidations(ports, perpetual, memory)
   }
 
   async turn(): Promise<void> {
@@ -84,13 +68,13 @@ export class LiquidationRun {
   }
 
   /** The steps of liquidations alone. */
-  liquidate(): Promise<void> {
-    return this.#liquidations.update(this.auctioning)
+  async liquidate(): Promise<void> {
+    this.failures.push(...(await this.#liquidations.update()))
   }
 
   /** The auction alone. Returns the number of its batch; null if it matched nothing. */
   auction(): Promise<number | null> {
-    return this.#auction.run(this.auctioning)
+    return this.#auction.run()
   }
 
   async wait(ms: number): Promise<void> {
@@ -112,10 +96,13 @@ export class LiquidationRun {
     await this.turn()
   }
 
-  /** The forced orders in the keeper's book. */
+  /** The forced orders in the book. */
   resting() {
-    const book = this.#memory.view?.feed.book
-    return book?.orders().filter(({ forced }) => forced) ?? []
+    const { engine, spec } = this.fixture
+    return engine.state.books
+      .of(spec.marketId)
+      .book.orders()
+      .filter(({ forced }) => forced)
   }
 
   /** The market is in mode cancel-only by a restriction of the exchange itself, or of the contract. */

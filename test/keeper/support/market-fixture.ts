@@ -23,21 +23,18 @@ import { hashOrder } from '../../../domain/orders/order-hash.ts'
 import { accepted, isClosable } from '../../../domain/orders/order-state.ts'
 import { reservationsOf, reservedPriceOf } from '../../../domain/orders/reservation.ts'
 import type { Address, Millis, Price, Quote, Seconds, Steps, Ticks, UserId } from '../../../domain/units.ts'
-import type { AuctionPorts } from '../../../keeper/auction/auction.ts'
-import { createAuctionStore } from '../../../keeper/auction/store.ts'
 import type { Metrics } from '../../../keeper/ports.ts'
 import type { Logger } from '../../../service/logger.ts'
+import { AdoptingEngine, type AdoptingOptions } from '../../support/adopting-engine.ts'
+import { type BuildAction, enqueueOn } from '../../support/enqueue.ts'
 import { e18 } from '../../support/markets.ts'
 import { freshDatabase } from '../../support/postgres.ts'
-import { StoredState } from './stored-state.ts'
+import { type ServedEngine, serveEngine } from '../../support/served-engine.ts'
+import type { TurnPorts } from './engine-turns.ts'
 
 export const SILENT_LOGGER: Logger = { info: () => {}, warn: () => {}, error: () => {} }
 
 export const NO_METRICS: Metrics = {
-  auction: () => {},
-  batch: () => {},
-  triggered: () => {},
-  liquidationFailed: () => {},
   stage: () => {},
   transactionEnded: () => {},
   inFlight: () => {},
@@ -122,16 +119,17 @@ export class MarketFixture {
   readonly url: string
   readonly spec: MarketSpec
   readonly clock: TestClock
-  /** The state that the engine would have of the database. */
-  readonly stored: StoredState
+  /** Decides on what the database has, at the fixture's time. */
+  readonly engine: AdoptingEngine
   #salt = 1n
+  #served: ServedEngine | null = null
 
   constructor(db: Db, url: string, spec: MarketSpec, clock: TestClock) {
     this.db = db
     this.url = url
     this.spec = spec
     this.clock = clock
-    this.stored = new StoredState(db)
+    this.engine = new AdoptingEngine(db, this.times())
   }
 
   /** Another market of the same database, clock and traders. */
@@ -149,8 +147,15 @@ export class MarketFixture {
     return new MarketFixture(db, url, spec, clock)
   }
 
-  close(): Promise<void> {
-    return this.db.destroy()
+  async close(): Promise<void> {
+    await this.#served?.close()
+    await this.db.destroy()
+  }
+
+  /** The variables by which a process reaches the fixture's engine. */
+  async serve(): Promise<ServedEngine['env']> {
+    this.#served ??= await serveEngine(this.engine, this.db, Number(this.spec.chainId))
+    return this.#served.env
   }
 
   async trader(name: string, free = '1000000'): Promise<Trader> {
@@ -355,18 +360,26 @@ export class MarketFixture {
   /** The database's clock is the fixture's. */
   readonly databaseTime = () => sql<number>`${this.clock.now()}::bigint`
 
-  auctionPorts(): AuctionPorts & { readonly woken: number[]; readonly stored: StoredState } {
-    const woken: number[] = []
+  /** Queues the action, whoever would have asked for it. */
+  enqueue(build: BuildAction) {
+    return this.engine.decide((draft, inputs) => enqueueOn(draft, inputs, this.spec.marketId, build))
+  }
+
+  /** Clock, head and rules for an engine on the fixture. */
+  times(): AdoptingOptions {
     return {
-      store: createAuctionStore(this.db, this.databaseTime),
-      clock: this.clock,
-      headTime: () => this.clock.now(),
-      killPoint: () => {},
-      metrics: NO_METRICS,
-      logger: SILENT_LOGGER,
-      wake: (batchId) => woken.push(batchId),
-      woken,
-      stored: this.stored,
+      now: () => this.clock.now(),
+      headTime: () => this.headTime(),
+      rules: () => ({ ...RULES, kind: this.spec.kind }),
     }
+  }
+
+  /** Block time of the chain's head; null while no node responds. */
+  headTime(): Millis | null {
+    return this.clock.now()
+  }
+
+  turnPorts(): TurnPorts {
+    return { engine: this.engine, headTime: () => this.headTime() }
   }
 }

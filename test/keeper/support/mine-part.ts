@@ -1,21 +1,29 @@
 /** Settlement without a chain: what the contract would log for the oldest part, handed to the indexer as if it had read it. */
 
-import { loadPending, partOf, reserveNumbers, signAction, submitAction } from '../../../db/actions.ts'
+import { loadPending, partOf } from '../../../db/actions.ts'
 import type { PartKey } from '../../../db/fills.ts'
-import { appendRows, lockShard } from '../../../db/journal.ts'
-import { takeActionId } from '../../../db/markets.ts'
 import { toOpenOrder } from '../../../db/orders.ts'
 import { minedPosition } from '../../../db/positions.ts'
-import { registerRelayer, takeNonces } from '../../../db/relayers.ts'
 import { anyOf } from '../../../db/values.ts'
 import { byAccount } from '../../../domain/auction/batch.ts'
-import { marketShard } from '../../../domain/journal/journal-row.ts'
+import type { ChainFact } from '../../../domain/chain/facts.ts'
+import type { BlockCommand } from '../../../domain/exchange/decide/chain/blocks.ts'
+import { CHAIN } from '../../../domain/exchange/tables/blocks.ts'
 import { openingBasis, type Position } from '../../../domain/positions/position.ts'
 import { settleAccount } from '../../../domain/settlement/settle-account.ts'
 import type { BatchSettled, SettledFill } from '../../../domain/settlement/settlement.ts'
-import type { FundingIndex, Millis, Price, Quote, Rate, Steps, Ticks, UserId } from '../../../domain/units.ts'
-import { applyFacts } from '../../../indexer/ingest/apply.ts'
-import { lockFacts } from '../../../indexer/ingest/fact-locks.ts'
+import type {
+  Address,
+  FundingIndex,
+  Millis,
+  Price,
+  Quote,
+  Rate,
+  Steps,
+  Ticks,
+  UserId,
+} from '../../../domain/units.ts'
+import { ask } from '../../../keeper/engine/link/engine.ts'
 import type { MarketFixture } from './market-fixture.ts'
 
 /** The oldest part that is not mined. */
@@ -126,68 +134,65 @@ const FLAT: Position = {
 }
 
 /** The part gets its number, as it would be signed and sent. */
-async function submit({ db, spec }: MarketFixture, action: Action): Promise<void> {
-  await registerRelayer(db, LANE, 0)
-  await db.transaction().execute(async (tx) => {
-    const head = await lockShard(tx, marketShard(spec.marketId))
-    const { queue_no } = action
-    const nonce = await takeNonces(tx, LANE, 1)
-    const numbers = { action_id: await takeActionId(tx, spec.marketId), relayer: LANE.relayer, nonce }
-    await reserveNumbers(tx, action, numbers)
-    await signAction(tx, action, nonce)
-    await submitAction(tx, spec.marketId, numbers)
-    const sent = { queue_no, tx_hash: '0x', at: 0 }
-    await appendRows(tx, head, [
-      { kind: 'action_numbered', queue_no, ...numbers },
-      { kind: 'action_signed', ...sent },
-      { kind: 'action_submitted', action_id: numbers.action_id, ...sent },
-    ])
-  })
+async function submit({ engine, spec }: MarketFixture, action: Action): Promise<void> {
+  const { marketId } = spec
+  const { relayer } = LANE
+  await ask<'register_lane'>(engine, { kind: 'register_lane', ...LANE, firstNonce: 0 }, BUDGET_MS)
+  const latestAsOf = Number.MAX_SAFE_INTEGER as Millis
+  const next = { kind: 'next_action', marketId, relayer, latestAsOf } as const
+  const answer = await ask<'next_action'>(engine, next, BUDGET_MS)
+  if (answer.kind !== 'action' || answer.queueNo !== action.queue_no)
+    throw new Error(`part ${action.part} is not the next action: ${answer.kind}`)
+  const { queueNo, nonce } = answer
+  const signed = { marketId, queueNo, relayer, nonce, attempt: 1, hash: hashOf(queueNo) } as const
+  await ask<'signed'>(engine, { kind: 'signed', ...signed, purpose: 'settle_part' }, BUDGET_MS)
+  await ask<'submitted'>(engine, { kind: 'submitted', marketId, relayer, nonce }, BUDGET_MS)
 }
 
-const LANE = { name: 'without a chain', relayer: `0x${'e'.repeat(40)}`, chainId: 1 }
+const BUDGET_MS = 10_000
+const LANE = { lane: 'without a chain', relayer: `0x${'e'.repeat(40)}` as Address, chainId: 1 }
+const hashOf = (queueNo: number): string => `0x${queueNo.toString(16).padStart(64, '0')}`
 
-/** The block that mines the part, and its only fact. The block's number is the action's. */
-export async function minedPart(fixture: MarketFixture, action: Action) {
-  const settled = await settledPart(fixture, action)
-  const number = action.queue_no
-  const hash = `0x${number.toString(16).padStart(64, '0')}`
-  const block = {
-    number,
-    hash,
-    parentHash: '0x',
-    timestamp: Math.floor(fixture.clock.value / 1000),
-    transactions: [],
+/** The block after the newest one, with one fact. */
+export function nextBlock(
+  { engine, spec, clock }: MarketFixture,
+  fact: ChainFact,
+  txHash: string,
+): BlockCommand {
+  const number = engine.state.chain.get(CHAIN)?.next_block ?? 1
+  const hash = hashOf(number)
+  const timestamp = Math.floor(clock.value / 1000)
+  return {
+    kind: 'apply_block',
+    block: { number, hash, parentHash: hashOf(number - 1), timestamp },
+    from: number,
+    facts: [{ log: { logIndex: 0, txHash, address: spec.trader }, fact }],
+    silent: [],
+    // They follow from the rules of domain/.
+    positions: [],
+    gasUsed: new Map(),
   }
-  const log = {
-    block: number,
-    blockHash: hash,
-    logIndex: 0,
-    txHash: hash,
-    address: fixture.spec.trader,
-    topics: [],
-    data: '0x',
-  }
-  return { block, facts: [{ log, fact: { kind: 'part_mined' as const, spec: fixture.spec, settled } }] }
 }
 
-/** The chain of a part whose positions follow from the rules of `domain/`. */
-export const UNREAD_CHAIN = {
-  position(): never {
-    throw new Error('the positions follow from the rules of domain/: the chain must not be read')
-  },
+/** Returns the block's number. */
+export async function applyBlock({ engine }: MarketFixture, command: BlockCommand): Promise<number> {
+  const { number } = command.block
+  const answer = await ask<'apply_block'>(engine, command, BUDGET_MS)
+  if (answer.kind !== 'done') throw new Error(`block ${number} is not applied: ${answer.kind}`)
+  return number
 }
 
-/** Mines the oldest part, if there is one. */
-export async function mineOldestPart(fixture: MarketFixture): Promise<boolean> {
+/** Mines the oldest part. Returns the number of its block; null without a part. */
+export async function mineOldestPart(fixture: MarketFixture): Promise<number | null> {
   const next = await oldestPart(fixture)
-  if (next === undefined) return false
+  if (next === undefined) return null
   await submit(fixture, next)
-  const { block, facts } = await minedPart(fixture, (await oldestPart(fixture)) as Action)
-  await fixture.db
-    .transaction()
-    .execute(async (tx) =>
-      applyFacts(tx, block, facts, { chain: UNREAD_CHAIN, locked: await lockFacts(tx, facts) }),
-    )
-  return true
+  const settled = await settledPart(fixture, (await oldestPart(fixture)) as Action)
+  const fact = { kind: 'part_mined', spec: fixture.spec, settled } as const
+  return applyBlock(fixture, nextBlock(fixture, fact, hashOf(next.queue_no)))
+}
+
+/** The block leaves the chain, and all after it. */
+export async function dropBlock({ engine }: MarketFixture, number: number): Promise<void> {
+  await ask<'roll_back'>(engine, { kind: 'roll_back', above: number - 1 }, BUDGET_MS)
 }

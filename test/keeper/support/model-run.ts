@@ -1,44 +1,35 @@
 /** One run of commands on a market in a real database, with the keeper's and the indexer's own code, and on the model beside it. */
 import { expect } from 'chai'
 import { id, Wallet } from 'ethers'
-import { armSwitch } from '../../../db/cancel-switches.ts'
 import type { Fence } from '../../../db/fence.ts'
 import { minedPosition } from '../../../db/positions.ts'
 import { batchBasis } from '../../../domain/auction/action-basis.ts'
-import type { PartSettled } from '../../../domain/journal/batch-rows.ts'
 import { priceBand } from '../../../domain/market/band.ts'
 import { type MarketSpec, priceOf } from '../../../domain/market/market.ts'
 import { aliveUntil, isAlwaysReduceOnly, isConditional } from '../../../domain/orders/order.ts'
 import { reservedPriceOf } from '../../../domain/orders/reservation.ts'
 import type { Culprit } from '../../../domain/settlement/void-batch.ts'
 import type { Seconds, Ticks } from '../../../domain/units.ts'
-import { rollBackFacts } from '../../../indexer/ingest/roll-back.ts'
-import { createVoids } from '../../../keeper/settlement/plan-voids.ts'
+import { ask } from '../../../keeper/engine/link/engine.ts'
+import { createVoids } from '../../../keeper/settlement/store.ts'
 import { voidFrom } from '../../../keeper/settlement/void-batches.ts'
-import { createVoidStore } from '../../../keeper/settlement/void-store.ts'
-import { Reachability } from '../../../keeper/switches/reachability.ts'
-import { createSwitchStore } from '../../../keeper/switches/store.ts'
-import { fireSwitches } from '../../../keeper/switches/switches.ts'
 import { ModelLiquidations } from '../../support/model-liquidations.ts'
 import { Model } from '../../support/order-model.ts'
 import type { ModelOrder, Observed } from '../../support/order-model-terms.ts'
 import { addressOf, MarketFixture, SILENT_LOGGER, type Trader } from './market-fixture.ts'
 import { restrictMarket } from './market-mode.ts'
-import { mineOldestPart } from './mine-part.ts'
+import { dropBlock, mineOldestPart } from './mine-part.ts'
 import { type Command, type Place, type Protect, TRADERS } from './model-commands.ts'
 import { revokeKey } from './revoke-key.ts'
 import { SteppedKeeper } from './stepped-keeper.ts'
 
 const keyOf = (trader: number): Wallet => new Wallet(id(`session key ${trader}`))
 
-/** How far the keeper's system clock is ahead of the database's. */
-const SKEWS_MS = [0, 5_000, 3_600_000, -5_000, -3_600_000]
-
 export class ModelRun {
   readonly fixture: MarketFixture
   readonly model: Model
   readonly liquidations: ModelLiquidations
-  readonly counts = { skewed: 0, revoked: 0, fired: 0, reorgs: 0, voided: 0, cuts: 0 }
+  readonly counts = { revoked: 0, fired: 0, reorgs: 0, voided: 0, cuts: 0 }
   readonly #middle: number
   readonly #traders: Trader[] = []
   readonly #armed = new Map<number, number>()
@@ -47,7 +38,8 @@ export class ModelRun {
   /** The newest rank at the last auction. */
   #standing = 0
   #price = 0
-  #starts = 0
+  /** Blocks with a mined part. */
+  readonly #mined: number[] = []
 
   private constructor(fixture: MarketFixture, middle: number) {
     this.fixture = fixture
@@ -61,8 +53,8 @@ export class ModelRun {
     const run = new ModelRun(await MarketFixture.open(spec), middle)
     await run.#report(0)
     for (let at = 0; at < TRADERS; at++) run.#traders.push(await run.fixture.trader(`trader ${at}`, funds))
-    for (const name of ['auction', 'settle', 'switches']) run.#fences.set(name, await run.fixture.lease(name))
-    run.#keeper = run.#startKeeper()
+    for (const name of ['settle']) run.#fences.set(name, await run.fixture.lease(name))
+    run.#keeper = new SteppedKeeper(run.fixture)
     run.model.observe(await run.#observed())
     return run
   }
@@ -85,7 +77,7 @@ export class ModelRun {
       case 'cut':
         return this.#cut(command.at)
       case 'restart':
-        this.#keeper = this.#startKeeper()
+        this.#keeper = new SteppedKeeper(this.fixture)
         return
       case 'wait':
         fixture.clock.value += command.ms
@@ -99,8 +91,7 @@ export class ModelRun {
       case 'open':
         return restrictMarket(fixture, command.kind === 'open' ? 'open' : 'halted')
       case 'mine':
-        if (await mineOldestPart(fixture)) this.model.mine(await this.#observed())
-        return
+        return this.#mine()
       case 'reorg':
         return this.#reorg()
       case 'fail':
@@ -217,30 +208,27 @@ export class ModelRun {
 
   async #arm(by: number, seconds: number): Promise<void> {
     const { account } = this.#traders[by] as Trader
-    const armed_at = this.fixture.clock.value
-    const timer = { timeout_seconds: seconds, armed_at, fire_at: armed_at + seconds * 1000 }
-    await armSwitch(this.fixture.db, account, timer)
-    this.#armed.set(account, timer.fire_at)
+    const command = { kind: 'set_switch', userId: account, timeoutSeconds: seconds } as const
+    const answer = await ask<'set_switch'>(this.fixture.engine, command, 10_000)
+    if (answer.kind !== 'done' || answer.fireAt === null) throw new Error('the switch is not armed')
+    this.#armed.set(account, answer.fireAt)
   }
 
   // ---------------------------------------------------------------------- the keeper
-
-  /** The system clock steps with each start of the keeper. */
-  #startKeeper(): SteppedKeeper {
-    const skewMs = SKEWS_MS[this.#starts++ % SKEWS_MS.length] as number
-    if (skewMs !== 0) this.counts.skewed++
-    return new SteppedKeeper(this.fixture, this.#fences.get('auction') as Fence, skewMs)
-  }
 
   async #step(): Promise<void> {
     const { db, spec, clock } = this.fixture
     clock.value += 200
     const keeper = this.#keeper
-    const before = await keeper.store.snapshot(spec)
-    const mayTrigger = batchBasis(spec, keeper.memory, before, clock.now()) !== null
-    if (keeper.memory.view === null) this.#standing = before.lastBatchHead
+    const before = await keeper.snapshot()
+    const isAllowed = (): boolean => {
+      const { rules, turn } = keeper.memory
+      return batchBasis(spec, { rules, pace: turn.pace }, before, clock.now()) !== null
+    }
+    const mayTrigger = isAllowed()
+    if (keeper.memory.turn.standingSeq === null) this.#standing = before.lastBatchHead
     const crashesAfterTriggers = await keeper.step()
-    const mayMatch = batchBasis(spec, keeper.memory, before, clock.now()) !== null
+    const mayMatch = isAllowed()
     const rows = await db
       .selectFrom('journal')
       .select('row')
@@ -283,19 +271,12 @@ export class ModelRun {
     await this.#step()
     // A step with fewer transactions was not cut.
     if (this.#keeper.cutAt === 0) this.counts.cuts++
-    this.#keeper = this.#startKeeper()
+    this.#keeper = new SteppedKeeper(this.fixture)
   }
 
   async #fire(): Promise<void> {
     const { fixture } = this
-    const ports = {
-      switches: createSwitchStore(fixture.db),
-      reachability: new Reachability(),
-      clock: fixture.clock,
-      killPoint: () => {},
-      logger: SILENT_LOGGER,
-    }
-    await fireSwitches(ports, this.#fences.get('switches') as Fence)
+    await ask<'fire_switches'>(fixture.engine, { kind: 'fire_switches', due: [] }, 10_000)
     for (const [account, fireAt] of this.#armed) {
       if (fireAt > fixture.clock.value) continue
       this.#armed.delete(account)
@@ -329,7 +310,7 @@ export class ModelRun {
     ]
     const [culprit, isCulprit] = culprits[choice] as (typeof culprits)[number]
     const ports = {
-      voids: createVoids(createVoidStore(fixture.db)),
+      voids: createVoids({ db: fixture.db, engine: fixture.engine }),
       clock: fixture.clock,
       logger: SILENT_LOGGER,
     }
@@ -368,31 +349,26 @@ export class ModelRun {
     }
   }
 
+  async #mine(): Promise<void> {
+    const block = await mineOldestPart(this.fixture)
+    if (block === null) return
+    this.#mined.push(block)
+    this.model.mine(await this.#observed())
+  }
+
   async #reorg(): Promise<void> {
-    const { db, spec } = this.fixture
-    const batch = this.model.mined.at(-1)
-    if (batch === undefined) return
-    const rows = await db
-      .selectFrom('journal')
-      .selectAll()
-      .where('shard', '=', `m${spec.marketId}`)
-      .orderBy('seq', 'desc')
-      .execute()
-    const settled = rows.find(
-      ({ row }) => row.kind === 'part_settled' && !row.rollback && row.batch_id === batch.id,
-    )
-    if (settled === undefined) throw new Error('a mined batch is in the log')
-    const { shard, seq, row } = settled
-    await db.transaction().execute((tx) => rollBackFacts(tx, [{ shard, seq, row: row as PartSettled }]))
+    const block = this.#mined.at(-1)
+    if (this.model.mined.length === 0 || block === undefined) return
+    this.#mined.pop()
+    await dropBlock(this.fixture, block)
     this.model.unmine(await this.#observed())
     this.counts.reorgs++
   }
 
   async #revoke(by: number): Promise<void> {
-    const { db, clock, spec } = this.fixture
     const owner = addressOf((this.#traders[by] as Trader).wallet)
     const key = addressOf(keyOf(by))
-    await revokeKey(db, spec, { owner, key, timestamp: Math.floor(clock.value / 1000) })
+    await revokeKey(this.fixture, owner, key)
     this.counts.revoked++
     this.model.leaveAll(({ signer }) => signer === key, 'SIGNER_REVOKED')
   }

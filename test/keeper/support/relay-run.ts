@@ -1,5 +1,4 @@
 /** Relays of signed requests on a real chain: accepted as by the api, sent by a keeper that can be replaced at any point. */
-import { expect } from 'chai'
 import { createDb, createPool, type Db } from '../../../db/client.ts'
 import type { Fence } from '../../../db/fence.ts'
 import { appendRows, lockShard } from '../../../db/journal.ts'
@@ -10,21 +9,18 @@ import { calldataOf, REQUEST_GAS } from '../../../domain/relays/forward-request.
 import type { RelayEffect } from '../../../domain/relays/operation.ts'
 import { createCalls } from '../../../keeper/adapters/calls.ts'
 import { createChain, createSigner } from '../../../keeper/adapters/chain.ts'
-import { createEngineStores } from '../../../keeper/compose-stores.ts'
+import { createStores } from '../../../keeper/compose-stores.ts'
 import type { Engine } from '../../../keeper/engine/link/engine.ts'
 import type { Chain } from '../../../keeper/ports.ts'
 import { Delivery } from '../../../keeper/relayer/delivery.ts'
 import type { RelayerLane } from '../../../keeper/relayer/ports.ts'
-import { createRelayerStore } from '../../../keeper/relayer/store.ts'
 import { createRelayExpiry } from '../../../keeper/relays/expiry.ts'
 import { createRelays } from '../../../keeper/relays/relays.ts'
-import { createRelayStore } from '../../../keeper/relays/store.ts'
 import { Forwarder__factory } from '../../../typechain-types/factories/Forwarder__factory.ts'
 import { digestOfForward, signForward } from '../../support/forward-request.ts'
 import { PATIENCE } from '../../support/patience.ts'
 import { loginOf } from '../../support/postgres.ts'
 import { type ChainFixture, faucetKey, POLICY } from './chain-fixture.ts'
-import { comparedRelays, type Differences } from './compared-lanes.ts'
 import { NO_METRICS, SILENT_LOGGER, type Trader } from './market-fixture.ts'
 
 const CHAIN_ID = 6343
@@ -63,12 +59,9 @@ export class RelayRun {
     )
   }
 
-  readonly #differences: Differences = []
-
   async close(): Promise<void> {
     await this.#keeperDb.destroy()
     await this.fixture.close()
-    expect(this.#differences).to.deep.equal([])
   }
 
   get #shared() {
@@ -131,11 +124,11 @@ export class RelayRun {
     {
       wrap = (chain) => chain,
       killPoint = () => {},
-      engine,
+      engine = this.fixture.engine,
     }: {
       readonly wrap?: (chain: Chain) => Chain
       readonly killPoint?: (point: string) => void
-      /** With it the keeper writes through the engine. */
+      /** The fixture's by default. */
       readonly engine?: Engine
     } = {},
   ): Promise<RelayKeeper> {
@@ -143,8 +136,7 @@ export class RelayRun {
     const db = this.#keeperDb
     const url = chainSide.anvil.url
     const chain = wrap(createChain({ url, chainId: CHAIN_ID, requestTimeoutMs: 3000, sendTimeoutMs: 3000 }))
-    const stores = engine && createEngineStores(db, engine)
-    const relayers = stores?.relayers ?? createRelayerStore(db)
+    const { relayers, relays: store } = createStores({ db, engine })
     const common = {
       ...{ chain, relayers, clock, killPoint, confirmations: 0 },
       signer: createSigner(CHAIN_ID, faucetKey),
@@ -153,8 +145,6 @@ export class RelayRun {
       fee: () => ({ maxFeePerGas: 10n ** 10n, maxPriorityFeePerGas: 1_000_000n }),
     }
     const delivery = new Delivery({ ...common, policy: POLICY, onChange: () => {} }, this.lane)
-    const compared = () => comparedRelays(this.fixture.stored, createRelayStore(db, clock), this.#differences)
-    const store = stores?.relays ?? compared()
     const pass = createRelays({ ...common, delivery, store, forwarder: this.#shared.forwarder }, this.lane)
     const expire = createRelayExpiry({ ...common, store })
     await relayers.register(this.lane, await chain.transactionCount(this.lane.relayer))

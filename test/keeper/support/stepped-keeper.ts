@@ -1,68 +1,49 @@
-import type { Fence } from '../../../db/fence.ts'
-import { hashOrder } from '../../../domain/orders/order-hash.ts'
-import type { Millis } from '../../../domain/units.ts'
-import { createAuction } from '../../../keeper/auction/auction.ts'
-import { createMarketMemory } from '../../../keeper/auction/market-memory.ts'
-import type { AuctionStore } from '../../../keeper/auction/ports.ts'
-import { createLiquidations } from '../../../keeper/liquidation/liquidations.ts'
-import { createLiquidationStore } from '../../../keeper/liquidation/store.ts'
-import { createMarks } from '../../../keeper/marks/marks.ts'
-import type * as comparedTurns from './compared-turns.ts'
-import { keccak, type MarketFixture, RULES } from './market-fixture.ts'
+import type { MarketSnapshot } from '../../../domain/auction/market-snapshot.ts'
+import { TurnContext } from '../../../domain/exchange/decide/turn/context.ts'
+import { AdoptingEngine } from '../../support/adopting-engine.ts'
+import { createAuction, createLiquidations, createMarketMemory, createMarks } from './engine-turns.ts'
+import { type MarketFixture, RULES } from './market-fixture.ts'
 
 class PowerCut extends Error {}
 
-/** How the jobs of a market are created: with comparisons, or without. */
-type Jobs = Pick<typeof comparedTurns, 'createAuction' | 'createMarks' | 'createLiquidations'>
-
-const PLAIN: Jobs = { createAuction, createMarks, createLiquidations }
-
-/** What a keeper process does for a market every 200 ms, with a memory of its own, and a power supply that a test can cut. */
+/** What an owner does for a market every 200 ms, with a memory of its own, and a power supply that a test can cut. */
 export class SteppedKeeper {
-  readonly store: AuctionStore
   readonly memory
-  readonly #fence: Fence
+  readonly #fixture: MarketFixture
+  readonly #engine: AdoptingEngine
   readonly #marks
   readonly #liquidations
   readonly #auction
-  /** In which transaction from here the power goes; 0: in none. */
+  /** In which step with rows from here the power goes; 0: in none. After a cut another keeper starts. */
   cutAt = 0
 
-  /** `skewMs`: how far the keeper's system clock is ahead of the database's. */
-  constructor(fixture: MarketFixture, fence: Fence, skewMs = 0, jobs: Jobs = PLAIN) {
-    const clock = { now: () => (fixture.clock.now() + skewMs) as Millis }
-    const ports = { ...fixture.auctionPorts(), clock }
-    this.store = {
-      snapshot: (spec) => ports.store.snapshot(spec),
-      averages: (marketId) => ports.store.averages(marketId),
-      transaction: (spec, own, work) =>
-        ports.store.transaction(spec, own, async (transaction) => {
-          const done = await work(transaction)
-          if (this.cutAt > 0 && --this.cutAt === 0) throw new PowerCut()
-          return done
-        }),
-    }
-    this.#fence = fence
-    this.memory = createMarketMemory({ ...RULES, kind: fixture.spec.kind })
-    this.#marks = jobs.createMarks({ ...ports, store: this.store }, fixture.spec, this.memory)
-    const liquidations = createLiquidationStore(fixture.db, fixture.databaseTime)
-    this.#liquidations = jobs.createLiquidations(
-      {
-        ...{ ...ports, liquidations, killPoint: () => {}, wakeSettlement: () => {} },
-        hashOrder: (order, spec) => hashOrder(order, spec, keccak),
+  constructor(fixture: MarketFixture) {
+    const { spec } = fixture
+    this.#fixture = fixture
+    this.#engine = new AdoptingEngine(fixture.db, {
+      ...fixture.times(),
+      beforeCommit: () => {
+        if (this.cutAt > 0 && --this.cutAt === 0) throw new PowerCut()
       },
-      fixture.spec,
-      this.memory,
-    )
-    this.#auction = jobs.createAuction({ ...ports, store: this.store }, fixture.spec, this.memory)
+    })
+    const ports = { ...fixture.turnPorts(), engine: this.#engine }
+    this.memory = createMarketMemory({ ...RULES, kind: spec.kind })
+    this.#marks = createMarks(ports, spec, this.memory)
+    this.#liquidations = createLiquidations(ports, spec, this.memory)
+    this.#auction = createAuction(ports, spec, this.memory)
+  }
+
+  snapshot(): Promise<MarketSnapshot> {
+    const { marketId } = this.#fixture.spec
+    return this.#engine.decide((draft, inputs) => new TurnContext(draft, inputs, marketId).snapshot)
   }
 
   /** Whether the power went. */
   async step(): Promise<boolean> {
     try {
-      await this.#marks.update(this.#fence)
-      await this.#liquidations.update(this.#fence)
-      await this.#auction.run(this.#fence)
+      await this.#marks.update()
+      await this.#liquidations.update()
+      await this.#auction.run()
       return false
     } catch (error) {
       if (error instanceof PowerCut) return true

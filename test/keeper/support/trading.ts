@@ -1,13 +1,12 @@
 /** What most tests of settlement start with: a market with a price, its auction, the leases of both jobs, and traders with deposits. */
 import type { Fence } from '../../../db/fence.ts'
-import type { Auction } from '../../../keeper/auction/auction.ts'
 import { ChainFixture, type Deployed } from './chain-fixture.ts'
+import type { Auction } from './engine-turns.ts'
 import type { Trader } from './market-fixture.ts'
 
 export interface Trading {
   readonly fixture: ChainFixture
   readonly auction: Auction
-  readonly auctioning: Fence
   readonly settling: Fence
   readonly alice: Trader
   readonly bob: Trader
@@ -22,7 +21,6 @@ export async function openTrading(deployed: Deployed): Promise<Trading> {
   return {
     fixture,
     auction: fixture.auction(),
-    auctioning: await fixture.lease(`auction:m${fixture.spec.marketId}`),
     settling: await fixture.lease(`settle:m${fixture.spec.marketId}`),
     alice: await fixture.depositor('alice'),
     bob: await fixture.depositor('bob'),

@@ -4,12 +4,10 @@ import { describe, it } from 'mocha'
 import type { Fence } from '../../../db/fence.ts'
 import type { MarketSpec } from '../../../domain/market/market.ts'
 import type { Culprit } from '../../../domain/settlement/void-batch.ts'
-import { type Auction, createAuction } from '../../../keeper/auction/auction.ts'
-import { createMarketMemory } from '../../../keeper/auction/market-memory.ts'
-import { createVoids } from '../../../keeper/settlement/plan-voids.ts'
+import { createVoids } from '../../../keeper/settlement/store.ts'
 import { voidFrom } from '../../../keeper/settlement/void-batches.ts'
-import { createVoidStore } from '../../../keeper/settlement/void-store.ts'
 import { binary, perpetual } from '../../support/markets.ts'
+import { type Auction, createAuction, createMarketMemory } from '../support/engine-turns.ts'
 import { expectConsistent, expectSameBook, expectSameReadModel } from '../support/invariants.ts'
 import {
   type addressOf,
@@ -73,7 +71,6 @@ class Run {
   readonly middle: number
   readonly traders: Trader[] = []
   auction!: Auction
-  auctioning!: Fence
   settling!: Fence
   placed: string[] = []
   fills = 0
@@ -89,10 +86,9 @@ class Run {
     const run = new Run(await MarketFixture.open(spec), middle)
     await run.fixture.report(middle)
     for (let at = 0; at < TRADERS; at++) run.traders.push(await run.fixture.trader(`trader ${at}`, '60'))
-    run.auctioning = await run.fixture.lease('auction')
     run.settling = await run.fixture.lease('settle')
     run.auction = createAuction(
-      run.fixture.auctionPorts(),
+      run.fixture.turnPorts(),
       spec,
       createMarketMemory({ ...RULES, kind: spec.kind }),
     )
@@ -110,7 +106,7 @@ class Run {
         return
       }
       case 'tick':
-        if ((await this.auction.run(this.auctioning)) !== null) this.fills++
+        if ((await this.auction.run()) !== null) this.fills++
         return
       case 'wait':
         fixture.clock.value += step.ms
@@ -177,7 +173,7 @@ class Run {
     ]
     const culprit = culprits[choice] as Culprit
     const ports = {
-      voids: createVoids(createVoidStore(fixture.db)),
+      voids: createVoids({ db: fixture.db, engine: fixture.engine }),
       clock: fixture.clock,
       logger: SILENT_LOGGER,
     }
