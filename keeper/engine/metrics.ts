@@ -45,7 +45,7 @@ function rowMetrics({ counter, histogram }: Instruments): (entry: Entry) => void
       parts.observe({ market }, row.parts)
     } else if (row.kind === 'order_triggered') triggered.inc({ market })
     else if (row.kind === 'liquidation_changed' && row.step === 'failed')
-      failures.inc({ market, reason: row.reason })
+      failures.inc({ market, reason: row.reason.replaceAll(' ', '_') })
   }
 }
 

@@ -27,6 +27,8 @@ import { ShadowRun } from '../../stack/shadow/shadow-run.ts'
 export interface LocalEngineOptions {
   readonly chainRules?: Partial<ChainRules>
   readonly now?: () => Millis
+  /** The state that the tables have; by default it is read from them. The engine begins with a copy. */
+  readonly state?: ExchangeState
 }
 
 const RULES: ChainRules = { confirmations: 1, depth: 1_000, sliceAccounts: 1_000, emptyBlocksMs: 0 }
@@ -67,14 +69,12 @@ export class LocalEngine implements Engine {
     { db, url }: { readonly db: Db; readonly url: string },
     options: LocalEngineOptions = {},
   ): Promise<LocalEngine> {
-    const shadow = new ShadowRun(db)
-    await shadow.adoptUsers()
-    await shadow.follow()
+    const begun = options.state ?? (await stateOfTables(db))
     const pool = createPool({ url, connections: 2, name: 'local engine', idleInTransactionMs: 0 })
     const lease = createLease(pool)
     const token = await lease.take(await lease.read())
     if (token === null) throw new Error('another engine has the lease')
-    return new LocalEngine(pool, token, shadow.state, options)
+    return new LocalEngine(pool, token, load([...serialize(begun)]), options)
   }
 
   get state(): ExchangeState {
@@ -171,6 +171,13 @@ export class LocalEngine implements Engine {
     this.#last = run
     return run
   }
+}
+
+async function stateOfTables(db: Db): Promise<ExchangeState> {
+  const shadow = new ShadowRun(db)
+  await shadow.adoptUsers()
+  await shadow.follow()
+  return shadow.state
 }
 
 function take<Value>(values: Value[], value: Value): boolean {

@@ -11,9 +11,9 @@ import { ACCOUNTS_SHARD, type JournalRow } from '../../../domain/journal/journal
 import type { MarketSpec } from '../../../domain/market/market.ts'
 import { projectAll, projectShards } from '../../../indexer/project/project-shards.ts'
 import { createLogger } from '../../../service/logger.ts'
+import { AdoptingEngine } from '../../support/adopting-engine.ts'
 import { binary, e18, future, perpetual } from '../../support/markets.ts'
 import { freshDatabase, loginOf } from '../../support/postgres.ts'
-import { AdoptingEngine } from '../../support/adopting-engine.ts'
 
 /** Runs the tests that start an exchange with an engine in their process. */
 const USES_ENGINE = process.env.TEST_ENGINE === 'local'

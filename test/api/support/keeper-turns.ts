@@ -2,10 +2,10 @@
 import { createLeases } from '../../../db/leases.ts'
 import type { MarketSpec } from '../../../domain/market/market.ts'
 import { createAuction } from '../../../keeper/auction/auction.ts'
-import { createMarketMemory } from './engine-turns.ts'
 import { MarketFixture, RULES, realClock } from '../../keeper/support/market-fixture.ts'
 import { mineOldestPart } from '../../keeper/support/mine-part.ts'
 import { perpetual } from '../../support/markets.ts'
+import { createMarketMemory } from './engine-turns.ts'
 import type { ExchangeFixture } from './exchange-fixture.ts'
 
 const fixtureOf = ({ db, url }: ExchangeFixture, spec: MarketSpec): MarketFixture =>

@@ -203,8 +203,8 @@ export class ExchangeRun {
 
   /** The reads of all accounts once no change is due, or the changes that are still due at the time limit. */
   async #untilNothingDue(): Promise<{ traders: readonly TraderState[]; late: readonly string[] }> {
-    const { db, api, keeper, indexer } = this.#stack
-    await Promise.all([api.ready(), keeper.ready(), indexer.ready()])
+    const { db, api, engine, keeper, indexer } = this.#stack
+    await Promise.all([api.ready(), engine.ready(), keeper.ready(), indexer.ready()])
     await this.#probe(this.#rounds++)
     const deadline = Date.now() + SETTLE_LIMIT_MS
     for (;;) {

@@ -1,5 +1,5 @@
 /** Decides in the engine's place: for actions that no command asks for, such as one that the contract rejects. */
-import { createPool } from '../../../db/client.ts'
+import { createPool, type Db } from '../../../db/client.ts'
 import type { QueueRefusal } from '../../../domain/actions/queue.ts'
 import type { Entry } from '../../../domain/exchange/apply.ts'
 import { decideOn } from '../../../domain/exchange/decide.ts'
@@ -13,6 +13,7 @@ import { createTableWriter } from '../../../keeper/engine/tables/table-writer.ts
 import type { Stack } from '../../../stack/stack.ts'
 import { SILENT_LOGGER } from '../../keeper/support/market-fixture.ts'
 import { type BuildAction, enqueueOn } from '../../support/enqueue.ts'
+import { waitFor } from '../../support/patience.ts'
 
 export interface Enqueuing {
   readonly marketId: number
@@ -28,7 +29,7 @@ export interface Enqueuing {
  * stopped meanwhile: this process takes its lease, as another member of the engine would.
  */
 export async function enqueueAsOwner(
-  { engine, databaseUrls, provider }: Stack,
+  { engine, databaseUrls, provider, db }: Stack,
   { marketId, now, build, prepare = async () => {} }: Enqueuing,
 ): Promise<Verdict<number | null, QueueRefusal>> {
   await engine.stop()
@@ -42,6 +43,17 @@ export async function enqueueAsOwner(
     await pool.end()
     await engine.restart('SIGTERM')
     await engine.ready()
+    await untilChainSeen(db)
+  }
+}
+
+/** The engine has lost when the chain was last read: until it is read again, it refuses placements. */
+async function untilChainSeen(db: Db): Promise<void> {
+  const completedAt = () => db.selectFrom('chain_progress').select('completed_at').executeTakeFirstOrThrow()
+  // The second pass from here on has begun after the engine was ready.
+  for (let passes = 0; passes < 2; passes++) {
+    const { completed_at: before } = await completedAt()
+    await waitFor(completedAt, ({ completed_at }) => completed_at !== before, { everyMs: 20 })
   }
 }
 

@@ -96,7 +96,8 @@ class ChangingMarket {
     return [buy, await this.fixture.place({ by: bob, side: 'SHORT', ...both, ...more.sell })]
   }
 
-  run(): Promise<number | null> {
+  async run(): Promise<number | null> {
+    await this.fixture.readHead()
     return this.#auction.run()
   }
 

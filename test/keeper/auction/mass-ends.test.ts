@@ -128,7 +128,6 @@ describe('many orders that end or trigger together', function () {
     oracle = 1000
     const second = keeper()
     await second.turn()
-    await second.turn()
     expect(await countOf(accounts, 'OPEN')).to.equal(2 * MAX_ORDERS_PER_TURN)
     await second.turn()
     expect(await countOf(accounts, 'OPEN')).to.equal(many)

@@ -341,7 +341,7 @@ describe('a liquidation', () => {
     await run.turn()
     expect((await singles()).map(({ status }) => status)).to.deep.equal(['VOIDED', 'QUEUED'])
     expect((await running())[0]).to.include({ stage: 'inheriting', attempts: 0 })
-    expect(run.failures).to.deep.equal(['behind_a_voided_batch'])
+    expect(run.failures).to.deep.equal(['behind a voided batch'])
   })
 
   it('when the batch of a forced order is voided after its liquidation ended, the order fills again or ends, by the state of the position', async () => {

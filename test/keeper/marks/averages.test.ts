@@ -1,7 +1,6 @@
 /** The averages behind the mark and the funding rate are the market's, not those of one keeper process. */
 import { expect } from 'chai'
 import { afterEach, beforeEach, describe, it } from 'mocha'
-import { LeaseLost } from '../../../db/fence.ts'
 import { publishReports } from '../../../db/oracle-reports.ts'
 import { loadAverages } from '../../../db/price-averages.ts'
 import type { PriceAverages } from '../../../domain/prices/averages.ts'
@@ -25,7 +24,7 @@ describe('the averages of a market', () => {
   afterEach(() => fixture.close())
 
   /** A process that owns the market. Its first turn only loads the book. */
-  function owner() {
+  async function owner() {
     const memory = createMarketMemory({ ...RULES, kind: perpetual.kind })
     const marks = createMarks(fixture.turnPorts(), perpetual, memory)
     const auction = createAuction(fixture.turnPorts(), perpetual, memory)
@@ -37,13 +36,11 @@ describe('the averages of a market', () => {
     return turn
   }
 
-  const expireLeases = () => fixture.db.updateTable('leases').set({ expires_at: 0 }).execute()
-
   /** A book above the oracle price, a second at a time, with a price that moves. Another process takes over at each time of `takeovers`. */
   async function run(seconds: number, takeovers: readonly number[]): Promise<PriceAverages[]> {
     await fixture.place({ by: alice, side: 'LONG', steps: 200_000, limit: 1010, leverage: 10 })
     await fixture.place({ by: bob, side: 'SHORT', steps: 200_000, limit: 1012, leverage: 10 })
-    let turn = owner()
+    let turn = await owner()
     const stored: PriceAverages[] = []
     for (let at = 1; at <= seconds; at++) {
       fixture.clock.value += 1000
@@ -51,8 +48,7 @@ describe('the averages of a market', () => {
       await turn()
       stored.push(await loadAverages(fixture.db, perpetual.marketId))
       if (!takeovers.includes(at)) continue
-      await expireLeases()
-      turn = await owner(`owner from ${at}`)
+      turn = await owner()
     }
     return stored
   }
@@ -68,33 +64,14 @@ describe('the averages of a market', () => {
     expect(interrupted).to.deep.equal(whole)
     const { basis, premium } = whole.at(-1) as PriceAverages
     expect(basis?.value).to.be.greaterThan(0n as never)
-    expect(premium.intervals.reduce((sum, { sampled }) => sum + sampled, 0)).to.equal(24_000)
+    expect(premium.intervals.reduce((sum, { sampled }) => sum + sampled, 0)).to.equal(25_000)
     expect(averagePremium(premium, fixture.clock.now() as Millis)).to.be.greaterThan(rate('0.0002') as never)
-  })
-
-  it('when an owner has lost its lease, it no longer changes them', async () => {
-    const turn = owner()
-    fixture.clock.value += 1000
-    await turn()
-    const before = await loadAverages(fixture.db, perpetual.marketId)
-    expect(before.basis).to.not.equal(null)
-    await expireLeases()
-    owner()
-    fixture.clock.value += 1000
-    await fixture.report(1001)
-    let lost: unknown = null
-    await turn().catch((error: unknown) => {
-      lost = error
-    })
-    expect(lost).to.be.instanceOf(LeaseLost)
-    expect(await loadAverages(fixture.db, perpetual.marketId)).to.deep.equal(before)
   })
 
   it('when no report is fresh or the market is not open, no premium is sampled', async () => {
     await run(2, [])
     const before = await loadAverages(fixture.db, perpetual.marketId)
-    await expireLeases()
-    const turn = owner()
+    const turn = await owner()
     const sampled = ({ premium }: PriceAverages): number =>
       premium.intervals.reduce((sum, interval) => sum + interval.sampled, 0)
     await fixture.db.updateTable('markets').set({ mode: 'cancel_only' }).execute()

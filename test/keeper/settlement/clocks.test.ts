@@ -45,17 +45,19 @@ describe('the times of a settlement', function () {
     it(`when the system clock steps by ${step} ms, batches settle, live orders stay and last_as_of is not poisoned`, async () => {
       const expiration = Math.floor(Date.now() / 1000) + 600
       const resting = await fixture.place({ by: alice, side: 'LONG', steps: 7, limit: 990, expiration })
-      const settlement = fixture.settlement()
+      let aheadMs = 0
+      const clock = { now: () => (Date.now() + aheadMs) as Millis }
+      const settlement = fixture.settlement({ clock })
       await settlement.start(settling)
       const auction = fixture.auction()
       await cross(10)
       await auction.run()
-      fixture.clock.value += step
+      aheadMs = step
       await fixture.report(1000, Date.now())
       await cross(15)
       await auction.run()
       await settlement.settleAll(settling)
-      fixture.clock.value -= step
+      aheadMs = 0
       await cross(20)
       await auction.run()
       await settlement.settleAll(settling)

@@ -26,7 +26,8 @@ describe('workers over an engine', function () {
 
   /** From here on only the engine writes. */
   async function engineOver(fixture: ChainFixture): Promise<LocalEngine> {
-    const engine = await LocalEngine.over(fixture)
+    await fixture.engine.decide(() => null)
+    const engine = await LocalEngine.over(fixture, { state: fixture.engine.state })
     open.push(engine)
     await fixture.followThrough(engine)
     return engine

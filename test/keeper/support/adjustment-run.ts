@@ -22,7 +22,6 @@ import { Adjustments } from '../../../keeper/adjustments/adjustments.ts'
 import { createExpiry } from '../../../keeper/adjustments/expiry.ts'
 import type { AdjustmentStore } from '../../../keeper/adjustments/ports.ts'
 import { createAdjustmentStore } from '../../../keeper/adjustments/store.ts'
-import { createStores } from '../../../keeper/compose-stores.ts'
 import type { Engine } from '../../../keeper/engine/link/engine.ts'
 import type { Calls, Chain } from '../../../keeper/ports.ts'
 import { Delivery } from '../../../keeper/relayer/delivery.ts'
@@ -155,8 +154,7 @@ export class AdjustmentRun {
   ): Promise<AdjustmentKeeper> {
     const { clock, spec } = this.fixture
     const chain = wrap(this.#chain())
-    const stores = createStores({ db: this.#db, engine })
-    const { relayers } = stores
+    const relayers = createRelayerStore({ db: this.#db, engine })
     let headTime = (await chain.head()).time
     const calls = createCalls({ part: 400_000n, order: 150_000n, simple: 300_000n })
     const common = {
@@ -167,7 +165,7 @@ export class AdjustmentRun {
     }
     const delivery = new Delivery({ ...common, policy: POLICY, onChange: () => {} }, this.lane)
     const ports = {
-      adjustments: stores.adjustments,
+      adjustments: this.#store(engine),
       markets: async () => [spec],
     }
     const job = new Adjustments({ ...common, ...ports, delivery, headTime: () => headTime }, this.lane)
@@ -182,8 +180,8 @@ export class AdjustmentRun {
     }
   }
 
-  #store(): AdjustmentStore {
-    return createAdjustmentStore({ db: this.#db, engine: this.fixture.engine }, this.fixture.databaseTime)
+  #store(engine: Engine = this.fixture.engine): AdjustmentStore {
+    return createAdjustmentStore({ db: this.#db, engine }, this.fixture.databaseTime)
   }
 
   /** One pass of the job that ends what the lane does not. */

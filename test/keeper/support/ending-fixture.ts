@@ -88,6 +88,7 @@ export class EndingFixture {
   async pass(): Promise<void> {
     const block = await this.fixture.chainSide.provider.getBlock('latest')
     this.#headTime = ((block?.timestamp ?? 0) * 1000) as Millis
+    await this.fixture.readHead()
     await this.#pass(this.#ending)
     await this.#delivery.settled()
   }

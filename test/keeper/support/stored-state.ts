@@ -166,7 +166,8 @@ export class StoredState {
         backstop_cap: row.backstop_cap.toString(),
       })
       const progress = this.state.progress.need(row.market_id)
-      this.state.progress.put({ ...progress, reservedFee: row.reserved_fee as Rate })
+      const { reserved_fee, last_action_id: lastActionId } = row
+      this.state.progress.put({ ...progress, reservedFee: reserved_fee as Rate, lastActionId })
     }
   }
 
