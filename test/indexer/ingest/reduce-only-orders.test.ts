@@ -141,7 +141,7 @@ describe('reduce-only orders', () => {
     ])
     const states = async () => [await stateOf(waiting), await stateOf(open), await stateOf(cancelled)]
     await projectAll(test)
-    expect(await levelAt(1_100)).to.include({ order_count: 1 })
+    expect(await levelAt(1_100)).to.include({ order_count: 2 })
     await matchPart(test, part, await exchange.send(part))
     await catchUp(follower)
     expect(await states()).to.deep.equal([CLOSED, CLOSED, 'CANCELLED USER_CANCELLED'])

@@ -2,8 +2,6 @@
 import { expect } from 'chai'
 import { afterEach, beforeEach, describe, it } from 'mocha'
 import type { Fence } from '../../../db/fence.ts'
-import type { PartSettled } from '../../../domain/journal/batch-rows.ts'
-import { rollBackFacts } from '../../../indexer/ingest/roll-back.ts'
 import { projectAll } from '../../../indexer/project/project-shards.ts'
 import { createMarketMemory } from '../../../keeper/auction/market-memory.ts'
 import { createVoids } from '../../../keeper/settlement/plan-voids.ts'
@@ -13,6 +11,7 @@ import { perpetual } from '../../support/markets.ts'
 import { createAuction } from '../support/compared-turns.ts'
 import { expectConsistent, expectSameBook, expectSameReadModel } from '../support/invariants.ts'
 import { MarketFixture, RULES, SILENT_LOGGER, type Trader } from '../support/market-fixture.ts'
+import { unminePart } from '../support/mine-block.ts'
 import { mineOldestPart } from '../support/mine-part.ts'
 
 describe('a reduce-only order whose position closes', () => {
@@ -97,13 +96,6 @@ describe('a reduce-only order whose position closes', () => {
     }
     const cause = { kind: 'late', error: 'late' } as const
     await voidFrom(ports, perpetual, settling, { queueNo: queue_no, cause, reverted: null })
-  }
-  const rollBack = async (batchId: number) => {
-    const rows = await fixture.db.selectFrom('journal').selectAll().orderBy('seq', 'desc').execute()
-    const isPart = (row: { kind: string }): row is PartSettled => row.kind === 'part_settled'
-    const found = rows.find(({ row }) => isPart(row) && !row.rollback && row.batch_id === batchId)
-    if (found === undefined) throw new Error(`batch ${batchId} is not mined`)
-    await fixture.db.transaction().execute((tx) => rollBackFacts(tx, [found]))
   }
   const CLOSED = 'CANCELLED POSITION_CLOSED'
 
@@ -197,7 +189,7 @@ describe('a reduce-only order whose position closes', () => {
     await run()
     await mine()
     expect(await stateOf(limit)).to.equal(CLOSED)
-    await rollBack(2)
+    await unminePart(fixture.db)
     expect(await stateOf(limit)).to.equal('OPEN POSITION_CLOSED')
     expect(await resting()).to.deep.equal([])
     await voidAll()
@@ -217,7 +209,7 @@ describe('a reduce-only order whose position closes', () => {
     expect(await states()).to.deep.equal(['OPEN', 'OPEN POSITION_CLOSED'])
     await mine()
     expect(await states()).to.deep.equal(['FILLED FILLED', CLOSED])
-    await rollBack(2)
+    await unminePart(fixture.db)
     expect(await states()).to.deep.equal(['OPEN', 'OPEN POSITION_CLOSED'])
     await voidAll()
     expect(await states()).to.deep.equal(['OPEN', 'OPEN'])

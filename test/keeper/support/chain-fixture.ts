@@ -34,7 +34,7 @@ import { createReportSigner } from '../../../stack/oracle.ts'
 import { IsolatedTrader__factory } from '../../../typechain-types/factories/IsolatedTrader__factory.ts'
 import { MarginBank__factory } from '../../../typechain-types/factories/MarginBank__factory.ts'
 import { TestUSDM__factory } from '../../../typechain-types/factories/TestUSDM__factory.ts'
-import { SHADOWS_ALL, ShadowedFollower } from '../../support/shadowed-follower.ts'
+import { AdoptingEngine } from '../../api/support/adopting-engine.ts'
 import { MarketFixture, NO_METRICS, RULES, realClock, SILENT_LOGGER, type Trader } from './market-fixture.ts'
 import { restoreChain, type SavedChain, saveChain } from './saved-chain.ts'
 
@@ -162,16 +162,22 @@ export class ChainFixture extends MarketFixture {
     fixture.signFeed = (feed, price, at) => signer.sign(feed, price, at).signatures
     const feed = feedIdOf(deployed.spec.marketId)
     fixture.signReport = (price: Price, at: number) => signer.sign(feed, price, at as Millis).signatures
-    fixture.follower = await fixture.#createFollower()
+    fixture.follower = fixture.#createFollower(fixture.#adoptingEngine())
     return fixture
   }
 
   /** From here on the indexer records blocks through the engine. */
   async followThrough(engine: Engine): Promise<void> {
-    this.follower = await this.#createFollower(engine)
+    this.follower = this.#createFollower(engine)
   }
 
-  async #createFollower(engine: Engine | null = null): Promise<Follower> {
+  /** Until the engine of a test takes over: it adopts what the stores of the test write. */
+  #adoptingEngine(): Engine {
+    const adopting = new AdoptingEngine(this.db)
+    return { submit: (command) => adopting.submit(command), inform: async () => {} }
+  }
+
+  #createFollower(engine: Engine): Follower {
     const chain = createFollowerChain({ url: this.chainSide.anvil.url, chainId: CHAIN_ID, timeoutMs: 5000 })
     const metrics = {
       headReached: () => {},
@@ -188,18 +194,17 @@ export class ChainFixture extends MarketFixture {
       metrics: metrics,
       killPoint: () => {},
     }
-    const record = engine && createEngineRecord({ ...ports, engine }, CHAIN_ID)
-    return new (SHADOWS_ALL && engine === null ? ShadowedFollower : Follower)(
-      record === null ? ports : { ...ports, record },
+    const record = createEngineRecord({ ...ports, engine }, CHAIN_ID)
+    return new Follower(
+      { ...ports, record },
       {
         chainId: CHAIN_ID,
         bank: marginBank,
-        ...{ accountManager, forwarder },
+        accountManager,
+        forwarder,
         startBlock: this.chainSide.startBlock,
         range: 500,
         liveDepth: 20,
-        stepFacts: 20,
-        confirmations: 1,
       },
     )
   }

@@ -1,4 +1,4 @@
-/** Settlement without a chain: what the contract would log for the oldest part, handed to the indexer as if it had read it. */
+/** Settlement without a chain: what the contract would log for the oldest part, as a block that the engine applies. */
 
 import { loadPending, partOf, reserveNumbers, signAction, submitAction } from '../../../db/actions.ts'
 import type { PartKey } from '../../../db/fills.ts'
@@ -14,12 +14,11 @@ import { openingBasis, type Position } from '../../../domain/positions/position.
 import { settleAccount } from '../../../domain/settlement/settle-account.ts'
 import type { BatchSettled, SettledFill } from '../../../domain/settlement/settlement.ts'
 import type { FundingIndex, Millis, Price, Quote, Rate, Steps, Ticks, UserId } from '../../../domain/units.ts'
-import { applyFacts } from '../../../indexer/ingest/apply.ts'
-import { lockFacts } from '../../../indexer/ingest/fact-locks.ts'
 import type { MarketFixture } from './market-fixture.ts'
+import { mineBlock } from './mine-block.ts'
 
 /** The oldest part that is not mined. */
-export async function oldestPart({ db, spec }: MarketFixture) {
+async function oldestPart({ db, spec }: MarketFixture) {
   const actions = await loadPending(db, spec.marketId)
   const action = actions.find(({ kind }) => kind === 'settle_part')
   return action && { ...action, ...(partOf(action) as PartKey) }
@@ -147,47 +146,13 @@ async function submit({ db, spec }: MarketFixture, action: Action): Promise<void
 
 const LANE = { name: 'without a chain', relayer: `0x${'e'.repeat(40)}`, chainId: 1 }
 
-/** The block that mines the part, and its only fact. The block's number is the action's. */
-export async function minedPart(fixture: MarketFixture, action: Action) {
-  const settled = await settledPart(fixture, action)
-  const number = action.queue_no
-  const hash = `0x${number.toString(16).padStart(64, '0')}`
-  const block = {
-    number,
-    hash,
-    parentHash: '0x',
-    timestamp: Math.floor(fixture.clock.value / 1000),
-    transactions: [],
-  }
-  const log = {
-    block: number,
-    blockHash: hash,
-    logIndex: 0,
-    txHash: hash,
-    address: fixture.spec.trader,
-    topics: [],
-    data: '0x',
-  }
-  return { block, facts: [{ log, fact: { kind: 'part_mined' as const, spec: fixture.spec, settled } }] }
-}
-
-/** The chain of a part whose positions follow from the rules of `domain/`. */
-export const UNREAD_CHAIN = {
-  position(): never {
-    throw new Error('the positions follow from the rules of domain/: the chain must not be read')
-  },
-}
-
 /** Mines the oldest part, if there is one. */
 export async function mineOldestPart(fixture: MarketFixture): Promise<boolean> {
   const next = await oldestPart(fixture)
   if (next === undefined) return false
   await submit(fixture, next)
-  const { block, facts } = await minedPart(fixture, (await oldestPart(fixture)) as Action)
-  await fixture.db
-    .transaction()
-    .execute(async (tx) =>
-      applyFacts(tx, block, facts, { chain: UNREAD_CHAIN, locked: await lockFacts(tx, facts) }),
-    )
+  const settled = await settledPart(fixture, (await oldestPart(fixture)) as Action)
+  const { db, clock, spec } = fixture
+  await mineBlock(db, Math.floor(clock.value / 1000), { kind: 'part_mined', spec, settled }, spec.trader)
   return true
 }

@@ -5,14 +5,12 @@ import { armSwitch } from '../../../db/cancel-switches.ts'
 import type { Fence } from '../../../db/fence.ts'
 import { minedPosition } from '../../../db/positions.ts'
 import { batchBasis } from '../../../domain/auction/action-basis.ts'
-import type { PartSettled } from '../../../domain/journal/batch-rows.ts'
 import { priceBand } from '../../../domain/market/band.ts'
 import { type MarketSpec, priceOf } from '../../../domain/market/market.ts'
 import { aliveUntil, isAlwaysReduceOnly, isConditional } from '../../../domain/orders/order.ts'
 import { reservedPriceOf } from '../../../domain/orders/reservation.ts'
 import type { Culprit } from '../../../domain/settlement/void-batch.ts'
 import type { Seconds, Ticks } from '../../../domain/units.ts'
-import { rollBackFacts } from '../../../indexer/ingest/roll-back.ts'
 import { createVoids } from '../../../keeper/settlement/plan-voids.ts'
 import { voidFrom } from '../../../keeper/settlement/void-batches.ts'
 import { createVoidStore } from '../../../keeper/settlement/void-store.ts'
@@ -24,6 +22,7 @@ import { Model } from '../../support/order-model.ts'
 import type { ModelOrder, Observed } from '../../support/order-model-terms.ts'
 import { addressOf, MarketFixture, SILENT_LOGGER, type Trader } from './market-fixture.ts'
 import { restrictMarket } from './market-mode.ts'
+import { unminePart } from './mine-block.ts'
 import { mineOldestPart } from './mine-part.ts'
 import { type Command, type Place, type Protect, TRADERS } from './model-commands.ts'
 import { revokeKey } from './revoke-key.ts'
@@ -369,21 +368,8 @@ export class ModelRun {
   }
 
   async #reorg(): Promise<void> {
-    const { db, spec } = this.fixture
-    const batch = this.model.mined.at(-1)
-    if (batch === undefined) return
-    const rows = await db
-      .selectFrom('journal')
-      .selectAll()
-      .where('shard', '=', `m${spec.marketId}`)
-      .orderBy('seq', 'desc')
-      .execute()
-    const settled = rows.find(
-      ({ row }) => row.kind === 'part_settled' && !row.rollback && row.batch_id === batch.id,
-    )
-    if (settled === undefined) throw new Error('a mined batch is in the log')
-    const { shard, seq, row } = settled
-    await db.transaction().execute((tx) => rollBackFacts(tx, [{ shard, seq, row: row as PartSettled }]))
+    if (this.model.mined.length === 0) return
+    await unminePart(this.fixture.db)
     this.model.unmine(await this.#observed())
     this.counts.reorgs++
   }
