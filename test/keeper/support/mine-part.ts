@@ -18,7 +18,7 @@ import type { MarketFixture } from './market-fixture.ts'
 import { mineBlock } from './mine-block.ts'
 
 /** The oldest part that is not mined. */
-async function oldestPart({ db, spec }: MarketFixture) {
+export async function oldestPart({ db, spec }: MarketFixture) {
   const actions = await loadPending(db, spec.marketId)
   const action = actions.find(({ kind }) => kind === 'settle_part')
   return action && { ...action, ...(partOf(action) as PartKey) }
