@@ -244,25 +244,6 @@ export async function submitAction(
     .executeTakeFirst()
 }
 
-/** Marks the single action with this id as mined. Undefined if this database has not sent it. */
-export async function mineSingle(
-  tx: Tx,
-  marketId: number,
-  kind: SingleKind,
-  actionId: number,
-): Promise<SingleRow | undefined> {
-  const row = await tx
-    .updateTable('actions')
-    .set({ status: 'MINED' })
-    .where('market_id', '=', marketId)
-    .where('action_id', '=', actionId)
-    .where('kind', '=', kind)
-    .where('status', 'in', [constant('SIGNED'), constant('SUBMITTED')])
-    .returningAll()
-    .executeTakeFirst()
-  return row as SingleRow | undefined
-}
-
 // ---------------------------------------------------------------------- failures
 
 /** Why the action was dropped, or had no effect. */

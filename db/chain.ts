@@ -1,3 +1,4 @@
+/** The chain as the exchange has recorded it: `chain_progress` and `chain_blocks`. */
 import type { Db, Tx } from './client.ts'
 
 export interface StoredBlock {
@@ -34,10 +35,10 @@ export async function loadProgress(db: Db | Tx, chainId: number): Promise<Progre
   return { nextBlock: next_block, tip: await newestBlock(db) }
 }
 
-/** The newest stored block is not applied in every shard yet: what is left is in `chain_steps`. */
+/** The engine has applied only a part of the newest stored block. */
 export const isOpen = ({ nextBlock, tip }: Progress): boolean => tip !== null && tip.number >= nextBlock
 
-export async function newestBlock(db: Db | Tx): Promise<StoredBlock | null> {
+async function newestBlock(db: Db | Tx): Promise<StoredBlock | null> {
   const tip = await db
     .selectFrom('chain_blocks')
     .select(['number', 'hash'])
@@ -57,14 +58,6 @@ export async function blockAtOrBelow(db: Db, number: number): Promise<StoredBloc
     .limit(1)
     .executeTakeFirst()
   return block ?? null
-}
-
-export async function setNextBlock(tx: Tx, chainId: number, nextBlock: number): Promise<void> {
-  await tx
-    .updateTable('chain_progress')
-    .set({ next_block: nextBlock })
-    .where('chain_id', '=', chainId)
-    .execute()
 }
 
 /** The chain was followed up to `head` at the time `at`. An older pass than the stored one changes nothing. */

@@ -55,8 +55,7 @@ export const BATCH_NOTICE = 'batch'
 /** Notified with `<shard>` when a read waits until its rows are projected. */
 export const BOOKMARK_CHANNEL = 'bookmark'
 
-export const hasBatch = (rows: readonly JournalRow[]): boolean =>
-  rows.some(({ kind }) => kind === 'batch_cleared')
+const hasBatch = (rows: readonly JournalRow[]): boolean => rows.some(({ kind }) => kind === 'batch_cleared')
 
 const appending = (notified: string): string => `
   appended as (

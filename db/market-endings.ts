@@ -7,14 +7,6 @@ import type { Db, Tx } from './client.ts'
 
 export const ENDING_COLUMNS = ['dispute_window', 'final_report', 'ended'] as const
 
-/** Adds to the sum of the market's deficits; a rollback subtracts. */
-export async function addDeficit(tx: Tx, marketId: number, deficit: bigint): Promise<void> {
-  await sql`
-    update markets set ended = jsonb_set(ended, '{deficit}', to_jsonb(((ended ->> 'deficit')::numeric + ${deficit}::numeric)::text))
-    where market_id = ${marketId} and ended is not null
-  `.execute(tx)
-}
-
 // ---------------------------------------------------------------------- as operators have stated it
 
 export interface StatedPrice {
