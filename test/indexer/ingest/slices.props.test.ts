@@ -174,15 +174,15 @@ describe('blocks that are applied in slices', function () {
   const follower = (test: ExchangeDatabase, { chain }: ChainModel): Follower =>
     new Follower(followPorts(test, chain), recording.options)
 
-  /** A database that has the chain's first blocks and has matched all parts. Its engine applies each fact in a slice of its own. */
-  async function database(): Promise<ExchangeDatabase> {
+  /** A database that has the chain's first blocks and has matched all parts. */
+  async function database(sliceAccounts: number): Promise<ExchangeDatabase> {
     const first = new ChainModel(recording, accounts)
     first.begin()
     const test = await freshDatabase()
     await createShard(test.db, ACCOUNTS_SHARD)
     const markets = Array.from({ length: MARKETS }, (_, number) => copyOf(recording.spec, number))
     for (const market of markets) await listMarket(test.db, market)
-    const exchange = withEngine(test, await LocalEngine.over(test, { chainRules: { sliceAccounts: 1 } }))
+    const exchange = withEngine(test, await LocalEngine.over(test, { chainRules: { sliceAccounts } }))
     open.push(exchange)
     await follower(exchange, first).pass()
     for (const { part } of recording.parts) {
@@ -257,7 +257,8 @@ describe('blocks that are applied in slices', function () {
         .asyncProperty(actions, async (all) => {
           const model = new ChainModel(recording, accounts)
           model.begin()
-          const test = await database()
+          // Each fact is a slice of its own.
+          const test = await database(1)
           for (const action of all) {
             if (action.kind === 'block') model.append(action.items)
             if (action.kind === 'fork') {
@@ -269,7 +270,7 @@ describe('blocks that are applied in slices', function () {
             seen[stageOf(test)]++
           }
           await reachHead(test, model)
-          const fresh = await database()
+          const fresh = await database(1_000)
           await reachHead(fresh, model)
           expect(await chainState(test.db)).to.deep.equal(await chainState(fresh.db))
           const journal = await journalOf(fresh.db)

@@ -34,7 +34,7 @@ import { createReportSigner } from '../../../stack/oracle.ts'
 import { IsolatedTrader__factory } from '../../../typechain-types/factories/IsolatedTrader__factory.ts'
 import { MarginBank__factory } from '../../../typechain-types/factories/MarginBank__factory.ts'
 import { TestUSDM__factory } from '../../../typechain-types/factories/TestUSDM__factory.ts'
-import { AdoptingEngine } from '../../api/support/adopting-engine.ts'
+import { adoptingEngine } from './adopting-engine.ts'
 import { MarketFixture, NO_METRICS, RULES, realClock, SILENT_LOGGER, type Trader } from './market-fixture.ts'
 import { restoreChain, type SavedChain, saveChain } from './saved-chain.ts'
 
@@ -162,19 +162,13 @@ export class ChainFixture extends MarketFixture {
     fixture.signFeed = (feed, price, at) => signer.sign(feed, price, at).signatures
     const feed = feedIdOf(deployed.spec.marketId)
     fixture.signReport = (price: Price, at: number) => signer.sign(feed, price, at as Millis).signatures
-    fixture.follower = fixture.#createFollower(fixture.#adoptingEngine())
+    fixture.follower = fixture.#createFollower(adoptingEngine(fixture.db))
     return fixture
   }
 
   /** From here on the indexer records blocks through the engine. */
   async followThrough(engine: Engine): Promise<void> {
     this.follower = this.#createFollower(engine)
-  }
-
-  /** Until the engine of a test takes over: it adopts what the stores of the test write. */
-  #adoptingEngine(): Engine {
-    const adopting = new AdoptingEngine(this.db)
-    return { submit: (command) => adopting.submit(command), inform: async () => {} }
   }
 
   #createFollower(engine: Engine): Follower {

@@ -3,8 +3,8 @@ import type { Db } from '../../../db/client.ts'
 import type { ChainFact } from '../../../domain/chain/facts.ts'
 import type { BlockCommand } from '../../../domain/exchange/decide/chain/blocks.ts'
 import type { Address } from '../../../domain/units.ts'
-import { ask } from '../../../keeper/engine/link/engine.ts'
-import { AdoptingEngine } from '../../api/support/adopting-engine.ts'
+import { ask, type Engine } from '../../../keeper/engine/link/engine.ts'
+import { adoptingEngine } from './adopting-engine.ts'
 
 const BUDGET_MS = 30_000
 
@@ -16,14 +16,14 @@ interface MinedBlock {
 }
 
 class MinedBlocks {
-  readonly #engine: AdoptingEngine
+  readonly #engine: Engine
   /** From block 1 on. */
   readonly #chain: MinedBlock[] = []
   /** A block that replaces another one has a hash of its own. */
   #hashes = 0
 
   constructor(db: Db) {
-    this.#engine = new AdoptingEngine(db)
+    this.#engine = adoptingEngine(db)
   }
 
   async mine(timestamp: number, fact: ChainFact, address: Address): Promise<void> {
