@@ -53,11 +53,23 @@ interface SkippedBlocks {
   readonly last: Pick<ChainBlock, 'number' | 'hash'>
 }
 
+interface FetchedBlock {
+  readonly block: ChainBlock
+  readonly logs: readonly ChainLog[]
+}
+
+/** The block behind the one that is being recorded, fetched meanwhile; null if the fetch failed. */
+interface BlockAhead {
+  readonly number: number
+  readonly fetched: Promise<FetchedBlock | null>
+}
+
 export class Follower {
   readonly #ports: FollowPorts
   readonly #options: FollowOptions
   #isBound = false
   #skipped: SkippedBlocks | null = null
+  #ahead: BlockAhead | null = null
   #completed = { head: -1, at: 0 }
 
   constructor(ports: FollowPorts, options: FollowOptions) {
@@ -70,14 +82,11 @@ export class Follower {
     const { chain, clock, metrics } = this.#ports
     if (!this.#isBound) await this.#bind()
     const at = clock.now()
-    const head = await chain.head()
-    const progress = await this.#ports.record.progress()
-    const { tip } = progress
+    this.#ahead = null
+    const [head, progress] = await Promise.all([chain.head(), this.#ports.record.progress()])
     if (!this.#isAt(progress, head)) {
-      const isBehind = tip !== null && tip.hash !== head.hash && !(await this.#rollBackFork(tip, head))
-      if (isBehind) return false
-      const { nextBlock } = await this.#ports.record.progress()
-      if (!(await this.#advance(nextBlock, head, await this.#contracts()))) return false
+      const start = await this.#startOf(progress, head)
+      if (start === null || !(await this.#advance(start, head, await this.#contracts()))) return false
       await this.#ports.record.confirm(head)
     }
     await this.#complete(head.number, at)
@@ -90,6 +99,15 @@ export class Follower {
     if (isOpen(progress)) return false
     const isSkipped = this.#skipped?.from === progress.nextBlock && this.#skipped.last.hash === head.hash
     return isSkipped || progress.tip?.hash === head.hash
+  }
+
+  /** The next block of the record, behind a rollback of what has left the chain. Null if the node is only behind. */
+  async #startOf({ tip, nextBlock }: Progress, head: ChainBlock): Promise<number | null> {
+    if (tip === null || tip.hash === head.hash) return nextBlock
+    const isNext = nextBlock === head.number && tip.number === head.number - 1
+    if (isNext && tip.hash === head.parentHash) return nextBlock
+    if (!(await this.#rollBackFork(tip, head))) return null
+    return (await this.#ports.record.progress()).nextBlock
   }
 
   /** Throttled to COMPLETION_STEP_MS while the head does not change: far below the lag at which placements are rejected. */
@@ -151,16 +169,35 @@ export class Follower {
     { from, number, head }: { readonly from: number; readonly number: number; readonly head: ChainBlock },
     contracts: Contracts,
   ): Promise<number | null> {
-    const block = number === head.number ? head : await this.#ports.chain.block(number)
-    if (block === null)
-      throw new InconsistentNodeError(`the node has block ${head.number}, but not ${number}`)
+    const { block, logs } =
+      (await this.#takeAhead(number)) ?? (await this.#fetchLive(number, head, contracts))
     const skipped = this.#skipped?.last
     if (skipped?.number === number - 1 && skipped.hash !== block.parentHash) {
       this.#skipped = null
       return null
     }
-    const logs = await this.#ports.chain.logsOf(block.hash, addressesOf(contracts))
+    this.#fetchAhead(number + 1, head, contracts)
     return this.#record(from, block, logs, contracts)
+  }
+
+  async #fetchLive(number: number, head: ChainBlock, contracts: Contracts): Promise<FetchedBlock> {
+    const block = number === head.number ? head : await this.#ports.chain.block(number)
+    if (block === null)
+      throw new InconsistentNodeError(`the node has block ${head.number}, but not ${number}`)
+    return { block, logs: await this.#ports.chain.logsOf(block.hash, addressesOf(contracts)) }
+  }
+
+  /** One block at most. It may have left the chain when its turn comes: the record compares its parent, as of every block. */
+  #fetchAhead(number: number, head: ChainBlock, contracts: Contracts): void {
+    if (number > head.number) return
+    // A failure is met again by the fetch that repeats it.
+    this.#ahead = { number, fetched: this.#fetchLive(number, head, contracts).catch(() => null) }
+  }
+
+  async #takeAhead(number: number): Promise<FetchedBlock | null> {
+    const ahead = this.#ahead
+    this.#ahead = null
+    return ahead?.number === number ? ahead.fetched : null
   }
 
   /**

@@ -4,12 +4,14 @@
  */
 import type pg from 'pg'
 import { createPool, type Db } from '../../db/client.ts'
+import { readRows } from '../../db/journal.ts'
 import { AppliedRows } from '../../domain/exchange/applied-rows.ts'
-import type { Entry } from '../../domain/exchange/apply.ts'
+import { apply, type Entry } from '../../domain/exchange/apply.ts'
 import { load, serialize } from '../../domain/exchange/checkpoint.ts'
 import type { ChainRules } from '../../domain/exchange/decide/chain/blocks.ts'
 import { listedSpec } from '../../domain/exchange/market-terms.ts'
 import type { ExchangeState } from '../../domain/exchange/state.ts'
+import { CHAIN_SHARD } from '../../domain/journal/journal-row.ts'
 import type { MarketSpec } from '../../domain/market/market.ts'
 import { hashOrder } from '../../domain/orders/order-hash.ts'
 import type { Millis } from '../../domain/units.ts'
@@ -70,6 +72,9 @@ export class LocalEngine implements Engine {
     const shadow = new ShadowRun(db)
     await shadow.adoptUsers()
     await shadow.follow()
+    // Blocks that another engine of the test has applied.
+    for (const { seq, row } of await readRows(db, CHAIN_SHARD, 0, 100_000))
+      apply(shadow.state, { shard: CHAIN_SHARD, seq, row })
     const pool = createPool({ url, connections: 2, name: 'local engine', idleInTransactionMs: 0 })
     const lease = createLease(pool)
     const token = await lease.take(await lease.read())
