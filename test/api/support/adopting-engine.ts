@@ -20,7 +20,7 @@ import { createTableWriter, type TableWriter } from '../../../keeper/engine/tabl
 import { StoredState } from '../../keeper/support/stored-state.ts'
 
 const LIMITS: FreshnessLimits = { oracleMaxAgeMs: 600_000, chainMaxAgeMs: 600_000 }
-const CHAIN_RULES = { confirmations: 1, depth: 8, sliceAccounts: 100, emptyBlocksMs: 1_000 }
+const CHAIN_RULES = { confirmations: 1, depth: 1_000, sliceAccounts: 100, emptyBlocksMs: 0 }
 
 type NoAnswer = Extract<EngineReply<never>, { readonly none: unknown }>
 

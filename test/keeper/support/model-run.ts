@@ -42,6 +42,8 @@ export class ModelRun {
   readonly #traders: Trader[] = []
   readonly #armed = new Map<number, number>()
   readonly #fences = new Map<string, Fence>()
+  /** Each block: a part, or the revocation of a key. */
+  readonly #chain: string[] = []
   #keeper!: SteppedKeeper
   /** The newest rank at the last auction. */
   #standing = 0
@@ -98,7 +100,9 @@ export class ModelRun {
       case 'open':
         return restrictMarket(fixture, command.kind === 'open' ? 'open' : 'halted')
       case 'mine':
-        if (await mineOldestPart(fixture)) this.model.mine(await this.#observed())
+        if (!(await mineOldestPart(fixture))) return
+        this.#chain.push('part')
+        this.model.mine(await this.#observed())
         return
       case 'reorg':
         return this.#reorg()
@@ -370,7 +374,14 @@ export class ModelRun {
   async #reorg(): Promise<void> {
     if (this.model.mined.length === 0) return
     await unminePart(this.fixture.db)
+    // Revocations behind the part left the chain with it and are mined again, and then end what their keys have signed since.
+    const at = this.#chain.lastIndexOf('part')
+    const [, ...revoked] = this.#chain.splice(at)
+    this.#chain.push(...revoked)
+    const leave = () => this.model.leaveAll(({ signer }) => revoked.includes(signer), 'SIGNER_REVOKED')
+    leave()
     this.model.unmine(await this.#observed())
+    leave()
     this.counts.reorgs++
   }
 
@@ -379,6 +390,7 @@ export class ModelRun {
     const owner = addressOf((this.#traders[by] as Trader).wallet)
     const key = addressOf(keyOf(by))
     await revokeKey(db, spec, { owner, key, timestamp: Math.floor(clock.value / 1000) })
+    this.#chain.push(key)
     this.counts.revoked++
     this.model.leaveAll(({ signer }) => signer === key, 'SIGNER_REVOKED')
   }
