@@ -12,7 +12,7 @@ import type { OracleReport } from '../domain/settlement/settlement.ts'
 import type { Millis, Price } from '../domain/units.ts'
 import { adjustingSql } from './adjustments.ts'
 import type { Db, Tx } from './client.ts'
-import { type MarketPart, type PartKey, partRows } from './fills.ts'
+import type { PartKey } from './fills.ts'
 import { keepReport } from './oracle-reports.ts'
 import type { ActionsTable } from './schema.ts'
 import { anyOf, constant } from './values.ts'
@@ -242,51 +242,6 @@ export async function submitAction(
     .where('status', '=', constant('SIGNED'))
     .returningAll()
     .executeTakeFirst()
-}
-
-/** Marks the actions of the parts as mined. With `rollback` their block has left the chain, and the same transactions are sent again. */
-export async function settleActions(
-  tx: Tx,
-  parts: readonly MarketPart[],
-  { rollback }: { readonly rollback: boolean },
-): Promise<void> {
-  const before = rollback ? ['MINED'] : ['SIGNED', 'SUBMITTED']
-  await sql`
-    update actions a set status = ${rollback ? 'SUBMITTED' : 'MINED'}
-    from ${partRows(parts)} x (market_id, batch_id, part)
-    where a.market_id = x.market_id and a.batch_id = x.batch_id and a.part = x.part and a.status = any(${before}::text[])
-  `.execute(tx)
-}
-
-/** Marks the single action with this id as mined. Undefined if this database has not sent it. */
-export async function mineSingle(
-  tx: Tx,
-  marketId: number,
-  kind: SingleKind,
-  actionId: number,
-): Promise<SingleRow | undefined> {
-  const row = await tx
-    .updateTable('actions')
-    .set({ status: 'MINED' })
-    .where('market_id', '=', marketId)
-    .where('action_id', '=', actionId)
-    .where('kind', '=', kind)
-    .where('status', 'in', [constant('SIGNED'), constant('SUBMITTED')])
-    .returningAll()
-    .executeTakeFirst()
-  return row as SingleRow | undefined
-}
-
-/** The block of the single action with this id has left the chain: its transaction is sent again. */
-export async function rollBackSingle(tx: Tx, marketId: number, actionId: number): Promise<void> {
-  await tx
-    .updateTable('actions')
-    .set({ status: 'SUBMITTED', failure: null })
-    .where('market_id', '=', marketId)
-    .where('action_id', '=', actionId)
-    .where('kind', '<>', 'settle_part')
-    .where('status', '=', 'MINED')
-    .execute()
 }
 
 // ---------------------------------------------------------------------- failures

@@ -6,7 +6,7 @@ import type { FailureKind } from '../domain/settlement/receipt.ts'
 
 type Fixed<Value> = ColumnType<Value, Value, never>
 
-/** One row per signed adjustment that was accepted: the api prepares it, the keeper executes it, the indexer commits it. Written by: api, keeper, indexer, engine. */
+/** One row per signed adjustment that was accepted: the api prepares it, the keeper executes it, its block commits it. Written by: api, keeper, engine. */
 export interface AdjustmentAttemptsTable {
   adjustment_id: Fixed<string>
   market_id: Fixed<number>
@@ -43,7 +43,7 @@ export interface AdjustmentAttemptsTable {
   updated_at: number
 }
 
-/** The nonces of executed adjustments, whichever operator has executed them. Written by: indexer, engine. */
+/** The nonces of executed adjustments, whichever operator has executed them. Written by: engine. */
 export interface UsedMarginNoncesTable {
   market_id: number
   user_id: number

@@ -162,30 +162,3 @@ export async function changeAttempt(
     await sql`select pg_notify(${ADJUSTMENT_ENDS_CHANNEL}, ${attempt.adjustment_id})`.execute(tx)
   return row
 }
-
-// ---------------------------------------------------------------------- used nonces
-
-export interface MarginNonce {
-  readonly marketId: number
-  readonly userId: number
-  readonly nonce: bigint
-}
-
-/** The chain has executed the adjustment with this nonce. */
-export async function useNonce(tx: Tx, { marketId, userId, nonce }: MarginNonce): Promise<void> {
-  await tx
-    .insertInto('used_margin_nonces')
-    .values({ market_id: marketId, user_id: userId, nonce })
-    .onConflict((conflict) => conflict.doNothing())
-    .execute()
-}
-
-/** The block of that adjustment has left the chain. */
-export async function freeNonce(tx: Tx, { marketId, userId, nonce }: MarginNonce): Promise<void> {
-  await tx
-    .deleteFrom('used_margin_nonces')
-    .where('market_id', '=', marketId)
-    .where('user_id', '=', userId)
-    .where('nonce', '=', nonce)
-    .execute()
-}

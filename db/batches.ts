@@ -6,7 +6,6 @@ import type { OracleReport } from '../domain/settlement/settlement.ts'
 import type { Millis, Price, Rate, Ticks } from '../domain/units.ts'
 import { packInputs, unpackInputs } from './batch-inputs.ts'
 import type { Db, Tx } from './client.ts'
-import { type MarketPart, partRows } from './fills.ts'
 import { anyOf } from './values.ts'
 
 export async function insertBatch(
@@ -104,19 +103,6 @@ export async function voidBatches(tx: Tx, marketId: number, batchIds: Iterable<n
     .where('market_id', '=', marketId)
     .where('batch_id', '=', anyOf('bigint', new Set(batchIds)))
     .execute()
-}
-
-/** The batches of the parts: SETTLED once every part is mined, SETTLING again if a mined part leaves the chain. Runs after `settleActions`. */
-export async function settleBatches(tx: Tx, parts: readonly MarketPart[]): Promise<void> {
-  await sql`
-    update batches b set status = case
-      when b.status = 'VOIDED' then b.status
-      when b.parts = (
-        select count(*) from actions a where a.market_id = b.market_id and a.batch_id = b.batch_id and a.status = 'MINED'
-      ) then 'SETTLED' else 'SETTLING' end
-    from (select distinct market_id, batch_id from ${partRows(parts)} p (market_id, batch_id, part)) x
-    where b.market_id = x.market_id and b.batch_id = x.batch_id
-  `.execute(tx)
 }
 
 /** Deletes the inputs of the oldest batches up to `asOf`, at most `most`. Returns how many were deleted. */

@@ -1,26 +1,14 @@
 /** The `fills` table. A fill moves MATCHED → SUBMITTED → MINED → CONFIRMED; RETRYING if its block leaves the chain; FAILED if voided. */
-import { type RawBuilder, sql } from 'kysely'
+import { sql } from 'kysely'
 import type { PlannedBatch } from '../domain/auction/batch-plan.ts'
 import type { Tx } from './client.ts'
 import { toJson } from './json.ts'
-import { anyOf } from './values.ts'
 
 /** A part of a batch, as the tables name it. */
 export interface PartKey {
   readonly batch_id: number
   readonly part: number
 }
-
-export interface MarketPart extends PartKey {
-  readonly market_id: number
-}
-
-/** The parts as a table of the columns market, batch and part; an alias with their names follows. */
-export const partRows = (parts: readonly MarketPart[]): RawBuilder<unknown> => sql`
-  unnest(
-    ${parts.map(({ market_id }) => market_id)}::integer[], ${parts.map(({ batch_id }) => batch_id)}::bigint[],
-    ${parts.map(({ part }) => part)}::integer[]
-  )`
 
 export async function insertFills(
   tx: Tx,
@@ -56,24 +44,5 @@ export async function failFills(tx: Tx, marketId: number, parts: readonly PartKe
     update fills set status = 'FAILED'
     from jsonb_to_recordset(${JSON.stringify(parts)}::jsonb) as x(batch_id bigint, part integer)
     where fills.market_id = ${marketId} and fills.batch_id = x.batch_id and fills.part = x.part
-  `.execute(tx)
-}
-
-/** `MINED` with their block; `RETRYING` if it has left the chain. */
-export async function settleFills(
-  tx: Tx,
-  fillIds: readonly string[],
-  status: 'MINED' | 'RETRYING',
-): Promise<void> {
-  await tx.updateTable('fills').set({ status }).where('fill_id', '=', anyOf('text', fillIds)).execute()
-}
-
-/** The blocks of these parts have enough confirmations. */
-export async function confirmFills(tx: Tx, parts: readonly MarketPart[]): Promise<void> {
-  if (parts.length === 0) return
-  await sql`
-    update fills f set status = 'CONFIRMED'
-    from ${partRows(parts)} x (market_id, batch_id, part)
-    where f.market_id = x.market_id and f.batch_id = x.batch_id and f.part = x.part and f.status = 'MINED'
   `.execute(tx)
 }

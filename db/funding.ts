@@ -5,63 +5,10 @@
 
 import { type Selectable, sql } from 'kysely'
 import { type FundingStep, fundingAfter } from '../domain/actions/queue.ts'
-import type { FundingRate } from '../domain/prices/funding.ts'
-import {
-  advanceFunding,
-  changesFunding,
-  type FundingState,
-  fundingIndexAt,
-  NO_FUNDING,
-} from '../domain/prices/funding-state.ts'
+import { type FundingState, fundingIndexAt, NO_FUNDING } from '../domain/prices/funding-state.ts'
 import type { FundingIndex, HourlyFunding, Millis, Quote } from '../domain/units.ts'
 import type { Tx } from './client.ts'
 import type { FundingStatesTable } from './schema.ts'
-
-/** A mined action, with the index that the chain has as of it. */
-export interface MinedFunding {
-  readonly actionId: number
-  readonly asOf: Millis
-  readonly index: FundingIndex
-  /** The rate that the action sets; null if it sets none. */
-  readonly sets: Pick<FundingRate, 'rate' | 'validUntil'> | null
-}
-
-export interface MinedMarketFunding {
-  readonly marketId: number
-  readonly funding: MinedFunding
-}
-
-/** Stores funding after each of the mined actions that changed it, in their order. The chain's index is authoritative. */
-export async function recordFunding(tx: Tx, actions: readonly MinedMarketFunding[]): Promise<void> {
-  if (actions.length === 0) return
-  const states = await loadMinedFundings(
-    tx,
-    actions.map(({ marketId }) => marketId),
-  )
-  const rows = []
-  for (const { marketId, funding } of actions) {
-    const { actionId, asOf, index, sets } = funding
-    const before = states.get(marketId) ?? NO_FUNDING
-    const after = { ...advanceFunding(before, asOf, sets), index }
-    if (!changesFunding(before, after)) continue
-    states.set(marketId, after)
-    const { rate, validFrom: valid_from, validUntil: valid_until } = after.running
-    rows.push({
-      ...{ market_id: marketId, action_id: actionId, as_of: asOf, funding_index: index },
-      ...{ rate, valid_from, valid_until },
-    })
-  }
-  if (rows.length > 0) await tx.insertInto('funding_states').values(rows).execute()
-}
-
-/** The action's block has left the chain. */
-export async function deleteFunding(tx: Tx, marketId: number, actionId: number): Promise<void> {
-  await tx
-    .deleteFrom('funding_states')
-    .where('market_id', '=', marketId)
-    .where('action_id', '=', actionId)
-    .execute()
-}
 
 /** After the last mined action. */
 export async function loadMinedFunding(tx: Tx, marketId: number): Promise<FundingState> {

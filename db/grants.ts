@@ -46,16 +46,15 @@ export const WRITERS: { readonly [Table in keyof Database]: Writers<Table> } = {
   shards: {
     api: { update: ['head'] },
     keeper: { update: ['head'] },
-    indexer: { update: ['head', 'epoch'] },
+    indexer: { update: ['epoch'] },
     engine: PUT,
   },
   journal: {
     api: { insert: 'all' },
     keeper: { insert: 'all' },
-    indexer: { insert: 'all' },
     engine: { insert: 'all' },
   },
-  users: { api: { insert: USER }, indexer: { insert: USER }, engine: PUT },
+  users: { api: { insert: USER }, engine: PUT },
   api_keys: {
     api: {
       insert: 'all',
@@ -68,7 +67,6 @@ export const WRITERS: { readonly [Table in keyof Database]: Writers<Table> } = {
   accounts: {
     api: { insert: ['user_id'], update: ['reserved'] },
     keeper: { update: ['reserved'] },
-    indexer: { insert: ['user_id'], update: ['free', 'pending_withdrawal', 'reserved'] },
     engine: PUT,
   },
   markets: {
@@ -79,21 +77,11 @@ export const WRITERS: { readonly [Table in keyof Database]: Writers<Table> } = {
         ...(['last_price', 'last_price_at', 'reserved_fee', 'reserving_after'] as const),
       ],
     },
-    indexer: {
-      update: [
-        ...(['mode', 'expires_at', 'settling_at', 'dispute_window', 'terms'] as const),
-        ...(['backstop', 'backstop_cap', 'final_report', 'ended'] as const),
-      ],
-    },
     engine: PUT,
   },
   final_prices: {},
   positions: {
     keeper: { insert: ['user_id', 'market_id', ...MATCHED], update: MATCHED },
-    indexer: {
-      insert: 'all',
-      update: ['size', 'entry_notional', 'folded_margin', 'leverage', ...MATCHED],
-    },
     engine: PUT,
   },
   orders: {
@@ -123,12 +111,6 @@ export const WRITERS: { readonly [Table in keyof Database]: Writers<Table> } = {
         ...(['partial_slot', 'triggered', 'ended_at'] as const),
       ],
     },
-    indexer: {
-      update: [
-        ...(['status', 'status_reason', 'note', 'filled', 'settling', 'closing_reason'] as const),
-        ...(['closed_by', 'openable', 'reserved', 'held', 'ended_at'] as const),
-      ],
-    },
     engine: PUT,
   },
   resting: {},
@@ -138,12 +120,11 @@ export const WRITERS: { readonly [Table in keyof Database]: Writers<Table> } = {
   calendar_exceptions: {},
   batches: {
     keeper: { insert: 'all', update: ['status', 'inputs'] },
-    indexer: { update: ['status'] },
     engine: PUT,
   },
   // Written by the migration that creates it.
   proof_keys: {},
-  fills: { keeper: { insert: 'all', update: ['status'] }, indexer: { update: ['status'] }, engine: PUT },
+  fills: { keeper: { insert: 'all', update: ['status'] }, engine: PUT },
   actions: {
     keeper: {
       insert: [
@@ -152,10 +133,9 @@ export const WRITERS: { readonly [Table in keyof Database]: Writers<Table> } = {
       ],
       update: ['status', 'action_id', 'relayer', 'nonce', 'failure'],
     },
-    indexer: { update: ['status', 'failure'] },
     engine: PUT,
   },
-  funding_states: { indexer: { insert: 'all', delete: true }, engine: PUT_AND_DELETED },
+  funding_states: { engine: PUT_AND_DELETED },
   price_averages: { keeper: { insert: 'all', update: 'all' }, engine: PUT },
   deleveraging_ranks: { keeper: { insert: 'all', update: 'all' } },
   relayers: { keeper: { insert: 'all', update: ['next_nonce', 'registered_at'] }, engine: PUT },
@@ -185,14 +165,7 @@ export const WRITERS: { readonly [Table in keyof Database]: Writers<Table> } = {
   keepers: {
     keeper: { insert: 'all', delete: true, update: ['expires_at', 'capacity', 'is_late', 'markets'] },
   },
-  session_keys: {
-    indexer: {
-      insert: 'all',
-      update: ['permissions', 'registered_at', 'expires_at', 'revoked_at', 'block'],
-      delete: true,
-    },
-    engine: PUT_AND_DELETED,
-  },
+  session_keys: { engine: PUT_AND_DELETED },
   relay_operations: {
     api: {
       insert: [
@@ -204,17 +177,10 @@ export const WRITERS: { readonly [Table in keyof Database]: Writers<Table> } = {
     keeper: {
       update: ['status', 'failure', 'reason', 'relayer', 'relayer_nonce', 'tx_hash', 'updated_at'],
     },
-    indexer: { update: ['status', 'failure', 'reason', 'tx_hash', 'block', 'updated_at'] },
     engine: PUT,
   },
-  forwarder_nonces: {
-    indexer: { insert: 'all', update: ['next_nonce', 'block'], delete: true },
-    engine: PUT_AND_DELETED,
-  },
-  margin_nonce_floors: {
-    indexer: { insert: 'all', update: ['minimum', 'block'], delete: true },
-    engine: PUT_AND_DELETED,
-  },
+  forwarder_nonces: { engine: PUT_AND_DELETED },
+  margin_nonce_floors: { engine: PUT_AND_DELETED },
   cancel_switches: {
     api: { insert: 'all', update: ['timeout_seconds', 'armed_at', 'fire_at'], delete: true },
     keeper: { delete: true },
@@ -247,26 +213,15 @@ export const WRITERS: { readonly [Table in keyof Database]: Writers<Table> } = {
         ...(['failure_kind', 'failure_reason', 'seq', 'updated_at'] as const),
       ],
     },
-    indexer: {
-      update: [
-        ...(['status', 'held', 'tx_hash', 'moved', 'gas_used', 'failure_kind', 'failure_reason'] as const),
-        ...(['seq', 'updated_at'] as const),
-      ],
-    },
     engine: PUT,
   },
-  used_margin_nonces: { indexer: { insert: 'all', delete: true }, engine: PUT_AND_DELETED },
-  chain_blocks: { indexer: { insert: 'all', delete: true }, engine: PUT_AND_DELETED },
-  chain_logs: {
-    indexer: { insert: 'all', update: ['confirmed', 'shard', 'seq'], delete: true },
-    engine: { delete: true },
-  },
-  chain_steps: { indexer: { insert: 'all', delete: true }, engine: { delete: true } },
+  used_margin_nonces: { engine: PUT_AND_DELETED },
+  chain_blocks: { engine: PUT_AND_DELETED },
   chain_progress: {
-    indexer: { insert: 'all', update: ['next_block', 'head', 'completed_at', 'bank_pause_ends_at'] },
+    indexer: { insert: 'all', update: ['head', 'completed_at'] },
     engine: { update: ['next_block', 'bank_pause_ends_at'] },
   },
-  settlement_mismatches: { indexer: { insert: 'all' }, engine: { insert: 'all' } },
+  settlement_mismatches: { engine: { insert: 'all' } },
   'read.places': PROJECTED,
   'read.arrivals': PROJECTED,
   'read.feed_state': PROJECTED,
@@ -359,7 +314,7 @@ export const READERS: { readonly [Name in Process]: readonly (keyof Database)[] 
     ...SHARED,
     ...READ_MODEL,
     ...(['journal', 'users', 'batches', 'fills', 'actions', 'relayer_transactions'] as const),
-    ...(['session_keys', 'chain_blocks', 'chain_logs', 'chain_steps', 'chain_progress'] as const),
+    ...(['session_keys', 'chain_blocks', 'chain_progress'] as const),
     ...(['settlement_mismatches', 'indexer_leases', 'engine_ownership'] as const),
     ...(['resting', 'funding_states', 'adjustment_attempts', 'used_margin_nonces'] as const),
     ...RELAYED,
@@ -375,8 +330,8 @@ export const READERS: { readonly [Name in Process]: readonly (keyof Database)[] 
       'margin_nonce_floors',
     ] as const),
     ...(['session_keys', 'forwarder_nonces', 'relay_operations', 'relayers', 'cancel_switches'] as const),
-    ...(['connection_switches', 'fired_switches', 'client_requests', 'chain_blocks', 'chain_logs'] as const),
-    ...(['chain_steps', 'journal', 'settlement_mismatches', 'used_reports', 'chain_progress'] as const),
+    ...(['connection_switches', 'fired_switches', 'client_requests', 'chain_blocks'] as const),
+    ...(['journal', 'settlement_mismatches', 'used_reports', 'chain_progress'] as const),
     ...([
       'engine_groups',
       'engine_ownership',

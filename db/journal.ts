@@ -41,19 +41,6 @@ export async function lockShards(tx: Tx, shards: readonly string[]): Promise<Map
   return found
 }
 
-/** Locks those of the shards that are not locked by another transaction, and does not wait for the others. */
-export async function lockFreeShards(tx: Tx, shards: readonly string[]): Promise<Map<string, ShardHead>> {
-  const heads = await tx
-    .selectFrom('shards')
-    .selectAll()
-    .where('shard', '=', anyOf('text', new Set(shards)))
-    .orderBy(sql`shard collate "C"`)
-    .forUpdate()
-    .skipLocked()
-    .execute()
-  return new Map(heads.map((head) => [head.shard, head]))
-}
-
 export async function createShard(tx: Tx | Db, shard: string): Promise<void> {
   await tx
     .insertInto('shards')
@@ -68,8 +55,7 @@ export const BATCH_NOTICE = 'batch'
 /** Notified with `<shard>` when a read waits until its rows are projected. */
 export const BOOKMARK_CHANNEL = 'bookmark'
 
-export const hasBatch = (rows: readonly JournalRow[]): boolean =>
-  rows.some(({ kind }) => kind === 'batch_cleared')
+const hasBatch = (rows: readonly JournalRow[]): boolean => rows.some(({ kind }) => kind === 'batch_cleared')
 
 const appending = (notified: string): string => `
   appended as (
@@ -108,38 +94,6 @@ export async function appendRows(tx: Tx, at: ShardHead, rows: readonly JournalRo
   const values = [at.shard, at.head, JSON.stringify(rows), head, notice]
   await tx.executeQuery(CompiledQuery.raw(APPEND_AND_NOTIFY, values))
   return head
-}
-
-/** Rows to append behind the head of a shard that the caller has locked. */
-export interface ShardRows {
-  readonly at: ShardHead
-  readonly rows: readonly JournalRow[]
-}
-
-/** Appends rows to several shards in one statement. Listeners on `journal` are notified of each shard after the commit. */
-export async function appendToShards(tx: Tx, appended: readonly ShardRows[]): Promise<void> {
-  const filled = appended.filter(({ rows }) => rows.length > 0)
-  if (filled.length === 0) return
-  const notices = filled.map(({ rows }) => (hasBatch(rows) ? `:${BATCH_NOTICE}` : ''))
-  await sql`
-    with appended as materialized (
-      select * from unnest(
-        ${filled.map(({ at }) => at.shard)}::text[], ${filled.map(({ at }) => at.head)}::bigint[],
-        ${filled.map(({ rows }) => JSON.stringify(rows))}::json[], ${notices}::text[]
-      ) as x (shard, head, rows, notice)
-    ), inserted as (
-      insert into journal (shard, seq, row)
-      select a.shard, a.head + r.place, r.value
-      from appended a cross join lateral json_array_elements(a.rows) with ordinality as r (value, place)
-    )
-    update shards s set head = a.head
-    from (
-      select shard, head + json_array_length(rows) as head,
-        pg_notify(${JOURNAL_CHANNEL}, shard || ':' || head + json_array_length(rows) || notice) as notified
-      from appended
-    ) a
-    where s.shard = a.shard
-  `.execute(tx)
 }
 
 /** A row with its place. */

@@ -1,59 +1,11 @@
 /** The end of each market in the table `markets`: its final report, how it has ended, and the prices that operators have stated. */
 import { sql } from 'kysely'
-import type { StoredEnd, StoredFinalReport } from '../domain/journal/ending-rows.ts'
 import type { Millis, Price } from '../domain/units.ts'
 import type { Db, Tx } from './client.ts'
 
 // ---------------------------------------------------------------------- as the chain has it
 
 export const ENDING_COLUMNS = ['dispute_window', 'final_report', 'ended'] as const
-
-/** The final report that is stored. The caller has locked the market's shard. */
-export async function loadFinalReport(tx: Tx, marketId: number): Promise<StoredFinalReport | null> {
-  const { final_report } = await tx
-    .selectFrom('markets')
-    .select('final_report')
-    .where('market_id', '=', marketId)
-    .executeTakeFirstOrThrow()
-  return final_report
-}
-
-export async function setFinalReport(
-  tx: Tx,
-  marketId: number,
-  report: StoredFinalReport | null,
-): Promise<void> {
-  await tx
-    .updateTable('markets')
-    .set({ final_report: report && JSON.stringify(report) })
-    .where('market_id', '=', marketId)
-    .execute()
-}
-
-/** Null: the market has not ended. */
-export async function setEnd(tx: Tx, marketId: number, end: StoredEnd | null): Promise<void> {
-  await tx
-    .updateTable('markets')
-    .set({ ended: end && JSON.stringify(end) })
-    .where('market_id', '=', marketId)
-    .execute()
-}
-
-/** Adds to the sum of the market's deficits; a rollback subtracts. */
-export async function addDeficit(tx: Tx, marketId: number, deficit: bigint): Promise<void> {
-  await sql`
-    update markets set ended = jsonb_set(ended, '{deficit}', to_jsonb(((ended ->> 'deficit')::numeric + ${deficit}::numeric)::text))
-    where market_id = ${marketId} and ended is not null
-  `.execute(tx)
-}
-
-/** Null: no claim has fixed it. */
-export async function setHaircut(tx: Tx, marketId: number, haircut: StoredEnd['haircut']): Promise<void> {
-  await sql`
-    update markets set ended = jsonb_set(ended, '{haircut}', ${JSON.stringify(haircut)}::jsonb)
-    where market_id = ${marketId} and ended is not null
-  `.execute(tx)
-}
 
 // ---------------------------------------------------------------------- as operators have stated it
 

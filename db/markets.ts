@@ -1,6 +1,5 @@
 /** The `markets` table: specifications (wei as decimal strings), modes, and each market's latest batch and action. */
 import { sql } from 'kysely'
-import type { EndingTimes, StoredBackstop } from '../domain/journal/action-rows.ts'
 import { ACCOUNTS_SHARD, marketShard } from '../domain/journal/journal-row.ts'
 import type { MarketMode, MarketSpec } from '../domain/market/market.ts'
 import {
@@ -254,7 +253,7 @@ export async function adoptActionId(
 }
 
 /** Sets the mode that the chain has. Returns the mode before. */
-export async function setMode(tx: Tx, marketId: number, mode: MarketMode): Promise<MarketMode> {
+async function setMode(tx: Tx, marketId: number, mode: MarketMode): Promise<MarketMode> {
   const before = await tx
     .selectFrom('markets')
     .select('mode')
@@ -272,29 +271,6 @@ export interface ClosingColumns {
 export const toClosing = ({ expires_at, settling_at }: ClosingColumns): Closing => ({
   ...{ expiresAt: expires_at as Millis, settlingAt: settling_at as Millis },
 })
-
-/** Sets the times of the market's close that the chain has. Returns those before. */
-export async function setEnding(tx: Tx, marketId: number, times: Partial<EndingTimes>): Promise<EndingTimes> {
-  const before = await tx
-    .selectFrom('markets')
-    .select(['expires_at', 'settling_at', 'dispute_window'])
-    .where('market_id', '=', marketId)
-    .executeTakeFirstOrThrow()
-  await tx.updateTable('markets').set(times).where('market_id', '=', marketId).execute()
-  return before
-}
-
-/** Sets the market's backstop that the chain has. Returns the one before. */
-export async function setBackstop(tx: Tx, marketId: number, after: StoredBackstop): Promise<StoredBackstop> {
-  const { backstop, backstop_cap } = await tx
-    .selectFrom('markets')
-    .select(['backstop', 'backstop_cap'])
-    .where('market_id', '=', marketId)
-    .executeTakeFirstOrThrow()
-  const columns = { backstop: after.backstop, backstop_cap: BigInt(after.backstop_cap) }
-  await tx.updateTable('markets').set(columns).where('market_id', '=', marketId).execute()
-  return { backstop, backstop_cap: backstop_cap.toString() }
-}
 
 /** Lifts the exchange's own restriction. The contract's mode is not affected. Returns the mode before. */
 export const reopenMarket = (db: Db, marketId: MarketId): Promise<MarketMode> =>

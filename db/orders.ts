@@ -4,7 +4,6 @@ import type { JournalRow, OrderPlaced } from '../domain/journal/journal-row.ts'
 import type { OpenOrder } from '../domain/orders/open-order.ts'
 import type { SignedOrder } from '../domain/orders/order.ts'
 import type { ClosingReason } from '../domain/orders/order-state.ts'
-import type { SettlingOrder } from '../domain/settlement/settling-order.ts'
 import type {
   Address,
   MarketId,
@@ -235,39 +234,5 @@ export async function updateOrders(tx: Tx, orders: readonly OpenOrder[]): Promis
       "reservedPrice" bigint, reserved numeric, held numeric, "partialSlot" integer, "endedAt" bigint, seq bigint, triggered jsonb
     )
     where orders.order_id = x."orderId"
-  `.execute(tx)
-}
-
-/** Writes orders as mined parts leave them, or as they are once those have left the chain. `endsAt`: when an order ends, if it does. */
-export async function settleOrders(
-  tx: Tx,
-  orders: readonly SettlingOrder[],
-  endsAt: (orderId: string) => number,
-): Promise<void> {
-  if (orders.length === 0) return
-  const states = orders.map((order) => ({
-    order_id: order.orderId,
-    status: order.status,
-    status_reason: order.statusReason,
-    closing_reason: order.closingReason,
-    closed_by: order.closedBy,
-    filled: order.filled,
-    settling: order.settling,
-    reserved: order.reserved.toString(),
-    held: order.held.toString(),
-    is_ended: order.statusReason !== null,
-    at: order.statusReason === null ? null : endsAt(order.orderId),
-  }))
-  await sql`
-    update orders set
-      status = x.status, status_reason = x.status_reason, closing_reason = x.closing_reason, closed_by = x.closed_by,
-      filled = x.filled, settling = x.settling, reserved = x.reserved, held = x.held,
-      openable = case when x.is_ended then 0 else openable end,
-      ended_at = case when x.is_ended then coalesce(ended_at, x.at) end
-    from json_to_recordset(${JSON.stringify(states)}::json) as x (
-      order_id text, status text, status_reason text, closing_reason text, closed_by text, filled bigint, settling bigint,
-      reserved numeric, held numeric, is_ended boolean, at bigint
-    )
-    where orders.order_id = x.order_id
   `.execute(tx)
 }

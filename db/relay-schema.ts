@@ -4,7 +4,7 @@ import type { RelayFailure, RelayKind, RelayStatus } from '../domain/relays/oper
 /**
  * Signed forward requests: accepted by the api, sent by the keeper, ended by the indexer when the chain has executed the nonce, or by the
  * keeper if it cannot be executed any more. `operation_id` is the EIP-712 digest of the request.
- * Written by: api, keeper, indexer, engine.
+ * Written by: api, keeper, engine.
  */
 export interface RelayOperationsTable {
   operation_id: string
@@ -38,7 +38,7 @@ export interface RelayOperationsTable {
   updated_at: number
 }
 
-/** The next nonce of each signer at the forwarder; a signer without a row has 0. Written by: indexer, engine. */
+/** The next nonce of each signer at the forwarder; a signer without a row has 0. Written by: engine. */
 export interface ForwarderNoncesTable {
   signer: string
   next_nonce: number
@@ -46,7 +46,7 @@ export interface ForwarderNoncesTable {
   block: number
 }
 
-/** Adjustments of the account with a lower nonce are invalid; an account without a row has 0. Written by: indexer, engine. */
+/** Adjustments of the account with a lower nonce are invalid; an account without a row has 0. Written by: engine. */
 export interface MarginNonceFloorsTable {
   market_id: number
   account: string

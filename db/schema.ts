@@ -30,14 +30,14 @@ export interface ShardsTable {
   head: Generated<number>
 }
 
-/** One row per change of the write side, appended in the transaction of that change. Written by: api, keeper, indexer, engine. */
+/** One row per change of the write side, appended in the transaction of that change. Written by: api, keeper, engine. */
 export interface JournalTable {
   shard: string
   seq: number
   row: JSONColumnType<JournalRow>
 }
 
-/** A user exists from the first deposit or login. Written by: api, indexer, engine. */
+/** A user exists from the first deposit or login. Written by: api, engine. */
 export interface UsersTable {
   user_id: Generated<number>
   address: string
@@ -46,7 +46,7 @@ export interface UsersTable {
 
 /**
  * `free` and `pending_withdrawal` are the bank's ledger. `reserved` is the sum of `reserved + held` of the account's orders.
- * Written by: api, keeper, indexer, engine. Only the indexer writes the ledger.
+ * Written by: api, keeper, engine. Blocks change the ledger.
  */
 export interface AccountsTable {
   user_id: number
@@ -57,7 +57,7 @@ export interface AccountsTable {
 
 /**
  * The mined columns are what the chain has; `matched_*` are mined and unsettled fills together.
- * Written by: keeper, indexer, engine. The keeper writes `matched_*` at match and void; the indexer writes the mined columns.
+ * Written by: keeper, engine. A match and a void write `matched_*`, blocks write the mined columns.
  */
 export interface PositionsTable {
   user_id: number
@@ -75,7 +75,7 @@ export interface PositionsTable {
 /**
  * Orders, written under the lock of their market's shard: inserted and cancelled by the api, matched and voided by the keeper, filled by
  * the indexer. The keeper inserts forced orders.
- * Written by: api, keeper, indexer, engine.
+ * Written by: api, keeper, engine.
  */
 export interface OrdersTable {
   order_id: string
@@ -164,7 +164,7 @@ export interface CalendarExceptionsTable {
 
 /**
  * A cleared batch. `inputs` is all that is needed to recompute it.
- * Written by: keeper, indexer, engine. The indexer writes the status SETTLED, and SETTLING after a rollback.
+ * Written by: keeper, engine. A block writes the status SETTLED, and its rollback SETTLING.
  */
 export interface BatchesTable {
   market_id: number
@@ -189,7 +189,7 @@ export interface BatchesTable {
   created_at: number
 }
 
-/** `place` is the fill's position inside its part; the settlement sends the fills of a part in this order. Written by: keeper, indexer, engine. */
+/** `place` is the fill's position inside its part; the settlement sends the fills of a part in this order. Written by: keeper, engine. */
 export interface FillsTable {
   fill_id: string
   market_id: number
@@ -211,7 +211,7 @@ export type ActionStatus = 'QUEUED' | 'SIGNED' | 'SUBMITTED' | 'MINED' | 'REVERT
 /**
  * The market's queue of operator actions. `action_id`, relayer and nonce are reserved before the action is signed; a QUEUED action that
  * has them is signed with the same ones.
- * Written by: keeper, indexer, engine. The indexer writes MINED, and SUBMITTED after a rollback.
+ * Written by: keeper, engine. A block writes MINED, and its rollback SUBMITTED.
  */
 export interface ActionsTable {
   market_id: number
@@ -236,7 +236,7 @@ export interface ActionsTable {
 
 /**
  * The market's funding index and rate after each mined action that changed them; the newest action's row is in force.
- * Written by: indexer, engine.
+ * Written by: engine.
  */
 export interface FundingStatesTable {
   market_id: number
@@ -288,7 +288,7 @@ export interface FaucetRequestsTable {
   created_at: number
 }
 
-/** Permissions of each key to sign for its owner, by the chain's events. Times in Unix seconds. Written by: indexer, engine. */
+/** Permissions of each key to sign for its owner, by the chain's events. Times in Unix seconds. Written by: engine. */
 export interface SessionKeysTable {
   owner: string
   key: string

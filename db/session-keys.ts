@@ -92,17 +92,6 @@ export async function countActiveKeys(tx: Tx, owner: string, now: number): Promi
   return Number(count)
 }
 
-/** Null where the chain has never named the key. */
-export async function loadSessionKey(tx: Tx, { owner, key }: SessionKeyId): Promise<SessionKeyState | null> {
-  const state = await tx
-    .selectFrom('session_keys')
-    .select(['permissions', 'registered_at', 'expires_at', 'revoked_at'])
-    .where('owner', '=', owner)
-    .where('key', '=', key)
-    .executeTakeFirst()
-  return state ?? null
-}
-
 /** Stores the key's state as of `block`; null removes a key whose first event has left the chain. */
 export async function saveSessionKey(
   tx: Tx,

@@ -57,11 +57,3 @@ export async function loadChainTerms(tx: Tx, marketId: number): Promise<StoredTe
     .executeTakeFirstOrThrow()
   return terms
 }
-
-export async function setChainTerms(tx: Tx, marketId: number, terms: StoredTerms | null): Promise<void> {
-  await tx
-    .updateTable('markets')
-    .set({ terms: terms && JSON.stringify(terms) })
-    .where('market_id', '=', marketId)
-    .execute()
-}

@@ -190,12 +190,8 @@ export const mismatchesTable = stateTable({
   },
 })
 
-/** A block that has left the chain, with what the indexer had recorded of it. */
-const REMOVE_BLOCKS = `
-  with steps as (delete from chain_steps where block = any($1::bigint[])),
-  logs as (delete from chain_logs where block = any($1::bigint[]))
-  delete from chain_blocks where number = any($1::bigint[])
-`
+/** Blocks that have left the chain. */
+const REMOVE_BLOCKS = 'delete from chain_blocks where number = any($1::bigint[])'
 
 export const removeBlocks = (numbers: readonly number[]): Statement => ({
   name: 'state-remove-chain_blocks',

@@ -18,10 +18,9 @@ import { DatabaseSession } from './adapters/database-session.ts'
 import { FollowerLease } from './adapters/follower-lease.ts'
 import { type Heads, watchHeads } from './adapters/heads.ts'
 import type { Config } from './config.ts'
-import { OtherChainError } from './ingest/blocks.ts'
+import { OtherChainError } from './ingest/bind-chain.ts'
 import { createEngineRecord } from './ingest/engine-record.ts'
 import { Follower } from './ingest/follow.ts'
-import { createTableRecord } from './ingest/table-record.ts'
 import { Loop } from './loop.ts'
 import { createMetrics } from './metrics.ts'
 import type { Metrics } from './ports.ts'
@@ -44,13 +43,8 @@ export interface Indexer {
   stop(): Promise<void>
 }
 
-/** `connect`: with an engine, which records blocks; null: the indexer writes the tables itself. */
-export async function compose(
-  config: Config,
-  logger: Logger,
-  connect: ConnectEngine | null = null,
-): Promise<Indexer> {
-  const link = connect === null ? null : connect('ingest')
+export async function compose(config: Config, logger: Logger, connect: ConnectEngine): Promise<Indexer> {
+  const link = connect('ingest')
   const { metrics, registry } = createMetrics()
   const killPoint = killAt(config.killAt)
   const name = 'clearbatch indexer'
@@ -84,7 +78,7 @@ export async function compose(
     logger,
     metrics,
     killPoint,
-    engine: link?.engine ?? null,
+    engine: link.engine,
     fail: failure.reject,
   })
 
@@ -100,7 +94,7 @@ export async function compose(
     async stop() {
       // Blocks first: what they append is projected before the end.
       await follow.stop()
-      await link?.close()
+      await link.close()
       await projection.stop()
       await session.stop()
       await health.close()
@@ -127,7 +121,7 @@ interface FollowerPorts {
   readonly logger: Logger
   readonly metrics: Metrics
   readonly killPoint: KillPointHook
-  readonly engine: Engine | null
+  readonly engine: Engine
   readonly fail: (error: Error) => void
 }
 
@@ -136,8 +130,7 @@ function composeFollower(config: Config, parts: FollowerPorts) {
   const { rpcUrl, rpcWsUrl, rpcTimeoutMs, chainId, pollMs } = config
   const chain = createChain({ url: rpcUrl, chainId, timeoutMs: rpcTimeoutMs })
   const ports = { db, chain, clock, logger, metrics, killPoint }
-  const record =
-    engine === null ? createTableRecord(ports, config) : createEngineRecord({ ...ports, engine }, chainId)
+  const record = createEngineRecord({ ...ports, engine }, chainId)
   const follower = new Follower({ ...ports, record }, config)
   const lease = new FollowerLease({
     leases: createLeases(db, randomUUID(), FOLLOWER_LEASE_MS, 'indexer_leases'),

@@ -19,21 +19,19 @@ export interface Config extends ProcessConfig {
   readonly pollMs: number
   readonly range: number
   readonly liveDepth: number
-  readonly confirmations: number
-  readonly stepFacts: number
   readonly chunk: number
   readonly projectPollMs: number
   /** The process is not ready if the chain's head was last reached longer ago. */
   readonly maxLagMs: number
-  /** The engine that records blocks; null: this process writes the tables itself. */
-  readonly engine: EngineAccess<'ingest'> | null
+  /** The engine that records blocks. */
+  readonly engine: EngineAccess<'ingest'>
 }
 
 const PROCESS = 'indexer'
 
 /** Reads the environment. Throws a ConfigError that names the variable. */
 export function readConfig(env: Env): Config {
-  const { optional, database, http, url, count, address, process } = environment(env, PROCESS)
+  const { optional, text, database, http, url, count, address, process } = environment(env, PROCESS)
   return {
     ...process(8082),
     databaseUrl: database(),
@@ -49,12 +47,12 @@ export function readConfig(env: Env): Config {
     pollMs: count('CHAIN_POLL_MS', 100, 1),
     range: count('CHAIN_RANGE', 500, 1),
     liveDepth: count('CHAIN_LIVE_DEPTH', 64, 1),
-    confirmations: count('CHAIN_CONFIRMATIONS', 1),
-    stepFacts: count('CHAIN_STEP_FACTS', 20, 1),
     chunk: count('PROJECT_CHUNK', 1_000, 1),
     projectPollMs: count('PROJECT_POLL_MS', 1_000, 1),
     maxLagMs: count('MAX_LAG_MS', 5_000, 1),
-    engine: engineAccess(env, PROCESS, ['ingest']),
+    engine: engineAccess({ ...env, ENGINE_URL: text('ENGINE_URL') }, PROCESS, [
+      'ingest',
+    ]) as EngineAccess<'ingest'>,
   }
 }
 

@@ -1,6 +1,7 @@
 /** Starts the indexer process. */
 
 import { engineConnector } from '../keeper/engine/link/connect.ts'
+import type { ConnectEngine } from '../keeper/engine/link/connection.ts'
 import { runProcess } from '../service/process.ts'
 import { compose } from './compose.ts'
 import { readConfig } from './config.ts'
@@ -9,7 +10,9 @@ await runProcess(
   {
     name: 'indexer',
     readConfig,
-    compose: async (config, logger) => compose(config, logger, await engineConnector(config, logger)),
+    compose: async (config, logger) =>
+      // The configuration has an engine, so there is a connector.
+      compose(config, logger, (await engineConnector(config, logger)) as ConnectEngine),
   },
   process.env,
 )

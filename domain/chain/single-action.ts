@@ -1,13 +1,12 @@
 /** Facts of actions that are not parts of batches: which action has emitted them, what its receipt contains, and their rows of the journal. */
 import type { SingleKind } from '../actions/action.ts'
 import type { FundingUpdatedRow, InheritanceFailed, MarketEndedRow } from '../journal/action-rows.ts'
-import type { StoredEnd } from '../journal/ending-rows.ts'
 import type { MarketMode } from '../market/market.ts'
 import { NO_EVENTS, type ReceiptEvents } from '../settlement/receipt.ts'
 import type { MinedAt } from '../settlement/settle-part.ts'
 import type { Millis } from '../units.ts'
 import type { SingleFact } from './fact-accounts.ts'
-import type { ChainFact, MarketEndedFact, PositionInheritedFact, PositionsDeleveragedFact } from './facts.ts'
+import type { ChainFact, PositionInheritedFact, PositionsDeleveragedFact } from './facts.ts'
 
 export type ActionFact = SingleFact | PositionInheritedFact | PositionsDeleveragedFact
 
@@ -102,16 +101,3 @@ export function singleRow(
       }
   }
 }
-
-export const endOf = (
-  { how, price, observedAt, pool }: MarketEndedFact['event'],
-  { at }: MinedAt,
-): StoredEnd => ({
-  how,
-  price: price.toString(),
-  price_at: observedAt,
-  ended_at: at,
-  pool: pool.toString(),
-  deficit: '0',
-  haircut: null,
-})

@@ -1,25 +1,32 @@
-/** Where the follower records the blocks that it has fetched: in the tables of the write side, or through the engine. */
+/** Where the follower records the blocks that it has fetched. */
 import type { Genesis, Progress, StoredBlock } from '../../db/chain.ts'
+import type { ChainFact } from '../../domain/chain/facts.ts'
+import type { FoundMismatch } from '../../domain/exchange/decide/chain/fact-context.ts'
 import type { Millis } from '../../domain/units.ts'
 import type { ChainBlock, ChainLog } from '../ports.ts'
-import type { SettlementMismatch } from './apply.ts'
-import type { BlockFact } from './fact-locks.ts'
 
-/** A block with its facts in the order of its logs. */
-export interface BlockFacts {
-  readonly block: ChainBlock
-  readonly facts: readonly BlockFact[]
+/** The node's answers contradict each other, because it switched forks between two requests. The next pass starts over. */
+export class InconsistentNodeError extends Error {
+  override readonly name = 'InconsistentNodeError'
 }
 
-export interface NextBlock extends BlockFacts {
+export interface BlockFact {
+  readonly log: ChainLog
+  readonly fact: ChainFact
+}
+
+export interface NextBlock {
+  readonly block: ChainBlock
+  /** In the order of their logs. */
+  readonly facts: readonly BlockFact[]
   /** The next block of the record; every block from here up to `block` is empty. */
   readonly from: number
   /** Mismatches without a fact. */
-  readonly mismatches: readonly SettlementMismatch[]
+  readonly mismatches: readonly FoundMismatch[]
 }
 
 export type RecordOutcome =
-  | { readonly kind: 'recorded'; readonly mismatches: readonly SettlementMismatch[] }
+  | { readonly kind: 'recorded'; readonly mismatches: readonly FoundMismatch[] }
   /** An empty block of which nothing is recorded: the next one states that it was empty. */
   | { readonly kind: 'skipped' }
   /** `overtaken`: another follower has moved the next block. `fork`: the block does not follow the recorded one. */
@@ -31,10 +38,6 @@ export interface ChainRecord {
   progress(): Promise<Progress>
   /** The newest recorded block that is not above `number`. */
   blockAtOrBelow(number: number): Promise<StoredBlock | null>
-  /** The block of which only a part is applied; null if there is none, or if it is to be fetched again. */
-  openBlock(): Promise<{ readonly block: ChainBlock; readonly logs: readonly ChainLog[] } | null>
-  /** Applies what is left of the open block. */
-  finish(open: BlockFacts): Promise<RecordOutcome>
   ingest(next: NextBlock): Promise<RecordOutcome>
   /** Takes back the newest recorded block, if it is still this one. */
   rollBack(block: StoredBlock): Promise<void>

@@ -1,20 +1,24 @@
 /**
  * Records blocks through the engine, which decides what they change. The tables of the chain's blocks are kept in step with the engine's state, so progress is read from
- * them. Writes of the indexer's own: which chain the database follows, and when its head was last reached.
+ * them. The indexer itself writes only which chain the database follows, and when its head was last reached.
  */
 import { blockAtOrBelow, loadProgress, recordHead } from '../../db/chain.ts'
 import type { Db } from '../../db/client.ts'
 import { anyOf } from '../../db/values.ts'
 import type { BlockCommand, ChainAnswer } from '../../domain/exchange/decide/chain/blocks.ts'
-import type { ReadPosition } from '../../domain/exchange/decide/chain/fact-context.ts'
+import type { FoundMismatch, ReadPosition } from '../../domain/exchange/decide/chain/fact-context.ts'
 import type { FailureKind } from '../../domain/settlement/receipt.ts'
 import type { Address } from '../../domain/units.ts'
 import { ask, type Engine } from '../../keeper/engine/link/engine.ts'
 import type { Logger } from '../../service/logger.ts'
 import type { Chain } from '../ports.ts'
-import type { SettlementMismatch } from './apply.ts'
-import { bindChain, InconsistentNodeError } from './blocks.ts'
-import type { ChainRecord, NextBlock, RecordOutcome } from './chain-record.ts'
+import { bindChain } from './bind-chain.ts'
+import {
+  type ChainRecord,
+  InconsistentNodeError,
+  type NextBlock,
+  type RecordOutcome,
+} from './chain-record.ts'
 
 export interface EngineRecordPorts {
   readonly db: Db
@@ -87,9 +91,6 @@ export function createEngineRecord(ports: EngineRecordPorts, chainId: number): C
     bind: (genesis, startBlock) => bindChain(db, genesis, startBlock),
     progress: () => loadProgress(db, chainId),
     blockAtOrBelow: (number) => blockAtOrBelow(db, number),
-    // The engine continues at its log when the block comes again.
-    openBlock: async () => null,
-    finish: async () => ({ kind: 'overtaken' }),
     ingest,
     rollBack: ({ number }) => rollBackTo(number - 1),
     async confirm({ number, timestamp }) {
@@ -154,7 +155,7 @@ async function readPositions(
 }
 
 /** Mismatches that the engine has stated for the block. The table also has those of a block with its number that has left the chain. */
-async function mismatchesOf(db: Db, { block, facts, mismatches }: NextBlock): Promise<SettlementMismatch[]> {
+async function mismatchesOf(db: Db, { block, facts, mismatches }: NextBlock): Promise<FoundMismatch[]> {
   const hashes = new Set([...facts.map(({ log }) => log.txHash), ...mismatches.map(({ txHash }) => txHash)])
   if (hashes.size === 0) return []
   const rows = await db
@@ -166,7 +167,7 @@ async function mismatchesOf(db: Db, { block, facts, mismatches }: NextBlock): Pr
   return rows.map((row) => ({
     kind: row.failure_kind as FailureKind,
     reason: row.failure_reason,
-    marketId: row.market_id as SettlementMismatch['marketId'],
+    marketId: row.market_id as FoundMismatch['marketId'],
     txHash: row.tx_hash,
     batchId: row.batch_id,
     part: row.part,

@@ -6,6 +6,7 @@
 import { isOpen, type Progress, type StoredBlock } from '../../db/chain.ts'
 import type { Db } from '../../db/client.ts'
 import { loadMarkets } from '../../db/markets.ts'
+import type { FoundMismatch } from '../../domain/exchange/decide/chain/fact-context.ts'
 import { NO_EVENTS } from '../../domain/settlement/receipt.ts'
 import { reconcile } from '../../domain/settlement/reconcile.ts'
 import type { Millis } from '../../domain/units.ts'
@@ -13,13 +14,11 @@ import type { Clock } from '../../service/clock.ts'
 import type { KillPointHook } from '../../service/kill-point.ts'
 import type { Logger } from '../../service/logger.ts'
 import type { Chain, ChainBlock, ChainLog, Metrics } from '../ports.ts'
-import type { SettlementMismatch } from './apply.ts'
-import { eventlessActions, InconsistentNodeError, OtherChainError } from './blocks.ts'
-import type { BlockFacts, ChainRecord, RecordOutcome } from './chain-record.ts'
+import { OtherChainError } from './bind-chain.ts'
+import { type BlockFact, type ChainRecord, InconsistentNodeError } from './chain-record.ts'
 import { addressesOf, type Contracts } from './contracts.ts'
 import { decodeLog } from './decode/decode-log.ts'
-import type { BlockFact } from './fact-locks.ts'
-import { createTableRecord } from './table-record.ts'
+import { eventlessActions } from './eventless-actions.ts'
 
 export interface FollowOptions {
   readonly chainId: number
@@ -32,10 +31,6 @@ export interface FollowOptions {
   readonly range: number
   /** Blocks deeper than this below the head are fetched by range, the others one by one. */
   readonly liveDepth: number
-  /** Number of blocks on top of a block that confirm it. */
-  readonly confirmations: number
-  /** Most facts of different markets that one transaction applies: it bounds for how long a market is locked. */
-  readonly stepFacts: number
 }
 
 export interface FollowPorts {
@@ -44,17 +39,10 @@ export interface FollowPorts {
   readonly clock: Clock
   readonly logger: Logger
   readonly metrics: Pick<Metrics, 'headReached' | 'blockApplied' | 'rolledBack' | 'mismatch'>
-  readonly killPoint: KillPointHook<BlockKillPoint>
-  /** The tables by default. */
-  readonly record?: ChainRecord
+  /** Before a block with facts is recorded, and after each block. */
+  readonly killPoint: KillPointHook<'before-block-commit' | 'after-block-commit'>
+  readonly record: ChainRecord
 }
-
-/** Of a block: before its first transaction, after its record, after each of its steps, and after it is complete. */
-type BlockKillPoint =
-  | 'before-block-commit'
-  | 'after-block-record'
-  | 'after-step-commit'
-  | 'after-block-commit'
 
 /** Least time between two updates of `completed_at` at an unchanged head. */
 const COMPLETION_STEP_MS = 250
@@ -65,18 +53,28 @@ interface SkippedBlocks {
   readonly last: Pick<ChainBlock, 'number' | 'hash'>
 }
 
+interface FetchedBlock {
+  readonly block: ChainBlock
+  readonly logs: readonly ChainLog[]
+}
+
+/** The block behind the one that is being recorded, fetched meanwhile; null if the fetch failed. */
+interface BlockAhead {
+  readonly number: number
+  readonly fetched: Promise<FetchedBlock | null>
+}
+
 export class Follower {
   readonly #ports: FollowPorts
   readonly #options: FollowOptions
-  readonly #chainRecord: ChainRecord
   #isBound = false
   #skipped: SkippedBlocks | null = null
+  #ahead: BlockAhead | null = null
   #completed = { head: -1, at: 0 }
 
   constructor(ports: FollowPorts, options: FollowOptions) {
     this.#ports = ports
     this.#options = options
-    this.#chainRecord = ports.record ?? createTableRecord(ports, options)
   }
 
   /** One pass towards the node's head. False if it did not reach the head, or the node is behind the database. */
@@ -84,17 +82,12 @@ export class Follower {
     const { chain, clock, metrics } = this.#ports
     if (!this.#isBound) await this.#bind()
     const at = clock.now()
-    const head = await chain.head()
-    const progress = await this.#chainRecord.progress()
-    const { tip } = progress
+    this.#ahead = null
+    const [head, progress] = await Promise.all([chain.head(), this.#ports.record.progress()])
     if (!this.#isAt(progress, head)) {
-      const isBehind = tip !== null && tip.hash !== head.hash && !(await this.#rollBackFork(tip, head))
-      if (isBehind) return false
-      const contracts = await this.#contracts()
-      if (!(await this.#finish(contracts))) return false
-      const { nextBlock } = await this.#chainRecord.progress()
-      if (!(await this.#advance(nextBlock, head, contracts))) return false
-      await this.#chainRecord.confirm(head)
+      const start = await this.#startOf(progress, head)
+      if (start === null || !(await this.#advance(start, head, await this.#contracts()))) return false
+      await this.#ports.record.confirm(head)
     }
     await this.#complete(head.number, at)
     metrics.headReached(head.number)
@@ -108,10 +101,19 @@ export class Follower {
     return isSkipped || progress.tip?.hash === head.hash
   }
 
+  /** The next block of the record, behind a rollback of what has left the chain. Null if the node is only behind. */
+  async #startOf({ tip, nextBlock }: Progress, head: ChainBlock): Promise<number | null> {
+    if (tip === null || tip.hash === head.hash) return nextBlock
+    const isNext = nextBlock === head.number && tip.number === head.number - 1
+    if (isNext && tip.hash === head.parentHash) return nextBlock
+    if (!(await this.#rollBackFork(tip, head))) return null
+    return (await this.#ports.record.progress()).nextBlock
+  }
+
   /** Throttled to COMPLETION_STEP_MS while the head does not change: far below the lag at which placements are rejected. */
   async #complete(head: number, at: Millis): Promise<void> {
     if (head === this.#completed.head && at - this.#completed.at < COMPLETION_STEP_MS) return
-    await this.#chainRecord.complete(head, at)
+    await this.#ports.record.complete(head, at)
     this.#completed = { head, at }
   }
 
@@ -124,7 +126,7 @@ export class Follower {
       throw new OtherChainError(`CHAIN_ID is ${chainId}, but the node is on chain ${actual}`)
     const genesis = await chain.block(0)
     if (genesis === null) throw new InconsistentNodeError('the node has no block 0')
-    await this.#chainRecord.bind({ chainId, hash: genesis.hash }, startBlock)
+    await this.#ports.record.bind({ chainId, hash: genesis.hash }, startBlock)
     this.#isBound = true
   }
 
@@ -167,16 +169,35 @@ export class Follower {
     { from, number, head }: { readonly from: number; readonly number: number; readonly head: ChainBlock },
     contracts: Contracts,
   ): Promise<number | null> {
-    const block = number === head.number ? head : await this.#ports.chain.block(number)
-    if (block === null)
-      throw new InconsistentNodeError(`the node has block ${head.number}, but not ${number}`)
+    const { block, logs } =
+      (await this.#takeAhead(number)) ?? (await this.#fetchLive(number, head, contracts))
     const skipped = this.#skipped?.last
     if (skipped?.number === number - 1 && skipped.hash !== block.parentHash) {
       this.#skipped = null
       return null
     }
-    const logs = await this.#ports.chain.logsOf(block.hash, addressesOf(contracts))
+    this.#fetchAhead(number + 1, head, contracts)
     return this.#record(from, block, logs, contracts)
+  }
+
+  async #fetchLive(number: number, head: ChainBlock, contracts: Contracts): Promise<FetchedBlock> {
+    const block = number === head.number ? head : await this.#ports.chain.block(number)
+    if (block === null)
+      throw new InconsistentNodeError(`the node has block ${head.number}, but not ${number}`)
+    return { block, logs: await this.#ports.chain.logsOf(block.hash, addressesOf(contracts)) }
+  }
+
+  /** One block at most. It may have left the chain when its turn comes: the record compares its parent, as of every block. */
+  #fetchAhead(number: number, head: ChainBlock, contracts: Contracts): void {
+    if (number > head.number) return
+    // A failure is met again by the fetch that repeats it.
+    this.#ahead = { number, fetched: this.#fetchLive(number, head, contracts).catch(() => null) }
+  }
+
+  async #takeAhead(number: number): Promise<FetchedBlock | null> {
+    const ahead = this.#ahead
+    this.#ahead = null
+    return ahead?.number === number ? ahead.fetched : null
   }
 
   /**
@@ -220,35 +241,20 @@ export class Follower {
     this.#logUndecodable(facts)
     const eventless = await this.#eventlessMismatches(block, facts)
     if (facts.length > 0) this.#ports.killPoint('before-block-commit')
-    const outcome = await this.#chainRecord.ingest({ from, block, facts, mismatches: eventless })
+    const outcome = await this.#ports.record.ingest({ from, block, facts, mismatches: eventless })
     if (outcome.kind === 'skipped') {
       this.#skipped = { from, last: block }
       return from
     }
     this.#skipped = null
-    return this.#ended({ block, facts }, outcome) ? block.number + 1 : null
-  }
-
-  /** Applies the rest of a block that is recorded and not complete: its follower was stopped, or another one is at it. */
-  async #finish(contracts: Contracts): Promise<boolean> {
-    const open = await this.#chainRecord.openBlock()
-    if (open === null) return true
-    const facts = open.logs.map((log): BlockFact => ({ log, fact: decodeLog(log, contracts) }))
-    const recorded = { block: open.block, facts }
-    return this.#ended(recorded, await this.#chainRecord.finish(recorded))
-  }
-
-  /** Reports how a block ended. False if it did not follow the stored tip, or another follower was faster. */
-  #ended({ block, facts }: BlockFacts, outcome: RecordOutcome): boolean {
-    const { logger, metrics, killPoint } = this.#ports
     if (outcome.kind !== 'recorded') {
-      logger.info({ block: block.number, outcome: outcome.kind }, 'block not applied')
-      return false
+      this.#ports.logger.info({ block: block.number, outcome: outcome.kind }, 'block not applied')
+      return null
     }
-    killPoint('after-block-commit')
-    metrics.blockApplied(facts.length)
+    this.#ports.killPoint('after-block-commit')
+    this.#ports.metrics.blockApplied(facts.length)
     for (const mismatch of outcome.mismatches) this.#report(block.number, mismatch)
-    return true
+    return block.number + 1
   }
 
   #logUndecodable(facts: readonly BlockFact[]): void {
@@ -261,7 +267,7 @@ export class Follower {
     }
   }
 
-  #report(block: number, { kind, reason, marketId, txHash, batchId, part }: SettlementMismatch): void {
+  #report(block: number, { kind, reason, marketId, txHash, batchId, part }: FoundMismatch): void {
     this.#ports.metrics.mismatch(kind)
     const at = { block, tx_hash: txHash, market_id: marketId, batch_id: batchId, part }
     this.#ports.logger.error(
@@ -271,9 +277,9 @@ export class Follower {
   }
 
   /** Actions that succeeded without an event. The keeper handles those that reverted. */
-  async #eventlessMismatches(block: ChainBlock, facts: readonly BlockFact[]): Promise<SettlementMismatch[]> {
+  async #eventlessMismatches(block: ChainBlock, facts: readonly BlockFact[]): Promise<FoundMismatch[]> {
     const { db, chain } = this.#ports
-    const mismatches: SettlementMismatch[] = []
+    const mismatches: FoundMismatch[] = []
     for (const { expected, ...action } of await eventlessActions(db, block, facts)) {
       if ((await chain.hasSucceeded(action.txHash)) !== true) continue
       const verdict = reconcile(NO_EVENTS, expected)
@@ -290,7 +296,7 @@ export class Follower {
    */
   async #rollBackFork(tip: StoredBlock, head: ChainBlock): Promise<boolean> {
     const { logger, metrics } = this.#ports
-    const common = await this.#chainRecord.blockAtOrBelow(head.number)
+    const common = await this.#ports.record.blockAtOrBelow(head.number)
     if (common === null) return false
     if (await this.#isOnChain(common, head)) return tip.number <= head.number
     // A missing common block may also mean another chain: check the genesis before any rollback.
@@ -299,8 +305,8 @@ export class Follower {
     let rolledBack = 0
     for (let newest: StoredBlock | null = tip; newest; rolledBack++) {
       if (newest.number <= head.number && (await this.#isOnChain(newest, head))) break
-      await this.#chainRecord.rollBack(newest)
-      newest = (await this.#chainRecord.progress()).tip
+      await this.#ports.record.rollBack(newest)
+      newest = (await this.#ports.record.progress()).tip
     }
     logger.warn({ blocks: rolledBack, from: tip.number }, 'fork: blocks rolled back')
     metrics.rolledBack(rolledBack)

@@ -10,13 +10,9 @@ import { loadInputs } from '../../db/batches.ts'
 import type { Fence } from '../../db/fence.ts'
 import type { ClearingInputs } from '../../domain/auction/clearing.ts'
 import type { UsedReport } from '../../domain/prices/report.ts'
-import type { UnsettledFill } from '../../domain/settlement/settle-part.ts'
 import type { Address, FundingIndex, HourlyFunding, Millis, Price, UserId } from '../../domain/units.ts'
-import { applyFacts } from '../../indexer/ingest/apply.ts'
-import { confirmUpTo, eventlessActions, ingestBlock, rollBackBlock } from '../../indexer/ingest/blocks.ts'
-import { lockFacts } from '../../indexer/ingest/fact-locks.ts'
-import { loadLeaving } from '../../indexer/ingest/settling-orders.ts'
-import type { ChainLog } from '../../indexer/ports.ts'
+import { createEngineRecord } from '../../indexer/ingest/engine-record.ts'
+import { eventlessActions } from '../../indexer/ingest/eventless-actions.ts'
 import { createActionQueue } from '../../keeper/actions/store.ts'
 import { createAuction } from '../../keeper/auction/auction.ts'
 import { createMarketMemory } from '../../keeper/auction/market-memory.ts'
@@ -35,10 +31,10 @@ import { createSettlementStore } from '../../keeper/settlement/store.ts'
 import { createVoidStore } from '../../keeper/settlement/void-store.ts'
 import { createSwitchStore } from '../../keeper/switches/store.ts'
 import { addressOf, MarketFixture, RULES, type Trader } from '../keeper/support/market-fixture.ts'
-import { minedPart, oldestPart, UNREAD_CHAIN } from '../keeper/support/mine-part.ts'
+import { oldestPart } from '../keeper/support/mine-part.ts'
 import { createExplainedDb, type ExplainedDb } from '../support/explained-db.ts'
 import { GROWN_CHAIN, GROWN_RELAYER, growDatabase, grownHash } from '../support/grown-database.ts'
-import { e18, perpetual } from '../support/markets.ts'
+import { perpetual } from '../support/markets.ts'
 
 /** Each grown table has more than 300 pages, and a whole index of it more than 100. */
 const SIZES = { accounts: 30_000, orders: 30_000, actions: 30_000, journal: 30_000 }
@@ -145,35 +141,38 @@ describe('the access paths of the write side', function () {
       effectiveGasPrice: 0n,
     }
     await relayers.noteReceipt(lane, sent.nonce, receipt)
-    const action = await oldestPart(fixture)
-    if (action === undefined) throw new Error('no part waits')
-    const { block, facts } = await minedPart(fixture, action)
-    const next = {
-      chainId: GROWN_CHAIN,
-      from: block.number,
-      block: { ...block, parentHash: grownHash(SIZES.actions), transactions: [sent.hash] },
-      facts,
-      mismatches: [],
-    }
-    await eventlessActions(explained.db, next.block, [])
-    expect(
-      await ingestBlock(explained.db, next, {
-        chain: UNREAD_CHAIN,
-        now: fixture.clock.now(),
-        killPoint() {},
-        stepFacts: 20,
-      }),
-    ).to.deep.equal([])
-    await rollBackBlock(explained.db, GROWN_CHAIN, block, 0)
+    await eventlessActions(explained.db, { transactions: [sent.hash] }, [])
     await relayers.reopen(lane, [sent.nonce])
     await relayers.noteForeign(lane, sent.nonce)
-    await ingestBlock(explained.db, next, {
-      chain: UNREAD_CHAIN,
-      now: fixture.clock.now(),
-      killPoint() {},
-      stepFacts: 20,
-    })
-    await confirmUpTo(explained.db, block.number, fixture.clock.now())
+    expectFewPages()
+    await fixture.db.updateTable('actions').set({ status: 'MINED' }).where('nonce', '=', sent.nonce).execute()
+  })
+
+  it('when a block is recorded through the engine, each statement finds its rows by an index', async () => {
+    const submit = async () => ({ answer: { kind: 'done', nextBlock: SIZES.actions + 2 } as never })
+    const engine = { submit, inform: async () => {} }
+    const chain = {
+      position: () => Promise.reject(new Error('no position is read')),
+      block: () => Promise.reject(new Error('no block is read')),
+    }
+    const logger = { info() {}, warn() {}, error() {} }
+    const record = createEngineRecord({ db: explained.db, engine, chain, logger }, GROWN_CHAIN)
+    const { nextBlock: number } = await record.progress()
+    await record.blockAtOrBelow(number)
+    const hash = grownHash(number)
+    const block = { number, hash, parentHash: grownHash(number - 1), timestamp: 1, transactions: [] }
+    const log = {
+      block: number,
+      blockHash: hash,
+      logIndex: 0,
+      txHash: grownHash(1),
+      address: '0x' as Address,
+      topics: [],
+      data: '0x',
+    }
+    const facts = [{ log, fact: { kind: 'ignored', event: 'Test' } as const }]
+    await record.ingest({ from: number, block, facts, mismatches: [] })
+    await record.complete(number, 1 as Millis)
     expectFewPages()
   })
 
@@ -237,42 +236,6 @@ describe('the access paths of the write side', function () {
     )
     expect(isVoided).to.equal(true)
     expectFewPages()
-  })
-
-  it('when the chain cancels orders of an account with many dead ones, it reads only the live ones', async () => {
-    const maker = addressOf(alice.wallet)
-    await sql`
-      update orders set user_id = ${alice.account}, maker = ${maker}, salt = salt + 1000000 where seq <= ${SIZES.orders / 2} and ended_at is not null
-    `.execute(fixture.db)
-    await sql`vacuum analyze orders`.execute(fixture.db)
-    const { spec } = fixture
-    const key = '0xkey' as Address
-    const placed: string[] = []
-    const salts = { kind: 'salts_cancelled', spec, maker, salts: { below: 2n ** 53n } } as const
-    const withdrawal = {
-      kind: 'ledger_moved',
-      cause: 'withdrawal_request',
-      account: maker,
-      freeDelta: -e18('999999'),
-      pendingDelta: e18('999999'),
-    } as const
-    const revocation = { kind: 'session_key_updated', owner: maker, key, change: { revoked_at: 1 } } as const
-    for (const fact of [salts, withdrawal, revocation]) {
-      placed.push(await fixture.place({ by: alice, side: 'LONG', steps: 100, limit: 960 }))
-      await fixture.db
-        .updateTable('orders')
-        .set({ signer: key })
-        .where('order_id', '=', placed.at(-1) as string)
-        .execute()
-      const log = { txHash: '0x', logIndex: 0, block: 1 } as ChainLog
-      const block = { number: 1, hash: '0x', parentHash: '0x', timestamp: 1, transactions: [] }
-      await explained.db.transaction().execute(async (tx) => {
-        const facts = [{ log, fact }]
-        await applyFacts(tx, block, facts, { chain: UNREAD_CHAIN, locked: await lockFacts(tx, facts) })
-      })
-    }
-    expectFewPages()
-    for (const order of placed) expect((await fixture.orderOf(order)).status).to.equal('CANCELLED')
   })
 
   it('when a dead-man switch fires, it reads only live orders', async () => {
@@ -349,24 +312,6 @@ describe('the access paths of the write side', function () {
     const page = { after: 0 as UserId, limit: 10, retryAfter: fixture.clock.now() }
     expect(await store.positions(marketId, page.after, page.limit)).to.have.length(10)
     expect(await store.unclaimed(lane, marketId, page)).to.have.length(10)
-    expectFewPages()
-  })
-
-  it('when an account has thousands of live orders, those that left the book with a fill are found by an index', async () => {
-    const { marketId } = perpetual
-    await sql`
-      update orders set user_id = ${alice.account}, status = 'OPEN', status_reason = null, filled = 0, ended_at = null
-      where market_id = ${marketId} and ended_at is not null and seq <= 5000
-    `.execute(fixture.db)
-    const closed = { closing_reason: 'POSITION_CLOSED', closed_by: '1-1-1-1' } as const
-    await fixture.db.updateTable('orders').set(closed).where('order_id', '=', `${marketId}-77`).execute()
-    await sql`vacuum analyze orders`.execute(fixture.db)
-    const leaving = await explained.db
-      .transaction()
-      .execute((tx) =>
-        loadLeaving(tx, marketId, [alice.account], [{ fillId: closed.closed_by } as UnsettledFill]),
-      )
-    expect(leaving.map(({ orderId }) => orderId)).to.deep.equal([`${marketId}-77`])
     expectFewPages()
   })
 })

@@ -148,7 +148,7 @@ describe('a database of the previous schema', function () {
       .replace(/^(.*?"kind"\s*:\s*)"batch_unwound"/, '$1"batch_voided"')
       .replace(/^(.*?"cause"\s*:\s*)"insolvent_listed"/, '$1"insolvency_reported"')
 
-  it('when it is migrated to the newest schema and back, every row of every table is carried over and restored', async () => {
+  it('when it is migrated to the newest schema and back, every row of every table but the logs of blocks is carried over and restored', async () => {
     await fill()
     const before = await dump()
     expect(Object.values(before).every((rows) => rows.length > 0)).to.equal(true)
@@ -157,6 +157,8 @@ describe('a database of the previous schema', function () {
     const {
       shard_log: journal = [],
       relay_requests: requests,
+      // The chain has them, and the table had no reader any more.
+      chain_logs: _logs,
       'read.projection': places = [],
       ...others
     } = before
@@ -180,7 +182,6 @@ describe('a database of the previous schema', function () {
       ...{ 'read.market_risk': [], deleveraging_ranks: [], liquidations: [], final_prices: [] },
       calendar_exceptions: [{ calendar: 'NYSE', day: '2025-01-09', opens: null, closes: null }],
       ...{ recent_reports: [], used_reports: [], connection_switches: [], keepers: [], indexer_leases: [] },
-      chain_steps: [],
       engine_groups: [],
       engine_ownership: [{ token: '0' }],
       engine_lease: [{ token: '0', renewals: '0', is_released: 'true' }],
@@ -225,6 +226,6 @@ describe('a database of the previous schema', function () {
 
     const { error } = await createMigrator(test.db).migrateTo(PREVIOUS)
     expect(error).to.equal(undefined)
-    expect(await dump()).to.deep.equal(before)
+    expect(await dump()).to.deep.equal({ ...before, chain_logs: [] })
   })
 })

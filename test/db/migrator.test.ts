@@ -1,12 +1,16 @@
 /** Migrating is a command of its own; a process refuses a database whose schema is not the one that it needs. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { expect } from 'chai'
 import { sql } from 'kysely'
 import { NO_MIGRATIONS } from 'kysely/migration'
 import { after, before, describe, it } from 'mocha'
 import pg from 'pg'
 import { checkSchema, createMigrator, MIGRATIONS, migrate } from '../../db/migrator.ts'
+import { ROLES } from '../../keeper/engine/link/messages.ts'
 import type { Postgres } from '../../stack/postgres.ts'
 import { connect, type TestDatabase } from '../indexer/support/database.ts'
 import { emptyDatabase, startTestPostgres } from '../support/postgres.ts'
@@ -27,11 +31,16 @@ const ENV = {
 }
 
 async function run(command: readonly string[], url: string): Promise<{ code: unknown; output: string }> {
-  const env = { PATH: process.env.PATH, ...ENV, DATABASE_URL: url }
+  const folder = mkdtempSync(join(tmpdir(), 'engine-keys-'))
+  const keysFile = join(folder, 'keys.json')
+  writeFileSync(keysFile, JSON.stringify(Object.fromEntries(ROLES.map((role) => [role, 'ab'.repeat(32)]))))
+  const engine = { ENGINE_URL: '/nowhere', ENGINE_KEYS_FILE: keysFile }
+  const env = { PATH: process.env.PATH, ...ENV, ...engine, DATABASE_URL: url }
   const child = spawn(process.execPath, command, { env, stdio: ['ignore', 'pipe', 'pipe'] })
   let output = ''
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (data) => (output += String(data)))
   const [code] = await once(child, 'close')
+  rmSync(folder, { recursive: true })
   return { code, output }
 }
 

@@ -6,6 +6,7 @@ import { expect } from 'chai'
 import { after, afterEach, before, beforeEach, describe, it } from 'mocha'
 import { rebuild } from '../../indexer/project/rebuild.ts'
 import { freePort } from '../../stack/ports.ts'
+import { EngineCluster } from '../keeper/support/engine-process.ts'
 import { useAnvil } from '../support/anvil.ts'
 import { loginOf } from '../support/postgres.ts'
 import { chainState, expectConservation } from './support/audit.ts'
@@ -27,6 +28,7 @@ describe('the indexer process', function () {
   const anvil = useAnvil({ chainId: CHAIN_ID })
   let exchange: ExchangeFixture
   let test: TestDatabase
+  let engines: EngineCluster
   let running: Running[] = []
 
   before(async () => {
@@ -34,7 +36,9 @@ describe('the indexer process', function () {
   })
   after(() => exchange.provider.destroy())
   beforeEach(async () => {
-    test = await exchange.database()
+    test = await exchange.listed()
+    engines = await EngineCluster.create(test.url)
+    await engines.start()
   })
   afterEach(async () => {
     for (const { child } of running) {
@@ -44,6 +48,7 @@ describe('the indexer process', function () {
       }
     }
     running = []
+    await engines.stop()
     await test.close()
   })
 
@@ -54,6 +59,7 @@ describe('the indexer process', function () {
         ...{
           PATH: process.env.PATH,
           NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE,
+          ...engines.environment,
           DATABASE_URL: await loginOf(test.url, 'indexer'),
           RPC_URL: anvil.url,
           CHAIN_ID: `${CHAIN_ID}`,
@@ -137,8 +143,9 @@ describe('the indexer process', function () {
     const bob = await exchange.user('bob')
     await exchange.deposit(bob, '1')
     await exchange.deposit(bob, '2')
-    // One deposit takes three blocks: this includes kills in its second and third block.
+    // One deposit takes three blocks: this includes kills in its second and third block. The engine may skip empty ones.
     const startBlock = (await exchange.provider.getBlockNumber()) - 4
+    let recorded = startBlock
     for (let life = 0; life < 3; life++) {
       const env = { CLEARBATCH_KILL_AT: 'after-block-commit', START_BLOCK: `${startBlock}` }
       expect(await exitOf(await start(env))).to.equal('SIGKILL')
@@ -146,7 +153,8 @@ describe('the indexer process', function () {
         .selectFrom('chain_progress')
         .select('next_block')
         .executeTakeFirstOrThrow()
-      expect(next_block).to.equal(startBlock + life + 1)
+      expect(next_block).to.be.greaterThan(recorded)
+      recorded = next_block
     }
     await start({ START_BLOCK: `${startBlock}` })
     await until('the head', isUpToDate)
@@ -199,7 +207,6 @@ describe('the indexer process', function () {
     const users = await Promise.all(['erin', 'frank', 'grace'].map((name) => exchange.user(name)))
     const pair = [await start(), await start()]
     for (const indexer of pair) await until('readiness', isReady(indexer))
-    // Users are created first: a killed process may consume a user id, which would differ from the fresh run.
     for (const user of users) await exchange.deposit(user, '2')
     await until('the users', isUpToDate)
     for (let round = 0; round < 6; round++) {

@@ -82,8 +82,6 @@ const actionsSql = (marketId: number, actions: number): string => `
     from generate_series(1, ${actions}) n;
   insert into chain_blocks (number, hash, parent_hash, timestamp)
     select n, ${HASH}, '0x' || lpad(to_hex(n - 1), 64, '0'), n from generate_series(1, ${actions}) n;
-  insert into chain_logs (block, log_index, tx_hash, address, topics, data, confirmed)
-    select n, 0, ${HASH}, '${GROWN_RELAYER}', '{}', ${noise(128)}, true from generate_series(1, ${actions}) n;
   update markets set last_batch_id = ${actions}, last_action_id = ${actions} where market_id = ${marketId};
 `
 
@@ -116,15 +114,7 @@ const GROWN_TABLES = [
     'read.positions',
     'read.balances',
   ],
-  ...[
-    'batches',
-    'actions',
-    'relayer_transactions',
-    'chain_blocks',
-    'chain_logs',
-    'journal',
-    'faucet_requests',
-  ],
+  ...['batches', 'actions', 'relayer_transactions', 'chain_blocks', 'journal', 'faucet_requests'],
 ]
 
 /** Fills the database for a listed market. The user ids of the generated accounts are consecutive; returns the first. */

@@ -2,20 +2,25 @@
 import { expect } from 'chai'
 import { getBytes, type Wallet } from 'ethers'
 import { beforeEach, describe, it } from 'mocha'
-import { type AttemptRow, changeAttempt, insertAttempt } from '../../../db/adjustments.ts'
-import { appendRows, lockShard } from '../../../db/journal.ts'
-import { insertRelayOperation } from '../../../db/relay-operations.ts'
-import { findUsers } from '../../../db/users.ts'
-import { marketShard } from '../../../domain/journal/journal-row.ts'
+import { toStoredAttempt } from '../../../domain/exchange/decide/chain/adjustments.ts'
 import { type Adjustment, holdOf, isLeverage, kindOf } from '../../../domain/positions/adjustment-attempt.ts'
 import { hashLeverageAdjustment, hashMarginAdjustment } from '../../../domain/positions/adjustment-hash.ts'
-import type { AttemptChange } from '../../../domain/positions/stored-attempt.ts'
+import { toStored } from '../../../domain/positions/stored-adjustment.ts'
+import {
+  type AttemptChange,
+  attemptRequest,
+  attemptRow,
+  changedAttempt,
+  type StoredAttempt,
+} from '../../../domain/positions/stored-attempt.ts'
 import { type Address, ONE, type Quote, type Seconds } from '../../../domain/units.ts'
 import { createAdjustmentStore } from '../../../keeper/adjustments/store.ts'
 import { keccak } from '../../support/exchange.ts'
 import { e18 } from '../../support/markets.ts'
+import { acceptRelay } from '../support/accepted-relay.ts'
 import { addressOf, catchUp } from '../support/exchange-fixture.ts'
 import { useFollowerFixture } from '../support/follower-fixture.ts'
+import { writeRows } from '../support/matched-part.ts'
 
 const DEADLINE = 4_000_000_000 as Seconds
 const NO_REPORT = { price: 0n, observedAt: 0, proof: '0x' }
@@ -30,7 +35,7 @@ const leverage = (to: number): Adjustment => ({
 })
 
 describe('adjustment attempts on the chain', () => {
-  const fixture = useFollowerFixture({ isShadowed: true })
+  const fixture = useFollowerFixture()
 
   beforeEach(async () => {
     await fixture.fundAndFollow()
@@ -60,31 +65,34 @@ describe('adjustment attempts on the chain', () => {
   /** An attempt of Alice that the api has accepted. */
   async function prepared(adjustment: Adjustment, nonce: number, signer?: string): Promise<void> {
     const { test, alice } = fixture.context
-    await test.db.transaction().execute(async (tx) => {
-      const head = await lockShard(tx, marketShard(1))
-      const userId = (await findUsers(tx, [addressOf(alice)])).get(addressOf(alice)) as number
-      const by = (signer ?? addressOf(alice)) as Address
-      const request = { adjustment, signer: by, signature: '0x', deadline: DEADLINE }
-      const row = await insertAttempt(tx, {
-        ...{
-          adjustmentId: `1-${nonce}`,
-          marketId: 1,
-          userId,
-          digest: `0x${nonce}`,
-          kind: kindOf(adjustment),
-          nonce,
-        },
-        ...{
-          signed: request,
-          hold: holdOf(adjustment),
-          pays: 0n,
-          cancelledOrders: 0,
-          seq: head.head + 1,
-          at: nonce,
-        },
-      })
-      await appendRows(tx, head, [row])
-    })
+    const by = (signer ?? addressOf(alice)) as Address
+    const hold = holdOf(adjustment)
+    const attempt: StoredAttempt = {
+      adjustment_id: `1-${nonce}`,
+      market_id: 1,
+      user_id: test.engine.state.userIds.get(addressOf(alice)) as number,
+      digest: `0x${nonce}`,
+      kind: kindOf(adjustment),
+      nonce,
+      request: toStored({ adjustment, signer: by, signature: '0x', deadline: DEADLINE }),
+      status: 'PREPARED',
+      hold,
+      held: hold,
+      pays: 0n,
+      cancelled_orders: 0,
+      as_of: null,
+      relayer: null,
+      relayer_nonce: null,
+      tx_hash: null,
+      moved: null,
+      max_removable: null,
+      gas_used: null,
+      failure_kind: null,
+      failure_reason: null,
+      created_at: nonce,
+      updated_at: nonce,
+    }
+    await writeRows(test.engine, 1, [{ ...attemptRow(attempt, hold), request: attemptRequest(attempt) }])
   }
 
   /** An attempt of Alice that the keeper has submitted. */
@@ -93,17 +101,11 @@ describe('adjustment attempts on the chain', () => {
     await change(nonce, { status: 'SUBMITTED', relayer: '0xrelayer', relayer_nonce: nonce })
   }
 
-  const change = (nonce: number, to: AttemptChange): Promise<void> =>
-    fixture.context.test.db.transaction().execute(async (tx) => {
-      const head = await lockShard(tx, marketShard(1))
-      const [attempt] = await tx
-        .selectFrom('adjustment_attempts')
-        .selectAll()
-        .where('nonce', '=', nonce)
-        .execute()
-      const row = await changeAttempt(tx, attempt as AttemptRow, to, { seq: head.head + 1, at: nonce })
-      await appendRows(tx, head, [row])
-    })
+  async function change(nonce: number, to: AttemptChange): Promise<void> {
+    const { engine } = fixture.context.test
+    const attempt = toStoredAttempt(engine.state.attempts.need(`1-${nonce}`))
+    await writeRows(engine, 1, [changedAttempt(attempt, to, nonce).row])
+  }
 
   const attempts = async () => {
     const rows = await fixture.context.test.db.selectFrom('adjustment_attempts').selectAll().execute()
@@ -262,19 +264,13 @@ describe('adjustment attempts on the chain', () => {
       return attempt && (await store.state(attempt)).sessionKey?.is_revoking
     }
     expect(await isRevoking()).to.equal(false)
-    await test.db.transaction().execute(async (tx) => {
-      const user_id = (await findUsers(tx, [owner])).get(owner) as number
-      const request = {
-        operation_id: '0x1',
-        user_id,
-        owner,
-        target: '0x',
-        gas: 1,
-        nonce: 0,
-        deadline: DEADLINE,
-      }
-      const effect = { kind: 'revoke_session_key', session_key: key, market_id: null, minimum: null } as const
-      await insertRelayOperation(tx, { ...request, ...effect, data: '0x', signature: '0x' }, 1)
+    await acceptRelay(test.engine, {
+      operation_id: '0x1',
+      user_id: test.engine.state.userIds.get(owner) as number,
+      kind: 'revoke_session_key',
+      session_key: key,
+      owner,
+      nonce: 0,
     })
     expect(await isRevoking()).to.equal(true)
   })

@@ -18,7 +18,7 @@ const keccak = (message: Uint8Array) => getBytes(keccak256(message))
 const DEADLINE = 4_000_000_000 as Seconds
 
 describe('adjustments of positions', () => {
-  const fixture = useFollowerFixture({ isShadowed: true })
+  const fixture = useFollowerFixture()
   let nonce = 0n
 
   /** The market with its operator, and a report one second after the latest block. */
@@ -129,7 +129,7 @@ describe('adjustments of positions', () => {
     await fixture.fundAndFollow()
     await fixture.trade(fixture.pair(500))
     await catchUp(follower)
-    const order = await acceptOrder(test.db, 1, addressOf(alice), {
+    const order = await acceptOrder(test.engine, 1, addressOf(alice), {
       ...{ side: 'SHORT', reduce_only: true, price: 1_100 },
     })
     await adjustMargin(alice, e18('10'))

@@ -8,7 +8,7 @@ import { catchUp } from '../support/exchange-fixture.ts'
 import { useFollowerFixture } from '../support/follower-fixture.ts'
 
 describe('following backstops and pauses', () => {
-  const fixture = useFollowerFixture({ isShadowed: true })
+  const fixture = useFollowerFixture()
 
   const backstopOf = () =>
     fixture.context.test.db

@@ -8,7 +8,7 @@ const [OPEN, SETTLING] = [0, 3]
 const DAY_MS = 86_400_000
 
 describe('following the close of a market', () => {
-  const fixture = useFollowerFixture({ isShadowed: true })
+  const fixture = useFollowerFixture()
 
   const traderOf = async () => {
     const { trader, provider } = fixture.context.exchange

@@ -1,61 +1,49 @@
 /** The follower over an engine, on a real chain: forks, lost replies, repeated blocks, and an engine that ends within a block. */
 import { expect } from 'chai'
-import { afterEach, beforeEach, describe, it } from 'mocha'
-import { createEngineRecord, ForkTooDeepError } from '../../../indexer/ingest/engine-record.ts'
-import { Follower, type FollowOptions } from '../../../indexer/ingest/follow.ts'
+import { beforeEach, describe, it } from 'mocha'
+import { ForkTooDeepError } from '../../../indexer/ingest/engine-record.ts'
+import type { Follower, FollowOptions } from '../../../indexer/ingest/follow.ts'
 import { EngineError } from '../../../keeper/engine/link/engine.ts'
 import { TestUSDM__factory } from '../../../typechain-types/factories/TestUSDM__factory.ts'
-import { LocalEngine, type LocalEngineOptions } from '../../support/local-engine.ts'
+import type { LocalEngine, LocalEngineOptions } from '../../support/local-engine.ts'
 import { e18 } from '../../support/markets.ts'
-import { chainState } from '../support/audit.ts'
-import type { TestDatabase } from '../support/database.ts'
-import { CHAIN_ID, catchUp, followPorts } from '../support/exchange-fixture.ts'
+import { chainState, expectConservation, expectPositions } from '../support/audit.ts'
+import { catchUp, type ExchangeDatabase, followPorts } from '../support/exchange-fixture.ts'
 import { useFollowerFixture } from '../support/follower-fixture.ts'
 
 describe('the follower over an engine', () => {
   const fixture = useFollowerFixture()
-  let engines: LocalEngine[] = []
-  let followed: TestDatabase
+  let followed: ExchangeDatabase
   let engine: LocalEngine
   let follower: Follower
 
   async function open(options: LocalEngineOptions = {}): Promise<void> {
-    followed = await fixture.freshDatabase()
-    engine = await LocalEngine.over(followed, options)
-    engines.push(engine)
+    followed = await fixture.freshDatabase(options)
+    engine = followed.engine
     follower = newFollower()
   }
 
   /** As after a start of its process. */
   function newFollower(options: Partial<FollowOptions> = {}): Follower {
     const { exchange, chain } = fixture.context
-    const ports = followPorts(followed, chain)
-    const record = createEngineRecord({ ...ports, engine }, CHAIN_ID)
-    return new Follower({ ...ports, record }, { ...exchange.followOptions(), ...options })
+    return exchange.follower(followed, chain, options)
   }
 
   beforeEach(() => open())
-  afterEach(async () => {
-    for (const one of engines) await one.close()
-    engines = []
-  })
 
-  /** Tables as the chain has left them: the engine keeps no logs. */
-  async function effectsOf({ db }: TestDatabase): Promise<unknown> {
-    const { logs: _, ...effects } = (await chainState(db)) as { logs: unknown }
-    return effects
-  }
-
-  /** The tables are those of a follower that has read the present chain once and written them itself. */
-  async function expectSameAsTables(options: Partial<FollowOptions> = {}): Promise<void> {
-    const { exchange, chain } = fixture.context
+  /** The tables are those of the contracts, and of an engine to which a follower has sent every block of the present chain once. */
+  async function expectSameAsFresh(options: Partial<FollowOptions> = {}): Promise<void> {
+    const { exchange, chain, users } = fixture.context
     const fresh = await fixture.freshDatabase()
     await catchUp(exchange.follower(fresh, chain, options))
-    expect(await effectsOf(followed)).to.deep.equal(await effectsOf(fresh))
+    expect(await chainState(followed.db)).to.deep.equal(await chainState(fresh.db))
     expect(await mismatchesOf(followed)).to.deep.equal(await mismatchesOf(fresh))
+    if (options.startBlock !== undefined) return
+    await expectConservation(exchange, followed.db, users)
+    await expectPositions(exchange, followed.db, users)
   }
 
-  const mismatchesOf = ({ db }: TestDatabase) =>
+  const mismatchesOf = ({ db }: ExchangeDatabase) =>
     db.selectFrom('settlement_mismatches').select(['failure_kind', 'tx_hash']).orderBy('tx_hash').execute()
 
   /** Three deposits for each of both accounts. */
@@ -77,13 +65,13 @@ describe('the follower over an engine', () => {
 
   const applied = () => engine.log.filter(({ kind }) => kind === 'apply_block').length
 
-  it('when blocks have deposits and a part that the engine has not matched, the tables equal those of the indexer', async () => {
+  it('when blocks have deposits and a part that the engine has not matched, the tables equal the contracts', async () => {
     const { exchange } = fixture.context
     await fixture.fund()
     await depositInOneBlock()
     await exchange.send(await exchange.part(fixture.pair(500)))
     await catchUp(follower)
-    await expectSameAsTables()
+    await expectSameAsFresh()
   })
 
   it('when the rules do not explain a part, the positions are read from the contract, and the mismatch is stored', async () => {
@@ -98,7 +86,7 @@ describe('the follower over an engine', () => {
     await catchUp(newFollower(late))
     expect(engine.log.map(({ answer }) => (answer as { kind: string }).kind)).to.include('positions_needed')
     expect(await mismatchesOf(followed)).to.have.length(1)
-    await expectSameAsTables(late)
+    await expectSameAsFresh(late)
   })
 
   it('when a fork replaces blocks with facts, they are rolled back, and the tables are those of the new chain', async () => {
@@ -111,7 +99,7 @@ describe('the follower over an engine', () => {
     await exchange.deposit(bob, '5')
     await catchUp(follower)
     expect(engine.log.map(({ kind }) => kind)).to.include('roll_back')
-    await expectSameAsTables()
+    await expectSameAsFresh()
   })
 
   it('when the reply to a block is lost, the next pass continues behind it, and nothing is applied twice', async () => {
@@ -120,7 +108,7 @@ describe('the follower over an engine', () => {
     const error = await follower.pass().catch((thrown: unknown) => thrown)
     expect(error).to.be.instanceOf(EngineError)
     await catchUp(follower)
-    await expectSameAsTables()
+    await expectSameAsFresh()
   })
 
   it('when a block comes twice, the second one changes nothing', async () => {
@@ -128,14 +116,14 @@ describe('the follower over an engine', () => {
     await catchUp(follower)
     const { exchange, chain } = fixture.context
     const block = await chain.head()
-    const record = createEngineRecord({ ...followPorts(followed, chain), engine }, CHAIN_ID)
-    const before = await effectsOf(followed)
+    const { record } = followPorts(followed, chain)
+    const before = await chainState(followed.db)
     const outcome = await record.ingest({ from: block.number, block, facts: [], mismatches: [] })
     expect(outcome).to.deep.equal({ kind: 'recorded', mismatches: [] })
-    expect(await effectsOf(followed)).to.deep.equal(before)
+    expect(await chainState(followed.db)).to.deep.equal(before)
     await exchange.deposit(fixture.context.alice, '1')
     await catchUp(follower)
-    await expectSameAsTables()
+    await expectSameAsFresh()
   })
 
   it('when the engine ends within a block that it applies in slices, the next one continues at the log', async () => {
@@ -153,7 +141,7 @@ describe('the follower over an engine', () => {
       if (end === true) break
     }
     await catchUp(newFollower())
-    await expectSameAsTables()
+    await expectSameAsFresh()
   })
 
   it('when a rollback is interrupted and the node returns to the block, the block is taken back and applied again', async () => {
@@ -170,7 +158,7 @@ describe('the follower over an engine', () => {
     expect(engine.state.blocks.get(String(number))?.status).to.equal('leaving')
     await exchange.rpc('anvil_mine', '0x1')
     await catchUp(newFollower())
-    await expectSameAsTables()
+    await expectSameAsFresh()
   })
 
   it('when the engine writes no row for empty blocks, they are fetched once, and a fork among them is noticed', async () => {
@@ -189,7 +177,7 @@ describe('the follower over an engine', () => {
     await exchange.rpc('anvil_reorg', 3, [])
     await exchange.deposit(alice, '3')
     await catchUp(follower)
-    await expectSameAsTables()
+    await expectSameAsFresh()
   })
 
   it('when the chain forks below the blocks that the engine keeps, the follower fails and the engine admits nothing', async () => {

@@ -11,7 +11,7 @@ import { matchPart } from '../support/matched-part.ts'
 const CROWD = 70_000
 
 describe('settlements without an event', () => {
-  const fixture = useFollowerFixture({ isShadowed: true })
+  const fixture = useFollowerFixture()
 
   /** Sends a transaction without events. Returns its hash. */
   async function sendNothing(): Promise<string> {
@@ -24,7 +24,7 @@ describe('settlements without an event', () => {
     const { exchange, test, chain } = fixture.context
     await fixture.fundAndFollow()
     const part = await exchange.part(fixture.pair(500))
-    await matchPart(test.db, part, await sendNothing())
+    await matchPart(test, part, await sendNothing())
     const foreign = Array.from({ length: CROWD }, (_, at) => `0x${at.toString(16).padStart(64, '0')}`)
     const crowded = (block: ChainBlock): ChainBlock => ({
       ...block,
@@ -38,7 +38,7 @@ describe('settlements without an event', () => {
   it('when a transaction of nothing takes the nonce of a dead settlement, it is not a mismatch', async () => {
     const { exchange, test, follower } = fixture.context
     await fixture.fundAndFollow()
-    await matchPart(test.db, await exchange.part(fixture.pair(500)), '0xdead')
+    await matchPart(test, await exchange.part(fixture.pair(500)), '0xdead')
     const nothing = await sendNothing()
     await sql`
       insert into relayer_transactions (tx_hash, relayer, chain_id, nonce, purpose, raw, status, signed_at)

@@ -1,46 +1,31 @@
 /** The follower against a real chain, the real contracts and a real database: the write side matches the contracts' state. */
 import { expect } from 'chai'
 import { describe, it } from 'mocha'
-import { appendRows, lockShard } from '../../../db/journal.ts'
-import { marketShard } from '../../../domain/journal/journal-row.ts'
 import type { Quote, Steps } from '../../../domain/units.ts'
 import { expectConservation, expectPositions } from '../support/audit.ts'
 import type { TestDatabase } from '../support/database.ts'
-import { addressOf, catchUp, projectAll } from '../support/exchange-fixture.ts'
+import { addressOf, catchUp, type ExchangeDatabase, projectAll } from '../support/exchange-fixture.ts'
 import { useFollowerFixture } from '../support/follower-fixture.ts'
-import { matchPart } from '../support/matched-part.ts'
+import { matchPart, writeRows } from '../support/matched-part.ts'
 
 const modeOf = async ({ db }: TestDatabase): Promise<string> =>
   (await db.selectFrom('markets').select('mode').executeTakeFirstOrThrow()).mode
 
 /** The order leaves the book, and ends once its settling part is mined. */
-const cancelPending = ({ db }: TestDatabase, maker: string): Promise<void> =>
-  db.transaction().execute(async (tx) => {
-    const status = 'CANCEL_PENDING_FINALIZE'
-    const reason = 'USER_CANCELLED'
-    const { order_id, user_id, market_id } = await tx
-      .updateTable('orders')
-      .set({ status, closing_reason: reason })
-      .where('maker', '=', maker)
-      .returning(['order_id', 'user_id', 'market_id'])
-      .executeTakeFirstOrThrow()
-    const head = await lockShard(tx, marketShard(market_id))
-    await appendRows(tx, head, [
-      {
-        kind: 'order_ending',
-        order_id,
-        user_id,
-        status,
-        reason,
-        note: null,
-        reserved_delta: '0',
-        at: Date.now(),
-      },
-    ])
-  })
+async function cancelPending({ db, engine }: ExchangeDatabase, maker: string): Promise<void> {
+  const { order_id, user_id, market_id } = await db
+    .selectFrom('orders')
+    .select(['order_id', 'user_id', 'market_id'])
+    .where('maker', '=', maker)
+    .executeTakeFirstOrThrow()
+  const order = { order_id, user_id, status: 'CANCEL_PENDING_FINALIZE', reason: 'USER_CANCELLED' } as const
+  await writeRows(engine, market_id, [
+    { kind: 'order_ending', ...order, note: null, reserved_delta: '0', at: Date.now() },
+  ])
+}
 
 describe('following the chain', () => {
-  const fixture = useFollowerFixture({ isShadowed: true })
+  const fixture = useFollowerFixture()
 
   // ---------------------------------------------------------------------- facts
 
@@ -48,7 +33,6 @@ describe('following the chain', () => {
     const { exchange, test, follower, alice } = fixture.context
     await exchange.deposit(alice, '250.5')
     await catchUp(follower)
-    expect(fixture.shadow.rows, 'rows that were decided in memory').to.be.greaterThan(0)
     await fixture.audit()
     const read = await test.db
       .selectFrom('read.users')
@@ -257,8 +241,7 @@ describe('following the chain', () => {
     const { exchange, test, follower, users } = fixture.context
     await fixture.fundAndFollow()
     await fixture.trade(fixture.pair(500))
-    await test.db.updateTable('fills').set({ steps: 400 }).where('side', '=', 'LONG').execute()
-    await fixture.shadow.edit((state) => {
+    fixture.edit((state) => {
       for (const fill of [...state.fills.rows()])
         if (fill.side === 'LONG') state.fills.put({ ...fill, steps: 400 as Steps })
     })
@@ -274,11 +257,7 @@ describe('following the chain', () => {
     await fixture.fundAndFollow()
     await fixture.trade(fixture.pair(500))
     await catchUp(follower)
-    await test.db
-      .updateTable('positions')
-      .set({ folded_margin: -(10n ** 24n) })
-      .execute()
-    await fixture.shadow.edit((state) => {
+    fixture.edit((state) => {
       for (const position of [...state.positions.rows()])
         state.positions.put({ ...position, foldedMargin: -(10n ** 24n) as Quote })
     })
@@ -299,7 +278,7 @@ describe('following the chain', () => {
     const part = await exchange.part(fixture.pair(500))
     const admin = await exchange.provider.getSigner(0)
     const eventless = await admin.sendTransaction({ to: alice.address, value: 1n })
-    await matchPart(test.db, part, eventless.hash)
+    await matchPart(test, part, eventless.hash)
     await catchUp(follower)
     expect(await fixture.mismatches()).to.deep.equal(['no_trade_execution_events'])
     expect(await modeOf(test)).to.equal('cancel_only')

@@ -1,7 +1,7 @@
 /** The follower across forks, backfills, concurrent followers and nodes that fail or contradict themselves. */
 import { expect } from 'chai'
 import { describe, it } from 'mocha'
-import { OtherChainError } from '../../../indexer/ingest/blocks.ts'
+import { OtherChainError } from '../../../indexer/ingest/bind-chain.ts'
 import type { Chain } from '../../../indexer/ports.ts'
 import { chainState } from '../support/audit.ts'
 import { catchUp, projectAll } from '../support/exchange-fixture.ts'
@@ -9,7 +9,7 @@ import { useFollowerFixture } from '../support/follower-fixture.ts'
 import { matchPart } from '../support/matched-part.ts'
 
 describe('following a chain that forks', () => {
-  const fixture = useFollowerFixture({ isShadowed: true })
+  const fixture = useFollowerFixture()
 
   // ---------------------------------------------------------------------- forks
 
@@ -18,7 +18,7 @@ describe('following a chain that forks', () => {
     await fixture.fundAndFollow()
     const part = await exchange.part(fixture.pair(500))
     const hash = await exchange.send(part)
-    await matchPart(test.db, part, hash)
+    await matchPart(test, part, hash)
     await exchange.deposit(alice, '7')
     await catchUp(follower)
     await projectAll(test)
@@ -100,7 +100,7 @@ describe('following a chain that forks', () => {
     await fixture.fundAndFollow()
     await fixture.trade(fixture.pair(500))
     await exchange.rpc('anvil_mine', '0x5')
-    const other = exchange.shadowedFollower(test, chain)
+    const other = exchange.follower(test, chain)
     const passes = await Promise.allSettled([follower.pass(), other.pass(), follower.pass(), other.pass()])
     expect(passes.map(({ status }) => status)).to.deep.equal(Array(4).fill('fulfilled'))
     await catchUp(follower)
@@ -128,7 +128,7 @@ describe('following a chain that forks', () => {
     const down = { ...chain, head: () => Promise.reject(new Error('node down')) }
     expect(
       await exchange
-        .shadowedFollower(test, down)
+        .follower(test, down)
         .pass()
         .catch((error: Error) => error.message),
     ).to.equal('node down')
@@ -147,7 +147,7 @@ describe('following a chain that forks', () => {
     }
     expect(
       await exchange
-        .shadowedFollower(test, inconsistent)
+        .follower(test, inconsistent)
         .pass()
         .catch((error: Error) => error.name),
     ).to.equal('InconsistentNodeError')

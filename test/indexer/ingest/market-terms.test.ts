@@ -13,7 +13,7 @@ const [OPEN, CANCEL_ONLY] = [0, 1]
 const DAY_MS = 86_400_000
 
 describe('following the parameters and the mode of a market', () => {
-  const fixture = useFollowerFixture({ isShadowed: true })
+  const fixture = useFollowerFixture()
 
   const traderOf = async () => {
     const { trader, provider } = fixture.context.exchange

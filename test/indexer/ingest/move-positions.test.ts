@@ -8,7 +8,7 @@ import { e18 } from '../../support/markets.ts'
 import { expectBooks, expectConservation, expectPositions } from '../support/audit.ts'
 import { addressOf, catchUp, projectAll } from '../support/exchange-fixture.ts'
 import { useFollowerFixture } from '../support/follower-fixture.ts'
-import { matchPart } from '../support/matched-part.ts'
+import { matchPart, writeRows } from '../support/matched-part.ts'
 import { acceptOrder, orderOf } from '../support/resting-order.ts'
 
 const DROPPED = e18('80')
@@ -54,7 +54,7 @@ describe('changes of positions outside batches', () => {
   }
 
   const acceptReduceOnly = (changes: Partial<OrderPlaced> = {}) =>
-    acceptOrder(fixture.context.test.db, 1, addressOf(fixture.context.alice), {
+    acceptOrder(fixture.context.test.engine, 1, addressOf(fixture.context.alice), {
       ...{ side: 'SHORT', reduce_only: true, price: 1_100, ...changes },
     })
   const stateOf = async (orderId: string) => {
@@ -70,6 +70,17 @@ describe('changes of positions outside batches', () => {
       .orderBy('seq')
       .execute()
     return events.map(({ kind }) => kind).join()
+  }
+
+  /** The batch's only part will not be mined. */
+  const voidBatch = async (batchId: number) => {
+    const { db, engine } = fixture.context.test
+    const rows = await db.selectFrom('journal').select('row').execute()
+    const fills = rows.flatMap(({ row }) =>
+      row.kind === 'batch_cleared' && row.batch_id === batchId ? row.fills : [],
+    )
+    const voided = { batch_id: batchId, from_part: 1, why: 'a test', at: 1, fills, reopened: [] }
+    await writeRows(engine, 1, [{ kind: 'batch_voided', ...voided }])
   }
 
   const causes = async () => {
@@ -142,7 +153,7 @@ describe('changes of positions outside batches', () => {
     // A sell of 600 is matched: the matched position is short, and the order leaves the book.
     const sell = { by: alice, side: 'SHORT', fill: 600, salt: fixture.salt() } as const
     const buy = { by: bob, side: 'LONG', fill: 600, salt: fixture.salt() } as const
-    await matchPart(test.db, await exchange.part([sell, buy]), '0x1')
+    await matchPart(test, await exchange.part([sell, buy]), '0x1')
     expect(await stateOf(limit)).to.equal('OPEN POSITION_CLOSED')
     const { trader, actionId, asOf, report } = await afterPriceDrop()
     await (await trader.inheritPosition(actionId, asOf, alice.address, report)).wait()
@@ -162,11 +173,11 @@ describe('changes of positions outside batches', () => {
     const limit = await acceptReduceOnly()
     const sell = { by: alice, side: 'SHORT', fill: 600, salt: fixture.salt() } as const
     const buy = { by: bob, side: 'LONG', fill: 600, salt: fixture.salt() } as const
-    await matchPart(test.db, await exchange.part([sell, buy]), '0x1')
+    await matchPart(test, await exchange.part([sell, buy]), '0x1')
     const { trader, actionId, asOf, report } = await afterPriceDrop()
     await (await trader.inheritPosition(actionId, asOf, alice.address, report)).wait()
     await catchUp(follower)
-    await test.db.updateTable('fills').set({ status: 'FAILED' }).where('batch_id', '=', 2).execute()
+    await voidBatch(2)
     await exchange.rpc('anvil_reorg', 1, [])
     await catchUp(follower)
     expect(await stateOf(limit)).to.equal('OPEN')
@@ -178,10 +189,10 @@ describe('changes of positions outside batches', () => {
     await fixture.fundAndFollow()
     await fixture.trade(fixture.pair(500))
     await catchUp(follower)
-    const limit = await acceptOrder(test.db, 1, addressOf(bob), { reduce_only: true, price: 900 })
+    const limit = await acceptOrder(test.engine, 1, addressOf(bob), { reduce_only: true, price: 900 })
     const sell = { by: alice, side: 'SHORT', fill: 100, salt: fixture.salt() } as const
     const buy = { by: bob, side: 'LONG', fill: 100, salt: fixture.salt() } as const
-    await matchPart(test.db, await exchange.part([sell, buy]), '0x1')
+    await matchPart(test, await exchange.part([sell, buy]), '0x1')
     const { trader, actionId, asOf, report } = await afterPriceDrop()
     await (await trader.deleverage(actionId, asOf, alice.address, [bob.address], [400], report)).wait()
     await catchUp(follower)
@@ -206,7 +217,7 @@ describe('changes of positions outside batches', () => {
     await catchUp(follower)
     const { trader, actionId, asOf, report } = await afterPriceDrop()
     const place = (accepted_at: number) =>
-      acceptOrder(test.db, 1, addressOf(bob), { reduce_only: true, price: 900, accepted_at })
+      acceptOrder(test.engine, 1, addressOf(bob), { reduce_only: true, price: 900, accepted_at })
     const [before, after] = [await place(asOf), await place(asOf + 1)]
     await (await trader.deleverage(actionId, asOf, alice.address, [bob.address], [500], report)).wait()
     await catchUp(follower)

@@ -2,11 +2,9 @@
 import { expect } from 'chai'
 import { describe, it } from 'mocha'
 import type { OrderPlaced } from '../../../domain/journal/journal-row.ts'
-import { cancelSalts } from '../../../indexer/ingest/cancel-orders.ts'
-import { LockedShards } from '../../../indexer/ingest/locked-shards.ts'
 import { addressOf, catchUp, projectAll } from '../support/exchange-fixture.ts'
 import { useFollowerFixture } from '../support/follower-fixture.ts'
-import { matchPart } from '../support/matched-part.ts'
+import { matchOrder, matchPart, writeRows } from '../support/matched-part.ts'
 import { acceptOrder, orderOf } from '../support/resting-order.ts'
 
 const EVIDENCE = { at: 1_000, mark_price: '1', oracle_price: '1', oracle_at: 1_000, batch_id: 1 }
@@ -15,7 +13,7 @@ describe('reduce-only orders', () => {
   const fixture = useFollowerFixture()
 
   const accept = (changes: Partial<OrderPlaced>) =>
-    acceptOrder(fixture.context.test.db, 1, addressOf(fixture.context.alice), {
+    acceptOrder(fixture.context.test.engine, 1, addressOf(fixture.context.alice), {
       ...{ side: 'SHORT', type: 'STOP_LOSS_MARKET', reduce_only: true, price: 0, trigger: 900 },
       ...changes,
     })
@@ -43,12 +41,17 @@ describe('reduce-only orders', () => {
       { by: bob, side: other, fill: Math.abs(fill), salt: fixture.salt() },
     ])
   }
-  const trigger = async (orderId: string) =>
-    fixture.context.test.db
-      .updateTable('orders')
-      .set({ status: 'OPEN', triggered: JSON.stringify(EVIDENCE) as never })
-      .where('order_id', '=', orderId)
-      .execute()
+  const trigger = async (orderId: string) => {
+    const order = { order_id: orderId, user_id: await userOf(orderId) }
+    const reserved = { openable: 0, reserved_price: 1_000, reserved_delta: '0' }
+    await writeRows(fixture.context.test.engine, 1, [
+      { kind: 'order_triggered', ...order, ...reserved, ...EVIDENCE },
+    ])
+  }
+  const userOf = async (orderId: string): Promise<number> => {
+    const orders = fixture.context.test.db.selectFrom('orders').select('user_id')
+    return (await orders.where('order_id', '=', orderId).executeTakeFirstOrThrow()).user_id
+  }
 
   it('when the position opens, grows and shrinks, an order placed before the entry keeps waiting', async () => {
     await fixture.fundAndFollow()
@@ -80,7 +83,7 @@ describe('reduce-only orders', () => {
         await accept({ side: 'LONG', trigger: 1_100 }),
         await accept({ type: 'STOP_MARKET', reduce_only: false }),
         await accept({ type: 'LIMIT', side: 'LONG', price: 800, trigger: 0 }),
-        await acceptOrder(test.db, 1, addressOf(bob), {
+        await acceptOrder(test.engine, 1, addressOf(bob), {
           side: 'SHORT',
           type: 'STOP_LOSS_MARKET',
           reduce_only: true,
@@ -113,7 +116,7 @@ describe('reduce-only orders', () => {
     await trade(500)
     const order = await accept({ type: 'TAKE_PROFIT_LIMIT', price: 1_100, trigger: 1_100 })
     await trigger(order)
-    await test.db.updateTable('orders').set({ settling: 4 }).where('order_id', '=', order).execute()
+    await matchOrder(test.engine, order, 4)
     await trade(-500)
     expect(await stateOf(order)).to.equal('CANCEL_PENDING_FINALIZE')
     expect((await orderOf(test.db, order)).closing_reason).to.equal('POSITION_CLOSED')
@@ -128,19 +131,18 @@ describe('reduce-only orders', () => {
     const open = await accept({ type: 'TAKE_PROFIT_LIMIT', price: 1_100, trigger: 1_100 })
     await trigger(open)
     const limit = await accept({ type: 'LIMIT', price: 1_100, trigger: 0 })
-    await test.db
-      .updateTable('orders')
-      .set({ status: 'CANCELLED', status_reason: 'USER_CANCELLED', ended_at: 1 })
-      .where('order_id', '=', cancelled)
-      .execute()
+    const ended = { order_id: cancelled, user_id: await userOf(cancelled), status: 'CANCELLED' } as const
+    await writeRows(test.engine, 1, [
+      { kind: 'order_ended', ...ended, reason: 'USER_CANCELLED', note: null, reserved_delta: '0', at: 1 },
+    ])
     const part = await exchange.part([
       { by: alice, side: 'SHORT', fill: 500, salt: fixture.salt() },
       { by: bob, side: 'LONG', fill: 500, salt: fixture.salt() },
     ])
     const states = async () => [await stateOf(waiting), await stateOf(open), await stateOf(cancelled)]
     await projectAll(test)
-    expect(await levelAt(1_100)).to.include({ order_count: 1 })
-    await matchPart(test.db, part, await exchange.send(part))
+    expect(await levelAt(1_100)).to.include({ order_count: 2 })
+    await matchPart(test, part, await exchange.send(part))
     await catchUp(follower)
     expect(await states()).to.deep.equal([CLOSED, CLOSED, 'CANCELLED USER_CANCELLED'])
     await projectAll(test)
@@ -170,24 +172,26 @@ describe('reduce-only orders', () => {
   })
 
   it('when the salt of an order that has left the book is cancelled on chain, the order ends as cancelled', async () => {
-    const { test, alice } = fixture.context
+    const { exchange, test, follower, alice, bob } = fixture.context
     await fixture.fundAndFollow()
     await trade(500)
     const order = await accept({ type: 'LIMIT', price: 1_100, trigger: 0 })
-    await match(-500)
-    const { salt, user_id } = await test.db
+    const part = await exchange.part([
+      { by: alice, side: 'SHORT', fill: 500, salt: fixture.salt() },
+      { by: bob, side: 'LONG', fill: 500, salt: fixture.salt() },
+    ])
+    await matchPart(test, part, '0x1')
+    expect((await orderOf(test.db, order)).closing_reason).to.equal('POSITION_CLOSED')
+    const { salt } = await test.db
       .selectFrom('orders')
-      .select(['salt', 'user_id'])
+      .select('salt')
       .where('order_id', '=', order)
       .executeTakeFirstOrThrow()
-    await test.db.transaction().execute(async (tx) => {
-      const shards = await LockedShards.lock(tx, ['m1'])
-      const fact = { spec: fixture.context.exchange.spec, maker: addressOf(alice), salts: [BigInt(salt)] }
-      await cancelSalts({ tx, shards, at: 5_000 }, { kind: 'salts_cancelled', ...fact } as never, user_id)
-      await shards.write(tx)
-    })
+    await (await exchange.trader.connect(alice).cancelSalts([BigInt(salt)])).wait()
+    await catchUp(follower)
     expect(await stateOf(order)).to.equal('CANCELLED USER_CANCELLED')
-    await catchUp(fixture.context.follower)
+    await exchange.send(part)
+    await catchUp(follower)
     expect(await stateOf(order)).to.equal('CANCELLED USER_CANCELLED')
     await fixture.audit()
   })

@@ -6,19 +6,21 @@ import { expect } from 'chai'
 import { Wallet } from 'ethers'
 import fc from 'fast-check'
 import { after, before, describe, it } from 'mocha'
-import { appendRows, lockShard } from '../../../db/journal.ts'
-import { insertRelayOperation, openRelays } from '../../../db/relay-operations.ts'
+import { createShard } from '../../../db/journal.ts'
+import { listMarket } from '../../../db/markets.ts'
+import { openRelays } from '../../../db/relay-operations.ts'
 import type { ChainFact } from '../../../domain/chain/facts.ts'
 import { ACCOUNTS_SHARD } from '../../../domain/journal/journal-row.ts'
 import { isFulfilled, nextForwardNonce, type RelayEffect } from '../../../domain/relays/operation.ts'
 import type { Address } from '../../../domain/units.ts'
-import { ingestBlock, rollBackBlock } from '../../../indexer/ingest/blocks.ts'
-import type { BlockFact } from '../../../indexer/ingest/fact-locks.ts'
-import { MarketFixture } from '../../keeper/support/market-fixture.ts'
-import { UNREAD_CHAIN } from '../../keeper/support/mine-part.ts'
+import type { BlockFact, ChainRecord } from '../../../indexer/ingest/chain-record.ts'
+import { LocalEngine } from '../../support/local-engine.ts'
 import { perpetual } from '../../support/markets.ts'
+import { acceptRelay } from '../support/accepted-relay.ts'
+import { freshDatabase } from '../support/database.ts'
+import { CHAIN_ID, type ExchangeDatabase, followPorts, withEngine } from '../support/exchange-fixture.ts'
+import { UNREAD_CHAIN } from '../support/recorded-chain.ts'
 
-const CHAIN = 6343
 const KEYS = 3
 const keyOf = (n: number) => `0x${String(n).repeat(40)}` as Address
 
@@ -58,41 +60,42 @@ const GENESIS: Block = { keys: new Map(), executed: 0, nonce: null }
 
 describe('relay operations under forks', function () {
   this.timeout(60_000)
-  let fixture: MarketFixture
+  let exchange: ExchangeDatabase
+  let chain: ChainRecord
+  let users = 0
   before(async () => {
-    fixture = await MarketFixture.open(perpetual)
+    const test = await freshDatabase()
+    await createShard(test.db, ACCOUNTS_SHARD)
+    await listMarket(test.db, perpetual)
+    exchange = withEngine(test, await LocalEngine.over(test))
+    chain = followPorts(exchange, UNREAD_CHAIN).record
   })
-  after(() => fixture.close())
+  after(() => exchange.close())
 
   async function play(steps: readonly Step[]): Promise<void> {
-    const { db } = fixture
-    const { wallet, account } = await fixture.trader(Wallet.createRandom().address)
-    const owner = wallet.address.toLowerCase() as Address
+    const { db, engine } = exchange
+    const owner = Wallet.createRandom().address.toLowerCase() as Address
+    const account = ++users
+    const created = { kind: 'user_created', user_id: account, address: owner, at: 0 } as const
+    await engine.write([{ shard: ACCOUNTS_SHARD, row: created }])
     const first = await startChain()
     const blocks: Block[] = [GENESIS]
     const operations: { readonly id: string; readonly nonce: number; readonly effect: RelayEffect }[] = []
     const tip = (): Block => blocks.at(-1) as Block
 
     async function accept({ kind, key }: Effect): Promise<void> {
-      await db.transaction().execute(async (tx) => {
-        const shard = await lockShard(tx, ACCOUNTS_SHARD)
-        const open = (await openRelays(tx, owner)).map((each) => each.nonce)
-        const nonce = nextForwardNonce(tip().executed, open)
-        const id = `${owner}-${operations.length}`
-        const target = {
-          operation_id: id,
-          user_id: account,
-          kind,
-          session_key: keyOf(key),
-          owner,
-          target: '0x',
-          nonce,
-        }
-        const rest = { market_id: null, minimum: null, gas: 1, deadline: 1, data: '0x', signature: '0x' }
-        const { row } = await insertRelayOperation(tx, { ...target, ...rest }, 0)
-        await appendRows(tx, shard, [row])
-        operations.push({ id, nonce, effect: { kind, sessionKey: keyOf(key) } })
+      const open = (await openRelays(db, owner)).map((each) => each.nonce)
+      const nonce = nextForwardNonce(tip().executed, open)
+      const id = `${owner}-${operations.length}`
+      await acceptRelay(engine, {
+        operation_id: id,
+        user_id: account,
+        kind,
+        session_key: keyOf(key),
+        owner,
+        nonce,
       })
+      operations.push({ id, nonce, effect: { kind, sessionKey: keyOf(key) } })
     }
 
     /** A block with the call, forwarded with the next nonce or sent directly. A call that would revert leaves no block. */
@@ -137,7 +140,7 @@ describe('relay operations under forks', function () {
     async function fork(): Promise<void> {
       if (blocks.length === 1) return
       const number = first + blocks.length - 2
-      await rollBackBlock(db, CHAIN, { number, hash: hashOf(number) }, first)
+      await chain.rollBack({ number, hash: hashOf(number) })
       blocks.pop()
     }
 
@@ -171,11 +174,8 @@ describe('relay operations under forks', function () {
 
   /** The database follows a chain whose next block has the returned number. */
   async function startChain(): Promise<number> {
-    const known = await fixture.db.selectFrom('chain_progress').select('next_block').executeTakeFirst()
-    if (known !== undefined) return known.next_block
-    const progress = { chain_id: CHAIN, genesis_hash: '0x', next_block: 1, head: 0, completed_at: 0 }
-    await fixture.db.insertInto('chain_progress').values(progress).execute()
-    return 1
+    await chain.bind({ chainId: CHAIN_ID, hash: '0x' }, 1)
+    return (await chain.progress()).nextBlock
   }
 
   async function record(number: number, facts: readonly ChainFact[]): Promise<void> {
@@ -193,19 +193,12 @@ describe('relay operations under forks', function () {
         data: '0x',
       },
     })
-    const next = { chainId: CHAIN, from: number, block, facts: facts.map(logOf), mismatches: [] }
-    expect(
-      await ingestBlock(fixture.db, next, {
-        chain: UNREAD_CHAIN,
-        now: fixture.clock.now(),
-        killPoint() {},
-        stepFacts: 20,
-      }),
-    ).to.deep.equal([])
+    const next = { from: number, block, facts: facts.map(logOf), mismatches: [] }
+    expect(await chain.ingest(next)).to.deep.equal({ kind: 'recorded', mismatches: [] })
   }
 
   async function stored(owner: string) {
-    const { db } = fixture
+    const { db } = exchange
     const nonce = await db
       .selectFrom('forwarder_nonces')
       .select('next_nonce')

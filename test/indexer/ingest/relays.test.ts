@@ -12,7 +12,7 @@ import { useFollowerFixture } from '../support/follower-fixture.ts'
 const KEY = `0x${'4e'.repeat(20)}`
 
 describe('following forwarded requests', () => {
-  const fixture = useFollowerFixture({ isShadowed: true })
+  const fixture = useFollowerFixture()
 
   /** Alice's request, sent by another account. */
   async function execute(owner: Wallet, to: string, data: string, nonce: number): Promise<void> {

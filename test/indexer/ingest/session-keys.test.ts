@@ -2,11 +2,13 @@
 import { expect } from 'chai'
 import { Wallet } from 'ethers'
 import { describe, it } from 'mocha'
-import { listMarket } from '../../../db/markets.ts'
+import { marketShard } from '../../../domain/journal/journal-row.ts'
+import { toStoredSpec } from '../../../domain/market/stored-spec.ts'
 import type { MarketId } from '../../../domain/units.ts'
 import { AccountManager__factory } from '../../../typechain-types/factories/AccountManager__factory.ts'
 import { addressOf, catchUp } from '../support/exchange-fixture.ts'
 import { useFollowerFixture } from '../support/follower-fixture.ts'
+import { matchOrder } from '../support/matched-part.ts'
 import { acceptOrder, orderOf } from '../support/resting-order.ts'
 
 const MONTH = 30 * 24 * 3600
@@ -59,12 +61,14 @@ describe('following session keys', () => {
       symbol: 'OTHER',
       trader: addressOf(Wallet.createRandom()),
     }
-    await listMarket(test.db, other)
+    await test.engine.write([
+      { shard: marketShard(2), row: { kind: 'market_listed', spec: toStoredSpec(other) } },
+    ])
     await register(alice)
     await catchUp(follower)
     const signer = addressOf(key)
     const place = (marketId: number, by: Wallet, changes = {}) =>
-      acceptOrder(test.db, marketId, addressOf(by), changes)
+      acceptOrder(test.engine, marketId, addressOf(by), changes)
     const ended = [
       await place(1, alice, { signer }),
       await place(2, alice, { signer, type: 'STOP_MARKET', trigger: 1_100, price: 0 }),
@@ -85,12 +89,8 @@ describe('following session keys', () => {
     await fixture.fundAndFollow()
     await register(alice)
     await catchUp(follower)
-    const id = await acceptOrder(test.db, 1, addressOf(alice), { signer: addressOf(key) })
-    await test.db
-      .updateTable('orders')
-      .set({ settling: 4, held: 28n, reserved: 42n })
-      .where('order_id', '=', id)
-      .execute()
+    const id = await acceptOrder(test.engine, 1, addressOf(alice), { signer: addressOf(key) })
+    await matchOrder(test.engine, id, 4)
     await revoke(alice)
     await catchUp(follower)
     const order = await orderOf(test.db, id)
@@ -112,7 +112,7 @@ describe('following session keys', () => {
     await register(bob)
     await catchUp(follower)
     expect(await keys()).to.have.length(2)
-    const id = await acceptOrder(test.db, 1, addressOf(bob), { signer: addressOf(key) })
+    const id = await acceptOrder(test.engine, 1, addressOf(bob), { signer: addressOf(key) })
     await exchange.rpc('anvil_reorg', 3, [])
     await catchUp(follower)
     const [after, ...others] = await keys()

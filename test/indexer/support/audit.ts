@@ -99,12 +99,6 @@ export async function chainState(db: Db): Promise<unknown> {
     .orderBy('address')
     .orderBy('market_id')
     .execute()
-  const logs = await db
-    .selectFrom('chain_logs')
-    .select(['block', 'log_index', 'tx_hash', 'data'])
-    .orderBy('block')
-    .orderBy('log_index')
-    .execute()
   const progress = await db.selectFrom('chain_progress').select(['next_block', 'head']).execute()
   const nonces = await db
     .selectFrom('forwarder_nonces')
@@ -117,5 +111,5 @@ export async function chainState(db: Db): Promise<unknown> {
     .orderBy('account')
     .orderBy('market_id')
     .execute()
-  return { accounts, positions, logs, progress, nonces, floors }
+  return { accounts, positions, progress, nonces, floors }
 }

@@ -1,5 +1,6 @@
 /** The contracts of an exchange deployed on a real chain, with databases and followers on request. A follower runs only the passes that a test calls. */
 import { getBytes, id, JsonRpcProvider, keccak256, Wallet } from 'ethers'
+import type { Db } from '../../../db/client.ts'
 import { createShard } from '../../../db/journal.ts'
 import { listMarket } from '../../../db/markets.ts'
 import { ACCOUNTS_SHARD } from '../../../domain/journal/journal-row.ts'
@@ -10,16 +11,18 @@ import type { SettlementPart } from '../../../domain/settlement/settlement.ts'
 import { encodeSettleBatch } from '../../../domain/settlement/settlement-codec.ts'
 import type { Address, Millis, Price, Seconds, Steps, Ticks } from '../../../domain/units.ts'
 import { createChain } from '../../../indexer/adapters/chain.ts'
+import { createEngineRecord } from '../../../indexer/ingest/engine-record.ts'
 import { Follower, type FollowOptions, type FollowPorts } from '../../../indexer/ingest/follow.ts'
 import type { Chain } from '../../../indexer/ports.ts'
 import { projectAll as projectShards } from '../../../indexer/project/project-shards.ts'
+import type { Engine } from '../../../keeper/engine/link/engine.ts'
 import type { Logger } from '../../../service/logger.ts'
 import { deployMarket, deployShared, feedIdOf, type SharedContracts } from '../../../stack/deploy.ts'
 import { IsolatedTrader__factory } from '../../../typechain-types/factories/IsolatedTrader__factory.ts'
 import { MarginBank__factory } from '../../../typechain-types/factories/MarginBank__factory.ts'
 import { TestUSDM__factory } from '../../../typechain-types/factories/TestUSDM__factory.ts'
+import { LocalEngine, type LocalEngineOptions } from '../../support/local-engine.ts'
 import { e18, perpetual } from '../../support/markets.ts'
-import { ShadowedFollower } from '../../support/shadowed-follower.ts'
 import { freshDatabase, type TestDatabase } from './database.ts'
 
 export const CHAIN_ID = 6343
@@ -35,6 +38,11 @@ export interface FillInput {
   readonly quantity?: number
   readonly salt: bigint
   readonly slot?: number
+}
+
+/** A database with the engine that writes it. */
+export interface ExchangeDatabase extends TestDatabase {
+  readonly engine: LocalEngine
 }
 
 export class ExchangeFixture {
@@ -176,25 +184,26 @@ export class ExchangeFixture {
 
   // ---------------------------------------------------------------------- database
 
-  /** A migrated database with the market listed and no other data. */
-  async database(): Promise<TestDatabase> {
+  /** A migrated database with the market listed and no other data. It has no engine. */
+  async listed(): Promise<TestDatabase> {
     const test = await freshDatabase()
     await createShard(test.db, ACCOUNTS_SHARD)
     await listMarket(test.db, this.spec)
     return test
   }
 
+  /** A database with the market listed, which an engine of its own writes. */
+  async database(options: LocalEngineOptions = {}): Promise<ExchangeDatabase> {
+    const test = await this.listed()
+    return withEngine(test, await LocalEngine.over(test, options))
+  }
+
   chain(): Chain & { close(): void } {
     return createChain({ url: this.url, chainId: CHAIN_ID, timeoutMs: 5_000 })
   }
 
-  follower(test: TestDatabase, chain: Chain, options: Partial<FollowOptions> = {}): Follower {
+  follower(test: Recorded, chain: Chain, options: Partial<FollowOptions> = {}): Follower {
     return new Follower(followPorts(test, chain), { ...this.followOptions(), ...options })
-  }
-
-  /** Every pass is also decided in memory. Tests must state in rows of the journal what they write to the tables. */
-  shadowedFollower(test: TestDatabase, chain: Chain): ShadowedFollower {
-    return new ShadowedFollower(followPorts(test, chain), this.followOptions())
   }
 
   followOptions(): FollowOptions {
@@ -206,21 +215,38 @@ export class ExchangeFixture {
       startBlock: this.startBlock,
       range: 100,
       liveDepth: 64,
-      confirmations: 1,
-      stepFacts: 20,
     }
   }
 }
 
 const SILENT_LOGGER: Logger = { info() {}, warn() {}, error() {} }
 
-export const followPorts = ({ db }: TestDatabase, chain: Chain): FollowPorts => ({
-  db,
-  chain,
-  clock: { now: () => Date.now() as Millis },
-  logger: SILENT_LOGGER,
-  metrics: { headReached() {}, blockApplied() {}, rolledBack() {}, mismatch() {} },
-  killPoint() {},
+/** A database, and the engine through which a follower records blocks. */
+export interface Recorded {
+  readonly db: Db
+  readonly engine: Engine
+}
+
+export function followPorts({ db, engine }: Recorded, chain: Chain): FollowPorts {
+  return {
+    db,
+    chain,
+    clock: { now: () => Date.now() as Millis },
+    logger: SILENT_LOGGER,
+    metrics: { headReached() {}, blockApplied() {}, rolledBack() {}, mismatch() {} },
+    killPoint() {},
+    record: createEngineRecord({ db, engine, chain, logger: SILENT_LOGGER }, CHAIN_ID),
+  }
+}
+
+export const withEngine = (test: TestDatabase, engine: LocalEngine): ExchangeDatabase => ({
+  db: test.db,
+  url: test.url,
+  engine,
+  async close() {
+    await engine.close()
+    await test.close()
+  },
 })
 
 /** Runs passes until the head is reached: a fork or a race may need several. */

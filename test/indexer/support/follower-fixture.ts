@@ -2,19 +2,25 @@
 import { expect } from 'chai'
 import type { Wallet } from 'ethers'
 import { after, afterEach, before, beforeEach } from 'mocha'
+import type { ExchangeState } from '../../../domain/exchange/state.ts'
 import type { Follower } from '../../../indexer/ingest/follow.ts'
 import type { Chain } from '../../../indexer/ports.ts'
-import type { ChainShadow } from '../../../stack/shadow/chain-shadow.ts'
 import { useAnvil } from '../../support/anvil.ts'
-import { SHADOWS_ALL, type ShadowedFollower } from '../../support/shadowed-follower.ts'
+import type { LocalEngineOptions } from '../../support/local-engine.ts'
 import { chainState, expectBooks, expectConservation, expectPositions } from './audit.ts'
-import type { TestDatabase } from './database.ts'
-import { CHAIN_ID, catchUp, ExchangeFixture, type FillInput, projectAll } from './exchange-fixture.ts'
+import {
+  CHAIN_ID,
+  catchUp,
+  type ExchangeDatabase,
+  ExchangeFixture,
+  type FillInput,
+  projectAll,
+} from './exchange-fixture.ts'
 import { matchPart } from './matched-part.ts'
 
 export interface FollowerContext {
   readonly exchange: ExchangeFixture
-  readonly test: TestDatabase
+  readonly test: ExchangeDatabase
   readonly chain: Chain & { close(): void }
   readonly follower: Follower
   readonly alice: Wallet
@@ -25,17 +31,7 @@ export interface FollowerContext {
 export class FollowerFixture {
   #context: FollowerContext | undefined
   #salt = 1n
-  readonly #isShadowed: boolean
   readonly #open: { close(): unknown }[] = []
-
-  constructor(isShadowed: boolean) {
-    this.#isShadowed = isShadowed
-  }
-
-  /** The shadow with which the follower's passes are compared. */
-  get shadow(): ChainShadow {
-    return (this.context.follower as ShadowedFollower).shadow
-  }
 
   get context(): FollowerContext {
     if (this.#context === undefined) throw new Error('the context is created before each test')
@@ -46,9 +42,7 @@ export class FollowerFixture {
     const test = await exchange.database()
     const chain = exchange.chain()
     this.#open.push(test, chain)
-    const follower = this.#isShadowed
-      ? exchange.shadowedFollower(test, chain)
-      : exchange.follower(test, chain)
+    const follower = exchange.follower(test, chain)
     this.#context = { exchange, test, chain, follower, alice, bob, users: [alice, bob] }
   }
 
@@ -86,7 +80,7 @@ export class FollowerFixture {
     const { exchange, test } = this.context
     const part = await exchange.part(fills, ticks)
     const hash = await exchange.send(part)
-    await matchPart(test.db, part, hash)
+    await matchPart(test, part, hash)
     return hash
   }
 
@@ -107,8 +101,13 @@ export class FollowerFixture {
     return rows.map(({ failure_kind }) => failure_kind)
   }
 
-  async freshDatabase(): Promise<TestDatabase> {
-    const fresh = await this.context.exchange.database()
+  /** Changes the state without a row, as no command would. */
+  edit(change: (state: ExchangeState) => void): void {
+    change(this.context.test.engine.state)
+  }
+
+  async freshDatabase(options: LocalEngineOptions = {}): Promise<ExchangeDatabase> {
+    const fresh = await this.context.exchange.database(options)
     this.#open.push(fresh)
     return fresh
   }
@@ -121,10 +120,9 @@ export class FollowerFixture {
   }
 }
 
-/** `isShadowed`: every pass is also decided in memory. */
-export function useFollowerFixture({ isShadowed = SHADOWS_ALL } = {}): FollowerFixture {
+export function useFollowerFixture(): FollowerFixture {
   const anvil = useAnvil({ chainId: CHAIN_ID })
-  const fixture = new FollowerFixture(isShadowed)
+  const fixture = new FollowerFixture()
   let exchange: ExchangeFixture
   let users: readonly [Wallet, Wallet]
   let snapshot: string

@@ -82,6 +82,20 @@ export function copyPart(part: SettlementPart, spec: MarketSpec): SettlementPart
   return { ...part, marketId: spec.marketId, fills }
 }
 
+const unread = (): Promise<never> =>
+  Promise.reject(new Error('the rules explain every recorded fact: the chain must not be read'))
+
+/** The chain of a test that records blocks by itself. */
+export const UNREAD_CHAIN: Chain = {
+  chainId: unread,
+  head: unread,
+  block: unread,
+  logsOf: unread,
+  logsBetween: unread,
+  hasSucceeded: unread,
+  position: unread,
+}
+
 /** Blocks that a benchmark or a test appends one at a time, and may replace. */
 export class MemoryChain implements Chain {
   readonly #blocks: ChainBlock[] = []
@@ -130,7 +144,5 @@ export class MemoryChain implements Chain {
     return true
   }
 
-  async position(): Promise<never> {
-    throw new Error('the rules explain every recorded part: no position is read')
-  }
+  position = unread
 }

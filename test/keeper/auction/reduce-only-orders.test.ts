@@ -3,7 +3,6 @@ import { expect } from 'chai'
 import { afterEach, beforeEach, describe, it } from 'mocha'
 import type { Fence } from '../../../db/fence.ts'
 import { MarketState } from '../../../domain/exchange/decide/turn/market-state.ts'
-import { CHAIN } from '../../../domain/exchange/tables/blocks.ts'
 import { projectAll } from '../../../indexer/project/project-shards.ts'
 import { createVoids } from '../../../keeper/settlement/store.ts'
 import { voidFrom } from '../../../keeper/settlement/void-batches.ts'
@@ -11,7 +10,8 @@ import { perpetual } from '../../support/markets.ts'
 import { createAuction, createMarketMemory } from '../support/engine-turns.ts'
 import { expectConsistent, expectSameBook, expectSameReadModel } from '../support/invariants.ts'
 import { MarketFixture, RULES, SILENT_LOGGER, type Trader } from '../support/market-fixture.ts'
-import { dropBlock, mineOldestPart } from '../support/mine-part.ts'
+import { unminePart } from '../support/mine-block.ts'
+import { mineOldestPart } from '../support/mine-part.ts'
 
 describe('a reduce-only order whose position closes', () => {
   let fixture: MarketFixture
@@ -77,8 +77,7 @@ describe('a reduce-only order whose position closes', () => {
     const cause = { kind: 'late', error: 'late' } as const
     await voidFrom(ports, perpetual, settling, { queueNo: queue_no, cause, reverted: null })
   }
-  /** The newest block, which has mined the batch, leaves the chain. */
-  const rollBack = () => dropBlock(fixture, (fixture.engine.state.chain.get(CHAIN)?.next_block ?? 1) - 1)
+  const rollBack = () => unminePart(fixture.db)
   const CLOSED = 'CANCELLED POSITION_CLOSED'
 
   it('when the position closes, a resting limit order is gone from the next batch, and no order meets it', async () => {

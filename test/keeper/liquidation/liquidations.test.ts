@@ -3,15 +3,14 @@ import { expect } from 'chai'
 import { afterEach, beforeEach, describe, it } from 'mocha'
 import { endActions, noteFailure } from '../../../db/actions.ts'
 import { loadLiquidating, loadLiquidations } from '../../../db/liquidations.ts'
-import type { PartSettled } from '../../../domain/journal/batch-rows.ts'
 import type { LiquidationChanged } from '../../../domain/journal/liquidation-row.ts'
 import { MOST_WIDENINGS } from '../../../domain/risk/liquidation-plan.ts'
-import { rollBackFacts } from '../../../indexer/ingest/roll-back.ts'
 import { createVoids } from '../../../keeper/settlement/store.ts'
 import { voidFrom } from '../../../keeper/settlement/void-batches.ts'
 import { expectConsistent, expectSameBook, expectSameReadModel } from '../support/invariants.ts'
 import { LiquidationRun } from '../support/liquidation-run.ts'
 import { addressOf, SILENT_LOGGER } from '../support/market-fixture.ts'
+import { unminePart } from '../support/mine-block.ts'
 import { mineOldestPart } from '../support/mine-part.ts'
 
 /** A long at 1,000 with leverage 20 is below the threshold at 975, below MMR at 970, below two thirds of it at 960, and worth nothing at 950. */
@@ -373,10 +372,7 @@ describe('a liquidation', () => {
     await run.turn()
     await mine()
     await run.turn()
-    const rows = await run.fixture.db.selectFrom('journal').selectAll().orderBy('seq', 'desc').execute()
-    const isPart = (row: { kind: string }): row is PartSettled => row.kind === 'part_settled'
-    const found = rows.find(({ row }) => isPart(row))
-    await run.fixture.db.transaction().execute((tx) => rollBackFacts(tx, [found as never]))
+    await unminePart(run.fixture.db)
     expect((await forcedOrders())[0]).to.include({ status: 'OPEN', settling: 100, filled: 0 })
     await run.turn()
     await mine()

@@ -195,8 +195,6 @@ export class ChainFixture extends MarketFixture {
         startBlock: this.chainSide.startBlock,
         range: 500,
         liveDepth: 20,
-        stepFacts: 20,
-        confirmations: 1,
       },
     )
   }

@@ -34,8 +34,9 @@ export class EngineCluster {
     writeFileSync(this.#keysFile, JSON.stringify(keys), { mode: 0o600 })
   }
 
-  static async create(): Promise<EngineCluster> {
-    return new EngineCluster(await freshDatabase())
+  /** Over a migrated database; by default over a new one. */
+  static async create(url?: string): Promise<EngineCluster> {
+    return new EngineCluster(url ?? (await freshDatabase()))
   }
 
   async start(env: Record<string, string> = {}): Promise<EngineProcess> {

@@ -25,11 +25,12 @@ import { reservationsOf, reservedPriceOf } from '../../../domain/orders/reservat
 import type { Address, Millis, Price, Quote, Seconds, Steps, Ticks, UserId } from '../../../domain/units.ts'
 import type { Metrics } from '../../../keeper/ports.ts'
 import type { Logger } from '../../../service/logger.ts'
-import { AdoptingEngine, type AdoptingOptions } from '../../support/adopting-engine.ts'
+import type { AdoptingEngine, AdoptingOptions } from '../../support/adopting-engine.ts'
 import { type BuildAction, enqueueOn } from '../../support/enqueue.ts'
 import { e18 } from '../../support/markets.ts'
 import { freshDatabase } from '../../support/postgres.ts'
 import { type ServedEngine, serveEngine } from '../../support/served-engine.ts'
+import { adoptingEngine } from './adopting-engine.ts'
 import type { TurnPorts } from './engine-turns.ts'
 
 export const SILENT_LOGGER: Logger = { info: () => {}, warn: () => {}, error: () => {} }
@@ -129,7 +130,7 @@ export class MarketFixture {
     this.url = url
     this.spec = spec
     this.clock = clock
-    this.engine = new AdoptingEngine(db, this.times())
+    this.engine = adoptingEngine(db, this.times())
   }
 
   /** Another market of the same database, clock and traders. */

@@ -6,9 +6,6 @@ import { toOpenOrder } from '../../../db/orders.ts'
 import { minedPosition } from '../../../db/positions.ts'
 import { anyOf } from '../../../db/values.ts'
 import { byAccount } from '../../../domain/auction/batch.ts'
-import type { ChainFact } from '../../../domain/chain/facts.ts'
-import type { BlockCommand } from '../../../domain/exchange/decide/chain/blocks.ts'
-import { CHAIN } from '../../../domain/exchange/tables/blocks.ts'
 import { openingBasis, type Position } from '../../../domain/positions/position.ts'
 import { settleAccount } from '../../../domain/settlement/settle-account.ts'
 import type { BatchSettled, SettledFill } from '../../../domain/settlement/settlement.ts'
@@ -25,6 +22,7 @@ import type {
 } from '../../../domain/units.ts'
 import { ask } from '../../../keeper/engine/link/engine.ts'
 import type { MarketFixture } from './market-fixture.ts'
+import { mineBlock } from './mine-block.ts'
 
 /** The oldest part that is not mined. */
 export async function oldestPart({ db, spec }: MarketFixture) {
@@ -153,47 +151,14 @@ const BUDGET_MS = 10_000
 const LANE = { lane: 'without a chain', relayer: `0x${'e'.repeat(40)}` as Address, chainId: 1 }
 const hashOf = (queueNo: number): string => `0x${queueNo.toString(16).padStart(64, '0')}`
 
-/** The block after the newest one, with one fact. */
-export function nextBlock(
-  { engine, spec, clock }: MarketFixture,
-  fact: ChainFact,
-  txHash: string,
-): BlockCommand {
-  const number = engine.state.chain.get(CHAIN)?.next_block ?? 1
-  const hash = hashOf(number)
-  const timestamp = Math.floor(clock.value / 1000)
-  return {
-    kind: 'apply_block',
-    block: { number, hash, parentHash: hashOf(number - 1), timestamp },
-    from: number,
-    facts: [{ log: { logIndex: 0, txHash, address: spec.trader }, fact }],
-    silent: [],
-    // They follow from the rules of domain/.
-    positions: [],
-    gasUsed: new Map(),
-  }
-}
-
-/** Returns the block's number. */
-export async function applyBlock({ engine }: MarketFixture, command: BlockCommand): Promise<number> {
-  const { number } = command.block
-  const answer = await ask<'apply_block'>(engine, command, BUDGET_MS)
-  if (answer.kind !== 'done') throw new Error(`block ${number} is not applied: ${answer.kind}`)
-  return number
-}
-
-/** Mines the oldest part. Returns the number of its block; null without a part. */
-export async function mineOldestPart(fixture: MarketFixture): Promise<number | null> {
+/** Mines the oldest part, if there is one. */
+export async function mineOldestPart(fixture: MarketFixture): Promise<boolean> {
   const next = await oldestPart(fixture)
-  if (next === undefined) return null
+  if (next === undefined) return false
   // After a fork it has its number already.
   if (next.status === 'QUEUED') await submit(fixture, next)
   const settled = await settledPart(fixture, (await oldestPart(fixture)) as Action)
-  const fact = { kind: 'part_mined', spec: fixture.spec, settled } as const
-  return applyBlock(fixture, nextBlock(fixture, fact, hashOf(next.queue_no)))
-}
-
-/** The block leaves the chain, and all after it. */
-export async function dropBlock({ engine }: MarketFixture, number: number): Promise<void> {
-  await ask<'roll_back'>(engine, { kind: 'roll_back', above: number - 1 }, BUDGET_MS)
+  const { db, clock, spec } = fixture
+  await mineBlock(db, Math.floor(clock.value / 1000), { kind: 'part_mined', spec, settled }, spec.trader)
+  return true
 }

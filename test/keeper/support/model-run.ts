@@ -18,7 +18,8 @@ import { Model } from '../../support/order-model.ts'
 import type { ModelOrder, Observed } from '../../support/order-model-terms.ts'
 import { addressOf, MarketFixture, SILENT_LOGGER, type Trader } from './market-fixture.ts'
 import { restrictMarket } from './market-mode.ts'
-import { dropBlock, mineOldestPart } from './mine-part.ts'
+import { unminePart } from './mine-block.ts'
+import { mineOldestPart } from './mine-part.ts'
 import { type Command, type Place, type Protect, TRADERS } from './model-commands.ts'
 import { revokeKey } from './revoke-key.ts'
 import { SteppedKeeper } from './stepped-keeper.ts'
@@ -38,8 +39,8 @@ export class ModelRun {
   /** The newest rank at the last auction. */
   #standing = 0
   #price = 0
-  /** Blocks with a mined part. */
-  readonly #mined: number[] = []
+  /** Each block: a part, or the revocation of a key. */
+  readonly #chain: string[] = []
 
   private constructor(fixture: MarketFixture, middle: number) {
     this.fixture = fixture
@@ -350,25 +351,31 @@ export class ModelRun {
   }
 
   async #mine(): Promise<void> {
-    const block = await mineOldestPart(this.fixture)
-    if (block === null) return
-    this.#mined.push(block)
+    if (!(await mineOldestPart(this.fixture))) return
+    this.#chain.push('part')
     this.model.mine(await this.#observed())
   }
 
   async #reorg(): Promise<void> {
-    const block = this.#mined.at(-1)
-    if (this.model.mined.length === 0 || block === undefined) return
-    this.#mined.pop()
-    await dropBlock(this.fixture, block)
+    if (this.model.mined.length === 0) return
+    await unminePart(this.fixture.db)
+    // Revocations behind the part left the chain with it and are mined again, and then end what their keys have signed since.
+    const at = this.#chain.lastIndexOf('part')
+    const [, ...revoked] = this.#chain.splice(at)
+    this.#chain.push(...revoked)
+    const leave = () => this.model.leaveAll(({ signer }) => revoked.includes(signer), 'SIGNER_REVOKED')
+    leave()
     this.model.unmine(await this.#observed())
+    leave()
     this.counts.reorgs++
   }
 
   async #revoke(by: number): Promise<void> {
     const owner = addressOf((this.#traders[by] as Trader).wallet)
     const key = addressOf(keyOf(by))
-    await revokeKey(this.fixture, owner, key)
+    const { db, clock, spec } = this.fixture
+    await revokeKey(db, spec, { owner, key, timestamp: Math.floor(clock.value / 1000) })
+    this.#chain.push(key)
     this.counts.revoked++
     this.model.leaveAll(({ signer }) => signer === key, 'SIGNER_REVOKED')
   }

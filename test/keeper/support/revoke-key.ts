@@ -1,10 +1,14 @@
 /** The block in which an owner revokes a session key. */
+import type { Db } from '../../../db/client.ts'
+import type { MarketSpec } from '../../../domain/market/market.ts'
 import type { Address } from '../../../domain/units.ts'
-import type { MarketFixture } from './market-fixture.ts'
-import { applyBlock, nextBlock } from './mine-part.ts'
+import { mineBlock } from './mine-block.ts'
 
-export async function revokeKey(fixture: MarketFixture, owner: Address, key: Address): Promise<void> {
-  const change = { revoked_at: Math.floor(fixture.clock.value / 1000) }
-  const fact = { kind: 'session_key_updated', owner, key, change } as const
-  await applyBlock(fixture, nextBlock(fixture, fact, '0x'))
+export function revokeKey(
+  db: Db,
+  { trader }: MarketSpec,
+  { owner, key, timestamp }: { readonly owner: Address; readonly key: Address; readonly timestamp: number },
+): Promise<void> {
+  const change = { revoked_at: timestamp }
+  return mineBlock(db, timestamp, { kind: 'session_key_updated', owner, key, change }, trader)
 }

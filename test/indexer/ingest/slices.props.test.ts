@@ -1,23 +1,24 @@
 /**
- * Blocks that are applied per market in parallel transactions reach the state of a fresh database, wherever their followers are stopped, whatever the
- * chain replaces, and however many followers there are.
+ * Blocks that the engine applies in slices reach the state of a fresh database, wherever the engine ends, whatever the chain replaces, and however many
+ * followers there are.
  */
 import { expect } from 'chai'
 import fc from 'fast-check'
-import type { KyselyPlugin } from 'kysely'
 import { after, before, describe, it } from 'mocha'
 import type { Db } from '../../../db/client.ts'
-import { createShard, lockShard } from '../../../db/journal.ts'
+import { createShard } from '../../../db/journal.ts'
 import { listMarket } from '../../../db/markets.ts'
+import { tipOf } from '../../../domain/exchange/decide/chain/blocks.ts'
 import { ACCOUNTS_SHARD, marketShard } from '../../../domain/journal/journal-row.ts'
-import type { Address, Millis } from '../../../domain/units.ts'
+import type { Address } from '../../../domain/units.ts'
 import { Follower } from '../../../indexer/ingest/follow.ts'
 import type { ChainLog } from '../../../indexer/ports.ts'
+import { EngineError } from '../../../keeper/engine/link/engine.ts'
 import { MarginBank__factory } from '../../../typechain-types/factories/MarginBank__factory.ts'
-import { until } from '../../api/support/wait.ts'
+import { LocalEngine } from '../../support/local-engine.ts'
 import { chainState } from '../support/audit.ts'
-import { freshDatabase, type TestDatabase } from '../support/database.ts'
-import { CHAIN_ID } from '../support/exchange-fixture.ts'
+import { freshDatabase } from '../support/database.ts'
+import { CHAIN_ID, type ExchangeDatabase, followPorts, withEngine } from '../support/exchange-fixture.ts'
 import { matchPart } from '../support/matched-part.ts'
 import {
   copyOf,
@@ -33,7 +34,6 @@ const PARTS = 5
 const ACCOUNTS = 4
 const BANK = MarginBank__factory.createInterface()
 const TOKEN = 10n ** 18n
-const SILENT = { info() {}, warn() {}, error() {} }
 
 type Item =
   | { readonly kind: 'part'; readonly market: number }
@@ -42,7 +42,7 @@ type Item =
 type Action =
   | { readonly kind: 'block'; readonly items: readonly Item[] }
   | { readonly kind: 'fork'; readonly depth: number }
-  | { readonly kind: 'pass'; readonly budgets: readonly number[] }
+  | { readonly kind: 'pass'; readonly steps: number; readonly followers: number }
 
 const item: fc.Arbitrary<Item> = fc.oneof(
   { weight: 6, arbitrary: fc.record({ kind: fc.constant('part' as const), market: fc.nat(MARKETS - 1) }) },
@@ -56,10 +56,11 @@ const item: fc.Arbitrary<Item> = fc.oneof(
   },
 )
 
-/** A pass of each follower, which is stopped after so many statements and commits. */
+/** Passes of followers at once, during which the engine ends after so many steps. */
 const pass = fc.record({
   kind: fc.constant('pass' as const),
-  budgets: fc.array(fc.integer({ min: 5, max: 160 }), { minLength: 1, maxLength: 2 }),
+  steps: fc.integer({ min: 1, max: 14 }),
+  followers: fc.integer({ min: 1, max: 2 }),
 })
 
 const actions: fc.Arbitrary<Action[]> = fc.array(
@@ -80,45 +81,22 @@ const actions: fc.Arbitrary<Action[]> = fc.array(
   { minLength: 4, maxLength: 14 },
 )
 
-/** Blocks that are stopped after more and more statements, and replaced: whatever else happens, some are recorded and not complete then. */
-const STOPPED: readonly Action[] = Array.from({ length: 15 }, (_, at) => 10 * (at + 1)).flatMap((budget) => [
+/** Blocks that are cut after one slice or two, and replaced: whatever else happens, some are open, and some are taken back in part. */
+const CUT: readonly Action[] = [1, 2, 1, 2].flatMap((steps) => [
   {
     kind: 'block',
     items: [
       { kind: 'deposit', account: 1, tokens: 1 },
+      { kind: 'deposit', account: 2, tokens: 1 },
       { kind: 'part', market: 0 },
     ],
   },
-  { kind: 'pass', budgets: [budget] },
+  { kind: 'pass', steps, followers: 1 },
   { kind: 'fork', depth: 1 },
+  { kind: 'pass', steps: 1, followers: 1 },
 ])
 
 type MinedLog = Pick<ChainLog, 'txHash' | 'address' | 'topics' | 'data'>
-
-class Stopped extends Error {
-  override readonly name = 'Stopped'
-}
-
-/** Stops what uses it after so many statements and points between transactions. */
-class Budget {
-  #left: number
-  readonly plugin: KyselyPlugin
-
-  constructor(left: number) {
-    this.#left = left
-    this.plugin = {
-      transformQuery: ({ node }) => {
-        this.spend()
-        return node
-      },
-      transformResult: async ({ result }) => result,
-    }
-  }
-
-  spend(): void {
-    if (--this.#left < 0) throw new Stopped('the process was stopped')
-  }
-}
 
 /** The chain, and how many parts of each market it has below each of its blocks. */
 class ChainModel {
@@ -132,13 +110,13 @@ class ChainModel {
     this.#accounts = accounts
   }
 
-  /** The accounts' deposits, and perhaps a request of one of them that takes its whole free balance. */
-  begin({ isRequested = true } = {}): void {
+  /** The accounts' deposits, and a request of one of them that takes its whole free balance. */
+  begin(): void {
     const { timestamp, deposits } = this.#recording
     this.chain.append(timestamp, [])
     this.chain.append(timestamp, deposits)
     const whole = { kind: 'request' as const, account: 0, tokens: 1_000_000 }
-    if (isRequested) this.chain.append(timestamp, [this.#logOf(whole, 0)])
+    this.chain.append(timestamp, [this.#logOf(whole, 0)])
   }
 
   append(items: readonly Item[]): void {
@@ -175,11 +153,11 @@ class ChainModel {
   }
 }
 
-describe('blocks that are applied in steps', function () {
+describe('blocks that are applied in slices', function () {
   this.timeout(280_000)
   let recording: Recording
   let accounts: readonly Address[]
-  const open: TestDatabase[] = []
+  const open: ExchangeDatabase[] = []
   before(async () => {
     recording = await recordParts(PARTS, ACCOUNTS)
     accounts = recording.deposits.flatMap((log) => {
@@ -193,24 +171,20 @@ describe('blocks that are applied in steps', function () {
   }
   after(closeAll)
 
-  function follower(db: Db, { chain }: ChainModel, budget = new Budget(Number.POSITIVE_INFINITY)): Follower {
-    const metrics = { headReached() {}, blockApplied() {}, rolledBack() {}, mismatch() {} }
-    const clock = { now: () => Date.now() as Millis }
-    const killPoint = () => budget.spend()
-    const ports = { db: db.withPlugin(budget.plugin), chain, clock, logger: SILENT, metrics, killPoint }
-    return new Follower(ports, { ...recording.options, stepFacts: 1 })
-  }
+  const follower = (test: ExchangeDatabase, { chain }: ChainModel): Follower =>
+    new Follower(followPorts(test, chain), recording.options)
 
   /** A database that has the chain's first blocks and has matched all parts. */
-  async function database(start: { readonly isRequested?: boolean } = {}): Promise<TestDatabase> {
+  async function database(sliceAccounts: number): Promise<ExchangeDatabase> {
     const first = new ChainModel(recording, accounts)
-    first.begin(start)
+    first.begin()
     const test = await freshDatabase()
-    open.push(test)
     await createShard(test.db, ACCOUNTS_SHARD)
     const markets = Array.from({ length: MARKETS }, (_, number) => copyOf(recording.spec, number))
     for (const market of markets) await listMarket(test.db, market)
-    await follower(test.db, first).pass()
+    const exchange = withEngine(test, await LocalEngine.over(test, { chainRules: { sliceAccounts } }))
+    open.push(exchange)
+    await follower(exchange, first).pass()
     for (const { part } of recording.parts) {
       for (const [number, market] of markets.entries()) {
         const relayer = {
@@ -219,19 +193,32 @@ describe('blocks that are applied in steps', function () {
           lane: `m${number}`,
           next_nonce: 0,
         }
-        await matchPart(test.db, copyPart(part, market), txHashOf(number, part.actionId), relayer)
+        await matchPart(exchange, copyPart(part, market), txHashOf(number, part.actionId), relayer)
       }
     }
-    return test
+    return exchange
   }
 
-  async function reachHead(db: Db, model: ChainModel): Promise<void> {
-    const both = [follower(db, model), follower(db, model)]
+  async function reachHead(test: ExchangeDatabase, model: ChainModel): Promise<void> {
+    const both = [follower(test, model), follower(test, model)]
     for (let passes = 0; passes < 30; passes++) {
       const reached = await Promise.all(both.map((each) => each.pass()))
       if (reached.every(Boolean)) return
     }
     throw new Error('the head was not reached in 30 passes')
+  }
+
+  /** Passes until the engine ends. The next one starts from the journal. */
+  async function cutPass(
+    test: ExchangeDatabase,
+    model: ChainModel,
+    { steps, followers }: Extract<Action, { readonly kind: 'pass' }>,
+  ): Promise<void> {
+    test.engine.stepsLeft = steps
+    const passes = Array.from({ length: followers }, () => follower(test, model).pass())
+    for (const outcome of await Promise.allSettled(passes))
+      if (outcome.status === 'rejected' && !(outcome.reason instanceof EngineError)) throw outcome.reason
+    await test.engine.restart()
   }
 
   /** What the journal has of the chain: each shard's rows in order, without those that were rolled back and the rollbacks. */
@@ -259,83 +246,48 @@ describe('blocks that are applied in steps', function () {
     return Object.fromEntries([...shards].filter(([, own]) => own.length > 0))
   }
 
-  async function placesOf(db: Db): Promise<'applied' | 'recorded' | 'partly applied'> {
-    const steps = await db.selectFrom('chain_steps').select('block').execute()
-    const [first] = steps
-    if (first === undefined) return 'applied'
-    const logs = await db.selectFrom('chain_logs').select('shard').where('block', '=', first.block).execute()
-    return logs.some(({ shard }) => shard !== null) ? 'partly applied' : 'recorded'
-  }
+  /** How far the engine has come with its newest block. */
+  const stageOf = ({ engine }: ExchangeDatabase): 'complete' | 'open' | 'leaving' =>
+    tipOf(engine.state)?.status ?? 'complete'
 
-  it('when followers are stopped anywhere and the chain forks, it reaches the state of a fresh database', async () => {
-    const seen = { recorded: 0, 'partly applied': 0, applied: 0, forkedOpen: 0, pending: 0 }
+  it('when the engine ends anywhere and the chain forks, it reaches the state of a fresh database', async () => {
+    const seen = { open: 0, leaving: 0, complete: 0, forkedOpen: 0, pending: 0 }
     await fc.assert(
       fc
         .asyncProperty(actions, async (all) => {
           const model = new ChainModel(recording, accounts)
           model.begin()
-          const test = await database()
+          // Each fact is a slice of its own.
+          const test = await database(1)
           for (const action of all) {
             if (action.kind === 'block') model.append(action.items)
             if (action.kind === 'fork') {
-              if ((await placesOf(test.db)) !== 'applied') seen.forkedOpen++
+              if (stageOf(test) !== 'complete') seen.forkedOpen++
               model.fork(action.depth)
             }
             if (action.kind !== 'pass') continue
-            const passes = action.budgets.map((budget) => follower(test.db, model, new Budget(budget)).pass())
-            for (const outcome of await Promise.allSettled(passes))
-              if (outcome.status === 'rejected' && !(outcome.reason instanceof Stopped)) throw outcome.reason
-            seen[await placesOf(test.db)]++
+            await cutPass(test, model, action)
+            seen[stageOf(test)]++
           }
-          await reachHead(test.db, model)
-          const fresh = await database()
-          await reachHead(fresh.db, model)
+          await reachHead(test, model)
+          const fresh = await database(1_000)
+          await reachHead(fresh, model)
           expect(await chainState(test.db)).to.deep.equal(await chainState(fresh.db))
           const journal = await journalOf(fresh.db)
           expect(await journalOf(test.db)).to.deep.equal(journal)
-          for (const { db } of [test, fresh]) {
-            expect(await placesOf(db)).to.equal('applied')
-            expect(await db.selectFrom('settlement_mismatches').selectAll().execute()).to.deep.equal([])
+          for (const each of [test, fresh]) {
+            expect(stageOf(each)).to.equal('complete')
+            expect(await each.db.selectFrom('settlement_mismatches').selectAll().execute()).to.deep.equal([])
           }
           const parts = JSON.stringify(journal[marketShard(recording.spec.marketId)] ?? [])
           if (/","[1-9]\d*"\]/.test(parts)) seen.pending++
         })
         .afterEach(closeAll),
-      { numRuns: 12, endOnFailure: true, examples: [[[...STOPPED]]] },
+      { numRuns: 12, endOnFailure: true, examples: [[[...CUT]]] },
     )
     expect(
       Object.entries(seen).filter(([, times]) => times === 0),
       'histories that show less prove less',
     ).to.deep.equal([])
-  })
-
-  it('when a market is locked by another transaction, it applies the other markets of the block and completes it after the lock', async () => {
-    const model = new ChainModel(recording, accounts)
-    // A pending withdrawal of an account in all of the markets would join them to one step.
-    model.begin({ isRequested: false })
-    const { db } = await database({ isRequested: false })
-    model.append([0, 1, 2].map((market) => ({ kind: 'part', market })))
-    const shards = recording.spec.marketId
-    const [busy, ...others] = [0, 1, 2].map((number) => marketShard(shards + number))
-    const settledIn = async (): Promise<string[]> => {
-      const rows = await db.selectFrom('journal').select(['shard', 'row']).orderBy('shard').execute()
-      return rows.filter(({ row }) => row.kind === 'part_settled').map(({ shard }) => shard)
-    }
-    const nextBlock = async (): Promise<number> =>
-      (await db.selectFrom('chain_progress').select('next_block').executeTakeFirstOrThrow()).next_block
-    const before = await nextBlock()
-
-    let pass: Promise<boolean> | undefined
-    await db.transaction().execute(async (tx) => {
-      await lockShard(tx, busy as string)
-      pass = follower(db, model).pass()
-      await until(async () => (await settledIn()).length === others.length)
-      expect(await settledIn()).to.deep.equal(others)
-      expect(await nextBlock(), 'the block is not complete').to.equal(before)
-      expect(await placesOf(db)).to.equal('partly applied')
-    })
-    expect(await pass).to.equal(true)
-    expect(await settledIn()).to.deep.equal([busy, ...others])
-    expect(await nextBlock()).to.equal(before + 1)
   })
 })
