@@ -1,5 +1,4 @@
 /** The command pipeline: the one entry for everything that changes orders. Counts each command by its result. */
-import type pg from 'pg'
 import type { Db } from '../../db/client.ts'
 import { pruneRequests } from '../../db/client-requests.ts'
 import type { Clock } from '../../service/clock.ts'
@@ -20,11 +19,9 @@ import type { CancelAnswer, PlaceOrderAnswer, PlaceOrderBody } from '../order-en
 import type { ValidateAnswer, ValidateBody } from '../order-entry/validation-schema.ts'
 import type { RecoverSigners } from '../ports.ts'
 import { type Arrival, createArrivingPlacements } from './arriving-placements.ts'
-import { createCommandDispatcher } from './command-dispatcher.ts'
 import { createFindBySalt } from './command-identity.ts'
-import { createEarlierAttempts } from './earlier-attempts.ts'
-import { createEngineDispatcher } from './engine-dispatcher.ts'
-import type { GroupLogger } from './group.ts'
+import { createDispatcher } from './dispatcher.ts'
+import { type CommandLogger, createEarlierAttempts } from './earlier-attempts.ts'
 import { createOrderMarketIndex } from './order-market-index.ts'
 import { createShardEpochs } from './shard-epochs.ts'
 import { createFindOrders } from './stored-orders.ts'
@@ -51,31 +48,19 @@ export interface CommandPipeline {
 }
 
 export interface CommandPipelinePorts {
-  /** Connections for groups only, so that reads and placements do not wait for each other. */
-  readonly pool: pg.Pool
-  readonly dryRunPool: pg.Pool
   readonly db: Db
   readonly clock: Clock
   readonly killPoint: KillPointHook<'after-placement-commit' | 'after-request-commit'>
   readonly markets: MarketDirectory
   readonly metrics: Metrics
   readonly recoverSigners: RecoverSigners
-  readonly logger: GroupLogger
-  /** Decides and stores the commands; null: this process does, in transactions of its own. */
-  readonly engine: EngineCalls | null
+  readonly logger: CommandLogger
+  readonly engine: EngineCalls
 }
 
 export type CommandPipelineOptions = Pick<
   Config,
-  | 'chainId'
-  | 'oracleMaxAgeMs'
-  | 'chainMaxAgeMs'
-  | 'maxGroup'
-  | 'maxQueue'
-  | 'commandTimeoutMs'
-  | 'requestRetentionHours'
-  | 'requestsKept'
-  | 'signatureExplanations'
+  'maxQueue' | 'commandTimeoutMs' | 'requestRetentionHours' | 'requestsKept' | 'signatureExplanations'
 >
 
 const PRUNE_INTERVAL_MS = 60_000
@@ -107,10 +92,7 @@ export function createCommandPipeline(
     findOrders: createFindOrders(db),
     epochs: createShardEpochs(db, parts.clock),
   }
-  const dispatcher =
-    parts.engine === null
-      ? createCommandDispatcher(parts, options)
-      : createEngineDispatcher({ ...parts, ...lookUps, engine: parts.engine }, options)
+  const dispatcher = createDispatcher({ ...parts, ...lookUps }, options)
   const arrivals = createArrivingPlacements()
   const ports = {
     db,
@@ -141,7 +123,7 @@ export function createCommandPipeline(
     arrive: ({ userId }) => arrivals.begin(userId),
     place: (caller, body, arrival = arrivals.begin(caller.userId)) =>
       counted('place', placeOrder(ports, caller, body, arrival).finally(arrival.answered)),
-    validate: (caller, body) => validateOrder({ ...parts, ...ports }, options, caller, body),
+    validate: (caller, body) => validateOrder(ports, caller, body),
     placeBatch: (caller, body, arrival = arrivals.begin(caller.userId)) =>
       counted('place_batch', placeBatch(ports, caller, body, arrival).finally(arrival.answered)),
     cancel: (caller, hash, reason) => counted('cancel', cancelOrder(ports, caller, { hash, reason })),

@@ -3,6 +3,7 @@
  * locks all journals. Before each command it adopts what the test, or the old writers of the tables, have written meanwhile.
  */
 import { CompiledQuery } from 'kysely'
+import { isConnectionError } from '../../../api/database-errors.ts'
 import type { Db, Tx } from '../../../db/client.ts'
 import { lockShards } from '../../../db/journal.ts'
 import { AppliedRows } from '../../../domain/exchange/applied-rows.ts'
@@ -12,12 +13,14 @@ import { ACCOUNTS_SHARD, type JournalRow, marketShard } from '../../../domain/jo
 import type { OracleReport } from '../../../domain/settlement/settlement.ts'
 import type { MarketId, Millis } from '../../../domain/units.ts'
 import type { AnswerOf, CommandKind, CommandOf, ExchangeCommand } from '../../../keeper/engine/commands.ts'
+import { ConnectionDeadlines } from '../../../keeper/engine/connection-deadlines.ts'
 import { Exchange } from '../../../keeper/engine/exchange.ts'
 import { decode, encode } from '../../../keeper/engine/link/codec.ts'
 import type { Engine, EngineReply } from '../../../keeper/engine/link/engine.ts'
 import { checkShape } from '../../../keeper/engine/schemas.ts'
 import { createTableWriter, type TableWriter } from '../../../keeper/engine/tables/table-writer.ts'
 import { StoredState } from '../../keeper/support/stored-state.ts'
+import { AdoptedTables } from './adopted-tables.ts'
 
 const LIMITS: FreshnessLimits = { oracleMaxAgeMs: 600_000, chainMaxAgeMs: 600_000 }
 const CHAIN_RULES = { confirmations: 1, depth: 8, sliceAccounts: 100, emptyBlocksMs: 1_000 }
@@ -34,10 +37,13 @@ export interface Fault {
 export class AdoptingEngine implements Engine {
   /** Commands that have arrived, in their order. */
   readonly arrived: ExchangeCommand[] = []
+  /** When the switches of connections fire, as an engine process counts it. */
+  readonly deadlines = new ConnectionDeadlines()
   /** Faults of the next commands. */
   readonly faults: Fault[] = []
   readonly #db: Db
   readonly #stored: StoredState
+  readonly #adopted: AdoptedTables
   readonly #exchange: Exchange
   readonly #writer: TableWriter
   #inputs: Inputs | null = null
@@ -46,6 +52,7 @@ export class AdoptingEngine implements Engine {
   constructor(db: Db) {
     this.#db = db
     this.#stored = new StoredState(db)
+    this.#adopted = new AdoptedTables(this.#stored.state)
     this.#exchange = new Exchange(new AppliedRows(this.#stored.state), {
       inputsAt: () => this.#inputs as Inputs,
       hashOrder: () => {
@@ -56,17 +63,56 @@ export class AdoptingEngine implements Engine {
     this.#writer = createTableWriter(this.#stored.state)
   }
 
-  submit<Kind extends CommandKind>(command: CommandOf<Kind>): Promise<EngineReply<AnswerOf<Kind>>> {
+  submit<Kind extends CommandKind>(
+    command: CommandOf<Kind>,
+    budgetMs: number,
+  ): Promise<EngineReply<AnswerOf<Kind>>> {
     const sent = decode(JSON.parse(JSON.stringify(encode(command)))) as ExchangeCommand
     checkShape(sent)
     this.arrived.push(sent)
     const fault = this.faults.shift()
     if (fault?.isExecuted === false) return Promise.resolve(fault.reply)
-    const reply = this.#inTurn(async () => ({ answer: await this.#execute(sent) }))
-    return reply.then(({ answer }) => {
+    return this.#within(budgetMs, sent).then((reply) => {
       if (fault !== undefined) return fault.reply
-      return { answer: decode(JSON.parse(JSON.stringify(encode(answer)))) as AnswerOf<Kind> }
+      return 'none' in reply
+        ? reply
+        : { answer: decode(JSON.parse(JSON.stringify(encode(reply.answer)))) as AnswerOf<Kind> }
     })
+  }
+
+  /** Fires the switches that are due at this time. Those of accounts are due by the time of the decision. */
+  async fireSwitches(now: Millis): Promise<void> {
+    const due = this.deadlines.due(now)
+    await this.#inTurn(() => this.#execute({ kind: 'fire_switches', due }))
+    this.deadlines.fired(due)
+  }
+
+  /** Commands that arrive now wait until the returned function is called. */
+  hold(): () => void {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    void this.#inTurn(() => promise)
+    return resolve
+  }
+
+  /** A command that has not begun within its budget is never executed. */
+  async #within(budgetMs: number, command: ExchangeCommand): Promise<EngineReply<unknown>> {
+    let isExpired = false
+    let hasBegun = false
+    const late = Promise.withResolvers<EngineReply<unknown>>()
+    const timer = setTimeout(() => {
+      isExpired = true
+      late.resolve({ none: hasBegun ? 'unknown' : 'not_executed' })
+    }, budgetMs)
+    const done = this.#inTurn(async (): Promise<EngineReply<unknown>> => {
+      if (isExpired) return { none: 'not_executed' }
+      hasBegun = true
+      return this.#execute(command).then(
+        (answer) => ({ answer }),
+        (error: Error) =>
+          isConnectionError(error) ? { none: 'unknown' } : { none: 'faulty', detail: error.message },
+      )
+    })
+    return Promise.race([done, late.promise]).finally(() => clearTimeout(timer))
   }
 
   async inform(): Promise<void> {
@@ -104,23 +150,43 @@ export class AdoptingEngine implements Engine {
         await this.#store(tx, decided.rows)
         return decided
       })
-      if (decision.next === null) return decision.answer
+      if (decision.next === null) {
+        this.#follow(command)
+        return decision.answer
+      }
       next = decision.next
     }
   }
 
+  #follow(command: ExchangeCommand): void {
+    const now = Date.now() as Millis
+    if (command.kind === 'hold_connections') this.deadlines.held(command.connections, now)
+    if (command.kind === 'end_connections') this.deadlines.ended(command.connections)
+  }
+
+  /** If it fails, the rows of `work` are taken back. What was adopted stays, and is adopted again. */
   async #inTransaction<Value>(work: (tx: Tx) => Promise<Value>): Promise<Value> {
-    return this.#db.transaction().execute(async (tx) => {
-      const shards = await tx.selectFrom('shards').select('shard').execute()
-      await lockShards(
-        tx,
-        shards.map(({ shard }) => shard),
-      )
-      await this.#stored.followIn(tx)
-      this.#writer.forget()
-      this.#inputs = await inputsOf(tx)
-      return work(tx)
-    })
+    let position = this.#exchange.position()
+    try {
+      return await this.#db.transaction().execute(async (tx) => {
+        const shards = await tx.selectFrom('shards').select('shard').execute()
+        await lockShards(
+          tx,
+          shards.map(({ shard }) => shard),
+        )
+        this.#exchange.forget(position)
+        await this.#stored.followIn(tx)
+        await this.#adopted.adopt(tx)
+        this.#stored.state.core.undo.clear()
+        this.#writer.forget()
+        this.#inputs = await inputsOf(tx)
+        position = this.#exchange.position()
+        return work(tx)
+      })
+    } catch (error) {
+      this.#exchange.undoTo(position)
+      throw error
+    }
   }
 
   async #store(tx: Tx, rows: readonly Entry[]): Promise<void> {

@@ -6,6 +6,7 @@ import { readConfig } from '../../../api/config.ts'
 import { projectAll } from '../../../indexer/project/project-shards.ts'
 import { createLogger } from '../../../service/logger.ts'
 import { type Audit, audit } from '../../../stack/audit/audit.ts'
+import { AdoptingEngine } from '../../api/support/adopting-engine.ts'
 import { apiEnv } from '../../api/support/exchange-fixture.ts'
 import type { ChainFixture } from '../../keeper/support/chain-fixture.ts'
 import type { Trader } from '../../keeper/support/market-fixture.ts'
@@ -21,7 +22,7 @@ export class Auditor {
 
   static async start(fixture: ChainFixture): Promise<Auditor> {
     const config = readConfig(apiEnv(fixture.url))
-    const api = await compose(config, createLogger('api', config.logLevel))
+    const api = await compose(config, createLogger('api', config.logLevel), new AdoptingEngine(fixture.db))
     await api.app.listen({ port: 0, host: '127.0.0.1' })
     return new Auditor(fixture, api)
   }
