@@ -5,6 +5,7 @@
 import { CompiledQuery } from 'kysely'
 import { isConnectionError } from '../../../api/database-errors.ts'
 import type { Db, Tx } from '../../../db/client.ts'
+import { readClock } from '../../../db/clock.ts'
 import { lockShards } from '../../../db/journal.ts'
 import { AppliedRows } from '../../../domain/exchange/applied-rows.ts'
 import type { Entry } from '../../../domain/exchange/apply.ts'
@@ -51,7 +52,7 @@ export class AdoptingEngine implements Engine {
 
   constructor(db: Db) {
     this.#db = db
-    this.#stored = new StoredState(db)
+    this.#stored = new StoredState(db, true)
     this.#adopted = new AdoptedTables(this.#stored.state)
     this.#exchange = new Exchange(new AppliedRows(this.#stored.state), {
       inputsAt: () => this.#inputs as Inputs,
@@ -109,6 +110,7 @@ export class AdoptingEngine implements Engine {
       return this.#execute(command).then(
         (answer) => ({ answer }),
         (error: Error) =>
+          (console.error(error), null) ??
           isConnectionError(error) ? { none: 'unknown' } : { none: 'faulty', detail: error.message },
       )
     })
@@ -159,7 +161,7 @@ export class AdoptingEngine implements Engine {
   }
 
   #follow(command: ExchangeCommand): void {
-    const now = Date.now() as Millis
+    const { now } = this.#inputs as Inputs
     if (command.kind === 'hold_connections') this.deadlines.held(command.connections, now)
     if (command.kind === 'end_connections') this.deadlines.ended(command.connections)
   }
@@ -207,7 +209,7 @@ async function inputsOf(tx: Tx): Promise<Inputs> {
         { price: price as OracleReport['price'], observedAt: observed_at as Millis, signatures: '0x' },
       ]),
   )
-  const now = Date.now() as Millis
+  const now = await readClock(tx)
   return {
     now,
     report: (marketId: MarketId) => byMarket.get(marketId) ?? null,
