@@ -110,7 +110,6 @@ export class AdoptingEngine implements Engine {
       return this.#execute(command).then(
         (answer) => ({ answer }),
         (error: Error) =>
-          (console.error(error), null) ??
           isConnectionError(error) ? { none: 'unknown' } : { none: 'faulty', detail: error.message },
       )
     })
