@@ -27,6 +27,7 @@ import { createCancelSwitch } from './cancel-switch/cancel-switch.ts'
 import { createConnectionSwitches } from './cancel-switch/connection-switches.ts'
 import { type ConnectionSwitchStore, createEngineSwitches } from './cancel-switch/switch-store.ts'
 import { createCommandPipeline } from './commands/pipeline.ts'
+import { createShardEpochs } from './commands/shard-epochs.ts'
 import type { Config } from './config.ts'
 import { createEngineCalls, type EngineCalls } from './engine-reply.ts'
 import { createFaucet } from './faucet/faucet.ts'
@@ -180,10 +181,14 @@ export async function compose(config: Config, logger: Logger, port: Engine): Pro
   const markets = createMarketDirectory(db, clock)
   const calendars = createCalendarCache(db, clock)
   const completeness = createCompleteness(db, clock)
-  const readAfter = createReadAfter({ db, clock, notifications, completeness }, config)
+  const epochs = createShardEpochs(db, clock)
+  const readAfter = createReadAfter(
+    { db, clock, notifications, completeness, onStale: epochs.expire },
+    config,
+  )
   const killPoint = killAt(config.killAt)
   const signatures = createSignaturePool(config.signatureThreads)
-  const commandPorts = { db, clock, killPoint, markets, metrics, logger, ...signatures, engine }
+  const commandPorts = { db, clock, epochs, killPoint, markets, metrics, logger, ...signatures, engine }
   const pipeline = createCommandPipeline(commandPorts, config)
   const commands = createOrderCommands(pipeline)
   const { authenticate } = auth.ports

@@ -23,7 +23,7 @@ import { createFindBySalt } from './command-identity.ts'
 import { createDispatcher } from './dispatcher.ts'
 import { type CommandLogger, createEarlierAttempts } from './earlier-attempts.ts'
 import { createOrderMarketIndex } from './order-market-index.ts'
-import { createShardEpochs } from './shard-epochs.ts'
+import type { ShardEpochs } from './shard-epochs.ts'
 import { createFindOrders } from './stored-orders.ts'
 import { cancelAll, cancelBatch } from './submit-cancels.ts'
 import { type JsonText, placeBatch } from './submit-placements.ts'
@@ -50,6 +50,7 @@ export interface CommandPipeline {
 export interface CommandPipelinePorts {
   readonly db: Db
   readonly clock: Clock
+  readonly epochs: ShardEpochs
   readonly killPoint: KillPointHook<'after-placement-commit' | 'after-request-commit'>
   readonly markets: MarketDirectory
   readonly metrics: Metrics
@@ -90,7 +91,7 @@ export function createCommandPipeline(
   const lookUps = {
     findBySalt: createFindBySalt(db),
     findOrders: createFindOrders(db),
-    epochs: createShardEpochs(db, parts.clock),
+    epochs: parts.epochs,
   }
   const dispatcher = createDispatcher({ ...parts, ...lookUps }, options)
   const arrivals = createArrivingPlacements()
@@ -109,7 +110,9 @@ export function createCommandPipeline(
   }
   const stopPruning = startPruning(parts, options)
 
+  const open = new Set<Promise<unknown>>()
   const counted = async <Value>(kind: string, work: Promise<Value>): Promise<Value> => {
+    open.add(work)
     try {
       const value = await work
       metrics.command(kind, 'accepted')
@@ -117,6 +120,8 @@ export function createCommandPipeline(
     } catch (error) {
       metrics.command(kind, error instanceof ApiError ? error.code : 'INTERNAL')
       throw error
+    } finally {
+      open.delete(work)
     }
   }
   return {
@@ -135,6 +140,8 @@ export function createCommandPipeline(
     async stop() {
       stopPruning()
       await dispatcher.stop()
+      // The answer to an executed command is built from further reads.
+      await Promise.allSettled(open)
     },
   }
 }
