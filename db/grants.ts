@@ -44,18 +44,16 @@ const MATCHED = [
 
 export const WRITERS: { readonly [Table in keyof Database]: Writers<Table> } = {
   shards: {
-    api: { update: ['head'] },
     keeper: { update: ['head'] },
     indexer: { update: ['head', 'epoch'] },
     engine: PUT,
   },
   journal: {
-    api: { insert: 'all' },
     keeper: { insert: 'all' },
     indexer: { insert: 'all' },
     engine: { insert: 'all' },
   },
-  users: { api: { insert: USER }, indexer: { insert: USER }, engine: PUT },
+  users: { indexer: { insert: USER }, engine: PUT },
   api_keys: {
     api: {
       insert: 'all',
@@ -66,7 +64,6 @@ export const WRITERS: { readonly [Table in keyof Database]: Writers<Table> } = {
   },
   auth_challenges: { api: { insert: 'all', update: ['used_at'], delete: true } },
   accounts: {
-    api: { insert: ['user_id'], update: ['reserved'] },
     keeper: { update: ['reserved'] },
     indexer: { insert: ['user_id'], update: ['free', 'pending_withdrawal', 'reserved'] },
     engine: PUT,
@@ -97,18 +94,6 @@ export const WRITERS: { readonly [Table in keyof Database]: Writers<Table> } = {
     engine: PUT,
   },
   orders: {
-    api: {
-      insert: [
-        ...(['order_id', 'market_id', 'seq', 'user_id', 'maker', 'signer', 'hash', 'signature'] as const),
-        ...(['salt', 'side', 'type', 'price', 'quantity', 'trigger', 'leverage', 'reduce_only'] as const),
-        ...(['expiration', 'alive_until', 'status', 'openable', 'reserved_price', 'reserved'] as const),
-        ...(['accepted_at', 'client_order_id'] as const),
-      ],
-      update: [
-        ...(['status', 'status_reason', 'closing_reason', 'closed_by', 'note', 'ended_at'] as const),
-        ...(['openable', 'reserved'] as const),
-      ],
-    },
     // Forced orders.
     keeper: {
       insert: [
@@ -194,13 +179,6 @@ export const WRITERS: { readonly [Table in keyof Database]: Writers<Table> } = {
     engine: PUT_AND_DELETED,
   },
   relay_operations: {
-    api: {
-      insert: [
-        ...(['operation_id', 'user_id', 'kind', 'session_key', 'market_id', 'minimum', 'owner'] as const),
-        ...(['target', 'gas', 'nonce', 'deadline', 'data', 'signature', 'status'] as const),
-        ...(['created_at', 'updated_at'] as const),
-      ],
-    },
     keeper: {
       update: ['status', 'failure', 'reason', 'relayer', 'relayer_nonce', 'tx_hash', 'updated_at'],
     },
@@ -216,18 +194,16 @@ export const WRITERS: { readonly [Table in keyof Database]: Writers<Table> } = {
     engine: PUT_AND_DELETED,
   },
   cancel_switches: {
-    api: { insert: 'all', update: ['timeout_seconds', 'armed_at', 'fire_at'], delete: true },
     keeper: { delete: true },
     engine: PUT_AND_DELETED,
   },
   connection_switches: {
-    api: { insert: 'all', update: ['timeout_seconds', 'fire_at'], delete: true },
     keeper: { delete: true },
     engine: PUT_AND_DELETED,
   },
   fired_switches: { keeper: { insert: 'all', delete: true }, engine: PUT_AND_DELETED },
   // Updated never: the right to update is what locking the pruned rows takes.
-  client_requests: { api: { insert: 'all', update: ['created_at'], delete: true }, engine: PUT },
+  client_requests: { api: { update: ['created_at'], delete: true }, engine: PUT },
   liquidations: {
     keeper: {
       insert: 'all',
@@ -240,7 +216,6 @@ export const WRITERS: { readonly [Table in keyof Database]: Writers<Table> } = {
     engine: PUT_AND_DELETED,
   },
   adjustment_attempts: {
-    api: { insert: 'all' },
     keeper: {
       update: [
         ...(['status', 'held', 'as_of', 'relayer', 'relayer_nonce', 'tx_hash', 'max_removable'] as const),

@@ -64,6 +64,7 @@ import * as engineAppend from './migrations/0063-engine-append.ts'
 import * as engineIncarnation from './migrations/0064-engine-incarnation.ts'
 import * as relayerRotation from './migrations/0065-relayer-rotation.ts'
 import * as engineGuard from './migrations/0066-engine-guard.ts'
+import * as apiSendsCommands from './migrations/0067-api-sends-commands.ts'
 
 export const MIGRATIONS: Record<string, Migration> = {
   '0001-write-side': writeSide,
@@ -128,6 +129,7 @@ export const MIGRATIONS: Record<string, Migration> = {
   '0064-engine-incarnation': engineIncarnation,
   '0065-relayer-rotation': relayerRotation,
   '0066-engine-guard': engineGuard,
+  '0067-api-sends-commands': apiSendsCommands,
 }
 
 export const createMigrator = (db: Db): Migrator =>

@@ -1,6 +1,7 @@
 /** Connects a process to the engine in its roles. */
 import { createDb, createPool, type Db } from '../../../db/client.ts'
 import { engineIdentity } from '../../../db/engine-identity.ts'
+import { checkSchema } from '../../../db/migrator.ts'
 import type { EngineLogger } from '../ports.ts'
 import { systemTimer } from '../timer.ts'
 import { type EngineAccess, openMember } from './access.ts'
@@ -47,6 +48,8 @@ export async function engineConnector(
 ): Promise<ConnectEngine | null> {
   if (engine === null) return null
   const db = createDb(createPool({ url: databaseUrl, connections: 1, name: 'engine identity' }))
-  const identity = await identityOf(db, chainId).finally(() => db.destroy())
+  const identity = await checkSchema(db)
+    .then(() => identityOf(db, chainId))
+    .finally(() => db.destroy())
   return (role) => connectEngine(identity, engine, role, logger)
 }
