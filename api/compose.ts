@@ -1,13 +1,11 @@
 /** Wires the api: the one place where ports meet their adapters. */
 
-import type pg from 'pg'
 import type { Logger } from 'pino'
-import { createDb, createPool, type Db, LOOKUP_SETTINGS } from '../db/client.ts'
+import { createDb, createPool, type Db } from '../db/client.ts'
 import { createDatabaseClock } from '../db/database-clock.ts'
 import { checkSchema } from '../db/migrator.ts'
 import { createNotifications } from '../db/notifications.ts'
 import { type CalendarCache, createCalendarCache } from '../db/trading-calendars.ts'
-import type { MarketSpec } from '../domain/market/market.ts'
 import type { Address } from '../domain/units.ts'
 import type { Engine } from '../keeper/engine/link/engine.ts'
 import { type Clock, systemClock } from '../service/clock.ts'
@@ -27,13 +25,9 @@ import { createLogIn } from './auth/log-in.ts'
 import { createRotation } from './auth/rotation.ts'
 import { createCancelSwitch } from './cancel-switch/cancel-switch.ts'
 import { createConnectionSwitches } from './cancel-switch/connection-switches.ts'
-import {
-  type ConnectionSwitchStore,
-  createEngineSwitches,
-  createSwitchTables,
-} from './cancel-switch/switch-store.ts'
-import { dryRunAdmission } from './commands/dry-run.ts'
+import { type ConnectionSwitchStore, createEngineSwitches } from './cancel-switch/switch-store.ts'
 import { createCommandPipeline } from './commands/pipeline.ts'
+import { createShardEpochs } from './commands/shard-epochs.ts'
 import type { Config } from './config.ts'
 import { createEngineCalls, type EngineCalls } from './engine-reply.ts'
 import { createFaucet } from './faucet/faucet.ts'
@@ -49,9 +43,9 @@ import { type Completeness, createCompleteness } from './read-after/completeness
 import { createReadAfter } from './read-after/read-after.ts'
 import { createEngineRelays } from './relays/engine-relay.ts'
 import { createRelays } from './relays/relays.ts'
-import { createRelayTables } from './relays/store-relay.ts'
 import { createSessionKeys } from './session-keys/session-keys.ts'
 import { createSignaturePool } from './signatures/pool.ts'
+import { createAdmissionInputs } from './sizing/admission-inputs.ts'
 import { createSizing } from './sizing/sizing.ts'
 
 export interface Api {
@@ -63,28 +57,12 @@ export interface Api {
 
 const READ_SETTINGS = { statement_timeout: '10000' }
 
-function createPools({ databaseUrl: url, databaseConnections, commandTimeoutMs }: Config) {
-  const connections = Math.max(2, Math.ceil(databaseConnections / 2))
-  return {
-    reads: createPool({ url, connections, name: 'clearbatch api', settings: READ_SETTINGS }),
-    // For dry runs: the statements of the command pipeline without its locks.
-    dryRuns: createPool({
-      ...{ url, connections: 2, name: 'clearbatch api dry runs', settings: READ_SETTINGS },
-    }),
-    commands: createPool({
-      url,
-      connections,
-      name: 'clearbatch api commands',
-      // Shorter than the command timeout, so that a busy market answers with an error instead of a broken connection.
-      settings: { ...LOOKUP_SETTINGS, lock_timeout: String(Math.ceil(commandTimeoutMs * 0.6)) },
-      queryTimeoutMs: commandTimeoutMs,
-    }),
-  }
-}
+const createReadPool = ({ databaseUrl: url, databaseConnections: connections }: Config) =>
+  createPool({ url, connections, name: 'clearbatch api', settings: READ_SETTINGS })
 
 interface AuthInput {
   readonly config: Config
-  readonly engine: EngineCalls | null
+  readonly engine: EngineCalls
   readonly db: Db
   readonly clock: Clock
   readonly notifications: Notifications
@@ -120,11 +98,11 @@ function composeTransactions({
   killPoint,
 }: TransactionParts) {
   const awaitEnd = createAttemptEnds(db, clock, notifications)
-  const adjustments = createAdjustments({ db, clock, markets, killPoint, awaitEnd, engine }, config)
+  const adjustments = createAdjustments({ db, markets, killPoint, awaitEnd, engine }, config)
   const faucet = config.faucet ? createFaucet({ db, clock, notifications }, config) : null
   const { chainId, contracts } = config
   const forwarder = contracts.forwarder as Address
-  const acceptRelay = engine === null ? createRelayTables(db, clock) : createEngineRelays(db, engine)
+  const acceptRelay = createEngineRelays(db, engine)
   const relays = createRelays({ db, clock, chainId, forwarder, killPoint, acceptRelay })
   const sessionKeys = createSessionKeys({
     ...{ relays, clock, chainId, forwarder, accountManager: contracts.accountManager as Address },
@@ -135,7 +113,7 @@ function composeTransactions({
 
 interface TransactionParts {
   readonly config: Config
-  readonly engine: EngineCalls | null
+  readonly engine: EngineCalls
   readonly db: Db
   readonly clock: Clock
   readonly notifications: Notifications
@@ -173,38 +151,24 @@ function composeLive({ config, metrics, switchStore, ...parts }: LiveParts) {
 }
 
 interface CheckedParts extends Pick<TransactionParts, 'markets' | 'notifications'> {
-  readonly pools: ReturnType<typeof createPools>
+  readonly pool: ReturnType<typeof createReadPool>
   readonly isAccepting: () => boolean
 }
 
-const checksOf = ({ pools, markets, notifications, isAccepting }: CheckedParts): Check[] => [
+const checksOf = ({ pool, markets, notifications, isAccepting }: CheckedParts): Check[] => [
   { name: 'accepting', check: async () => isAccepting() || 'shutting_down' },
   {
     name: 'database',
-    check: async () => (await pools.reads.query('select 1')).rowCount === 1 || 'no_response',
+    check: async () => (await pool.query('select 1')).rowCount === 1 || 'no_response',
   },
   { name: 'markets', check: async () => (await markets.all()).length > 0 || 'no_market_listed' },
   { name: 'notifications', check: async () => notifications.isListening() || 'not_listening' },
 ]
 
-interface SizingParts {
-  readonly db: Db
-  readonly markets: MarketDirectory
-  readonly dryRunPool: pg.Pool
-  readonly clock: Clock
-}
-
-function composeSizing(config: Config, { db, markets, dryRunPool, clock }: SizingParts) {
-  const admissionInputOf = (spec: MarketSpec, userId: number) =>
-    dryRunAdmission({ dryRunPool, clock }, config, spec, userId)
-  return createSizing({ db, clock, markets, admissionInputOf })
-}
-
-/** `port`: decides and stores everything that changes the exchange; null: this process does. */
-export async function compose(config: Config, logger: Logger, port: Engine | null = null): Promise<Api> {
-  if (config.engine !== null && port === null) throw new Error('ENGINE_URL is set, and no engine was given')
-  const pools = createPools(config)
-  const db = createDb(pools.reads)
+/** `port`: decides and stores everything that changes the exchange. */
+export async function compose(config: Config, logger: Logger, port: Engine): Promise<Api> {
+  const pool = createReadPool(config)
+  const db = createDb(pool)
   await checkSchema(db)
   const metrics = createMetrics()
   const clock = createDatabaseClock({ db, system: systemClock, metrics, logger })
@@ -212,29 +176,32 @@ export async function compose(config: Config, logger: Logger, port: Engine | nul
   const notifications = createNotifications(config.databaseUrl, 'api')
   const limits = createLimitStore(config, clock, logger)
 
-  const engine = port && createEngineCalls(port, logger, config)
+  const engine = createEngineCalls(port, logger, config)
   const auth = composeAuth({ config, engine, db, clock, notifications, limits, logger })
   const markets = createMarketDirectory(db, clock)
   const calendars = createCalendarCache(db, clock)
   const completeness = createCompleteness(db, clock)
-  const readAfter = createReadAfter({ db, clock, notifications, completeness }, config)
+  const epochs = createShardEpochs(db, clock)
+  const readAfter = createReadAfter(
+    { db, clock, notifications, completeness, onStale: epochs.expire },
+    config,
+  )
   const killPoint = killAt(config.killAt)
   const signatures = createSignaturePool(config.signatureThreads)
-  const dryRunPorts = { dryRunPool: pools.dryRuns, clock }
-  const commandPorts = { ...dryRunPorts, db, killPoint, markets, metrics, logger, ...signatures, engine }
-  const pipeline = createCommandPipeline({ ...commandPorts, pool: pools.commands }, config)
+  const commandPorts = { db, clock, epochs, killPoint, markets, metrics, logger, ...signatures, engine }
+  const pipeline = createCommandPipeline(commandPorts, config)
   const commands = createOrderCommands(pipeline)
   const { authenticate } = auth.ports
-  const switchStore = engine === null ? createSwitchTables(db, clock) : createEngineSwitches(engine, clock)
+  const switchStore = createEngineSwitches(engine, clock)
   const shared = { config, db, clock, notifications, logger, metrics, commands, markets }
   const live = composeLive({ ...shared, authenticate, completeness, calendars, switchStore })
-  const sizing = composeSizing(config, { ...dryRunPorts, db, markets })
+  const sizing = createSizing({ db, clock, markets, admissionInputOf: createAdmissionInputs(engine) })
   const cancelSwitch = createCancelSwitch(db, clock, switchStore)
   const transactions = composeTransactions({ config, engine, db, clock, notifications, markets, killPoint })
   metrics.gauge('api_read_after_waiting', 'Reads waiting for their bookmark', () => readAfter.waiting)
 
   let isStopping = false
-  const checks = checksOf({ pools, markets, notifications, isAccepting: () => !isStopping })
+  const checks = checksOf({ pool, markets, notifications, isAccepting: () => !isStopping })
   const readiness = createReadiness(checks, logger)
   const app = await buildApp({
     ...shared,
@@ -268,7 +235,7 @@ export async function compose(config: Config, logger: Logger, port: Engine | nul
       await signatures.stop()
       await internal.close()
       clock.stop()
-      await Promise.all([pools.commands.end(), pools.dryRuns.end(), pools.reads.end()])
+      await pool.end()
     },
   }
 }

@@ -109,8 +109,8 @@ export interface Config extends ProcessConfig {
   readonly public: Listener
   readonly databaseUrl: string
   readonly databaseConnections: number
-  /** The engine that decides every change of the exchange; null: this process decides in transactions of its own. */
-  readonly engine: EngineAccess<'api'> | null
+  /** The engine that decides every change of the exchange. */
+  readonly engine: EngineAccess<'api'>
   readonly redisUrl: string | null
   /** Maximum time that a request waits for its counts. */
   readonly redisTimeoutMs: number
@@ -142,10 +142,9 @@ export interface Config extends ProcessConfig {
   readonly oracleMaxAgeMs: number
   /** Placements are rejected if the indexer reached the chain's head longer ago. Default: half of CANCEL_GRACE. */
   readonly chainMaxAgeMs: number
-  readonly maxGroup: number
-  /** Commands that may wait for one market's transaction. */
+  /** Commands that may wait for the engine. */
   readonly maxQueue: number
-  /** Bound of the time from the arrival of a command to its commit. */
+  /** Bound of the time from the arrival of a command to the engine's answer. */
   readonly commandTimeoutMs: number
   /** Threads that verify the signatures of batches; 0 verifies them on the main thread. */
   readonly signatureThreads: number
@@ -161,6 +160,11 @@ export interface Config extends ProcessConfig {
 }
 
 const PROCESS = 'api'
+
+function readEngine(env: Env): EngineAccess<'api'> {
+  environment(env, PROCESS).text('ENGINE_URL')
+  return engineAccess(env, PROCESS, ['api']) as EngineAccess<'api'>
+}
 
 function readBearer(env: Env): BearerConfig | null {
   const { text, http, optional } = environment(env, PROCESS)
@@ -311,7 +315,7 @@ export function readConfig(env: Env): Config {
     ...waits,
     databaseUrl: database(),
     databaseConnections: count('DATABASE_CONNECTIONS', 16),
-    engine: engineAccess(env, PROCESS, ['api']),
+    engine: readEngine(env),
     redisUrl: optional('REDIS_URL'),
     redisTimeoutMs: count('REDIS_TIMEOUT_MS', 250),
     trustProxy: readTrustedProxies(env),
@@ -338,7 +342,6 @@ export function readConfig(env: Env): Config {
     live: readLive(env, limits),
     oracleMaxAgeMs: count('ORACLE_MAX_AGE_MS', 10_000),
     chainMaxAgeMs: count('CHAIN_MAX_AGE_MS', 2_500),
-    maxGroup: count('MAX_GROUP', 256),
     maxQueue: count('MAX_QUEUE', 4_096),
     signatureThreads: count('SIGNATURE_THREADS', Math.max(1, availableParallelism() - 1)),
     signatureExplanations: count('SIGNATURE_EXPLANATIONS', 20),

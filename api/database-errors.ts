@@ -1,5 +1,4 @@
-/** Classifies database errors: connection, contention, timeout. */
-import { isOutdatedPlan } from '../db/prepared.ts'
+/** Classifies database errors: connection, timeout. */
 
 /** A transport failure or a server that is going down: SQLSTATE class 08 and 57P, or a socket error. */
 export function isConnectionError(error: unknown): boolean {
@@ -8,14 +7,6 @@ export function isConnectionError(error: unknown): boolean {
   return /Connection terminated|timeout exceeded when trying to connect|Client has encountered|not queryable|Query read timeout/i.test(
     message ?? '',
   )
-}
-
-/** A conflict with another transaction or a schema change: an immediate retry can succeed. */
-export function isContention(error: unknown): boolean {
-  const { code = '', constraint } = error as { code?: string; constraint?: string }
-  // A concurrent repetition of the same client request has committed first; its stored answer is now readable.
-  const isRepetition = code === '23505' && constraint === 'client_requests_pkey'
-  return ['40001', '40P01'].includes(code) || isRepetition || isOutdatedPlan(error)
 }
 
 /** A lock timeout or a statement timeout. */

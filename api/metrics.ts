@@ -6,8 +6,6 @@ import { createLiveMetrics, type LiveMetrics } from './live/metrics.ts'
 export interface Metrics {
   readonly registry: Registry
   request(method: string, route: string, status: number, seconds: number): void
-  /** One transaction of a command queue; `size` in commands. */
-  group(size: number, seconds: number): void
   command(kind: string, result: string): void
   /** System time less database time. */
   clockSkew(seconds: number): void
@@ -25,26 +23,12 @@ export function createMetrics(): Metrics {
     LATENCY_SECONDS,
     ['method', 'route', 'status'],
   )
-  const groupSize = histogram(
-    'api_group_size',
-    'Commands committed by one transaction',
-    [1, 2, 4, 8, 16, 32, 64, 128, 256],
-  )
-  const groupSeconds = histogram(
-    'api_group_duration_seconds',
-    'Duration of a transaction that commits a group of commands',
-    LATENCY_SECONDS,
-  )
   const commands = counter('api_commands_total', 'Commands by kind and result', ['kind', 'result'])
   const skew = gauge('api_clock_skew_seconds', 'System time less database time')
   return {
     registry,
     request: (method, route, status, seconds) =>
       requests.observe({ method, route, status: String(status) }, seconds),
-    group(size, seconds) {
-      groupSize.observe(size)
-      groupSeconds.observe(seconds)
-    },
     command: (kind, result) => commands.inc({ kind, result }),
     clockSkew: (seconds) => skew.set(seconds),
     live: createLiveMetrics(instruments),

@@ -17,7 +17,7 @@ const ORDERS = 50
 const { isolated, seconds } = argumentsOf({
   command: 'npm run bench:batch --',
   flags: {
-    isolated: toggle('measure the api and Postgres alone'),
+    isolated: toggle('measure api, engine and Postgres alone'),
     seconds: withDefault(positiveNumber('duration of a run'), 20),
   },
 })
@@ -45,5 +45,5 @@ console.table(
   })),
 )
 console.log('stored orders:', measured.counted)
-const stack = isolated ? 'api and Postgres' : 'complete'
+const stack = isolated ? 'api, engine and Postgres' : 'complete'
 console.log(JSON.stringify({ bench: 'batch', stack, threads, ...measured }))

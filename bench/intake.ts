@@ -13,7 +13,7 @@ import { measureSignatures } from './intake/signatures.ts'
 const values = argumentsOf({
   command: 'npm run bench:intake --',
   flags: {
-    isolated: toggle('measure the api and Postgres alone'),
+    isolated: toggle('measure api, engine and Postgres alone'),
     seconds: withDefault(positiveNumber('duration of a run'), 60),
     runs: text('<names>', "only these runs, such as '200/s,2000/s'"),
   },
@@ -40,5 +40,5 @@ console.table(placements.runs.map(line))
 console.log('CPU per placement, microseconds')
 console.table(Object.fromEntries(placements.runs.map(({ run, cpu_us }) => [run, cpu_us])))
 console.log('stored orders:', placements.counted)
-const stack = values.isolated ? 'api and Postgres' : 'complete'
+const stack = values.isolated ? 'api, engine and Postgres' : 'complete'
 console.log(JSON.stringify({ bench: 'intake', stack, signatures, ...placements }))

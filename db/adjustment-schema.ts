@@ -6,7 +6,7 @@ import type { FailureKind } from '../domain/settlement/receipt.ts'
 
 type Fixed<Value> = ColumnType<Value, Value, never>
 
-/** One row per signed adjustment that was accepted: the api prepares it, the keeper executes it, its block commits it. Written by: api, keeper, engine. */
+/** One row per signed adjustment that was accepted: the api prepares it, the keeper executes it, its block commits it. Written by: engine. */
 export interface AdjustmentAttemptsTable {
   adjustment_id: Fixed<string>
   market_id: Fixed<number>

@@ -50,23 +50,6 @@ export const findByDigest = (
     .where('digest', '=', digest)
     .executeTakeFirst()
 
-/** The oldest attempt of the account in the market whose outcome is open. After a fork there can be several. */
-export const findInFlight = (
-  db: Db | Tx,
-  marketId: number,
-  userId: number,
-): Promise<AttemptRow | undefined> =>
-  db
-    .selectFrom('adjustment_attempts')
-    .selectAll()
-    .where('market_id', '=', marketId)
-    .where('user_id', '=', userId)
-    .where(OPEN)
-    .orderBy('created_at')
-    .orderBy('adjustment_id')
-    .limit(1)
-    .executeTakeFirst()
-
 export const loadAttempt = (db: Db | Tx, adjustmentId: string): Promise<AttemptRow | undefined> =>
   db
     .selectFrom('adjustment_attempts')
@@ -85,17 +68,6 @@ export const attemptsInFlight = (db: Db, limit: number, before: number): Promise
     .orderBy('adjustment_id')
     .limit(limit)
     .execute()
-
-/** Whether the chain has executed an adjustment with this nonce, or an accepted one has it. */
-export async function isNonceTaken(
-  tx: Tx,
-  { marketId, userId, nonce }: { readonly marketId: number; readonly userId: number; readonly nonce: number },
-): Promise<boolean> {
-  const { rows } = await sql`
-    select 1 from used_margin_nonces where market_id = ${marketId} and user_id = ${userId} and nonce = ${nonce}
-  `.execute(tx)
-  return rows.length > 0
-}
 
 // ---------------------------------------------------------------------- changes
 

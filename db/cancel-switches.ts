@@ -8,7 +8,6 @@ import { ACCOUNTS_SHARD } from '../domain/journal/journal-row.ts'
 import type { SwitchesFired } from '../domain/journal/switch-rows.ts'
 import type { Db, Tx } from './client.ts'
 import { appendRows, lockShard } from './journal.ts'
-import { anyOf } from './values.ts'
 
 export interface ArmedSwitch {
   readonly timeout_seconds: number
@@ -32,15 +31,6 @@ export const armSwitch = (db: Db, userId: number, armed: ArmedSwitch): Promise<v
       .onConflict((conflict) => conflict.column('user_id').doUpdateSet(armed))
       .execute()
     return [{ kind: 'switch_armed', user_id: userId, ...armed }]
-  })
-
-export const disarmSwitch = (db: Db, userId: number): Promise<void> =>
-  withRows(db, async (tx) => {
-    const { numDeletedRows } = await tx
-      .deleteFrom('cancel_switches')
-      .where('user_id', '=', userId)
-      .executeTakeFirst()
-    return numDeletedRows === 0n ? [] : [{ kind: 'switch_disarmed', user_id: userId }]
   })
 
 export interface ConnectionSwitch {
@@ -80,15 +70,6 @@ export async function renewConnectionSwitches(
       set timeout_seconds = excluded.timeout_seconds, fire_at = excluded.fire_at
   `.execute(db)
 }
-
-export const disarmConnectionSwitches = (db: Db, connections: readonly string[]): Promise<void> =>
-  withRows(db, async (tx) => {
-    await tx
-      .deleteFrom('connection_switches')
-      .where('connection_id', '=', anyOf('text', connections))
-      .execute()
-    return [{ kind: 'connection_switches_disarmed', connections }]
-  })
 
 /**
  * Moves every switch that is due to `fired_switches`. The due switch of a connection fires only if the database has been reachable for its

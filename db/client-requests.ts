@@ -1,29 +1,6 @@
 /** The `client_requests` table: commands with a `client_request_id`, and the answers they got. */
 import { sql } from 'kysely'
 import type { Db } from './client.ts'
-import type { Statement } from './round-trip.ts'
-
-export interface NewClientRequest {
-  readonly user_id: number
-  readonly client_request_id: string
-  readonly digest: Buffer
-  readonly answer: string
-}
-
-const INSERT_REQUESTS = `
-  insert into client_requests (user_id, client_request_id, digest, answer, created_at)
-  select k.user_id, k.id, k.digest, k.answer, $5::bigint
-  from unnest($1::bigint[], $2::text[], $3::bytea[], $4::text[]) k (user_id, id, digest, answer)
-`
-
-export function insertRequestsQuery(requests: readonly NewClientRequest[], now: number): Statement {
-  const column = <Key extends keyof NewClientRequest>(key: Key) => requests.map((request) => request[key])
-  return {
-    name: 'insert-requests',
-    text: INSERT_REQUESTS,
-    values: [column('user_id'), column('client_request_id'), column('digest'), column('answer'), now],
-  }
-}
 
 /** What is stored: answers that are not older than `before`, and of each account the newest `most` at most. */
 export interface Retention {

@@ -34,27 +34,10 @@ const PROJECTED = { indexer: { insert: 'all', update: 'all', delete: true, trunc
 const PUT = { insert: 'all', update: 'all' } as const
 const PUT_AND_DELETED = { insert: 'all', update: 'all', delete: true } as const
 
-const USER = ['address', 'created_at'] as const
-const MATCHED = [
-  'matched_size',
-  'matched_entry_notional',
-  'matched_folded_margin',
-  'matched_leverage',
-] as const
-
 export const WRITERS: { readonly [Table in keyof Database]: Writers<Table> } = {
-  shards: {
-    api: { update: ['head'] },
-    keeper: { update: ['head'] },
-    indexer: { update: ['epoch'] },
-    engine: PUT,
-  },
-  journal: {
-    api: { insert: 'all' },
-    keeper: { insert: 'all' },
-    engine: { insert: 'all' },
-  },
-  users: { api: { insert: USER }, engine: PUT },
+  shards: { indexer: { update: ['epoch'] }, engine: PUT },
+  journal: { engine: { insert: 'all' } },
+  users: { engine: PUT },
   api_keys: {
     api: {
       insert: 'all',
@@ -64,81 +47,25 @@ export const WRITERS: { readonly [Table in keyof Database]: Writers<Table> } = {
     },
   },
   auth_challenges: { api: { insert: 'all', update: ['used_at'], delete: true } },
-  accounts: {
-    api: { insert: ['user_id'], update: ['reserved'] },
-    keeper: { update: ['reserved'] },
-    engine: PUT,
-  },
-  markets: {
-    keeper: {
-      update: [
-        ...(['mode', 'last_batch_id', 'last_batch_head', 'last_action_id', 'last_as_of'] as const),
-        'held_mark',
-        ...(['last_price', 'last_price_at', 'reserved_fee', 'reserving_after'] as const),
-      ],
-    },
-    engine: PUT,
-  },
+  accounts: { engine: PUT },
+  markets: { engine: PUT },
   final_prices: {},
-  positions: {
-    keeper: { insert: ['user_id', 'market_id', ...MATCHED], update: MATCHED },
-    engine: PUT,
-  },
-  orders: {
-    api: {
-      insert: [
-        ...(['order_id', 'market_id', 'seq', 'user_id', 'maker', 'signer', 'hash', 'signature'] as const),
-        ...(['salt', 'side', 'type', 'price', 'quantity', 'trigger', 'leverage', 'reduce_only'] as const),
-        ...(['expiration', 'alive_until', 'status', 'openable', 'reserved_price', 'reserved'] as const),
-        ...(['accepted_at', 'client_order_id'] as const),
-      ],
-      update: [
-        ...(['status', 'status_reason', 'closing_reason', 'closed_by', 'note', 'ended_at'] as const),
-        ...(['openable', 'reserved'] as const),
-      ],
-    },
-    // Forced orders.
-    keeper: {
-      insert: [
-        ...(['order_id', 'market_id', 'seq', 'user_id', 'maker', 'hash', 'salt', 'side', 'type'] as const),
-        ...(['price', 'quantity', 'trigger', 'leverage', 'reduce_only', 'expiration'] as const),
-        ...(['alive_until', 'status', 'openable', 'reserved_price', 'reserved', 'accepted_at'] as const),
-        'forced',
-      ],
-      update: [
-        ...(['seq', 'status', 'status_reason', 'note', 'settling', 'closing_reason'] as const),
-        ...(['closed_by', 'openable', 'reserved_price', 'reserved', 'held'] as const),
-        ...(['partial_slot', 'triggered', 'ended_at'] as const),
-      ],
-    },
-    engine: PUT,
-  },
+  positions: { engine: PUT },
+  orders: { engine: PUT },
   resting: {},
   oracle_reports: { keeper: { insert: 'all', update: 'all' } },
   recent_reports: { keeper: { insert: 'all', update: 'all' } },
   used_reports: { keeper: { insert: 'all' }, engine: { insert: 'all' } },
   calendar_exceptions: {},
-  batches: {
-    keeper: { insert: 'all', update: ['status', 'inputs'] },
-    engine: PUT,
-  },
+  batches: { keeper: { update: ['inputs'] }, engine: PUT },
   // Written by the migration that creates it.
   proof_keys: {},
-  fills: { keeper: { insert: 'all', update: ['status'] }, engine: PUT },
-  actions: {
-    keeper: {
-      insert: [
-        ...(['market_id', 'queue_no', 'kind', 'batch_id', 'part', 'payload', 'touches', 'as_of'] as const),
-        ...(['status', 'created_at'] as const),
-      ],
-      update: ['status', 'action_id', 'relayer', 'nonce', 'failure'],
-    },
-    engine: PUT,
-  },
+  fills: { engine: PUT },
+  actions: { engine: PUT },
   funding_states: { engine: PUT_AND_DELETED },
-  price_averages: { keeper: { insert: 'all', update: 'all' }, engine: PUT },
+  price_averages: { engine: PUT },
   deleveraging_ranks: { keeper: { insert: 'all', update: 'all' } },
-  relayers: { keeper: { insert: 'all', update: ['next_nonce', 'registered_at'] }, engine: PUT },
+  relayers: { keeper: { update: ['registered_at'] }, engine: PUT },
   relayer_choices: {},
   relayer_transactions: {
     keeper: { insert: 'all', update: ['status', 'error', 'broadcast_at', 'block', 'gas_used'] },
@@ -154,67 +81,22 @@ export const WRITERS: { readonly [Table in keyof Database]: Writers<Table> } = {
   },
   leases: { keeper: { insert: 'all', update: ['owner', 'token', 'expires_at'] } },
   indexer_leases: { indexer: { insert: 'all', update: ['owner', 'token', 'expires_at'] } },
-  engine_groups: { keeper: { insert: 'all' }, engine: { insert: 'all' } },
-  engine_ownership: { keeper: { update: 'all' }, engine: { update: 'all' } },
-  engine_lease: { keeper: { update: 'all' }, engine: { update: 'all' } },
-  engine_checkpoints: { keeper: { insert: 'all', update: 'all', delete: true }, engine: PUT_AND_DELETED },
-  engine_checkpoint_chunks: {
-    keeper: { insert: 'all', delete: true },
-    engine: { insert: 'all', delete: true },
-  },
-  keepers: {
-    keeper: { insert: 'all', delete: true, update: ['expires_at', 'capacity', 'is_late', 'markets'] },
-  },
+  engine_groups: { engine: { insert: 'all' } },
+  engine_ownership: { engine: { update: 'all' } },
+  engine_lease: { engine: { update: 'all' } },
+  engine_checkpoints: { engine: PUT_AND_DELETED },
+  engine_checkpoint_chunks: { engine: { insert: 'all', delete: true } },
   session_keys: { engine: PUT_AND_DELETED },
-  relay_operations: {
-    api: {
-      insert: [
-        ...(['operation_id', 'user_id', 'kind', 'session_key', 'market_id', 'minimum', 'owner'] as const),
-        ...(['target', 'gas', 'nonce', 'deadline', 'data', 'signature', 'status'] as const),
-        ...(['created_at', 'updated_at'] as const),
-      ],
-    },
-    keeper: {
-      update: ['status', 'failure', 'reason', 'relayer', 'relayer_nonce', 'tx_hash', 'updated_at'],
-    },
-    engine: PUT,
-  },
+  relay_operations: { engine: PUT },
   forwarder_nonces: { engine: PUT_AND_DELETED },
   margin_nonce_floors: { engine: PUT_AND_DELETED },
-  cancel_switches: {
-    api: { insert: 'all', update: ['timeout_seconds', 'armed_at', 'fire_at'], delete: true },
-    keeper: { delete: true },
-    engine: PUT_AND_DELETED,
-  },
-  connection_switches: {
-    api: { insert: 'all', update: ['timeout_seconds', 'fire_at'], delete: true },
-    keeper: { delete: true },
-    engine: PUT_AND_DELETED,
-  },
-  fired_switches: { keeper: { insert: 'all', delete: true }, engine: PUT_AND_DELETED },
+  cancel_switches: { engine: PUT_AND_DELETED },
+  connection_switches: { engine: PUT_AND_DELETED },
+  fired_switches: { engine: PUT_AND_DELETED },
   // Updated never: the right to update is what locking the pruned rows takes.
-  client_requests: { api: { insert: 'all', update: ['created_at'], delete: true }, engine: PUT },
-  liquidations: {
-    keeper: {
-      insert: 'all',
-      update: [
-        ...(['stage', 'order_id', 'widenings', 'resting', 'queue_no'] as const),
-        ...(['attempts', 'failed_kind', 'retry_at', 'seen_seq'] as const),
-      ],
-      delete: true,
-    },
-    engine: PUT_AND_DELETED,
-  },
-  adjustment_attempts: {
-    api: { insert: 'all' },
-    keeper: {
-      update: [
-        ...(['status', 'held', 'as_of', 'relayer', 'relayer_nonce', 'tx_hash', 'max_removable'] as const),
-        ...(['failure_kind', 'failure_reason', 'seq', 'updated_at'] as const),
-      ],
-    },
-    engine: PUT,
-  },
+  client_requests: { api: { update: ['created_at'], delete: true }, engine: PUT },
+  liquidations: { engine: PUT_AND_DELETED },
+  adjustment_attempts: { engine: PUT },
   used_margin_nonces: { engine: PUT_AND_DELETED },
   chain_blocks: { engine: PUT_AND_DELETED },
   chain_progress: {
@@ -305,7 +187,7 @@ export const READERS: { readonly [Name in Process]: readonly (keyof Database)[] 
     'connection_switches',
     ...(['resting', 'chain_progress', 'chain_blocks', 'users', 'funding_states'] as const),
     ...(['recent_reports', 'used_reports', 'calendar_exceptions', 'price_averages', 'final_prices'] as const),
-    ...(['liquidations', 'deleveraging_ranks', 'adjustment_attempts', 'keepers', 'session_keys'] as const),
+    ...(['liquidations', 'deleveraging_ranks', 'adjustment_attempts', 'session_keys'] as const),
     ...(['engine_groups', 'engine_ownership', 'engine_lease'] as const),
     ...(['engine_checkpoints', 'engine_checkpoint_chunks', 'relayer_choices'] as const),
     ...RELAYED,

@@ -57,31 +57,16 @@ export const BOOKMARK_CHANNEL = 'bookmark'
 
 const hasBatch = (rows: readonly JournalRow[]): boolean => rows.some(({ kind }) => kind === 'batch_cleared')
 
-const appending = (notified: string): string => `
-  appended as (
+const APPEND_AND_NOTIFY = `
+  with appended as (
     insert into journal (shard, seq, row)
     select $1::text, $2::bigint + ordinality, value
     from json_array_elements($3::json) with ordinality
   )
-  update shards set head = $4::bigint ${notified} where shard = $1::text
+  update shards set head = $4::bigint
+  from (select pg_notify('${JOURNAL_CHANNEL}', $1::text || ':' || $4::bigint || $5::text)) notified
+  where shard = $1::text
 `
-
-/**
- * The end of a statement that appends behind the head and does not notify. `with`, and the statement's other CTEs, come before it.
- * Parameters: shard, head before, rows as JSON, head after.
- */
-export const APPENDING = appending('')
-
-/** Appends `rows` behind `at.head` and does not notify. */
-export const appendRowsQuery = ({ shard, head }: ShardHead, rows: readonly JournalRow[]): Statement => ({
-  name: 'append-rows',
-  text: `with ${APPENDING}`,
-  values: [shard, head, JSON.stringify(rows), head + rows.length],
-})
-
-const APPEND_AND_NOTIFY = `with ${appending(
-  `from (select pg_notify('${JOURNAL_CHANNEL}', $1::text || ':' || $4::bigint || $5::text)) notified`,
-)}`
 
 /**
  * Appends rows behind `at.head`; the caller holds the shard's lock. Returns the new head: row i has the sequence `at.head + 1 + i`.

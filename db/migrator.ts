@@ -65,6 +65,8 @@ import * as engineIncarnation from './migrations/0064-engine-incarnation.ts'
 import * as relayerRotation from './migrations/0065-relayer-rotation.ts'
 import * as engineGuard from './migrations/0066-engine-guard.ts'
 import * as chainThroughEngine from './migrations/0067-chain-through-engine.ts'
+import * as apiSendsCommands from './migrations/0068-api-sends-commands.ts'
+import * as keeperSendsCommands from './migrations/0069-keeper-sends-commands.ts'
 
 export const MIGRATIONS: Record<string, Migration> = {
   '0001-write-side': writeSide,
@@ -130,6 +132,8 @@ export const MIGRATIONS: Record<string, Migration> = {
   '0065-relayer-rotation': relayerRotation,
   '0066-engine-guard': engineGuard,
   '0067-chain-through-engine': chainThroughEngine,
+  '0068-api-sends-commands': apiSendsCommands,
+  '0069-keeper-sends-commands': keeperSendsCommands,
 }
 
 export const createMigrator = (db: Db): Migrator =>

@@ -1,6 +1,6 @@
 /** The `orders` table: every statement that inserts, changes or ends orders. The caller holds the lock of the market's shard. */
 import { CompiledQuery, type Selectable, sql } from 'kysely'
-import type { JournalRow, OrderPlaced } from '../domain/journal/journal-row.ts'
+import type { OrderPlaced } from '../domain/journal/journal-row.ts'
 import type { OpenOrder } from '../domain/orders/open-order.ts'
 import type { SignedOrder } from '../domain/orders/order.ts'
 import type { ClosingReason } from '../domain/orders/order-state.ts'
@@ -17,7 +17,6 @@ import type {
   UserId,
 } from '../domain/units.ts'
 import type { Tx } from './client.ts'
-import { APPENDING, type ShardHead } from './journal.ts'
 import { toJson } from './json.ts'
 import type { Statement } from './round-trip.ts'
 import type { OrdersTable } from './schema.ts'
@@ -117,36 +116,6 @@ export async function countReduceOnly(
     .execute()
   return new Map(rows.map(({ user_id, orders }) => [user_id as UserId, Number(orders)]))
 }
-
-/**
- * Appends a market's rows to its journal and inserts the orders of the placements among them: the journal row of a placement holds all
- * that the order's row does. Parameters: those of APPENDING.
- */
-const APPEND_AND_INSERT_ORDERS = `
-  with placed as (
-    insert into orders (
-      order_id, market_id, seq, user_id, maker, signer, hash, signature, salt, side, type, price, quantity, trigger, leverage,
-      reduce_only, expiration, alive_until, status, openable, reserved_price, reserved, accepted_at, client_order_id
-    )
-    select
-      r.order_id, split_part(r.order_id, '-', 1)::integer, split_part(r.order_id, '-', 2)::bigint, r.user_id, r.maker, r.signer,
-      r.hash, r.signature, r.salt, r.side, r.type, r.price, r.quantity, r.trigger, r.leverage, r.reduce_only, r.expiration,
-      r.alive_until, r.status, r.openable, r.reserved_price, r.reserved, r.accepted_at, r.client_order_id
-    from json_to_recordset($3::json) as r (
-      kind text, order_id text, user_id bigint, maker text, signer text, hash text, signature text, salt bigint, side text, type text,
-      price bigint, quantity bigint, trigger bigint, leverage integer, reduce_only boolean, expiration bigint, alive_until bigint,
-      status text, openable bigint, reserved_price bigint, reserved numeric, accepted_at bigint, client_order_id text
-    )
-    where r.kind = 'order_placed'
-  ), ${APPENDING}
-`
-
-/** Appends `rows` behind `at.head` and inserts the orders that they place; does not notify. */
-export const insertOrdersQuery = ({ shard, head }: ShardHead, rows: readonly JournalRow[]): Statement => ({
-  name: 'insert-orders',
-  text: APPEND_AND_INSERT_ORDERS,
-  values: [shard, head, JSON.stringify(rows), head + rows.length],
-})
 
 /** Inserts the forced orders of the rows. The caller appends the rows. */
 export async function insertForced(tx: Tx, marketId: number, rows: readonly OrderPlaced[]): Promise<void> {

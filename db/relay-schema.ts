@@ -4,7 +4,7 @@ import type { RelayFailure, RelayKind, RelayStatus } from '../domain/relays/oper
 /**
  * Signed forward requests: accepted by the api, sent by the keeper, ended by the indexer when the chain has executed the nonce, or by the
  * keeper if it cannot be executed any more. `operation_id` is the EIP-712 digest of the request.
- * Written by: api, keeper, engine.
+ * Written by: engine.
  */
 export interface RelayOperationsTable {
   operation_id: string

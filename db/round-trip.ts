@@ -32,29 +32,6 @@ export const runTogether = (
     client.query(new RoundTrip(client, statements, resolve))
   })
 
-/** A statement whose rows are of the type `Result`. */
-export interface Read<Result> extends Statement {
-  /** Only declared: carries the type. */
-  readonly row?: Result
-}
-
-type RowsOf<Reading> = Reading extends Read<infer Result> ? Result[] : []
-
-/** Runs statements in the order of their keys and returns their rows by key; none for null. Throws the error of the first that fails. */
-export async function readTogether<Reads extends Record<string, Read<unknown> | null>>(
-  client: pg.ClientBase,
-  reads: Reads,
-): Promise<{ [Key in keyof Reads]: RowsOf<NonNullable<Reads[Key]>> }> {
-  const sent = Object.entries(reads).filter((entry): entry is [string, Read<unknown>] => entry[1] !== null)
-  const { rows, error } = await runTogether(
-    client,
-    sent.map(([, statement]) => statement),
-  )
-  if (error !== null) throw error
-  const byKey = new Map(sent.map(([key], at) => [key, rows[at]]))
-  return Object.fromEntries(Object.keys(reads).map((key) => [key, byKey.get(key) ?? []])) as never
-}
-
 interface Columns {
   readonly names: readonly string[]
   readonly parsers: readonly ((text: string) => unknown)[]

@@ -22,7 +22,7 @@ import type { RelayerChoicesTable, RelayersTable, RelayerTransactionsTable } fro
 
 /**
  * The head and the epoch of each shard's journal. A writer of a shard's facts holds this row's lock until it commits.
- * Written by: api, keeper, indexer, engine. The owner inserts shards when it lists a market.
+ * Written by: keeper, indexer, engine. The owner inserts shards when it lists a market.
  */
 export interface ShardsTable {
   shard: string
@@ -30,14 +30,14 @@ export interface ShardsTable {
   head: Generated<number>
 }
 
-/** One row per change of the write side, appended in the transaction of that change. Written by: api, keeper, engine. */
+/** One row per change of the write side, appended in the transaction of that change. Written by: engine. */
 export interface JournalTable {
   shard: string
   seq: number
   row: JSONColumnType<JournalRow>
 }
 
-/** A user exists from the first deposit or login. Written by: api, engine. */
+/** A user exists from the first deposit or login. Written by: engine. */
 export interface UsersTable {
   user_id: Generated<number>
   address: string
@@ -46,7 +46,7 @@ export interface UsersTable {
 
 /**
  * `free` and `pending_withdrawal` are the bank's ledger. `reserved` is the sum of `reserved + held` of the account's orders.
- * Written by: api, keeper, engine. Blocks change the ledger.
+ * Written by: engine. Blocks change the ledger.
  */
 export interface AccountsTable {
   user_id: number
@@ -75,7 +75,7 @@ export interface PositionsTable {
 /**
  * Orders, written under the lock of their market's shard: inserted and cancelled by the api, matched and voided by the keeper, filled by
  * the indexer. The keeper inserts forced orders.
- * Written by: api, keeper, engine.
+ * Written by: engine.
  */
 export interface OrdersTable {
   order_id: string
@@ -300,7 +300,7 @@ export interface SessionKeysTable {
   block: number
 }
 
-/** Armed dead-man switches: armed and disarmed by the api, fired by the keeper. Times in milliseconds. Written by: api, keeper, engine. */
+/** Armed dead-man switches. Times in milliseconds. Written by: keeper, engine. */
 export interface CancelSwitchesTable {
   user_id: number
   timeout_seconds: number
@@ -308,7 +308,7 @@ export interface CancelSwitchesTable {
   fire_at: number
 }
 
-/** Dead-man switches of connections to the live feed: armed and renewed by the api, fired by the keeper. Written by: api, keeper, engine. */
+/** Dead-man switches of connections to the live feed. Written by: keeper, engine. */
 export interface ConnectionSwitchesTable {
   connection_id: string
   user_id: number
@@ -322,7 +322,7 @@ export interface FiredSwitchesTable {
   fired_at: number
 }
 
-/** Commands with a `client_request_id`, and their answers; pruned when they expire. Written by: api, engine. */
+/** Commands with a `client_request_id`, and their answers; pruned when they expire. Written by: engine. */
 export interface ClientRequestsTable {
   user_id: number
   client_request_id: string

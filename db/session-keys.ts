@@ -16,13 +16,6 @@ const REVOKING = (owner: string, key: string): string => `coalesce((
   order by r.created_at desc limit 1
 ), false)`
 
-/** The keys that signed orders, by lists of owners and keys; by lookups only. */
-export const SIGNERS_SQL = `
-  select s.owner, s.key, s.permissions, s.expires_at, s.revoked_at, ${REVOKING('k.owner', 'k.key')} as is_revoking
-  from unnest($1::text[], $2::text[]) k (owner, key)
-  cross join lateral (select * from session_keys where owner = k.owner and key = k.key limit 1) s
-`
-
 /** A key with its owner, as `signerRefusal` needs it. */
 export type SigningKeyRow = SigningKey & SessionKeyId
 

@@ -10,7 +10,7 @@ import type { MarketDirectory } from '../markets/market-directory.ts'
 import { toNumber } from '../wire/amounts.ts'
 import type { AwaitEnd } from './attempt-ends.ts'
 import { leverageOf, marginOf, marketOf, readRequest } from './parse.ts'
-import { type PrepareOptions, type PreparePorts, prepare } from './prepare.ts'
+import { type PreparePorts, prepare } from './prepare.ts'
 import type {
   AdjustLeverageAnswer,
   AdjustLeverageBody,
@@ -40,7 +40,7 @@ function checkOutcome({ adjustment_id, status, tx_hash, failure_kind, failure_re
 
 export function createAdjustments(
   ports: AdjustmentPorts,
-  options: PrepareOptions & { readonly adjustmentWaitMs: number },
+  { adjustmentWaitMs }: { readonly adjustmentWaitMs: number },
 ): Adjustments {
   const { db, markets, awaitEnd } = ports
 
@@ -49,8 +49,8 @@ export function createAdjustments(
     spec: MarketSpec,
     request: ReturnType<typeof readRequest>,
   ): Promise<{ readonly attempt: AttemptRow; readonly answer: CommonAnswer }> {
-    const prepared = await prepare(ports, options, caller, request)
-    const attempt = await awaitEnd(prepared, options.adjustmentWaitMs)
+    const prepared = await prepare(ports, caller, request)
+    const attempt = await awaitEnd(prepared, adjustmentWaitMs)
     checkOutcome(attempt)
     return { attempt, answer: await answerOf(attempt, spec) }
   }

@@ -144,7 +144,7 @@ export function createBearer(logIn: LogIn, clock: Clock, config: BearerConfig): 
         throw refusal(error)
       })
       const address = walletOf(payload, walletClaim)
-      const userId = await logIn(address, now)
+      const userId = await logIn(address)
       const expiresAt = (payload.exp as number) * 1000
       const terms = { scope: 'trade', credential: 'identity_token', expiresAt, keyHash: null } as const
       const caller: Caller = { userId, address, ...terms }

@@ -2,10 +2,9 @@
  * The dead-man switches of connections to the live feed. The process renews the switch of each connection that it holds, so that the
  * switch fires after its grace whatever ends the connection: its client, the network, or this process.
  */
-import type { ConnectionSwitch } from '../../db/cancel-switches.ts'
 import type { Clock } from '../../service/clock.ts'
 import type { Logger } from '../../service/logger.ts'
-import type { ConnectionSwitchStore } from './switch-store.ts'
+import type { ConnectionSwitch, ConnectionSwitchStore } from './switch-store.ts'
 
 export interface ConnectionSwitches {
   /** Arms the switch, or disarms it with 0; resolves once it is stored, with the time at which it would fire now. */

@@ -1,16 +1,15 @@
-/** Where dead-man switches are stored: in tables by this process, or in the state of the engine. */
-import {
-  armConnectionSwitches,
-  armSwitch,
-  type ConnectionSwitch,
-  disarmConnectionSwitches,
-  disarmSwitch,
-  renewConnectionSwitches,
-} from '../../db/cancel-switches.ts'
-import type { Db } from '../../db/client.ts'
+/** Dead-man switches, which are in the state of the engine. */
+
 import type { UserId } from '../../domain/units.ts'
 import type { Clock } from '../../service/clock.ts'
 import type { EngineCalls } from '../engine-reply.ts'
+
+export interface ConnectionSwitch {
+  readonly connection_id: string
+  readonly user_id: number
+  readonly timeout_seconds: number
+  readonly fire_at: number
+}
 
 export interface SwitchStore {
   /** Arms the account's switch, or disarms it with 0; resolves with the time at which it fires. */
@@ -22,22 +21,6 @@ export interface ConnectionSwitchStore {
   renew(switches: readonly ConnectionSwitch[]): Promise<void>
   disarm(connections: readonly string[]): Promise<void>
 }
-
-export const createSwitchTables = (db: Db, clock: Clock): SwitchStore & ConnectionSwitchStore => ({
-  async set(userId, timeoutSeconds) {
-    if (timeoutSeconds === 0) {
-      await disarmSwitch(db, userId)
-      return null
-    }
-    const now = clock.now()
-    const fire_at = now + timeoutSeconds * 1000
-    await armSwitch(db, userId, { timeout_seconds: timeoutSeconds, armed_at: now, fire_at })
-    return fire_at
-  },
-  arm: (switches) => armConnectionSwitches(db, switches),
-  renew: (switches) => renewConnectionSwitches(db, switches),
-  disarm: (connections) => disarmConnectionSwitches(db, connections),
-})
 
 /** The engine counts the deadlines of connections itself, from the arrival of each renewal, so that clocks of processes do not matter. */
 export function createEngineSwitches(engine: EngineCalls, clock: Clock): SwitchStore & ConnectionSwitchStore {

@@ -1,7 +1,7 @@
 /** Commands with a `client_request_id`: a repeated command returns its stored answer and is not executed again. */
 import { createHash } from 'node:crypto'
 import type { Db } from '../../db/client.ts'
-import { type ClientRequest, reusedRequest } from './command.ts'
+import { type ClientRequest, reusedRequest, type StoredRequest } from './command.ts'
 
 /** Adds the field names of all levels. */
 function collectNames(value: unknown, names: Set<string>): Set<string> {
@@ -24,10 +24,14 @@ export const requestOf = (endpoint: string, body: { readonly client_request_id: 
 })
 
 /**
- * The stored answer of a command that was executed before, else null. This read avoids rejecting a repeated command by checks whose
- * result changes with time; the command's transaction reads the stored answer again under its locks.
+ * The results of a command that was executed before, else null. This read avoids rejecting a repeated command by checks whose
+ * result changes with time, and finds requests that have left the engine's state.
  */
-export async function storedAnswer(db: Db, userId: number, request: ClientRequest): Promise<string | null> {
+export async function storedRequest(
+  db: Db,
+  userId: number,
+  request: ClientRequest,
+): Promise<StoredRequest | null> {
   const stored = await db
     .selectFrom('client_requests')
     .select(['digest', 'answer'])
@@ -36,5 +40,5 @@ export async function storedAnswer(db: Db, userId: number, request: ClientReques
     .executeTakeFirst()
   if (stored === undefined) return null
   if (!stored.digest.equals(request.digest)) throw reusedRequest(request)
-  return stored.answer
+  return JSON.parse(stored.answer)
 }

@@ -3,11 +3,10 @@ import { sql } from 'kysely'
 import type { Db } from '../../db/client.ts'
 import { ApiError } from '../errors.ts'
 import type { PlaceOrderBody } from '../order-entry/schema.ts'
-import { storedAnswer } from './client-requests.ts'
+import { storedRequest } from './client-requests.ts'
 import type { ClientRequest } from './command.ts'
 import type { CommandIdentity, Finding } from './earlier-attempts.ts'
 import { createSharedRead } from './shared-read.ts'
-import { requestKey, saltKey } from './state-keys.ts'
 
 const NOT_PLACED: Finding = { outcome: 'not_placed' }
 
@@ -24,7 +23,8 @@ export const saltedOrder = (
   { market_id, salt }: Pick<PlaceOrderBody, 'market_id' | 'salt'>,
 ): SaltedOrder => ({ marketId: Number(market_id), maker, salt })
 
-const keyOf = ({ marketId, maker, salt }: SaltedOrder): string => saltKey(marketId, maker, BigInt(salt))
+export const keyOfSalt = ({ marketId, maker, salt }: SaltedOrder): string =>
+  `${marketId}:${maker}:${BigInt(salt)}`
 
 export interface StoredHash {
   readonly order_id: string
@@ -47,12 +47,12 @@ async function readBySalts(db: Db, orders: readonly SaltedOrder[]): Promise<Map<
     ) with ordinality as w(market_id, maker, salt, at)
     join orders o on o.market_id = w.market_id and o.maker = w.maker and o.salt = w.salt and not o.forced
   `.execute(db)
-  return new Map(rows.map(({ at, ...stored }) => [keyOf(orders[at - 1] as SaltedOrder), stored]))
+  return new Map(rows.map(({ at, ...stored }) => [keyOfSalt(orders[at - 1] as SaltedOrder), stored]))
 }
 
 /** A flood of refused placements costs few statements. */
 export function createFindBySalt(db: Db): FindBySalt {
-  const find = createSharedRead<SaltedOrder, StoredHash>(keyOf, (orders) => readBySalts(db, orders))
+  const find = createSharedRead<SaltedOrder, StoredHash>(keyOfSalt, (orders) => readBySalts(db, orders))
   return async (order) => (BigInt(order.salt) >= SALTS ? undefined : find(order))
 }
 
@@ -62,7 +62,7 @@ export const placementIdentity = (
   order: SaltedOrder,
   hash: string | null,
 ): CommandIdentity => ({
-  key: `place ${keyOf(order)}`,
+  key: `place ${keyOfSalt(order)}`,
   async find() {
     const stored = await findBySalt(order)
     if (stored === undefined || (hash !== null && stored.hash !== hash)) return NOT_PLACED
@@ -72,10 +72,10 @@ export const placementIdentity = (
 })
 
 export const requestIdentity = (db: Db, userId: number, request: ClientRequest): CommandIdentity => ({
-  key: `request ${requestKey(userId, request.id)}`,
+  key: `request ${userId}:${request.id}`,
   async find() {
     try {
-      return (await storedAnswer(db, userId, request)) === null ? NOT_PLACED : { outcome: 'placed' }
+      return (await storedRequest(db, userId, request)) === null ? NOT_PLACED : { outcome: 'placed' }
     } catch (error) {
       // Another command has the id.
       if (error instanceof ApiError) return NOT_PLACED

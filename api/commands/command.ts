@@ -1,7 +1,7 @@
-/** A command: placements or cancels of one account that commit or fail as one unit, with the promise of their answer. */
+/** Commands of one account, and what the engine has made of them. */
 
-import type { ShardHead } from '../../db/journal.ts'
 import type { OrdersTable } from '../../db/schema.ts'
+import type { RequestCompleted } from '../../domain/journal/request-rows.ts'
 import type { MarketSpec } from '../../domain/market/market.ts'
 import type { SignedOrder } from '../../domain/orders/order.ts'
 import type { Price } from '../../domain/units.ts'
@@ -28,28 +28,13 @@ export interface CancelItem {
   readonly reason: string | null
 }
 
-/** Every live order of the account in the command's markets. */
-export interface CancelAllItem {
-  readonly kind: 'cancel_all'
-  readonly reason: string | null
-  /** The command fails with MarketsMissed if the account has live orders in other markets. */
-  readonly isEverywhere: boolean
-}
-
-/** The account has placed orders in further markets since the markets of its cancel were read. The cancel is submitted again. */
-export class MarketsMissed extends ApiError {
-  constructor() {
-    super('OVERLOADED', {}, '1')
-  }
-}
-
-/** Rejected before it was queued; it keeps its index among the items. */
+/** Rejected before it was sent; it keeps its index among the items. */
 export interface RefusedItem {
   readonly kind: 'refused'
   readonly error: ApiError
 }
 
-export type Item = PlaceItem | CancelItem | CancelAllItem | RefusedItem
+export type Item = PlaceItem | CancelItem | RefusedItem
 
 export interface Placed {
   readonly kind: 'placed'
@@ -73,7 +58,7 @@ export type ItemResult = Placed | Cancelled | ApiError
 
 /** Results of the items of a command, with the account's balance after it. */
 export interface CommandReport {
-  /** One per item, in the order of the items; one per cancelled order for a `cancel_all`. */
+  /** One per item, in the order of the items; one per cancelled order for a cancel of all orders. */
   readonly itemResults: readonly ItemResult[]
   readonly balance: BalanceParts
   /** Bookmark of the whole command. */
@@ -87,44 +72,37 @@ export interface ClientRequest {
   readonly digest: Buffer
 }
 
-export const reusedRequest = ({ id }: ClientRequest): ApiError =>
+/** The results of a request as the engine stores them. */
+export type StoredRequest = Pick<RequestCompleted, 'results' | 'balance' | 'read_after'>
+
+export const reusedRequest = ({ id }: Pick<ClientRequest, 'id'>): ApiError =>
   new ApiError('CLIENT_REQUEST_REUSED', {
     field: 'client_request_id',
     expected: 'the same body as before, or another id',
     received: id,
   })
 
-/** `stored` is written in the transaction of the command and answers a repetition of it. */
-export interface CommandAnswer<Result> {
-  readonly result: Result
-  readonly stored: string | null
-}
-
-export interface Command<Result = unknown> {
-  /** Cancels are executed before placements. */
+/** Placements or cancels that take effect or fail as one unit. */
+export interface Command {
   readonly kind: 'place' | 'cancel'
   readonly userId: number
-  /** Markets of all items; the transaction locks them. With several markets or none it locks the `accounts` shard as well. */
-  readonly markets: readonly MarketSpec[]
-  /** Heads of further journals that the command's bookmark covers. Their shards are not locked. */
-  readonly covers: readonly ShardHead[]
   readonly items: readonly Item[]
   /** Whether one rejected item rejects all items. */
   readonly isAtomic: boolean
   readonly request: ClientRequest | null
-  /** Pure. Throws an ApiError if the whole command is rejected; the command then has no effect. */
-  answer(report: CommandReport): CommandAnswer<Result>
-  /** The answer to a repetition of the command. `find` returns the current state of an order of its items. */
-  replay(stored: string, find: (hash: string) => OrderRow | undefined): Result
-  /** Time of arrival by the clock of this process. */
-  readonly arrivedAt: number
-  readonly resolve: (result: Result) => void
-  readonly reject: (error: unknown) => void
 }
 
-/** Whether the command locks the `accounts` shard, in which the row behind its bookmark is written. */
-export const isSpanning = ({ markets, covers }: Pick<Command, 'markets' | 'covers'>): boolean =>
-  markets.length !== 1 || covers.length > 0
+/** Cancels every live order of the account, in one market or, with null, in all. */
+export interface CancelAll {
+  readonly userId: number
+  readonly marketId: number | null
+  readonly reason: string | null
+  /** Markets whose journals the bookmark covers, although the account has no live order in them. */
+  readonly covers: readonly number[]
+}
+
+/** What a command has done: in this execution, or in one before with the same `client_request_id`. */
+export type Executed = { readonly report: CommandReport } | { readonly stored: StoredRequest }
 
 export const hashesOf = ({ items }: Pick<Command, 'items'>): string[] =>
   items.flatMap((item) =>

@@ -1,12 +1,11 @@
 /**
- * The outcome of a command that is refused outside of its locks. An earlier attempt at the same command, by this process or another one, may
- * have been executed, or may still wait here; a refusal under the locks, or of the engine, has read it and needs no further check.
+ * The outcome of a command that is refused before the engine decides it. An earlier attempt at the same command, by this process or another one, may
+ * have been executed, or may still wait here; a refusal of the engine has read it and needs no further check.
  */
 
 import type { PlacementOutcome } from '../error-catalogue.ts'
 import { ApiError, type ErrorContext } from '../errors.ts'
 import { catalogued } from '../http/errors.ts'
-import type { GroupLogger } from './group.ts'
 
 /** What was found of an earlier attempt. */
 export interface Finding {
@@ -21,14 +20,20 @@ export interface CommandIdentity {
   find(): Promise<Finding>
 }
 
+export interface CommandLogger {
+  debug(facts: object, message: string): void
+  warn(facts: object, message: string): void
+  error(facts: object, message: string): void
+}
+
 export interface EarlierAttempts {
-  /** Runs checks that precede the locks. Their errors get the outcome of the command. */
+  /** Runs checks that precede the command. Their errors get the outcome of the command. */
   checking<Value>(identity: CommandIdentity, work: () => Promise<Value>): Promise<Value>
-  /** Executes the command. An error that was not decided under its locks gets the outcome of the command. */
+  /** Executes the command. An error that the engine has not decided gets the outcome of the command. */
   executing<Value>(identity: CommandIdentity, work: () => Promise<Value>): Promise<Value>
 }
 
-/** Errors of the queue, of the transaction and of the engine: the command was not decided. */
+/** Errors of the queue and of the engine: the command was not decided. */
 const UNDECIDED: ReadonlySet<string> = new Set(['OVERLOADED', 'SHUTTING_DOWN', 'INTERNAL'])
 
 /**
@@ -37,7 +42,7 @@ const UNDECIDED: ReadonlySet<string> = new Set(['OVERLOADED', 'SHUTTING_DOWN', '
  */
 const UNRESOLVED_MS = 60_000
 
-export function createEarlierAttempts(logger: Pick<GroupLogger, 'warn'>): EarlierAttempts {
+export function createEarlierAttempts(logger: Pick<CommandLogger, 'warn'>): EarlierAttempts {
   /** Number of attempts that execute, by key. */
   const running = new Map<string, number>()
   /** Until when attempts with an unknown outcome may be executed, by key; the oldest first. */
@@ -99,9 +104,9 @@ export function createEarlierAttempts(logger: Pick<GroupLogger, 'warn'>): Earlie
   }
 }
 
-/** Work after the commit of a command: whatever fails, the command took effect. */
+/** Work after the execution of a command: whatever fails, the command took effect. */
 export async function afterExecution<Value>(
-  logger: Pick<GroupLogger, 'error'>,
+  logger: Pick<CommandLogger, 'error'>,
   facts: ErrorContext,
   work: () => Value | Promise<Value>,
 ): Promise<Value> {

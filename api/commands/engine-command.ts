@@ -11,10 +11,9 @@ import type { Json } from '../../domain/journal/request-rows.ts'
 import { acceptedSeq } from '../../domain/orders/order.ts'
 import type { MarketId, OrderHash, Seq, UserId } from '../../domain/units.ts'
 import { ApiError, itemError } from '../errors.ts'
-import type { CancelAllItem, Item, RefusedItem } from './command.ts'
-import type { NewCommand } from './command-dispatcher.ts'
+import type { CancelAll, Command, Item } from './command.ts'
 import type { SaltedOrder, StoredHash } from './command-identity.ts'
-import type { StoredOrder } from './group-state.ts'
+import type { StoredOrder } from './stored-orders.ts'
 
 /** Up to which row of each market, and of the accounts (0), the engine has released ended things. */
 export type Released = ReadonlyMap<MarketId, Seq>
@@ -38,8 +37,6 @@ export interface SentOrders {
   readonly refused: readonly (ApiError | undefined)[]
 }
 
-type NewItems = Pick<NewCommand<unknown>, 'userId' | 'items' | 'isAtomic' | 'request' | 'markets' | 'covers'>
-
 export const saltOf = ({ order: { marketId, maker, salt } }: EnginePlacement): SaltedOrder => ({
   marketId,
   maker,
@@ -60,12 +57,10 @@ function toItem(item: Item): EngineItem {
       return { kind: 'cancel', target: { hash: item.hash as OrderHash, ended: null }, note: item.reason }
     case 'refused':
       return refusedItem(item.error)
-    case 'cancel_all':
-      throw new Error('a cancel of all orders is the only item of its command')
   }
 }
 
-export const toOrders = ({ userId, items, isAtomic, request }: NewItems): SentOrders => ({
+export const toOrders = ({ userId, items, isAtomic, request }: Command): SentOrders => ({
   command: {
     kind: 'orders',
     userId: userId as UserId,
@@ -73,21 +68,16 @@ export const toOrders = ({ userId, items, isAtomic, request }: NewItems): SentOr
     isAtomic,
     request: request && { id: request.id, digest: request.digest.toString('hex'), absentUpTo: null },
   },
-  refused: items.map((item) => (item.kind === 'refused' ? (item as RefusedItem).error : undefined)),
+  refused: items.map((item) => (item.kind === 'refused' ? item.error : undefined)),
 })
 
-/** The command as a cancel of all orders; null if it is none. */
-export function toCancelAll({ userId, items, markets, covers }: NewItems): CancelAllCommand | null {
-  const item = items.find((one): one is CancelAllItem => one.kind === 'cancel_all')
-  if (item === undefined) return null
-  return {
-    kind: 'cancel_all',
-    userId: userId as UserId,
-    marketId: item.isEverywhere ? null : (markets[0]?.marketId as MarketId),
-    note: item.reason,
-    covers: covers.map(({ shard }) => Number(shard.slice(1)) as MarketId),
-  }
-}
+export const toCancelAll = ({ userId, marketId, reason, covers }: CancelAll): CancelAllCommand => ({
+  kind: 'cancel_all',
+  userId: userId as UserId,
+  marketId: marketId as MarketId | null,
+  note: reason,
+  covers: covers as readonly MarketId[],
+})
 
 /** Whether the command can depend on ended orders or requests that the engine has released. */
 export const dependsOn = ({ items, request }: OrdersCommand, released: Released): boolean =>

@@ -8,9 +8,14 @@ import type {
   StandingOrder,
 } from '../../domain/exchange/decide/orders/command.ts'
 import { ApiError, type ErrorContext } from '../errors.ts'
-import { rejectWhole } from './decide.ts'
+import { reusedRequest } from './command.ts'
 import { refusalError } from './parse-order.ts'
-import { RETRY_AFTER } from './place.ts'
+import { wholeError } from './whole-error.ts'
+
+const RETRY_AFTER: Readonly<Record<string, string>> = {
+  MARKET_NOT_OPEN: '5',
+  ORACLE_STALE: '1',
+}
 
 const standing = (order: StandingOrder): ErrorContext =>
   'sameAs' in order
@@ -98,29 +103,15 @@ export function commandRefusalError(
 ): ApiError {
   switch (refusal.code) {
     case 'CLIENT_REQUEST_REUSED':
-      return new ApiError('CLIENT_REQUEST_REUSED', {
-        field: 'client_request_id',
-        expected: 'the same body as before, or another id',
-        received: refusal.received,
-      })
+      return reusedRequest({ id: refusal.received })
     case 'MARKET_NOT_FOUND':
       return new ApiError('MARKET_NOT_FOUND', { field: 'market_id', received: refusal.received })
     case 'ITEMS_REFUSED': {
       const errors: unknown[] = own.map(() => null)
       for (const { index, refusal: one } of refusal.items) errors[index] = refusedItemError(one, own[index])
-      return thrownBy(() => rejectWhole(errors))
+      return wholeError(errors) as ApiError
     }
     default:
       throw new Error(`the api sent a command that it should have rejected: ${refusal.code}`)
   }
-}
-
-function thrownBy(work: () => void): ApiError {
-  try {
-    work()
-  } catch (error) {
-    if (error instanceof ApiError) return error
-    throw error
-  }
-  throw new Error('an atomic command was refused without a refused item')
 }

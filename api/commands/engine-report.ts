@@ -14,7 +14,7 @@ import type { ApiError } from '../errors.ts'
 import type { Bookmark, Cancelled, CommandReport, ItemResult, Placed } from './command.ts'
 import type { EndedDuplicate } from './engine-command.ts'
 import { refusedItemError } from './engine-refusals.ts'
-import type { StoredOrder } from './group-state.ts'
+import type { StoredOrder } from './stored-orders.ts'
 
 export interface ReportInput {
   /** For each item of the command, the error with which the api has refused it. */

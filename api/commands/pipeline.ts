@@ -1,5 +1,4 @@
 /** The command pipeline: the one entry for everything that changes orders. Counts each command by its result. */
-import type pg from 'pg'
 import type { Db } from '../../db/client.ts'
 import { pruneRequests } from '../../db/client-requests.ts'
 import type { Clock } from '../../service/clock.ts'
@@ -20,13 +19,11 @@ import type { CancelAnswer, PlaceOrderAnswer, PlaceOrderBody } from '../order-en
 import type { ValidateAnswer, ValidateBody } from '../order-entry/validation-schema.ts'
 import type { RecoverSigners } from '../ports.ts'
 import { type Arrival, createArrivingPlacements } from './arriving-placements.ts'
-import { createCommandDispatcher } from './command-dispatcher.ts'
 import { createFindBySalt } from './command-identity.ts'
-import { createEarlierAttempts } from './earlier-attempts.ts'
-import { createEngineDispatcher } from './engine-dispatcher.ts'
-import type { GroupLogger } from './group.ts'
+import { createDispatcher } from './dispatcher.ts'
+import { type CommandLogger, createEarlierAttempts } from './earlier-attempts.ts'
 import { createOrderMarketIndex } from './order-market-index.ts'
-import { createShardEpochs } from './shard-epochs.ts'
+import type { ShardEpochs } from './shard-epochs.ts'
 import { createFindOrders } from './stored-orders.ts'
 import { cancelAll, cancelBatch } from './submit-cancels.ts'
 import { type JsonText, placeBatch } from './submit-placements.ts'
@@ -51,31 +48,20 @@ export interface CommandPipeline {
 }
 
 export interface CommandPipelinePorts {
-  /** Connections for groups only, so that reads and placements do not wait for each other. */
-  readonly pool: pg.Pool
-  readonly dryRunPool: pg.Pool
   readonly db: Db
   readonly clock: Clock
+  readonly epochs: ShardEpochs
   readonly killPoint: KillPointHook<'after-placement-commit' | 'after-request-commit'>
   readonly markets: MarketDirectory
   readonly metrics: Metrics
   readonly recoverSigners: RecoverSigners
-  readonly logger: GroupLogger
-  /** Decides and stores the commands; null: this process does, in transactions of its own. */
-  readonly engine: EngineCalls | null
+  readonly logger: CommandLogger
+  readonly engine: EngineCalls
 }
 
 export type CommandPipelineOptions = Pick<
   Config,
-  | 'chainId'
-  | 'oracleMaxAgeMs'
-  | 'chainMaxAgeMs'
-  | 'maxGroup'
-  | 'maxQueue'
-  | 'commandTimeoutMs'
-  | 'requestRetentionHours'
-  | 'requestsKept'
-  | 'signatureExplanations'
+  'maxQueue' | 'commandTimeoutMs' | 'requestRetentionHours' | 'requestsKept' | 'signatureExplanations'
 >
 
 const PRUNE_INTERVAL_MS = 60_000
@@ -105,12 +91,9 @@ export function createCommandPipeline(
   const lookUps = {
     findBySalt: createFindBySalt(db),
     findOrders: createFindOrders(db),
-    epochs: createShardEpochs(db, parts.clock),
+    epochs: parts.epochs,
   }
-  const dispatcher =
-    parts.engine === null
-      ? createCommandDispatcher(parts, options)
-      : createEngineDispatcher({ ...parts, ...lookUps, engine: parts.engine }, options)
+  const dispatcher = createDispatcher({ ...parts, ...lookUps }, options)
   const arrivals = createArrivingPlacements()
   const ports = {
     db,
@@ -127,7 +110,9 @@ export function createCommandPipeline(
   }
   const stopPruning = startPruning(parts, options)
 
+  const open = new Set<Promise<unknown>>()
   const counted = async <Value>(kind: string, work: Promise<Value>): Promise<Value> => {
+    open.add(work)
     try {
       const value = await work
       metrics.command(kind, 'accepted')
@@ -135,13 +120,15 @@ export function createCommandPipeline(
     } catch (error) {
       metrics.command(kind, error instanceof ApiError ? error.code : 'INTERNAL')
       throw error
+    } finally {
+      open.delete(work)
     }
   }
   return {
     arrive: ({ userId }) => arrivals.begin(userId),
     place: (caller, body, arrival = arrivals.begin(caller.userId)) =>
       counted('place', placeOrder(ports, caller, body, arrival).finally(arrival.answered)),
-    validate: (caller, body) => validateOrder({ ...parts, ...ports }, options, caller, body),
+    validate: (caller, body) => validateOrder(ports, caller, body),
     placeBatch: (caller, body, arrival = arrivals.begin(caller.userId)) =>
       counted('place_batch', placeBatch(ports, caller, body, arrival).finally(arrival.answered)),
     cancel: (caller, hash, reason) => counted('cancel', cancelOrder(ports, caller, { hash, reason })),
@@ -153,6 +140,8 @@ export function createCommandPipeline(
     async stop() {
       stopPruning()
       await dispatcher.stop()
+      // The answer to an executed command is built from further reads.
+      await Promise.allSettled(open)
     },
   }
 }

@@ -7,13 +7,15 @@ import type { MarketId } from '../../domain/units.ts'
 import type { Clock } from '../../service/clock.ts'
 import type { Bookmark } from './command.ts'
 
-/** Epochs are read again after this time. A bookmark of the epoch before is answered as stale, and its client reads without it. */
+/** Epochs are read again after this time, or once a bookmark was stale. A bookmark of the epoch before is answered as stale, and its client reads without it. */
 const FRESH_MS = 1_000
 
 export interface ShardEpochs {
   /** Reads the epochs unless they are fresh. Afterwards `bookmark` knows every journal that had a row when it began. */
   refresh(): Promise<void>
   bookmark(at: EngineBookmark): Bookmark
+  /** The next `refresh` reads the epochs. */
+  expire(): void
 }
 
 const shardOf = (marketId: MarketId): string => (marketId === 0 ? ACCOUNTS_SHARD : marketShard(marketId))
@@ -36,6 +38,9 @@ export function createShardEpochs(db: Db, clock: Clock): ShardEpochs {
         reading = null
       })
       await reading
+    },
+    expire() {
+      readAt = Number.NEGATIVE_INFINITY
     },
     bookmark({ marketId, seq }) {
       const shard = shardOf(marketId)

@@ -1,5 +1,4 @@
-/** Places up to 50 orders by one command: validates each order, submits the command, builds or replays its answer. */
-import type { MarketSpec } from '../../domain/market/market.ts'
+/** Places up to 50 orders by one command: validates each order, submits the command, builds the answer, also to a repetition. */
 import type { Caller } from '../auth/caller.ts'
 import { ApiError } from '../errors.ts'
 import { type Problem, validationError } from '../http/problems.ts'
@@ -8,25 +7,15 @@ import type { PlaceBatchAnswer, PlaceBatchBody } from '../order-entry/batch-sche
 import { PlaceOrderBody } from '../order-entry/schema.ts'
 import type { Signed } from '../ports.ts'
 import type { Arrival } from './arriving-placements.ts'
-import { requestOf, storedAnswer } from './client-requests.ts'
-import type { Item, PlaceItem } from './command.ts'
+import { requestOf, storedRequest } from './client-requests.ts'
+import type { Item, PlaceItem, StoredRequest } from './command.ts'
 import { placementIdentity, requestIdentity, saltedOrder } from './command-identity.ts'
-import { rejectWhole } from './decide.ts'
 import { afterExecution } from './earlier-attempts.ts'
-import type { StoredOrder } from './group-state.ts'
 import { parseOrder } from './parse-order.ts'
-import {
-  batchOfRequest,
-  firstAnswer,
-  hashesOfRequest,
-  isStoredRequest,
-  placedHashes,
-  replayedAnswer,
-  type StoredBatch,
-  type StoredRequest,
-  toStoredBatch,
-} from './stored-answer.ts'
+import { firstAnswer, hashesOfRequest, repeatedAnswer } from './stored-answer.ts'
+import type { StoredOrder } from './stored-orders.ts'
 import type { CommandPorts } from './submit-single.ts'
+import { wholeError } from './whole-error.ts'
 
 /** The serialized answer. */
 export type JsonText = string
@@ -64,7 +53,7 @@ async function parseItem(
   }
 }
 
-/** One item per order, in the order of the request, after all checks that need no lock. */
+/** One item per order, in the order of the request, after all checks that need no state of the exchange. */
 async function itemsOf(
   ports: CommandPorts,
   caller: Caller,
@@ -98,13 +87,6 @@ async function unlessPlaced(
 const errorsOf = (items: readonly Item[]): unknown[] =>
   items.map((item) => (item.kind === 'refused' ? item.error : item))
 
-export const marketsOf = (items: readonly Item[]): MarketSpec[] => {
-  const specs = new Map(
-    items.flatMap((item) => (item.kind === 'place' ? [[item.spec.marketId, item.spec]] : [])),
-  )
-  return [...specs.values()].sort((a, b) => a.marketId - b.marketId)
-}
-
 export async function placeBatch(
   ports: CommandPorts,
   caller: Caller,
@@ -112,66 +94,51 @@ export async function placeBatch(
   arrival: Arrival,
 ): Promise<JsonText> {
   const { userId } = caller
-  const { attempts, logger } = ports
+  const { attempts, dispatcher, logger } = ports
   const request = requestOf('place/batch', body)
   const identity = requestIdentity(ports.db, userId, request)
   const items = await itemsOf(ports, caller, body.orders)
-  if (items.some(({ kind }) => kind === 'refused')) {
-    // The batch may have been executed before, when the order was still valid: replay its answer instead of rejecting it now.
-    const stored = await storedAnswer(ports.db, userId, request)
-    if (stored !== null)
-      return afterExecution(logger, {}, async () =>
-        JSON.stringify(await replayStored(ports, body, JSON.parse(stored))),
-      )
-  }
   const isAtomic = body.mode === 'atomic'
-  if (isAtomic) await attempts.checking(identity, async () => rejectWhole(errorsOf(items)))
-  // The answer is built after the commit, so that serializing fifty orders does not extend the lock time.
-  const markets = marketsOf(items)
-  const executed = attempts.executing(identity, () =>
-    ports.dispatcher.submit<() => PlaceBatchAnswer | Promise<PlaceBatchAnswer>>({
-      kind: 'place',
-      userId,
-      markets,
-      covers: [],
-      items,
-      isAtomic,
-      request,
-      answer(report) {
-        const batch = toStoredBatch(body, items, report)
-        return { result: () => firstAnswer(batch, items, report), stored: JSON.stringify(batch) }
-      },
-      // Orders are read by the hashes of the stored answer: an order that would be rejected now is in no item.
-      replay: (text) => () => replayStored(ports, body, JSON.parse(text)),
-    }),
+  if (items.some(({ kind }) => kind === 'refused')) {
+    // The batch may have been executed before, when the order was still valid: its answer is repeated instead of rejecting it now.
+    const stored = await storedRequest(ports.db, userId, request)
+    if (stored !== null)
+      return afterExecution(logger, {}, async () => JSON.stringify(await repeated(ports, body, stored)))
+    if (isAtomic)
+      await attempts.checking(identity, async () => {
+        throw wholeError(errorsOf(items))
+      })
+  }
+  const executing = attempts.executing(identity, () =>
+    dispatcher.submit({ kind: 'place', userId, items, isAtomic, request }),
   )
-  if (markets.length === 1) noteQueued(ports, items, arrival)
-  const buildAnswer = await executed
-  return afterExecution(logger, {}, async () => JSON.stringify(await buildAnswer()))
+  noteQueued(ports, items, arrival)
+  const executed = await executing
+  return afterExecution(logger, {}, async () =>
+    JSON.stringify(
+      'stored' in executed
+        ? await repeated(ports, body, executed.stored)
+        : firstAnswer(body, items, executed.report),
+    ),
+  )
 }
 
-/**
- * A cancel sent from now on finds the market of each order and queues behind this command. A batch over several markets has another queue than
- * the cancels of its orders, so they wait until it is answered.
- */
+/** A cancel sent from now on finds the market of each order and is sent behind this command. */
 function noteQueued({ orderMarkets }: CommandPorts, items: readonly Item[], arrival: Arrival): void {
   for (const item of items)
     if (item.kind === 'place') orderMarkets.record(item.order.hash, item.spec.marketId)
   arrival.queued()
 }
 
-/** The answer to a batch that was executed before. */
-async function replayStored(
-  ports: CommandPorts,
+/** The answer to a batch that was executed before. Orders are read by the stored hashes: an order that would be rejected now is in no item. */
+async function repeated(
+  { findOrders, markets, epochs }: CommandPorts,
   body: PlaceBatchBody,
-  stored: StoredBatch | StoredRequest,
+  stored: StoredRequest,
 ): Promise<PlaceBatchAnswer> {
-  const hashes = isStoredRequest(stored) ? hashesOfRequest(stored) : placedHashes(stored)
-  const orders = await ports.findOrders(hashes)
-  const specs = await ports.markets.ofRows([...orders.values()])
+  const orders = await findOrders(hashesOfRequest(stored))
+  const specs = await markets.ofRows([...orders.values()])
   const find = (hash: string) => orders.get(hash) as StoredOrder
-  if (!isStoredRequest(stored)) return replayedAnswer(stored, specs, find)
-  await ports.epochs.refresh()
-  const { bookmark } = ports.epochs
-  return replayedAnswer(batchOfRequest(stored, body, { specs, find, bookmark }), specs, find)
+  await epochs.refresh()
+  return repeatedAnswer(body, stored, { specs, find, bookmark: epochs.bookmark })
 }

@@ -1,4 +1,4 @@
-/** Places or cancels one order: runs the checks that need no lock, submits the command, builds the answer. */
+/** Places or cancels one order: runs the checks that need no state of the exchange, submits the command, builds the answer. */
 
 import { setTimeout } from 'node:timers/promises'
 import { sql } from 'kysely'
@@ -6,7 +6,7 @@ import type { Db } from '../../db/client.ts'
 import type { MarketSpec } from '../../domain/market/market.ts'
 import { isMarketType, type Order } from '../../domain/orders/order.ts'
 import type { Clock } from '../../service/clock.ts'
-import { type BalanceParts, balanceView } from '../accounts/view.ts'
+import { balanceView } from '../accounts/view.ts'
 import type { Caller } from '../auth/caller.ts'
 import { ApiError } from '../errors.ts'
 import { fillsOfOrder } from '../fills/query.ts'
@@ -19,12 +19,11 @@ import { labelledOrder } from '../orders/query.ts'
 import { orderView } from '../orders/view.ts'
 import { maybeAmount } from '../wire/amounts.ts'
 import type { Arrival, ArrivingPlacements } from './arriving-placements.ts'
-import type { Cancelled, CommandAnswer, CommandReport, Placed } from './command.ts'
-import type { CommandDispatcher } from './command-dispatcher.ts'
+import type { Cancelled, Command, CommandReport, Item, Placed } from './command.ts'
 import { cancelIdentity, type FindBySalt, placementIdentity, saltedOrder } from './command-identity.ts'
-import { afterExecution, type EarlierAttempts } from './earlier-attempts.ts'
+import type { CommandDispatcher } from './dispatcher.ts'
+import { afterExecution, type CommandLogger, type EarlierAttempts } from './earlier-attempts.ts'
 import { findMarkets } from './find-orders.ts'
-import type { GroupLogger } from './group.ts'
 import type { OrderMarketIndex } from './order-market-index.ts'
 import { parseOrder } from './parse-order.ts'
 import type { ShardEpochs } from './shard-epochs.ts'
@@ -43,7 +42,7 @@ export interface CommandPorts {
   readonly markets: MarketDirectory
   readonly verifier: Verifier
   readonly clock: Clock
-  readonly logger: GroupLogger
+  readonly logger: CommandLogger
   readonly commandTimeoutMs: number
 }
 
@@ -80,23 +79,35 @@ function quotesFor(
   return () => Promise.race([reading, setTimeout(QUOTES_WAIT_MS, null, { ref: false })])
 }
 
+/** A command of one item. It needs no `client_request_id`: a repetition is recognised by the order. */
+export const singleCommand = (
+  userId: number,
+  item: Exclude<Item, { readonly kind: 'refused' }>,
+): Command => ({
+  kind: item.kind,
+  userId,
+  items: [item],
+  isAtomic: false,
+  request: null,
+})
+
 /** The result of a command's only item; throws its ApiError. */
-function onlyResult<Result extends Placed | Cancelled>({ itemResults }: CommandReport): Result {
+export function onlyResult<Result extends Placed | Cancelled>({ itemResults }: CommandReport): Result {
   const [itemResult] = itemResults
   if (itemResult instanceof ApiError) throw itemResult
   return itemResult as Result
 }
 
-/** The parts of a command of one item. It needs no `client_request_id`: a repetition is recognised by the order. */
-export const singleItem = <Result>(answer: (report: CommandReport) => Result) => ({
-  covers: [],
-  isAtomic: false,
-  request: null,
-  answer: (report: CommandReport): CommandAnswer<Result> => ({ result: answer(report), stored: null }),
-  replay(): never {
-    throw new Error('a command without a client_request_id has no stored answer to replay')
-  },
-})
+async function executeOne<Result extends Placed | Cancelled>(
+  dispatcher: CommandDispatcher,
+  userId: number,
+  item: Parameters<typeof singleCommand>[1],
+) {
+  const executed = await dispatcher.submit(singleCommand(userId, item))
+  if ('stored' in executed) throw new Error('a command without a client_request_id has no stored answer')
+  const { report } = executed
+  return { result: onlyResult<Result>(report), balance: report.balance }
+}
 
 export async function placeOrder(
   ports: CommandPorts,
@@ -115,16 +126,10 @@ export async function placeOrder(
   orderMarkets.record(order.hash, spec.marketId)
   const quotes = quotesFor(ports, spec, userId, order)
   const executed = attempts.executing(placementIdentity(findBySalt, salted, order.hash), () =>
-    dispatcher.submit<{ placed: Placed; balance: BalanceParts }>({
-      kind: 'place',
-      userId,
-      markets: [spec],
-      items: [{ kind: 'place', spec, order, clientOrderId }],
-      ...singleItem((report) => ({ placed: onlyResult<Placed>(report), balance: report.balance })),
-    }),
+    executeOne<Placed>(dispatcher, userId, { kind: 'place', spec, order, clientOrderId }),
   )
   arrival.queued()
-  const { placed, balance } = await executed
+  const { result: placed, balance } = await executed
   const { order_id, hash: order_hash } = placed.order
   return afterExecution(logger, { order_id, order_hash }, async () => ({
     order: orderView(spec, placed.order, placed.oracle),
@@ -148,14 +153,8 @@ export async function cancelOrder(
   const marketId = (await findMarkets(ports, userId, [hash])).get(hash)
   if (marketId === undefined) throw new ApiError('ORDER_NOT_FOUND', { field: 'order_hash', received: hash })
   const spec = await markets.byId(marketId)
-  const result = await attempts.executing(cancelIdentity(db, userId, hash), () =>
-    dispatcher.submit<Cancelled>({
-      kind: 'cancel',
-      userId,
-      markets: [spec],
-      items: [{ kind: 'cancel', hash, reason }],
-      ...singleItem(onlyResult<Cancelled>),
-    }),
+  const { result } = await attempts.executing(cancelIdentity(db, userId, hash), () =>
+    executeOne<Cancelled>(dispatcher, userId, { kind: 'cancel', hash, reason }),
   )
   return cancelView(spec, result)
 }

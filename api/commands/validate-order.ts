@@ -1,13 +1,15 @@
-/** Validates an order by a dry run of its placement: every check of one, without locks and without writing anything. */
+/** Validates an order by a dry run of its placement: the engine makes every check of one, and stores nothing. */
 import type { Db } from '../../db/client.ts'
 import { type Band, priceBand } from '../../domain/market/band.ts'
 import { highestPrice, type MarketSpec, priceOf, quantityOf } from '../../domain/market/market.ts'
 import { isConditional, isMarketType, type Order, type SignedOrder } from '../../domain/orders/order.ts'
 import { hashOrder } from '../../domain/orders/order-hash.ts'
 import { maxOf, type Price, type Quote, type Steps, type Ticks } from '../../domain/units.ts'
+import type { Clock } from '../../service/clock.ts'
 import { keccak } from '../../service/crypto.ts'
-import { type BalanceParts, balanceView } from '../accounts/view.ts'
+import { balanceView } from '../accounts/view.ts'
 import type { Caller } from '../auth/caller.ts'
+import { ApiError } from '../errors.ts'
 import type { MarketDirectory } from '../markets/market-directory.ts'
 import { expectedProtectionPrice, readQuotes } from '../order-book/expected-protection.ts'
 import type { PlaceOrderBody } from '../order-entry/schema.ts'
@@ -15,24 +17,18 @@ import { typedData } from '../order-entry/typed-data-view.ts'
 import type { ValidateAnswer, ValidateBody } from '../order-entry/validation-schema.ts'
 import { bandView, type Reservation, reservationView } from '../orders/reservation-view.ts'
 import { amount, maybeAmount } from '../wire/amounts.ts'
-import type { Placed, PlaceItem } from './command.ts'
-import { type DryRunPorts, dryRun } from './dry-run.ts'
-import type { GroupOptions } from './group.ts'
-import type { CurrentMarket } from './group-state.ts'
+import type { Placed } from './command.ts'
+import type { CommandDispatcher } from './dispatcher.ts'
 import { parseOrder } from './parse-order.ts'
-import { place } from './place.ts'
+import { onlyResult, singleCommand } from './submit-single.ts'
 import type { Verifier } from './verify-signature.ts'
 
-export interface ValidatePorts extends DryRunPorts {
+export interface ValidatePorts {
   readonly db: Db
+  readonly clock: Clock
+  readonly dispatcher: Pick<CommandDispatcher, 'dryRun'>
   readonly markets: MarketDirectory
   readonly verifier: Verifier
-}
-
-interface DryRunResult {
-  readonly placed: Placed
-  readonly balance: BalanceParts
-  readonly market: CurrentMarket
 }
 
 /** An order without a signature is treated as signed by its maker. */
@@ -44,21 +40,6 @@ async function signedOrder(
 ): Promise<SignedOrder> {
   if (signature !== undefined) return verifier.verify(spec, order, signature)
   return { ...order, hash: hashOrder(order, spec, keccak), signer: order.maker, signature: '0x' }
-}
-
-/** Throws the ApiError that the placement would be rejected with. */
-function dryRunPlacement(
-  ports: ValidatePorts,
-  options: GroupOptions,
-  userId: number,
-  item: PlaceItem,
-): Promise<DryRunResult> {
-  const { spec } = item
-  return dryRun(ports, options, { userId, spec, items: [item] }, (changes) => {
-    const now = ports.clock.now()
-    const placed = place(item, userId, changes, now, options)
-    return { placed, balance: changes.balance(userId, now), market: changes.market(spec.marketId) }
-  })
 }
 
 /** The price range in which an order of this side and type is not rejected for its price. */
@@ -90,9 +71,20 @@ function boundsView(spec: MarketSpec, { lo, hi }: Band): ValidateAnswer['nearest
   }
 }
 
+/** For a repeated order that has ended, which is answered without a price. */
+async function readOraclePrice(db: Db, { marketId }: MarketSpec): Promise<Price> {
+  const report = await db
+    .selectFrom('oracle_reports')
+    .select('price')
+    .where('market_id', '=', marketId)
+    .where('feed', '=', 'index')
+    .executeTakeFirst()
+  if (report === undefined) throw new ApiError('ORACLE_STALE', {}, '1')
+  return report.price as Price
+}
+
 export async function validateOrder(
   ports: ValidatePorts,
-  options: GroupOptions,
   { userId, address }: Caller,
   body: ValidateBody,
 ): Promise<ValidateAnswer> {
@@ -101,8 +93,9 @@ export async function validateOrder(
   const signed = await signedOrder(ports, spec, order, body.signature)
   const clientOrderId = body.client_order_id ?? null
   const item = { kind: 'place', spec, order: signed, clientOrderId } as const
-  const { placed, balance, market } = await dryRunPlacement(ports, options, userId, item)
-  const oracle = market.oraclePrice as Price
+  const report = await ports.dispatcher.dryRun(singleCommand(userId, item))
+  const placed = onlyResult<Placed>(report)
+  const oracle = placed.oracle ?? (await readOraclePrice(ports.db, spec))
   const band = priceBand(spec, oracle)
   const quotes = isMarketType(order.type)
     ? await readQuotes(ports.db, spec, { userId, side: order.side }, ports.clock.now())
@@ -116,13 +109,10 @@ export async function validateOrder(
     status: placed.order.status,
     side: order.side,
     ...reservationView(spec, reservationOf(placed)),
-    ...maybeAmount(
-      'expected_protection_price',
-      expectedProtectionPrice(spec, placed.order, market.oraclePrice as Price | null, quotes),
-    ),
+    ...maybeAmount('expected_protection_price', expectedProtectionPrice(spec, placed.order, oracle, quotes)),
     price_band: bandView(spec, band, oracle),
     nearest_valid: boundsView(spec, limitsOf(spec, order, band)),
-    balance: balanceView(balance),
+    balance: balanceView(report.balance),
     typed_data: typedData(spec, order),
   }
 }

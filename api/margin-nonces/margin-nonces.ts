@@ -61,12 +61,8 @@ export function createMarginNonces({
       const effect = { kind: 'invalidate_margin_nonces', marketId: spec.marketId, minimum: wanted } as const
       const expected = { from: caller.address, to: spec.trader, data: calldataOf(effect) }
       const request = parseForwardRequest(body, expected)
-      const account = { marketId: spec.marketId, account: caller.address }
-      const { operation_id } = await relays.accept(
-        caller,
-        { effect, request, signature: body.signature },
-        async (tx) => rejectNotRaised(wanted, await loadMarginNonceFloor(tx, account)),
-      )
+      const signed = { effect, request, signature: body.signature }
+      const { operation_id } = await relays.accept(caller, signed)
       const operation = await outcomeOf(operation_id, clock.now() + waitMs, () => ended(operation_id))
       if (operation === null) throw new ApiError('RELAY_PENDING', { operation_id }, '2')
       const { status, failure, reason, tx_hash } = operation
@@ -81,11 +77,4 @@ function minimumOf({ new_minimum: received }: InvalidateBody): bigint {
   const minimum = BigInt(received)
   if (minimum >= 1n && minimum <= BigInt(MAX_INTEGER)) return minimum
   throw new ApiError('INVALID_FIELD', { field: 'new_minimum', expected: `1 to ${MAX_INTEGER}`, received })
-}
-
-function rejectNotRaised(wanted: bigint, current: bigint): void {
-  if (wanted > current) return
-  throw new ApiError('MARGIN_NONCE_NOT_RAISED', {
-    ...{ field: 'new_minimum', expected: `more than ${current}`, received: wanted.toString() },
-  })
 }

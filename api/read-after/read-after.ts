@@ -46,6 +46,8 @@ export interface ReadAfterPorts {
   readonly clock: Clock
   readonly notifications: Notifications
   readonly completeness: Completeness
+  /** A bookmark was stale: the read model may have been rebuilt. */
+  readonly onStale: () => void
 }
 
 export interface ReadAfterLimits {
@@ -274,6 +276,7 @@ export function createReadAfter(ports: ReadAfterPorts, limits: ReadAfterLimits):
         return progress.kind === 'shown' ? { value: await query(tx) } : progress
       })
       .catch((error: unknown) => {
+        if (error instanceof ApiError && error.code === 'HTV1_READ_AFTER_STALE_BOOKMARK') ports.onStale()
         throw isConnectionError(error) || isTimeout(error) ? unavailable() : error
       })
 

@@ -1,16 +1,31 @@
-/** Accepts operations by the engine, whose state has every operation, key and nonce. */
+/** Accepts operations by the engine, whose state has every operation, key and nonce: it checks the effect, too. */
 import type { Db } from '../../db/client.ts'
 import { hasLiveLease } from '../../db/leases.ts'
 import { findRelayOperation, type RelayOperation } from '../../db/relay-operations.ts'
 import { RELAY_LANE } from '../../db/relayers.ts'
 import type { RelayRefusal } from '../../domain/exchange/decide/orders/relays.ts'
+import type { ForwardRequest } from '../../domain/relays/forward-request.ts'
+import type { RelayEffect } from '../../domain/relays/operation.ts'
 import { MOST_OPEN_RELAYS } from '../../domain/session-keys/session-key.ts'
 import type { UserId } from '../../domain/units.ts'
+import type { Caller } from '../auth/caller.ts'
 import type { EngineCalls } from '../engine-reply.ts'
 import { ApiError } from '../errors.ts'
-import type { AcceptRelay } from './store-relay.ts'
 
-/** The engine checks the effect itself. */
+export interface SignedForward {
+  readonly effect: RelayEffect
+  readonly request: ForwardRequest
+  readonly signature: string
+}
+
+export interface NewOperation extends SignedForward {
+  /** Digest of the request. */
+  readonly operationId: string
+}
+
+/** The operation of the request: a new one, or that of the same request before. Throws an ApiError if it is refused. */
+export type AcceptRelay = (caller: Caller, operation: NewOperation) => Promise<RelayOperation>
+
 export const createEngineRelays =
   (db: Db, engine: EngineCalls): AcceptRelay =>
   async ({ userId }, { effect, request, signature, operationId }) => {

@@ -1,7 +1,9 @@
 /** Accepts signed forward requests for relaying. The keeper sends them (`keeper/relays/`), and the indexer ends them. */
 import type { Db, Tx } from '../../db/client.ts'
 import { loadForwarderNonce } from '../../db/forwarder-nonces.ts'
+import { hasLiveLease } from '../../db/leases.ts'
 import { findRelayOperation, openRelays, type RelayOperation } from '../../db/relay-operations.ts'
+import { RELAY_LANE } from '../../db/relayers.ts'
 import {
   calldataOf,
   type ForwardRequest,
@@ -17,14 +19,11 @@ import { keccak, recover } from '../../service/crypto.ts'
 import type { KillPointHook } from '../../service/kill-point.ts'
 import type { Caller } from '../auth/caller.ts'
 import { ApiError } from '../errors.ts'
+import type { AcceptRelay, SignedForward } from './engine-relay.ts'
 import { checkBounds } from './forward-body.ts'
-import {
-  type AcceptRelay,
-  type CheckEffect,
-  noncesOf,
-  requireLane,
-  type SignedForward,
-} from './store-relay.ts'
+
+/** Throws if a request with the effect would be refused, by the state that the transaction reads. */
+export type CheckEffect = (tx: Tx, open: readonly RelayOperation[]) => Promise<void>
 
 export interface RelayPorts {
   readonly db: Db
@@ -42,7 +41,7 @@ export interface Relays {
   /** The nonce that the owner's next request must have. */
   nextNonce(owner: Address): Promise<number>
   /** The operation of the request: a new one, or that of the same request before, whatever its state. */
-  accept(caller: Caller, signed: SignedForward, check: CheckEffect): Promise<RelayOperation>
+  accept(caller: Caller, signed: SignedForward): Promise<RelayOperation>
 }
 
 export interface PreparedRequest {
@@ -77,13 +76,13 @@ export function createRelays({ db, clock, chainId, forwarder, killPoint, acceptR
         })
     },
 
-    async accept(caller, { effect, request, signature }, check) {
+    async accept(caller, { effect, request, signature }) {
       const operationId = digestOf(request)
       const known = await findRelayOperation(db, operationId)
       if (known !== null) return known
       checkBounds(request, secondsOf(clock))
       checkSignature(request, operationId, signature)
-      const accepted = await acceptRelay(caller, { effect, request, signature, operationId }, check)
+      const accepted = await acceptRelay(caller, { effect, request, signature, operationId })
       killPoint('after-relay-commit')
       return accepted
     },
@@ -91,7 +90,16 @@ export function createRelays({ db, clock, chainId, forwarder, killPoint, acceptR
 }
 
 const freeNonce = async (tx: Tx, owner: string): Promise<number> =>
-  nextForwardNonce(await loadForwarderNonce(tx, owner), noncesOf(await openRelays(tx, owner)))
+  nextForwardNonce(
+    await loadForwarderNonce(tx, owner),
+    (await openRelays(tx, owner)).map(({ nonce }) => nonce),
+  )
+
+/** A revocation is accepted without a keeper that sends it: from its acceptance on the exchange refuses orders of the key. */
+async function requireLane(tx: Tx, { kind }: RelayEffect): Promise<void> {
+  if (kind === 'revoke_session_key' || (await hasLiveLease(tx, RELAY_LANE))) return
+  throw new ApiError('RELAY_UNAVAILABLE', {}, '5')
+}
 
 function checkSignature({ from }: ForwardRequest, digest: `0x${string}`, signature: string): void {
   const verdict = recoverForwardSigner(digest, signature, recover)

@@ -77,8 +77,7 @@ export function createSessionKeys({
       const effect = effectOf(operation, sessionKey)
       const expected = { from: caller.address, to: accountManager, data: calldataOf(effect) }
       const request = parseForwardRequest(body, expected)
-      const signed = { effect, request, signature: body.signature }
-      return relays.accept(caller, signed, checking(caller, operation, sessionKey))
+      return relays.accept(caller, { effect, request, signature: body.signature })
     },
   }
 }

@@ -3,7 +3,6 @@
 import type { Db } from '../../db/client.ts'
 import { priceBand } from '../../domain/market/band.ts'
 import { type MarketSpec, quantityOf } from '../../domain/market/market.ts'
-import type { AdmissionInput } from '../../domain/orders/admission.ts'
 import { type EstimateInput, estimate, maximaByLeverage } from '../../domain/orders/estimate.ts'
 import { isAlwaysReduceOnly } from '../../domain/orders/order.ts'
 import {
@@ -21,6 +20,7 @@ import type { MarketDirectory } from '../markets/market-directory.ts'
 import { offChainTermsAt } from '../markets/query.ts'
 import { depthFacing } from '../order-book/depth-query.ts'
 import { decimalText, parseDecimal } from '../wire/amounts.ts'
+import type { AdmissionInputOf } from './admission-inputs.ts'
 import type { Estimate, EstimateBody, Quantity as QuantityAnswer, QuantityBody } from './schema.ts'
 import { estimateView, leveragesOf, quantityView } from './view.ts'
 
@@ -33,8 +33,7 @@ export interface SizingPorts {
   readonly db: Db
   readonly markets: MarketDirectory
   readonly clock: Clock
-  /** The input that admission would have for a placement of the account now. */
-  admissionInputOf(spec: MarketSpec, userId: number): Promise<AdmissionInput>
+  readonly admissionInputOf: AdmissionInputOf
 }
 
 const HUNDRED = 100n

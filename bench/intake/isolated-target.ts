@@ -1,28 +1,30 @@
-/** An api process and durable Postgres, without keeper, indexer and chain. */
+/** An api process, an engine process and durable Postgres, without keeper, indexer and chain. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createApiKey } from '../../api/auth/credentials.ts'
-import { changeLedger } from '../../db/accounts.ts'
 import { insertProgress, recordHead } from '../../db/chain.ts'
 import { createDb, createPool, type Db } from '../../db/client.ts'
 import { listMarket } from '../../db/markets.ts'
 import { migrate } from '../../db/migrator.ts'
 import { publishReports } from '../../db/oracle-reports.ts'
-import { createUsers } from '../../db/users.ts'
+import { findUsers } from '../../db/users.ts'
 import type { MarketSpec } from '../../domain/market/market.ts'
 import { type Address, type Millis, ONE, type Price, type Ticks } from '../../domain/units.ts'
 import type { Env } from '../../service/environment.ts'
 import { createLogins } from '../../stack/database-logins.ts'
 import { freePort } from '../../stack/ports.ts'
 import { startPostgres } from '../../stack/postgres.ts'
+import { fundAccounts, type IsolatedEngine, startIsolatedEngine } from './isolated-engine.ts'
 import { accountOf, type BenchMarket } from './orders.ts'
 import { ACCOUNTS, type Target } from './target.ts'
 
 const DAY = String(24 * 3600 * 1000)
 const MANY = '1000000'
+/** No process updates prices or chain progress here, so their age must not matter. */
+const AGES = { ORACLE_MAX_AGE_MS: DAY, CHAIN_MAX_AGE_MS: DAY }
 
 const market = (marketId: number): BenchMarket => ({
   spec: {
@@ -66,9 +68,7 @@ const apiEnv = (url: string, port: number) => ({
   ADDRESS_ACCOUNT_MANAGER: `0x${'cc'.repeat(20)}`,
   ADDRESS_FORWARDER: `0x${'dd'.repeat(20)}`,
   LOG_LEVEL: 'warn',
-  // No process updates prices or chain progress here, so their age must not matter.
-  ORACLE_MAX_AGE_MS: DAY,
-  CHAIN_MAX_AGE_MS: DAY,
+  ...AGES,
   RATE_LIMIT_READS: MANY,
   RATE_LIMIT_ORDERS: MANY,
   RATE_LIMIT_BATCHES: MANY,
@@ -77,8 +77,8 @@ const apiEnv = (url: string, port: number) => ({
   HTTP_CONNECTIONS_PER_ADDRESS: MANY,
 })
 
-/** Creates markets, prices and accounts with a balance, and returns an API key for each account. */
-async function seed(db: Db): Promise<string[]> {
+/** Lists the markets, before the engine starts for the first time. */
+async function seed(db: Db): Promise<void> {
   await migrate(db)
   const at = Date.now() as Millis
   for (const { spec, oracle } of ISOLATED_MARKETS) {
@@ -89,17 +89,13 @@ async function seed(db: Db): Promise<string[]> {
   }
   await insertProgress(db, { chainId: 6343, hash: '0x' }, 1)
   await recordHead(db, 6343, 0, at)
+}
 
+/** Accounts with a balance, and an API key of each. */
+async function createAccounts(db: Db, engine: IsolatedEngine): Promise<string[]> {
   const addresses = Array.from({ length: ACCOUNTS }, (_, index) => accountOf(index).address as Address)
-  const users = await db.transaction().execute(async (tx) => {
-    const created = await createUsers(tx, addresses, at)
-    const free = String(ONE * 100_000_000n)
-    await changeLedger(
-      tx,
-      [...created.users.values()].map((user_id) => ({ user_id, free })),
-    )
-    return created.users
-  })
+  await fundAccounts(db, engine, addresses, ISOLATED_MARKETS)
+  const users = await findUsers(db, addresses)
   return Promise.all(addresses.map((address) => createApiKey(db, users.get(address) as number)))
 }
 
@@ -122,18 +118,22 @@ export async function startIsolated(env: Env = {}): Promise<Target> {
   const postgres = await startPostgres({ dir })
   const db = createDb(createPool({ url: postgres.url, connections: 1, name: 'bench' }))
   const port = await freePort()
-  let api: ChildProcess | undefined
+  const children: ChildProcess[] = []
   const stop = async (): Promise<void> => {
-    if (api?.kill('SIGTERM')) await once(api, 'exit')
+    for (const child of children.toReversed()) if (child.kill('SIGTERM')) await once(child, 'exit')
     await db.destroy()
     await postgres.stop()
     await rm(dir, { recursive: true, force: true })
   }
   try {
-    const keys = await seed(db)
-    const { api: login } = await createLogins(postgres.url)
-    api = await startApi(login, port, env)
-    const processes = { api: api.pid ?? 0 }
+    await seed(db)
+    const logins = await createLogins(postgres.url)
+    const engine = await startIsolatedEngine(dir, logins.engine, AGES)
+    children.push(engine.process)
+    const keys = await createAccounts(db, engine)
+    const api = await startApi(logins.api, port, { ...engine.env, ...env })
+    children.push(api)
+    const processes = { api: api.pid ?? 0, engine: engine.process.pid ?? 0 }
     const databaseUrl = postgres.url
     return { port, keys, markets: ISOLATED_MARKETS, db, databaseUrl, processes, keeperUrl: null, stop }
   } catch (error) {

@@ -114,7 +114,11 @@ async function readOpen(db: Db, limit: number, before: number): Promise<readonly
   return rows.map((row) => toAttempt(row, addresses.get(row.user_id as UserId) as Address))
 }
 
-async function loadTransactions(db: Db, lane: RelayerLane, nonces: readonly number[]): Promise<AttemptTransaction[]> {
+async function loadTransactions(
+  db: Db,
+  lane: RelayerLane,
+  nonces: readonly number[],
+): Promise<AttemptTransaction[]> {
   if (nonces.length === 0) return []
   const rows = await db
     .selectFrom('relayer_transactions as t')
@@ -142,7 +146,10 @@ const toNewTransaction = ({ hash, raw, nonce, signedAt }: NewSignature) => ({
 })
 
 /** `now`: the database's clock. */
-export function createAdjustmentStore(parts: EngineParts, now: DatabaseTime = () => DATABASE_NOW): AdjustmentStore {
+export function createAdjustmentStore(
+  parts: EngineParts,
+  now: DatabaseTime = () => DATABASE_NOW,
+): AdjustmentStore {
   const { db, engine } = parts
   return {
     open: (limit) => readOpen(db, limit, Number.MAX_SAFE_INTEGER),

@@ -44,6 +44,13 @@ import type {
   OrdersCommand,
 } from '../../domain/exchange/decide/orders/command.ts'
 import { decideOrders } from '../../domain/exchange/decide/orders/decide-orders.ts'
+import {
+  type AdmissionInputAnswer,
+  type AdmissionInputCommand,
+  type DryRunCommand,
+  decideDryRun,
+  readAdmissionInput,
+} from '../../domain/exchange/decide/orders/dry-run.ts'
 import { decideListing, type ListMarketCommand } from '../../domain/exchange/decide/orders/list-market.ts'
 import {
   decideOperator,
@@ -108,6 +115,8 @@ interface Answers {
   readonly orders: OrdersAnswer
   readonly cancel_all: OrdersAnswer
   readonly cancel_all_step: OrdersAnswer
+  readonly dry_run: OrdersAnswer
+  readonly admission_input: AdmissionInputAnswer
   readonly operator: OperatorAnswer
   readonly list_market: { readonly isNew: boolean }
   readonly log_in: LoggedIn
@@ -149,6 +158,8 @@ export type ExchangeCommand =
   | OrdersCommand
   | CancelAllCommand
   | CancelAllStep
+  | DryRunCommand
+  | AdmissionInputCommand
   | OperatorCommand
   | ListMarketCommand
   | LogInCommand
@@ -256,6 +267,8 @@ export const COMMANDS: { readonly [Kind in CommandKind]: CommandTerms<Kind> } = 
   orders: { decide: always(decideOrders), class: 'placement', roles: ['api'] },
   cancel_all: { decide: always(decideCancelAll), class: 'cancel', roles: ['api'] },
   cancel_all_step: { decide: always(decideCancelAll), class: 'cancel', roles: [] },
+  dry_run: { decide: always(decideDryRun), class: 'placement', roles: ['api'] },
+  admission_input: { decide: always(readAdmissionInput), class: 'placement', roles: ['api'] },
   operator: { decide: always(changeSetting), class: 'chain', roles: ['operator'] },
   list_market: { decide: always(decideListing), class: 'chain', roles: ['operator'] },
   log_in: { decide: always(decideLogIn), class: 'placement', roles: ['api'] },

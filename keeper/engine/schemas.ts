@@ -103,17 +103,21 @@ const setting = Type.Union([
 const report = exact({ price: amount, observedAt: count, signatures: bytes })
 const session = exact({ endsAt: count, observedAt: count, signatures: bytes })
 
+const orders = {
+  userId,
+  items: Type.Array(item, { maxItems: MAX_ITEMS + 1 }),
+  isAtomic: Type.Boolean(),
+  request: nullable(request),
+}
+
 const kind = <Name extends string>(name: Name, fields: Record<string, TSchema>) =>
   exact({ kind: Type.Literal(name), ...fields })
 
 /** Other commands come from the exchange's own ingest and workers, or from the engine itself. */
 const SCHEMAS = {
-  orders: kind('orders', {
-    userId,
-    items: Type.Array(item, { maxItems: MAX_ITEMS + 1 }),
-    isAtomic: Type.Boolean(),
-    request: nullable(request),
-  }),
+  orders: kind('orders', orders),
+  dry_run: kind('dry_run', orders),
+  admission_input: kind('admission_input', { userId, marketId }),
   cancel_all: kind('cancel_all', {
     userId,
     marketId: nullable(marketId),

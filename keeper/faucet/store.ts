@@ -61,7 +61,8 @@ export function createFaucetStore(parts: EngineParts): FaucetStore {
     refuse: ({ requestId }, fence) =>
       db.transaction().execute(async (tx) => {
         await checkFence(tx, fence)
-        if (await lockFaucetRequest(tx, requestId)) await failFaucetRequest(tx, requestId, FAUCET_ERRORS.empty)
+        if (await lockFaucetRequest(tx, requestId))
+          await failFaucetRequest(tx, requestId, FAUCET_ERRORS.empty)
       }),
 
     finish: (lane) => finishFaucetRequests(db, lane),

@@ -25,7 +25,12 @@ const stored = (db: Db, { chainId }: RelayerLane) =>
   db.selectFrom('relayer_transactions').selectAll().where('chain_id', '=', chainId)
 
 /** All with the nonces, and whether what each executes has ended. */
-async function loadAssigned(db: Db, lane: RelayerLane, from: number, to: number): Promise<AssignedTransaction[]> {
+async function loadAssigned(
+  db: Db,
+  lane: RelayerLane,
+  from: number,
+  to: number,
+): Promise<AssignedTransaction[]> {
   const rows = await stored(db, lane)
     .where('relayer', '=', lane.relayer)
     .orderBy('nonce')

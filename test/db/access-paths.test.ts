@@ -9,29 +9,20 @@ import { packInputs, unpackInputs } from '../../db/batch-inputs.ts'
 import { loadInputs } from '../../db/batches.ts'
 import type { Fence } from '../../db/fence.ts'
 import type { ClearingInputs } from '../../domain/auction/clearing.ts'
-import type { UsedReport } from '../../domain/prices/report.ts'
-import type { Address, FundingIndex, HourlyFunding, Millis, Price, UserId } from '../../domain/units.ts'
+import type { Address, FundingIndex, Millis, Price, UserId } from '../../domain/units.ts'
 import { createEngineRecord } from '../../indexer/ingest/engine-record.ts'
 import { eventlessActions } from '../../indexer/ingest/eventless-actions.ts'
-import { createActionQueue } from '../../keeper/actions/store.ts'
-import { createAuction } from '../../keeper/auction/auction.ts'
-import { createMarketMemory } from '../../keeper/auction/market-memory.ts'
-import { createAuctionStore } from '../../keeper/auction/store.ts'
 import { claimPurposes, reportPurpose } from '../../keeper/ending/purposes.ts'
 import { createEndingStore } from '../../keeper/ending/store.ts'
 import { createFaucetStore } from '../../keeper/faucet/store.ts'
 import { createFigureStore } from '../../keeper/figures/store.ts'
-import { createFundingStore } from '../../keeper/funding/store.ts'
 import { createProofStore } from '../../keeper/proofs/store.ts'
 import { createRankStore } from '../../keeper/ranks/store.ts'
 import type { RelayerLane } from '../../keeper/relayer/ports.ts'
 import { createRelayerStore } from '../../keeper/relayer/store.ts'
-import { createRequeueStore } from '../../keeper/settlement/requeue-store.ts'
 import { createSettlementStore } from '../../keeper/settlement/store.ts'
-import { createVoidStore } from '../../keeper/settlement/void-store.ts'
-import { createSwitchStore } from '../../keeper/switches/store.ts'
+import { createAuction, createMarketMemory } from '../keeper/support/engine-turns.ts'
 import { addressOf, MarketFixture, RULES, type Trader } from '../keeper/support/market-fixture.ts'
-import { oldestPart } from '../keeper/support/mine-part.ts'
 import { createExplainedDb, type ExplainedDb } from '../support/explained-db.ts'
 import { GROWN_CHAIN, GROWN_RELAYER, growDatabase, grownHash } from '../support/grown-database.ts'
 import { perpetual } from '../support/markets.ts'
@@ -48,6 +39,7 @@ describe('the access paths of the write side', function () {
   let alice: Trader
   let bob: Trader
   let fence: Fence
+  const parts = () => ({ db: explained.db, engine: fixture.engine })
   const memory = createMarketMemory({ ...RULES, kind: perpetual.kind })
 
   before(async () => {
@@ -68,7 +60,7 @@ describe('the access paths of the write side', function () {
     bob = await fixture.trader('bob')
     fence = await fixture.lease('m1')
     await fixture.report(1000)
-    await createAuction(fixture.auctionPorts(), perpetual, memory).run()
+    await createAuction(fixture.turnPorts(), perpetual, memory).run()
   })
   after(async () => {
     await explained.db.destroy()
@@ -83,30 +75,23 @@ describe('the access paths of the write side', function () {
   }
 
   async function match(): Promise<void> {
-    await createAuction(fixture.auctionPorts(), perpetual, memory).run()
+    const auction = createAuction(fixture.turnPorts(), perpetual, memory)
+    await auction.run()
     await fixture.place({ by: alice, side: 'LONG', steps: 20, limit: 1000 })
     await fixture.place({ by: bob, side: 'SHORT', steps: 20, limit: 1000 })
-    const ports = { ...fixture.auctionPorts(), store: createAuctionStore(explained.db, fixture.databaseTime) }
-    expect(await createAuction(ports, perpetual, memory).run()).to.be.a('number')
+    expect(await auction.run()).to.be.a('number')
   }
 
-  /** Signs the next action and marks it as sent. Returns the transaction's hash. */
-  async function send(): Promise<string> {
-    const store = createSettlementStore(explained.db)
+  /** Signs the next action and marks it as sent. Returns its transaction. */
+  async function send() {
+    const store = createSettlementStore(parts())
     const reserved = await store.reserveNext(perpetual.marketId, lane, fence, fixture.clock.now())
     if (reserved === null) throw new Error('no action is queued')
     const bytes = { hash: `0xsent${reserved.nonce}`, raw: '0x' as const, signedAt: fixture.clock.now() }
     const sent = await store.storeSigned(perpetual.marketId, lane, fence, reserved, bytes)
     await store.noteSubmitted(perpetual.marketId, fence, sent, fixture.clock.now())
-    return sent.hash
+    return sent
   }
-
-  it('when a keeper starts, it reads the live orders and the open positions only', async () => {
-    const ports = { ...fixture.auctionPorts(), store: createAuctionStore(explained.db, fixture.databaseTime) }
-    const fresh = createMarketMemory({ ...RULES, kind: perpetual.kind })
-    expect(await createAuction(ports, perpetual, fresh).run()).to.equal(null)
-    expectFewPages()
-  })
 
   it('when an account has given a label to many orders, the newest one is found by an index', async () => {
     await sql`
@@ -119,15 +104,15 @@ describe('the access paths of the write side', function () {
     expectFewPages()
   })
 
-  it('when a batch is matched, signed, sent and mined, each statement finds its rows by an index', async () => {
+  it('when an action is signed, sent and mined, each statement finds its rows by an index', async () => {
     await match()
-    await send()
-    const store = createSettlementStore(explained.db)
+    const relayers = createRelayerStore(parts())
+    await relayers.register(lane, SIZES.actions + 1)
+    const sent = await send()
+    const store = createSettlementStore(parts())
     const { transactions } = await store.view(perpetual.marketId, lane)
-    const [sent] = transactions
-    if (sent === undefined) throw new Error('nothing was sent')
+    expect(transactions.map(({ hash }) => hash)).to.include(sent.hash)
     await store.adoptActionId(perpetual.marketId, lane, fence, 1)
-    const relayers = createRelayerStore(explained.db)
     await relayers.open(lane)
     await relayers.nextNonce(lane)
     await relayers.assigned(lane, sent.nonce, sent.nonce + 100)
@@ -176,30 +161,6 @@ describe('the access paths of the write side', function () {
     expectFewPages()
   })
 
-  it('when a single action is queued and dropped, each statement finds its rows by an index', async () => {
-    const queue = createActionQueue(explained.db, fixture.databaseTime)
-    const queued = await queue.enqueue(
-      perpetual.marketId,
-      fence,
-      fixture.clock.now(),
-      ({ asOf, usedReport }) => ({
-        ...{ kind: 'update_funding', asOf, rate: 1n as HourlyFunding, validUntil: asOf, session: null },
-        report: { ...(usedReport as UsedReport), signatures: '0x' },
-      }),
-    )
-    if (!queued.ok || queued.value === null) throw new Error('the action is not queued')
-    const restart = { queueNo: queued.value, isDropped: true, error: 'Test()', at: fixture.clock.now() }
-    expect(await createRequeueStore(explained.db).restart(perpetual, fence, restart)).to.deep.equal({
-      unsettleableFrom: null,
-    })
-    expectFewPages()
-  })
-
-  it('when the funding job reads what it decides on, its statement finds its rows by an index', async () => {
-    await createFundingStore(explained.db, fixture.databaseTime).snapshot(perpetual)
-    expectFewPages()
-  })
-
   it('when the figures of a market are read and its ranks stored, each statement finds its rows by an index', async () => {
     await fixture.db
       .updateTable('markets')
@@ -209,42 +170,6 @@ describe('the access paths of the write side', function () {
     const ranks = { oracle: 1n as Price, index: 0n as FundingIndex, longs: [1n], shorts: [] }
     for (const at of [1, 2])
       await createRankStore(explained.db).save(perpetual.marketId, fence, ranks, at as Millis)
-    expectFewPages()
-  })
-
-  it('when an action reverts, the void finds its rows by an index', async () => {
-    await match()
-    const hash = await send()
-    const action = await oldestPart(fixture)
-    if (action === undefined || action.nonce === null) throw new Error('no part waits')
-    const relayers = createRelayerStore(explained.db)
-    await relayers.noteReceipt(lane, action.nonce, { hash, succeeded: false, block: 1 } as never)
-    const isVoided = await createVoidStore(explained.db).transaction(
-      perpetual.marketId,
-      fence,
-      action.queue_no,
-      (transaction) =>
-        transaction.save({
-          at: fixture.clock.now(),
-          error: 'Test()',
-          isUnnamed: false,
-          cancelOnly: false,
-          orders: [],
-          reserved: new Map(),
-          rows: [],
-        }),
-    )
-    expect(isVoided).to.equal(true)
-    expectFewPages()
-  })
-
-  it('when a dead-man switch fires, it reads only live orders', async () => {
-    await fixture.place({ by: alice, side: 'LONG', steps: 10, limit: 960 })
-    const store = createSwitchStore(explained.db)
-    const fired = [{ account: alice.account, firedAt: fixture.clock.now() }]
-    expect(await store.markets(fired)).to.deep.equal([perpetual.marketId])
-    const cancelled = await store.cancel(fence, perpetual.marketId, fired, fixture.clock.now())
-    expect(cancelled).to.be.greaterThan(0)
     expectFewPages()
   })
 
@@ -289,7 +214,7 @@ describe('the access paths of the write side', function () {
   })
 
   it('when the faucet looks for requests, it does not read the finished ones', async () => {
-    const store = createFaucetStore(explained.db)
+    const store = createFaucetStore(parts())
     await store.requested(20)
     await store.finish(lane)
     expectFewPages()

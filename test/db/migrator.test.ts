@@ -26,6 +26,8 @@ const ENV = {
   ADDRESS_ACCOUNT_MANAGER: `0x${'cc'.repeat(20)}`,
   ADDRESS_FORWARDER: `0x${'dd'.repeat(20)}`,
   RELAYER_KEYS: '{}',
+  ENGINE_URL: '/nowhere/engine',
+  ENGINE_KEYS_FILE: 'test/support/engine-keys.json',
   PORT: '0',
   INTERNAL_PORT: '0',
 }

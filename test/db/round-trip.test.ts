@@ -3,7 +3,7 @@ import { expect } from 'chai'
 import { after, before, describe, it } from 'mocha'
 import type pg from 'pg'
 import { createPool } from '../../db/client.ts'
-import { type Read, readTogether, runTogether, type Statement } from '../../db/round-trip.ts'
+import { runTogether, type Statement } from '../../db/round-trip.ts'
 import { freshDatabase, type TestDatabase } from '../indexer/support/database.ts'
 
 const statement = (name: string, text: string, ...values: Statement['values']): Statement => ({
@@ -39,16 +39,6 @@ describe('statements in one round trip', () => {
       expect(rows[0]).to.deep.equal([])
       expect(rows[1]?.at(-1)).to.deep.equal({ id, value: `value ${id}` })
     }
-  })
-
-  it('when reads are sent by key, it returns the rows by key and none for a read that is null', async () => {
-    const count: Read<{ count: number }> = statement(
-      'count',
-      'select count(*) as count from pairs where id > $1',
-      0,
-    )
-    const read = await readTogether(client, { count, others: null })
-    expect(read).to.deep.equal({ count: [{ count: 3 }], others: [] })
   })
 
   it('when parameters are lists, texts with quotes, bytes and null, the server gets the same values', async () => {

@@ -89,12 +89,11 @@ describe('the keeper process', function () {
   }
 
   it('when another process matches and every wake-up is lost, it settles by its sweep', async () => {
-    const fence = await fixture.lease('auction:m1')
     const keeper = await start()
     await keeper.ready()
     await until(async () => (await leased('settle:m1')) !== undefined)
     await cross(20)
-    await fixture.auction().run(fence)
+    await fixture.auction().run()
     await untilHeld(20, keeper)
   })
 

@@ -27,7 +27,7 @@ describe('clearbatch ops market, for the end of a market', function () {
     bob = await fixture.depositor('bob')
     await fixture.place({ by: alice, side: 'LONG', steps: 20, limit: 200 })
     await fixture.place({ by: bob, side: 'SHORT', steps: 20, limit: 200 })
-    await fixture.auction().run(await fixture.lease('auction:m2'))
+    await fixture.auction().run()
     await ending.until(async () => (await ending.openPositions()) === 2)
   })
   afterEach(() => fixture.close())

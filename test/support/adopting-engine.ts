@@ -3,7 +3,9 @@
  * locks all journals. Before each command it adopts what the test, or the old writers of the tables, have written meanwhile.
  */
 import { CompiledQuery } from 'kysely'
+import { isConnectionError } from '../../api/database-errors.ts'
 import type { Db, Tx } from '../../db/client.ts'
+import { readClock } from '../../db/clock.ts'
 import { lockShards } from '../../db/journal.ts'
 import { AppliedRows } from '../../domain/exchange/applied-rows.ts'
 import type { Entry } from '../../domain/exchange/apply.ts'
@@ -22,6 +24,7 @@ import type { ReportRules } from '../../domain/prices/report.ts'
 import type { OracleReport } from '../../domain/settlement/settlement.ts'
 import type { MarketId, Millis, OrderHash, Price } from '../../domain/units.ts'
 import type { AnswerOf, CommandKind, CommandOf, ExchangeCommand } from '../../keeper/engine/commands.ts'
+import { ConnectionDeadlines } from '../../keeper/engine/connection-deadlines.ts'
 import { Exchange } from '../../keeper/engine/exchange.ts'
 import { decode, encode } from '../../keeper/engine/link/codec.ts'
 import type { Engine, EngineReply } from '../../keeper/engine/link/engine.ts'
@@ -29,7 +32,9 @@ import { checkShape } from '../../keeper/engine/schemas.ts'
 import { createTableWriter, type TableWriter } from '../../keeper/engine/tables/table-writer.ts'
 import { keccak } from '../../service/crypto.ts'
 import { StoredState } from '../keeper/support/stored-state.ts'
+import { AdoptedTables } from './adopted-tables.ts'
 
+const BUDGET_MS = 30_000
 const LIMITS: FreshnessLimits = { oracleMaxAgeMs: 600_000, chainMaxAgeMs: 600_000 }
 const CHAIN_RULES = { confirmations: 1, depth: 64, sliceAccounts: 100, emptyBlocksMs: 0 }
 
@@ -56,6 +61,8 @@ export interface AdoptingOptions {
 export class AdoptingEngine implements Engine {
   /** Commands that have arrived, in their order. */
   readonly arrived: ExchangeCommand[] = []
+  /** When the switches of connections fire, as an engine process counts it. */
+  readonly deadlines = new ConnectionDeadlines()
   /** Faults of the next commands. */
   readonly faults: Fault[] = []
   /** The rows of each step that it has stored. */
@@ -63,6 +70,7 @@ export class AdoptingEngine implements Engine {
   readonly #db: Db
   readonly #options: AdoptingOptions
   readonly #stored: StoredState
+  readonly #adopted: AdoptedTables
   readonly #exchange: Exchange
   readonly #writer: TableWriter
   #inputs: Inputs | null = null
@@ -71,7 +79,8 @@ export class AdoptingEngine implements Engine {
   constructor(db: Db, options: AdoptingOptions = {}) {
     this.#db = db
     this.#options = options
-    this.#stored = new StoredState(db)
+    this.#stored = new StoredState(db, true)
+    this.#adopted = new AdoptedTables(this.#stored.state)
     this.#exchange = new Exchange(new AppliedRows(this.#stored.state), {
       inputsAt: () => this.#inputs as Inputs,
       hashOrder: this.hashOrder,
@@ -88,16 +97,20 @@ export class AdoptingEngine implements Engine {
   readonly hashOrder = (order: Order, marketId: MarketId): OrderHash =>
     hashOrder(order, listedSpec(this.#stored.state, marketId) as MarketSpec, keccak)
 
-  submit<Kind extends CommandKind>(command: CommandOf<Kind>): Promise<EngineReply<AnswerOf<Kind>>> {
+  submit<Kind extends CommandKind>(
+    command: CommandOf<Kind>,
+    budgetMs = BUDGET_MS,
+  ): Promise<EngineReply<AnswerOf<Kind>>> {
     const sent = decode(JSON.parse(JSON.stringify(encode(command)))) as ExchangeCommand
     checkShape(sent)
     this.arrived.push(sent)
     const fault = this.faults.shift()
     if (fault?.isExecuted === false) return Promise.resolve(fault.reply)
-    const reply = this.#inTurn(async () => ({ answer: await this.#execute(sent) }))
-    return reply.then(({ answer }) => {
+    return this.#within(budgetMs, sent).then((reply) => {
       if (fault !== undefined) return fault.reply
-      return { answer: decode(JSON.parse(JSON.stringify(encode(answer)))) as AnswerOf<Kind> }
+      return 'none' in reply
+        ? reply
+        : { answer: decode(JSON.parse(JSON.stringify(encode(reply.answer)))) as AnswerOf<Kind> }
     })
   }
 
@@ -122,6 +135,41 @@ export class AdoptingEngine implements Engine {
   /** The inputs of a batch that the present step decides. */
   keepInputs(...batch: Parameters<TableWriter['keepInputs']>): void {
     this.#writer.keepInputs(...batch)
+  }
+
+  /** Fires the switches that are due at this time. Those of accounts are due by the time of the decision. */
+  async fireSwitches(now: Millis): Promise<void> {
+    const due = this.deadlines.due(now)
+    await this.#inTurn(() => this.#execute({ kind: 'fire_switches', due }))
+    this.deadlines.fired(due)
+  }
+
+  /** Commands that arrive now wait until the returned function is called. */
+  hold(): () => void {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    void this.#inTurn(() => promise)
+    return resolve
+  }
+
+  /** A command that has not begun within its budget is never executed. */
+  async #within(budgetMs: number, command: ExchangeCommand): Promise<EngineReply<unknown>> {
+    let isExpired = false
+    let hasBegun = false
+    const late = Promise.withResolvers<EngineReply<unknown>>()
+    const timer = setTimeout(() => {
+      isExpired = true
+      late.resolve({ none: hasBegun ? 'unknown' : 'not_executed' })
+    }, budgetMs)
+    const done = this.#inTurn(async (): Promise<EngineReply<unknown>> => {
+      if (isExpired) return { none: 'not_executed' }
+      hasBegun = true
+      return this.#execute(command).then(
+        (answer) => ({ answer }),
+        (error: Error) =>
+          isConnectionError(error) ? { none: 'unknown' } : { none: 'faulty', detail: error.message },
+      )
+    })
+    return Promise.race([done, late.promise]).finally(() => clearTimeout(timer))
   }
 
   /** Drops what has ended from the state, in all markets and in the accounts. */
@@ -155,23 +203,43 @@ export class AdoptingEngine implements Engine {
         await this.#store(tx, decided.rows)
         return decided
       })
-      if (decision.next === null) return decision.answer
+      if (decision.next === null) {
+        this.#follow(command)
+        return decision.answer
+      }
       next = decision.next
     }
   }
 
+  #follow(command: ExchangeCommand): void {
+    const { now } = this.#inputs as Inputs
+    if (command.kind === 'hold_connections') this.deadlines.held(command.connections, now)
+    if (command.kind === 'end_connections') this.deadlines.ended(command.connections)
+  }
+
+  /** If it fails, the rows of `work` are taken back. What was adopted stays, and is adopted again. */
   async #inTransaction<Value>(work: (tx: Tx) => Promise<Value>): Promise<Value> {
-    return this.#db.transaction().execute(async (tx) => {
-      const shards = await tx.selectFrom('shards').select('shard').execute()
-      await lockShards(
-        tx,
-        shards.map(({ shard }) => shard),
-      )
-      await this.#stored.followIn(tx)
-      this.#writer.forget()
-      this.#inputs = await this.#inputsOf(tx)
-      return work(tx)
-    })
+    let position = this.#exchange.position()
+    try {
+      return await this.#db.transaction().execute(async (tx) => {
+        const shards = await tx.selectFrom('shards').select('shard').execute()
+        await lockShards(
+          tx,
+          shards.map(({ shard }) => shard),
+        )
+        this.#exchange.forget(position)
+        await this.#stored.followIn(tx)
+        await this.#adopted.adopt(tx)
+        this.#stored.state.core.undo.clear()
+        this.#writer.forget()
+        this.#inputs = await this.#inputsOf(tx)
+        position = this.#exchange.position()
+        return work(tx)
+      })
+    } catch (error) {
+      this.#exchange.undoTo(position)
+      throw error
+    }
   }
 
   async #store(tx: Tx, rows: readonly Entry[]): Promise<void> {
@@ -183,12 +251,12 @@ export class AdoptingEngine implements Engine {
   }
 
   async #inputsOf(tx: Tx): Promise<Inputs> {
-    const { now = () => Date.now() as Millis, rules = () => null } = this.#options
+    const { now, rules = () => null } = this.#options
     const rows = await tx.selectFrom('oracle_reports').selectAll().where('status', '<>', 'halted').execute()
     const chain = await tx.selectFrom('chain_progress').select('completed_at').executeTakeFirst()
     const reportOf = (marketId: MarketId, feed: Feed) =>
       rows.find((row) => row.market_id === marketId && row.feed === feed && row.observed_at !== null)
-    const time = now()
+    const time = now === undefined ? await readClock(tx) : now()
     return {
       now: time,
       report(marketId) {

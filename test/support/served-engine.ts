@@ -1,4 +1,4 @@
-/** Serves an engine in the test's process to processes of the exchange. */
+/** Serves the engine of a test to processes of the exchange, over the connection that they have with an engine process. */
 import { randomBytes } from 'node:crypto'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -9,52 +9,62 @@ import { ConnectionDeadlines } from '../../keeper/engine/connection-deadlines.ts
 import { createEnginePort } from '../../keeper/engine/engine-port.ts'
 import { Facts } from '../../keeper/engine/facts.ts'
 import { identityOf } from '../../keeper/engine/link/connect.ts'
-import { listen } from '../../keeper/engine/link/listen.ts'
+import type { Engine } from '../../keeper/engine/link/engine.ts'
+import { type Links, listen } from '../../keeper/engine/link/listen.ts'
 import { ROLES } from '../../keeper/engine/link/messages.ts'
 import { RecentReplies } from '../../keeper/engine/link/recent-replies.ts'
 import type { Reply } from '../../keeper/engine/owner.ts'
-import type { AdoptingEngine } from './adopting-engine.ts'
+import { AdoptingEngine } from './adopting-engine.ts'
 
-export interface ServedEngine {
-  /** The variables by which a process of any role connects. */
-  readonly env: { readonly ENGINE_URL: string; readonly ENGINE_KEYS_FILE: string }
-  close(): Promise<void>
-}
+const CHAIN_ID = 6343
+const SILENT = { debug() {}, info() {}, warn() {}, error() {} }
 
-export async function serveEngine(engine: AdoptingEngine, db: Db, chainId: number): Promise<ServedEngine> {
-  const folder = mkdtempSync(join(tmpdir(), 'clearbatch-served-'))
-  const socket = join(folder, 'socket')
-  const keysFile = join(folder, 'keys.json')
-  const keys = new Map(ROLES.map((role) => [role, randomBytes(32)]))
-  writeFileSync(
-    keysFile,
-    JSON.stringify(Object.fromEntries([...keys].map(([role, key]) => [role, key.toString('hex')]))),
-  )
-  const silent = { debug() {}, info() {}, warn() {}, error() {} }
-  const port = createEnginePort({
-    submit: ({ command }) => engine.submit(command as never) as Promise<Reply<unknown>>,
+/** The engine has its facts from the test: what clients inform of is dropped. */
+const portOf = (engine: Engine) =>
+  createEnginePort({
+    submit: ({ command, deadline }) =>
+      engine.submit(command as never, deadline - performance.now()) as Promise<Reply<unknown>>,
     facts: new Facts({ oracleMaxAgeMs: 0, chainMaxAgeMs: 0 }),
     deadlines: new ConnectionDeadlines(),
     now: () => Date.now() as Millis,
   })
-  const links = await listen(
-    { path: socket },
-    {
-      ...port,
-      identity: await identityOf(db, chainId),
-      keys,
-      recent: new RecentReplies(1_000),
-      member: randomBytes(16).toString('hex'),
-      monotonic: () => performance.now(),
-      isOwner: () => true,
-      logger: silent,
-    },
-  )
-  return {
-    env: { ENGINE_URL: socket, ENGINE_KEYS_FILE: keysFile },
-    async close() {
-      await links.close()
-      rmSync(folder, { recursive: true })
-    },
+
+export class ServedEngine {
+  /** How a process finds the engine, in any role. */
+  readonly env: { readonly ENGINE_URL: string; readonly ENGINE_KEYS_FILE: string }
+  readonly #directory: string
+  readonly #links: Links
+
+  private constructor(directory: string, env: ServedEngine['env'], links: Links) {
+    this.#directory = directory
+    this.env = env
+    this.#links = links
+  }
+
+  static async start(db: Db, engine: Engine = new AdoptingEngine(db)): Promise<ServedEngine> {
+    const directory = mkdtempSync(join(tmpdir(), 'engine-'))
+    const env = { ENGINE_URL: join(directory, 'socket'), ENGINE_KEYS_FILE: join(directory, 'keys.json') }
+    const keys = new Map(ROLES.map((role) => [role, randomBytes(32)]))
+    const texts = Object.fromEntries([...keys].map(([role, key]) => [role, key.toString('hex')]))
+    writeFileSync(env.ENGINE_KEYS_FILE, JSON.stringify(texts), { mode: 0o600 })
+    const links = await listen(
+      { path: env.ENGINE_URL },
+      {
+        ...portOf(engine),
+        identity: await identityOf(db, CHAIN_ID),
+        keys,
+        recent: new RecentReplies(1_000),
+        member: randomBytes(16).toString('hex'),
+        monotonic: () => performance.now(),
+        isOwner: () => true,
+        logger: SILENT,
+      },
+    )
+    return new ServedEngine(directory, env, links)
+  }
+
+  async stop(): Promise<void> {
+    await this.#links.close()
+    rmSync(this.#directory, { recursive: true })
   }
 }

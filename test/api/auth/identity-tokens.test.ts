@@ -3,6 +3,7 @@ import { generateKeyPair, UnsecuredJWT } from 'jose'
 import { after, before, describe, it } from 'mocha'
 import { type Bearer, createBearer } from '../../../api/auth/bearer.ts'
 import { createLogIn } from '../../../api/auth/log-in.ts'
+import { createEngineCalls } from '../../../api/engine-reply.ts'
 import { createUser, type ExchangeFixture, startExchange, type User } from '../support/exchange-fixture.ts'
 import { AUDIENCE, IdentityProvider, ISSUER } from '../support/identity-provider.ts'
 
@@ -39,9 +40,16 @@ describe('identity tokens', () => {
     return { status, code, field }
   }
   const bearer = (url = provider.url): Bearer =>
-    createBearer(createLogIn(exchange.db, null), { now: Date.now } as never, {
-      ...{ jwksUrl: url, issuer: ISSUER, audience: AUDIENCE, walletClaim: 'wallet_address' },
-    })
+    createBearer(
+      createLogIn(
+        exchange.db,
+        createEngineCalls(exchange.engine, { error() {} }, { commandTimeoutMs: 5_000 }),
+      ),
+      { now: Date.now } as never,
+      {
+        ...{ jwksUrl: url, issuer: ISSUER, audience: AUDIENCE, walletClaim: 'wallet_address' },
+      },
+    )
 
   it('when a token is valid, or differs from our clock by less than five seconds, it is accepted', async () => {
     const times = [{}, { exp: seconds(-3) }, { nbf: seconds(3) }, { iat: seconds(3) }]

@@ -12,9 +12,9 @@ import {
   type Answer,
   codeOf,
   createUser,
-  type EngineExchange,
+  type ExchangeFixture,
   signedBody,
-  startEngineExchange,
+  startExchange,
   type User,
 } from '../support/exchange-fixture.ts'
 import { bodies, newRequestId, sendBatch } from '../support/place-batch.ts'
@@ -24,11 +24,11 @@ const UNKNOWN = { none: 'unknown' } as const
 const OVERLOADED = { none: 'overloaded' } as const
 
 describe('commands over the engine', () => {
-  let exchange: EngineExchange
+  let exchange: ExchangeFixture
   let alice: User
   let bob: User
   before(async () => {
-    exchange = await startEngineExchange()
+    exchange = await startExchange()
     alice = await createUser(exchange.db, 'alice')
     bob = await createUser(exchange.db, 'bob')
   })
@@ -216,11 +216,11 @@ describe('commands over the engine', () => {
       const logIn = createLogIn(exchange.db, calls())
       const address = `0x${'1a'.repeat(20)}` as Address
       exchange.engine.faults.push({ reply: UNKNOWN, isExecuted: true })
-      const error = await logIn(address, 0).catch((caught: unknown) => caught)
+      const error = await logIn(address).catch((caught: unknown) => caught)
       expect(error).to.include({ code: 'DATABASE_UNAVAILABLE', outcome: 'unknown' })
-      const userId = await logIn(address, 0)
+      const userId = await logIn(address)
       expect(userId).to.be.greaterThan(bob.userId)
-      expect(await logIn(address, 0)).to.equal(userId)
+      expect(await logIn(address)).to.equal(userId)
     })
   })
 

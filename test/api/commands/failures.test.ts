@@ -6,6 +6,7 @@ import { createDb, createPool, type Db } from '../../../db/client.ts'
 import { e18, future, perpetual } from '../../support/markets.ts'
 import { freshDatabase } from '../../support/postgres.ts'
 import { startProxy } from '../../support/proxy.ts'
+import { ServedEngine } from '../../support/served-engine.ts'
 import { expectConsistentAccounting } from '../support/accounting.ts'
 import { type ApiProcess, COMPILE_CACHE, startApiProcess } from '../support/api-process.ts'
 import {
@@ -69,7 +70,7 @@ describe('the command pipeline under load and failures', () => {
       await expectConsistentAccounting(exchange.db)
     })
 
-    it('when the database rejects one command of a group, it fails that command only', async () => {
+    it('when the database rejects one of many commands, it fails that command only', async () => {
       const carol = await createUser(exchange.db, 'carol')
       const poison = signedBody(carol, { quantity: '1.234' })
       await exchange.db.executeQuery({
@@ -87,9 +88,9 @@ describe('the command pipeline under load and failures', () => {
     })
 
     it('when commands wait too long or the queue is full, it rejects them with OVERLOADED', async () => {
-      const small = await startExchange({ MAX_QUEUE: '5', MAX_GROUP: '1', COMMAND_TIMEOUT_MS: '1000' })
+      const small = await startExchange({ MAX_QUEUE: '5', COMMAND_TIMEOUT_MS: '1000' })
       const user = await createUser(small.db, 'alice')
-      const release = await holdShard(small)
+      const release = small.engine.hold()
       const answers = Array.from({ length: 10 }, () => small.place(user))
       const full = (await Promise.all(answers.slice(-3))).map(({ status, body }) => [
         status,
@@ -97,7 +98,7 @@ describe('the command pipeline under load and failures', () => {
       ])
       expect(full).to.deep.equal(Array(3).fill([503, 'OVERLOADED']))
       await new Promise((resolve) => setTimeout(resolve, 1500))
-      await release()
+      release()
       const rest = await Promise.all(answers)
       expect(
         rest.every(({ status, body }) => status === 503 && body.details.outcome === 'not_placed'),
@@ -107,105 +108,46 @@ describe('the command pipeline under load and failures', () => {
     })
   })
 
-  describe('an exchange that an engine owns', () => {
-    it('when an api without the engine accepts a placement or a cancel, the database refuses the transaction and nothing is written', async function () {
-      const exchange = await startExchange()
-      // An api that sends its commands to the engine has no such transaction.
-      if (exchange.engine !== null) {
-        await exchange.stop()
-        this.skip()
-      }
-      const alice = await createUser(exchange.db, 'alice')
-      const { body: placed } = await exchange.place(alice)
-      await raw(exchange.db, 'update engine_ownership set token = token + 1')
-      const before = await exchange.state()
-      expect((await exchange.place(alice)).status).to.equal(500)
-      expect((await exchange.cancel(alice, placed.order.order_hash)).status).to.equal(500)
-      expect(await exchange.state()).to.deep.equal(before)
-      await exchange.stop()
-    })
-  })
-
-  /** Locks the shard of market 1 until it is released, as a keeper does. */
-  async function holdShard({ url }: ExchangeFixture): Promise<() => Promise<void>> {
-    const pool = createPool({ url, connections: 1, name: 'holder', idleInTransactionMs: 0 })
-    const client = await pool.connect()
-    await client.query(`begin; select 1 from shards where shard = 'm1' for update`)
-    return async () => {
-      await client.query('rollback')
-      client.release()
-      await pool.end()
-    }
-  }
-
   describe('lost connections', () => {
-    it('when the database disconnects before the commit, it answers DATABASE_UNAVAILABLE, stores nothing and recovers', async () => {
+    it('when the database ends the connections of the api, it recovers', async () => {
       const exchange = await startExchange()
       const alice = await createUser(exchange.db, 'alice')
       expect((await exchange.place(alice)).status).to.equal(200)
-      const release = await holdShard(exchange)
-      const waiting = exchange.place(alice)
-      await endBackends(
-        exchange.db,
-        "query like '%for update%' and application_name = 'clearbatch api commands'",
-      )
-      const { status, body } = await waiting
-      expect([status, body.details.code, body.details.retryable]).to.deep.equal([
-        503,
-        'DATABASE_UNAVAILABLE',
-        true,
-      ])
-      await release()
-      expect((await exchange.place(alice)).status).to.equal(200)
-      await expectConsistentAccounting(exchange.db)
-
       await endBackends(exchange.db, "application_name like 'clearbatch api%'")
       const after = await retry(() => exchange.place(alice))
       expect(after.status).to.equal(200)
       expect((await retry(() => exchange.get(null, '/health/ready'))).status).to.equal(200)
-      await exchange.stop()
-    })
-
-    it('when the connection breaks at the commit, it answers OUTCOME_UNKNOWN, and repeating the order resolves it', async () => {
-      const exchange = await startExchange()
-      const alice = await createUser(exchange.db, 'alice')
-      // The commit runs a deferred trigger that terminates its own backend, so the client receives no result.
-      await raw(
-        exchange.db,
-        `create function cut() returns trigger language plpgsql as $$
-           begin perform pg_terminate_backend(pg_backend_pid()); perform pg_sleep(1); return null; end $$;
-         create constraint trigger cut after insert on orders deferrable initially deferred for each row execute function cut()`,
-      )
-      const { body: order } = signedBody(alice)
-      const { status, body } = await exchange.send(alice, 'POST', '/v0/orders', order)
-      expect([status, body.details.code]).to.deep.equal([408, 'OUTCOME_UNKNOWN'])
-      expect(body.details).to.include({ outcome: 'unknown', retryable: true })
-      await raw(exchange.db, 'drop trigger cut on orders')
-      const again = await retry(() => exchange.send(alice, 'POST', '/v0/orders', order))
-      expect([again.status, again.body.is_duplicate]).to.deep.equal([200, false])
       await expectConsistentAccounting(exchange.db)
       await exchange.stop()
     })
 
-    it('when the database ends the connection at a write, it answers DATABASE_UNAVAILABLE and stores nothing', async () => {
-      const exchange = await startExchange()
-      const alice = await createUser(exchange.db, 'alice')
-      await raw(
-        exchange.db,
-        `create function cut() returns trigger language plpgsql as $$
-           begin perform pg_terminate_backend(pg_backend_pid()); perform pg_sleep(1); return new; end $$;
-         create trigger cut before insert on orders for each row execute function cut()`,
-      )
-      const { body: order } = signedBody(alice)
-      const { status, body } = await exchange.send(alice, 'POST', '/v0/orders', order)
-      expect([status, body.details.code]).to.deep.equal([503, 'DATABASE_UNAVAILABLE'])
-      await raw(exchange.db, 'drop trigger cut on orders')
-      expect(await exchange.db.selectFrom('orders').select('order_id').execute()).to.deep.equal([])
-      const again = await retry(() => exchange.send(alice, 'POST', '/v0/orders', order))
-      expect([again.status, again.body.is_duplicate]).to.deep.equal([200, false])
-      await expectConsistentAccounting(exchange.db)
-      await exchange.stop()
-    })
+    for (const [when, trigger] of [
+      ['at a write of the engine', 'create trigger cut before insert on orders for each row'],
+      [
+        'at the commit of the engine',
+        'create constraint trigger cut after insert on orders deferrable initially deferred for each row',
+      ],
+    ] as const)
+      it(`when the connection breaks ${when}, it answers OUTCOME_UNKNOWN, and repeating the order resolves it`, async () => {
+        const exchange = await startExchange()
+        const alice = await createUser(exchange.db, 'alice')
+        // The trigger terminates its own backend, so the engine receives no result.
+        await raw(
+          exchange.db,
+          `create function cut() returns trigger language plpgsql as $$
+             begin perform pg_terminate_backend(pg_backend_pid()); perform pg_sleep(1); return new; end $$;
+           ${trigger} execute function cut()`,
+        )
+        const { body: order } = signedBody(alice)
+        const { status, body } = await exchange.send(alice, 'POST', '/v0/orders', order)
+        expect([status, body.details.code]).to.deep.equal([408, 'OUTCOME_UNKNOWN'])
+        expect(body.details).to.include({ outcome: 'unknown', retryable: true })
+        await raw(exchange.db, 'drop trigger cut on orders')
+        const again = await retry(() => exchange.send(alice, 'POST', '/v0/orders', order))
+        expect([again.status, again.body.is_duplicate]).to.deep.equal([200, false])
+        await expectConsistentAccounting(exchange.db)
+        await exchange.stop()
+      })
 
     it('when the database is down, it answers READ_AFTER_UNAVAILABLE with a bookmark and DATABASE_UNAVAILABLE without one', async () => {
       const url = await freshDatabase()
@@ -265,16 +207,21 @@ describe('the command pipeline under load and failures', () => {
   describe('the process', () => {
     let url: string
     let db: Db
+    let served: ServedEngine
     let alice: User
     before(async () => {
       url = await freshDatabase()
-      db = createDb(createPool({ url, connections: 2, name: 'test', idleInTransactionMs: 0 }))
+      db = createDb(createPool({ url, connections: 4, name: 'test', idleInTransactionMs: 0 }))
       await seedMarkets(db)
+      served = await ServedEngine.start(db)
       alice = await createUser(db, 'alice')
     })
-    after(() => db.destroy())
+    after(async () => {
+      await served.stop()
+      await db.destroy()
+    })
 
-    const start = (env: Env = {}): Promise<ApiProcess> => startApiProcess(url, env)
+    const start = (env: Env = {}): Promise<ApiProcess> => startApiProcess(url, { ...served.env, ...env })
     const post = (base: string, body: unknown): Promise<Response> =>
       fetch(`${base}/v0/orders`, {
         method: 'POST',
@@ -328,7 +275,12 @@ describe('the command pipeline under load and failures', () => {
     })
 
     it('when an environment variable is missing or invalid, it names the variable and exits with 1', async () => {
-      for (const env of [{ DATABASE_URL: '' }, { CHAIN_ID: 'six' }, { ADDRESS_USDM: '0x12' }]) {
+      for (const env of [
+        { DATABASE_URL: '' },
+        { CHAIN_ID: 'six' },
+        { ENGINE_URL: '' },
+        { ADDRESS_USDM: '0x12' },
+      ]) {
         const all = { PATH: process.env.PATH ?? '', ...COMPILE_CACHE, ...apiEnv(url, env as never) }
         const child = spawn(process.execPath, ['api/main.ts'], {
           env: all,

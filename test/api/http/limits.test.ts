@@ -43,7 +43,11 @@ describe(`rate limits of two API processes ${ON_REDIS}`, function () {
     proxy = await startProxy(url)
     const env = { ...LIMITS, REDIS_URL: proxy.url }
     exchange = await startExchange(env)
-    other = await compose(readConfig(apiEnv(exchange.url, env)), createLogger('api', 'silent'))
+    other = await compose(
+      readConfig(apiEnv(exchange.url, env)),
+      createLogger('api', 'silent'),
+      exchange.engine,
+    )
     await exchange.project()
     await untilCounted(exchange.api)
     await untilCounted(other)
@@ -149,7 +153,11 @@ describe(`rate limits of two API processes ${ON_REDIS}`, function () {
 
   it('when Redis does not respond, it answers requests without waiting for Redis', async () => {
     const env = { ...LIMITS, REDIS_URL: proxy.url, REDIS_TIMEOUT_MS: '50' }
-    const hasty = await compose(readConfig(apiEnv(exchange.url, env)), createLogger('api', 'silent'))
+    const hasty = await compose(
+      readConfig(apiEnv(exchange.url, env)),
+      createLogger('api', 'silent'),
+      exchange.engine,
+    )
     await untilCounted(hasty)
     await redis.call('CLIENT', 'PAUSE', '4000', 'ALL')
     let isPaused = true

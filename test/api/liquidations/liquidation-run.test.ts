@@ -9,6 +9,7 @@ import { createLogger } from '../../../service/logger.ts'
 import { LiquidationRun } from '../../keeper/support/liquidation-run.ts'
 import type { Trader } from '../../keeper/support/market-fixture.ts'
 import { mineOldestPart } from '../../keeper/support/mine-part.ts'
+import { AdoptingEngine } from '../../support/adopting-engine.ts'
 import { apiEnv } from '../support/exchange-fixture.ts'
 
 describe('reading a liquidation', function () {
@@ -21,7 +22,7 @@ describe('reading a liquidation', function () {
     run = await LiquidationRun.open()
     const { alice, bob, carol, fixture } = run
     const config = readConfig(apiEnv(fixture.url))
-    api = await compose(config, createLogger('api', config.logLevel))
+    api = await compose(config, createLogger('api', config.logLevel), new AdoptingEngine(fixture.db))
     // A long of 0.1 from 100 with a margin of 0.5; at 97.5 it is below the threshold.
     await run.deal(alice, bob, 100, 20)
     await mineOldestPart(fixture)

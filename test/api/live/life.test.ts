@@ -2,10 +2,12 @@ import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'chai'
 import { after, afterEach, before, beforeEach, describe, it } from 'mocha'
-import { fireDueSwitches } from '../../../db/cancel-switches.ts'
-import { lockShard } from '../../../db/journal.ts'
+import { lockShard, readRows } from '../../../db/journal.ts'
+import { ACCOUNTS_SHARD } from '../../../domain/journal/journal-row.ts'
+import type { Millis } from '../../../domain/units.ts'
 import { LiveClient, type LiveOptions } from '../../support/live-client.ts'
 import { expectRefusedOutcome } from '../../support/refused-outcome.ts'
+import { ServedEngine } from '../../support/served-engine.ts'
 import { startApiProcess } from '../support/api-process.ts'
 import {
   createUser,
@@ -63,12 +65,21 @@ describe('the life of a connection', function () {
   }
   const switches = () =>
     exchange.db.selectFrom('connection_switches').selectAll().where('user_id', '=', alice.userId).execute()
-  const fireAt = async (): Promise<number> => (await switches())[0]?.fire_at ?? 0
-  /** Whether the orders of the account are cancelled if the keeper looks at this time. */
+  /** When the engine fires the switches of the account's connections. */
+  const deadlines = async (): Promise<number[]> => {
+    const own = new Set((await switches()).map(({ connection_id }) => connection_id))
+    return exchange.engine.deadlines
+      .due(Number.MAX_SAFE_INTEGER as Millis)
+      .flatMap(({ connectionId, fireAt }) => (own.has(connectionId) ? [fireAt] : []))
+  }
+  const fireAt = async (): Promise<number> => (await deadlines())[0] ?? 0
+  /** Whether the orders of the account are cancelled if the engine fires switches at this time. */
   const firesAt = async (now: number): Promise<boolean> => {
-    await exchange.db.transaction().execute((tx) => fireDueSwitches(tx, now, 0))
-    const fired = await exchange.db.selectFrom('fired_switches').select('user_id').execute()
-    return fired.some(({ user_id }) => user_id === alice.userId)
+    await exchange.engine.fireSwitches(now as Millis)
+    const rows = await readRows(exchange.db, ACCOUNTS_SHARD, 0, 1_000)
+    return rows.some(
+      ({ row }) => row.kind === 'switches_fired' && row.fired.some(({ user_id }) => user_id === alice.userId),
+    )
   }
 
   it('when a connection is open, it gets heartbeats', async () => {
@@ -158,20 +169,22 @@ describe('the life of a connection', function () {
     it('when the client connects again within the grace, nothing fires', async () => {
       await (await guarded()).close()
       await guarded()
-      await until(async () => (await switches()).length === 2)
-      const due = Math.min(...(await switches()).map((one) => one.fire_at))
-      await until(async () => (await switches()).some((one) => one.fire_at > due + 500))
+      await until(async () => (await deadlines()).length === 2)
+      const due = Math.min(...(await deadlines()))
+      await until(async () => (await deadlines()).some((one) => one > due + 500))
       expect(await firesAt(due)).to.equal(false)
     })
 
     it('when the process is killed, its switch fires at most one grace later', async () => {
-      const { process: child, base: other } = await startApiProcess(exchange.url, ENV)
+      const served = await ServedEngine.start(exchange.db, exchange.engine)
+      const { process: child, base: other } = await startApiProcess(exchange.url, { ...ENV, ...served.env })
       const client = await guarded({}, other)
       child.kill('SIGKILL')
       expect((await client.closed).code).to.equal(1006)
       const due = await fireAt()
       expect(due).to.be.within(Date.now() + 1_000, Date.now() + GRACE_S * 1000)
       expect(await firesAt(due)).to.equal(true)
+      await served.stop()
     })
   })
 

@@ -5,6 +5,7 @@ import { createDb, createPool, type Db } from '../../../db/client.ts'
 import { pruneRequests } from '../../../db/client-requests.ts'
 import { future } from '../../support/markets.ts'
 import { freshDatabase } from '../../support/postgres.ts'
+import { ServedEngine } from '../../support/served-engine.ts'
 import { expectConsistentAccounting } from '../support/accounting.ts'
 import { type ApiProcess, startApiProcess } from '../support/api-process.ts'
 import { createUser, seedMarkets, signedBody, startExchange, type User } from '../support/exchange-fixture.ts'
@@ -19,15 +20,18 @@ interface Json {
 describe('commands over several orders under failures', () => {
   let url: string
   let db: Db
+  let served: ServedEngine
   let alice: User
   before(async () => {
     url = await freshDatabase()
-    db = createDb(createPool({ url, connections: 2, name: 'test', idleInTransactionMs: 0 }))
+    db = createDb(createPool({ url, connections: 4, name: 'test', idleInTransactionMs: 0 }))
     await seedMarkets(db)
+    served = await ServedEngine.start(db)
     alice = await createUser(db, 'alice')
   })
   after(async () => {
     await expectConsistentAccounting(db)
+    await served.stop()
     await db.destroy()
   })
 
@@ -46,11 +50,11 @@ describe('commands over several orders under failures', () => {
 
   /** Sends it to a process that dies at `point`, then to one that lives. */
   async function sentTwice(point: string, path: string, body: unknown): Promise<Json> {
-    const doomed = await startApiProcess(url, { CLEARBATCH_KILL_AT: point })
+    const doomed = await startApiProcess(url, { ...served.env, CLEARBATCH_KILL_AT: point })
     expect(await post(doomed, path, body)).to.equal('lost')
     if (doomed.process.signalCode === null) await once(doomed.process, 'exit')
     expect(doomed.process.signalCode).to.equal('SIGKILL')
-    const next = await startApiProcess(url)
+    const next = await startApiProcess(url, served.env)
     const answer = (await post(next, path, body)) as Json
     next.process.kill('SIGTERM')
     await once(next.process, 'exit')
@@ -86,7 +90,7 @@ describe('commands over several orders under failures', () => {
 
   it('when the API is killed between commit and answer of a batch of cancels, repeating it returns its first results', async () => {
     const hashes: string[] = []
-    const api = await startApiProcess(url)
+    const api = await startApiProcess(url, served.env)
     for (const terms of [{}, { market: future, price: '50' }]) {
       const { body, hash } = signedBody(alice, terms)
       hashes.push(hash)
@@ -103,40 +107,34 @@ describe('commands over several orders under failures', () => {
     }
   })
 
-  it('when the API is killed between two markets of a cancel of all, repeating it cancels the rest', async () => {
+  it('when the API is killed between commit and answer of a cancel of all, repeating it finds nothing left', async () => {
     const { body } = await sentTwice('after-placement-commit', '/v0/orders/cancel/all', {})
-    expect(body).to.include({ cancelled_count: 2, is_duplicate: false })
+    expect(body).to.include({ cancelled_count: 0, is_duplicate: true })
     const live = await db.selectFrom('orders').select('order_id').where('ended_at', 'is', null).execute()
     expect(live).to.deep.equal([])
   })
 
-  it('when the connection breaks at the commit, the outcome is unknown, and repeating the batch returns its answer', async () => {
-    const exchange = await startExchange()
-    const bob = await createUser(exchange.db, 'bob')
-    const raw = (sql: string): Promise<unknown> =>
-      exchange.db.executeQuery({ sql, parameters: [], query: { kind: 'RawNode' } } as never)
-    await raw(
-      `create function cut() returns trigger language plpgsql as $$
-         begin perform pg_terminate_backend(pg_backend_pid()); perform pg_sleep(1); return null; end $$;
-       create constraint trigger cut after insert on client_requests deferrable initially deferred
-         for each row execute function cut()`,
-    )
-    const orders = bodies(bob, [{}, { market: future, price: '50' }])
-    const first = await sendBatch(exchange, bob, orders, { mode: 'atomic', id: 'cut' })
-    expect([first.status, first.body.details.code, first.body.details.outcome]).to.deep.equal([
-      408,
-      'OUTCOME_UNKNOWN',
-      'unknown',
-    ])
-    await raw('drop trigger cut on client_requests')
-    const second = await sendBatch(exchange, bob, orders, { mode: 'atomic', id: 'cut' })
-    expect(second.status, JSON.stringify(second.body)).to.equal(200)
-    expect(second.body.accepted).to.equal(2)
-    const third = await sendBatch(exchange, bob, orders, { mode: 'atomic', id: 'cut' })
-    expect(third.body).to.deep.equal({ ...second.body, is_duplicate: true })
-    await expectConsistentAccounting(exchange.db)
-    await exchange.stop()
-  })
+  for (const isExecuted of [false, true]) {
+    it(`when the outcome of ${isExecuted ? 'an executed' : 'a lost'} batch is unknown, repeating the batch returns its answer`, async () => {
+      const exchange = await startExchange()
+      const bob = await createUser(exchange.db, 'bob')
+      const orders = bodies(bob, [{}, { market: future, price: '50' }])
+      exchange.engine.faults.push({ reply: { none: 'unknown' }, isExecuted })
+      const first = await sendBatch(exchange, bob, orders, { mode: 'atomic', id: 'cut' })
+      expect([first.status, first.body.details.code, first.body.details.outcome]).to.deep.equal([
+        408,
+        'OUTCOME_UNKNOWN',
+        'unknown',
+      ])
+      const second = await sendBatch(exchange, bob, orders, { mode: 'atomic', id: 'cut' })
+      expect(second.status, JSON.stringify(second.body)).to.equal(200)
+      expect(second.body).to.include({ accepted: 2, is_duplicate: isExecuted })
+      const third = await sendBatch(exchange, bob, orders, { mode: 'atomic', id: 'cut' })
+      expect(third.body).to.deep.equal({ ...second.body, is_duplicate: true })
+      await expectConsistentAccounting(exchange.db)
+      await exchange.stop()
+    })
+  }
 
   it('when the database drops all connections, the next batch fails without effect or succeeds', async () => {
     const exchange = await startExchange()

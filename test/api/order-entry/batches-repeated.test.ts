@@ -12,7 +12,7 @@ import {
   type User,
 } from '../support/exchange-fixture.ts'
 import { type BatchOptions, bodies, newRequestId, sendBatch } from '../support/place-batch.ts'
-import { untilLockWait } from '../support/wait.ts'
+import { until, untilLockWait } from '../support/wait.ts'
 
 describe('a repeated batch of placements', () => {
   let exchange: ExchangeFixture
@@ -122,8 +122,10 @@ describe('a repeated batch of placements', () => {
         await untilLockWait(exchange.db, 1)
         await cap(5)
         secondApi = await startSecondApi(exchange)
+        const { arrived } = exchange.engine
+        const before = arrived.length
         second = send(secondApi)
-        await untilLockWait(exchange.db, 2)
+        await until(async () => arrived.length > before)
         throw never
       })
       await holding.catch((error) => expect(error).to.equal(never))

@@ -184,7 +184,7 @@ describe('POST /v0/orders/place/batch', () => {
           .where('shard', '=', 'accounts')
           .executeTakeFirst()
       )?.seq,
-    ).to.equal(Number(body.read_after.shard_seq))
+    ).to.be.at.least(Number(body.read_after.shard_seq))
     expect(await Promise.race([waiting, sleep(300, 'waiting for m2')])).to.equal('waiting for m2')
     await exchange.project()
     expect((await waiting).body.orders).to.have.length(3)

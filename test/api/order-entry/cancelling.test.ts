@@ -1,6 +1,5 @@
 import { expect } from 'chai'
 import { after, before, describe, it } from 'mocha'
-import { lockShard } from '../../../db/journal.ts'
 import {
   createUser,
   type ExchangeFixture,
@@ -8,7 +7,7 @@ import {
   startExchange,
   type User,
 } from '../support/exchange-fixture.ts'
-import { until, untilLockWait } from '../support/wait.ts'
+import { until } from '../support/wait.ts'
 
 describe('POST /v0/orders/cancel/by-hash/:order_hash', () => {
   let exchange: ExchangeFixture
@@ -87,19 +86,14 @@ describe('POST /v0/orders/cancel/by-hash/:order_hash', () => {
 
   it('when the placement is not committed yet, it waits for the placement and cancels the order', async () => {
     const { body, hash } = signedBody(alice)
+    const release = exchange.engine.hold()
     const metric = async (line: string): Promise<boolean> => (await exchange.metrics()).includes(line)
-    const answers = await exchange.db.transaction().execute(async (tx) => {
-      await lockShard(tx, 'm1')
-      // The first placement waits for the lock, the second one for the first.
-      const first = exchange.place(alice)
-      await untilLockWait(exchange.db)
-      const placed = exchange.send(alice, 'POST', '/v0/orders', body)
-      await until(() => metric('api_commands_waiting 1'))
-      const cancelled = exchange.cancel(alice, hash)
-      await until(() => metric('api_commands_waiting 2'))
-      return [first, placed, cancelled] as const
-    })
-    const [, placed, cancelled] = await Promise.all(answers)
+    const placing = exchange.send(alice, 'POST', '/v0/orders', body)
+    await until(() => metric('api_commands_waiting 1'))
+    const cancelling = exchange.cancel(alice, hash)
+    await until(() => metric('api_commands_waiting 2'))
+    release()
+    const [placed, cancelled] = await Promise.all([placing, cancelling])
     expect([placed.status, cancelled.status], JSON.stringify(cancelled.body)).to.deep.equal([200, 200])
     expect(cancelled.body).to.include({ cancelled: true, is_duplicate: false })
     expect(cancelled.body.order.order_hash).to.equal(hash)

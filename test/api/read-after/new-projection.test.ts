@@ -39,7 +39,7 @@ describe('a new projection', () => {
     notifications = createNotifications(test.url, 'test')
     const completeness = createCompleteness(reader.db, clock)
     const limits = { readAfterWaitMs: 10_000, readAfterWaiters: 10, readAfterPollMs: 60_000 }
-    readAfter = createReadAfter({ db: test.db, clock, notifications, completeness }, limits)
+    readAfter = createReadAfter({ db: test.db, clock, notifications, completeness, onStale() {} }, limits)
     await notifications.start()
   })
   after(async () => {

@@ -1,4 +1,5 @@
 /** A fixture with a real API on a database of its own: markets, oracle prices, users with balances, signed orders. */
+import { join } from 'node:path'
 import { id, type TypedDataDomain, TypedDataEncoder, Wallet } from 'ethers'
 import type { LightMyRequestResponse } from 'fastify'
 import { createApiKey } from '../../../api/auth/credentials.ts'
@@ -14,9 +15,6 @@ import { createLogger } from '../../../service/logger.ts'
 import { AdoptingEngine } from '../../support/adopting-engine.ts'
 import { binary, e18, future, perpetual } from '../../support/markets.ts'
 import { freshDatabase, loginOf } from '../../support/postgres.ts'
-
-/** Runs the tests that start an exchange with an engine in their process. */
-const USES_ENGINE = process.env.TEST_ENGINE === 'local'
 
 export interface User {
   readonly userId: number
@@ -133,6 +131,9 @@ const ENV = {
   ADDRESS_MARGIN_BANK: `0x${'bb'.repeat(20)}`,
   ADDRESS_ACCOUNT_MANAGER: `0x${'cc'.repeat(20)}`,
   ADDRESS_FORWARDER: `0x${'dd'.repeat(20)}`,
+  // A fixture calls the engine in its own process; a process of its own has the address of a served one.
+  ENGINE_URL: '/nowhere/engine',
+  ENGINE_KEYS_FILE: join(import.meta.dirname, '../../support/engine-keys.json'),
   LOG_LEVEL: 'silent',
   INTERNAL_PORT: '0',
   FAUCET: 'on',
@@ -235,8 +236,8 @@ export interface ExchangeFixture {
   readonly api: Api
   readonly db: Db
   readonly url: string
-  /** Decides the api's commands; null: the api does. */
-  readonly engine: AdoptingEngine | null
+  /** Decides the api's commands. */
+  readonly engine: AdoptingEngine
   /** Sends `body` as JSON; a string is sent unchanged. */
   send(
     user: User | null,
@@ -267,23 +268,9 @@ export async function startExchange(
   settings: Settings = {},
 ): Promise<ExchangeFixture> {
   const url = database ?? (await freshDatabase())
-  const connections = USES_ENGINE ? 4 : 2
-  const db = createDb(createPool({ url, connections, name: 'test', idleInTransactionMs: 0 }))
-  await seedMarkets(db)
-  return startApi({ db, url, engine: USES_ENGINE ? new AdoptingEngine(db) : null }, env, settings)
-}
-
-/** An exchange whose api sends its commands to an engine in this process. */
-export async function startEngineExchange(env: Env = {}, settings: Settings = {}): Promise<EngineExchange> {
-  const url = await freshDatabase()
   const db = createDb(createPool({ url, connections: 4, name: 'test', idleInTransactionMs: 0 }))
   await seedMarkets(db)
-  const engine = new AdoptingEngine(db)
-  return { ...(await startApi({ db, url, engine }, env, settings)), engine }
-}
-
-export interface EngineExchange extends ExchangeFixture {
-  readonly engine: AdoptingEngine
+  return startApi({ db, url, engine: new AdoptingEngine(db) }, env, settings)
 }
 
 /** A second API on the same database. */

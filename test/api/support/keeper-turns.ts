@@ -1,11 +1,9 @@
 /** What keeper and indexer do with the orders of an exchange, without a chain. */
-import { createLeases } from '../../../db/leases.ts'
 import type { MarketSpec } from '../../../domain/market/market.ts'
-import { createAuction } from '../../../keeper/auction/auction.ts'
+import { createAuction, createMarketMemory } from '../../keeper/support/engine-turns.ts'
 import { MarketFixture, RULES, realClock } from '../../keeper/support/market-fixture.ts'
 import { mineOldestPart } from '../../keeper/support/mine-part.ts'
 import { perpetual } from '../../support/markets.ts'
-import { createMarketMemory } from './engine-turns.ts'
 import type { ExchangeFixture } from './exchange-fixture.ts'
 
 const fixtureOf = ({ db, url }: ExchangeFixture, spec: MarketSpec): MarketFixture =>
@@ -14,10 +12,8 @@ const fixtureOf = ({ db, url }: ExchangeFixture, spec: MarketSpec): MarketFixtur
 /** Runs one auction. Returns the number of its batch; null if nothing matched. */
 export async function runAuction(exchange: ExchangeFixture, spec = perpetual): Promise<number | null> {
   const fixture = fixtureOf(exchange, spec)
-  const fence = await fixture.lease(`m${spec.marketId}`)
   const memory = createMarketMemory({ ...RULES, kind: spec.kind })
-  const batch = await createAuction(fixture.turnPorts(), spec, memory).run(fence)
-  await createLeases(exchange.db, 'one', 0).release(fence)
+  const batch = await createAuction(fixture.turnPorts(), spec, memory).run()
   await exchange.project()
   return batch
 }

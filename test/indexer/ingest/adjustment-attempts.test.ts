@@ -181,7 +181,7 @@ describe('adjustment attempts on the chain', () => {
 
   /** The attempts in flight, the oldest first: their status, and whether another change of the position must end first. */
   const inFlight = async () => {
-    const store = createAdjustmentStore(fixture.context.test.db)
+    const store = createAdjustmentStore(fixture.context.test)
     const open = await store.open(10)
     const moving = await Promise.all(open.map(async (one) => (await store.state(one)).isMoving))
     return open.map(({ nonce, status }, at) => ({ nonce, status, isMoving: moving[at] }))
@@ -258,7 +258,7 @@ describe('adjustment attempts on the chain', () => {
       .values({ ...registered, block: 1 })
       .execute()
     await prepared(add('5'), 7, key)
-    const store = createAdjustmentStore(test.db)
+    const store = createAdjustmentStore(test)
     const isRevoking = async () => {
       const [attempt] = await store.open(1)
       return attempt && (await store.state(attempt)).sessionKey?.is_revoking

@@ -55,6 +55,8 @@ const VALID: readonly object[] = [
     isAtomic: true,
     request: { id: 'r', digest: 'ff', absentUpTo: 0 },
   },
+  { kind: 'dry_run', userId: 1, items: [place], isAtomic: false, request: null },
+  { kind: 'admission_input', userId: 1, marketId: 1 },
   { kind: 'cancel_all', userId: 1, marketId: null, note: null, covers: [1] },
   { kind: 'log_in', address: addressOf('aa') },
   { kind: 'set_switch', userId: 1, timeoutSeconds: 5 },

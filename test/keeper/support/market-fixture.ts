@@ -29,7 +29,7 @@ import type { AdoptingEngine, AdoptingOptions } from '../../support/adopting-eng
 import { type BuildAction, enqueueOn } from '../../support/enqueue.ts'
 import { e18 } from '../../support/markets.ts'
 import { freshDatabase } from '../../support/postgres.ts'
-import { type ServedEngine, serveEngine } from '../../support/served-engine.ts'
+import { ServedEngine } from '../../support/served-engine.ts'
 import { adoptingEngine } from './adopting-engine.ts'
 import type { TurnPorts } from './engine-turns.ts'
 
@@ -149,13 +149,13 @@ export class MarketFixture {
   }
 
   async close(): Promise<void> {
-    await this.#served?.close()
+    await this.#served?.stop()
     await this.db.destroy()
   }
 
   /** The variables by which a process reaches the fixture's engine. */
   async serve(): Promise<ServedEngine['env']> {
-    this.#served ??= await serveEngine(this.engine, this.db, Number(this.spec.chainId))
+    this.#served ??= await ServedEngine.start(this.db, this.engine)
     return this.#served.env
   }
 

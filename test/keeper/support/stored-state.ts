@@ -28,9 +28,12 @@ const PAGE = 5_000
 export class StoredState {
   readonly state: ExchangeState = createState()
   readonly #db: Db
+  readonly #skipsInvalid: boolean
 
-  constructor(db: Db) {
+  /** `skipsInvalid`: the journal has rows that a test has written for readers alone, such as a batch without its terms. */
+  constructor(db: Db, skipsInvalid = false) {
     this.#db = db
+    this.#skipsInvalid = skipsInvalid
   }
 
   /** Brings the state to what the database has. */
@@ -78,7 +81,7 @@ export class StoredState {
           // Orders that a test has inserted in masses have sequences without rows.
           const head = this.state.heads.get(marketIdOf(shard))?.seq ?? 0
           if (seq !== head + 1) this.#setHead(shard, seq - 1)
-          apply(this.state, { shard, seq, row })
+          this.#apply({ shard, seq, row })
         }
         if (rows.length < PAGE) break
       }
@@ -91,6 +94,18 @@ export class StoredState {
       if (head === (this.state.heads.get(marketIdOf(shard))?.seq ?? 0)) continue
       await this.#adoptOrders(tx)
       this.#setHead(shard, head)
+    }
+  }
+
+  #apply(entry: Entry): void {
+    const { undo } = this.state.core
+    const before = undo.mark
+    try {
+      apply(this.state, entry)
+    } catch (error) {
+      if (!this.#skipsInvalid) throw error
+      undo.undoTo(before)
+      this.#setHead(entry.shard, entry.seq)
     }
   }
 

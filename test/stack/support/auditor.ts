@@ -21,7 +21,7 @@ export class Auditor {
 
   static async start(fixture: ChainFixture): Promise<Auditor> {
     const config = readConfig(apiEnv(fixture.url))
-    const api = await compose(config, createLogger('api', config.logLevel))
+    const api = await compose(config, createLogger('api', config.logLevel), fixture.engine)
     await api.app.listen({ port: 0, host: '127.0.0.1' })
     return new Auditor(fixture, api)
   }

@@ -1,0 +1,227 @@
+/**
+ * Sends commands to the engine, which decides the commands of an account in the order in which they were sent. A command that may depend on ended
+ * orders or requests which the engine no longer has is sent with what the tables have of them.
+ */
+import type {
+  CancelAllCommand,
+  Done,
+  OrdersAnswer,
+  OrdersCommand,
+} from '../../domain/exchange/decide/orders/command.ts'
+import type { Clock } from '../../service/clock.ts'
+import type { KillPointHook } from '../../service/kill-point.ts'
+import type { EngineCalls } from '../engine-reply.ts'
+import { ApiError } from '../errors.ts'
+import type { Metrics } from '../metrics.ts'
+import { type CommandTurn, createAccountOrder } from './account-order.ts'
+import {
+  type CancelAll,
+  type Command,
+  type CommandReport,
+  type Executed,
+  hashesOf,
+  type StoredRequest,
+} from './command.ts'
+import { afterExecution, type CommandLogger } from './earlier-attempts.ts'
+import { type SentOrders, toCancelAll, toOrders } from './engine-command.ts'
+import { commandRefusalError } from './engine-refusals.ts'
+import { reportOf, storedHashes } from './engine-report.ts'
+import { createReleasedThings, type ReleasedThingsPorts } from './released-things.ts'
+import type { ShardEpochs } from './shard-epochs.ts'
+
+export interface CommandDispatcher {
+  /** Resolves after the engine has stored the command's rows. */
+  submit(command: Command): Promise<Executed>
+  cancelAll(command: CancelAll): Promise<CommandReport>
+  /** The report that the command would have now. Nothing is stored. */
+  dryRun(command: Command): Promise<CommandReport>
+  /** Rejects new commands; resolves when all accepted commands are answered. */
+  stop(): Promise<void>
+}
+
+export interface DispatcherPorts extends ReleasedThingsPorts {
+  readonly engine: EngineCalls
+  readonly epochs: ShardEpochs
+  readonly clock: Clock
+  readonly killPoint: KillPointHook<'after-placement-commit' | 'after-request-commit'>
+  readonly logger: CommandLogger
+  readonly metrics: Pick<Metrics, 'gauge'>
+}
+
+export interface DispatcherOptions {
+  readonly commandTimeoutMs: number
+  /** Commands that are not answered; further ones are refused at once. */
+  readonly maxQueue: number
+}
+
+/** Commands with the engine, bounded in number and in time. */
+export function createDispatcher(
+  ports: DispatcherPorts,
+  { commandTimeoutMs, maxQueue }: DispatcherOptions,
+): CommandDispatcher {
+  const { clock, epochs } = ports
+  const accounts = createAccountOrder()
+  const execution = createExecution(ports)
+  const open = new Set<Promise<unknown>>()
+  let isStopping = false
+  ports.metrics.gauge(
+    'api_commands_waiting',
+    'Placements and cancels waiting for the engine',
+    () => open.size,
+  )
+
+  async function bounded<Result>(work: () => Promise<Result>): Promise<Result> {
+    if (isStopping) throw new ApiError('SHUTTING_DOWN', {}, '1')
+    if (open.size >= maxQueue) throw new ApiError('OVERLOADED', {}, '1')
+    const result = work()
+    open.add(result)
+    try {
+      return await result
+    } finally {
+      open.delete(result)
+    }
+  }
+
+  async function inTurn<Result>(
+    turn: CommandTurn,
+    work: (sending: Sending) => Promise<Result>,
+  ): Promise<Result> {
+    try {
+      const sending = { turn, deadline: clock.now() + commandTimeoutMs }
+      await turn.begins
+      await epochs.refresh()
+      return await work(sending)
+    } finally {
+      turn.ended()
+    }
+  }
+
+  return {
+    submit: (command) =>
+      bounded(() =>
+        inTurn(accounts.begin(command.userId, command.kind === 'place'), (sending) =>
+          execution.submit(command, sending),
+        ),
+      ),
+    cancelAll: (command) =>
+      bounded(() =>
+        inTurn(accounts.begin(command.userId, false), (sending) => execution.cancelAll(command, sending)),
+      ),
+    dryRun: (command) =>
+      bounded(async () => {
+        await epochs.refresh()
+        return execution.dryRun(command)
+      }),
+    async stop() {
+      isStopping = true
+      await Promise.allSettled(open)
+    },
+  }
+}
+
+interface Sending {
+  readonly turn: CommandTurn
+  readonly deadline: number
+}
+
+interface Decided {
+  readonly answer: Exclude<OrdersAnswer, { readonly kind: 'look_again' }>
+  readonly refused: SentOrders['refused']
+}
+
+interface Exchange {
+  send(sent: OrdersCommand): Promise<OrdersAnswer>
+  beforeLookUp(): Promise<void>
+}
+
+function createExecution(ports: DispatcherPorts) {
+  const { engine, clock, killPoint, logger, epochs, findOrders } = ports
+  const released = createReleasedThings(ports)
+
+  function send(sent: OrdersCommand | CancelAllCommand, { turn, deadline }: Sending): Promise<OrdersAnswer> {
+    const budgetMs = deadline - clock.now()
+    if (budgetMs <= 0) throw new ApiError('OVERLOADED', {}, '1')
+    const answer = engine.decide<'orders' | 'cancel_all'>(sent, budgetMs)
+    turn.sent()
+    return answer
+  }
+
+  /** Sends the command until the engine has decided it. */
+  async function decided(
+    command: Command,
+    exchange: Exchange,
+  ): Promise<Decided | { readonly stored: StoredRequest }> {
+    let sent = toOrders(command)
+    let isStale = released.concerns(sent.command)
+    for (;;) {
+      if (isStale) {
+        await exchange.beforeLookUp()
+        const found = await released.lookUp(sent, command)
+        if ('stored' in found) return found
+        sent = found
+      }
+      const answer = await exchange.send(sent.command)
+      if (answer.kind !== 'look_again') return { answer, refused: sent.refused }
+      released.note(answer)
+      isStale = true
+    }
+  }
+
+  async function reportFor(
+    done: Done,
+    items: Command['items'],
+    refused: SentOrders['refused'],
+  ): Promise<CommandReport> {
+    const stored = await findOrders(storedHashes(done))
+    const makers = new Map(
+      items.flatMap((item) => (item.kind === 'place' ? [[item.order.hash, item.order.maker]] : [])),
+    )
+    return reportOf(done, { refused, makers, stored, bookmark: epochs.bookmark, now: clock.now() })
+  }
+
+  return {
+    async submit(command: Command, sending: Sending): Promise<Executed> {
+      const found = await decided(command, {
+        send: (sent) => send(sent, sending),
+        // An earlier placement may have to be sent again, too: the cancel waits for its answer instead of missing its order.
+        beforeLookUp: async () => {
+          if (command.kind === 'cancel') await sending.turn.afterPlacements()
+        },
+      })
+      if ('stored' in found) return found
+      const { answer, refused } = found
+      if (answer.kind === 'repeated') return { stored: answer.request }
+      const done = doneOf(answer, refused)
+      logger.debug({ order_hashes: hashesOf(command) }, 'command stored by the engine')
+      killPoint('after-placement-commit')
+      if (command.request !== null) killPoint('after-request-commit')
+      const { items } = command
+      return { report: await afterExecution(logger, {}, () => reportFor(done, items, refused)) }
+    },
+
+    async cancelAll(command: CancelAll, sending: Sending): Promise<CommandReport> {
+      if (!released.isEmpty) await sending.turn.afterPlacements()
+      const done = doneOf(await send(toCancelAll(command), sending), [])
+      killPoint('after-placement-commit')
+      return afterExecution(logger, {}, () => reportFor(done, [], []))
+    },
+
+    async dryRun(command: Command): Promise<CommandReport> {
+      const found = await decided(command, {
+        send: (sent) => engine.ask({ ...sent, kind: 'dry_run' }),
+        beforeLookUp: async () => {},
+      })
+      if ('stored' in found) throw new Error('a dry run has no client_request_id')
+      return reportFor(doneOf(found.answer, found.refused), command.items, found.refused)
+    },
+  }
+}
+
+/** Throws the error of a command that the engine has refused. */
+function doneOf(answer: OrdersAnswer, refused: SentOrders['refused']): Done {
+  if (answer.kind === 'done') return answer
+  if (answer.kind === 'refused') throw commandRefusalError(answer.refusal, refused)
+  throw new Error(
+    `the engine has answered a command that has no request and depends on nothing: ${answer.kind}`,
+  )
+}
