@@ -1,7 +1,7 @@
 /** The tables of the engine: its journal, whose it is, the lease, and checkpoints of the state. */
 import type { Generated, JSONColumnType } from 'kysely'
 
-/** Rows that were stored together, gapless by number. Written by: keeper, engine. */
+/** Rows that were stored together, gapless by number. Written by: engine. */
 export interface EngineGroupsTable {
   number: number
   /** Token of the owner that appended the group. */
@@ -13,21 +13,21 @@ export interface EngineGroupsTable {
   digest: string
 }
 
-/** One row: the token of the present owner. An append locks it, so that a takeover waits for the append. Written by: keeper, engine. */
+/** One row: the token of the present owner. An append locks it, so that a takeover waits for the append. Written by: engine. */
 export interface EngineOwnershipTable {
   token: number
   /** Rises when the database is restored from a backup. Written by: the owner of the database. */
   incarnation: Generated<number>
 }
 
-/** One row: how often the present owner has renewed its lease. Written by: keeper, engine. */
+/** One row: how often the present owner has renewed its lease. Written by: engine. */
 export interface EngineLeaseTable {
   token: number
   renewals: number
   is_released: boolean
 }
 
-/** The state after a group. It counts once it is complete. Written by: keeper, engine. */
+/** The state after a group. It counts once it is complete. Written by: engine. */
 export interface EngineCheckpointsTable {
   checkpoint_id: Generated<number>
   /** The last group that the state contains. */
@@ -42,7 +42,7 @@ export interface EngineCheckpointsTable {
   is_complete: Generated<boolean>
 }
 
-/** A piece of one table of a checkpoint. Written by: keeper, engine. */
+/** A piece of one table of a checkpoint. Written by: engine. */
 export interface EngineCheckpointChunksTable {
   checkpoint_id: number
   place: number

@@ -2,7 +2,7 @@
 import type { ColumnType, Generated } from 'kysely'
 import type { LiquidationAction, LiquidationStage } from '../domain/risk/running-liquidation.ts'
 
-/** One row per running liquidation; it is deleted when the liquidation ends. The journal keeps its steps. Written by: keeper, engine. */
+/** One row per running liquidation; it is deleted when the liquidation ends. The journal keeps its steps. Written by: engine. */
 export interface LiquidationsTable {
   market_id: number
   user_id: number

@@ -10,7 +10,7 @@ import type { ProtectionColumns } from './price-protection.ts'
 
 /**
  * A listed market: its specification, its mode and close, its price protection, and its latest batch and action.
- * Written by: keeper, engine. The owner lists markets, sets their calendars and announces their price protection and fee periods. Only the keeper writes `last_*`.
+ * Written by: engine.
  */
 export interface MarketsTable extends ProtectionColumns {
   market_id: number

@@ -22,7 +22,7 @@ import type { RelayerChoicesTable, RelayersTable, RelayerTransactionsTable } fro
 
 /**
  * The head and the epoch of each shard's journal. A writer of a shard's facts holds this row's lock until it commits.
- * Written by: keeper, indexer, engine. The owner inserts shards when it lists a market.
+ * Written by: indexer, engine. The owner inserts shards when it lists a market.
  */
 export interface ShardsTable {
   shard: string
@@ -57,7 +57,7 @@ export interface AccountsTable {
 
 /**
  * The mined columns are what the chain has; `matched_*` are mined and unsettled fills together.
- * Written by: keeper, engine. A match and a void write `matched_*`, blocks write the mined columns.
+ * Written by: engine. A match and a void write `matched_*`, blocks write the mined columns.
  */
 export interface PositionsTable {
   user_id: number
@@ -189,7 +189,7 @@ export interface BatchesTable {
   created_at: number
 }
 
-/** `place` is the fill's position inside its part; the settlement sends the fills of a part in this order. Written by: keeper, engine. */
+/** `place` is the fill's position inside its part; the settlement sends the fills of a part in this order. Written by: engine. */
 export interface FillsTable {
   fill_id: string
   market_id: number
@@ -211,7 +211,7 @@ export type ActionStatus = 'QUEUED' | 'SIGNED' | 'SUBMITTED' | 'MINED' | 'REVERT
 /**
  * The market's queue of operator actions. `action_id`, relayer and nonce are reserved before the action is signed; a QUEUED action that
  * has them is signed with the same ones.
- * Written by: keeper, engine. A block writes MINED, and its rollback SUBMITTED.
+ * Written by: engine. A block writes MINED, and its rollback SUBMITTED.
  */
 export interface ActionsTable {
   market_id: number
@@ -251,7 +251,7 @@ export interface FundingStatesTable {
 /**
  * The averages behind a market's mark price and funding rate, stored with each mark. `basis` is that of (mid - oracle price); `premium` has
  * the intervals of the last hour.
- * Written by: keeper, engine.
+ * Written by: engine.
  */
 export interface PriceAveragesTable {
   market_id: number
@@ -300,7 +300,7 @@ export interface SessionKeysTable {
   block: number
 }
 
-/** Armed dead-man switches. Times in milliseconds. Written by: keeper, engine. */
+/** Armed dead-man switches. Times in milliseconds. Written by: engine. */
 export interface CancelSwitchesTable {
   user_id: number
   timeout_seconds: number
@@ -308,7 +308,7 @@ export interface CancelSwitchesTable {
   fire_at: number
 }
 
-/** Dead-man switches of connections to the live feed. Written by: keeper, engine. */
+/** Dead-man switches of connections to the live feed. Written by: engine. */
 export interface ConnectionSwitchesTable {
   connection_id: string
   user_id: number
@@ -316,13 +316,13 @@ export interface ConnectionSwitchesTable {
   fire_at: number
 }
 
-/** Switches that have fired, until every order that the account had at `fired_at` is cancelled. Written by: keeper, engine. */
+/** Switches that have fired, until every order that the account had at `fired_at` is cancelled. Written by: engine. */
 export interface FiredSwitchesTable {
   user_id: number
   fired_at: number
 }
 
-/** Commands with a `client_request_id`, and their answers; pruned when they expire. Written by: engine. */
+/** Commands with a `client_request_id`, and their answers; pruned when they expire. Written by: api, engine. */
 export interface ClientRequestsTable {
   user_id: number
   client_request_id: string

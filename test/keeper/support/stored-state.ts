@@ -162,6 +162,7 @@ export class StoredState {
   }
 
   async #adoptMarkets(tx: Tx): Promise<void> {
+    const queued = await lastQueueNos(tx)
     for (const row of await tx.selectFrom('markets').selectAll().execute()) {
       const before = this.state.markets.need(String(row.market_id))
       const text = (amount: bigint | null): string | null => (amount === null ? null : amount.toString())
@@ -181,8 +182,17 @@ export class StoredState {
         backstop_cap: row.backstop_cap.toString(),
       })
       const progress = this.state.progress.need(row.market_id)
-      const { reserved_fee, last_action_id: lastActionId } = row
-      this.state.progress.put({ ...progress, reservedFee: reserved_fee as Rate, lastActionId })
+      this.state.progress.put({
+        ...progress,
+        reservedFee: row.reserved_fee as Rate,
+        lastActionId: row.last_action_id,
+        lastBatchId: row.last_batch_id,
+        lastBatchHead: row.last_batch_head as Seq,
+        lastAsOf: row.last_as_of as Millis,
+        lastPrice: row.last_price as Ticks | null,
+        lastPriceAt: row.last_price_at as Millis | null,
+        lastQueueNo: queued.get(row.market_id) ?? 0,
+      })
     }
   }
 
@@ -273,6 +283,15 @@ export class StoredState {
       })
     }
   }
+}
+
+async function lastQueueNos(tx: Tx): Promise<ReadonlyMap<number, number>> {
+  const rows = await tx
+    .selectFrom('actions')
+    .select(({ fn }) => ['market_id', fn.max('queue_no').as('last')])
+    .groupBy('market_id')
+    .execute()
+  return new Map(rows.map(({ market_id, last }) => [market_id, Number(last)]))
 }
 
 const withoutBigints = (row: object): object =>
