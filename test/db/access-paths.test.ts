@@ -45,7 +45,6 @@ describe('the access paths of the write side', function () {
   before(async () => {
     fixture = await MarketFixture.open(perpetual)
     await growDatabase(fixture.db, perpetual.marketId, SIZES)
-    await fixture.db.updateTable('markets').set({ last_batch_id: SIZES.actions + 1 }).execute()
     await fixture.db
       .insertInto('chain_progress')
       .values({

@@ -193,7 +193,20 @@ export class StoredState {
         lastPriceAt: row.last_price_at as Millis | null,
         lastQueueNo: queued.get(row.market_id) ?? 0,
       })
+      await this.#adoptBatch(tx, row.market_id, row.last_batch_id)
     }
+  }
+
+  /** A test has inserted the batch without a row. */
+  async #adoptBatch(tx: Tx, marketId: number, batchId: number): Promise<void> {
+    if (batchId === 0 || this.state.batches.get(`${marketId}-${batchId}`) !== undefined) return
+    const row = await tx
+      .selectFrom('batches')
+      .selectAll()
+      .where('market_id', '=', marketId)
+      .where('batch_id', '=', batchId)
+      .executeTakeFirst()
+    if (row !== undefined) this.state.batches.put({ ...withoutBigints(row), changed: 0 } as never)
   }
 
   /** Tests without a chain end actions by themselves. */
