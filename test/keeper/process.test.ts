@@ -56,6 +56,7 @@ describe('the keeper process', function () {
     await fixture.report(1000)
     await fixture.place({ by: alice, side: 'LONG', steps, limit: 1000 })
     await fixture.place({ by: bob, side: 'SHORT', steps, limit: 1000 })
+    await fixture.auction().run()
   }
 
   /** The indexer follows until alice holds so much. */
@@ -70,7 +71,7 @@ describe('the keeper process', function () {
       () => keeper.output,
     )
 
-  for (const point of ['after-batch-commit', 'after-signing', 'after-broadcast']) {
+  for (const point of ['after-signing', 'after-broadcast']) {
     it(`when it is killed ${point}, its successor settles every fill once`, async () => {
       await cross(20)
       const victim = await start({ CLEARBATCH_KILL_AT: point })
@@ -83,17 +84,16 @@ describe('the keeper process', function () {
       await untilHeld(20, successor)
       const hashes = (await fixture.transactions()).map(({ tx_hash }) => tx_hash)
       expect(hashes).to.have.length(1)
-      if (point !== 'after-batch-commit') expect(hashes).to.deep.equal(before)
+      expect(hashes).to.deep.equal(before)
       expect(await chain().provider.getTransactionCount(fixture.lane.relayer)).to.equal(1)
     })
   }
 
-  it('when another process matches and every wake-up is lost, it settles by its sweep', async () => {
+  it('when every notification of a batch is lost, it settles by its sweep', async () => {
     const keeper = await start()
     await keeper.ready()
     await until(async () => (await leased('settle:m1')) !== undefined)
     await cross(20)
-    await fixture.auction().run()
     await untilHeld(20, keeper)
   })
 
@@ -125,12 +125,12 @@ describe('the keeper process', function () {
     store({ m1: laneKey, m2: id('lane m2') })
     await until(async () => (await checks()).markets === true)
     await until(
-      async () => (await leased('settle:m2')) !== undefined && (await leased('auction:m2')) !== undefined,
+      async () => (await leased('settle:m2')) !== undefined && (await leased('readers:m2')) !== undefined,
     )
     rmSync(folder, { recursive: true })
   })
 
-  it('when two processes run, one matches at a time and the other takes over without a duplicate batch', async () => {
+  it('when two processes run, one settles at a time and the other takes over without a duplicate batch', async () => {
     const first = await start()
     await first.ready()
     const second = await start()
@@ -140,7 +140,7 @@ describe('the keeper process', function () {
     const [owner] = await fixture.db
       .selectFrom('leases')
       .selectAll()
-      .where('name', '=', 'auction:m1')
+      .where('name', '=', 'settle:m1')
       .execute()
     expect(owner?.token).to.equal(1)
     expect(await first.kill('SIGTERM')).to.deep.equal([0, null])
@@ -162,21 +162,15 @@ describe('the keeper process', function () {
     await fixture.follow()
   })
 
-  it('when it runs, it serves prices, health and metrics', async () => {
+  it('when it runs, it serves health and metrics', async () => {
     const keeper = await start()
     await keeper.ready()
-    await until(
-      async () => (await fixture.rows('prices_updated')).length > 0,
-      () => keeper.output,
-    )
-    const [prices] = await fixture.rows('prices_updated')
-    expect(prices.mark_price).to.equal(prices.oracle_price)
     expect((await fetch(`${keeper.url}/health/live`)).status).to.equal(200)
     const metrics = await (await fetch(`${keeper.url}/metrics`)).text()
     expect(metrics).to.match(
       /^keeper_relayer_balance\{lane="m1"\} 9\d\.|^keeper_relayer_balance\{lane="m1"\} 100/m,
     )
-    expect(metrics).to.match(/^keeper_auction_seconds_count\{market="1"\} [1-9]/m)
+    expect(metrics).to.match(/^keeper_chain_block [1-9]/m)
     expect((await fetch(`${keeper.url}/nowhere`)).status).to.equal(404)
   })
 
@@ -362,10 +356,6 @@ describe('the keeper process', function () {
         ...{ by: alice, side: 'LONG', steps: 5, limit: 990, expiration: seconds + 600 },
       })
       const keeper = await start(systemClockWrongBy(step))
-      await until(
-        async () => (await fixture.rows('prices_updated')).length > 0,
-        () => keeper.output,
-      )
       await cross(20)
       await untilHeld(20, keeper)
       const market = await fixture.db.selectFrom('markets').selectAll().executeTakeFirstOrThrow()

@@ -264,6 +264,7 @@ describe(`the keeper process ${ON_REDIS}`, function () {
     await fixture.report(1000)
     await fixture.place({ by: alice, side: 'LONG', steps, limit: 1000 })
     await fixture.place({ by: bob, side: 'SHORT', steps, limit: 1000 })
+    await fixture.auction().run()
   }
   const untilHeld = (steps: number) =>
     until(
