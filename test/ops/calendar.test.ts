@@ -8,6 +8,7 @@ import { dayText } from '../../domain/market/civil-day.ts'
 import type { Address, MarketId } from '../../domain/units.ts'
 import { perpetual } from '../support/markets.ts'
 import { freshDatabase, loginOf } from '../support/postgres.ts'
+import { ServedEngine } from '../support/served-engine.ts'
 import { captureOps } from './support/captured-ops.ts'
 
 const stock = {
@@ -23,15 +24,21 @@ const WRITTEN = 'Written. Running processes apply it within 5 s.\n'
 describe('clearbatch ops calendar', () => {
   let url: string
   let db: Db
+  let served: ServedEngine
   before(async () => {
     url = await freshDatabase()
     db = createDb(createPool({ url, connections: 1, name: 'test' }))
     await listMarket(db, perpetual)
     await listMarket(db, stock)
+    served = await ServedEngine.start(db)
   })
-  after(() => db.destroy())
+  after(async () => {
+    await served.stop()
+    await db.destroy()
+  })
 
-  const ops = (args: readonly string[], as = url) => captureOps(['calendar', ...args], { DATABASE_URL: as })
+  const ops = (args: readonly string[], as = url) =>
+    captureOps(['calendar', ...args], { DATABASE_URL: as, ...served.env })
   const stored = async () =>
     (await loadExceptions(db)).map(({ day, hours, reason }) => [dayText(day), hours, reason]).slice(1)
   const calendars = async () =>

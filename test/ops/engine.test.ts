@@ -15,7 +15,7 @@ import { EngineCluster } from '../keeper/support/engine-process.ts'
 import { e18, perpetual } from '../support/markets.ts'
 import { captureOps } from './support/captured-ops.ts'
 
-const GUARD = 'an engine owns this exchange: commands that change it go through ENGINE_URL\n'
+const GUARD = 'ENGINE_URL is not set: the command cannot start without it\n'
 const DAY_MS = 86_400_000
 const FREE = ['market', 'fees', '--market', 'BTC-PERP', '--maker', '0', '--taker', '0']
 const IMPACT = ['market', 'impact', '--market', 'BTC-PERP', '--notional', '20000']
@@ -163,7 +163,7 @@ describe('operators’ commands on an exchange that an engine owns', function ()
     expect((await rowsBehind(before)).map(({ kind }) => kind)).to.deep.equal(['protection_announced'])
   })
 
-  it('when no engine is named, every change ends with the rule of the exchange, and nothing is written', async () => {
+  it('when no engine is named, every change ends with the missing variable, and nothing is written', async () => {
     await mismatch()
     const before = [await rows(), await market()]
     for (const args of [FREE, IMPACT, RESUME, ASSIGN]) {

@@ -31,7 +31,7 @@ describe('clearbatch ops market', function () {
   })
 
   async function ops(command: string, flags: readonly string[] = [], env: Record<string, string> = {}) {
-    const urls = { RPC_URL: chain().anvil.url, DATABASE_URL: fixture.url }
+    const urls = { RPC_URL: chain().anvil.url, DATABASE_URL: fixture.url, ...(await fixture.serve()) }
     const args = ['market', command, '--market', 'BTC-PERP', ...flags]
     const result = await captureOps(args, { ...urls, OPS_KEY: KEY, ...env })
     printed += result.stdout + result.stderr

@@ -30,7 +30,6 @@ const MALFORMED = [
   ['test/model/chaos-feed.ts', ['--resumes', '0'], '--resumes must be a whole number of at least 1, not 0'],
   ['test/model/chaos-mix.ts', ['--minutes', '0'], '--minutes must be a positive number, not 0'],
   ['bench/feed.ts', ['--sockets', '0'], '--sockets must be a whole number of at least 1, not 0'],
-  ['bench/markets.ts', ['--busy', '0'], '--busy must be a whole number of at least 1, not 0'],
   ['bench/latency.ts', ['--rate', 'fast'], '--rate must be a positive number, not fast'],
   ['test/run.ts', ['everything'], 'unknown suite everything: expected contracts, services, e2e'],
   ['test/model/deep.ts', ['one'], 'seed must be a whole number, not one'],

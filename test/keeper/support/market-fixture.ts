@@ -361,7 +361,7 @@ export class MarketFixture {
   /** The database's clock is the fixture's. */
   readonly databaseTime = () => sql<number>`${this.clock.now()}::bigint`
 
-  /** Queues the action, whoever would have asked for it. */
+  /** Queues the action, without a command that asks for it. */
   enqueue(build: BuildAction) {
     return this.engine.decide((draft, inputs) => enqueueOn(draft, inputs, this.spec.marketId, build))
   }
