@@ -107,11 +107,11 @@ export function createDispatcher(
       bounded(() =>
         inTurn(accounts.begin(command.userId, false), (sending) => execution.cancelAll(command, sending)),
       ),
-    dryRun: (command) =>
-      bounded(async () => {
-        await epochs.refresh()
-        return execution.dryRun(command)
-      }),
+    // Takes no place of a command, and need not be awaited at the stop.
+    async dryRun(command) {
+      await epochs.refresh()
+      return execution.dryRun(command)
+    },
     async stop() {
       isStopping = true
       await Promise.allSettled(open)
