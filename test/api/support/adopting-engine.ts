@@ -9,14 +9,10 @@ import { readClock } from '../../../db/clock.ts'
 import { lockShards } from '../../../db/journal.ts'
 import { AppliedRows } from '../../../domain/exchange/applied-rows.ts'
 import type { Entry } from '../../../domain/exchange/apply.ts'
-import { NO_MEMORY } from '../../../domain/exchange/decide/turn/memory.ts'
-import { specOf } from '../../../domain/exchange/decide/turn/snapshot.ts'
-import { firstStep, type TurnAnswer } from '../../../domain/exchange/decide/turn/turn.ts'
 import type { FreshnessLimits, Inputs } from '../../../domain/exchange/inputs.ts'
 import { ACCOUNTS_SHARD, type JournalRow, marketShard } from '../../../domain/journal/journal-row.ts'
-import { hashOrder } from '../../../domain/orders/order-hash.ts'
 import type { OracleReport } from '../../../domain/settlement/settlement.ts'
-import { type MarketId, type Millis, ONE, type Price, type Rate } from '../../../domain/units.ts'
+import type { MarketId, Millis } from '../../../domain/units.ts'
 import type { AnswerOf, CommandKind, CommandOf, ExchangeCommand } from '../../../keeper/engine/commands.ts'
 import { ConnectionDeadlines } from '../../../keeper/engine/connection-deadlines.ts'
 import { Exchange } from '../../../keeper/engine/exchange.ts'
@@ -24,19 +20,10 @@ import { decode, encode } from '../../../keeper/engine/link/codec.ts'
 import type { Engine, EngineReply } from '../../../keeper/engine/link/engine.ts'
 import { checkShape } from '../../../keeper/engine/schemas.ts'
 import { createTableWriter, type TableWriter } from '../../../keeper/engine/tables/table-writer.ts'
-import { keccak } from '../../../service/crypto.ts'
 import { StoredState } from '../../keeper/support/stored-state.ts'
 import { AdoptedTables } from './adopted-tables.ts'
 
 const LIMITS: FreshnessLimits = { oracleMaxAgeMs: 600_000, chainMaxAgeMs: 600_000 }
-/** Reports may be old, and may move freely. */
-const RULES = {
-  tick: 1n as Price,
-  maxAge: 600_000 as Millis,
-  moveBase: ONE as Rate,
-  moveSlope: 0n as Rate,
-  moveWindow: 60_000 as Millis,
-}
 const CHAIN_RULES = { confirmations: 1, depth: 8, sliceAccounts: 100, emptyBlocksMs: 1_000 }
 
 type NoAnswer = Extract<EngineReply<never>, { readonly none: unknown }>
@@ -69,8 +56,9 @@ export class AdoptingEngine implements Engine {
     this.#adopted = new AdoptedTables(this.#stored.state)
     this.#exchange = new Exchange(new AppliedRows(this.#stored.state), {
       inputsAt: () => this.#inputs as Inputs,
-      keepInputs: (...batch) => this.#writer.keepInputs(...batch),
-      hashOrder: (order, marketId) => hashOrder(order, specOf(this.#stored.state, marketId), keccak),
+      hashOrder: () => {
+        throw new Error('the commands of an api hash no orders')
+      },
       chainRules: CHAIN_RULES,
     })
     this.#writer = createTableWriter(this.#stored.state)
@@ -91,12 +79,6 @@ export class AdoptingEngine implements Engine {
         ? reply
         : { answer: decode(JSON.parse(JSON.stringify(encode(reply.answer)))) as AnswerOf<Kind> }
     })
-  }
-
-  /** Takes one turn of the market. Turns are the engine's own commands, so they pass no connection. */
-  takeTurn(marketId: MarketId): Promise<TurnAnswer> {
-    const command = { kind: 'turn', turn: firstStep(marketId, NO_MEMORY) } as const
-    return this.#inTurn(() => this.#execute(command)) as Promise<TurnAnswer>
   }
 
   /** Fires the switches that are due at this time. Those of accounts are due by the time of the decision. */
@@ -226,14 +208,12 @@ async function inputsOf(tx: Tx): Promise<Inputs> {
         { price: price as OracleReport['price'], observedAt: observed_at as Millis, signatures: '0x' },
       ]),
   )
-  const markets = await tx.selectFrom('markets').select(['market_id', 'kind']).execute()
-  const byKind = new Map(markets.map(({ market_id, kind }) => [market_id, { ...RULES, kind }]))
   const now = await readClock(tx)
   return {
     now,
     report: (marketId: MarketId) => byMarket.get(marketId) ?? null,
     session: () => null,
-    reportRules: (marketId: MarketId) => byKind.get(marketId) ?? null,
+    reportRules: () => null,
     headTime: now,
     chainSeenAt: (chain?.completed_at ?? null) as Millis | null,
     limits: LIMITS,
