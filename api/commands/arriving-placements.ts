@@ -1,26 +1,26 @@
 /**
  * Placements that this process has received and not answered, by account. A cancel that follows a placement may arrive before the order is
- * verified, queued or committed; it waits for the placements before it instead of missing their orders.
+ * verified or sent; it waits for the placements before it instead of missing their orders.
  */
 
 /** One placement, or one batch. */
 export interface Arrival {
-  /** Every order of the command is in its queue, or rejected. */
-  queued(): void
+  /** The command is sent, or rejected. */
+  sent(): void
   /** The command is answered. Both may be called again without effect. */
   answered(): void
 }
 
 export interface ArrivingPlacements {
   begin(userId: number): Arrival
-  /** Resolves once every placement of the account that has begun by now is in its queue, or rejected. */
-  untilQueued(userId: number): Promise<void>
+  /** Resolves once every placement of the account that has begun by now is sent, or rejected. */
+  untilSent(userId: number): Promise<void>
   /** Resolves once every placement of the account that has begun by now is answered, and after `mostMs` at the latest. */
   untilAnswered(userId: number, mostMs: number): Promise<void>
 }
 
 interface Waiting {
-  readonly queued: Promise<void>
+  readonly sent: Promise<void>
   readonly answered: Promise<void>
 }
 
@@ -32,22 +32,22 @@ export function createArrivingPlacements(): ArrivingPlacements {
   }
   return {
     begin(userId) {
-      const queued = Promise.withResolvers<void>()
+      const sent = Promise.withResolvers<void>()
       const answered = Promise.withResolvers<void>()
-      const waiting: Waiting = { queued: queued.promise, answered: answered.promise }
+      const waiting: Waiting = { sent: sent.promise, answered: answered.promise }
       const own = byUser.get(userId) ?? new Set()
       byUser.set(userId, own.add(waiting))
       return {
-        queued: queued.resolve,
+        sent: sent.resolve,
         answered() {
-          queued.resolve()
+          sent.resolve()
           answered.resolve()
           own.delete(waiting)
           if (own.size === 0 && byUser.get(userId) === own) byUser.delete(userId)
         },
       }
     },
-    untilQueued: (userId) => all(userId, 'queued'),
+    untilSent: (userId) => all(userId, 'sent'),
     async untilAnswered(userId, mostMs) {
       let timer: NodeJS.Timeout | undefined
       const late = new Promise<void>((resolve) => {

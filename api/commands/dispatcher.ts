@@ -107,11 +107,11 @@ export function createDispatcher(
       bounded(() =>
         inTurn(accounts.begin(command.userId, false), (sending) => execution.cancelAll(command, sending)),
       ),
-    dryRun: (command) =>
-      bounded(async () => {
-        await epochs.refresh()
-        return execution.dryRun(command)
-      }),
+    // Takes no place of a command, and need not be awaited at the stop.
+    async dryRun(command) {
+      await epochs.refresh()
+      return execution.dryRun(command)
+    },
     async stop() {
       isStopping = true
       await Promise.allSettled(open)
@@ -129,7 +129,7 @@ interface Decided {
   readonly refused: SentOrders['refused']
 }
 
-interface Exchange {
+interface Sender {
   send(sent: OrdersCommand): Promise<OrdersAnswer>
   beforeLookUp(): Promise<void>
 }
@@ -149,18 +149,18 @@ function createExecution(ports: DispatcherPorts) {
   /** Sends the command until the engine has decided it. */
   async function decided(
     command: Command,
-    exchange: Exchange,
+    sender: Sender,
   ): Promise<Decided | { readonly stored: StoredRequest }> {
     let sent = toOrders(command)
     let isStale = released.concerns(sent.command)
     for (;;) {
       if (isStale) {
-        await exchange.beforeLookUp()
+        await sender.beforeLookUp()
         const found = await released.lookUp(sent, command)
         if ('stored' in found) return found
         sent = found
       }
-      const answer = await exchange.send(sent.command)
+      const answer = await sender.send(sent.command)
       if (answer.kind !== 'look_again') return { answer, refused: sent.refused }
       released.note(answer)
       isStale = true
@@ -200,7 +200,8 @@ function createExecution(ports: DispatcherPorts) {
     },
 
     async cancelAll(command: CancelAll, sending: Sending): Promise<CommandReport> {
-      if (!released.isEmpty) await sending.turn.afterPlacements()
+      // An earlier placement may have to be sent again: the cancel must not pass it.
+      await sending.turn.afterPlacements()
       const done = doneOf(await send(toCancelAll(command), sending), [])
       killPoint('after-placement-commit')
       return afterExecution(logger, {}, () => reportFor(done, [], []))

@@ -33,7 +33,7 @@ export interface EarlierAttempts {
   executing<Value>(identity: CommandIdentity, work: () => Promise<Value>): Promise<Value>
 }
 
-/** Errors of the queue and of the engine: the command was not decided. */
+/** Errors of commands that were not decided. */
 const UNDECIDED: ReadonlySet<string> = new Set(['OVERLOADED', 'SHUTTING_DOWN', 'INTERNAL'])
 
 /**

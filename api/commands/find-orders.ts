@@ -5,12 +5,12 @@ import type { OrderMarketIndex } from './order-market-index.ts'
 
 /**
  * Pauses before further look-ups of an order that does not exist: another process may be about to commit it. Its placements wait no longer
- * than this unless its queue is long.
+ * than this unless many commands are before them.
  */
 const PAUSES_MS = [50, 150, 300]
 
 export interface FindOrdersPorts {
-  readonly arrivals: Pick<ArrivingPlacements, 'untilQueued'>
+  readonly arrivals: Pick<ArrivingPlacements, 'untilSent'>
   readonly orderMarkets: Pick<OrderMarketIndex, 'marketsOf'>
 }
 
@@ -24,7 +24,7 @@ export async function findMarkets(
     hashes.every((hash) => markets.has(hash))
   let found = await orderMarkets.marketsOf(hashes)
   if (isComplete(found)) return found
-  await arrivals.untilQueued(userId)
+  await arrivals.untilSent(userId)
   found = await orderMarkets.marketsOf(hashes)
   for (const pause of PAUSES_MS) {
     if (isComplete(found)) break

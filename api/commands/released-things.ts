@@ -9,7 +9,6 @@ import { dependsOn, type SentOrders, saltOf, withStored } from './engine-command
 import type { FindOrders } from './stored-orders.ts'
 
 export interface ReleasedThings {
-  readonly isEmpty: boolean
   /** Whether the command can depend on something that is known to be released. */
   concerns(command: OrdersCommand): boolean
   note(answer: LookAgain): void
@@ -28,9 +27,6 @@ export function createReleasedThings({ db, findBySalt, findOrders }: ReleasedThi
   const released = new Map<MarketId, Seq>()
 
   return {
-    get isEmpty() {
-      return released.size === 0
-    },
     concerns: (command) => dependsOn(command, released),
     note({ upTo }) {
       for (const { marketId, seq } of upTo)

@@ -113,7 +113,7 @@ export async function cancelAll(
   { userId }: Caller,
   { marketId, reason }: { readonly marketId: number | null; readonly reason: string | null },
 ): Promise<CancelAllAnswer> {
-  await arrivals.untilQueued(userId)
+  await arrivals.untilSent(userId)
   if (marketId !== null) await markets.byId(marketId)
   const covers = marketId === null ? await readCovers(db, userId) : []
   const { itemResults, read_after } = await dispatcher.cancelAll({ userId, marketId, reason, covers })

@@ -112,7 +112,7 @@ export async function placeBatch(
   const executing = attempts.executing(identity, () =>
     dispatcher.submit({ kind: 'place', userId, items, isAtomic, request }),
   )
-  noteQueued(ports, items, arrival)
+  noteSent(ports, items, arrival)
   const executed = await executing
   return afterExecution(logger, {}, async () =>
     JSON.stringify(
@@ -124,10 +124,10 @@ export async function placeBatch(
 }
 
 /** A cancel sent from now on finds the market of each order and is sent behind this command. */
-function noteQueued({ orderMarkets }: CommandPorts, items: readonly Item[], arrival: Arrival): void {
+function noteSent({ orderMarkets }: CommandPorts, items: readonly Item[], arrival: Arrival): void {
   for (const item of items)
     if (item.kind === 'place') orderMarkets.record(item.order.hash, item.spec.marketId)
-  arrival.queued()
+  arrival.sent()
 }
 
 /** The answer to a batch that was executed before. Orders are read by the stored hashes: an order that would be rejected now is in no item. */

@@ -122,13 +122,13 @@ export async function placeOrder(
     return { spec, order: await verifier.verify(spec, parseOrder(spec, address, body), body.signature) }
   })
   const clientOrderId = body.client_order_id ?? null
-  // A cancel sent from now on finds the market of the order and queues behind this command.
+  // A cancel sent from now on finds the market of the order and is sent behind this command.
   orderMarkets.record(order.hash, spec.marketId)
   const quotes = quotesFor(ports, spec, userId, order)
   const executed = attempts.executing(placementIdentity(findBySalt, salted, order.hash), () =>
     executeOne<Placed>(dispatcher, userId, { kind: 'place', spec, order, clientOrderId }),
   )
-  arrival.queued()
+  arrival.sent()
   const { result: placed, balance } = await executed
   const { order_id, hash: order_hash } = placed.order
   return afterExecution(logger, { order_id, order_hash }, async () => ({

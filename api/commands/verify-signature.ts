@@ -46,8 +46,8 @@ function createBudget(clock: Clock, perSecond: number): () => boolean {
 const SIZE = 50_000
 
 /**
- * A cache of the session keys that have ever been registered. It only decides whether a wrong signature is explained before queueing;
- * whether a key is active and may trade is read in the transaction that places the order.
+ * A cache of the session keys that have ever been registered. It only decides whether a wrong signature is explained;
+ * whether a key is active and may trade is decided by the engine.
  */
 function createKeyDirectory(db: Db) {
   const known = new Set<string>()

@@ -1,6 +1,6 @@
 /**
  * A cache of market specifications, which are needed for every order. Their parameters are those in force: changes are announced further
- * ahead than the cache is old, so they apply at their time. Admission reads them again, under its locks.
+ * ahead than the cache is old, so they apply at their time. The engine admits by its own.
  */
 
 import type { Db } from '../../db/client.ts'

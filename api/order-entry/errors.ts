@@ -66,7 +66,7 @@ const ADMISSION_ERRORS: readonly ErrorCode[] = [
 /** A market order is validated against the book. */
 export const VALIDATION_ERRORS: readonly ErrorCode[] = [...ADMISSION_ERRORS, 'READ_MODEL_FILLING']
 
-/** Of the queue and the transaction of a command. */
+/** Errors of a command that the engine does not answer. */
 export const COMMAND_ERRORS: readonly ErrorCode[] = ['OUTCOME_UNKNOWN', 'OVERLOADED']
 
 export const PLACEMENT_ERRORS: readonly ErrorCode[] = [...ADMISSION_ERRORS, ...COMMAND_ERRORS]

@@ -15,6 +15,7 @@ import {
   type ExchangeFixture,
   signedBody,
   startExchange,
+  startSecondApi,
   type User,
 } from '../support/exchange-fixture.ts'
 import { bodies, newRequestId, sendBatch } from '../support/place-batch.ts'
@@ -280,6 +281,19 @@ describe('commands over the engine', () => {
         ['OPEN', false],
       ])
       expect((await send()).body).to.deep.equal({ ...first.body, is_duplicate: true })
+    })
+
+    it('when an api that knows of no release places an order and cancels all without waiting, the cancel finds the order', async () => {
+      await exchange.engine.release()
+      const second = await startSecondApi(exchange)
+      const [place, cancel] = await Promise.all([
+        second.place(bob),
+        second.send(bob, 'POST', '/v0/orders/cancel/all', {}),
+      ])
+      expect(place.status, JSON.stringify(place.body)).to.equal(200)
+      const hashes = cancel.body.results.map((result: { order_hash: string }) => result.order_hash)
+      expect(hashes).to.include(place.body.order.order_hash)
+      await second.stop()
     })
 
     it('when more is released while orders are placed and cancelled without waiting, every cancel finds its order', async () => {
