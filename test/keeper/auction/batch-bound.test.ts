@@ -10,6 +10,7 @@ import { MAX_ORDERS_PER_TURN } from '../../../domain/auction/turn-bound.ts'
 import { createAuction } from '../../../keeper/auction/auction.ts'
 import { createMarketMemory, type MarketMemory } from '../../../keeper/auction/market-memory.ts'
 import { perpetual } from '../../support/markets.ts'
+import { adoptInserted } from '../support/adopting-engine.ts'
 import { expectConsistent } from '../support/invariants.ts'
 import { insertLongs, insertManyOrders } from '../support/many-orders.ts'
 import { MarketFixture, RULES, type Trader } from '../support/market-fixture.ts'
@@ -97,6 +98,7 @@ describe('the orders that one transaction of a market changes', function () {
     const close = { count: ACCOUNTS, perAccount: 1, accounts: ids, side: 'SHORT', limit: 995 } as const
     await insertManyOrders(fixture, { ...close, steps, reduceOnly: true })
     await insertManyOrders(fixture, { count: 1, perAccount: 1, limit: 1000, steps: steps * ACCOUNTS })
+    await adoptInserted(fixture.db)
     return ids
   }
   async function expectRecomputable(batchId: number): Promise<void> {
@@ -156,6 +158,7 @@ describe('the orders that one transaction of a market changes', function () {
       perAccount: PER_ACCOUNT,
       type: 'MARKET',
     })
+    await adoptInserted(fixture.db)
     const light = await fixture.place({ by: alice, side: 'SHORT', steps: 10 })
     const own = keeper()
     await tick()
