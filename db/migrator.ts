@@ -64,7 +64,7 @@ import * as engineAppend from './migrations/0063-engine-append.ts'
 import * as engineIncarnation from './migrations/0064-engine-incarnation.ts'
 import * as relayerRotation from './migrations/0065-relayer-rotation.ts'
 import * as engineGuard from './migrations/0066-engine-guard.ts'
-import * as chainThroughEngine from './migrations/0067-chain-through-engine.ts'
+import * as chainThroughEngine from './migrations/0068-chain-through-engine.ts'
 
 export const MIGRATIONS: Record<string, Migration> = {
   '0001-write-side': writeSide,
@@ -129,7 +129,7 @@ export const MIGRATIONS: Record<string, Migration> = {
   '0064-engine-incarnation': engineIncarnation,
   '0065-relayer-rotation': relayerRotation,
   '0066-engine-guard': engineGuard,
-  '0067-chain-through-engine': chainThroughEngine,
+  '0068-chain-through-engine': chainThroughEngine,
 }
 
 export const createMigrator = (db: Db): Migrator =>

@@ -48,7 +48,6 @@ export async function engineConnector(
 ): Promise<ConnectEngine | null> {
   if (engine === null) return null
   const db = createDb(createPool({ url: databaseUrl, connections: 1, name: 'engine identity' }))
-  // An older schema may lack what the identity is read from: the error names the command that migrates.
   const identity = await checkSchema(db)
     .then(() => identityOf(db, chainId))
     .finally(() => db.destroy())

@@ -75,14 +75,17 @@ describe('an exchange that an engine owns', function () {
       expect(journal.slice(before.journal.length).map(({ row }) => row.kind)).to.deep.equal(['calendar_set'])
     })
 
-  for (const process of ['api', 'keeper', 'indexer', 'engine'] as const)
+  for (const [process, refusal] of [
+    ['api', GUARD],
+    ['keeper', GUARD],
+    ['indexer', 'permission denied for table shards'],
+    ['engine', GUARD],
+  ] as const)
     it(`when a connection of the ${process} appends a row by itself, it is refused`, async () => {
       const db = createDb(
         createPool({ url: await loginOf(cluster.url, process), connections: 1, name: 'test' }),
       )
       const before = await rowsOf(cluster.db)
-      // The role of the indexer has no right to append anyway.
-      const refusal = process === 'indexer' ? 'permission denied for table shards' : GUARD
       expect(await refusalOf(append(db))).to.equal(refusal)
       await db.destroy()
       expect(await rowsOf(cluster.db)).to.deep.equal(before)
