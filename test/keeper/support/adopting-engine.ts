@@ -7,9 +7,10 @@ import { AdoptingEngine } from '../../api/support/adopting-engine.ts'
 const engines = new WeakMap<Db, AdoptingEngine>()
 
 export function adoptingEngine(db: Db): Engine {
-  const engine = engines.get(db) ?? new AdoptingEngine(db)
-  engines.set(db, engine)
-  return { submit: (command) => engine.submit(command), inform: async () => {} }
+  const known = engines.get(db) ?? new AdoptingEngine(db)
+  engines.set(db, known)
+  const engine: Engine = known
+  return { submit: (command, budgetMs) => engine.submit(command, budgetMs), inform: async () => {} }
 }
 
 /** The engine adopts what a test has inserted without a row, before later rows change it. */
