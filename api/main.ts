@@ -1,6 +1,5 @@
 /** Starts the api process. */
 import { engineConnector } from '../keeper/engine/link/connect.ts'
-import type { ConnectEngine } from '../keeper/engine/link/connection.ts'
 import { runProcess } from '../service/process.ts'
 import { compose } from './compose.ts'
 import { readConfig } from './config.ts'
@@ -10,7 +9,7 @@ await runProcess(
     name: 'api',
     readConfig,
     async compose(config, logger) {
-      const connect = (await engineConnector(config, logger)) as ConnectEngine
+      const connect = await engineConnector(config, logger)
       const link = connect('api')
       const api = await compose(config, logger, link.engine)
       await api.app.listen({ ...config.public })

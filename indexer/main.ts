@@ -1,7 +1,6 @@
 /** Starts the indexer process. */
 
 import { engineConnector } from '../keeper/engine/link/connect.ts'
-import type { ConnectEngine } from '../keeper/engine/link/connection.ts'
 import { runProcess } from '../service/process.ts'
 import { compose } from './compose.ts'
 import { readConfig } from './config.ts'
@@ -12,7 +11,7 @@ await runProcess(
     readConfig,
     compose: async (config, logger) =>
       // The configuration has an engine, so there is a connector.
-      compose(config, logger, (await engineConnector(config, logger)) as ConnectEngine),
+      compose(config, logger, await engineConnector(config, logger)),
   },
   process.env,
 )

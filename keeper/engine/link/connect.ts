@@ -46,7 +46,6 @@ export async function engineConnector(
   logger: EngineLogger,
 ): Promise<ConnectEngine> {
   const db = createDb(createPool({ url: databaseUrl, connections: 1, name: 'engine identity' }))
-  // An older schema may lack what the identity is read from: the error names the command that migrates.
   const identity = await checkSchema(db)
     .then(() => identityOf(db, chainId))
     .finally(() => db.destroy())
