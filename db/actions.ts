@@ -4,7 +4,7 @@
  */
 import { type Selectable, sql } from 'kysely'
 import { reportsOf, type SingleAction, type SingleKind, touchedAccounts } from '../domain/actions/action.ts'
-import { type FundingStep, type QueueTail, fundingStepOf as stepOf } from '../domain/actions/queue.ts'
+import { type FundingStep, fundingStepOf as stepOf } from '../domain/actions/queue.ts'
 import { fromStoredPayload, toStoredPayload } from '../domain/actions/stored-action.ts'
 import { invariant } from '../domain/invariant.ts'
 import type { ActionQueued } from '../domain/journal/queue-rows.ts'
@@ -132,30 +132,6 @@ export const touchedSql = (marketId: string): string => `
   ) both_kinds
 `
 
-/** What the next action of the market has to follow. The parts of a batch are queued together, so no batch is open. */
-export async function readQueueTail(tx: Tx, marketId: number): Promise<QueueTail> {
-  const { rows } = await sql<{
-    last_as_of: number
-    used_price: bigint | null
-    used_at: number | null
-    is_ended: boolean
-  }>`
-    select m.last_as_of, used.used_price, used.used_at, m.mode = 'settled' or exists (
-      select from actions a
-      where a.market_id = m.market_id and a.kind = 'finalize_market' and a.status in ('QUEUED', 'SIGNED', 'SUBMITTED')
-    ) as is_ended
-    from markets m left join lateral (${sql.raw(usedReportSql('m.market_id'))}) used on true
-    where m.market_id = ${marketId}
-  `.execute(tx)
-  const { last_as_of, used_price, used_at, is_ended } = rows[0] as (typeof rows)[number]
-  return {
-    lastAsOf: last_as_of as Millis,
-    usedReport: used_price === null ? null : { price: used_price as Price, observedAt: used_at as Millis },
-    openBatch: null,
-    isEnded: is_ended,
-  }
-}
-
 // ---------------------------------------------------------------------- from queued to mined
 
 /** The market's actions that are neither mined nor ended, in their order. */
@@ -168,46 +144,10 @@ export const loadPending = (db: Db | Tx, marketId: number): Promise<ActionRow[]>
     .orderBy('queue_no')
     .execute()
 
-/** The actions with these numbers. */
-export const loadActions = (tx: Tx, marketId: number, queueNos: readonly number[]): Promise<ActionRow[]> =>
-  tx
-    .selectFrom('actions')
-    .selectAll()
-    .where('market_id', '=', marketId)
-    .where('queue_no', '=', anyOf('bigint', queueNos))
-    .execute()
-
-/** The market's first queued action, locked; undefined if none is queued. */
-export async function lockNextAction(tx: Tx, marketId: number): Promise<ActionRow | undefined> {
-  return tx
-    .selectFrom('actions')
-    .selectAll()
-    .where('market_id', '=', marketId)
-    .where('status', '=', constant('QUEUED'))
-    .orderBy('queue_no')
-    .limit(1)
-    .forUpdate()
-    .executeTakeFirst()
-}
-
 export interface ActionNumbers {
   readonly action_id: number
   readonly relayer: string
   readonly nonce: number
-}
-
-/** Assigns a locked action its id, relayer and nonce. It stays QUEUED until it is signed. */
-export async function reserveNumbers(
-  tx: Tx,
-  { market_id, queue_no }: Pick<ActionRow, 'market_id' | 'queue_no'>,
-  numbers: ActionNumbers,
-): Promise<void> {
-  await tx
-    .updateTable('actions')
-    .set(numbers)
-    .where('market_id', '=', market_id)
-    .where('queue_no', '=', queue_no)
-    .execute()
 }
 
 /** The action is signed with its reserved numbers. False if it no longer waits for that. */
@@ -270,16 +210,6 @@ export async function endActions(
   await tx
     .updateTable('actions')
     .set({ status })
-    .where('market_id', '=', marketId)
-    .where('queue_no', '=', anyOf('bigint', queueNos))
-    .execute()
-}
-
-/** The actions wait to be signed again, with new numbers. */
-export async function requeueActions(tx: Tx, marketId: number, queueNos: readonly number[]): Promise<void> {
-  await tx
-    .updateTable('actions')
-    .set({ status: 'QUEUED', action_id: null, relayer: null, nonce: null })
     .where('market_id', '=', marketId)
     .where('queue_no', '=', anyOf('bigint', queueNos))
     .execute()

@@ -32,12 +32,6 @@ const OPEN = sql<boolean>`status in (${sql.join(IN_FLIGHT.map(constant))})`
 export const adjustingSql = (marketId: string): string =>
   `select user_id from adjustment_attempts where market_id = ${marketId} and status in ('PREPARED', 'SIGNED', 'SUBMITTED')`
 
-/** SQL of what the adjustments in flight may take out of the market's pool, in wei. */
-export const removalsSql = (marketId: string): string => `
-  select coalesce(sum(pays), 0) as removals from adjustment_attempts
-  where market_id = ${marketId} and status in ('PREPARED', 'SIGNED', 'SUBMITTED')
-`
-
 export const findByDigest = (
   db: Db | Tx,
   marketId: number,

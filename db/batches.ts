@@ -1,40 +1,11 @@
 /** The `batches` table. */
 import { sql } from 'kysely'
-import type { PlannedBatch } from '../domain/auction/batch-plan.ts'
 import type { ClearingInputs } from '../domain/auction/clearing.ts'
 import type { OracleReport } from '../domain/settlement/settlement.ts'
 import type { Millis, Price, Rate, Ticks } from '../domain/units.ts'
-import { packInputs, unpackInputs } from './batch-inputs.ts'
+import { unpackInputs } from './batch-inputs.ts'
 import type { Db, Tx } from './client.ts'
 import { anyOf } from './values.ts'
-
-export async function insertBatch(
-  tx: Tx,
-  marketId: number,
-  batch: PlannedBatch,
-  asOf: Millis,
-): Promise<void> {
-  const { clearing, oracle, batchId } = batch
-  const { price, lo, hi, volume, demand, supply, rule, inputs } = clearing
-  await tx
-    .insertInto('batches')
-    .values({
-      market_id: marketId,
-      batch_id: batchId,
-      as_of: asOf,
-      ...{ price, lo, hi, volume, demand, supply, rule },
-      parts: batch.parts,
-      oracle_price: oracle.price,
-      oracle_at: oracle.observedAt,
-      oracle_signatures: oracle.signatures,
-      maker_fee: inputs.spec.makerFee,
-      taker_fee: inputs.spec.takerFee,
-      inputs: packInputs(inputs),
-      status: 'SETTLING',
-      created_at: asOf,
-    })
-    .execute()
-}
 
 /** The terms on which every part of a batch settles. */
 export interface BatchTerms {

@@ -3,38 +3,11 @@
  * market's shard.
  */
 
-import { type Selectable, sql } from 'kysely'
+import { sql } from 'kysely'
 import { type FundingStep, fundingAfter } from '../domain/actions/queue.ts'
 import { type FundingState, fundingIndexAt, NO_FUNDING } from '../domain/prices/funding-state.ts'
 import type { FundingIndex, HourlyFunding, Millis, Quote } from '../domain/units.ts'
 import type { Tx } from './client.ts'
-import type { FundingStatesTable } from './schema.ts'
-
-/** After the last mined action. */
-export async function loadMinedFunding(tx: Tx, marketId: number): Promise<FundingState> {
-  return (await loadMinedFundings(tx, [marketId])).get(marketId) ?? NO_FUNDING
-}
-
-async function loadMinedFundings(tx: Tx, marketIds: readonly number[]): Promise<Map<number, FundingState>> {
-  const { rows } = await sql<Selectable<FundingStatesTable>>`
-    select f.* from unnest(${[...new Set(marketIds)]}::integer[]) m (market_id) cross join lateral (
-      select * from funding_states f where f.market_id = m.market_id order by f.action_id desc limit 1
-    ) f
-  `.execute(tx)
-  return new Map(rows.map((row) => [row.market_id, toFundingState(row)]))
-}
-
-function toFundingState(row: Selectable<FundingStatesTable>): FundingState {
-  return {
-    index: row.funding_index as FundingIndex,
-    asOf: row.as_of as Millis,
-    running: {
-      rate: row.rate as HourlyFunding,
-      validFrom: row.valid_from as Millis,
-      validUntil: row.valid_until as Millis,
-    },
-  }
-}
 
 // ---------------------------------------------------------------------- with the queue
 

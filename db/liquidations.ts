@@ -1,5 +1,5 @@
 /** The `liquidations` table: the running liquidations of each market. The caller of a write holds the lock of the market's shard. */
-import { type Selectable, sql } from 'kysely'
+import { type Selectable } from 'kysely'
 import type { RunningLiquidation } from '../domain/risk/running-liquidation.ts'
 import type { Millis, Seq, Steps, UserId } from '../domain/units.ts'
 import type { Db, Tx } from './client.ts'
@@ -47,43 +47,4 @@ export async function loadLiquidating(tx: Tx, marketId: number): Promise<[UserId
     .orderBy('number')
     .execute()
   return rows.map(({ user_id, number }) => [user_id as UserId, number as Seq])
-}
-
-/** Inserts liquidations, or replaces them in a later state. */
-export async function putLiquidations(
-  tx: Tx,
-  marketId: number,
-  liquidations: readonly RunningLiquidation[],
-): Promise<void> {
-  if (liquidations.length === 0) return
-  await sql`
-    insert into liquidations (
-      market_id, user_id, number, stage, start_size, order_id, widenings, resting, queue_no, attempts, failed_kind, retry_at,
-      seen_seq, started_at
-    )
-    select ${marketId}, x.account, x.number, x.stage, x."startSize", x."orderId", x.widenings, x.resting, x."queueNo",
-      x.attempts, x."failedKind", x."retryAt", x."seenSeq", x."startedAt"
-    from json_to_recordset(${JSON.stringify(liquidations)}::json) as x (
-      account bigint, number bigint, stage text, "startSize" bigint, "orderId" text, widenings integer, resting bigint,
-      "queueNo" bigint, attempts integer, "failedKind" text, "retryAt" bigint, "seenSeq" bigint, "startedAt" bigint
-    )
-    on conflict (market_id, user_id) do update set
-      stage = excluded.stage, order_id = excluded.order_id, widenings = excluded.widenings, resting = excluded.resting,
-      queue_no = excluded.queue_no, attempts = excluded.attempts,
-      failed_kind = excluded.failed_kind, retry_at = excluded.retry_at, seen_seq = excluded.seen_seq
-  `.execute(tx)
-}
-
-/** The liquidations of the accounts have ended. */
-export async function deleteLiquidations(
-  tx: Tx,
-  marketId: number,
-  accounts: readonly UserId[],
-): Promise<void> {
-  if (accounts.length === 0) return
-  await tx
-    .deleteFrom('liquidations')
-    .where('market_id', '=', marketId)
-    .where('user_id', '=', anyOf('bigint', accounts))
-    .execute()
 }

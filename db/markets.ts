@@ -10,7 +10,7 @@ import {
 import { fromStoredSpec, toStoredSpec } from '../domain/market/stored-spec.ts'
 import type { CalendarName } from '../domain/market/trading-calendar.ts'
 import type { Closing } from '../domain/risk/ending.ts'
-import { type MarketId, type Millis, maxOf, type Price, type Quote, type Rate } from '../domain/units.ts'
+import { type MarketId, type Millis, maxOf, type Quote, type Rate } from '../domain/units.ts'
 import type { Db, Tx } from './client.ts'
 import { appendRows, createShard, lockShard } from './journal.ts'
 import { toColumns, toSchedule } from './price-protection.ts'
@@ -150,78 +150,6 @@ export async function loadFeedMarkets(db: Db): Promise<FeedMarketRow[]> {
     closing: toClosing(row),
     isEnded: row.mode === 'settled',
   }))
-}
-
-/** Records the market's latest batch. */
-export async function recordBatch(
-  tx: Tx,
-  marketId: number,
-  batch: {
-    readonly batchId: number
-    readonly head: number
-    readonly asOf: number
-    readonly price: number
-  },
-): Promise<void> {
-  await tx
-    .updateTable('markets')
-    .set({
-      last_batch_id: batch.batchId,
-      last_batch_head: batch.head,
-      last_as_of: batch.asOf,
-      last_price: batch.price,
-      last_price_at: batch.asOf,
-    })
-    .where('market_id', '=', marketId)
-    .execute()
-}
-
-/** Holds the market's mark until every order that it triggers has been triggered; null lets it move again. */
-export async function setHeldMark(tx: Tx, marketId: number, mark: Price | null): Promise<void> {
-  await tx.updateTable('markets').set({ held_mark: mark }).where('market_id', '=', marketId).execute()
-}
-
-export async function loadReservedFee(tx: Tx, marketId: number): Promise<Rate> {
-  const { reserved_fee } = await tx
-    .selectFrom('markets')
-    .select('reserved_fee')
-    .where('market_id', '=', marketId)
-    .executeTakeFirstOrThrow()
-  return reserved_fee as Rate
-}
-
-/** Records how far the market's reservations are computed again at this taker rate; null: all are. */
-export async function setReserving(tx: Tx, marketId: number, fee: Rate, after: number | null): Promise<void> {
-  await tx
-    .updateTable('markets')
-    .set({ reserved_fee: fee, reserving_after: after })
-    .where('market_id', '=', marketId)
-    .execute()
-}
-
-/** Records the time of the last action in the market's queue. */
-export async function recordAsOf(tx: Tx, marketId: number, asOf: number): Promise<void> {
-  await tx.updateTable('markets').set({ last_as_of: asOf }).where('market_id', '=', marketId).execute()
-}
-
-/** Assigns the market's next action id. */
-export async function takeActionId(tx: Tx, marketId: number): Promise<number> {
-  const { last_action_id } = await tx
-    .updateTable('markets')
-    .set((eb) => ({ last_action_id: eb('last_action_id', '+', 1) }))
-    .where('market_id', '=', marketId)
-    .returning('last_action_id')
-    .executeTakeFirstOrThrow()
-  return last_action_id
-}
-
-/** Returns the ids of voided actions: the next action gets `lastActionId + 1`. */
-export async function resetActionId(tx: Tx, marketId: number, lastActionId: number): Promise<void> {
-  await tx
-    .updateTable('markets')
-    .set({ last_action_id: lastActionId })
-    .where('market_id', '=', marketId)
-    .execute()
 }
 
 /**

@@ -1,21 +1,8 @@
 /** The `orders` table: every statement that inserts, changes or ends orders. The caller holds the lock of the market's shard. */
 import { CompiledQuery, type Selectable, sql } from 'kysely'
-import type { OrderPlaced } from '../domain/journal/journal-row.ts'
 import type { OpenOrder } from '../domain/orders/open-order.ts'
-import type { SignedOrder } from '../domain/orders/order.ts'
 import type { ClosingReason } from '../domain/orders/order-state.ts'
-import type {
-  Address,
-  MarketId,
-  Millis,
-  OrderHash,
-  Quote,
-  Seconds,
-  Seq,
-  Steps,
-  Ticks,
-  UserId,
-} from '../domain/units.ts'
+import type { Address, Millis, Quote, Seconds, Seq, Steps, Ticks, UserId } from '../domain/units.ts'
 import type { Tx } from './client.ts'
 import { toJson } from './json.ts'
 import type { Statement } from './round-trip.ts'
@@ -56,49 +43,6 @@ export const toOpenOrder = (row: OrderRow): OpenOrder => ({
   endedAt: row.ended_at as Millis | null,
 })
 
-/** Requires an order that is not forced. */
-export const toSignedOrder = (row: OrderRow): SignedOrder => ({
-  marketId: row.market_id as MarketId,
-  maker: row.maker as Address,
-  side: row.side,
-  type: row.type,
-  price: row.price as Ticks,
-  quantity: row.quantity as Steps,
-  trigger: row.trigger as Ticks,
-  leverage: row.leverage,
-  reduceOnly: row.reduce_only,
-  expiration: row.expiration as Seconds,
-  salt: BigInt(row.salt),
-  hash: row.hash as OrderHash,
-  signer: row.signer as Address,
-  signature: row.signature as `0x${string}`,
-})
-
-/** SQL of the batches in sequence that left an order of `orders` without a fill; 0 unless it is forced. */
-export const WIDENINGS_SQL = `case when forced then coalesce((
-    select l.widenings from liquidations l
-    where l.market_id = orders.market_id and l.user_id = orders.user_id and l.order_id = orders.order_id
-  ), 0) else 0 end`
-
-/** Orders of the accounts in the market that have not ended, by seq. */
-export async function loadLiveOrders(
-  tx: Tx,
-  marketId: number,
-  accounts: ReadonlySet<UserId>,
-): Promise<readonly (OpenOrder & { readonly widenings: number })[]> {
-  if (accounts.size === 0) return []
-  const rows = await tx
-    .selectFrom('orders')
-    .selectAll()
-    .select(sql<number>`${sql.raw(WIDENINGS_SQL)}`.as('widenings'))
-    .where('market_id', '=', marketId)
-    .where('user_id', '=', anyOf('bigint', accounts))
-    .where('ended_at', 'is', null)
-    .orderBy('seq')
-    .execute()
-  return rows.map((row) => ({ ...toOpenOrder(row), widenings: row.widenings }))
-}
-
 /** The reduce-only orders of each of the accounts in the market that have not ended; accounts without any are left out. */
 export async function countReduceOnly(
   tx: Tx,
@@ -116,30 +60,6 @@ export async function countReduceOnly(
     .execute()
   return new Map(rows.map(({ user_id, orders }) => [user_id as UserId, Number(orders)]))
 }
-
-/** Inserts the forced orders of the rows. The caller appends the rows. */
-export async function insertForced(tx: Tx, marketId: number, rows: readonly OrderPlaced[]): Promise<void> {
-  if (rows.length === 0) return
-  await sql`
-    insert into orders (
-      order_id, market_id, seq, user_id, maker, hash, salt, side, type, price, quantity, trigger, leverage, reduce_only, expiration,
-      alive_until, status, openable, reserved_price, reserved, accepted_at, forced
-    )
-    select r.order_id, ${marketId}, r.salt, r.user_id, r.maker, r.hash, r.salt, r.side, r.type, 0, r.quantity, 0, 0, true, 0, 0, r.status,
-      0, 0, 0, r.accepted_at, true
-    from json_to_recordset(${JSON.stringify(rows)}::json) as r (
-      order_id text, user_id bigint, maker text, hash text, salt bigint, side text, type text, quantity bigint, status text,
-      accepted_at bigint
-    )
-  `.execute(tx)
-}
-
-/** Orders that a cancel still ends: `isClosable`. A forced order ends only with its liquidation. */
-export const CLOSABLE = sql<boolean>`
-  orders.ended_at is null and not orders.forced and (
-    orders.closing_reason is null or (orders.closing_reason = 'POSITION_CLOSED' and orders.status <> 'CANCEL_PENDING_FINALIZE')
-  )
-`
 
 /** The columns of an order that leaves the book: it has ended, or it ends once its settling part is mined or voided. */
 export interface EndedOrder {

@@ -6,7 +6,6 @@ import { type Selectable, sql } from 'kysely'
 import type { Position } from '../domain/positions/position.ts'
 import type { Quote, Steps, UserId } from '../domain/units.ts'
 import type { Db, Tx } from './client.ts'
-import { toJson } from './json.ts'
 import type { PositionsTable } from './schema.ts'
 import { anyOf } from './values.ts'
 
@@ -76,25 +75,4 @@ export async function openPositions(
     where p.market_id = ${marketId} and p.size <> 0 and p.user_id > ${after} order by p.user_id limit ${limit}
   `.execute(db)
   return rows
-}
-
-/** Sets the matched columns, after a match or a void. */
-export async function setMatchedPositions(
-  tx: Tx,
-  marketId: number,
-  positions: ReadonlyMap<UserId, Position>,
-): Promise<void> {
-  if (positions.size === 0) return
-  const rows = [...positions].map(([account, position]) => ({ account, ...position }))
-  await sql`
-    insert into positions
-      (user_id, market_id, matched_size, matched_entry_notional, matched_folded_margin, matched_leverage)
-    select x.account, ${marketId}, x.size, x."entryNotional", x."foldedMargin", x.leverage
-    from jsonb_to_recordset(${toJson(rows)}::jsonb) as x(
-      account bigint, size bigint, "entryNotional" numeric, "foldedMargin" numeric, leverage integer
-    )
-    on conflict (user_id, market_id) do update set
-      matched_size = excluded.matched_size, matched_entry_notional = excluded.matched_entry_notional,
-      matched_folded_margin = excluded.matched_folded_margin, matched_leverage = excluded.matched_leverage
-  `.execute(tx)
 }

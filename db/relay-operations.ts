@@ -79,15 +79,3 @@ export const openRelays = (db: Db | Tx, owner: string): Promise<RelayOperation[]
     .where('status', 'in', [constant('QUEUED'), constant('RELAYING')])
     .orderBy('nonce')
     .execute()
-
-/** Locks the operation until the transaction ends, and returns its present state. */
-export const lockRelay = (
-  tx: Tx,
-  { operation_id }: Pick<RelayOperation, 'operation_id'>,
-): Promise<RelayOperation> =>
-  tx
-    .selectFrom('relay_operations')
-    .selectAll()
-    .where('operation_id', '=', operation_id)
-    .forUpdate()
-    .executeTakeFirstOrThrow()

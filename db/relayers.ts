@@ -126,32 +126,6 @@ export async function chooseRelayer(
     .execute()
 }
 
-/** Foreign transactions have used the nonces of a key below `nonce`. */
-export const skipNonces = (db: Db, { relayer, chainId }: RelayerKey, nonce: number): Promise<void> =>
-  db.transaction().execute(async (tx) => {
-    const head = await lockShard(tx, ACCOUNTS_SHARD)
-    const { lane, next_nonce } = await tx
-      .updateTable('relayers')
-      .set({ next_nonce: sql<number>`greatest(next_nonce, ${nonce}::bigint)` })
-      .where('address', '=', relayer)
-      .where('chain_id', '=', chainId)
-      .returning(['lane', 'next_nonce'])
-      .executeTakeFirstOrThrow()
-    await appendRows(tx, head, [{ kind: 'lane_registered', relayer, chain_id: chainId, lane, next_nonce }])
-  })
-
-/** Assigns the next nonces. Returns the first of them. The caller states them in a row of the journal. */
-export async function takeNonces(tx: Tx, { relayer, chainId }: RelayerKey, count: number): Promise<number> {
-  const { next_nonce } = await tx
-    .updateTable('relayers')
-    .set((eb) => ({ next_nonce: eb('next_nonce', '+', count) }))
-    .where('address', '=', relayer)
-    .where('chain_id', '=', chainId)
-    .returning('next_nonce')
-    .executeTakeFirstOrThrow()
-  return next_nonce - count
-}
-
 const toRow = (
   { relayer, chainId }: RelayerKey,
   { hash, raw, nonce, purpose, signedAt }: NewTransaction,
@@ -199,15 +173,6 @@ export async function acceptTransactions(db: Db, hashes: readonly string[]): Pro
     .set({ status: 'SIGNED' })
     .where('tx_hash', '=', anyOf('text', hashes))
     .where('status', '=', constant('STORED'))
-    .execute()
-}
-
-/** Stores another transaction with the nonce of an open one. Does nothing if it is stored already. */
-export async function insertReplacement(tx: Tx, key: RelayerKey, transaction: NewTransaction): Promise<void> {
-  await tx
-    .insertInto('relayer_transactions')
-    .values(toRow(key, transaction))
-    .onConflict((conflict) => conflict.doNothing())
     .execute()
 }
 

@@ -5,7 +5,7 @@ import type { MarketMode, MarketSpec } from '../domain/market/market.ts'
 import { fromStoredSpec } from '../domain/market/stored-spec.ts'
 import { fromStoredTerms, type StoredTerms } from '../domain/market/stored-terms.ts'
 import type { Rate } from '../domain/units.ts'
-import type { Db, Tx } from './client.ts'
+import type { Db } from './client.ts'
 import { type ClosingColumns, toClosing } from './markets.ts'
 
 export interface TermsColumns extends ClosingColumns {
@@ -46,14 +46,4 @@ export async function loadListedMarkets(db: Db): Promise<ListedMarket[]> {
     const listed = fromStoredSpec(row.spec)
     return { listed, terms: toMarketTerms(row, listed) }
   })
-}
-
-/** The terms that are stored; null as long as they are those listed. The caller has locked the market's shard. */
-export async function loadChainTerms(tx: Tx, marketId: number): Promise<StoredTerms | null> {
-  const { terms } = await tx
-    .selectFrom('markets')
-    .select('terms')
-    .where('market_id', '=', marketId)
-    .executeTakeFirstOrThrow()
-  return terms
 }
