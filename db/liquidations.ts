@@ -1,5 +1,5 @@
 /** The `liquidations` table: the running liquidations of each market. The caller of a write holds the lock of the market's shard. */
-import { type Selectable } from 'kysely'
+import type { Selectable } from 'kysely'
 import type { RunningLiquidation } from '../domain/risk/running-liquidation.ts'
 import type { Millis, Seq, Steps, UserId } from '../domain/units.ts'
 import type { Db, Tx } from './client.ts'

@@ -7,6 +7,7 @@ import { createDb, createPool, type Db } from '../db/client.ts'
 import { migrate } from '../db/migrator.ts'
 import { latestReport } from '../db/oracle-reports.ts'
 import type { MarketSpec } from '../domain/market/market.ts'
+import { ForeignHistoryError, requireEngineHistory } from '../keeper/engine/genesis.ts'
 import { type Entrance, fund, issueApiKeys, localProvider } from './accounts.ts'
 import type { AdminFile } from './admin.ts'
 import { startAnvil } from './anvil.ts'
@@ -99,6 +100,7 @@ async function start(
 
   const db = openDatabase(postgres.url)
   onStop(() => db.destroy())
+  await requireOwnHistory(db)
   const provider = localProvider(chain.url, CHAIN_ID)
   onStop(() => provider.destroy())
 
@@ -156,6 +158,15 @@ async function start(
   writePrivate(dir.stackFile, file)
   const shared = { file, keys, db, provider, specs, oracle, pricesFile: dir.prices }
   return { ...shared, postgres, databaseUrls, chain, engine, engineAccess, ...processes, backstop }
+}
+
+/** Throws a StackError for the database of a version without an engine, which stays as it is. */
+async function requireOwnHistory(db: Db): Promise<void> {
+  try {
+    await requireEngineHistory(db)
+  } catch (error) {
+    throw error instanceof ForeignHistoryError ? new StackError(error.message) : error
+  }
 }
 
 const openDatabase = (url: string): Db =>

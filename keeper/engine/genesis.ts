@@ -1,4 +1,5 @@
 /** The first group of an exchange: the markets that were listed before its engine started for the first time. */
+import { sql } from 'kysely'
 import type pg from 'pg'
 import type { Db } from '../../db/client.ts'
 import { appendGroup } from '../../db/engine-journal.ts'
@@ -23,20 +24,39 @@ const SETUP = new Set([
   'fees_announced',
 ])
 
-/** Stores the group, unless another member has. The journal has no group yet. */
-export async function storeGenesis(db: Db, pool: pg.Pool): Promise<void> {
-  const rows: readonly Entry[] = await db
+/**
+ * Throws a ForeignHistoryError if the database, of this schema or an earlier one, has a history that no engine has written. It changes nothing: the version that has written the history can go on.
+ */
+export async function requireEngineHistory(db: Db): Promise<void> {
+  const { rows } = await sql<{ name: string | null }>`
+    select to_regclass(name)::text as name from unnest(array['public.kysely_migration', 'public.engine_groups', 'public.journal']) name
+  `.execute(db)
+  const [migrations, groups, journal] = rows.map(({ name }) => name)
+  if (migrations === null) return
+  if (groups !== null && (await sql`select from engine_groups limit 1`.execute(db)).rows.length > 0) return
+  if (journal === null) throw foreign('rows')
+  const other = (await earlyRows(db)).find(({ row }) => !SETUP.has(row.kind))
+  if (other !== undefined) throw foreign(`a row ${other.row.kind}`)
+}
+
+const foreign = (what: string): ForeignHistoryError =>
+  new ForeignHistoryError(
+    `the journal has ${what} of a version without an engine: start with an empty database (\`npm start -- --fresh\`)`,
+  )
+
+const earlyRows = (db: Db): Promise<Entry[]> =>
+  db
     .selectFrom('journal')
     .select(['shard', 'seq', 'row'])
     .orderBy('shard')
     .orderBy('seq')
     .limit(MOST_ROWS + 1)
-    .execute()
-  const other = rows.find(({ row }) => !SETUP.has(row.kind))
-  if (other !== undefined)
-    throw new ForeignHistoryError(
-      `the journal has a row ${other.row.kind} of a version without an engine: start with an empty database (\`npm start -- --fresh\`)`,
-    )
+    .execute() as Promise<Entry[]>
+
+/** Stores the group, unless another member has. The journal has no group yet. */
+export async function storeGenesis(db: Db, pool: pg.Pool): Promise<void> {
+  await requireEngineHistory(db)
+  const rows = await earlyRows(db)
   if (rows.length > MOST_ROWS)
     throw new ForeignHistoryError(
       `the journal has more than ${MOST_ROWS} rows from before the engine: expected at most as many listings and settings of markets`,
