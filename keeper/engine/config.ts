@@ -18,6 +18,8 @@ export interface Config extends ProcessConfig {
   readonly confirmations: number
   /** Blocks below the newest one that can be rolled back. */
   readonly forkDepth: number
+  /** Most commands that are stored together. */
+  readonly groupCommands: number
   /** Rows of the journal between two checkpoints. */
   readonly checkpointRows: number
   readonly oracleMaxAgeMs: number
@@ -39,6 +41,7 @@ export function readConfig(env: Env): Config {
     leaseMs: count('LEASE_MS', 2_000, 500),
     confirmations,
     forkDepth: count('FORK_DEPTH', 1_000, confirmations),
+    groupCommands: count('GROUP_COMMANDS', 500, 1),
     checkpointRows: count('CHECKPOINT_ROWS', 200_000, 1),
     oracleMaxAgeMs: count('ORACLE_MAX_AGE_MS', 10_000, 1),
     chainMaxAgeMs: count('CHAIN_MAX_AGE_MS', 2_500, 1),

@@ -43,7 +43,6 @@ export interface Core {
 
 /** Longest time between two visits of the event loop. */
 const TURN_MS = 5
-const MAX_GROUP = 500
 const FOLLOW_MS = 50
 /** Bound on the difference between the monotonic clocks of two members over one life of the lease. */
 const DRIFT_MS = 200
@@ -136,7 +135,7 @@ export function startCore(ports: CorePorts, { applied, number }: RecoveredState)
     },
     {
       turnMs: TURN_MS,
-      maxGroup: MAX_GROUP,
+      maxGroup: config.groupCommands,
       followMs: FOLLOW_MS,
       lifeMs: config.leaseMs,
       driftMs: DRIFT_MS,

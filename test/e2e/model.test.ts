@@ -25,6 +25,9 @@ const happened = new Map<string, number>()
 /** Of both histories. A fault can void the position that a crash would liquidate, or end the keeper until the price is back. */
 let liquidations = 0
 
+/** The recorder separates commands by their transactions: the engine stores each one by itself. */
+process.env.GROUP_COMMANDS = '1'
+
 for (const processes of [1, 2]) {
   const exchangeName = processes === 1 ? 'the exchange' : 'the exchange with two of each process'
   const seed = SEED + processes - 1

@@ -46,11 +46,7 @@ const INSTALL = `
     referencing new table as added for each statement execute function record_transaction();
 `
 
-/**
- * Every writer locks the shards and accounts that it changes before its first row and until its commit. Of two transactions that share a
- * shard or an account, all rows of one are therefore recorded before all rows of the other. Sorted by their first rows, the transactions
- * are in a valid serial order.
- */
+/** The engine stores one transaction after the other, each with the rows of one command (`GROUP_COMMANDS`): sorted by their first rows, they are in its order. */
 export class TransactionRecorder {
   readonly #db: Db
   /** By shard: the last sequence that was returned. */
