@@ -15,7 +15,7 @@ import {
   classOf,
   type ExchangeCommand,
 } from './commands.ts'
-import type { ConnectionDeadlines } from './connection-deadlines.ts'
+import type { ConnectionDeadlines, DueConnection } from './connection-deadlines.ts'
 import type { Reply, Request } from './owner.ts'
 import type { EngineClock, EngineLogger, Timer } from './ports.ts'
 import { Releases } from './releases.ts'
@@ -41,6 +41,8 @@ const FUNDING_POLL_MS = 1_000
 const SWITCH_POLL_MS = 250
 const LISTING_POLL_MS = 500
 const RELEASE_POLL_MS = 10_000
+/** Markets' turns are answered every 200 ms. Without an answer for so long nothing is stored, so connections cannot renew their switches. */
+const STALL_MS = 1_000
 
 export class Turns {
   readonly #ports: TurnPorts
@@ -48,10 +50,14 @@ export class Turns {
   readonly #markets = new Set<MarketId>()
   readonly #releases = new Releases()
   #isStopped = false
+  /** By the monotonic clock. */
+  #answeredAt: number
+  #wasStalled = false
 
   constructor(ports: TurnPorts, intervals: TurnIntervals) {
     this.#ports = ports
     this.#intervals = intervals
+    this.#answeredAt = ports.clock.monotonic()
     this.#addListed()
     void this.#every(SWITCH_POLL_MS, () => this.#fireSwitches())
     void this.#every(RELEASE_POLL_MS, () => this.#release())
@@ -116,11 +122,23 @@ export class Turns {
   }
 
   async #fireSwitches(): Promise<void> {
-    const { state, deadlines, clock } = this.#ports
+    const { state, clock, deadlines } = this.#ports
     const now = clock.now()
-    const due = deadlines.due(now)
+    const due = this.#dueConnections(now)
     if (due.length === 0 && state.switchIndex.due(now).length === 0) return
     if ((await this.#ask<'fire_switches'>({ kind: 'fire_switches', due })) !== null) deadlines.fired(due)
+  }
+
+  /** None while nothing is stored. After that each connection has its whole time again, as after a takeover. */
+  #dueConnections(now: Millis): readonly DueConnection[] {
+    const { state, clock, deadlines } = this.#ports
+    if (clock.monotonic() - this.#answeredAt > STALL_MS) {
+      this.#wasStalled = true
+      return []
+    }
+    if (this.#wasStalled) deadlines.restart(state, now)
+    this.#wasStalled = false
+    return deadlines.due(now)
   }
 
   async #release(): Promise<void> {
@@ -135,7 +153,9 @@ export class Turns {
       account: accountOf(command),
       deadline: Number.POSITIVE_INFINITY,
     })
-    return 'answer' in reply ? (reply.answer as AnswerOf<Kind>) : null
+    if (!('answer' in reply)) return null
+    this.#answeredAt = this.#ports.clock.monotonic()
+    return reply.answer as AnswerOf<Kind>
   }
 
   async #every(ms: number, work: () => Promise<void>): Promise<void> {
