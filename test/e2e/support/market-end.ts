@@ -14,6 +14,7 @@ import { freeByAddress, MarketEnding } from '../../support/market-ending.ts'
 import { waitFor } from '../../support/patience.ts'
 import type { FaultInjector } from './fault-injector.ts'
 import type { Ending } from './faults.ts'
+import { ShiftedTime } from './shifted-time.ts'
 import type { SingleActions } from './single-actions.ts'
 import { BUDGET_MS } from './trader-notes.ts'
 
@@ -32,15 +33,26 @@ export interface MarketEndParts {
 export class MarketEnd {
   readonly #parts: MarketEndParts
   readonly #ending: MarketEnding
+  #time: ShiftedTime | null = null
 
   constructor(parts: MarketEndParts) {
     this.#parts = parts
     const { stack, spec, injector } = parts
     this.#ending = new MarketEnding({
       ...{ provider: stack.provider, spec, bank: stack.file.contracts.margin_bank, time: injector.time },
+      pass: (ms) => this.#pass(ms),
       admin: new Wallet(stack.keys.deployer.privateKey, stack.provider),
       sign: stack.oracle.sign,
     })
+  }
+
+  /** For chain and database: the engine's time is never before that of an action that it has queued. */
+  async #pass(ms: number): Promise<void> {
+    const { stack, injector } = this.#parts
+    this.#time ??= await ShiftedTime.install(stack)
+    await this.#time.pass(ms)
+    injector.time.aheadMs = this.#time.aheadMs
+    for (const process of [stack.engine, stack.indexer, stack.keeper, stack.api]) await process.ready()
   }
 
   /** Returns one line per difference from the rules. */

@@ -26,9 +26,12 @@ export class ShiftedTime {
     this.#stack = stack
   }
 
-  /** Restarts all processes, so that their sessions follow the shifted clock. */
+  /** Ends all sessions and restarts the stack's processes, so that every session follows the shifted clock. */
   static async install(stack: Stack): Promise<ShiftedTime> {
     await sql.raw(INSTALL).execute(stack.db)
+    await sql`select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()`.execute(
+      stack.db,
+    )
     const { engine, indexer, keeper, api } = stack
     const processes = [engine, indexer, keeper, api]
     for (const process of processes) await process.restart('SIGTERM')
