@@ -18,7 +18,6 @@ import { MarketEnd } from './market-end.ts'
 import { MarketRecord } from './market-record.ts'
 import { overdue } from './overdue.ts'
 import { Prices } from './prices.ts'
-import { SignatureSpoiler } from './signature-spoiler.ts'
 import { SingleActions } from './single-actions.ts'
 import { readAccount, setUpTrader, type TraderSetup } from './trader-setup.ts'
 import { TransactionRecorder } from './transaction-recorder.ts'
@@ -33,7 +32,6 @@ interface RunParts {
   readonly specs: readonly MarketSpec[]
   readonly prices: Prices
   readonly recorder: TransactionRecorder
-  readonly spoiler: SignatureSpoiler
   readonly queue: SingleActions
   readonly unseen: UnseenChain
   readonly injector: FaultInjector
@@ -54,7 +52,6 @@ export class ExchangeRun {
   /** The client of the extra trader, who probes the batches and reads public data. */
   readonly #reader: Client
   readonly #recorder: TransactionRecorder
-  readonly #spoiler: SignatureSpoiler
   readonly #queue: SingleActions
   readonly #unseen: UnseenChain
   readonly #injector: FaultInjector
@@ -73,7 +70,6 @@ export class ExchangeRun {
     this.#specs = specs
     this.#prices = prices
     this.#recorder = recorder
-    this.#spoiler = parts.spoiler
     this.#queue = parts.queue
     this.#unseen = parts.unseen
     this.#injector = parts.injector
@@ -106,15 +102,14 @@ export class ExchangeRun {
     const accounts = await stack.db.selectFrom('accounts').select(['user_id', 'free']).execute()
     const markets = specs.map((spec) => new MarketRecord(spec))
     const free = new Map(accounts.map(({ user_id, free }) => [user_id, free]))
-    const spoiler = await SignatureSpoiler.install(stack.db)
     const unseen = await UnseenChain.install(stack.db)
     const counts: Record<string, number> = {}
     const traders = setups.slice(0, TRADERS).map(({ notes }) => notes.address.toLowerCase() as Address)
     const queue = await SingleActions.install(stack)
-    const injector = await FaultInjector.start({ stack, spoiler, queue, traders, count: counterOf(counts) })
+    const injector = await FaultInjector.start({ stack, queue, traders, count: counterOf(counts) })
     const users = await stack.db.selectFrom('users').select(['user_id', 'address']).execute()
     const addresses = new Map(users.map(({ user_id, address }) => [user_id, address as Address]))
-    const parts = { stack, setups, specs, prices, recorder, spoiler, queue, unseen, injector, counts }
+    const parts = { stack, setups, specs, prices, recorder, queue, unseen, injector, counts }
     return new ExchangeRun({ ...parts, markets, free, addresses })
   }
 
@@ -135,7 +130,6 @@ export class ExchangeRun {
     const injected = this.#injector.inject(faults, place)
     const problems = await Promise.all(commands.map((list, by) => this.#executor.execute(by, list)))
     await injected
-    await this.#spoiler.end()
     const { traders, late } = await this.#untilNothingDue()
     const history = this.#history
     const violations = [
@@ -229,11 +223,11 @@ export class ExchangeRun {
     const attempts = this.#setups.flatMap(({ notes }) => notes.drainAttempts())
     const observations = this.#setups.flatMap(({ notes }) => notes.drainObservations())
     const transactions = await this.#recorder.nextTransactions(this.#queue)
-    const [unseen, spoiled] = [await this.#unseen.times(), await this.#spoiler.orders()]
+    const unseen = await this.#unseen.times()
     const funding = await this.#queue.fundingIndexes()
     const { indexes } = this.#queue
     this.#problems.push(
-      ...this.#history.apply(transactions, { attempts, observations, unseen, spoiled, funding, indexes }),
+      ...this.#history.apply(transactions, { attempts, observations, unseen, funding, indexes }),
     )
   }
 

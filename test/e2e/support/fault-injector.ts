@@ -8,7 +8,6 @@ import { waitFor } from '../../support/patience.ts'
 import { preconfirmed, type RpcProxy, startRpcProxy } from '../../support/rpc-proxy.ts'
 import { LEVERAGED, type Place } from './commands.ts'
 import type { Crash, Fault, MarketId } from './faults.ts'
-import type { SignatureSpoiler } from './signature-spoiler.ts'
 import type { SingleActions } from './single-actions.ts'
 import { BUDGET_MS } from './trader-notes.ts'
 
@@ -28,7 +27,6 @@ type PlaceOrder = (by: number, place: Place) => Promise<unknown>
 
 export interface InjectorParts {
   readonly stack: Stack
-  readonly spoiler: SignatureSpoiler
   readonly queue: SingleActions
   /** Addresses of the traders, in lower case. */
   readonly traders: readonly Address[]
@@ -82,7 +80,7 @@ export class FaultInjector {
   }
 
   async #inject(fault: Fault, place: PlaceOrder): Promise<void> {
-    const { stack, spoiler, queue, traders, count } = this.#parts
+    const { stack, queue, traders, count } = this.#parts
     switch (fault.kind) {
       case 'kill': {
         const { part, point } = fault
@@ -97,12 +95,9 @@ export class FaultInjector {
       case 'clock':
         count('clock steps')
         return stack.keeper.restart('SIGTERM', { NODE_OPTIONS: `--import=${steppingClock(fault.ms)}` })
-      case 'spoil':
-        count('spoiled orders')
-        await spoiler.spoil(traders[fault.by] as Address, fault.market, fault.orders)
-        await stack.keeper.restart('SIGTERM', { RPC_URL: this.#node.url })
-        await stack.keeper.ready()
-        return cross(fault.market, fault.by, (fault.by + 1) % traders.length, place)
+      case 'preconfirm':
+        count('receipts without a block')
+        return stack.keeper.restart('SIGTERM', { RPC_URL: this.#node.url })
       case 'deleverage':
         return this.#deleverage(fault, place)
       case 'queue':
@@ -187,14 +182,6 @@ export class FaultInjector {
     }
     await waitFor(isFollowed, (done) => done, { budgetMs: BUDGET_MS })
   }
-}
-
-/** Two orders that match, whatever else rests. */
-async function cross(market: MarketId, buyer: number, seller: number, place: PlaceOrder): Promise<void> {
-  const order = { kind: 'place', market, type: 'LIMIT', units: 1, trigger: 0, leverage: 2 } as const
-  const common = { ...order, reduceOnly: false, life: 0, key: null }
-  await place(buyer, { ...common, side: 'LONG', limit: CROSSING })
-  await place(seller, { ...common, side: 'SHORT', limit: -CROSSING })
 }
 
 /** A module that makes the system clock of a process step and step back. Its monotonic clock is right. */

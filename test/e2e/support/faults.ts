@@ -19,13 +19,10 @@ export type Fault = { readonly afterMs: number } & (
   | { readonly kind: 'foreign'; readonly market: MarketId }
   /** The chain's last blocks are replaced, by ones with such a transaction if `foreign` is a market. */
   | { readonly kind: 'fork'; readonly depth: number; readonly foreign: MarketId | null }
+  /** From now on the keeper's node responds with receipts without a block. */
+  | { readonly kind: 'preconfirm' }
   /** The keeper's system clock steps by `ms`, and back seconds later. */
   | { readonly kind: 'clock'; readonly ms: number }
-  /**
-   * The trader's next orders in the market lose their signature, so that their part reverts. The keeper's node responds with receipts without
-   * a block, so that the revert is preconfirmed.
-   */
-  | { readonly kind: 'spoil'; readonly market: MarketId; readonly by: number; readonly orders: number }
   /**
    * A trader with little margin opens on `side` and may protect the position with a reduce-only order. At a price that leaves an account below
    * its maintenance margin, that account is deleveraged. `by` trades against it.
@@ -176,13 +173,7 @@ export const anyFault = (home: MarketId, traders: number): fc.Arbitrary<Fault> =
     { weight: 3, arbitrary: usingNonce(market) },
     { weight: 5, arbitrary: forking(home) },
     { weight: 3, arbitrary: stepping },
-    {
-      weight: 3,
-      arbitrary: fc.record({
-        ...{ kind: kind('spoil'), market, by: fc.nat(traders - 1), orders: fc.integer({ min: 1, max: 3 }) },
-        afterMs: fc.constant(0),
-      }),
-    },
+    { weight: 2, arbitrary: fc.record({ kind: kind('preconfirm'), afterMs: fc.constant(0) }) },
     { weight: 3, arbitrary: fc.record({ ...queue, market: fc.constant(FUNDED), action: funding }) },
     { weight: 2, arbitrary: fc.record({ ...queue, market, action: rejected }) },
   ) as fc.Arbitrary<Fault>

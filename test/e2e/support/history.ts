@@ -44,8 +44,6 @@ interface Outside {
   readonly attempts: readonly PlacementAttempt[]
   readonly observations: readonly Observation[]
   readonly unseen: readonly UnseenTime[]
-  /** The orders with a signature of another order. */
-  readonly spoiled: ReadonlySet<string>
   /** The index that the keeper used, by `<market> <batch>`; 0 if it is missing. */
   readonly funding: ReadonlyMap<string, bigint>
   /** Of each legal deleveraging, by `<market> <number in the queue>`. */
@@ -78,7 +76,6 @@ export class History {
   readonly #count: (name: string) => void
   readonly #predictions: PlacementPrediction
   readonly #observations: Observations
-  #spoiled: ReadonlySet<string> = new Set()
   #funding: Outside['funding'] = new Map()
   readonly #mined: MinedRows
   #problems: string[] = []
@@ -131,7 +128,6 @@ export class History {
   apply(transactions: readonly Transaction[], outside: Outside): string[] {
     const { attempts, observations, unseen } = outside
     this.#problems = []
-    this.#spoiled = outside.spoiled
     this.#funding = outside.funding
     this.#mined.indexes = outside.indexes
     this.#predictions.begin(attempts, unseen)
@@ -347,17 +343,10 @@ export class History {
     const waiting = model.queue.map(({ id }) => id).join()
     const batches = voided.map(({ batch_id }) => batch_id).join()
     const problems = batches === waiting ? [] : [`voids ${batches}; the model waits for ${waiting}`]
-    const filled = voided.flatMap(({ fills }) => fills.map(({ order_id }) => order_id))
-    const isSpoiled = filled.some((id) => this.#spoiled.has(id))
-    for (const { why } of voided) if (!isVoidable(why, isSpoiled)) problems.push(`a batch was voided: ${why}`)
+    for (const { why } of voided) if (!isFaultOfChain(why)) problems.push(`a batch was voided: ${why}`)
     this.#count(`voided, ${(voided[0]?.why ?? '').split('(')[0]}`)
     for (const { batch_id } of voided) this.#mined.void(market, batch_id)
-    const blamed = rows.flatMap(({ row }) =>
-      isEnding(row) && row.reason === 'SETTLEMENT_REVERTED' && this.#spoiled.has(row.order_id)
-        ? [row.order_id]
-        : [],
-    )
-    model.voidBatches(voided[0]?.at ?? 0, ({ id }) => blamed.includes(id))
+    model.voidBatches(voided[0]?.at ?? 0, () => false)
     return [...problems, ...this.#dropped(market, rows)]
   }
 
@@ -373,16 +362,12 @@ export class History {
     const revoke = () => model.leaveAll(({ signer }) => keys.includes(signer), 'SIGNER_REVOKED')
     if (rows[0] !== undefined && isEnding(rows[0].row)) revoke()
     const problems = rows.flatMap(({ row }) => {
-      if (row.kind === 'part_settled') return this.#mined.settle(market, row, this.#spoiled)
+      if (row.kind === 'part_settled') return this.#mined.settle(market, row)
       return row.kind === 'positions_moved' ? this.#mined.move(market, row) : []
     })
     revoke()
     return problems
   }
 }
-
-/** The chain must accept every match of signed orders, so only faults of the chain or of a signature void a batch. */
-const isVoidable = (why: string, isSpoiled: boolean): boolean =>
-  isFaultOfChain(why) || (isSpoiled && why.startsWith('SignerUnauthorized('))
 
 const nameOfRow = ({ seq, row }: Entry | Rows[number]): string => `${seq} ${row.kind}`

@@ -52,7 +52,8 @@ export class MarketEnd {
     this.#time ??= await ShiftedTime.install(stack)
     await this.#time.pass(ms)
     injector.time.aheadMs = this.#time.aheadMs
-    for (const process of [stack.engine, stack.indexer, stack.keeper, stack.api]) await process.ready()
+    // Keepers report that their system's clock differs.
+    for (const process of [stack.engine, stack.indexer]) await process.ready()
   }
 
   /** Returns one line per difference from the rules. */

@@ -58,7 +58,7 @@ export class MinedRows {
   }
 
   /** A part is mined, or its block has left the chain: then the newest mined batch waits again. */
-  settle({ model, mined, spec }: MarketRecord, row: PartSettled, spoiled: ReadonlySet<string>): string[] {
+  settle({ model, mined, spec }: MarketRecord, row: PartSettled): string[] {
     const batch = row.rollback ? model.mined.at(-1) : model.queue[0]
     const [expected, found] = [batch, { id: row.batch_id, price: row.price }].map(
       (one) => `batch ${one?.id} at ${one?.price}`,
@@ -66,8 +66,6 @@ export class MinedRows {
     const does = row.rollback ? 'is rolled back' : 'is mined'
     const problems = found === expected ? [] : [`${found} ${does}; the model waits for ${expected}`]
     if (row.parts !== 1) problems.push('the part is one of several, which this run must not have')
-    for (const { order_id } of row.fills)
-      if (spoiled.has(order_id)) problems.push(`${order_id} is filled without its signature`)
     for (const { user_id, free_delta, from_pending } of row.fills)
       this.credit(user_id, signedWei(row, free_delta) + signedWei(row, from_pending))
     const before = new Map(mined)

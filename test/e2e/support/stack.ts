@@ -14,7 +14,6 @@ import type { StackOptions } from '../../../stack/options.ts'
 import { ShadowRun } from '../../../stack/shadow/shadow-run.ts'
 import { type Stack, startStack } from '../../../stack/stack.ts'
 import { waitFor } from '../../support/patience.ts'
-import { spoiledOrders } from './signature-spoiler.ts'
 
 export interface TestStack {
   readonly stack: Stack
@@ -25,13 +24,6 @@ export interface TestStack {
 }
 
 const START_LIMIT_MS = 180_000
-
-/** Without the signatures that a test has replaced in the table alone. */
-async function shadowDifferences(db: Db): Promise<string[]> {
-  const differences = await new ShadowRun(db).compare()
-  const spoiled = await spoiledOrders(db)
-  return differences.filter((line) => !spoiled.some((id) => line.startsWith(`orders ${id} signature: `)))
-}
 
 /** `backstop`: with one, positions that fall below their margin requirement can be inherited. */
 export function useStack({ backstop = false }: Pick<StackOptions, 'backstop'> = {}): TestStack {
@@ -50,7 +42,7 @@ export function useStack({ backstop = false }: Pick<StackOptions, 'backstop'> = 
   after(async function () {
     this.timeout(START_LIMIT_MS)
     for (const client of traders.values()) client.close()
-    const differences = running === undefined ? [] : await shadowDifferences(running.db)
+    const differences = running === undefined ? [] : await new ShadowRun(running.db).compare()
     await running?.stop()
     rmSync(dataDir, { recursive: true, force: true })
     expect(differences, 'the tables equal the fold of the journal').to.deep.equal([])
