@@ -47,7 +47,7 @@ export interface OwnerPorts<Command, Row, Answer> {
 export interface OwnerOptions {
   /** Longest time between two visits of the event loop. */
   readonly turnMs: number
-  /** Commands of a group that collects while another one is in flight. */
+  /** Most commands of a group. */
   readonly maxGroup: number
 }
 
@@ -141,14 +141,18 @@ export function createOwner<Command, Row, Answer>(
         break
       }
     }
+    const wasFull = isFull()
     flush()
+    if (wasFull && !isFull()) schedule()
     noticeIdle()
   }
 
   function canDecide(): boolean {
     if (singles.length > 0) return inFlight === null && open.decided.length === 0
-    return inFlight === null || open.decided.length < options.maxGroup
+    return !isFull()
   }
+
+  const isFull = (): boolean => open.decided.length >= options.maxGroup
 
   const nextItem = (): Entry | null => singles.shift() ?? queue.take()
 

@@ -100,7 +100,12 @@ class Cluster<Command, Row, Answer> {
         clock: host,
         timer: host,
         logger: { debug: silent, info: silent, warn: silent, error: silent },
-        observer: { decided: silent, stored: silent },
+        observer: {
+          decided: silent,
+          stored: (commands) => {
+            if (commands > OPTIONS.maxGroup) this.faults.push(`a group has ${commands} commands`)
+          },
+        },
         onOwner: () => {
           this.takeovers += 1
           if (own.process !== null) this.#owner = { slot, process: own.process }
