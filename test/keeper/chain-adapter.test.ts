@@ -1,6 +1,9 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { expect } from 'chai'
 import { Interface, Transaction } from 'ethers'
-import { describe, it } from 'mocha'
+import { after, describe, it } from 'mocha'
 import type { Address } from '../../domain/units.ts'
 import { createSigner, culpritOf } from '../../keeper/adapters/chain.ts'
 import { readConfig } from '../../keeper/config.ts'
@@ -55,17 +58,25 @@ describe('createSigner', () => {
 })
 
 describe('readConfig', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'keeper-config-'))
+  const keysFile = join(folder, 'keys.json')
+  const [worker, publisher] = ['ab'.repeat(32), 'cd'.repeat(32)]
+  writeFileSync(keysFile, JSON.stringify({ worker, publisher }), { mode: 0o600 })
+  after(() => rmSync(folder, { recursive: true }))
+
   const env = {
     DATABASE_URL: 'postgres://x',
     RPC_URL: 'http://x',
     CHAIN_ID: '6343',
     ADDRESS_USDM: MAKER,
     RELAYER_KEYS: JSON.stringify({ m1: laneKey }),
+    ENGINE_URL: '/run/engine',
+    ENGINE_KEYS_FILE: keysFile,
   }
 
   it('when the required variables are set, it fills in defaults for the rest', () => {
     const config = readConfig(env)
-    expect(config).to.deep.include({ chainId: 6343, auctionIntervalMs: 200, redisUrl: null, killAt: null })
+    expect(config).to.deep.include({ chainId: 6343, pollMs: 50, redisUrl: null, killAt: null })
     expect([...config.relayerKeys()]).to.deep.equal([['m1', [laneKey]]])
   })
 
@@ -76,6 +87,8 @@ describe('readConfig', () => {
 
   for (const [name, changes] of [
     ['DATABASE_URL', { DATABASE_URL: '' }],
+    ['ENGINE_URL', { ENGINE_URL: '' }],
+    ['ENGINE_KEYS_FILE', { ENGINE_KEYS_FILE: 'package.json' }],
     ['CHAIN_ID', { CHAIN_ID: 'mega' }],
     ['DRAIN_MS', { DRAIN_MS: '11000' }],
     ['DRAIN_MS', { SEND_TIMEOUT_MS: '13000' }],

@@ -92,6 +92,8 @@ describe('the price configuration of a keeper', () => {
     dir = await mkdtemp(join(tmpdir(), 'clearbatch-prices-'))
     file = join(dir, 'prices.json')
     await writeFile(file, JSON.stringify({ ...VALID, feeds: [{ ...INDEX, sources: [walkOf('100')] }] }))
+    const [worker, publisher] = ['ab'.repeat(32), 'cd'.repeat(32)]
+    await writeFile(join(dir, 'keys.json'), JSON.stringify({ worker, publisher }))
   })
   afterEach(() => rm(dir, { recursive: true }))
 
@@ -99,6 +101,7 @@ describe('the price configuration of a keeper', () => {
     readConfig({
       ...{ DATABASE_URL: 'postgres://localhost/x', RPC_URL: 'http://localhost', CHAIN_ID: '6343' },
       ...{ ADDRESS_USDM: ORACLE.oracle, RELAYER_KEYS: '{}', PRICES_FILE: file },
+      ...{ ENGINE_URL: '/run/engine', ENGINE_KEYS_FILE: join(dir, 'keys.json') },
       ORACLE_KEYS: JSON.stringify({ local: id('local') }),
       ...env,
     }).prices

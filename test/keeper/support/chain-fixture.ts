@@ -31,7 +31,15 @@ import { MarginBank__factory } from '../../../typechain-types/factories/MarginBa
 import { TestUSDM__factory } from '../../../typechain-types/factories/TestUSDM__factory.ts'
 import { AdoptingEngine } from '../../support/adopting-engine.ts'
 import { type Auction, createAuction, createMarketMemory } from './engine-turns.ts'
-import { MarketFixture, NO_METRICS, RULES, realClock, SILENT_LOGGER, type Trader } from './market-fixture.ts'
+import {
+  listedDatabase,
+  MarketFixture,
+  NO_METRICS,
+  RULES,
+  realClock,
+  SILENT_LOGGER,
+  type Trader,
+} from './market-fixture.ts'
 import { restoreChain, type SavedChain, saveChain } from './saved-chain.ts'
 
 const CHAIN_ID = 6343
@@ -152,8 +160,8 @@ export class ChainFixture extends MarketFixture {
   signFeed!: (feedId: string, price: Price, at: Millis) => string
 
   static async openOn(deployed: Deployed): Promise<ChainFixture> {
-    const plain = await MarketFixture.open(deployed.spec, realClock())
-    const fixture = new ChainFixture(plain.db, plain.url, plain.spec, plain.clock)
+    const { db, url } = await listedDatabase(deployed.spec)
+    const fixture = new ChainFixture(db, url, deployed.spec, realClock())
     Object.assign(fixture, { chainSide: deployed })
     const signer = createReportSigner(oracleKey, { chainId: CHAIN_ID, address: deployed.shared.oracle })
     fixture.signFeed = (feed, price, at) => signer.sign(feed, price, at).signatures

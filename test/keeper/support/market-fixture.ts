@@ -115,6 +115,14 @@ export const realClock = (): TestClock => {
 
 class Uncovered extends Error {}
 
+/** A new database in which the market is listed. */
+export async function listedDatabase(spec: MarketSpec): Promise<{ readonly db: Db; readonly url: string }> {
+  const url = await freshDatabase()
+  const db = createDb(createPool({ url, connections: 12, name: 'keeper test', idleInTransactionMs: 0 }))
+  await listMarket(db, spec)
+  return { db, url }
+}
+
 export class MarketFixture {
   readonly db: Db
   readonly url: string
@@ -142,9 +150,7 @@ export class MarketFixture {
   }
 
   static async open(spec: MarketSpec, clock: TestClock = standingClock()): Promise<MarketFixture> {
-    const url = await freshDatabase()
-    const db = createDb(createPool({ url, connections: 12, name: 'keeper test', idleInTransactionMs: 0 }))
-    await listMarket(db, spec)
+    const { db, url } = await listedDatabase(spec)
     return new MarketFixture(db, url, spec, clock)
   }
 
