@@ -203,6 +203,7 @@ function createExecution(ports: DispatcherPorts) {
       // An earlier placement may have to be sent again: the cancel must not pass it.
       await sending.turn.afterPlacements()
       const done = doneOf(await send(toCancelAll(command), sending), [])
+      logger.debug({ order_hashes: storedHashes(done) }, 'command stored by the engine')
       killPoint('after-placement-commit')
       return afterExecution(logger, {}, () => reportFor(done, [], []))
     },

@@ -211,8 +211,8 @@ describe('credentials on the complete stack', function () {
     expect(secrets.length).to.be.at.least(8)
     const folder = join(dirname(pricesFile), 'logs')
     const logs = readdirSync(folder)
+    expect(logs).to.include.members(['api.log', 'engine.log', 'keeper.log', 'indexer.log', 'issuer.log'])
     expect(readFileSync(join(folder, 'api.log'), 'utf8')).to.include('"level":20')
-    expect(logs).to.include.members(['api.log', 'keeper.log', 'indexer.log', 'issuer.log'])
     for (const name of logs) {
       const text = readFileSync(join(folder, name), 'utf8')
       const found = all.filter((each) => text.includes(each)).length

@@ -1,10 +1,11 @@
 /** The trading session of the stock market while the exchange runs: funding, reports and reads follow the calendar. */
+import { dirname, join } from 'node:path'
 import { expect } from 'chai'
 import { describe, it } from 'mocha'
 import { putException } from '../../db/calendar-exceptions.ts'
-import { setCalendar } from '../../db/markets.ts'
 import { plusDays } from '../../domain/market/civil-day.ts'
 import type { Day, MarketId, Millis } from '../../domain/units.ts'
+import { captureOps } from '../ops/support/captured-ops.ts'
 import { waitFor } from '../support/patience.ts'
 import { useStack } from './support/stack.ts'
 
@@ -35,6 +36,15 @@ describe('trading sessions of a running exchange', function () {
   const updates = () =>
     test.stack.db.selectFrom('actions').selectAll().where('market_id', '=', AAPL).execute()
 
+  /** As an operator does. */
+  async function assign(calendar: string): Promise<void> {
+    const { symbol } = await get(`/markets/${AAPL}`)
+    const on = ['--stack', join(dirname(test.stack.pricesFile), 'stack.json')]
+    const args = ['calendar', 'assign', '--market', symbol, '--calendar', calendar, '--send', ...on]
+    const { code, stdout, stderr } = await captureOps(args, {})
+    expect(code, stdout + stderr).to.equal(0)
+  }
+
   it('when the stock market is always open, both perpetuals have a funding rate within a minute', async () => {
     expect(await sessionOf()).to.equal('regular')
     for (const marketId of [BTC, AAPL]) {
@@ -56,7 +66,7 @@ describe('trading sessions of a running exchange', function () {
         { day: plusDays(today, offset), hours: null, reason: 'test' },
         Date.now() as Millis,
       )
-    await setCalendar(db, AAPL, 'NYSE')
+    await assign('NYSE')
     await waitFor(sessionOf, (session) => session === 'closed', BUDGET)
     await waitFor(
       () => report(AAPL, 'session'),
@@ -79,7 +89,7 @@ describe('trading sessions of a running exchange', function () {
 
   it('when the session opens again, prices move and the session feed is the end of the session', async () => {
     const repeated = await report(AAPL, 'index')
-    await setCalendar(test.stack.db, AAPL, 'ALWAYS_OPEN')
+    await assign('ALWAYS_OPEN')
     await waitFor(sessionOf, (session) => session === 'regular', BUDGET)
     await waitFor(
       () => report(AAPL, 'session'),

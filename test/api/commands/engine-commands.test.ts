@@ -19,6 +19,7 @@ import {
   type User,
 } from '../support/exchange-fixture.ts'
 import { bodies, newRequestId, sendBatch } from '../support/place-batch.ts'
+import { until } from '../support/wait.ts'
 
 const LOGGER = { error() {}, warn() {} }
 const UNKNOWN = { none: 'unknown' } as const
@@ -286,10 +287,14 @@ describe('commands over the engine', () => {
     it('when an api that knows of no release places an order and cancels all without waiting, the cancel finds the order', async () => {
       await exchange.engine.release()
       const second = await startSecondApi(exchange)
-      const [place, cancel] = await Promise.all([
-        second.place(bob),
-        second.send(bob, 'POST', '/v0/orders/cancel/all', {}),
-      ])
+      const { arrived } = exchange.engine
+      const before = arrived.length
+      const letGo = exchange.engine.hold()
+      const placing = second.place(bob)
+      await until(async () => arrived.length === before + 1)
+      const cancelling = second.send(bob, 'POST', '/v0/orders/cancel/all', {})
+      letGo()
+      const [place, cancel] = await Promise.all([placing, cancelling])
       expect(place.status, JSON.stringify(place.body)).to.equal(200)
       const hashes = cancel.body.results.map((result: { order_hash: string }) => result.order_hash)
       expect(hashes).to.include(place.body.order.order_hash)
