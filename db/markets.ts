@@ -1,16 +1,12 @@
 /** The `markets` table: specifications (wei as decimal strings), modes, and each market's latest batch and action. */
 import { sql } from 'kysely'
 import { ACCOUNTS_SHARD, marketShard } from '../domain/journal/journal-row.ts'
-import type { MarketMode, MarketSpec } from '../domain/market/market.ts'
-import {
-  announceWidth,
-  DEFAULT_PRICE_PROTECTION,
-  type ProtectionSchedule,
-} from '../domain/market/price-protection.ts'
+import type { MarketSpec } from '../domain/market/market.ts'
+import { DEFAULT_PRICE_PROTECTION, type ProtectionSchedule } from '../domain/market/price-protection.ts'
 import { fromStoredSpec, toStoredSpec } from '../domain/market/stored-spec.ts'
 import type { CalendarName } from '../domain/market/trading-calendar.ts'
 import type { Closing } from '../domain/risk/ending.ts'
-import { type MarketId, type Millis, maxOf, type Quote, type Rate } from '../domain/units.ts'
+import type { MarketId, Millis, Quote } from '../domain/units.ts'
 import type { Db, Tx } from './client.ts'
 import { appendRows, createShard, lockShard } from './journal.ts'
 import { toColumns, toSchedule } from './price-protection.ts'
@@ -52,15 +48,6 @@ export async function listMarket(db: Db, spec: MarketSpec): Promise<void> {
   })
 }
 
-/** Sets the trading calendar that a market follows; null: its underlying trades around the clock. */
-export async function setCalendar(db: Db, marketId: MarketId, calendar: CalendarName | null): Promise<void> {
-  await db.transaction().execute(async (tx) => {
-    const head = await lockShard(tx, marketShard(marketId))
-    await tx.updateTable('markets').set({ calendar }).where('market_id', '=', marketId).execute()
-    await appendRows(tx, head, [{ kind: 'calendar_set', calendar }])
-  })
-}
-
 export async function loadImpactNotional(db: Db, marketId: MarketId): Promise<Quote | null> {
   const row = await db
     .selectFrom('markets')
@@ -68,52 +55,6 @@ export async function loadImpactNotional(db: Db, marketId: MarketId): Promise<Qu
     .where('market_id', '=', marketId)
     .executeTakeFirstOrThrow()
   return row.impact_notional as Quote | null
-}
-
-/** Sets the notional at which a market's premium is measured; null: by the rule. */
-export async function setImpactNotional(db: Db, marketId: MarketId, notional: Quote | null): Promise<void> {
-  await db.transaction().execute(async (tx) => {
-    const head = await lockShard(tx, marketShard(marketId))
-    await tx
-      .updateTable('markets')
-      .set({ impact_notional: notional })
-      .where('market_id', '=', marketId)
-      .execute()
-    await appendRows(tx, head, [
-      { kind: 'impact_notional_set', notional: notional === null ? null : notional.toString() },
-    ])
-  })
-}
-
-/** Announces a width of price protection for a day ahead. It replaces an announcement that is not in force yet. */
-export async function announceProtection(
-  db: Db,
-  marketId: MarketId,
-  width: Rate,
-  now: Millis,
-): Promise<ProtectionSchedule> {
-  return db.transaction().execute(async (tx) => {
-    const head = await lockShard(tx, marketShard(marketId))
-    const market = await tx
-      .selectFrom('markets')
-      .selectAll()
-      .where('market_id', '=', marketId)
-      .executeTakeFirstOrThrow()
-    // An auction's time may be ahead of this clock: a width that a batch has applied stays in force.
-    const at = maxOf(now, market.last_as_of as Millis)
-    const schedule = announceWidth(toSchedule(market), width, at)
-    await tx.updateTable('markets').set(toColumns(schedule)).where('market_id', '=', marketId).execute()
-    await appendRows(tx, head, [
-      {
-        kind: 'protection_announced',
-        at,
-        price_protection: schedule.inForce.toString(),
-        next_price_protection: schedule.next.width.toString(),
-        next_price_protection_at: schedule.next.at,
-      },
-    ])
-    return schedule
-  })
 }
 
 export async function loadProtection(db: Db, marketId: MarketId): Promise<ProtectionSchedule> {
@@ -180,17 +121,6 @@ export async function adoptActionId(
   return rows[0]?.replaced ?? null
 }
 
-/** Sets the mode that the chain has. Returns the mode before. */
-async function setMode(tx: Tx, marketId: number, mode: MarketMode): Promise<MarketMode> {
-  const before = await tx
-    .selectFrom('markets')
-    .select('mode')
-    .where('market_id', '=', marketId)
-    .executeTakeFirstOrThrow()
-  await tx.updateTable('markets').set({ mode }).where('market_id', '=', marketId).execute()
-  return before.mode
-}
-
 export interface ClosingColumns {
   readonly expires_at: number
   readonly settling_at: number
@@ -199,29 +129,3 @@ export interface ClosingColumns {
 export const toClosing = ({ expires_at, settling_at }: ClosingColumns): Closing => ({
   ...{ expiresAt: expires_at as Millis, settlingAt: settling_at as Millis },
 })
-
-/** Lifts the exchange's own restriction. The contract's mode is not affected. Returns the mode before. */
-export const reopenMarket = (db: Db, marketId: MarketId): Promise<MarketMode> =>
-  db.transaction().execute(async (tx) => {
-    const head = await lockShard(tx, marketShard(marketId))
-    const { mode } = await tx
-      .selectFrom('markets')
-      .select('mode')
-      .where('market_id', '=', marketId)
-      .executeTakeFirstOrThrow()
-    // A market that has ended stays so.
-    if (mode === 'settled') return mode
-    await appendRows(tx, head, [{ kind: 'market_restricted', mode: 'open', why: 'operator' }])
-    return setMode(tx, marketId, 'open')
-  })
-
-/** Stops placements and batches of an open market. False if the market is in a stricter mode, and stays in it. */
-export async function restrictToCancels(tx: Tx, marketId: number): Promise<boolean> {
-  const { numUpdatedRows } = await tx
-    .updateTable('markets')
-    .set({ mode: 'cancel_only' })
-    .where('market_id', '=', marketId)
-    .where('mode', '=', 'open')
-    .executeTakeFirst()
-  return numUpdatedRows > 0n
-}

@@ -1,14 +1,19 @@
 /** Settings of markets, which the engine changes. */
 import type { Db } from '../db/client.ts'
-import { announceFees } from '../db/fee-periods.ts'
 import { loadMarkets, loadProtection } from '../db/markets.ts'
-import { loadListedMarkets } from '../db/terms.ts'
+import { loadListedMarkets, TERMS_COLUMNS, toMarketTerms } from '../db/terms.ts'
 import type { OperatorSetting } from '../domain/exchange/decide/orders/operator.ts'
-import type { FeeChange, FeeRefusal, FeeSchedule } from '../domain/market/fee-periods.ts'
+import {
+  changeFees,
+  type FeeChange,
+  type FeeRefusal,
+  type FeeSchedule,
+} from '../domain/market/fee-periods.ts'
+import { termsAt } from '../domain/market/in-force.ts'
 import type { MarketSpec } from '../domain/market/market.ts'
 import type { ProtectionSchedule } from '../domain/market/price-protection.ts'
 import type { CalendarName } from '../domain/market/trading-calendar.ts'
-import type { MarketId, Millis, Quote, Rate } from '../domain/units.ts'
+import { type MarketId, type Millis, maxOf, type Quote, type Rate } from '../domain/units.ts'
 import { accept, refuse, type Verdict } from '../domain/verdict.ts'
 import type { EngineAccess } from '../keeper/engine/link/access.ts'
 import { connectEngine, identityOf } from '../keeper/engine/link/connect.ts'
@@ -43,7 +48,7 @@ export function settingsOf(db: Db, access: () => OperatorAccess): Settings {
     setCalendar: (marketId, calendar) => change(marketId, { kind: 'calendar', calendar }),
     setImpactNotional: (marketId, notional) => change(marketId, { kind: 'impact_notional', notional }),
     async announceFees(listed, fees, options) {
-      if (options.isDryRun) return announceFees(db, listed, fees, options)
+      if (options.isDryRun) return previewFees(db, listed, fees, options.now)
       const { marketId } = listed
       const refusal = await submit(db, access(), marketId, { kind: 'fees', change: fees, isDryRun: false })
       if (refusal !== null) return refuse(feeRefusal(refusal))
@@ -55,6 +60,24 @@ export function settingsOf(db: Db, access: () => OperatorAccess): Settings {
       return loadProtection(db, marketId)
     },
   }
+}
+
+/** What the engine would answer. A batch may be as of a later time than `now`: what it charged stays. */
+async function previewFees(
+  db: Db,
+  listed: MarketSpec,
+  change: FeeChange,
+  now: Millis,
+): Promise<Verdict<FeeSchedule, FeeRefusal>> {
+  const row = await db
+    .selectFrom('markets')
+    .select(['last_as_of', ...TERMS_COLUMNS])
+    .where('market_id', '=', listed.marketId)
+    .executeTakeFirstOrThrow()
+  const terms = toMarketTerms(row, listed)
+  const at = maxOf(now, row.last_as_of as Millis)
+  const from = maxOf(change.from, at)
+  return changeFees(termsAt(listed, terms, from).spec, terms.fees, { ...change, from }, at)
 }
 
 /** For a takeover: a new owner decides after the lease of the former one has expired. */

@@ -5,10 +5,11 @@ import { expect } from 'chai'
 import { id, Wallet } from 'ethers'
 import { afterEach, beforeEach, describe, it } from 'mocha'
 import { FAUCET_ERRORS } from '../../db/faucet-requests.ts'
-import { listMarket, reopenMarket } from '../../db/markets.ts'
+import { listMarket } from '../../db/markets.ts'
 import { chooseRelayer, registerRelayer } from '../../db/relayers.ts'
 import type { Address } from '../../domain/units.ts'
 import { future, perpetual, rate } from '../support/markets.ts'
+import { applySetting } from '../support/settings.ts'
 import {
   adjustKey,
   ChainFixture,
@@ -328,7 +329,8 @@ describe('the keeper process', function () {
         await cross(20)
         await fixture.follow()
         // Two reverts in a row restrict the market to cancels; then nothing is sent that could revert.
-        if ((await fixture.mode()) !== 'open') await reopenMarket(fixture.db, fixture.spec.marketId)
+        if ((await fixture.mode()) !== 'open')
+          await applySetting(fixture.engine, fixture.spec.marketId, { kind: 'reopen' })
         return (await checksOf(keeper)).lanes === 'lane_stalled'
       },
       () => keeper.output,

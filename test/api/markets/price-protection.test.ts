@@ -1,11 +1,12 @@
 import { setTimeout } from 'node:timers/promises'
 import { expect } from 'chai'
 import { after, before, describe, it } from 'mocha'
-import { announceProtection, listMarket } from '../../../db/markets.ts'
+import { listMarket } from '../../../db/markets.ts'
 import type { MarketSpec } from '../../../domain/market/market.ts'
 import { PROTECTION_NOTICE } from '../../../domain/market/price-protection.ts'
 import type { Millis } from '../../../domain/units.ts'
 import { binary, e18, future, perpetual, rate } from '../../support/markets.ts'
+import { applySetting } from '../../support/settings.ts'
 import { createUser, type ExchangeFixture, startExchange, type User } from '../support/exchange-fixture.ts'
 
 describe('the price protection of a market', () => {
@@ -27,7 +28,7 @@ describe('the price protection of a market', () => {
   }
 
   async function announce({ marketId }: MarketSpec, width: string, at: number): Promise<void> {
-    await announceProtection(exchange.db, marketId, rate(width), at as Millis)
+    await applySetting(exchange.engine, marketId, { kind: 'protection', width: rate(width) }, at as Millis)
     await exchange.project()
   }
 

@@ -1,7 +1,6 @@
 import { expect } from 'chai'
 import { after, before, describe, it } from 'mocha'
 import { loadExceptions, putException } from '../../../db/calendar-exceptions.ts'
-import { setCalendar } from '../../../db/markets.ts'
 import { loadCalendars } from '../../../db/trading-calendars.ts'
 import { plusDays } from '../../../domain/market/civil-day.ts'
 import { nyseCalendar, sessionAt } from '../../../domain/market/trading-calendar.ts'
@@ -9,6 +8,7 @@ import type { Day, Millis } from '../../../domain/units.ts'
 import { newYorkTime } from '../../../service/new-york-time.ts'
 import { perpetual } from '../../support/markets.ts'
 import { waitFor } from '../../support/patience.ts'
+import { applySetting } from '../../support/settings.ts'
 import { type ExchangeFixture, startExchange } from '../support/exchange-fixture.ts'
 
 const DAY = 86_400_000
@@ -22,7 +22,7 @@ describe('the session of a market', () => {
   after(() => exchange.stop())
 
   const follow = (calendar: 'NYSE' | 'ALWAYS_OPEN' | null) =>
-    setCalendar(exchange.db, perpetual.marketId, calendar)
+    applySetting(exchange.engine, perpetual.marketId, { kind: 'calendar', calendar })
   const sessionOf = ({ session, next_session_change }: Record<string, unknown>) => ({
     session,
     next_session_change,

@@ -1,9 +1,9 @@
 import { expect } from 'chai'
 import { afterEach, beforeEach, describe, it } from 'mocha'
-import { announceProtection } from '../../../db/markets.ts'
+import { loadProtection } from '../../../db/markets.ts'
 import { PROTECTION_NOTICE } from '../../../domain/market/price-protection.ts'
-import type { Millis } from '../../../domain/units.ts'
 import { perpetual, rate } from '../../support/markets.ts'
+import { applySetting } from '../../support/settings.ts'
 import { createAuction, createMarketMemory } from '../support/engine-turns.ts'
 import { expectConsistent, expectSameBook } from '../support/invariants.ts'
 import { MarketFixture, RULES, type Trader } from '../support/market-fixture.ts'
@@ -30,7 +30,7 @@ describe('the width of price protection in the auction', () => {
   })
 
   const announce = (width: string) =>
-    announceProtection(fixture.db, perpetual.marketId, rate(width), fixture.clock.value as Millis)
+    applySetting(fixture.engine, perpetual.marketId, { kind: 'protection', width: rate(width) })
 
   /** The protection of a market buy at the oracle price of 1,000 ticks, in an auction with an empty book. */
   async function protectionNow(): Promise<{ price: number; width: string }> {
@@ -71,7 +71,8 @@ describe('the width of price protection in the auction', () => {
     await fixture.place({ by: alice, side: 'LONG', steps: 50, limit: 1000 })
     expect(await run()).to.equal(1)
     fixture.clock.value -= 5
-    const { inForce, next } = await announce('0.05')
+    await announce('0.05')
+    const { inForce, next } = await loadProtection(fixture.db, perpetual.marketId)
     expect(inForce).to.equal(rate('0.02'))
     expect(next?.at).to.equal(fixture.clock.value + 5 + PROTECTION_NOTICE)
     fixture.clock.value += 5

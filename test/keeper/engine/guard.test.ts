@@ -4,18 +4,10 @@ import { after, afterEach, before, beforeEach, describe, it } from 'mocha'
 import type pg from 'pg'
 import { createDb, createPool, type Db } from '../../../db/client.ts'
 import { readLease, takeLease } from '../../../db/engine-journal.ts'
-import { announceFees } from '../../../db/fee-periods.ts'
 import { appendRows, lockShard } from '../../../db/journal.ts'
-import {
-  announceProtection,
-  listMarket,
-  reopenMarket,
-  setCalendar,
-  setImpactNotional,
-} from '../../../db/markets.ts'
-import type { Millis, Quote } from '../../../domain/units.ts'
+import { listMarket } from '../../../db/markets.ts'
 import { ask } from '../../../keeper/engine/link/engine.ts'
-import { future, perpetual, rate } from '../../support/markets.ts'
+import { future, perpetual } from '../../support/markets.ts'
 import { freshDatabase, loginOf } from '../../support/postgres.ts'
 import { EngineCluster } from '../support/engine-process.ts'
 
@@ -49,16 +41,9 @@ describe('an exchange that an engine owns', function () {
   })
   after(() => cluster.stop())
 
-  const fees = { rates: null, from: 0 as Millis, until: null }
-  const now = () => Date.now() as Millis
   const WRITERS: readonly [string, (db: Db) => Promise<unknown>][] = [
     ['lists a market', (db) => listMarket(db, future)],
     ['lists a market again', (db) => listMarket(db, perpetual)],
-    ['sets a calendar', (db) => setCalendar(db, marketId, 'NYSE')],
-    ['sets an impact notional', (db) => setImpactNotional(db, marketId, (10n ** 22n) as Quote)],
-    ['announces a width', (db) => announceProtection(db, marketId, rate('0.02'), now())],
-    ['announces fees', (db) => announceFees(db, perpetual, fees, { now: now(), isDryRun: false })],
-    ['opens a market again', (db) => reopenMarket(db, marketId)],
     ['appends a row', append],
   ]
   for (const [what, write] of WRITERS)

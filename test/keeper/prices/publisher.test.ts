@@ -4,7 +4,7 @@ import type { Fence } from '../../../db/fence.ts'
 import { LeaseLost } from '../../../db/fence.ts'
 import { createLeases, seizeLease } from '../../../db/leases.ts'
 import { statedPrice, stateFinalPrice } from '../../../db/market-endings.ts'
-import { listMarket, setCalendar } from '../../../db/markets.ts'
+import { listMarket } from '../../../db/markets.ts'
 import { indexLease, latestReport, publishReports } from '../../../db/oracle-reports.ts'
 import type { SourceAnswer } from '../../../domain/prices/aggregate.ts'
 import { rangeOf } from '../../../domain/prices/feed.ts'
@@ -12,6 +12,7 @@ import type { Address, MarketId, Millis, Price } from '../../../domain/units.ts'
 import { createOperatorSource } from '../../../keeper/adapters/sources/operator.ts'
 import type { Publisher } from '../../../keeper/prices/publisher.ts'
 import { binary, e18, perpetual } from '../../support/markets.ts'
+import { applySetting } from '../../support/settings.ts'
 import { PublisherFixture, type TestSource } from './publisher-fixture.ts'
 
 describe('the price publisher', () => {
@@ -250,7 +251,7 @@ describe('the price publisher of a market with trading sessions', () => {
   it('when the session ends, the session feed shows 0 and the index repeats the last regular price until it opens', async () => {
     const fixture = await PublisherFixture.open(stock)
     try {
-      await setCalendar(fixture.market.db, stock.marketId, 'NYSE')
+      await applySetting(fixture.market.engine, stock.marketId, { kind: 'calendar', calendar: 'NYSE' })
       const [index] = fixture.feeds
       if (index === undefined) throw new Error('no feed')
       const session = { ...index, feed: 'session', feedId: `0x${'0'.repeat(63)}2`, sources: [] } as const
