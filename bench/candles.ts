@@ -7,13 +7,13 @@ import { sql } from 'kysely'
 import { candlePage } from '../api/candles/query.ts'
 import { marketStats, tickers } from '../api/market-stats/query.ts'
 import { createDb, createPool, type Db, type Tx } from '../db/client.ts'
-import { listMarket } from '../db/markets.ts'
 import { INTERVALS, type Interval } from '../domain/market-data/interval.ts'
 import type { MarketId, Millis } from '../domain/units.ts'
 import { candlesOf } from '../indexer/project/tables/candles.ts'
 import { argumentsOf } from '../service/command-line.ts'
 import { perpetual } from '../test/support/markets.ts'
 import { freshDatabase } from '../test/support/postgres.ts'
+import { listMarket } from '../test/support/rows/markets.ts'
 
 const FILLS = 10_000_000
 const FILLS_PER_BATCH = 25

@@ -6,13 +6,13 @@ import { performance } from 'node:perf_hooks'
 import { sql } from 'kysely'
 import { transactionsOfUser } from '../api/transactions/query.ts'
 import { createDb, createPool, type Db } from '../db/client.ts'
-import { appendRows, createShard, lockShard } from '../db/journal.ts'
 import type { FundingUpdatedRow } from '../domain/journal/action-rows.ts'
 import { projectChunk } from '../indexer/project/project-chunk.ts'
 import { registerShards } from '../indexer/project/project-shards.ts'
 import { transactions } from '../indexer/project/transactions/projection.ts'
 import { argumentsOf } from '../service/command-line.ts'
 import { freshDatabase } from '../test/support/postgres.ts'
+import { appendRows, createShard, lockShard } from '../test/support/rows/journal.ts'
 
 const POSITIONS = 200_000
 /** A year, one every 15 minutes. */

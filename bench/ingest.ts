@@ -7,8 +7,6 @@
  */
 import { loadavg } from 'node:os'
 import { performance } from 'node:perf_hooks'
-import { createShard } from '../db/journal.ts'
-import { listMarket } from '../db/markets.ts'
 import { ACCOUNTS_SHARD } from '../domain/journal/journal-row.ts'
 import { Follower } from '../indexer/ingest/follow.ts'
 import { argumentsOf, wholeNumber, withDefault } from '../service/command-line.ts'
@@ -30,6 +28,8 @@ import {
   txHashOf,
 } from '../test/indexer/support/recorded-chain.ts'
 import { LocalEngine } from '../test/support/local-engine.ts'
+import { createShard } from '../test/support/rows/journal.ts'
+import { listMarket } from '../test/support/rows/markets.ts'
 
 const { markets, perBlock, blocks } = readFlags()
 

@@ -16,7 +16,6 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { computeAddress, id } from 'ethers'
 import { createDb, createPool } from '../db/client.ts'
 import { createLeases } from '../db/leases.ts'
-import { listMarket } from '../db/markets.ts'
 import type { Address, MarketId } from '../domain/units.ts'
 import { createPriceJob } from '../keeper/compose-prices.ts'
 import { parsePriceFile } from '../keeper/price-file.ts'
@@ -28,6 +27,7 @@ import { percentile } from '../stack/replay/statistics.ts'
 import { SILENT_LOGGER } from '../test/keeper/support/market-fixture.ts'
 import { perpetual } from '../test/support/markets.ts'
 import { freshDatabase } from '../test/support/postgres.ts'
+import { listMarket } from '../test/support/rows/markets.ts'
 
 const SOURCES = ['alpha', 'beta', 'gamma'] as const
 const SIGNERS = ['one', 'two', 'three'] as const

@@ -5,7 +5,6 @@
  */
 import { performance } from 'node:perf_hooks'
 import { createDb, createPool, type Db, LOOKUP_SETTINGS } from '../db/client.ts'
-import { appendRows, createShard, lockShard } from '../db/journal.ts'
 import { TransactionClient } from '../db/transaction-client.ts'
 import type { JournalRow, OrderPlaced } from '../domain/journal/journal-row.ts'
 import { projectChunk } from '../indexer/project/project-chunk.ts'
@@ -13,6 +12,7 @@ import { registerShards } from '../indexer/project/project-shards.ts'
 import { resetReadModel } from '../indexer/project/rebuild.ts'
 import { argumentsOf } from '../service/command-line.ts'
 import { freshDatabase } from '../test/support/postgres.ts'
+import { appendRows, createShard, lockShard } from '../test/support/rows/journal.ts'
 import { measureSignatures } from './intake/signatures.ts'
 import { processorTimes } from './mix/processor-time.ts'
 

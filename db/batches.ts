@@ -1,11 +1,8 @@
 /** The `batches` table. */
 import { sql } from 'kysely'
-import type { ClearingInputs } from '../domain/auction/clearing.ts'
 import type { OracleReport } from '../domain/settlement/settlement.ts'
 import type { Millis, Price, Rate, Ticks } from '../domain/units.ts'
-import { unpackInputs } from './batch-inputs.ts'
 import type { Db, Tx } from './client.ts'
-import { anyOf } from './values.ts'
 
 /** The terms on which every part of a batch settles. */
 export interface BatchTerms {
@@ -54,26 +51,6 @@ export async function loadPackedInputs(
     .where('batch_id', '=', batchId)
     .executeTakeFirst()
   return row?.inputs ?? null
-}
-
-/** The stored inputs of a batch: `recompute` of them gives its clearing. Undefined if there is no such batch, or they are deleted. */
-export async function loadInputs(
-  db: Db | Tx,
-  marketId: number,
-  batchId: number,
-): Promise<ClearingInputs | undefined> {
-  const packed = await loadPackedInputs(db, marketId, batchId)
-  return packed === null ? undefined : unpackInputs(packed)
-}
-
-/** Marks batches of which at least one part will not be mined. A voided batch stays voided. */
-export async function voidBatches(tx: Tx, marketId: number, batchIds: Iterable<number>): Promise<void> {
-  await tx
-    .updateTable('batches')
-    .set({ status: 'VOIDED' })
-    .where('market_id', '=', marketId)
-    .where('batch_id', '=', anyOf('bigint', new Set(batchIds)))
-    .execute()
 }
 
 /** Deletes the inputs of the oldest batches up to `asOf`, at most `most`. Returns how many were deleted. */

@@ -6,10 +6,7 @@
 import pg from 'pg'
 import { runTogether, type Statement } from './round-trip.ts'
 
-/** Notified with the number of each stored group. */
-export const ENGINE_CHANNEL = 'engine'
-
-/** Notifies `ENGINE_CHANNEL`. Fails with `NOT_NEXT` unless the group is the next one: nothing sent behind it is executed then. */
+/** Fails with `NOT_NEXT` unless the group is the next one: nothing sent behind it is executed then. */
 const APPEND = 'select append_engine_group($1::bigint, $2::bigint, $3::integer, $4::json, $5::text, $6::text)'
 const NOT_NEXT = 'CB001'
 

@@ -2,7 +2,7 @@
  * The tables `shards` and `journal`. A shard's journal has no gaps, because a row's sequence is assigned under the shard's lock and commits
  * with it. Lock order everywhere: shards ascending (`accounts` sorts first), then account rows ascending, all before the first write.
  */
-import { CompiledQuery, sql } from 'kysely'
+import { sql } from 'kysely'
 import { invariant } from '../domain/invariant.ts'
 import { CHAIN_SHARD, type JournalRow } from '../domain/journal/journal-row.ts'
 import type { Db, Tx } from './client.ts'
@@ -17,11 +17,6 @@ export interface ShardHead {
 
 /** The id of a shard in bookmarks. A rebuilt or restored shard has another epoch, so older bookmarks are stale. */
 export const shardId = ({ shard, epoch }: { shard: string; epoch: number }): string => `${shard}.${epoch}`
-
-/** Locks the shard until the transaction ends. Throws if the shard does not exist. */
-export async function lockShard(tx: Tx, shard: string): Promise<ShardHead> {
-  return tx.selectFrom('shards').selectAll().where('shard', '=', shard).forUpdate().executeTakeFirstOrThrow()
-}
 
 /** Locks several shards in the required order. */
 export async function lockShards(tx: Tx, shards: readonly string[]): Promise<Map<string, ShardHead>> {
@@ -41,45 +36,14 @@ export async function lockShards(tx: Tx, shards: readonly string[]): Promise<Map
   return found
 }
 
-export async function createShard(tx: Tx | Db, shard: string): Promise<void> {
-  await tx
-    .insertInto('shards')
-    .values({ shard })
-    .onConflict((conflict) => conflict.doNothing())
-    .execute()
-}
-
 /** Notified with `<shard>:<head>` when rows have been appended; `:batch` follows if a batch has cleared. */
 export const JOURNAL_CHANNEL = 'journal'
 export const BATCH_NOTICE = 'batch'
 /** Notified with `<shard>` when a read waits until its rows are projected. */
 export const BOOKMARK_CHANNEL = 'bookmark'
 
-const hasBatch = (rows: readonly JournalRow[]): boolean => rows.some(({ kind }) => kind === 'batch_cleared')
-
-const APPEND_AND_NOTIFY = `
-  with appended as (
-    insert into journal (shard, seq, row)
-    select $1::text, $2::bigint + ordinality, value
-    from json_array_elements($3::json) with ordinality
-  )
-  update shards set head = $4::bigint
-  from (select pg_notify('${JOURNAL_CHANNEL}', $1::text || ':' || $4::bigint || $5::text)) notified
-  where shard = $1::text
-`
-
-/**
- * Appends rows behind `at.head`; the caller holds the shard's lock. Returns the new head: row i has the sequence `at.head + 1 + i`.
- * Listeners on `journal` are notified after the commit.
- */
-export async function appendRows(tx: Tx, at: ShardHead, rows: readonly JournalRow[]): Promise<number> {
-  if (rows.length === 0) return at.head
-  const head = at.head + rows.length
-  const notice = hasBatch(rows) ? `:${BATCH_NOTICE}` : ''
-  const values = [at.shard, at.head, JSON.stringify(rows), head, notice]
-  await tx.executeQuery(CompiledQuery.raw(APPEND_AND_NOTIFY, values))
-  return head
-}
+export const hasBatch = (rows: readonly JournalRow[]): boolean =>
+  rows.some(({ kind }) => kind === 'batch_cleared')
 
 /** A row with its place. */
 export interface PlacedRow {

@@ -4,10 +4,9 @@
  */
 import { type Selectable, sql } from 'kysely'
 import type { Position } from '../domain/positions/position.ts'
-import type { Quote, Steps, UserId } from '../domain/units.ts'
+import type { Quote, Steps } from '../domain/units.ts'
 import type { Db, Tx } from './client.ts'
 import type { PositionsTable } from './schema.ts'
-import { anyOf } from './values.ts'
 
 type PositionRow = Selectable<PositionsTable>
 
@@ -29,23 +28,6 @@ export const matchedPosition = (
   foldedMargin: row.matched_folded_margin as Quote,
   leverage: row.matched_leverage,
 })
-
-/** Positions of those of the accounts that have a row, mined or matched by `of`. */
-export async function loadPositions(
-  tx: Tx,
-  marketId: number,
-  accounts: ReadonlySet<number>,
-  of: (row: PositionRow) => Position,
-): Promise<ReadonlyMap<UserId, Position>> {
-  if (accounts.size === 0) return new Map()
-  const rows = await tx
-    .selectFrom('positions')
-    .selectAll()
-    .where('market_id', '=', marketId)
-    .where('user_id', '=', anyOf('bigint', accounts))
-    .execute()
-  return new Map(rows.map((row) => [row.user_id as UserId, of(row)]))
-}
 
 /** An open position, mined, with its account. */
 /** At most about `most` open matched positions of each side of the market, evenly by account. */

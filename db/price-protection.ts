@@ -16,9 +16,3 @@ export const toSchedule = (row: ProtectionColumns): ProtectionSchedule => ({
       ? null
       : { width: row.next_price_protection as Rate, at: row.next_price_protection_at as Millis },
 })
-
-export const toColumns = ({ inForce, next }: ProtectionSchedule): ProtectionColumns => ({
-  price_protection: inForce,
-  next_price_protection: next?.width ?? null,
-  next_price_protection_at: next?.at ?? null,
-})

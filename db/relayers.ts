@@ -3,11 +3,9 @@
  * is signed. If nothing is stored with it, the relayer lane fills it (`keeper/relayer/nonces.ts`), so no nonce is lost or used twice.
  */
 import { type RawBuilder, type Selectable, sql } from 'kysely'
-import { ACCOUNTS_SHARD } from '../domain/journal/journal-row.ts'
 import type { Address } from '../domain/units.ts'
 import type { Db, Tx } from './client.ts'
 import { DATABASE_NOW } from './clock.ts'
-import { appendRows, lockShard } from './journal.ts'
 import type { RelayerTransactionsTable } from './relayer-schema.ts'
 import { anyOf, constant } from './values.ts'
 
@@ -52,35 +50,6 @@ export class KeyTaken extends Error {
     super(`relayer ${relayer} belongs to lane ${owner}: give lane ${lane} a key of its own`)
   }
 }
-
-/** Makes the key the lane's present one. `firstNonce` is used unless a higher one has been assigned. Throws if the key belongs to another lane. */
-export const registerRelayer = (
-  db: Db,
-  { name, relayer, chainId }: RelayerKey & { readonly name: string },
-  firstNonce: number,
-): Promise<void> =>
-  db.transaction().execute(async (tx) => {
-    const head = await lockShard(tx, ACCOUNTS_SHARD)
-    const { lane, next_nonce } = await tx
-      .insertInto('relayers')
-      .values({
-        address: relayer,
-        chain_id: chainId,
-        lane: name,
-        next_nonce: firstNonce,
-        registered_at: DATABASE_NOW,
-      })
-      .onConflict((conflict) =>
-        conflict.columns(['address', 'chain_id']).doUpdateSet({
-          next_nonce: sql<number>`greatest(relayers.next_nonce, excluded.next_nonce)`,
-          registered_at: DATABASE_NOW,
-        }),
-      )
-      .returning(['lane', 'next_nonce'])
-      .executeTakeFirstOrThrow()
-    if (lane !== name) throw new KeyTaken(relayer, lane, name)
-    await appendRows(tx, head, [{ kind: 'lane_registered', relayer, chain_id: chainId, lane, next_nonce }])
-  })
 
 /** The key is the lane's present one from now on. Its lane and its nonces are the engine's. */
 export async function noteRegistered(db: Db, { relayer, chainId }: RelayerKey): Promise<void> {
@@ -138,18 +107,6 @@ const toRow = (
   block: null,
   gas_used: null,
 })
-
-/** Stores signed transactions. Fails if one is stored already: its nonce would be assigned twice. */
-export async function insertTransactions(
-  tx: Tx,
-  key: RelayerKey,
-  transactions: readonly NewTransaction[],
-): Promise<void> {
-  await tx
-    .insertInto('relayer_transactions')
-    .values(transactions.map((transaction) => toRow(key, transaction)))
-    .execute()
-}
 
 /** Stores the bytes of transactions that the engine has not accepted yet. Leaves those that are stored already. */
 export async function storeTransactions(

@@ -1,6 +1,5 @@
 /** The `session_keys` table: what each key may sign for its owner, by the chain's events. */
 import { sql } from 'kysely'
-import type { SessionKeyState } from '../domain/journal/accounts-row.ts'
 import type { SessionKeyStatus, SigningKey } from '../domain/session-keys/session-key.ts'
 import type { Db, Tx } from './client.ts'
 
@@ -83,22 +82,4 @@ export async function countActiveKeys(tx: Tx, owner: string, now: number): Promi
     .where('expires_at', '>', now)
     .executeTakeFirstOrThrow()
   return Number(count)
-}
-
-/** Stores the key's state as of `block`; null removes a key whose first event has left the chain. */
-export async function saveSessionKey(
-  tx: Tx,
-  { owner, key }: SessionKeyId,
-  state: SessionKeyState | null,
-  block: number,
-): Promise<void> {
-  if (state === null) {
-    await tx.deleteFrom('session_keys').where('owner', '=', owner).where('key', '=', key).execute()
-    return
-  }
-  await tx
-    .insertInto('session_keys')
-    .values({ owner, key, ...state, block })
-    .onConflict((conflict) => conflict.columns(['owner', 'key']).doUpdateSet({ ...state, block }))
-    .execute()
 }

@@ -6,7 +6,6 @@ import { batchState, captureBatch, namesOf } from '../../api/auctions/proof-quer
 import { ordersOf } from '../../api/auctions/proof-view.ts'
 import { orderByClientId } from '../../api/orders/query.ts'
 import { packInputs, unpackInputs } from '../../db/batch-inputs.ts'
-import { loadInputs } from '../../db/batches.ts'
 import type { Fence } from '../../db/fence.ts'
 import type { ClearingInputs } from '../../domain/auction/clearing.ts'
 import type { Address, FundingIndex, Millis, Price, UserId } from '../../domain/units.ts'
@@ -26,6 +25,7 @@ import { addressOf, MarketFixture, RULES, type Trader } from '../keeper/support/
 import { createExplainedDb, type ExplainedDb } from '../support/explained-db.ts'
 import { GROWN_CHAIN, GROWN_RELAYER, growDatabase, grownHash } from '../support/grown-database.ts'
 import { perpetual } from '../support/markets.ts'
+import { loadInputs } from '../support/rows/batches.ts'
 
 /** Each grown table has more than 300 pages, and a whole index of it more than 100. */
 const SIZES = { accounts: 30_000, orders: 30_000, actions: 30_000, journal: 30_000 }

@@ -2,15 +2,18 @@
 import { expect } from 'chai'
 import { after, before, describe, it } from 'mocha'
 import pg from 'pg'
-import { lockAccounts } from '../../db/accounts.ts'
-import { appendRows, createShard, lockShard, lockShards, readRows } from '../../db/journal.ts'
-import { listMarket, loadMarkets } from '../../db/markets.ts'
-import { createUsers, findUsers } from '../../db/users.ts'
+import { lockShards, readRows } from '../../db/journal.ts'
+import { loadMarkets } from '../../db/markets.ts'
+import { findUsers } from '../../db/users.ts'
 import type { JournalRow } from '../../domain/journal/journal-row.ts'
 import { fromStoredSpec, toStoredSpec } from '../../domain/market/stored-spec.ts'
 import type { Address } from '../../domain/units.ts'
 import { freshDatabase, type TestDatabase } from '../indexer/support/database.ts'
 import { binary, perpetual } from '../support/markets.ts'
+import { lockAccounts } from '../support/rows/accounts.ts'
+import { appendRows, createShard, lockShard } from '../support/rows/journal.ts'
+import { listMarket } from '../support/rows/markets.ts'
+import { createUsers } from '../support/rows/users.ts'
 
 const price = (at: number): JournalRow => ({
   kind: 'prices_updated',

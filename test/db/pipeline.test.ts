@@ -2,11 +2,11 @@ import { expect } from 'chai'
 import { sql } from 'kysely'
 import { afterEach, beforeEach, describe, it } from 'mocha'
 import { createDb, createPool, type Db } from '../../db/client.ts'
-import { appendRows, lockShard } from '../../db/journal.ts'
 import { pipelined, together } from '../../db/pipeline.ts'
 import { marketShard } from '../../domain/journal/journal-row.ts'
 import { MarketFixture } from '../keeper/support/market-fixture.ts'
 import { perpetual } from '../support/markets.ts'
+import { appendRows, lockShard } from '../support/rows/journal.ts'
 
 const SHARD = marketShard(perpetual.marketId)
 const ROW = {

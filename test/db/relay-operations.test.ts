@@ -2,7 +2,7 @@
 import { expect } from 'chai'
 import { sql } from 'kysely'
 import { after, before, beforeEach, describe, it } from 'mocha'
-import { findRelayOperation, openRelays, relaysOfNonce } from '../../db/relay-operations.ts'
+import { findRelayOperation, openRelays } from '../../db/relay-operations.ts'
 import { listSessionKeys, loadSigningKey } from '../../db/session-keys.ts'
 import type { Address } from '../../domain/units.ts'
 import { createRelayStore } from '../../keeper/relays/store.ts'
@@ -10,6 +10,7 @@ import { addressOf, MarketFixture, type Trader } from '../keeper/support/market-
 import { createExplainedDb, type ExplainedDb } from '../support/explained-db.ts'
 import { GROWN_CHAIN, GROWN_RELAYER } from '../support/grown-database.ts'
 import { perpetual } from '../support/markets.ts'
+import { relaysOfNonce } from '../support/rows/relay-operations.ts'
 
 const OPERATIONS = 20_000
 const MOST_PAGES = 100

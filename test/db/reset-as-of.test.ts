@@ -1,11 +1,11 @@
 import { expect } from 'chai'
 import { sql } from 'kysely'
 import { after, before, describe, it } from 'mocha'
-import { listMarket } from '../../db/markets.ts'
 import { createMigrator } from '../../db/migrator.ts'
 import { connect, type TestDatabase } from '../indexer/support/database.ts'
 import { binary, future, perpetual } from '../support/markets.ts'
 import { freshDatabase } from '../support/postgres.ts'
+import { listMarket } from '../support/rows/markets.ts'
 
 const BEFORE = '0023-open-positions'
 const AFTER = '0023-reset-as-of'

@@ -4,11 +4,11 @@ import { once } from 'node:events'
 import { expect } from 'chai'
 import { after, before, describe, it } from 'mocha'
 import { createDb, createPool, type Db } from '../../db/client.ts'
-import { listMarket } from '../../db/markets.ts'
 import { PROTECTION_NOTICE } from '../../domain/market/price-protection.ts'
 import { systemClockWrongBy } from '../keeper/support/keeper-process.ts'
 import { binary, e18, perpetual } from '../support/markets.ts'
 import { freshDatabase } from '../support/postgres.ts'
+import { listMarket } from '../support/rows/markets.ts'
 import { ServedEngine } from '../support/served-engine.ts'
 
 describe('clearbatch db set-protection', () => {

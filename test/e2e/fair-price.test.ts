@@ -5,12 +5,12 @@ import type { Client } from '../../client/client.ts'
 import { fromE18, toE18 } from '../../client/decimals.ts'
 import type { NewOrder } from '../../client/order-factory.ts'
 import type { PlacedOrder } from '../../client/responses.ts'
-import { loadInputs } from '../../db/batches.ts'
 import { recompute } from '../../domain/auction/auction.ts'
 import type { ClearingInputs } from '../../domain/auction/clearing.ts'
 import type { Price } from '../../domain/units.ts'
 import { overrideFeed } from '../../stack/feed-override.ts'
 import { waitFor } from '../support/patience.ts'
+import { loadInputs } from '../support/rows/batches.ts'
 import { isDone, useStack } from './support/stack.ts'
 
 const MARKET = 1

@@ -5,10 +5,11 @@ import { expect } from 'chai'
 import { id, Wallet } from 'ethers'
 import { afterEach, beforeEach, describe, it } from 'mocha'
 import { FAUCET_ERRORS } from '../../db/faucet-requests.ts'
-import { listMarket } from '../../db/markets.ts'
-import { chooseRelayer, registerRelayer } from '../../db/relayers.ts'
+import { chooseRelayer } from '../../db/relayers.ts'
 import type { Address } from '../../domain/units.ts'
 import { future, perpetual, rate } from '../support/markets.ts'
+import { listMarket } from '../support/rows/markets.ts'
+import { registerRelayer } from '../support/rows/relayers.ts'
 import { applySetting } from '../support/settings.ts'
 import {
   adjustKey,

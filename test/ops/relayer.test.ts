@@ -2,10 +2,11 @@
 import { expect } from 'chai'
 import { after, before, describe, it } from 'mocha'
 import { createDb, createPool, type Db } from '../../db/client.ts'
-import { createShard } from '../../db/journal.ts'
-import { chosenKey, registerRelayer } from '../../db/relayers.ts'
+import { chosenKey } from '../../db/relayers.ts'
 import { ACCOUNTS_SHARD } from '../../domain/journal/journal-row.ts'
 import { freshDatabase, loginOf } from '../support/postgres.ts'
+import { createShard } from '../support/rows/journal.ts'
+import { registerRelayer } from '../support/rows/relayers.ts'
 import { captureOps } from './support/captured-ops.ts'
 
 const FIRST = `0x${'1'.repeat(40)}`

@@ -1,10 +1,10 @@
 /** Positions on which a job may decide. */
 import { sql } from 'kysely'
-import { touchedSql } from '../../db/actions.ts'
 import type { Db, Tx } from '../../db/client.ts'
 import { matchedPosition } from '../../db/positions.ts'
 import type { Address } from '../../domain/units.ts'
 import type { Positions } from './legal-deleveraging.ts'
+import { touchedSql } from './rows/actions.ts'
 
 /** The matched positions of the market, without those that a queued action may change. */
 export async function untouchedPositions(db: Db | Tx, marketId: number): Promise<Positions> {

@@ -2,13 +2,14 @@
 import { expect } from 'chai'
 import { getBytes, TypedDataEncoder, Wallet } from 'ethers'
 import { after, before, beforeEach, describe, it } from 'mocha'
-import { changeAttempt, loadAttempt } from '../../../db/adjustments.ts'
-import { appendRows, lockShard } from '../../../db/journal.ts'
+import { loadAttempt } from '../../../db/adjustments.ts'
 import { seizeLease } from '../../../db/leases.ts'
 import { ADJUSTMENT_LANE } from '../../../db/relayers.ts'
 import { marketShard } from '../../../domain/journal/journal-row.ts'
 import { e18, perpetual } from '../../support/markets.ts'
 import { waitFor } from '../../support/patience.ts'
+import { changeAttempt } from '../../support/rows/adjustments.ts'
+import { appendRows, lockShard } from '../../support/rows/journal.ts'
 import {
   type Answer,
   createUser,
@@ -68,9 +69,8 @@ describe('adjustments over REST', () => {
     const domain = { name: 'IsolatedTrader', version: '2.0', chainId, verifyingContract }
     const fields = FIELDS[struct].map((name) => ({ name, type: TYPES[name] ?? 'uint256' }))
     const digest = TypedDataEncoder.hash(domain, { [struct]: fields }, message)
-    return personal
-      ? `${signer.signMessageSync(getBytes(digest))}01`
-      : signer.signingKey.sign(digest).serialized
+    if (personal) return `${signer.signMessageSync(getBytes(digest))}01`
+    return signer.signingKey.sign(digest).serialized
   }
   interface Terms {
     readonly nonce?: number

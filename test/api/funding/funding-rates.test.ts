@@ -1,12 +1,12 @@
 import { expect } from 'chai'
 import { after, before, describe, it } from 'mocha'
-import { storeAverages } from '../../../db/price-averages.ts'
 import type { FundingUpdatedRow } from '../../../domain/journal/action-rows.ts'
 import type { MarketMode } from '../../../domain/market/market.ts'
 import { UPDATE_INTERVAL } from '../../../domain/prices/funding-plan.ts'
 import { addPremium, NO_PREMIUM } from '../../../domain/prices/premium.ts'
 import type { Millis } from '../../../domain/units.ts'
 import { e18, perpetual, rate } from '../../support/markets.ts'
+import { storeAverages } from '../../support/rows/price-averages.ts'
 import { type ExchangeFixture, startExchange } from '../support/exchange-fixture.ts'
 import { append } from '../support/trade-rows.ts'
 

@@ -4,8 +4,8 @@ import { promisify } from 'node:util'
 import { expect } from 'chai'
 import { after, before, describe, it } from 'mocha'
 import { readConfig } from '../../../api/config.ts'
-import { lockShard } from '../../../db/journal.ts'
 import { ConfigError } from '../../../service/environment.ts'
+import { lockShard } from '../../support/rows/journal.ts'
 import {
   apiEnv,
   createUser,

@@ -1,7 +1,7 @@
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import { expect } from 'chai'
 import { after, before, describe, it } from 'mocha'
-import { lockShard } from '../../../db/journal.ts'
+import { lockShard } from '../../support/rows/journal.ts'
 import {
   createUser,
   type ExchangeFixture,

@@ -1,11 +1,11 @@
 import { setTimeout } from 'node:timers/promises'
 import { expect } from 'chai'
 import { after, before, describe, it } from 'mocha'
-import { listMarket } from '../../../db/markets.ts'
 import type { MarketSpec } from '../../../domain/market/market.ts'
 import { PROTECTION_NOTICE } from '../../../domain/market/price-protection.ts'
 import type { Millis } from '../../../domain/units.ts'
 import { binary, e18, future, perpetual, rate } from '../../support/markets.ts'
+import { listMarket } from '../../support/rows/markets.ts'
 import { applySetting } from '../../support/settings.ts'
 import { createUser, type ExchangeFixture, startExchange, type User } from '../support/exchange-fixture.ts'
 

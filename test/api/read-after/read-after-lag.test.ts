@@ -2,12 +2,13 @@
 import { expect } from 'chai'
 import { sql } from 'kysely'
 import { after, before, describe, it } from 'mocha'
-import { appendRows, lockShard, shardId } from '../../../db/journal.ts'
+import { shardId } from '../../../db/journal.ts'
 import { ACCOUNTS_SHARD, type JournalRow } from '../../../domain/journal/journal-row.ts'
 import { rebuild } from '../../../indexer/project/rebuild.ts'
 import { waitFor } from '../../support/patience.ts'
 import { freshDatabase } from '../../support/postgres.ts'
 import { startProxy } from '../../support/proxy.ts'
+import { appendRows, lockShard } from '../../support/rows/journal.ts'
 import {
   codeOf,
   createUser,

@@ -4,11 +4,11 @@ import { sql } from 'kysely'
 import { after, before, describe, it } from 'mocha'
 import { readClock } from '../../../db/clock.ts'
 import { storeRanks } from '../../../db/deleveraging-ranks.ts'
-import { appendRows, lockShard } from '../../../db/journal.ts'
 import type { PositionChange } from '../../../domain/journal/batch-rows.ts'
 import type { JournalRow, PositionsMoved } from '../../../domain/journal/journal-row.ts'
 import type { FundingIndex, Millis, Price } from '../../../domain/units.ts'
 import { e18, perpetual } from '../../support/markets.ts'
+import { appendRows, lockShard } from '../../support/rows/journal.ts'
 import { createUser, type ExchangeFixture, startExchange, type User } from '../support/exchange-fixture.ts'
 
 const GRACE_MS = 600_000

@@ -6,8 +6,6 @@ import { createApiKey } from '../../../api/auth/credentials.ts'
 import { type Api, compose } from '../../../api/compose.ts'
 import { type Config, readConfig } from '../../../api/config.ts'
 import { createDb, createPool, type Db } from '../../../db/client.ts'
-import { appendRows, lockShard } from '../../../db/journal.ts'
-import { listMarket } from '../../../db/markets.ts'
 import { ACCOUNTS_SHARD, type JournalRow } from '../../../domain/journal/journal-row.ts'
 import type { MarketSpec } from '../../../domain/market/market.ts'
 import { projectAll, projectShards } from '../../../indexer/project/project-shards.ts'
@@ -15,6 +13,8 @@ import { createLogger } from '../../../service/logger.ts'
 import { AdoptingEngine } from '../../support/adopting-engine.ts'
 import { binary, e18, future, perpetual } from '../../support/markets.ts'
 import { freshDatabase, loginOf } from '../../support/postgres.ts'
+import { appendRows, lockShard } from '../../support/rows/journal.ts'
+import { listMarket } from '../../support/rows/markets.ts'
 
 export interface User {
   readonly userId: number

@@ -1,14 +1,14 @@
 /** Signed forward requests against a real api, and the events of the chain as the indexer stores them. */
 import { Wallet } from 'ethers'
 import { after, before } from 'mocha'
-import { saveForwarderNonce } from '../../../db/forwarder-nonces.ts'
 import { seizeLease } from '../../../db/leases.ts'
-import { saveMarginNonceFloor } from '../../../db/margin-nonce-floors.ts'
-import { changeRelay } from '../../../db/relay-operations.ts'
 import { RELAY_LANE } from '../../../db/relayers.ts'
-import { saveSessionKey } from '../../../db/session-keys.ts'
 import { endedRelay, type RelayEnd } from '../../../domain/relays/stored-relay.ts'
 import { signForward, type TypedRequest } from '../../support/forward-request.ts'
+import { saveForwarderNonce } from '../../support/rows/forwarder-nonces.ts'
+import { saveMarginNonceFloor } from '../../support/rows/margin-nonce-floors.ts'
+import { changeRelay } from '../../support/rows/relay-operations.ts'
+import { saveSessionKey } from '../../support/rows/session-keys.ts'
 import {
   type Answer,
   createUser,

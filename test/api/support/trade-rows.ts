@@ -1,9 +1,9 @@
 /** The journal rows of one trade in the perpetual market: matched, submitted, mined, confirmed. */
 
-import { appendRows, lockShard } from '../../../db/journal.ts'
 import type { BatchCleared, PartSettled, PartSubmitted } from '../../../domain/journal/batch-rows.ts'
 import type { JournalRow } from '../../../domain/journal/journal-row.ts'
 import { e18 } from '../../support/markets.ts'
+import { appendRows, lockShard } from '../../support/rows/journal.ts'
 import type { ExchangeFixture, User } from './exchange-fixture.ts'
 
 /** One side of the trade. */

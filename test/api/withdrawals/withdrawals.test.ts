@@ -1,10 +1,10 @@
 /** `GET /v0/account/withdrawals`, and the pending withdrawals of the balance. */
 import { expect } from 'chai'
 import { after, before, beforeEach, describe, it } from 'mocha'
-import { appendRows, lockShard } from '../../../db/journal.ts'
 import type { BalanceChanged } from '../../../domain/journal/accounts-row.ts'
 import { ACCOUNTS_SHARD } from '../../../domain/journal/journal-row.ts'
 import { payableAt } from '../../../domain/settlement/durations.ts'
+import { appendRows, lockShard } from '../../support/rows/journal.ts'
 import { createUser, type ExchangeFixture, startExchange, type User } from '../support/exchange-fixture.ts'
 
 const PATH = '/v0/account/withdrawals'

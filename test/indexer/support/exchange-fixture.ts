@@ -1,8 +1,6 @@
 /** The contracts of an exchange deployed on a real chain, with databases and followers on request. A follower runs only the passes that a test calls. */
 import { getBytes, id, JsonRpcProvider, keccak256, Wallet } from 'ethers'
 import type { Db } from '../../../db/client.ts'
-import { createShard } from '../../../db/journal.ts'
-import { listMarket } from '../../../db/markets.ts'
 import { ACCOUNTS_SHARD } from '../../../domain/journal/journal-row.ts'
 import type { MarketSpec } from '../../../domain/market/market.ts'
 import type { Order, Side, SignedOrder } from '../../../domain/orders/order.ts'
@@ -23,6 +21,8 @@ import { MarginBank__factory } from '../../../typechain-types/factories/MarginBa
 import { TestUSDM__factory } from '../../../typechain-types/factories/TestUSDM__factory.ts'
 import { LocalEngine, type LocalEngineOptions } from '../../support/local-engine.ts'
 import { e18, perpetual } from '../../support/markets.ts'
+import { createShard } from '../../support/rows/journal.ts'
+import { listMarket } from '../../support/rows/markets.ts'
 import { freshDatabase, type TestDatabase } from './database.ts'
 
 export const CHAIN_ID = 6343

@@ -1,8 +1,8 @@
 /** Dumps the whole read model for comparison, and appends journal rows without a write side. */
 import { sql } from 'kysely'
 import type { Db } from '../../../db/client.ts'
-import { appendRows, createShard, lockShard } from '../../../db/journal.ts'
 import { ACCOUNTS_SHARD, type JournalRow } from '../../../domain/journal/journal-row.ts'
+import { appendRows, createShard, lockShard } from '../../support/rows/journal.ts'
 
 const TABLES = [
   'read.users',

@@ -1,11 +1,10 @@
 /** Attempts that the lane does not end: without its key or its gas they are aborted, and their reservations released. */
 import { expect } from 'chai'
 import { afterEach, beforeEach, describe, it } from 'mocha'
-import { changeAttempt, insertAttempt, loadAttempt } from '../../../db/adjustments.ts'
+import { loadAttempt } from '../../../db/adjustments.ts'
 import type { Tx } from '../../../db/client.ts'
 import type { Fence } from '../../../db/fence.ts'
-import { appendRows, lockShard } from '../../../db/journal.ts'
-import { insertTransactions, registerRelayer } from '../../../db/relayers.ts'
+import { acceptTransactions, storeTransactions } from '../../../db/relayers.ts'
 import { marketShard } from '../../../domain/journal/journal-row.ts'
 import { kindOf } from '../../../domain/positions/adjustment-attempt.ts'
 import type { AttemptChange } from '../../../domain/positions/stored-attempt.ts'
@@ -14,6 +13,9 @@ import { createExpiry } from '../../../keeper/adjustments/expiry.ts'
 import { ADJUSTMENT_PURPOSE, createAdjustmentStore } from '../../../keeper/adjustments/store.ts'
 import type { Receipt } from '../../../keeper/ports.ts'
 import { e18, perpetual } from '../../support/markets.ts'
+import { changeAttempt, insertAttempt } from '../../support/rows/adjustments.ts'
+import { appendRows, lockShard } from '../../support/rows/journal.ts'
+import { registerRelayer } from '../../support/rows/relayers.ts'
 import { addressOf, MarketFixture, SILENT_LOGGER, type Trader } from '../support/market-fixture.ts'
 
 const CHAIN_ID = 6343
@@ -78,8 +80,9 @@ describe('the expiry of adjustments', () => {
       const sent = { relayer: RELAYER, relayer_nonce: 7, tx_hash: '0xa', as_of: asOf }
       await change(tx, shard, { status: 'SUBMITTED', ...sent })
       const transaction = { hash: '0xa', raw: '0x', nonce: 7, purpose: ADJUSTMENT_PURPOSE, signedAt: asOf }
-      await insertTransactions(tx, lane, [transaction])
+      await storeTransactions(tx, lane, [transaction])
     })
+    await acceptTransactions(market.db, ['0xa'])
   }
   const change = async (tx: Tx, shard: Awaited<ReturnType<typeof lockShard>>, to: AttemptChange) => {
     const attempt = await loadAttempt(tx, ID)

@@ -1,11 +1,11 @@
 /** The engine as a process: it answers its clients, and another process continues after its end. */
 import { expect } from 'chai'
 import { afterEach, beforeEach, describe, it } from 'mocha'
-import { listMarket } from '../../../db/markets.ts'
 import type { Address, UserId } from '../../../domain/units.ts'
 import { ask, type Engine } from '../../../keeper/engine/link/engine.ts'
 import { perpetual } from '../../support/markets.ts'
 import { waitFor } from '../../support/patience.ts'
+import { listMarket } from '../../support/rows/markets.ts'
 import { EngineCluster } from '../support/engine-process.ts'
 
 const addressOf = (number: number): Address => `0x${number.toString(16).padStart(40, '0')}` as Address

@@ -1,7 +1,6 @@
 /** Funding updates of the engine: when one is queued, and what other owners and drops change. */
 import { expect } from 'chai'
 import { afterEach, beforeEach, describe, it } from 'mocha'
-import { storeAverages } from '../../../db/price-averages.ts'
 import { fundingCapAt, HOUR } from '../../../domain/prices/funding.ts'
 import { RETRY_PAUSE, UPDATE_INTERVAL } from '../../../domain/prices/funding-plan.ts'
 import { addPremium, NO_PREMIUM } from '../../../domain/prices/premium.ts'
@@ -9,6 +8,7 @@ import type { ReportRules } from '../../../domain/prices/report.ts'
 import type { Millis, Price, Rate } from '../../../domain/units.ts'
 import { AdoptingEngine } from '../../support/adopting-engine.ts'
 import { perpetual, rate } from '../../support/markets.ts'
+import { storeAverages } from '../../support/rows/price-averages.ts'
 import { MarketFixture, RULES } from '../support/market-fixture.ts'
 
 const REPORT_RULES = { ...RULES, kind: perpetual.kind }

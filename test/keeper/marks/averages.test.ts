@@ -2,11 +2,11 @@
 import { expect } from 'chai'
 import { afterEach, beforeEach, describe, it } from 'mocha'
 import { publishReports } from '../../../db/oracle-reports.ts'
-import { loadAverages } from '../../../db/price-averages.ts'
 import type { PriceAverages } from '../../../domain/prices/averages.ts'
 import { averagePremium } from '../../../domain/prices/premium.ts'
 import type { Millis, Price } from '../../../domain/units.ts'
 import { perpetual, rate } from '../../support/markets.ts'
+import { loadAverages } from '../../support/rows/price-averages.ts'
 import { createAuction, createMarketMemory, createMarks } from '../support/engine-turns.ts'
 import { MarketFixture, RULES, type Trader } from '../support/market-fixture.ts'
 

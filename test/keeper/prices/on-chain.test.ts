@@ -2,7 +2,6 @@
 import { expect } from 'chai'
 import { HDNodeWallet, id, JsonRpcProvider, NonceManager, ZeroAddress } from 'ethers'
 import { after, before, describe, it } from 'mocha'
-import { listMarket } from '../../../db/markets.ts'
 import { latestReport } from '../../../db/oracle-reports.ts'
 import { type FeedId, type OracleDomain, reportHasher } from '../../../domain/prices/report-hash.ts'
 import type { Address, MarketId, Millis } from '../../../domain/units.ts'
@@ -22,6 +21,7 @@ import { ExchangeAccess__factory } from '../../../typechain-types/factories/Exch
 import { FeedMock__factory } from '../../../typechain-types/factories/mocks/FeedMock__factory.ts'
 import { SignedPriceOracle__factory } from '../../../typechain-types/factories/SignedPriceOracle__factory.ts'
 import { e18, perpetual } from '../../support/markets.ts'
+import { listMarket } from '../../support/rows/markets.ts'
 import { MarketFixture, SILENT_LOGGER } from '../support/market-fixture.ts'
 import { FEED_ID, NO_PRICE_METRICS, TestSource } from './publisher-fixture.ts'
 

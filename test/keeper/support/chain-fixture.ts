@@ -31,15 +31,7 @@ import { MarginBank__factory } from '../../../typechain-types/factories/MarginBa
 import { TestUSDM__factory } from '../../../typechain-types/factories/TestUSDM__factory.ts'
 import { AdoptingEngine } from '../../support/adopting-engine.ts'
 import { type Auction, createAuction, createMarketMemory } from './engine-turns.ts'
-import {
-  listedDatabase,
-  MarketFixture,
-  NO_METRICS,
-  RULES,
-  realClock,
-  SILENT_LOGGER,
-  type Trader,
-} from './market-fixture.ts'
+import { MarketFixture, NO_METRICS, RULES, realClock, SILENT_LOGGER, type Trader } from './market-fixture.ts'
 import { restoreChain, type SavedChain, saveChain } from './saved-chain.ts'
 
 const CHAIN_ID = 6343
@@ -160,7 +152,7 @@ export class ChainFixture extends MarketFixture {
   signFeed!: (feedId: string, price: Price, at: Millis) => string
 
   static async openOn(deployed: Deployed): Promise<ChainFixture> {
-    const { db, url } = await listedDatabase(deployed.spec)
+    const { db, url } = await MarketFixture.database(deployed.spec)
     const fixture = new ChainFixture(db, url, deployed.spec, realClock())
     Object.assign(fixture, { chainSide: deployed })
     const signer = createReportSigner(oracleKey, { chainId: CHAIN_ID, address: deployed.shared.oracle })

@@ -1,13 +1,9 @@
 /** A market in a database of its own, with a clock that stands still, traders, and an api reduced to two writes. */
 import { getBytes, id, keccak256, Wallet } from 'ethers'
 import { sql } from 'kysely'
-import { changeReserved, lockAccounts } from '../../../db/accounts.ts'
 import { createDb, createPool, type Db, type Tx } from '../../../db/client.ts'
 import type { Fence } from '../../../db/fence.ts'
-import { appendRows, lockShard } from '../../../db/journal.ts'
 import { createLeases } from '../../../db/leases.ts'
-import { listMarket } from '../../../db/markets.ts'
-import { toOpenOrder, updateOrders } from '../../../db/orders.ts'
 import { marketShard } from '../../../domain/journal/journal-row.ts'
 import { priceBand } from '../../../domain/market/band.ts'
 import { type MarketSpec, priceOf } from '../../../domain/market/market.ts'
@@ -29,6 +25,10 @@ import type { AdoptingEngine, AdoptingOptions } from '../../support/adopting-eng
 import { type BuildAction, enqueueOn } from '../../support/enqueue.ts'
 import { e18 } from '../../support/markets.ts'
 import { freshDatabase } from '../../support/postgres.ts'
+import { changeReserved, lockAccounts } from '../../support/rows/accounts.ts'
+import { appendRows, lockShard } from '../../support/rows/journal.ts'
+import { listMarket } from '../../support/rows/markets.ts'
+import { toOpenOrder, updateOrders } from '../../support/rows/orders.ts'
 import { ServedEngine } from '../../support/served-engine.ts'
 import { adoptingEngine } from './adopting-engine.ts'
 import type { TurnPorts } from './engine-turns.ts'
@@ -115,14 +115,6 @@ export const realClock = (): TestClock => {
 
 class Uncovered extends Error {}
 
-/** A new database in which the market is listed. */
-export async function listedDatabase(spec: MarketSpec): Promise<{ readonly db: Db; readonly url: string }> {
-  const url = await freshDatabase()
-  const db = createDb(createPool({ url, connections: 12, name: 'keeper test', idleInTransactionMs: 0 }))
-  await listMarket(db, spec)
-  return { db, url }
-}
-
 export class MarketFixture {
   readonly db: Db
   readonly url: string
@@ -149,8 +141,16 @@ export class MarketFixture {
     return other
   }
 
+  /** A new database in which the market is listed. */
+  static async database(spec: MarketSpec): Promise<{ readonly db: Db; readonly url: string }> {
+    const url = await freshDatabase()
+    const db = createDb(createPool({ url, connections: 12, name: 'keeper test', idleInTransactionMs: 0 }))
+    await listMarket(db, spec)
+    return { db, url }
+  }
+
   static async open(spec: MarketSpec, clock: TestClock = standingClock()): Promise<MarketFixture> {
-    const { db, url } = await listedDatabase(spec)
+    const { db, url } = await MarketFixture.database(spec)
     return new MarketFixture(db, url, spec, clock)
   }
 

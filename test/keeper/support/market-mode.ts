@@ -1,6 +1,7 @@
 /** Sets the exchange's own restriction of the market, as its operator does. */
-import { appendRows, lockShard } from '../../../db/journal.ts'
+
 import { marketShard } from '../../../domain/journal/journal-row.ts'
+import { appendRows, lockShard } from '../../support/rows/journal.ts'
 import type { MarketFixture } from './market-fixture.ts'
 
 export const restrictMarket = ({ db, spec }: MarketFixture, mode: 'open' | 'halted'): Promise<void> =>

@@ -1,8 +1,6 @@
 /** Settlement without a chain: what the contract would log for the oldest part, handed to the indexer as if it had read it. */
 
-import { loadPending, partOf } from '../../../db/actions.ts'
-import type { PartKey } from '../../../db/fills.ts'
-import { toOpenOrder } from '../../../db/orders.ts'
+import { loadPending } from '../../../db/actions.ts'
 import { minedPosition } from '../../../db/positions.ts'
 import { anyOf } from '../../../db/values.ts'
 import { byAccount } from '../../../domain/auction/batch.ts'
@@ -21,6 +19,9 @@ import type {
   UserId,
 } from '../../../domain/units.ts'
 import { ask } from '../../../keeper/engine/link/engine.ts'
+import type { PartKey } from '../../support/rows/actions.ts'
+import { partOf } from '../../support/rows/actions.ts'
+import { toOpenOrder } from '../../support/rows/orders.ts'
 import type { MarketFixture } from './market-fixture.ts'
 import { mineBlock } from './mine-block.ts'
 

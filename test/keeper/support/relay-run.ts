@@ -1,9 +1,8 @@
 /** Relays of signed requests on a real chain: accepted as by the api, sent by a keeper that can be replaced at any point. */
 import { createDb, createPool, type Db } from '../../../db/client.ts'
 import type { Fence } from '../../../db/fence.ts'
-import { appendRows, lockShard } from '../../../db/journal.ts'
 import { createLeases } from '../../../db/leases.ts'
-import { insertRelayOperation, type RelayOperation } from '../../../db/relay-operations.ts'
+import type { RelayOperation } from '../../../db/relay-operations.ts'
 import { ACCOUNTS_SHARD } from '../../../domain/journal/journal-row.ts'
 import { calldataOf, REQUEST_GAS } from '../../../domain/relays/forward-request.ts'
 import type { RelayEffect } from '../../../domain/relays/operation.ts'
@@ -20,6 +19,8 @@ import { Forwarder__factory } from '../../../typechain-types/factories/Forwarder
 import { digestOfForward, signForward } from '../../support/forward-request.ts'
 import { PATIENCE } from '../../support/patience.ts'
 import { loginOf } from '../../support/postgres.ts'
+import { appendRows, lockShard } from '../../support/rows/journal.ts'
+import { insertRelayOperation } from '../../support/rows/relay-operations.ts'
 import { type ChainFixture, faucetKey, POLICY } from './chain-fixture.ts'
 import { NO_METRICS, SILENT_LOGGER, type Trader } from './market-fixture.ts'
 

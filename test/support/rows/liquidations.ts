@@ -1,10 +1,10 @@
-/** The `liquidations` table: the running liquidations of each market. The caller of a write holds the lock of the market's shard. */
+/** Running liquidations. */
 import type { Selectable } from 'kysely'
-import type { RunningLiquidation } from '../domain/risk/running-liquidation.ts'
-import type { Millis, Seq, Steps, UserId } from '../domain/units.ts'
-import type { Db, Tx } from './client.ts'
-import type { LiquidationsTable } from './liquidation-schema.ts'
-import { anyOf } from './values.ts'
+import type { Db, Tx } from '../../../db/client.ts'
+import type { LiquidationsTable } from '../../../db/liquidation-schema.ts'
+import { anyOf } from '../../../db/values.ts'
+import type { RunningLiquidation } from '../../../domain/risk/running-liquidation.ts'
+import type { Millis, Seq, Steps, UserId } from '../../../domain/units.ts'
 
 const toLiquidation = (row: Selectable<LiquidationsTable>): RunningLiquidation => ({
   account: row.user_id as UserId,

@@ -1,8 +1,8 @@
-/** The `accounts` table: the bank's ledger per user, and what the user's orders reserve of it. */
+/** Accounts that a test locks, and their reservations. */
 import { CompiledQuery } from 'kysely'
-import type { Tx } from './client.ts'
-import type { Statement } from './round-trip.ts'
-import { anyOf } from './values.ts'
+import type { Tx } from '../../../db/client.ts'
+import type { Statement } from '../../../db/round-trip.ts'
+import { anyOf } from '../../../db/values.ts'
 
 /** Locks account rows in ascending order until the transaction ends, and returns them. Shard locks come first. */
 export async function lockAccounts(tx: Tx, userIds: Iterable<number>) {
