@@ -1,7 +1,4 @@
-/**
- * The `actions` table: each market's queue of operator actions, sent in the order of `queue_no`. Actions are queued under the lock of the
- * market's shard.
- */
+/** The `actions` table: each market's queue of operator actions, sent in the order of `queue_no`. The engine writes it. */
 import type { Selectable } from 'kysely'
 import type { SingleAction, SingleKind } from '../domain/actions/action.ts'
 import { fromStoredPayload } from '../domain/actions/stored-action.ts'

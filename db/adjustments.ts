@@ -1,7 +1,4 @@
-/**
- * The tables `adjustment_attempts` and `used_margin_nonces`. A change of an attempt is one statement, with its row of the market's journal
- * in the same transaction; the caller holds the lock of the market's shard and, if the reservation changes, of the account.
- */
+/** The tables `adjustment_attempts` and `used_margin_nonces`. The engine writes them. */
 import { type Selectable, sql } from 'kysely'
 import { IN_FLIGHT } from '../domain/positions/adjustment-attempt.ts'
 import type { AdjustmentAttemptsTable } from './adjustment-schema.ts'

@@ -14,7 +14,7 @@ const PLACES: Readonly<Record<keyof RestingOrder, number>> = {
 }
 const FIELDS = (Object.keys(PLACES) as (keyof RestingOrder)[]).sort((a, b) => PLACES[a] - PLACES[b])
 
-/** The fastest level: the auction packs under the shard's lock. */
+/** The fastest level: the engine packs while a batch waits. */
 const LEVEL = 1
 /** The first byte of JSON; deflated data begins with another. */
 const BRACE = 0x7b

@@ -1,7 +1,4 @@
-/**
- * The table `funding_states`, and a market's funding as its queue of actions will make it. The caller of a write holds the lock of the
- * market's shard.
- */
+/** The table `funding_states`, and a market's funding as its queue of actions will make it. The engine writes it. */
 
 import { sql } from 'kysely'
 import { type FundingStep, fundingAfter } from '../domain/actions/queue.ts'

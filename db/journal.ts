@@ -1,6 +1,6 @@
 /**
- * The tables `shards` and `journal`. A shard's journal has no gaps, because a row's sequence is assigned under the shard's lock and commits
- * with it. Lock order everywhere: shards ascending (`accounts` sorts first), then account rows ascending, all before the first write.
+ * The tables `shards` and `journal`. A shard's journal has no gaps, because the engine assigns each row's sequence and stores it with the tables
+ * that follow it.
  */
 import { sql } from 'kysely'
 import { invariant } from '../domain/invariant.ts'
@@ -63,7 +63,7 @@ const APPEND_PLACED = `
 `
 
 /**
- * Appends rows whose places the engine has assigned; its ownership stands for the locks of the shards. The chain's rows are in the journal for those
+ * Appends rows whose places the engine has assigned; its ownership excludes other writers. The chain's rows are in the journal for those
  * that fold it, but the chain has no row in `shards`: it is not projected, and no bookmark names it.
  */
 export const appendPlacedQuery = (rows: readonly PlacedRow[]): Statement => ({

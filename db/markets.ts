@@ -1,3 +1,4 @@
+/** The `markets` table: specifications (wei as decimal strings), modes, closes and widths of price protection. The engine writes it. */
 import type { MarketSpec } from '../domain/market/market.ts'
 import type { ProtectionSchedule } from '../domain/market/price-protection.ts'
 import { fromStoredSpec } from '../domain/market/stored-spec.ts'

@@ -1,7 +1,4 @@
-/**
- * The `positions` table. The mined columns are what the chain has; the matched columns are mined and unsettled fills together. The caller
- * holds the lock of the market's shard.
- */
+/** The `positions` table. The mined columns are what the chain has; the matched columns are mined and unsettled fills together. The engine writes it. */
 import { type Selectable, sql } from 'kysely'
 import type { Position } from '../domain/positions/position.ts'
 import type { Quote, Steps } from '../domain/units.ts'

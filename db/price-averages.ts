@@ -1,3 +1,4 @@
+/** The table `price_averages`: the averages behind a market's mark price and funding rate. The engine writes it. */
 import type { StoredInterval } from '../domain/journal/journal-row.ts'
 import { NO_AVERAGES, type PriceAverages } from '../domain/prices/averages.ts'
 import type { Millis } from '../domain/units.ts'

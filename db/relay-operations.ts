@@ -1,7 +1,4 @@
-/**
- * The `relay_operations` table. Each function that changes an operation returns its journal row, which the caller appends to `accounts` in
- * the same transaction; it holds the lock of that shard.
- */
+/** The `relay_operations` table. The engine writes it. */
 import type { Selectable } from 'kysely'
 import type { Db, Tx } from './client.ts'
 import type { RelayOperationsTable } from './relay-schema.ts'

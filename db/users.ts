@@ -1,3 +1,4 @@
+/** The `users` table. The engine writes it. */
 import type { Address, UserId } from '../domain/units.ts'
 import type { Db, Tx } from './client.ts'
 import { anyOf } from './values.ts'
