@@ -88,11 +88,4 @@ export class Terminal {
     const answer = await this.ask(`${question} [y/N] `)
     if (!/^y(es)?$/i.test(answer)) throw new CommandError('not confirmed: nothing was sent')
   }
-
-  /** All of stdin, for secrets. */
-  async readInput(): Promise<string> {
-    const chunks: Buffer[] = []
-    for await (const chunk of this.#streams.stdin) chunks.push(Buffer.from(chunk))
-    return Buffer.concat(chunks).toString('utf8').trim()
-  }
 }
