@@ -12,9 +12,9 @@ import { TestScreen } from './support/test-screen.ts'
 
 describe('cli/config', () => {
   it('given a platform, the folders are the ones that it has for settings and for state', () => {
-    const home = { HOME: '/home/ann' }
-    expect(configFolder(home, 'linux')).to.equal(join('/home/ann', '.config', 'clearbatch'))
-    expect(stateFolder(home, 'darwin')).to.equal(join('/home/ann', '.local', 'state', 'clearbatch'))
+    const home = { HOME: '/people/ann' }
+    expect(configFolder(home, 'linux')).to.equal(join('/people/ann', '.config', 'clearbatch'))
+    expect(stateFolder(home, 'darwin')).to.equal(join('/people/ann', '.local', 'state', 'clearbatch'))
     const xdg = { ...home, XDG_CONFIG_HOME: '/etc/ann', XDG_STATE_HOME: '/var/ann' }
     expect(configFolder(xdg, 'linux')).to.equal(join('/etc/ann', 'clearbatch'))
     expect(stateFolder(xdg, 'linux')).to.equal(join('/var/ann', 'clearbatch'))
