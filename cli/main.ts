@@ -41,6 +41,13 @@ process.stdout.on('error', ({ code, message }: NodeJS.ErrnoException) => {
   process.exit(1)
 })
 
+// Errors outside of the command's own promise, for example in a timer: the command may have acted.
+process.on('uncaughtException', ({ message, stack }) => {
+  const text = process.argv.includes('--debug') ? stack : `${message} (--debug shows where)`
+  process.stderr.write(`unexpected failure, whose outcome is unknown: ${text}\n`)
+  process.exit(3)
+})
+
 // From Node.js 22 on, compiled code is kept for the next run.
 module.enableCompileCache?.()
 const { run } = await import('./run.ts')

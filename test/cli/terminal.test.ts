@@ -50,4 +50,16 @@ describe('cli/terminal', () => {
       'the output cannot be written: the disk is full; free space and run the command again\n',
     ])
   })
+
+  it('when an error is thrown outside of the command, it is one line without a stack trace, and the exit code is 3', () => {
+    const preload = 'data:text/javascript,setTimeout(()=>{throw new Error("odd")},1000)'
+    const args = ['market', 'list', '--url', 'http://127.0.0.1:4', '--timeout', '30']
+    const { status, stderr } = spawnSync(process.execPath, ['--import', preload, 'cli/main.ts', ...args], {
+      encoding: 'utf8',
+    })
+    expect([status, stderr]).to.deep.equal([
+      3,
+      'unexpected failure, whose outcome is unknown: odd (--debug shows where)\n',
+    ])
+  })
 })
