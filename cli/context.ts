@@ -1,5 +1,6 @@
 /** What a command runs on: the client of its account, and the terminal. Secrets are read when a command first needs them. */
 import { Client } from '../client/client.ts'
+import type { ClearbatchError } from '../client/errors.ts'
 import type { Market, PlacedOrder } from '../client/responses.ts'
 import { nativeSigner } from '../client/signers/native-signer.ts'
 import type { AccountSigner } from '../client/signers/signer.ts'
@@ -19,6 +20,9 @@ export class Context {
   readonly format: Format
   /** Aborted by the first SIGINT or SIGTERM. */
   readonly stopping: AbortSignal
+  /** Aborted, with the error as its reason, when the exchange refuses the credential or a topic of a live feed. */
+  readonly feedRefusal: AbortSignal
+  readonly #feed = new AbortController()
   readonly #clients: Client[] = []
   readonly #children: Context[] = []
   #place: Place | null = null
@@ -29,6 +33,7 @@ export class Context {
     this.env = env
     this.terminal = terminal
     this.stopping = stopping
+    this.feedRefusal = this.#feed.signal
     this.format = flags.jsonl ? 'jsonl' : flags.json ? 'json' : 'text'
   }
 
@@ -133,7 +138,8 @@ export class Context {
   #open(options: ConstructorParameters<typeof Client>[0]): Client {
     const { timeout } = this.flags
     const http = timeout === undefined ? {} : { budgetMs: timeout * 1000, timeoutMs: timeout * 1000 }
-    const client = new Client({ ...options, http })
+    const onLiveError = (error: ClearbatchError) => this.#feed.abort(error)
+    const client = new Client({ ...options, http, onLiveError })
     this.#clients.push(client)
     return client
   }

@@ -70,10 +70,11 @@ const SYSTEM_ERRORS = {
 
 function failureOfExchange(error: ClearbatchError, kind: CommandKind): Failure {
   const { message, code, outcome, status, details, retryAfterMs } = error
+  const hasEffect = kind === 'trade' || kind === 'account'
   const facts = {
     ...details,
     code,
-    ...(outcome === null ? {} : { outcome }),
+    ...(outcome === null || !hasEffect ? {} : { outcome }),
     ...(retryAfterMs === null ? {} : { retry_after: retryAfterMs / 1000 }),
   }
   return { message: hinted(error, message), details: facts, exitCode: exitCodeOf({ status, outcome, kind }) }

@@ -34,8 +34,18 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const)
     if (++signals > 1) process.exit(130)
   })
 // A reader that closes the pipe, such as `head`, ends the command.
-process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-  process.exit(error.code === 'EPIPE' ? 0 : 1)
+process.stdout.on('error', ({ code, message }: NodeJS.ErrnoException) => {
+  if (code === 'EPIPE') process.exit(0)
+  const reason = code === 'ENOSPC' ? 'the disk is full; free space and run the command again' : message
+  process.stderr.write(`the output cannot be written: ${reason}\n`)
+  process.exit(1)
+})
+
+// Errors outside of the command's own promise, for example in a timer: the command may have acted.
+process.on('uncaughtException', ({ message, stack }) => {
+  const text = process.argv.includes('--debug') ? stack : `${message} (--debug shows where)`
+  process.stderr.write(`unexpected failure, whose outcome is unknown: ${text}\n`)
+  process.exit(3)
 })
 
 // From Node.js 22 on, compiled code is kept for the next run.

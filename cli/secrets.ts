@@ -1,12 +1,25 @@
-/** Reads private keys, API keys and tokens from files. Secrets are never arguments, which other users can list. */
+/** Reads private keys, API keys and tokens from files or standard input. Secrets are never arguments, which other users can list. */
 import { createDecipheriv, pbkdf2Sync, scryptSync } from 'node:crypto'
 import { readFileSync, statSync } from 'node:fs'
 import { keccak } from '../client/keccak.ts'
 import { toHex } from '../domain/hex.ts'
 import { CommandError } from './failure.ts'
 
+/** The name of standard input. */
+export const STDIN = '-'
+
+/** Standard input ends with its first read. */
+let piped: string | undefined
+
+function readPiped(what: string): string {
+  piped ??= readFileSync(0, 'utf8').trim()
+  if (piped === '') throw new CommandError(`standard input is empty: expected the ${what}`)
+  return piped
+}
+
 /** `warn` receives a warning if other users can read the file. */
 export function readSecret(file: string, what: string, warn: (text: string) => void): string {
+  if (file === STDIN) return readPiped(what)
   let content: string
   try {
     content = readFileSync(file, 'utf8').trim()

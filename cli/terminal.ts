@@ -9,6 +9,10 @@ export interface Streams {
   readonly stderr: Writable & { readonly isTTY?: boolean }
 }
 
+/** The alternate screen, without a cursor; lines that are too long are cut, not wrapped. */
+const OPEN_SCREEN = '\x1b[?1049h\x1b[?25l\x1b[?7l'
+const CLOSE_SCREEN = '\x1b[?7h\x1b[?25h\x1b[?1049l'
+
 export class Terminal {
   readonly #streams: Streams
   readonly #hasColour: boolean
@@ -34,9 +38,20 @@ export class Terminal {
     this.#streams.stdout.write(text.endsWith('\n') ? text : `${text}\n`)
   }
 
-  /** Without a line break. */
-  raw(text: string): void {
-    this.#streams.stdout.write(text)
+  /** Draws on a screen of its own. Returns the function that restores the terminal and its earlier text. */
+  openScreen(onResize: () => void): () => void {
+    const { stdout } = this.#streams
+    stdout.on('resize', onResize)
+    stdout.write(OPEN_SCREEN)
+    return () => {
+      stdout.off('resize', onResize)
+      stdout.write(CLOSE_SCREEN)
+    }
+  }
+
+  /** Replaces the screen in one write, line by line, so that it does not flicker. */
+  draw(lines: readonly string[]): void {
+    this.#streams.stdout.write(`\x1b[H${lines.join('\x1b[K\n')}\x1b[K\x1b[J`)
   }
 
   note(text: string): void {
@@ -72,12 +87,5 @@ export class Terminal {
       )
     const answer = await this.ask(`${question} [y/N] `)
     if (!/^y(es)?$/i.test(answer)) throw new CommandError('not confirmed: nothing was sent')
-  }
-
-  /** All of stdin, for secrets. */
-  async readInput(): Promise<string> {
-    const chunks: Buffer[] = []
-    for await (const chunk of this.#streams.stdin) chunks.push(Buffer.from(chunk))
-    return Buffer.concat(chunks).toString('utf8').trim()
   }
 }

@@ -9,6 +9,7 @@ import type { Context } from '../context.ts'
 import { CommandError, EXIT } from '../failure.ts'
 import { authorizeInBrowser } from '../oauth.ts'
 import { DEFAULT_STACK, readStack } from '../place.ts'
+import { STDIN } from '../secrets.ts'
 import { given } from './account.ts'
 
 interface Login {
@@ -85,8 +86,12 @@ async function remoteProfile(
   return { ...common, issuer_url: issuerUrl, token_file: stored }
 }
 
-const absolute = (file: string | undefined): string | undefined =>
-  file === undefined ? undefined : resolve(file)
+/** A profile names the file of a secret for later commands. */
+function absolute(file: string | undefined): string | undefined {
+  if (file === STDIN)
+    throw new CommandError('a profile cannot name standard input: pass a file, or skip the login', EXIT.usage)
+  return file === undefined ? undefined : resolve(file)
+}
 
 export const whoami = async (context: Context) => context.reader().account.me()
 
@@ -99,7 +104,8 @@ interface KeyOptions {
 async function rotate(context: Context, authorization: string, options: KeyOptions) {
   const { scope, allow } = options
   const { place } = context
-  const file = options['new-api-key-file'] ?? place.apiKeyFile ?? newKeyFile(context)
+  const current = place.apiKeyFile === STDIN ? undefined : place.apiKeyFile
+  const file = options['new-api-key-file'] ?? current ?? newKeyFile(context)
   const { api_key, ...facts } = await rotateApiKey({
     baseUrl: place.url,
     authorization,

@@ -12,6 +12,7 @@ import type { Side } from '../../domain/orders/order.ts'
 import { stateFolder, writePrivately } from '../config.ts'
 import type { Context } from '../context.ts'
 import { CommandError, EXIT } from '../failure.ts'
+import { lockState } from '../state-lock.ts'
 import type { Confirming } from './order.ts'
 
 interface Twap {
@@ -39,7 +40,7 @@ interface State {
   readonly slices: readonly Slice[]
 }
 
-/** Market orders expire this long after they are signed; a signed slice that was not sent until then is signed again. */
+/** Market orders expire this long after they are signed. A slice that the exchange did not receive until then is signed again. */
 const SLICE_LIFE_MS = 60_000
 const POLL_MS = 500
 
@@ -84,20 +85,25 @@ export async function twap(context: Context, args: Twap & Confirming) {
   const client = await context.signing()
   const market = await context.market(client, args.market)
   const file = args.state ?? defaultFile(context, client.account.address, plan)
-  const state = existsSync(file) ? readState(file, plan) : planOf(market, plan)
+  const stateOf = () => (existsSync(file) ? readState(file, plan) : planOf(market, plan))
   if (args['dry-run'])
-    return state.slices.map(({ at, quantity, status }) => ({
+    return stateOf().slices.map(({ at, quantity, status }) => ({
       at: new Date(at).toISOString(),
       quantity,
       status,
     }))
-  const open = state.slices.filter(({ status }) => status !== 'ended').length
-  if (!args.yes)
-    await context.terminal.confirm(
-      `${args.side} ${args.quantity} ${market.symbol} by ${args.slices} market orders every ${args.interval} s; ${open} are left. Start?`,
-    )
-  const run = new TwapRun(context, client, market, file, state)
-  return run.finish()
+  const release = lockState(file)
+  try {
+    const state = stateOf()
+    const open = state.slices.filter(({ status }) => status !== 'ended').length
+    if (!args.yes)
+      await context.terminal.confirm(
+        `${args.side} ${args.quantity} ${market.symbol} by ${args.slices} market orders every ${args.interval} s; ${open} are left. Start?`,
+      )
+    return await new TwapRun(context, client, market, file, state).finish()
+  } finally {
+    release()
+  }
 }
 
 function readState(file: string, plan: object): State {
@@ -200,18 +206,27 @@ class TwapRun {
     }
   }
 
-  /** A slice that was signed before a restart may have been placed. It is sent again, which places it once, unless it has expired unseen. */
+  /** A slice that was signed before a restart may have been placed: it is sent again, which places it once. False if it never can be. */
   async #isKnown(index: number): Promise<boolean> {
     const { signed } = this.#slice(index)
     if (signed === null) return false
-    if ((await this.#placedOrder(this.#slice(index))) === null) {
-      const expires = Number(signed.body.expiration_seconds) * 1000
-      // Until then a request that is still on its way could place it: another signature could then be a second order.
-      if (Date.now() <= expires) await this.#client.orders.send(signed)
-      else return false
-    }
+    if ((await this.#placedOrder(this.#slice(index))) === null && !(await this.#isPlacedNow(signed)))
+      return false
     this.#update(index, { status: 'placed' })
     return true
+  }
+
+  /** The exchange decides: its read model may be behind, and so may the clock of this machine. */
+  async #isPlacedNow(signed: NonNullable<Slice['signed']>): Promise<boolean> {
+    try {
+      await this.#client.orders.send(signed)
+      return true
+    } catch (error) {
+      if (!(error instanceof ClearbatchError)) throw error
+      if (error.outcome === 'placed') return true
+      if (error.outcome === 'not_placed' && error.code === 'ORDER_EXPIRED') return false
+      throw error
+    }
   }
 
   /** A market order ends within a few batches. */

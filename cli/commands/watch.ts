@@ -1,4 +1,5 @@
 /** `watch`: order book, tape and own orders of a market, redrawn in the terminal as the feed changes. */
+import { once } from 'node:events'
 import type { Client } from '../../client/client.ts'
 import type { LocalAccount } from '../../client/live/local-account.ts'
 import type { LocalBook } from '../../client/live/local-book.ts'
@@ -11,7 +12,8 @@ import type { Terminal } from '../terminal.ts'
 /** Most redraws per second: 5. */
 const REDRAW_MS = 200
 const WIDTH = 14
-const CLEAR = '\x1b[H\x1b[J'
+/** Levels, fills or own orders in a list, at most. */
+const MOST_ROWS = 12
 
 interface Screen {
   readonly symbol: string
@@ -20,15 +22,18 @@ interface Screen {
   /** Null without a credential. */
   readonly account: LocalAccount | null
   readonly isCurrent: boolean
+  /** Height of the terminal. */
   readonly rows: number
 }
 
 const cell = (value: unknown): string => String(value ?? '-').padStart(WIDTH)
 
-/** The lines of the screen. Pure, for the terminal that colours them. */
-export function screenOf(screen: Screen, terminal: Pick<Terminal, 'colour'>): string {
+/** The lines of the screen, at most as many as the terminal has. */
+function screenOf(screen: Screen, terminal: Pick<Terminal, 'colour'>): string[] {
   const { symbol, book, trades, account, isCurrent, rows } = screen
-  const depth = Math.max(3, Math.min(12, Math.floor((rows - 10) / 3)))
+  // Both sides of the book and the fills, with 5 other lines; own orders have 2 more.
+  const [lists, others] = account === null ? [3, 5] : [4, 7]
+  const depth = Math.max(1, Math.min(MOST_ROWS, Math.floor((rows - others) / lists)))
   const level = (side: 'LONG' | 'SHORT') => book.levels(side).slice(0, depth)
   const row = ({ price, quantity }: { price: number; quantity: number }, colour: 'red' | 'green') =>
     terminal.colour(`${cell(price)}${cell(quantity)}`, colour)
@@ -60,47 +65,64 @@ export function screenOf(screen: Screen, terminal: Pick<Terminal, 'colour'>): st
                 `  ${status}`,
             ),
         ]),
-  ].join('\n')
+  ].slice(0, rows)
 }
 
-/** In a pipe each change of the book is a line of JSON. */
+/** In a pipe each change is a line of JSON. */
 export async function watch(
   context: Context,
   { positionals: [symbol = ''] }: { readonly positionals: readonly string[] },
 ) {
   const client = openClient(context)
   const market = await context.market(client, symbol)
-  const isScreen = context.terminal.isScreen && context.format === 'text'
+  const { terminal } = context
   let isDirty = true
   const changed = () => {
     isDirty = true
   }
   const book = client.live.book(market.market_id, changed)
   const trades = client.live.trades(market.market_id, changed)
-  const account = hasCredential(context) ? client.live.account() : null
+  const account = hasCredential(context) ? ownAccount(client, changed) : null
+  const isScreen = terminal.isScreen && context.format === 'text'
+  // A topic may become current without a message: the screen then still shows that it was not.
+  let wasCurrent = false
   const draw = (): void => {
-    if (!isDirty && client.live.isCurrent) return
-    isDirty = false
+    const { isCurrent } = client.live
+    const screen = { symbol: harmless(market.symbol), book, trades, account, isCurrent, rows: terminal.rows }
     if (isScreen) {
-      const screen = {
-        symbol: harmless(market.symbol),
-        book,
-        trades,
-        account,
-        isCurrent: client.live.isCurrent,
-      }
-      context.terminal.raw(CLEAR + screenOf({ ...screen, rows: context.terminal.rows }, context.terminal))
-    } else if (client.live.isCurrent)
-      context.terminal.out(JSON.stringify(lineOf(market.symbol, book, trades)))
+      if (isDirty || !isCurrent || !wasCurrent) terminal.draw(screenOf(screen, terminal))
+    } else if (!isDirty || !isCurrent) return
+    else terminal.out(JSON.stringify(lineOf(market.symbol, book, trades)))
+    isDirty = false
+    wasCurrent = isCurrent
   }
+  const close = isScreen
+    ? terminal.openScreen(() => {
+        changed()
+        draw()
+      })
+    : () => {}
   const timer = setInterval(draw, REDRAW_MS)
-  await new Promise<void>((resolve) => {
-    if (context.stopping.aborted) resolve()
-    context.stopping.addEventListener('abort', () => resolve(), { once: true })
-  })
-  clearInterval(timer)
-  if (isScreen) context.terminal.raw('\n')
+  try {
+    await ended(context)
+  } finally {
+    clearInterval(timer)
+    close()
+  }
   return undefined
+}
+
+function ownAccount({ live }: Client, changed: () => void): LocalAccount {
+  live.subscribe('user', changed)
+  return live.account()
+}
+
+/** Resolves when the person ends the command, and rejects when the exchange refuses the feed. */
+async function ended({ stopping, feedRefusal }: Context): Promise<void> {
+  const signals = [stopping, feedRefusal]
+  if (!signals.some(({ aborted }) => aborted))
+    await Promise.race(signals.map((signal) => once(signal, 'abort')))
+  if (!stopping.aborted) throw feedRefusal.reason
 }
 
 const lineOf = (symbol: string, book: LocalBook, trades: LocalTrades) => ({

@@ -243,6 +243,22 @@ describe('clearbatch, against an exchange', function () {
     expect(refused.err).to.include('the password does not decrypt the keystore')
   })
 
+  it('when a secret is passed by standard input, it is used, and a profile does not store it', async () => {
+    const piped = async (...args: string[]) => {
+      const child = spawn(process.execPath, ['cli/main.ts', ...args, '--url', url, '--api-key-file', '-'], {
+        env: { ...process.env, ...env },
+        stdio: ['pipe', 'pipe', 'pipe'],
+      })
+      child.stdin.end(`${alice.apiKey}\n`)
+      const [out, err] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')])
+      return { code: child.exitCode, out, err }
+    }
+    const { code, out, err } = await piped('auth', 'whoami', '--json')
+    expect([code, err, JSON.parse(out).address]).to.deep.equal([0, '', alice.address])
+    const login = await piped('auth', 'login', '--profile', 'custom')
+    expect([login.code, login.err.includes('cannot name standard input')]).to.deep.equal([2, true])
+  })
+
   it('when a profile is stored, the next command uses it, and another chain than its own is never signed for', async () => {
     const login = await cli('auth', 'login', '--profile', 'custom', ...connection, '--json')
     expect([login.code, JSON.parse(login.out).address]).to.deep.equal([0, alice.address])

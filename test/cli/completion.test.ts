@@ -7,6 +7,7 @@ import { expect } from 'chai'
 import { after, before, describe, it } from 'mocha'
 import { complete } from '../../cli/complete.ts'
 import { COMMANDS } from '../../cli/table.ts'
+import { skipBecause } from '../e2e/support/guide.ts'
 
 describe('clearbatch completion', function () {
   this.timeout(60_000)
@@ -31,7 +32,7 @@ describe('clearbatch completion', function () {
   })
 
   it('when a word is completed in bash, the shell has the commands and flags', function () {
-    if (isMissing('bash')) this.skip()
+    if (isMissing('bash')) return skipBecause(this, 'bash is not installed')
     const script = `source <(clearbatch completion bash)
 complete_words() { COMP_WORDS=("$@"); COMP_CWORD=$((\${#COMP_WORDS[@]} - 1)); COMPREPLY=(); _clearbatch; echo "\${COMPREPLY[*]}"; }
 complete_words clearbatch or
@@ -44,7 +45,7 @@ complete -p clearbatch`
   })
 
   it('when a word is completed in zsh, the shell has the commands', function () {
-    if (isMissing('zsh')) this.skip()
+    if (isMissing('zsh')) return skipBecause(this, 'zsh is not installed')
     const script = `autoload -U compinit; compinit -u -d ${folder}/zcompdump
 compadd() { shift; print -l -- "\${(@P)1}" }
 source <(clearbatch completion zsh)
@@ -56,7 +57,7 @@ print -- $_comps[clearbatch]`
   })
 
   it('when a word is completed in fish, the shell has the commands', function () {
-    if (isMissing('fish')) this.skip()
+    if (isMissing('fish')) return skipBecause(this, 'fish is not installed')
     const script = `clearbatch completion fish | source; complete -C 'clearbatch order p'`
     const { stdout } = spawnSync('fish', ['--no-config', '-c', script], { env, encoding: 'utf8' })
     expect(stdout.trim()).to.equal('place')

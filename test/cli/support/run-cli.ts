@@ -1,6 +1,7 @@
 /** Runs `clearbatch` in this process and keeps what it prints. */
 import { Readable, Writable } from 'node:stream'
 import { run } from '../../../cli/run.ts'
+import type { TestScreen } from './test-screen.ts'
 
 export interface CliResult {
   readonly code: number
@@ -13,6 +14,8 @@ export interface CliOptions {
   readonly stopping?: AbortSignal
   /** Receives everything printed to standard output so far, after each write. */
   readonly onOutput?: (text: string) => void
+  /** In place of a pipe for standard output. */
+  readonly screen?: TestScreen
 }
 
 class Captured extends Writable {
@@ -34,7 +37,7 @@ class Captured extends Writable {
 /** Commands of operators print to the console: it is captured too. */
 export async function runCli(
   args: readonly string[],
-  { env = {}, stopping, onOutput }: CliOptions = {},
+  { env = {}, stopping, onOutput, screen }: CliOptions = {},
 ): Promise<CliResult> {
   const [stdout, stderr] = [new Captured(onOutput), new Captured()]
   const { log, error } = console
@@ -43,7 +46,7 @@ export async function runCli(
   try {
     const code = await run(args, {
       env,
-      streams: { stdin: Readable.from([]), stdout, stderr },
+      streams: { stdin: Readable.from([]), stdout: screen ?? stdout, stderr },
       stopping: stopping ?? new AbortController().signal,
     })
     return { code, out: stdout.text, err: stderr.text }
