@@ -23,6 +23,7 @@ export class Context {
   /** Aborted, with the error as its reason, when the exchange refuses the credential or a topic of a live feed. */
   readonly feedRefusal: AbortSignal
   readonly #feed = new AbortController()
+  #hasPosted = false
   readonly #clients: Client[] = []
   readonly #children: Context[] = []
   #place: Place | null = null
@@ -130,6 +131,11 @@ export class Context {
     return context
   }
 
+  /** Whether a request that may have an effect has been sent to the exchange. */
+  get hasPosted(): boolean {
+    return this.#hasPosted || this.#children.some(({ hasPosted }) => hasPosted)
+  }
+
   close(): void {
     for (const child of this.#children) child.close()
     for (const client of this.#clients) client.close()
@@ -137,11 +143,17 @@ export class Context {
 
   #open(options: ConstructorParameters<typeof Client>[0]): Client {
     const { timeout } = this.flags
-    const http = timeout === undefined ? {} : { budgetMs: timeout * 1000, timeoutMs: timeout * 1000 }
+    const limits = timeout === undefined ? {} : { budgetMs: timeout * 1000, timeoutMs: timeout * 1000 }
+    const http = { ...limits, fetch: this.#fetch }
     const onLiveError = (error: ClearbatchError) => this.#feed.abort(error)
     const client = new Client({ ...options, http, onLiveError })
     this.#clients.push(client)
     return client
+  }
+
+  readonly #fetch: typeof fetch = (input, init) => {
+    if (init?.method === 'POST') this.#hasPosted = true
+    return fetch(input, init)
   }
 
   async #readSigner(): Promise<AccountSigner> {

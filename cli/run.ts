@@ -74,6 +74,7 @@ function answer(commands: readonly Command[], args: readonly string[]): string |
 export async function run(args: readonly string[], { env, streams, stopping }: Runtime): Promise<ExitCode> {
   const terminal = new Terminal(streams, env)
   let kind: Command['kind'] = 'tool'
+  let context: Context | null = null
   let flags: GlobalValues = {
     json: args.includes('--json') || args.includes('--jsonl'),
     debug: args.includes('--debug'),
@@ -89,12 +90,15 @@ export async function run(args: readonly string[], { env, streams, stopping }: R
     kind = parsed.command.kind
     flags = parsed.flags
     // Loaded late: help and completions answer without the client.
-    const { Context } = await import('./context.ts')
-    await execute(parsed.command, parsed.args, new Context(flags, env, terminal, stopping))
+    const module = await import('./context.ts')
+    context = new module.Context(flags, env, terminal, stopping)
+    await execute(parsed.command, parsed.args, context)
     return EXIT.done
   } catch (error) {
-    report(error, kind, flags, terminal)
-    return failureOf(error, kind).exitCode
+    // Before its first request with an effect, a command that trades has only read.
+    const lost = kind === 'trade' && context?.hasPosted === false ? 'read' : kind
+    report(error, lost, flags, terminal)
+    return failureOf(error, lost).exitCode
   }
 }
 

@@ -207,6 +207,8 @@ describe('clearbatch, against an exchange', function () {
     expect((await cli('account', 'balance', '--url', url)).code).to.equal(4)
     const lost = await cli('order', 'cancel', '--all', ...nowhere, '--api-key-file', keyFile)
     expect([lost.code, lost.err.includes('outcome: unknown')]).to.deep.equal([3, true])
+    const unread = await cli('order', 'cancel', '1-1', ...nowhere, '--api-key-file', keyFile)
+    expect([unread.code, unread.err.includes('outcome')]).to.deep.equal([5, false])
   })
 
   it('when a secret cannot be used, the file is named, and a file that others can read warns', async () => {
