@@ -1,6 +1,7 @@
 /** Publishes the index of one market in place of the keeper: for a replay or a test. */
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { isConnectionError } from '../api/database-errors.ts'
 import type { Db } from '../db/client.ts'
 import { deleteLease, seizeLease } from '../db/leases.ts'
 import { indexLease, latestReport, publishReports } from '../db/oracle-reports.ts'
@@ -39,7 +40,10 @@ export function overrideFeed(
   }
   const loop = (async () => {
     while (!stopped) {
-      await report()
+      // A report that a restart of the database loses is followed by the next one.
+      await report().catch((error: unknown) => {
+        if (!isConnectionError(error)) throw error
+      })
       await sleep(REPORT_EVERY_MS)
     }
   })()

@@ -17,6 +17,20 @@ const PAUSE_MS = 500
 const TRIES = 10
 const FIRST_TRIES = 4
 
+/** Starts always on the port of the first success. Before that each attempt has a port of its own: another program may take the one that was free. */
+export function onOnePort(
+  choose: () => Promise<number>,
+  start: (port: number) => Promise<Running>,
+): () => Promise<Running> {
+  let port: number | null = null
+  return async () => {
+    const chosen = port ?? (await choose())
+    const running = await start(chosen)
+    port = chosen
+    return running
+  }
+}
+
 /** Retries the first start: a process of an earlier stack may still be ending. */
 async function firstStart(start: () => Promise<Running>): Promise<Running> {
   for (let attempt = 1; ; attempt++) {

@@ -27,7 +27,7 @@ import { pageDir } from './page.ts'
 import { freePort, internalPorts } from './ports.ts'
 import { startPostgres } from './postgres.ts'
 import { priceConfigOf } from './price-config.ts'
-import { keepRunning, type Service } from './services.ts'
+import { keepRunning, onOnePort, type Service } from './services.ts'
 import type { StackAccount, StackFile } from './stack-file.ts'
 import { createSupervisor, type Managed, type Supervisor } from './supervisor.ts'
 
@@ -178,24 +178,23 @@ async function startServices(
   report: (line: string) => void,
   onStop: OnStop,
 ) {
-  const databasePort = await freePort()
-  const startDatabase = () => startPostgres({ dir: dir.postgres, port: databasePort, settings })
+  const startDatabase = onOnePort(freePort, (at) => startPostgres({ dir: dir.postgres, port: at, settings }))
   const postgres = await keepRunning('postgres', startDatabase, report)
   onStop(() => postgres.stop())
 
   // Port 0 for the API means that several stacks may run at a time, so the chain uses any free port too.
-  const chainPort = port === 0 ? await freePort() : await preferPort(CHAIN_PORT)
-  const startChain = async () => {
+  const chooseChainPort = port === 0 ? freePort : () => preferPort(CHAIN_PORT)
+  const startChain = onOnePort(chooseChainPort, (at) => {
     repairChainState(dir.chainState)
     return startAnvil({
-      port: chainPort,
+      port: at,
       chainId: CHAIN_ID,
       blockTime: 1,
       mixedMining: true,
       stateFile: dir.chainState,
       logFile: join(dir.logs, 'anvil.log'),
     })
-  }
+  })
   const chain = await keepRunning('anvil', startChain, report)
   onStop(() => chain.stop())
   onStop(boundChainState(dir.chainState, chain, report))
