@@ -86,6 +86,8 @@ export const reusedRequest = ({ id }: Pick<ClientRequest, 'id'>): ApiError =>
 export interface Command {
   readonly kind: 'place' | 'cancel'
   readonly userId: number
+  /** Address of the account. */
+  readonly maker: string
   readonly items: readonly Item[]
   /** Whether one rejected item rejects all items. */
   readonly isAtomic: boolean
@@ -95,6 +97,8 @@ export interface Command {
 /** Cancels every live order of the account, in one market or, with null, in all. */
 export interface CancelAll {
   readonly userId: number
+  /** Address of the account. */
+  readonly maker: string
   readonly marketId: number | null
   readonly reason: string | null
   /** Markets whose journals the bookmark covers, although the account has no live order in them. */

@@ -169,14 +169,11 @@ function createExecution(ports: DispatcherPorts) {
 
   async function reportFor(
     done: Done,
-    items: Command['items'],
+    { maker }: Pick<Command, 'maker'>,
     refused: SentOrders['refused'],
   ): Promise<CommandReport> {
     const stored = await findOrders(storedHashes(done))
-    const makers = new Map(
-      items.flatMap((item) => (item.kind === 'place' ? [[item.order.hash, item.order.maker]] : [])),
-    )
-    return reportOf(done, { refused, makers, stored, bookmark: epochs.bookmark, now: clock.now() })
+    return reportOf(done, { refused, maker, stored, bookmark: epochs.bookmark, now: clock.now() })
   }
 
   return {
@@ -195,8 +192,7 @@ function createExecution(ports: DispatcherPorts) {
       logger.debug({ order_hashes: hashesOf(command) }, 'command stored by the engine')
       killPoint('after-placement-commit')
       if (command.request !== null) killPoint('after-request-commit')
-      const { items } = command
-      return { report: await afterExecution(logger, {}, () => reportFor(done, items, refused)) }
+      return { report: await afterExecution(logger, {}, () => reportFor(done, command, refused)) }
     },
 
     async cancelAll(command: CancelAll, sending: Sending): Promise<CommandReport> {
@@ -205,7 +201,7 @@ function createExecution(ports: DispatcherPorts) {
       const done = doneOf(await send(toCancelAll(command), sending), [])
       logger.debug({ order_hashes: storedHashes(done) }, 'command stored by the engine')
       killPoint('after-placement-commit')
-      return afterExecution(logger, {}, () => reportFor(done, [], []))
+      return afterExecution(logger, {}, () => reportFor(done, command, []))
     },
 
     async dryRun(command: Command): Promise<CommandReport> {
@@ -214,7 +210,7 @@ function createExecution(ports: DispatcherPorts) {
         beforeLookUp: async () => {},
       })
       if ('stored' in found) throw new Error('a dry run has no client_request_id')
-      return reportFor(doneOf(found.answer, found.refused), command.items, found.refused)
+      return reportFor(doneOf(found.answer, found.refused), command, found.refused)
     },
   }
 }

@@ -9,6 +9,7 @@ import type {
   OrderFacts,
 } from '../../domain/exchange/decide/orders/command.ts'
 import { orderColumns } from '../../domain/exchange/order-columns.ts'
+import { isMarketType } from '../../domain/orders/order.ts'
 import type { MarketId, Millis, Price, Seq } from '../../domain/units.ts'
 import type { ApiError } from '../errors.ts'
 import type { Bookmark, Cancelled, CommandReport, ItemResult, Placed } from './command.ts'
@@ -19,8 +20,8 @@ import type { StoredOrder } from './stored-orders.ts'
 export interface ReportInput {
   /** For each item of the command, the error with which the api has refused it. */
   readonly refused: readonly (ApiError | undefined)[]
-  /** Address of the account, for orders that the command has placed. */
-  readonly makers: ReadonlyMap<string, string>
+  /** Address of the account. */
+  readonly maker: string
   /** Stored orders by the hashes of `storedHashes`. */
   readonly stored: ReadonlyMap<string, StoredOrder>
   readonly bookmark: (at: EngineBookmark) => Bookmark
@@ -28,7 +29,7 @@ export interface ReportInput {
   readonly now: Millis
 }
 
-/** Orders of the answer of which the engine does not have every field: all but those that it has just accepted. */
+/** Orders of the answer of which the engine does not have every field. */
 export const storedHashes = ({ results }: Pick<Done, 'results'>): string[] =>
   results.map(storedHash).filter((hash) => hash !== null)
 
@@ -37,13 +38,22 @@ function storedHash(result: EngineResult): string | null {
     case 'placed':
       return result.isDuplicate ? result.facts.signature.hash : null
     case 'cancelled':
-      return result.hash
+      return isUnfilledCancel(result) ? null : result.hash
     case 'answered':
       return duplicateOf(result).order_hash
     case 'refused':
       return null
   }
 }
+
+/** A limit order that ends without a fill has neither value nor fee, and only market orders have a protection price. */
+const isUnfilledCancel = ({ facts, cancelled, isDuplicate }: EngineCancelled): boolean =>
+  cancelled &&
+  !isDuplicate &&
+  facts !== null &&
+  facts.order.filled === 0 &&
+  facts.order.settling === 0 &&
+  !isMarketType(facts.order.type)
 
 export function reportOf({ results, balance, readAfter }: Done, input: ReportInput): CommandReport {
   return {
@@ -70,10 +80,10 @@ function resultOf(result: EngineResult, input: ReportInput, at: number): ItemRes
 
 function placedOf(
   { facts, isDuplicate, oracle, readAfter }: EnginePlaced,
-  { makers, stored, bookmark }: ReportInput,
+  { maker, stored, bookmark }: ReportInput,
 ): Placed {
   const { hash } = facts.signature
-  const known = isDuplicate ? storedOf(stored, hash) : { maker: makers.get(hash) as string, ...UNFILLED }
+  const known = isDuplicate ? storedOf(stored, hash) : { maker, ...UNFILLED }
   const order = orderOf(facts, { updated_at: facts.order.acceptedAt, ...known })
   return { kind: 'placed', order, isDuplicate, oracle, read_after: bookmark(readAfter) }
 }
@@ -93,15 +103,23 @@ function endedDuplicate({ order_hash, read_after }: EndedDuplicate, input: Repor
   }
 }
 
-function cancelledOf(
-  { facts, hash, cancelled, isDuplicate, readAfter }: EngineCancelled,
-  { stored, bookmark, now }: ReportInput,
-): Cancelled {
+function cancelledOf(result: EngineCancelled, input: ReportInput): Cancelled {
+  const { cancelled, isDuplicate, readAfter } = result
+  const order = cancelledOrder(result, input)
+  return { kind: 'cancelled', order, cancelled, isDuplicate, read_after: input.bookmark(readAfter) }
+}
+
+function cancelledOrder(result: EngineCancelled, { maker, stored, now }: ReportInput): StoredOrder {
+  const { facts, hash, cancelled, isDuplicate } = result
+  if (facts !== null && isUnfilledCancel(result))
+    return orderOf(facts, { maker, ...UNFILLED, updated_at: facts.order.endedAt ?? now })
   const known = storedOf(stored, hash)
+  if (facts === null) return known
   const hasCancelled = cancelled && !isDuplicate
-  const updated_at = facts?.order.endedAt ?? (hasCancelled ? now : known.updated_at)
-  const order = facts === null ? known : orderOf(facts, { ...known, updated_at })
-  return { kind: 'cancelled', order, cancelled, isDuplicate, read_after: bookmark(readAfter) }
+  return orderOf(facts, {
+    ...known,
+    updated_at: facts.order.endedAt ?? (hasCancelled ? now : known.updated_at),
+  })
 }
 
 /** Rows of orders are never deleted, and the engine's answer follows the commit of the order's row. */

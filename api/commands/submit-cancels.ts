@@ -20,7 +20,7 @@ type Result = CancelBatchAnswer['results'][number]
 
 export async function cancelBatch(
   ports: CommandPorts,
-  { userId }: Caller,
+  { userId, address: maker }: Caller,
   body: CancelBatchBody,
   reason: string | null,
 ): Promise<CancelBatchAnswer> {
@@ -31,7 +31,7 @@ export async function cancelBatch(
   const items = requested.map((hash) => ({ kind: 'cancel', hash, reason }) as const)
   const request = requestOf('cancel/batch', body)
   const executed = await attempts.executing(requestIdentity(db, userId, request), () =>
-    dispatcher.submit({ kind: 'cancel', userId, items, isAtomic: false, request }),
+    dispatcher.submit({ kind: 'cancel', userId, maker, items, isAtomic: false, request }),
   )
   return afterExecution(logger, {}, () =>
     'stored' in executed
@@ -110,13 +110,13 @@ async function readCovers(db: Db, userId: number): Promise<readonly number[]> {
 
 export async function cancelAll(
   { arrivals, db, dispatcher, logger, markets }: CommandPorts,
-  { userId }: Caller,
+  { userId, address: maker }: Caller,
   { marketId, reason }: { readonly marketId: number | null; readonly reason: string | null },
 ): Promise<CancelAllAnswer> {
   await arrivals.untilSent(userId)
   if (marketId !== null) await markets.byId(marketId)
   const covers = marketId === null ? await readCovers(db, userId) : []
-  const { itemResults, read_after } = await dispatcher.cancelAll({ userId, marketId, reason, covers })
+  const { itemResults, read_after } = await dispatcher.cancelAll({ userId, maker, marketId, reason, covers })
   const cancelled = itemResults as readonly Cancelled[]
   return afterExecution(logger, {}, async () => {
     const specs = await markets.byIds(cancelled.map(({ order }) => order.market_id))

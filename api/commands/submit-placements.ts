@@ -93,7 +93,7 @@ export async function placeBatch(
   body: PlaceBatchBody,
   arrival: Arrival,
 ): Promise<JsonText> {
-  const { userId } = caller
+  const { userId, address: maker } = caller
   const { attempts, dispatcher, logger } = ports
   const request = requestOf('place/batch', body)
   const identity = requestIdentity(ports.db, userId, request)
@@ -110,7 +110,7 @@ export async function placeBatch(
       })
   }
   const executing = attempts.executing(identity, () =>
-    dispatcher.submit({ kind: 'place', userId, items, isAtomic, request }),
+    dispatcher.submit({ kind: 'place', userId, maker, items, isAtomic, request }),
   )
   noteSent(ports, items, arrival)
   const executed = await executing

@@ -81,11 +81,12 @@ function quotesFor(
 
 /** A command of one item. It needs no `client_request_id`: a repetition is recognised by the order. */
 export const singleCommand = (
-  userId: number,
+  { userId, address }: Caller,
   item: Exclude<Item, { readonly kind: 'refused' }>,
 ): Command => ({
   kind: item.kind,
   userId,
+  maker: address,
   items: [item],
   isAtomic: false,
   request: null,
@@ -100,10 +101,10 @@ export function onlyResult<Result extends Placed | Cancelled>({ itemResults }: C
 
 async function executeOne<Result extends Placed | Cancelled>(
   dispatcher: CommandDispatcher,
-  userId: number,
+  caller: Caller,
   item: Parameters<typeof singleCommand>[1],
 ) {
-  const executed = await dispatcher.submit(singleCommand(userId, item))
+  const executed = await dispatcher.submit(singleCommand(caller, item))
   if ('stored' in executed) throw new Error('a command without a client_request_id has no stored answer')
   const { report } = executed
   return { result: onlyResult<Result>(report), balance: report.balance }
@@ -111,10 +112,11 @@ async function executeOne<Result extends Placed | Cancelled>(
 
 export async function placeOrder(
   ports: CommandPorts,
-  { userId, address }: Caller,
+  caller: Caller,
   body: PlaceOrderBody,
   arrival: Arrival,
 ): Promise<PlaceOrderAnswer> {
+  const { userId, address } = caller
   const { db, dispatcher, attempts, findBySalt, orderMarkets, markets, verifier, logger } = ports
   const salted = saltedOrder(address, body)
   const { spec, order } = await attempts.checking(placementIdentity(findBySalt, salted, null), async () => {
@@ -126,7 +128,7 @@ export async function placeOrder(
   orderMarkets.record(order.hash, spec.marketId)
   const quotes = quotesFor(ports, spec, userId, order)
   const executed = attempts.executing(placementIdentity(findBySalt, salted, order.hash), () =>
-    executeOne<Placed>(dispatcher, userId, { kind: 'place', spec, order, clientOrderId }),
+    executeOne<Placed>(dispatcher, caller, { kind: 'place', spec, order, clientOrderId }),
   )
   arrival.sent()
   const { result: placed, balance } = await executed
@@ -146,15 +148,16 @@ export async function placeOrder(
 
 export async function cancelOrder(
   ports: CommandPorts,
-  { userId }: Caller,
+  caller: Caller,
   { hash, reason }: { readonly hash: string; readonly reason: string | null },
 ): Promise<CancelAnswer> {
+  const { userId } = caller
   const { db, dispatcher, attempts, markets } = ports
   const marketId = (await findMarkets(ports, userId, [hash])).get(hash)
   if (marketId === undefined) throw new ApiError('ORDER_NOT_FOUND', { field: 'order_hash', received: hash })
   const spec = await markets.byId(marketId)
   const { result } = await attempts.executing(cancelIdentity(db, userId, hash), () =>
-    executeOne<Cancelled>(dispatcher, userId, { kind: 'cancel', hash, reason }),
+    executeOne<Cancelled>(dispatcher, caller, { kind: 'cancel', hash, reason }),
   )
   return cancelView(spec, result)
 }

@@ -85,15 +85,16 @@ async function readOraclePrice(db: Db, { marketId }: MarketSpec): Promise<Price>
 
 export async function validateOrder(
   ports: ValidatePorts,
-  { userId, address }: Caller,
+  caller: Caller,
   body: ValidateBody,
 ): Promise<ValidateAnswer> {
+  const { userId, address } = caller
   const spec = await ports.markets.byId(Number(body.market_id))
   const order = parseOrder(spec, address, body as PlaceOrderBody)
   const signed = await signedOrder(ports, spec, order, body.signature)
   const clientOrderId = body.client_order_id ?? null
   const item = { kind: 'place', spec, order: signed, clientOrderId } as const
-  const report = await ports.dispatcher.dryRun(singleCommand(userId, item))
+  const report = await ports.dispatcher.dryRun(singleCommand(caller, item))
   const placed = onlyResult<Placed>(report)
   const oracle = placed.oracle ?? (await readOraclePrice(ports.db, spec))
   const band = priceBand(spec, oracle)
