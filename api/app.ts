@@ -30,7 +30,7 @@ import type { Faucet } from './faucet/faucet.ts'
 import { faucetRoutes } from './faucet/route.ts'
 import { fillRoutes } from './fills/route.ts'
 import { fundingRoutes } from './funding/route.ts'
-import { type Access, controlAccess, createPublicReads, type PublicReads } from './http/access.ts'
+import { type Access, controlAccess, createLocalLimits, type LocalLimits } from './http/access.ts'
 import { type AnswerForm, answerInDemand } from './http/answers-in-demand.ts'
 import { cacheAnswers } from './http/caching.ts'
 import { createConnections } from './http/connections.ts'
@@ -45,6 +45,7 @@ import {
 import { parseJson } from './http/json.ts'
 import type { LocalCounter } from './http/local-counter.ts'
 import { describe } from './http/openapi.ts'
+import { collectLanes, openOrderLane } from './http/order-lane.ts'
 import { boundPages } from './http/page-limit.ts'
 import { probeRoutes } from './http/probes.ts'
 import { answerFloods, createRefusalFloods } from './http/refusal-flood.ts'
@@ -148,17 +149,18 @@ export async function buildApp(ports: AppPorts): Promise<App> {
   describeErrors(app as never)
   handleErrors(app as never)
   await protect(app, ports)
+  const lanes = collectLanes(app)
   await acceptWebSockets(app)
   observe(app, ports.metrics)
   cacheAnswers(app as never)
   // With Redis, counting waits; requests are logged by the framework.
-  const publicReads =
+  const localLimits =
     requestCounts.local === null || config.logRequests
       ? null
-      : createPublicReads(requestCounts.local, config.limits)
+      : createLocalLimits(requestCounts.local, config.limits)
   const addressOf = addressBehind(trustProxy)
   const { isRefused } = connections.limit
-  const share = shareAnswers(app, ports, publicReads, { addressOf, nextId: genReqId, isRefused })
+  const share = shareAnswers(app, ports, localLimits, { addressOf, nextId: genReqId, isRefused })
   const floods = createRefusalFloods(config.limits.address * config.limits.windowSeconds)
   answerFloods(app, { floods, addressOf, nextId: genReqId })
   connections.guard(app)
@@ -167,8 +169,18 @@ export async function buildApp(ports: AppPorts): Promise<App> {
     limits: config.limits,
     countRequest: requestCounts.count,
     floods,
-    publicReads,
+    localLimits,
   })
+  if (localLimits !== null)
+    openOrderLane(app, lanes, {
+      limits: localLimits,
+      authenticate: ports.authenticate,
+      charge: access.charge,
+      addressOf,
+      nextId: genReqId,
+      isRefused,
+      metrics: ports.metrics,
+    })
   boundPages(app as never)
   markReadCommands(app as never)
   await describe(app as never)
@@ -243,11 +255,11 @@ interface SharedPorts {
 function shareAnswers(
   app: App,
   { metrics }: AppPorts,
-  reads: PublicReads | null,
+  limits: LocalLimits | null,
   { addressOf, nextId, isRefused }: SharedPorts,
 ): ShareAnswer {
   const answers = createSharedAnswers<AnswerForm>()
-  if (reads !== null) answerInDemand(app, { answers, reads, addressOf, nextId, metrics, isRefused })
+  if (limits !== null) answerInDemand(app, { answers, limits, addressOf, nextId, metrics, isRefused })
   return answers.share
 }
 

@@ -19,7 +19,11 @@ export interface Presented {
   readonly address: string
 }
 
-export type Authenticate = (presented: Presented) => Promise<Caller>
+export interface Authenticate {
+  (presented: Presented): Promise<Caller>
+  /** The caller, if no check of the credential has to wait; null also if it is refused. */
+  known(presented: Presented): Caller | null
+}
 
 export interface AuthenticatorPorts {
   readonly db: Db
@@ -125,13 +129,8 @@ export function createAuthenticator(ports: AuthenticatorPorts): Authenticate {
     return found
   }
 
-  async function byApiKey(key: string, address: string): Promise<Caller> {
-    const keyHash = hashApiKey(key)
-    const found =
-      keys.known(keyHash) ??
-      (await (keys.wasKnown(keyHash) ? lookUp(key, keyHash) : attempt(address, () => lookUp(key, keyHash))))
-    if (!found.allows(address))
-      throw new ApiError('ADDRESS_NOT_ALLOWED', { received: address, expected: 'an address of its list' })
+  /** Notes the use of a key. */
+  function use(found: KnownKey, keyHash: Buffer): Caller {
     const now = clock.now()
     if (now >= found.noteAt) {
       found.noteAt = now + BETWEEN_USES_MS
@@ -140,17 +139,49 @@ export function createAuthenticator(ports: AuthenticatorPorts): Authenticate {
     return found.caller
   }
 
+  async function byApiKey(key: string, address: string): Promise<Caller> {
+    const keyHash = hashApiKey(key)
+    const found =
+      keys.known(keyHash) ??
+      (await (keys.wasKnown(keyHash) ? lookUp(key, keyHash) : attempt(address, () => lookUp(key, keyHash))))
+    if (!found.allows(address))
+      throw new ApiError('ADDRESS_NOT_ALLOWED', { received: address, expected: 'an address of its list' })
+    return use(found, keyHash)
+  }
+
+  function knownKey(key: string, address: string): Caller | null {
+    const keyHash = hashApiKey(key)
+    const found = keys.known(keyHash)
+    return found?.allows(address) ? use(found, keyHash) : null
+  }
+
   async function verifyToken(token: string): Promise<Caller> {
     if (UUID.test(token)) throw new ApiError('BEARER_UUID_REFUSED', { field: 'authorization' })
     if (bearer === null) throw new ApiError('BEARER_NOT_CONFIGURED', { field: 'authorization' })
     return bearer.verify(token)
   }
 
-  return async ({ authorization, address }) => {
+  async function authenticate({ authorization, address }: Presented): Promise<Caller> {
     const [scheme, credential] = split(authorization)
     if (scheme === 'key') return byApiKey(credential, address)
     // The scheme may be a key without its scheme: it is not repeated.
     if (scheme !== 'bearer') throw new ApiError('CREDENTIAL_MALFORMED', { field: 'authorization' })
     return bearer?.known(credential) ?? attempt(address, () => verifyToken(credential))
   }
+
+  return Object.assign(authenticate, {
+    known({ authorization, address }: Presented): Caller | null {
+      const parts = authorization?.trim().split(/\s+/) ?? []
+      const [scheme, credential] = parts
+      if (credential === undefined || parts.length > 2) return null
+      switch (scheme?.toLowerCase()) {
+        case 'key':
+          return knownKey(credential, address)
+        case 'bearer':
+          return bearer?.known(credential) ?? null
+        default:
+          return null
+      }
+    },
+  })
 }

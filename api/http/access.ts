@@ -61,7 +61,7 @@ export interface Spender {
 }
 
 /** A stolen API key must not use up the challenges and rotations by which the owner's identity token replaces it. */
-function countedAs(bucket: Bucket, { caller, ip }: Spender): string {
+function countedAs(bucket: Bucket, { caller, ip }: Pick<Spender, 'ip' | 'caller'>): string {
   if (caller === null) return networkOf(ip)
   return bucket === 'auth' ? `${caller.credential}:${caller.userId}` : String(caller.userId)
 }
@@ -188,33 +188,37 @@ export interface NearestLimit {
   readonly resetS: number
 }
 
-/** Reads without credential that are counted before the framework handles them, if limits are counted in this process only. */
-export interface PublicReads {
-  /** Counts a read from the address like a request; null, without counting, if a limit rejects it. */
-  count(ip: string): NearestLimit | null
+/** Requests that are counted before the framework handles them, if limits are counted in this process only. */
+export interface LocalLimits {
+  /** Counts a request like the framework; null, without counting, if a limit rejects it. */
+  count(bucket: Bucket, spender: Pick<Spender, 'ip' | 'caller'>): NearestLimit | null
   /** The framework handles the request, and does not count it again. */
   markCounted(request: IncomingMessage, limit: NearestLimit): void
   countedLimit(request: IncomingMessage): NearestLimit | undefined
 }
 
-export function createPublicReads(local: LocalCounter, limits: Limits): PublicReads {
+export function createLocalLimits(local: LocalCounter, limits: Limits): LocalLimits {
   const { windowSeconds } = limits
   const windowMs = windowSeconds * 1000
-  const [ofAddress, ofReads] = [limits.address * windowSeconds, limits.reads * windowSeconds]
+  const ofAddress = limits.address * windowSeconds
   const counted = new WeakMap<IncomingMessage, NearestLimit>()
   const keysOf = keptByAddress((ip) => {
     const network = networkOf(ip)
-    return { address: keyOf('address', network), reads: keyOf('reads', network) }
+    return { cancels: keyOf('address-cancels', network), others: keyOf('address', network) }
   })
   return {
-    count(ip) {
-      const { address, reads } = keysOf(ip)
+    count(bucket, spender) {
+      const keys = keysOf(spender.ip)
+      const address = bucket === 'cancels' ? keys.cancels : keys.others
+      const account = keyOf(bucket, countedAs(bucket, spender))
+      const ofAccount = limits[bucket] * windowSeconds
       const isRejected =
-        local.read(address, windowMs).current >= ofAddress || local.read(reads, windowMs).current >= ofReads
+        local.read(address, windowMs).current >= ofAddress ||
+        local.read(account, windowMs).current >= ofAccount
       if (isRejected) return null
       const byAddress = nearestOf(ofAddress, local.count(address, windowMs))
-      const byReads = nearestOf(ofReads, local.count(reads, windowMs))
-      return byReads.remaining < byAddress.remaining ? byReads : byAddress
+      const byAccount = nearestOf(ofAccount, local.count(account, windowMs))
+      return byAccount.remaining < byAddress.remaining ? byAccount : byAddress
     },
     markCounted: (request, limit) => void counted.set(request, limit),
     countedLimit: (request) => counted.get(request),
@@ -230,7 +234,7 @@ export interface AccessPorts {
   readonly limits: Limits
   readonly countRequest: CountRequest
   readonly floods: RefusalFloods
-  readonly publicReads: PublicReads | null
+  readonly localLimits: LocalLimits | null
 }
 
 export interface Access {
@@ -243,14 +247,14 @@ export interface Access {
 
 export function controlAccess(
   app: FastifyInstance,
-  { authenticate, limits, countRequest, floods, publicReads }: AccessPorts,
+  { authenticate, limits, countRequest, floods, localLimits }: AccessPorts,
 ): Access {
   const limiter = limiters(app, limits)
   app.decorateRequest('caller', null)
   app.addHook('onRequest', async (request, reply) => {
     const { access = 'public', bucket = 'reads' } = request.routeOptions.config
     if (access === 'internal') return
-    const counted = publicReads?.countedLimit(request.raw)
+    const counted = localLimits?.countedLimit(request.raw)
     if (counted !== undefined) return showLimit(reply, counted.max, counted.remaining, counted.resetS)
     await spendOfAddress(limiter, bucket, request, reply, floods)
     const { headers, ip: address } = request

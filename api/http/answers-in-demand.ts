@@ -4,9 +4,10 @@
  * ordinary one in anything that its answer depends on is left to the framework.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { FastifyContextConfig, FastifyReply } from 'fastify'
+import type { FastifyContextConfig } from 'fastify'
 import type { Metrics } from '../metrics.ts'
-import type { NearestLimit, PublicReads } from './access.ts'
+import type { LocalLimits } from './access.ts'
+import { beforeFramework, headersOf, type Listener, type OwnValues, ownHeaders } from './before-framework.ts'
 import type { Answer, SharedAnswers } from './shared-answers.ts'
 import type { App } from './types.ts'
 
@@ -19,7 +20,7 @@ export interface AnswerForm {
 
 export interface DemandPorts {
   readonly answers: SharedAnswers<AnswerForm>
-  readonly reads: PublicReads
+  readonly limits: LocalLimits
   /** Undefined once the connection has ended. */
   readonly addressOf: (request: IncomingMessage) => string | undefined
   readonly nextId: () => string
@@ -28,16 +29,10 @@ export interface DemandPorts {
   readonly metrics: Pick<Metrics, 'request'>
 }
 
-type Listener = (request: IncomingMessage, response: ServerResponse) => void
-
 /** Call it before further listeners of the server are added, and after the hooks that set headers. */
 export function answerInDemand(app: App, ports: DemandPorts): void {
   keepForms(app, ports.answers)
-  const { server } = app
-  const [route] = server.listeners('request') as [Listener]
-  const answer = createListener(app, ports, (request, response) => route.call(server, request, response))
-  server.removeListener('request', route)
-  server.prependListener('request', answer)
+  beforeFramework(app, (route) => createListener(app, ports, route))
 }
 
 /** Whether the answer depends on nothing but the URL: credentials have limits of their own, and `Origin` is answered with headers. */
@@ -46,7 +41,7 @@ const isPlain = ({ method, headers: { host, origin, authorization } }: IncomingM
 
 /** `route` handles what is not answered here. */
 function createListener(app: App, ports: DemandPorts, route: Listener): Listener {
-  const { answers, reads, addressOf, nextId, metrics, isRefused } = ports
+  const { answers, limits, addressOf, nextId, metrics, isRefused } = ports
   let isClosing = false
   app.addHook('preClose', (done) => {
     isClosing = true
@@ -58,7 +53,7 @@ function createListener(app: App, ports: DemandPorts, route: Listener): Listener
     const found = isAnswered ? answers.find(request.url as string, startedAt) : undefined
     const ip = found && addressOf(request)
     // A connection that has ended has no address. What a limit rejects is counted and rejected by the framework.
-    const limit = ip === undefined ? null : reads.count(ip)
+    const limit = ip === undefined ? null : limits.count('reads', { ip, caller: null })
     if (found === undefined || limit === null) {
       route(request, response)
       return
@@ -70,7 +65,7 @@ function createListener(app: App, ports: DemandPorts, route: Listener): Listener
       metrics.request('GET', form.route, 200, (performance.now() - startedAt) / 1000)
     }
     const fail = (): void => {
-      reads.markCounted(request, limit)
+      limits.markCounted(request, limit)
       route(request, response)
     }
     if (answer instanceof Promise) answer.then(send, fail)
@@ -78,31 +73,12 @@ function createListener(app: App, ports: DemandPorts, route: Listener): Listener
   }
 }
 
-interface OwnValues extends NearestLimit {
-  readonly id: string
-}
-
 function write(response: ServerResponse, form: AnswerForm, { body, bytes }: Answer, own: OwnValues): void {
-  response.writeHead(200, [
-    ...form.headers,
-    ...['content-length', String(bytes), 'x-request-id', own.id],
-    ...['ratelimit-limit', String(own.max), 'ratelimit-remaining', String(own.remaining)],
-    ...['ratelimit-reset', String(own.resetS)],
-  ])
+  response.writeHead(200, [...form.headers, ...ownHeaders(bytes, own)])
   response.end(body, 'latin1')
 }
 
-/** Headers of a single request. */
-const OWN_HEADERS = [
-  'content-length',
-  'x-request-id',
-  'ratelimit-limit',
-  'ratelimit-remaining',
-  'ratelimit-reset',
-  'connection',
-]
-
-/** Its limits are those that `PublicReads` counts, and `If-None-Match` is ignored. */
+/** Its limits are those of `LocalLimits` without a caller, and `If-None-Match` is ignored. */
 const isPublicRead = ({
   access = 'public',
   bucket = 'reads',
@@ -116,8 +92,3 @@ function keepForms(app: App, answers: SharedAnswers<AnswerForm>): void {
     done(null, payload)
   })
 }
-
-const headersOf = (reply: FastifyReply): string[] =>
-  Object.entries(reply.getHeaders())
-    .filter(([name]) => !OWN_HEADERS.includes(name))
-    .flatMap(([name, value]) => [name, String(value)])

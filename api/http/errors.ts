@@ -1,6 +1,14 @@
 /** Converts every failure of a request to an error of the catalogue and sends it. */
 import { channel } from 'node:diagnostics_channel'
-import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type {
+  FastifyContextConfig,
+  FastifyError,
+  FastifyInstance,
+  FastifyReply,
+  FastifyRequest,
+  FastifySchema,
+  RouteOptions,
+} from 'fastify'
 import { isConnectionError, isTimeout } from '../database-errors.ts'
 import type { ErrorCode } from '../error-catalogue.ts'
 import { ApiError, errorBody } from '../errors.ts'
@@ -85,9 +93,19 @@ export interface AnsweredError {
 
 const answered = channel('clearbatch:api:error')
 
-function publishError({ routeOptions, is404 }: FastifyRequest, { code, retryAfter }: ApiError): void {
-  const { method, url, schema, config } = routeOptions
-  if (is404 || schema === undefined || schema.hide) return
+interface AnsweredRoute {
+  readonly method: RouteOptions['method']
+  readonly url?: string | undefined
+  readonly schema?: FastifySchema | undefined
+  readonly config: FastifyContextConfig
+}
+
+/** Tells tests of an error that an operation answers. */
+export function publishError(
+  { method, url, schema, config }: AnsweredRoute,
+  { code, retryAfter }: ApiError,
+): void {
+  if (!answered.hasSubscribers || schema === undefined || schema.hide) return
   const codes = errorsOf({ method, schema, config })
   const isRetryUndocumented = retryAfter !== undefined && !hasRetryAfter(code)
   const error: AnsweredError = { operation: `${method} ${url}`, code, codes, isRetryUndocumented }
@@ -95,7 +113,7 @@ function publishError({ routeOptions, is404 }: FastifyRequest, { code, retryAfte
 }
 
 function sendError(reply: FastifyReply, request: FastifyRequest, error: ApiError): FastifyReply {
-  if (answered.hasSubscribers) publishError(request, error)
+  if (!request.is404) publishError(request.routeOptions, error)
   if (error.retryAfter !== undefined) reply.header('retry-after', error.retryAfter)
   const known = request.isCommandRead === true ? error : error.beforeReading()
   return reply.code(error.status).send(errorBody(known, request.id, isRead(request)))

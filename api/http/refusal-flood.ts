@@ -5,6 +5,7 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { ApiError, errorBody } from '../errors.ts'
+import { beforeFramework } from './before-framework.ts'
 import { networkOf } from './network.ts'
 import type { App } from './types.ts'
 
@@ -62,18 +63,13 @@ export interface FloodPorts {
   readonly nextId: () => string
 }
 
-type Listener = (request: IncomingMessage, response: ServerResponse) => void
-
 /** Call it after all other listeners that answer requests before the framework are added. */
 export function answerFloods(app: App, { floods, addressOf, nextId }: FloodPorts): void {
-  const { server } = app
-  const [route] = server.listeners('request') as [Listener]
-  server.removeListener('request', route)
-  server.prependListener('request', (request, response) => {
+  beforeFramework(app, (route) => (request, response) => {
     const { url = '' } = request
     const ip = url.startsWith(API) ? addressOf(request) : undefined
     const restMs = ip === undefined ? null : floods.restOf(url.startsWith(CANCELS) ? 'cancels' : 'others', ip)
-    if (restMs === null) route.call(server, request, response)
+    if (restMs === null) route(request, response)
     else setTimeout(() => reject(request, response, restMs, nextId()), PAUSE_MS)
   })
 }

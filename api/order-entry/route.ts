@@ -34,7 +34,7 @@ function placing(app: App, { commands }: OrderEntryPorts): void {
   app.post(
     '/v0/orders',
     {
-      config: { access: 'user', bucket: 'orders', errors: PLACEMENT_ERRORS },
+      config: { access: 'user', bucket: 'orders', lane: true, errors: PLACEMENT_ERRORS },
       schema: {
         tags,
         summary: 'Place a signed order',
@@ -70,7 +70,17 @@ function placingMany(app: App, { commands }: OrderEntryPorts): void {
     '/v0/orders/place/batch',
     {
       bodyLimit: BATCH_BODY_LIMIT,
-      config: { access: 'user', bucket: 'batches', errors: [...PLACEMENT_ERRORS, 'CLIENT_REQUEST_REUSED'] },
+      // The answer is JSON already.
+      preHandler: (_request, reply, done) => {
+        reply.type('application/json; charset=utf-8')
+        done()
+      },
+      config: {
+        access: 'user',
+        bucket: 'batches',
+        lane: true,
+        errors: [...PLACEMENT_ERRORS, 'CLIENT_REQUEST_REUSED'],
+      },
       schema: {
         tags,
         summary: 'Place up to 50 signed orders',
@@ -82,10 +92,7 @@ function placingMany(app: App, { commands }: OrderEntryPorts): void {
         response: { 200: PlaceBatchAnswer },
       },
     },
-    async (request, reply) => {
-      const json = await commands.placeBatch(callerOf(request), request.body)
-      return reply.type('application/json; charset=utf-8').send(json as never)
-    },
+    (request) => commands.placeBatch(callerOf(request), request.body) as never,
   )
 }
 
@@ -93,7 +100,7 @@ function cancelling(app: App, { commands }: OrderEntryPorts): void {
   app.post(
     '/v0/orders/cancel/by-hash/:order_hash',
     {
-      config: { access: 'user', bucket: 'cancels', errors: CANCEL_ERRORS },
+      config: { access: 'user', bucket: 'cancels', lane: true, errors: CANCEL_ERRORS },
       schema: {
         tags,
         summary: 'Cancel an order',
@@ -110,7 +117,7 @@ function cancelling(app: App, { commands }: OrderEntryPorts): void {
   app.post(
     '/v0/orders/cancel/by-client-id/:client_order_id',
     {
-      config: { access: 'user', bucket: 'cancels', errors: CANCEL_ERRORS },
+      config: { access: 'user', bucket: 'cancels', lane: true, errors: CANCEL_ERRORS },
       schema: {
         tags,
         summary: 'Cancel an order by its client_order_id',
@@ -134,6 +141,7 @@ function cancellingMany(app: App, { commands }: OrderEntryPorts): void {
       config: {
         access: 'user',
         bucket: 'cancels',
+        lane: true,
         costOfItems: ({ orderHashes }: CancelBatchBody) => costOfCancels(orderHashes.length),
         errors: [...COMMAND_ERRORS, 'CLIENT_REQUEST_REUSED'],
       },
@@ -152,7 +160,12 @@ function cancellingMany(app: App, { commands }: OrderEntryPorts): void {
   app.post(
     '/v0/orders/cancel/all',
     {
-      config: { access: 'user', bucket: 'cancels', errors: [...COMMAND_ERRORS, 'MARKET_NOT_FOUND'] },
+      config: {
+        access: 'user',
+        bucket: 'cancels',
+        lane: true,
+        errors: [...COMMAND_ERRORS, 'MARKET_NOT_FOUND'],
+      },
       schema: {
         tags,
         summary: 'Cancel every live order, in one market or in all markets',

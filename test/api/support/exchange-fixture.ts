@@ -1,7 +1,8 @@
 /** A fixture with a real API on a database of its own: markets, oracle prices, users with balances, signed orders. */
+
+import type { IncomingHttpHeaders, OutgoingHttpHeaders } from 'node:http'
 import { join } from 'node:path'
 import { id, type TypedDataDomain, TypedDataEncoder, Wallet } from 'ethers'
-import type { LightMyRequestResponse } from 'fastify'
 import { createApiKey } from '../../../api/auth/credentials.ts'
 import { type Api, compose } from '../../../api/compose.ts'
 import { type Config, readConfig } from '../../../api/config.ts'
@@ -15,6 +16,7 @@ import { binary, e18, future, perpetual } from '../../support/markets.ts'
 import { freshDatabase, loginOf } from '../../support/postgres.ts'
 import { appendRows, lockShard } from '../../support/rows/journal.ts'
 import { listMarket } from '../../support/rows/markets.ts'
+import { connectTo } from './connections.ts'
 
 export interface User {
   readonly userId: number
@@ -51,7 +53,7 @@ export interface Answer {
   readonly status: number
   // biome-ignore lint/suspicious/noExplicitAny: tests look into bodies by name
   readonly body: any
-  readonly headers: LightMyRequestResponse['headers']
+  readonly headers: IncomingHttpHeaders | OutgoingHttpHeaders
 }
 
 export const ORDER_TYPES = {
@@ -223,11 +225,15 @@ const deposited = (user_id: number, free: bigint): JournalRow => ({
   at: Date.now(),
 })
 
-const answerOf = (response: LightMyRequestResponse): Answer => ({
-  status: response.statusCode,
-  body: response.headers['content-type']?.toString().includes('json') ? response.json() : response.body,
-  headers: response.headers,
+const answerOf = (status: number, headers: Answer['headers'], body: string): Answer => ({
+  status,
+  body: headers['content-type']?.toString().includes('json') ? JSON.parse(body) : body,
+  headers,
 })
+
+/** Requests that the order lane may answer: they arrive over a connection. */
+const isCommand = (method: string, path: string): boolean =>
+  method === 'POST' && path.startsWith('/v0/orders')
 
 /** Status and error code. */
 export const codeOf = ({ status, body }: Answer) => [status, body.details?.code]
@@ -293,14 +299,21 @@ async function startApi(
   const login = await loginOf(env.DATABASE_URL ?? url, 'api')
   const config = { ...readConfig({ ...apiEnv(url, env), DATABASE_URL: login }), ...settings }
   const api = await compose(config, createLogger('api', config.logLevel), engine)
+  await api.app.ready()
+  const connections = await connectTo(api.app.server)
 
   const send: ExchangeFixture['send'] = async (user, method, path, body, headers = {}) => {
     const authorization = user === null ? {} : { authorization: `Key ${user.apiKey}` }
-    const payload =
-      body === undefined ? {} : { payload: typeof body === 'string' ? body : JSON.stringify(body) }
+    const text = body === undefined || typeof body === 'string' ? body : JSON.stringify(body)
     const type = body === undefined ? {} : { 'content-type': 'application/json' }
     const all = { ...authorization, ...type, ...headers }
-    return answerOf(await api.app.inject({ method, url: path, headers: all, ...payload }))
+    if (isCommand(method, path)) {
+      const answer = await connections.post(path, all, text)
+      return answerOf(answer.status, answer.headers, answer.body)
+    }
+    const payload = text === undefined ? {} : { payload: text }
+    const answer = await api.app.inject({ method, url: path, headers: all, ...payload })
+    return answerOf(answer.statusCode, answer.headers, answer.body)
   }
   return {
     api,
@@ -329,6 +342,7 @@ async function startApi(
       for (const shard of shards) await projectShards(db, [shard], options)
     },
     async stop() {
+      connections.close()
       await api.stop()
       await db.destroy()
     },
