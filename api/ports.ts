@@ -13,6 +13,13 @@ export interface CountedRequests {
   readonly ttl: number
 }
 
+/** The limit that the next request reaches first. */
+export interface NearestLimit {
+  readonly max: number
+  readonly remaining: number
+  readonly resetS: number
+}
+
 /** Counts a request of `key` in windows of `windowMs`, or one that costs as much as `cost` requests. */
 export type CountRequest = (key: string, windowMs: number, cost?: number) => Promise<CountedRequests>
 

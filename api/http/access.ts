@@ -5,7 +5,7 @@ import type { Authenticate } from '../auth/authenticator.ts'
 import type { Caller } from '../auth/caller.ts'
 import type { Limits } from '../config.ts'
 import { ApiError } from '../errors.ts'
-import type { CountedRequests, CountRequest } from '../ports.ts'
+import type { CountedRequests, CountRequest, NearestLimit } from '../ports.ts'
 import type { LocalCounter } from './local-counter.ts'
 import { keptByAddress, networkOf } from './network.ts'
 import { isRead } from './operation.ts'
@@ -179,13 +179,6 @@ async function limitState(limiter: Limiter, bucket: Bucket, request: FastifyRequ
   if (state.isAllowed) throw new ApiError('INTERNAL')
   const { max: limit, timeWindow, remaining, ttlInSeconds: reset_seconds } = state
   return { bucket, limit, window_seconds: timeWindow / 1000, remaining, reset_seconds }
-}
-
-/** The limit that the next request reaches first. */
-export interface NearestLimit {
-  readonly max: number
-  readonly remaining: number
-  readonly resetS: number
 }
 
 /** Requests that are counted before the framework handles them, if limits are counted in this process only. */

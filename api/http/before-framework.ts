@@ -1,7 +1,7 @@
 /** Listeners that answer some requests before the framework handles them, with the headers that it has given to an ordinary answer. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { FastifyReply } from 'fastify'
-import type { NearestLimit } from './access.ts'
+import type { NearestLimit } from '../ports.ts'
 import type { App } from './types.ts'
 
 export type Listener = (request: IncomingMessage, response: ServerResponse) => void

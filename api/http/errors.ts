@@ -100,7 +100,7 @@ interface AnsweredRoute {
   readonly config: FastifyContextConfig
 }
 
-/** Tells tests of an error that an operation answers. */
+/** An operation has answered an error: tests compare its code with the description. */
 export function publishError(
   { method, url, schema, config }: AnsweredRoute,
   { code, retryAfter }: ApiError,

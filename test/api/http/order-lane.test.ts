@@ -112,7 +112,7 @@ describe('the order lane', () => {
   })
 })
 
-/** The fields of a placement with a signature of nobody. */
+/** The fields of a placement, with a signature that no key has made. */
 function signedBodyOf() {
   return {
     market_id: 1,
