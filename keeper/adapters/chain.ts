@@ -1,5 +1,5 @@
 /** The chain over JSON-RPC: signs calls, sends transactions, reads receipts. Private keys stay in this file. */
-import { computeAddress, Interface, SigningKey, Transaction } from 'ethers'
+import { getBytes, Interface, Transaction } from 'ethers'
 import { windowEndOf } from '../../domain/risk/wind-down.ts'
 import type { Culprit } from '../../domain/settlement/void-batch.ts'
 import { type Address, type Millis, maxOf, type Seconds } from '../../domain/units.ts'
@@ -9,6 +9,7 @@ import { IIsolatedTrader__factory } from '../../typechain-types/factories/interf
 import { IMarginBank__factory } from '../../typechain-types/factories/interfaces/IMarginBank__factory.ts'
 import { ISignedPriceOracle__factory } from '../../typechain-types/factories/interfaces/ISignedPriceOracle__factory.ts'
 import type { Call, Chain, Fee, Receipt, SendResult, Signer } from '../ports.ts'
+import { addressOfKey, signTransaction } from './transaction-bytes.ts'
 
 const TRADER = IIsolatedTrader__factory.createInterface()
 const BANK = IMarginBank__factory.createInterface()
@@ -304,18 +305,14 @@ export function createChain({ url, chainId, requestTimeoutMs, sendTimeoutMs }: C
 }
 
 export function createSigner(chainId: number, privateKey: string): Signer {
-  const key = new SigningKey(privateKey)
-  const signed = (transaction: Transaction) => {
-    transaction.signature = key.sign(transaction.unsignedHash)
-    return { hash: transaction.hash as string, raw: transaction.serialized as `0x${string}` }
-  }
+  const key = getBytes(privateKey)
   return {
-    address: computeAddress(key.publicKey).toLowerCase() as Address,
-    sign: async ({ to, data, value, gas }: Call, nonce: number, fee: Fee) =>
-      signed(Transaction.from({ type: 2, chainId, nonce, to, data, value, gasLimit: gas, ...fee })),
+    address: addressOfKey(key) as Address,
+    sign: async (call: Call, nonce: number, fee: Fee) =>
+      signTransaction({ ...call, ...fee, chainId, nonce }, key),
     async replace(raw, fee) {
       const { nonce, to, data, value, gasLimit } = Transaction.from(raw)
-      return signed(Transaction.from({ type: 2, chainId, nonce, to, data, value, gasLimit, ...fee }))
+      return signTransaction({ chainId, nonce, to: to as string, data, value, gas: gasLimit, ...fee }, key)
     },
     feeOf(raw) {
       const { maxFeePerGas, maxPriorityFeePerGas } = Transaction.from(raw)
