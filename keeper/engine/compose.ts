@@ -62,7 +62,7 @@ export async function compose(config: Config, logger: EngineLogger): Promise<Run
     recent: new RecentReplies(RECENT_REPLIES),
     member: randomBytes(16).toString('hex'),
     monotonic: clock.monotonic,
-    isOwner: core.isOwner,
+    token: core.token,
     logger,
   })
   core.onOwner(links.announce)

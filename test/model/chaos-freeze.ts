@@ -29,7 +29,7 @@ const AUDIT_EVERY = 20
 
 const random = randomOf(seed)
 const dataDir = mkdtempSync(join(tmpdir(), 'clearbatch-chaos-freeze-'))
-const stack = await startStack({ port: 0, dataDir, fresh: false, bots: false, backstop: true }, () => {})
+const stack = await startStack({ port: 0, dataDir, fresh: false, bots: false, backstop: true, standby: true }, () => {})
 const violations: string[] = []
 const longest = { batchMs: 0, placementMs: 0 }
 let done = 0

@@ -148,9 +148,12 @@ export class FreezeRun {
   }
 
   #targets(): readonly Target[] {
-    const { keeper, indexer, api, backstop, issuer, postgres, chain, file } = this.#stack
+    const { engine, standby, keeper, indexer, api, backstop, issuer, postgres, chain, file } = this.#stack
     const { baseUrl, ...second } = this.#second
+    if (standby === null) throw new Error('a freeze of the engine needs a standby')
     const twins = [
+      engine,
+      standby,
       keeper,
       indexer,
       second.keeper,

@@ -52,6 +52,7 @@ const monotonic = (): number => performance.now()
 class MemberFixture {
   readonly path: string
   isOwner: boolean
+  token = 1
   readonly received: Request<Command>[] = []
   /** Answers a command; by default at once, with its name. */
   answer: (request: Request<Command>) => Promise<Reply<unknown>> = async ({ command }) => ({
@@ -72,7 +73,7 @@ class MemberFixture {
       recent: this.#recent,
       member: this.#member,
       monotonic,
-      isOwner: () => this.isOwner,
+      token: () => (this.isOwner ? this.token : null),
       logger: SILENT,
       parse(value) {
         const { name } = value as Command
@@ -100,7 +101,7 @@ class MemberFixture {
 
   announce(isOwner: boolean): void {
     this.isOwner = isOwner
-    for (const link of this.#links) link.announce(isOwner)
+    for (const link of this.#links) link.announce()
   }
 
   cutConnections(): void {
@@ -223,6 +224,47 @@ describe('the connection of a client to the engine', () => {
     expect(await late).to.deep.equal({ answer: 'late' })
   })
 
+  it('when the owner is frozen and keeps its connections, commands reach its successor, and are not sent to it twice', async () => {
+    const client = clientOf()
+    await client.ready()
+    first.answer = () => new Promise(() => {})
+    const sent = client.submit({ name: 'sent' }, 20_000)
+    await waitFor(
+      async () => first.received.length,
+      (count) => count === 1,
+      { everyMs: 5 },
+    )
+    second.token = 2
+    second.announce(true)
+    expect(await sent).to.deep.equal({ none: 'unknown' })
+    // The former owner still states its ownership.
+    first.announce(true)
+    const later = Array.from({ length: 3 }, async (_, n) => {
+      await sleep(n * 200)
+      return client.submit({ name: `later ${n}` }, 20_000)
+    })
+    expect(await Promise.all(later)).to.deep.equal([0, 1, 2].map((n) => ({ answer: `later ${n}` })))
+    expect(first.received).to.have.length(1)
+  })
+
+  it('when a member says nothing any more, its connection is closed and opened again', async () => {
+    let opened = 0
+    const client = clientOf({
+      members: [first.path],
+      open(path) {
+        const socket = connect(path)
+        opened += 1
+        // The first connection is stuck: nothing arrives after the welcome.
+        if (opened === 1) socket.once('data', () => setTimeout(() => socket.pause(), 200))
+        return socket
+      },
+    })
+    await client.ready()
+    await sleep(400)
+    expect(await client.submit({ name: 'a' }, 20_000)).to.deep.equal({ answer: 'a' })
+    expect([opened, first.received.length]).to.deep.equal([2, 1])
+  })
+
   it('when no member is the owner within the budget, the command is reported as not executed', async () => {
     first.isOwner = false
     const client = clientOf()
@@ -287,7 +329,7 @@ describe('the connection of a client to the engine', () => {
       send({ kind: 'challenge', ...IDENTITY, nonce: '00'.repeat(32) })
       socket.on('data', (chunk) => {
         impostorBytes.push(chunk)
-        send({ kind: 'welcome', proof: '00'.repeat(32), member: 'x', isOwner: true })
+        send({ kind: 'welcome', proof: '00'.repeat(32), member: 'x', token: 1 })
       })
     })
     const impostorBytes: Buffer[] = []
