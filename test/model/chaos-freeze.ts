@@ -14,7 +14,11 @@ import { startStack } from '../../stack/stack.ts'
 import { FreezeRun } from '../e2e/support/freeze-run.ts'
 import { randomOf } from '../support/random.ts'
 
-const { seed, runs, process: name } = argumentsOf({
+const {
+  seed,
+  runs,
+  process: name,
+} = argumentsOf({
   command: 'npm run chaos:freeze --',
   flags: {
     runs: withDefault(wholeNumber('processes that are stopped', { least: 1 }), 200),
@@ -30,7 +34,10 @@ const AUDIT_EVERY = 20
 
 const random = randomOf(seed)
 const dataDir = mkdtempSync(join(tmpdir(), 'clearbatch-chaos-freeze-'))
-const stack = await startStack({ port: 0, dataDir, fresh: false, bots: false, backstop: true, standby: true }, () => {})
+const stack = await startStack(
+  { port: 0, dataDir, fresh: false, bots: false, backstop: true, standby: true },
+  () => {},
+)
 const violations: string[] = []
 const longest = { batchMs: 0, placementMs: 0 }
 let done = 0
