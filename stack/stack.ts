@@ -17,7 +17,7 @@ import { preferPort, requirePort } from './choose-port.ts'
 import { type DataDir, dataDirAt, emptyDataDir, makeFolder, readJson, writePrivate } from './data-dir.ts'
 import { createLogins, type DatabaseUrls } from './database-logins.ts'
 import { type Deployment, ensureDeployment, marketSpecs } from './deployment.ts'
-import { listMarkets, membersOf, writeEngineFiles } from './engine.ts'
+import { type EngineFiles, listMarkets, membersOf, writeEngineFiles } from './engine.ts'
 import { type Environment, type EnvironmentInput, environmentOf } from './environment.ts'
 import { type Key, type Keys, loadKeys } from './keys.ts'
 import { lockDataDir } from './lock.ts'
@@ -132,13 +132,7 @@ async function start(
     pageDir: await page,
     engine: engineAccess,
   })
-  const engine = supervisor.start(environment.engine)
-  await engine.ready()
-  const { standbySocket } = engineFiles
-  const standby =
-    standbySocket === null
-      ? null
-      : supervisor.start(standbyOf(environment.engine, standbySocket, await freePort()))
+  const { engine, standby } = await startEngine(supervisor, environment, engineFiles)
   await listMarkets(db, engineFiles, specs, calendar)
   report('markets are listed')
   const processes = await startProcesses(supervisor, environment)
@@ -165,6 +159,17 @@ async function start(
   writePrivate(dir.stackFile, file)
   const shared = { file, keys, db, provider, specs, oracle, pricesFile: dir.prices }
   return { ...shared, postgres, databaseUrls, chain, engine, standby, engineAccess, ...processes, backstop }
+}
+
+async function startEngine(
+  supervisor: Supervisor,
+  { engine: spec }: Environment,
+  { standbySocket: socket }: EngineFiles,
+): Promise<Pick<Stack, 'engine' | 'standby'>> {
+  const engine = supervisor.start(spec)
+  await engine.ready()
+  const standby = socket === null ? null : supervisor.start(standbyOf(spec, socket, await freePort()))
+  return { engine, standby }
 }
 
 const standbyOf = (engine: ProcessSpec, socket: string, port: number): ProcessSpec => ({

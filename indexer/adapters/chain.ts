@@ -4,8 +4,8 @@ import { foldMargin } from '../../domain/positions/position.ts'
 import type { Address, FundingIndex, Quote, Steps } from '../../domain/units.ts'
 import { IsolatedTrader__factory } from '../../typechain-types/factories/IsolatedTrader__factory.ts'
 import { InconsistentNodeError } from '../ingest/chain-record.ts'
+import { mayHaveLogsOf } from '../ingest/log-bloom.ts'
 import type { Chain, ChainBlock, ChainLog } from '../ports.ts'
-import { mayHaveLogsOf } from './log-bloom.ts'
 
 interface RpcBlock {
   readonly number: string

@@ -2,6 +2,7 @@
 import { expect } from 'chai'
 import { JsonRpcProvider, type TransactionReceipt } from 'ethers'
 import { afterEach, before, describe, it } from 'mocha'
+import type { Address } from '../../../domain/units.ts'
 import { type ChainClient, createChain } from '../../../indexer/adapters/chain.ts'
 import { InconsistentNodeError } from '../../../indexer/ingest/chain-record.ts'
 import { useAnvil } from '../../support/anvil.ts'
@@ -10,7 +11,7 @@ import { type Respond, type RpcProxy, startRespondingProxy } from '../../support
 const CHAIN_ID = 31_337
 /** Creation code that logs nothing but its address, twice. */
 const TWO_LOGS = '0x60006000a060006000a000'
-const SILENT_ADDRESS = `0x${'ab'.repeat(20)}`
+const SILENT_ADDRESS = `0x${'ab'.repeat(20)}` as Address
 
 describe('the logs of a block', () => {
   const anvil = useAnvil({ chainId: CHAIN_ID })
@@ -34,7 +35,7 @@ describe('the logs of a block', () => {
     proxy = await startRespondingProxy(anvil.url, respond)
     chain = createChain({ url: proxy.url, chainId: CHAIN_ID, timeoutMs: 5_000 })
     await chain.block(receipt.blockNumber)
-    return chain.logsOf(receipt.blockHash, [receipt.contractAddress as string, SILENT_ADDRESS])
+    return chain.logsOf(receipt.blockHash, [receipt.contractAddress as Address, SILENT_ADDRESS])
   }
   const withLogs =
     (most: number): Respond =>

@@ -6,20 +6,20 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'chai'
-import fc from 'fast-check'
 import { afterEach, beforeEach, describe, it } from 'mocha'
 import {
   createEngineClient,
   type EngineClient,
   type EngineClientPorts,
 } from '../../../keeper/engine/link/client.ts'
-import { FrameError, FrameReader } from '../../../keeper/engine/link/frames.ts'
+import { FrameReader } from '../../../keeper/engine/link/frames.ts'
 import { type Identity, PROTOCOL, proofOf, type Role } from '../../../keeper/engine/link/messages.ts'
 import { RecentReplies } from '../../../keeper/engine/link/recent-replies.ts'
 import { LINK_LIMITS, type LinkPorts, serveLink } from '../../../keeper/engine/link/server.ts'
 import type { Reply, Request } from '../../../keeper/engine/owner.ts'
 import type { EngineLogger, Timer } from '../../../keeper/engine/ports.ts'
 import { waitFor } from '../../support/patience.ts'
+import { frameOf } from './support/frame-of.ts'
 
 interface Command {
   readonly name: string
@@ -38,14 +38,6 @@ const TIMER: Timer = {
   },
   soon: (work) => void setImmediate(work),
 }
-/** A message as it is sent. */
-function frameOf(message: unknown): Buffer {
-  const text = Buffer.from(JSON.stringify(message))
-  const header = Buffer.alloc(4)
-  header.writeUInt32BE(text.length)
-  return Buffer.concat([header, text])
-}
-
 const monotonic = (): number => performance.now()
 
 /** A member of the engine behind a Unix socket; the test decides when it answers. */
@@ -392,29 +384,5 @@ describe('the connection of a client to the engine', () => {
     socket.resume()
     await once(socket, 'close')
     await sleep(1)
-  })
-
-  it('when bytes arrive in any pieces, the reader returns the same messages', () => {
-    fc.assert(
-      fc.property(
-        fc.array(fc.jsonValue(), { maxLength: 8 }),
-        fc.array(fc.integer({ min: 1, max: 40 }), { minLength: 1, maxLength: 20 }),
-        (messages, sizes) => {
-          const bytes = Buffer.concat(messages.map(frameOf))
-          const reader = new FrameReader(1_000_000)
-          const found: unknown[] = []
-          for (let at = 0, turn = 0; at < bytes.length; turn++) {
-            const size = sizes[turn % sizes.length] as number
-            found.push(...reader.push(bytes.subarray(at, at + size)))
-            at += size
-          }
-          expect(found).to.deep.equal(messages.map((message) => JSON.parse(JSON.stringify(message))))
-        },
-      ),
-    )
-  })
-
-  it('when a length exceeds the limit, the reader throws before it has the text', () => {
-    expect(() => new FrameReader(8).push(Buffer.from([0, 0, 0, 9]))).to.throw(FrameError, 'at most 8 bytes')
   })
 })
