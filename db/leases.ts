@@ -13,7 +13,7 @@ export interface Leases {
   release(fence: Fence): Promise<void>
 }
 
-/** Renewals of one process within this time, and within this fraction of a lease's life, are one statement. */
+/** Renewals, or looks for expired leases, of one process within this time, and within this fraction of a lease's life, are one statement. */
 const GROUP_MS = 100
 const GROUP_PART = 30
 
@@ -32,11 +32,13 @@ export function createLeases(
 ): Leases {
   const leases = sql.table(table)
   let group: RenewalGroup | null = null
+  let looks: { readonly names: string[]; readonly free: Promise<ReadonlySet<string>> } | null = null
+  const groupEnds = () => sleep(Math.min(GROUP_MS, lifeMs / GROUP_PART))
 
   /** The group's statement runs once the time of the group is over. */
   function openGroup(): RenewalGroup {
     const fences: Fence[] = []
-    const renewed = sleep(Math.min(GROUP_MS, lifeMs / GROUP_PART)).then(() => {
+    const renewed = groupEnds().then(() => {
       group = null
       return fences.length === 1 ? new Set<string>() : renewUnlocked(fences)
     })
@@ -71,8 +73,32 @@ export function createLeases(
     return rows.length === 1
   }
 
+  /** A standby looks often, and for the leases of every market: it locks no row that another process owns. */
+  async function isFree(name: string): Promise<boolean> {
+    if (looks === null) {
+      const names: string[] = []
+      const free = groupEnds().then(() => {
+        looks = null
+        return readFree(names)
+      })
+      looks = { names, free }
+    }
+    looks.names.push(name)
+    return (await looks.free).has(name)
+  }
+
+  async function readFree(names: readonly string[]): Promise<ReadonlySet<string>> {
+    const { rows } = await sql<{ name: string }>`
+      select wanted.name from unnest(${names}::text[]) wanted (name)
+      left join ${leases} lease on lease.name = wanted.name and lease.expires_at > ${DATABASE_NOW}
+      where lease.name is null
+    `.execute(db)
+    return new Set(rows.map(({ name }) => name))
+  }
+
   return {
     async acquire(name) {
+      if (!(await isFree(name))) return null
       const { rows } = await sql<{ token: number }>`
         insert into ${leases} as lease (name, owner, token, expires_at)
         values (${name}, ${owner}, 1, ${DATABASE_NOW} + ${lifeMs})

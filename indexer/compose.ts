@@ -29,7 +29,7 @@ import { projectionLag } from './project/project-shards.ts'
 import { Projector } from './project/projector.ts'
 
 /** A follower that is stopped or partitioned is replaced after this time. */
-const FOLLOWER_LEASE_MS = 3_000
+const FOLLOWER_LEASE_MS = 2_000
 /** Interval at which a standby process tries to become the follower. */
 const STANDBY_MS = 500
 /** Bound of the wait for an answer of the database, which may be behind a partition of the network. A statement on a market's largest block took 37 s. */

@@ -58,6 +58,7 @@ export interface Keeper {
   stop(): Promise<void>
 }
 
+const IDLE_IN_TRANSACTION_MS = 1_000
 /** Bound of the wait for an answer of the database, which may be behind a partition of the network. */
 const QUERY_TIMEOUT_MS = 60_000
 
@@ -247,6 +248,8 @@ export async function compose(config: Config, logger: Logger, connect: ConnectEn
     createPool({
       ...{ url: config.databaseUrl, connections: config.databaseConnections, name: 'keeper' },
       settings: LOOKUP_SETTINGS,
+      // Its locks on a lease end before the lease does, so that a frozen keeper delays no takeover.
+      idleInTransactionMs: IDLE_IN_TRANSACTION_MS,
       queryTimeoutMs: QUERY_TIMEOUT_MS,
     }),
   )

@@ -251,7 +251,7 @@ export function readConfig(env: Env): Config {
       collateral: amount('FAUCET_COLLATERAL', 10_000n * ETHER),
       gas: amount('FAUCET_GAS', ETHER / 10n),
     },
-    leaseMs: count('LEASE_MS', 3_000),
+    leaseMs: count('LEASE_MS', 1_500),
     sweepMs: count('SWEEP_MS', 500),
     pollMs: count('POLL_MS', 50),
     marketPollMs: count('MARKET_POLL_MS', 5_000),

@@ -23,12 +23,15 @@ type KeyHolder = keyof typeof ROLES_OF
 
 /** Where the engine listens, and the key file of each process, with the keys of its roles alone. */
 export interface EngineFiles {
+  /** Of the first member. */
   readonly socket: string
+  /** Of the member that follows it; null without one. */
+  readonly standbySocket: string | null
   readonly keys: Readonly<Record<KeyHolder, string>>
 }
 
 /** New keys at each start. */
-export function writeEngineFiles({ engine: folder }: DataDir): EngineFiles {
+export function writeEngineFiles({ engine: folder }: DataDir, hasStandby: boolean): EngineFiles {
   makeFolder(folder)
   const keys = new Map(ROLES.map((role) => [role, randomBytes(32).toString('hex')]))
   const files = Object.entries(ROLES_OF).map(([name, roles]) => {
@@ -36,19 +39,27 @@ export function writeEngineFiles({ engine: folder }: DataDir): EngineFiles {
     writePrivate(file, Object.fromEntries(roles.map((role) => [role, keys.get(role)])))
     return [name, file]
   })
-  return { socket: join(folder, 'socket'), keys: Object.fromEntries(files) }
+  return {
+    socket: join(folder, 'socket'),
+    standbySocket: hasStandby ? join(folder, 'standby') : null,
+    keys: Object.fromEntries(files),
+  }
 }
+
+export const membersOf = ({ socket, standbySocket }: EngineFiles): string[] =>
+  [socket, standbySocket].filter((path) => path !== null)
 
 const BUDGET_MS = 30_000
 
 /** Lists the markets that are not listed yet, and sets the calendar of those with sessions. */
 export async function listMarkets(
   db: Db,
-  { socket, keys }: EngineFiles,
+  files: EngineFiles,
   specs: readonly MarketSpec[],
   calendar: CalendarName,
 ): Promise<void> {
-  const access = { members: [socket], keys: keysOf('ENGINE_KEYS_FILE', keys.operator, ['operator']) }
+  const keys = keysOf('ENGINE_KEYS_FILE', files.keys.operator, ['operator'])
+  const access = { members: membersOf(files), keys }
   const silent = { debug() {}, info() {}, warn() {}, error() {} }
   const chainId = Number(specs[0]?.chainId ?? 0)
   const link = connectEngine(await identityOf(db, chainId), access, 'operator', silent)

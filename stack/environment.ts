@@ -1,6 +1,6 @@
 /** The command and the environment variables of each process. */
 import type { DatabaseUrls } from './database-logins.ts'
-import type { EngineFiles } from './engine.ts'
+import { type EngineFiles, membersOf } from './engine.ts'
 import { AUDIENCE } from './issuer/terms.ts'
 import type { Keys } from './keys.ts'
 import { LOCAL_SIGNER } from './price-config.ts'
@@ -92,7 +92,7 @@ export function environmentOf({
     args: [`${name}/main.ts`],
     env: {
       ...common,
-      ENGINE_URL: engine.socket,
+      ENGINE_URL: membersOf(engine).join(','),
       ENGINE_KEYS_FILE: engine.keys[name],
       DATABASE_URL: databaseUrls[name],
       INTERNAL_PORT: `${ports.internal[name]}`,

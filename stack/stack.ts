@@ -17,7 +17,7 @@ import { preferPort, requirePort } from './choose-port.ts'
 import { type DataDir, dataDirAt, emptyDataDir, makeFolder, readJson, writePrivate } from './data-dir.ts'
 import { createLogins, type DatabaseUrls } from './database-logins.ts'
 import { type Deployment, ensureDeployment, marketSpecs } from './deployment.ts'
-import { listMarkets, writeEngineFiles } from './engine.ts'
+import { type EngineFiles, listMarkets, membersOf, writeEngineFiles } from './engine.ts'
 import { type Environment, type EnvironmentInput, environmentOf } from './environment.ts'
 import { type Key, type Keys, loadKeys } from './keys.ts'
 import { lockDataDir } from './lock.ts'
@@ -29,7 +29,7 @@ import { startPostgres } from './postgres.ts'
 import { priceConfigOf } from './price-config.ts'
 import { keepRunning, onOnePort, type Service } from './services.ts'
 import type { StackAccount, StackFile } from './stack-file.ts'
-import { createSupervisor, type Managed, type Supervisor } from './supervisor.ts'
+import { createSupervisor, type Managed, type ProcessSpec, type Supervisor } from './supervisor.ts'
 
 export const CHAIN_ID = 6343
 const ACCOUNTS = 12
@@ -54,6 +54,8 @@ export interface Stack {
   readonly databaseUrls: DatabaseUrls
   readonly chain: Service
   readonly engine: Managed
+  /** Another member of the engine; null without one. */
+  readonly standby: Managed | null
   readonly engineAccess: EnvironmentInput['engine']
   readonly api: Managed
   readonly keeper: Managed
@@ -111,7 +113,7 @@ async function start(
   await migrate(db)
   const databaseUrls = await createLogins(postgres.url)
   const calendar = options.calendar ?? 'ALWAYS_OPEN'
-  const engineFiles = writeEngineFiles(dir)
+  const engineFiles = writeEngineFiles(dir, options.standby === true)
   report('contracts are deployed')
 
   const { oracle: address } = deployment.contracts
@@ -130,8 +132,7 @@ async function start(
     pageDir: await page,
     engine: engineAccess,
   })
-  const engine = supervisor.start(environment.engine)
-  await engine.ready()
+  const { engine, standby } = await startEngine(supervisor, environment, engineFiles)
   await listMarkets(db, engineFiles, specs, calendar)
   report('markets are listed')
   const processes = await startProcesses(supervisor, environment)
@@ -152,13 +153,31 @@ async function start(
   if (options.bots) startBots(supervisor, file, accounts.bots)
   const admin: AdminFile = {
     database_url: postgres.url,
-    engine: { url: engineFiles.socket, keys_file: engineFiles.keys.operator },
+    engine: { url: membersOf(engineFiles).join(','), keys_file: engineFiles.keys.operator },
   }
   writePrivate(dir.admin, admin)
   writePrivate(dir.stackFile, file)
   const shared = { file, keys, db, provider, specs, oracle, pricesFile: dir.prices }
-  return { ...shared, postgres, databaseUrls, chain, engine, engineAccess, ...processes, backstop }
+  return { ...shared, postgres, databaseUrls, chain, engine, standby, engineAccess, ...processes, backstop }
 }
+
+async function startEngine(
+  supervisor: Supervisor,
+  { engine: spec }: Environment,
+  { standbySocket: socket }: EngineFiles,
+): Promise<Pick<Stack, 'engine' | 'standby'>> {
+  const engine = supervisor.start(spec)
+  await engine.ready()
+  const standby = socket === null ? null : supervisor.start(standbyOf(spec, socket, await freePort()))
+  return { engine, standby }
+}
+
+const standbyOf = (engine: ProcessSpec, socket: string, port: number): ProcessSpec => ({
+  name: 'engine standby',
+  args: engine.args,
+  env: { ...engine.env, ENGINE_LISTEN: socket, INTERNAL_PORT: `${port}` },
+  readyUrl: `http://127.0.0.1:${port}/health/ready`,
+})
 
 /** Throws a StackError for the database of a version without an engine, which stays as it is. */
 async function requireOwnHistory(db: Db): Promise<void> {

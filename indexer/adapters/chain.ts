@@ -3,6 +3,8 @@ import { FetchRequest, JsonRpcProvider, Network, toQuantity } from 'ethers'
 import { foldMargin } from '../../domain/positions/position.ts'
 import type { Address, FundingIndex, Quote, Steps } from '../../domain/units.ts'
 import { IsolatedTrader__factory } from '../../typechain-types/factories/IsolatedTrader__factory.ts'
+import { InconsistentNodeError } from '../ingest/chain-record.ts'
+import { mayHaveLogsOf } from '../ingest/log-bloom.ts'
 import type { Chain, ChainBlock, ChainLog } from '../ports.ts'
 
 interface RpcBlock {
@@ -11,6 +13,7 @@ interface RpcBlock {
   readonly parentHash: string
   readonly timestamp: string
   readonly transactions: readonly string[]
+  readonly logsBloom?: string
 }
 
 interface RpcLog {
@@ -44,10 +47,51 @@ export function createChain({ url, chainId, timeoutMs }: ChainOptions): ChainCli
   const block = async (tag: string): Promise<ChainBlock | null> => {
     const answer = await send<RpcBlock | null>('eth_getBlockByNumber', [tag, false])
     // A block without a hash is still pending.
-    return answer === null || answer.hash === null ? null : toBlock(answer, answer.hash)
+    if (answer === null || answer.hash === null) return null
+    rememberBloom(answer.hash, answer.logsBloom)
+    return toBlock(answer, answer.hash)
+  }
+  const blooms = new Map<string, string>()
+  function rememberBloom(hash: string, bloom: string | undefined): void {
+    if (bloom === undefined) return
+    blooms.set(hash, bloom)
+    for (const oldest of blooms.keys()) {
+      if (blooms.size <= MOST_BLOOMS) return
+      blooms.delete(oldest)
+    }
   }
   const logs = async (filter: object): Promise<ChainLog[]> =>
     (await send<RpcLog[]>('eth_getLogs', [filter])).filter(({ removed }) => removed !== true).map(toLog)
+
+  /** A node behind a load balancer may have a block without its logs yet, and answers with none: a deposit would be lost for ever. */
+  async function logsOf(blockHash: string, addresses: readonly string[]): Promise<ChainLog[]> {
+    const found = await logs({ blockHash, address: addresses })
+    const bloom = blooms.get(blockHash)
+    if (bloom === undefined || !isSuspect(bloom, addresses, found)) return found
+    const all = await logsOfReceipts(blockHash, addresses)
+    if (all !== null && all > found.length)
+      throw new InconsistentNodeError(
+        `the node returned ${found.length} of ${all} logs of block ${blockHash}`,
+      )
+    return found
+  }
+
+  /** Their number by the block's receipts; null if the node does not have the method. */
+  async function logsOfReceipts(blockHash: string, addresses: readonly string[]): Promise<number | null> {
+    try {
+      const receipts = await send<{ readonly logs: readonly RpcLog[] }[] | null>('eth_getBlockReceipts', [
+        blockHash,
+      ])
+      if (receipts === null) throw new InconsistentNodeError(`the node has no receipts of block ${blockHash}`)
+      const wanted = new Set(addresses.map((address) => address.toLowerCase()))
+      return receipts
+        .flatMap((receipt) => receipt.logs)
+        .filter(({ address }) => wanted.has(address.toLowerCase())).length
+    } catch (error) {
+      if (isUnknownMethod(error)) return null
+      throw error
+    }
+  }
 
   return {
     chainId: async () => Number(await send<string>('eth_chainId', [])),
@@ -57,7 +101,7 @@ export function createChain({ url, chainId, timeoutMs }: ChainOptions): ChainCli
       return head
     },
     block: (number) => block(toQuantity(number)),
-    logsOf: (blockHash, address) => logs({ blockHash, address }),
+    logsOf,
     logsBetween: (from, to, address) =>
       logs({ fromBlock: toQuantity(from), toBlock: toQuantity(to), address }),
     hasSucceeded: async (txHash) => {
@@ -79,6 +123,24 @@ export function createChain({ url, chainId, timeoutMs }: ChainOptions): ChainCli
     },
     close: () => provider.destroy(),
   }
+}
+
+/** Blocks whose logs may still be asked for: the head, and the ones fetched ahead. */
+const MOST_BLOOMS = 64
+const METHOD_NOT_FOUND = -32601
+
+/** The filter names an address of which there is no log. Of busy blocks it often does so without reason. */
+function isSuspect(bloom: string, addresses: readonly string[], found: readonly ChainLog[]): boolean {
+  const seen = new Set<string>(found.map(({ address }) => address))
+  return addresses.some((address) => !seen.has(address.toLowerCase()) && mayHaveLogsOf(bloom, address))
+}
+
+const isUnknownMethod = (error: unknown): boolean => {
+  const { code, error: inner } = error as {
+    readonly code?: string
+    readonly error?: { readonly code?: number }
+  }
+  return code === 'UNSUPPORTED_OPERATION' || inner?.code === METHOD_NOT_FOUND
 }
 
 const toBlock = ({ number, parentHash, timestamp, transactions }: RpcBlock, hash: string): ChainBlock => ({

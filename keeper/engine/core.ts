@@ -34,6 +34,8 @@ export interface Core {
   readonly facts: Facts
   readonly deadlines: ConnectionDeadlines
   readonly isOwner: () => boolean
+  /** Token of the ownership; null while the member is not the owner, or hands over. */
+  readonly token: () => number | null
   /** Calls `announce` when the member has become the owner, and when it no longer is. */
   onOwner(announce: () => void): void
   /** Rejects when the member has ended without `stop`. */
@@ -64,7 +66,7 @@ export function startCore(ports: CorePorts, { applied, number }: RecoveredState)
   const announcements: (() => void)[] = []
   let turns: Turns | null = null
   let isStopping = false
-  let isOwner = false
+  let ownToken: number | null = null
   const machine = new Exchange(applied, {
     inputsAt: facts.inputsAt,
     keepInputs: (...batch) => tables?.keepInputs(...batch),
@@ -82,8 +84,8 @@ export function startCore(ports: CorePorts, { applied, number }: RecoveredState)
     applied.position(),
   )
 
-  function own(): void {
-    isOwner = true
+  function own(token: number): void {
+    ownToken = token
     tables = createTableWriter(state)
     deadlines.restart(state, clock.now())
     const submit = member.submit
@@ -123,7 +125,7 @@ export function startCore(ports: CorePorts, { applied, number }: RecoveredState)
       lease: createLease(pool),
       onOwner: own,
       onEnd(reason) {
-        isOwner = false
+        ownToken = null
         turns?.stop()
         for (const announce of announcements) announce()
         if (isStopping) return
@@ -146,7 +148,8 @@ export function startCore(ports: CorePorts, { applied, number }: RecoveredState)
     member,
     facts,
     deadlines,
-    isOwner: () => isOwner,
+    isOwner: () => ownToken !== null,
+    token: () => (isStopping ? null : ownToken),
     onOwner: (announce) => void announcements.push(announce),
     failed: failure.promise,
     async stop() {

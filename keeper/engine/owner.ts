@@ -71,7 +71,13 @@ export interface Owner<Command, Answer> {
 
 interface Item<Command, Answer> extends Request<Command> {
   readonly reply: (reply: Reply<Answer>) => void
+  /** Steps of the command are stored: without an answer its outcome is unknown. */
+  readonly isBegun?: true
 }
+
+const notExecuted = ({ isBegun }: Pick<Item<unknown, unknown>, 'isBegun'>): Reply<never> => ({
+  none: isBegun ? 'unknown' : 'not_executed',
+})
 
 interface Decided<Command, Answer> {
   readonly item: Item<Command, Answer>
@@ -189,7 +195,7 @@ export function createOwner<Command, Row, Answer>(
 
   function refuseFaulty(item: Entry, err: unknown): void {
     logger.error({ err, command: item.command }, 'command is faulty; its market accepts only cancels')
-    item.reply({ none: 'faulty' })
+    item.reply({ none: item.isBegun ? 'unknown' : 'faulty' })
     const command = machine.restriction(item.command)
     if (command === null) return
     const reply = (result: Reply<Answer>): void => {
@@ -250,7 +256,7 @@ export function createOwner<Command, Row, Answer>(
     for (const { item, answer, next } of decided) {
       if (next === null) item.reply({ answer })
       // Begun work is finished, however late.
-      else queue.pushFront({ ...item, command: next, deadline: Number.POSITIVE_INFINITY })
+      else queue.pushFront({ ...item, command: next, deadline: Number.POSITIVE_INFINITY, isBegun: true })
     }
     schedule()
   }
@@ -262,10 +268,10 @@ export function createOwner<Command, Row, Answer>(
     ownership.stop()
     for (const { item } of inFlight?.decided ?? []) item.reply({ none: 'unknown' })
     for (const { decided } of [...unproven, open]) {
-      for (const { item } of decided) item.reply({ none: 'not_executed' })
+      for (const { item } of decided) item.reply(notExecuted(item))
     }
-    for (const item of singles) item.reply({ none: 'not_executed' })
-    for (let item = queue.take(); item !== null; item = queue.take()) item.reply({ none: 'not_executed' })
+    for (const item of singles) item.reply(notExecuted(item))
+    for (let item = queue.take(); item !== null; item = queue.take()) item.reply(notExecuted(item))
     for (const resolve of whenIdle) resolve()
     whenIdle = []
     onEnd(reason)

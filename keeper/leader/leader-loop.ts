@@ -34,6 +34,9 @@ export interface LeaderLoop {
   stop(): Promise<void>
 }
 
+/** Looks for an expired lease within its life. */
+const LOOKS = 6
+
 /** Pause after an error, so that a failing dependency is not called in a tight loop. */
 const PAUSE_MS = 250
 
@@ -74,7 +77,7 @@ export function runLeaderLoop(ports: LeaderLoopPorts, lease: string, job: Leader
     while (!isStopping) {
       try {
         if (isWanted()) fence ??= await leases.acquire(lease)
-        if (fence === null) await sleeper.sleep(leaseMs / 3)
+        if (fence === null) await sleeper.sleep(leaseMs / LOOKS)
         else await own(fence)
         // It is wanted no more, or it was not at the end of a step.
         if (fence !== null && !isStopping) await giveBack(fence)

@@ -36,6 +36,21 @@ describe('the leases of a process', () => {
     expect(await live()).to.deep.equal(['a', 'c'])
   })
 
+  it('when another process looks for a lease under which a transaction runs, it does not wait for that transaction', async () => {
+    const standby = createLeases(fixture.db, 'another', LIFE_MS)
+    await fixture.db.transaction().execute(async (tx) => {
+      await checkFence(tx, fences[1] as Fence)
+      expect(await Promise.all(['a', 'b', 'c'].map((name) => standby.acquire(name)))).to.deep.equal([
+        null,
+        null,
+        null,
+      ])
+    })
+    await expireAll()
+    const acquired = await Promise.all(['a', 'b', 'd'].map((name) => standby.acquire(name)))
+    expect(acquired.map((fence) => fence?.token)).to.deep.equal([2, 2, 1])
+  })
+
   it('when a transaction under one of them runs, the others are renewed before it ends, and this one after it', async () => {
     await expireAll()
     let last: Promise<boolean> | undefined

@@ -4,21 +4,26 @@
  * order, within five seconds: after a process was stopped if another one can take over, else after it continued. Afterwards chain,
  * journal, write side, read model, REST and proofs must agree. It ends with one line of figures, and exits with 1 at the first violation.
  *
- *   npm run chaos:freeze -- [--runs 200] [--seed 1]
+ *   npm run chaos:freeze -- [--runs 200] [--seed 1] [--process engine]
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { argumentsOf, wholeNumber, withDefault } from '../../service/command-line.ts'
+import { argumentsOf, text, wholeNumber, withDefault } from '../../service/command-line.ts'
 import { startStack } from '../../stack/stack.ts'
 import { FreezeRun } from '../e2e/support/freeze-run.ts'
 import { randomOf } from '../support/random.ts'
 
-const { seed, runs } = argumentsOf({
+const {
+  seed,
+  runs,
+  process: name,
+} = argumentsOf({
   command: 'npm run chaos:freeze --',
   flags: {
     runs: withDefault(wholeNumber('processes that are stopped', { least: 1 }), 200),
     seed: withDefault(wholeNumber('of the random choices'), 1),
+    process: withDefault(text('<name>', 'stop only processes whose name begins so, for example engine'), ''),
   },
 })
 
@@ -29,14 +34,17 @@ const AUDIT_EVERY = 20
 
 const random = randomOf(seed)
 const dataDir = mkdtempSync(join(tmpdir(), 'clearbatch-chaos-freeze-'))
-const stack = await startStack({ port: 0, dataDir, fresh: false, bots: false, backstop: true }, () => {})
+const stack = await startStack(
+  { port: 0, dataDir, fresh: false, bots: false, backstop: true, standby: true },
+  () => {},
+)
 const violations: string[] = []
 const longest = { batchMs: 0, placementMs: 0 }
 let done = 0
 try {
-  const run = await FreezeRun.start(stack)
+  const run = await FreezeRun.start(stack, join(dataDir, 'logs', 'second'))
   while (done < runs && violations.length === 0) {
-    const frozen = await run.freeze(random)
+    const frozen = await run.freeze(random, name)
     done++
     longest.batchMs = Math.max(longest.batchMs, frozen.batchMs)
     longest.placementMs = Math.max(longest.placementMs, frozen.placementMs)

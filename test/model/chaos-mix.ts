@@ -33,7 +33,7 @@ const { minutes, rate, seed } = argumentsOf({
 
 const ACCOUNTS = 16
 /** The keeper's default `LEASE_MS`: the market of a keeper that dies is without an owner for so long. */
-const LEASE_MS = 3_000
+const LEASE_MS = 1_500
 /** Without faults: the rest of a turn, the next keeper's first turn with its book to load, and a busy machine. */
 const ALLOWED_MS = 2_000
 /** Pause after each kill: at least until the other processes have taken over, so that a market waits for one lease at most. */

@@ -56,7 +56,7 @@ export class ServedEngine {
         recent: new RecentReplies(1_000),
         member: randomBytes(16).toString('hex'),
         monotonic: () => performance.now(),
-        isOwner: () => true,
+        token: () => 1,
         logger: SILENT,
       },
     )

@@ -1,6 +1,7 @@
 /**
- * Sends the commands of one process to the member of the engine that owns the journal, over one connection with many frames per write.
- * The client follows a handover by itself; a command waits at most for its budget.
+ * Sends the commands of one process to the member of the engine that owns the journal. The client has one connection to each member, each with many
+ * frames per write, so that it learns of a takeover at once, also from an owner that is frozen and keeps its connections. A command waits at most
+ * for its budget.
  */
 import { randomBytes } from 'node:crypto'
 import type { Duplex } from 'node:stream'
@@ -44,20 +45,25 @@ export interface EngineClientLimits {
   readonly maxFrameBytes: number
   /** Commands that are not answered; further ones are refused at once. */
   readonly maxOpen: number
-  /** Between two attempts to connect. */
+  /** Between two attempts to connect to a member; doubled with each further one that fails, up to `mostRetryMs`. */
   readonly retryMs: number
+  readonly mostRetryMs: number
   /** Time for a connection and its handshake. */
   readonly handshakeMs: number
   /** After its budget, time for the reply to a command that was sent. */
   readonly replyMs: number
+  /** A member that says nothing for so long, although it states its ownership every `STATE_MS`, is frozen or behind a partition. */
+  readonly silenceMs: number
 }
 
 export const CLIENT_LIMITS: EngineClientLimits = {
   maxFrameBytes: 16 * 1024 * 1024,
   maxOpen: 20_000,
   retryMs: 50,
+  mostRetryMs: 400,
   handshakeMs: 2_000,
   replyMs: 1_000,
+  silenceMs: 1_500,
 }
 
 export interface EngineClient {
@@ -83,7 +89,8 @@ interface Connection {
   readonly writer: FrameWriter
   /** The member's process; null before its welcome. */
   member: string | null
-  isOwner: boolean
+  /** Token of the member's ownership; null while it is not the owner. */
+  token: number | null
 }
 
 export function createEngineClient(
@@ -93,9 +100,10 @@ export function createEngineClient(
   const { timer, logger, monotonic } = ports
   const process = randomBytes(16).toString('hex')
   const open = new Map<number, Open>()
-  let connection: Connection | null = null
+  const connections = new Set<Connection>()
+  /** Connection to the owner; null while none is known. */
+  let owner: Connection | null = null
   let next = 0
-  let attempts = 0
   let isClosed = false
   let whenReady: (() => void)[] = []
 
@@ -110,26 +118,28 @@ export function createEngineClient(
     finish(item, { none: item.member === null ? 'not_executed' : 'unknown' })
 
   function send(item: Open): void {
-    if (connection === null || !connection.isOwner || connection.member === null) return
+    if (owner === null) return
     const budgetMs = item.deadline - monotonic()
     if (budgetMs <= 0) return
-    item.member = connection.member
+    item.member = owner.member
     const { number, command } = item
-    connection.writer.write({ kind: 'command', number, budgetMs, command })
+    owner.writer.write({ kind: 'command', number, budgetMs, command })
   }
 
-  function connect(): void {
+  /** Keeps a connection to the member until the client is closed. */
+  function connect(address: string, retryMs: number): void {
     if (isClosed) return
-    const address = ports.members[attempts++ % ports.members.length] as string
     const stream = ports.open(address)
-    const own: Connection = { stream, writer: new FrameWriter(stream), member: null, isOwner: false }
-    connection = own
+    const own: Connection = { stream, writer: new FrameWriter(stream), member: null, token: null }
+    connections.add(own)
     const reader = new FrameReader(limits.maxFrameBytes)
-    const stopTimer = timer.after(limits.handshakeMs, () => {
+    const stopHandshake = timer.after(limits.handshakeMs, () => {
       if (own.member === null) stream.destroy()
     })
+    const hearing = listenFor(own)
     const handshake = { challenge: null as Challenge | null, hello: null as Hello | null }
     stream.on('data', (chunk: Buffer) => {
+      hearing.heard()
       try {
         for (const message of reader.push(chunk)) receive(own, handshake, message as ServerMessage)
       } catch (err) {
@@ -140,9 +150,39 @@ export function createEngineClient(
     })
     stream.on('error', (err) => logger.debug({ err, address }, 'connection to the engine failed'))
     stream.on('close', () => {
-      stopTimer()
-      lost(own)
+      stopHandshake()
+      hearing.stop()
+      connections.delete(own)
+      leave(own)
+      const wasMember = own.member !== null
+      const pauseMs = wasMember ? limits.retryMs : retryMs
+      timer.after(pauseMs, () => connect(address, Math.min(2 * pauseMs, limits.mostRetryMs)))
     })
+  }
+
+  /** Closes a connection whose member is silent. */
+  function listenFor({ stream }: Connection): { heard(): void; stop(): void } {
+    let heardAt = monotonic()
+    let stopTimer = (): void => {}
+    const isSilent = (): boolean => monotonic() - heardAt >= limits.silenceMs
+    const watch = (): void => {
+      stopTimer = timer.after(Math.max(heardAt + limits.silenceMs - monotonic(), 1), () => {
+        if (!isSilent()) watch()
+        // After a freeze of this process, bytes wait to be read: the timer comes first.
+        else
+          timer.soon(() => {
+            if (isSilent()) stream.destroy()
+            else watch()
+          })
+      })
+    }
+    watch()
+    return {
+      heard() {
+        heardAt = monotonic()
+      },
+      stop: () => stopTimer(),
+    }
   }
 
   function receive(
@@ -160,9 +200,8 @@ export function createEngineClient(
         welcome(own, handshake, message)
         return
       case 'ownership':
-        own.isOwner = message.isOwner
-        if (message.isOwner) resend(own)
-        else if (connection === own) leave(own)
+        if (own.member === null) throw new FrameError('an ownership follows a welcome')
+        follow(own, message.token)
         return
       case 'refused':
         reportRefusal(message)
@@ -204,9 +243,17 @@ export function createEngineClient(
       return
     }
     own.member = message.member
-    own.isOwner = message.isOwner
-    if (own.isOwner) resend(own)
-    else leave(own)
+    follow(own, message.token)
+  }
+
+  /** A frozen owner that continues still believes in its ownership; its token is lower than its successor's. */
+  function follow(own: Connection, token: number | null): void {
+    own.token = token
+    if (token === null) leave(own)
+    else if (owner === null || (owner.token as number) < token) {
+      owner = own
+      resend(own)
+    }
   }
 
   /**
@@ -221,23 +268,9 @@ export function createEngineClient(
     whenReady = []
   }
 
-  /** Looks for the owner among the other members. Replies that are under way still come over this connection. */
+  /** Replies that are under way still come over this connection. The next owner states its ownership. */
   function leave(own: Connection): void {
-    connection = null
-    timer.after(limits.replyMs, () => own.stream.destroy())
-    connectSoon()
-  }
-
-  function connectSoon(): void {
-    timer.after(limits.retryMs, () => {
-      if (connection === null) connect()
-    })
-  }
-
-  function lost(own: Connection): void {
-    if (connection !== own) return
-    connection = null
-    connectSoon()
+    if (owner === own) owner = null
   }
 
   function receiveReply(own: Connection, { number, reply }: ReplyMessage): void {
@@ -245,16 +278,14 @@ export function createEngineClient(
     if (item === undefined) return
     if ('none' in reply && reply.none === 'not_owner') {
       item.member = null
-      if (connection === own) {
-        own.isOwner = false
-        leave(own)
-      } else send(item)
+      leave(own)
+      send(item)
       return
     }
     finish(item, reply as ClientReply)
   }
 
-  connect()
+  for (const member of ports.members) connect(member, limits.retryMs)
 
   return {
     submit(command, budgetMs) {
@@ -278,7 +309,7 @@ export function createEngineClient(
       })
     },
     ready: () =>
-      connection?.isOwner && connection.member !== null
+      owner !== null
         ? Promise.resolve()
         : new Promise((resolve) => {
             whenReady.push(resolve)
@@ -286,7 +317,7 @@ export function createEngineClient(
     close() {
       isClosed = true
       for (const item of [...open.values()]) giveUp(item)
-      connection?.stream.destroy()
+      for (const { stream } of connections) stream.destroy()
     },
   }
 }

@@ -30,7 +30,7 @@ export async function listen<Command>(address: Address, ports: LinkPorts<Command
   await once(server, 'listening')
   return {
     announce() {
-      for (const link of links) link.announce(ports.isOwner())
+      for (const link of links) link.announce()
     },
     async close() {
       const closed = once(server, 'close')

@@ -3,7 +3,7 @@ import { createHmac, timingSafeEqual } from 'node:crypto'
 import type { Reply } from '../owner.ts'
 
 /** Rises with every incompatible change of these messages. */
-export const PROTOCOL = 1
+export const PROTOCOL = 2
 
 /** Each client process has one role, which bounds the commands that it may send. */
 export const ROLES = ['api', 'ingest', 'worker', 'publisher', 'operator'] as const
@@ -42,7 +42,8 @@ export interface Welcome {
   readonly proof: string
   /** Random id of the member's process: only the same process remembers its replies. */
   readonly member: string
-  readonly isOwner: boolean
+  /** Token of its ownership; null: the member does not own the journal. */
+  readonly token: number | null
 }
 
 /** The connection is refused, and closed after this message. */
@@ -77,13 +78,16 @@ export interface ReplyMessage {
   readonly reply: Reply<unknown> | { readonly none: NotAccepted; readonly detail: string }
 }
 
-/** This member has become the owner, or no longer is. */
-export interface OwnershipChanged {
+/** Sent when this member becomes the owner or no longer is, and every `STATE_MS`: a member that does not send it is frozen. */
+export interface OwnershipStated {
   readonly kind: 'ownership'
-  readonly isOwner: boolean
+  /** As in the welcome. */
+  readonly token: number | null
 }
 
-export type ServerMessage = Challenge | Welcome | Refused | ReplyMessage | OwnershipChanged
+export const STATE_MS = 250
+
+export type ServerMessage = Challenge | Welcome | Refused | ReplyMessage | OwnershipStated
 export type ClientMessage = Hello | CommandMessage
 
 /** HMAC-SHA256 with the role's key over everything that the hello states, and the side that proves. */

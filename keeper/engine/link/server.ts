@@ -20,6 +20,7 @@ import {
   type ReplyMessage,
   ROLES,
   type Role,
+  STATE_MS,
 } from './messages.ts'
 import type { RecentReplies } from './recent-replies.ts'
 
@@ -43,7 +44,8 @@ export interface LinkPorts<Command> extends CommandPort<Command> {
   /** Random id of this process. */
   readonly member: string
   readonly monotonic: () => number
-  readonly isOwner: () => boolean
+  /** Token of this member's ownership; null while it does not own the journal. */
+  readonly token: () => number | null
   readonly logger: EngineLogger
 }
 
@@ -69,7 +71,7 @@ const MAX_BUDGET_MS = 60_000
 
 export interface ServedLink {
   /** Sends the client whether this member is the owner now. */
-  announce(isOwner: boolean): void
+  announce(): void
   /** Ends the connection once what was written has left. */
   end(): void
   close(): void
@@ -95,10 +97,17 @@ export function serveLink<Command>(
   )
   let client: Client | null = null
   let pending = 0
+  let statements: NodeJS.Timeout | undefined
 
   function close(): void {
     clearTimeout(handshake)
     stream.destroy()
+  }
+
+  function announce(): void {
+    if (client === null) return
+    if (writer.waitingBytes > limits.maxUnreadBytes) close()
+    else writer.write({ kind: 'ownership', token: ports.token() })
   }
 
   function refuse(refusal: Refused): void {
@@ -120,7 +129,8 @@ export function serveLink<Command>(
     clearTimeout(handshake)
     const key = ports.keys.get(role) as Buffer
     const proof = proofOf(key, 'engine', challenge, hello as Hello)
-    writer.write({ kind: 'welcome', proof, member: ports.member, isOwner: ports.isOwner() })
+    writer.write({ kind: 'welcome', proof, member: ports.member, token: ports.token() })
+    statements = setInterval(announce, STATE_MS)
   }
 
   function execute({ role, process }: Client, message: unknown): void {
@@ -178,13 +188,14 @@ export function serveLink<Command>(
     }
   })
   stream.on('error', (err) => logger.warn({ err }, 'connection failed'))
-  stream.on('close', () => clearTimeout(handshake))
+  stream.on('close', () => {
+    clearTimeout(handshake)
+    clearInterval(statements)
+  })
   writer.write(challenge)
 
   return {
-    announce(isOwner) {
-      if (client !== null) writer.write({ kind: 'ownership', isOwner })
-    },
+    announce,
     end: () => writer.end(),
     close,
   }

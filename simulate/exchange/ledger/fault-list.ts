@@ -89,7 +89,7 @@ export const LEDGER_FAULTS: readonly Fault[] = [
     scenario: 'ledger',
     file: 'keeper/engine/owner.ts',
     passage:
-      "    for (let item = queue.take(); item !== null; item = queue.take()) item.reply({ none: 'not_executed' })\n",
+      '    for (let item = queue.take(); item !== null; item = queue.take()) item.reply(notExecuted(item))\n',
     replacement: '',
     seed: 2,
   },
@@ -113,7 +113,7 @@ export const LEDGER_FAULTS: readonly Fault[] = [
     name: 'commands that are decided singly are dropped when the owner ends',
     scenario: 'ledger',
     file: 'keeper/engine/owner.ts',
-    passage: "    for (const item of singles) item.reply({ none: 'not_executed' })\n",
+    passage: '    for (const item of singles) item.reply(notExecuted(item))\n',
     replacement: '',
     seed: 13,
   },
@@ -193,7 +193,8 @@ export const LEDGER_FAULTS: readonly Fault[] = [
     name: 'long work ends with its first step',
     scenario: 'ledger',
     file: 'keeper/engine/owner.ts',
-    passage: '      else queue.pushFront({ ...item, command: next, deadline: Number.POSITIVE_INFINITY })\n',
+    passage:
+      '      else queue.pushFront({ ...item, command: next, deadline: Number.POSITIVE_INFINITY, isBegun: true })\n',
     replacement: '',
     seed: 1,
   },

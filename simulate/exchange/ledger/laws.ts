@@ -64,8 +64,6 @@ function refusedIsNothing(rows: readonly LedgerRow[], attempts: readonly Attempt
   return attempts
     .filter(({ reply, command }) => {
       if (reply === null || !written.has(command.attempt)) return false
-      // A closing that was interrupted has ended orders before.
-      if (command.kind === 'close') return false
       return 'none' in reply ? reply.none !== 'unknown' : reply.answer.result !== 'done'
     })
     .map(

@@ -22,6 +22,7 @@ interface Target {
 /** The longest times of any market, ms, and the markets that they belong to. */
 export interface Frozen {
   readonly process: string
+  readonly stoppedAt: string
   readonly batchMs: number
   readonly placementMs: number
   readonly markets: { readonly batchMs: number; readonly placementMs: number }
@@ -85,15 +86,17 @@ export class FreezeRun {
     this.#loops = this.#trading.map((trading) => this.#trade(trading))
   }
 
-  static async start(stack: Stack): Promise<FreezeRun> {
-    const run = new FreezeRun(stack, await startSecondInstance(stack))
+  /** `logDir`: of the second process of each kind. */
+  static async start(stack: Stack, logDir: string): Promise<FreezeRun> {
+    const run = new FreezeRun(stack, await startSecondInstance(stack, logDir))
     await sleep(AFTER_MS)
     return run
   }
 
-  /** Stops a process, lets it continue, and returns the longest times to a batch and to an accepted order. */
-  async freeze(random: (end: number) => number): Promise<Frozen> {
-    const targets = this.#targets()
+  /** Stops a process whose name begins with `name`, lets it continue, and returns the longest times to a batch and to an accepted order. */
+  async freeze(random: (end: number) => number, name: string): Promise<Frozen> {
+    const targets = this.#targets().filter((target) => target.name.startsWith(name))
+    if (targets.length === 0) throw new Error(`no process has a name that begins with ${name}`)
     const target = targets[random(targets.length)] as Target
     const { least, range } = target.hasTwin ? STOPPED_MS : SERVICE_STOPPED_MS
     const stoppedMs = least + random(range)
@@ -121,6 +124,7 @@ export class FreezeRun {
     const [slowestBatch, slowestPlacement] = [longestOf(batches), longestOf(placements)]
     return {
       process: target.name,
+      stoppedAt: new Date(stoppedAt).toISOString(),
       batchMs: slowestBatch.ms,
       placementMs: slowestPlacement.ms,
       markets: { batchMs: slowestBatch.marketId, placementMs: slowestPlacement.marketId },
@@ -148,9 +152,12 @@ export class FreezeRun {
   }
 
   #targets(): readonly Target[] {
-    const { keeper, indexer, api, backstop, issuer, postgres, chain, file } = this.#stack
+    const { engine, standby, keeper, indexer, api, backstop, issuer, postgres, chain, file } = this.#stack
     const { baseUrl, ...second } = this.#second
+    if (standby === null) throw new Error('a freeze of the engine needs a standby')
     const twins = [
+      engine,
+      standby,
       keeper,
       indexer,
       second.keeper,

@@ -16,12 +16,12 @@ export interface SecondInstance {
   stop(): Promise<void>
 }
 
-/** Of api, keeper and indexer. The keeper's node responds to a send before the transaction is in a block. */
-export async function startSecondInstance(stack: Stack): Promise<SecondInstance> {
+/** Of api, keeper and indexer. `logDir` stays; without it the logs are deleted at the end. The keeper's node responds to a send before the transaction is in a block. */
+export async function startSecondInstance(stack: Stack, logDir?: string): Promise<SecondInstance> {
   const { indexer, keeper, api, baseUrl } = await secondEnvironment(stack)
   const node = await startRpcProxy(stack.chain.url, preconfirmed)
   const specs = [indexer, { ...keeper, env: { ...keeper.env, RPC_URL: node.url } }, api]
-  const { processes, stop } = await start(specs)
+  const { processes, stop } = await start(specs, logDir)
   const [secondIndexer, secondKeeper, secondApi] = processes as [Managed, Managed, Managed]
   return {
     ...{ baseUrl, keeper: secondKeeper, indexer: secondIndexer, api: secondApi },
@@ -57,14 +57,14 @@ async function secondEnvironment({ file, keys, databaseUrls, chain, pricesFile, 
   })
 }
 
-async function start(specs: readonly ProcessSpec[]) {
-  const logDir = mkdtempSync(join(tmpdir(), 'clearbatch-second-instance-'))
+async function start(specs: readonly ProcessSpec[], ownLogDir?: string) {
+  const logDir = ownLogDir ?? mkdtempSync(join(tmpdir(), 'clearbatch-second-instance-'))
   const supervisor = createSupervisor({ logDir, report: () => {} })
   const processes = specs.map(supervisor.start)
   await Promise.all(processes.map((process) => process.ready()))
   const stop = async (): Promise<void> => {
     await supervisor.stop()
-    rmSync(logDir, { recursive: true, force: true })
+    if (ownLogDir === undefined) rmSync(logDir, { recursive: true, force: true })
   }
   return { processes, stop }
 }

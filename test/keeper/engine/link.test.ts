@@ -6,20 +6,20 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'chai'
-import fc from 'fast-check'
 import { afterEach, beforeEach, describe, it } from 'mocha'
 import {
   createEngineClient,
   type EngineClient,
   type EngineClientPorts,
 } from '../../../keeper/engine/link/client.ts'
-import { FrameError, FrameReader } from '../../../keeper/engine/link/frames.ts'
+import { FrameReader } from '../../../keeper/engine/link/frames.ts'
 import { type Identity, PROTOCOL, proofOf, type Role } from '../../../keeper/engine/link/messages.ts'
 import { RecentReplies } from '../../../keeper/engine/link/recent-replies.ts'
 import { LINK_LIMITS, type LinkPorts, serveLink } from '../../../keeper/engine/link/server.ts'
 import type { Reply, Request } from '../../../keeper/engine/owner.ts'
 import type { EngineLogger, Timer } from '../../../keeper/engine/ports.ts'
 import { waitFor } from '../../support/patience.ts'
+import { frameOf } from './support/frame-of.ts'
 
 interface Command {
   readonly name: string
@@ -38,20 +38,13 @@ const TIMER: Timer = {
   },
   soon: (work) => void setImmediate(work),
 }
-/** A message as it is sent. */
-function frameOf(message: unknown): Buffer {
-  const text = Buffer.from(JSON.stringify(message))
-  const header = Buffer.alloc(4)
-  header.writeUInt32BE(text.length)
-  return Buffer.concat([header, text])
-}
-
 const monotonic = (): number => performance.now()
 
 /** A member of the engine behind a Unix socket; the test decides when it answers. */
 class MemberFixture {
   readonly path: string
   isOwner: boolean
+  token = 1
   readonly received: Request<Command>[] = []
   /** Answers a command; by default at once, with its name. */
   answer: (request: Request<Command>) => Promise<Reply<unknown>> = async ({ command }) => ({
@@ -72,7 +65,7 @@ class MemberFixture {
       recent: this.#recent,
       member: this.#member,
       monotonic,
-      isOwner: () => this.isOwner,
+      token: () => (this.isOwner ? this.token : null),
       logger: SILENT,
       parse(value) {
         const { name } = value as Command
@@ -100,7 +93,7 @@ class MemberFixture {
 
   announce(isOwner: boolean): void {
     this.isOwner = isOwner
-    for (const link of this.#links) link.announce(isOwner)
+    for (const link of this.#links) link.announce()
   }
 
   cutConnections(): void {
@@ -223,6 +216,47 @@ describe('the connection of a client to the engine', () => {
     expect(await late).to.deep.equal({ answer: 'late' })
   })
 
+  it('when the owner is frozen and keeps its connections, commands reach its successor, and are not sent to it twice', async () => {
+    const client = clientOf()
+    await client.ready()
+    first.answer = () => new Promise(() => {})
+    const sent = client.submit({ name: 'sent' }, 20_000)
+    await waitFor(
+      async () => first.received.length,
+      (count) => count === 1,
+      { everyMs: 5 },
+    )
+    second.token = 2
+    second.announce(true)
+    expect(await sent).to.deep.equal({ none: 'unknown' })
+    // The former owner still states its ownership.
+    first.announce(true)
+    const later = Array.from({ length: 3 }, async (_, n) => {
+      await sleep(n * 200)
+      return client.submit({ name: `later ${n}` }, 20_000)
+    })
+    expect(await Promise.all(later)).to.deep.equal([0, 1, 2].map((n) => ({ answer: `later ${n}` })))
+    expect(first.received).to.have.length(1)
+  })
+
+  it('when a member says nothing any more, its connection is closed and opened again', async () => {
+    let opened = 0
+    const client = clientOf({
+      members: [first.path],
+      open(path) {
+        const socket = connect(path)
+        opened += 1
+        // The first connection is stuck: nothing arrives after the welcome.
+        if (opened === 1) socket.once('data', () => setTimeout(() => socket.pause(), 200))
+        return socket
+      },
+    })
+    await client.ready()
+    await sleep(400)
+    expect(await client.submit({ name: 'a' }, 20_000)).to.deep.equal({ answer: 'a' })
+    expect([opened, first.received.length]).to.deep.equal([2, 1])
+  })
+
   it('when no member is the owner within the budget, the command is reported as not executed', async () => {
     first.isOwner = false
     const client = clientOf()
@@ -287,7 +321,7 @@ describe('the connection of a client to the engine', () => {
       send({ kind: 'challenge', ...IDENTITY, nonce: '00'.repeat(32) })
       socket.on('data', (chunk) => {
         impostorBytes.push(chunk)
-        send({ kind: 'welcome', proof: '00'.repeat(32), member: 'x', isOwner: true })
+        send({ kind: 'welcome', proof: '00'.repeat(32), member: 'x', token: 1 })
       })
     })
     const impostorBytes: Buffer[] = []
@@ -350,29 +384,5 @@ describe('the connection of a client to the engine', () => {
     socket.resume()
     await once(socket, 'close')
     await sleep(1)
-  })
-
-  it('when bytes arrive in any pieces, the reader returns the same messages', () => {
-    fc.assert(
-      fc.property(
-        fc.array(fc.jsonValue(), { maxLength: 8 }),
-        fc.array(fc.integer({ min: 1, max: 40 }), { minLength: 1, maxLength: 20 }),
-        (messages, sizes) => {
-          const bytes = Buffer.concat(messages.map(frameOf))
-          const reader = new FrameReader(1_000_000)
-          const found: unknown[] = []
-          for (let at = 0, turn = 0; at < bytes.length; turn++) {
-            const size = sizes[turn % sizes.length] as number
-            found.push(...reader.push(bytes.subarray(at, at + size)))
-            at += size
-          }
-          expect(found).to.deep.equal(messages.map((message) => JSON.parse(JSON.stringify(message))))
-        },
-      ),
-    )
-  })
-
-  it('when a length exceeds the limit, the reader throws before it has the text', () => {
-    expect(() => new FrameReader(8).push(Buffer.from([0, 0, 0, 9]))).to.throw(FrameError, 'at most 8 bytes')
   })
 })

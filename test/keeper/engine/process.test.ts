@@ -58,6 +58,23 @@ describe('the engine as a process', () => {
     expect(await logIn(api, 21)).to.equal(21)
   })
 
+  it('when the owner is frozen and keeps its connections, the follower answers, and the former owner gives up afterwards', async () => {
+    const owner = await cluster.start()
+    await cluster.start()
+    const api = await cluster.connect('api')
+    await logIn(api, 1)
+    owner.signal('SIGSTOP')
+    // A command that is sent to the frozen owner has an unknown outcome; its repetition is answered by the other member.
+    const answered = await waitFor(
+      () => logIn(api, 2).catch(() => null),
+      (userId) => userId !== null,
+    )
+    expect(answered).to.equal(2)
+    owner.signal('SIGCONT')
+    expect((await owner.ended())[0]).to.equal(1)
+    expect([await logIn(api, 1), await logIn(api, 3)]).to.deep.equal([1, 3])
+  })
+
   it('when the owner is stopped in order, it answers what it has and the follower owns the journal at once', async () => {
     const owner = await cluster.start()
     await cluster.start()

@@ -2,7 +2,7 @@
 import { expect } from 'chai'
 import { afterEach, describe, it } from 'mocha'
 import pg from 'pg'
-import { createPool } from '../../../db/client.ts'
+import { APPEND_SETTINGS, createPool } from '../../../db/client.ts'
 import { failureOf } from '../../../db/engine-journal.ts'
 import { AppendUnknown } from '../../../keeper/engine/ports.ts'
 import { createJournal, createLease } from '../../../keeper/engine/store.ts'
@@ -14,7 +14,7 @@ const GROUP = { number: 1, token: 1, version: 1, rows: [], before: 'b', digest: 
 describe('the engine’s journal on Postgres', () => {
   const pools: pg.Pool[] = []
   const openPool = async (url: string): Promise<pg.Pool> => {
-    const pool = createPool({ url, connections: 4, name: 'engine-test' })
+    const pool = createPool({ url, connections: 4, name: 'engine-test', settings: APPEND_SETTINGS })
     pools.push(pool)
     return pool
   }
@@ -54,6 +54,30 @@ describe('the engine’s journal on Postgres', () => {
       expect(await appended).to.equal(false)
     } finally {
       await other.end()
+    }
+  })
+
+  it('when an owner is frozen before it has sent the end of its append, another member takes the lease, and nothing is stored', async () => {
+    const { url, lease } = await open()
+    const token = (await lease.take(await lease.read())) as number
+    const pool = await openPool(url)
+    const client = await pool.connect()
+    client.on('error', () => {})
+    try {
+      // As of an append, without the Sync behind it.
+      const text = `select append_engine_group(1, ${token}, 1, '[]', 'b', 'd')`
+      const { connection } = client as unknown as { readonly connection: pg.Connection }
+      connection.parse({ text, name: '', types: [] }, false)
+      connection.bind({}, false)
+      connection.execute({}, false)
+      ;(connection as unknown as { flush(): void }).flush()
+      const held = async (): Promise<boolean> =>
+        (await pool.query(`select from pg_locks where relation = 'engine_groups'::regclass`)).rows.length > 0
+      while (!(await held()));
+      expect(await lease.take(await lease.read())).to.equal(token + 1)
+      expect((await pool.query('select from engine_groups')).rows).to.deep.equal([])
+    } finally {
+      client.release(true)
     }
   })
 

@@ -122,11 +122,16 @@ export class EngineProcess {
   }
 
   /** Code and signal of its end. */
-  async kill(signal: NodeJS.Signals): Promise<[number | null, NodeJS.Signals | null]> {
+  async ended(): Promise<[number | null, NodeJS.Signals | null]> {
     const { exitCode, signalCode } = this.#child
     if (exitCode !== null || signalCode !== null) return [exitCode, signalCode]
-    const ended = once(this.#child, 'exit')
+    return (await once(this.#child, 'exit')) as [number | null, NodeJS.Signals | null]
+  }
+
+  /** Ends it, and returns code and signal of its end. */
+  async kill(signal: NodeJS.Signals): Promise<[number | null, NodeJS.Signals | null]> {
+    const ended = this.ended()
     this.#child.kill(signal)
-    return (await ended) as [number | null, NodeJS.Signals | null]
+    return ended
   }
 }
