@@ -38,7 +38,8 @@ function Equity() {
   const equity = BigInt(total) + totalPnl.value
   return (
     <span class="equity" title="Balance with the profit of open positions at the mark">
-      {usd(equity)} <span class={signOf(totalPnl.value)}>{usd(totalPnl.value, { sign: true })}</span>
+      <span class="muted">Equity</span> {usd(equity)}{' '}
+      <span class={signOf(totalPnl.value)}>{usd(totalPnl.value, { sign: true })}</span>
     </span>
   )
 }
@@ -63,7 +64,7 @@ function Bar() {
       <Equity />
       <span class={`feed-state ${feedState.value}`} role="status" data-testid="feed-state">
         <i aria-hidden="true" />
-        {STATES[feedState.value]}
+        <span>{STATES[feedState.value]}</span>
       </span>
       <a class="icon-button" href="/settings" aria-label="Settings" title="Settings">
         ⚙
