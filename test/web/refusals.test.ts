@@ -15,7 +15,7 @@ const CAUSED = [
   { code: 'TICK_SIZE', price: '60000.05', size: '0.01', remedies: true },
   { code: 'MAX_ORDER_PRICE', price: '999999999999', size: '0.01', remedies: true },
   { code: 'PRICE_BAND', price: '900000', size: '0.01', remedies: true },
-  { code: 'STEP_SIZE', price: '60000', size: '0.0105', remedies: true },
+  { code: 'MIN_ORDER_SIZE', price: '60000', size: '0.0001', remedies: true },
   { code: 'MAX_ORDER_SIZE', price: '60000', size: '5000', remedies: true },
   { code: 'INSUFFICIENT_MARGIN', price: '60000', size: '50', remedies: true },
   { code: 'REDUCE_ONLY_NO_POSITION', price: '60000', size: '0.01', reduceOnly: true, remedies: false },
@@ -111,7 +111,7 @@ describe('web: refusals of the ticket, on a phone in the light theme', function 
   })
 
   it('when the state of the exchange forbids the order, the ticket says which', async () => {
-    for (const { code, message } of STATED) {
+    for (const [index, { code, message }] of STATED.entries()) {
       await page.route(ESTIMATE, async (route) => {
         const response = await route.fetch()
         const answer = (await response.json()) as { estimate: object }
@@ -121,6 +121,8 @@ describe('web: refusals of the ticket, on a phone in the light theme', function 
           json: { ...answer, estimate: { ...answer.estimate, refusal: stated } },
         })
       })
+      // A change of the size asks at once; otherwise the ticket asks every few seconds.
+      await byId(page, 'size').fill(`0.00${index + 1}`)
       await refusal(code).filter({ hasText: message }).waitFor({ timeout: PATIENCE_MS })
       expect(await byId(page, 'place').count(), code).to.equal(0)
       await page.unroute(ESTIMATE)
