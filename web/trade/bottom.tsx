@@ -7,8 +7,8 @@ import { lazy } from '../ui/lazy.tsx'
 import { Scroll } from '../ui/scroll.tsx'
 import { FillTable, TransactionTable } from './history-tables.tsx'
 
-const PositionTable = lazy(() => import('./trading.ts').then((module) => module.PositionTable))
-const OrderTable = lazy(() => import('./trading.ts').then((module) => module.OrderTable))
+const PositionTable = lazy(() => import('./position-table.tsx').then((module) => module.PositionTable))
+const OrderTable = lazy(() => import('./order-table.tsx').then((module) => module.OrderTable))
 
 export function Bottom() {
   const [tab, setTab] = useState('positions')

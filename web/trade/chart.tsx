@@ -74,7 +74,7 @@ const marksOf = (marketId: number, interval: string): readonly ChartMark[] =>
 async function move(market: Market, id: string, price: number): Promise<void> {
   const order = openOrders.value.find(({ order_id }) => order_id === id)
   if (order === undefined) return
-  const { moveOrder } = await import('./trading.ts')
+  const { moveOrder } = await import('./order-actions.ts')
   const places = placesOf(market.tick_size_e18_raw)
   await moveOrder(order, roundPrice(market, price.toFixed(places), order.side))
 }

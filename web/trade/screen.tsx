@@ -11,7 +11,7 @@ import { MarketHeader } from './header.tsx'
 import { Tapes } from './tapes.tsx'
 
 const Chart = lazy(() => import('./chart.tsx').then((module) => module.Chart))
-const Ticket = lazy(() => import('./trading.ts').then((module) => module.Ticket))
+const Ticket = lazy(() => import('./ticket.tsx').then((module) => module.Ticket))
 
 const SHEETS = [
   { id: 'chart', label: 'Chart' },
