@@ -64,7 +64,7 @@ describe('web: refusals of the ticket, on a phone in the light theme', function 
     await byId(page, 'size').fill(size)
   }
 
-  it('when nobody is signed in, the ticket offers to connect', async () => {
+  it('when no account is signed in, the ticket offers to connect', async () => {
     await openTicket()
     await blocked('Connect to trade')
   })
