@@ -1,27 +1,16 @@
 /** The picture of a batch: where demand and supply cross, and what was traded. */
-import { useEffect, useState } from 'preact/hooks'
 import type { BatchStatement } from '../../domain/proof/batch-statement.ts'
 import { number, placesOf } from '../base/numbers.ts'
 import { curvesOf, pathOf } from './curves.ts'
 
 /** A phone gets a picture of its own shape: a scaled-down wide one has no readable line or label. */
-const shapeOf = (isPhone: boolean) =>
-  isPhone ? { width: 360, height: 220, ticks: 3 } : { width: 900, height: 300, ticks: 6 }
-
-const PHONE = matchMedia('(max-width: 700px)')
-
-function useShape() {
-  const [isPhone, setPhone] = useState(PHONE.matches)
-  useEffect(() => {
-    const follow = (): void => setPhone(PHONE.matches)
-    PHONE.addEventListener('change', follow)
-    return () => PHONE.removeEventListener('change', follow)
-  }, [])
-  return shapeOf(isPhone)
-}
+const shape = () =>
+  matchMedia('(max-width: 700px)').matches
+    ? { width: 360, height: 220, ticks: 3 }
+    : { width: 900, height: 300, ticks: 6 }
 
 export function CurveChart({ statement, own }: { statement: BatchStatement; own: readonly number[] }) {
-  const { width, height, ticks } = useShape()
+  const { width, height, ticks } = shape()
   const curves = curvesOf(statement)
   const { market, result, orders } = statement
   const places = placesOf(String(market.tick))
