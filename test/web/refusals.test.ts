@@ -121,7 +121,7 @@ describe('web: refusals of the ticket, on a phone in the light theme', function 
           json: { ...answer, estimate: { ...answer.estimate, refusal: stated } },
         })
       })
-      // A change of the size asks at once; otherwise the ticket asks every few seconds.
+      // A changed size is estimated at once, an unchanged one every 3 s.
       await byId(page, 'size').fill(`0.00${index + 1}`)
       await refusal(code).filter({ hasText: message }).waitFor({ timeout: PATIENCE_MS })
       expect(await byId(page, 'place').count(), code).to.equal(0)

@@ -1,4 +1,4 @@
-/** What the account has open: its positions or its orders. Both come with the ticket's file. */
+/** The positions or the open orders of the account, loaded with the file of the ticket. */
 import { OrderTable } from './order-table.tsx'
 import { PositionTable } from './position-table.tsx'
 
