@@ -62,7 +62,7 @@ export const SUITES: Readonly<Record<string, readonly Job[]>> = {
 
 /** Jobs of more than a minute come first, so that all processes end at about the same time. */
 const SLOW =
-  /^test\/(contracts|keeper|indexer|stack|e2e\/(model|restart|crash|market-ends|adjustments|liquidation))/
+  /^test\/(contracts|keeper|indexer|stack|web|e2e\/(model|restart|crash|market-ends|adjustments|liquidation))/
 
 /** They need no artifacts, and run beside the build, which computes on one core. */
 const EARLY = /^test\/(domain|simulate|service|api\/(commands|http|live|order-entry|read-after))/

@@ -12,11 +12,7 @@ import { ErrorBoundary } from './ui/error-boundary.tsx'
 import { lazy } from './ui/lazy.tsx'
 
 const BatchScreen = lazy(() => import('./batch/screen.tsx').then((module) => module.BatchScreen))
-const MarketsScreen = lazy(() => import('./screens/markets.tsx').then((module) => module.MarketsScreen))
-const PortfolioScreen = lazy(() => import('./screens/portfolio.tsx').then((module) => module.PortfolioScreen))
-const RiskScreen = lazy(() => import('./screens/risk.tsx').then((module) => module.RiskScreen))
-const StatusScreen = lazy(() => import('./screens/status.tsx').then((module) => module.StatusScreen))
-const SettingsScreen = lazy(() => import('./screens/settings.tsx').then((module) => module.SettingsScreen))
+const DataScreen = lazy(() => import('./screens/data-screen.tsx').then((module) => module.DataScreen))
 const AccountScreen = lazy(() => import('./account/screen.tsx').then((module) => module.AccountScreen))
 const SignedInScreen = lazy(() => import('./account/signed-in.tsx').then((module) => module.SignedInScreen))
 
@@ -38,7 +34,8 @@ function Equity() {
   const equity = BigInt(total) + totalPnl.value
   return (
     <span class="equity" title="Balance with the profit of open positions at the mark">
-      {usd(equity)} <span class={signOf(totalPnl.value)}>{usd(totalPnl.value, { sign: true })}</span>
+      <span class="muted">Equity</span> {usd(equity)}{' '}
+      <span class={signOf(totalPnl.value)}>{usd(totalPnl.value, { sign: true })}</span>
     </span>
   )
 }
@@ -63,7 +60,7 @@ function Bar() {
       <Equity />
       <span class={`feed-state ${feedState.value}`} role="status" data-testid="feed-state">
         <i aria-hidden="true" />
-        {STATES[feedState.value]}
+        <span>{STATES[feedState.value]}</span>
       </span>
       <a class="icon-button" href="/settings" aria-label="Settings" title="Settings">
         ⚙
@@ -104,17 +101,13 @@ function Screen() {
         />
       )
     case 'markets':
-      return <MarketsScreen />
     case 'portfolio':
-      return <PortfolioScreen />
+    case 'risk':
+    case 'status':
+    case 'settings':
+      return <DataScreen name={current.name} />
     case 'account':
       return <AccountScreen />
-    case 'risk':
-      return <RiskScreen />
-    case 'status':
-      return <StatusScreen />
-    case 'settings':
-      return <SettingsScreen />
     case 'signed-in':
       return <SignedInScreen />
     default:

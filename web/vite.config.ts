@@ -20,7 +20,7 @@ const GROUPS = [
   },
   {
     name: 'trading',
-    test: /web\/(trade\/(ticket|order|position|use-estimate)|account\/(trader|session-key\.|notifications))|node_modules\/@noble|client\/|domain\/orders/,
+    test: /web\/(trade\/(ticket|order|ongoing|position|use-estimate)|account\/(trader|session-key\.|notifications))|node_modules\/@noble|client\/|domain\/orders/,
     priority: 1,
   },
   { name: 'account', test: /web\/account\//, priority: 0 },
@@ -34,7 +34,7 @@ const compress = (): Plugin => ({
     const assets = join(outDir, 'assets')
     for (const name of readdirSync(assets)) {
       const content = readFileSync(join(assets, name))
-      writeFileSync(join(assets, `${name}.gz`), gzipSync(content, { level: 9 }))
+      writeFileSync(join(assets, `${name}.gz`), gzipSync(content, { level: 9, memLevel: 9 }))
       writeFileSync(join(assets, `${name}.br`), brotliCompressSync(content, BROTLI))
     }
   },

@@ -50,7 +50,7 @@ async function heapOf(page: Page): Promise<number> {
   return usedSize
 }
 
-/** Times depend on what else the machine does, so the bounds are several times the goals of `web/README.md`; its figures are printed. */
+/** Times depend on what else the machine does, so the bounds are several times the goals; the figures are printed. */
 const SLACK = 5
 const FOLLOWED_MS = 20_000
 

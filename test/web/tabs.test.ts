@@ -73,7 +73,7 @@ describe('web: two tabs, a release, and an exchange that is away', function () {
 
   it('when a file of the page is gone after a release, the page loads itself again once', async () => {
     let refused = 0
-    await second.route(/\/assets\/risk-.*\.js/, async (route) => {
+    await second.route(/\/assets\/screens-.*\.js/, async (route) => {
       refused += 1
       if (refused === 1) await route.fulfill({ status: 404, body: '' })
       else await route.continue()

@@ -56,27 +56,11 @@ describe('web: a trader with a new wallet', function () {
     expect(wallet.confirmed.length).to.equal(asked)
   })
 
-  const refusals: readonly { readonly code: string; readonly fill: () => Promise<void> }[] = [
-    { code: 'PRICE_BAND', fill: () => limit('900000', '0.01') },
-    { code: 'TICK_SIZE', fill: () => limit('60000.05', '0.01') },
-    { code: 'INSUFFICIENT_MARGIN', fill: () => limit('60000', '50') },
-  ]
-
   async function limit(price: string, size: string): Promise<void> {
     await page.getByRole('button', { name: 'Limit', exact: true }).click()
     await byId(page, 'price').fill(price)
     await byId(page, 'size').fill(size)
   }
-
-  for (const { code, fill } of refusals)
-    it(`when the exchange would answer ${code}, the ticket says so, and its button removes it`, async () => {
-      await fill()
-      const refusal = page.locator(`[data-testid=refusal][data-code=${code}]`)
-      await refusal.waitFor({ timeout: PATIENCE_MS })
-      await byId(page, 'remedy').click()
-      await refusal.waitFor({ state: 'detached', timeout: PATIENCE_MS })
-      await byId(page, 'place').waitFor({ timeout: PATIENCE_MS })
-    })
 
   it('when a limit order rests, it is listed and marked, and a cancel removes it', async () => {
     await limit('60000', '0.01')
@@ -119,6 +103,25 @@ describe('web: a trader with a new wallet', function () {
     await byId(page, 'banner').waitFor({ state: 'detached', timeout: 2 * PATIENCE_MS })
     await act.untilLive(page)
   })
+
+  for (const name of ['keeper', 'indexer', 'engine'] as const)
+    it(`when the ${name} is killed behind an order, the order fills and its fill is confirmed`, async () => {
+      const before = await confirmedFills()
+      await act.marketOrder(page, 'Buy / long', '0.001')
+      await exchange.stack[name].restart('SIGKILL')
+      await page.getByRole('tab', { name: 'Fills' }).click()
+      await page
+        .locator('[data-stage=CONFIRMED]')
+        .nth(before)
+        .waitFor({ timeout: 2 * PATIENCE_MS })
+      await page.getByRole('tab', { name: 'Positions' }).click()
+      await act.untilLive(page)
+    })
+
+  async function confirmedFills(): Promise<number> {
+    await page.getByRole('tab', { name: 'Fills' }).click()
+    return page.locator('[data-stage=CONFIRMED]').count()
+  }
 
   it('when the position is closed, its exits end with it', async () => {
     await byId(page, 'close').click({ timeout: PATIENCE_MS })

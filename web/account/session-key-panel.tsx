@@ -108,7 +108,7 @@ function KeyRow({
     <tr>
       <th scope="row" class="mono">
         {address.slice(0, 10)}…{address.slice(-4)}{' '}
-        {address === own ? <b class="own-share">this browser</b> : null}
+        {address === own ? <b class="own-share own-key">this browser</b> : null}
       </th>
       <td>{revocation_requested ? 'being revoked' : status.toLowerCase()}</td>
       <td>{permissions.join(', ')}</td>

@@ -18,6 +18,9 @@ function formatOf(options: Intl.NumberFormatOptions): Intl.NumberFormat {
 /** `format` takes decimal text exactly; the types do not know that yet for a variable. */
 const exact = (decimal: string): Intl.StringNumericLiteral => decimal as Intl.StringNumericLiteral
 
+/** Such as `1 order`, `2 orders`. */
+export const counted = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`
+
 export const NONE = '–'
 
 const ONE_E18 = 10n ** 18n

@@ -46,6 +46,9 @@ setInterval(() => {
 
 const pad = (value: number): string => String(value).padStart(2, '0')
 
+/** From here on the hours and seconds of a countdown say nothing. */
+const FAR_DAYS = 7
+
 export function countdown(iso: string | null | undefined): string {
   if (!iso) return '–'
   const seconds = Math.max(0, Math.floor((Date.parse(iso) - now.value) / 1000))
@@ -53,6 +56,7 @@ export function countdown(iso: string | null | undefined): string {
   const clockText = [Math.floor(seconds / 3600) % 24, Math.floor(seconds / 60) % 60, seconds % 60]
     .map(pad)
     .join(':')
+  if (days >= FAR_DAYS) return `${days} d`
   return days > 0 ? `${days} d ${clockText}` : clockText
 }
 

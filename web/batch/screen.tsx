@@ -3,7 +3,7 @@ import { useMemo } from 'preact/hooks'
 import type { BatchProof } from '../../client/responses.ts'
 import type { BatchStatement } from '../../domain/proof/batch-statement.ts'
 import { statementFrom } from '../../domain/proof/wire.ts'
-import { NONE, number, percent, placesOf } from '../base/numbers.ts'
+import { counted, NONE, number, percent, placesOf } from '../base/numbers.ts'
 import { batchPath, tradePath } from '../base/router.ts'
 import { dateTime } from '../base/times.ts'
 import { ProofBadge } from '../proof/badge.tsx'
@@ -47,7 +47,7 @@ function Facts({ statement }: { statement: BatchStatement }) {
       <Card
         title="Volume"
         value={quantity(result.volume)}
-        note={`${result.pairs.length} pairs, ${result.fills.length} of ${statement.orders.length} orders filled`}
+        note={`${counted(result.pairs.length, 'pair')}, ${result.fills.length} of ${counted(statement.orders.length, 'order')} filled`}
       />
       <Card
         title="Demand · supply at the price"
@@ -104,7 +104,7 @@ function Cancels({ statement }: { statement: BatchStatement }) {
   if (cancels.length === 0) return null
   return (
     <p class="note">
-      The batch also ended {cancels.length} orders:{' '}
+      The batch also ended {counted(cancels.length, 'order')}:{' '}
       {cancels.map(({ order, reason }) => `number ${order} (${REASONS[reason] ?? reason})`).join(', ')}.
     </p>
   )

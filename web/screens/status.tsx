@@ -1,5 +1,5 @@
 /** The state of the exchange by component, as it reports it, and of this page's own connection. */
-import { number } from '../base/numbers.ts'
+import { counted } from '../base/numbers.ts'
 import { dateTime } from '../base/times.ts'
 import { feedState, staleSince } from '../feed/connection.ts'
 import { http } from '../feed/exchange.ts'
@@ -61,7 +61,7 @@ function Components({ status, roundTripMs }: { status: Status; roundTripMs: numb
       ok: markets.every(({ oracle_fresh }) => oracle_fresh),
       text: Number.isFinite(oldest) ? `oldest price ${age(oldest)}` : 'a market has no price',
     },
-    { name: 'Read model', ok: lag < 100, text: `${lag} journal rows behind` },
+    { name: 'Read model', ok: lag < 100, text: `${counted(lag, 'journal row')} behind` },
     {
       name: 'Placements',
       ok: markets.every(({ placements }) => placements),
@@ -140,9 +140,7 @@ export function StatusScreen() {
                       </td>
                       <td class="num">{age(market.oracle_age_ms)}</td>
                       <td class="num">{market.last_batch_id ?? '–'}</td>
-                      <td class="num">
-                        {number(BigInt(market.read_model_lag ?? 0) * 10n ** 18n, { places: 0 })} rows
-                      </td>
+                      <td class="num">{counted(market.read_model_lag ?? 0, 'row')}</td>
                     </tr>
                   ))}
                 </tbody>

@@ -7,8 +7,7 @@ import { lazy } from '../ui/lazy.tsx'
 import { Scroll } from '../ui/scroll.tsx'
 import { FillTable, TransactionTable } from './history-tables.tsx'
 
-const PositionTable = lazy(() => import('./position-table.tsx').then((module) => module.PositionTable))
-const OrderTable = lazy(() => import('./order-table.tsx').then((module) => module.OrderTable))
+const OngoingTable = lazy(() => import('./ongoing-table.tsx').then((module) => module.OngoingTable))
 
 export function Bottom() {
   const [tab, setTab] = useState('positions')
@@ -28,10 +27,8 @@ export function Bottom() {
             <a href="/account">Sign in</a> to see your {tab === 'orders' ? 'open orders' : tab}. Everything
             else on this page works without an account.
           </Empty>
-        ) : tab === 'positions' ? (
-          <PositionTable />
-        ) : tab === 'orders' ? (
-          <OrderTable />
+        ) : tab === 'positions' || tab === 'orders' ? (
+          <OngoingTable tab={tab} />
         ) : tab === 'fills' ? (
           <FillTable fills={fills.value} />
         ) : tab === 'funding' ? (

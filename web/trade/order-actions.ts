@@ -3,7 +3,7 @@ import { ClearbatchError } from '../../client/errors.ts'
 import type { NewOrder, OutgoingOrder } from '../../client/order-factory.ts'
 import type { PlacedOrder, Placement } from '../../client/responses.ts'
 import { refreshAccount, requireTrader, type Trader } from '../account/trader.ts'
-import { number } from '../base/numbers.ts'
+import { counted, number } from '../base/numbers.ts'
 import { toast } from '../base/toasts.ts'
 
 const TYPE_WORDS: Readonly<Record<string, string>> = {
@@ -158,7 +158,7 @@ export async function cancelAll(marketId?: number): Promise<void> {
   try {
     const { results, cancelled_count } = await orders.cancelAll(marketId === undefined ? {} : { marketId })
     for (const result of results) live.note(result)
-    toast({ id, kind: 'good', title: `${cancelled_count} orders cancelled` })
+    toast({ id, kind: 'good', title: `${counted(cancelled_count, 'order')} cancelled` })
   } catch (error) {
     toast({ id, kind: 'bad', title: 'Not all orders are cancelled', text: failureText(error) })
   }

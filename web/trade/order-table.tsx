@@ -12,7 +12,7 @@ export function OrderTable() {
   const list = openOrders.value
   if (list.length === 0) return <Empty>No open order.</Empty>
   return (
-    <table class="table" data-testid="orders">
+    <table class="table stacked" data-testid="orders">
       <thead>
         <tr>
           <th scope="col">Time</th>
@@ -39,21 +39,27 @@ export function OrderTable() {
       <tbody>
         {list.map((order) => (
           <tr key={order.order_id}>
-            <td>{dateTime(order.created_at)}</td>
+            <td data-label="Time">{dateTime(order.created_at)}</td>
             <th scope="row">{order.symbol}</th>
-            <td class={order.side === 'LONG' ? 'up' : 'down'}>{order.side === 'LONG' ? 'Buy' : 'Sell'}</td>
-            <td>
+            <td class={order.side === 'LONG' ? 'up' : 'down'} data-label="Side">
+              {order.side === 'LONG' ? 'Buy' : 'Sell'}
+            </td>
+            <td data-label="Type">
               {typeWords(order.order_type)}
               {order.reduce_only ? ', reduce only' : ''}
             </td>
-            <td class="num">{short(order.effective_price_e18_raw ?? order.price_e18_raw)}</td>
-            <td class="num">{short(order.trigger_price_e18_raw)}</td>
-            <td class="num">
+            <td class="num" data-label="Price">
+              {short(order.effective_price_e18_raw ?? order.price_e18_raw)}
+            </td>
+            <td class="num" data-label="Trigger">
+              {short(order.trigger_price_e18_raw)}
+            </td>
+            <td class="num" data-label="Filled / quantity">
               {number(order.filled_quantity_e18_raw, { places: 8, short: true })} /{' '}
               {short(order.quantity_e18_raw)}
             </td>
-            <td>{order.status.toLowerCase().replace(/_/g, ' ')}</td>
-            <td class="num">
+            <td data-label="Status">{order.status.toLowerCase().replace(/_/g, ' ')}</td>
+            <td class="num actions">
               <button
                 type="button"
                 class="button small"

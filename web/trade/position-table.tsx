@@ -42,6 +42,7 @@ function Row({ position, onOpen }: { position: Position; onOpen: (open: Open) =>
       </th>
       <td
         class={`num ${signOf(position.size_e18_raw)}`}
+        data-label="Size"
         title={isPending ? 'A fill is matched and not mined yet' : undefined}
       >
         {number(position.size_e18_raw, { places: 8, short: true, sign: true })}
@@ -49,19 +50,25 @@ function Row({ position, onOpen }: { position: Position; onOpen: (open: Open) =>
           ? ` (${number(position.pending_size_e18_raw, { places: 8, short: true, sign: true })})`
           : ''}
       </td>
-      <td class="num">{number(position.entry_price_e18_raw, { places })}</td>
-      <td class="num">
+      <td class="num" data-label="Entry">
+        {number(position.entry_price_e18_raw, { places })}
+      </td>
+      <td class="num" data-label="Mark">
         {number(prices.value.get(position.market_id)?.mark_price_e18_raw ?? position.mark_price_e18_raw, {
           places,
         })}
       </td>
-      <td class="num warn">{number(position.liquidation_price_e18_raw, { places })}</td>
-      <td class="num">{usd(position.margin_e18_raw)}</td>
-      <td class={`num ${signOf(pnl)}`} data-testid="pnl">
+      <td class="num warn" data-label="Liquidation">
+        {number(position.liquidation_price_e18_raw, { places })}
+      </td>
+      <td class="num" data-label="Margin">
+        {usd(position.margin_e18_raw)}
+      </td>
+      <td class={`num ${signOf(pnl)}`} data-label="PnL (ROE)" data-testid="pnl">
         {usd(pnl, { sign: true })}{' '}
         {pnl === null || margin <= 0n ? '' : `(${percent(div(pnl, margin), { sign: true })})`}
       </td>
-      <td>
+      <td data-label="ADL rank">
         <Rank rank={position.adl_rank} />
       </td>
       <td class="actions">
@@ -106,7 +113,7 @@ export function PositionTable() {
   const close = (): void => setOpen(null)
   return (
     <>
-      <table class="table" data-testid="positions">
+      <table class="table stacked" data-testid="positions">
         <thead>
           <tr>
             <th scope="col">Market</th>

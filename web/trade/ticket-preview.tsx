@@ -22,8 +22,13 @@ function Line({
     <div class="line" title={title}>
       <dt>{label}</dt>
       <dd>
-        {before === undefined || before === NONE ? null : <span class="muted">{before} → </span>}
-        {after}
+        {before === undefined || before === NONE ? null : (
+          <span class="muted">
+            {before}
+            {after === NONE ? '' : ' → '}
+          </span>
+        )}
+        {after === NONE && before !== undefined && before !== NONE ? null : after}
       </dd>
     </div>
   )

@@ -18,6 +18,10 @@ export async function openTrade(page: Page, baseUrl: string, symbol = 'BTC-PERP'
   await untilLive(page)
 }
 
+/** On a phone: one panel of the trade screen. */
+export const openSheet = (page: Page, name: string): Promise<void> =>
+  page.getByRole('navigation', { name: 'Panels' }).getByRole('button', { name, exact: true }).click()
+
 /** Connects the injected wallet and signs in at the identity provider, which sends the page back. */
 export async function signIn(page: Page, baseUrl: string): Promise<void> {
   await page.goto(`${baseUrl}/account`)

@@ -1,0 +1,154 @@
+import { expect } from 'chai'
+import { after, before, describe, it } from 'mocha'
+import type { Page } from 'playwright-core'
+import * as act from './support/actions.ts'
+import { openPage, type WatchedPage } from './support/browser.ts'
+import { usePageExchange } from './support/exchange.ts'
+import { type InjectedWallet, injectWallet } from './support/injected-wallet.ts'
+
+const { byId, PATIENCE_MS } = act
+
+const ESTIMATE = /\/v0\/orders\/estimate$/
+
+/** Refusals that the ticket causes by itself. `remedies`: its button offers a value that the exchange accepts, or names another reason. */
+const CAUSED = [
+  { code: 'TICK_SIZE', price: '60000.05', size: '0.01', remedies: true },
+  { code: 'MAX_ORDER_PRICE', price: '999999999999', size: '0.01', remedies: true },
+  { code: 'PRICE_BAND', price: '900000', size: '0.01', remedies: true },
+  { code: 'MIN_ORDER_SIZE', price: '60000', size: '0.0001', remedies: true },
+  { code: 'MAX_ORDER_SIZE', price: '60000', size: '5000', remedies: true },
+  { code: 'INSUFFICIENT_MARGIN', price: '60000', size: '50', remedies: true },
+  { code: 'REDUCE_ONLY_NO_POSITION', price: '60000', size: '0.01', reduceOnly: true, remedies: false },
+] as const
+
+/** Refusals that need a state of the exchange which a test cannot bring about in passing: the real answer with another refusal. */
+const STATED = [
+  { code: 'ORACLE_STALE', message: 'The oracle price is stale.' },
+  { code: 'MARKET_NOT_OPEN', message: 'The market accepts no orders now.' },
+  { code: 'MARKET_ENDED', message: 'The market has ended.' },
+  { code: 'OPEN_ORDER_LIMIT', message: 'The account has the most open orders that a market allows.' },
+  { code: 'POSITION_LIMIT', message: 'The position would be larger than the market allows.' },
+  { code: 'MARGIN_REQUIREMENT', message: 'The leverage is too high for the margin requirement.' },
+] as const
+
+describe('web: refusals of the ticket, on a phone in the light theme', function () {
+  this.timeout(4 * PATIENCE_MS)
+  const exchange = usePageExchange()
+  let watched: WatchedPage
+  let page: Page
+  let wallet: InjectedWallet
+  const base = (): string => exchange.stack.file.base_url
+
+  before(async () => {
+    watched = await openPage(exchange.browser, { theme: 'light', phone: true })
+    page = watched.page
+    wallet = await injectWallet(watched.context, exchange.stack.file.rpc_url)
+  })
+  after(async () => {
+    await watched?.context.close()
+    wallet?.close()
+  })
+
+  async function openTicket(): Promise<void> {
+    await act.openTrade(page, base())
+    await act.openSheet(page, 'Trade')
+  }
+
+  const blocked = (words: string): Promise<void> =>
+    page.locator('.ticket').getByText(words, { exact: true }).waitFor({ timeout: PATIENCE_MS })
+
+  const refusal = (code: string) => page.locator(`[data-testid=refusal][data-code=${code}]`)
+
+  async function fill({ price, size }: { readonly price: string; readonly size: string }): Promise<void> {
+    await byId(page, 'price').fill(price)
+    await byId(page, 'size').fill(size)
+  }
+
+  it('when no account is signed in, the ticket offers to connect', async () => {
+    await openTicket()
+    await blocked('Connect to trade')
+  })
+
+  it('when there is no session key, the ticket offers to register one', async () => {
+    await act.signIn(page, base())
+    await openTicket()
+    await blocked('Register a session key')
+  })
+
+  it('when a field is missing, the ticket names it, one at a time', async () => {
+    await page.goto(`${base()}/account`)
+    await act.fund(page, '1000')
+    await act.registerKey(page)
+    await openTicket()
+    await blocked('Enter a size')
+    await byId(page, 'size').fill('0.01')
+    await blocked('Enter a price')
+    await page.getByLabel('TP / SL').check()
+    await byId(page, 'price').fill('60000')
+    await blocked('Enter a take profit or a stop loss')
+    await page.getByLabel('TP / SL').uncheck()
+    await page.getByRole('button', { name: 'Trigger', exact: true }).click()
+    await blocked('Enter a trigger price')
+    await page.getByRole('button', { name: 'Limit', exact: true }).click()
+  })
+
+  for (const { code, remedies, ...rest } of CAUSED)
+    it(`when the exchange would answer ${code}, the ticket says why${remedies ? ', and its button removes it' : ''}`, async () => {
+      if ('reduceOnly' in rest) await page.getByLabel('Reduce only').check()
+      await fill(rest)
+      await refusal(code).waitFor({ timeout: PATIENCE_MS })
+      expect(await byId(page, 'place').count()).to.equal(0)
+      if (remedies) {
+        await byId(page, 'remedy').click()
+        await refusal(code).waitFor({ state: 'detached', timeout: PATIENCE_MS })
+      }
+      if ('reduceOnly' in rest) await page.getByLabel('Reduce only').uncheck()
+    })
+
+  it('when the refusals are removed, the order can be placed', async () => {
+    await fill({ price: '60000', size: '0.01' })
+    await byId(page, 'place').waitFor({ timeout: PATIENCE_MS })
+  })
+
+  it('when the state of the exchange forbids the order, the ticket says which', async () => {
+    for (const [index, { code, message }] of STATED.entries()) {
+      await page.route(ESTIMATE, async (route) => {
+        const response = await route.fetch()
+        const answer = (await response.json()) as { estimate: object }
+        const stated = { code, message, field: null, nearest_valid: null, nearest_valid_leverage: null }
+        await route.fulfill({
+          response,
+          json: { ...answer, estimate: { ...answer.estimate, refusal: stated } },
+        })
+      })
+      // A changed size is estimated at once, an unchanged one every 3 s.
+      await byId(page, 'size').fill(`0.00${index + 1}`)
+      await refusal(code).filter({ hasText: message }).waitFor({ timeout: PATIENCE_MS })
+      expect(await byId(page, 'place').count(), code).to.equal(0)
+      await page.unroute(ESTIMATE)
+    }
+    await byId(page, 'place').waitFor({ timeout: PATIENCE_MS })
+  })
+
+  it('when the session key is locked, the ticket offers to unlock it', async () => {
+    await page.goto(`${base()}/account`)
+    await page.getByRole('button', { name: 'Lock', exact: true }).click()
+    await page.locator('header.bar .brand').click()
+    await act.openSheet(page, 'Trade')
+    await blocked('Unlock the session key')
+    expect(watched.faults).to.deep.equal([])
+  })
+
+  it('when a position is open on the phone, its buttons are on the screen', async () => {
+    await page.getByRole('button', { name: 'Unlock the session key' }).click()
+    await act.marketOrder(page, 'Buy / long', '0.001')
+    await act.openSheet(page, 'Account')
+    const close = byId(page, 'close')
+    await close.waitFor({ timeout: PATIENCE_MS })
+    const box = await close.boundingBox()
+    expect(box).to.not.equal(null)
+    expect((box?.x ?? 0) + (box?.width ?? 0)).to.be.at.most(390)
+    await close.click()
+    await page.getByText('No open position.').waitFor({ timeout: PATIENCE_MS })
+  })
+})
