@@ -18,7 +18,7 @@ import { proofRoutes } from './auctions/proof-route.ts'
 import { auctionRoutes } from './auctions/route.ts'
 import type { Authenticate } from './auth/authenticator.ts'
 import type { Challenges } from './auth/challenges.ts'
-import type { RotateKey } from './auth/rotation.ts'
+import type { KeyCreation } from './auth/key-creation.ts'
 import { authRoutes } from './auth/route.ts'
 import type { CancelSwitch } from './cancel-switch/cancel-switch.ts'
 import { cancelSwitchRoutes } from './cancel-switch/route.ts'
@@ -69,7 +69,7 @@ import { orderEntryRoutes } from './order-entry/route.ts'
 import { orderEventRoutes } from './order-events/route.ts'
 import { orderRoutes } from './orders/route.ts'
 import { servePage } from './page/serve.ts'
-import type { CountRequest } from './ports.ts'
+import type { CountRequest, Notifications } from './ports.ts'
 import { positionHistoryRoutes } from './position-history/route.ts'
 import { positionRoutes } from './positions/route.ts'
 import type { ReadAfter } from './read-after/read-after.ts'
@@ -100,7 +100,8 @@ export interface AppPorts {
   readonly metrics: Metrics
   readonly authenticate: Authenticate
   readonly challenges: Challenges
-  readonly rotateKey: RotateKey
+  readonly keyCreation: KeyCreation
+  readonly notifications: Pick<Notifications, 'announce'>
   readonly markets: MarketDirectory
   readonly calendars: CalendarCache
   readonly readAfter: ReadAfter
@@ -292,6 +293,7 @@ async function protect(app: App, { config, requestCounts }: AppPorts): Promise<v
   addSecurityHeaders(app)
   await app.register(cors, {
     origin: config.corsOrigins,
+    methods: ['GET', 'HEAD', 'POST', 'DELETE'],
     exposedHeaders: EXPOSED,
     maxAge: 600,
     strictPreflight: false,

@@ -44,6 +44,7 @@ export const WRITERS: { readonly [Table in keyof Database]: Writers<Table> } = {
       update: [
         ...(['key_hash', 'prefix', 'created_at', 'scope', 'allowed_addresses', 'last_used_at'] as const),
       ],
+      delete: true,
     },
   },
   auth_challenges: { api: { insert: 'all', update: ['used_at'], delete: true } },

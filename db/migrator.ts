@@ -67,6 +67,7 @@ import * as engineGuard from './migrations/0066-engine-guard.ts'
 import * as chainThroughEngine from './migrations/0067-chain-through-engine.ts'
 import * as apiSendsCommands from './migrations/0068-api-sends-commands.ts'
 import * as keeperSendsCommands from './migrations/0069-keeper-sends-commands.ts'
+import * as namedApiKeys from './migrations/0070-named-api-keys.ts'
 
 export const MIGRATIONS: Record<string, Migration> = {
   '0001-write-side': writeSide,
@@ -134,6 +135,7 @@ export const MIGRATIONS: Record<string, Migration> = {
   '0067-chain-through-engine': chainThroughEngine,
   '0068-api-sends-commands': apiSendsCommands,
   '0069-keeper-sends-commands': keeperSendsCommands,
+  '0070-named-api-keys': namedApiKeys,
 }
 
 export const createMigrator = (db: Db): Migrator =>

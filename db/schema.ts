@@ -314,6 +314,8 @@ export interface ConnectionSwitchesTable {
   user_id: number
   timeout_seconds: number
   fire_at: number
+  /** Name of the connection's API key; null for an identity token. */
+  key_name: string | null
 }
 
 /** Switches that have fired, until every order that the account had at `fired_at` is cancelled. Written by: engine. */

@@ -28,6 +28,8 @@ export const ENDPOINTS: readonly string[] = [
   '/v0/markets/{market_id}/oracle',
   '/v0/me',
   '/v0/me/api-key/rotate',
+  '/v0/me/api-keys',
+  '/v0/me/api-keys/{name}',
   '/v0/me/limits',
   '/v0/orderbook',
   '/v0/orderbook/by-market/{market_id}',
