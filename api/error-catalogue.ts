@@ -216,7 +216,10 @@ export const CATALOGUE = {
     409,
     'The connection belongs to another account; open a connection for each account.',
   ),
-  API_KEY_NAME_TAKEN: permanent(409, 'The account has an API key with this name; revoke it, or choose another name.'),
+  API_KEY_NAME_TAKEN: permanent(
+    409,
+    'The account has an API key with this name; revoke it, or choose another name.',
+  ),
   API_KEY_LIMIT: permanent(409, 'The account has the maximum number of API keys; revoke one of them.'),
   CHALLENGE_EXPIRED: permanent(409, 'The challenge has expired; request another one.'),
   CHALLENGE_USED: {

@@ -73,19 +73,25 @@ describe('switches of connections', () => {
   })
 
   it('when a connection changes its switch several times at once, each change is answered and the last one counts', async () => {
-    const changes = [switches.set('a', holder(ALICE), 10), switches.set('a', holder(ALICE), 0), switches.set('a', holder(ALICE), 20)]
+    const changes = [
+      switches.set('a', holder(ALICE), 10),
+      switches.set('a', holder(ALICE), 0),
+      switches.set('a', holder(ALICE), 20),
+    ]
     const now = clock.value
     expect(await Promise.all(changes)).to.deep.equal([now + 10_000, null, now + 20_000])
     expect(rowOf('a')).to.include({ timeout_seconds: 20, fire_at: now + 20_000 })
-    expect(await Promise.all([switches.set('a', holder(ALICE), 30), switches.set('a', holder(ALICE), 0)])).to.deep.equal([
-      now + 30_000,
-      null,
-    ])
+    expect(
+      await Promise.all([switches.set('a', holder(ALICE), 30), switches.set('a', holder(ALICE), 0)]),
+    ).to.deep.equal([now + 30_000, null])
     expect([rowOf('a'), switches.isArmed('a')]).to.deep.equal([undefined, false])
   })
 
   it('when storing a request fails, only its connections get the error', async () => {
-    const results = await Promise.allSettled([switches.set('a', holder(UNKNOWN), 10), switches.set('b', holder(ALICE), 0)])
+    const results = await Promise.allSettled([
+      switches.set('a', holder(UNKNOWN), 10),
+      switches.set('b', holder(ALICE), 0),
+    ])
     expect(results.map(({ status }) => status)).to.deep.equal(['rejected', 'fulfilled'])
     expect(switches.isArmed('a')).to.equal(false)
   })
