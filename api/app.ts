@@ -14,6 +14,7 @@ import { accountPnlRoutes } from './account-pnl/route.ts'
 import { accountRoutes } from './accounts/route.ts'
 import type { Adjustments } from './adjustments/adjustments.ts'
 import { adjustmentRoutes } from './adjustments/route.ts'
+import { announcementRoutes } from './announcements/route.ts'
 import { proofRoutes } from './auctions/proof-route.ts'
 import { auctionRoutes } from './auctions/route.ts'
 import type { Authenticate } from './auth/authenticator.ts'
@@ -188,6 +189,7 @@ interface RoutePorts {
 function addRoutes(app: App, ports: AppPorts, { share, access, release }: RoutePorts): void {
   probeRoutes(app, ports)
   exchangeRoutes(app, ports)
+  announcementRoutes(app, ports)
   marketRoutes(app, { ...ports, share })
   orderBookRoutes(app, { ...ports, share })
   auctionRoutes(app, ports)

@@ -230,6 +230,10 @@ class AsyncMarketData:
     async def status(self) -> types.ServiceStatus:
         return await self._http.get("/v0/status")
 
+    async def announcements(self, *, limit: int | None = None, cursor: str | None = None) -> types.Announcements:
+        """Announcements of the operator, newest first."""
+        return await self._http.get("/v0/announcements", {"limit": limit, "cursor": cursor})
+
     async def time(self) -> types.ServerTime:
         return await self._http.get("/v0/time")
 

@@ -230,6 +230,10 @@ class MarketData:
     def status(self) -> types.ServiceStatus:
         return self._http.get("/v0/status")
 
+    def announcements(self, *, limit: int | None = None, cursor: str | None = None) -> types.Announcements:
+        """Announcements of the operator, newest first."""
+        return self._http.get("/v0/announcements", {"limit": limit, "cursor": cursor})
+
     def time(self) -> types.ServerTime:
         return self._http.get("/v0/time")
 

@@ -82,6 +82,23 @@ class AdjustMarginBody(TypedDict):
     min_amount: NotRequired[Number | str]
 
 
+class Announcement(TypedDict):
+    announcement_id: int
+    kind: Literal["notice", "maintenance"]
+    title: str
+    market_id: int | None
+    starts_at: str | None
+    ends_at: str | None
+    created_at: str
+    body: str
+    withdrawn_at: str | None
+
+
+class Announcements(TypedDict):
+    announcements: list[Announcement]
+    next_cursor: str | None
+
+
 class ApiKey(TypedDict):
     name: str
     prefix: str
@@ -1635,6 +1652,15 @@ class ServiceStatusChain(TypedDict):
     fresh: bool
 
 
+class ServiceStatusMaintenanceItem(TypedDict):
+    announcement_id: int
+    title: str
+    market_id: int | None
+    starts_at: str
+    ends_at: str
+    active: bool
+
+
 class ServiceStatusMarketsItem(TypedDict):
     market_id: int
     symbol: str
@@ -1650,6 +1676,7 @@ class ServiceStatus(TypedDict):
     status: Literal["ok", "degraded"]
     time: str
     chain: ServiceStatusChain
+    maintenance: list[ServiceStatusMaintenanceItem]
     markets: list[ServiceStatusMarketsItem]
 
 

@@ -245,6 +245,15 @@ export const RULES: readonly Rule[] = [
     'when a revoked API key has armed switches, they fire although another key is connected with a switch',
     'test/api/auth/named-keys.test.ts: when a revoked key has armed switches, they fire',
   ),
+  // Announcements.
+  elsewhere(
+    'when an announcement is posted, REST lists it and the topic system has it within seconds',
+    'test/api/announcements/announcements.test.ts: when an announcement is posted, the topic system has it',
+  ),
+  elsewhere(
+    'when a maintenance window is announced, the status has it until it ends or is withdrawn',
+    'test/api/announcements/announcements.test.ts: when maintenance is announced, the status has its window',
+  ),
   // Bounds of one client.
   elsewhere(
     'when an account reads two large pages, a third is 429 LARGE_PAGE_LIMIT with Retry-After, field, received and expected',

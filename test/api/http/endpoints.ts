@@ -10,6 +10,7 @@ export const ENDPOINTS: readonly string[] = [
   '/v0/account/position-history',
   '/v0/account/transactions',
   '/v0/account/withdrawals',
+  '/v0/announcements',
   '/v0/auctions',
   '/v0/auctions/{market_id}/{batch_id}/proof',
   '/v0/auth/challenge',
