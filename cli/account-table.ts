@@ -109,7 +109,11 @@ const ACCOUNT_READS: readonly Command[] = [
   }),
   command('account fills', {
     help: 'List the fills of all orders, newest first',
-    flags: { ...RANGE, market: text('<symbol>', 'only of this market') },
+    flags: {
+      ...RANGE,
+      csv: toggle('print all of them as CSV'),
+      market: text('<symbol>', 'only of this market'),
+    },
     kind: 'read',
     mcp: true,
     example: 'clearbatch account fills --market BTC-PERP --limit 20',

@@ -89,6 +89,18 @@ export class Account {
     return this.#http.get(`/v0/fills/by-user/${await this.userId()}`, listQuery(options))
   }
 
+  /** The same list as a CSV file: all of it, at most 100,000 fills, unless there is a limit. */
+  async fillsCsv(options: ListOptions = {}): Promise<string> {
+    return this.#http.send({
+      method: 'GET',
+      path: `/v0/fills/by-user/${await this.userId()}`,
+      query: listQuery(options),
+      idempotent: true,
+      accept: 'text/csv',
+      timeoutMs: CSV_TIMEOUT_MS,
+    })
+  }
+
   /** What changed the account's collateral, newest first. A page without transactions is the end of the list. */
   async transactions(options: TransactionListOptions = {}): Promise<readonly Transaction[]> {
     const query = transactionQuery(options)

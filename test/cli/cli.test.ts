@@ -317,6 +317,15 @@ describe('clearbatch, against an exchange', function () {
     expect((await cli(...args)).err).to.include('exists and is complete')
   })
 
+  it('when fills are printed as CSV, the output is the file of the exchange', async () => {
+    const { code, out } = await own('account', 'fills', '--csv')
+    expect(code).to.equal(0)
+    const path = `/v0/fills/by-user/${alice.userId}`
+    const file = await exchange.send(alice, 'GET', path, undefined, { accept: 'text/csv' })
+    expect(out.trim()).to.equal(file.body.trim().replaceAll('\r\n', out.includes('\r\n') ? '\r\n' : '\n'))
+    expect(out).to.match(/^fill_id,order_id,/)
+  })
+
   it('when a named key is created, it is stored in a new file, listed and revoked, and the current key stays', async () => {
     const file = join(folder, 'dashboard.key')
     const create = ['auth', 'api-keys', 'create', 'dashboard', '--scope', 'read']

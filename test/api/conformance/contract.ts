@@ -254,6 +254,10 @@ export const RULES: readonly Rule[] = [
     'when a maintenance window is announced, the status has it until it ends or is withdrawn',
     'test/api/announcements/announcements.test.ts: when maintenance is announced, the status has its window',
   ),
+  elsewhere(
+    'when a client accepts CSV, it gets every fill of the list once, newest first, with exact amounts',
+    'test/api/transactions/fills-csv.test.ts: when a client accepts CSV, it gets every fill of the list once',
+  ),
   // Bounds of one client.
   elsewhere(
     'when an account reads two large pages, a third is 429 LARGE_PAGE_LIMIT with Retry-After, field, received and expected',
