@@ -317,37 +317,6 @@ describe('clearbatch, against an exchange', function () {
     expect((await cli(...args)).err).to.include('exists and is complete')
   })
 
-  it('when fills are printed as CSV, the output is the file of the exchange', async () => {
-    const { code, out } = await own('account', 'fills', '--csv')
-    expect(code).to.equal(0)
-    const path = `/v0/fills/by-user/${alice.userId}`
-    const file = await exchange.send(alice, 'GET', path, undefined, { accept: 'text/csv' })
-    expect(out.trim()).to.equal(file.body.trim().replaceAll('\r\n', out.includes('\r\n') ? '\r\n' : '\n'))
-    expect(out).to.match(/^fill_id,order_id,/)
-  })
-
-  it('when a named key is created, it is stored in a new file, listed and revoked, and the current key stays', async () => {
-    const file = join(folder, 'dashboard.key')
-    const create = ['auth', 'api-keys', 'create', 'dashboard', '--scope', 'read']
-    expect((await own(...create)).err).to.include('--new-api-key-file')
-    const created = await own(...create, '--new-api-key-file', file, '--json')
-    expect([created.code, created.err]).to.deep.equal([0, ''])
-    expect(JSON.parse(created.out)).to.include({ api_key_file: file, name: 'dashboard', scope: 'read' })
-    const apiKey = readFileSync(file, 'utf8').trim()
-    expect(created.out).to.not.include(apiKey)
-    expect(statSync(file).mode & 0o777).to.equal(0o600)
-    const dashboard = { ...alice, apiKey }
-    expect((await exchange.get(dashboard, '/v0/me')).body.api_key_name).to.equal('dashboard')
-    expect((await own(...create, '--new-api-key-file', file)).err).to.include('expected a new file')
-    const listed = JSON.parse((await own('auth', 'api-keys', 'list', '--json')).out)
-    expect(listed.map(({ name }: { name: string }) => name)).to.deep.equal(['dashboard', 'default'])
-    expect((await own('auth', 'api-keys', 'revoke', 'dashboard')).code).to.equal(0)
-    expect((await exchange.get(dashboard, '/v0/me')).status).to.equal(401)
-    const again = await own('auth', 'api-keys', 'revoke', 'dashboard')
-    expect([again.code === 0, again.err.includes('API_KEY_NOT_FOUND')]).to.deep.equal([false, true])
-    expect((await exchange.get(alice, '/v0/me')).status).to.equal(200)
-  })
-
   it('when a key is rotated, it is stored, and the old one is refused', async () => {
     const rotated = await own('auth', 'keys', 'rotate', '--scope', 'read', '--json')
     expect([rotated.code, rotated.err]).to.deep.equal([0, ''])
