@@ -14,11 +14,12 @@ import { accountPnlRoutes } from './account-pnl/route.ts'
 import { accountRoutes } from './accounts/route.ts'
 import type { Adjustments } from './adjustments/adjustments.ts'
 import { adjustmentRoutes } from './adjustments/route.ts'
+import { announcementRoutes } from './announcements/route.ts'
 import { proofRoutes } from './auctions/proof-route.ts'
 import { auctionRoutes } from './auctions/route.ts'
 import type { Authenticate } from './auth/authenticator.ts'
 import type { Challenges } from './auth/challenges.ts'
-import type { RotateKey } from './auth/rotation.ts'
+import type { KeyCreation } from './auth/key-creation.ts'
 import { authRoutes } from './auth/route.ts'
 import type { CancelSwitch } from './cancel-switch/cancel-switch.ts'
 import { cancelSwitchRoutes } from './cancel-switch/route.ts'
@@ -70,7 +71,7 @@ import { orderEntryRoutes } from './order-entry/route.ts'
 import { orderEventRoutes } from './order-events/route.ts'
 import { orderRoutes } from './orders/route.ts'
 import { servePage } from './page/serve.ts'
-import type { CountRequest } from './ports.ts'
+import type { CountRequest, Notifications } from './ports.ts'
 import { positionHistoryRoutes } from './position-history/route.ts'
 import { positionRoutes } from './positions/route.ts'
 import type { ReadAfter } from './read-after/read-after.ts'
@@ -101,7 +102,8 @@ export interface AppPorts {
   readonly metrics: Metrics
   readonly authenticate: Authenticate
   readonly challenges: Challenges
-  readonly rotateKey: RotateKey
+  readonly keyCreation: KeyCreation
+  readonly notifications: Pick<Notifications, 'announce'>
   readonly markets: MarketDirectory
   readonly calendars: CalendarCache
   readonly readAfter: ReadAfter
@@ -199,6 +201,7 @@ interface RoutePorts {
 function addRoutes(app: App, ports: AppPorts, { share, access, release }: RoutePorts): void {
   probeRoutes(app, ports)
   exchangeRoutes(app, ports)
+  announcementRoutes(app, ports)
   marketRoutes(app, { ...ports, share })
   orderBookRoutes(app, { ...ports, share })
   auctionRoutes(app, ports)
@@ -304,6 +307,7 @@ async function protect(app: App, { config, requestCounts }: AppPorts): Promise<v
   addSecurityHeaders(app)
   await app.register(cors, {
     origin: config.corsOrigins,
+    methods: ['GET', 'HEAD', 'POST', 'DELETE'],
     exposedHeaders: EXPOSED,
     maxAge: 600,
     strictPreflight: false,

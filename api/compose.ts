@@ -20,9 +20,9 @@ import { type Authenticate, createAuthenticator } from './auth/authenticator.ts'
 import { createBearer } from './auth/bearer.ts'
 import { createChallenges } from './auth/challenges.ts'
 import { createFailedCredentials } from './auth/failed-credentials.ts'
+import { createKeyCreation } from './auth/key-creation.ts'
 import { createKeyUses } from './auth/key-uses.ts'
 import { createLogIn } from './auth/log-in.ts'
-import { createRotation } from './auth/rotation.ts'
 import { createCancelSwitch } from './cancel-switch/cancel-switch.ts'
 import { createConnectionSwitches } from './cancel-switch/connection-switches.ts'
 import { type ConnectionSwitchStore, createEngineSwitches } from './cancel-switch/switch-store.ts'
@@ -83,8 +83,8 @@ function composeAuth({ config, engine, db, clock, notifications, limits, logger 
   const { rpcUrl } = config.walletSigning
   const acceptsSignature = rpcUrl === null ? null : createContractWallets(rpcUrl, clock)
   const challenges = createChallenges({ db, clock, config })
-  const rotateKey = createRotation({ db, clock, challenges, notifications, acceptsSignature })
-  return { ports: { authenticate, challenges, rotateKey }, stop: () => keyUses.stop() }
+  const keyCreation = createKeyCreation({ db, clock, challenges, notifications, acceptsSignature })
+  return { ports: { authenticate, challenges, keyCreation, notifications }, stop: () => keyUses.stop() }
 }
 
 /** What is answered once a transaction of the keeper is on the chain. */

@@ -152,7 +152,7 @@ export const CATALOGUE = {
     401,
     'The Authorization header is neither `Key <api key>` nor `Bearer <token>`.',
   ),
-  API_KEY_UNKNOWN: permanent(401, 'The API key does not exist; it may have been replaced.'),
+  API_KEY_UNKNOWN: permanent(401, 'The API key does not exist; it may have been replaced or revoked.'),
   BEARER_UUID_REFUSED: permanent(
     401,
     'UUID session tokens are no longer accepted; use an API key or an identity token.',
@@ -184,6 +184,7 @@ export const CATALOGUE = {
     'The proof of this batch is not available: it is older than the exchange keeps proofs, or earlier rules cleared it.',
   ),
   USER_NOT_FOUND: permanent(404, 'The user does not exist. A user exists from the first deposit or login.'),
+  API_KEY_NOT_FOUND: permanent(404, 'The account has no API key with this name; it may have been revoked.'),
   CHALLENGE_UNKNOWN: permanent(404, 'The account has no such challenge; request another one.'),
   OPERATION_NOT_FOUND: permanent(
     404,
@@ -215,6 +216,11 @@ export const CATALOGUE = {
     409,
     'The connection belongs to another account; open a connection for each account.',
   ),
+  API_KEY_NAME_TAKEN: permanent(
+    409,
+    'The account has an API key with this name; revoke it, or choose another name.',
+  ),
+  API_KEY_LIMIT: permanent(409, 'The account has the maximum number of API keys; revoke one of them.'),
   CHALLENGE_EXPIRED: permanent(409, 'The challenge has expired; request another one.'),
   CHALLENGE_USED: {
     status: 409,

@@ -5,6 +5,13 @@ import { type Command, command } from './command.ts'
 import { INTERVALS, MARKET, ORDER, PREVIEW, RANGE, SIZE, STATUSES } from './flags.ts'
 
 const CHECKS: readonly Command[] = [
+  command('announcements', {
+    help: 'List announcements of the operator, newest first',
+    kind: 'read',
+    mcp: true,
+    example: 'clearbatch announcements',
+    load: async () => (await import('./commands/market.ts')).announcements,
+  }),
   command('status', {
     help: 'Show whether the exchange works, and its markets',
     kind: 'read',

@@ -56,18 +56,27 @@ export interface RateLimit {
   readonly reset_seconds: number
 }
 
+export interface ApiKeyFacts {
+  readonly prefix: string
+  readonly scope: 'trade' | 'read'
+  readonly allowed_addresses: readonly string[] | null
+  readonly created_at: string
+  readonly last_used_at: string | null
+}
+
+export interface ApiKey extends ApiKeyFacts {
+  readonly name: string
+}
+
 export interface Me {
   readonly user_id: number
   readonly address: string
   readonly addresses: readonly string[]
   readonly credential: 'api_key' | 'identity_token'
   readonly scope: 'trade' | 'read'
-  readonly api_key: {
-    readonly prefix: string
-    readonly scope: 'trade' | 'read'
-    readonly allowed_addresses: readonly string[] | null
-    readonly created_at: string
-    readonly last_used_at: string | null
-  } | null
+  /** Name of the API key of the request; null for an identity token. */
+  readonly api_key_name: string | null
+  /** The key named `default`. */
+  readonly api_key: ApiKeyFacts | null
   readonly limits: readonly RateLimit[]
 }

@@ -12,6 +12,7 @@ import {
   rangeQuery,
 } from './queries.ts'
 import type {
+  ApiKey,
   Fill,
   LiquidationDecision,
   MarginBalance,
@@ -88,6 +89,18 @@ export class Account {
     return this.#http.get(`/v0/fills/by-user/${await this.userId()}`, listQuery(options))
   }
 
+  /** The same list as a CSV file: all of it, at most 100,000 fills, unless there is a limit. */
+  async fillsCsv(options: ListOptions = {}): Promise<string> {
+    return this.#http.send({
+      method: 'GET',
+      path: `/v0/fills/by-user/${await this.userId()}`,
+      query: listQuery(options),
+      idempotent: true,
+      accept: 'text/csv',
+      timeoutMs: CSV_TIMEOUT_MS,
+    })
+  }
+
   /** What changed the account's collateral, newest first. A page without transactions is the end of the list. */
   async transactions(options: TransactionListOptions = {}): Promise<readonly Transaction[]> {
     const query = transactionQuery(options)
@@ -123,6 +136,20 @@ export class Account {
   /** The caller of this credential: account, API key and limits. */
   async me(): Promise<Me> {
     return this.#http.get('/v0/me')
+  }
+
+  /** All API keys of the account, by name. */
+  async apiKeys(): Promise<readonly ApiKey[]> {
+    return (await this.#http.get<{ api_keys: readonly ApiKey[] }>('/v0/me/api-keys')).api_keys
+  }
+
+  /** Revokes the account's API key of this name, at once. After a lost answer, a repetition fails with API_KEY_NOT_FOUND: the key is revoked. */
+  async revokeApiKey(name: string): Promise<void> {
+    await this.#http.send({
+      method: 'DELETE',
+      path: `/v0/me/api-keys/${encodeURIComponent(name)}`,
+      idempotent: true,
+    })
   }
 
   async limits(): Promise<readonly RateLimit[]> {

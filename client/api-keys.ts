@@ -1,4 +1,4 @@
-/** Creates and replaces the API key of an account: a challenge of the exchange, signed by the owner's wallet. */
+/** Creates and replaces API keys of an account: a challenge of the exchange, signed by the owner's wallet. */
 import { createHttpSession } from './http-session.ts'
 import type { SignInWallet } from './sign-in.ts'
 
@@ -7,7 +7,7 @@ export type KeyScope = 'trade' | 'read'
 /** A text that the owner's wallet signs once, as a personal message. */
 export interface Challenge {
   readonly challenge_id: string
-  readonly action: 'rotate_api_key'
+  readonly action: 'rotate_api_key' | 'create_api_key'
   readonly message: string
   readonly expires_at: string
 }
@@ -22,6 +22,10 @@ export interface RotatedKey {
   readonly created_at: string
 }
 
+export interface CreatedApiKey extends RotatedKey {
+  readonly name: string
+}
+
 export interface RotateOptions {
   readonly baseUrl: string
   /** A valid credential of the account: `Key <api key>` or `Bearer <access token>`. */
@@ -34,18 +38,32 @@ export interface RotateOptions {
   readonly allowedAddresses?: readonly string[]
 }
 
+export interface CreateOptions extends RotateOptions {
+  /** Lower-case letters, digits, hyphens and underscores; at most 32. */
+  readonly name: string
+}
+
 /**
- * Creates the account's API key in place of the current one, which is valid until then. If the answer to the last step is lost, the new key
- * is lost with it: the function is called again with an access token, because the current key may have been replaced.
+ * Creates the account's API key named `default` in place of the current one, which is valid until then. If the answer to the last step is lost, the
+ * new key is lost with it: the function is called again with an access token, because the current key may have been replaced.
  */
-export async function rotateApiKey(options: RotateOptions): Promise<RotatedKey> {
-  const { baseUrl, authorization, wallet, scope, allowedAddresses: allowed_addresses } = options
+export const rotateApiKey = (options: RotateOptions): Promise<RotatedKey> =>
+  sendSigned(options, 'rotate_api_key', '/v0/me/api-key/rotate', {})
+
+/** Creates a further API key of the account. If the answer is lost, revoke the name with `account.revokeApiKey` and create the key again. */
+export const createApiKey = (options: CreateOptions): Promise<CreatedApiKey> =>
+  sendSigned(options, 'create_api_key', '/v0/me/api-keys', { name: options.name })
+
+async function sendSigned<Created>(
+  { baseUrl, authorization, wallet, scope, allowedAddresses: allowed_addresses }: RotateOptions,
+  action: Challenge['action'],
+  path: string,
+  fields: object,
+): Promise<Created> {
   const http = createHttpSession({ baseUrl, authorization })
   // A second challenge does no harm: it expires unused.
-  const challenge = await http.post<Challenge>('/v0/auth/challenge', { action: 'rotate_api_key' })
+  const challenge = await http.post<Challenge>('/v0/auth/challenge', { action })
   const signature = await wallet.signMessage(challenge.message)
-  const body = { challenge_id: challenge.challenge_id, signature, scope, allowed_addresses }
-  return http.send<RotatedKey>({
-    ...{ method: 'POST', path: '/v0/me/api-key/rotate', body, idempotent: false },
-  })
+  const body = { ...fields, challenge_id: challenge.challenge_id, signature, scope, allowed_addresses }
+  return http.send<Created>({ method: 'POST', path, body, idempotent: false })
 }

@@ -21,7 +21,7 @@ export interface HttpOptions {
 export type Query = Readonly<Record<string, string | number | boolean | undefined>>
 
 export interface HttpRequest {
-  readonly method: 'GET' | 'POST'
+  readonly method: 'GET' | 'POST' | 'DELETE'
   readonly path: string
   readonly query?: Query
   readonly body?: unknown

@@ -11,6 +11,7 @@ import type {
 } from './market-history.ts'
 import { bookmarkQuery, type Page, type RangeOptions, type ReadOptions, rangeQuery } from './queries.ts'
 import type {
+  AnnouncementPage,
   Auction,
   BatchProof,
   FundingRate,
@@ -129,6 +130,13 @@ export class MarketData {
   /** Whether the exchange works at present: its chain, and each market's prices and placements. */
   async status(): Promise<ServiceStatus> {
     return this.#http.get('/v0/status')
+  }
+
+  /** Announcements of the operator, newest first. */
+  async announcements(
+    options: { readonly limit?: number; readonly cursor?: string } = {},
+  ): Promise<AnnouncementPage> {
+    return this.#http.get('/v0/announcements', { limit: options.limit, cursor: options.cursor })
   }
 
   /** Fetched once: the addresses never change. */

@@ -217,6 +217,34 @@ export interface ServerTime {
 }
 
 /** Ages are null before the first block or report. */
+export interface MaintenanceWindow {
+  readonly announcement_id: number
+  readonly title: string
+  /** Null: the whole exchange. */
+  readonly market_id: number | null
+  readonly starts_at: string
+  readonly ends_at: string
+  readonly active: boolean
+}
+
+export interface Announcement {
+  readonly announcement_id: number
+  readonly kind: 'notice' | 'maintenance'
+  readonly title: string
+  readonly body: string
+  /** Null: the whole exchange. */
+  readonly market_id: number | null
+  readonly starts_at: string | null
+  readonly ends_at: string | null
+  readonly created_at: string
+  readonly withdrawn_at: string | null
+}
+
+export interface AnnouncementPage {
+  readonly announcements: readonly Announcement[]
+  readonly next_cursor: string | null
+}
+
 export interface ServiceStatus {
   readonly status: 'ok' | 'degraded'
   readonly time: string
@@ -226,6 +254,8 @@ export interface ServiceStatus {
     readonly seen_ms_ago: number | null
     readonly fresh: boolean
   }
+  /** Announced maintenance windows that have not ended. */
+  readonly maintenance: readonly MaintenanceWindow[]
   readonly markets: readonly {
     readonly market_id: number
     readonly symbol: string

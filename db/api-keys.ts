@@ -4,10 +4,15 @@ import type { Db, Tx } from './client.ts'
 import type { KeyScope } from './credentials-schema.ts'
 
 /**
- * Notified with the user's id when a key is replaced: every process then drops the old key from its cache. Whatever stays open after its
- * credential was checked, such as a live connection, must listen too and close the connections of that user.
+ * Notified with the user's id when a key is replaced or revoked: every process then drops the user's keys from its cache. Whatever stays open after
+ * its credential was checked, such as a live connection, must listen too and close the connections of that user's former keys.
  */
 export const API_KEYS_CHANNEL = 'api_keys'
+
+/** Name of the key that the calls for a single key create, replace and show. */
+export const DEFAULT_KEY = 'default'
+/** Keys of an account, at most. One place is reserved for the key named `default`. */
+export const MOST_KEYS = 20
 
 /** What a key allows, chosen by its owner when it is created. */
 export interface KeyTerms {
@@ -17,24 +22,65 @@ export interface KeyTerms {
 }
 
 export interface HashedApiKey extends KeyTerms {
+  readonly name: string
   readonly key_hash: Buffer
   /** Shown to the user to recognize the key. */
   readonly prefix: string
   readonly created_at: number
 }
 
-/** Stores the user's key in place of any older one. */
+const rowOf = (userId: number, { allowed_addresses, ...rest }: HashedApiKey) => ({
+  ...rest,
+  user_id: userId,
+  allowed_addresses: allowed_addresses && [...allowed_addresses],
+  last_used_at: null,
+})
+
+const announce = (db: Db | Tx, userId: number) =>
+  sql`select pg_notify(${API_KEYS_CHANNEL}, ${String(userId)})`.execute(db)
+
+/** Stores the user's key in place of any older one of its name. */
 export async function replaceApiKey(db: Db | Tx, userId: number, key: HashedApiKey): Promise<void> {
-  const { allowed_addresses, ...rest } = key
-  const row = {
-    ...{ ...rest, allowed_addresses: allowed_addresses && [...allowed_addresses], last_used_at: null },
-  }
+  const { user_id, name, ...changed } = rowOf(userId, key)
   await db
     .insertInto('api_keys')
-    .values({ user_id: userId, ...row })
-    .onConflict((conflict) => conflict.column('user_id').doUpdateSet(row))
+    .values({ user_id, name, ...changed })
+    .onConflict((conflict) => conflict.columns(['user_id', 'name']).doUpdateSet(changed))
     .execute()
-  await sql`select pg_notify(${API_KEYS_CHANNEL}, ${String(userId)})`.execute(db)
+  await announce(db, userId)
+}
+
+/** `taken`: the account has a key of this name. `full`: the account has as many keys as it may. */
+export type KeyAddition = 'added' | 'taken' | 'full'
+
+/** Stores a further key of the user, in a transaction that serializes the additions of the user's keys. */
+export async function addApiKey(tx: Tx, userId: number, key: HashedApiKey): Promise<KeyAddition> {
+  await sql`select pg_advisory_xact_lock(hashtextextended('api_keys', ${userId}::bigint))`.execute(tx)
+  const rows = await tx.selectFrom('api_keys').select('name').where('user_id', '=', userId).execute()
+  if (rows.some(({ name }) => name === key.name)) return 'taken'
+  const others = rows.filter(({ name }) => name !== DEFAULT_KEY).length
+  if (key.name !== DEFAULT_KEY && others >= MOST_KEYS - 1) return 'full'
+  const { numInsertedOrUpdatedRows } = await tx
+    .insertInto('api_keys')
+    .values(rowOf(userId, key))
+    // A replacement of the key named `default` takes no lock and may be the first to create it.
+    .onConflict((conflict) => conflict.columns(['user_id', 'name']).doNothing())
+    .executeTakeFirstOrThrow()
+  return numInsertedOrUpdatedRows === 1n ? 'added' : 'taken'
+}
+
+/** False if the user has no key of this name. */
+export async function deleteApiKey(db: Db, userId: number, name: string): Promise<boolean> {
+  return db.transaction().execute(async (tx) => {
+    const { numDeletedRows } = await tx
+      .deleteFrom('api_keys')
+      .where('user_id', '=', userId)
+      .where('name', '=', name)
+      .executeTakeFirstOrThrow()
+    if (numDeletedRows === 0n) return false
+    await announce(tx, userId)
+    return true
+  })
 }
 
 export interface KeyUse {
@@ -46,7 +92,7 @@ export interface KeyUse {
 /** Least time between two recorded uses of a key. */
 export const BETWEEN_USES_MS = 60_000
 
-/** Records uses of keys, at most once a minute per key whatever the number of processes. Uses of replaced keys are skipped. */
+/** Records uses of keys, at most once a minute per key whatever the number of processes. Uses of replaced and revoked keys are skipped. */
 export async function recordUses(db: Db, uses: readonly KeyUse[]): Promise<void> {
   const column = <Key extends keyof KeyUse>(key: Key) => uses.map((use) => use[key])
   await sql`

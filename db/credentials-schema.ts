@@ -1,9 +1,10 @@
 /** Tables of credentials. */
 import type { Generated } from 'kysely'
 
-/** One key per user. The key itself is not stored, only its SHA-256. Written by: api. */
+/** The keys of each user by name. The key itself is not stored, only its SHA-256. Written by: api. */
 export interface ApiKeysTable {
   user_id: number
+  name: Generated<string>
   key_hash: Buffer
   prefix: string
   created_at: number
@@ -35,7 +36,7 @@ export interface AuthChallengesTable {
   used_at: number | null
 }
 
-export type ChallengeAction = 'rotate_api_key'
+export type ChallengeAction = 'rotate_api_key' | 'create_api_key'
 
 /** The key of the salts of proofs: one row, generated when the database is created. Never logged, never sent. Written by: none. */
 export interface ProofKeysTable {

@@ -1,7 +1,7 @@
 /**
  * Who writes and reads what: the rights of each process, as the migrations grant them and `test/db/roles.test.ts` checks them against
  * Postgres. The owner of the database writes the rest: it lists markets (`markets`, `shards`), announces their price protection, and edits
- * trading calendars (`calendar_exceptions`).
+ * trading calendars (`calendar_exceptions`) and posts announcements (`announcements`).
  */
 import type { Database } from './schema.ts'
 
@@ -44,6 +44,7 @@ export const WRITERS: { readonly [Table in keyof Database]: Writers<Table> } = {
       update: [
         ...(['key_hash', 'prefix', 'created_at', 'scope', 'allowed_addresses', 'last_used_at'] as const),
       ],
+      delete: true,
     },
   },
   auth_challenges: { api: { insert: 'all', update: ['used_at'], delete: true } },
@@ -57,6 +58,7 @@ export const WRITERS: { readonly [Table in keyof Database]: Writers<Table> } = {
   recent_reports: { keeper: { insert: 'all', update: 'all' } },
   used_reports: { keeper: { insert: 'all' }, engine: { insert: 'all' } },
   calendar_exceptions: {},
+  announcements: {},
   batches: { keeper: { update: ['inputs'] }, engine: PUT },
   // Written by the migration that creates it.
   proof_keys: {},
@@ -177,6 +179,7 @@ export const READERS: { readonly [Name in Process]: readonly (keyof Database)[] 
     'engine_ownership',
     'connection_switches',
     ...(['funding_states', 'used_reports', 'calendar_exceptions', 'price_averages'] as const),
+    'announcements',
     ...(['liquidations', 'deleveraging_ranks', 'adjustment_attempts', 'used_margin_nonces'] as const),
     ...(['relayers', 'leases', 'auth_challenges', 'batches', 'proof_keys', ...RELAYED] as const),
   ],

@@ -67,6 +67,8 @@ import * as engineGuard from './migrations/0066-engine-guard.ts'
 import * as chainThroughEngine from './migrations/0067-chain-through-engine.ts'
 import * as apiSendsCommands from './migrations/0068-api-sends-commands.ts'
 import * as keeperSendsCommands from './migrations/0069-keeper-sends-commands.ts'
+import * as namedApiKeys from './migrations/0070-named-api-keys.ts'
+import * as announcements from './migrations/0071-announcements.ts'
 
 export const MIGRATIONS: Record<string, Migration> = {
   '0001-write-side': writeSide,
@@ -134,6 +136,8 @@ export const MIGRATIONS: Record<string, Migration> = {
   '0067-chain-through-engine': chainThroughEngine,
   '0068-api-sends-commands': apiSendsCommands,
   '0069-keeper-sends-commands': keeperSendsCommands,
+  '0070-named-api-keys': namedApiKeys,
+  '0071-announcements': announcements,
 }
 
 export const createMigrator = (db: Db): Migrator =>

@@ -163,6 +163,23 @@ export interface CalendarExceptionsTable {
 }
 
 /**
+ * Notices of the operator to traders. `starts_at` and `ends_at`: the window of a maintenance, else null.
+ * Written by: no process. The owner edits it with `npm run cb -- ops announce`.
+ */
+export interface AnnouncementsTable {
+  announcement_id: Generated<number>
+  kind: 'notice' | 'maintenance'
+  title: string
+  body: string
+  /** Null: the whole exchange. */
+  market_id: number | null
+  starts_at: number | null
+  ends_at: number | null
+  created_at: number
+  withdrawn_at: number | null
+}
+
+/**
  * A cleared batch. `inputs` is all that is needed to recompute it.
  * Written by: keeper, engine. A block writes the status SETTLED, and its rollback SETTLING.
  */
@@ -314,6 +331,8 @@ export interface ConnectionSwitchesTable {
   user_id: number
   timeout_seconds: number
   fire_at: number
+  /** Name of the connection's API key; null for an identity token. */
+  key_name: string | null
 }
 
 /** Switches that have fired, until every order that the account had at `fired_at` is cancelled. Written by: engine. */
@@ -352,6 +371,7 @@ export interface Database
   orders: OrdersTable
   resting: RestingTable
   calendar_exceptions: CalendarExceptionsTable
+  announcements: AnnouncementsTable
   batches: BatchesTable
   proof_keys: ProofKeysTable
   fills: FillsTable

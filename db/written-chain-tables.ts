@@ -143,11 +143,12 @@ export const switchesTable = stateTable({
 
 /** `fire_at` is counted from now: renewals are the engine's, and in no table. */
 const PUT_CONNECTION_SWITCHES = `
-  insert into connection_switches (connection_id, user_id, timeout_seconds, fire_at)
-  select connection_id, user_id, timeout_seconds, (extract(epoch from clock_timestamp()) * 1000)::bigint + timeout_seconds * 1000::bigint
-  from json_to_recordset($1::json) as x (connection_id text, user_id bigint, timeout_seconds integer)
+  insert into connection_switches (connection_id, user_id, timeout_seconds, key_name, fire_at)
+  select connection_id, user_id, timeout_seconds, key_name,
+    (extract(epoch from clock_timestamp()) * 1000)::bigint + timeout_seconds * 1000::bigint
+  from json_to_recordset($1::json) as x (connection_id text, user_id bigint, timeout_seconds integer, key_name text)
   on conflict (connection_id) do update set
-    user_id = excluded.user_id, timeout_seconds = excluded.timeout_seconds, fire_at = excluded.fire_at
+    user_id = excluded.user_id, timeout_seconds = excluded.timeout_seconds, key_name = excluded.key_name, fire_at = excluded.fire_at
 `
 
 export const connectionSwitchesTable = {

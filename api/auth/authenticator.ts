@@ -35,7 +35,7 @@ export interface AuthenticatorPorts {
   readonly keyUses: KeyUses
 }
 
-/** A NOTIFY drops a replaced key at once; this bounds how long it stays valid if the notification is lost. */
+/** A NOTIFY drops a replaced or revoked key at once; this bounds how long it stays valid if the notification is lost. */
 const CACHE_MS = 15_000
 /** Keys in the cache, at most. The oldest are dropped first. */
 const CACHE_SIZE = 100_000
@@ -57,10 +57,10 @@ function split(authorization: string | undefined): [scheme: string, credential: 
   return [scheme.toLowerCase(), credential]
 }
 
-/** The keys that requests use. A key is dropped at the notification that it was replaced. */
+/** The keys that requests use. A key is dropped at the notification that it was replaced or revoked. */
 function createKeyCache({ db, clock, notifications }: AuthenticatorPorts) {
   const cache = new Map<string, KnownKey>()
-  // Counts replaced keys: a row that was read before a notification must not enter the cache after it.
+  // Counts replaced and revoked keys: a row that was read before a notification must not enter the cache after it.
   let replaced = 0
   notifications.on(API_KEYS_CHANNEL, (userId) => {
     replaced++
@@ -74,13 +74,13 @@ function createKeyCache({ db, clock, notifications }: AuthenticatorPorts) {
     const row = await db
       .selectFrom('api_keys as k')
       .innerJoin('users as u', 'u.user_id', 'k.user_id')
-      .select(['u.user_id', 'u.address', 'k.scope', 'k.allowed_addresses'])
+      .select(['u.user_id', 'u.address', 'k.name', 'k.scope', 'k.allowed_addresses'])
       .where('k.key_hash', '=', keyHash)
       .executeTakeFirst()
     if (!row) return null
-    const { user_id: userId, scope } = row
-    const terms = { scope, credential: 'api_key', expiresAt: null, keyHash } as const
-    const caller: Caller = { userId, address: row.address as Address, ...terms }
+    const { user_id: userId, address, name: keyName, scope } = row
+    const terms = { scope, credential: 'api_key', expiresAt: null, keyName, keyHash } as const
+    const caller: Caller = { userId, address: address as Address, ...terms }
     const allows = allowsAddress(row.allowed_addresses)
     return { caller, allows, noteAt, until: clock.now() + CACHE_MS }
   }

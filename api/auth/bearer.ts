@@ -146,8 +146,8 @@ export function createBearer(logIn: LogIn, clock: Clock, config: BearerConfig): 
       const address = walletOf(payload, walletClaim)
       const userId = await logIn(address)
       const expiresAt = (payload.exp as number) * 1000
-      const terms = { scope: 'trade', credential: 'identity_token', expiresAt, keyHash: null } as const
-      const caller: Caller = { userId, address, ...terms }
+      const terms = { scope: 'trade', credential: 'identity_token', expiresAt } as const
+      const caller: Caller = { userId, address, ...terms, keyName: null, keyHash: null }
       const until = Math.min(now + CACHE_MS, expiresAt)
       const name = nameOf(token)
       verified.delete(name)

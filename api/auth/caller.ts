@@ -11,6 +11,8 @@ export interface Caller {
   readonly credential: CredentialKind
   /** When an identity token expires, ms; null for an API key. */
   readonly expiresAt: number | null
+  /** Name of the API key; null for an identity token. */
+  readonly keyName: string | null
   /** SHA-256 of the API key; null for an identity token. */
   readonly keyHash: Buffer | null
 }

@@ -18,6 +18,11 @@ const ACTIONS: Readonly<Record<ChallengeAction, { readonly statement: string; re
       'Create an API key for this Clearbatch account. The current key stops working at once. This signature moves no funds.',
     path: '/v0/me/api-key/rotate',
   },
+  create_api_key: {
+    statement:
+      'Create a further API key for this Clearbatch account. Its other keys keep working. This signature moves no funds.',
+    path: '/v0/me/api-keys',
+  },
 }
 
 export interface Challenges {

@@ -1,6 +1,6 @@
 /** API keys: random, shown once, stored as SHA-256 only. */
 import { hash, randomBytes } from 'node:crypto'
-import { type KeyTerms, replaceApiKey } from '../../db/api-keys.ts'
+import { DEFAULT_KEY, type HashedApiKey, type KeyTerms, replaceApiKey } from '../../db/api-keys.ts'
 import type { Db, Tx } from '../../db/client.ts'
 
 export const PREFIX_LENGTH = 10
@@ -14,15 +14,31 @@ export const hashApiKey = (key: string): Buffer => hash('sha256', key, 'buffer')
 
 export const ALLOWS_ALL: KeyTerms = { scope: 'trade', allowed_addresses: null }
 
-/** Creates a key for the user, which replaces the current one. The returned key cannot be read again. */
+export interface GeneratedKey {
+  /** Shown once: only its hash is stored. */
+  readonly apiKey: string
+  readonly stored: HashedApiKey
+}
+
+export function generateApiKey(name: string, terms: KeyTerms, now: number): GeneratedKey {
+  const apiKey = `cb_${randomBytes(32).toString('base64url')}`
+  const prefix = apiKey.slice(0, PREFIX_LENGTH)
+  const { scope, allowed_addresses } = terms
+  return {
+    apiKey,
+    stored: { name, key_hash: hashApiKey(apiKey), prefix, created_at: now, scope, allowed_addresses },
+  }
+}
+
+/** Creates the user's key of this name, which replaces the current one. The returned key cannot be read again. */
 export async function createApiKey(
   db: Db | Tx,
   userId: number,
   terms: KeyTerms = ALLOWS_ALL,
   now = Date.now(),
+  name = DEFAULT_KEY,
 ): Promise<string> {
-  const key = `cb_${randomBytes(32).toString('base64url')}`
-  const prefix = key.slice(0, PREFIX_LENGTH)
-  await replaceApiKey(db, userId, { key_hash: hashApiKey(key), prefix, created_at: now, ...terms })
-  return key
+  const { apiKey, stored } = generateApiKey(name, terms, now)
+  await replaceApiKey(db, userId, stored)
+  return apiKey
 }

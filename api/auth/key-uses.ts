@@ -15,7 +15,7 @@ const FLUSH_MS = 5_000
 const MAX_PENDING = 10_000
 
 export function createKeyUses(db: Db, logger: Logger): KeyUses {
-  const pending = new Map<number, KeyUse>()
+  const pending = new Map<string, KeyUse>()
   const flush = async (): Promise<void> => {
     if (pending.size === 0) return
     const uses = [...pending.values()]
@@ -26,7 +26,7 @@ export function createKeyUses(db: Db, logger: Logger): KeyUses {
   timer.unref()
   return {
     note(use) {
-      if (pending.size < MAX_PENDING) pending.set(use.userId, use)
+      if (pending.size < MAX_PENDING) pending.set(use.keyHash.toString('latin1'), use)
     },
     flush,
     async stop() {

@@ -1,30 +1,36 @@
 /** Reads of API keys. */
+import { DEFAULT_KEY } from '../../db/api-keys.ts'
 import type { Db } from '../../db/client.ts'
 import { isoTime } from '../wire/amounts.ts'
-import type { Me } from './schema.ts'
+import type { ApiKey, Me } from './schema.ts'
 
-/** Undefined if the account has no key. */
-export async function currentKey(db: Db, userId: number): Promise<NonNullable<Me['api_key']> | undefined> {
-  const row = await db
+/** The account's keys by name, ascending. */
+export async function apiKeysOf(db: Db, userId: number): Promise<ApiKey[]> {
+  const rows = await db
     .selectFrom('api_keys')
-    .select(['prefix', 'scope', 'allowed_addresses', 'created_at', 'last_used_at'])
+    .select(['name', 'prefix', 'scope', 'allowed_addresses', 'created_at', 'last_used_at'])
     .where('user_id', '=', userId)
-    .executeTakeFirst()
-  if (row === undefined) return undefined
-  const { created_at, last_used_at, ...key } = row
-  return {
+    .orderBy('name')
+    .execute()
+  return rows.map(({ created_at, last_used_at, ...key }) => ({
     ...key,
     created_at: isoTime(created_at),
     last_used_at: last_used_at === null ? null : isoTime(last_used_at),
-  }
+  }))
 }
 
-/** SHA-256 of the current API key of each account that has one. */
-export async function keyHashes(db: Db, userIds: readonly number[]): Promise<ReadonlyMap<number, Buffer>> {
-  const rows = await db
+/** The account's key named `default`; null if there is none. */
+export async function defaultKey(db: Db, userId: number): Promise<Me['api_key']> {
+  const key = (await apiKeysOf(db, userId)).find(({ name }) => name === DEFAULT_KEY)
+  if (key === undefined) return null
+  const { name: _, ...rest } = key
+  return rest
+}
+
+/** SHA-256 of the keys of these accounts. */
+export const currentKeys = (db: Db, userIds: readonly number[]) =>
+  db
     .selectFrom('api_keys')
-    .select(['user_id', 'key_hash'])
+    .select(['user_id', 'name', 'key_hash'])
     .where('user_id', 'in', [...userIds])
     .execute()
-  return new Map(rows.map(({ user_id, key_hash }) => [user_id, key_hash]))
-}

@@ -1,12 +1,15 @@
 /** The caller's own account, its API key and its limits. */
 import Type, { type Static } from 'typebox'
 import { BUCKETS } from '../http/access.ts'
-import { expects, named, namedInput, nullable, nullableObject, Time, words } from '../wire/schema.ts'
+import { closed, expects, named, namedInput, nullable, nullableObject, Time, words } from '../wire/schema.ts'
 
 const SCOPES = ['trade', 'read'] as const
 const MAX_NETWORKS = 32
 
-const action = words(['rotate_api_key'], 'What the signature will authorize.')
+const action = words(
+  ['rotate_api_key', 'create_api_key'],
+  'What the signature will authorize: POST /v0/me/api-key/rotate, or POST /v0/me/api-keys.',
+)
 
 export const ChallengeBody = namedInput('ChallengeBody', { action })
 
@@ -32,7 +35,7 @@ const networks = {
 }
 const Networks = Type.Unsafe<readonly string[] | null>({ ...networks, type: ['array', 'null'] })
 
-export const RotateBody = namedInput('RotateBody', {
+const newKey = {
   challenge_id: Type.String({
     pattern: '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$',
     ...expects('challenge_id of POST /v0/auth/challenge'),
@@ -51,7 +54,22 @@ export const RotateBody = namedInput('RotateBody', {
       description: `The key is accepted only from these IP addresses and networks. Without it, from all.`,
     }),
   ),
+}
+
+export const RotateBody = namedInput('RotateBody', newKey)
+
+export const KEY_NAME_EXPECTED =
+  'a lower-case letter or digit, and up to 31 more of them, hyphens or underscores'
+
+const keyName = Type.String({
+  pattern: '^[a-z0-9][a-z0-9_-]{0,31}$',
+  ...expects(KEY_NAME_EXPECTED),
+  description: 'Name of the key within the account. `default` is the key of POST /v0/me/api-key/rotate.',
 })
+
+export const ApiKeyBody = namedInput('ApiKeyBody', { name: keyName, ...newKey })
+
+export const ApiKeyParams = closed({ name: keyName })
 
 const prefix = Type.String({ description: 'First characters of the key, to recognize it.' })
 
@@ -64,6 +82,32 @@ export const RotateAnswer = named('RotateAnswer', {
   created_at: Time('Time from which the key is valid, and the previous one is not.'),
 })
 export type RotateAnswer = Static<typeof RotateAnswer>
+
+export const CreatedApiKey = named('CreatedApiKey', {
+  name: keyName,
+  ...RotateAnswer.properties,
+  created_at: Time('Time from which the key is valid.'),
+})
+export type CreatedApiKey = Static<typeof CreatedApiKey>
+
+const keyFacts = {
+  prefix,
+  scope,
+  allowed_addresses: Networks,
+  created_at: Time('Time of the creation.'),
+  last_used_at: nullable(
+    Type.String({ format: 'date-time', description: 'Time of the last use, to about a minute.' }),
+  ),
+}
+
+export const ApiKey = named('ApiKey', { name: keyName, ...keyFacts })
+export type ApiKey = Static<typeof ApiKey>
+
+export const ApiKeys = named('ApiKeys', {
+  api_keys: Type.Array(ApiKey, { description: 'By name, ascending.' }),
+})
+
+export const Revoked = named('RevokedApiKey', { success: Type.Literal(true) })
 
 const Limit = Type.Object({
   bucket: words(BUCKETS, 'Which requests are counted together.'),
@@ -81,17 +125,12 @@ export const Me = named('Me', {
   addresses: Type.Array(Type.String(), { description: 'All wallets of the account: one.' }),
   credential: words(['api_key', 'identity_token'], 'The credential of this request.'),
   scope,
+  api_key_name: nullable(
+    Type.String({ description: 'Name of the API key of this request; null for an identity token.' }),
+  ),
   api_key: nullableObject(
-    Type.Object({
-      prefix,
-      scope,
-      allowed_addresses: Networks,
-      created_at: Time('Time of the creation.'),
-      last_used_at: nullable(
-        Type.String({ format: 'date-time', description: 'Time of the last use, to about a minute.' }),
-      ),
-    }),
-    'The current API key of the account; null if there is none.',
+    Type.Object(keyFacts),
+    'The API key of the account that is named `default`; null if there is none.',
   ),
   limits: Type.Array(Limit),
 })

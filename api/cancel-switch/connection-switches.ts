@@ -6,17 +6,22 @@ import type { Clock } from '../../service/clock.ts'
 import type { Logger } from '../../service/logger.ts'
 import type { ConnectionSwitch, ConnectionSwitchStore } from './switch-store.ts'
 
+/** By which account and API key a connection is authenticated; `keyName` is null for an identity token. */
+export interface Holder {
+  readonly userId: number
+  readonly keyName: string | null
+}
+
 export interface ConnectionSwitches {
   /** Arms the switch, or disarms it with 0; resolves once it is stored, with the time at which it would fire now. */
-  set(connectionId: string, userId: number, graceSeconds: number): Promise<number | null>
+  set(connectionId: string, holder: Holder, graceSeconds: number): Promise<number | null>
   /** The connection has ended: its switch fires after its grace, and `extraMs` more in which the client was asked not to connect. */
   end(connectionId: string, extraMs?: number): void
   isArmed(connectionId: string): boolean
   stop(): Promise<void>
 }
 
-interface Armed {
-  readonly userId: number
+interface Armed extends Holder {
   readonly graceSeconds: number
   /** When it is written again. */
   renewAt: number
@@ -25,8 +30,7 @@ interface Armed {
 }
 
 /** What a connection requested last, with the requests that wait for it. */
-interface Requested {
-  readonly userId: number
+interface Requested extends Holder {
   readonly graceSeconds: number
   readonly waiting: readonly {
     readonly graceSeconds: number
@@ -51,9 +55,9 @@ export function createConnectionSwitches(
   async function renew(): Promise<void> {
     const now = clock.now()
     const due = [...armed].filter(([, { renewAt }]) => renewAt <= now)
-    const rows = due.map(([connection_id, { userId, graceSeconds, fireAt }]): ConnectionSwitch => {
+    const rows = due.map(([connection_id, { userId, keyName, graceSeconds, fireAt }]): ConnectionSwitch => {
       const fire_at = fireAt ?? now + graceSeconds * 1000
-      return { connection_id, user_id: userId, timeout_seconds: graceSeconds, fire_at }
+      return { connection_id, user_id: userId, timeout_seconds: graceSeconds, key_name: keyName, fire_at }
     })
     await stored.renew(rows)
     due.forEach(([id, one], at) => {
@@ -73,10 +77,10 @@ export function createConnectionSwitches(
       if (group.length === 0) return
       try {
         await write()
-        for (const [id, { userId, graceSeconds }] of group) {
+        for (const [id, { userId, keyName, graceSeconds }] of group) {
           const renewAt = now + (graceSeconds * 1000) / RENEWALS
           if (graceSeconds === 0) armed.delete(id)
-          else armed.set(id, { userId, graceSeconds, renewAt, fireAt: null })
+          else armed.set(id, { userId, keyName, graceSeconds, renewAt, fireAt: null })
         }
         for (const { graceSeconds: grace, answer } of group.flatMap(([, { waiting }]) => waiting))
           answer.resolve(grace === 0 ? null : fireAt(grace))
@@ -89,9 +93,9 @@ export function createConnectionSwitches(
     )
     await settle(arming, () =>
       stored.arm(
-        arming.map(([connection_id, { userId, graceSeconds }]) => {
+        arming.map(([connection_id, { userId, keyName, graceSeconds }]) => {
           const fire_at = fireAt(graceSeconds)
-          return { connection_id, user_id: userId, timeout_seconds: graceSeconds, fire_at }
+          return { connection_id, user_id: userId, timeout_seconds: graceSeconds, key_name: keyName, fire_at }
         }),
       ),
     )
@@ -119,11 +123,11 @@ export function createConnectionSwitches(
   timer.unref()
 
   return {
-    set(connectionId, userId, graceSeconds) {
+    set(connectionId, { userId, keyName }, graceSeconds) {
       const answer = Promise.withResolvers<number | null>()
       const before = requested.get(connectionId)?.waiting ?? []
       const waiting = [...before, { graceSeconds, answer }]
-      requested.set(connectionId, { userId, graceSeconds, waiting })
+      requested.set(connectionId, { userId, keyName, graceSeconds, waiting })
       wake()
       return answer.promise
     },

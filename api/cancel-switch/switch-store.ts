@@ -8,6 +8,8 @@ export interface ConnectionSwitch {
   readonly connection_id: string
   readonly user_id: number
   readonly timeout_seconds: number
+  /** Name of the connection's API key; null for an identity token. */
+  readonly key_name: string | null
   readonly fire_at: number
 }
 
@@ -29,10 +31,11 @@ export function createEngineSwitches(engine: EngineCalls, clock: Clock): SwitchS
     const now = clock.now()
     const { refused } = await engine.ask({
       kind: 'hold_connections',
-      connections: switches.map(({ connection_id, user_id, timeout_seconds, fire_at }) => ({
+      connections: switches.map(({ connection_id, user_id, timeout_seconds, key_name, fire_at }) => ({
         connectionId: connection_id,
         userId: user_id as UserId,
         timeoutSeconds: timeout_seconds,
+        keyName: key_name,
         fireInMs: Math.max(0, fire_at - now),
       })),
     })

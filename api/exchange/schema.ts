@@ -1,5 +1,6 @@
 /** Contracts, server time and state of the exchange. */
 import Type from 'typebox'
+import { MaintenanceWindow } from '../announcements/schema.ts'
 import { MARKET_MODES } from '../markets/schema.ts'
 import { named, nullable, Time, words } from '../wire/schema.ts'
 
@@ -35,6 +36,9 @@ export const ServiceStatus = named('ServiceStatus', {
     block: nullable(Type.Integer()),
     seen_ms_ago: nullable(Type.Integer()),
     fresh: Type.Boolean(),
+  }),
+  maintenance: Type.Array(MaintenanceWindow, {
+    description: 'Announced maintenance windows that have not ended, by their ends; at most 20.',
   }),
   markets: Type.Array(MarketStatus),
 })

@@ -1,9 +1,11 @@
 /** The state of the exchange, as REST and the live feed show it. */
+import { listAnnouncements, openMaintenance } from '../../db/announcements.ts'
 import type { Db } from '../../db/client.ts'
 import { toMarketTerms } from '../../db/terms.ts'
 import { modeInForce } from '../../domain/market/changes.ts'
 import { fromStoredSpec } from '../../domain/market/stored-spec.ts'
 import type { Millis } from '../../domain/units.ts'
+import { headView, windowView } from '../announcements/view.ts'
 import { isoTime } from '../wire/amounts.ts'
 import { exchangeStatus, type StatusRow } from './query.ts'
 
@@ -13,8 +15,16 @@ export interface StatusLimits {
   readonly chainMaxAgeMs: number
 }
 
+/** Maintenance windows that the state shows, at most. */
+const MOST_WINDOWS = 20
+/** The newest announcements that the topic `system` shows. */
+const NEWEST = 10
+
 export async function readStatus(db: Db, now: Millis, limits: StatusLimits) {
-  const { markets, chain } = await exchangeStatus(db)
+  const [{ markets, chain }, windows] = await Promise.all([
+    exchangeStatus(db),
+    openMaintenance(db, now, MOST_WINDOWS),
+  ])
   const seen = chain === null ? null : Math.max(0, now - chain.completed_at)
   const fresh = seen !== null && seen <= limits.chainMaxAgeMs
   const views = markets.map((row) => marketStatus(row, now, fresh, limits))
@@ -22,8 +32,19 @@ export async function readStatus(db: Db, now: Millis, limits: StatusLimits) {
     status: views.every(({ placements }) => placements) ? ('ok' as const) : ('degraded' as const),
     time: isoTime(now),
     chain: { chain_id: limits.chainId, block: chain?.head ?? null, seen_ms_ago: seen, fresh },
+    maintenance: windows.map((row) => windowView(row, now)),
     markets: views,
   }
+}
+
+/** The state with the newest announcements that are not withdrawn. */
+export async function readSystem(db: Db, now: Millis, limits: StatusLimits) {
+  const [status, rows] = await Promise.all([
+    readStatus(db, now, limits),
+    listAnnouncements(db, { beforeId: null, limit: NEWEST }),
+  ])
+  const announcements = rows.filter(({ withdrawn_at }) => withdrawn_at === null).map(headView)
+  return { ...status, announcements }
 }
 
 function marketStatus(row: StatusRow, now: Millis, isChainFresh: boolean, { oracleMaxAgeMs }: StatusLimits) {

@@ -2,15 +2,18 @@
 import { marketShard } from '../../domain/journal/journal-row.ts'
 import { callerOf } from '../http/access.ts'
 import { markImmutable } from '../http/caching.ts'
+import { answerCsv, type CsvPage, MAX_CSV_ROWS } from '../http/csv-exports.ts'
 import type { App } from '../http/types.ts'
 import { specOf } from '../markets/market-directory.ts'
 import { MarketIdParams } from '../markets/schema.ts'
 import { ownOrder, type ReadPorts } from '../orders/own-orders.ts'
 import { ORDER_TABLES, orderById } from '../orders/query.ts'
 import { OrderIdParams } from '../orders/schema.ts'
+import { prefersCsv } from '../wire/csv.ts'
 import { type Cursor, decodeCursor, invalidCursor, pageOf } from '../wire/cursor.ts'
 import { UserIdParams } from '../wire/schema.ts'
 import { timeRange } from '../wire/times.ts'
+import { CSV_HEADER, csvOf } from './csv.ts'
 import {
   FILL_TABLES,
   fillStages,
@@ -79,28 +82,52 @@ function ofOrder(app: App, ports: ReadPorts): void {
   )
 }
 
+const OWN_FILLS = `
+With \`Accept: text/csv\` the answer is a CSV file (RFC 4180) with a header line of the same field names, all fills up to
+${MAX_CSV_ROWS} or \`limit\`, and amounts as exact decimals. An account can read one such file at a time. Continue a file of ${MAX_CSV_ROWS} rows with
+\`to\` one millisecond after the \`created_at\` of its last row, and skip the rows that you have by \`fill_id\`.
+`.trim()
+
 function ofUser(app: App, ports: ReadPorts): void {
   app.get(
     '/v0/fills/by-user/:user_id',
     {
-      config: own,
+      config: { ...own, errors: ['EXPORT_RUNNING'], sends: ['Content-Disposition', 'Vary'] },
       schema: {
         tags,
         summary: "List the caller's fills, newest first",
+        description: OWN_FILLS,
         operationId: 'listFills',
         params: UserIdParams,
         querystring: FillsQuery,
         response: { 200: Fills },
       },
     },
-    async (request) => {
-      const { market_id: marketId, side, limit = 100, cursor, ...times } = request.query
-      const place = { limit, cursor: decodeCursor('fills', cursor) }
-      const filter = { marketId, side, ...place, ...timeRange(times) }
-      const rows = await ports.readAfter.read(request, { tables: FILL_TABLES }, (db) =>
-        fillsOfUser(db, request.params.user_id, filter),
-      )
-      return answer(ports, rows, limit)
+    async (request, reply) => {
+      const { market_id: marketId, side, limit, cursor, ...times } = request.query
+      const after = decodeCursor('fills', cursor)
+      const { user_id: userId } = request.params
+      const range = timeRange(times)
+      const read = (page: CsvPage) =>
+        ports.readAfter.read(request, { tables: FILL_TABLES }, (db) =>
+          fillsOfUser(db, userId, { marketId, side, ...range, limit: page.limit, cursor: page.after }),
+        )
+      reply.header('vary', 'Accept')
+      if (!prefersCsv(request.headers.accept))
+        return answer(ports, await read({ limit: limit ?? 100, after }), limit ?? 100)
+      return answerCsv(reply, {
+        userId,
+        fileName: 'fills.csv',
+        header: CSV_HEADER,
+        page: { limit: limit ?? MAX_CSV_ROWS, after },
+        async read(page) {
+          const rows = (await read(page)).slice(0, page.limit)
+          const specs = await ports.markets.ofRows(rows)
+          return rows.map((row) => ({ row, spec: specOf(specs, row) }))
+        },
+        placeOf: ({ row }) => cursorOf(row),
+        line: ({ row, spec }) => csvOf(spec, row),
+      }) as never
     },
   )
 }

@@ -15,7 +15,7 @@ const notBefore = (earlier: number | null, time: number | null): number | null =
   earlier === null || time === null ? time : Math.max(earlier, time)
 
 /** Time of the last change, never before the times of matching and submission. */
-const changedAt = ({ matched_at, submitted_at, updated_at }: FillRow): number =>
+export const changedAt = ({ matched_at, submitted_at, updated_at }: FillRow): number =>
   Math.max(matched_at, submitted_at ?? 0, updated_at)
 
 export function fillView(spec: MarketSpec, row: FillRow): Fill {

@@ -78,7 +78,7 @@ function reject({ method }: IncomingMessage, response: ServerResponse, restMs: n
   if (response.destroyed) return
   const retryAfter = String(Math.max(1, Math.ceil(restMs / 1000)))
   const error = new ApiError('RATE_LIMITED', { scope: 'address', expected: 'a pause of the whole address' })
-  const body = JSON.stringify(errorBody(error.beforeReading(), id, method !== 'POST'))
+  const body = JSON.stringify(errorBody(error.beforeReading(), id, method !== 'POST' && method !== 'DELETE'))
   response.writeHead(error.status, {
     'content-type': 'application/json; charset=utf-8',
     'content-length': Buffer.byteLength(body),

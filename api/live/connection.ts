@@ -324,12 +324,12 @@ export class Connection implements Reader {
   }
 
   async #guard({ id, op, grace_seconds }: Message<'cancel_on_disconnect'>): Promise<void> {
-    const { userId } = traderOf(op, this.caller)
+    const caller = traderOf(op, this.caller)
     checkTimeout('grace_seconds', grace_seconds)
     await this.#spending.spend(op)
     const { switches } = this.#ports
     this.#switchId ??= randomUUID()
-    await switches.set(this.#switchId, userId, grace_seconds)
+    await switches.set(this.#switchId, caller, grace_seconds)
     if (!this.#isOpen) switches.end(this.#switchId, this.#reconnectAfterMs)
     this.#answer(id, op, { armed: grace_seconds > 0, grace_seconds })
   }

@@ -6,7 +6,7 @@ import type { WebSocket } from '@fastify/websocket'
 import { API_KEYS_CHANNEL } from '../../db/api-keys.ts'
 import type { Db } from '../../db/client.ts'
 import type { Caller } from '../auth/caller.ts'
-import { keyHashes } from '../auth/query.ts'
+import { currentKeys } from '../auth/query.ts'
 import type { LiveConfig } from '../config.ts'
 import { ApiError } from '../errors.ts'
 import type { Access } from '../http/access.ts'
@@ -45,7 +45,7 @@ export interface ConnectionsPorts extends ConnectionPorts {
 
 /** Heartbeats are spread over this many turns. */
 const SLOTS = 20
-/** How long a replaced key is remembered, for connections that were authenticated a moment before. */
+/** How long a replaced or revoked key is remembered, for connections that were authenticated a moment before. */
 const REPLACED_MS = 60_000
 /** How long clients may take to answer the closing. */
 const CLOSING_MS = 1_000
@@ -59,7 +59,7 @@ class LiveConnections implements Connections {
   readonly #ofUser = new Map<number, Set<Connection>>()
   readonly #perAddress = new Counts<string>()
   readonly #expiring = new Set<Connection>()
-  /** Users whose key was replaced a moment ago, with the time. */
+  /** Users of whom a key was replaced or revoked a moment ago, with the time. */
   readonly #replaced = new Map<number, number>()
   /** Users whose connections are compared with their keys in the next turn. */
   readonly #unchecked = new Set<number>()
@@ -163,14 +163,17 @@ class LiveConnections implements Connections {
     if (this.#ofUser.has(userId)) void this.#checkKeys([userId])
   }
 
-  /** Closes the connections whose API key is no longer that of their account. */
+  /** Closes the connections whose API key is no longer one of their account. */
   async #checkKeys(userIds: readonly number[]): Promise<void> {
     try {
-      const current = await keyHashes(this.#ports.db, userIds)
+      const current = await currentKeys(this.#ports.db, userIds)
       for (const userId of userIds) {
         for (const connection of [...(this.#ofUser.get(userId) ?? [])]) {
-          const keyHash = connection.caller?.keyHash ?? null
-          if (keyHash !== null && !current.get(userId)?.equals(keyHash)) connection.close('replaced')
+          const { keyName, keyHash } = connection.caller ?? { keyName: null, keyHash: null }
+          if (keyName === null || keyHash === null) continue
+          const key = current.find((one) => one.user_id === userId && one.name === keyName)
+          if (key === undefined) connection.close('revoked')
+          else if (!key.key_hash.equals(keyHash)) connection.close('replaced')
         }
       }
     } catch (err) {

@@ -3,7 +3,7 @@ import type { Db } from '../../db/client.ts'
 import type { CalendarCache } from '../../db/trading-calendars.ts'
 import type { Clock } from '../../service/clock.ts'
 import type { Logger } from '../../service/logger.ts'
-import { readStatus, type StatusLimits } from '../exchange/status.ts'
+import { readSystem, type StatusLimits } from '../exchange/status.ts'
 import type { MarketDirectory } from '../markets/market-directory.ts'
 import type { Notifications } from '../ports.ts'
 import type { Completeness } from '../read-after/completeness.ts'
@@ -37,7 +37,7 @@ export function createFeed(ports: FeedPorts, options = FEED_OPTIONS) {
     options,
   )
   const now = () => clock.now()
-  const system = new SystemTopic({ now, logger, read: () => readStatus(db, clock.now(), config) })
+  const system = new SystemTopic({ now, logger, read: () => readSystem(db, clock.now(), config) })
   const snapshots = new Snapshots(ports)
   const hub = new LiveHub({ clock, logger, snapshots, system, random, channelOf }, follower)
   return { hub, follower }

@@ -19,6 +19,7 @@ export const CLOSES = {
   shutdown: { code: 1012, reason: 'the server restarts' },
   malformed: { code: 4400, reason: 'too many malformed messages' },
   replaced: { code: 4401, reason: 'the API key was replaced' },
+  revoked: { code: 4401, reason: 'the API key was revoked' },
   expired: { code: 4401, reason: 'the identity token has expired' },
   slow: { code: 4408, reason: 'slow consumer: too many bytes are unread' },
   idle: { code: 4410, reason: 'no subscription and no message for too long' },

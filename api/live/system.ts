@@ -1,12 +1,12 @@
 /**
- * The topic `system`: whether the exchange and each market accept orders. It follows from clocks as much as from the journal, so every process
+ * The topic `system`: whether the exchange and each market accept orders, maintenance windows and the newest announcements. It follows from clocks as much as from the journal, so every process
  * reads it by itself, and subscriptions always start with a snapshot.
  */
 import type { Logger } from '../../service/logger.ts'
-import type { readStatus } from '../exchange/status.ts'
+import type { readSystem } from '../exchange/status.ts'
 import type { Frame, Reader } from './ports.ts'
 
-type Status = Awaited<ReturnType<typeof readStatus>>
+type Status = Awaited<ReturnType<typeof readSystem>>
 
 export interface SystemPorts {
   readonly now: () => number
@@ -19,8 +19,11 @@ export const SYSTEM = 'system'
 const POLL_MS = 1_000
 
 /** What changes with events, not with time alone. */
-const shown = ({ status, chain, markets }: Status) => ({
-  ...{ status, chain_fresh: chain.fresh },
+const shown = ({ status, chain, maintenance, announcements, markets }: Status) => ({
+  status,
+  chain_fresh: chain.fresh,
+  maintenance,
+  announcements,
   markets: markets.map(({ market_id, symbol, mode, oracle_fresh, placements }) => ({
     ...{ market_id, symbol, mode, oracle_fresh, placements },
   })),

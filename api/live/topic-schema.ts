@@ -2,6 +2,7 @@
 import Type, { type TSchema } from 'typebox'
 import { INTERVALS } from '../../domain/market-data/interval.ts'
 import { Attempt } from '../adjustments/schema.ts'
+import { AnnouncementHead, MaintenanceWindow } from '../announcements/schema.ts'
 import { Auction } from '../auctions/schema.ts'
 import { Candles } from '../candles/schema.ts'
 import { Fill, PublicPart } from '../fills/schema.ts'
@@ -135,6 +136,13 @@ const SUMMARY = 'The whole state: it replaces what was received before. At most 
 const system = Type.Object({
   status: words(['ok', 'degraded'], 'degraded: at least one market rejects placements.'),
   chain_fresh: Type.Boolean({ description: 'Whether the exchange has read the chain recently enough.' }),
+  maintenance: Type.Array(MaintenanceWindow, {
+    description: 'Announced maintenance windows that have not ended, by their ends.',
+  }),
+  announcements: Type.Array(AnnouncementHead, {
+    description:
+      'Those of the newest ten that are not withdrawn, newest first; texts by GET /v0/announcements.',
+  }),
   markets: Type.Array(
     Type.Object({
       ...market,

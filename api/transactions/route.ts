@@ -1,24 +1,19 @@
 /** Reads of the caller's transactions, as JSON or CSV. */
-import { finished } from 'node:stream'
-import type { FastifyReply } from 'fastify'
 import type { MarketSpec } from '../../domain/market/market.ts'
 import { ApiError } from '../errors.ts'
 import { callerOf } from '../http/access.ts'
+import { answerCsv, MAX_CSV_ROWS } from '../http/csv-exports.ts'
 import type { App } from '../http/types.ts'
 import type { Specs } from '../markets/market-directory.ts'
 import type { ReadPorts } from '../orders/own-orders.ts'
 import { parseTime } from '../wire/amounts.ts'
-import { csvStream, prefersCsv } from '../wire/csv.ts'
+import { prefersCsv } from '../wire/csv.ts'
 import type { Cursor } from '../wire/cursor.ts'
-import { MAX_PAGE } from '../wire/schema.ts'
 import { timeRange } from '../wire/times.ts'
 import { CSV_HEADER, csvOf } from './csv.ts'
 import { TRANSACTION_TABLES, type TransactionFilter, transactionsOfUser } from './query.ts'
 import { Transactions, TransactionsQuery } from './schema.ts'
 import { type TransactionRow, transactionView } from './view.ts'
-
-/** Most rows of a CSV answer: a client continues after the last one by its time and id. */
-const MAX_CSV_ROWS = 100_000
 
 interface Listed {
   readonly row: TransactionRow
@@ -34,39 +29,6 @@ ${MAX_CSV_ROWS} or \`limit\`, and amounts as exact decimals. An account can read
 `.trim()
 
 export function transactionRoutes(app: App, { markets, readAfter }: ReadPorts): void {
-  const exporting = new Set<number>()
-
-  /** One file per account and process at a time, because a file costs many reads. `read`: a page of what the query asks for. */
-  async function answerCsv(
-    { userId, reply }: { readonly userId: number; readonly reply: FastifyReply },
-    asked: Page,
-    read: (page: Page) => Promise<readonly Listed[]>,
-  ): Promise<FastifyReply> {
-    if (exporting.has(userId)) throw new ApiError('EXPORT_RUNNING', {}, '1')
-    exporting.add(userId)
-    const release = () => exporting.delete(userId)
-    const pageSize = Math.min(asked.limit, MAX_PAGE)
-    try {
-      const stream = csvStream({
-        ...{ header: CSV_HEADER, limit: asked.limit, pageSize },
-        first: await read({ ...asked, limit: pageSize }),
-        next: ({ row: { at, id } }: Listed) => read({ limit: pageSize, after: { at, id } }),
-        line: ({ row, symbol }: Listed) => csvOf(row, symbol),
-        onEnd: release,
-      })
-      // The response to a HEAD request, or one whose client has left, does not read the stream to its end.
-      finished(reply.raw, () => stream.destroy())
-      const disposition = 'attachment; filename="transactions.csv"'
-      return reply
-        .header('content-disposition', disposition)
-        .type('text/csv; charset=utf-8; header=present')
-        .send(stream)
-    } catch (error) {
-      release()
-      throw error
-    }
-  }
-
   app.get(
     '/v0/account/transactions',
     {
@@ -101,7 +63,15 @@ export function transactionRoutes(app: App, { markets, readAfter }: ReadPorts): 
       }
       reply.header('vary', 'Accept')
       if (prefersCsv(request.headers.accept))
-        return answerCsv({ userId, reply }, { limit: limit ?? MAX_CSV_ROWS, after }, read) as never
+        return answerCsv(reply, {
+          userId,
+          fileName: 'transactions.csv',
+          header: CSV_HEADER,
+          page: { limit: limit ?? MAX_CSV_ROWS, after },
+          read,
+          placeOf: ({ row: { at, id } }) => ({ at, id }),
+          line: ({ row, symbol }) => csvOf(row, symbol),
+        }) as never
       const transactions = await read({ limit: limit ?? 100, after })
       return { transactions: transactions.map(({ row, symbol }) => transactionView(row, symbol)) }
     },

@@ -19,6 +19,7 @@ export type List =
   | 'session-keys'
   | 'candles'
   | 'open-interest'
+  | 'announcements'
 
 export interface Cursor {
   readonly at: number

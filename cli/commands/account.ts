@@ -53,11 +53,13 @@ export async function pnl(
 
 export async function fills(
   context: Context,
-  args: Range & { readonly market: string | undefined },
-): Promise<object> {
+  args: Range & { readonly csv: boolean; readonly market: string | undefined },
+): Promise<object | string> {
   const client = await withAddress(context)
   const market = args.market === undefined ? undefined : await context.market(client, args.market)
-  const found = await client.account.fills({ ...rangeOf(args), ...given({ marketId: market?.market_id }) })
+  const options = { ...rangeOf(args), ...given({ marketId: market?.market_id }) }
+  if (args.csv) return client.account.fillsCsv(options)
+  const found = await client.account.fills(options)
   return found.map((fill) => ({
     created_at: fill.created_at,
     symbol: fill.symbol,

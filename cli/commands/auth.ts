@@ -1,7 +1,7 @@
 /** Commands on credentials: signing in, the API key, session keys. */
 import { existsSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { rotateApiKey } from '../../client/api-keys.ts'
+import { createApiKey, rotateApiKey } from '../../client/api-keys.ts'
 import { signIn } from '../../client/sign-in.ts'
 import { addressOfKey, randomKey } from '../../client/signers/private-key-signer.ts'
 import { configFolder, type Profile, readConfig, saveProfile, writePrivately } from '../config.ts'
@@ -142,6 +142,40 @@ export async function createKey(context: Context, options: KeyOptions) {
 
 export const rotateKey = async (context: Context, options: KeyOptions) =>
   rotate(context, context.authorization(), options)
+
+export const apiKeys = async (context: Context) => context.reader().account.apiKeys()
+
+/** The file is checked before the key is created: a key that cannot be stored would be lost. */
+export async function createNamedKey(
+  context: Context,
+  {
+    positionals: [name = ''],
+    scope,
+    allow,
+    'new-api-key-file': file,
+  }: KeyOptions & { readonly positionals: readonly string[] },
+) {
+  if (file === undefined)
+    throw new CommandError('expected --new-api-key-file: the key is shown once', EXIT.usage)
+  if (existsSync(file)) throw new CommandError(`${file} exists: expected a new file for the API key`)
+  const { api_key, ...facts } = await createApiKey({
+    baseUrl: context.place.url,
+    authorization: context.authorization(),
+    wallet: await context.signer(),
+    name,
+    ...given({ scope, allowedAddresses: allow?.split(',').map((network) => network.trim()) }),
+  })
+  writePrivately(file, `${api_key}\n`)
+  return { api_key_file: file, ...facts }
+}
+
+export async function revokeApiKey(
+  context: Context,
+  { positionals: [name = ''] }: { readonly positionals: readonly string[] },
+) {
+  await context.reader().account.revokeApiKey(name)
+  return { revoked: name }
+}
 
 export const sessionKeys = async (
   context: Context,

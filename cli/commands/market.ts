@@ -90,3 +90,6 @@ export async function candles(
   })
   return page.candles
 }
+
+export const announcements = async (context: Context) =>
+  (await context.anonymous().marketData.announcements()).announcements

@@ -1,4 +1,5 @@
 /** `ops …`: an operator's commands on a running exchange. Each prints what it would do; `--send` does it. */
+import { ANNOUNCE_COMMANDS, runAnnounceCommand } from '../../ops/announce.ts'
 import { CALENDAR_COMMANDS, runCalendarCommand } from '../../ops/calendar.ts'
 import { COMMANDS as MARKET_COMMANDS, runMarketCommand } from '../../ops/market.ts'
 import { RELAYER_COMMANDS, runRelayerCommand } from '../../ops/relayer.ts'
@@ -14,6 +15,7 @@ interface Topic {
 const TOPICS: Readonly<Record<string, Topic>> = {
   market: { commands: MARKET_COMMANDS, run: runMarketCommand },
   calendar: { commands: CALENDAR_COMMANDS, run: runCalendarCommand },
+  announce: { commands: ANNOUNCE_COMMANDS, run: runAnnounceCommand },
   relayer: { commands: RELAYER_COMMANDS, run: runRelayerCommand },
 }
 

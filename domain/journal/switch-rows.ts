@@ -20,6 +20,8 @@ export interface ConnectionSwitchArmed {
   readonly connection_id: string
   readonly user_id: number
   readonly timeout_seconds: number
+  /** Name of the API key that authenticated the connection; absent or null for an identity token. */
+  readonly key_name?: string | null
 }
 
 export interface ConnectionSwitchesDisarmed {
@@ -40,7 +42,7 @@ export interface SwitchesFired {
   readonly fired: readonly FiredSwitch[]
   /** Accounts whose own switch was due. */
   readonly accounts: readonly number[]
-  /** Connections whose switch was due. One of an account with another connection fires nothing. */
+  /** Connections whose switch was due. It fires nothing while another connection of the same credential is alive. */
   readonly connections: readonly string[]
 }
 

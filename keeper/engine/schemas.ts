@@ -132,6 +132,7 @@ const SCHEMAS = {
         connectionId: text(100),
         userId,
         timeoutSeconds: Type.Integer({ minimum: 1, maximum: 86_400 }),
+        keyName: nullable(text(32)),
         fireInMs: Type.Integer({ minimum: 0, maximum: 2 * 86_400_000 }),
       }),
       { maxItems: 10_000 },

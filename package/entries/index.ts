@@ -1,6 +1,6 @@
 /** The package's main entry: the client without the live feed's classes and the verifier, which have entries of their own. */
 export { Account } from '../../client/account.ts'
-export { rotateApiKey } from '../../client/api-keys.ts'
+export { createApiKey, rotateApiKey } from '../../client/api-keys.ts'
 export { Client, type ClientOptions } from '../../client/client.ts'
 export { type Decimal, fromE18, toE18 } from '../../client/decimals.ts'
 export { ClearbatchError, CODES, type PlacementOutcome } from '../../client/errors.ts'

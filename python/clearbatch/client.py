@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from types import TracebackType
 from typing import Any, Literal, Union
+from urllib.parse import quote
 
 import httpx
 
@@ -110,7 +111,7 @@ class Http:
 
     def send(
         self,
-        method: Literal["GET", "POST"],
+        method: Literal["GET", "POST", "DELETE"],
         path: str,
         *,
         query: Query | None = None,
@@ -229,6 +230,10 @@ class MarketData:
     def status(self) -> types.ServiceStatus:
         return self._http.get("/v0/status")
 
+    def announcements(self, *, limit: int | None = None, cursor: str | None = None) -> types.Announcements:
+        """Announcements of the operator, newest first."""
+        return self._http.get("/v0/announcements", {"limit": limit, "cursor": cursor})
+
     def time(self) -> types.ServerTime:
         return self._http.get("/v0/time")
 
@@ -262,6 +267,15 @@ class Account:
 
     def me(self) -> types.Me:
         return self._http.get("/v0/me")
+
+    def api_keys(self) -> list[types.ApiKey]:
+        """All API keys of the account, by name."""
+        answer: types.ApiKeys = self._http.get("/v0/me/api-keys")
+        return answer["api_keys"]
+
+    def revoke_api_key(self, name: str) -> None:
+        """At once. After a lost answer, a repetition fails with API_KEY_NOT_FOUND: the key is revoked."""
+        self._http.send("DELETE", f"/v0/me/api-keys/{quote(name, safe='')}")
 
     def limits(self) -> types.LimitsAnswer:
         return self._http.get("/v0/me/limits")

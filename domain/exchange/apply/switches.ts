@@ -36,8 +36,8 @@ export const SWITCH_HANDLERS = {
     state.switches.remove(String(user_id)),
   connection_switch_armed: (
     state: ExchangeState,
-    { connection_id, user_id, timeout_seconds }: ConnectionSwitchArmed,
-  ) => state.connectionSwitches.put({ connection_id, user_id, timeout_seconds }),
+    { connection_id, user_id, timeout_seconds, key_name = null }: ConnectionSwitchArmed,
+  ) => state.connectionSwitches.put({ connection_id, user_id, timeout_seconds, key_name }),
   connection_switches_disarmed(state: ExchangeState, { connections }: ConnectionSwitchesDisarmed): void {
     for (const connection of connections) state.connectionSwitches.remove(connection)
   },

@@ -14,6 +14,8 @@ export interface ConnectionSwitchRow {
   readonly connection_id: string
   readonly user_id: number
   readonly timeout_seconds: number
+  /** Name of the API key that authenticated the connection; null for an identity token. */
+  readonly key_name: string | null
 }
 
 /** A switch that has fired, until every order that the account had by then is cancelled. */

@@ -50,7 +50,7 @@ describe('what a credential allows', () => {
         if (security.length === 0) continue
         const url = path.replace(/\{\w+\}/g, String(reader.userId))
         const isRead = method === 'get' || COMPUTING.includes(path)
-        const send = method.toUpperCase() as 'GET' | 'POST'
+        const send = method.toUpperCase() as 'GET' | 'POST' | 'DELETE'
         const { status, body } = await exchange.send(reader, send, url, isRead ? undefined : {})
         expect(body.details?.code === 'READ_ONLY_KEY', `${send} ${path}`).to.equal(!isRead)
         if (isRead) continue

@@ -10,6 +10,7 @@ import type { Millis } from '../../../domain/units.ts'
 const ALICE = 1
 const BOB = 2
 const UNKNOWN = -1
+const holder = (userId: number) => ({ userId, keyName: 'default' })
 
 /** Counts writes. The next write waits for `afterEach`. */
 class RecordedStore implements ConnectionSwitchStore {
@@ -52,10 +53,10 @@ describe('switches of connections', () => {
   const rowOf = (id: string) => store.rows.get(id)
 
   it('when an account sets the switches of hundreds of connections, the renewal of another waits for two writes', async () => {
-    await switches.set('bob', BOB, 5)
+    await switches.set('bob', holder(BOB), 5)
     const before = rowOf('bob')?.fire_at as number
     const flood = Array.from({ length: 1_200 }, (_, at) =>
-      switches.set(`alice ${at % 300}`, ALICE, 5 + (at % 7)),
+      switches.set(`alice ${at % 300}`, holder(ALICE), 5 + (at % 7)),
     )
     clock.value += 1_300
     store.writes = 0
@@ -72,19 +73,25 @@ describe('switches of connections', () => {
   })
 
   it('when a connection changes its switch several times at once, each change is answered and the last one counts', async () => {
-    const changes = [switches.set('a', ALICE, 10), switches.set('a', ALICE, 0), switches.set('a', ALICE, 20)]
+    const changes = [
+      switches.set('a', holder(ALICE), 10),
+      switches.set('a', holder(ALICE), 0),
+      switches.set('a', holder(ALICE), 20),
+    ]
     const now = clock.value
     expect(await Promise.all(changes)).to.deep.equal([now + 10_000, null, now + 20_000])
     expect(rowOf('a')).to.include({ timeout_seconds: 20, fire_at: now + 20_000 })
-    expect(await Promise.all([switches.set('a', ALICE, 30), switches.set('a', ALICE, 0)])).to.deep.equal([
-      now + 30_000,
-      null,
-    ])
+    expect(
+      await Promise.all([switches.set('a', holder(ALICE), 30), switches.set('a', holder(ALICE), 0)]),
+    ).to.deep.equal([now + 30_000, null])
     expect([rowOf('a'), switches.isArmed('a')]).to.deep.equal([undefined, false])
   })
 
   it('when storing a request fails, only its connections get the error', async () => {
-    const results = await Promise.allSettled([switches.set('a', UNKNOWN, 10), switches.set('b', ALICE, 0)])
+    const results = await Promise.allSettled([
+      switches.set('a', holder(UNKNOWN), 10),
+      switches.set('b', holder(ALICE), 0),
+    ])
     expect(results.map(({ status }) => status)).to.deep.equal(['rejected', 'fulfilled'])
     expect(switches.isArmed('a')).to.equal(false)
   })

@@ -191,7 +191,7 @@ describe('commands over the engine', () => {
       const at = Date.now() as Millis
       const standing = { now: () => at }
       const switches = createConnectionSwitches(createEngineSwitches(calls(), standing), standing, LOGGER)
-      const fireAt = (await switches.set('one', alice.userId, 10)) as number
+      const fireAt = (await switches.set('one', { userId: alice.userId, keyName: 'default' }, 10)) as number
       expect(fireAt).to.be.within(Date.now() + 5_000, Date.now() + 10_000)
       switches.end('one', 30_000)
       await switches.stop()
@@ -203,11 +203,12 @@ describe('commands over the engine', () => {
         connectionId: 'one',
         userId: alice.userId,
         timeoutSeconds: 10,
+        keyName: 'default',
         fireInMs: 10_000,
       })
       expect((last as { fireInMs: number }).fireInMs).to.be.within(35_000, 40_000)
       const before = exchange.engine.arrived.length
-      await switches.set('one', alice.userId, 0)
+      await switches.set('one', { userId: alice.userId, keyName: 'default' }, 0)
       expect(exchange.engine.arrived.slice(before)).to.deep.equal([
         { kind: 'end_connections', connections: ['one'] },
       ])

@@ -220,6 +220,44 @@ export const RULES: readonly Rule[] = [
     'when fill processing is read, it has stage, transaction, batch and times',
     'when the maximum is placed, it is accepted, and one step more is rejected',
   ),
+  // API keys.
+  elsewhere(
+    'when the single API key is rotated, only the key named default is replaced',
+    'test/api/auth/named-keys.test.ts: when the single key is rotated, only the key named default is replaced',
+  ),
+  elsewhere(
+    'when an API key is revoked, REST and the live feed refuse it at once in every process',
+    'test/api/auth/named-keys.test.ts: when a key is revoked, every process refuses it',
+  ),
+  elsewhere(
+    'when the name of an API key is taken, the creation is 409 API_KEY_NAME_TAKEN with field, received and expected',
+    'test/api/auth/named-keys.test.ts: when the name is taken, it is refused',
+  ),
+  elsewhere(
+    'when an account has twenty API keys, a further one is 409 API_KEY_LIMIT with field, received and expected',
+    'test/api/auth/named-keys.test.ts: when an account has twenty keys, a further one is refused',
+  ),
+  elsewhere(
+    'when an account has no API key of a name, its revocation is 404 API_KEY_NOT_FOUND with field, received and expected',
+    'test/api/auth/named-keys.test.ts: when the name is unknown, or the key is one of another account',
+  ),
+  elsewhere(
+    'when a revoked API key has armed switches, they fire although another key is connected with a switch',
+    'test/api/auth/named-keys.test.ts: when a revoked key has armed switches, they fire',
+  ),
+  // Announcements.
+  elsewhere(
+    'when an announcement is posted, REST lists it and the topic system has it within seconds',
+    'test/api/announcements/announcements.test.ts: when an announcement is posted, the topic system has it',
+  ),
+  elsewhere(
+    'when a maintenance window is announced, the status has it until it ends or is withdrawn',
+    'test/api/announcements/announcements.test.ts: when maintenance is announced, the status has its window',
+  ),
+  elsewhere(
+    'when a client accepts CSV, it gets every fill of the list once, newest first, with exact amounts',
+    'test/api/transactions/fills-csv.test.ts: when a client accepts CSV, it gets every fill of the list once',
+  ),
   // Bounds of one client.
   elsewhere(
     'when an account reads two large pages, a third is 429 LARGE_PAGE_LIMIT with Retry-After, field, received and expected',

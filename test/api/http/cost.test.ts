@@ -7,6 +7,7 @@ import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'chai'
 import { after, before, describe, it } from 'mocha'
+import { ALLOWS_ALL, createApiKey } from '../../../api/auth/credentials.ts'
 import { readConfig } from '../../../api/config.ts'
 import { type Bucket, costOfCancels } from '../../../api/http/access.ts'
 import { perpetual } from '../../support/markets.ts'
@@ -296,6 +297,30 @@ describe('the cost of operations at their maximum', function () {
     expect(answer?.body.cancelled_count).to.equal(300)
     const allowed = budgetOf('cancels') * requestsOf(answer as Answer) + budgetOf('batches') * 6
     judgeCommand('cancel/all of 300', ofAll, allowed, answer?.status)
+    expectWithin()
+  })
+
+  it('when API keys are created and revoked, it takes no more than their limits allow', async () => {
+    for (let n = 1; n < 19; n++)
+      await createApiKey(exchange.db, alice.userId, ALLOWS_ALL, Date.now(), `key-${n}`)
+    let body: object = {}
+    const prepare = async () => {
+      await exchange.send(alice, 'DELETE', '/v0/me/api-keys/last')
+      const { challenge_id, message } = (await post('/v0/auth/challenge', { action: 'create_api_key' })).body
+      body = { challenge_id, signature: await alice.wallet.signMessage(message), name: 'last' }
+    }
+    let answer: Answer | undefined
+    const create = async () => {
+      answer = await post('/v0/me/api-keys', body)
+    }
+    judgeCommand('api-keys, create', await costAfter(prepare, create, 3), budgetOf('auth'), answer?.status)
+    expect(answer?.status).to.equal(200)
+    const store = () => createApiKey(exchange.db, alice.userId, ALLOWS_ALL, Date.now(), 'last')
+    const revoke = async () => {
+      answer = await exchange.send(alice, 'DELETE', '/v0/me/api-keys/last')
+    }
+    judgeCommand('api-keys, revoke', await costAfter(store, revoke, 15), budgetOf('cancels'), answer?.status)
+    expect(answer?.status).to.equal(200)
     expectWithin()
   })
 

@@ -14,12 +14,14 @@ type Operation = { readonly responses: Readonly<Record<string, ErrorAnswer>> }
 
 /** Every operation that can take effect. */
 const COMMANDS = [
+  'DELETE /v0/me/api-keys/{name}',
   'POST /v0/account/adjust-leverage',
   'POST /v0/account/adjust-margin',
   'POST /v0/account/invalidate-margin-nonces',
   'POST /v0/auth/challenge',
   'POST /v0/faucet',
   'POST /v0/me/api-key/rotate',
+  'POST /v0/me/api-keys',
   'POST /v0/orders',
   'POST /v0/orders/cancel/all',
   'POST /v0/orders/cancel/all-after',

@@ -40,6 +40,7 @@ const callerOf = (userId: number): Caller => ({
     scope: 'read',
     credential: 'api_key',
     expiresAt: null,
+    keyName: 'default',
     keyHash: null,
   },
 })

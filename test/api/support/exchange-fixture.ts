@@ -247,7 +247,7 @@ export interface ExchangeFixture {
   /** Sends `body` as JSON; a string is sent unchanged. */
   send(
     user: User | null,
-    method: 'GET' | 'POST',
+    method: 'GET' | 'POST' | 'DELETE',
     path: string,
     body?: unknown,
     headers?: Env,

@@ -62,7 +62,7 @@ const VALID: readonly object[] = [
   { kind: 'set_switch', userId: 1, timeoutSeconds: 5 },
   {
     kind: 'hold_connections',
-    connections: [{ connectionId: 'c', userId: 1, timeoutSeconds: 5, fireInMs: 5_000 }],
+    connections: [{ connectionId: 'c', userId: 1, timeoutSeconds: 5, keyName: 'default', fireInMs: 5_000 }],
   },
   { kind: 'end_connections', connections: ['c'] },
   {

@@ -142,7 +142,7 @@ describe('tables that follow an exchange', () => {
     expect(next_block).to.equal(state.chain.need('chain').next_block)
     const connections = await tables.db
       .selectFrom('connection_switches')
-      .select(['connection_id', 'user_id', 'timeout_seconds'])
+      .select(['connection_id', 'user_id', 'timeout_seconds', 'key_name'])
       .orderBy('connection_id')
       .execute()
     expect(connections).to.deep.equal(

@@ -48,7 +48,15 @@ describe('the own commands of an engine', () => {
   /** As an api does for a connection that lives. */
   const renew = (): void =>
     deadlines.held(
-      [{ connectionId: 'one', userId: 1 as never, timeoutSeconds: GRACE_S, fireInMs: GRACE_S * 1_000 }],
+      [
+        {
+          connectionId: 'one',
+          userId: 1 as never,
+          timeoutSeconds: GRACE_S,
+          keyName: null,
+          fireInMs: GRACE_S * 1_000,
+        },
+      ],
       now as Millis,
     )
 
@@ -59,7 +67,12 @@ describe('the own commands of an engine', () => {
     fired = []
     state = createState()
     apply(state, LISTED as Entry)
-    state.connectionSwitches.put({ connection_id: 'one', user_id: 1, timeout_seconds: GRACE_S })
+    state.connectionSwitches.put({
+      connection_id: 'one',
+      user_id: 1,
+      timeout_seconds: GRACE_S,
+      key_name: null,
+    })
     deadlines = new ConnectionDeadlines()
     deadlines.restart(state, now as Millis)
     new Turns(

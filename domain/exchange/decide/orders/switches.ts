@@ -11,7 +11,7 @@ import { Continued, type Decider } from '../../decide.ts'
 import { ACCOUNTS, type Draft } from '../../draft.ts'
 import type { ExchangeState } from '../../state.ts'
 import type { OrderRow } from '../../tables/orders.ts'
-import { keyOfFired } from '../../tables/switches.ts'
+import { type ConnectionSwitchRow, keyOfFired } from '../../tables/switches.ts'
 import { MAX_ORDERS_PER_STEP } from './cancel-all.ts'
 
 /** Fired switches that are processed together; the others follow in further steps. */
@@ -52,6 +52,8 @@ export interface ConnectionSwitch {
   readonly connectionId: string
   readonly userId: UserId
   readonly timeoutSeconds: number
+  /** Name of the API key that authenticated the connection; null for an identity token. */
+  readonly keyName: string | null
   /** Time from now until the deadline: the timeout, or more if the exchange has asked the client to wait before it connects again. */
   readonly fireInMs: number
 }
@@ -67,6 +69,8 @@ export interface HeldConnections {
   readonly refused: readonly string[]
 }
 
+type ArmedTerms = Pick<ConnectionSwitchRow, 'timeout_seconds' | 'key_name'>
+
 /** Writes a row only for switches that are not armed in the same way: renewals change nothing but deadlines. */
 export const decideHoldConnections: Decider<HoldConnectionsCommand, HeldConnections> = (
   draft,
@@ -75,20 +79,21 @@ export const decideHoldConnections: Decider<HoldConnectionsCommand, HeldConnecti
 ) => {
   const { state } = draft
   const refused: string[] = []
-  const known = new Map<string, number>()
-  for (const { connectionId, userId, timeoutSeconds } of connections) {
+  const known = new Map<string, ArmedTerms>()
+  for (const { connectionId, userId, timeoutSeconds, keyName } of connections) {
     if (!state.users.has(userId)) {
       refused.push(connectionId)
       continue
     }
-    const before = known.get(connectionId) ?? state.connectionSwitches.get(connectionId)?.timeout_seconds
-    if (before === timeoutSeconds) continue
-    known.set(connectionId, timeoutSeconds)
+    const before = known.get(connectionId) ?? state.connectionSwitches.get(connectionId)
+    if (before?.timeout_seconds === timeoutSeconds && (before.key_name ?? null) === keyName) continue
+    known.set(connectionId, { timeout_seconds: timeoutSeconds, key_name: keyName })
     draft.write(ACCOUNTS, {
       kind: 'connection_switch_armed',
       connection_id: connectionId,
       user_id: userId,
       timeout_seconds: timeoutSeconds,
+      key_name: keyName,
     })
   }
   return { refused }
@@ -145,16 +150,20 @@ export const decideFireSwitches: Decider<
 /** Whether switches have fired whose orders are not all cancelled. */
 export const hasFired = ({ firedSwitches: table }: ExchangeState): boolean => table.size > 0
 
+/** Rows that were stored before keys had names have no name. */
+const keyNameOf = (row: ConnectionSwitchRow | undefined): string | null => row?.key_name ?? null
+
 /**
- * Disarms what is due. The switch of a connection fires only if the account has no other connection whose switch is not due: otherwise the account is
- * still connected.
+ * Disarms what is due. The switch of a connection fires unless another connection of the same account and credential has a switch that is not due. A
+ * revoked API key has no connection left, so its switches fire whatever other keys of the account do.
  */
 function fire(draft: Draft, { due }: FireSwitchesCommand, now: Millis): void {
   const { state } = draft
   const accounts = state.switchIndex.due(now)
   const ended = due.flatMap(({ connectionId, fireAt }) => {
     const armed = state.connectionSwitches.get(connectionId)
-    return armed === undefined ? [] : [{ connectionId, account: armed.user_id, fireAt }]
+    if (armed === undefined) return []
+    return [{ account: armed.user_id, connectionId, keyName: keyNameOf(armed), fireAt }]
   })
   if (accounts.length + ended.length === 0) return
   const endedIds = new Set(ended.map(({ connectionId }) => connectionId))
@@ -165,8 +174,10 @@ function fire(draft: Draft, { due }: FireSwitchesCommand, now: Millis): void {
   }
   for (const { user_id, fire_at } of accounts) add(user_id, fire_at)
   for (const [account, own] of Map.groupBy(ended, (one) => one.account)) {
-    const isConnected = state.switchIndex.connectionsOf(account).some((id) => !endedIds.has(id))
-    if (!isConnected) add(account, Math.max(...own.map(({ fireAt }) => fireAt)))
+    const alive = state.switchIndex.connectionsOf(account).filter((id) => !endedIds.has(id))
+    const connected = new Set(alive.map((id) => keyNameOf(state.connectionSwitches.get(id))))
+    const lost = own.filter(({ keyName }) => !connected.has(keyName))
+    if (lost.length > 0) add(account, Math.max(...lost.map(({ fireAt }) => fireAt)))
   }
   draft.write(ACCOUNTS, {
     kind: 'switches_fired',

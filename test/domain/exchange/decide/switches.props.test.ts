@@ -24,16 +24,28 @@ const connection = fc.nat(4)
 const anyEvent = fc.oneof(
   fc.record({ kind: fc.constant('place' as const), by, market: fc.nat(1) }),
   fc.record({ kind: fc.constant('set' as const), by, seconds: fc.constantFrom(0, 5, 9) }),
-  fc.record({ kind: fc.constant('hold' as const), by, connection, seconds: fc.constantFrom(5, 9) }),
+  fc.record({
+    kind: fc.constant('hold' as const),
+    by,
+    connection,
+    seconds: fc.constantFrom(5, 9),
+    keyName: fc.constantFrom(null, 'default', 'bot'),
+  }),
   fc.record({ kind: fc.constant('end' as const), connection }),
   fc.record({ kind: fc.constant('pass' as const), seconds: fc.constantFrom(1, 4, 10) }),
 )
 type AnyEvent = typeof anyEvent extends fc.Arbitrary<infer One> ? One : never
 
+interface Held {
+  readonly user: number
+  readonly keyName: string | null
+  readonly fireAt: number
+}
+
 /** The engine's shell: it has the deadlines of connections and names those that are due. */
 class Shell {
   readonly exchange = new DecidedExchange(['1000', '1000', '1000'])
-  readonly deadlines = new Map<string, { readonly user: number; readonly fireAt: number }>()
+  readonly deadlines = new Map<string, Held>()
   /** The accounts' switches by the model. */
   readonly armed = new Map<number, number>()
   /** Orders that should be live, by the model. */
@@ -62,10 +74,11 @@ class Shell {
           connectionId,
           userId: userOf(event.by),
           timeoutSeconds,
+          keyName: event.keyName,
           fireInMs: timeoutSeconds * 1_000,
         }
         exchange.take(decideHoldConnections, { kind: 'hold_connections', connections: [one] })
-        this.deadlines.set(connectionId, { user: event.by, fireAt })
+        this.deadlines.set(connectionId, { user: event.by, keyName: event.keyName, fireAt })
         return
       }
       case 'end': {
@@ -96,10 +109,7 @@ class Shell {
     const ended = [...this.deadlines].filter(([, one]) => isDue(one))
     const cancelled = new Set<number>()
     for (const [user, fireAt] of this.armed) if (fireAt <= now) cancelled.add(user)
-    for (const [, { user }] of ended) {
-      const isConnected = [...this.deadlines.values()].some((one) => one.user === user && !isDue(one))
-      if (!isConnected) cancelled.add(user)
-    }
+    for (const [, one] of ended) if (!this.#isConnected(one, now)) cancelled.add(one.user)
     for (const user of cancelled) this.#forget(user, now)
     for (const [id] of ended) this.deadlines.delete(id)
     const due = ended.map(([connectionId, { fireAt }]) => ({ connectionId, fireAt: fireAt as Millis }))
@@ -112,13 +122,20 @@ class Shell {
     expect(hasFired(state)).to.equal(false)
   }
 
+  /** Whether another connection of the same account and credential is alive. */
+  #isConnected({ user, keyName }: Held, now: number): boolean {
+    return [...this.deadlines.values()].some(
+      (one) => one.user === user && one.keyName === keyName && one.fireAt > now,
+    )
+  }
+
   /** Orders that were placed after a switch should have fired stay: the switch fires late. */
   #forget(user: number, now: number): void {
     const deadlines = [...this.deadlines.values()].filter((one) => one.user === user && one.fireAt <= now)
     const own =
       (this.armed.get(user) ?? Number.POSITIVE_INFINITY) <= now ? [this.armed.get(user) as number] : []
-    const isConnected = [...this.deadlines.values()].some((one) => one.user === user && one.fireAt > now)
-    const times = [...own, ...(isConnected ? [] : deadlines.map(({ fireAt }) => fireAt))]
+    const lost = deadlines.filter((one) => !this.#isConnected(one, now))
+    const times = [...own, ...lost.map(({ fireAt }) => fireAt)]
     const firedAt = Math.max(...times)
     for (const { account, acceptedAt, marketId, accepted } of this.exchange.state.orders.rows())
       if (account === user && acceptedAt <= firedAt)
@@ -155,7 +172,13 @@ describe('dead-man switches', () => {
 
   it('when a connection is renewed, no row is written', () => {
     const { exchange } = new Shell()
-    const one = { connectionId: 'a', userId: userOf(1), timeoutSeconds: 5, fireInMs: 5_000 }
+    const one = {
+      connectionId: 'a',
+      userId: userOf(1),
+      timeoutSeconds: 5,
+      keyName: 'default',
+      fireInMs: 5_000,
+    }
     const hold = () =>
       exchange.take(decideHoldConnections, { kind: 'hold_connections', connections: [one, one] })
     expect(hold().entries.length).to.equal(1)

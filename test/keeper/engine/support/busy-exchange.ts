@@ -214,7 +214,15 @@ export class BusyExchange {
     this.decide({ kind: 'set_switch', userId, timeoutSeconds: random.pick([0, 1, 1]) })
     this.decide({
       kind: 'hold_connections',
-      connections: [{ connectionId, userId, timeoutSeconds: random.between(1, 3), fireInMs: 1_000 }],
+      connections: [
+        {
+          connectionId,
+          userId,
+          timeoutSeconds: random.between(1, 3),
+          keyName: random.pick([null, 'default', 'bot']),
+          fireInMs: 1_000,
+        },
+      ],
     })
     if (random.chance(0.3)) this.decide({ kind: 'end_connections', connections: [connectionId] })
     this.decide({
