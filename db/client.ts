@@ -46,12 +46,6 @@ const transactionBound = (ms: number) => ({ idle_in_transaction_session_timeout:
 /** See `idleInTransactionMs`. */
 export const TRANSACTION_BOUND = transactionBound(2_000)
 
-/**
- * For an engine. An owner that is frozen while it sends an append holds the row of the token, and a takeover waits for it. The bound of the pause
- * between two statements does not end that transaction, which waits for the rest of the statements.
- */
-export const APPEND_SETTINGS = { transaction_timeout: '3000' }
-
 /** After this time without a word, each side of a connection asks whether the other one is still there. */
 const KEEPALIVE_AFTER_S = 2
 

@@ -6,8 +6,16 @@
 import pg from 'pg'
 import { runTogether, type Statement } from './round-trip.ts'
 
-/** Fails with `NOT_NEXT` unless the group is the next one: nothing sent behind it is executed then. */
-const APPEND = 'select append_engine_group($1::bigint, $2::bigint, $3::integer, $4::json, $5::text, $6::text)'
+/**
+ * Fails with `NOT_NEXT` unless the group is the next one: nothing sent behind it is executed then. An owner that is frozen while it sends an append holds
+ * the row of the token, and a takeover waits for it: the transaction is bounded. Postgres 15 cannot bound it.
+ */
+export const APPEND = `
+  with bound as materialized (
+    select case when current_setting('transaction_timeout', true) is not null then set_config('transaction_timeout', '3000', true) end
+  )
+  select append_engine_group($1::bigint, $2::bigint, $3::integer, $4::json, $5::text, $6::text) from bound
+`
 const NOT_NEXT = 'CB001'
 
 const READ = `

@@ -1,7 +1,7 @@
 /** Wires the engine: database, recovered state, connections of clients, health and metrics. */
 import { randomBytes } from 'node:crypto'
 import type pg from 'pg'
-import { APPEND_SETTINGS, createDb, createPool, LOOKUP_SETTINGS } from '../../db/client.ts'
+import { createDb, createPool, LOOKUP_SETTINGS } from '../../db/client.ts'
 import { createDatabaseClock } from '../../db/database-clock.ts'
 import { engineIdentity } from '../../db/engine-identity.ts'
 import { readGroups } from '../../db/engine-journal.ts'
@@ -40,7 +40,7 @@ export async function compose(config: Config, logger: EngineLogger): Promise<Run
     url: config.databaseUrl,
     connections: config.databaseConnections,
     name: 'engine',
-    settings: { ...LOOKUP_SETTINGS, ...APPEND_SETTINGS },
+    settings: LOOKUP_SETTINGS,
     queryTimeoutMs: QUERY_TIMEOUT_MS,
   })
   const db = createDb(pool)

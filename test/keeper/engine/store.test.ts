@@ -2,8 +2,8 @@
 import { expect } from 'chai'
 import { afterEach, describe, it } from 'mocha'
 import pg from 'pg'
-import { APPEND_SETTINGS, createPool } from '../../../db/client.ts'
-import { failureOf } from '../../../db/engine-journal.ts'
+import { createPool } from '../../../db/client.ts'
+import { APPEND, failureOf } from '../../../db/engine-journal.ts'
 import { AppendUnknown } from '../../../keeper/engine/ports.ts'
 import { createJournal, createLease } from '../../../keeper/engine/store.ts'
 import { freshDatabase } from '../../support/postgres.ts'
@@ -14,7 +14,7 @@ const GROUP = { number: 1, token: 1, version: 1, rows: [], before: 'b', digest: 
 describe('the engine’s journal on Postgres', () => {
   const pools: pg.Pool[] = []
   const openPool = async (url: string): Promise<pg.Pool> => {
-    const pool = createPool({ url, connections: 4, name: 'engine-test', settings: APPEND_SETTINGS })
+    const pool = createPool({ url, connections: 4, name: 'engine-test' })
     pools.push(pool)
     return pool
   }
@@ -65,10 +65,9 @@ describe('the engine’s journal on Postgres', () => {
     client.on('error', () => {})
     try {
       // As of an append, without the Sync behind it.
-      const text = `select append_engine_group(1, ${token}, 1, '[]', 'b', 'd')`
       const { connection } = client as unknown as { readonly connection: pg.Connection }
-      connection.parse({ text, name: '', types: [] }, false)
-      connection.bind({}, false)
+      connection.parse({ text: APPEND, name: '', types: [] }, false)
+      connection.bind({ values: ['1', String(token), '1', '[]', 'b', 'd'] }, false)
       connection.execute({}, false)
       ;(connection as unknown as { flush(): void }).flush()
       const held = async (): Promise<boolean> =>
