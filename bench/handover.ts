@@ -75,7 +75,7 @@ async function lastBatch({ pool }: Cluster): Promise<number> {
   return (await pool.query<{ last: number }>(sql, [MARKET.spec.marketId])).rows[0]?.last ?? 0
 }
 
-/** Milliseconds until `read` has a value. */
+/** Reads until there is a value. */
 async function until<Value>(read: () => Value | undefined | Promise<Value | undefined>): Promise<Value> {
   const started = performance.now()
   for (;;) {
@@ -106,7 +106,7 @@ async function interrupt(cluster: Cluster, owner: Member, event: Event): Promise
     EVENTS[event].act(owner)
     // Batches of the former owner may still be on their way to the database.
     const isNext = ({ sentAt }: Acceptance): boolean => sentAt >= at
-    const firstBatch = nextBatch(cluster, owner, event)
+    const firstBatch = nextBatch(cluster)
     const { at: acceptedAt } = await until(() => flow.accepted.find(isNext))
     const batchAt = await firstBatch
     return {
@@ -123,7 +123,7 @@ async function interrupt(cluster: Cluster, owner: Member, event: Event): Promise
 }
 
 /** When a batch of the new owner is committed: its group has another token. */
-async function nextBatch({ pool }: Cluster, _owner: Member, _event: Event): Promise<number> {
+async function nextBatch({ pool }: Cluster): Promise<number> {
   const before = await headOf(pool)
   const sql = `select 1 from engine_groups where number > $1 and token > $2 and rows::text like '%"batch_cleared"%' limit 1`
   return until(async () => {

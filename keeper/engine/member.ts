@@ -36,7 +36,10 @@ export interface Member<Command, Answer> {
   waiting(of: CommandClass): number
   /** Hands over: answers what it has, releases the lease and ends. */
   stop(): Promise<void>
-  readonly head: number
+  /** Number of the last group that the member has applied and knows to be stored, and the digest of the state after it. */
+  stored(): { readonly head: number; readonly digest: string }
+  /** Milliseconds since the member has last seen the journal's head; 0 for the owner. */
+  lagMs(): number
 }
 
 export function startMember<Command, Row, Answer>(
@@ -50,6 +53,7 @@ export function startMember<Command, Row, Answer>(
   let ownership: Ownership | null = null
   let isEnded = false
   let isStopping = false
+  let caughtUpAt = clock.monotonic()
 
   function end(reason: EndReason | FollowerFault): void {
     if (isEnded) return
@@ -74,8 +78,11 @@ export function startMember<Command, Row, Answer>(
   /** Applies groups until there are no more. */
   async function catchUp(): Promise<void> {
     while (!isEnded && follower.fault === null) {
+      const readAt = clock.monotonic()
       const applied = await available(() => follower.advance())
-      if (applied === 0) return
+      if (applied !== 0) continue
+      caughtUpAt = readAt
+      return
     }
   }
 
@@ -149,8 +156,7 @@ export function startMember<Command, Row, Answer>(
       ownership?.stop()
       end('stopped')
     },
-    get head() {
-      return follower.head
-    },
+    stored: () => owner?.stored() ?? { head: follower.head, digest: machine.digest() },
+    lagMs: () => (owner === null ? clock.monotonic() - caughtUpAt : 0),
   }
 }
