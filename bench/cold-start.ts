@@ -13,8 +13,8 @@ import { Cluster } from './engine/cluster.ts'
 import { Outside } from './engine/outside.ts'
 import { cancelOf, ordersOf, Placements, refusalOf } from './engine/placements.ts'
 import { ISOLATED_MARKETS } from './intake/isolated-target.ts'
-import { measureSignatures } from './intake/signatures.ts'
 import type { BenchMarket } from './intake/orders.ts'
+import { measureSignatures } from './intake/signatures.ts'
 import { processorSeconds } from './mix/processor-time.ts'
 
 const { accounts, orders, tail, pairs } = argumentsOf({
@@ -23,7 +23,10 @@ const { accounts, orders, tail, pairs } = argumentsOf({
     accounts: withDefault(wholeNumber('accounts', { least: 64 }), 1_000_000),
     orders: withDefault(wholeNumber('open orders in the checkpoint', { least: 1 }), 1_000_000),
     tail: withDefault(wholeNumber('rows of the journal behind the checkpoint'), 200_000),
-    pairs: withDefault(wholeNumber('orders that are placed and cancelled, to count their bytes', { least: 10 }), 2_000),
+    pairs: withDefault(
+      wholeNumber('orders that are placed and cancelled, to count their bytes', { least: 10 }),
+      2_000,
+    ),
   },
 })
 
@@ -35,7 +38,10 @@ const TOGETHER = 50
 const MARKET = ISOLATED_MARKETS[0] as BenchMarket
 
 /** Bytes of the journal's relation, and of the JSON of its rows. */
-async function journalBytes({ pool }: Cluster, from: number): Promise<{ head: number; json: number; stored: number }> {
+async function journalBytes(
+  { pool }: Cluster,
+  from: number,
+): Promise<{ head: number; json: number; stored: number }> {
   const { rows } = await pool.query(
     `select max(number)::int as head, coalesce(sum(length(rows::text)), 0)::int as json,
             coalesce(sum(pg_column_size(rows)), 0)::int as stored
@@ -74,7 +80,7 @@ try {
   const recoveredMs = performance.now() - started
   const outside = await Outside.open(cluster, ISOLATED_MARKETS)
   const api = await cluster.connect('api')
-  const first = new Placements().item({
+  const first = new Placements(99_000_000).item({
     marketId: MARKET.spec.marketId,
     userId: 1,
     side: 'LONG',
@@ -82,9 +88,7 @@ try {
     price: Math.round(MARKET.oracle * 0.97),
     steps: 100,
   })
-  const refusal = refusalOf(
-    await api.submit<'orders'>(ordersOf(1, [{ ...first, order: { ...first.order, salt: 99_999_999n } }]), BUDGET_MS),
-  )
+  const refusal = refusalOf(await api.submit<'orders'>(ordersOf(1, [first]), BUDGET_MS))
   if (refusal !== null) throw new Error(`the first placement was refused: ${refusal}`)
   const acceptedMs = performance.now() - started
   const processor = processorSeconds(member.pid)

@@ -7,7 +7,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import pg from 'pg'
+import type pg from 'pg'
 import { createDb, createPool, type Db } from '../../db/client.ts'
 import { migrate } from '../../db/migrator.ts'
 import { keysOf } from '../../keeper/engine/link/access.ts'
@@ -179,7 +179,10 @@ export class Metrics {
       .map((sample) => {
         const upTo = this.value(sample) - (former.#samples.get(sample) ?? 0)
         const bound = sample.slice(prefix.length, -2)
-        const bucket = { bound: bound === '+Inf' ? Number.POSITIVE_INFINITY : Number(bound), count: upTo - below }
+        const bucket = {
+          bound: bound === '+Inf' ? Number.POSITIVE_INFINITY : Number(bound),
+          count: upTo - below,
+        }
         below = upTo
         return bucket
       })

@@ -81,7 +81,13 @@ export class Miner {
       }
     for (; this.#deposits > 0; this.#deposits--) {
       const account = addressOf(1_000 + this.#deposits)
-      const moved = { kind: 'ledger_moved', cause: 'deposit', account, freeDelta: 1n, pendingDelta: 0n } as const
+      const moved = {
+        kind: 'ledger_moved',
+        cause: 'deposit',
+        account,
+        freeDelta: 1n,
+        pendingDelta: 0n,
+      } as const
       facts.push({ log: { logIndex: 0, txHash: hexOf(++this.#hashes), address: account }, fact: moved })
     }
     await this.#apply(facts.map(({ log, fact }, logIndex) => ({ log: { ...log, logIndex }, fact })))
@@ -97,7 +103,10 @@ export class Miner {
       { kind: 'apply_block', block, from: number, facts, silent: [], positions: [], gasUsed: new Map() },
       BUDGET_MS,
     )
-    if (answer.kind !== 'done') throw new Error(`the engine has not applied a block of the bench: ${JSON.stringify(answer).slice(0, 300)}`)
+    if (answer.kind !== 'done')
+      throw new Error(
+        `the engine has not applied a block of the bench: ${JSON.stringify(answer).slice(0, 300)}`,
+      )
     await ask<'confirm_blocks'>(ingest, { kind: 'confirm_blocks', number, timestamp }, BUDGET_MS)
   }
 
@@ -107,11 +116,24 @@ export class Miner {
     const { marketId } = spec
     const relayer = relayerOf(marketId)
     const latestAsOf = (Date.now() + AHEAD_MS) as Millis
-    const next = await ask<'next_action'>(worker, { kind: 'next_action', marketId, relayer, latestAsOf }, BUDGET_MS)
+    const next = await ask<'next_action'>(
+      worker,
+      { kind: 'next_action', marketId, relayer, latestAsOf },
+      BUDGET_MS,
+    )
     if (next.kind !== 'action') return null
     const { queueNo, nonce, action, actionId } = next
     const hash = hexOf(++this.#hashes)
-    const signed = { kind: 'signed', marketId, queueNo, relayer, nonce, attempt: 1, hash, purpose: action.kind } as const
+    const signed = {
+      kind: 'signed',
+      marketId,
+      queueNo,
+      relayer,
+      nonce,
+      attempt: 1,
+      hash,
+      purpose: action.kind,
+    } as const
     await ask<'signed'>(worker, signed, BUDGET_MS)
     await ask<'submitted'>(worker, { kind: 'submitted', marketId, relayer, nonce }, BUDGET_MS)
     if (action.kind !== 'settle_part') throw new Error(`the bench mines parts only, received ${action.kind}`)
@@ -158,7 +180,20 @@ export class Miner {
     })
     const { batchId, part: number, parts, asOf } = part
     const { price: oraclePrice, observedAt } = oracle
-    return { actionId, batchId, part: number, parts, price, asOf, oraclePrice, observedAt, fundingIndex, fills, makerFee, takerFee }
+    return {
+      actionId,
+      batchId,
+      part: number,
+      parts,
+      price,
+      asOf,
+      oraclePrice,
+      observedAt,
+      fundingIndex,
+      fills,
+      makerFee,
+      takerFee,
+    }
   }
 }
 

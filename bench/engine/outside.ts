@@ -72,4 +72,3 @@ const rulesOf = ({ spec }: BenchMarket) => ({
   moveSlope: 0n,
   moveWindow: 1 as Millis,
 })
-

@@ -19,9 +19,13 @@ export interface PlacementTerms {
 /** Salts of the prepared orders end below. */
 const FIRST_SALT = 100_000_000
 
-/** Makes placements that no other one of this process equals. */
+/** Makes placements with salts from the first one on. */
 export class Placements {
-  #next = FIRST_SALT
+  #next: number
+
+  constructor(firstSalt = FIRST_SALT) {
+    this.#next = firstSalt
+  }
 
   item(terms: PlacementTerms): PlaceItem {
     const salt = this.#next++
@@ -64,11 +68,14 @@ export const cancelOf = (hash: OrderHash): OrdersCommand['items'][number] => ({
   note: null,
 })
 
-/** The codes of refused items, or why there is no answer; null if all items are accepted. */
+const codeOf = (refused: object): string =>
+  'refusal' in refused ? String((refused.refusal as { readonly code?: string }).code) : 'refused'
+
+/** The code of the first refused item, or why there is no answer; null if all items are accepted. */
 export function refusalOf(reply: Awaited<ReturnType<Engine['submit']>>): string | null {
   if ('none' in reply) return reply.none
   const answer = reply.answer as OrdersAnswer
   if (answer.kind !== 'done') return answer.kind
   const refused = answer.results.find(({ kind }) => kind === 'refused')
-  return refused === undefined ? null : JSON.stringify(refused).slice(0, 200)
+  return refused === undefined ? null : codeOf(refused)
 }

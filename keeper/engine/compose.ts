@@ -67,7 +67,12 @@ export async function compose(config: Config, logger: EngineLogger): Promise<Run
     logger,
   })
   core.onOwner(links.announce)
-  metrics.observe({ waiting: member.waiting, isOwner: core.isOwner, stored: member.stored, lagMs: member.lagMs })
+  metrics.observe({
+    waiting: member.waiting,
+    isOwner: core.isOwner,
+    stored: member.stored,
+    lagMs: member.lagMs,
+  })
   const stopSampling = samplePauses(clock, metrics.paused)
   const readiness = createReadiness([database(pool)], logger)
   const health = await serveHealth({ ...config.internal, registry: metrics.registry, readiness, logger })

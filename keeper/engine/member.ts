@@ -131,10 +131,15 @@ export function startMember<Command, Row, Answer>(
       end(follower.fault)
       return
     }
+    await proven(ownership)
+    if (isEnded) return
     owner = createOwner(ports, ownership, options, { head: follower.head }, end)
     logger.info({ token, head: follower.head }, 'engine owns the journal')
     ports.onOwner(token)
   }
+
+  /** A member that caught up for longer than the lease's life may have lost it: clients must not be sent to it. Never resolves once that is known. */
+  const proven = (own: Ownership): Promise<void> => new Promise((resolve) => own.whenSafe(resolve))
 
   follow().catch((err: unknown) => {
     logger.error({ err }, 'engine failed')

@@ -9,8 +9,8 @@ import type { OwnerObserver } from './owner.ts'
 const GROUP_SIZES = [1, 2, 5, 10, 20, 50, 100, 200, 500]
 /** Fine around the bounds of a pause: 99.9 % of the samples below 20 ms, all below 150 ms. */
 const PAUSE_SECONDS = [
-  0.001, 0.002, 0.005, 0.01, 0.015, 0.02, 0.03, 0.04, 0.05, 0.075, 0.1, 0.125, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.75,
-  1, 2,
+  0.001, 0.002, 0.005, 0.01, 0.015, 0.02, 0.03, 0.04, 0.05, 0.075, 0.1, 0.125, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5,
+  0.75, 1, 2,
 ]
 /** A number holds this many hexadecimal digits exactly. */
 const DIGEST_DIGITS = 12
