@@ -1,4 +1,4 @@
-/** What publisher, ingest and workers tell the owner: reports, passes over the chain, and its head, again every 250 ms. */
+/** Stands for publisher, ingest and workers: repeats reports, passes over the chain and its head every 250 ms, so that each owner has them. */
 import type { Millis, Price } from '../../domain/units.ts'
 import type { Engine } from '../../keeper/engine/link/engine.ts'
 import type { BenchMarket } from '../intake/orders.ts'
