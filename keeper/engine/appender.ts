@@ -23,6 +23,8 @@ export interface GroupContent<Row> {
 export interface Appender<Row> {
   /** The number of the last group that is known to be stored. */
   readonly head: number
+  /** Digest of the state after that group. */
+  readonly digest: string
   /** Resolves once the outcome is certain, or the appender is stopped (`lost`). */
   store(content: GroupContent<Row>): Promise<StoreOutcome>
   stop(): void
@@ -112,6 +114,9 @@ export function createAppender<Row>(
   return {
     get head() {
       return head
+    },
+    get digest() {
+      return digest
     },
     store,
     stop() {

@@ -17,6 +17,7 @@ import { listen } from './link/listen.ts'
 import { PROTOCOL } from './link/messages.ts'
 import { RecentReplies } from './link/recent-replies.ts'
 import { createMetrics } from './metrics.ts'
+import { samplePauses } from './pauses.ts'
 import type { EngineClock, EngineLogger } from './ports.ts'
 
 export interface RunningEngine {
@@ -66,10 +67,16 @@ export async function compose(config: Config, logger: EngineLogger): Promise<Run
     logger,
   })
   core.onOwner(links.announce)
-  metrics.observe({ waiting: member.waiting, isOwner: core.isOwner, head: () => member.head })
+  metrics.observe({
+    waiting: member.waiting,
+    isOwner: core.isOwner,
+    stored: member.stored,
+    lagMs: member.lagMs,
+  })
+  const stopSampling = samplePauses(clock, metrics.paused)
   const readiness = createReadiness([database(pool)], logger)
   const health = await serveHealth({ ...config.internal, registry: metrics.registry, readiness, logger })
-  logger.info({ port: health.port, head: member.head }, 'engine started')
+  logger.info({ port: health.port, head: member.stored().head }, 'engine started')
   return {
     failed: core.failed,
     async stop() {
@@ -77,6 +84,7 @@ export async function compose(config: Config, logger: EngineLogger): Promise<Run
       await links.close()
       await health.close()
       databaseClock.stop()
+      stopSampling()
       await db.destroy()
     },
   }

@@ -36,7 +36,10 @@ export interface Member<Command, Answer> {
   waiting(of: CommandClass): number
   /** Hands over: answers what it has, releases the lease and ends. */
   stop(): Promise<void>
-  readonly head: number
+  /** Number of the last group that the member has applied and knows to be stored, and the digest of the state after it. */
+  stored(): { readonly head: number; readonly digest: string }
+  /** Milliseconds since the member has last seen the journal's head; 0 for the owner. */
+  lagMs(): number
 }
 
 export function startMember<Command, Row, Answer>(
@@ -50,6 +53,7 @@ export function startMember<Command, Row, Answer>(
   let ownership: Ownership | null = null
   let isEnded = false
   let isStopping = false
+  let caughtUpAt = clock.monotonic()
 
   function end(reason: EndReason | FollowerFault): void {
     if (isEnded) return
@@ -74,8 +78,11 @@ export function startMember<Command, Row, Answer>(
   /** Applies groups until there are no more. */
   async function catchUp(): Promise<void> {
     while (!isEnded && follower.fault === null) {
+      const readAt = clock.monotonic()
       const applied = await available(() => follower.advance())
-      if (applied === 0) return
+      if (applied !== 0) continue
+      caughtUpAt = readAt
+      return
     }
   }
 
@@ -124,10 +131,15 @@ export function startMember<Command, Row, Answer>(
       end(follower.fault)
       return
     }
+    await proven(ownership)
+    if (isEnded) return
     owner = createOwner(ports, ownership, options, { head: follower.head }, end)
     logger.info({ token, head: follower.head }, 'engine owns the journal')
     ports.onOwner(token)
   }
+
+  /** A member that caught up for longer than the lease's life may have lost it: clients must not be sent to it. Never resolves once that is known. */
+  const proven = (own: Ownership): Promise<void> => new Promise((resolve) => own.whenSafe(resolve))
 
   follow().catch((err: unknown) => {
     logger.error({ err }, 'engine failed')
@@ -149,8 +161,7 @@ export function startMember<Command, Row, Answer>(
       ownership?.stop()
       end('stopped')
     },
-    get head() {
-      return follower.head
-    },
+    stored: () => owner?.stored() ?? { head: follower.head, digest: machine.digest() },
+    lagMs: () => (owner === null ? clock.monotonic() - caughtUpAt : 0),
   }
 }

@@ -31,6 +31,8 @@ export interface Request<Command> {
 
 /** Measurements of the engine, for metrics and debug lines. */
 export interface OwnerObserver<Command, Row> {
+  /** A command of the class, or a step that continues one, has waited this long for its decision. */
+  waited(of: CommandClass, ms: number): void
   decided(command: Command, ms: number, rows: number): void
   stored(commands: number, rows: readonly Row[], ms: number): void
 }
@@ -67,9 +69,13 @@ export interface Owner<Command, Answer> {
   /** Decides nothing more; resolves when everything decided is stored and answered. */
   drain(): Promise<void>
   readonly waiting: (of: CommandClass) => number
+  /** The last group that is known to be stored. */
+  readonly stored: () => { readonly head: number; readonly digest: string }
 }
 
 interface Item<Command, Answer> extends Request<Command> {
+  /** When it began to wait, by the monotonic clock. */
+  readonly queuedAt: number
   readonly reply: (reply: Reply<Answer>) => void
   /** Steps of the command are stored: without an answer its outcome is unknown. */
   readonly isBegun?: true
@@ -158,6 +164,14 @@ export function createOwner<Command, Row, Answer>(
     return !isFull()
   }
 
+  /** Of a command that the owner gives itself, which is never refused. */
+  const ownTerms = () => ({
+    class: 'chain' as const,
+    account: null,
+    deadline: Number.POSITIVE_INFINITY,
+    queuedAt: clock.monotonic(),
+  })
+
   const isFull = (): boolean => open.decided.length >= options.maxGroup
 
   const nextItem = (): Entry | null => singles.shift() ?? queue.take()
@@ -168,6 +182,7 @@ export function createOwner<Command, Row, Answer>(
       item.reply({ none: 'overloaded' })
       return
     }
+    observer.waited(item.class, started - item.queuedAt)
     const before = machine.position()
     try {
       const { rows, answer, next } = machine.decide(item.command, { now })
@@ -201,7 +216,7 @@ export function createOwner<Command, Row, Answer>(
     const reply = (result: Reply<Answer>): void => {
       if ('none' in result && result.none === 'faulty') end('restriction failed')
     }
-    queue.pushFront({ command, class: 'chain', account: null, deadline: Number.POSITIVE_INFINITY, reply })
+    queue.pushFront({ ...ownTerms(), command, reply })
   }
 
   /** Stores the open group, unless one is in flight: its answers wait for that one, too. */
@@ -256,7 +271,14 @@ export function createOwner<Command, Row, Answer>(
     for (const { item, answer, next } of decided) {
       if (next === null) item.reply({ answer })
       // Begun work is finished, however late.
-      else queue.pushFront({ ...item, command: next, deadline: Number.POSITIVE_INFINITY, isBegun: true })
+      else
+        queue.pushFront({
+          ...item,
+          command: next,
+          deadline: Number.POSITIVE_INFINITY,
+          queuedAt: clock.monotonic(),
+          isBegun: true,
+        })
     }
     schedule()
   }
@@ -285,10 +307,7 @@ export function createOwner<Command, Row, Answer>(
   }
 
   for (const command of machine.unfinished()) {
-    queue.push(
-      { command, class: 'chain', account: null, deadline: Number.POSITIVE_INFINITY, reply: () => {} },
-      clock.monotonic(),
-    )
+    queue.push({ ...ownTerms(), command, reply: () => {} }, clock.monotonic())
   }
   schedule()
 
@@ -296,8 +315,11 @@ export function createOwner<Command, Row, Answer>(
     submit: (request) =>
       new Promise((resolve) => {
         if (ended !== null || isDraining) resolve({ none: 'not_executed' })
-        else if (queue.push({ ...request, reply: resolve }, clock.monotonic())) schedule()
-        else resolve({ none: 'overloaded' })
+        else {
+          const queuedAt = clock.monotonic()
+          if (queue.push({ ...request, reply: resolve, queuedAt }, queuedAt)) schedule()
+          else resolve({ none: 'overloaded' })
+        }
       }),
     end,
     drain() {
@@ -308,5 +330,6 @@ export function createOwner<Command, Row, Answer>(
       })
     },
     waiting: queue.waiting,
+    stored: () => ({ head: appender.head, digest: appender.digest }),
   }
 }

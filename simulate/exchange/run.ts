@@ -101,6 +101,7 @@ class Cluster<Command, Row, Answer> {
         timer: host,
         logger: { debug: silent, info: silent, warn: silent, error: silent },
         observer: {
+          waited: silent,
           decided: silent,
           stored: (commands) => {
             if (commands > OPTIONS.maxGroup) this.faults.push(`a group has ${commands} commands`)
