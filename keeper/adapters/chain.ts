@@ -3,13 +3,13 @@ import { getBytes, Interface, Transaction } from 'ethers'
 import { windowEndOf } from '../../domain/risk/wind-down.ts'
 import type { Culprit } from '../../domain/settlement/void-batch.ts'
 import { type Address, type Millis, maxOf, type Seconds } from '../../domain/units.ts'
+import { addressOfKey, signTransaction } from '../../service/transaction-bytes.ts'
 import { AccountManager__factory } from '../../typechain-types/factories/AccountManager__factory.ts'
 import { Forwarder__factory } from '../../typechain-types/factories/Forwarder__factory.ts'
 import { IIsolatedTrader__factory } from '../../typechain-types/factories/interfaces/IIsolatedTrader__factory.ts'
 import { IMarginBank__factory } from '../../typechain-types/factories/interfaces/IMarginBank__factory.ts'
 import { ISignedPriceOracle__factory } from '../../typechain-types/factories/interfaces/ISignedPriceOracle__factory.ts'
 import type { Call, Chain, Fee, Receipt, SendResult, Signer } from '../ports.ts'
-import { addressOfKey, signTransaction } from './transaction-bytes.ts'
 
 const TRADER = IIsolatedTrader__factory.createInterface()
 const BANK = IMarginBank__factory.createInterface()

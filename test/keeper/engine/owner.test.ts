@@ -64,7 +64,7 @@ function ownerOf(next: Command, endAt: number): Owner<Command, string> {
       clock,
       timer: systemTimer,
       logger: SILENT,
-      observer: { decided() {}, stored() {} },
+      observer: { waited() {}, decided() {}, stored() {} },
     },
     { token: 1, isSafe: () => true, whenSafe: (work) => work(), stop() {} },
     { turnMs: 5, maxGroup: 1 },

@@ -2,7 +2,7 @@
  * Transactions of type 2 (EIP-1559) as bytes. A library that works on hexadecimal text takes 5 ms of processor time for the transaction of a part
  * with 20 orders; this takes less than a tenth of it, signing included.
  */
-import { addressOf, keccak, sign } from '../../service/crypto.ts'
+import { addressOf, keccak, sign } from './crypto.ts'
 
 export interface TransactionFields {
   readonly chainId: number

@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { computeAddress, hexlify, Transaction } from 'ethers'
 import fc from 'fast-check'
 import { describe, it } from 'mocha'
-import { addressOfKey, signTransaction } from '../../keeper/adapters/transaction-bytes.ts'
+import { addressOfKey, signTransaction } from '../../service/transaction-bytes.ts'
 
 const amount = (bits: number) => fc.bigInt({ min: 0n, max: 2n ** BigInt(bits) - 1n })
 const bytes = (minLength: number, maxLength: number) =>
