@@ -117,7 +117,8 @@ describe('keeper/adapters/wake-ups in Postgres', function () {
   async function connections(): Promise<{ readonly all: number; readonly listening: number }> {
     const { rows } = await sql<{ all: number; listening: number }>`
       select count(*)::int as all, (count(*) filter (where application_name like 'bullmq:relay:%'))::int as listening
-      from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()
+      from pg_stat_activity
+      where datname = current_database() and pid <> pg_backend_pid() and backend_type = 'client backend'
     `.execute(db)
     return rows[0] as { all: number; listening: number }
   }
@@ -128,9 +129,10 @@ describe('keeper/adapters/wake-ups in Postgres', function () {
     const markets = Array.from({ length: 20 }, (_, index) => (index + 1) as MarketId)
     for (const market of markets) pair.listen(market)
     for (const market of markets) await pair.untilHeard(market)
-    // Of two processes.
-    expect(await connections()).to.deep.equal({ all: 4, listening: 2 })
+    const opened = await connections()
     await pair.close()
+    // Of two processes.
+    expect(opened).to.deep.equal({ all: 4, listening: 2 })
     await until(async () => (await connections()).all === 0)
   })
 

@@ -29,6 +29,10 @@ export function usePageExchange(): PageExchange {
   let current: PageExchange | null = null
   before(async function () {
     this.timeout(LIMIT_MS)
+    if (process.env.PAGE_TESTS === undefined) {
+      console.log('      skipped: `npm run test:page` opens the page in Chromium')
+      return this.skip()
+    }
     if (chromiumPath === null) {
       console.log('      skipped: no Chromium on this machine; set CHROMIUM to its path')
       return this.skip()
