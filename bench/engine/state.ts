@@ -10,6 +10,7 @@ import type { Address, OrderHash } from '../../domain/units.ts'
 import { writeCheckpoint } from '../../keeper/engine/checkpoints.ts'
 import { storeGenesis } from '../../keeper/engine/genesis.ts'
 import { GROUP_VERSION } from '../../keeper/engine/ports.ts'
+import { insertAccounts } from '../../test/support/rows/many-accounts.ts'
 import type { BenchMarket } from '../intake/orders.ts'
 
 export interface StateTerms {
@@ -157,7 +158,7 @@ export async function storeState(db: Db, pool: pg.Pool, terms: StateTerms): Prom
   if (!(await writeCheckpoint(pool, { applied, number: 2 }, () => true)))
     throw new Error('the prepared checkpoint is not complete')
   await storeTail(pool, builder, terms.tail)
-  await storeAccounts(pool, terms.accounts)
+  await insertAccounts(pool, { count: terms.accounts, free: DEPOSIT, at: AT })
 }
 
 /** Each group places orders and cancels those of the group before. */
@@ -178,17 +179,4 @@ async function storeTail(pool: pg.Pool, builder: Builder, rows: number): Promise
 async function append(pool: pg.Pool, group: Parameters<typeof appendGroup>[1]): Promise<void> {
   if (!(await appendGroup(await pool.connect(), group)))
     throw new Error(`the prepared group ${group.number} does not follow the head`)
-}
-
-async function storeAccounts(pool: pg.Pool, accounts: number): Promise<void> {
-  await pool.query(
-    `insert into users (user_id, address, created_at) overriding system value
-     select n, '0x' || lpad(to_hex(n), 40, '0'), ${AT} from generate_series(1, $1::bigint) n`,
-    [accounts],
-  )
-  await pool.query(
-    `insert into accounts (user_id, free) select n, ${DEPOSIT} from generate_series(1, $1::bigint) n`,
-    [accounts],
-  )
-  await pool.query('analyze users, accounts')
 }
