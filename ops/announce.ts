@@ -10,11 +10,10 @@ import {
 } from '../db/announcements.ts'
 import type { Db } from '../db/client.ts'
 import { readClock } from '../db/clock.ts'
-import { checkSchema } from '../db/migrator.ts'
 import type { Millis } from '../domain/units.ts'
 import { type Arguments, type Flags, oneOf, required, text, toggle } from '../service/command-line.ts'
 import { timeOfMillis } from '../tasks/print.ts'
-import { connectDatabase, type DatabaseConnection, type Env } from './connect.ts'
+import { type DatabaseConnection, type Env, onDatabase } from './connect.ts'
 import { OpsError } from './error.ts'
 
 const STACK = {
@@ -173,12 +172,6 @@ export async function runAnnounceCommand(
   flags: Arguments<typeof STACK>,
   env: Env,
 ): Promise<void> {
-  const connection = await connectDatabase(flags.stack ?? null, env)
-  try {
-    await checkSchema(connection.db)
-    const run = ANNOUNCE_COMMANDS[name].run as (on: DatabaseConnection, flags: unknown) => Promise<void>
-    await run(connection, flags)
-  } finally {
-    await connection.close()
-  }
+  const run = ANNOUNCE_COMMANDS[name].run as (on: DatabaseConnection, flags: unknown) => Promise<void>
+  await onDatabase(flags.stack ?? null, env, (connection) => run(connection, flags))
 }

@@ -6,7 +6,6 @@ import {
   type StoredException,
 } from '../db/calendar-exceptions.ts'
 import { readClock } from '../db/clock.ts'
-import { checkSchema } from '../db/migrator.ts'
 import { loadCalendars, RELOAD_MS } from '../db/trading-calendars.ts'
 import { dayText, parseDay } from '../domain/market/civil-day.ts'
 import { type Hours, nyseHours } from '../domain/market/nyse-hours.ts'
@@ -14,7 +13,7 @@ import { areExceptionHours, CALENDAR_NAMES, sessionAt } from '../domain/market/t
 import type { Day, MarketId } from '../domain/units.ts'
 import { type Arguments, type Flags, oneOf, required, text, toggle } from '../service/command-line.ts'
 import { timeOfMillis } from '../tasks/print.ts'
-import { connectDatabase, type DatabaseConnection, type Env } from './connect.ts'
+import { type DatabaseConnection, type Env, onDatabase } from './connect.ts'
 import { OpsError } from './error.ts'
 
 const STACK = {
@@ -175,12 +174,6 @@ export async function runCalendarCommand(
   flags: Arguments<typeof STACK>,
   env: Env,
 ): Promise<void> {
-  const connection = await connectDatabase(flags.stack ?? null, env)
-  try {
-    await checkSchema(connection.db)
-    const run = CALENDAR_COMMANDS[name].run as (on: DatabaseConnection, flags: unknown) => Promise<void>
-    await run(connection, flags)
-  } finally {
-    await connection.close()
-  }
+  const run = CALENDAR_COMMANDS[name].run as (on: DatabaseConnection, flags: unknown) => Promise<void>
+  await onDatabase(flags.stack ?? null, env, (connection) => run(connection, flags))
 }

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { JsonRpcProvider, type Provider, type Signer, Wallet } from 'ethers'
 import { createDb, createPool, type Db } from '../db/client.ts'
+import { checkSchema } from '../db/migrator.ts'
 import { loadListedMarkets } from '../db/terms.ts'
 import type { MarketTerms } from '../domain/market/in-force.ts'
 import type { MarketSpec } from '../domain/market/market.ts'
@@ -87,6 +88,21 @@ export async function connectDatabase(stack: string | null, env: Env): Promise<D
   if (stack === null) return databaseOf(env)
   const { db, engine, close } = await openAdmin(resolve(stack))
   return { db, settings: settingsOf(db, () => engine), close }
+}
+
+/** Runs the work once the database has the schema of this version, and closes the connection. */
+export async function onDatabase(
+  stack: string | null,
+  env: Env,
+  work: (connection: DatabaseConnection) => Promise<void>,
+): Promise<void> {
+  const connection = await connectDatabase(stack, env)
+  try {
+    await checkSchema(connection.db)
+    await work(connection)
+  } finally {
+    await connection.close()
+  }
 }
 
 /** No error repeats a key or a password. */

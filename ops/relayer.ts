@@ -2,12 +2,11 @@
 import { sql } from 'kysely'
 import type { Db } from '../db/client.ts'
 import { readClock } from '../db/clock.ts'
-import { checkSchema } from '../db/migrator.ts'
 import { chooseRelayer, chosenKey, LANE_NAME, LANE_NAMES } from '../db/relayers.ts'
 import type { Address, Millis } from '../domain/units.ts'
 import { type Arguments, type Flags, required, text, toggle } from '../service/command-line.ts'
 import { timeOfMillis } from '../tasks/print.ts'
-import { connectDatabase, type Env } from './connect.ts'
+import { type Env, onDatabase } from './connect.ts'
 import { OpsError } from './error.ts'
 
 const STACK = {
@@ -135,12 +134,6 @@ export async function runRelayerCommand(
   flags: Arguments<typeof STACK>,
   env: Env,
 ): Promise<void> {
-  const { db, close } = await connectDatabase(flags.stack ?? null, env)
-  try {
-    await checkSchema(db)
-    const run = RELAYER_COMMANDS[name].run as (db: Db, flags: unknown) => Promise<void>
-    await run(db, flags)
-  } finally {
-    await close()
-  }
+  const run = RELAYER_COMMANDS[name].run as (db: Db, flags: unknown) => Promise<void>
+  await onDatabase(flags.stack ?? null, env, ({ db }) => run(db, flags))
 }
