@@ -49,9 +49,11 @@ interface KnownKey {
   noteAt: number
 }
 
+const partsOf = (authorization: string): string[] => authorization.trim().split(/\s+/)
+
 function split(authorization: string | undefined): [scheme: string, credential: string] {
   if (!authorization) throw new ApiError('CREDENTIAL_MISSING', { field: 'authorization' })
-  const [scheme = '', credential = '', ...rest] = authorization.trim().split(/\s+/)
+  const [scheme = '', credential = '', ...rest] = partsOf(authorization)
   if (credential === '' || rest.length > 0)
     throw new ApiError('CREDENTIAL_MALFORMED', { field: 'authorization' })
   return [scheme.toLowerCase(), credential]
@@ -171,10 +173,9 @@ export function createAuthenticator(ports: AuthenticatorPorts): Authenticate {
 
   return Object.assign(authenticate, {
     known({ authorization, address }: Presented): Caller | null {
-      const parts = authorization?.trim().split(/\s+/) ?? []
-      const [scheme, credential] = parts
-      if (credential === undefined || parts.length > 2) return null
-      switch (scheme?.toLowerCase()) {
+      const [scheme = '', credential, ...rest] = partsOf(authorization ?? '')
+      if (credential === undefined || rest.length > 0) return null
+      switch (scheme.toLowerCase()) {
         case 'key':
           return knownKey(credential, address)
         case 'bearer':
