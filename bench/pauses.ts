@@ -109,7 +109,14 @@ try {
   console.log(
     JSON.stringify({
       bench: 'pauses',
-      ...{ seconds, rate, accounts, orders, auction, deposits, load, sent },
+      seconds,
+      rate,
+      accounts,
+      orders,
+      auction,
+      deposits,
+      load,
+      sent,
       refused: Object.fromEntries(refused),
       answered_p50_ms: percentile(latencies, 0.5),
       answered_p99_ms: percentile(latencies, 0.99),

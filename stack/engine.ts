@@ -23,9 +23,9 @@ type KeyHolder = keyof typeof ROLES_OF
 
 /** Where the engine listens, and the key file of each process, with the keys of its roles alone. */
 export interface EngineFiles {
-  /** Of the first member. */
+  /** Socket of the first member. */
   readonly socket: string
-  /** Of the member that follows it; null without one. */
+  /** Socket of the member that follows the first one; null without such a member. */
   readonly standbySocket: string | null
   readonly keys: Readonly<Record<KeyHolder, string>>
 }

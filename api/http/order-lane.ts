@@ -110,7 +110,10 @@ export class Lanes {
     const compile = (part: 'params' | 'body'): Check =>
       compileValidator({ schema: schema[part], method: 'POST', url, httpPart: part } as never) as never
     this.#byUrl.set(path, {
-      ...{ route, url, bodyLimit, param },
+      route,
+      url,
+      bodyLimit,
+      param,
       handle: handler as unknown as Lane['handle'],
       bucket: config.bucket ?? 'orders',
       checkParams: param === null ? null : compile('params'),

@@ -142,7 +142,7 @@ export class Miner {
     return { log: { logIndex: 0, txHash: hash, address: spec.trader }, fact }
   }
 
-  /** What the contract would log for the part. */
+  /** The log of the contract for the part. */
   #settle(spec: BenchMarket['spec'], part: SettlementPart, actionId: number): BatchSettled {
     const { price, makerFee, takerFee, oracle } = part
     const fundingIndex = 0n as FundingIndex

@@ -164,7 +164,7 @@ export function createOwner<Command, Row, Answer>(
     return !isFull()
   }
 
-  /** Of a command that the owner gives itself, which is never refused. */
+  /** Terms of a command that the owner gives itself, which is never refused. */
   const ownTerms = () => ({
     class: 'chain' as const,
     account: null,

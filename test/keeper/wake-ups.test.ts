@@ -131,7 +131,7 @@ describe('keeper/adapters/wake-ups in Postgres', function () {
     for (const market of markets) await pair.untilHeard(market)
     const opened = await connections()
     await pair.close()
-    // Of two processes.
+    // Two processes have two connections each.
     expect(opened).to.deep.equal({ all: 4, listening: 2 })
     await until(async () => (await connections()).all === 0)
   })

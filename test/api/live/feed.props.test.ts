@@ -27,7 +27,7 @@ import { FeedClient, TopicCopy } from './support/feed-client.ts'
 const killPoint = () => {}
 /** Longer than the feeds rely on the state of a projection. */
 const MARKED_MS = 1_500
-/** Of 20 ms: on a busy machine, messages under way arrive late. */
+/** Each wait takes 20 ms: on a busy machine, messages under way arrive late. */
 const MOST_WAITS = 1_000
 const TOPICS = [1, 2].flatMap((id) =>
   ['book', 'trades', 'auction'].map((channel) => `market.${id}.${channel}`),

@@ -16,7 +16,10 @@ export interface SecondInstance {
   stop(): Promise<void>
 }
 
-/** Of api, keeper and indexer. `logDir` stays; without it the logs are deleted at the end. The keeper's node responds to a send before the transaction is in a block. */
+/**
+ * A second api, keeper and indexer. `logDir` stays; without it the logs are deleted at the end. The keeper's node responds to a send before the
+ * transaction is in a block.
+ */
 export async function startSecondInstance(stack: Stack, logDir?: string): Promise<SecondInstance> {
   const { indexer, keeper, api, baseUrl } = await secondEnvironment(stack)
   const node = await startRpcProxy(stack.chain.url, preconfirmed)

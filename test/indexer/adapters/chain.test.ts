@@ -1,4 +1,4 @@
-/** What the indexer reads from a node that answers without errors and not with the truth. */
+/** The indexer reads from a node that answers without errors and not with the truth. */
 import { expect } from 'chai'
 import { JsonRpcProvider, type TransactionReceipt } from 'ethers'
 import { afterEach, before, describe, it } from 'mocha'
