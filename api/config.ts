@@ -12,6 +12,7 @@ import {
   type ProcessConfig,
   rejectVariable,
 } from '../service/environment.ts'
+import { redisUrlOf } from '../service/redis.ts'
 import { isNetwork } from './auth/address-list.ts'
 import { type PageConfig, readPage } from './page/config.ts'
 
@@ -297,7 +298,7 @@ function readFaucet(env: Env): boolean {
 
 /** Reads the environment. Throws a ConfigError that names the variable. */
 export function readConfig(env: Env): Config {
-  const { text, optional, database, count, flag, address, port } = environment(env, PROCESS)
+  const { text, database, count, flag, address, port } = environment(env, PROCESS)
   const origins = text('CORS_ORIGINS', '*')
   const publicListener = { host: text('HOST', LOOPBACK), port: port('PORT', 8080) }
   const waits = {
@@ -316,7 +317,7 @@ export function readConfig(env: Env): Config {
     databaseUrl: database(),
     databaseConnections: count('DATABASE_CONNECTIONS', 16),
     engine: readEngine(env),
-    redisUrl: optional('REDIS_URL'),
+    redisUrl: redisUrlOf(env),
     redisTimeoutMs: count('REDIS_TIMEOUT_MS', 250),
     trustProxy: readTrustedProxies(env),
     connections: readConnectionLimits(env, longestWaitMs),

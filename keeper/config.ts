@@ -5,6 +5,7 @@ import { isTestChain } from '../domain/test-chains.ts'
 import type { Address } from '../domain/units.ts'
 import { type Env, environment, type ProcessConfig, rejectVariable } from '../service/environment.ts'
 import { JsonError } from '../service/json-reader.ts'
+import { redisUrlOf } from '../service/redis.ts'
 import { type EngineAccess, engineAccess } from './engine/link/access.ts'
 import { type PriceFile, parsePriceFile } from './price-file.ts'
 
@@ -241,7 +242,7 @@ export function readConfig(env: Env): Config {
     ...common,
     databaseUrl: database(),
     databaseConnections: count('DATABASE_CONNECTIONS', 16),
-    redisUrl: optional('REDIS_URL'),
+    redisUrl: redisUrlOf(env),
     rpcUrl: http('RPC_URL'),
     chainId,
     relayerKeys,

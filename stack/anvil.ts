@@ -1,10 +1,15 @@
 /** Starts the local chain: anvil with the settings of MegaETH. */
 import { createRequire } from 'node:module'
+import { LOOPBACK } from '../service/environment.ts'
 import { startChild } from './child.ts'
 import { freePort } from './ports.ts'
 
 export interface AnvilOptions {
   readonly port?: number
+  /** Address at which it listens; the loopback interface by default. */
+  readonly host?: string
+  /** Program and arguments that start it, such as in another network namespace. */
+  readonly launcher?: readonly string[]
   readonly chainId?: number
   /** Seconds between blocks. Without it, a block is mined only per transaction. */
   readonly blockTime?: number
@@ -28,10 +33,12 @@ const SAVE_EVERY_S = 5
 
 export async function startAnvil(options: AnvilOptions = {}): Promise<Anvil> {
   const port = options.port ?? (await freePort())
-  const url = `http://127.0.0.1:${port}`
+  const url = `http://${options.host ?? LOOPBACK}:${port}`
+  const words = [...(options.launcher ?? []), anvilBinary(), ...anvilArguments(options, port)]
+  const [command = '', ...args] = words
   const child = await startChild({
-    command: anvilBinary(),
-    args: anvilArguments(options, port),
+    command,
+    args,
     logFile: options.logFile ?? '/dev/null',
     ready: () => isResponding(url),
   })
@@ -39,9 +46,12 @@ export async function startAnvil(options: AnvilOptions = {}): Promise<Anvil> {
 }
 
 /** As on MegaETH: Prague rules, a base fee of 0.001 gwei, and a gas limit above the largest batch. */
-function anvilArguments({ chainId = 6343, blockTime, mixedMining, stateFile }: AnvilOptions, port: number) {
+function anvilArguments(
+  { chainId = 6343, host = LOOPBACK, blockTime, mixedMining, stateFile }: AnvilOptions,
+  port: number,
+) {
   return [
-    ...['--quiet', '--port', `${port}`, '--chain-id', `${chainId}`, '--hardfork', 'prague'],
+    ...['--quiet', '--host', host, '--port', `${port}`, '--chain-id', `${chainId}`, '--hardfork', 'prague'],
     ...['--base-fee', '1000000', '--gas-limit', '2000000000', '--no-request-size-limit'],
     ...(blockTime === undefined ? [] : ['--block-time', `${blockTime}`]),
     ...(mixedMining ? ['--mixed-mining'] : []),

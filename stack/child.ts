@@ -9,6 +9,8 @@ export interface ChildOptions {
   readonly args: readonly string[]
   /** The program's output; truncated at each start. */
   readonly logFile: string
+  /** Sent every second once the program is to end; the default is SIGINT. */
+  readonly stopSignal?: 'INT' | 'TERM'
   /** Polled until it returns true. A rejection counts as false. */
   readonly ready: () => Promise<boolean>
   /** A folder to delete once the program has ended, even if this process was killed. */
@@ -28,7 +30,7 @@ const STOP_LIMIT_S = 30
 
 /**
  * A shell that runs the program and reads from a pipe of this process. The pipe closes when this process stops the
- * program, crashes or is killed. The shell then sends SIGINT every second, because the program may not have installed
+ * program, crashes or is killed. The shell then sends the stop signal every second, because the program may not have installed
  * its handler yet, sends SIGKILL after 30 s, and removes the folder.
  */
 const GUARD = `
@@ -38,7 +40,7 @@ child=$!
 {
   read -r _ <&3
   left=${STOP_LIMIT_S}
-  while [ "$left" -gt 0 ]; do kill -INT "$child"; sleep 1; left=$((left - 1)); done
+  while [ "$left" -gt 0 ]; do kill -"$STOP_SIGNAL" "$child"; sleep 1; left=$((left - 1)); done
   kill -KILL "$child"
 } >/dev/null 2>&1 &
 watcher=$!
@@ -73,13 +75,19 @@ export async function startChild(options: ChildOptions): Promise<Child> {
   return { group: guard.pid ?? 0, exited, stop }
 }
 
-function spawnGuard({ command, args, logFile, removeAfter = '' }: ChildOptions): ChildProcess {
+function spawnGuard({
+  command,
+  args,
+  logFile,
+  stopSignal = 'INT',
+  removeAfter = '',
+}: ChildOptions): ChildProcess {
   const output = openSync(logFile, 'w')
   // A session of its own: Ctrl-C reaches only this process, which stops the programs in order.
   const guard = spawn('/bin/sh', ['-c', GUARD, 'guard', command, ...args], {
     detached: true,
     stdio: ['pipe', output, output],
-    env: { ...process.env, REMOVE_AFTER: removeAfter },
+    env: { ...process.env, STOP_SIGNAL: stopSignal, REMOVE_AFTER: removeAfter },
   })
   closeSync(output)
   guard.stdin?.on('error', () => {})

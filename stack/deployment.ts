@@ -18,6 +18,17 @@ export interface Deployment {
   readonly traders: Readonly<Record<string, Address>>
 }
 
+/** Who signs the price reports, and how many of them a report needs. */
+export interface OracleSigners {
+  readonly addresses: readonly Address[]
+  readonly threshold: number
+}
+
+const oneSigner = ({ oracle }: Keys): OracleSigners => ({
+  addresses: [oracle.address as Address],
+  threshold: 1,
+})
+
 /** Until the market is deployed. */
 const NO_ADDRESS = `0x${'0'.repeat(40)}` as Address
 
@@ -27,8 +38,9 @@ export async function ensureDeployment(
   keys: Keys,
   provider: JsonRpcProvider,
   chainId: number,
+  signers: OracleSigners = oneSigner(keys),
 ): Promise<Deployment> {
-  const deployment = await loadOrDeploy(dir, keys, provider, chainId)
+  const deployment = await loadOrDeploy(dir, keys, provider, chainId, signers)
   await approveOperators(keys, provider, deployment)
   await fundGas(provider, [keys.ending.address, keys.relay.address])
   return deployment
@@ -39,9 +51,10 @@ async function loadOrDeploy(
   keys: Keys,
   provider: JsonRpcProvider,
   chainId: number,
+  signers: OracleSigners,
 ): Promise<Deployment> {
   const stored = readJson<Deployment>(dir.deployment)
-  if (stored === null) return deploy(dir, keys, provider, chainId)
+  if (stored === null) return deploy(dir, keys, provider, chainId, signers)
   if ((await provider.getCode(stored.contracts.marginBank)) === '0x')
     throw new StackError(
       `the chain in ${dir.chainState} has no contract at ${stored.contracts.marginBank}, where ${dir.deployment} names the ` +
@@ -79,6 +92,7 @@ async function deploy(
   keys: Keys,
   provider: JsonRpcProvider,
   chainId: number,
+  { addresses, threshold }: OracleSigners,
 ): Promise<Deployment> {
   const relayers = SEED_MARKETS.map(({ plan }) => keys.relayer(plan.marketId))
   await fundGas(
@@ -92,7 +106,8 @@ async function deploy(
     const spec: MarketSpec = { ...plan, chainId: BigInt(chainId), trader: NO_ADDRESS }
     traders[plan.marketId] = await deployMarket(signer, contracts, spec, {
       operators: [new Wallet(keys.relayer(plan.marketId).privateKey, provider)],
-      oracleSigners: [keys.oracle.address as Address],
+      oracleSigners: addresses,
+      threshold,
     })
   }
   const deployment = { chain_id: chainId, contracts, traders }

@@ -30,8 +30,10 @@ export interface EngineFiles {
   readonly keys: Readonly<Record<KeyHolder, string>>
 }
 
+export type EngineKeyFiles = EngineFiles['keys']
+
 /** New keys at each start. */
-export function writeEngineFiles({ engine: folder }: DataDir, hasStandby: boolean): EngineFiles {
+export function writeEngineKeys(folder: string): EngineKeyFiles {
   makeFolder(folder)
   const keys = new Map(ROLES.map((role) => [role, randomBytes(32).toString('hex')]))
   const files = Object.entries(ROLES_OF).map(([name, roles]) => {
@@ -39,27 +41,38 @@ export function writeEngineFiles({ engine: folder }: DataDir, hasStandby: boolea
     writePrivate(file, Object.fromEntries(roles.map((role) => [role, keys.get(role)])))
     return [name, file]
   })
+  return Object.fromEntries(files)
+}
+
+export function writeEngineFiles({ engine: folder }: DataDir, hasStandby: boolean): EngineFiles {
+  const keys = writeEngineKeys(folder)
   return {
     socket: join(folder, 'socket'),
     standbySocket: hasStandby ? join(folder, 'standby') : null,
-    keys: Object.fromEntries(files),
+    keys,
   }
 }
 
 export const membersOf = ({ socket, standbySocket }: EngineFiles): string[] =>
   [socket, standbySocket].filter((path) => path !== null)
 
+/** Addresses of all members, and the key files of their clients. */
+export interface EngineMembers {
+  readonly members: readonly string[]
+  readonly keys: EngineKeyFiles
+}
+
 const BUDGET_MS = 30_000
 
 /** Lists the markets that are not listed yet, and sets the calendar of those with sessions. */
 export async function listMarkets(
   db: Db,
-  files: EngineFiles,
+  { members, keys: files }: EngineMembers,
   specs: readonly MarketSpec[],
   calendar: CalendarName,
 ): Promise<void> {
-  const keys = keysOf('ENGINE_KEYS_FILE', files.keys.operator, ['operator'])
-  const access = { members: membersOf(files), keys }
+  const keys = keysOf('ENGINE_KEYS_FILE', files.operator, ['operator'])
+  const access = { members, keys }
   const silent = { debug() {}, info() {}, warn() {}, error() {} }
   const chainId = Number(specs[0]?.chainId ?? 0)
   const link = connectEngine(await identityOf(db, chainId), access, 'operator', silent)

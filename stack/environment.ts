@@ -1,6 +1,8 @@
 /** The command and the environment variables of each process. */
+
+import { LOOPBACK } from '../service/environment.ts'
 import type { DatabaseUrls } from './database-logins.ts'
-import { type EngineFiles, membersOf } from './engine.ts'
+import type { EngineMembers } from './engine.ts'
 import { AUDIENCE } from './issuer/terms.ts'
 import type { Keys } from './keys.ts'
 import { LOCAL_SIGNER } from './price-config.ts'
@@ -32,7 +34,20 @@ export interface EnvironmentInput {
   readonly issuerKeysFile: string
   /** Folder of the built page; null: the api serves none. */
   readonly pageDir: string | null
-  readonly engine: EngineFiles & { readonly databaseUrl: string }
+  readonly engine: EngineMembers & {
+    /** Where the member listens that this environment starts. */
+    readonly listen: string
+    readonly databaseUrl: string
+  }
+  /** Address at which the processes listen; the loopback interface by default. */
+  readonly host?: string
+  /** Base URL of a proxy before the apis; by default clients reach the api itself. */
+  readonly proxyUrl?: string
+  /** By default the identity provider runs at `host`. */
+  readonly issuerUrl?: string
+  readonly redisUrl?: string
+  /** The secret of signers in other processes; by default the keeper signs with its own key. */
+  readonly signerSecret?: string
 }
 
 export interface Environment {
@@ -75,12 +90,17 @@ export function environmentOf({
   issuerKeysFile,
   pageDir,
   engine,
+  host = LOOPBACK,
+  proxyUrl,
+  issuerUrl = `http://${host}:${ports.issuer}`,
+  redisUrl,
+  signerSecret,
 }: EnvironmentInput): Environment {
   const { contracts, chain_id } = deployment
   const common = {
     RPC_URL: rpcUrl,
     CHAIN_ID: `${chain_id}`,
-    INTERNAL_HOST: '127.0.0.1',
+    INTERNAL_HOST: host,
     LOG_LEVEL: process.env.LOG_LEVEL ?? 'info',
     ADDRESS_USDM: contracts.usdm,
     ADDRESS_MARGIN_BANK: contracts.marginBank,
@@ -92,19 +112,26 @@ export function environmentOf({
     args: [`${name}/main.ts`],
     env: {
       ...common,
-      ENGINE_URL: membersOf(engine).join(','),
+      ENGINE_URL: engine.members.join(','),
       ENGINE_KEYS_FILE: engine.keys[name],
       DATABASE_URL: databaseUrls[name],
       INTERNAL_PORT: `${ports.internal[name]}`,
       ...env,
     },
-    readyUrl: `http://127.0.0.1:${ports.internal[name]}/health/ready`,
+    readyUrl: `http://${host}:${ports.internal[name]}/health/ready`,
   })
-  const baseUrl = `http://127.0.0.1:${ports.rest}`
-  const issuerUrl = `http://127.0.0.1:${ports.issuer}`
+  const apiUrl = `http://${host}:${ports.rest}`
+  const baseUrl = proxyUrl ?? apiUrl
   const identity = { AUTH_JWKS_URL: `${issuerUrl}/jwks`, AUTH_ISSUER: issuerUrl, AUTH_AUDIENCE: AUDIENCE }
+  const shared = redisUrl === undefined ? {} : { REDIS_URL: redisUrl }
+  const oracle =
+    signerSecret === undefined
+      ? { ORACLE_KEYS: JSON.stringify({ [LOCAL_SIGNER]: keys.oracle.privateKey }) }
+      : { SIGNER_SECRET: signerSecret }
   const api = {
-    ...{ HOST: '127.0.0.1', PORT: `${ports.rest}`, FAUCET: 'on', ...LOCAL_RATE_LIMITS, ...identity },
+    ...{ HOST: host, PORT: `${ports.rest}`, FAUCET: 'on', ...LOCAL_RATE_LIMITS, ...identity },
+    ...(proxyUrl !== undefined && { PUBLIC_URL: proxyUrl, TRUST_PROXY: '1' }),
+    ...shared,
     ...(pageDir !== null && { PAGE_DIR: pageDir, PAGE_RPC_URLS: rpcUrl }),
   }
   return {
@@ -128,18 +155,19 @@ export function environmentOf({
       env: {
         ...common,
         DATABASE_URL: engine.databaseUrl,
-        ENGINE_LISTEN: engine.socket,
+        ENGINE_LISTEN: engine.listen,
         ENGINE_KEYS_FILE: engine.keys.engine,
         INTERNAL_PORT: `${ports.internal.engine}`,
       },
-      readyUrl: `http://127.0.0.1:${ports.internal.engine}/health/ready`,
+      readyUrl: `http://${host}:${ports.internal.engine}/health/ready`,
     },
     // Ready once clients can connect.
-    api: { ...service('api', api), readyUrl: `${baseUrl}/health/ready` },
+    api: { ...service('api', api), readyUrl: `${apiUrl}/health/ready` },
     keeper: service('keeper', {
       RELAYER_KEYS: JSON.stringify(relayerKeys(keys)),
       PRICES_FILE: pricesFile,
-      ORACLE_KEYS: JSON.stringify({ [LOCAL_SIGNER]: keys.oracle.privateKey }),
+      ...oracle,
+      ...shared,
     }),
     indexer: service('indexer', { RPC_WS_URL: rpcUrl.replace(/^http/, 'ws') }),
     backstop: ({ address, private_key, api_key }) => ({
@@ -150,11 +178,11 @@ export function environmentOf({
         ADDRESS_BACKSTOP: address,
         BACKSTOP_SESSION_KEY: private_key,
         BACKSTOP_API_KEY: api_key,
-        INTERNAL_HOST: '127.0.0.1',
+        INTERNAL_HOST: host,
         INTERNAL_PORT: `${ports.internal.backstop}`,
         LOG_LEVEL: common.LOG_LEVEL,
       },
-      readyUrl: `http://127.0.0.1:${ports.internal.backstop}/health/ready`,
+      readyUrl: `http://${host}:${ports.internal.backstop}/health/ready`,
     }),
   }
 }

@@ -21,6 +21,8 @@ export interface Keys {
   /** Relays owners' requests. */
   readonly relay: Key
   readonly oracle: Key
+  /** Signers of a cluster, each a process of its own. */
+  oracleSigner(number: number): Key
   /** Session keys of the backstop, one after another: each expires after 30 days. */
   backstop(number: number): Key
   /** The relayer of a market. */
@@ -37,6 +39,7 @@ const AT = {
   deployer: 0,
   faucet: 1,
   oracle: 2,
+  oracleSigners: 10,
   heartbeat: 3,
   backstop: 50,
   ending: 4,
@@ -76,6 +79,7 @@ export function keysOf(phrase: string): Keys {
     ending: key(AT.ending),
     relay: key(AT.relay),
     adjust: key(AT.adjust),
+    oracleSigner: (number) => key(AT.oracleSigners + number),
     backstop: (number) => key(AT.backstop + number),
     relayer: (marketId) => key(AT.relayers + marketId),
     account: (index) => key(AT.accounts + index),

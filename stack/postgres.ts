@@ -1,8 +1,8 @@
 /** Starts the embedded Postgres server. */
-import { type ExecFileException, execFile } from 'node:child_process'
+import { execFile } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
-import { chown, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
@@ -11,6 +11,7 @@ import { startChild } from './child.ts'
 import { endLeftOver } from './left-over-postmaster.ts'
 import { StackError } from './options.ts'
 import { freePort } from './ports.ts'
+import { type UserSwitch, userSwitch } from './user-switch.ts'
 
 export interface PostgresOptions {
   /** The folder of the cluster, its password and its log. */
@@ -57,7 +58,7 @@ export async function startPostgres(options: PostgresOptions): Promise<Postgres>
   const { dir, port, temporary = false } = options
   const data = resolve(dir, 'data')
   const passwordFile = join(dir, 'password')
-  const user = await userSwitch()
+  const user = await userSwitch([binary('postgres'), '--version'])
   if (!existsSync(join(data, 'PG_VERSION'))) await createCluster(user, data, passwordFile, temporary)
   if (!existsSync(passwordFile))
     throw new StackError(`${passwordFile} is missing, so the database is lost: start again with --fresh`)
@@ -127,48 +128,6 @@ async function hasDatabase(server: pg.ClientConfig): Promise<boolean> {
   } finally {
     await client.end()
   }
-}
-
-/** Postgres refuses to run as root. As root, its programs are run as the user `nobody`. */
-interface UserSwitch {
-  command(program: string, ...args: string[]): [string, ...string[]]
-  own(path: string): Promise<void>
-}
-
-const NOBODY = ['--reuid=nobody', '--clear-groups']
-/** Permits that user to read a repository below a folder that only root may enter, such as /root. */
-const REACH_ALL = [
-  '--inh-caps=+dac_override',
-  '--ambient-caps=+dac_override',
-  '--securebits=+no_setuid_fixup',
-]
-
-async function userSwitch(): Promise<UserSwitch> {
-  if (process.getuid?.() !== 0) return { command: (...words) => words, own: async () => {} }
-
-  const uid = Number((await run('id', ['-u', 'nobody'])).stdout)
-  const gid = Number((await run('id', ['-g', 'nobody'])).stdout)
-  const user = [...NOBODY, `--regid=${gid}`]
-  const privileges = await firstThatRuns([[...user, ...REACH_ALL], user], [binary('postgres'), '--version'])
-  return {
-    command: (...words) => ['setpriv', ...privileges, ...words],
-    own: (path) => chown(path, uid, gid),
-  }
-}
-
-async function firstThatRuns(choices: string[][], command: string[]): Promise<string[]> {
-  let refusal: ExecFileException | undefined
-  for (const choice of choices) {
-    try {
-      await run('setpriv', [...choice, ...command])
-      return choice
-    } catch (error) {
-      refusal = error as ExecFileException
-    }
-  }
-  throw new Error('Postgres cannot run as root, and setpriv cannot run it as the user nobody', {
-    cause: refusal,
-  })
 }
 
 function binary(name: 'initdb' | 'postgres'): string {

@@ -19,17 +19,28 @@ export interface FeedEntry {
   readonly sources?: readonly Readonly<Record<string, unknown>>[]
 }
 
+export interface SignerEntry {
+  readonly name: string
+  /** With the address, of a signer in another process. */
+  readonly url?: string
+  readonly address?: string
+}
+
 export interface PriceConfig {
   readonly oracle: Address
   readonly threshold: number
-  readonly signers: readonly { readonly name: string }[]
+  readonly signers: readonly SignerEntry[]
   readonly feeds: readonly FeedEntry[]
 }
 
-export const priceConfigOf = (oracle: Address): PriceConfig => ({
+export const priceConfigOf = (
+  oracle: Address,
+  signers: readonly SignerEntry[] = [{ name: LOCAL_SIGNER }],
+  threshold = 1,
+): PriceConfig => ({
   oracle,
-  threshold: 1,
-  signers: [{ name: LOCAL_SIGNER }],
+  threshold,
+  signers,
   feeds: SEED_MARKETS.flatMap((market) => [indexOf(market), ...sessionOf(market), ...finalOf(market)]),
 })
 

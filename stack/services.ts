@@ -9,6 +9,8 @@ export interface Service {
   /** Stops it in order and starts it again. */
   restart(): Promise<void>
   stop(): Promise<void>
+  /** Ends it by SIGKILL and leaves it so until `restart`. */
+  kill(): Promise<void>
 }
 
 type Running = Child & { readonly url: string }
@@ -85,6 +87,12 @@ export async function keepRunning(
       await current.stop()
       wanted = true
       await startAgain()
+    },
+    async kill() {
+      wanted = false
+      await restarting
+      process.kill(-current.group, 'SIGKILL')
+      await current.exited
     },
     async stop() {
       wanted = false

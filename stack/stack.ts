@@ -1,41 +1,42 @@
 /** Starts a complete exchange on this machine: database, chain, contracts, processes, prices, and accounts. */
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { JsonRpcProvider } from 'ethers'
-import { createDb, createPool, type Db } from '../db/client.ts'
+import type { Db } from '../db/client.ts'
 import { migrate } from '../db/migrator.ts'
-import { latestReport } from '../db/oracle-reports.ts'
 import type { MarketSpec } from '../domain/market/market.ts'
-import { ForeignHistoryError, requireEngineHistory } from '../keeper/engine/genesis.ts'
-import { type Entrance, fund, issueApiKeys, localProvider } from './accounts.ts'
+import { localProvider } from './accounts.ts'
 import type { AdminFile } from './admin.ts'
 import { startAnvil } from './anvil.ts'
-import { ensureBackstop, fundBackstop } from './backstop.ts'
+import { ensureBackstop } from './backstop.ts'
 import { boundChainState, repairChainState } from './chain-state.ts'
 import { preferPort, requirePort } from './choose-port.ts'
-import { type DataDir, dataDirAt, emptyDataDir, makeFolder, readJson, writePrivate } from './data-dir.ts'
+import { type DataDir, dataDirAt, emptyDataDir, makeFolder, writePrivate } from './data-dir.ts'
 import { createLogins, type DatabaseUrls } from './database-logins.ts'
-import { type Deployment, ensureDeployment, marketSpecs } from './deployment.ts'
+import { ensureDeployment, marketSpecs } from './deployment.ts'
 import { type EngineFiles, listMarkets, membersOf, writeEngineFiles } from './engine.ts'
 import { type Environment, type EnvironmentInput, environmentOf } from './environment.ts'
-import { type Key, type Keys, loadKeys } from './keys.ts'
+import { type Keys, loadKeys } from './keys.ts'
 import { lockDataDir } from './lock.ts'
-import { StackError, type StackOptions } from './options.ts'
+import type { StackOptions } from './options.ts'
 import { createReportSigner, type ReportSigner } from './oracle.ts'
 import { pageDir } from './page.ts'
 import { freePort, internalPorts } from './ports.ts'
 import { startPostgres } from './postgres.ts'
+import {
+  awaitPrices,
+  CHAIN_ID,
+  openDatabase,
+  prepareAccounts,
+  requireOwnHistory,
+  stackFileOf,
+  startBots,
+} from './prepare.ts'
 import { priceConfigOf } from './price-config.ts'
 import { keepRunning, onOnePort, type Service } from './services.ts'
 import type { StackAccount, StackFile } from './stack-file.ts'
 import { createSupervisor, type Managed, type ProcessSpec, type Supervisor } from './supervisor.ts'
 
-export const CHAIN_ID = 6343
-const ACCOUNTS = 12
-const BOTS = 4
-const FUNDS = { wallet: 100_000n * 10n ** 18n, deposit: 1_000_000n * 10n ** 18n } as const
-const BOT_FUNDS = { wallet: 0n, deposit: 20_000_000n * 10n ** 18n } as const
 const CHAIN_PORT = 8545
 const ISSUER_PORT = 8090
 
@@ -124,7 +125,13 @@ async function start(
   onStop(() => supervisor.stop())
   const issuerPort = options.port === 0 ? await freePort() : await preferPort(ISSUER_PORT)
   const ports = { rest: port, issuer: issuerPort, internal: await internalPorts() }
-  const engineAccess = { ...engineFiles, databaseUrl: databaseUrls.engine }
+  const members = membersOf(engineFiles)
+  const engineAccess = {
+    listen: engineFiles.socket,
+    members,
+    keys: engineFiles.keys,
+    databaseUrl: databaseUrls.engine,
+  }
   const environment = environmentOf({
     ...{ databaseUrls, rpcUrl: chain.url, deployment, keys, ports },
     pricesFile: dir.prices,
@@ -133,7 +140,7 @@ async function start(
     engine: engineAccess,
   })
   const { engine, standby } = await startEngine(supervisor, environment, engineFiles)
-  await listMarkets(db, engineFiles, specs, calendar)
+  await listMarkets(db, engineAccess, specs, calendar)
   report('markets are listed')
   const processes = await startProcesses(supervisor, environment)
   const { baseUrl, issuerUrl } = environment
@@ -149,11 +156,11 @@ async function start(
     account: accounts.backstop,
     process: supervisor.start(environment.backstop(accounts.backstop)),
   }
-  const file = describe(prepared.entrance, chain.url, deployment, specs, accounts.traders)
+  const file = stackFileOf(prepared.entrance, chain.url, deployment, specs, accounts.traders)
   if (options.bots) startBots(supervisor, file, accounts.bots)
   const admin: AdminFile = {
     database_url: postgres.url,
-    engine: { url: membersOf(engineFiles).join(','), keys_file: engineFiles.keys.operator },
+    engine: { url: members.join(','), keys_file: engineFiles.keys.operator },
   }
   writePrivate(dir.admin, admin)
   writePrivate(dir.stackFile, file)
@@ -178,18 +185,6 @@ const standbyOf = (engine: ProcessSpec, socket: string, port: number): ProcessSp
   env: { ...engine.env, ENGINE_LISTEN: socket, INTERNAL_PORT: `${port}` },
   readyUrl: `http://127.0.0.1:${port}/health/ready`,
 })
-
-/** Throws a StackError for the database of a version without an engine, which stays as it is. */
-async function requireOwnHistory(db: Db): Promise<void> {
-  try {
-    await requireEngineHistory(db)
-  } catch (error) {
-    throw error instanceof ForeignHistoryError ? new StackError(error.message) : error
-  }
-}
-
-const openDatabase = (url: string): Db =>
-  createDb(createPool({ url, connections: 4, name: 'stack', idleInTransactionMs: 0 }))
 
 async function startServices(
   { port, databaseSettings: settings = [] }: StackOptions,
@@ -220,21 +215,6 @@ async function startServices(
   return { postgres, chain }
 }
 
-/** Bound of the wait for the first prices. A keeper that was killed keeps its lease for some seconds. */
-const FIRST_PRICES_MS = 15_000
-
-/** Clients find a price in every market from the start. */
-async function awaitPrices(db: Db, specs: readonly MarketSpec[]): Promise<void> {
-  const deadline = Date.now() + FIRST_PRICES_MS
-  for (const { marketId, symbol } of specs) {
-    while ((await latestReport(db, { marketId, feed: 'index' })) === null) {
-      if (Date.now() > deadline)
-        throw new StackError(`${symbol} has no price after ${FIRST_PRICES_MS} ms: see the log of the keeper`)
-      await sleep(50)
-    }
-  }
-}
-
 /** The indexer starts first: API and keeper become ready only after it has ingested the chain. */
 async function startProcesses(supervisor: Supervisor, environment: Environment) {
   const issuer = supervisor.start(environment.issuer)
@@ -244,74 +224,3 @@ async function startProcesses(supervisor: Supervisor, environment: Environment) 
   const api = supervisor.start(environment.api)
   return { issuer, indexer, keeper, api }
 }
-
-interface Prepare {
-  readonly db: Db
-  readonly dir: DataDir
-  readonly provider: JsonRpcProvider
-  readonly keys: Keys
-  readonly deployment: Deployment
-  /** The session key that signs the orders of the backstop; null without a backstop. */
-  readonly backstopKey: Key | null
-  readonly entrance: Entrance
-}
-
-/** `ready` resolves once accounts can sign in and create their keys. */
-async function prepareAccounts(prepare: Prepare, withBots: boolean, ready: () => Promise<void>) {
-  const { db, dir, provider, keys, deployment, backstopKey, entrance } = prepare
-  const { usdm, marginBank } = deployment.contracts
-  const funding = { provider, deployer: keys.deployer, usdm, marginBank }
-  const traderKeys = Array.from({ length: ACCOUNTS }, (_, index) => keys.account(index))
-  const botKeys = Array.from({ length: BOTS }, (_, index) => keys.bot(index))
-  await fund(funding, traderKeys, FUNDS)
-  await fund(funding, botKeys, BOT_FUNDS)
-  const backstop = backstopKey && (await fundBackstop(db, funding, deployment.contracts, backstopKey))
-
-  await ready()
-  const bots = withBots ? await issueApiKeys(db, entrance, botKeys) : []
-  const stored = readJson(dir.accounts, areAccounts)
-  if (stored !== null) return { traders: stored, bots, backstop }
-  const traders = await issueApiKeys(db, entrance, traderKeys)
-  writePrivate(dir.accounts, traders)
-  return { traders, bots, backstop }
-}
-
-const areAccounts = (stored: readonly StackAccount[]): boolean =>
-  Array.isArray(stored) &&
-  stored.length === ACCOUNTS &&
-  stored.every(({ api_key }) => typeof api_key === 'string')
-
-const startBots = (supervisor: Supervisor, file: StackFile, bots: readonly StackAccount[]): Managed =>
-  supervisor.start({
-    name: 'bots',
-    args: ['stack/bots.ts'],
-    env: { BASE_URL: file.base_url, BOT_ACCOUNTS: JSON.stringify(bots) },
-    readyUrl: null,
-  })
-
-const describe = (
-  { baseUrl, issuerUrl }: Entrance,
-  rpcUrl: string,
-  { contracts }: Deployment,
-  specs: readonly MarketSpec[],
-  accounts: readonly StackAccount[],
-): StackFile => ({
-  base_url: baseUrl,
-  ws_url: `${baseUrl.replace(/^http/, 'ws')}/v0/ws`,
-  issuer_url: issuerUrl,
-  rpc_url: rpcUrl,
-  chain_id: CHAIN_ID,
-  contracts: {
-    usdm: contracts.usdm,
-    margin_bank: contracts.marginBank,
-    account_manager: contracts.accountManager,
-    forwarder: contracts.forwarder,
-  },
-  markets: specs.map(({ marketId, symbol, kind, trader }) => ({
-    market_id: marketId,
-    symbol,
-    type: kind,
-    trader_address: trader,
-  })),
-  accounts,
-})

@@ -9,6 +9,8 @@ import { StackError } from './options.ts'
 export interface ProcessSpec {
   readonly name: string
   readonly args: readonly string[]
+  /** Program and arguments that start Node.js, such as in another network namespace. */
+  readonly launcher?: readonly string[]
   readonly env: Readonly<Record<string, string>>
   /** Returns 200 once the process is ready; null if the process serves no HTTP. */
   readonly readyUrl: string | null
@@ -76,7 +78,9 @@ function manage(spec: ProcessSpec, { logDir, report }: SupervisorOptions): Manag
     pending = null
     const output = openSync(logFile, 'a')
     const started = Date.now()
-    child = spawn(process.execPath, ['--import', PARENT_WATCH, ...spec.args], {
+    const words = [...(spec.launcher ?? []), process.execPath, '--import', PARENT_WATCH, ...spec.args]
+    const [command = '', ...args] = words
+    child = spawn(command, args, {
       cwd: REPOSITORY,
       env: { ...process.env, ...spec.env, ...extra },
       stdio: ['ignore', output, output, 'ipc'],

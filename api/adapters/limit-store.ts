@@ -3,9 +3,10 @@
  * counts by itself, except for limits that fail closed.
  */
 import type { FastifyRateLimitStore, FastifyRateLimitStoreCtor } from '@fastify/rate-limit'
-import { Redis } from 'ioredis'
+import type { Redis } from 'ioredis'
 import type { Logger } from 'pino'
 import type { Clock } from '../../service/clock.ts'
+import { openRedis } from '../../service/redis.ts'
 import type { Config } from '../config.ts'
 import { createLocalCounter, type LocalCounter } from '../http/local-counter.ts'
 import type { CountedRequests, CountRequest } from '../ports.ts'
@@ -109,7 +110,7 @@ export function createLimitStore(
   const counter = createLocalCounter(clock)
   const local = inProcess(counter)
   if (url === null) return { store: storeOf(local, local), count: local.count, local: counter, stop() {} }
-  const redis = new Redis(url, {
+  const redis = openRedis(url, {
     enableOfflineQueue: false,
     autoResendUnfulfilledCommands: false,
     maxRetriesPerRequest: 0,

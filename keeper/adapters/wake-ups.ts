@@ -4,12 +4,12 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createPostgresRelayBackend, type PgPool, Relay, runMigrations } from 'bullmq'
-import { Redis } from 'ioredis'
 import pg from 'pg'
 import { connectionConfig, TRANSACTION_BOUND } from '../../db/client.ts'
 import { PROCESS_ROLES } from '../../db/grants.ts'
 import type { MarketId } from '../../domain/units.ts'
 import type { Logger } from '../../service/logger.ts'
+import { openRedis } from '../../service/redis.ts'
 import type { WakeUps } from '../ports.ts'
 
 const SCHEMA = 'bullmq'
@@ -32,7 +32,7 @@ const withinLimit = async (closing: Promise<void>): Promise<void> =>
 
 /** Commands fail at once while Redis is down, so that no queue of them grows in memory. */
 async function openOnRedis(url: string, logger: Logger): Promise<OpenRelay> {
-  const connection = new Redis(url, { enableOfflineQueue: false, maxRetriesPerRequest: 1 })
+  const connection = openRedis(url, { enableOfflineQueue: false, maxRetriesPerRequest: 1 })
   connection.on('error', (err) => logger.warn({ err }, 'redis connection error'))
   const relay = new Relay({ ...NODE, connection }) as Relay<unknown>
   return {

@@ -14,5 +14,6 @@ const rpcUrl = http('RPC_URL')
 addInteraction(provider, await createWalletSignIn({ issuerUrl, chainId: count('CHAIN_ID'), rpcUrl }))
 
 const server = createServer(provider.callback())
-server.listen(Number(new URL(issuerUrl).port), '127.0.0.1')
+const { hostname, port } = new URL(issuerUrl)
+server.listen(Number(port), hostname)
 for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => process.exit(0))

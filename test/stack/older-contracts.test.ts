@@ -10,7 +10,8 @@ import { dataDirAt } from '../../stack/data-dir.ts'
 import { ensureDeployment } from '../../stack/deployment.ts'
 import { loadKeys } from '../../stack/keys.ts'
 import { StackError } from '../../stack/options.ts'
-import { CHAIN_ID, startStack } from '../../stack/stack.ts'
+import { CHAIN_ID } from '../../stack/prepare.ts'
+import { startStack } from '../../stack/stack.ts'
 
 describe('npm start in a data directory with older contracts', function () {
   this.timeout(180_000)
