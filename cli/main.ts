@@ -25,13 +25,17 @@ function withProxy(): number | null {
 const status = withProxy()
 if (status !== null) process.exit(status)
 
+/** On Ctrl-C the terminal signals this process, and npm forwards the signal again: signals within this time count as one. */
+const ONE_SIGNAL_MS = 2_000
+
+/** The first signal ends the command in order, a later one this process at once. */
 const stopping = new AbortController()
-let signals = 0
-for (const signal of ['SIGINT', 'SIGTERM'] as const)
+let firstSignal: number | null = null
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
   process.on(signal, () => {
+    firstSignal ??= Date.now()
+    if (Date.now() - firstSignal > ONE_SIGNAL_MS) process.exit(130)
     stopping.abort()
-    // The second signal ends the process at once.
-    if (++signals > 1) process.exit(130)
   })
 // A reader that closes the pipe, such as `head`, ends the command.
 process.stdout.on('error', ({ code, message }: NodeJS.ErrnoException) => {

@@ -6,43 +6,28 @@ import { optionsOf, type StackOptions, type StartValues } from '../../stack/opti
 import { startStack } from '../../stack/stack.ts'
 import type { StackFile } from '../../stack/stack-file.ts'
 import type { Context } from '../context.ts'
+import { untilStopped } from './until-stopped.ts'
 
 const print = (line: string): void => {
   process.stdout.write(`${line}\n`)
 }
 
-export async function start(_context: Context, values: StartValues): Promise<undefined> {
+export async function start(context: Context, values: StartValues): Promise<undefined> {
   const options = optionsOf(values)
   print(`Starting Clearbatch in ${options.dataDir} ...`)
   const began = Date.now()
-  const stopped = signalled()
   const stack = await startStack(options, (line) => print(`[${new Date().toISOString()}] ${line}`))
   print(summary(stack.file, options))
   print(
     `Ready after ${((Date.now() - began) / 1000).toFixed(1)} s. Ctrl-C stops all processes. The next start resumes from the saved ` +
       'state; --fresh resets it.',
   )
-  await stopped
+  await untilStopped(context)
   print('Stopping ...')
   await stack.stop()
   print('Stopped.')
   return undefined
 }
-
-/** On Ctrl-C the terminal signals this process, and npm forwards the signal again: signals within this time count as one. */
-const ONE_SIGNAL_MS = 2_000
-
-/** The first signal stops the stack in order. A later one ends this process at once; its children then stop by themselves. */
-const signalled = (): Promise<void> =>
-  new Promise((resolve) => {
-    let first: number | null = null
-    const onSignal = (): void => {
-      first ??= Date.now()
-      if (Date.now() - first > ONE_SIGNAL_MS) process.exit(130)
-      resolve()
-    }
-    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, onSignal)
-  })
 
 const SESSIONS: Readonly<Record<CalendarName, string>> = {
   ALWAYS_OPEN:

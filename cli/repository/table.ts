@@ -10,6 +10,7 @@ import {
   withDefault,
 } from '../../service/command-line.ts'
 import { SCENARIOS } from '../../simulate/scenarios.ts'
+import { CLUSTER_FLAGS, DIR_FLAG } from '../../stack/cluster/options.ts'
 import { START_FLAGS } from '../../stack/options.ts'
 import { type Command, command } from '../command.ts'
 
@@ -22,6 +23,20 @@ const STACK: readonly Command[] = [
     kind: 'tool',
     example: 'npm start -- --fresh',
     load: async () => (await import('./start.ts')).start,
+  }),
+  command('cluster', {
+    help: "Run an exchange on Debian's servers until Ctrl-C: Postgres under Patroni, Redis under Sentinel, two of each process",
+    flags: CLUSTER_FLAGS,
+    kind: 'tool',
+    example: 'npm run cb -- cluster --fresh',
+    load: async () => (await import('./cluster.ts')).cluster,
+  }),
+  command('cluster status', {
+    help: 'Print address, state and role of every service of a running cluster',
+    flags: { dir: DIR_FLAG },
+    kind: 'tool',
+    example: 'npm run cb -- cluster status --json',
+    load: async () => (await import('./cluster.ts')).status,
   }),
   command('feed', {
     help: 'Replay recorded prices into a running stack, through the recorded source of its price publisher',

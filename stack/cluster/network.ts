@@ -46,13 +46,15 @@ const END_S = 40
 /** After this time, a Postgres server without its Patroni is ended. */
 const ORPHAN_S = 5
 
+const NAMESPACE_IS_USED = ['    [ -z "$(ip netns pids "$namespace" 2>/dev/null)" ] || alive=yes']
+
 /**
  * Reads until the cluster's process has ended for any reason, and then waits until all servers have ended. A server of Postgres is
  * in a session of its own, and its Patroni may have been killed: it is ended by the id in its data directory.
  */
 export function janitorScript(layout: Layout, postgresDirs: readonly string[]): string {
   const isNamespaced = layout.network === 'namespaces'
-  const namespaces = isNamespaced ? HOSTS.map((host) => namespaceOf(layout, host)).join(' ') : ''
+  const namespaces = HOSTS.map((host) => namespaceOf(layout, host)).join(' ')
   return [
     'read -r _',
     'second=0',
@@ -64,9 +66,7 @@ export function janitorScript(layout: Layout, postgresDirs: readonly string[]): 
     '    alive=yes',
     `    [ "$second" -lt ${ORPHAN_S} ] || kill -INT "$pid"`,
     '  done',
-    `  for namespace in ${namespaces}; do`,
-    '    [ -z "$(ip netns pids "$namespace" 2>/dev/null)" ] || alive=yes',
-    '  done',
+    ...(isNamespaced ? [`  for namespace in ${namespaces}; do`, ...NAMESPACE_IS_USED, '  done'] : []),
     '  [ -n "$alive" ] || break',
     '  sleep 1',
     '  second=$((second + 1))',

@@ -62,11 +62,16 @@ export function useStack({ backstop = false }: Pick<StackOptions, 'backstop'> = 
   }
 }
 
+type AuditedStack = Pick<Stack, 'db' | 'provider' | 'specs' | 'file'>
+
 /**
  * Differences between chain, journal, write side, read model, REST and the proofs of batches once no order is settling. `areProofsKept`: false where
  * so much time has passed that the exchange deletes their inputs.
  */
-export async function differencesOf(stack: Stack, { areProofsKept = true } = {}): Promise<readonly string[]> {
+export async function differencesOf(
+  stack: AuditedStack,
+  { areProofsKept = true } = {},
+): Promise<readonly string[]> {
   const { db, provider, specs, file } = stack
   await settled(db)
   const { contracts, base_url: baseUrl, accounts } = file
@@ -94,7 +99,7 @@ const PROOFS = 50
 export const newestProofs = ({ file, specs }: Pick<Stack, 'file' | 'specs'>): Promise<VerifiedProofs> =>
   verifyProofs(file, { marketIds: specs.map(({ marketId }) => marketId), most: PROOFS })
 
-export function traderOn({ file }: Stack, index: number, budgetMs = 30_000): Client {
+export function traderOn({ file }: Pick<Stack, 'file'>, index: number, budgetMs = 30_000): Client {
   const account = file.accounts[index]
   if (account === undefined) throw new Error(`the stack has no account ${index}`)
   return new Client({
