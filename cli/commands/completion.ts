@@ -16,11 +16,18 @@ _clearbatch() {
 }
 compdef _clearbatch clearbatch
 `
-const FISH = `function __clearbatch_complete
+/** Fish evaluates every rule by itself: the answer is kept for the second one, which offers files where the table has nothing. */
+const FISH = `function __clearbatch_replies
     set -l words (commandline -opc)[2..-1] (commandline -ct)
-    clearbatch complete -- $words 2>/dev/null
+    set -l asked (string join ' ' -- $words)
+    if test "$asked" != "$__clearbatch_asked"
+        set -g __clearbatch_asked $asked
+        set -g __clearbatch_found (clearbatch complete -- $words 2>/dev/null)
+    end
+    string join \\n -- $__clearbatch_found
 end
-complete -c clearbatch -f -a '(__clearbatch_complete)'
+complete -c clearbatch -f -a '(__clearbatch_replies)'
+complete -c clearbatch -n 'not __clearbatch_replies >/dev/null' -F
 `
 const SCRIPTS: Readonly<Record<string, string>> = { bash: BASH, zsh: ZSH, fish: FISH }
 

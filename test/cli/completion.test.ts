@@ -56,11 +56,21 @@ print -- $_comps[clearbatch]`
     expect(stdout.trim().split('\n')).to.deep.equal(['place', '_clearbatch'])
   })
 
-  it('when a word is completed in fish, the shell has the commands', function () {
+  it('when a word is completed in fish, the shell has the commands, flags and values, and files where the table has none', function () {
     if (isMissing('fish')) return skipBecause(this, 'fish is not installed')
-    const script = `clearbatch completion fish | source; complete -C 'clearbatch order p'`
-    const { stdout } = spawnSync('fish', ['--no-config', '-c', script], { env, encoding: 'utf8' })
-    expect(stdout.trim()).to.equal('place')
+    const lines = [
+      'order p',
+      'order place --qu',
+      'order place --side S',
+      'cluster st',
+      'batch verify --file clearb',
+    ]
+    const completed = lines.map((line) => `echo; complete -C 'clearbatch ${line}'`)
+    const script = ['clearbatch completion fish | source', `cd ${folder}`, ...completed].join('; ')
+    const { stdout, stderr } = spawnSync('fish', ['--no-config', '-c', script], { env, encoding: 'utf8' })
+    expect(stderr).to.equal('')
+    const found = ['place', '--quantity', 'SHORT', 'status', 'clearbatch']
+    expect(stdout.trim().split('\n\n')).to.deep.equal(found)
   })
 
   it('when the shell is unknown, the valid ones are named', () => {
