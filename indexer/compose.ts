@@ -35,7 +35,8 @@ const STANDBY_MS = 500
 /** Bound of the wait for an answer of the database, which may be behind a partition of the network. A statement on a market's largest block took 37 s. */
 const QUERY_TIMEOUT_MS = 120_000
 const RETRY_MS = 100
-const RETRY_MAX_MS = 5_000
+/** After an outage of the database, placements are refused until the follower has reached the chain's head. */
+const RETRY_MAX_MS = 1_000
 
 export interface Indexer {
   /** Rejects if the database belongs to another chain: no retry can repair that. */

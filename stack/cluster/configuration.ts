@@ -32,7 +32,7 @@ export const REDIS_NAME = 'clearbatch'
  * A primary that is silent for `ttl` seconds loses its lock. Patroni's rule is `ttl` ≥ `loop_wait` + 2 × `retry_timeout`. If the etcd leader is
  * lost with the primary, its successor counts the `ttl` from its own election, about 2 s later.
  */
-const FAILOVER = { ttl: 12, loop_wait: 2, retry_timeout: 5 } as const
+const FAILOVER = { ttl: 10, loop_wait: 2, retry_timeout: 4 } as const
 
 export function etcdArguments(layout: Layout, host: DataHost, dataDir: string): string[] {
   const client = `http://${endpoint(layout, host, 'etcdClient')}`
@@ -89,6 +89,8 @@ export function patroniConfiguration(
             // The default of 60 s is how long a commit could wait for a standby that has vanished from the network.
             wal_sender_timeout: '5s',
             wal_receiver_timeout: '5s',
+            // The default is 5 s, for which commits would wait: a standby connects to a new primary before that has its slot.
+            wal_retrieve_retry_interval: '250ms',
           },
         },
       },

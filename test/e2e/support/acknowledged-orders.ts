@@ -34,6 +34,7 @@ const KEPT = 20
 export class AcknowledgedOrders {
   readonly #orders: Acknowledged[] = []
   readonly #times: number[] = []
+  readonly #refusals = new Map<string, number>()
   readonly #stopping = new AbortController()
   readonly #loops: readonly Promise<void>[]
 
@@ -55,6 +56,12 @@ export class AcknowledgedOrders {
   longestGap(start: number): number {
     const times = [start, ...this.#times.filter((time) => time > start)]
     return Math.max(...times.slice(1).map((time, at) => time - (times[at] as number)))
+  }
+
+  /** Each code with which placements were refused since `start`, and how long after it for the last time. */
+  refusals(start: number): string {
+    const since = [...this.#refusals].filter(([, time]) => time > start)
+    return since.map(([code, time]) => `${code} until ${time - start} ms`).join(', ')
   }
 
   async stop(): Promise<void> {
@@ -92,8 +99,9 @@ export class AcknowledgedOrders {
         this.#orders.push(placed)
         open.push(placed)
         if (open.length > KEPT) await this.#cancel(open.shift() as Acknowledged)
-      } catch {
+      } catch (error) {
         // Refused, or without an answer: nothing was acknowledged.
+        this.#refusals.set((error as ClearbatchError).code, Date.now())
       }
       await sleep(PAUSE_MS)
     }
