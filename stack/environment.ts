@@ -80,28 +80,29 @@ const LOCAL_RATE_LIMITS = {
   RATE_LIMIT_PROOFS: '200',
 }
 
-export function environmentOf({
-  databaseUrls,
-  rpcUrl,
-  deployment,
-  keys,
-  ports,
-  pricesFile,
-  issuerKeysFile,
-  pageDir,
-  engine,
-  host = LOOPBACK,
-  proxyUrl,
-  issuerUrl = `http://${host}:${ports.issuer}`,
-  redisUrl,
-  signerSecret,
-}: EnvironmentInput): Environment {
+const AT_HEALTH = '/health/ready'
+
+/** Where the processes listen, and by which URLs clients reach them. */
+function placesOf({ host = LOOPBACK, ports, proxyUrl, issuerUrl }: EnvironmentInput) {
+  const apiUrl = `http://${host}:${ports.rest}`
+  return {
+    host,
+    apiUrl,
+    baseUrl: proxyUrl ?? apiUrl,
+    issuerUrl: issuerUrl ?? `http://${host}:${ports.issuer}`,
+    readyUrl: (name: keyof Ports['internal']) => `http://${host}:${ports.internal[name]}${AT_HEALTH}`,
+  }
+}
+
+export function environmentOf(input: EnvironmentInput): Environment {
+  const { databaseUrls, rpcUrl, deployment, engine, ports } = input
   const { contracts, chain_id } = deployment
+  const { baseUrl, issuerUrl, apiUrl, host, readyUrl } = placesOf(input)
   const common = {
     RPC_URL: rpcUrl,
     CHAIN_ID: `${chain_id}`,
     INTERNAL_HOST: host,
-    LOG_LEVEL: process.env.LOG_LEVEL ?? 'info',
+    LOG_LEVEL: logLevel(),
     ADDRESS_USDM: contracts.usdm,
     ADDRESS_MARGIN_BANK: contracts.marginBank,
     ADDRESS_ACCOUNT_MANAGER: contracts.accountManager,
@@ -118,37 +119,12 @@ export function environmentOf({
       INTERNAL_PORT: `${ports.internal[name]}`,
       ...env,
     },
-    readyUrl: `http://${host}:${ports.internal[name]}/health/ready`,
+    readyUrl: readyUrl(name),
   })
-  const apiUrl = `http://${host}:${ports.rest}`
-  const baseUrl = proxyUrl ?? apiUrl
-  const identity = { AUTH_JWKS_URL: `${issuerUrl}/jwks`, AUTH_ISSUER: issuerUrl, AUTH_AUDIENCE: AUDIENCE }
-  const shared = redisUrl === undefined ? {} : { REDIS_URL: redisUrl }
-  const oracle =
-    signerSecret === undefined
-      ? { ORACLE_KEYS: JSON.stringify({ [LOCAL_SIGNER]: keys.oracle.privateKey }) }
-      : { SIGNER_SECRET: signerSecret }
-  const api = {
-    ...{ HOST: host, PORT: `${ports.rest}`, FAUCET: 'on', ...LOCAL_RATE_LIMITS, ...identity },
-    ...(proxyUrl !== undefined && { PUBLIC_URL: proxyUrl, TRUST_PROXY: '1' }),
-    ...shared,
-    ...(pageDir !== null && { PAGE_DIR: pageDir, PAGE_RPC_URLS: rpcUrl }),
-  }
   return {
     baseUrl,
     issuerUrl,
-    issuer: {
-      name: 'issuer',
-      args: ['stack/issuer/main.ts'],
-      env: {
-        ISSUER_URL: issuerUrl,
-        PAGE_URL: baseUrl,
-        ISSUER_KEYS_FILE: issuerKeysFile,
-        RPC_URL: rpcUrl,
-        CHAIN_ID: `${chain_id}`,
-      },
-      readyUrl: `${issuerUrl}/jwks`,
-    },
+    issuer: issuerOf(input),
     engine: {
       name: 'engine',
       args: ['keeper/engine/main.ts'],
@@ -159,31 +135,81 @@ export function environmentOf({
         ENGINE_KEYS_FILE: engine.keys.engine,
         INTERNAL_PORT: `${ports.internal.engine}`,
       },
-      readyUrl: `http://${host}:${ports.internal.engine}/health/ready`,
+      readyUrl: readyUrl('engine'),
     },
     // Ready once clients can connect.
-    api: { ...service('api', api), readyUrl: `${apiUrl}/health/ready` },
-    keeper: service('keeper', {
-      RELAYER_KEYS: JSON.stringify(relayerKeys(keys)),
-      PRICES_FILE: pricesFile,
-      ...oracle,
-      ...shared,
-    }),
+    api: { ...service('api', apiVariables(input)), readyUrl: `${apiUrl}${AT_HEALTH}` },
+    keeper: service('keeper', keeperVariables(input)),
     indexer: service('indexer', { RPC_WS_URL: rpcUrl.replace(/^http/, 'ws') }),
-    backstop: ({ address, private_key, api_key }) => ({
-      name: 'backstop',
-      args: ['backstop/main.ts'],
-      env: {
-        BASE_URL: baseUrl,
-        ADDRESS_BACKSTOP: address,
-        BACKSTOP_SESSION_KEY: private_key,
-        BACKSTOP_API_KEY: api_key,
-        INTERNAL_HOST: host,
-        INTERNAL_PORT: `${ports.internal.backstop}`,
-        LOG_LEVEL: common.LOG_LEVEL,
-      },
-      readyUrl: `http://${host}:${ports.internal.backstop}/health/ready`,
-    }),
+    backstop: (account) => backstopOf(input, account),
+  }
+}
+
+const logLevel = (): string => process.env.LOG_LEVEL ?? 'info'
+
+const redisVariable = ({ redisUrl }: EnvironmentInput): Record<string, string> =>
+  redisUrl === undefined ? {} : { REDIS_URL: redisUrl }
+
+function apiVariables(input: EnvironmentInput): Record<string, string> {
+  const { ports, rpcUrl, pageDir, proxyUrl } = input
+  const { host, issuerUrl } = placesOf(input)
+  return {
+    HOST: host,
+    PORT: `${ports.rest}`,
+    FAUCET: 'on',
+    AUTH_JWKS_URL: `${issuerUrl}/jwks`,
+    AUTH_ISSUER: issuerUrl,
+    AUTH_AUDIENCE: AUDIENCE,
+    ...LOCAL_RATE_LIMITS,
+    ...redisVariable(input),
+    ...(proxyUrl !== undefined && { PUBLIC_URL: proxyUrl, TRUST_PROXY: '1' }),
+    ...(pageDir !== null && { PAGE_DIR: pageDir, PAGE_RPC_URLS: rpcUrl }),
+  }
+}
+
+function keeperVariables(input: EnvironmentInput): Record<string, string> {
+  const { keys, pricesFile, signerSecret } = input
+  return {
+    RELAYER_KEYS: JSON.stringify(relayerKeys(keys)),
+    PRICES_FILE: pricesFile,
+    ...(signerSecret === undefined
+      ? { ORACLE_KEYS: JSON.stringify({ [LOCAL_SIGNER]: keys.oracle.privateKey }) }
+      : { SIGNER_SECRET: signerSecret }),
+    ...redisVariable(input),
+  }
+}
+
+function issuerOf(input: EnvironmentInput): ProcessSpec {
+  const { baseUrl, issuerUrl } = placesOf(input)
+  return {
+    name: 'issuer',
+    args: ['stack/issuer/main.ts'],
+    env: {
+      ISSUER_URL: issuerUrl,
+      PAGE_URL: baseUrl,
+      ISSUER_KEYS_FILE: input.issuerKeysFile,
+      RPC_URL: input.rpcUrl,
+      CHAIN_ID: `${input.deployment.chain_id}`,
+    },
+    readyUrl: `${issuerUrl}/jwks`,
+  }
+}
+
+function backstopOf(input: EnvironmentInput, { address, private_key, api_key }: StackAccount): ProcessSpec {
+  const { baseUrl, host, readyUrl } = placesOf(input)
+  return {
+    name: 'backstop',
+    args: ['backstop/main.ts'],
+    env: {
+      BASE_URL: baseUrl,
+      ADDRESS_BACKSTOP: address,
+      BACKSTOP_SESSION_KEY: private_key,
+      BACKSTOP_API_KEY: api_key,
+      INTERNAL_HOST: host,
+      INTERNAL_PORT: `${input.ports.internal.backstop}`,
+      LOG_LEVEL: logLevel(),
+    },
+    readyUrl: readyUrl('backstop'),
   }
 }
 

@@ -125,13 +125,7 @@ async function start(
   onStop(() => supervisor.stop())
   const issuerPort = options.port === 0 ? await freePort() : await preferPort(ISSUER_PORT)
   const ports = { rest: port, issuer: issuerPort, internal: await internalPorts() }
-  const members = membersOf(engineFiles)
-  const engineAccess = {
-    listen: engineFiles.socket,
-    members,
-    keys: engineFiles.keys,
-    databaseUrl: databaseUrls.engine,
-  }
+  const engineAccess = { ...accessOf(engineFiles), databaseUrl: databaseUrls.engine }
   const environment = environmentOf({
     ...{ databaseUrls, rpcUrl: chain.url, deployment, keys, ports },
     pricesFile: dir.prices,
@@ -160,13 +154,19 @@ async function start(
   if (options.bots) startBots(supervisor, file, accounts.bots)
   const admin: AdminFile = {
     database_url: postgres.url,
-    engine: { url: members.join(','), keys_file: engineFiles.keys.operator },
+    engine: { url: engineAccess.members.join(','), keys_file: engineFiles.keys.operator },
   }
   writePrivate(dir.admin, admin)
   writePrivate(dir.stackFile, file)
   const shared = { file, keys, db, provider, specs, oracle, pricesFile: dir.prices }
   return { ...shared, postgres, databaseUrls, chain, engine, standby, engineAccess, ...processes, backstop }
 }
+
+const accessOf = (files: EngineFiles) => ({
+  listen: files.socket,
+  members: membersOf(files),
+  keys: files.keys,
+})
 
 async function startEngine(
   supervisor: Supervisor,
