@@ -4,8 +4,8 @@ import { linkSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:
 import { type DataDir, makeFolder, unusable } from './data-dir.ts'
 import { StackError } from './options.ts'
 
-/** Creates the folder and locks it for this process. Returns the function that releases the lock. */
-export function lockDataDir(dir: DataDir): () => void {
+/** Creates the folder and locks it for this process. Returns the function that releases the lock. `flag`: of the command, which names the folder. */
+export function lockDataDir(dir: DataDir, flag = '--data-dir'): () => void {
   makeFolder(dir.path)
   const own = identityOf(process.pid)
   for (;;) {
@@ -13,7 +13,7 @@ export function lockDataDir(dir: DataDir): () => void {
     const owner = read(dir.lock)
     if (owner !== null && isHeld(owner)) {
       throw new StackError(
-        `a stack is running on ${dir.path} already (process ${owner.split(' ')[0]}): stop that process, or choose another --data-dir`,
+        `a stack is running on ${dir.path} already (process ${owner.split(' ')[0]}): stop that process, or choose another ${flag}`,
       )
     }
     if (owner !== null) removeStale(dir.lock, owner)

@@ -85,7 +85,7 @@ export async function startCluster(options: ClusterOptions, report: Report): Pro
   const programs = findPrograms()
   if (!('paths' in programs)) throw new StackError(missingPackages(programs))
   const dir = dataDirAt(options.dir)
-  const undo: (() => unknown)[] = [lockDataDir(dir)]
+  const undo: (() => unknown)[] = [lockDataDir(dir, '--dir')]
   const stop = async (): Promise<void> => {
     for (let step = undo.pop(); step !== undefined; step = undo.pop()) await step()
   }
