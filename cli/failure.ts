@@ -91,13 +91,16 @@ function exitCodeOf({
   return EXIT.refused
 }
 
-function hinted({ status, cause }: ClearbatchError, message: string): string {
-  if (status === 401) return `${message}. Sign in again with \`clearbatch auth login\``
+function hinted({ status, cause, details }: ClearbatchError, message: string): string {
+  if (status === 401) return `${message.replace(/\.$/, '')}. Sign in again with \`clearbatch auth login\``
   if (status !== 0) return message
   const { code, message: reason } = ((cause as Error | undefined)?.cause ??
     cause ??
     {}) as NodeJS.ErrnoException
-  return `no answer from the exchange (${typeof code === 'string' ? code : (reason ?? message)}): check --url and that the exchange runs, for example with \`clearbatch doctor\``
+  const why = typeof code === 'string' ? code : (reason ?? message)
+  if (typeof details.node === 'string')
+    return `no answer from the node at ${details.node} (${why}): check --rpc-url, and that the node runs`
+  return `no answer from the exchange (${why}): check --url and that the exchange runs, for example with \`clearbatch doctor\``
 }
 
 /** One line, and further facts of a refusal on their own lines. */

@@ -81,8 +81,11 @@ export function errorOfResponse(status: number, body: unknown, retryAfter: strin
   })
 }
 
-/** The exchange may or may not have received the request. */
-export const errorWithoutResponse = (cause: unknown): ClearbatchError => {
+/** Without further facts, the exchange may or may not have received the request. */
+export const errorWithoutResponse = (
+  cause: unknown,
+  facts: Partial<Pick<ErrorFacts, 'outcome' | 'details'>> = {},
+): ClearbatchError => {
   const timedOut = cause instanceof Error && cause.name === 'TimeoutError'
   const error = new ClearbatchError(
     timedOut ? 'no response within the time limit' : `no response: ${String(cause)}`,
@@ -94,6 +97,7 @@ export const errorWithoutResponse = (cause: unknown): ClearbatchError => {
       retryAfterMs: null,
       requestId: null,
       details: {},
+      ...facts,
     },
   )
   error.cause = cause

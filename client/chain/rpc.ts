@@ -11,6 +11,14 @@ export interface Receipt {
 }
 
 /** An answer of the node that is an error: the call had no effect. */
+interface Answer {
+  readonly result?: unknown
+  readonly error?: { readonly message: string; readonly data?: unknown }
+}
+
+/** The only call with an effect. */
+const SENDING = 'eth_sendRawTransaction'
+
 export class RpcError extends Error {
   override readonly name = 'RpcError'
   readonly data: unknown
@@ -34,7 +42,7 @@ export class Rpc {
   /** Throws `RpcError` if the node refuses the call, and `ClearbatchError` if it gives no answer. */
   async call<Result>(method: string, ...params: readonly unknown[]): Promise<Result> {
     const body = JSON.stringify({ jsonrpc: '2.0', id: ++this.#ids, method, params })
-    const answer = await this.#post(body)
+    const answer = await this.#post(method, body)
     if (answer.error !== undefined) throw new RpcError(method, answer.error)
     return answer.result as Result
   }
@@ -64,7 +72,7 @@ export class Rpc {
     return receipt as Receipt
   }
 
-  async #post(body: string): Promise<{ result?: unknown; error?: { message: string; data?: unknown } }> {
+  async #post(method: string, body: string): Promise<Answer> {
     try {
       const response = await this.#fetch(this.#url, {
         method: 'POST',
@@ -73,10 +81,12 @@ export class Rpc {
         signal: AbortSignal.timeout(TIMEOUT_MS),
       })
       const text = await response.text()
-      if (!response.ok) throw new Error(`the node at ${this.#url} answered HTTP ${response.status}`)
+      if (!response.ok) throw new Error(`HTTP ${response.status}`)
       return JSON.parse(text)
     } catch (cause) {
-      throw errorWithoutResponse(cause)
+      // The path of a node's URL may be a secret.
+      const details = { node: URL.canParse(this.#url) ? new URL(this.#url).origin : 'its URL' }
+      throw errorWithoutResponse(cause, { details, outcome: method === SENDING ? 'unknown' : null })
     }
   }
 }
