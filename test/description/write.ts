@@ -7,6 +7,7 @@ import { COMMANDS } from '../../cli/table.ts'
 import { argumentsOf, text } from '../../service/command-line.ts'
 import { startExchange } from '../api/support/exchange-fixture.ts'
 import { compareWithCommitted } from './documents.ts'
+import { settingsText } from './settings.ts'
 
 const COMMAND_LINE = {
   command: 'npm run describe --',
@@ -18,6 +19,7 @@ const COMMAND_LINE = {
 const CHANGES = 'docs/api-changes.md'
 
 const { breaking: reason } = argumentsOf(COMMAND_LINE)
+writeFileSync('docs/operate/settings.md', settingsText())
 writeFileSync('docs/trade/commands.md', reference(COMMANDS, await repositoryCommands()))
 const exchange = await startExchange()
 const compared = await compareWithCommitted(exchange).finally(() => exchange.stop())

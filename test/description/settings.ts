@@ -1,0 +1,141 @@
+/** Every variable of the processes, read from the sources that check it: the table of `docs/operate/settings.md`. */
+import { readFileSync } from 'node:fs'
+import ts from 'typescript'
+import { MEANINGS } from './setting-meanings.ts'
+
+export interface Setting {
+  readonly variable: string
+  readonly fallback: string
+  readonly valid: string
+  readonly meaning: string
+}
+
+export interface ProcessSettings {
+  readonly process: string
+  readonly settings: readonly Setting[]
+}
+
+const ENGINE_CLIENT = 'keeper/engine/link/access.ts'
+
+/** The files that read the variables of each process. */
+const FILES: Readonly<Record<string, readonly string[]>> = {
+  api: ['api/config.ts', 'api/page/config.ts', ENGINE_CLIENT],
+  engine: ['keeper/engine/config.ts'],
+  keeper: ['keeper/config.ts', ENGINE_CLIENT],
+  indexer: ['indexer/config.ts', ENGINE_CLIENT],
+  'oracle signer': ['signer/config.ts'],
+  backstop: ['backstop/config.ts'],
+}
+
+/** What each reader of `service/environment.ts` accepts. */
+const VALID: Readonly<Record<string, string>> = {
+  count: 'whole number',
+  millionths: 'whole number, millionths',
+  text: 'text',
+  optional: 'text',
+  url: 'URL',
+  http: 'http or https URL',
+  database: 'postgres URL',
+  amount: 'amount in wei',
+  flag: 'on or off',
+  address: 'address',
+  port: 'port',
+}
+
+/** Defaults that are no literals. */
+const FALLBACKS: Readonly<Record<string, string>> = {
+  LOOPBACK: '127.0.0.1',
+  UPDATE_INTERVAL: '900000',
+  'Math.max(1, availableParallelism() - 1)': 'processors − 1',
+  'longestWaitMs + 20_000': 'longest wait + 20000',
+  'new URL(publicUrl).host': 'host of PUBLIC_URL',
+  '64 * 1024': '65536',
+  '1024 * 1024': '1048576',
+  '24 * 365': '8760',
+  '10_000n * ETHER': '10000 × 10^18',
+  'ETHER / 10n': '10^17',
+  '100n * GWEI': '10^11',
+  confirmations: 'CHAIN_CONFIRMATIONS',
+}
+
+const OPTIONAL = new Set(['optional', 'url'])
+
+function textOf(node: ts.Expression | undefined): string | null {
+  if (node === undefined || node.getText() === 'undefined') return null
+  if (ts.isStringLiteral(node)) return node.text
+  const text = node.getText()
+  if (text === 'true') return 'on'
+  if (text === 'false') return 'off'
+  if (/^[\d_]+n?$/.test(text)) return text.replaceAll(/[_n]/g, '')
+  const known = FALLBACKS[text]
+  if (known === undefined) throw new Error(`name the default ${text} in FALLBACKS`)
+  return known
+}
+
+interface Call {
+  readonly reader: string
+  readonly variable: string
+  readonly more: readonly ts.Expression[]
+}
+
+function callsIn(file: string): readonly Call[] {
+  const source = ts.createSourceFile(file, readFileSync(file, 'utf8'), ts.ScriptTarget.Latest, true)
+  const found: Call[] = []
+  const visit = (node: ts.Node): void => {
+    if (ts.isCallExpression(node)) {
+      const { expression, arguments: args } = node
+      const reader = ts.isPropertyAccessExpression(expression) ? expression.name.text : expression.getText()
+      const [first, ...more] = args
+      const isRead = reader in VALID && first !== undefined && ts.isStringLiteral(first)
+      if (isRead) found.push({ reader, variable: first.text, more })
+      if (reader === 'database') found.push({ reader, variable: 'DATABASE_URL', more: [] })
+      if (reader === 'redisUrlOf') found.push({ reader: 'optional', variable: 'REDIS_URL', more: [] })
+    }
+    ts.forEachChild(node, visit)
+  }
+  visit(source)
+  return found
+}
+
+function settingOf(process: string, calls: readonly Call[]): Setting {
+  // A variable that is read twice is optional if one of the reads is.
+  const exact = calls.find(({ reader }) => !OPTIONAL.has(reader)) ?? (calls[0] as Call)
+  const { reader, variable, more } = exact
+  const meaning = MEANINGS[`${process} ${variable}`] ?? MEANINGS[variable]
+  if (meaning === undefined) throw new Error(`name the meaning of ${variable} in setting-meanings.ts`)
+  const fallback = reader === 'url' ? null : textOf(more[0])
+  const bounds = reader === 'count' || reader === 'millionths' ? more.slice(1).map(textOf) : []
+  const range = bounds.length === 2 ? ` from ${bounds[0]} to ${bounds[1]}` : bounds.map((least) => ` from ${least}`).join('')
+  const isOptional = calls.some((call) => OPTIONAL.has(call.reader))
+  return {
+    variable,
+    fallback: fallback ?? (isOptional ? '–' : 'required'),
+    valid: `${VALID[reader]}${range}`,
+    meaning,
+  }
+}
+
+export const processSettings = (): readonly ProcessSettings[] =>
+  Object.entries(FILES).map(([process, files]) => ({
+    process,
+    settings: [...Map.groupBy(files.flatMap(callsIn), ({ variable }) => variable)]
+      .map(([, calls]) => settingOf(process, calls))
+      .toSorted((a, b) => a.variable.localeCompare(b.variable)),
+  }))
+
+/** The text of `docs/operate/settings.md`. */
+export function settingsText(): string {
+  const tables = processSettings().map(({ process, settings }) => {
+    const rows = settings.map(
+      ({ variable, fallback, valid, meaning }) => `| \`${variable}\` | ${fallback} | ${valid} | ${meaning} |`,
+    )
+    return `## ${process}\n\n| variable | default | valid | meaning |\n|---|---|---|---|\n${rows.join('\n')}\n`
+  })
+  return `# Settings
+
+Generated by \`npm run describe\` from the sources that check each variable. \`service/README.md\` has those that every process reads: \`INTERNAL_HOST\`,
+\`INTERNAL_PORT\`, \`LOG_LEVEL\` and \`DRAIN_MS\`. A variable is required unless it has a default or a dash. An invalid one ends the process at its start with one
+line that names the variable, what was received, and what is valid.
+
+${tables.join('\n')}`
+}
