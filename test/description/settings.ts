@@ -105,7 +105,10 @@ function settingOf(process: string, calls: readonly Call[]): Setting {
   if (meaning === undefined) throw new Error(`name the meaning of ${variable} in setting-meanings.ts`)
   const fallback = reader === 'url' ? null : textOf(more[0])
   const bounds = reader === 'count' || reader === 'millionths' ? more.slice(1).map(textOf) : []
-  const range = bounds.length === 2 ? ` from ${bounds[0]} to ${bounds[1]}` : bounds.map((least) => ` from ${least}`).join('')
+  const range =
+    bounds.length === 2
+      ? ` from ${bounds[0]} to ${bounds[1]}`
+      : bounds.map((least) => ` from ${least}`).join('')
   const isOptional = calls.some((call) => OPTIONAL.has(call.reader))
   return {
     variable,
