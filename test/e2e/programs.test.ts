@@ -20,6 +20,18 @@ import { nearOracle, useStack } from './support/stack.ts'
 const MINUTE_MS = 60_000
 const TWO_MINUTES_MS = 120_000
 
+/** The commands of `A first order` in the README of the package, without `npx clearbatch`. */
+function commandsOfReadme(stackFile: string): string[][] {
+  const section = readFileSync('package/README.md', 'utf8').split('## A first order')[1] ?? ''
+  const block = /```sh\n([\s\S]*?)```/.exec(section)?.[1] ?? ''
+  const lines = block.trim().split('\n')
+  expect(lines.filter((line) => !line.startsWith('npx clearbatch '))).to.deep.equal([])
+  return lines.map((line) => {
+    const [command = ''] = line.replace('npx clearbatch ', '').split(' #')
+    return command.replace('path/to/stack.json', stackFile).trim().split(/\s+/)
+  })
+}
+
 describe('programs of traders on the complete stack', function () {
   this.timeout(5 * MINUTE_MS)
   const exchange = useStack()
@@ -47,22 +59,14 @@ describe('programs of traders on the complete stack', function () {
 
   it('when the commands of the README are run after the installation, an order fills within two minutes of it', async () => {
     const start = Date.now()
-    expect(clearbatch('auth', 'login', '--stack', stackFile)).to.include({ status: 0 })
     const seller = exchange.trader(1)
     const price = await nearOracle(seller, 1)
     await seller.orders.place({ marketId: 1, side: 'SHORT', price, quantity: '0.05', leverage: 2 })
-    const placed = clearbatch(
-      'order',
-      'place',
-      '--market',
-      'BTC-PERP',
-      '--side',
-      'LONG',
-      '--quantity',
-      '0.01',
-      '--yes',
-      '--json',
-    )
+    const [login, list, place, positions, close, ...others] = commandsOfReadme(stackFile)
+    expect(others).to.deep.equal([])
+    for (const words of [login, list]) expect(clearbatch(...(words ?? []))).to.include({ status: 0 })
+    // Without a terminal there is no question, so the answer is a flag.
+    const placed = clearbatch(...(place ?? []), '--yes', '--json')
     expect(placed.status, placed.stderr).to.equal(0)
     const { order_id } = JSON.parse(placed.stdout)
     let explained = ''
@@ -70,8 +74,9 @@ describe('programs of traders on the complete stack', function () {
       explained = clearbatch('order', 'explain', order_id).stdout
       expect(Date.now() - start + installMs).to.be.below(TWO_MINUTES_MS)
     }
+    expect(clearbatch(...(positions ?? [])).stdout).to.include('0.01')
     expect(clearbatch('doctor').status).to.equal(0)
-    expect(clearbatch('close', '--market', 'BTC-PERP', '--yes').status).to.equal(0)
+    expect(clearbatch(...(close ?? [])).status).to.equal(0)
     await seller.orders.cancelAll()
     const verified = clearbatch('batch', 'verify', 'BTC-PERP', '1')
     expect([verified.status, verified.stdout.includes('the proof holds')], verified.stderr).to.deep.equal([
