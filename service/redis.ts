@@ -12,7 +12,7 @@ export type RedisAddress =
   | { readonly url: string }
   | {
       readonly sentinels: readonly SentinelAddress[]
-      /** Of the primary, as the Sentinels name it. */
+      /** Name of the primary in the configuration of the Sentinels. */
       readonly name: string
       readonly password: string | null
     }

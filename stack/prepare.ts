@@ -1,4 +1,4 @@
-/** What every local exchange needs besides its processes: its database, funded accounts with API keys, first prices, and `stack.json`. */
+/** Prepares every local exchange besides its processes: database, funded accounts with API keys, first prices, and `stack.json`. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { JsonRpcProvider } from 'ethers'
 import { createDb, createPool, type Db } from '../db/client.ts'

@@ -32,7 +32,7 @@ import {
 import { priceConfigOf } from '../price-config.ts'
 import { keepRunning, type Service } from '../services.ts'
 import type { StackFile } from '../stack-file.ts'
-import { createSupervisor, type Managed } from '../supervisor.ts'
+import { createSupervisor, type Managed, type ProcessSpec, type Supervisor } from '../supervisor.ts'
 import { userSwitch } from '../user-switch.ts'
 import { DATABASE, ownerUrlOf } from './configuration.ts'
 import {
@@ -116,20 +116,19 @@ async function start(start: Start): Promise<Omit<Cluster, 'stop'>> {
   rmSync(dir.stackFile, { recursive: true, force: true })
   for (const path of [dir.logs, ...HOSTS.map((host) => hostDir(dir, host))]) makeFolder(path)
   const page = options.page === true ? pageDir(report) : null
-  // Awaited at the end: a failure before that must not end this process as an unhandled rejection.
+  // Awaited later: a failure before that must not end this process as an unhandled rejection.
   page?.catch(() => {})
   const state = await prepareNetwork(start)
   const { layout, secrets } = state
   const keys = loadKeys(dir)
 
-  // Both are awaited, also if one fails: what they have started is stopped afterwards.
+  // Both are awaited, also if one fails: all that they have started is stopped afterwards.
   const [databases, deploying] = await Promise.allSettled([
     startDatabases(start, state),
     deploy(start, layout, keys),
   ])
   if (databases.status === 'rejected') throw databases.reason
   if (deploying.status === 'rejected') throw deploying.reason
-  const servers = databases.value
   const { chain, provider, deployment, backstopKey } = deploying.value
   report('contracts are deployed, databases accept commits')
 
@@ -138,61 +137,86 @@ async function start(start: Start): Promise<Omit<Cluster, 'stop'>> {
   onStop(() => db.destroy())
   await requireOwnHistory(db)
   await migrate(db)
+  const databaseUrls = await createLogins(ownerUrl)
+  const engineKeys = writeEngineKeys(emptyFolder(dir.engine))
   const input: ProcessesInput = {
     layout,
     secrets,
     keys,
     deployment,
-    databaseUrls: await createLogins(ownerUrl),
-    engineKeys: writeEngineKeys(emptyFolder(dir.engine)),
+    databaseUrls,
+    engineKeys,
     pricesFile: dir.prices,
     issuerKeysFile: dir.issuer,
     pageDir: await page,
   }
-  const specs = marketSpecs(deployment)
   writePrivate(dir.prices, priceConfigOf(deployment.contracts.oracle, signerEntries(layout, keys), THRESHOLD))
 
-  const supervisor = createSupervisor({ logDir: dir.logs, report })
-  onStop(() => supervisor.stop())
-  const processes = new Map<string, Managed>()
-  const run = (host: HostName, spec: Parameters<typeof onHost>[2]): Managed => {
-    const managed = supervisor.start(onHost(layout, host, spec))
-    processes.set(managed.name, managed)
-    return managed
-  }
-  const environments = APP_HOSTS.map((host) => [host, environmentOn(input, host)] as const)
-  const [first] = environments as [(typeof environments)[number]]
-
-  const issuer = run('edge', first[1].issuer)
-  const signers = signersOf(input, (host) => hostDir(dir, host)).map((spec) => supervisor.start(spec))
-  for (const managed of signers) processes.set(managed.name, managed)
-  const engines = environments.map(([host, { engine }]) => run(host, engine))
-  await Promise.any(engines.map((engine) => engine.ready()))
-  await listMarkets(db, { members: membersOf(layout), keys: input.engineKeys }, specs, 'ALWAYS_OPEN')
-  report('markets are listed')
-  const indexers = environments.map(([host, { indexer }]) => run(host, indexer))
-  await Promise.any(indexers.map((indexer) => indexer.ready()))
-  const workers = environments.flatMap(([host, { keeper, api }]) => [run(host, keeper), run(host, api)])
-  const ready = async (): Promise<void> => {
-    await Promise.all([issuer, ...signers, ...engines, ...indexers, ...workers].map((each) => each.ready()))
-    await untilPublic(layout)
-  }
+  const specs = marketSpecs(deployment)
+  const processes = await startProcesses(start, input, db, specs)
   const entrance = { baseUrl: publicUrl(layout), issuerUrl: issuerUrlOf(layout) }
   const prepared = { db, dir, provider, keys, deployment, backstopKey, entrance }
-  const accounts = await prepareAccounts(prepared, options.bots, ready)
+  const accounts = await prepareAccounts(prepared, options.bots, processes.ready)
   report('accounts are funded and have API keys')
   await awaitPrices(db, specs)
 
-  if (accounts.backstop) run('app1', first[1].backstop(accounts.backstop))
   const file = stackFileOf(entrance, chain.url, deployment, specs, accounts.traders)
-  if (options.bots) startBots(supervisor, file, accounts.bots)
+  if (accounts.backstop) processes.run('app1', environmentOn(input, 'app1').backstop(accounts.backstop))
+  if (options.bots) startBots(processes.supervisor, file, accounts.bots)
   const admin: AdminFile = {
     database_url: ownerUrl,
-    engine: { url: membersOf(layout).join(','), keys_file: input.engineKeys.operator },
+    engine: { url: membersOf(layout).join(','), keys_file: engineKeys.operator },
   }
   writePrivate(dir.admin, admin)
   writePrivate(dir.stackFile, file)
-  return { layout, file, keys, db, provider, specs, servers, chain, processes }
+  const servers = databases.value
+  return { layout, file, keys, db, provider, specs, servers, chain, processes: processes.byName }
+}
+
+interface Processes {
+  readonly supervisor: Supervisor
+  readonly byName: ReadonlyMap<string, Managed>
+  /** Starts a further process on a host. */
+  run(host: HostName, spec: ProcessSpec): Managed
+  /** Resolves once all are ready, and clients reach an api. */
+  ready(): Promise<void>
+}
+
+/** Engine, then indexers, then keepers and apis: each is ready only after the one before it. The second of each kind may come later. */
+async function startProcesses(
+  { dir, report, onStop }: Start,
+  input: ProcessesInput,
+  db: Db,
+  specs: readonly MarketSpec[],
+): Promise<Processes> {
+  const { layout, engineKeys } = input
+  const supervisor = createSupervisor({ logDir: dir.logs, report })
+  onStop(() => supervisor.stop())
+  const byName = new Map<string, Managed>()
+  const run = (host: HostName, spec: ProcessSpec): Managed => {
+    const managed = supervisor.start(onHost(layout, host, spec))
+    byName.set(managed.name, managed)
+    return managed
+  }
+  const onEach = (name: 'engine' | 'indexer' | 'keeper' | 'api'): Managed[] =>
+    APP_HOSTS.map((host) => run(host, environmentOn(input, host)[name]))
+
+  run('edge', environmentOn(input, 'app1').issuer)
+  for (const [host, spec] of signersOf(input, (name) => hostDir(dir, name))) run(host, spec)
+  await Promise.any(onEach('engine').map((engine) => engine.ready()))
+  await listMarkets(db, { members: membersOf(layout), keys: engineKeys }, specs, 'ALWAYS_OPEN')
+  report('markets are listed')
+  await Promise.any(onEach('indexer').map((indexer) => indexer.ready()))
+  for (const name of ['keeper', 'api'] as const) onEach(name)
+  return {
+    supervisor,
+    byName,
+    run,
+    async ready() {
+      await Promise.all([...byName.values()].map((each) => each.ready()))
+      await untilPublic(layout)
+    },
+  }
 }
 
 const emptyFolder = (path: string): string => {

@@ -13,11 +13,11 @@ import {
 
 /** Passwords of a cluster, generated once with its folder. */
 export interface Secrets {
-  /** Of the owner of the database, as whom migrations run. */
+  /** Password of the database's owner, as whom migrations run. */
   readonly database: string
   readonly replication: string
   readonly rewind: string
-  /** Of Patroni's endpoints that change something. */
+  /** Password of Patroni's endpoints that change something. */
   readonly patroni: string
   readonly redis: string
   /** Shared by the price publishers and the oracle signers. */
@@ -25,7 +25,7 @@ export interface Secrets {
 }
 
 export const DATABASE = 'clearbatch'
-/** Of the Redis primary, as Sentinels name it. */
+/** Name of the Redis primary in the configuration of the Sentinels. */
 export const REDIS_NAME = 'clearbatch'
 
 /**

@@ -1,4 +1,4 @@
-/** What Patroni states about the Postgres nodes. */
+/** Roles and states of the Postgres nodes, by Patroni's REST interface. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { StackError } from '../options.ts'
 import { DATA_HOSTS, type DataHost, endpoint, type Layout } from './layout.ts'

@@ -20,6 +20,7 @@ import {
   type Layout,
   launcherOf,
   ORACLE_HOSTS,
+  type OracleHost,
   PORTS,
   publicUrl,
 } from './layout.ts'
@@ -112,11 +113,11 @@ export const signableFeeds = (): object => ({
 export function signersOf(
   { layout, secrets, keys, deployment }: ProcessesInput,
   folderOf: (host: HostName) => string,
-): ProcessSpec[] {
+): (readonly [OracleHost, ProcessSpec])[] {
   return ORACLE_HOSTS.map((host, at) => {
     const feedsFile = join(folderOf(host), 'feeds.json')
     writePrivate(feedsFile, signableFeeds())
-    return onHost(layout, host, {
+    const spec: ProcessSpec = {
       name: 'signer',
       args: ['signer/main.ts'],
       env: {
@@ -131,6 +132,7 @@ export function signersOf(
         INTERNAL_PORT: `${PORTS.signerHealth}`,
       },
       readyUrl: `http://${endpoint(layout, host, 'signerHealth')}/health/ready`,
-    })
+    }
+    return [host, spec]
   })
 }

@@ -1,4 +1,4 @@
-/** What a cluster keeps in its folder between two starts: its layout and its passwords. */
+/** The file of a cluster's folder that outlives a start: layout and passwords. */
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { readJson, writePrivate } from '../data-dir.ts'

@@ -27,7 +27,7 @@ const FILES: Readonly<Record<string, readonly string[]>> = {
   backstop: ['backstop/config.ts'],
 }
 
-/** What each reader of `service/environment.ts` accepts. */
+/** Values that each reader of `service/environment.ts` accepts. */
 const VALID: Readonly<Record<string, string>> = {
   count: 'whole number',
   millionths: 'whole number, millionths',

@@ -16,7 +16,7 @@ interface Acknowledged {
   readonly orderHash: string
   /** Null if the outcome of the cancel is unknown. */
   isCancelled: boolean | null
-  /** Of the last acknowledged command. */
+  /** Bookmark of the last acknowledged command. */
   readAfter: Bookmark
 }
 
