@@ -190,12 +190,20 @@ export const LEDGER_FAULTS: readonly Fault[] = [
     seed: 1,
   },
   {
+    name: 'the rest after an append never ends',
+    scenario: 'ledger',
+    file: 'keeper/engine/owner.ts',
+    passage: '        isResting = false\n        flush()\n',
+    replacement: '        isResting = false\n',
+    seed: 1,
+  },
+  {
     name: 'long work ends with its first step',
     scenario: 'ledger',
     file: 'keeper/engine/owner.ts',
-    passage:
-      '      else queue.pushFront({ ...item, command: next, deadline: Number.POSITIVE_INFINITY, isBegun: true })\n',
-    replacement: '',
+    passage: '      else\n        queue.pushFront({\n          ...item,\n          command: next,',
+    replacement:
+      '      else if (queue.size < 0)\n        queue.pushFront({\n          ...item,\n          command: next,',
     seed: 1,
   },
   {
@@ -218,7 +226,7 @@ export const LEDGER_FAULTS: readonly Fault[] = [
     name: 'two groups are in flight',
     scenario: 'ledger',
     file: 'keeper/engine/owner.ts',
-    passage: 'if (ended !== null || inFlight !== null || open.decided.length === 0) return',
+    passage: 'if (ended !== null || inFlight !== null || open.decided.length === 0 || rests()) return',
     replacement: 'if (ended !== null || open.decided.length === 0) return',
     seed: 1,
   },
