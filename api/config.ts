@@ -144,7 +144,7 @@ export interface Config extends ProcessConfig {
   readonly chainMaxAgeMs: number
   /** Commands that may wait for the engine. */
   readonly maxQueue: number
-  /** Answers to placements that take longer lower the number of placements that may be under way. */
+  /** While placements take longer in the mean, fewer of them may be under way. */
   readonly placementTargetMs: number
   /** Bound of the time from the arrival of a command to the engine's answer. */
   readonly commandTimeoutMs: number
@@ -345,7 +345,7 @@ export function readConfig(env: Env): Config {
     oracleMaxAgeMs: count('ORACLE_MAX_AGE_MS', 10_000),
     chainMaxAgeMs: count('CHAIN_MAX_AGE_MS', 2_500),
     maxQueue: count('MAX_QUEUE', 4_096),
-    placementTargetMs: count('PLACEMENT_TARGET_MS', 150, 1),
+    placementTargetMs: count('PLACEMENT_TARGET_MS', 200, 1),
     signatureThreads: count('SIGNATURE_THREADS', Math.max(1, availableParallelism() - 1)),
     signatureExplanations: count('SIGNATURE_EXPLANATIONS', 20),
     requestRetentionHours: count('REQUEST_RETENTION_HOURS', 24),

@@ -1,11 +1,12 @@
 /**
  * Bounds the placements that are under way, so that an exchange which is offered more than it can do answers what it accepts fast, and refuses the
- * rest at once. The bound falls while answers take longer than the target, and rises while they are fast: additive increase,
- * multiplicative decrease (Chiu and Jain, 1989). A burst is accepted whole, because the bound falls only after answers were slow.
+ * rest at once. The bound falls while the mean answer takes longer than the target, and rises while answers are fast: additive increase,
+ * multiplicative decrease (Chiu and Jain, 1989). A burst is accepted whole, because the bound falls only after answers were slow; a single slow
+ * answer changes nothing.
  */
 
 export interface PlacementLimitOptions {
-  /** Answers that take longer lower the bound; those that take less than half raise it. */
+  /** A longer mean lowers the bound, and a mean below half of it raises it. */
   readonly targetMs: number
   /** The bound never falls below this many orders: one slow process must not stop placements. */
   readonly least: number
@@ -23,10 +24,13 @@ export interface PlacementLimit {
 
 /** What is left of the bound when answers are slow. */
 const DECREASE = 0.8
+/** Weight of the newest answer in the mean. */
+const SMOOTHING = 0.1
 
 export function createPlacementLimit({ targetMs, least, most }: PlacementLimitOptions): PlacementLimit {
   let bound = most
   let underWay = 0
+  let meanMs = 0
   /** The effect of a decrease shows in answers to what has entered since. */
   let loweredAt = Number.NEGATIVE_INFINITY
 
@@ -43,11 +47,12 @@ export function createPlacementLimit({ targetMs, least, most }: PlacementLimitOp
     leave(orders, tookMs, now) {
       const wasUsed = underWay
       underWay -= orders
-      if (tookMs > targetMs) {
-        if (now - loweredAt < targetMs) return
+      meanMs += SMOOTHING * (tookMs - meanMs)
+      if (meanMs < targetMs / 2) bound = Math.min(most, bound + orders)
+      else if (meanMs > targetMs && now - loweredAt >= targetMs) {
         loweredAt = now
         bound = Math.max(least, Math.min(bound, wasUsed) * DECREASE)
-      } else if (tookMs < targetMs / 2) bound = Math.min(most, bound + orders)
+      }
     },
   }
 }

@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { describe, it } from 'mocha'
 import { createPlacementLimit } from '../../../api/commands/placement-limit.ts'
 
-const OPTIONS = { targetMs: 150, least: 32, most: 4_096 }
+const OPTIONS = { targetMs: 200, least: 32, most: 4_096 }
 
 interface Run {
   /** Milliseconds from entering to leaving, of the orders that were accepted after the start-up. */
@@ -85,7 +85,7 @@ describe('the bound on placements under way', () => {
     for (let n = 0; n < 1_000; n++) expect(limit.enter(1)).to.equal(true)
     for (let n = 1; n <= 1_000; n++) limit.leave(1, n, n)
     expect(limit.bound).to.be.below(1_000)
-    for (let n = 0; n < OPTIONS.most; n++) {
+    for (let n = 0; n < OPTIONS.most + 100; n++) {
       limit.enter(1)
       limit.leave(1, 5, 2_000 + n)
     }
