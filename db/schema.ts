@@ -73,8 +73,7 @@ export interface PositionsTable {
 }
 
 /**
- * Orders, written under the lock of their market's shard: inserted and cancelled by the api, matched and voided by the keeper, filled by
- * the indexer. The keeper inserts forced orders.
+ * Orders as the engine has them, also those that have ended: an order stays when the engine releases it.
  * Written by: engine.
  */
 export interface OrdersTable {
