@@ -145,6 +145,8 @@ export interface Config extends ProcessConfig {
   readonly chainMaxAgeMs: number
   /** Commands that may wait for the engine. */
   readonly maxQueue: number
+  /** While placements take longer in the mean, fewer of them may be under way. */
+  readonly placementTargetMs: number
   /** Bound of the time from the arrival of a command to the engine's answer. */
   readonly commandTimeoutMs: number
   /** Threads that verify the signatures of batches; 0 verifies them on the main thread. */
@@ -344,6 +346,7 @@ export function readConfig(env: Env): Config {
     oracleMaxAgeMs: count('ORACLE_MAX_AGE_MS', 10_000),
     chainMaxAgeMs: count('CHAIN_MAX_AGE_MS', 2_500),
     maxQueue: count('MAX_QUEUE', 4_096),
+    placementTargetMs: count('PLACEMENT_TARGET_MS', 200, 1),
     signatureThreads: count('SIGNATURE_THREADS', Math.max(1, availableParallelism() - 1)),
     signatureExplanations: count('SIGNATURE_EXPLANATIONS', 20),
     requestRetentionHours: count('REQUEST_RETENTION_HOURS', 24),

@@ -328,7 +328,7 @@ export const CATALOGUE = {
   ADJUSTMENTS_UNAVAILABLE: temporary(503, 'The exchange executes no adjustments now. Nothing was stored.'),
   OVERLOADED: temporary(
     503,
-    'Too many commands are waiting for this market, or the command has waited too long.',
+    'Too many commands are under way, or the command has waited too long.',
   ),
   PROOF_CAPACITY: temporary(503, 'Too many proofs are being made; see Retry-After.'),
   DATABASE_UNAVAILABLE: {

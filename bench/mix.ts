@@ -3,7 +3,7 @@
  * (`mix/flow.ts`), signed beforehand and sent at their intended times by a process of its own. Reports latency per stage, processor time,
  * waits, statements and errors, and the machine's rate of bare signature recovery, to which the figures of another machine are scaled.
  *
- *   npm run bench:mix -- [--rate 200] [--seconds 30] [--cores 0] [--api 1] [--top 10]
+ *   npm run bench:mix -- [--rate 200] [--seconds 30] [--cores 0] [--api 1] [--hogs 2] [--top 10]
  *   npm run bench:mix -- --recorded flow.csv.gz [--symbol AAPL-PERP] [--speed 5]
  */
 import { execFileSync, fork } from 'node:child_process'
@@ -18,6 +18,7 @@ import { measureSignatures } from './intake/signatures.ts'
 import type { Target } from './intake/target.ts'
 import { STATEMENT_SETTINGS, watchDatabase } from './mix/database-watch.ts'
 import type { FlowMessage, FlowTask, Sample, StartAt } from './mix/generator.ts'
+import { startHogs } from './mix/hogs.ts'
 import { startMoreApis } from './mix/more-apis.ts'
 import { type Measurement, print } from './mix/print.ts'
 import { descendants, processorTimes, timesBetween } from './mix/processor-time.ts'
@@ -34,6 +35,7 @@ const options = argumentsOf({
     accounts: withDefault(wholeNumber('accounts that trade, half of them buyers', { least: 2 }), 64),
     markets: withDefault(wholeNumber('markets that they trade in', { least: 1, most: 4 }), 4),
     api: withDefault(wholeNumber('number of api processes', { least: 1, most: 8 }), 1),
+    hogs: withDefault(wholeNumber('endless loops that run beside the exchange', { most: 64 }), 0),
     cores: text('<list>', 'processors of the generator, such as 0 or 0,1; the exchange runs on the others'),
     seed: withDefault(wholeNumber('of the flow: equal seeds send equal orders'), 1),
     recorded: text('<file>', 'send recorded order flow in place of the mix; see npm run cb -- replay'),
@@ -96,6 +98,7 @@ async function measure(): Promise<Measurement> {
   const target = await startComplete({ accounts, databaseSettings: STATEMENT_SETTINGS })
   const more = await startMoreApis(target.stack, options.api - 1)
   const watch = await watchDatabase(target.databaseUrl)
+  const hogs = startHogs(options.hogs)
   const generator = fork(new URL('./mix/generator.ts', import.meta.url), { serialization: 'advanced' })
   try {
     const { seconds, warmup, idle } = options
@@ -103,6 +106,7 @@ async function measure(): Promise<Measurement> {
     const known = new Map([
       ...Object.entries(target.processes).map(([name, pid]) => [pid, name] as const),
       ...more.pids().map((pid) => [pid, 'api'] as const),
+      ...hogs.pids().map((pid) => [pid, 'hogs'] as const),
       [generator.pid ?? 0, 'generator'],
       [process.pid, 'bench'],
     ])
@@ -146,6 +150,7 @@ async function measure(): Promise<Measurement> {
     }
   } finally {
     generator.kill()
+    hogs.stop()
     await watch.stop()
     await more.stop()
     await target.stop()

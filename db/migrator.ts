@@ -69,6 +69,7 @@ import * as apiSendsCommands from './migrations/0068-api-sends-commands.ts'
 import * as keeperSendsCommands from './migrations/0069-keeper-sends-commands.ts'
 import * as namedApiKeys from './migrations/0070-named-api-keys.ts'
 import * as announcements from './migrations/0071-announcements.ts'
+import * as unreadTables from './migrations/0072-unread-tables.ts'
 
 export const MIGRATIONS: Record<string, Migration> = {
   '0001-write-side': writeSide,
@@ -138,6 +139,7 @@ export const MIGRATIONS: Record<string, Migration> = {
   '0069-keeper-sends-commands': keeperSendsCommands,
   '0070-named-api-keys': namedApiKeys,
   '0071-announcements': announcements,
+  '0072-unread-tables': unreadTables,
 }
 
 export const createMigrator = (db: Db): Migrator =>

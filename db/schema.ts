@@ -73,8 +73,7 @@ export interface PositionsTable {
 }
 
 /**
- * Orders, written under the lock of their market's shard: inserted and cancelled by the api, matched and voided by the keeper, filled by
- * the indexer. The keeper inserts forced orders.
+ * Orders as the engine has them, also those that have ended: an order stays when the engine releases it.
  * Written by: engine.
  */
 export interface OrdersTable {
@@ -134,19 +133,6 @@ export interface OrdersTable {
  * orders that are not reduce-only.
  * Written by: no process. The triggers on `orders` maintain it with the rights of the owner.
  */
-export interface RestingTable {
-  market_id: number
-  user_id: number
-  orders: number
-  plain_long: number
-  plain_short: number
-  openable: number
-  /** Sum of openable steps x reserved price, in ticks. */
-  open_value: bigint
-  /** Sum of reserved and held. */
-  reserved: bigint
-}
-
 /**
  * Dates on which a trading calendar differs from its rules; without hours it is closed all day. Hours are minutes after midnight, New York
  * time.
@@ -369,7 +355,6 @@ export interface Database
   final_prices: FinalPricesTable
   positions: PositionsTable
   orders: OrdersTable
-  resting: RestingTable
   calendar_exceptions: CalendarExceptionsTable
   announcements: AnnouncementsTable
   batches: BatchesTable

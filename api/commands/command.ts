@@ -101,7 +101,7 @@ export interface CancelAll {
   readonly maker: string
   readonly marketId: number | null
   readonly reason: string | null
-  /** Markets whose journals the bookmark covers, although the account has no live order in them. */
+  /** Markets of which the read model lacks rows: the bookmark names those in which orders of the account have ended, too. */
   readonly covers: readonly number[]
 }
 

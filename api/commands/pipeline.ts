@@ -23,6 +23,7 @@ import { createFindBySalt } from './command-identity.ts'
 import { createDispatcher } from './dispatcher.ts'
 import { type CommandLogger, createEarlierAttempts } from './earlier-attempts.ts'
 import { createOrderMarketIndex } from './order-market-index.ts'
+import { createPlacementLimit } from './placement-limit.ts'
 import type { ShardEpochs } from './shard-epochs.ts'
 import { createFindOrders } from './stored-orders.ts'
 import { cancelAll, cancelBatch } from './submit-cancels.ts'
@@ -61,8 +62,16 @@ export interface CommandPipelinePorts {
 
 export type CommandPipelineOptions = Pick<
   Config,
-  'maxQueue' | 'commandTimeoutMs' | 'requestRetentionHours' | 'requestsKept' | 'signatureExplanations'
+  | 'maxQueue'
+  | 'placementTargetMs'
+  | 'commandTimeoutMs'
+  | 'requestRetentionHours'
+  | 'requestsKept'
+  | 'signatureExplanations'
 >
+
+/** Orders under way that an api accepts, however slow their answers are. */
+const LEAST_PLACEMENTS = 32
 
 const PRUNE_INTERVAL_MS = 60_000
 const HOUR_MS = 3_600_000
@@ -110,6 +119,24 @@ export function createCommandPipeline(
   }
   const stopPruning = startPruning(parts, options)
 
+  const limit = createPlacementLimit({
+    targetMs: options.placementTargetMs,
+    least: LEAST_PLACEMENTS,
+    most: options.maxQueue,
+  })
+  metrics.gauge('api_placement_bound', 'Orders that may be under way to the engine', () => limit.bound)
+  /** Refused before anything is spent on the orders: an earlier attempt may have placed them. */
+  async function limited<Value>(orders: number, work: () => Promise<Value>): Promise<Value> {
+    if (!limit.enter(orders)) throw new ApiError('OVERLOADED', {}, '1').beforeReading()
+    const enteredAt = performance.now()
+    try {
+      return await work()
+    } finally {
+      const now = performance.now()
+      limit.leave(orders, now - enteredAt, now)
+    }
+  }
+
   const open = new Set<Promise<unknown>>()
   const counted = async <Value>(kind: string, work: Promise<Value>): Promise<Value> => {
     open.add(work)
@@ -127,10 +154,13 @@ export function createCommandPipeline(
   return {
     arrive: ({ userId }) => arrivals.begin(userId),
     place: (caller, body, arrival = arrivals.begin(caller.userId)) =>
-      counted('place', placeOrder(ports, caller, body, arrival).finally(arrival.answered)),
+      counted('place', limited(1, () => placeOrder(ports, caller, body, arrival)).finally(arrival.answered)),
     validate: (caller, body) => validateOrder(ports, caller, body),
     placeBatch: (caller, body, arrival = arrivals.begin(caller.userId)) =>
-      counted('place_batch', placeBatch(ports, caller, body, arrival).finally(arrival.answered)),
+      counted(
+        'place_batch',
+        limited(body.orders.length, () => placeBatch(ports, caller, body, arrival)).finally(arrival.answered),
+      ),
     cancel: (caller, hash, reason) => counted('cancel', cancelOrder(ports, caller, { hash, reason })),
     cancelLabelled: (caller, clientOrderId, reason) =>
       counted('cancel', cancelLabelled(ports, caller, { clientOrderId, reason })),

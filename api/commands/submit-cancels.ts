@@ -92,18 +92,15 @@ async function repeated(
   }
 }
 
-/**
- * Markets in which the account had orders, has none, and of which the read model does not show every row yet: the bookmark of a cancel of all orders
- * includes orders that ended there a moment ago.
- */
-async function readCovers(db: Db, userId: number): Promise<readonly number[]> {
+/** Markets of which the read model does not show every row yet. */
+async function marketsBehind(db: Db): Promise<readonly number[]> {
   const { rows } = await sql<{ readonly market_id: number }>`
-    select r.market_id
-    from resting r
-    join shards s on s.shard = 'm' || r.market_id
+    select m.market_id
+    from markets m
+    join shards s on s.shard = 'm' || m.market_id
     left join lateral (select min(seq) as seq from read.places where shard = s.shard and epoch = s.epoch) p on true
-    where r.user_id = ${userId} and r.orders = 0 and coalesce(p.seq, 0) < s.head
-    order by r.market_id
+    where coalesce(p.seq, 0) < s.head
+    order by m.market_id
   `.execute(db)
   return rows.map(({ market_id }) => market_id)
 }
@@ -115,7 +112,7 @@ export async function cancelAll(
 ): Promise<CancelAllAnswer> {
   await arrivals.untilSent(userId)
   if (marketId !== null) await markets.byId(marketId)
-  const covers = marketId === null ? await readCovers(db, userId) : []
+  const covers = marketId === null ? await marketsBehind(db) : []
   const { itemResults, read_after } = await dispatcher.cancelAll({ userId, maker, marketId, reason, covers })
   const cancelled = itemResults as readonly Cancelled[]
   return afterExecution(logger, {}, async () => {

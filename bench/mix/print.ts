@@ -27,7 +27,7 @@ export interface Measurement {
 
 const KINDS: readonly Kind[] = ['resting', 'crossing', 'conditional', 'cancel']
 /** Programs of the measurement itself. */
-const OWN: ReadonlySet<string> = new Set(['generator', 'bench', 'database: clearbatch', 'rest'])
+const OWN: ReadonlySet<string> = new Set(['generator', 'bench', 'hogs', 'database: clearbatch', 'rest'])
 
 const rounded = (value: number, digits = 1): number => Number(value.toFixed(digits))
 
@@ -43,8 +43,10 @@ function latencyTable({ samples, stages }: Measurement) {
     const accepted = samples.filter((sample) => sample.kind === kind && sample.code === null)
     return [`sent → answered: ${kind}`, latencies(accepted.map(({ ms }) => ms))] as const
   })
+  const refused = samples.filter(({ kind, code }) => kind !== 'cancel' && code !== null)
   return Object.fromEntries([
     ...answered,
+    ['sent → refused: placement', latencies(refused.map(({ ms }) => ms))],
     ['accepted → in a batch', latencies(stages.batched)],
     ['accepted → fill readable', latencies(stages.readable)],
   ])

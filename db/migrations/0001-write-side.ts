@@ -1,7 +1,7 @@
 import { type Kysely, sql } from 'kysely'
 
 /** Adds a statement's changes of `orders` to `resting`: new rows count with sign 1, replaced rows with sign -1. */
-const restFunction = (name: string, changes: string): string => `
+export const restFunction = (name: string, changes: string): string => `
     create function ${name}() returns trigger language plpgsql as $$
     begin
       insert into resting as r

@@ -1,5 +1,6 @@
 /** The ended orders that a state still has, by the row that has ended each: derived from the orders, like the books. */
-import type { MarketId, Seq } from '../units.ts'
+import { SeqMap } from '../book/seq-map.ts'
+import type { MarketId, Seq, UserId } from '../units.ts'
 import type { OrderRow } from './tables/orders.ts'
 
 interface Ended {
@@ -10,11 +11,18 @@ interface Ended {
 export class EndedOrders {
   /** Ascending by the row. */
   readonly #markets = new Map<MarketId, Ended[]>()
+  /** Number of ended orders by account. */
+  readonly #accounts = new Map<MarketId, SeqMap<number>>()
 
   /** Acceptances of the market's orders that ended with rows up to `upTo`, in the order of these rows; the first `most` of them. */
   upTo(marketId: MarketId, upTo: number, most = Number.POSITIVE_INFINITY): Seq[] {
     const ended = this.#markets.get(marketId) ?? []
     return ended.slice(0, Math.min(most, placeOf(ended, upTo + 1))).map(({ accepted }) => accepted)
+  }
+
+  /** Whether an order of the account has ended in the market, and is not released yet. */
+  hasAny(marketId: MarketId, account: UserId): boolean {
+    return this.#accounts.get(marketId)?.get(keyOf(account)) !== undefined
   }
 
   /** Follows the change of one order. */
@@ -24,7 +32,17 @@ export class EndedOrders {
     if (after !== undefined && after.endedSeq > 0) this.#insert(after)
   }
 
-  #insert({ marketId, endedSeq, accepted }: OrderRow): void {
+  #count(marketId: MarketId, account: UserId, change: 1 | -1): void {
+    const counts = this.#accounts.get(marketId) ?? new SeqMap<number>()
+    this.#accounts.set(marketId, counts)
+    const key = keyOf(account)
+    const count = (counts.get(key) ?? 0) + change
+    if (count === 0) counts.delete(key)
+    else counts.set(key, count)
+  }
+
+  #insert({ marketId, account, endedSeq, accepted }: OrderRow): void {
+    this.#count(marketId, account, 1)
     const ended = this.#markets.get(marketId) ?? []
     this.#markets.set(marketId, ended)
     const last = ended.at(-1)
@@ -33,7 +51,8 @@ export class EndedOrders {
     else ended.splice(placeOf(ended, endedSeq + 1), 0, one)
   }
 
-  #remove({ marketId, endedSeq, accepted }: OrderRow): void {
+  #remove({ marketId, account, endedSeq, accepted }: OrderRow): void {
+    this.#count(marketId, account, -1)
     const ended = this.#markets.get(marketId) ?? []
     let at = placeOf(ended, endedSeq)
     // One row ends several orders.
@@ -53,3 +72,6 @@ function placeOf(ended: readonly Ended[], seq: number): number {
   }
   return low
 }
+
+/** Accounts are numbered like orders: from 1 on, without large gaps. */
+const keyOf = (account: UserId): Seq => account as number as Seq

@@ -9,7 +9,7 @@ import { leaveBook, type OpenOrder, reservable, reserve } from './open-order.ts'
 import type { OrderChanges } from './order-changes.ts'
 import { newestToCancel, type Reservable, type Reservation, reservationsOf } from './reservation.ts'
 
-/** Wei that an account can use, read under its row lock. `reserved` covers all markets. */
+/** Wei that an account can use. `reserved` is the sum over all markets. */
 export interface Funds {
   readonly free: Quote
   readonly reserved: Quote

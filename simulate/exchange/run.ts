@@ -25,7 +25,15 @@ export interface RunOutcome {
   readonly violations: readonly string[]
 }
 
-const OPTIONS = { turnMs: 5, maxGroup: 64, lifeMs: 300, driftMs: 30, followMs: 20 }
+const OPTIONS = {
+  turnMs: 5,
+  maxGroup: 64,
+  restRatio: 1,
+  restMaxMs: 10,
+  lifeMs: 300,
+  driftMs: 30,
+  followMs: 20,
+}
 const DEADLINE_MS = 300
 /** Between the end of a member and its next start. */
 const RESTART_MS = 40

@@ -2,7 +2,6 @@
 import type { ExchangeState } from '../../domain/exchange/state.ts'
 import type { FillRow, OrderRow } from '../../domain/exchange/tables/orders.ts'
 import { orderIdOf } from '../../domain/orders/order.ts'
-import { isTerminal } from '../../domain/orders/order-state.ts'
 import { chainComparisons } from './chain-comparisons.ts'
 import type { Columns, Comparison, Facts } from './facts.ts'
 
@@ -126,30 +125,6 @@ const orders: Comparison = {
     ),
 }
 
-const resting: Comparison = {
-  name: 'resting',
-  async stored(tx) {
-    const rows = await tx.selectFrom('resting').selectAll().where('orders', '>', 0).execute()
-    return facts(rows, ({ market_id, user_id }) => `${market_id}-${user_id}`, same)
-  },
-  held: (state) =>
-    facts(
-      [...state.orders.rows()].filter(({ status }) => !isTerminal(status)),
-      ({ marketId, account }) => `${marketId}-${account}`,
-      ({ marketId, account }) => {
-        const { plainLong, plainShort, openValue, ...sums } = state.exposures.of(marketId, account)
-        return {
-          market_id: marketId,
-          user_id: account,
-          plain_long: plainLong,
-          plain_short: plainShort,
-          open_value: openValue,
-          ...sums,
-        }
-      },
-    ),
-}
-
 const fillIdOf = ({ marketId, batchId, part, seq }: FillRow): string =>
   `${marketId}-${batchId}-${part}-${seq}`
 
@@ -250,7 +225,6 @@ const markets: Comparison = {
 export const COMPARISONS: readonly Comparison[] = [
   accounts,
   orders,
-  resting,
   positions,
   fills,
   batches,

@@ -136,21 +136,6 @@ describe('a database role per process', () => {
     }
   })
 
-  it('when the engine inserts an order, the trigger counts it in resting, which the engine cannot write', async () => {
-    await owner.query(`
-      insert into users (address, created_at) values ('0xa', 0);
-      insert into markets (market_id, symbol, kind, trader, spec, price_protection) values (1, 'A', 'perpetual', '0xb', '{}', 1)
-    `)
-    const engine = logins.get('engine') as pg.Client
-    await engine.query(`
-      insert into orders (order_id, market_id, seq, user_id, maker, signer, hash, signature, salt, side, type, price, quantity, trigger,
-        leverage, reduce_only, expiration, alive_until, status, openable, reserved_price, reserved, accepted_at)
-      values ('1-1', 1, 1, 1, '0xa', '0xa', '0xh', '0xs', 1, 'LONG', 'LIMIT', 10, 5, 0, 2, false, 0, 0, 'OPEN', 5, 10, 7, 0)
-    `)
-    const { rows } = await owner.query('select orders, plain_long::integer, reserved::text from resting')
-    expect(rows).to.deep.equal([{ orders: 1, plain_long: 5, reserved: '7' }])
-  })
-
   it('when only the keeper may use the schema of its queue, the others are refused', async () => {
     for (const process of PROCESSES) {
       const refusal = await refusalOf(

@@ -38,15 +38,13 @@ const accountsSql = (accounts: number): string => `
     select user_id, 1000000000000000000000000 from users left join accounts using (user_id) where accounts.user_id is null;
 `
 
-/** Dead orders, and what their placements and ends left: sums of nothing, fills, read rows. `first` is the user of account 1. */
+/** Dead orders, and what their placements and ends left: fills, read rows. `first` is the user of account 1. */
 const ordersSql = (marketId: number, { accounts, orders, actions }: GrownSizes, first: number): string => `
   insert into orders (order_id, market_id, seq, user_id, maker, signer, hash, signature, salt, side, type, price, quantity, trigger,
       leverage, reduce_only, expiration, alive_until, status, status_reason, filled, openable, reserved_price, reserved, accepted_at, ended_at)
     select '${marketId}-' || n, ${marketId}, n, ${first} + n % ${accounts}, u.address, u.address, ${HASH}, ${noise(64)}, n,
       case n % 2 when 0 then 'LONG' else 'SHORT' end, 'LIMIT', 1000, 10, 0, 5, false, 0, 0, 'FILLED', 'FILLED', 10, 0, 1000, 0, n, n + 1
     from generate_series(1, ${orders}) n join users u on u.user_id = ${first} + n % ${accounts};
-  insert into resting (market_id, user_id, orders, plain_long, plain_short, openable, open_value, reserved)
-    select ${marketId}, ${first} + n, 0, 0, 0, 0, 0, 0 from generate_series(0, ${Math.min(accounts, orders) - 1}) n;
   insert into fills (fill_id, market_id, batch_id, part, place, order_id, user_id, side, steps, taker_steps, held, status)
     select '${marketId}-' || n, ${marketId}, 1 + n % ${actions}, 1, n / ${actions}, '${marketId}-' || n, ${first} + n % ${accounts},
       case n % 2 when 0 then 'LONG' else 'SHORT' end, 10, 0, 0, 'CONFIRMED'

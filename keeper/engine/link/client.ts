@@ -69,6 +69,8 @@ export const CLIENT_LIMITS: EngineClientLimits = {
 export interface EngineClient {
   /** Never rejects. */
   submit(command: unknown, budgetMs: number): Promise<ClientReply>
+  /** Submits a fact to the owner, and tells it the followers: the next owner has it when it takes over. */
+  inform(fact: unknown, budgetMs: number): Promise<ClientReply>
   /** Resolves when the client is connected to the owner. */
   ready(): Promise<void>
   close(): void
@@ -287,7 +289,19 @@ export function createEngineClient(
 
   for (const member of ports.members) connect(member, limits.retryMs)
 
-  return {
+  /** No reply is awaited. */
+  function tellFollowers(command: unknown, budgetMs: number): void {
+    for (const own of connections) {
+      if (own === owner || own.member === null) continue
+      own.writer.write({ kind: 'command', number: ++next, budgetMs, command })
+    }
+  }
+
+  const client: EngineClient = {
+    inform(fact, budgetMs) {
+      tellFollowers(fact, budgetMs)
+      return client.submit(fact, budgetMs)
+    },
     submit(command, budgetMs) {
       if (isClosed) return Promise.resolve({ none: 'not_executed' })
       if (open.size >= limits.maxOpen) return Promise.resolve({ none: 'overloaded' })
@@ -320,4 +334,5 @@ export function createEngineClient(
       for (const { stream } of connections) stream.destroy()
     },
   }
+  return client
 }

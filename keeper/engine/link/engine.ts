@@ -16,19 +16,19 @@ export interface Engine {
     command: CommandOf<Kind>,
     budgetMs: number,
   ): Promise<EngineReply<AnswerOf<Kind>>>
-  /** Sends the owner a fact that no row states. It is lost with the owner: the sender repeats it. */
+  /** Sends every member a fact that no row states. A member that was not reached learns it when the sender repeats it. */
   inform(fact: Inform): Promise<void>
 }
 
 const INFORM_BUDGET_MS = 1_000
 
-export const createEngine = (client: Pick<EngineClient, 'submit'>): Engine => ({
+export const createEngine = (client: Pick<EngineClient, 'submit' | 'inform'>): Engine => ({
   async submit<Kind extends CommandKind>(command: CommandOf<Kind>, budgetMs: number) {
     const reply = await client.submit(encode(command), budgetMs)
     return 'none' in reply ? reply : { answer: decode(reply.answer) as AnswerOf<Kind> }
   },
   async inform(fact) {
-    await client.submit(encode(fact), INFORM_BUDGET_MS)
+    await client.inform(encode(fact), INFORM_BUDGET_MS)
   },
 })
 

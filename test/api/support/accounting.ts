@@ -9,15 +9,6 @@ export async function expectConsistentAccounting(db: Db): Promise<void> {
     const orders = await db.selectFrom('orders').selectAll().where('user_id', '=', user_id).execute()
     expect(orders.reduce((sum, order) => sum + order.reserved + order.held, 0n)).to.equal(reserved)
     expect(free >= reserved, 'the reservation is covered').to.equal(true)
-    const resting = await db.selectFrom('resting').selectAll().where('user_id', '=', user_id).execute()
-    for (const row of resting) {
-      const live = orders.filter(
-        ({ market_id, ended_at }) => market_id === row.market_id && ended_at === null,
-      )
-      expect(row.orders).to.equal(live.length)
-      expect(row.reserved).to.equal(live.reduce((sum, order) => sum + order.reserved + order.held, 0n))
-      expect(row.openable).to.equal(live.reduce((sum, order) => sum + order.openable, 0))
-    }
   }
   for (const { shard, head } of await db.selectFrom('shards').selectAll().execute()) {
     const rows = await db

@@ -154,6 +154,7 @@ const ENV = {
   SIGNATURE_EXPLANATIONS: '100000',
   // Freshness is tested with old rows, not by waiting.
   CHAIN_MAX_AGE_MS: '600000',
+  PLACEMENT_TARGET_MS: '600000',
   ORACLE_MAX_AGE_MS: '600000',
 }
 

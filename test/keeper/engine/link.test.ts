@@ -75,7 +75,8 @@ class MemberFixture {
       allows: (role, { name }) => role === 'worker' || !name.startsWith('signed'),
       classify: () => ({ class: 'placement', account: 1 }),
       submit: (request) => {
-        if (!this.isOwner) return null
+        // Members that are not the owner take facts alone.
+        if (!this.isOwner && !request.command.name.startsWith('fact')) return null
         this.received.push(request)
         return this.answer(request)
       },
@@ -255,6 +256,23 @@ describe('the connection of a client to the engine', () => {
     await sleep(400)
     expect(await client.submit({ name: 'a' }, 20_000)).to.deep.equal({ answer: 'a' })
     expect([opened, first.received.length]).to.deep.equal([2, 1])
+  })
+
+  it('when a fact is sent, the owner answers it and the followers have it too; a command reaches the owner alone', async () => {
+    const client = clientOf()
+    await client.ready()
+    const hasBoth = await waitFor(
+      async () => {
+        expect(await client.inform({ name: 'fact' }, 20_000)).to.deep.equal({ answer: 'fact' })
+        return second.received.length
+      },
+      (count) => count > 0,
+      { everyMs: 5 },
+    )
+    expect(hasBoth).to.be.above(0)
+    expect(await client.submit({ name: 'order' }, 20_000)).to.deep.equal({ answer: 'order' })
+    const names = second.received.map(({ command }) => command.name)
+    expect(new Set(names)).to.deep.equal(new Set(['fact']))
   })
 
   it('when no member is the owner within the budget, the command is reported as not executed', async () => {

@@ -75,7 +75,7 @@ export async function insertManyOrders(
   `.execute(db)
   await sql`
     update accounts a set reserved = r.reserved
-    from (select user_id, sum(reserved) as reserved from resting group by user_id) r
+    from (select user_id, sum(reserved + held) as reserved from orders where ended_at is null group by user_id) r
     where r.user_id = a.user_id and a.user_id = any(${ids}::bigint[])
   `.execute(db)
   await sql`update shards set head = head + ${count} where shard = ${`m${spec.marketId}`}`.execute(db)

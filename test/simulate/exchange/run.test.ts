@@ -1,9 +1,10 @@
 /** The engine keeps its laws under faults, and the simulation finds an engine that does not. */
-import { resolve } from 'node:path'
+import { readFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
 import { expect } from 'chai'
 import { describe, it } from 'mocha'
 import { loadEngine, loadScenario, SCENARIOS } from '../../../simulate/exchange/engine-code.ts'
-import { FAULTS, findFault } from '../../../simulate/exchange/faults.ts'
+import { FAULTS, findFault, mutated } from '../../../simulate/exchange/faults.ts'
 import { runExchange } from '../../../simulate/exchange/run.ts'
 
 const ROOT = resolve('.')
@@ -33,6 +34,11 @@ describe('the engine in simulation', function () {
       const [first, second] = await Promise.all(runs)
       expect(first).to.deep.equal(second)
     }
+  })
+
+  it('each fault of the list changes the code as it is', () => {
+    for (const fault of FAULTS)
+      expect(mutated(readFileSync(join(ROOT, fault.file), 'utf8'), fault)).to.be.a('string')
   })
 
   for (const fault of FAULTS.filter((_, at) => at % SHARE_OF_FAULTS === 0)) {

@@ -47,7 +47,8 @@ function firstStep(state: ExchangeState, command: CancelAllCommand): CancelAllSt
       : head.marketId === marketId,
   )
   const ids = left.map((head) => head.marketId)
-  const markets = marketId === null ? [...new Set([...ids, ...covers])].sort((a, b) => a - b) : ids
+  const ended = covers.filter((id) => state.ended.hasAny(id, userId))
+  const markets = marketId === null ? [...new Set([...ids, ...ended])].sort((a, b) => a - b) : ids
   return { ...command, kind: 'cancel_all_step', left, markets, results: [] }
 }
 

@@ -87,7 +87,7 @@ export interface CancelAllCommand {
   readonly userId: UserId
   readonly marketId: MarketId | null
   readonly note: string | null
-  /** Markets of which the read model does not show every row yet: the bookmark includes them, as orders may have ended there a moment ago. */
+  /** Markets of which the read model does not show every row yet: the bookmark includes those in which orders of the account have ended a moment ago. */
   readonly covers: readonly MarketId[]
 }
 

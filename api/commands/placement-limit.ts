@@ -1,0 +1,58 @@
+/**
+ * Bounds the placements that are under way, so that an exchange which is offered more than it can do answers what it accepts fast, and refuses the
+ * rest at once. The bound falls while the mean answer takes longer than the target, and rises while answers are fast: additive increase,
+ * multiplicative decrease (Chiu and Jain, 1989). A burst is accepted whole, because the bound falls only after answers were slow; a single slow
+ * answer changes nothing.
+ */
+
+export interface PlacementLimitOptions {
+  /** A longer mean lowers the bound, and a mean below half of it raises it. */
+  readonly targetMs: number
+  /** The bound never falls below this many orders: one slow process must not stop placements. */
+  readonly least: number
+  /** The bound never rises above this many orders, and begins there. */
+  readonly most: number
+}
+
+export interface PlacementLimit {
+  /** False if the orders must be refused. Otherwise they are under way until `leave`. */
+  enter(orders: number): boolean
+  /** The orders are answered, `tookMs` after they entered. `now` is a monotonic time in milliseconds. */
+  leave(orders: number, tookMs: number, now: number): void
+  readonly bound: number
+}
+
+/** What is left of the bound when answers are slow. */
+const DECREASE = 0.8
+/** Weight of the newest answer in the mean. */
+const SMOOTHING = 0.1
+
+export function createPlacementLimit({ targetMs, least, most }: PlacementLimitOptions): PlacementLimit {
+  let bound = most
+  let underWay = 0
+  let meanMs = 0
+  /** The effect of a decrease shows in answers to what has entered since. */
+  let loweredAt = Number.NEGATIVE_INFINITY
+
+  return {
+    get bound() {
+      return bound
+    },
+    enter(orders) {
+      // A batch that is larger than the bound enters alone.
+      if (underWay > 0 && underWay + orders > bound) return false
+      underWay += orders
+      return true
+    },
+    leave(orders, tookMs, now) {
+      const wasUsed = underWay
+      underWay -= orders
+      meanMs += SMOOTHING * (tookMs - meanMs)
+      if (meanMs < targetMs / 2) bound = Math.min(most, bound + orders)
+      else if (meanMs > targetMs && now - loweredAt >= targetMs) {
+        loweredAt = now
+        bound = Math.max(least, Math.min(bound, wasUsed) * DECREASE)
+      }
+    },
+  }
+}
