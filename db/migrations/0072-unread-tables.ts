@@ -16,7 +16,7 @@ export async function up(db: Kysely<unknown>): Promise<void> {
   `.execute(db)
 }
 
-/** The sums of live orders are computed anew. */
+/** The sums come from the live orders. */
 export async function down(db: Kysely<unknown>): Promise<void> {
   await sql`
     alter table fills add unique (market_id, batch_id, part, place);

@@ -73,6 +73,8 @@ export const MEANINGS: Readonly<Record<string, string>> = {
   MARKET_POLL_MS: 'between two looks for new markets and new relayer keys',
   MAX_IN_FLIGHT: 'most transactions of a relayer that are not mined',
   MAX_LAG_MS: "the process is not ready if the chain's head was reached longer ago",
+  PLACEMENT_TARGET_MS:
+    'While placements take longer in the mean, fewer may be under way, and the rest is refused',
   MAX_QUEUE: 'commands that may wait for the engine',
   ORACLE_KEYS: 'JSON of signer names and private keys, for signers in this process',
   ORACLE_MAX_AGE_MS: 'placements are refused if the newest oracle report is older',

@@ -69,7 +69,7 @@ export const CLIENT_LIMITS: EngineClientLimits = {
 export interface EngineClient {
   /** Never rejects. */
   submit(command: unknown, budgetMs: number): Promise<ClientReply>
-  /** Submits a fact to the owner, and tells it the followers: the next owner has it when it takes over. */
+  /** Submits a fact to the owner and sends it to the followers, so that the next owner has it when it takes over. */
   inform(fact: unknown, budgetMs: number): Promise<ClientReply>
   /** Resolves when the client is connected to the owner. */
   ready(): Promise<void>
@@ -290,7 +290,7 @@ export function createEngineClient(
   for (const member of ports.members) connect(member, limits.retryMs)
 
   /** No reply is awaited. */
-  function tellFollowers(command: unknown, budgetMs: number): void {
+  function sendFollowers(command: unknown, budgetMs: number): void {
     for (const own of connections) {
       if (own === owner || own.member === null) continue
       own.writer.write({ kind: 'command', number: ++next, budgetMs, command })
@@ -299,7 +299,7 @@ export function createEngineClient(
 
   const client: EngineClient = {
     inform(fact, budgetMs) {
-      tellFollowers(fact, budgetMs)
+      sendFollowers(fact, budgetMs)
       return client.submit(fact, budgetMs)
     },
     submit(command, budgetMs) {

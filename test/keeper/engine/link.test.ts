@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
-import { connect, createServer, type Server, type Socket } from 'node:net'
+import { connect, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -13,100 +13,20 @@ import {
   type EngineClientPorts,
 } from '../../../keeper/engine/link/client.ts'
 import { FrameReader } from '../../../keeper/engine/link/frames.ts'
-import { type Identity, PROTOCOL, proofOf, type Role } from '../../../keeper/engine/link/messages.ts'
-import { RecentReplies } from '../../../keeper/engine/link/recent-replies.ts'
-import { LINK_LIMITS, type LinkPorts, serveLink } from '../../../keeper/engine/link/server.ts'
+import { proofOf, type Role } from '../../../keeper/engine/link/messages.ts'
+import { LINK_LIMITS } from '../../../keeper/engine/link/server.ts'
 import type { Reply, Request } from '../../../keeper/engine/owner.ts'
-import type { EngineLogger, Timer } from '../../../keeper/engine/ports.ts'
 import { waitFor } from '../../support/patience.ts'
 import { frameOf } from './support/frame-of.ts'
-
-interface Command {
-  readonly name: string
-}
-
-const IDENTITY: Identity = { protocol: PROTOCOL, chainId: 6343, schema: '0061', incarnation: 1 }
-const KEYS = new Map<Role, Buffer>([
-  ['api', randomBytes(32)],
-  ['worker', randomBytes(32)],
-])
-const SILENT: EngineLogger = { debug() {}, info() {}, warn() {}, error() {} }
-const TIMER: Timer = {
-  after(ms, work) {
-    const timer = setTimeout(work, ms)
-    return () => clearTimeout(timer)
-  },
-  soon: (work) => void setImmediate(work),
-}
-const monotonic = (): number => performance.now()
-
-/** A member of the engine behind a Unix socket; the test decides when it answers. */
-class MemberFixture {
-  readonly path: string
-  isOwner: boolean
-  token = 1
-  readonly received: Request<Command>[] = []
-  /** Answers a command; by default at once, with its name. */
-  answer: (request: Request<Command>) => Promise<Reply<unknown>> = async ({ command }) => ({
-    answer: command.name,
-  })
-  readonly #sockets = new Set<Socket>()
-  readonly #links = new Set<ReturnType<typeof serveLink>>()
-  readonly #recent = new RecentReplies(100)
-  readonly #member = randomBytes(8).toString('hex')
-  readonly #server: Server
-
-  constructor(path: string, isOwner: boolean, limits = LINK_LIMITS) {
-    this.path = path
-    this.isOwner = isOwner
-    const ports: LinkPorts<Command> = {
-      identity: IDENTITY,
-      keys: KEYS,
-      recent: this.#recent,
-      member: this.#member,
-      monotonic,
-      token: () => (this.isOwner ? this.token : null),
-      logger: SILENT,
-      parse(value) {
-        const { name } = value as Command
-        if (typeof name !== 'string') throw new Error('name: expected a text')
-        return { name }
-      },
-      allows: (role, { name }) => role === 'worker' || !name.startsWith('signed'),
-      classify: () => ({ class: 'placement', account: 1 }),
-      submit: (request) => {
-        // Members that are not the owner take facts alone.
-        if (!this.isOwner && !request.command.name.startsWith('fact')) return null
-        this.received.push(request)
-        return this.answer(request)
-      },
-    }
-    this.#server = createServer((socket) => {
-      this.#sockets.add(socket)
-      this.#links.add(serveLink(socket, ports, limits))
-    })
-  }
-
-  async listen(): Promise<void> {
-    this.#server.listen(this.path)
-    await once(this.#server, 'listening')
-  }
-
-  announce(isOwner: boolean): void {
-    this.isOwner = isOwner
-    for (const link of this.#links) link.announce()
-  }
-
-  cutConnections(): void {
-    for (const socket of this.#sockets) socket.destroy()
-    this.#sockets.clear()
-  }
-
-  async stop(): Promise<void> {
-    this.cutConnections()
-    if (this.#server.listening) await new Promise((resolve) => this.#server.close(resolve))
-  }
-}
+import {
+  type Command,
+  IDENTITY,
+  KEYS,
+  MemberFixture,
+  monotonic,
+  SILENT,
+  TIMER,
+} from './support/member-fixture.ts'
 
 describe('the connection of a client to the engine', () => {
   let folder: string
