@@ -192,27 +192,32 @@ function bodyOf({ checkBody, route }: Lane, text: string): unknown {
   return value
 }
 
+/** What a request is answered with, and the requests of its limit that it costs beyond the first one. */
+interface LaneAnswer {
+  readonly status: number
+  readonly text: string
+  readonly headers: readonly string[]
+  readonly cost: number
+}
+
 function createExecution(app: App, { charge, metrics }: LanePorts, isClosing: () => boolean) {
-  function send(admitted: Admitted, status: number, text: string, more: readonly string[] = []): void {
+  function send(admitted: Admitted, { status, text, headers }: LaneAnswer): void {
     const { lane, response, limit, id, startedAt } = admitted
     const own = ownHeaders(Buffer.byteLength(text), { id, ...limit })
     const closing = isClosing() ? ['connection', 'close'] : []
-    response.writeHead(status, [...(lane.headers as readonly string[]), ...own, ...more, ...closing])
+    response.writeHead(status, [...(lane.headers as readonly string[]), ...own, ...headers, ...closing])
     response.end(text)
     metrics.request('POST', lane.url, status, (performance.now() - startedAt) / 1000)
   }
 
-  function sendError(admitted: Admitted, error: ApiError): void {
-    const { lane, id } = admitted
+  function errorAnswer({ lane, id }: Admitted, error: ApiError, cost: number): LaneAnswer {
     publishError(lane.route, error)
-    const more = error.retryAfter === undefined ? [] : ['retry-after', error.retryAfter]
-    send(admitted, error.status, JSON.stringify(errorBody(error, id, false)), more)
+    const headers = error.retryAfter === undefined ? [] : ['retry-after', error.retryAfter]
+    return { status: error.status, text: JSON.stringify(errorBody(error, id, false)), headers, cost }
   }
 
-  return async (admitted: Admitted, text: string): Promise<void> => {
-    const { lane, request, caller, params, ip, id } = admitted
-    // The connection was answered before its request had arrived: what arrives later must not be executed.
-    if (request.socket.writableEnded) return
+  async function answerOf(admitted: Admitted, text: string): Promise<LaneAnswer> {
+    const { lane, caller, params, id } = admitted
     let isCommandRead = false
     let cost = 0
     try {
@@ -222,12 +227,30 @@ function createExecution(app: App, { charge, metrics }: LanePorts, isClosing: ()
       const handled = { caller, params, body } as unknown as FastifyRequest
       const answer = await lane.handle(handled)
       const json = typeof answer === 'string' ? answer : JSON.stringify(answer)
-      send(admitted, 200, json)
-      cost = Math.max(cost, costOfAnswer(lane.bucket, json.length))
+      return {
+        status: 200,
+        text: json,
+        headers: [],
+        cost: Math.max(cost, costOfAnswer(lane.bucket, json.length)),
+      }
     } catch (error) {
       const known = catalogued(error, app.log.child({ reqId: id }))
-      sendError(admitted, isCommandRead ? known : known.beforeReading())
+      return errorAnswer(admitted, isCommandRead ? known : known.beforeReading(), cost)
     }
-    charge(lane.bucket, { ip, caller, log: app.log }, cost)
+  }
+
+  return async (admitted: Admitted, text: string): Promise<void> => {
+    const { lane, request, response, caller, ip, id } = admitted
+    // The connection was answered before its request had arrived: what arrives later must not be executed.
+    if (request.socket.writableEnded) return
+    const answer = await answerOf(admitted, text)
+    try {
+      send(admitted, answer)
+    } catch (err) {
+      // The command may have been executed, and a part of the answer may have been sent: any other answer would contradict it.
+      app.log.error({ err, reqId: id }, 'failed to send an answer; the connection is closed')
+      response.destroy()
+    }
+    charge(lane.bucket, { ip, caller, log: app.log }, answer.cost)
   }
 }
