@@ -1,4 +1,5 @@
 /** The engine keeps its laws under faults, and the simulation finds an engine that does not. */
+import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { expect } from 'chai'
 import { describe, it } from 'mocha'
@@ -33,6 +34,11 @@ describe('the engine in simulation', function () {
       const [first, second] = await Promise.all(runs)
       expect(first).to.deep.equal(second)
     }
+  })
+
+  it('given any fault of the list, the passage that it replaces stands once in its file', () => {
+    for (const { name, file, passage } of FAULTS)
+      expect(readFileSync(file, 'utf8').split(passage), name).to.have.length(2)
   })
 
   for (const fault of FAULTS.filter((_, at) => at % SHARE_OF_FAULTS === 0)) {
