@@ -15,6 +15,8 @@ interface Target {
   readonly name: string
   readonly hasTwin: boolean
   signal(signal: NodeJS.Signals): void
+  /** Null for a service. */
+  readonly process: Managed | null
   /** The api at this address is stopped with it. */
   readonly baseUrl?: string
 }
@@ -36,6 +38,10 @@ const STOPPED_MS = { least: 5_500, range: 1_500 }
 const SERVICE_STOPPED_MS = { least: 500, range: 4_000 }
 /** After a process continues: what it sends late, and the next batches. */
 const AFTER_MS = 6_000
+/** Bound of the time until processes that have ended run again and follow. */
+const RECOVERY_MS = 120_000
+/** A member of the engine that is further behind, in seconds, cannot take over at once. */
+const MOST_LAG_S = 0.5
 /** Between two pairs of orders of one market. */
 const PACE_MS = 250
 /** Longer than any bound: an order without an answer is a violation. */
@@ -98,6 +104,7 @@ export class FreezeRun {
     const targets = this.#targets().filter((target) => target.name.startsWith(name))
     if (targets.length === 0) throw new Error(`no process has a name that begins with ${name}`)
     const target = targets[random(targets.length)] as Target
+    await this.#recovered()
     const { least, range } = target.hasTwin ? STOPPED_MS : SERVICE_STOPPED_MS
     const stoppedMs = least + random(range)
     await sleep(random(INSTANT_MS))
@@ -128,6 +135,20 @@ export class FreezeRun {
       batchMs: slowestBatch.ms,
       placementMs: slowestPlacement.ms,
       markets: { batchMs: slowestBatch.marketId, placementMs: slowestPlacement.marketId },
+    }
+  }
+
+  /** One process fails at a time: processes that have ended after the stop before run again, and a member of the engine can take over. */
+  async #recovered(): Promise<void> {
+    const { engine, standby } = this.#stack
+    const members = [engine, ...(standby === null ? [] : [standby])]
+    for (const { process } of this.#targets()) await process?.ready()
+    const until = Date.now() + RECOVERY_MS
+    for (;;) {
+      const lags = await Promise.all(members.map(lagOf))
+      if (lags.every((lag) => lag !== null && lag < MOST_LAG_S)) return
+      if (Date.now() > until) throw new Error(`a member of the engine is behind, s: ${lags.join(', ')}`)
+      await sleep(PACE_MS)
     }
   }
 
@@ -169,8 +190,8 @@ export class FreezeRun {
       ...twins.map((process, index) => processTarget(process, `${process.name} ${index}`)),
       processTarget(api, 'api', file.base_url),
       processTarget(second.api, 'second api', baseUrl),
-      { name: 'database', hasTwin: false, signal: (signal) => postgres.signal(signal) },
-      { name: 'chain', hasTwin: false, signal: (signal) => chain.signal(signal) },
+      { name: 'database', hasTwin: false, process: null, signal: (signal) => postgres.signal(signal) },
+      { name: 'chain', hasTwin: false, process: null, signal: (signal) => chain.signal(signal) },
     ]
   }
 
@@ -240,13 +261,26 @@ export class FreezeRun {
 }
 
 const processTarget = (process: Managed, name: string, baseUrl?: string): Target => ({
-  ...{ name, hasTwin: true, ...(baseUrl === undefined ? {} : { baseUrl }) },
+  name,
+  hasTwin: true,
+  process,
+  ...(baseUrl === undefined ? {} : { baseUrl }),
   signal(signal) {
     const pid = process.pid()
     if (pid === null) throw new Error(`${name} does not run`)
     globalThis.process.kill(pid, signal)
   },
 })
+
+/** Seconds that a member of the engine is behind the journal; null if it does not answer. */
+async function lagOf({ url }: Managed): Promise<number | null> {
+  const text = await fetch(`${url}/metrics`, { signal: AbortSignal.timeout(2_000) }).then(
+    (response) => response.text(),
+    () => '',
+  )
+  const lag = /^engine_follower_lag_seconds (\S+)$/m.exec(text)?.[1]
+  return lag === undefined ? null : Number(lag)
+}
 
 /** The longest time without one of `times`, from the start to the end. */
 function longestPause(times: readonly number[], from: number, until: number): number {
