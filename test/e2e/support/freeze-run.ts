@@ -28,6 +28,8 @@ export interface Frozen {
   readonly batchMs: number
   readonly placementMs: number
   readonly markets: { readonly batchMs: number; readonly placementMs: number }
+  /** Pairs without two accepted orders since the stop before, by market and code. */
+  readonly refusals: Readonly<Record<string, number>>
 }
 
 /** A process is stopped at any instant of this time. */
@@ -75,6 +77,8 @@ export class FreezeRun {
   #isOver = false
   #isPaused = false
   #busy = 0
+  /** Pairs without two accepted orders, by market and code. */
+  #refusals: Record<string, number> = {}
 
   private constructor(stack: Stack, second: SecondInstance) {
     this.#stack = stack
@@ -128,6 +132,8 @@ export class FreezeRun {
         ms: longestPause(await this.#batchesOf(marketId, from), from, until),
       })),
     )
+    const refusals = this.#refusals
+    this.#refusals = {}
     const [slowestBatch, slowestPlacement] = [longestOf(batches), longestOf(placements)]
     return {
       process: target.name,
@@ -135,6 +141,7 @@ export class FreezeRun {
       batchMs: slowestBatch.ms,
       placementMs: slowestPlacement.ms,
       markets: { batchMs: slowestBatch.marketId, placementMs: slowestPlacement.marketId },
+      refusals,
     }
   }
 
@@ -215,6 +222,8 @@ export class FreezeRun {
       await this.#cross(trading, round)
     } catch (error) {
       if (!(error instanceof ClearbatchError)) throw error
+      const refusal = `market ${trading.marketId} ${error.code}`
+      this.#refusals[refusal] = (this.#refusals[refusal] ?? 0) + 1
     } finally {
       this.#busy--
     }
