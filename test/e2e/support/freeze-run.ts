@@ -5,6 +5,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Client } from '../../../client/client.ts'
 import { ClearbatchError } from '../../../client/errors.ts'
+import { saltSequence } from '../../../client/salts.ts'
 import type { Stack } from '../../../stack/stack.ts'
 import type { Managed } from '../../../stack/supervisor.ts'
 import { type SecondInstance, startSecondInstance } from './second-instance.ts'
@@ -40,6 +41,8 @@ const STOPPED_MS = { least: 5_500, range: 1_500 }
 const SERVICE_STOPPED_MS = { least: 500, range: 4_000 }
 /** After a process continues: what it sends late, and the next batches. */
 const AFTER_MS = 6_000
+/** A sequence of salts starts at the time in milliseconds, times 1,024: room for more orders than a client sends. */
+const SALT_RANGE_MS = 1_000_000
 /** Bound of the time until processes that have ended run again and follow. */
 const RECOVERY_MS = 120_000
 /** A member of the engine that is further behind, in seconds, cannot take over at once. */
@@ -77,6 +80,7 @@ export class FreezeRun {
   #isOver = false
   #isPaused = false
   #busy = 0
+  #clients = 0
   /** Pairs without two accepted orders, by market and code. */
   #refusals: Record<string, number> = {}
 
@@ -265,6 +269,8 @@ export class FreezeRun {
       apiKey: account.api_key,
       privateKey: account.private_key,
       http: { budgetMs: ORDER_BUDGET_MS },
+      // An account has a client for each api: each needs salts of its own.
+      salts: saltSequence(BigInt(Date.now() + SALT_RANGE_MS * this.#clients++) << 10n),
     })
   }
 }
