@@ -12,6 +12,7 @@ import type { Metrics } from '../metrics.ts'
 import type { NearestLimit } from '../ports.ts'
 import { type Access, type Bucket, costOfAnswer, type LocalLimits } from './access.ts'
 import { beforeFramework, headersOf, type Listener, ownHeaders } from './before-framework.ts'
+import type { ConnectionLimit } from './connection-limit.ts'
 import { BODY_LIMIT, catalogued, publishError } from './errors.ts'
 import { parseJson } from './json.ts'
 import { type Problem, validationError } from './problems.ts'
@@ -32,8 +33,8 @@ export interface LanePorts {
   /** Undefined once the connection has ended. */
   readonly addressOf: (request: IncomingMessage) => string | undefined
   readonly nextId: () => string
-  /** The framework rejects its requests. */
-  readonly isRefused: (request: IncomingMessage) => boolean
+  /** The framework rejects requests of a refused connection, and those of a client with too many unanswered requests. */
+  readonly connections: Pick<ConnectionLimit, 'isRefused' | 'isFull' | 'countUntilAnswered'>
   readonly metrics: Pick<Metrics, 'request'>
 }
 
@@ -159,20 +160,21 @@ function hasBodyOf({ headers }: IncomingMessage, bodyLimit: number): boolean {
 /** Null for a request that is left to the framework, and is not counted. */
 function admit(
   lanes: Lanes,
-  { limits, authenticate, addressOf, nextId, isRefused }: LanePorts,
+  { limits, authenticate, addressOf, nextId, connections }: LanePorts,
   request: IncomingMessage,
   response: ServerResponse,
 ): Admitted | null {
   const startedAt = performance.now()
-  const found = isPlain(request) && !isRefused(request) ? lanes.find(request.url as string) : null
+  const found = isPlain(request) && !connections.isRefused(request) ? lanes.find(request.url as string) : null
   if (found === null || found.lane.headers === null || !hasBodyOf(request, found.lane.bodyLimit)) return null
   const { lane, params } = found
   const ip = addressOf(request)
-  if (ip === undefined) return null
+  if (ip === undefined || connections.isFull(request, ip)) return null
   const caller = authenticate.known({ authorization: request.headers.authorization, address: ip })
   if (caller === null || caller.scope === 'read') return null
   const limit = limits.count(lane.bucket, { ip, caller })
   if (limit === null) return null
+  connections.countUntilAnswered(request, response, ip)
   return { lane, request, response, params, caller, ip, id: nextId(), limit, startedAt }
 }
 
