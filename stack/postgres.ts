@@ -58,7 +58,14 @@ export async function startPostgres(options: PostgresOptions): Promise<Postgres>
   const data = resolve(dir, 'data')
   const passwordFile = join(dir, 'password')
   const user = await userSwitch()
-  if (!existsSync(join(data, 'PG_VERSION'))) await createCluster(user, data, passwordFile, temporary)
+  if (!existsSync(join(data, 'PG_VERSION'))) {
+    // A cluster, which `initdb` has completed: creating another one in its place would delete the database.
+    if (existsSync(join(data, 'global', 'pg_control')))
+      throw new StackError(
+        `${data} has lost PG_VERSION, so the database cannot start: start again with --fresh`,
+      )
+    await createCluster(user, data, passwordFile, temporary)
+  }
   if (!existsSync(passwordFile))
     throw new StackError(`${passwordFile} is missing, so the database is lost: start again with --fresh`)
   await endLeftOver(data)

@@ -60,6 +60,17 @@ describe('stack/postgres', () => {
     expect(await query(postgres, 'select 1 as n')).to.deep.equal([{ n: 1 }])
   })
 
+  it('when a cluster has lost its version, it is refused in one line that names --fresh, and its data stays', async () => {
+    await (await startPostgres({ dir })).stop()
+    rmSync(join(dir, 'data', 'PG_VERSION'))
+    const refusal = await startPostgres({ dir }).then(
+      () => null,
+      (error: Error) => error,
+    )
+    expect(refusal?.message).to.include('--fresh').and.not.include('\n')
+    expect(existsSync(join(dir, 'data', 'base'))).to.equal(true)
+  })
+
   it('when the password is missing, it is refused in one line that names --fresh', async () => {
     await (await startPostgres({ dir })).stop()
     rmSync(join(dir, 'password'))
