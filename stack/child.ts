@@ -3,13 +3,14 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { closeSync, openSync, readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { StackError } from './options.ts'
 
 export interface ChildOptions {
   readonly command: string
   readonly args: readonly string[]
   /** The program's output; truncated at each start. */
   readonly logFile: string
-  /** Polled until it returns true. A rejection counts as false. */
+  /** Polled until it returns true. A rejection counts as false, but a StackError ends the start. */
   readonly ready: () => Promise<boolean>
   /** A folder to delete once the program has ended, even if this process was killed. */
   readonly removeAfter?: string
@@ -60,8 +61,14 @@ export async function startChild(options: ChildOptions): Promise<Child> {
     await exited
   }
 
+  const isReady = (): Promise<boolean> =>
+    options.ready().catch(async (error: unknown) => {
+      if (!(error instanceof StackError)) return false
+      await stop()
+      throw error
+    })
   const deadline = Date.now() + START_LIMIT_MS
-  while (!(await options.ready().catch(() => false))) {
+  while (!(await isReady())) {
     if (guard.exitCode !== null || Date.now() > deadline) {
       await stop()
       throw new Error(

@@ -8,6 +8,7 @@ import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
 import pg from 'pg'
 import { startChild } from './child.ts'
+import { unusable } from './data-dir.ts'
 import { endLeftOver } from './left-over-postmaster.ts'
 import { StackError } from './options.ts'
 import { freePort } from './ports.ts'
@@ -50,6 +51,16 @@ const NOT_CRASH_SAFE = [
   'max_wal_senders=0',
 ]
 
+/** What `createCluster` writes. */
+const PASSWORD = /^[0-9a-f]{32}$/
+/** Code of Postgres for a password that is not the one of the login. */
+const PASSWORD_REFUSED = '28P01'
+
+const passwordError = (file: string): StackError =>
+  new StackError(
+    `${file} does not contain the password of the database, so the database is lost: start again with --fresh`,
+  )
+
 const run = promisify(execFile)
 
 /** Starts the server, after creating its cluster and the database at the first start. */
@@ -71,7 +82,10 @@ export async function startPostgres(options: PostgresOptions): Promise<Postgres>
   await endLeftOver(data)
 
   const server = { host: '127.0.0.1', port: port ?? (await freePort()), user: DATABASE }
-  const password = await readFile(passwordFile, 'utf8')
+  const password = await readFile(passwordFile, 'utf8').catch((error: unknown) => {
+    throw unusable(passwordFile, error, 'the database is lost: start again with --fresh')
+  })
+  if (!PASSWORD.test(password)) throw passwordError(passwordFile)
   const socket = hasSocket(data) ? data : ''
   const chosen = [
     ...[...SETTINGS, `unix_socket_directories=${socket}`, 'unix_socket_permissions=0700'],
@@ -83,7 +97,10 @@ export async function startPostgres(options: PostgresOptions): Promise<Postgres>
     command,
     args,
     logFile: join(dir, 'postgres.log'),
-    ready: () => hasDatabase({ ...server, password }),
+    ready: () =>
+      hasDatabase({ ...server, password }).catch((error: { readonly code?: string }) => {
+        throw error.code === PASSWORD_REFUSED ? passwordError(passwordFile) : error
+      }),
     ...(temporary ? { removeAfter: dir } : {}),
   })
   const address = `${server.host}:${server.port}/${DATABASE}`

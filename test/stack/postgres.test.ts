@@ -81,6 +81,24 @@ describe('stack/postgres', () => {
     expect(refusal?.message).to.include('--fresh').and.not.include('\n')
   })
 
+  for (const [content, text] of [
+    ['is empty', ''],
+    ['is truncated', '0123456789abcdef'],
+    ['is of another cluster', '0123456789abcdef0123456789abcdef'],
+  ] as const)
+    it(`when the password ${content}, it is refused in one line that names the file`, async () => {
+      await (await startPostgres({ dir })).stop()
+      writeFileSync(join(dir, 'password'), text)
+      const refusal = await startPostgres({ dir }).then(
+        () => null,
+        (error: Error) => error,
+      )
+      expect(refusal?.message)
+        .to.include(join(dir, 'password'))
+        .and.to.include('--fresh')
+        .and.not.include('\n')
+    })
+
   it('when it is temporary, it deletes its folder at the end', async () => {
     postgres = await startPostgres({ dir, temporary: true })
     expect(await query(postgres, 'show fsync')).to.deep.equal([{ fsync: 'off' }])
