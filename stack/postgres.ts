@@ -1,7 +1,7 @@
 /** Starts the embedded Postgres server. */
 import { type ExecFileException, execFile } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { existsSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { chown, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { join, resolve } from 'node:path'
@@ -61,6 +61,16 @@ const passwordError = (file: string): StackError =>
     `${file} does not contain the password of the database, so the database is lost: start again with --fresh`,
   )
 
+/** One line: the reason that the server's log states. */
+function startError(data: string, logFile: string): StackError {
+  const lines = existsSync(logFile) ? readFileSync(logFile, 'utf8').trimEnd().split('\n') : []
+  const reason =
+    lines.findLast((line) => /\b(?:PANIC|FATAL|ERROR):/.test(line)) ?? lines.at(-1) ?? 'no output'
+  return new StackError(
+    `the database in ${data} does not start (${reason.trim()}); ${logFile} has its whole output; --fresh starts again without its state`,
+  )
+}
+
 const run = promisify(execFile)
 
 /** Starts the server, after creating its cluster and the database at the first start. */
@@ -93,15 +103,18 @@ export async function startPostgres(options: PostgresOptions): Promise<Postgres>
   ]
   const settings = chosen.flatMap((setting) => ['-c', setting])
   const [command, ...args] = user.command(binary('postgres'), '-D', data, '-p', `${server.port}`, ...settings)
+  const logFile = join(dir, 'postgres.log')
   const child = await startChild({
     command,
     args,
-    logFile: join(dir, 'postgres.log'),
+    logFile,
     ready: () =>
       hasDatabase({ ...server, password }).catch((error: { readonly code?: string }) => {
         throw error.code === PASSWORD_REFUSED ? passwordError(passwordFile) : error
       }),
     ...(temporary ? { removeAfter: dir } : {}),
+  }).catch((error: unknown) => {
+    throw error instanceof StackError ? error : startError(data, logFile)
   })
   const address = `${server.host}:${server.port}/${DATABASE}`
   return {

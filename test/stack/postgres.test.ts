@@ -71,6 +71,19 @@ describe('stack/postgres', () => {
     expect(existsSync(join(dir, 'data', 'base'))).to.equal(true)
   })
 
+  it('when the cluster is damaged, it is refused in one line with the reason of the server', async () => {
+    await (await startPostgres({ dir })).stop()
+    writeFileSync(join(dir, 'data', 'global', 'pg_control'), '')
+    const refusal = await startPostgres({ dir }).then(
+      () => null,
+      (error: Error) => error,
+    )
+    expect(refusal?.message)
+      .to.match(/PANIC: .*pg_control/)
+      .and.to.include('--fresh')
+      .and.not.include('\n')
+  })
+
   it('when the password is missing, it is refused in one line that names --fresh', async () => {
     await (await startPostgres({ dir })).stop()
     rmSync(join(dir, 'password'))
