@@ -51,7 +51,7 @@ const NOT_CRASH_SAFE = [
   'max_wal_senders=0',
 ]
 
-/** What `createCluster` writes. */
+/** The password that `createCluster` writes. */
 const PASSWORD = /^[0-9a-f]{32}$/
 /** Code of Postgres for a password that is not the one of the login. */
 const PASSWORD_REFUSED = '28P01'

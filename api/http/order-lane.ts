@@ -194,7 +194,7 @@ function bodyOf({ checkBody, route }: Lane, text: string): unknown {
   return value
 }
 
-/** What a request is answered with, and the requests of its limit that it costs beyond the first one. */
+/** The answer to a request. `cost`: the requests of its limit that it costs beyond the first one. */
 interface LaneAnswer {
   readonly status: number
   readonly text: string

@@ -37,7 +37,7 @@ type Costs = Readonly<Record<(typeof PROCESSES)[number], number>>
 
 const IDLE_MS = 1_000
 const SAMPLES = 5
-/** What the preparation of a sample has caused ends in it. */
+/** Work that the preparation of a sample has caused ends within this time. */
 const PAUSE_MS = 100
 
 describe('the cost of commands on orders at their maximum', function () {

@@ -6,7 +6,7 @@ import { apiEnv } from './exchange-fixture.ts'
 
 /** Processor time of a bare recovery on the machine of the reference, microseconds. */
 const REFERENCE_US = 50
-/** Of one core. */
+/** The share of one core that a client may take. */
 const SHARE = 0.25
 
 const withoutLimits = apiEnv('postgres://user@localhost/database')
