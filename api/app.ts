@@ -180,7 +180,7 @@ export async function buildApp(ports: AppPorts): Promise<App> {
       charge: access.charge,
       addressOf,
       nextId: genReqId,
-      isRefused,
+      connections: connections.limit,
       metrics: ports.metrics,
     })
   boundPages(app as never)

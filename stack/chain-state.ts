@@ -42,6 +42,14 @@ export function repairChainState(path: string, keptBytes = KEPT_BYTES): void {
   writeWhole(path, JSON.stringify({ ...state, blocks, transactions: kept }))
 }
 
+/** Numbers are hexadecimal texts, or integers. */
+const isNumber = (value: unknown): boolean =>
+  value !== null && value !== '' && Number.isInteger(Number(value))
+const isBlock = (block: Partial<Block> | null): boolean =>
+  isNumber(block?.header?.number ?? null) && isNumber(block?.header?.timestamp ?? null)
+const isTransaction = (transaction: Partial<Transaction> | null): boolean =>
+  isNumber(transaction?.block_number ?? null)
+
 const numberOf = ({ header }: Block): number => Number(header.number)
 
 /** The lowest number above 0 such that its block and all newer ones, with their transactions, take at most so many bytes. */
@@ -87,6 +95,8 @@ function read(path: string): ChainState {
   } catch (error) {
     throw unusable(path, error, 'it is not a chain state, and the chain is lost: start again with --fresh')
   }
-  if (Array.isArray(state?.blocks)) return state
-  throw new StackError(`${path} has no blocks, so the chain is lost: start again with --fresh`)
+  if (!Array.isArray(state?.blocks))
+    throw new StackError(`${path} has no blocks, so the chain is lost: start again with --fresh`)
+  if (state.blocks.every(isBlock) && (state.transactions ?? []).every(isTransaction)) return state
+  throw new StackError(`${path} has damaged blocks, so the chain is lost: start again with --fresh`)
 }

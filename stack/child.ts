@@ -3,6 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { closeSync, openSync, readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { StackError } from './options.ts'
 
 export interface ChildOptions {
   readonly command: string
@@ -11,7 +12,7 @@ export interface ChildOptions {
   readonly logFile: string
   /** Sent every second once the program is to end; the default is SIGINT. */
   readonly stopSignal?: 'INT' | 'TERM'
-  /** Polled until it returns true. A rejection counts as false. */
+  /** Polled until it returns true. A rejection counts as false, but a StackError ends the start. */
   readonly ready: () => Promise<boolean>
   /** A folder to delete once the program has ended, even if this process was killed. */
   readonly removeAfter?: string
@@ -62,8 +63,14 @@ export async function startChild(options: ChildOptions): Promise<Child> {
     await exited
   }
 
+  const isReady = (): Promise<boolean> =>
+    options.ready().catch(async (error: unknown) => {
+      if (!(error instanceof StackError)) return false
+      await stop()
+      throw error
+    })
   const deadline = Date.now() + START_LIMIT_MS
-  while (!(await options.ready().catch(() => false))) {
+  while (!(await isReady())) {
     if (guard.exitCode !== null || Date.now() > deadline) {
       await stop()
       throw new Error(

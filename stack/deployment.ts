@@ -46,6 +46,18 @@ export async function ensureDeployment(
   return deployment
 }
 
+const ADDRESS = /^0x[0-9a-f]{40}$/i
+
+/** Contracts and markets that an earlier version lacked are named one by one. */
+function isDeployment({ contracts, traders }: Partial<Deployment>): boolean {
+  const addresses = [...Object.values(contracts ?? {}), ...Object.values(traders ?? {})]
+  return (
+    contracts?.marginBank !== undefined &&
+    traders !== undefined &&
+    addresses.every((each) => ADDRESS.test(each))
+  )
+}
+
 async function loadOrDeploy(
   dir: DataDir,
   keys: Keys,
@@ -53,7 +65,7 @@ async function loadOrDeploy(
   chainId: number,
   signers: OracleSigners,
 ): Promise<Deployment> {
-  const stored = readJson<Deployment>(dir.deployment)
+  const stored = readJson<Deployment>(dir.deployment, isDeployment)
   if (stored === null) return deploy(dir, keys, provider, chainId, signers)
   if ((await provider.getCode(stored.contracts.marginBank)) === '0x')
     throw new StackError(

@@ -1,13 +1,14 @@
 /** Starts the embedded Postgres server. */
 import { execFile } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { existsSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
 import pg from 'pg'
 import { startChild } from './child.ts'
+import { unusable } from './data-dir.ts'
 import { endLeftOver } from './left-over-postmaster.ts'
 import { StackError } from './options.ts'
 import { freePort } from './ports.ts'
@@ -51,6 +52,26 @@ const NOT_CRASH_SAFE = [
   'max_wal_senders=0',
 ]
 
+/** The password that `createCluster` writes. */
+const PASSWORD = /^[0-9a-f]{32}$/
+/** Code of Postgres for a password that is not the one of the login. */
+const PASSWORD_REFUSED = '28P01'
+
+const passwordError = (file: string): StackError =>
+  new StackError(
+    `${file} does not contain the password of the database, so the database is lost: start again with --fresh`,
+  )
+
+/** One line: the reason that the server's log states. */
+function startError(data: string, logFile: string): StackError {
+  const lines = existsSync(logFile) ? readFileSync(logFile, 'utf8').trimEnd().split('\n') : []
+  const reason =
+    lines.findLast((line) => /\b(?:PANIC|FATAL|ERROR):/.test(line)) ?? lines.at(-1) ?? 'no output'
+  return new StackError(
+    `the database in ${data} does not start (${reason.trim()}); ${logFile} has its whole output; --fresh starts again without its state`,
+  )
+}
+
 const run = promisify(execFile)
 
 /** Starts the server, after creating its cluster and the database at the first start. */
@@ -59,13 +80,23 @@ export async function startPostgres(options: PostgresOptions): Promise<Postgres>
   const data = resolve(dir, 'data')
   const passwordFile = join(dir, 'password')
   const user = await userSwitch([binary('postgres'), '--version'])
-  if (!existsSync(join(data, 'PG_VERSION'))) await createCluster(user, data, passwordFile, temporary)
+  if (!existsSync(join(data, 'PG_VERSION'))) {
+    // A cluster, which `initdb` has completed: creating another one in its place would delete the database.
+    if (existsSync(join(data, 'global', 'pg_control')))
+      throw new StackError(
+        `${data} has lost PG_VERSION, so the database cannot start: start again with --fresh`,
+      )
+    await createCluster(user, data, passwordFile, temporary)
+  }
   if (!existsSync(passwordFile))
     throw new StackError(`${passwordFile} is missing, so the database is lost: start again with --fresh`)
   await endLeftOver(data)
 
   const server = { host: '127.0.0.1', port: port ?? (await freePort()), user: DATABASE }
-  const password = await readFile(passwordFile, 'utf8')
+  const password = await readFile(passwordFile, 'utf8').catch((error: unknown) => {
+    throw unusable(passwordFile, error, 'the database is lost: start again with --fresh')
+  })
+  if (!PASSWORD.test(password)) throw passwordError(passwordFile)
   const socket = hasSocket(data) ? data : ''
   const chosen = [
     ...[...SETTINGS, `unix_socket_directories=${socket}`, 'unix_socket_permissions=0700'],
@@ -73,12 +104,18 @@ export async function startPostgres(options: PostgresOptions): Promise<Postgres>
   ]
   const settings = chosen.flatMap((setting) => ['-c', setting])
   const [command, ...args] = user.command(binary('postgres'), '-D', data, '-p', `${server.port}`, ...settings)
+  const logFile = join(dir, 'postgres.log')
   const child = await startChild({
     command,
     args,
-    logFile: join(dir, 'postgres.log'),
-    ready: () => hasDatabase({ ...server, password }),
+    logFile,
+    ready: () =>
+      hasDatabase({ ...server, password }).catch((error: { readonly code?: string }) => {
+        throw error.code === PASSWORD_REFUSED ? passwordError(passwordFile) : error
+      }),
     ...(temporary ? { removeAfter: dir } : {}),
+  }).catch((error: unknown) => {
+    throw error instanceof StackError ? error : startError(data, logFile)
   })
   const address = `${server.host}:${server.port}/${DATABASE}`
   return {

@@ -16,6 +16,7 @@ import { createLogins, type DatabaseUrls } from './database-logins.ts'
 import { ensureDeployment, marketSpecs } from './deployment.ts'
 import { type EngineFiles, listMarkets, membersOf, writeEngineFiles } from './engine.ts'
 import { type Environment, type EnvironmentInput, environmentOf } from './environment.ts'
+import { loadIssuerKeys } from './issuer/keys.ts'
 import { type Keys, loadKeys } from './keys.ts'
 import { lockDataDir } from './lock.ts'
 import type { StackOptions } from './options.ts'
@@ -120,6 +121,8 @@ async function start(
   const { oracle: address } = deployment.contracts
   const oracle = createReportSigner(keys.oracle.privateKey, { chainId: CHAIN_ID, address })
   writePrivate(dir.prices, priceConfigOf(address))
+  // Its process could report damaged keys only in its log.
+  await loadIssuerKeys(dir.issuer)
 
   const supervisor = createSupervisor({ logDir: dir.logs, report })
   onStop(() => supervisor.stop())

@@ -209,6 +209,8 @@ export interface RejectedSignature {
   readonly order: Order
   readonly signature: string
   readonly others: readonly MarketSpec[]
+  /** Digest and signer if the form of the signature is valid: computing them again would cost as much as verifying it. */
+  readonly recovered: { readonly hash: string; readonly signer: string } | null
   /** The error in the form of the signature; null if the form is valid and only the signer differs from the maker. */
   readonly refusal: SignatureRefusal | null
   /** Whether to search for the mistake, which takes dozens of recoveries. */
@@ -261,16 +263,21 @@ const hintWithoutMistake = (wasSearched: boolean): string =>
     ? 'No common mistake fits. Compare the digest with yours: either a field differs, or another key signed.'
     : 'Compare the digest with yours. Common mistakes are searched only for the first wrong signatures of a batch and of a second.'
 
+/** Digest and signer of an order whose signature has a wrong form, as far as it can be read. */
+function readLeniently({ spec, order }: RejectedSignature, signerOf: (hash: Uint8Array) => string | null) {
+  const digest = digestOf(fieldsOf(spec, order), domainOf(spec), false)
+  return { hash: toHex(digest), signer: signerOf(personal(digest)) }
+}
+
 /** The error for a rejected signature, with the digest, domain, signers and a hint, so that the trader can compare them. */
 export function diagnoseSignature(rejected: RejectedSignature): ApiError {
   const { spec, order, signature, refusal, searchMistake } = rejected
-  const digest = digestOf(fieldsOf(spec, order), domainOf(spec), false)
   const parts = readSignatureParts(signature)
   const signerOf = (hash: Uint8Array): string | null => {
     const signer = parts && recover(hash, parts.rs, parts.recoveryId)
     return signer ? toHex(signer) : null
   }
-  const recovered = signerOf(personal(digest))
+  const { hash: digest, signer: recovered } = rejected.recovered ?? readLeniently(rejected, signerOf)
   const isMakers = recovered === order.maker
   const mistake =
     isMakers || parts === null || !searchMistake
@@ -284,7 +291,7 @@ export function diagnoseSignature(rejected: RejectedSignature): ApiError {
     field: 'signature',
     ...(refusal && 'expected' in refusal ? { expected: refusal.expected, received: refusal.received } : {}),
     hint,
-    digest: toHex(digest),
+    digest,
     domain,
     recovered_signer: recovered,
     expected_signer: order.maker,

@@ -99,6 +99,7 @@ export function createVerifier(
         return diagnoseSignature({
           ...candidate,
           others,
+          recovered: verdict.ok ? verdict.value : null,
           refusal: verdict.ok ? null : verdict.refusal,
           searchMistake,
         })

@@ -3,7 +3,7 @@
  * trusted proxy may open any number; behind it, the requests of a client that are not answered yet count instead, because each occupies a
  * connection of the proxy. WebSockets have bounds of their own.
  */
-import type { IncomingMessage, Server } from 'node:http'
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 import { ApiError } from '../errors.ts'
@@ -13,6 +13,10 @@ import { networkOf } from './network.ts'
 export interface ConnectionLimit {
   /** Whether requests of the connection are rejected: its address has too many. */
   isRefused(request: IncomingMessage): boolean
+  /** Whether a request would be one too many of those of its client that a proxy waits for. */
+  isFull(request: IncomingMessage, ip: string): boolean
+  /** Counts a request that came through a proxy until it is answered. */
+  countUntilAnswered(request: IncomingMessage, response: ServerResponse, ip: string): void
   /** The connection has become a WebSocket. */
   release(socket: Socket): void
   guard(app: FastifyInstance): void
@@ -65,16 +69,21 @@ export function createConnectionLimit({ perAddress, trusts }: ConnectionLimitOpt
     }
   }
 
-  /** Counts a request until it is answered. */
-  function count(ip: string): () => void {
+  const isFull: ConnectionLimit['isFull'] = ({ socket }, ip) =>
+    isProxy(socket) && pending.of(networkOf(ip)) >= perAddress
+
+  const countUntilAnswered: ConnectionLimit['countUntilAnswered'] = ({ socket }, response, ip) => {
+    if (!isProxy(socket)) return
     const network = networkOf(ip)
-    if (pending.of(network) >= perAddress) throw error(pending.of(network) + 1)
     pending.add(network, 1)
-    return onceOnly(() => pending.add(network, -1))
+    const answered = onceOnly(() => pending.add(network, -1))
+    response.once('close', answered).once('finish', answered)
   }
 
   return {
     isRefused: ({ socket }) => refused.has(socket),
+    isFull,
+    countUntilAnswered,
     release: (socket) => releases.get(socket)?.(),
     guard(app) {
       const server = app.server as Server
@@ -85,9 +94,9 @@ export function createConnectionLimit({ perAddress, trusts }: ConnectionLimitOpt
           reply.header('connection', 'close')
           throw error(open.of(networkOf(socket.remoteAddress ?? '')))
         }
-        if (request.ws || !isProxy(socket)) return
-        const answered = count(request.ip)
-        reply.raw.once('close', answered).once('finish', answered)
+        if (request.ws) return
+        if (isFull(request.raw, request.ip)) throw error(pending.of(networkOf(request.ip)) + 1)
+        countUntilAnswered(request.raw, reply.raw, request.ip)
       })
     },
   }

@@ -22,6 +22,15 @@ export function keptByAddress<Value extends object | string>(
   }
 }
 
-const networkOfIpv6 = keptByAddress(normalizeIP)
+/** An address to which a proxy has appended the port of the connection, for example `192.0.2.1:443` or `[2001:db8::1]:443`. */
+const WITH_PORT = /^(?:(\d+\.\d+\.\d+\.\d+):\d+|\[([^\]]+)\](?::\d+)?)$/
+
+/** With its port, each connection of a client would be an address of its own. */
+function withoutPort(ip: string): string {
+  const [, ipv4, ipv6] = WITH_PORT.exec(ip) ?? []
+  return ipv4 ?? ipv6 ?? ip
+}
+
+const networkOfIpv6 = keptByAddress((ip) => normalizeIP(withoutPort(ip)))
 
 export const networkOf = (ip: string): string => (ip.includes(':') ? networkOfIpv6(ip) : normalizeIP(ip))

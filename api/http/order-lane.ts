@@ -12,6 +12,7 @@ import type { Metrics } from '../metrics.ts'
 import type { NearestLimit } from '../ports.ts'
 import { type Access, type Bucket, costOfAnswer, type LocalLimits } from './access.ts'
 import { beforeFramework, headersOf, type Listener, ownHeaders } from './before-framework.ts'
+import type { ConnectionLimit } from './connection-limit.ts'
 import { BODY_LIMIT, catalogued, publishError } from './errors.ts'
 import { parseJson } from './json.ts'
 import { type Problem, validationError } from './problems.ts'
@@ -32,8 +33,8 @@ export interface LanePorts {
   /** Undefined once the connection has ended. */
   readonly addressOf: (request: IncomingMessage) => string | undefined
   readonly nextId: () => string
-  /** The framework rejects its requests. */
-  readonly isRefused: (request: IncomingMessage) => boolean
+  /** The framework rejects requests of a refused connection, and those of a client with too many unanswered requests. */
+  readonly connections: Pick<ConnectionLimit, 'isRefused' | 'isFull' | 'countUntilAnswered'>
   readonly metrics: Pick<Metrics, 'request'>
 }
 
@@ -159,20 +160,21 @@ function hasBodyOf({ headers }: IncomingMessage, bodyLimit: number): boolean {
 /** Null for a request that is left to the framework, and is not counted. */
 function admit(
   lanes: Lanes,
-  { limits, authenticate, addressOf, nextId, isRefused }: LanePorts,
+  { limits, authenticate, addressOf, nextId, connections }: LanePorts,
   request: IncomingMessage,
   response: ServerResponse,
 ): Admitted | null {
   const startedAt = performance.now()
-  const found = isPlain(request) && !isRefused(request) ? lanes.find(request.url as string) : null
+  const found = isPlain(request) && !connections.isRefused(request) ? lanes.find(request.url as string) : null
   if (found === null || found.lane.headers === null || !hasBodyOf(request, found.lane.bodyLimit)) return null
   const { lane, params } = found
   const ip = addressOf(request)
-  if (ip === undefined) return null
+  if (ip === undefined || connections.isFull(request, ip)) return null
   const caller = authenticate.known({ authorization: request.headers.authorization, address: ip })
   if (caller === null || caller.scope === 'read') return null
   const limit = limits.count(lane.bucket, { ip, caller })
   if (limit === null) return null
+  connections.countUntilAnswered(request, response, ip)
   return { lane, request, response, params, caller, ip, id: nextId(), limit, startedAt }
 }
 
@@ -192,27 +194,32 @@ function bodyOf({ checkBody, route }: Lane, text: string): unknown {
   return value
 }
 
+/** The answer to a request. `cost`: the requests of its limit that it costs beyond the first one. */
+interface LaneAnswer {
+  readonly status: number
+  readonly text: string
+  readonly headers: readonly string[]
+  readonly cost: number
+}
+
 function createExecution(app: App, { charge, metrics }: LanePorts, isClosing: () => boolean) {
-  function send(admitted: Admitted, status: number, text: string, more: readonly string[] = []): void {
+  function send(admitted: Admitted, { status, text, headers }: LaneAnswer): void {
     const { lane, response, limit, id, startedAt } = admitted
     const own = ownHeaders(Buffer.byteLength(text), { id, ...limit })
     const closing = isClosing() ? ['connection', 'close'] : []
-    response.writeHead(status, [...(lane.headers as readonly string[]), ...own, ...more, ...closing])
+    response.writeHead(status, [...(lane.headers as readonly string[]), ...own, ...headers, ...closing])
     response.end(text)
     metrics.request('POST', lane.url, status, (performance.now() - startedAt) / 1000)
   }
 
-  function sendError(admitted: Admitted, error: ApiError): void {
-    const { lane, id } = admitted
+  function errorAnswer({ lane, id }: Admitted, error: ApiError, cost: number): LaneAnswer {
     publishError(lane.route, error)
-    const more = error.retryAfter === undefined ? [] : ['retry-after', error.retryAfter]
-    send(admitted, error.status, JSON.stringify(errorBody(error, id, false)), more)
+    const headers = error.retryAfter === undefined ? [] : ['retry-after', error.retryAfter]
+    return { status: error.status, text: JSON.stringify(errorBody(error, id, false)), headers, cost }
   }
 
-  return async (admitted: Admitted, text: string): Promise<void> => {
-    const { lane, request, caller, params, ip, id } = admitted
-    // The connection was answered before its request had arrived: what arrives later must not be executed.
-    if (request.socket.writableEnded) return
+  async function answerOf(admitted: Admitted, text: string): Promise<LaneAnswer> {
+    const { lane, caller, params, id } = admitted
     let isCommandRead = false
     let cost = 0
     try {
@@ -222,12 +229,30 @@ function createExecution(app: App, { charge, metrics }: LanePorts, isClosing: ()
       const handled = { caller, params, body } as unknown as FastifyRequest
       const answer = await lane.handle(handled)
       const json = typeof answer === 'string' ? answer : JSON.stringify(answer)
-      send(admitted, 200, json)
-      cost = Math.max(cost, costOfAnswer(lane.bucket, json.length))
+      return {
+        status: 200,
+        text: json,
+        headers: [],
+        cost: Math.max(cost, costOfAnswer(lane.bucket, json.length)),
+      }
     } catch (error) {
       const known = catalogued(error, app.log.child({ reqId: id }))
-      sendError(admitted, isCommandRead ? known : known.beforeReading())
+      return errorAnswer(admitted, isCommandRead ? known : known.beforeReading(), cost)
     }
-    charge(lane.bucket, { ip, caller, log: app.log }, cost)
+  }
+
+  return async (admitted: Admitted, text: string): Promise<void> => {
+    const { lane, request, response, caller, ip, id } = admitted
+    // The connection was answered before its request had arrived: what arrives later must not be executed.
+    if (request.socket.writableEnded) return
+    const answer = await answerOf(admitted, text)
+    try {
+      send(admitted, answer)
+    } catch (err) {
+      // The command may have been executed, and a part of the answer may have been sent: any other answer would contradict it.
+      app.log.error({ err, reqId: id }, 'failed to send an answer; the connection is closed')
+      response.destroy()
+    }
+    charge(lane.bucket, { ip, caller, log: app.log }, answer.cost)
   }
 }

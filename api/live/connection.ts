@@ -232,8 +232,9 @@ export class Connection implements Reader {
       await this.#spending.spend(op)
       const { json, readAfter } = await execute(commands, caller, message, arrival ?? undefined)
       const head = JSON.stringify({ type: 'result', id, op, ts: this.#now, read_after: readAfter })
-      this.#sendText(`${head.slice(0, -1)},"data":${json}}`)
       this.#spending.charge(op, costOfCommand(message, json))
+      // Nothing that may fail follows: its error would be a second answer.
+      this.#sendText(`${head.slice(0, -1)},"data":${json}}`)
     } finally {
       arrival?.answered()
     }

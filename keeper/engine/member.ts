@@ -42,6 +42,9 @@ export interface Member<Command, Answer> {
   lagMs(): number
 }
 
+/** Readings of the lease per life while a member applies the groups that it is behind. */
+const READINGS = 8
+
 export function startMember<Command, Row, Answer>(
   ports: MemberPorts<Command, Row, Answer>,
   options: MemberOptions,
@@ -75,23 +78,40 @@ export function startMember<Command, Row, Answer>(
     return null
   }
 
+  const watch = watchLease(clock, options)
+  let watchedAt = clock.monotonic()
+
+  /** The life of a lease is counted from the first reading that shows its renewal, also while the member is far behind. */
+  async function watchWhileBehind(): Promise<void> {
+    const now = clock.monotonic()
+    if (now - watchedAt < options.lifeMs / READINGS) return
+    watchedAt = now
+    try {
+      watch.isExpired(await lease.read())
+    } catch (err) {
+      logger.warn({ err }, 'lease not read; will retry')
+    }
+  }
+
   /** Applies groups until there are no more. */
   async function catchUp(): Promise<void> {
     while (!isEnded && follower.fault === null) {
       const readAt = clock.monotonic()
       const applied = await available(() => follower.advance())
-      if (applied !== 0) continue
+      if (applied !== 0) {
+        if (ownership === null) await watchWhileBehind()
+        continue
+      }
       caughtUpAt = readAt
       return
     }
   }
 
-  const watch = watchLease(clock, options)
-
   /** The token of a new ownership; null while another member may own the journal. */
   async function acquire(): Promise<number | null> {
     try {
       const reading = await lease.read()
+      watchedAt = clock.monotonic()
       return watch.isExpired(reading) ? await lease.take(reading) : null
     } catch (err) {
       logger.warn({ err }, 'lease not read; will retry')

@@ -18,7 +18,7 @@ export const FAULTS: readonly Fault[] = [...LEDGER_FAULTS, ...TRADING_FAULTS]
 const COPIED = ['domain', 'keeper/engine', 'simulate/exchange', 'simulate/scenarios.ts', 'simulate/random.ts']
 
 /** Throws if the passage does not stand exactly once in its file: the list must follow the code. */
-export function mutated(text: string, { name, file, passage, replacement }: Fault): string {
+function mutated(text: string, { name, file, passage, replacement }: Fault): string {
   const count = text.split(passage).length - 1
   if (count !== 1)
     throw new Error(`fault "${name}": its passage stands ${count} times in ${file}, expected once`)

@@ -67,4 +67,18 @@ describe('stack/chain-state', () => {
     writeFileSync(stateFile, '{"blocks": [')
     expect(() => repairChainState(stateFile)).to.throw('start again with --fresh')
   })
+
+  it('when blocks or transactions are damaged, it throws and names --fresh', () => {
+    for (const content of [
+      { blocks: [1] },
+      { blocks: [null] },
+      { blocks: [{}] },
+      { blocks: [{ header: { number: 'x', timestamp: '0x1' } }] },
+      { blocks: [{ header: { number: '0x0' } }] },
+      { blocks: [], transactions: [null] },
+    ]) {
+      writeFileSync(stateFile, JSON.stringify(content))
+      expect(() => repairChainState(stateFile), JSON.stringify(content)).to.throw('start again with --fresh')
+    }
+  })
 })

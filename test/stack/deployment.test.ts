@@ -90,6 +90,21 @@ describe('stack/deployment, in a data directory of an earlier start', function (
     expect(message).to.match(/\w+Lib at 0x[0-9a-f]{40} has code/)
   })
 
+  for (const content of [
+    '{}',
+    '[]',
+    '{"contracts":{}}',
+    '{"contracts":{"marginBank":"0x12"},"traders":{}}',
+    '{"contracts":null,"traders":null}',
+  ])
+    it(`when deployment.json contains ${content}, it refuses in one line that names the file and --fresh`, async () => {
+      writeFileSync(dir.deployment, content)
+      expect(await refusal())
+        .to.include(dir.deployment)
+        .and.to.include('--fresh')
+        .and.not.include('\n')
+    })
+
   it('when the deployment lacks a contract of this version, it refuses and names it', async () => {
     const { extension: _, ...contracts } = deployment.contracts
     writeFileSync(dir.deployment, JSON.stringify({ ...deployment, contracts }))

@@ -60,6 +60,30 @@ describe('stack/postgres', () => {
     expect(await query(postgres, 'select 1 as n')).to.deep.equal([{ n: 1 }])
   })
 
+  it('when a cluster has lost its version, it is refused in one line that names --fresh, and its data stays', async () => {
+    await (await startPostgres({ dir })).stop()
+    rmSync(join(dir, 'data', 'PG_VERSION'))
+    const refusal = await startPostgres({ dir }).then(
+      () => null,
+      (error: Error) => error,
+    )
+    expect(refusal?.message).to.include('--fresh').and.not.include('\n')
+    expect(existsSync(join(dir, 'data', 'base'))).to.equal(true)
+  })
+
+  it('when the cluster is damaged, it is refused in one line with the reason of the server', async () => {
+    await (await startPostgres({ dir })).stop()
+    writeFileSync(join(dir, 'data', 'global', 'pg_control'), '')
+    const refusal = await startPostgres({ dir }).then(
+      () => null,
+      (error: Error) => error,
+    )
+    expect(refusal?.message)
+      .to.match(/PANIC: .*pg_control/)
+      .and.to.include('--fresh')
+      .and.not.include('\n')
+  })
+
   it('when the password is missing, it is refused in one line that names --fresh', async () => {
     await (await startPostgres({ dir })).stop()
     rmSync(join(dir, 'password'))
@@ -69,6 +93,24 @@ describe('stack/postgres', () => {
     )
     expect(refusal?.message).to.include('--fresh').and.not.include('\n')
   })
+
+  for (const [content, text] of [
+    ['is empty', ''],
+    ['is truncated', '0123456789abcdef'],
+    ['is of another cluster', '0123456789abcdef0123456789abcdef'],
+  ] as const)
+    it(`when the password ${content}, it is refused in one line that names the file`, async () => {
+      await (await startPostgres({ dir })).stop()
+      writeFileSync(join(dir, 'password'), text)
+      const refusal = await startPostgres({ dir }).then(
+        () => null,
+        (error: Error) => error,
+      )
+      expect(refusal?.message)
+        .to.include(join(dir, 'password'))
+        .and.to.include('--fresh')
+        .and.not.include('\n')
+    })
 
   it('when it is temporary, it deletes its folder at the end', async () => {
     postgres = await startPostgres({ dir, temporary: true })

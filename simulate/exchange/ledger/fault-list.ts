@@ -193,9 +193,8 @@ export const LEDGER_FAULTS: readonly Fault[] = [
     name: 'long work ends with its first step',
     scenario: 'ledger',
     file: 'keeper/engine/owner.ts',
-    passage: '      else\n        queue.pushFront({\n          ...item,\n          command: next,',
-    replacement:
-      '      else if (queue.size < 0)\n        queue.pushFront({\n          ...item,\n          command: next,',
+    passage: '      // Begun work is finished, however late.\n      else\n',
+    replacement: '      else if (item.deadline === 0)\n',
     seed: 1,
   },
   {
@@ -285,7 +284,7 @@ export const LEDGER_FAULTS: readonly Fault[] = [
     file: 'keeper/engine/fair-queue.ts',
     passage: "return queueOf(isBehind ? 'placement' : own)",
     replacement: 'return queueOf(isBehind ? own : own)',
-    seed: 6,
+    seed: 7,
   },
   {
     name: 'the newest command of an account is first',

@@ -4,6 +4,7 @@ import { type AddressInfo, connect, type Socket } from 'node:net'
 import { expect } from 'chai'
 import { after, afterEach, before, describe, it } from 'mocha'
 import { createConnectionLimit } from '../../../api/http/connection-limit.ts'
+import { networkOf } from '../../../api/http/network.ts'
 import { LiveClient } from '../../support/live-client.ts'
 import {
   createUser,
@@ -140,6 +141,40 @@ describe('the connections of an address', () => {
       .to.match(/^HTTP\/1.1 429/)
       .and.to.include('TOO_MANY_CONNECTIONS')
     expect(await askFrom('198.51.100.8')).to.match(/^HTTP\/1.1 200/)
+  })
+
+  it('when a client behind a trusted proxy sends the maximum of orders whose bodies do not arrive, a further request is answered 429', async () => {
+    const port = await listening({ TRUST_PROXY: '1' })
+    const alice = await createUser(first.db, 'alice behind a proxy')
+    const begin = (socket: Socket, length: number) =>
+      socket.write(
+        `POST /v0/orders HTTP/1.1\r\nHost: x\r\nX-Forwarded-For: 198.51.100.9\r\nAuthorization: Key ${alice.apiKey}\r\n` +
+          `Content-Type: application/json\r\nContent-Length: ${length}\r\n\r\n`,
+      )
+    // The framework answers the first order, and the order lane later ones.
+    const placing = await open(port)
+    for (let order = 0; order < 2; order++) {
+      const text = JSON.stringify(signedBody(alice).body)
+      begin(placing, text.length)
+      placing.write(text)
+      expect(String((await once(placing, 'data'))[0])).to.match(/^HTTP\/1.1 200/)
+    }
+    for (let at = 0; at < MOST; at++) begin(await open(port), 1_000)
+    await new Promise((resolve) => setTimeout(resolve, 200))
+    const further = await ask(await open(port), 'X-Forwarded-For: 198.51.100.9\r\n')
+    expect(further)
+      .to.match(/^HTTP\/1.1 429/)
+      .and.to.include('TOO_MANY_CONNECTIONS')
+  })
+
+  it('when a proxy forwards addresses with their ports, the connections of one address count together', () => {
+    for (const [one, other] of [
+      ['198.51.100.7:1001', '198.51.100.7'],
+      ['198.51.100.7:1001', '198.51.100.7:1002'],
+      ['[2001:db8:1:2::1]:1001', '2001:db8:1:2:ffff::9'],
+      ['[::ffff:198.51.100.7]:1001', '198.51.100.7:1002'],
+    ] as const)
+      expect(networkOf(one), one).to.equal(networkOf(other))
   })
 
   it('when addresses are of one /64 network of IPv6, they count together', () => {

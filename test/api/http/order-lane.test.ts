@@ -1,4 +1,5 @@
 import { channel } from 'node:diagnostics_channel'
+import type { ServerResponse } from 'node:http'
 import { expect } from 'chai'
 import { after, afterEach, before, beforeEach, describe, it } from 'mocha'
 import {
@@ -93,6 +94,30 @@ describe('the order lane', () => {
     expect(answer.status).to.equal(200)
     expect(handledRequests).to.equal(1)
   })
+
+  for (const part of ['writeHead', 'end'] as const)
+    it(`when sending an answer fails in ${part}, the command is executed once and the connection ends without another answer`, async () => {
+      const { body, hash } = signedBody(alice)
+      const sent: unknown[] = []
+      const failing = (_: unknown, response: ServerResponse) => {
+        const method = response[part].bind(response) as (...args: unknown[]) => never
+        response[part] = (...args: unknown[]) => {
+          sent.push(args[0])
+          if (sent.length === 1) throw new Error('injected: the answer cannot be sent')
+          return method(...args)
+        }
+      }
+      exchange.api.app.server.prependOnceListener('request', failing)
+      const ended = await place(body).then(
+        ({ status }) => `answered ${status}`,
+        ({ code }) => code,
+      )
+      expect(ended).to.equal('ECONNRESET')
+      expect(sent).to.have.length(1)
+      await exchange.project()
+      const stored = await exchange.get(alice, `/v0/orders/by-hash/${hash}`)
+      expect(stored.status).to.equal(200)
+    })
 
   it('when the limit of the account is reached, the answers count down to it and then reject', async () => {
     const limited = await startSecondApi(exchange, { RATE_LIMIT_ORDERS: '1', RATE_LIMIT_WINDOW_SECONDS: '5' })

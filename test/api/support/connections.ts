@@ -20,6 +20,8 @@ const MOST = 50
 /** Connections to a port of their own, so that a test may still start the server. */
 export async function connectTo(server: Server): Promise<Connections> {
   const door = createServer((incoming, response) => server.emit('request', incoming, response))
+  // A server that ends an idle connection while a client begins a request on it resets the request.
+  door.keepAliveTimeout = 0
   await new Promise<void>((resolve) => door.listen(0, '127.0.0.1', resolve))
   door.unref()
   const { port } = door.address() as AddressInfo

@@ -13,6 +13,7 @@ import { projectAll, projectShards } from '../../../indexer/project/project-shar
 import { createLogger } from '../../../service/logger.ts'
 import { AdoptingEngine } from '../../support/adopting-engine.ts'
 import { binary, e18, future, perpetual } from '../../support/markets.ts'
+import { PATIENCE } from '../../support/patience.ts'
 import { freshDatabase, loginOf } from '../../support/postgres.ts'
 import { appendRows, lockShard } from '../../support/rows/journal.ts'
 import { listMarket } from '../../support/rows/markets.ts'
@@ -298,7 +299,10 @@ async function startApi(
   settings: Settings,
 ): Promise<ExchangeFixture> {
   const login = await loginOf(env.DATABASE_URL ?? url, 'api')
-  const config = { ...readConfig({ ...apiEnv(url, env), DATABASE_URL: login }), ...settings }
+  const read = readConfig({ ...apiEnv(url, env), DATABASE_URL: login })
+  // A command that waits for a busy machine is not refused, unless the test chooses the bound.
+  const commandTimeoutMs = (env.COMMAND_TIMEOUT_MS === undefined ? PATIENCE : 1) * read.commandTimeoutMs
+  const config = { ...read, commandTimeoutMs, ...settings }
   const api = await compose(config, createLogger('api', config.logLevel), engine)
   await api.app.ready()
   const connections = await connectTo(api.app.server)

@@ -48,13 +48,13 @@ export class ProcessorTime {
 
   /** Measures what the process uses by itself: its polls and timers. */
   async start(): Promise<void> {
-    this.#recoveryUs()
+    this.recoveryUs()
     const [before, since] = [usage(), performance.now()]
     await sleep(IDLE_MS)
     this.#idle = (usage() - before) / (performance.now() - since)
   }
 
-  #recoveryUs(): number {
+  recoveryUs(): number {
     const { digest, signature } = this.#recoverable
     const before = usage()
     for (let at = 0; at < RECOVERIES; at++) recover(digest, signature, (at % 2) as 0 | 1)
@@ -70,9 +70,9 @@ export class ProcessorTime {
 
   /** The cost of one call, in recoveries. */
   async once(work: () => Promise<unknown>, calls = 1): Promise<number> {
-    const before = this.#recoveryUs()
+    const before = this.recoveryUs()
     const spent = await this.#us(work, calls)
-    return spent / calls / ((before + this.#recoveryUs()) / 2)
+    return spent / calls / ((before + this.recoveryUs()) / 2)
   }
 
   /** The median cost of a call that can be repeated, in recoveries. */

@@ -42,3 +42,39 @@ describe('updatePace', () => {
     expect(updatePace(stuck, backlog(0, 1), at(2000)).partMs).to.be.closeTo(0.8 * 50 + 0.2 * 2000, 0.01)
   })
 })
+
+describe('a market after settlement has stopped for a while', () => {
+  const TURN_MS = 200
+
+  /** Milliseconds without auctions once settlement goes on, and those until the parts that had waited are settled. */
+  function waitAfter(stallMs: number, partMs: number): { readonly waits: number; readonly drains: number } {
+    let [queued, settled, pace] = [0, 0, INITIAL_PACE]
+    const matched: number[] = []
+    let ready = 0
+    let waits = 0
+    let drains = 0
+    const stallAt = 60_000
+    for (let now = 0; now < stallAt + stallMs + 60_000; now += TURN_MS) {
+      const isStalled = now >= stallAt && now < stallAt + stallMs
+      ready = isStalled ? 0 : ready + TURN_MS / partMs
+      for (; ready >= 1 && settled < queued; ready--) settled++
+      if (settled === queued) ready = 0
+      const state = backlog(queued - settled, queued, matched[settled] ?? null)
+      pace = updatePace(pace, state, at(now))
+      const isOver = now >= stallAt + stallMs
+      if (isOver && drains === 0 && (matched[settled] ?? Infinity) > stallAt + stallMs)
+        drains = now - stallAt - stallMs
+      if (mayAuction(state, pace, at(now))) matched[queued++] = now
+      else if (isOver) waits += TURN_MS
+    }
+    return { waits, drains }
+  }
+
+  for (const stallMs of [500, 1_000, 2_000, 4_000, 8_000, 20_000])
+    for (const partMs of [10, 25, 50, 100])
+      it(`when it stopped for ${stallMs} ms and a part takes ${partMs} ms, auctions resume before the parts that had waited are settled`, () => {
+        const { waits, drains } = waitAfter(stallMs, partMs)
+        expect(waits).to.be.at.most(drains + TURN_MS)
+        expect(waits).to.be.at.most(2_600)
+      })
+})

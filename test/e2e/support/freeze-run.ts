@@ -5,6 +5,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Client } from '../../../client/client.ts'
 import { ClearbatchError } from '../../../client/errors.ts'
+import { saltSequence } from '../../../client/salts.ts'
 import type { Stack } from '../../../stack/stack.ts'
 import type { Managed } from '../../../stack/supervisor.ts'
 import { type SecondInstance, startSecondInstance } from './second-instance.ts'
@@ -15,6 +16,8 @@ interface Target {
   readonly name: string
   readonly hasTwin: boolean
   signal(signal: NodeJS.Signals): void
+  /** Null for a service. */
+  readonly process: Managed | null
   /** The api at this address is stopped with it. */
   readonly baseUrl?: string
 }
@@ -26,6 +29,8 @@ export interface Frozen {
   readonly batchMs: number
   readonly placementMs: number
   readonly markets: { readonly batchMs: number; readonly placementMs: number }
+  /** Pairs without two accepted orders since the stop before, by market and code. */
+  readonly refusals: Readonly<Record<string, number>>
 }
 
 /** A process is stopped at any instant of this time. */
@@ -36,6 +41,12 @@ const STOPPED_MS = { least: 5_500, range: 1_500 }
 const SERVICE_STOPPED_MS = { least: 500, range: 4_000 }
 /** After a process continues: what it sends late, and the next batches. */
 const AFTER_MS = 6_000
+/** A sequence of salts starts at the time in milliseconds, times 1,024: room for more orders than a client sends. */
+const SALT_RANGE_MS = 1_000_000
+/** Bound of the time until processes that have ended run again and follow. */
+const RECOVERY_MS = 120_000
+/** A member of the engine that is further behind, in seconds, cannot take over at once. */
+const MOST_LAG_S = 0.5
 /** Between two pairs of orders of one market. */
 const PACE_MS = 250
 /** Longer than any bound: an order without an answer is a violation. */
@@ -69,6 +80,9 @@ export class FreezeRun {
   #isOver = false
   #isPaused = false
   #busy = 0
+  #clients = 0
+  /** Pairs without two accepted orders, by market and code. */
+  #refusals: Record<string, number> = {}
 
   private constructor(stack: Stack, second: SecondInstance) {
     this.#stack = stack
@@ -98,6 +112,7 @@ export class FreezeRun {
     const targets = this.#targets().filter((target) => target.name.startsWith(name))
     if (targets.length === 0) throw new Error(`no process has a name that begins with ${name}`)
     const target = targets[random(targets.length)] as Target
+    await this.#recovered()
     const { least, range } = target.hasTwin ? STOPPED_MS : SERVICE_STOPPED_MS
     const stoppedMs = least + random(range)
     await sleep(random(INSTANT_MS))
@@ -121,6 +136,8 @@ export class FreezeRun {
         ms: longestPause(await this.#batchesOf(marketId, from), from, until),
       })),
     )
+    const refusals = this.#refusals
+    this.#refusals = {}
     const [slowestBatch, slowestPlacement] = [longestOf(batches), longestOf(placements)]
     return {
       process: target.name,
@@ -128,6 +145,21 @@ export class FreezeRun {
       batchMs: slowestBatch.ms,
       placementMs: slowestPlacement.ms,
       markets: { batchMs: slowestBatch.marketId, placementMs: slowestPlacement.marketId },
+      refusals,
+    }
+  }
+
+  /** One process fails at a time: processes that have ended after the stop before run again, and a member of the engine can take over. */
+  async #recovered(): Promise<void> {
+    const { engine, standby } = this.#stack
+    const members = [engine, ...(standby === null ? [] : [standby])]
+    for (const { process } of this.#targets()) await process?.ready()
+    const until = Date.now() + RECOVERY_MS
+    for (;;) {
+      const lags = await Promise.all(members.map(lagOf))
+      if (lags.every((lag) => lag !== null && lag < MOST_LAG_S)) return
+      if (Date.now() > until) throw new Error(`a member of the engine is behind, s: ${lags.join(', ')}`)
+      await sleep(PACE_MS)
     }
   }
 
@@ -169,8 +201,8 @@ export class FreezeRun {
       ...twins.map((process, index) => processTarget(process, `${process.name} ${index}`)),
       processTarget(api, 'api', file.base_url),
       processTarget(second.api, 'second api', baseUrl),
-      { name: 'database', hasTwin: false, signal: (signal) => postgres.signal(signal) },
-      { name: 'chain', hasTwin: false, signal: (signal) => chain.signal(signal) },
+      { name: 'database', hasTwin: false, process: null, signal: (signal) => postgres.signal(signal) },
+      { name: 'chain', hasTwin: false, process: null, signal: (signal) => chain.signal(signal) },
     ]
   }
 
@@ -194,6 +226,8 @@ export class FreezeRun {
       await this.#cross(trading, round)
     } catch (error) {
       if (!(error instanceof ClearbatchError)) throw error
+      const refusal = `market ${trading.marketId} ${error.code}`
+      this.#refusals[refusal] = (this.#refusals[refusal] ?? 0) + 1
     } finally {
       this.#busy--
     }
@@ -235,18 +269,33 @@ export class FreezeRun {
       apiKey: account.api_key,
       privateKey: account.private_key,
       http: { budgetMs: ORDER_BUDGET_MS },
+      // An account has a client for each api: each needs salts of its own.
+      salts: saltSequence(BigInt(Date.now() + SALT_RANGE_MS * this.#clients++) << 10n),
     })
   }
 }
 
 const processTarget = (process: Managed, name: string, baseUrl?: string): Target => ({
-  ...{ name, hasTwin: true, ...(baseUrl === undefined ? {} : { baseUrl }) },
+  name,
+  hasTwin: true,
+  process,
+  ...(baseUrl === undefined ? {} : { baseUrl }),
   signal(signal) {
     const pid = process.pid()
     if (pid === null) throw new Error(`${name} does not run`)
     globalThis.process.kill(pid, signal)
   },
 })
+
+/** Seconds that a member of the engine is behind the journal; null if it does not answer. */
+async function lagOf({ url }: Managed): Promise<number | null> {
+  const text = await fetch(`${url}/metrics`, { signal: AbortSignal.timeout(2_000) }).then(
+    (response) => response.text(),
+    () => '',
+  )
+  const lag = /^engine_follower_lag_seconds (\S+)$/m.exec(text)?.[1]
+  return lag === undefined ? null : Number(lag)
+}
 
 /** The longest time without one of `times`, from the start to the end. */
 function longestPause(times: readonly number[], from: number, until: number): number {

@@ -1,10 +1,10 @@
 /** The engine keeps its laws under faults, and the simulation finds an engine that does not. */
 import { readFileSync } from 'node:fs'
-import { join, resolve } from 'node:path'
+import { resolve } from 'node:path'
 import { expect } from 'chai'
 import { describe, it } from 'mocha'
 import { loadEngine, loadScenario, SCENARIOS } from '../../../simulate/exchange/engine-code.ts'
-import { FAULTS, findFault, mutated } from '../../../simulate/exchange/faults.ts'
+import { FAULTS, findFault } from '../../../simulate/exchange/faults.ts'
 import { runExchange } from '../../../simulate/exchange/run.ts'
 
 const ROOT = resolve('.')
@@ -36,9 +36,9 @@ describe('the engine in simulation', function () {
     }
   })
 
-  it('each fault of the list changes the code as it is', () => {
-    for (const fault of FAULTS)
-      expect(mutated(readFileSync(join(ROOT, fault.file), 'utf8'), fault)).to.be.a('string')
+  it('given any fault of the list, the passage that it replaces stands once in its file', () => {
+    for (const { name, file, passage } of FAULTS)
+      expect(readFileSync(file, 'utf8').split(passage), name).to.have.length(2)
   })
 
   for (const fault of FAULTS.filter((_, at) => at % SHARE_OF_FAULTS === 0)) {

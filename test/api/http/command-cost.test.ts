@@ -1,0 +1,252 @@
+/**
+ * The processor time of every command on orders at its maximum, in an api and an engine that are processes of their own. A client that uses a
+ * limit to the full takes at most a quarter of one core of either. `npm run bench:costs` prints the table.
+ */
+import { readdirSync, readFileSync } from 'node:fs'
+import { Agent, request } from 'node:http'
+import { text } from 'node:stream/consumers'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { expect } from 'chai'
+import { after, before, describe, it } from 'mocha'
+import { type Bucket, costOfCancels } from '../../../api/http/access.ts'
+import { startIsolated } from '../../../bench/intake/isolated-target.ts'
+import { accountOf, bodyOf, type Signed, signerOf } from '../../../bench/intake/orders.ts'
+import type { Target } from '../../../bench/intake/target.ts'
+import { budgetOf, DEFAULTS, LIMITS } from '../support/cost-budget.ts'
+import { newRequestId } from '../support/place-batch.ts'
+import { median, ProcessorTime } from '../support/processor-time.ts'
+
+/** Microseconds of processor time of all threads of a process. */
+function usageOf(pid: number): number {
+  const folder = `/proc/${pid}/task`
+  const nanoseconds = readdirSync(folder).map((thread) =>
+    Number(readFileSync(`${folder}/${thread}/schedstat`, 'utf8').split(' ')[0]),
+  )
+  return nanoseconds.reduce((sum, each) => sum + each, 0) / 1000
+}
+
+interface Answer {
+  readonly status: number
+  // biome-ignore lint/suspicious/noExplicitAny: tests look into bodies by name
+  readonly body: any
+  readonly bytes: number
+}
+
+const PROCESSES = ['api', 'engine'] as const
+type Costs = Readonly<Record<(typeof PROCESSES)[number], number>>
+
+const IDLE_MS = 1_000
+const SAMPLES = 5
+/** Work that the preparation of a sample has caused ends within this time. */
+const PAUSE_MS = 100
+
+describe('the cost of commands on orders at their maximum', function () {
+  this.timeout(300_000)
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+  const account = accountOf(0)
+  const report: string[] = []
+  let target: Target
+  let time: ProcessorTime
+  let idle: Costs
+  let salt = 16
+
+  before(async () => {
+    target = await startIsolated({ SIGNATURE_EXPLANATIONS: '0' })
+    const [market] = target.markets
+    const { hash, signature } = signerOf(market as Target['markets'][number])(account, 0)
+    time = new ProcessorTime({
+      digest: Buffer.from(hash.slice(2), 'hex'),
+      signature: Buffer.from(signature.slice(2, 130), 'hex'),
+    })
+    await cancelAll()
+    for (const order of ordersOf(100)) await place(order)
+    await cancelAll()
+    idle = await costsOf(() => sleep(IDLE_MS), IDLE_MS)
+  })
+  after(async () => {
+    if (process.env.COSTS !== undefined) console.log(report.sort().join('\n'))
+    agent.destroy()
+    await target.stop()
+  })
+
+  /** Microseconds of each process, divided by `count`. */
+  async function costsOf(work: () => Promise<unknown>, count: number): Promise<Costs> {
+    const used = () => PROCESSES.map((name) => usageOf(target.processes[name] as number))
+    const before = used()
+    await work()
+    const [api = 0, engine = 0] = used().map((after, index) => (after - (before[index] as number)) / count)
+    return { api, engine }
+  }
+
+  function ordersOf(count: number): Signed[] {
+    const sign = signerOf(target.markets[0] as Target['markets'][number])
+    return Array.from({ length: count }, () => sign(account, salt++))
+  }
+
+  const fieldsOf = (order: Signed) => JSON.parse(textOf(order))
+  const textOf = (order: Signed) => bodyOf(order, (target.markets[0] as Target['markets'][number]).spec)
+
+  async function post(path: string, body: string): Promise<Answer> {
+    const headers = {
+      authorization: `Key ${target.keys[0]}`,
+      'content-type': 'application/json',
+      'content-length': Buffer.byteLength(body),
+    }
+    const answer = await new Promise<{ status: number; received: string }>((resolve, reject) => {
+      const sent = request(
+        { agent, host: '127.0.0.1', port: target.port, method: 'POST', path, headers },
+        (response) => {
+          const { statusCode: status = 0 } = response
+          text(response).then((received) => resolve({ status, received }), reject)
+        },
+      )
+      sent.on('error', reject)
+      sent.end(body)
+    })
+    const { status, received } = answer
+    return { status, body: JSON.parse(received), bytes: received.length }
+  }
+
+  const place = (order: Signed) => post('/v0/orders', textOf(order))
+  const batchOf = (orders: readonly object[]) =>
+    JSON.stringify({ client_request_id: newRequestId(), mode: 'best_effort', orders })
+  const cancelAll = () => post('/v0/orders/cancel/all', '{}')
+
+  const excesses: string[] = []
+
+  function judge(name: string, { cost, allowed }: { cost: number; allowed: number }): void {
+    const line = `${name}: ${cost.toFixed(0)} of ${allowed.toFixed(0)} recoveries`
+    report.push(line)
+    if (cost > allowed) excesses.push(line)
+  }
+
+  /** The median cost of one call over a few samples. `prepare`, which returns what the calls of a sample send, is not counted. */
+  async function measure<Input>(
+    name: string,
+    requests: (answer: Answer) => { readonly bucket: Bucket; readonly count: number },
+    { prepare, call }: { prepare: () => Promise<Input[]>; call: (input: Input) => Promise<Answer> },
+  ): Promise<Costs> {
+    const samples: Costs[] = []
+    let answer: Answer | undefined
+    for (let sample = 0; sample <= SAMPLES; sample++) {
+      const inputs = await prepare()
+      await sleep(PAUSE_MS)
+      const from = performance.now()
+      const recoveryUs = time.recoveryUs()
+      const costs = await costsOf(async () => {
+        for (const input of inputs) answer = await call(input)
+      }, inputs.length)
+      const idleMs = (performance.now() - from) / inputs.length
+      const recovery = (recoveryUs + time.recoveryUs()) / 2
+      // The first sample compiles.
+      if (sample > 0)
+        samples.push({
+          api: Math.max(0, costs.api - idle.api * idleMs) / recovery,
+          engine: Math.max(0, costs.engine - idle.engine * idleMs) / recovery,
+        })
+    }
+    const { bucket, count } = requests(answer as Answer)
+    const ofProcess = (process: (typeof PROCESSES)[number]): number => {
+      const cost = median(samples.map((each) => each[process]))
+      judge(`${name}, ${process} (${answer?.status})`, { cost, allowed: budgetOf(bucket) * count })
+      return cost
+    }
+    return { api: ofProcess('api'), engine: ofProcess('engine') }
+  }
+
+  const expectWithin = (): void => void expect(excesses.splice(0)).to.deep.equal([])
+  const of = (bucket: Bucket) => () => ({ bucket, count: 1 })
+  const fromSize = (bytes: number): number => Math.floor(bytes / 32_768)
+
+  it('when an order is placed, it takes no more than its limit allows', async () => {
+    await measure('place', of('orders'), { prepare: async () => ordersOf(60), call: place })
+    await cancelAll()
+    expectWithin()
+  })
+
+  it('when a batch of the maximum is placed, it takes no more than its limit allows', async () => {
+    await measure('place/batch of 50', of('batches'), {
+      prepare: async () => Array.from({ length: 4 }, () => ordersOf(50).map(fieldsOf)),
+      call: (orders) => post('/v0/orders/place/batch', batchOf(orders)),
+    })
+    await cancelAll()
+    expectWithin()
+  })
+
+  it('when signatures are wrong, refusing them takes no more than their limits allow', async () => {
+    const measureWrong = async (suffix: string) => {
+      const wrong = (count: number) => ordersOf(count).map((order) => ({ ...fieldsOf(order), leverage: 7 }))
+      const single = await measure(`place, wrong${suffix}`, of('orders'), {
+        prepare: async () => wrong(30),
+        call: (order) => post('/v0/orders', JSON.stringify(order)),
+      })
+      const batch = await measure(`place/batch, 50 wrong${suffix}`, of('batches'), {
+        prepare: async () => Array.from({ length: 2 }, () => wrong(50)),
+        call: (orders) => post('/v0/orders/place/batch', batchOf(orders)),
+      })
+      return { single, batch }
+    }
+    const { single, batch } = await measureWrong('')
+    expectWithin()
+    const withoutExplanations = target
+    target = await startIsolated({ SIGNATURE_EXPLANATIONS: '1000000' })
+    try {
+      // At most so many signatures a second are explained, of all clients together.
+      const explained = await measureWrong(' and explained')
+      excesses.length = 0
+      judge('place, wrong, with all explanations', {
+        cost:
+          single.api + ((explained.single.api - single.api) * DEFAULTS.signatureExplanations) / LIMITS.orders,
+        allowed: budgetOf('orders'),
+      })
+      const ofOne = (explained.batch.api - batch.api) / 50
+      judge('place/batch, 50 wrong, with all explanations', {
+        cost: batch.api + (ofOne * DEFAULTS.signatureExplanations) / LIMITS.batches,
+        allowed: budgetOf('batches'),
+      })
+    } finally {
+      await target.stop()
+      target = withoutExplanations
+    }
+    expectWithin()
+  })
+
+  async function placed(count: number): Promise<string[]> {
+    const orders = ordersOf(count)
+    for (let at = 0; at < count; at += 50)
+      await post('/v0/orders/place/batch', batchOf(orders.slice(at, at + 50).map(fieldsOf)))
+    return orders.map(({ hash }) => hash)
+  }
+
+  it('when orders are cancelled, it takes no more than its limit allows', async () => {
+    await measure('cancel/by-hash', of('cancels'), {
+      prepare: () => placed(50),
+      call: (hash) => post(`/v0/orders/cancel/by-hash/${hash}`, ''),
+    })
+    const batch = (orderHashes: readonly string[]) =>
+      post('/v0/orders/cancel/batch', JSON.stringify({ client_request_id: newRequestId(), orderHashes }))
+    const requests = ({ bytes }: Answer) => ({
+      bucket: 'cancels' as const,
+      count: 1 + Math.max(costOfCancels(100), fromSize(bytes)),
+    })
+    await measure('cancel/batch of 100', requests, {
+      prepare: async () => [await placed(100), await placed(100)],
+      call: batch,
+    })
+    const unknown = Array.from({ length: 100 }, (_, at) => `0x${(at + 1).toString(16).padStart(64, '0')}`)
+    await measure('cancel/batch of 100 unknown', requests, {
+      prepare: async () => [unknown, unknown],
+      call: batch,
+    })
+    // The orders had to be placed before, in batches of fifty.
+    await measure(
+      'cancel/all of 300',
+      ({ bytes }) => ({
+        bucket: 'cancels',
+        count: 1 + fromSize(bytes) + (6 * budgetOf('batches')) / budgetOf('cancels'),
+      }),
+      { prepare: async () => [await placed(300)], call: cancelAll },
+    )
+    expectWithin()
+  })
+})
