@@ -86,7 +86,7 @@ function replaceError(refusal: ReplaceRefusal): ApiError {
       })
     case 'REPLACE_MISMATCH': {
       const { code, field, expected, received } = refusal
-      return new ApiError(code, { field: `order.${field}`, expected, received, nearest_valid: expected })
+      return new ApiError(code, { field, expected, received, nearest_valid: expected })
     }
     case 'ORDER_NOT_REPLACEABLE':
       return new ApiError(refusal.code, {
@@ -106,7 +106,7 @@ function replaceError(refusal: ReplaceRefusal): ApiError {
       })
     case 'REDUCED_BELOW_MINIMUM':
       return new ApiError(refusal.code, {
-        field: 'order.quantity',
+        field: 'quantity',
         expected: refusal.expected,
         received: refusal.received,
         nearest_valid: refusal.nearestValid,
