@@ -21,7 +21,7 @@ describe('replacements on the live feed', function () {
   let client: LiveClient
 
   before(async () => {
-    exchange = await startExchange({ COMMAND_TIMEOUT_MS: '30000' })
+    exchange = await startExchange({ COMMAND_TIMEOUT_MS: '15000' })
     alice = await createUser(exchange.db, 'alice', '100000000')
     await exchange.api.app.listen({ port: 0, host: '127.0.0.1' })
     const base = `http://127.0.0.1:${(exchange.api.app.server.address() as AddressInfo).port}`
