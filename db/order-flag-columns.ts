@@ -1,6 +1,7 @@
 /** Columns of orders, in the tables of both sides, for what no signature covers. */
+
 import type { Generated } from 'kysely'
-import type { TimeInForce } from '../domain/orders/order-flags.ts'
+import type { TimeInForce } from '../domain/orders/order.ts'
 
 export interface OrderFlagColumns {
   time_in_force: Generated<TimeInForce>

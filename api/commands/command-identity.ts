@@ -1,7 +1,8 @@
 /** By what repeated commands are recognised, and how to find what an earlier attempt has stored. */
+
 import { sql } from 'kysely'
 import type { Db } from '../../db/client.ts'
-import type { TimeInForce } from '../../domain/orders/order-flags.ts'
+import type { TimeInForce } from '../../domain/orders/order.ts'
 import { ApiError } from '../errors.ts'
 import type { PlaceOrderBody } from '../order-entry/schema.ts'
 import { storedRequest } from './client-requests.ts'

@@ -1,7 +1,7 @@
 /** Parses the body of a placement to an order in ticks and steps of its market. */
 import type { MarketSpec } from '../../domain/market/market.ts'
-import { ORDER_TYPES, type Order, type OrderType } from '../../domain/orders/order.ts'
-import { flagsRefusal, type OrderFlags, TIMES_IN_FORCE } from '../../domain/orders/order-flags.ts'
+import { ORDER_TYPES, type Order, type OrderType, TIMES_IN_FORCE } from '../../domain/orders/order.ts'
+import { flagsRefusal, type OrderFlags } from '../../domain/orders/order-flags.ts'
 import { type OrderRefusal, toOrder } from '../../domain/orders/order-request.ts'
 import type { Address, Price, Quantity } from '../../domain/units.ts'
 import type { ErrorCode } from '../error-catalogue.ts'

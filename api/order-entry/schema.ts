@@ -1,7 +1,6 @@
 /** Placing and cancelling one order. */
 import Type, { type Static } from 'typebox'
-import { ORDER_TYPES } from '../../domain/orders/order.ts'
-import { TIMES_IN_FORCE } from '../../domain/orders/order-flags.ts'
+import { ORDER_TYPES, TIMES_IN_FORCE } from '../../domain/orders/order.ts'
 import { Balance } from '../accounts/schema.ts'
 import { Fill } from '../fills/schema.ts'
 import { expectedProtectionFields } from '../order-book/schema.ts'

@@ -1,7 +1,6 @@
 /** Orders as their owner reads them. */
 import Type, { type Static } from 'typebox'
-import { ORDER_TYPES, STATUS_REASONS } from '../../domain/orders/order.ts'
-import { TIMES_IN_FORCE } from '../../domain/orders/order-flags.ts'
+import { ORDER_TYPES, STATUS_REASONS, TIMES_IN_FORCE } from '../../domain/orders/order.ts'
 import {
   amountOf,
   bookmarkQuery,

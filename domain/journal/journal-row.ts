@@ -6,8 +6,7 @@
  * may be projected in any interleaving, and the negation of a row undoes it.
  */
 import type { MarketSpec } from '../market/market.ts'
-import type { OrderStatus, OrderType, Side, StatusReason } from '../orders/order.ts'
-import type { TimeInForce } from '../orders/order-flags.ts'
+import type { OrderStatus, OrderType, Side, StatusReason, TimeInForce } from '../orders/order.ts'
 import type { AccountsRow } from './accounts-row.ts'
 import type { ActionRow } from './action-rows.ts'
 import type { AdjustmentChanged } from './adjustment-row.ts'

@@ -3,8 +3,7 @@
 import { invariant } from '../invariant.ts'
 import type { MarketRow, OrderEnded, OrderEnding, TriggerEvidence } from '../journal/journal-row.ts'
 import type { Address, Millis, Quote, Seconds, Seq, Steps, Ticks, UserId } from '../units.ts'
-import { isExpired, type OrderType, type Side, type StatusReason } from './order.ts'
-import type { TimeInForce } from './order-flags.ts'
+import { isExpired, type OrderType, type Side, type StatusReason, type TimeInForce } from './order.ts'
 import {
   type ClosingReason,
   isInBook,

@@ -2,15 +2,8 @@
  * Flags of a limit order that no signature covers: how long it stays, and whether it may take. The exchange applies them; auction, proof and
  * contract do not know them.
  */
-import { isConditional, type OrderType } from './order.ts'
+import { isConditional, type OrderType, type TimeInForce } from './order.ts'
 import type { OrderRefusal } from './order-request.ts'
-
-/**
- * `gtc`: the order stays until it is filled, cancelled or expired. `ioc`: it takes part in exactly one auction, the first that runs with its
- * account, and waits at most 2 s for it; the remainder ends.
- */
-export const TIMES_IN_FORCE = ['gtc', 'ioc'] as const
-export type TimeInForce = (typeof TIMES_IN_FORCE)[number]
 
 export interface OrderFlags {
   readonly timeInForce: TimeInForce

@@ -15,6 +15,13 @@ export const ORDER_TYPES = [
 ] as const
 export type OrderType = (typeof ORDER_TYPES)[number]
 
+/**
+ * `gtc`: the order stays until it is filled, cancelled or expired. `ioc`: it takes part in exactly one auction, the first that runs with its
+ * account, and waits at most 2 s for it; the remainder ends.
+ */
+export const TIMES_IN_FORCE = ['gtc', 'ioc'] as const
+export type TimeInForce = (typeof TIMES_IN_FORCE)[number]
+
 export type OrderStatus =
   | 'OPEN'
   | 'FILLED'

@@ -7,8 +7,9 @@ import {
   type Side,
   STATUS_REASONS,
   type StatusReason,
+  TIMES_IN_FORCE,
+  type TimeInForce,
 } from '../../orders/order.ts'
-import { TIMES_IN_FORCE, type TimeInForce } from '../../orders/order-flags.ts'
 import type { ClosingReason } from '../../orders/order-state.ts'
 import type {
   Address,
