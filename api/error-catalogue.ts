@@ -1,5 +1,8 @@
 /** The catalogue of errors. Each code has one status and one meaning; codes and field names are part of the contract with traders. */
 
+import { type CatalogueEntry, permanent, temporary } from './catalogue-entry.ts'
+import { FLAG_AND_REPLACEMENT_ERRORS } from './order-entry/error-entries.ts'
+
 /**
  * Whether a command took effect: it did not, it did, or the outcome is not known. `not_read`: the request was refused before its command was
  * read, for example by a rate limit. This attempt has changed nothing, and earlier attempts were not looked up. Once a command may have been
@@ -8,20 +11,9 @@
 export const OUTCOMES = ['not_placed', 'not_read', 'placed', 'unknown'] as const
 export type PlacementOutcome = (typeof OUTCOMES)[number]
 
-export type Status = 400 | 401 | 403 | 404 | 408 | 409 | 429 | 500 | 503
-
-export interface CatalogueEntry {
-  readonly status: Status
-  /** Whether the same request may succeed later without a change. */
-  readonly retryable: boolean
-  readonly message: string
-  readonly outcome?: PlacementOutcome
-}
-
-const permanent = (status: Status, message: string): CatalogueEntry => ({ status, retryable: false, message })
-const temporary = (status: Status, message: string): CatalogueEntry => ({ status, retryable: true, message })
-
 export const CATALOGUE = {
+  ...FLAG_AND_REPLACEMENT_ERRORS,
+
   // Format of the request.
   INVALID_JSON: permanent(400, 'The body is not valid JSON.'),
   INVALID_FIELD: permanent(400, 'The value of a field is not valid.'),
@@ -104,34 +96,6 @@ export const CATALOGUE = {
   ),
   SESSION_KEY_ZERO: permanent(400, 'The zero address cannot be a session key.'),
   SESSION_KEY_IS_ACCOUNT: permanent(400, 'The address is that of an account; generate a new key.'),
-
-  // Flags of the order that no signature covers.
-  POST_ONLY_NOT_ALLOWED: permanent(400, 'Only limit orders can be post-only.'),
-  TIME_IN_FORCE_NOT_ALLOWED: permanent(400, 'Only limit orders can have time_in_force ioc.'),
-  POST_ONLY_IOC: permanent(
-    400,
-    'An order cannot be post-only with time_in_force ioc: it would end before it could be the maker.',
-  ),
-  FOK_NOT_SUPPORTED: permanent(
-    400,
-    'Fill-or-kill orders are not supported: the fills of all other orders of the batch would depend on whether one order fills completely. ' +
-      'Use ioc.',
-  ),
-  WOULD_TAKE: permanent(400, 'The post-only order crosses an earlier limit order and could take.'),
-
-  // A replacement in relation to the order that it replaces.
-  REPLACE_TARGET_REQUIRED: permanent(
-    400,
-    'A replacement names one order: either cancel.order_hash or cancel.client_order_id.',
-  ),
-  REPLACE_MISMATCH: permanent(
-    400,
-    'The new order is not of the market and the side of the order that it replaces.',
-  ),
-  REDUCED_BELOW_MINIMUM: permanent(
-    400,
-    'Less the quantity that the replaced order has filled, the new order is below the minimum order size.',
-  ),
 
   // The order in relation to market and account.
   PRICE_BAND: permanent(400, 'The price is outside the price band on the aggressive side.'),
@@ -321,19 +285,6 @@ export const CATALOGUE = {
     409,
     'The order belongs to a liquidation. It ends when it is filled, or when the position is healthy again.',
   ),
-  ORDER_FLAGS_DIFFER: permanent(
-    409,
-    'The same signed order was placed before with another time_in_force or post_only; flags cannot be changed. Sign a new order.',
-  ),
-  ORDER_NOT_REPLACEABLE: permanent(
-    409,
-    'Nothing of the order is left to replace: it has ended, is ending, or all of it is settling. No new order was placed.',
-  ),
-  ORDER_PARTLY_FILLED: permanent(
-    409,
-    'The order is partly filled or settling, and if_filled is refuse. No new order was placed, and the order stays.',
-  ),
-  NOT_A_REPLACEMENT: permanent(409, 'The new order was placed before and has not replaced this order.'),
   CLIENT_ORDER_ID_USED: permanent(409, 'A live order of this account has the client_order_id.'),
   SALT_USED: permanent(409, 'The salt was used for another order of this account in this market.'),
   HTV1_READ_AFTER_STALE_BOOKMARK: permanent(409, 'The bookmark is stale; drop it and read again.'),
