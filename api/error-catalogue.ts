@@ -3,14 +3,6 @@
 import { type CatalogueEntry, permanent, temporary } from './catalogue-entry.ts'
 import { FLAG_AND_REPLACEMENT_ERRORS } from './order-entry/error-entries.ts'
 
-/**
- * Whether a command took effect: it did not, it did, or the outcome is not known. `not_read`: the request was refused before its command was
- * read, for example by a rate limit. This attempt has changed nothing, and earlier attempts were not looked up. Once a command may have been
- * executed, no answer to a repetition of it is `not_placed`.
- */
-export const OUTCOMES = ['not_placed', 'not_read', 'placed', 'unknown'] as const
-export type PlacementOutcome = (typeof OUTCOMES)[number]
-
 export const CATALOGUE = {
   ...FLAG_AND_REPLACEMENT_ERRORS,
 

@@ -1,6 +1,6 @@
 /** An error of the catalogue as an exception, and as the body of an answer. */
-import type { CatalogueEntry, Status } from './catalogue-entry.ts'
-import { CATALOGUE, type ErrorCode, type PlacementOutcome } from './error-catalogue.ts'
+import type { CatalogueEntry, PlacementOutcome, Status } from './catalogue-entry.ts'
+import { CATALOGUE, type ErrorCode } from './error-catalogue.ts'
 import { echo, echoText } from './http/echo.ts'
 
 /** Details that help the caller to correct the request. */

@@ -1,7 +1,5 @@
 /** The contract with traders about flags of orders and replacements. */
-import type { Rule } from './contract.ts'
-
-const elsewhere = (id: string, provenBy: string): Rule => ({ id, provenBy })
+import { elsewhere, type Rule } from './contract-rule.ts'
 
 export const FLAG_RULES: readonly Rule[] = [
   elsewhere(

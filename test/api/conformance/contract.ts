@@ -4,6 +4,7 @@
  */
 
 import { FLAG_RULES } from './contract-flags.ts'
+import { elsewhere, type Rule } from './contract-rule.ts'
 
 // ------------------------------------------------------------------ endpoints
 
@@ -163,14 +164,7 @@ export const EXACTLY: readonly string[] = ['level']
 
 // ------------------------------------------------------------------ rules
 
-export interface Rule {
-  readonly id: string
-  /** `<file>: <part of a title>` of the test that proves the rule, if it cannot be tested over HTTP alone. */
-  readonly provenBy?: string
-}
-
 const rules = (...ids: string[]): Rule[] => ids.map((id) => ({ id }))
-const elsewhere = (id: string, provenBy: string): Rule => ({ id, provenBy })
 
 /** All rules of the contract that are not fields of requests or answers. */
 export const RULES: readonly Rule[] = [
