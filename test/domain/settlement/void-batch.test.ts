@@ -145,6 +145,13 @@ describe('planVoid', () => {
       { price: ticks(0), type: 'MARKET', closingReason: 'MARKET_REMAINDER', filled: steps(1) },
       ['CANCELLED', 'MARKET_REMAINDER'],
     ],
+    [
+      'an ioc order with a remainder',
+      { timeInForce: 'ioc', closingReason: 'IOC_REMAINDER' },
+      ['CANCELLED', 'IOC_REMAINDER'],
+    ],
+    ['an ioc order that was filled', { timeInForce: 'ioc' }, ['CANCELLED', 'IOC_REMAINDER']],
+    ['replaced', { status: 'CANCEL_PENDING_FINALIZE', closingReason: 'REPLACED' }, ['CANCELLED', 'REPLACED']],
   ] as const) {
     it(`when an order is ${name}, its status and reason become ${expected.join(', ')}`, () => {
       const voided = take([order(1, ALICE, { settling: steps(4), ...changes })])
