@@ -1,11 +1,13 @@
 import { expect } from 'chai'
 import { after, before, beforeEach, describe, it } from 'mocha'
+import { future, perpetual } from '../../support/markets.ts'
 import {
   type Answer,
   codeOf,
   createUser,
   type ExchangeFixture,
   type OrderTerms,
+  setOracle,
   signedBody,
   startExchange,
   type User,
@@ -35,6 +37,11 @@ describe('time_in_force and post_only', () => {
   })
   const place = (user: User, terms: OrderTerms, flags: object = {}): Promise<Answer> =>
     exchange.send(user, 'POST', '/v0/orders', flagged(user, terms, flags))
+  /** With a fresh oracle price, however long the test has run. */
+  const auction = async (market = perpetual, price = '100'): Promise<number | null> => {
+    await setOracle(exchange.db, market, price)
+    return runAuction(exchange, market)
+  }
   const read = async (user: User, id: string) => {
     await exchange.project()
     return (await exchange.get(user, `/v0/orders/${id}`)).body
@@ -99,7 +106,7 @@ describe('time_in_force and post_only', () => {
   it('when all steps of an earlier order are settling, a post-only order that crosses it is still rejected', async () => {
     const { body: ask } = await place(bob, { side: 'SHORT', price: '99' })
     await place(alice, { price: '99' })
-    expect(await runAuction(exchange)).to.not.equal(null)
+    expect(await auction()).to.not.equal(null)
     expect(await read(bob, ask.order.order_id)).to.include({ settling_quantity: 1, remaining_quantity: 0 })
     expect(codeOf(await place(alice, { price: '99' }, POST_ONLY))).to.deep.equal([400, 'WOULD_TAKE'])
     expect((await place(alice, { price: '98.9' }, POST_ONLY)).status).to.equal(200)
@@ -144,7 +151,7 @@ describe('time_in_force and post_only', () => {
   it('when an ioc order fills in part, its remainder ends with that auction and releases its reservation', async () => {
     await place(bob, { side: 'SHORT', price: '100', quantity: '0.4' })
     const { body } = await place(alice, { price: '100', quantity: '1' }, IOC)
-    expect(await runAuction(exchange)).to.not.equal(null)
+    expect(await auction()).to.not.equal(null)
     const settling = await read(alice, body.order.order_id)
     expect(settling).to.include({ status: 'OPEN', settling_quantity: 0.4, reserved_margin: 40.02 })
     const row = await exchange.db
@@ -157,8 +164,8 @@ describe('time_in_force and post_only', () => {
   })
 
   it('when an auction matches nothing, an ioc order ends CANCELLED with IOC_REMAINDER', async () => {
-    const { body } = await place(alice, { price: '97' }, IOC)
-    await runAuction(exchange)
+    const { body } = await place(alice, { market: future, price: '48' }, IOC)
+    expect(await auction(future, '50')).to.equal(null)
     expect(await read(alice, body.order.order_id)).to.include({
       status: 'CANCELLED',
       status_reason: 'IOC_REMAINDER',

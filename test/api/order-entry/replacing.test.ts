@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { after, before, beforeEach, describe, it } from 'mocha'
-import { future } from '../../support/markets.ts'
+import { future, perpetual } from '../../support/markets.ts'
 import { expectConsistentAccounting } from '../support/accounting.ts'
 import {
   type Answer,
@@ -8,6 +8,7 @@ import {
   createUser,
   type ExchangeFixture,
   type OrderTerms,
+  setOracle,
   signedBody,
   startExchange,
   type User,
@@ -49,6 +50,11 @@ describe('POST /v0/orders/replace', () => {
     order,
     ...more,
   })
+  /** With a fresh oracle price, however long the test has run. */
+  const auction = async (): Promise<number | null> => {
+    await setOracle(exchange.db, perpetual, '100')
+    return runAuction(exchange)
+  }
   const read = async (user: User, id: string) => {
     await exchange.project()
     return (await exchange.get(user, `/v0/orders/${id}`)).body
@@ -234,7 +240,7 @@ describe('POST /v0/orders/replace', () => {
   it('when a part is settling, refuse rejects and reduce subtracts it from the signed quantity', async () => {
     const old = await place(alice, { price: '101', quantity: '1' })
     await place(bob, { side: 'SHORT', price: '101', quantity: '0.4' })
-    expect(await runAuction(exchange)).to.not.equal(null)
+    expect(await auction()).to.not.equal(null)
     const order = signedBody(alice, { price: '99', quantity: '1' }).body
     const refused = await send(alice, byHash(old.order_hash, order))
     expect(codeOf(refused)).to.deep.equal([409, 'ORDER_PARTLY_FILLED'])
@@ -260,6 +266,33 @@ describe('POST /v0/orders/replace', () => {
     const next = signedBody(alice, { price: '98', quantity: '1' }).body
     const again = await send(alice, byHash(body.order.order_hash, next, { if_filled: 'reduce' }))
     expect(again.body.order).to.include({ quantity: 0.6, signed_quantity: 1 })
+  })
+
+  it('when the engine has released ended orders, a replacement finds the ended target, and a repetition its first result', async () => {
+    const old = await place(alice)
+    const body = byHash(old.order_hash, { ...signedBody(alice, { price: '99' }).body, post_only: true })
+    const first = await send(alice, body)
+    await exchange.cancel(alice, first.body.order.order_hash, {})
+    await exchange.project()
+    await exchange.engine.release()
+    const ended = await send(alice, byHash(old.order_hash, signedBody(alice, { price: '98' }).body))
+    expect(codeOf(ended)).to.deep.equal([409, 'ORDER_NOT_REPLACEABLE'])
+    expect(ended.body.details).to.include({ received: 'CANCELLED', order_id: old.order_id })
+    const again = await send(alice, body)
+    expect(again.status, JSON.stringify(again.body)).to.equal(200)
+    expect(again.body.order).to.include({ order_id: first.body.order.order_id, status: 'CANCELLED' })
+    expect(again.body).to.deep.include({ is_duplicate: true, replaced: first.body.replaced })
+    const otherFlags = byHash(old.order_hash, { ...body.order, post_only: false })
+    expect(codeOf(await send(alice, otherFlags))).to.deep.equal([409, 'ORDER_FLAGS_DIFFER'])
+    const placed = signedBody(alice, { price: '97' })
+    await exchange.send(alice, 'POST', '/v0/orders', placed.body)
+    await exchange.cancel(alice, placed.hash, {})
+    await exchange.project()
+    await exchange.engine.release()
+    const mismatch = await send(alice, byHash(old.order_hash, placed.body))
+    expect(codeOf(mismatch)).to.deep.equal([409, 'NOT_A_REPLACEMENT'])
+    const unknown = await send(alice, byHash(`0x${'34'.repeat(32)}`, signedBody(alice).body))
+    expect(codeOf(unknown)).to.deep.equal([404, 'ORDER_NOT_FOUND'])
   })
 
   describe('in batches', () => {
