@@ -120,9 +120,7 @@ export class Orders {
   ): Promise<Checked<BatchPlacement>> {
     const signed = await Promise.all(orders.map((order) => ('body' in order ? order : this.sign(order))))
     const bodies = signed.map(({ body }) => body)
-    const command = { client_request_id: clientRequestId, mode, orders: bodies }
-    const identity = IDENTITY.request(clientRequestId)
-    return checked(await this.#http.post<BatchPlacement>('/v0/orders/place/batch', command, identity))
+    return this.#batch<BatchPlacement>('place', { client_request_id: clientRequestId, mode, orders: bodies })
   }
 
   /** An entry with its take profit and stop loss, all or none. An exit that triggers before the entry has filled ends without a fill. */
@@ -165,9 +163,15 @@ export class Orders {
         replaceBody(target, ('body' in order ? order : await this.sign(order)).body, ifFilled),
       ),
     )
-    const command = { client_request_id: clientRequestId, mode, orders }
-    const identity = IDENTITY.request(clientRequestId)
-    return checked(await this.#http.post<BatchReplacement>('/v0/orders/replace/batch', command, identity))
+    return this.#batch<BatchReplacement>('replace', { client_request_id: clientRequestId, mode, orders })
+  }
+
+  async #batch<Answer extends { readonly results: readonly object[] }>(
+    what: 'place' | 'replace',
+    command: { readonly client_request_id: string; readonly [field: string]: unknown },
+  ): Promise<Checked<Answer>> {
+    const identity = IDENTITY.request(command.client_request_id)
+    return checked(await this.#http.post<Answer>(`/v0/orders/${what}/batch`, command, identity))
   }
 
   // ------------------------------------------------------------------ cancelling
