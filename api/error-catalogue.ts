@@ -310,10 +310,7 @@ export const CATALOGUE = {
   ORACLE_STALE: temporary(503, 'The oracle price of the market is too old to accept orders.'),
   CHAIN_UNSEEN: temporary(503, 'The exchange has not read the chain recently enough to accept orders.'),
   ADJUSTMENTS_UNAVAILABLE: temporary(503, 'The exchange executes no adjustments now. Nothing was stored.'),
-  OVERLOADED: temporary(
-    503,
-    'Too many commands are under way, or the command has waited too long.',
-  ),
+  OVERLOADED: temporary(503, 'Too many commands are under way, or the command has waited too long.'),
   PROOF_CAPACITY: temporary(503, 'Too many proofs are being made; see Retry-After.'),
   DATABASE_UNAVAILABLE: {
     status: 503,

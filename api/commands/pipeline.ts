@@ -173,7 +173,9 @@ export function createCommandPipeline(
     replaceBatch: (caller, body, arrival = arrivals.begin(caller.userId)) =>
       counted(
         'replace_batch',
-        limited(body.orders.length, () => replaceBatch(ports, caller, body, arrival)).finally(arrival.answered),
+        limited(body.orders.length, () => replaceBatch(ports, caller, body, arrival)).finally(
+          arrival.answered,
+        ),
       ),
     cancel: (caller, hash, reason) => counted('cancel', cancelOrder(ports, caller, { hash, reason })),
     cancelLabelled: (caller, clientOrderId, reason) =>
