@@ -1,11 +1,6 @@
 /** An error of the catalogue as an exception, and as the body of an answer. */
-import {
-  CATALOGUE,
-  type CatalogueEntry,
-  type ErrorCode,
-  type PlacementOutcome,
-  type Status,
-} from './error-catalogue.ts'
+import type { CatalogueEntry, PlacementOutcome, Status } from './catalogue-entry.ts'
+import { CATALOGUE, type ErrorCode } from './error-catalogue.ts'
 import { echo, echoText } from './http/echo.ts'
 
 /** Details that help the caller to correct the request. */

@@ -65,6 +65,14 @@ export const REQUESTS: readonly StaticCase[] = [
     ...SALT,
     takeProfitPrice: 60000,
   }),
+  call('createOrder', 'post-only', BTC, 'limit', 'buy', 1, 60000, { ...SALT, postOnly: true }),
+  call('createOrder', 'immediate or cancel', BTC, 'limit', 'buy', 1, 60000, { ...SALT, timeInForce: 'IOC' }),
+  call('editOrder', 'by hash', `0x${'ab'.repeat(32)}`, BTC, 'limit', 'buy', 1, 60000.1, SALT),
+  call('editOrder', 'by label, reduced', '', BTC, 'limit', 'buy', 1, 60000.1, {
+    ...SALT,
+    oldClientOrderId: 'mine',
+    ifFilled: 'reduce',
+  }),
   call('createOrders', 'a batch', [
     { symbol: BTC, type: 'limit', side: 'buy', amount: 1, price: 60000, params: SALT },
   ]),

@@ -73,7 +73,7 @@ export default class clearbatch extends Exchange {
                 'createTrailingPercentOrder': false,
                 'createTriggerOrder': true,
                 'deposit': false,
-                'editOrder': false,
+                'editOrder': true,
                 'editOrders': false,
                 'editOrderWithClientOrderId': false,
                 'fetchAccounts': false,
@@ -254,6 +254,8 @@ export default class clearbatch extends Exchange {
                         'orders': 1,
                         'orders/validate': 1,
                         'orders/place/batch': 5,
+                        'orders/replace': 1,
+                        'orders/replace/batch': 5,
                         'orders/cancel/by-hash/{order_hash}': 1,
                         'orders/cancel/by-client-id/{client_order_id}': 1,
                         'orders/cancel/batch': 5,
@@ -1039,9 +1041,13 @@ export default class clearbatch extends Exchange {
         if ((type !== 'market') && (type !== 'limit')) {
             throw new InvalidOrder (this.id + ' createOrder() supports the types market and limit, not ' + type);
         }
-        const timeInForce = this.safeStringUpper (params, 'timeInForce', 'GTC');
-        if (this.safeBool (params, 'postOnly', false) || ((timeInForce !== 'GTC') && (timeInForce !== 'GTD'))) {
-            throw new NotSupported (this.id + ' createOrder() supports neither postOnly nor timeInForce ' + timeInForce + ': orders meet in batch auctions');
+        let timeInForce = this.safeStringUpper (params, 'timeInForce', 'GTC');
+        const postOnly = this.safeBool (params, 'postOnly', false) || (timeInForce === 'PO');
+        if (timeInForce === 'PO') {
+            timeInForce = 'GTC';
+        }
+        if ((timeInForce !== 'GTC') && (timeInForce !== 'GTD') && (timeInForce !== 'IOC')) {
+            throw new NotSupported (this.id + ' createOrder() does not support timeInForce ' + timeInForce + ': orders meet in batch auctions');
         }
         const stopLossPrice = this.safeString (params, 'stopLossPrice');
         const takeProfitPrice = this.safeString (params, 'takeProfitPrice');
@@ -1118,6 +1124,13 @@ export default class clearbatch extends Exchange {
         if (clientOrderId !== undefined) {
             request['client_order_id'] = clientOrderId;
         }
+        // a market order takes part in one auction anyway
+        if ((timeInForce === 'IOC') && (kind !== 'MARKET')) {
+            request['time_in_force'] = 'ioc';
+        }
+        if (postOnly) {
+            request['post_only'] = true;
+        }
         const own = [ 'timeInForce', 'postOnly', 'stopLossPrice', 'takeProfitPrice', 'triggerPrice', 'stopPrice', 'reduceOnly', 'expirationSeconds', 'leverage', 'salt', 'clientOrderId' ];
         return this.extend (request, this.omit (params, own));
     }
@@ -1155,6 +1168,28 @@ export default class clearbatch extends Exchange {
             }
         }
         return placed;
+    }
+
+    async editOrder (id: string, symbol: string, type: OrderType, side: OrderSide, amount: Num = undefined, price: Num = undefined, params = {}): Promise<Order> {
+        await this.loadMarkets ();
+        const oldClientOrderId = this.safeString (params, 'oldClientOrderId');
+        const ifFilled = this.safeString (params, 'ifFilled');
+        params = this.omit (params, [ 'oldClientOrderId', 'ifFilled' ]);
+        const cancel: Dict = {};
+        if (oldClientOrderId !== undefined) {
+            cancel['client_order_id'] = oldClientOrderId;
+        } else {
+            cancel['order_hash'] = await this.orderHashOf (id);
+        }
+        const request: Dict = {
+            'cancel': cancel,
+            'order': this.createOrderRequest (symbol, type, side, amount, price, params),
+        };
+        if (ifFilled !== undefined) {
+            request['if_filled'] = ifFilled;
+        }
+        const response = this.rememberWrite (await this.privatePostOrdersReplace (request));
+        return this.parseOrder (this.safeDict (response, 'order'));
     }
 
     async cancelOrder (id: string, symbol: Str = undefined, params = {}): Promise<Order> {
@@ -1360,8 +1395,8 @@ export default class clearbatch extends Exchange {
             'lastUpdateTimestamp': updated,
             'symbol': market['symbol'],
             'type': isMarket ? 'market' : 'limit',
-            'timeInForce': (kind === 'MARKET') ? 'IOC' : 'GTC',
-            'postOnly': false,
+            'timeInForce': (kind === 'MARKET') ? 'IOC' : this.safeStringUpper (order, 'time_in_force', 'GTC'),
+            'postOnly': this.safeBool (order, 'post_only', false),
             'reduceOnly': this.safeBool (order, 'reduce_only'),
             'side': this.parseSide (this.safeString (order, 'side')),
             'price': this.omitZeroE18 (order, 'price'),

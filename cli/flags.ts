@@ -1,5 +1,5 @@
 /** Flags that several commands have. */
-import { ORDER_TYPES } from '../domain/orders/order.ts'
+import { ORDER_TYPES, TIMES_IN_FORCE } from '../domain/orders/order.ts'
 import { decimal, oneOf, required, text, toggle, wholeNumber, withDefault } from '../service/command-line.ts'
 
 export const SIDES = ['LONG', 'SHORT'] as const
@@ -35,6 +35,12 @@ export const SIZE = {
   'reduce-only': toggle('the order may only reduce a position'),
 } as const
 
+/** Of limit orders; not signed. */
+export const FLAGS = {
+  tif: oneOf(TIMES_IN_FORCE, 'ioc: take part in one auction, then end (default gtc)'),
+  'post-only': toggle('reject the order if it crosses an earlier limit order'),
+} as const
+
 export const ORDER = {
   ...SIZE,
   price: decimal('limit price; without it a market order'),
@@ -42,6 +48,7 @@ export const ORDER = {
   trigger: decimal('trigger price of a conditional order'),
   expires: wholeNumber('seconds until the order expires (default: never; market orders 60)', { least: 1 }),
   label: text('<text>', 'your label, unique among live orders'),
+  ...FLAGS,
 } as const
 
 export const NEW_KEY = {

@@ -2,7 +2,7 @@
 import { decimal, oneOf, required, text, toggle, wholeNumber, withDefault } from '../service/command-line.ts'
 import { ACCOUNT, AUTH } from './account-table.ts'
 import { type Command, command } from './command.ts'
-import { INTERVALS, MARKET, ORDER, PREVIEW, RANGE, SIZE, STATUSES } from './flags.ts'
+import { FLAGS, INTERVALS, MARKET, ORDER, PREVIEW, RANGE, SIZE, STATUSES } from './flags.ts'
 
 const CHECKS: readonly Command[] = [
   command('announcements', {
@@ -92,6 +92,25 @@ const ORDERS: readonly Command[] = [
     mcp: true,
     example: 'clearbatch order place --market BTC-PERP --side LONG --quantity 0.01 --price 60000',
     load: async () => (await import('./commands/order.ts')).place,
+  }),
+  command('order replace', {
+    help: 'Replace an order (hash, id or label) by one with another price or quantity, or do nothing',
+    positionals: '<order>',
+    flags: {
+      price: decimal('new limit price (default: as before)'),
+      quantity: decimal('new quantity, with what is filled (default: as signed before)'),
+      expires: ORDER.expires,
+      label: text('<text>', 'another label (default: the one of the order)'),
+      ...FLAGS,
+      'if-filled': oneOf(
+        ['refuse', 'reduce'],
+        'if a part is filled: do nothing (default), or reduce the new order by it',
+      ),
+      ...PREVIEW,
+    },
+    kind: 'trade',
+    example: 'clearbatch order replace 1-42 --price 60100 --post-only --expires 60',
+    load: async () => (await import('./commands/order.ts')).replace,
   }),
   command('order cancel', {
     help: 'Cancel orders by hash, id or label, or all',

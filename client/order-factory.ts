@@ -1,4 +1,5 @@
 /** Turns a trader's terms into signed orders: assigns salts, signs for the account, and writes the request body. */
+import type { TimeInForce } from '../domain/orders/order.ts'
 import { type Account, missingOption } from './account.ts'
 import { toWire } from './decimals.ts'
 import type { MarketData } from './market-data.ts'
@@ -10,6 +11,15 @@ export interface NewOrder extends OrderTerms {
   readonly marketId: number
   /** Your label, unique among the account's live orders. It is not part of what is signed. */
   readonly clientOrderId?: string
+  /** `ioc`: the order takes part in one auction, and its remainder ends. Only for limit orders; not signed. */
+  readonly timeInForce?: TimeInForce
+  /** The order is rejected if it crosses an earlier limit order, and never pays the taker rate. Only for limit orders; not signed. */
+  readonly postOnly?: boolean
+  /**
+   * Seconds from signing after which the order expires, in place of `expiration`. The signature of a cancelled or replaced order stays valid on the
+   * chain until then: give quotes a short one.
+   */
+  readonly expiresInSeconds?: number
 }
 
 /** A signed order with its request body. Sending the same one again never places a second order. */
@@ -39,13 +49,33 @@ export class OrderFactory {
     this.#options = options
   }
 
-  async sign({ marketId, clientOrderId, ...terms }: NewOrder): Promise<OutgoingOrder> {
+  async sign({
+    marketId,
+    clientOrderId,
+    timeInForce,
+    postOnly,
+    expiresInSeconds,
+    ...terms
+  }: NewOrder): Promise<OutgoingOrder> {
     const { market, sign } = await this.#contextOf(marketId)
     const { account, salts, signer } = this.#options
-    const order = buildOrder({ market, terms, maker: account.address, salt: salts.next(), now: Date.now() })
+    const now = Date.now()
+    const expiry =
+      expiresInSeconds === undefined ? {} : { expiration: Math.floor(now / 1000) + expiresInSeconds }
+    const order = buildOrder({
+      market,
+      terms: { ...terms, ...expiry },
+      maker: account.address,
+      salt: salts.next(),
+      now,
+    })
     const signed = await sign(order, signer ?? missingOption('privateKey (or signer)'))
-    const label = clientOrderId === undefined ? {} : { client_order_id: clientOrderId }
-    return { ...signed, body: { ...bodyOf(signed, market), ...label } }
+    const unsigned = {
+      ...(clientOrderId !== undefined && { client_order_id: clientOrderId }),
+      ...(timeInForce !== undefined && { time_in_force: timeInForce }),
+      ...(postOnly !== undefined && { post_only: postOnly }),
+    }
+    return { ...signed, body: { ...bodyOf(signed, market), ...unsigned } }
   }
 
   /** From memory after the first call: it has the grid, which never changes. */

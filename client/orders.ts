@@ -22,6 +22,7 @@ import {
 import type {
   BatchCancellation,
   BatchPlacement,
+  BatchReplacement,
   Cancellation,
   CancelSwitch,
   Fill,
@@ -30,6 +31,7 @@ import type {
   OrderEvent,
   PlacedOrder,
   Placement,
+  Replacement,
   SweepCancellation,
   Validation,
 } from './responses.ts'
@@ -51,6 +53,27 @@ export interface BatchOptions {
   /** Persist it with the signed orders: sending both again after a restart returns the first response. */
   readonly clientRequestId?: string
 }
+
+/** The order that is replaced: by its hash, or a live order by its label. */
+export type ReplaceTarget = { readonly orderHash: string } | { readonly clientOrderId: string }
+/** If a part of the order is filled or settling: `refuse` (default), or `reduce` the new order by it. */
+export type IfFilled = 'refuse' | 'reduce'
+
+export interface ReplaceOptions {
+  readonly ifFilled?: IfFilled
+}
+
+/** The body of a replacement. */
+export const replaceBody = (
+  target: ReplaceTarget,
+  order: OutgoingOrder['body'],
+  ifFilled: IfFilled | undefined,
+) => ({
+  cancel:
+    'orderHash' in target ? { order_hash: target.orderHash } : { client_order_id: target.clientOrderId },
+  order,
+  if_filled: ifFilled,
+})
 
 export interface OrderListOptions extends ListOptions {
   readonly status?: OrderStatus
@@ -97,9 +120,7 @@ export class Orders {
   ): Promise<Checked<BatchPlacement>> {
     const signed = await Promise.all(orders.map((order) => ('body' in order ? order : this.sign(order))))
     const bodies = signed.map(({ body }) => body)
-    const command = { client_request_id: clientRequestId, mode, orders: bodies }
-    const identity = IDENTITY.request(clientRequestId)
-    return checked(await this.#http.post<BatchPlacement>('/v0/orders/place/batch', command, identity))
+    return this.#batch<BatchPlacement>('place', { client_request_id: clientRequestId, mode, orders: bodies })
   }
 
   /** An entry with its take profit and stop loss, all or none. An exit that triggers before the entry has filled ends without a fill. */
@@ -114,6 +135,43 @@ export class Orders {
   async scale(scale: Scale, options: Omit<BatchOptions, 'mode'> = {}): Promise<Checked<BatchPlacement>> {
     const orders = scaleOrders(scale, await this.#factory.market(scale.marketId))
     return this.placeBatch(orders, { ...options, mode: 'atomic' })
+  }
+
+  // ------------------------------------------------------------------ replacing
+
+  /** Ends an order and accepts another one of the same market and side in its place, or neither. Repeating the same signed order is safe. */
+  async replace(
+    target: ReplaceTarget,
+    order: NewOrder | OutgoingOrder,
+    { ifFilled }: ReplaceOptions = {},
+  ): Promise<Replacement> {
+    const { body } = 'body' in order ? order : await this.sign(order)
+    return this.#http.post('/v0/orders/replace', replaceBody(target, body, ifFilled), IDENTITY.order(body))
+  }
+
+  /** At most 50 replacements in one command, with results in their order. Throws if the whole batch is rejected. */
+  async replaceBatch(
+    replacements: readonly {
+      readonly target: ReplaceTarget
+      readonly order: NewOrder | OutgoingOrder
+      readonly ifFilled?: IfFilled
+    }[],
+    { mode = 'best_effort', clientRequestId = crypto.randomUUID() }: BatchOptions = {},
+  ): Promise<Checked<BatchReplacement>> {
+    const orders = await Promise.all(
+      replacements.map(async ({ target, order, ifFilled }) =>
+        replaceBody(target, ('body' in order ? order : await this.sign(order)).body, ifFilled),
+      ),
+    )
+    return this.#batch<BatchReplacement>('replace', { client_request_id: clientRequestId, mode, orders })
+  }
+
+  async #batch<Answer extends { readonly results: readonly object[] }>(
+    what: 'place' | 'replace',
+    command: { readonly client_request_id: string; readonly [field: string]: unknown },
+  ): Promise<Checked<Answer>> {
+    const identity = IDENTITY.request(command.client_request_id)
+    return checked(await this.#http.post<Answer>(`/v0/orders/${what}/batch`, command, identity))
   }
 
   // ------------------------------------------------------------------ cancelling

@@ -2,7 +2,7 @@
  * The response bodies of the REST interface, with the field names on the wire. Every amount appears twice: a number for display, and
  * an integer × 1e18 with the suffix `_e18_raw` for computation.
  */
-import type { OrderStatus, OrderType, Side, StatusReason } from '../domain/orders/order.ts'
+import type { OrderStatus, OrderType, Side, StatusReason, TimeInForce } from '../domain/orders/order.ts'
 import type { Amounts, MaybeAmounts } from './amount-fields.ts'
 import type { PlacementOutcome } from './errors.ts'
 
@@ -44,6 +44,7 @@ export type Trigger = Amounts<'mark_price' | 'oracle_price'> & {
 export type PlacedOrder = Amounts<
   | 'price'
   | 'quantity'
+  | 'signed_quantity'
   | 'filled_quantity'
   | 'settling_quantity'
   | 'remaining_quantity'
@@ -74,6 +75,10 @@ export type PlacedOrder = Amounts<
     readonly trigger: Trigger | null
     readonly leverage: number
     readonly reduce_only: boolean
+    readonly time_in_force: TimeInForce
+    readonly post_only: boolean
+    /** Id of the order that it has replaced; null for a placement. */
+    readonly replaces: string | null
     /** An order of a liquidation. It cannot be cancelled. */
     readonly forced: boolean
     readonly expiration_seconds: number
@@ -150,6 +155,11 @@ export interface Placement extends ExpectedProtection {
   readonly read_after: Bookmark
 }
 
+/** The order that has been replaced ends, once its settling part is mined or voided. */
+export interface Replacement extends Placement {
+  readonly replaced: PlacedOrder
+}
+
 export interface Cancellation {
   readonly cancelled: boolean
   readonly is_duplicate: boolean
@@ -181,6 +191,14 @@ export interface BatchPlacement {
   readonly results: readonly (Pick<Placement, 'order' | 'is_duplicate' | 'read_after'> | BatchItemError)[]
   readonly balance: Balance
   readonly read_after: Bookmark
+}
+
+export interface BatchReplacement extends Omit<BatchPlacement, 'results'> {
+  /** One per replacement, in the order of the request. */
+  readonly results: readonly (
+    | Pick<Replacement, 'order' | 'replaced' | 'is_duplicate' | 'read_after'>
+    | BatchItemError
+  )[]
 }
 
 /** Why one cancel of a batch was rejected. */

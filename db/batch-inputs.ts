@@ -11,6 +11,7 @@ import { toJson } from './json.ts'
 const PLACES: Readonly<Record<keyof RestingOrder, number>> = {
   ...{ seq: 0, account: 1, side: 2, type: 3, limit: 4, remaining: 5, leverage: 6, reduceOnly: 7, forced: 8 },
   ...{ triggered: 9, widenings: 10, openable: 11, reservedPrice: 12, expiration: 13, acceptedAt: 14 },
+  ...{ unused: 15, ioc: 16 },
 }
 const FIELDS = (Object.keys(PLACES) as (keyof RestingOrder)[]).sort((a, b) => PLACES[a] - PLACES[b])
 
@@ -19,7 +20,14 @@ const LEVEL = 1
 /** The first byte of JSON; deflated data begins with another. */
 const BRACE = 0x7b
 
-const packOrder = (order: RestingOrder): unknown[] => FIELDS.map((field) => order[field])
+/** Fields that an order may lack. */
+const OPTIONAL: ReadonlySet<keyof RestingOrder> = new Set(['unused', 'ioc'])
+
+function packOrder(order: RestingOrder): unknown[] {
+  const packed: unknown[] = FIELDS.map((field) => order[field])
+  while (packed.at(-1) === undefined) packed.pop()
+  return packed
+}
 
 export const packInputs = ({ orders, ladder, ...rest }: ClearingInputs): Buffer =>
   deflateSync(toJson({ ...rest, orders: orders.map(packOrder), ladder: ladder.map(packOrder) }), {
@@ -36,7 +44,11 @@ type StoredInputs = Omit<ClearingInputs, 'spec' | 'orders' | 'ladder'> & {
 
 const unpackOrder = (stored: StoredOrder): RestingOrder =>
   Array.isArray(stored)
-    ? (Object.fromEntries(FIELDS.map((field, index) => [field, stored[index]])) as unknown as RestingOrder)
+    ? (Object.fromEntries(
+        FIELDS.map((field, index) => [field, stored[index] ?? undefined] as const).filter(
+          ([field, value]) => value !== undefined || !OPTIONAL.has(field),
+        ),
+      ) as unknown as RestingOrder)
     : (stored as RestingOrder)
 
 /** Batches from before inputs were packed have JSON with names. */

@@ -70,6 +70,7 @@ import * as keeperSendsCommands from './migrations/0069-keeper-sends-commands.ts
 import * as namedApiKeys from './migrations/0070-named-api-keys.ts'
 import * as announcements from './migrations/0071-announcements.ts'
 import * as unreadTables from './migrations/0072-unread-tables.ts'
+import * as orderFlags from './migrations/0080-order-flags.ts'
 
 export const MIGRATIONS: Record<string, Migration> = {
   '0001-write-side': writeSide,
@@ -140,6 +141,7 @@ export const MIGRATIONS: Record<string, Migration> = {
   '0070-named-api-keys': namedApiKeys,
   '0071-announcements': announcements,
   '0072-unread-tables': unreadTables,
+  '0080-order-flags': orderFlags,
 }
 
 export const createMigrator = (db: Db): Migrator =>

@@ -8,6 +8,7 @@ import type { FillStatus, OrderEventKind } from '../domain/orders/order-state.ts
 import type { BatchStatus } from '../domain/settlement/settlement.ts'
 import type { ReadAdjustmentAttemptsTable } from './adjustment-schema.ts'
 import type { FeedHeadsTable, FeedStateTable, FeedTable } from './feed-schema.ts'
+import type { OrderFlagColumns } from './order-flag-columns.ts'
 import type { ProtectionColumns } from './price-protection.ts'
 import type {
   BatchPartState,
@@ -70,7 +71,7 @@ export interface ReadMarketsTable extends ProtectionColumns {
   last_batch_id: number | null
 }
 
-export interface ReadOrdersTable {
+export interface ReadOrdersTable extends OrderFlagColumns {
   order_id: string
   market_id: number
   seq: number

@@ -15,6 +15,7 @@ import type { EngineTables } from './engine-schema.ts'
 import type { LeaseTables } from './lease-schema.ts'
 import type { LiquidationsTable } from './liquidation-schema.ts'
 import type { FinalPricesTable, MarketsTable } from './market-schema.ts'
+import type { OrderFlagColumns } from './order-flag-columns.ts'
 import type { PriceTables } from './price-schema.ts'
 import type { ReadTables } from './read-schema.ts'
 import type { RelayTables } from './relay-schema.ts'
@@ -76,7 +77,7 @@ export interface PositionsTable {
  * Orders as the engine has them, also those that have ended: an order stays when the engine releases it.
  * Written by: engine.
  */
-export interface OrdersTable {
+export interface OrdersTable extends OrderFlagColumns {
   order_id: string
   market_id: number
   /** Place in the book: the shard sequence of its acceptance (or of its trigger). */

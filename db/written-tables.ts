@@ -116,6 +116,10 @@ export const ordersTable = stateTable({
     accepted_at: 'bigint',
     forced: 'boolean',
     client_order_id: 'text',
+    time_in_force: 'text',
+    post_only: 'boolean',
+    unused: 'bigint',
+    replaces: 'text',
   },
   changing: {
     seq: 'bigint',

@@ -47,6 +47,9 @@ const StatedOrder = Type.Object({
   type: words(['MARKET', 'LIMIT'], 'A triggered order is one of both.'),
   limit: count('Signed limit in ticks; 0 for a market order.'),
   remaining: count('Quantity less everything matched before, in steps.'),
+  unused: Type.Optional(
+    count('Signed steps that the order must not fill, because it replaced an order that had filled them.'),
+  ),
   leverage: Type.Integer(),
   reduce_only: Type.Boolean(),
   forced: flag('Of a liquidation.'),

@@ -5,6 +5,8 @@
 
 /** One placement, or one batch. */
 export interface Arrival {
+  /** Resolves once every placement of the account that began before this one is sent, or rejected. */
+  afterEarlier(): Promise<void>
   /** The command is sent, or rejected. */
   sent(): void
   /** The command is answered. Both may be called again without effect. */
@@ -20,12 +22,15 @@ export interface ArrivingPlacements {
 }
 
 interface Waiting {
+  /** Later arrivals have higher numbers. */
+  readonly number: number
   readonly sent: Promise<void>
   readonly answered: Promise<void>
 }
 
 export function createArrivingPlacements(): ArrivingPlacements {
   const byUser = new Map<number, Set<Waiting>>()
+  let arrivals = 0
   const all = async (userId: number, stage: keyof Waiting): Promise<void> => {
     const own = byUser.get(userId)
     if (own !== undefined) await Promise.all([...own].map((waiting) => waiting[stage]))
@@ -34,10 +39,14 @@ export function createArrivingPlacements(): ArrivingPlacements {
     begin(userId) {
       const sent = Promise.withResolvers<void>()
       const answered = Promise.withResolvers<void>()
-      const waiting: Waiting = { sent: sent.promise, answered: answered.promise }
+      const number = ++arrivals
+      const waiting: Waiting = { number, sent: sent.promise, answered: answered.promise }
       const own = byUser.get(userId) ?? new Set()
       byUser.set(userId, own.add(waiting))
       return {
+        async afterEarlier() {
+          await Promise.all([...own].filter((other) => other.number < number).map((other) => other.sent))
+        },
         sent: sent.resolve,
         answered() {
           sent.resolve()

@@ -1,6 +1,8 @@
 /** By what repeated commands are recognised, and how to find what an earlier attempt has stored. */
+
 import { sql } from 'kysely'
 import type { Db } from '../../db/client.ts'
+import type { TimeInForce } from '../../domain/orders/order.ts'
 import { ApiError } from '../errors.ts'
 import type { PlaceOrderBody } from '../order-entry/schema.ts'
 import { storedRequest } from './client-requests.ts'
@@ -30,6 +32,9 @@ export interface StoredHash {
   readonly order_id: string
   readonly hash: string
   readonly ended_at: number | null
+  readonly time_in_force: TimeInForce
+  readonly post_only: boolean
+  readonly replaces: string | null
 }
 
 /** No order has a salt of this size. */
@@ -40,7 +45,7 @@ export type FindBySalt = (order: SaltedOrder) => Promise<StoredHash | undefined>
 
 async function readBySalts(db: Db, orders: readonly SaltedOrder[]): Promise<Map<string, StoredHash>> {
   const { rows } = await sql<StoredHash & { at: number }>`
-    select w.at::int as at, o.order_id, o.hash, o.ended_at
+    select w.at::int as at, o.order_id, o.hash, o.ended_at, o.time_in_force, o.post_only, o.replaces
     from unnest(
       ${orders.map(({ marketId }) => marketId)}::bigint[], ${orders.map(({ maker }) => maker)}::text[],
       ${orders.map(({ salt }) => salt)}::bigint[]

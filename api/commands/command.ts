@@ -1,25 +1,40 @@
 /** Commands of one account, and what the engine has made of them. */
 
 import type { OrdersTable } from '../../db/schema.ts'
+import type { IfFilled } from '../../domain/exchange/decide/orders/command.ts'
 import type { RequestCompleted } from '../../domain/journal/request-rows.ts'
 import type { MarketSpec } from '../../domain/market/market.ts'
 import type { SignedOrder } from '../../domain/orders/order.ts'
+import type { OrderFlags } from '../../domain/orders/order-flags.ts'
 import type { Price } from '../../domain/units.ts'
 import type { BalanceParts } from '../accounts/view.ts'
 import { ApiError } from '../errors.ts'
 import type { OrderRow } from '../orders/view.ts'
+import type { StoredOrder } from './stored-orders.ts'
 
 export interface Bookmark {
   readonly shard_id: string
   readonly shard_seq: string
 }
 
-export interface PlaceItem {
-  readonly kind: 'place'
+/** A signed order, as a placement or a replacement brings it. */
+export interface NewOrder {
   readonly spec: MarketSpec
   readonly order: SignedOrder
   /** The trader's label, which no signature covers. */
   readonly clientOrderId: string | null
+  readonly flags: OrderFlags
+}
+
+export interface PlaceItem extends NewOrder {
+  readonly kind: 'place'
+}
+
+export interface ReplaceItem extends NewOrder {
+  readonly kind: 'replace'
+  /** The order that is replaced, by its hash or by its label. */
+  readonly target: { readonly hash: string } | { readonly label: string }
+  readonly ifFilled: IfFilled
 }
 
 export interface CancelItem {
@@ -34,7 +49,7 @@ export interface RefusedItem {
   readonly error: ApiError
 }
 
-export type Item = PlaceItem | CancelItem | RefusedItem
+export type Item = PlaceItem | ReplaceItem | CancelItem | RefusedItem
 
 export interface Placed {
   readonly kind: 'placed'
@@ -43,6 +58,8 @@ export interface Placed {
   /** The oracle price on which the command was decided; null if the market has none. */
   readonly oracle: Price | null
   readonly read_after: Bookmark
+  /** Of a new replacement: the order that it has replaced, as the command leaves it. */
+  readonly replaced?: StoredOrder
 }
 
 export interface Cancelled {
@@ -110,5 +127,5 @@ export type Executed = { readonly report: CommandReport } | { readonly stored: S
 
 export const hashesOf = ({ items }: Pick<Command, 'items'>): string[] =>
   items.flatMap((item) =>
-    item.kind === 'place' ? [item.order.hash] : item.kind === 'cancel' ? [item.hash] : [],
+    item.kind === 'cancel' ? [item.hash] : item.kind === 'refused' ? [] : [item.order.hash],
   )

@@ -180,9 +180,10 @@ function createExecution(ports: DispatcherPorts) {
     async submit(command: Command, sending: Sending): Promise<Executed> {
       const found = await decided(command, {
         send: (sent) => send(sent, sending),
-        // An earlier placement may have to be sent again, too: the cancel waits for its answer instead of missing its order.
+        // An earlier placement may have to be sent again, too: a cancel or a replacement waits for its answer instead of missing its order.
         beforeLookUp: async () => {
-          if (command.kind === 'cancel') await sending.turn.afterPlacements()
+          if (command.kind === 'cancel' || command.items.some(({ kind }) => kind === 'replace'))
+            await sending.turn.afterPlacements()
         },
       })
       if ('stored' in found) return found

@@ -3,7 +3,7 @@
  * have been executed, or may still wait here; a refusal of the engine has read it and needs no further check.
  */
 
-import type { PlacementOutcome } from '../error-catalogue.ts'
+import type { PlacementOutcome } from '../catalogue-entry.ts'
 import { ApiError, type ErrorContext } from '../errors.ts'
 import { catalogued } from '../http/errors.ts'
 

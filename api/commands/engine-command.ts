@@ -2,17 +2,21 @@
 import type {
   Bookmark,
   CancelAllCommand,
-  CancelItem as EngineCancel,
+  CancelTarget,
   Item as EngineItem,
+  NewOrder as EngineOrder,
   PlaceItem as EnginePlacement,
+  ReplaceItem as EngineReplacement,
   OrdersCommand,
 } from '../../domain/exchange/decide/orders/command.ts'
 import type { Json } from '../../domain/journal/request-rows.ts'
 import { acceptedSeq } from '../../domain/orders/order.ts'
+import { NO_FLAGS, sameFlags } from '../../domain/orders/order-flags.ts'
 import type { MarketId, OrderHash, Seq, UserId } from '../../domain/units.ts'
 import { ApiError, itemError } from '../errors.ts'
-import type { CancelAll, Command, Item } from './command.ts'
+import type { CancelAll, Command, Item, NewOrder, ReplaceItem } from './command.ts'
 import type { SaltedOrder, StoredHash } from './command-identity.ts'
+import { itemRefusalError } from './engine-refusals.ts'
 import type { StoredOrder } from './stored-orders.ts'
 
 /** Up to which row of each market, and of the accounts (0), the engine has released ended things. */
@@ -37,7 +41,7 @@ export interface SentOrders {
   readonly refused: readonly (ApiError | undefined)[]
 }
 
-export const saltOf = ({ order: { marketId, maker, salt } }: EnginePlacement): SaltedOrder => ({
+export const saltOf = ({ order: { marketId, maker, salt } }: EngineOrder): SaltedOrder => ({
   marketId,
   maker,
   salt: String(salt),
@@ -49,10 +53,23 @@ const refusedItem = (error: ApiError): EngineItem => ({
   refusal: JSON.parse(JSON.stringify(itemError(error))) as Json,
 })
 
+/** Most orders have no flags. */
+const toNewOrder = ({ order, clientOrderId, flags }: NewOrder): EngineOrder => ({
+  order,
+  clientOrderId,
+  ...(!sameFlags(flags, NO_FLAGS) && { flags }),
+  absentUpTo: null,
+})
+
+const toTarget = (target: ReplaceItem['target']): EngineReplacement['target'] =>
+  'label' in target ? target : { hash: target.hash as OrderHash, ended: null }
+
 function toItem(item: Item): EngineItem {
   switch (item.kind) {
     case 'place':
-      return { kind: 'place', order: item.order, clientOrderId: item.clientOrderId, absentUpTo: null }
+      return { kind: 'place', ...toNewOrder(item) }
+    case 'replace':
+      return { kind: 'replace', ...toNewOrder(item), target: toTarget(item.target), ifFilled: item.ifFilled }
     case 'cancel':
       return { kind: 'cancel', target: { hash: item.hash as OrderHash, ended: null }, note: item.reason }
     case 'refused':
@@ -85,7 +102,8 @@ export const dependsOn = ({ items, request }: OrdersCommand, released: Released)
   items.some((item) =>
     item.kind === 'place'
       ? released.has(item.order.marketId)
-      : item.kind === 'cancel' && [...released.keys()].some((marketId) => marketId !== 0),
+      : (item.kind === 'cancel' || item.kind === 'replace') &&
+        [...released.keys()].some((marketId) => marketId !== 0),
   )
 
 /** The command with what is stored. `stored` was read after the engine had released rows up to `released`. */
@@ -96,9 +114,9 @@ export function withStored(
 ): SentOrders {
   const errors = [...refused]
   const items = command.items.map((item, at): EngineItem => {
-    if (item.kind === 'cancel') return cancelWithStored(item, released, stored)
-    if (item.kind !== 'place') return item
-    const found = placementWithStored(item, released, stored)
+    if (item.kind === 'cancel') return { ...item, target: targetWithStored(item.target, released, stored) }
+    if (item.kind !== 'place' && item.kind !== 'replace') return item
+    const found = orderWithStored(item, released, stored)
     if (!(found instanceof ApiError)) return found
     errors[at] = found
     return refusedItem(found)
@@ -111,16 +129,31 @@ export function withStored(
 }
 
 /** A live order is in the engine's state, which finds it first. */
-function placementWithStored(
-  item: EnginePlacement,
+function orderWithStored(
+  item: EnginePlacement | EngineReplacement,
   released: Released,
-  { bySalt }: StoredThings,
+  things: StoredThings,
 ): EngineItem | ApiError {
   const { marketId, hash, salt } = item.order
   const seq = released.get(marketId) ?? null
-  const stored = bySalt(saltOf(item))
-  if (stored === undefined || stored.ended_at === null || seq === null) return { ...item, absentUpTo: seq }
+  const stored = things.bySalt(saltOf(item))
+  if (stored === undefined || stored.ended_at === null || seq === null)
+    return item.kind === 'place'
+      ? { ...item, absentUpTo: seq }
+      : { ...item, absentUpTo: seq, target: targetWithStored(item.target, released, things) }
+  const reference = { orderId: stored.order_id, hash: stored.hash as OrderHash }
   if (stored.hash === hash) {
+    const { flags = NO_FLAGS } = item
+    const known = { timeInForce: stored.time_in_force, postOnly: stored.post_only }
+    if (!sameFlags(flags, known))
+      return itemRefusalError({
+        code: 'ORDER_FLAGS_DIFFER',
+        received: flags,
+        expected: known,
+        order: reference,
+      })
+    if (item.kind === 'replace' && stored.replaces === null)
+      return itemRefusalError({ code: 'NOT_A_REPLACEMENT', order: reference })
     const answer: EndedDuplicate = { order_hash: hash, read_after: { market_id: marketId, seq } }
     return { kind: 'answered', answer: answer as unknown as Json }
   }
@@ -132,12 +165,12 @@ function placementWithStored(
   })
 }
 
-function cancelWithStored(item: EngineCancel, released: Released, { byHash }: StoredThings): EngineCancel {
-  if ('label' in item.target) return item
-  const { hash } = item.target
+function targetWithStored(target: CancelTarget, released: Released, { byHash }: StoredThings): CancelTarget {
+  if ('label' in target) return target
+  const { hash } = target
   const order = byHash(hash)
   if (order === undefined || order.ended_at === null)
-    return { ...item, target: { hash, ended: { absentUpTo: bookmarksOf(released) } } }
+    return { hash, ended: { absentUpTo: bookmarksOf(released) } }
   const found = {
     marketId: order.market_id as MarketId,
     accepted: acceptedSeq(order.order_id),
@@ -145,7 +178,7 @@ function cancelWithStored(item: EngineCancel, released: Released, { byHash }: St
     status: order.status,
     forced: order.forced,
   }
-  return { ...item, target: { hash, ended: { found } } }
+  return { hash, ended: { found } }
 }
 
 const bookmarksOf = (released: Released): Bookmark[] =>

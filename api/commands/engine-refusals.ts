@@ -4,9 +4,11 @@ import type {
   CommandRefusal,
   ItemRefusal,
   PlaceRefusal,
+  ReplaceRefusal,
   SignerMismatch,
   StandingOrder,
 } from '../../domain/exchange/decide/orders/command.ts'
+import type { OrderFlags } from '../../domain/orders/order-flags.ts'
 import { ApiError, type ErrorContext } from '../errors.ts'
 import { reusedRequest } from './command.ts'
 import { refusalError } from './parse-order.ts'
@@ -52,12 +54,64 @@ function placementError(refusal: PlaceRefusal): ApiError {
       const { code, recovered: _, expected: __, ...more } = refusal
       return new ApiError(code, { ...mismatch(refusal), ...more })
     }
+    case 'ORDER_FLAGS_DIFFER':
+      return new ApiError('ORDER_FLAGS_DIFFER', {
+        field: refusal.received.postOnly === refusal.expected.postOnly ? 'time_in_force' : 'post_only',
+        expected: flagsView(refusal.expected),
+        received: flagsView(refusal.received),
+        ...standing(refusal.order),
+      })
     case 'CHAIN_UNSEEN':
       return new ApiError('CHAIN_UNSEEN', { last_seen_ms: refusal.lastSeen }, '1')
     case 'MAKER_MISMATCH':
       throw new Error(`the api sent an order of ${refusal.received} for the account ${refusal.expected}`)
     default:
       return refusalError(refusal, RETRY_AFTER[refusal.code])
+  }
+}
+
+export const flagsView = ({ timeInForce, postOnly }: OrderFlags) => ({
+  time_in_force: timeInForce,
+  post_only: postOnly,
+})
+
+function replaceError(refusal: ReplaceRefusal): ApiError {
+  switch (refusal.code) {
+    case 'NOT_A_REPLACEMENT':
+      return new ApiError(refusal.code, {
+        field: 'order',
+        expected: 'an order that was not placed before, or the order that was replaced by it',
+        received: 'hash' in refusal.order ? refusal.order.hash : `orders.${refusal.order.sameAs}`,
+        ...standing(refusal.order),
+      })
+    case 'REPLACE_MISMATCH': {
+      const { code, field, expected, received } = refusal
+      return new ApiError(code, { field, expected, received, nearest_valid: expected })
+    }
+    case 'ORDER_NOT_REPLACEABLE':
+      return new ApiError(refusal.code, {
+        field: 'cancel',
+        expected: 'an order with a quantity that is neither filled, settling nor cancelled',
+        received: refusal.status,
+        ...standing(refusal.order),
+      })
+    case 'ORDER_PARTLY_FILLED':
+      return new ApiError(refusal.code, {
+        field: 'if_filled',
+        expected: 'reduce, or an order without fills',
+        received: 'refuse',
+        nearest_valid: 'reduce',
+        filled_quantity: refusal.filled,
+        ...standing(refusal.order),
+      })
+    case 'REDUCED_BELOW_MINIMUM':
+      return new ApiError(refusal.code, {
+        field: 'quantity',
+        expected: refusal.expected,
+        received: refusal.received,
+        nearest_valid: refusal.nearestValid,
+        filled_quantity: refusal.filled,
+      })
   }
 }
 
@@ -83,6 +137,12 @@ export function itemRefusalError(refusal: Exclude<ItemRefusal, { readonly code: 
     case 'NOT_YOURS':
     case 'ORDER_FORCED':
       return cancelError(refusal)
+    case 'NOT_A_REPLACEMENT':
+    case 'REPLACE_MISMATCH':
+    case 'ORDER_NOT_REPLACEABLE':
+    case 'ORDER_PARTLY_FILLED':
+    case 'REDUCED_BELOW_MINIMUM':
+      return replaceError(refusal)
     default:
       return placementError(refusal)
   }

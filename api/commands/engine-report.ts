@@ -31,7 +31,13 @@ export interface ReportInput {
 
 /** Orders of the answer of which the engine does not have every field. */
 export const storedHashes = ({ results }: Pick<Done, 'results'>): string[] =>
-  results.map(storedHash).filter((hash) => hash !== null)
+  results.flatMap((result) => [storedHash(result), replacedHash(result)]).filter((hash) => hash !== null)
+
+/** The replaced order of which the engine does not have every field. */
+function replacedHash(result: EngineResult): string | null {
+  const facts = result.kind === 'placed' ? result.replaced?.facts : undefined
+  return facts && !isUnfilled(facts) ? facts.signature.hash : null
+}
 
 function storedHash(result: EngineResult): string | null {
   switch (result.kind) {
@@ -48,12 +54,10 @@ function storedHash(result: EngineResult): string | null {
 
 /** A limit order that ends without a fill has neither value nor fee, and only market orders have a protection price. */
 const isUnfilledCancel = ({ facts, cancelled, isDuplicate }: EngineCancelled): boolean =>
-  cancelled &&
-  !isDuplicate &&
-  facts !== null &&
-  facts.order.filled === 0 &&
-  facts.order.settling === 0 &&
-  !isMarketType(facts.order.type)
+  cancelled && !isDuplicate && facts !== null && isUnfilled(facts)
+
+const isUnfilled = ({ order }: OrderFacts): boolean =>
+  order.filled === 0 && order.settling === 0 && !isMarketType(order.type)
 
 export function reportOf({ results, balance, readAfter }: Done, input: ReportInput): CommandReport {
   return {
@@ -79,13 +83,27 @@ function resultOf(result: EngineResult, input: ReportInput, at: number): ItemRes
 }
 
 function placedOf(
-  { facts, isDuplicate, oracle, readAfter }: EnginePlaced,
-  { maker, stored, bookmark }: ReportInput,
+  { facts, isDuplicate, oracle, readAfter, replaced }: EnginePlaced,
+  input: ReportInput,
 ): Placed {
+  const { maker, stored, bookmark } = input
   const { hash } = facts.signature
   const known = isDuplicate ? storedOf(stored, hash) : { maker, ...UNFILLED }
   const order = orderOf(facts, { updated_at: facts.order.acceptedAt, ...known })
-  return { kind: 'placed', order, isDuplicate, oracle, read_after: bookmark(readAfter) }
+  return {
+    kind: 'placed',
+    order,
+    isDuplicate,
+    oracle,
+    read_after: bookmark(readAfter),
+    ...(replaced?.facts && { replaced: replacedOrder(replaced.facts, input) }),
+  }
+}
+
+function replacedOrder(facts: OrderFacts, { maker, stored, now }: ReportInput): StoredOrder {
+  const updated_at = facts.order.endedAt ?? now
+  if (isUnfilled(facts)) return orderOf(facts, { maker, ...UNFILLED, updated_at })
+  return orderOf(facts, { ...storedOf(stored, facts.signature.hash), updated_at })
 }
 
 /** An order that has ended is in no book, so its view needs no oracle price. */

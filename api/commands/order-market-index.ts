@@ -3,6 +3,8 @@ import type { Db } from '../../db/client.ts'
 
 export interface OrderMarketIndex {
   record(hash: string, marketId: number): void
+  /** Whether the order was recorded by this process a while ago at most. */
+  isRecent(hash: string): boolean
   /** Hashes without an order are omitted. */
   marketsOf(hashes: readonly string[]): Promise<ReadonlyMap<string, number>>
 }
@@ -17,6 +19,7 @@ export function createOrderMarketIndex(db: Db): OrderMarketIndex {
       if (recent.size >= SIZE) recent.delete(recent.keys().next().value as string)
       recent.set(hash, marketId)
     },
+    isRecent: (hash) => recent.has(hash),
     async marketsOf(hashes) {
       const found = new Map<string, number>()
       const unknown: string[] = []

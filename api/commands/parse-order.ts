@@ -1,6 +1,7 @@
 /** Parses the body of a placement to an order in ticks and steps of its market. */
 import type { MarketSpec } from '../../domain/market/market.ts'
-import { ORDER_TYPES, type Order, type OrderType } from '../../domain/orders/order.ts'
+import { ORDER_TYPES, type Order, type OrderType, TIMES_IN_FORCE } from '../../domain/orders/order.ts'
+import { flagsRefusal, type OrderFlags } from '../../domain/orders/order-flags.ts'
 import { type OrderRefusal, toOrder } from '../../domain/orders/order-request.ts'
 import type { Address, Price, Quantity } from '../../domain/units.ts'
 import type { ErrorCode } from '../error-catalogue.ts'
@@ -48,6 +49,31 @@ export const refusalError = (
     },
     retryAfter,
   )
+
+/** The flags of a placement, which must be those of an order of the type. */
+export function parseFlags(
+  {
+    time_in_force: timeInForce = 'gtc',
+    post_only: postOnly = false,
+  }: Pick<PlaceOrderBody, 'time_in_force' | 'post_only'>,
+  type: OrderType,
+): OrderFlags {
+  const field = 'time_in_force'
+  if (timeInForce === 'fok')
+    throw new ApiError('FOK_NOT_SUPPORTED', {
+      field,
+      expected: TIMES_IN_FORCE,
+      received: 'fok',
+      nearest_valid: 'ioc',
+    })
+  const known = TIMES_IN_FORCE.find((one) => one === timeInForce)
+  if (known === undefined)
+    throw new ApiError('INVALID_FIELD', { field, expected: TIMES_IN_FORCE, received: timeInForce })
+  const flags = { timeInForce: known, postOnly }
+  const refusal = flagsRefusal(type, flags)
+  if (refusal !== null) throw refusalError(refusal)
+  return flags
+}
 
 /** Checks all that depends on the order and the market specification alone: format, grid, bounds. */
 export function parseOrder(spec: MarketSpec, maker: Address, body: PlaceOrderBody): Order {

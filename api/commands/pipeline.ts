@@ -15,6 +15,7 @@ import type {
   CancelBatchBody,
   PlaceBatchBody,
 } from '../order-entry/batch-schema.ts'
+import type { ReplaceAnswer, ReplaceBatchBody, ReplaceBody } from '../order-entry/replace-schema.ts'
 import type { CancelAnswer, PlaceOrderAnswer, PlaceOrderBody } from '../order-entry/schema.ts'
 import type { ValidateAnswer, ValidateBody } from '../order-entry/validation-schema.ts'
 import type { RecoverSigners } from '../ports.ts'
@@ -28,6 +29,7 @@ import type { ShardEpochs } from './shard-epochs.ts'
 import { createFindOrders } from './stored-orders.ts'
 import { cancelAll, cancelBatch } from './submit-cancels.ts'
 import { type JsonText, placeBatch } from './submit-placements.ts'
+import { replaceBatch, replaceOrder } from './submit-replacements.ts'
 import { cancelLabelled, cancelOrder, placeOrder } from './submit-single.ts'
 import { validateOrder } from './validate-order.ts'
 import { createVerifier } from './verify-signature.ts'
@@ -39,6 +41,8 @@ export interface CommandPipeline {
   /** A dry run of the placement. */
   validate(caller: Caller, body: ValidateBody): Promise<ValidateAnswer>
   placeBatch(caller: Caller, body: PlaceBatchBody, arrival?: Arrival): Promise<JsonText>
+  replace(caller: Caller, body: ReplaceBody, arrival?: Arrival): Promise<ReplaceAnswer>
+  replaceBatch(caller: Caller, body: ReplaceBatchBody, arrival?: Arrival): Promise<JsonText>
   cancel(caller: Caller, hash: string, reason: string | null): Promise<CancelAnswer>
   cancelLabelled(caller: Caller, clientOrderId: string, reason: string | null): Promise<CancelAnswer>
   cancelBatch(caller: Caller, body: CancelBatchBody, reason: string | null): Promise<CancelBatchAnswer>
@@ -160,6 +164,18 @@ export function createCommandPipeline(
       counted(
         'place_batch',
         limited(body.orders.length, () => placeBatch(ports, caller, body, arrival)).finally(arrival.answered),
+      ),
+    replace: (caller, body, arrival = arrivals.begin(caller.userId)) =>
+      counted(
+        'replace',
+        limited(1, () => replaceOrder(ports, caller, body, arrival)).finally(arrival.answered),
+      ),
+    replaceBatch: (caller, body, arrival = arrivals.begin(caller.userId)) =>
+      counted(
+        'replace_batch',
+        limited(body.orders.length, () => replaceBatch(ports, caller, body, arrival)).finally(
+          arrival.answered,
+        ),
       ),
     cancel: (caller, hash, reason) => counted('cancel', cancelOrder(ports, caller, { hash, reason })),
     cancelLabelled: (caller, clientOrderId, reason) =>

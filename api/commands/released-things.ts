@@ -37,9 +37,13 @@ export function createReleasedThings({ db, findBySalt, findOrders }: ReleasedThi
       const stored = request === null ? null : await storedRequest(db, userId, request)
       if (stored !== null) return { stored }
       const { items } = sent.command
-      const placed = items.flatMap((item) => (item.kind === 'place' ? [saltOf(item)] : []))
+      const placed = items.flatMap((item) =>
+        item.kind === 'place' || item.kind === 'replace' ? [saltOf(item)] : [],
+      )
       const hashes = items.flatMap((item) =>
-        item.kind === 'cancel' && 'hash' in item.target ? [item.target.hash] : [],
+        (item.kind === 'cancel' || item.kind === 'replace') && 'hash' in item.target
+          ? [item.target.hash]
+          : [],
       )
       const [salts, orders] = await Promise.all([
         Promise.all(placed.map(async (one) => [keyOfSalt(one), await findBySalt(one)] as const)),

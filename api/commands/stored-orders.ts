@@ -24,6 +24,26 @@ const STORED_BY_HASH = `
   left join lateral (select * from read.orders where order_id = o.order_id limit 1) r on true
 `
 
+/** $1: ids. */
+const STORED_BY_ID = `
+  select
+    o.*, coalesce(r.filled_value, 0) as filled_value, coalesce(r.fee, 0) as fee, r.protection_price,
+    coalesce(o.ended_at, r.updated_at, o.accepted_at) as updated_at
+  from unnest($1::text[]) k (order_id)
+  cross join lateral (select * from orders where order_id = k.order_id limit 1) o
+  left join lateral (select * from read.orders where order_id = o.order_id limit 1) r on true
+`
+
+/** The orders by their ids. */
+export async function findOrdersById(
+  db: Db,
+  ids: readonly string[],
+): Promise<ReadonlyMap<string, StoredOrder>> {
+  if (ids.length === 0) return new Map()
+  const { rows } = await db.executeQuery<StoredOrder>(CompiledQuery.raw(STORED_BY_ID, [ids]))
+  return new Map(rows.map((order) => [order.order_id, order]))
+}
+
 async function readOrders(db: Db, hashes: readonly string[]): Promise<Map<string, StoredOrder>> {
   const { rows } = await db.executeQuery<StoredOrder>(CompiledQuery.raw(STORED_BY_HASH, [hashes]))
   return new Map(rows.map((order) => [order.hash, order]))

@@ -6,7 +6,7 @@ import type { Db } from '../../db/client.ts'
 import type { MarketSpec } from '../../domain/market/market.ts'
 import { isMarketType, type Order } from '../../domain/orders/order.ts'
 import type { Clock } from '../../service/clock.ts'
-import { balanceView } from '../accounts/view.ts'
+import { type BalanceParts, balanceView } from '../accounts/view.ts'
 import type { Caller } from '../auth/caller.ts'
 import { ApiError } from '../errors.ts'
 import { fillsOfOrder } from '../fills/query.ts'
@@ -25,7 +25,7 @@ import type { CommandDispatcher } from './dispatcher.ts'
 import { afterExecution, type CommandLogger, type EarlierAttempts } from './earlier-attempts.ts'
 import { findMarkets } from './find-orders.ts'
 import type { OrderMarketIndex } from './order-market-index.ts'
-import { parseOrder } from './parse-order.ts'
+import { parseFlags, parseOrder } from './parse-order.ts'
 import type { ShardEpochs } from './shard-epochs.ts'
 import type { FindOrders } from './stored-orders.ts'
 import type { Verifier } from './verify-signature.ts'
@@ -62,7 +62,7 @@ async function fillsOf(db: Db, spec: MarketSpec, { isDuplicate, order }: Placed)
 const QUOTES_WAIT_MS = 100
 
 /** Null for a limit order, and if the book cannot be read in time: the placement is answered all the same. */
-function quotesFor(
+export function quotesFor(
   { db, clock, logger }: CommandPorts,
   spec: MarketSpec,
   userId: number,
@@ -84,7 +84,7 @@ export const singleCommand = (
   { userId, address }: Caller,
   item: Exclude<Item, { readonly kind: 'refused' }>,
 ): Command => ({
-  kind: item.kind,
+  kind: item.kind === 'cancel' ? 'cancel' : 'place',
   userId,
   maker: address,
   items: [item],
@@ -99,7 +99,7 @@ export function onlyResult<Result extends Placed | Cancelled>({ itemResults }: C
   return itemResult as Result
 }
 
-async function executeOne<Result extends Placed | Cancelled>(
+export async function executeOne<Result extends Placed | Cancelled>(
   dispatcher: CommandDispatcher,
   caller: Caller,
   item: Parameters<typeof singleCommand>[1],
@@ -119,32 +119,51 @@ export async function placeOrder(
   const { userId, address } = caller
   const { db, dispatcher, attempts, findBySalt, orderMarkets, markets, verifier, logger } = ports
   const salted = saltedOrder(address, body)
-  const { spec, order } = await attempts.checking(placementIdentity(findBySalt, salted, null), async () => {
-    const spec = await markets.byId(salted.marketId)
-    return { spec, order: await verifier.verify(spec, parseOrder(spec, address, body), body.signature) }
-  })
+  const { spec, order, flags } = await attempts.checking(
+    placementIdentity(findBySalt, salted, null),
+    async () => {
+      const spec = await markets.byId(salted.marketId)
+      const parsed = parseOrder(spec, address, body)
+      const flags = parseFlags(body, parsed.type)
+      return { spec, flags, order: await verifier.verify(spec, parsed, body.signature) }
+    },
+  )
   const clientOrderId = body.client_order_id ?? null
   // A cancel sent from now on finds the market of the order and is sent behind this command.
   orderMarkets.record(order.hash, spec.marketId)
   const quotes = quotesFor(ports, spec, userId, order)
   const executed = attempts.executing(placementIdentity(findBySalt, salted, order.hash), () =>
-    executeOne<Placed>(dispatcher, caller, { kind: 'place', spec, order, clientOrderId }),
+    executeOne<Placed>(dispatcher, caller, { kind: 'place', spec, order, clientOrderId, flags }),
   )
   arrival.sent()
   const { result: placed, balance } = await executed
   const { order_id, hash: order_hash } = placed.order
-  return afterExecution(logger, { order_id, order_hash }, async () => ({
-    order: orderView(spec, placed.order, placed.oracle),
-    fills: await fillsOf(db, spec, placed),
-    is_duplicate: placed.isDuplicate,
-    ...maybeAmount(
-      'expected_protection_price',
-      expectedProtectionPrice(spec, placed.order, placed.oracle, await quotes()),
-    ),
-    balance: balanceView(balance),
-    read_after: placed.read_after,
-  }))
+  return afterExecution(logger, { order_id, order_hash }, async () =>
+    placementAnswer(db, spec, { placed, balance, quotes: await quotes() }),
+  )
 }
+
+export interface PlacementResult {
+  readonly placed: Placed
+  readonly balance: BalanceParts
+  readonly quotes: Awaited<ReturnType<ReturnType<typeof quotesFor>>>
+}
+
+export const placementAnswer = async (
+  db: Db,
+  spec: MarketSpec,
+  { placed, balance, quotes }: PlacementResult,
+): Promise<PlaceOrderAnswer> => ({
+  order: orderView(spec, placed.order, placed.oracle),
+  fills: await fillsOf(db, spec, placed),
+  is_duplicate: placed.isDuplicate,
+  ...maybeAmount(
+    'expected_protection_price',
+    expectedProtectionPrice(spec, placed.order, placed.oracle, quotes),
+  ),
+  balance: balanceView(balance),
+  read_after: placed.read_after,
+})
 
 export async function cancelOrder(
   ports: CommandPorts,

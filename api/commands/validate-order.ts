@@ -19,7 +19,7 @@ import { bandView, type Reservation, reservationView } from '../orders/reservati
 import { amount, maybeAmount } from '../wire/amounts.ts'
 import type { Placed } from './command.ts'
 import type { CommandDispatcher } from './dispatcher.ts'
-import { parseOrder } from './parse-order.ts'
+import { parseFlags, parseOrder } from './parse-order.ts'
 import { onlyResult, singleCommand } from './submit-single.ts'
 import type { Verifier } from './verify-signature.ts'
 
@@ -91,9 +91,10 @@ export async function validateOrder(
   const { userId, address } = caller
   const spec = await ports.markets.byId(Number(body.market_id))
   const order = parseOrder(spec, address, body as PlaceOrderBody)
+  const flags = parseFlags(body, order.type)
   const signed = await signedOrder(ports, spec, order, body.signature)
   const clientOrderId = body.client_order_id ?? null
-  const item = { kind: 'place', spec, order: signed, clientOrderId } as const
+  const item = { kind: 'place', spec, order: signed, clientOrderId, flags } as const
   const report = await ports.dispatcher.dryRun(singleCommand(caller, item))
   const placed = onlyResult<Placed>(report)
   const oracle = placed.oracle ?? (await readOraclePrice(ports.db, spec))

@@ -1,5 +1,5 @@
 /** The error of an atomic command of which items are rejected. */
-import type { PlacementOutcome } from '../error-catalogue.ts'
+import type { PlacementOutcome } from '../catalogue-entry.ts'
 import { ApiError, itemError } from '../errors.ts'
 
 /** The first error, with the errors of all rejected items in it; null if no item is rejected. */

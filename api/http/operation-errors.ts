@@ -1,6 +1,7 @@
 /** The error codes that an operation can answer: those that follow from its route, and those that the route declares. */
 import type { RouteOptions } from 'fastify'
-import { CATALOGUE, type ErrorCode, type Status } from '../error-catalogue.ts'
+import type { Status } from '../catalogue-entry.ts'
+import { CATALOGUE, type ErrorCode } from '../error-catalogue.ts'
 import { isRead } from './operation.ts'
 
 declare module 'fastify' {

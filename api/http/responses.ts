@@ -3,7 +3,8 @@
  * operations have in common become named components.
  */
 import type { RouteOptions } from 'fastify'
-import type { ErrorCode, Status } from '../error-catalogue.ts'
+import type { Status } from '../catalogue-entry.ts'
+import type { ErrorCode } from '../error-catalogue.ts'
 import { BookmarkQuery, CommandErrorSchema, ErrorSchema, extensible } from '../wire/schema.ts'
 import { isRead } from './operation.ts'
 import { errorsByStatus, hasRetryAfter } from './operation-errors.ts'

@@ -13,6 +13,8 @@ export const BUCKET_OF: Readonly<Partial<Record<Op, Bucket>>> = {
   auth: 'reads',
   place: 'orders',
   place_batch: 'batches',
+  replace: 'orders',
+  replace_batch: 'batches',
   cancel: 'cancels',
   cancel_by_client_id: 'cancels',
   cancel_batch: 'cancels',
@@ -56,12 +58,19 @@ const resultOf = (answer: { readonly read_after: unknown }): CommandResult => ({
 })
 
 export type OrderMessage = Message<
-  'place' | 'place_batch' | 'cancel' | 'cancel_by_client_id' | 'cancel_batch' | 'cancel_all'
+  | 'place'
+  | 'place_batch'
+  | 'replace'
+  | 'replace_batch'
+  | 'cancel'
+  | 'cancel_by_client_id'
+  | 'cancel_batch'
+  | 'cancel_all'
 >
 
-/** Announces a placement as its message arrives, so that a cancel after it on the connection does not overtake it; null for a cancel. */
+/** Announces a placement or a replacement as its message arrives, so that a cancel after it on the connection does not overtake it; null for a cancel. */
 export const announce = (commands: OrderCommands, caller: Caller, op: Op): Arrival | null =>
-  op === 'place' || op === 'place_batch' ? commands.arrive(caller) : null
+  op.startsWith('place') || op.startsWith('replace') ? commands.arrive(caller) : null
 
 export async function execute(
   commands: OrderCommands,
@@ -74,6 +83,12 @@ export async function execute(
       return resultOf(await commands.place(caller, message.body, arrival))
     case 'place_batch': {
       const json = await commands.placeBatch(caller, message.body, arrival)
+      return { json, readAfter: JSON.parse(json).read_after }
+    }
+    case 'replace':
+      return resultOf(await commands.replace(caller, message.body, arrival))
+    case 'replace_batch': {
+      const json = await commands.replaceBatch(caller, message.body, arrival)
       return { json, readAfter: JSON.parse(json).read_after }
     }
     case 'cancel': {

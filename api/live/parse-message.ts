@@ -60,7 +60,7 @@ function validate(message: Record<string, unknown>, bytes: number): Op {
     throw new ApiError('MISSING_FIELD', { field: 'op', expected: OPS, missing_fields: ['op'] })
   const parts = typeof op === 'string' ? PARTS.get(op) : undefined
   if (parts === undefined) throw new ApiError('INVALID_FIELD', { field: 'op', expected: OPS, received: op })
-  const limit = op === 'place_batch' || op === 'cancel_batch' ? BATCH_MESSAGE_LIMIT : MESSAGE_LIMIT
+  const limit = (op as string).endsWith('_batch') ? BATCH_MESSAGE_LIMIT : MESSAGE_LIMIT
   if (bytes > limit)
     throw new ApiError('BODY_TOO_LARGE', {
       field: 'body',

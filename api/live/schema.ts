@@ -3,6 +3,7 @@ import Type, { type Static, type TSchema } from 'typebox'
 import { SWITCH_SECONDS } from '../cancel-switch/schema.ts'
 import { BATCH_BODY_LIMIT, BODY_LIMIT } from '../http/errors.ts'
 import { CancelAllBody, CancelBatchBody, PlaceBatchBody } from '../order-entry/batch-schema.ts'
+import { ReplaceBatchBody, ReplaceBody } from '../order-entry/replace-schema.ts'
 import { CANCEL_HINTS, CancelBody, PlaceOrderBody } from '../order-entry/schema.ts'
 import { ClientOrderIdParams, OrderHashParams } from '../orders/schema.ts'
 import { closed, expects, words } from '../wire/schema.ts'
@@ -100,6 +101,8 @@ export const OPERATIONS = {
   ),
   place: command('place', PlaceOrderBody, 'As POST /v0/orders.'),
   place_batch: command('place_batch', PlaceBatchBody, 'As POST /v0/orders/place/batch.'),
+  replace: command('replace', ReplaceBody, 'As POST /v0/orders/replace.'),
+  replace_batch: command('replace_batch', ReplaceBatchBody, 'As POST /v0/orders/replace/batch.'),
   cancel: command(
     'cancel',
     closed({ ...OrderHashParams.properties, ...CancelBody.properties }, { 'x-hints': CANCEL_HINTS }),
@@ -119,4 +122,4 @@ export const OPS = Object.keys(OPERATIONS) as readonly Op[]
 export type Message<Name extends Op = Op> = { [Key in Name]: Static<(typeof OPERATIONS)[Key]> }[Name]
 
 /** Operations that take effect: read-only keys may not call them, and their errors have an outcome. */
-export const isCommand = (op: string): boolean => op.startsWith('place') || op.startsWith('cancel')
+export const isCommand = (op: string): boolean => /^(?:place|replace|cancel)/.test(op)

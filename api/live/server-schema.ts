@@ -1,6 +1,7 @@
 /** The messages that the server sends. */
 import Type, { type TSchema } from 'typebox'
 import { CancelAllAnswer, CancelBatchAnswer, PlaceBatchAnswer } from '../order-entry/batch-schema.ts'
+import { ReplaceAnswer, ReplaceBatchAnswer } from '../order-entry/replace-schema.ts'
 import { CancelAnswer, PlaceOrderAnswer } from '../order-entry/schema.ts'
 import { nullable, ReadAfter, Time, words } from '../wire/schema.ts'
 import { Id, type Op, Topics } from './schema.ts'
@@ -40,6 +41,8 @@ export const RESULTS = {
   ),
   place: commandResult('place', PlaceOrderAnswer),
   place_batch: commandResult('place_batch', PlaceBatchAnswer),
+  replace: commandResult('replace', ReplaceAnswer),
+  replace_batch: commandResult('replace_batch', ReplaceBatchAnswer),
   cancel: commandResult('cancel', CancelAnswer),
   cancel_by_client_id: commandResult('cancel_by_client_id', CancelAnswer),
   cancel_batch: commandResult('cancel_batch', CancelBatchAnswer),

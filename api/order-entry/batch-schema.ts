@@ -7,12 +7,13 @@ import { CancelAnswer, cancelReason, PlaceOrderBody } from './schema.ts'
 
 export const MAX_BATCH_ORDERS = 50
 export const MAX_BATCH_CANCELS = 100
+export const BATCH_MODES = ['atomic', 'best_effort'] as const
 
 /** A list whose items the command validates one by one, so that one item can be rejected without the others. */
-const each = <Item extends TSchema>(item: Item, options: Record<string, unknown>): TArray<Item> =>
+export const each = <Item extends TSchema>(item: Item, options: Record<string, unknown>): TArray<Item> =>
   Type.Array(item, { ...options, 'x-each': true })
 
-const clientRequestId = Type.String({
+export const clientRequestId = Type.String({
   pattern: '^[\\x20-\\x7e]{1,100}$',
   ...expects('1 to 100 printable ASCII characters'),
   description:
@@ -28,14 +29,14 @@ const ItemError = Type.Object(
   { description: 'Why this item was rejected: an error body without the request id.' },
 )
 
-const isDuplicate = Type.Boolean({
+export const isDuplicateBatch = Type.Boolean({
   description: 'Whether this command was executed before; the answer is then the one of its execution.',
 })
 
 export const PlaceBatchBody = namedInput('PlaceBatchBody', {
   client_request_id: clientRequestId,
   mode: words(
-    ['atomic', 'best_effort'],
+    BATCH_MODES,
     'atomic: all orders are accepted into the book together, or none. best_effort: each order is accepted or rejected by itself. ' +
       'Neither mode promises fills.',
   ),
@@ -53,12 +54,12 @@ const PlacedItem = Type.Object({
   is_duplicate: Type.Boolean({ description: 'Whether this signed order was accepted before.' }),
   read_after: ReadAfter,
 })
-const RefusedItem = Type.Object({ error: ItemError })
+export const RefusedItem = Type.Object({ error: ItemError })
 
 export const PlaceBatchAnswer = named('PlaceBatchAnswer', {
   client_request_id: Type.String(),
   mode: Type.String(),
-  is_duplicate: isDuplicate,
+  is_duplicate: isDuplicateBatch,
   accepted: Type.Integer({ description: 'Number of accepted orders, duplicates included.' }),
   refused: Type.Integer({ description: 'Number of rejected orders.' }),
   results: Type.Array(Type.Union([PlacedItem, RefusedItem]), {
@@ -101,7 +102,7 @@ const UncancelledItem = Type.Object({ order_hash: Type.String(), error: ItemErro
 
 export const CancelBatchAnswer = named('CancelBatchAnswer', {
   client_request_id: Type.String(),
-  is_duplicate: isDuplicate,
+  is_duplicate: isDuplicateBatch,
   results: Type.Array(Type.Union([CancelledItem, UncancelledItem]), {
     description:
       'One per hash, in the order of the request. `order` is the current state, also if the command is repeated.',

@@ -36,9 +36,20 @@ export const REFUSALS: readonly AdmissionCode[] = [
   'ORACLE_STALE',
 ]
 
+/** Of flags that no signature covers. */
+export const FLAG_ERRORS: readonly ErrorCode[] = [
+  'POST_ONLY_NOT_ALLOWED',
+  'TIME_IN_FORCE_NOT_ALLOWED',
+  'POST_ONLY_IOC',
+  'FOK_NOT_SUPPORTED',
+]
+
 /** Of a signed order. */
 const ADMISSION_ERRORS: readonly ErrorCode[] = [
   ...TERM_ERRORS,
+  ...FLAG_ERRORS,
+  'WOULD_TAKE',
+  'ORDER_FLAGS_DIFFER',
   ...REFUSALS,
   'ORDER_TYPE_UNKNOWN',
   'STEP_SIZE',
@@ -70,6 +81,18 @@ export const VALIDATION_ERRORS: readonly ErrorCode[] = [...ADMISSION_ERRORS, 'RE
 export const COMMAND_ERRORS: readonly ErrorCode[] = ['OUTCOME_UNKNOWN', 'OVERLOADED']
 
 export const PLACEMENT_ERRORS: readonly ErrorCode[] = [...ADMISSION_ERRORS, ...COMMAND_ERRORS]
+export const REPLACE_ERRORS: readonly ErrorCode[] = [
+  ...PLACEMENT_ERRORS,
+  'REPLACE_TARGET_REQUIRED',
+  'REPLACE_MISMATCH',
+  'REDUCED_BELOW_MINIMUM',
+  'ORDER_NOT_FOUND',
+  'NOT_YOURS',
+  'ORDER_FORCED',
+  'ORDER_NOT_REPLACEABLE',
+  'ORDER_PARTLY_FILLED',
+  'NOT_A_REPLACEMENT',
+]
 export const CANCEL_ERRORS: readonly ErrorCode[] = [
   'ORDER_NOT_FOUND',
   'NOT_YOURS',

@@ -16,7 +16,8 @@ function storableText(field: string, text: string | undefined): string | null {
   }).beforeReading()
 }
 
-export interface OrderCommands extends Pick<CommandPipeline, 'arrive' | 'place' | 'validate' | 'placeBatch'> {
+export interface OrderCommands
+  extends Pick<CommandPipeline, 'arrive' | 'place' | 'validate' | 'placeBatch' | 'replace' | 'replaceBatch'> {
   cancel(caller: Caller, hash: string, body: CancelBody): Promise<CancelAnswer>
   cancelLabelled(caller: Caller, clientOrderId: string, body: CancelBody): Promise<CancelAnswer>
   cancelBatch(caller: Caller, body: CancelBatchBody): Promise<CancelBatchAnswer>
@@ -28,6 +29,8 @@ export const createOrderCommands = (commands: CommandPipeline): OrderCommands =>
   place: commands.place,
   validate: commands.validate,
   placeBatch: commands.placeBatch,
+  replace: commands.replace,
+  replaceBatch: commands.replaceBatch,
   async cancel(caller, hash, { reason }) {
     return commands.cancel(caller, hash.toLowerCase(), storableText('reason', reason))
   },

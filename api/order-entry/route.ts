@@ -11,8 +11,15 @@ import {
   PlaceBatchAnswer,
   PlaceBatchBody,
 } from './batch-schema.ts'
-import { CANCEL_ERRORS, COMMAND_ERRORS, PLACEMENT_ERRORS, VALIDATION_ERRORS } from './errors.ts'
+import {
+  CANCEL_ERRORS,
+  COMMAND_ERRORS,
+  PLACEMENT_ERRORS,
+  REPLACE_ERRORS,
+  VALIDATION_ERRORS,
+} from './errors.ts'
 import type { OrderCommands } from './order-commands.ts'
+import { ReplaceAnswer, ReplaceBatchAnswer, ReplaceBatchBody, ReplaceBody } from './replace-schema.ts'
 import { CancelAnswer, CancelBody, PlaceOrderAnswer, PlaceOrderBody } from './schema.ts'
 import { SIGNING_STEPS } from './signing-example.ts'
 import { ValidateAnswer, ValidateBody } from './validation-schema.ts'
@@ -26,6 +33,7 @@ const tags = ['orders']
 export function orderEntryRoutes(app: App, ports: OrderEntryPorts): void {
   placing(app, ports)
   placingMany(app, ports)
+  replacing(app, ports)
   cancelling(app, ports)
   cancellingMany(app, ports)
 }
@@ -93,6 +101,63 @@ function placingMany(app: App, { commands }: OrderEntryPorts): void {
       },
     },
     (request) => commands.placeBatch(callerOf(request), request.body) as never,
+  )
+}
+
+const REPLACING =
+  'The old order ends and the new one is accepted, or neither: a rejection leaves the old order as it was. Both are of the same market, side and ' +
+  'account. The reservation of the old order pays for the new one, which has a new place in time and, unless it names another, the ' +
+  '`client_order_id` of the old order. A waiting conditional order can be replaced; an order without a quantity left, because all of it is filled, ' +
+  'settling or cancelled, cannot. '
+
+const OLD_SIGNATURE =
+  'The signature of the old order stays valid on the chain until its expiration: sign quotes with a short `expiration_seconds`. '
+
+function replacing(app: App, { commands }: OrderEntryPorts): void {
+  app.post(
+    '/v0/orders/replace',
+    {
+      config: { access: 'user', bucket: 'orders', lane: true, errors: REPLACE_ERRORS },
+      schema: {
+        tags,
+        summary: 'Replace an order by a signed order',
+        description:
+          `${REPLACING}${OLD_SIGNATURE}Counts as one placement. Repeating it with the same signed order is safe. Errors about the new order name the ` +
+          'fields of a placement.',
+        operationId: 'replaceOrder',
+        body: ReplaceBody,
+        response: { 200: ReplaceAnswer },
+      },
+    },
+    (request) => commands.replace(callerOf(request), request.body),
+  )
+  app.post(
+    '/v0/orders/replace/batch',
+    {
+      bodyLimit: BATCH_BODY_LIMIT,
+      // The answer is JSON already.
+      preHandler: (_request, reply, done) => {
+        reply.type('application/json; charset=utf-8')
+        done()
+      },
+      config: {
+        access: 'user',
+        bucket: 'batches',
+        lane: true,
+        errors: [...REPLACE_ERRORS, 'CLIENT_REQUEST_REUSED'],
+      },
+      schema: {
+        tags,
+        summary: 'Replace up to 50 orders by signed orders',
+        description:
+          `${REPLACING}Processed in sequence in one transaction. In mode \`atomic\` one rejected replacement rejects the whole batch; ` +
+          '`details.index` and `details.errors` list the rejected ones. Repeating the same body is safe.',
+        operationId: 'replaceOrders',
+        body: ReplaceBatchBody,
+        response: { 200: ReplaceBatchAnswer },
+      },
+    },
+    (request) => commands.replaceBatch(callerOf(request), request.body) as never,
   )
 }
 

@@ -1,6 +1,6 @@
 /** Placing and cancelling one order. */
 import Type, { type Static } from 'typebox'
-import { ORDER_TYPES } from '../../domain/orders/order.ts'
+import { ORDER_TYPES, TIMES_IN_FORCE } from '../../domain/orders/order.ts'
 import { Balance } from '../accounts/schema.ts'
 import { Fill } from '../fills/schema.ts'
 import { expectedProtectionFields } from '../order-book/schema.ts'
@@ -36,6 +36,26 @@ const HINTS = {
   margin_fraction: USE_ESTIMATE,
 } as const
 
+/** Not signed: the exchange alone keeps them. */
+export const flagFields = {
+  time_in_force: Type.Optional(
+    Type.String({
+      ...documentedAs(TIMES_IN_FORCE),
+      description:
+        'gtc (default): the order stays until it is filled, cancelled or expired. ioc, only for LIMIT: the order takes part in exactly one ' +
+        'auction, the first that runs with its account, and waits at most 2 s for it; its remainder ends with the reason IOC_REMAINDER. ' +
+        'fok is rejected. Not signed.',
+    }),
+  ),
+  post_only: Type.Optional(
+    Type.Boolean({
+      description:
+        'Only for LIMIT with gtc. True: the order is rejected with WOULD_TAKE if it crosses an earlier limit order, one of your own included; ' +
+        'accepted, it pays the maker rate in every fill. Not signed.',
+    }),
+  ),
+}
+
 const placement = {
   market_id: marketInput('Number of the market.'),
   side: Side,
@@ -63,6 +83,7 @@ const placement = {
     description: 'Decimal string of the signed salt, below 2^53.',
   }),
   client_order_id: Type.Optional(ClientOrderId),
+  ...flagFields,
   signature: Type.String({ description: 'Hex of r, s, v and the suffix 01.' }),
   signature_type: Type.Optional(Type.Integer({ description: 'Send 1.' })),
 }

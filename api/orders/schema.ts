@@ -1,6 +1,6 @@
 /** Orders as their owner reads them. */
 import Type, { type Static } from 'typebox'
-import { ORDER_TYPES, STATUS_REASONS } from '../../domain/orders/order.ts'
+import { ORDER_TYPES, STATUS_REASONS, TIMES_IN_FORCE } from '../../domain/orders/order.ts'
 import {
   amountOf,
   bookmarkQuery,
@@ -65,7 +65,11 @@ export const Order = named('Order', {
     'The worst price at which the batch that ran with this market order could fill it. Null for limit orders, and while a market order ' +
       'waits for its batch.',
   ),
-  ...amountOf('quantity', 'Quantity as signed.'),
+  ...amountOf(
+    'quantity',
+    'Quantity that may fill: as signed, or less if the order replaced another one with if_filled reduce.',
+  ),
+  ...amountOf('signed_quantity', 'Quantity as signed.'),
   ...amountOf('filled_quantity', 'Quantity settled on the chain.'),
   ...amountOf('settling_quantity', 'Quantity matched in a batch that is settling.'),
   ...amountOf('remaining_quantity', 'Quantity minus filled and settling quantity.'),
@@ -76,6 +80,11 @@ export const Order = named('Order', {
   trigger: MaybeTrigger,
   leverage: Type.Integer(),
   reduce_only: Type.Boolean(),
+  time_in_force: words(TIMES_IN_FORCE, 'See the placement.'),
+  post_only: Type.Boolean({ description: 'Whether the order was accepted as post-only.' }),
+  replaces: nullable(
+    Type.String({ description: 'Id of the order that this one has replaced; null if it was placed.' }),
+  ),
   forced: Type.Boolean({
     description:
       'True for an order of a liquidation: the exchange places it without a signature, and it cannot be cancelled.',

@@ -33,6 +33,9 @@ function effectivePrice(spec: MarketSpec, row: OrderRow, oracle: Price | null): 
 export function orderView(spec: MarketSpec, row: OrderRow, oracle: Price | null): Order {
   const price = priceOf(spec, row.price as Ticks)
   const quantity = quantityOf(spec, row.quantity as Steps)
+  // Rows of the feed from before the columns of flags existed do not have them.
+  const { unused = 0, time_in_force = 'gtc', post_only = false, replaces = null } = row as Partial<OrderRow>
+  const signed = unused === 0 ? quantity : quantityOf(spec, (row.quantity + unused) as Steps)
   const filled = quantityOf(spec, row.filled as Steps)
   const settling = quantityOf(spec, row.settling as Steps)
   const remaining = quantity - filled - settling
@@ -64,6 +67,8 @@ export function orderView(spec: MarketSpec, row: OrderRow, oracle: Price | null)
     protection_price_e18_raw: protection === null ? null : String(protection),
     quantity: toNumber(quantity),
     quantity_e18_raw: String(quantity),
+    signed_quantity: toNumber(signed),
+    signed_quantity_e18_raw: String(signed),
     filled_quantity: toNumber(filled),
     filled_quantity_e18_raw: String(filled),
     settling_quantity: toNumber(settling),
@@ -81,6 +86,9 @@ export function orderView(spec: MarketSpec, row: OrderRow, oracle: Price | null)
     trigger: triggerView(row.triggered),
     leverage: row.leverage,
     reduce_only: row.reduce_only,
+    time_in_force,
+    post_only,
+    replaces,
     forced: row.forced,
     expiration_seconds: row.expiration,
     salt: String(row.salt),

@@ -1,7 +1,7 @@
 /** Sizing helpers: compute a quantity from a sizing intent or a budget. They place nothing. */
 import { callerOf } from '../http/access.ts'
 import type { App } from '../http/types.ts'
-import { PRICE_ERRORS, REFUSALS, TERM_ERRORS } from '../order-entry/errors.ts'
+import { FLAG_ERRORS, PRICE_ERRORS, REFUSALS, TERM_ERRORS } from '../order-entry/errors.ts'
 import { Estimate, EstimateBody, Quantity, QuantityBody } from './schema.ts'
 import type { Sizing } from './sizing.ts'
 
@@ -12,12 +12,13 @@ export function sizingRoutes(app: App, { sizing }: { readonly sizing: Sizing }):
   app.post(
     '/v0/orders/estimate',
     {
-      config: { ...own, errors: [...TERM_ERRORS, 'ORACLE_STALE', 'READ_MODEL_FILLING'] },
+      config: { ...own, errors: [...TERM_ERRORS, ...FLAG_ERRORS, 'ORACLE_STALE', 'READ_MODEL_FILLING'] },
       schema: {
         tags,
         summary: 'Compute the quantity of an order and estimate its result',
         description:
-          '`maximum` is the largest quantity that a placement accepts now; `maximum.binding` states why one step more is rejected.',
+          '`maximum` is the largest quantity that a placement accepts now; `maximum.binding` states why one step more is rejected. ' +
+          'A post-only order is not compared with the book: `POST /v0/orders/validate` does that.',
         operationId: 'estimateOrder',
         body: EstimateBody,
         response: { 200: Estimate },

@@ -2,6 +2,7 @@
 import Type, { type Static } from 'typebox'
 import { ORDER_TYPES } from '../../domain/orders/order.ts'
 import { expectedProtectionFields } from '../order-book/schema.ts'
+import { flagFields } from '../order-entry/schema.ts'
 import { PriceBand, reservationFields } from '../orders/reservation-schema.ts'
 import {
   amountOf,
@@ -38,6 +39,7 @@ export const EstimateBody = namedInput(
     price: Type.Optional(decimalInput('Limit price; required for limit types.')),
     trigger_price: Type.Optional(decimalInput('Required for conditional types.')),
     leverage: Type.Optional(wholeInput('A positive whole number; default 1.')),
+    ...flagFields,
     reduce_only: Type.Optional(
       Type.Boolean({ description: 'Default true for reduce_percentage, take-profit and stop-loss types.' }),
     ),

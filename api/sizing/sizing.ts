@@ -14,7 +14,7 @@ import {
 import { ONE, type Quantity, type Quote, type Rate, type Steps } from '../../domain/units.ts'
 import type { Clock } from '../../service/clock.ts'
 import type { Caller } from '../auth/caller.ts'
-import { parseOrder, refusalError } from '../commands/parse-order.ts'
+import { parseFlags, parseOrder, refusalError } from '../commands/parse-order.ts'
 import { ApiError } from '../errors.ts'
 import type { MarketDirectory } from '../markets/market-directory.ts'
 import { offChainTermsAt } from '../markets/query.ts'
@@ -128,6 +128,7 @@ export function createSizing({ db, clock, markets, admissionInputOf }: SizingPor
       const size = amountIn('size', requestedSize)
       const sizing = sizingOf(intent, size)
       const mustReduce = intent === 'reduce_percentage' || isAlwaysReduceOnly(body.order_type)
+      parseFlags(body, body.order_type)
       const order = unsizedOrder(spec, caller, { reduce_only: mustReduce, ...body })
       const facts = await factsFor(spec, caller.userId, order.side)
       const atMaximum = estimate({ intent: 'max' }, order, facts)

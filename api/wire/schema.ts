@@ -7,7 +7,7 @@ import Type, {
   type TString,
   type TUnsafe,
 } from 'typebox'
-import { OUTCOMES } from '../error-catalogue.ts'
+import { OUTCOMES } from '../catalogue-entry.ts'
 import { TIME_EXPECTED } from './times.ts'
 
 /** An object without other properties. */

@@ -1,10 +1,12 @@
 /** Commands on orders: preview, place, cancel, list, explain, and groups of orders. */
 import type { Client } from '../../client/client.ts'
+import { fromE18 } from '../../client/decimals.ts'
 import type { NewOrder, OutgoingOrder } from '../../client/order-factory.ts'
 import { type Bracket, bracketOrders, scaleOrders } from '../../client/order-groups.ts'
+import type { IfFilled } from '../../client/orders.ts'
 import { closingOrders } from '../../client/positions.ts'
 import type { PlacedOrder, Validation } from '../../client/responses.ts'
-import type { OrderStatus, OrderType, Side } from '../../domain/orders/order.ts'
+import type { OrderStatus, OrderType, Side, TimeInForce } from '../../domain/orders/order.ts'
 import type { Context } from '../context.ts'
 import { CommandError, EXIT } from '../failure.ts'
 import { given } from './account.ts'
@@ -25,6 +27,8 @@ export interface Terms {
   readonly 'reduce-only': boolean
   readonly expires: number | undefined
   readonly label: string | undefined
+  readonly tif?: TimeInForce | undefined
+  readonly 'post-only'?: boolean
 }
 
 export async function newOrder(context: Context, client: Client, terms: Terms): Promise<NewOrder> {
@@ -40,6 +44,8 @@ export async function newOrder(context: Context, client: Client, terms: Terms): 
       type: terms.type,
       trigger: terms.trigger,
       clientOrderId: terms.label,
+      timeInForce: terms.tif,
+      postOnly: terms['post-only'] || undefined,
       expiration: terms.expires === undefined ? undefined : Math.floor(Date.now() / 1000) + terms.expires,
     }),
   }
@@ -91,9 +97,11 @@ export async function place(context: Context, args: Terms & Confirming) {
 }
 
 /** If the outcome is unknown, the error has the hash by which the order can be found. */
-export async function sendNamed(client: Client, signed: OutgoingOrder) {
+export const sendNamed = (client: Client, signed: OutgoingOrder) => named(signed, client.orders.send(signed))
+
+async function named<Answer>(signed: OutgoingOrder, sending: Promise<Answer>): Promise<Answer> {
   try {
-    return await client.orders.send(signed)
+    return await sending
   } catch (error) {
     const { outcome, details } = error as { outcome?: string; details?: object }
     if (outcome === 'unknown')
@@ -103,6 +111,47 @@ export async function sendNamed(client: Client, signed: OutgoingOrder) {
       })
     throw error
   }
+}
+
+interface ReplaceArguments extends Pick<Terms, 'price' | 'expires' | 'label' | 'tif' | 'post-only'> {
+  readonly positionals: readonly string[]
+  readonly quantity: string | undefined
+  readonly 'if-filled': IfFilled | undefined
+}
+
+/** The new order is of the market, side, type and leverage of the old one. */
+export async function replace(context: Context, args: ReplaceArguments & Confirming) {
+  const client = await context.signing()
+  const old = await context.order(client, args.positionals[0] ?? '')
+  const own = { price: old.price === 0 ? undefined : fromE18(BigInt(old.price_e18_raw)) }
+  const trigger = old.trigger_price === 0 ? undefined : fromE18(BigInt(old.trigger_price_e18_raw))
+  const order = {
+    marketId: old.market_id,
+    side: old.side,
+    type: old.order_type,
+    leverage: old.leverage,
+    reduceOnly: old.reduce_only,
+    quantity: args.quantity ?? fromE18(BigInt(old.signed_quantity_e18_raw)),
+    ...given({
+      price: args.price ?? own.price,
+      trigger,
+      expiresInSeconds: args.expires,
+      clientOrderId: args.label,
+      timeInForce: args.tif,
+      postOnly: args['post-only'] || undefined,
+    }),
+  }
+  const preview = { replaces: old.order_id, ...order }
+  if (args['dry-run']) return preview
+  if (!args.yes) {
+    context.terminal.note(`${old.side} of ${old.remaining_quantity} at ${old.price}`)
+    await context.terminal.confirm(`Replace it by ${order.quantity} at ${args.price ?? old.price}?`)
+  }
+  const signed = await client.orders.sign(order)
+  const options = given({ ifFilled: args['if-filled'] })
+  const target = { orderHash: old.order_hash }
+  const { order: placed } = await named(signed, client.orders.replace(target, signed, options))
+  return { ...placedRow(placed), replaces: placed.replaces }
 }
 
 interface CancelOptions {

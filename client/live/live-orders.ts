@@ -3,13 +3,23 @@ import { type Checked, checked } from '../batch-result.ts'
 import { ClearbatchError } from '../errors.ts'
 import { mayRetry } from '../http-session.ts'
 import type { OutgoingOrder } from '../order-factory.ts'
-import type { BatchOptions, CancelAllOptions, CancelBatchOptions } from '../orders.ts'
+import {
+  type BatchOptions,
+  type CancelAllOptions,
+  type CancelBatchOptions,
+  type IfFilled,
+  type ReplaceOptions,
+  type ReplaceTarget,
+  replaceBody,
+} from '../orders.ts'
 import { CommandAttempts, IDENTITY, type OutcomeMemory } from '../outcomes.ts'
 import type {
   BatchCancellation,
   BatchPlacement,
+  BatchReplacement,
   Cancellation,
   Placement,
+  Replacement,
   SweepCancellation,
 } from '../responses.ts'
 import type { LiveConnection } from './connection.ts'
@@ -57,6 +67,37 @@ export class LiveOrders {
     return checked(placement)
   }
 
+  async replace(
+    target: ReplaceTarget,
+    { body }: Pick<OutgoingOrder, 'body'>,
+    { ifFilled }: ReplaceOptions = {},
+  ): Promise<Replacement> {
+    const command = replaceBody(target, body, ifFilled)
+    const replacement = await this.#run<Replacement>('replace', command, IDENTITY.order(body))
+    this.#noteReplaced(replacement)
+    return replacement
+  }
+
+  async replaceBatch(
+    replacements: readonly {
+      readonly target: ReplaceTarget
+      readonly order: Pick<OutgoingOrder, 'body'>
+      readonly ifFilled?: IfFilled
+    }[],
+    { mode = 'best_effort', clientRequestId = crypto.randomUUID() }: BatchOptions = {},
+  ): Promise<Checked<BatchReplacement>> {
+    const orders = replacements.map(({ target, order, ifFilled }) =>
+      replaceBody(target, order.body, ifFilled),
+    )
+    const replacement = await this.#run<BatchReplacement>(
+      'replace_batch',
+      { client_request_id: clientRequestId, mode, orders },
+      IDENTITY.request(clientRequestId),
+    )
+    for (const result of replacement.results) if ('order' in result) this.#noteReplaced(result)
+    return checked(replacement)
+  }
+
   async cancel(orderHash: string, reason?: string): Promise<Cancellation> {
     const body = { order_hash: orderHash, reason }
     const cancellation = await this.#run<Cancellation>('cancel', body, IDENTITY.cancel(orderHash))
@@ -86,6 +127,11 @@ export class LiveOrders {
     const cancellation = await this.#run<SweepCancellation>('cancel_all', { market_id: marketId, reason })
     this.#noteAll(cancellation.results)
     return cancellation
+  }
+
+  #noteReplaced(replacement: Pick<Replacement, 'order' | 'replaced' | 'read_after'>): void {
+    this.#ports.note({ order: replacement.replaced, read_after: replacement.read_after })
+    this.#ports.note(replacement)
   }
 
   #noteAll(results: readonly object[]): void {

@@ -1,4 +1,5 @@
 /** One auction of a market: clears its book on the basis of the turn, and defers accounts whose changes exceed the bound of a step. */
+import type { Book, RestingOrder } from '../book/book.ts'
 import type { LiveBook } from '../book/live-book.ts'
 import { scheduleAt } from '../market/price-protection.ts'
 import type { Funds } from '../orders/recompute-reservations.ts'
@@ -8,6 +9,7 @@ import type { Quote, Seq, UserId } from '../units.ts'
 import type { BatchBasis } from './action-basis.ts'
 import { type BatchOutcome, clearAndMatch, clearForced } from './batch.ts'
 import { type BatchDecision, sideChanges } from './batch-plan.ts'
+import { type Exclusions, eligibility } from './candidates.ts'
 import type { Cancel } from './clearing.ts'
 import { type Deferrals, deferBeyond, exclude } from './deferral.ts'
 import type { MarketSnapshot } from './market-snapshot.ts'
@@ -33,13 +35,16 @@ export interface AuctionTerms {
 }
 
 /** Null if only forced orders may match and the book has none. */
-export const clearBook = (
+export function clearBook(
   { book }: Pick<LiveBook, 'book'>,
   positions: (account: UserId) => Position,
-  { report, asOf, terms, matching }: BatchBasis,
-  { snapshot, standingSeq, due, deferrals, pool }: AuctionTerms,
-): BatchOutcome | null =>
-  (matching === 'forced' ? clearForced : clearAndMatch)({
+  basis: BatchBasis,
+  auction: AuctionTerms,
+): BatchOutcome | null {
+  const { report, asOf, terms, matching } = basis
+  const { snapshot, standingSeq, pool } = auction
+  const excluded = exclusionsOf(auction)
+  const outcome = (matching === 'forced' ? clearForced : clearAndMatch)({
     spec: terms.charging,
     book,
     asOf,
@@ -50,13 +55,43 @@ export const clearBook = (
     pauseEndsAt: snapshot.pauseEndsAt,
     fundingIndex: fundingIndexAt(snapshot.funding, asOf),
     oracle: report.price,
-    excluded: {
-      // The positions of touched accounts are not known until the actions that touch them are mined.
-      accounts: new Set([...snapshot.touched, ...deferrals.excluded]),
-      // They end now, and some are alive at `asOf`, which can be earlier.
-      orders: new Set(due.map(({ seq }) => seq)),
-    },
+    excluded,
   })
+  return outcome && { ...outcome, remainders: iocRemainders(book, basis, excluded, outcome) }
+}
+
+const exclusionsOf = ({ snapshot, due, deferrals }: AuctionTerms): Exclusions => ({
+  // The positions of touched accounts are not known until the actions that touch them are mined.
+  accounts: new Set([...snapshot.touched, ...deferrals.excluded]),
+  // They end now, and some are alive at `asOf`, which can be earlier.
+  orders: new Set(due.map(({ seq }) => seq)),
+})
+
+/**
+ * The `ioc` orders that have taken part and that the auction neither fills nor ends. An order that the auction leaves out waits for the next
+ * one. In an auction of forced orders only those that fill have taken part.
+ */
+function iocRemainders(
+  book: Book,
+  { asOf, terms, matching }: BatchBasis,
+  excluded: Exclusions,
+  { clearing, refused }: BatchOutcome,
+): Cancel[] {
+  const ioc = book.iocOrders()
+  if (ioc.length === 0) return []
+  const fills = new Map(clearing.fills.map(({ seq, remaining }) => [seq, remaining]))
+  const left = new Set([
+    ...clearing.cancels.map(({ seq }) => seq),
+    ...refused.flatMap(({ orders }) => orders),
+  ])
+  const isEligible = eligibility(asOf, excluded, terms.charging.maxLeverage)
+  const ends = (order: RestingOrder): boolean => {
+    const remaining = fills.get(order.seq)
+    if (remaining !== undefined) return remaining > 0 && !left.has(order.seq)
+    return matching === 'all' && !left.has(order.seq) && isEligible(order)
+  }
+  return ioc.filter(ends).map(({ seq }) => ({ seq, reason: 'IOC_REMAINDER' }))
+}
 
 /** The accounts without which the auction is repeated; null if its result may be written. */
 export function deferredBy(
@@ -78,7 +113,7 @@ export function resolvedOutcome(
   outcome: BatchOutcome | null,
 ): { readonly resolved: BatchOutcome | null; readonly accounts: ReadonlySet<UserId> } {
   const resolved = outcome?.unresolved === null ? outcome : null
-  const ends = [...due, ...(resolved?.clearing.cancels ?? [])]
+  const ends = [...due, ...(resolved?.clearing.cancels ?? []), ...(resolved?.remainders ?? [])]
   const ended = ends.map(({ seq }) => live.get(seq)?.account as UserId)
   return { resolved, accounts: new Set([...(resolved?.matched?.positions.keys() ?? []), ...ended]) }
 }

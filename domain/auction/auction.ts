@@ -144,9 +144,13 @@ function runRounds(input: RoundInput): { first: Round; last: Round } {
   return { first, last }
 }
 
-const remainderOf = ({ order, steps }: RoundResult['buys'][number]): Pick<Fill, 'account' | 'remaining'> => ({
+const remainderOf = ({
+  order,
+  steps,
+}: RoundResult['buys'][number]): Pick<Fill, 'account' | 'remaining' | 'unused'> => ({
   account: order.account,
   remaining: (order.remaining - steps) as Steps,
+  ...(order.unused !== undefined && { unused: order.unused }),
 })
 
 /**

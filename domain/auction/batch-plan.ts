@@ -67,7 +67,7 @@ export function decideBatch(
   fundsOf: (account: UserId) => Funds,
 ): BatchDecision {
   const matched = outcome?.matched ?? null
-  const cancels = outcome?.clearing.cancels ?? []
+  const cancels = [...(outcome?.clearing.cancels ?? []), ...(outcome?.remainders ?? [])]
   const ending = new Set([...overdue, ...cancels].map(({ seq }) => seq))
   const fills = fillsBySeq(matched)
   const rebalanced = new Map<UserId, RecomputedReservations>()
@@ -239,7 +239,8 @@ function fillOrders(
       const order = changes.get(fill.seq)
       const held = heldFor(spec, { ...order, limit: order.price }, fill, clearing)
       const mayContinue = order.price > 0 || (timesCut.get(fill.seq) ?? 0) > 1
-      const needsSlot = fill.remaining > 0 && mayContinue && !order.forced
+      const staysPartlyFilled = fill.remaining + order.unused > 0
+      const needsSlot = staysPartlyFilled && mayContinue && !order.forced
       const slot = order.partialSlot ?? (needsSlot ? slots.allocate(order.account) : null)
       changes.set(afterFill(order, fill, held, slot))
       return plannedFill(fillIdOf(spec, batchId, at + 1, fill.seq), at + 1, place, order, fill, held, slot)

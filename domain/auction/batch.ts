@@ -15,7 +15,7 @@ import type { FundingIndex, Quote, Seconds, Seq, UserId } from '../units.ts'
 import { accept, refuse, type Verdict } from '../verdict.ts'
 import { type AuctionInput, clear } from './auction.ts'
 import { NO_EXCLUSIONS } from './candidates.ts'
-import type { Cleared, Clearing, Fill } from './clearing.ts'
+import type { Cancel, Cleared, Clearing, Fill } from './clearing.ts'
 import { type Part, splitIntoParts } from './parts.ts'
 import { PoolBalance } from './pool-limit.ts'
 
@@ -117,6 +117,8 @@ export interface BatchOutcome {
    * accounts, of the refused orders, are to be left out of the next attempt.
    */
   readonly unresolved: ReadonlySet<UserId> | null
+  /** The `ioc` orders that end with the auction, because they have taken part in it. Not part of the clearing, which depends on no flag. */
+  readonly remainders?: readonly Cancel[]
 }
 
 /** Most rounds in which one attempt leaves out refused orders. Each costs as much as an auction. */

@@ -6,7 +6,7 @@ import { isExpired, type Side } from '../orders/order.ts'
 import { type Millis, maxOf, minOf, type Seq, type Ticks, type UserId } from '../units.ts'
 import type { Cancel, Protection } from './clearing.ts'
 
-/** A market order ends if it has timedOut this long, from its acceptance or trigger, without a batch. A forced order waits for its liquidation. */
+/** A market order, or an `ioc` order, ends if it has waited this long, from its acceptance or trigger, without a batch. A forced order waits for its liquidation. */
 export const MARKET_WAIT_MS = 2000
 
 /**
@@ -32,15 +32,15 @@ export interface Candidates {
   readonly worst: { readonly LONG: Ticks | null; readonly SHORT: Ticks | null }
 }
 
-const isWaitOver = ({ type, forced, acceptedAt }: RestingOrder, asOf: Millis): boolean =>
-  type === 'MARKET' && !forced && asOf - acceptedAt >= MARKET_WAIT_MS
+const isWaitOver = ({ type, forced, ioc, acceptedAt }: RestingOrder, asOf: Millis): boolean =>
+  (type === 'MARKET' || ioc === true) && !forced && asOf - acceptedAt >= MARKET_WAIT_MS
 
 /**
  * The orders that have expired or waited too long at `asOf`, by seq, whether or not a batch runs; at most
- * `most`, market orders first. They take no part in a batch even if they are still in the book.
+ * `most`, those that waited too long first. They take no part in a batch even if they are still in the book.
  */
 export function overdue(book: Book, asOf: Millis, most = Number.POSITIVE_INFINITY): Cancel[] {
-  const timedOut = [...book.marketOrders('LONG'), ...book.marketOrders('SHORT')]
+  const timedOut = [...book.marketOrders('LONG'), ...book.marketOrders('SHORT'), ...book.iocOrders()]
     .filter((order) => isWaitOver(order, asOf) && !isExpired(order.expiration, asOf))
     .slice(0, most)
     .map(({ seq }): Cancel => ({ seq, reason: 'NO_BATCH_IN_TIME' }))

@@ -39,6 +39,8 @@ export interface Fill {
   readonly fee: Quote
   /** Steps of the order that remain after this fill; 0 if it is filled. */
   readonly remaining: Steps
+  /** See `RestingOrder`. */
+  readonly unused?: Steps
 }
 
 export interface Cancel {

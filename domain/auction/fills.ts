@@ -44,5 +44,6 @@ function fillOf(order: RestingOrder, { taker, maker, fee }: Tally, reducing: Ste
     maker,
     fee,
     remaining: (order.remaining - fill) as Steps,
+    ...(order.unused !== undefined && { unused: order.unused }),
   }
 }

@@ -60,18 +60,23 @@ export function splitIntoParts({ pairs, fills }: Splittable): Part[] {
  * Whether a batch whose fills leave these orders in this state fits into one part. Equals
  * `splitIntoParts(…).length === 1`, without the pairs.
  */
-export function fitsOnePart(filled: readonly Pick<Fill, 'account' | 'remaining'>[]): boolean {
+export function fitsOnePart(filled: readonly Pick<Fill, 'account' | 'remaining' | 'unused'>[]): boolean {
   if (filled.length > MAX_PART_ORDERS) return false
   const accounts = new Set<UserId>()
   let slots = FIXED_SLOTS
-  for (const { account, remaining } of filled) {
-    slots += slotsOf(remaining, !accounts.has(account))
+  for (const fill of filled) {
+    const { account } = fill
+    slots += slotsOf(fill, !accounts.has(account))
     accounts.add(account)
   }
   return slots <= MAX_PART_SLOTS
 }
 
-const slotsOf = (left: Steps, isNewAccount: boolean): number => 1 + Number(left > 0) + Number(isNewAccount)
+/** On the chain an order with unused steps stays partly filled when nothing of it remains here. */
+const slotsOf = (
+  { remaining, unused = 0 as Steps }: Pick<Fill, 'remaining' | 'unused'>,
+  isNewAccount: boolean,
+): number => 1 + Number(remaining + unused > 0) + Number(isNewAccount)
 
 interface Chunk {
   readonly pairs: Pair[]
@@ -125,8 +130,8 @@ class PartLoad {
 
   #slotsOf(seq: Seq): number {
     if (this.#orders.has(seq)) return 0
-    const { remaining, account } = this.#fill(seq)
-    return slotsOf(remaining, !this.#accounts.has(account))
+    const fill = this.#fill(seq)
+    return slotsOf(fill, !this.#accounts.has(fill.account))
   }
 
   #fill(seq: Seq): Fill {

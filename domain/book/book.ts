@@ -27,6 +27,10 @@ export interface RestingOrder {
   readonly remaining: Steps
   readonly leverage: number
   readonly reduceOnly: boolean
+  /** Takes part in one auction only. */
+  readonly ioc?: true
+  /** Signed steps beyond those that may fill, if there are any: the chain sees the order as partly filled when nothing remains here. */
+  readonly unused?: Steps
   /** A reduce-only market order of a liquidation, without a signature. */
   readonly forced: boolean
   /** A conditional order whose trigger turned it into a market or limit order. */
@@ -63,6 +67,7 @@ export class Book {
   readonly #leverages = new Leverages()
   readonly #levels = { LONG: new SortedMap<MutableLevel>(), SHORT: new SortedMap<MutableLevel>() }
   readonly #markets = { LONG: [] as RestingOrder[], SHORT: [] as RestingOrder[] }
+  readonly #ioc = new Set<Seq>()
 
   static of(orders: Iterable<RestingOrder>): Book {
     const book = new Book()
@@ -85,6 +90,7 @@ export class Book {
     this.#accounts.add(order.account, order.seq)
     this.#expiries.add(order.seq, order.expiration)
     this.#leverages.add(order.seq, order.leverage)
+    if (order.ioc) this.#ioc.add(order.seq)
     if (order.type === 'MARKET') insertBySeq(this.#markets[order.side], order)
     else this.#insertIntoLevel(order)
   }
@@ -97,6 +103,7 @@ export class Book {
     this.#accounts.remove(order.account, seq)
     this.#expiries.remove(seq, order.expiration)
     this.#leverages.remove(seq, order.leverage)
+    if (order.ioc) this.#ioc.delete(seq)
     if (order.type === 'MARKET') removeBySeq(this.#markets[order.side], seq)
     else this.#removeFromLevel(order)
     return order
@@ -158,6 +165,11 @@ export class Book {
   /** One side's market orders by seq. */
   marketOrders(side: Side): readonly RestingOrder[] {
     return this.#markets[side]
+  }
+
+  /** Orders that take part in one auction only, by seq. */
+  iocOrders(): RestingOrder[] {
+    return [...this.#ioc].sort((a, b) => a - b).map((seq) => this.#orders.get(seq) as RestingOrder)
   }
 
   /** The level with the highest buy or the lowest sell limit, expired orders included. */

@@ -19,6 +19,9 @@ export interface Entry {
 /** The shard of the chain, as the id of a market. */
 export const CHAIN = 0xffff_ffff as MarketId
 
+/** The newest format of the row's kind that this code reads. Version 2 of a placement has flags and replacements. */
+const newestVersion = ({ kind }: JournalRow): number => (kind === 'order_placed' ? 2 : 1)
+
 /** 0 for the accounts. */
 export function marketIdOf(shard: string): MarketId {
   if (shard === CHAIN_SHARD) return CHAIN
@@ -37,7 +40,8 @@ export function apply(state: ExchangeState, { shard, seq, row }: Entry): void {
   const head = before?.seq ?? 0
   if (seq !== head + 1)
     throw violated(`the row after ${head} of ${shard} has the next sequence, received ${seq}`)
-  if ((row.v ?? 1) !== 1) throw violated(`a row has version 1, received ${row.v} of ${row.kind}`)
+  if ((row.v ?? 1) > newestVersion(row))
+    throw violated(`a row has at most version ${newestVersion(row)}, received ${row.v} of ${row.kind}`)
   if (shard === ACCOUNTS_SHARD) applyAccountsRow(state, seq as Seq, row as AccountsRow)
   else if (shard === CHAIN_SHARD) applyChainRow(state, row as ChainRow)
   else applyMarketRow(state, { marketId, seq: seq as Seq }, row as MarketRow)

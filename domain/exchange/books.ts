@@ -1,10 +1,11 @@
 /** The books of all markets, derived from the orders: they follow every change of the table, and every change that is taken back. */
 import { Book, type RestingOrder } from '../book/book.ts'
+import { SortedMap } from '../book/sorted-map.ts'
 import { TriggerBook, type WaitingOrder } from '../book/trigger-book.ts'
 import { reservable } from '../orders/open-order.ts'
-import { bookType, isConditional } from '../orders/order.ts'
+import { bookType, isConditional, type Side } from '../orders/order.ts'
 import { isInBook, isWaiting } from '../orders/order-state.ts'
-import type { MarketId, Seq } from '../units.ts'
+import type { MarketId, Seq, Ticks } from '../units.ts'
 import type { OrderRow } from './tables/orders.ts'
 
 export interface MarketBooks {
@@ -12,7 +13,41 @@ export interface MarketBooks {
   readonly waiting: TriggerBook
   /** Acceptances of the triggered orders in the book, by their places. Every other order has the place of its acceptance. */
   readonly triggered: Map<Seq, Seq>
+  /** Limits of the orders that are out of the book and may return to it. */
+  readonly returning: ReturningLimits
 }
+
+/** Limit orders by side and price, counted: those with all steps settling, and those that have left with their position. */
+export class ReturningLimits {
+  readonly #counts = { LONG: new SortedMap<number>(), SHORT: new SortedMap<number>() }
+
+  add({ side, price }: Pick<OrderRow, 'side' | 'price'>): void {
+    const key = keyOf(side, price)
+    this.#counts[side].set(key, (this.#counts[side].get(key) ?? 0) + 1)
+  }
+
+  remove({ side, price }: Pick<OrderRow, 'side' | 'price'>): void {
+    const key = keyOf(side, price)
+    const left = (this.#counts[side].get(key) ?? 0) - 1
+    if (left > 0) this.#counts[side].set(key, left)
+    else this.#counts[side].delete(key)
+  }
+
+  /** The highest buy or the lowest sell; undefined if there is none. */
+  best(side: Side): Ticks | undefined {
+    const key = this.#counts[side].firstKey()
+    return key === undefined ? undefined : (Math.abs(key) as Ticks)
+  }
+}
+
+/** Ascending keys are best first on either side. */
+const keyOf = (side: Side, price: Ticks): number => (side === 'LONG' ? -price : price)
+
+const mayReturn = (order: OrderRow): boolean =>
+  order.status === 'OPEN' &&
+  bookType(order.type) === 'LIMIT' &&
+  !isInBook(order) &&
+  (order.closingReason === null || order.closingReason === 'POSITION_CLOSED')
 
 export class Books {
   readonly #markets = new Map<MarketId, MarketBooks>()
@@ -21,7 +56,12 @@ export class Books {
   of(marketId: MarketId): MarketBooks {
     let books = this.#markets.get(marketId)
     if (books === undefined) {
-      books = { book: new Book(), waiting: new TriggerBook(), triggered: new Map() }
+      books = {
+        book: new Book(),
+        waiting: new TriggerBook(),
+        triggered: new Map(),
+        returning: new ReturningLimits(),
+      }
       this.#markets.set(marketId, books)
     }
     return books
@@ -29,7 +69,9 @@ export class Books {
 
   /** Follows the change of one order. */
   readonly follow = (before: OrderRow | undefined, after: OrderRow | undefined): void => {
-    const { book, waiting, triggered } = this.of((after ?? (before as OrderRow)).marketId)
+    const { book, waiting, triggered, returning } = this.of((after ?? (before as OrderRow)).marketId)
+    if (before !== undefined && mayReturn(before)) returning.remove(before)
+    if (after !== undefined && mayReturn(after)) returning.add(after)
     const hadResting = before !== undefined && isInBook(before)
     const hasResting = after !== undefined && isInBook(after)
     if (hadResting && hasResting && before.seq === after.seq) {
@@ -62,6 +104,8 @@ const restingOf = (order: OrderRow): RestingOrder => ({
   type: bookType(order.type),
   triggered: isConditional(order.type),
   forced: order.forced,
+  ...(order.timeInForce === 'ioc' && { ioc: true as const }),
+  ...(order.unused > 0 && { unused: order.unused }),
   widenings: order.widenings,
   openable: order.openable,
   expiration: order.aliveUntil,

@@ -19,6 +19,8 @@ export function toOpenOrder(state: ExchangeState, row: OrderRow): OpenOrder {
     quantity: row.quantity,
     leverage: row.leverage,
     reduceOnly: row.reduceOnly,
+    timeInForce: row.timeInForce,
+    unused: row.unused,
     trigger: row.trigger,
     expiration: row.expiration,
     aliveUntil: row.aliveUntil,

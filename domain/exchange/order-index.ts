@@ -97,6 +97,7 @@ export class OrderIndex {
     const isLive = after !== undefined && !isTerminal(after.status)
     if (wasLive && !isLive) this.#removeLive(before, slot)
     if (isLive && !wasLive) this.#addLive(after, slot)
+    if (wasLive && isLive && before.labelHash !== after.labelHash) this.#moveLabel(before, after, slot)
   }
 
   #addLive({ marketId, account, labelHash }: OrderRow, slot: number): void {
@@ -111,6 +112,12 @@ export class OrderIndex {
   #removeLive({ marketId, account, labelHash }: OrderRow, slot: number): void {
     this.#live.remove(hashOfCounts([marketId, account]), slot)
     if (labelHash !== 0) this.#byLabel.remove(this.#hashOfLabelled(account, labelHash), slot)
+  }
+
+  #moveLabel(before: OrderRow, after: OrderRow, slot: number): void {
+    const { account } = after
+    if (before.labelHash !== 0) this.#byLabel.remove(this.#hashOfLabelled(account, before.labelHash), slot)
+    if (after.labelHash !== 0) this.#byLabel.add(this.#hashOfLabelled(account, after.labelHash), slot)
   }
 
   #hashOfSalt(marketId: MarketId, account: UserId, salt: number): number {

@@ -54,7 +54,7 @@ import { createSwitchTables, type SwitchTables } from './tables/switches.ts'
 import { UndoLog } from './undo-log.ts'
 
 /** Version of the tables and their layouts. Digests and checkpoints are compared only between equal versions. */
-export const STATE_VERSION = 3
+export const STATE_VERSION = 4
 
 /** The sequence that the journal of a market, or of the accounts (0), has reached. */
 export interface HeadRow {

@@ -6,7 +6,7 @@
  * may be projected in any interleaving, and the negation of a row undoes it.
  */
 import type { MarketSpec } from '../market/market.ts'
-import type { OrderStatus, OrderType, Side, StatusReason } from '../orders/order.ts'
+import type { OrderStatus, OrderType, Side, StatusReason, TimeInForce } from '../orders/order.ts'
 import type { AccountsRow } from './accounts-row.ts'
 import type { ActionRow } from './action-rows.ts'
 import type { AdjustmentChanged } from './adjustment-row.ts'
@@ -64,6 +64,13 @@ export interface OrderPlaced {
   readonly client_order_id?: string
   /** Absent where no trader has signed the order. */
   readonly signature?: string
+  /** The next four fields: version 2. Absent for `gtc`. */
+  readonly time_in_force?: TimeInForce
+  readonly post_only?: true
+  /** Signed steps beyond `quantity`, which the order must not fill. */
+  readonly unused?: number
+  /** Id of the order that it has replaced: the row before ends that order with the reason REPLACED. */
+  readonly replaces?: string
 }
 
 /** Why a conditional order was triggered. Stored with the order and shown to its owner. */

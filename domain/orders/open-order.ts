@@ -3,7 +3,7 @@
 import { invariant } from '../invariant.ts'
 import type { MarketRow, OrderEnded, OrderEnding, TriggerEvidence } from '../journal/journal-row.ts'
 import type { Address, Millis, Quote, Seconds, Seq, Steps, Ticks, UserId } from '../units.ts'
-import { isExpired, type OrderType, type Side, type StatusReason } from './order.ts'
+import { isExpired, type OrderType, type Side, type StatusReason, type TimeInForce } from './order.ts'
 import {
   type ClosingReason,
   isInBook,
@@ -26,6 +26,9 @@ export interface OpenOrder extends OrderLife {
   readonly price: Ticks
   readonly leverage: number
   readonly reduceOnly: boolean
+  readonly timeInForce: TimeInForce
+  /** Signed steps beyond `quantity`, which the order must not fill. */
+  readonly unused: Steps
   readonly trigger: Ticks
   readonly expiration: Seconds
   /** See `aliveUntil` in `order.ts`. */

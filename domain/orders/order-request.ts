@@ -40,6 +40,8 @@ export type OrderField =
   | 'reduce_only'
   | 'salt'
   | 'market_id'
+  | 'post_only'
+  | 'time_in_force'
 
 /** Codes of `toOrder`. Closed list. */
 export type FormCode =

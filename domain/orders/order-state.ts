@@ -13,10 +13,10 @@
  * | PENDING_TRIGGER, OPEN   | leave        | the same, out of the book with its position (`isLeaving`)           |
  * | PENDING_TRIGGER, OPEN,  | close        | as from the book: a cancel is final, the end of the position is not |
  * | leaving                 |              | until the fill that closed it is mined                              |
- * | OPEN, steps settling    | close        | CANCEL_PENDING_FINALIZE; OPEN for the remainder of a market order   |
+ * | OPEN, steps settling    | close        | CANCEL_PENDING_FINALIZE; OPEN for a remainder (market, `ioc`)        |
  * | OPEN                    | match        | OPEN                                                                |
  * | OPEN                    | settle       | FILLED with the last step; CANCELLED with the last receipt of a     |
- * |                         |              | market order; otherwise OPEN                                        |
+ * |                         |              | remainder; otherwise OPEN                                           |
  * | OPEN                    | void         | OPEN; CANCELLED if it cannot return to the book                     |
  * | CANCEL_PENDING_FINALIZE | settle, void | the same while steps settle; then FILLED if that fills it,          |
  * |                         |              | otherwise CANCELLED or EXPIRED                                      |
@@ -27,7 +27,7 @@
  * |-------------------------|--------------|---------------------------------------------------------------------|
  * | FILLED                  | rollback     | OPEN                                                                |
  * | CANCELLED, EXPIRED      | rollback     | the status before the receipt: CANCEL_PENDING_FINALIZE, or OPEN for |
- * |                         |              | the remainder of a market order                                     |
+ * |                         |              | a remainder                                                         |
  * | leaving, or CANCELLED   | restore      | PENDING_TRIGGER or OPEN: in the book, or leaving with the fill that |
  * | or CANCEL_PENDING_…     |              | closed the position, if that fill is not mined any more             |
  * | with POSITION_CLOSED    |              |                                                                     |
@@ -37,7 +37,7 @@
 
 import type { Steps } from '../units.ts'
 import { accept, refuse, type Verdict } from '../verdict.ts'
-import { isConditional, isMarketRemainder, type Order, type OrderStatus, type StatusReason } from './order.ts'
+import { isConditional, isRemainder, type Order, type OrderStatus, type StatusReason } from './order.ts'
 
 export const TERMINAL_STATUSES = ['FILLED', 'CANCELLED', 'EXPIRED'] as const satisfies readonly OrderStatus[]
 export type TerminalStatus = (typeof TERMINAL_STATUSES)[number]
@@ -209,8 +209,8 @@ function voidMatch<Life extends OrderLife>(
 ): TransitionResult<Life> {
   if (steps > life.settling) return refuse({ code: 'TOO_MUCH', most: life.settling })
   const returned = { ...life, settling: (life.settling - steps) as Steps }
-  // A market order's remainder had left the book because of the fill that is voided.
-  const earlierReason = isMarketRemainder(life.closingReason) ? null : life.closingReason
+  // A remainder had left the book because of the fill that is voided.
+  const earlierReason = isRemainder(life.closingReason) ? null : life.closingReason
   if (isLeaving(life) && ending !== null) return close(returned, ending)
   return accept(endIfDue({ ...returned, closingReason: earlierReason ?? ending }))
 }
@@ -225,8 +225,8 @@ function close<Life extends OrderLife>(life: Life, reason: ClosingReason): Trans
   if (life.closingReason !== null && !isLeaving(life))
     return refuse({ code: 'ALREADY_CLOSING', reason: life.closingReason })
   if (life.settling === 0) return accept(ended(life, reason))
-  // The remainder of a market order ends with its fills, in one event, because its owner did not cancel it.
-  const status = isMarketRemainder(reason) ? life.status : 'CANCEL_PENDING_FINALIZE'
+  // A remainder ends with its fills, in one event, because its owner did not cancel it.
+  const status = isRemainder(reason) ? life.status : 'CANCEL_PENDING_FINALIZE'
   return withoutEvents({ ...life, status, closingReason: reason, closedBy: closedByFor(life, reason) })
 }
 
@@ -247,7 +247,7 @@ function rollback<Life extends OrderLife>(
 function reopened<Life extends OrderLife>(life: Life): Life {
   if (!isTerminal(life.status)) return life
   const reason = life.statusReason === 'FILLED' ? null : life.statusReason
-  const isOpen = reason === null || isMarketRemainder(reason)
+  const isOpen = reason === null || isRemainder(reason)
   const status = isOpen ? 'OPEN' : 'CANCEL_PENDING_FINALIZE'
   return { ...life, status, statusReason: null, closingReason: reason }
 }

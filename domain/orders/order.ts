@@ -15,6 +15,13 @@ export const ORDER_TYPES = [
 ] as const
 export type OrderType = (typeof ORDER_TYPES)[number]
 
+/**
+ * `gtc`: the order stays until it is filled, cancelled or expired. `ioc`: it takes part in exactly one auction, the first that runs with its
+ * account, and waits at most 2 s for it; the remainder ends.
+ */
+export const TIMES_IN_FORCE = ['gtc', 'ioc'] as const
+export type TimeInForce = (typeof TIMES_IN_FORCE)[number]
+
 export type OrderStatus =
   | 'OPEN'
   | 'FILLED'
@@ -45,15 +52,17 @@ export const STATUS_REASONS = [
   'POSITION_CLOSED',
   'DEAD_MAN_SWITCH',
   'CANCELLED_ON_CHAIN',
+  'IOC_REMAINDER',
+  'REPLACED',
 ] as const
 export type StatusReason = (typeof STATUS_REASONS)[number]
 
 /**
- * Whether an order ended because its batch left steps of a market order unfilled. Unlike a cancel, such an end
- * is undone if the fills of the batch are voided.
+ * Whether an order ended because its batch left steps of a market order, or of an `ioc` order, unfilled. Unlike a cancel, such an end
+ * is decided again if the fills of the batch are voided.
  */
-export const isMarketRemainder = (reason: StatusReason | null): boolean =>
-  reason === 'MARKET_REMAINDER' || reason === 'PRICE_PROTECTION'
+export const isRemainder = (reason: StatusReason | null): boolean =>
+  reason === 'MARKET_REMAINDER' || reason === 'PRICE_PROTECTION' || reason === 'IOC_REMAINDER'
 
 /** The signed fields in ticks and steps. `price` and `trigger` are 0 if the order has none. */
 export interface Order {

@@ -11,7 +11,8 @@ export type Place = Seq
 /** The number of one account in one batch: from 1, by the places of the accounts' first orders. */
 export type Group = UserId
 
-export interface StatedOrder extends Omit<RestingOrder, 'seq' | 'account' | 'expiration' | 'acceptedAt'> {
+export interface StatedOrder
+  extends Omit<RestingOrder, 'seq' | 'account' | 'expiration' | 'acceptedAt' | 'ioc'> {
   readonly group: Group
   /** See `commitment`. */
   readonly commitment: string

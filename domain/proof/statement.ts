@@ -147,7 +147,7 @@ export function stateBatch({ inputs, oracle, batchId, commitmentOf }: CapturedBa
 }
 
 const toStated = (
-  { seq, account, expiration: _, acceptedAt: __, ...order }: RestingOrder,
+  { seq, account, expiration: _, acceptedAt: __, ioc: ___, ...order }: RestingOrder,
   names: ReadonlyMap<UserId, Group>,
   commitmentOf: (seq: Seq) => string,
 ): StatedOrder => ({

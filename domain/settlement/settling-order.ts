@@ -82,6 +82,6 @@ export const settledOrder = (order: SettlingOrder, released: bigint): SettledOrd
   ...(order.closedBy !== null && { closed_by: order.closedBy }),
 })
 
-/** The remainder of a market order does not show why it ends until it has. */
+/** A remainder does not show why it ends until it has. */
 const reasonToEnd = (order: SettlingOrder): SettledOrder['reason'] =>
   order.status === 'CANCEL_PENDING_FINALIZE' || isLeaving(order) ? order.closingReason : null

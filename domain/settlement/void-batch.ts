@@ -141,6 +141,8 @@ function culpritsOf(
  * null if it can.
  */
 function endingOf(order: OpenOrder, at: Millis): ClosingReason | null {
+  // It has taken part in its auction.
+  if (order.timeInForce === 'ioc') return 'IOC_REMAINDER'
   if (order.price !== 0 || order.forced) return null
   if (order.filled > 0) return 'MARKET_REMAINDER'
   return at - enteredBookAt(order) < MARKET_WAIT_MS ? null : 'SETTLEMENT_REVERTED'

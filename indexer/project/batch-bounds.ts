@@ -13,11 +13,16 @@ export const MOST_BEYOND = 3_000
 
 /** Rows that follow a batch in its transaction, or precede it. */
 const isBeside = ({ kind }: JournalRow): boolean => kind === 'order_ended' || kind === 'reservation_changed'
+const isReplacedEnd = (row: JournalRow): boolean =>
+  (row.kind === 'order_ended' || row.kind === 'order_ending') && row.reason === 'REPLACED'
 const isBatch = (row: JournalRow | undefined): row is BatchCleared | OrdersProtected =>
   row?.kind === 'batch_cleared' || row?.kind === 'orders_protected'
 
 /** The number of rows before the batch with which the rows end, of which further rows may follow; all rows if they end with none. */
 export function beforeLastBatch(rows: readonly JournalRow[]): number {
+  const last = rows.at(-1)
+  // The order that has replaced it comes next: one message has both.
+  if (last !== undefined && isReplacedEnd(last)) return beforeLastBatch(rows.slice(0, -1))
   let at = rows.length
   while (at > 0 && isBeside(rows[at - 1] as JournalRow)) at--
   if (!isBatch(rows[at - 1])) return beforeEnded(rows, rows.length, 0)

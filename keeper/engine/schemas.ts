@@ -4,9 +4,9 @@
  */
 import Type, { type TSchema } from 'typebox'
 import { Compile } from 'typebox/compile'
-import { MAX_ITEMS } from '../../domain/exchange/decide/orders/command.ts'
+import { IF_FILLED, MAX_ITEMS } from '../../domain/exchange/decide/orders/command.ts'
 import type { MarketKind } from '../../domain/market/market.ts'
-import { ORDER_TYPES } from '../../domain/orders/order.ts'
+import { ORDER_TYPES, TIMES_IN_FORCE } from '../../domain/orders/order.ts'
 import { REMOVE_MODES } from '../../domain/positions/adjustment.ts'
 import type { CommandKind } from './commands.ts'
 import type { Inform } from './facts.ts'
@@ -61,13 +61,17 @@ const ended = Type.Union([
   exact({ found: endedOrder }),
   exact({ absentUpTo: Type.Array(bookmark, { maxItems: 10_000 }) }),
 ])
+const newOrder = {
+  order,
+  clientOrderId: nullable(label),
+  flags: Type.Optional(exact({ timeInForce: oneOf(TIMES_IN_FORCE), postOnly: Type.Boolean() })),
+  absentUpTo: nullable(count),
+}
+const target = Type.Union([exact({ hash, ended: nullable(ended) }), exact({ label })])
 const item = Type.Union([
-  exact({ kind: Type.Literal('place'), order, clientOrderId: nullable(label), absentUpTo: nullable(count) }),
-  exact({
-    kind: Type.Literal('cancel'),
-    target: Type.Union([exact({ hash, ended: nullable(ended) }), exact({ label })]),
-    note,
-  }),
+  exact({ kind: Type.Literal('place'), ...newOrder }),
+  exact({ kind: Type.Literal('replace'), ...newOrder, target, ifFilled: oneOf(IF_FILLED) }),
+  exact({ kind: Type.Literal('cancel'), target, note }),
   exact({ kind: Type.Literal('refused'), refusal: Type.Unknown() }),
   exact({ kind: Type.Literal('answered'), answer: Type.Unknown() }),
 ])

@@ -4,7 +4,7 @@ from .async_client import AsyncClient
 from .client import Client
 from .decimals import Amount, Side, from_e18, from_raw, round_price, round_quantity, to_e18
 from .errors import ClearbatchError, Outcome
-from .orders import NewOrder, OrderType, SaltSequence, SignedAdjustment, SignedOrder, or_raise
+from .orders import NewOrder, OrderType, SaltSequence, SignedAdjustment, SignedOrder, Target, or_raise
 from .sequence import LocalBook
 from .signing import PrivateKeySigner, Signer
 
@@ -25,6 +25,7 @@ __all__ = [
     "SignedAdjustment",
     "SignedOrder",
     "Signer",
+    "Target",
     "from_e18",
     "from_raw",
     "or_raise",

@@ -26,11 +26,13 @@ from .errors import (
     may_retry,
 )
 from .orders import (
+    IfFilled,
     NewOrder,
     OrderType,
     SaltSequence,
     SignedAdjustment,
     SignedOrder,
+    Target,
     bracket_orders,
     scale_orders,
     sign_adjustment,
@@ -414,6 +416,31 @@ class Orders:
                 quantity = from_e18(abs(size))
                 return self.place(NewOrder(market_id, side, quantity, leverage=leverage, reduce_only=True))
         return None
+
+    def replace(
+        self, target: Target, order: NewOrder | SignedOrder, *, if_filled: IfFilled | None = None
+    ) -> types.ReplaceAnswer:
+        """Ends an order and accepts another one of the same market and side, or neither. Repeating the same signed order is safe."""
+        signed = order if isinstance(order, SignedOrder) else self.sign(order)
+        body = {"cancel": target.body(), "order": signed.body, "if_filled": if_filled}
+        return self._http.post("/v0/orders/replace", body, f"order {signed.order_hash}")
+
+    def replace_batch(
+        self,
+        replacements: Sequence[tuple[Target, NewOrder | SignedOrder]],
+        *,
+        if_filled: IfFilled | None = None,
+        mode: Literal["atomic", "best_effort"] = "best_effort",
+        client_request_id: str | None = None,
+    ) -> types.ReplaceBatchAnswer:
+        """At most 50 replacements. With `best_effort` refusals are results: see `or_raise`."""
+        orders = []
+        for target, order in replacements:
+            signed = order if isinstance(order, SignedOrder) else self.sign(order)
+            orders.append({"cancel": target.body(), "order": signed.body, "if_filled": if_filled})
+        request = client_request_id or str(uuid.uuid4())
+        body = {"client_request_id": request, "mode": mode, "orders": orders}
+        return self._http.post("/v0/orders/replace/batch", body, f"request {request}")
 
     def cancel(self, order_hash: str, *, reason: str | None = None) -> types.CancelAnswer:
         path = f"/v0/orders/cancel/by-hash/{order_hash}"

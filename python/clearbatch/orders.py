@@ -25,6 +25,9 @@ OrderType = Literal[
     "STOP_LOSS_LIMIT",
 ]
 
+TimeInForce = Literal["gtc", "ioc"]
+IfFilled = Literal["refuse", "reduce"]
+
 #: A market order's signature stays valid on chain until it expires, even after the order has ended at the exchange.
 MARKET_ORDER_LIFE_S = 60
 ADJUSTMENT_LIFE_S = 60
@@ -46,6 +49,28 @@ class NewOrder:
     expiration: int = 0
     #: Your label, unique among the account's live orders. It is not signed.
     client_order_id: str | None = None
+    #: "ioc": the order takes part in one auction, and its remainder ends. Only for limit orders; not signed.
+    time_in_force: TimeInForce | None = None
+    #: The order is refused if it crosses an earlier limit order, and never pays the taker rate. Only for limit orders; not signed.
+    post_only: bool = False
+    #: Seconds from signing after which the order expires, in place of `expiration`. The signature of a cancelled or replaced order stays
+    #: valid on chain until then: give quotes a short one.
+    expires_in: int | None = None
+
+
+@dataclass(frozen=True)
+class Target:
+    """The order that is replaced: by its hash, or by the label of a live order."""
+
+    order_hash: str | None = None
+    client_order_id: str | None = None
+
+    def body(self) -> dict[str, str]:
+        if (self.order_hash is None) == (self.client_order_id is None):
+            raise ValueError("a target names either order_hash or client_order_id")
+        if self.order_hash is not None:
+            return {"order_hash": self.order_hash}
+        return {"client_order_id": str(self.client_order_id)}
 
 
 @dataclass(frozen=True)
@@ -100,7 +125,8 @@ def sign_order(market: Market, terms: NewOrder, signer: Signer, maker: str, salt
     if isinstance(terms.leverage, bool) or not isinstance(terms.leverage, int) or terms.leverage < 1:
         raise ValueError(f"leverage must be a positive whole number; received {terms.leverage!r}")
     reduce_only = terms.reduce_only or kind.startswith(("TAKE_PROFIT_", "STOP_LOSS_"))
-    expiration = _expiration(kind, terms.expiration, now)
+    wanted = terms.expiration if terms.expires_in is None else int(now) + terms.expires_in
+    expiration = _expiration(kind, wanted, now)
     digest = typed_digest(
         domain_separator(ORDER_NAME, ORDER_VERSION, market["chain_id"], market["trader_address"]),
         "Order",
@@ -133,6 +159,10 @@ def sign_order(market: Market, terms: NewOrder, signer: Signer, maker: str, salt
         body["trigger_price"] = from_e18(trigger)
     if terms.client_order_id is not None:
         body["client_order_id"] = terms.client_order_id
+    if terms.time_in_force is not None:
+        body["time_in_force"] = terms.time_in_force
+    if terms.post_only:
+        body["post_only"] = True
     return SignedOrder(f"0x{digest.hex()}", body)
 
 
@@ -196,6 +226,7 @@ def bracket_orders(
     return [entry] + [
         replace(
             entry, side=side, type=kind, price=None, trigger=trigger, reduce_only=True, expiration=0,
+            time_in_force=None, post_only=False, expires_in=None,
             client_order_id=None if label is None else f"{label}{suffix}",
         )
         for kind, trigger, suffix in exits

@@ -108,6 +108,10 @@ function orderColumns(state: ExchangeState, order: OrderRow): Columns {
     ended_at: order.endedAt,
     forced: order.forced,
     client_order_id: signed.clientOrderId,
+    time_in_force: order.timeInForce,
+    post_only: order.postOnly,
+    unused: order.unused,
+    replaces: order.replaces === 0 ? null : orderIdOf(order.marketId, order.replaces),
   }
 }
 

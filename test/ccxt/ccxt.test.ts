@@ -101,7 +101,7 @@ describe('the CCXT class', function () {
     const { info } = markets['BTC/USDM:USDM']
     const sign = orderSigner(info, info.chain_id)
     const placements = entriesOf(requests).filter(({ method }) => method === 'createOrder')
-    expect(placements).to.have.length(7)
+    expect(placements).to.have.length(9)
     for (const { input, output } of placements) {
       const body = JSON.parse(output ?? '')
       const [, , side, , wanted] = input as [string, string, 'buy' | 'sell', number, number | null]

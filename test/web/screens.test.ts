@@ -44,7 +44,7 @@ describe('web: screens', function () {
     expect(entrySize(html)).to.be.at.most(60 * KB)
     expect(sizeOf(/^chart-/)).to.be.at.most(65 * KB)
     expect(sizeOf(/^worker-/)).to.be.at.most(22 * KB)
-    expect(sizeOf(/./)).to.be.at.most(158 * KB)
+    expect(sizeOf(/./)).to.be.at.most(159 * KB)
   })
 
   it('when a screen is requested, its policy allows only own scripts and the configured connections', async () => {

@@ -10,7 +10,7 @@ import type {
   PartSettled,
   PartSubmitted,
 } from '../../journal/batch-rows.ts'
-import { acceptedSeq, isMarketRemainder } from '../../orders/order.ts'
+import { acceptedSeq, isRemainder } from '../../orders/order.ts'
 import type { ClosingReason } from '../../orders/order-state.ts'
 import type { MarketId, Millis, Quote, Seq, Steps, Ticks, UserId } from '../../units.ts'
 import type { ExchangeState } from '../state.ts'
@@ -85,7 +85,7 @@ export function matchBatch(state: ExchangeState, place: Place, row: BatchCleared
   }
   for (const { order_id, reason, closed_by } of row.closing) {
     const order = needOrder(state, place, order_id)
-    const stays = closed_by !== undefined || isMarketRemainder(reason)
+    const stays = closed_by !== undefined || isRemainder(reason)
     state.orders.put({
       ...order,
       status: stays ? order.status : 'CANCEL_PENDING_FINALIZE',
@@ -316,7 +316,7 @@ function voidFill(state: ExchangeState, place: Place, fill: MatchedFill): void {
     settling: (order.settling - fill.steps) as Steps,
     reserved: (order.reserved + held) as Quote,
     held: (order.held - held) as Quote,
-    closingReason: isMarketRemainder(order.closingReason) ? null : order.closingReason,
+    closingReason: isRemainder(order.closingReason) ? null : order.closingReason,
     partialSlot: order.filled === 0 ? null : order.partialSlot,
   })
   state.fills.remove(place.marketId, ...keyOfFill(fill.fill_id))

@@ -46,9 +46,13 @@ export function acceptedOrder(marketId: MarketId, row: OrderPlaced): OrderRow {
     type: row.type,
     price: row.price as Ticks,
     quantity: row.quantity as Steps,
+    unused: (row.unused ?? 0) as Steps,
     trigger: row.trigger as Ticks,
     leverage: row.leverage,
     reduceOnly: row.reduce_only,
+    timeInForce: row.time_in_force ?? 'gtc',
+    postOnly: row.post_only ?? false,
+    replaces: row.replaces === undefined ? (0 as Seq) : acceptedSeq(row.replaces),
     forced: row.forced ?? false,
     expiration: row.expiration as Seconds,
     aliveUntil: row.alive_until as Seconds,
@@ -110,6 +114,8 @@ export function endedOrder(order: OrderRow, seq: Seq, row: OrderEnding | OrderEn
   const isEnded = row.kind === 'order_ended'
   return {
     ...order,
+    // The label is that of the order which has replaced this one.
+    labelHash: row.reason === 'REPLACED' ? 0 : order.labelHash,
     status: row.status,
     statusReason: isEnded ? row.reason : null,
     closingReason: isEnded ? null : (row.reason as ClosingReason),

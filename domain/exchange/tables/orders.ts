@@ -7,6 +7,8 @@ import {
   type Side,
   STATUS_REASONS,
   type StatusReason,
+  TIMES_IN_FORCE,
+  type TimeInForce,
 } from '../../orders/order.ts'
 import type { ClosingReason } from '../../orders/order-state.ts'
 import type {
@@ -48,10 +50,17 @@ export interface OrderRow {
   readonly side: Side
   readonly type: OrderType
   readonly price: Ticks
+  /** Steps that may fill. */
   readonly quantity: Steps
+  /** Signed steps beyond `quantity`, which the order must not fill: those that the order it has replaced had filled. */
+  readonly unused: Steps
   readonly trigger: Ticks
   readonly leverage: number
   readonly reduceOnly: boolean
+  readonly timeInForce: TimeInForce
+  readonly postOnly: boolean
+  /** Acceptance of the order that it has replaced; 0: none. */
+  readonly replaces: Seq
   readonly forced: boolean
   readonly expiration: Seconds
   readonly aliveUntil: Seconds
@@ -150,11 +159,15 @@ export const orderTable = (core: StateCore): RecordTable<OrderRow> =>
         type: oneOf(ORDER_TYPES),
         reduceOnly: flag,
         forced: flag,
+        postOnly: flag,
+        timeInForce: oneOf(TIMES_IN_FORCE),
         status: oneOf(STATUSES),
         statusReason: optionalOf(STATUS_REASONS),
         closingReason: optionalOf(CLOSING_REASONS),
         price: count<Ticks>(),
         quantity: count<Steps>(),
+        unused: count<Steps>(),
+        replaces: count<Seq>(),
         trigger: count<Ticks>(),
         expiration: count<Seconds>(),
         aliveUntil: count<Seconds>(),

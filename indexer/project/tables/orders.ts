@@ -52,6 +52,10 @@ export const ORDERS = tableOf<ReadOrder>({
     arrival: 'bigint',
     forced: 'boolean',
     client_order_id: 'text',
+    time_in_force: 'text',
+    post_only: 'boolean',
+    unused: 'bigint',
+    replaces: 'text',
   },
 })
 
@@ -156,6 +160,10 @@ const placed = (marketId: number, seq: number, row: OrderPlaced): ReadOrder => (
   arrival: 0,
   forced: row.forced ?? false,
   client_order_id: row.client_order_id ?? null,
+  time_in_force: row.time_in_force ?? 'gtc',
+  post_only: row.post_only ?? false,
+  unused: row.unused ?? 0,
+  replaces: row.replaces ?? null,
 })
 
 const triggered = ({ reserved }: ReadOrder, seq: number, row: OrderTriggered): Partial<ReadOrder> => ({

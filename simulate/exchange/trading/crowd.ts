@@ -2,8 +2,9 @@
 import type {
   CancelItem,
   Item,
+  NewOrder,
   OrdersCommand,
-  PlaceItem,
+  ReplaceItem,
 } from '../../../domain/exchange/decide/orders/command.ts'
 import { NO_MEMORY } from '../../../domain/exchange/decide/turn/memory.ts'
 import { firstStep } from '../../../domain/exchange/decide/turn/turn.ts'
@@ -24,6 +25,15 @@ export const POISON = '0xdead'
 const TURN_MS = 200
 
 const LABELS = ['a', 'b', 'c']
+
+/** Most orders have none. */
+const FLAGS = [
+  undefined,
+  undefined,
+  undefined,
+  { timeInForce: 'gtc', postOnly: true },
+  { timeInForce: 'ioc', postOnly: false },
+] as const
 
 /** Sequences by market that a client has seen, 0 for the accounts. */
 export type Heads = ReadonlyMap<MarketId, Seq>
@@ -133,14 +143,35 @@ export class Crowd implements Clients<ExchangeCommand, ExchangeAnswer> {
   #item(userId: UserId): Item {
     const random = this.#random
     const own = this.#orders.get(userId) as SignedOrder[]
-    if (random.chance(0.6) || own.length === 0) return this.#placement(userId, own)
+    if (random.chance(0.6) || own.length === 0) return { kind: 'place', ...this.#newOrder(userId, own) }
+    if (random.chance(0.4)) return this.#replacement(userId, own)
     if (random.chance(0.15)) return { kind: 'refused', refusal: 'INVALID' }
     if (random.chance(0.3)) return { kind: 'cancel', target: { label: random.pick(LABELS) }, note: null }
     const { hash } = own.at(-random.between(1, Math.min(8, own.length))) as SignedOrder
     return { kind: 'cancel', target: { hash, ended: null }, note: null }
   }
 
-  #placement(userId: UserId, own: SignedOrder[]): PlaceItem {
+  /** Mostly of a recent order of the account, in the same market and on the same side. */
+  #replacement(userId: UserId, own: SignedOrder[]): ReplaceItem {
+    const random = this.#random
+    const old = own.at(-random.between(1, Math.min(8, own.length))) as SignedOrder
+    const { order, ...unsigned } = this.#newOrder(userId, own)
+    const { marketId, side } = random.chance(0.95) ? old : order
+    const signed = { ...order, marketId, side }
+    own[own.length - 1] = signed
+    const target = random.chance(0.3)
+      ? { label: random.pick(LABELS) }
+      : ({ hash: old.hash, ended: null } as const)
+    return {
+      kind: 'replace',
+      ...unsigned,
+      order: signed,
+      target,
+      ifFilled: random.pick(['refuse', 'reduce'] as const),
+    }
+  }
+
+  #newOrder(userId: UserId, own: SignedOrder[]): NewOrder {
     const random = this.#random
     const number = ++this.#salts
     const used = random.chance(0.05) ? own.at(-1) : undefined
@@ -164,7 +195,8 @@ export class Crowd implements Clients<ExchangeCommand, ExchangeAnswer> {
     }
     own.push(order)
     const clientOrderId = random.chance(0.2) ? random.pick(LABELS) : null
-    return { kind: 'place', order, clientOrderId, absentUpTo: null }
+    const flags = isMarket ? undefined : random.pick(FLAGS)
+    return { order, clientOrderId, absentUpTo: null, ...(flags !== undefined && { flags }) }
   }
 
   /** The operator lifts a restriction after a faulty command. */
@@ -180,7 +212,7 @@ export class Crowd implements Clients<ExchangeCommand, ExchangeAnswer> {
   }
 
   #submit(command: Omit<OrdersCommand, 'kind'>): OrdersCommand['items'] {
-    const hasPlacement = command.items.some(({ kind }) => kind === 'place')
+    const hasPlacement = command.items.some(({ kind }) => kind === 'place' || kind === 'replace')
     this.#attempts.send({
       of: () => {
         const sent: OrdersCommand = { ...command, kind: 'orders' }

@@ -15,6 +15,8 @@ const inFile =
 const inDecision = inFile('domain/exchange/decide/orders/decide-orders.ts')
 const inPlacement = inFile('domain/exchange/decide/orders/place.ts')
 const inCancel = inFile('domain/exchange/decide/orders/cancel.ts')
+const inReplacement = inFile('domain/exchange/decide/orders/replace.ts')
+const inAuction = inFile('domain/auction/auction-turn.ts')
 const inRequests = inFile('domain/exchange/decide/orders/requests.ts')
 const inOrders = inFile('domain/exchange/apply/orders.ts')
 const inDraft = inFile('domain/exchange/draft.ts')
@@ -45,7 +47,7 @@ export const TRADING_FAULTS: readonly Fault[] = [
   ),
   inPlacement(
     'a used salt is accepted',
-    'if (known !== undefined) return duplicate(state, inputs, order, known)\n',
+    'if (known !== undefined) return duplicate(state, inputs, { order, flags, known })\n',
     '',
     1,
   ),
@@ -155,6 +157,30 @@ export const TRADING_FAULTS: readonly Fault[] = [
     'the matched positions of a batch are not set',
     '  setMatched(state, place, matched)\n  queueParts',
     '  queueParts',
+    1,
+  ),
+  inReplacement(
+    'a replaced order does not end',
+    'const seq = draft.write(marketId, row)\n',
+    'const seq = draft.lastSeq(marketId)\n',
+    2,
+  ),
+  inReplacement(
+    'a refused replacement ends the old order',
+    "    ({ kind }) => kind === 'placed',\n",
+    '    () => true,\n',
+    1,
+  ),
+  inPlacement(
+    'a post-only order may cross',
+    'const taking = flags.postOnly ? takeRefusal(input.value.spec, order, state.books.of(marketId)) : null\n',
+    'const taking = null\n',
+    1,
+  ),
+  inAuction(
+    'an ioc order stays after its auction',
+    '  return ioc.filter(ends)',
+    '  return ioc.filter((order) => !ends(order))',
     1,
   ),
 ]

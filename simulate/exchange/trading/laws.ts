@@ -1,9 +1,15 @@
 /** The laws of the engine, for commands of traders on the exchange's own state. */
 import type { Entry } from '../../../domain/exchange/apply.ts'
-import type { Done, OrdersCommand, PlaceItem } from '../../../domain/exchange/decide/orders/command.ts'
+import type {
+  Done,
+  Item,
+  OrdersCommand,
+  PlaceItem,
+  ReplaceItem,
+} from '../../../domain/exchange/decide/orders/command.ts'
 import { violations } from '../../../domain/exchange/laws.ts'
 import type { ExchangeState } from '../../../domain/exchange/state.ts'
-import type { OrderPlaced } from '../../../domain/journal/journal-row.ts'
+import type { OrderEnded, OrderEnding, OrderPlaced } from '../../../domain/journal/journal-row.ts'
 import { isTerminal } from '../../../domain/orders/order-state.ts'
 import type { ExchangeAnswer, ExchangeCommand } from '../../../keeper/engine/commands.ts'
 import type { Group } from '../../../keeper/engine/ports.ts'
@@ -29,6 +35,8 @@ export function checkLaws(
     ...executedOnce(rows, attempts),
     ...freshAnswers(attempts, knownAt),
     ...forwardInTime(rows),
+    ...replacedAsOne(rows),
+    ...flagsApplied(rows),
     ...neverAnswered.map((command) => `bounded: ${command.kind} was never answered`),
     ...faults.map((fault) => `recovery: ${fault}`),
   ]
@@ -66,10 +74,12 @@ function sameDigest(groups: readonly Group<Entry>[]): string[] {
 
 /** No two live orders of an account have one label, and no two orders of a market one salt of the account. */
 function sharedNames({ orders, signatures }: ExchangeState): string[] {
-  const names = [...orders.rows()].flatMap(({ marketId, accepted, account, salt, status }) => {
+  const names = [...orders.rows()].flatMap(({ marketId, accepted, account, salt, status, labelHash }) => {
     const { clientOrderId } = signatures.need(marketId, accepted)
     const own = [`salt ${marketId}/${account}/${salt}`]
-    return clientOrderId === null || isTerminal(status) ? own : [...own, `label ${account}/${clientOrderId}`]
+    return clientOrderId === null || labelHash === 0 || isTerminal(status)
+      ? own
+      : [...own, `label ${account}/${clientOrderId}`]
   })
   const seen = new Set<string>()
   return names
@@ -95,12 +105,14 @@ function matchedOtherwise({ fills, positions }: ExchangeState): string[] {
 
 /** Every order is found by its hash, every live one by its label, and no ended one by its label. */
 function lostInIndex({ orders, signatures, orderIndex }: ExchangeState): string[] {
-  return [...orders.rows()].flatMap(({ marketId, accepted, account, status }) => {
+  return [...orders.rows()].flatMap(({ marketId, accepted, account, status, labelHash }) => {
     const { hash, clientOrderId } = signatures.need(marketId, accepted)
     const isFound = orderIndex.withHash(hash)?.accepted === accepted
     const labelled = clientOrderId === null ? undefined : orderIndex.liveWithLabel(account, clientOrderId)
     const isListed = labelled?.accepted === accepted && labelled.marketId === marketId
-    const isRight = clientOrderId === null || isListed === !isTerminal(status)
+    // The label of a replaced order has moved to its successor, also while the order settles.
+    const hasLabel = clientOrderId !== null && labelHash !== 0
+    const isRight = clientOrderId === null || isListed === (hasLabel && !isTerminal(status))
     return isFound && isRight ? [] : [`index: order ${hash} is found otherwise than the table has it`]
   })
 }
@@ -108,8 +120,10 @@ function lostInIndex({ orders, signatures, orderIndex }: ExchangeState): string[
 const ordersCommand = ({ command }: TradingAttempt): OrdersCommand | null =>
   command.kind === 'orders' ? command : null
 
-const placementsOf = (command: OrdersCommand): PlaceItem[] =>
-  command.items.filter((item): item is PlaceItem => item.kind === 'place')
+const isNewOrder = (item: Item): item is PlaceItem | ReplaceItem =>
+  item.kind === 'place' || item.kind === 'replace'
+
+const placementsOf = (command: OrdersCommand): (PlaceItem | ReplaceItem)[] => command.items.filter(isNewOrder)
 
 function placedRows(rows: readonly Entry[]): Map<string, (Entry & { readonly row: OrderPlaced })[]> {
   const placed = rows.filter(
@@ -167,7 +181,7 @@ function refusedIsNothing(rows: readonly Entry[], attempts: readonly TradingAtte
     const command = ordersCommand(attempt)
     if (command === null) continue
     for (const [at, item] of command.items.entries()) {
-      if (item.kind !== 'place') continue
+      if (!isNewOrder(item)) continue
       sent.add(item.order.hash)
       const { reply } = attempt
       const answer = ordersAnswer(attempt)
@@ -225,6 +239,47 @@ function freshAnswers(
     const { marketId, seq } = done.readAfter
     const known = knownAt(attempt.command).get(marketId) ?? 0
     return seq >= known ? [] : [`fresh-answers: sequence ${seq} of market ${marketId} after ${known}`]
+  })
+}
+
+/** A replaced order and its successor are neighbours in the journal, and neither is there without the other. */
+function replacedAsOne(rows: readonly Entry[]): string[] {
+  const byPlace = new Map(rows.map((entry) => [`${entry.shard}/${entry.seq}`, entry.row]))
+  return rows.flatMap(({ shard, seq, row }): string[] => {
+    if (row.kind === 'order_placed' && row.replaces !== undefined) {
+      const before = byPlace.get(`${shard}/${seq - 1}`)
+      return isReplacedEnd(before) && before.order_id === row.replaces
+        ? []
+        : [`replaced-as-one: order ${row.order_id} has no row of ${row.replaces} before it`]
+    }
+    if (!isReplacedEnd(row)) return []
+    const next = byPlace.get(`${shard}/${seq + 1}`)
+    return next?.kind === 'order_placed' && next.replaces === row.order_id
+      ? []
+      : [`replaced-as-one: order ${row.order_id} was replaced by none`]
+  })
+}
+
+const isReplacedEnd = (row: Entry['row'] | undefined): row is OrderEnded | OrderEnding =>
+  (row?.kind === 'order_ended' || row?.kind === 'order_ending') && row.reason === 'REPLACED'
+
+/** A post-only order pays the taker rate in no fill, and an `ioc` order fills in one batch at most. */
+function flagsApplied(rows: readonly Entry[]): string[] {
+  const placed = new Map(
+    rows.flatMap(({ row }) => (row.kind === 'order_placed' ? [[row.order_id, row] as const] : [])),
+  )
+  const batches = new Map<string, number>()
+  return rows.flatMap(({ row }) => {
+    if (row.kind !== 'batch_cleared') return []
+    return row.fills.flatMap(({ order_id, taker_steps }): string[] => {
+      const order = placed.get(order_id)
+      const earlier = batches.get(order_id) ?? row.batch_id
+      batches.set(order_id, earlier)
+      if (order?.post_only && taker_steps > 0) return [`flags-applied: post-only order ${order_id} takes`]
+      return order?.time_in_force === 'ioc' && earlier !== row.batch_id
+        ? [`flags-applied: ioc order ${order_id} is in batches ${earlier} and ${row.batch_id}`]
+        : []
+    })
   })
 }
 

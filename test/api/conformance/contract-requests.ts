@@ -173,6 +173,30 @@ export const PLACEMENTS: readonly PlacementRow[] = [
   row('a stop-loss type without reduce_only', no('REDUCE_ONLY_REQUIRED', 'reduce_only'), {
     ...{ order_type: 'STOP_LOSS_MARKET', trigger: 1100 },
   }),
+  row('time_in_force gtc', ok, {}, { time_in_force: 'gtc' }),
+  row('time_in_force ioc', ok, {}, { time_in_force: 'ioc' }),
+  row('time_in_force fok', no('FOK_NOT_SUPPORTED', 'time_in_force'), {}, { time_in_force: 'fok' }),
+  row('an unknown time_in_force', no('INVALID_FIELD', 'time_in_force'), {}, { time_in_force: 'day' }),
+  row(
+    'time_in_force ioc on a market order',
+    no('TIME_IN_FORCE_NOT_ALLOWED', 'time_in_force'),
+    { order_type: 'MARKET' },
+    { time_in_force: 'ioc' },
+  ),
+  row('post_only far from the other side', ok, { price: 950 }, { post_only: true }),
+  row('post_only that is not a boolean', no('INVALID_FIELD', 'post_only'), {}, { post_only: 1 }),
+  row(
+    'post_only on a market order',
+    no('POST_ONLY_NOT_ALLOWED', 'post_only'),
+    { order_type: 'MARKET' },
+    { post_only: true },
+  ),
+  row(
+    'post_only with time_in_force ioc',
+    no('POST_ONLY_IOC', 'post_only'),
+    {},
+    { post_only: true, time_in_force: 'ioc' },
+  ),
   missing('salt'),
   row('a salt that is a number', no('INVALID_FIELD', 'salt'), {}, { salt: 5 }),
   row('a salt just below 2^53', ok, { salt: 2n ** 53n - 1n }),
@@ -223,6 +247,19 @@ const quantityOf = (id: string, expected: Expected, body: CommandRow['body'] = {
   ...{ id: `a quantity calculation has ${id}`, path: '/v0/orders/calculate-quantity', expected },
   body: { market_id: 1, side: 'LONG', usd_amount: 1000, ...body },
 })
+const HASH = `0x${'12'.repeat(32)}`
+const replaced = (id: string, expected: Expected, body: CommandRow['body'] = {}): CommandRow => ({
+  ...{ id: `a batch of replacements has ${id}`, path: '/v0/orders/replace/batch', expected },
+  body: {
+    client_request_id: '$id',
+    mode: 'best_effort',
+    orders: [{ cancel: { order_hash: HASH }, order: {} }],
+    ...body,
+  },
+})
+const replace = (id: string, expected: Expected, body: CommandRow['body']): CommandRow => ({
+  ...{ id: `a replacement has ${id}`, path: '/v0/orders/replace', expected, body },
+})
 const REASON = { longest: 'r'.repeat(200), tooLong: 'r'.repeat(201) }
 
 export const COMMANDS: readonly CommandRow[] = [
@@ -244,6 +281,32 @@ export const COMMANDS: readonly CommandRow[] = [
   }),
   batch('51 orders', no('INVALID_FIELD', 'orders'), { orders: '$orders:51' }),
   batch('an unknown field', no('UNKNOWN_FIELD', 'atomic'), { atomic: true }),
+  replaced('no client_request_id', no('MISSING_FIELD', 'client_request_id'), {
+    client_request_id: undefined,
+  }),
+  replaced('no mode', no('MISSING_FIELD', 'mode'), { mode: undefined }),
+  replaced('an empty list of orders', no('INVALID_FIELD', 'orders'), { orders: [] }),
+  replaced('items that are refused alone', ok),
+  replaced('an unknown field', no('UNKNOWN_FIELD', 'replacements'), { replacements: [] }),
+  replace('no order', no('MISSING_FIELD', 'order'), { cancel: { order_hash: HASH } }),
+  replace('no cancel', no('MISSING_FIELD', 'cancel'), { order: '$order' }),
+  replace('an order_hash of no order', no('ORDER_NOT_FOUND', 'order_hash', 404), {
+    cancel: { order_hash: HASH },
+    order: '$order',
+  }),
+  replace('a client_order_id of no live order', no('ORDER_NOT_FOUND', 'client_order_id', 404), {
+    cancel: { client_order_id: 'absent' },
+    order: '$order',
+  }),
+  replace('neither order_hash nor client_order_id', no('REPLACE_TARGET_REQUIRED', 'cancel'), {
+    cancel: {},
+    order: '$order',
+  }),
+  replace('an unknown if_filled', no('INVALID_FIELD', 'if_filled'), {
+    cancel: { order_hash: HASH },
+    order: '$order',
+    if_filled: 'keep',
+  }),
   cancels('no client_request_id', no('MISSING_FIELD', 'client_request_id'), {
     client_request_id: undefined,
   }),

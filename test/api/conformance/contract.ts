@@ -3,6 +3,9 @@
  * rules here; requests and signatures in `contract-requests.ts` and `contract-signing.ts`. `coverage.ts` fails if a row has no test.
  */
 
+import { FLAG_RULES } from './contract-flags.ts'
+import { elsewhere, type Rule } from './contract-rule.ts'
+
 // ------------------------------------------------------------------ endpoints
 
 export interface Endpoint {
@@ -161,14 +164,7 @@ export const EXACTLY: readonly string[] = ['level']
 
 // ------------------------------------------------------------------ rules
 
-export interface Rule {
-  readonly id: string
-  /** `<file>: <part of a title>` of the test that proves the rule, if it cannot be tested over HTTP alone. */
-  readonly provenBy?: string
-}
-
 const rules = (...ids: string[]): Rule[] => ids.map((id) => ({ id }))
-const elsewhere = (id: string, provenBy: string): Rule => ({ id, provenBy })
 
 /** All rules of the contract that are not fields of requests or answers. */
 export const RULES: readonly Rule[] = [
@@ -197,6 +193,7 @@ export const RULES: readonly Rule[] = [
     'when an order is below the minimum size, it is rejected unless it closes the whole position',
     'test/domain/orders/admission.test.ts: a quantity below the minimum',
   ),
+  ...FLAG_RULES,
   // Commands over several orders.
   ...rules(
     'when a batch is atomic, it places all orders or none',

@@ -141,6 +141,7 @@ export const requestId = (): string => `conformance-${++ids}`
 /** Replaces the `$` values of the table by a fresh id, signed orders or hashes. */
 function filledIn({ fixture }: Suite, value: unknown, account: Account): unknown {
   if (value === '$id') return requestId()
+  if (value === '$order') return signed(account, fixture.market, draftOf(fixture.market)).body
   const [, what, count] = /^\$(orders|hashes):(\d+)$/.exec(String(value)) ?? []
   if (what === undefined) return value
   return Array.from({ length: Number(count) }, () => {

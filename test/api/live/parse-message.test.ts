@@ -6,6 +6,7 @@ import { parseMessage } from '../../../api/live/parse-message.ts'
 import { BATCH_MESSAGE_LIMIT, OPS } from '../../../api/live/schema.ts'
 
 const HASH = `0x${'ab'.repeat(32)}`
+const PLACEMENT = { market_id: 1, side: 'LONG', order_type: 'MARKET', salt: '1', signature: '0x' }
 const VALID: readonly object[] = [
   { op: 'ping', id: 1 },
   { op: 'auth', id: 'a', authorization: 'Key cb_x' },
@@ -15,12 +16,10 @@ const VALID: readonly object[] = [
   { op: 'cancel', id: 'a', body: { order_hash: HASH, reason: 'x' } },
   { op: 'cancel_all', id: 'a', body: {} },
   { op: 'cancel_batch', id: 'a', body: { client_request_id: 'x', orderHashes: [HASH] } },
-  {
-    op: 'place',
-    id: 'a',
-    body: { market_id: 1, side: 'LONG', order_type: 'MARKET', salt: '1', signature: '0x' },
-  },
+  { op: 'place', id: 'a', body: PLACEMENT },
   { op: 'cancel_by_client_id', id: 'a', body: { client_order_id: 'bid-1' } },
+  { op: 'replace', id: 'a', body: { cancel: { order_hash: HASH }, order: PLACEMENT } },
+  { op: 'replace_batch', id: 'a', body: { client_request_id: 'x', mode: 'atomic', orders: [{}] } },
   { op: 'place_batch', id: 'a', body: { client_request_id: 'x', mode: 'atomic', orders: [{}] } },
 ]
 

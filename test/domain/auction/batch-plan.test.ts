@@ -1,11 +1,13 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
 import { describe, it } from 'mocha'
+import type { Cleared } from '../../../domain/auction/clearing.ts'
+import { splitIntoParts } from '../../../domain/auction/parts.ts'
 import type { RestingOrder } from '../../../domain/book/book.ts'
 import { DEFAULT_PRICE_PROTECTION } from '../../../domain/market/price-protection.ts'
 import { type OpenOrder, withheldBy } from '../../../domain/orders/open-order.ts'
 import { reservationPerStep } from '../../../domain/orders/reservation.ts'
-import { type Millis, ONE, type Quote, type Seq, type UserId } from '../../../domain/units.ts'
+import { type Millis, ONE, type Quote, type Seq, type Steps, type UserId } from '../../../domain/units.ts'
 import { type AnyBatch, AS_OF, anyBatch } from '../support/any-auction.ts'
 import { openOrder } from '../support/open-orders.ts'
 import { type Planned, planOf } from '../support/planned.ts'
@@ -55,6 +57,20 @@ describe('planBatch', () => {
       ['1-1', 0],
       ['1-2', null],
     ])
+  })
+
+  it('when a filled order has unused steps, it gets a partial slot, because the chain sees it as partly filled', () => {
+    const resting = recent('A buy 100 x10\nB sell 100 x10').map((order) =>
+      order.side === 'LONG' ? { ...order, unused: 5 as Steps } : order,
+    )
+    const { plan } = planOf({ ...calm, orders: resting })
+    expect(plan.batch?.fills.map(({ order_id, partial_slot }) => [order_id, partial_slot])).to.deep.equal([
+      ['1-1', 0],
+      ['1-2', null],
+    ])
+    const [part] = splitIntoParts(plan.batch?.clearing as Cleared)
+    const without = splitIntoParts(turn('A buy 100 x10\nB sell 100 x10').plan.batch?.clearing as Cleared)[0]
+    expect(part?.newSlots).to.equal((without?.newSlots ?? 0) + 1)
   })
 
   it('when a market order has a remainder, the remainder closes with the batch and its reservation is released', () => {

@@ -54,7 +54,16 @@ describe('the proof of a batch', () => {
         const bySeq = clearing.fills.toSorted((a, b) => a.seq - b.seq)
         expect(result.fills.map(({ order, ...fill }) => ({ seq: seqs[order - 1], ...fill }))).to.deep.equal(
           bySeq.map(
-            ({ account: _, side: __, fill: steps, taker: takerSteps, maker: makerSteps, ...fill }) => ({
+            // Unused steps are stated with the order.
+            ({
+              account: _,
+              side: __,
+              unused: ___,
+              fill: steps,
+              taker: takerSteps,
+              maker: makerSteps,
+              ...fill
+            }) => ({
               ...fill,
               steps,
               takerSteps,

@@ -30,6 +30,7 @@ function order(seq: number, maker: Address, changes: Partial<OpenOrder> & { sett
   return {
     ...{ orderId: `1-${seq}`, seq: seq as Seq, account: accountOf(maker), maker, salt: BigInt(seq), side },
     ...{ type: 'LIMIT', price: ticks(1000), quantity: steps(10), leverage: 5, reduceOnly: false },
+    ...{ timeInForce: 'gtc', unused: steps(0) },
     ...{ trigger: ticks(0), aliveUntil: 0 as Seconds, triggered: null },
     ...{ expiration: 0 as Seconds, acceptedAt: 0 as Millis, status: 'OPEN', statusReason: null },
     ...{
@@ -144,6 +145,13 @@ describe('planVoid', () => {
       { price: ticks(0), type: 'MARKET', closingReason: 'MARKET_REMAINDER', filled: steps(1) },
       ['CANCELLED', 'MARKET_REMAINDER'],
     ],
+    [
+      'an ioc order with a remainder',
+      { timeInForce: 'ioc', closingReason: 'IOC_REMAINDER' },
+      ['CANCELLED', 'IOC_REMAINDER'],
+    ],
+    ['an ioc order that was filled', { timeInForce: 'ioc' }, ['CANCELLED', 'IOC_REMAINDER']],
+    ['replaced', { status: 'CANCEL_PENDING_FINALIZE', closingReason: 'REPLACED' }, ['CANCELLED', 'REPLACED']],
   ] as const) {
     it(`when an order is ${name}, its status and reason become ${expected.join(', ')}`, () => {
       const voided = take([order(1, ALICE, { settling: steps(4), ...changes })])

@@ -106,7 +106,9 @@ export function anyBatch({
         .map(({ orders, seqs, positions, standing, width }) => {
           const openPositions = new Map(positions.map((position, i) => [(i + 1) as UserId, position]))
           const numbered = orders.map((order, i) => ({ ...order, seq: (1 + (seqs[i] as number)) as Seq }))
-          const all = numbered.map((order) => aimed(order, openPositions.get(order.account) ?? FLAT))
+          const all = numbered.map((order) =>
+            withUnused(aimed(order, openPositions.get(order.account) ?? FLAT)),
+          )
           const priceProtection = (DEFAULT_PRICE_PROTECTION[spec.kind] * width) as Rate
           const standingSeq = standing as Seq
           const inputs = { standingSeq, priceProtection, asOf: AS_OF }
@@ -114,6 +116,10 @@ export function anyBatch({
         })
     })
 }
+
+/** Some limit orders have replaced others of which a part was filled. */
+const withUnused = (order: RestingOrder): RestingOrder =>
+  order.type === 'LIMIT' && order.seq % 5 === 0 ? { ...order, unused: 3 as Steps } : order
 
 /** A forced order closes a position; most reduce-only orders do. */
 function aimed(order: RestingOrder, { size }: Position): RestingOrder {

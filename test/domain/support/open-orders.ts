@@ -26,6 +26,8 @@ export function openOrder(
     salt: BigInt(seq),
     price: limit,
     trigger: 0 as Ticks,
+    timeInForce: order.ioc ? 'ioc' : 'gtc',
+    unused: order.unused ?? (0 as Steps),
     aliveUntil: expiration,
     triggered: null,
     reserved: reserved as Quote,

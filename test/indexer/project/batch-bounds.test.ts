@@ -3,9 +3,15 @@ import { describe, it } from 'mocha'
 import type { JournalRow } from '../../../domain/journal/journal-row.ts'
 import { afterFirstBatch, beforeLastBatch } from '../../../indexer/project/batch-bounds.ts'
 
-/** p: placed, c: batch cleared and o: orders protected as of 2, r: reservation changed, digits: an order ended at that time. */
+/** p: placed, x: an order that is replaced and settles, y: an order that is replaced, c: batch cleared and o: orders protected as of 2, r: reservation changed, digits: an order ended at that time. */
 const rowsOf = (text: string): JournalRow[] =>
   [...text].map((letter) => {
+    if (letter === 'x' || letter === 'y')
+      return {
+        kind: letter === 'x' ? 'order_ending' : 'order_ended',
+        reason: 'REPLACED',
+        at: 2,
+      } as JournalRow
     const kinds = { p: 'order_placed', c: 'batch_cleared', o: 'orders_protected', r: 'reservation_changed' }
     const kind = kinds[letter as keyof typeof kinds]
     return (
@@ -24,6 +30,8 @@ describe('where a chunk ends', () => {
     ['oc1oc1', 3, 'the second of two batches'],
     ['oc11', 0, 'a batch that began with the chunk'],
     ['pr', 2, 'a reservation without a batch'],
+    ['pxpx', 3, 'a replaced order that settles, whose replacement follows'],
+    ['pypy', 3, 'a replaced order, whose replacement follows'],
   ]
   for (const [text, expected, what] of cases)
     it(`when the rows end with ${what}, the chunk ends before row ${expected} of ${text.length}`, () => {

@@ -35,9 +35,13 @@ const order = {
 }
 const place = { kind: 'place', order, clientOrderId: 'a', absentUpTo: null }
 const cancel = { kind: 'cancel', target: { hash: hashOf('ab'), ended: null }, note: null }
+const flags = { timeInForce: 'ioc', postOnly: false }
+const replacing = { order, clientOrderId: null, flags, absentUpTo: 3, ifFilled: 'reduce' }
+const replace = { kind: 'replace', target: { label: 'a' }, ...replacing }
 const found = { marketId: 1, accepted: 3, account: 1, status: 'FILLED', forced: false }
 const VALID: readonly object[] = [
   { kind: 'orders', userId: 1, items: [place, cancel], isAtomic: false, request: null },
+  { kind: 'orders', userId: 1, items: [replace, { ...place, flags }], isAtomic: true, request: null },
   {
     kind: 'orders',
     userId: 2,

@@ -21,6 +21,8 @@ export const toOpenOrder = (row: OrderRow): OpenOrder => ({
   quantity: row.quantity as Steps,
   leverage: row.leverage,
   reduceOnly: row.reduce_only,
+  timeInForce: row.time_in_force,
+  unused: row.unused as Steps,
   trigger: row.trigger as Ticks,
   expiration: row.expiration as Seconds,
   aliveUntil: row.alive_until as Seconds,

@@ -2,7 +2,7 @@
 import { type SignableAction, withoutRepeatedProof } from '../../../actions/action-rules.ts'
 import type { SignedOrder } from '../../../orders/order.ts'
 import type { OracleReport, SettlementPart } from '../../../settlement/settlement.ts'
-import type { Address, MarketId, Millis, Price, Rate, Ticks } from '../../../units.ts'
+import type { Address, MarketId, Millis, Price, Rate, Steps, Ticks } from '../../../units.ts'
 import { singleActionOf } from '../../queued-actions.ts'
 import type { ExchangeState } from '../../state.ts'
 import { type ActionRow, actionKey, type BatchRow, batchKey } from '../../tables/markets.ts'
@@ -72,7 +72,7 @@ function signedOrder(state: ExchangeState, order: OrderRow): SignedOrder {
     side: order.side,
     type: order.type,
     price: order.price,
-    quantity: order.quantity,
+    quantity: (order.quantity + order.unused) as Steps,
     trigger: order.trigger,
     leverage: order.leverage,
     reduceOnly: order.reduceOnly,

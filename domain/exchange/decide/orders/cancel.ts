@@ -135,7 +135,7 @@ function cancelEnded(
 }
 
 /** The markets that have released orders which the look-up may have missed. */
-function releasedBeyond(state: ExchangeState, ended: EndedLookup | null): LookAgain['upTo'] {
+export function releasedBeyond(state: ExchangeState, ended: EndedLookup | null): LookAgain['upTo'] {
   const absent = new Map(
     (ended !== null && 'absentUpTo' in ended ? ended.absentUpTo : []).map((at) => [at.marketId, at.seq]),
   )

@@ -2,6 +2,7 @@
 import type { Json, StoredBalance } from '../../../journal/request-rows.ts'
 import type { AdmissionCode } from '../../../orders/admission.ts'
 import type { SignedOrder } from '../../../orders/order.ts'
+import type { FlagCode, OrderFlags } from '../../../orders/order-flags.ts'
 import type { OrderRefusal } from '../../../orders/order-request.ts'
 import type { SignerRefusal } from '../../../session-keys/session-key.ts'
 import type { Address, MarketId, Millis, OrderHash, Price, Quote, Seq, UserId } from '../../../units.ts'
@@ -13,14 +14,31 @@ export const MAX_ITEMS = 100
 
 // ---------------------------------------------------------------------- commands
 
-export interface PlaceItem {
-  readonly kind: 'place'
+/** A signed order, as a placement or a replacement brings it. */
+export interface NewOrder {
   /** With a verified signature. */
   readonly order: SignedOrder
   /** The trader's label, which no signature covers. */
   readonly clientOrderId: string | null
+  /** Absent: `NO_FLAGS`. */
+  readonly flags?: OrderFlags
   /** The api has found no order with the salt among those that ended with rows of the market up to this one; null: it has not looked. */
   readonly absentUpTo: Seq | null
+}
+
+export interface PlaceItem extends NewOrder {
+  readonly kind: 'place'
+}
+
+/** `refuse`: an order of which steps are filled or settling is not replaced. `reduce`: they count as filled steps of the new order. */
+export const IF_FILLED = ['refuse', 'reduce'] as const
+export type IfFilled = (typeof IF_FILLED)[number]
+
+/** Ends an order of the account and accepts another one in its place, or does neither. A new order without a label gets that of the former. */
+export interface ReplaceItem extends NewOrder {
+  readonly kind: 'replace'
+  readonly target: CancelTarget
+  readonly ifFilled: IfFilled
 }
 
 export interface CancelItem {
@@ -61,7 +79,7 @@ export interface AnsweredItem {
   readonly answer: Json
 }
 
-export type Item = PlaceItem | CancelItem | RefusedItem | AnsweredItem
+export type Item = PlaceItem | ReplaceItem | CancelItem | RefusedItem | AnsweredItem
 
 /** The id that the trader has assigned to a command, so that it can be repeated safely. */
 export interface ClientRequest {
@@ -121,8 +139,41 @@ export type PlaceRefusal =
   | ({ readonly code: 'SIGNATURE_MISMATCH' } & SignerMismatch)
   | (SignerRefusal & SignerMismatch)
   | { readonly code: 'CLIENT_ORDER_ID_USED'; readonly received: string; readonly order: StandingOrder }
+  /** The same signed order was placed before, with other flags. */
+  | {
+      readonly code: 'ORDER_FLAGS_DIFFER'
+      readonly received: OrderFlags
+      readonly expected: OrderFlags
+      readonly order: StandingOrder
+    }
   | { readonly code: 'CHAIN_UNSEEN'; readonly lastSeen: Millis | null }
-  | OrderRefusal<AdmissionCode | 'LEVERAGE_CAP'>
+  | OrderRefusal<AdmissionCode | FlagCode | 'LEVERAGE_CAP' | 'WOULD_TAKE'>
+
+/** Beside those of its placement and those of a cancel. */
+export type ReplaceRefusal =
+  /** The new order has been placed before, and has not replaced this order. */
+  | { readonly code: 'NOT_A_REPLACEMENT'; readonly order: StandingOrder }
+  | {
+      readonly code: 'REPLACE_MISMATCH'
+      readonly field: 'market_id' | 'side'
+      readonly expected: string
+      readonly received: string
+    }
+  /** The order has ended, or nothing of it is left to replace. */
+  | {
+      readonly code: 'ORDER_NOT_REPLACEABLE'
+      readonly order: StandingOrder
+      readonly status: OrderRow['status']
+    }
+  /** `filled`: settling steps included, as a decimal. */
+  | { readonly code: 'ORDER_PARTLY_FILLED'; readonly order: StandingOrder; readonly filled: string }
+  | {
+      readonly code: 'REDUCED_BELOW_MINIMUM'
+      readonly filled: string
+      readonly expected: string
+      readonly received: string
+      readonly nearestValid: string
+    }
 
 export type CancelRefusal =
   | {
@@ -133,7 +184,11 @@ export type CancelRefusal =
   | { readonly code: 'ORDER_FORCED'; readonly hash: OrderHash }
 
 /** `FROM_API`: the item arrived refused. */
-export type ItemRefusal = PlaceRefusal | CancelRefusal | { readonly code: 'FROM_API'; readonly refusal: Json }
+export type ItemRefusal =
+  | PlaceRefusal
+  | ReplaceRefusal
+  | CancelRefusal
+  | { readonly code: 'FROM_API'; readonly refusal: Json }
 
 export type CommandRefusal =
   | { readonly code: 'USER_NOT_FOUND'; readonly received: UserId }
@@ -171,6 +226,16 @@ export interface Placed {
   /** The oracle price on which the command was decided; null if the market has none. */
   readonly oracle: Price | null
   readonly readAfter: Bookmark
+  /** The order that it has replaced; absent for a placement. */
+  readonly replaced?: Replaced
+}
+
+export interface Replaced {
+  readonly orderId: string
+  /** As the command leaves it; null for a repetition, and for an order that the state no longer has. */
+  readonly facts: OrderFacts | null
+  /** Part of the account's reservation that its end has released. */
+  readonly released: Quote
 }
 
 export interface Cancelled {

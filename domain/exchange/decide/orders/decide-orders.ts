@@ -25,6 +25,7 @@ import {
   type StandingOrder,
 } from './command.ts'
 import { place } from './place.ts'
+import { replace } from './replace.ts'
 import { knownRequest, requestRow } from './requests.ts'
 
 export const decideOrders: Decider<OrdersCommand, OrdersAnswer> = (draft, inputs, command) => {
@@ -74,6 +75,8 @@ function decideItem(
   switch (item.kind) {
     case 'place':
       return place(draft, inputs, userId, item)
+    case 'replace':
+      return replace(draft, inputs, userId, item)
     case 'cancel':
       return cancel(draft, item, { userId, now: inputs.now })
     case 'refused':
@@ -87,7 +90,7 @@ function decideItem(
 function marketsOf(state: ExchangeState, { items, userId }: OrdersCommand): readonly MarketId[] {
   const ids = items.flatMap((item): MarketId[] => {
     if (item.kind === 'refused' || item.kind === 'answered') return []
-    if (item.kind === 'place')
+    if (item.kind === 'place' || item.kind === 'replace')
       return listedSpec(state, item.order.marketId) === undefined ? [] : [item.order.marketId]
     const order = sought(state, item.target, userId)
     if (order !== undefined) return [order.marketId]
@@ -107,7 +110,7 @@ function reservedAfter(
   const [only] = results
   if (results.length !== 1 || only === undefined) return draft.state.accounts.need(userId).reserved
   if (only.kind === 'placed' && !only.isDuplicate)
-    return (before.reserved + only.facts.order.reserved) as Quote
+    return (before.reserved + only.facts.order.reserved - (only.replaced?.released ?? 0n)) as Quote
   return only.kind === 'cancelled' ? ((before.reserved - only.released) as Quote) : before.reserved
 }
 
@@ -135,7 +138,7 @@ function refusedItems(results: readonly ItemResult[]): RefusedAt[] {
   return results.flatMap((result, index): RefusedAt[] => {
     if (result.kind !== 'refused') return []
     const { refusal } = result
-    if (refusal.code !== 'SALT_USED' && refusal.code !== 'CLIENT_ORDER_ID_USED') return [{ index, refusal }]
+    if (!('order' in refusal)) return [{ index, refusal }]
     return [{ index, refusal: { ...refusal, order: withoutOwn(refusal.order, placedAt) } }]
   })
 }

@@ -9,6 +9,7 @@ import {
   type RestingTotals,
 } from '../../../orders/admission.ts'
 import { aliveUntil, orderIdOf, type SignedOrder } from '../../../orders/order.ts'
+import { flagsRefusal, NO_FLAGS, type OrderFlags, sameFlags } from '../../../orders/order-flags.ts'
 import { leverageRefusal } from '../../../orders/order-request.ts'
 import { fundingIndexAt } from '../../../prices/funding-state.ts'
 import { signerRefusal } from '../../../session-keys/session-key.ts'
@@ -29,8 +30,9 @@ import { listedSpec, marketFunding, marketTermsAt } from '../../market-terms.ts'
 import type { ExchangeState } from '../../state.ts'
 import { flatPosition } from '../../tables/accounts.ts'
 import type { OrderRow } from '../../tables/orders.ts'
-import type { LookAgain, Placed, PlaceItem, PlaceRefusal, Refused } from './command.ts'
+import type { LookAgain, NewOrder, Placed, PlaceItem, PlaceRefusal, Refused } from './command.ts'
 import { factsOf, referenceOf } from './facts.ts'
+import { takeRefusal } from './post-only.ts'
 import { signingKey } from './relays.ts'
 
 const refused = (refusal: PlaceRefusal): Refused => ({ kind: 'refused', refusal })
@@ -40,21 +42,54 @@ export function place(
   draft: Draft,
   inputs: Inputs,
   userId: UserId,
-  { order, clientOrderId, absentUpTo }: PlaceItem,
+  item: PlaceItem,
 ): Placed | Refused | LookAgain {
-  const { state } = draft
+  return (
+    knownOrder(draft.state, inputs, userId, item) ?? placeNew(draft, inputs, userId, item, NOTHING_REPLACED)
+  )
+}
+
+/** The answer about an order that the state has already, or must look up; null: the order is new. */
+export function knownOrder(
+  state: ExchangeState,
+  inputs: Inputs,
+  userId: UserId,
+  { order, flags = NO_FLAGS, absentUpTo }: NewOrder,
+): Placed | Refused | LookAgain | null {
   const { marketId } = order
-  const listed = listedSpec(state, marketId)
-  if (listed === undefined) return refused({ code: 'MARKET_NOT_FOUND', received: marketId })
+  if (listedSpec(state, marketId) === undefined)
+    return refused({ code: 'MARKET_NOT_FOUND', received: marketId })
   const { address } = state.users.need(userId)
   if (order.maker !== address)
     return refused({ code: 'MAKER_MISMATCH', received: order.maker, expected: address })
 
   const known = state.orderIndex.withSalt(marketId, userId, Number(order.salt))
-  if (known !== undefined) return duplicate(state, inputs, order, known)
+  if (known !== undefined) return duplicate(state, inputs, { order, flags, known })
   const released = releasedUpTo(state, marketId)
-  if ((absentUpTo ?? 0) < released) return { kind: 'look_again', upTo: [{ marketId, seq: released }] }
+  return (absentUpTo ?? 0) < released ? { kind: 'look_again', upTo: [{ marketId, seq: released }] } : null
+}
 
+/** The order that a new one replaces, which has ended in the draft. */
+export interface Replacing {
+  /** Its acceptance; 0: there is none. */
+  readonly replaces: Seq
+  /** Signed steps that the new order must not fill; fewer than it signs. */
+  readonly unused: Steps
+}
+
+const NOTHING_REPLACED: Replacing = { replaces: 0 as Seq, unused: 0 as Steps }
+
+/** Decides on an order that was not placed before. */
+export function placeNew(
+  draft: Draft,
+  inputs: Inputs,
+  userId: UserId,
+  { order: signed, clientOrderId, flags = NO_FLAGS }: NewOrder,
+  replacing: Replacing,
+): Placed | Refused {
+  const { state } = draft
+  const { marketId } = signed
+  const order = { ...signed, quantity: (signed.quantity - replacing.unused) as Steps }
   const signer = signerExpiry(state, inputs, order)
   if (!signer.ok) return refused(signer.refusal)
   const labelled = clientOrderId === null ? undefined : state.orderIndex.liveWithLabel(userId, clientOrderId)
@@ -67,9 +102,13 @@ export function place(
   // The form was checked before the command was sent, perhaps under other parameters.
   const capped = leverageRefusal(input.value.spec, order)
   if (capped !== null) return refused({ ...capped, code: 'LEVERAGE_CAP' })
+  const flagged = flagsRefusal(order.type, flags)
+  if (flagged !== null) return refused(flagged)
   const admission = admit(order, input.value)
   if (!admission.ok) return refused(admission.refusal)
-  const terms = { userId, clientOrderId, keyExpiry: signer.value }
+  const taking = flags.postOnly ? takeRefusal(input.value.spec, order, state.books.of(marketId)) : null
+  if (taking !== null) return refused(taking)
+  const terms = { userId, clientOrderId, keyExpiry: signer.value, flags, ...replacing }
   return placed(draft, inputs, order, admission.value, terms)
 }
 
@@ -103,13 +142,24 @@ function placed(
 function duplicate(
   state: ExchangeState,
   inputs: Inputs,
-  order: SignedOrder,
-  known: OrderRow,
+  {
+    order,
+    flags,
+    known,
+  }: { readonly order: SignedOrder; readonly flags: OrderFlags; readonly known: OrderRow },
 ): Placed | Refused {
   const { marketId } = order
   const facts = factsOf(state, known)
   if (facts.signature.hash !== order.hash)
     return refused({ code: 'SALT_USED', received: String(order.salt), order: referenceOf(state, known) })
+  const { timeInForce, postOnly } = known
+  if (!sameFlags(flags, known))
+    return refused({
+      code: 'ORDER_FLAGS_DIFFER',
+      received: flags,
+      expected: { timeInForce, postOnly },
+      order: referenceOf(state, known),
+    })
   return {
     kind: 'placed',
     facts,
@@ -183,18 +233,20 @@ function restingTotals(
   }
 }
 
-interface PlacementTerms {
+interface PlacementTerms extends Replacing {
   readonly userId: UserId
   readonly clientOrderId: string | null
   readonly keyExpiry: Seconds | null
+  readonly flags: OrderFlags
 }
 
 function placedRow(
   order: SignedOrder,
   admission: AdmissionResult,
-  { userId, clientOrderId, keyExpiry }: PlacementTerms,
+  { userId, clientOrderId, keyExpiry, flags, replaces, unused }: PlacementTerms,
   { seq, now }: { readonly seq: Seq; readonly now: number },
-): OrderPlaced {
+): OrderPlaced & { readonly v?: 2 } {
+  const isOfVersion2 = !sameFlags(flags, NO_FLAGS) || replaces > 0
   return {
     kind: 'order_placed',
     order_id: orderIdOf(order.marketId, seq),
@@ -219,5 +271,10 @@ function placedRow(
     signature: order.signature,
     alive_until: aliveUntil(order.expiration, keyExpiry),
     ...(clientOrderId !== null && { client_order_id: clientOrderId }),
+    ...(flags.timeInForce !== 'gtc' && { time_in_force: flags.timeInForce }),
+    ...(flags.postOnly && { post_only: true as const }),
+    ...(unused > 0 && { unused }),
+    ...(replaces > 0 && { replaces: orderIdOf(order.marketId, replaces) }),
+    ...(isOfVersion2 && { v: 2 as const }),
   }
 }

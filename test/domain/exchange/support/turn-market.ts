@@ -8,9 +8,10 @@ import {
   type TurnAnswer,
   type TurnCommand,
 } from '../../../../domain/exchange/decide/turn/turn.ts'
-import { type Decision, decideOn } from '../../../../domain/exchange/decide.ts'
+import { type Decider, type Decision, decideOn } from '../../../../domain/exchange/decide.ts'
 import type { Inputs } from '../../../../domain/exchange/inputs.ts'
-import { createState } from '../../../../domain/exchange/state.ts'
+import { createState, digestOf } from '../../../../domain/exchange/state.ts'
+import { toHex } from '../../../../domain/hex.ts'
 import { ACCOUNTS_SHARD, type JournalRow, marketShard } from '../../../../domain/journal/journal-row.ts'
 import { priceBand } from '../../../../domain/market/band.ts'
 import { priceOf } from '../../../../domain/market/market.ts'
@@ -156,6 +157,15 @@ export class TurnMarket {
       reserved_price: mine.reservedPrice,
     })
     return true
+  }
+
+  /** Decides a command of traders or workers, and applies its rows. */
+  take<Command, Answer>(decider: Decider<Command, Answer, never>, command: Command): Decision<Answer, never> {
+    const before = digestOf(this.state)
+    const decision = decideOn<Command, Answer, never>(this.state, this.inputs, { decider, command })
+    if (toHex(digestOf(this.state)) !== toHex(before)) throw new Error('a decision has changed the state')
+    for (const { shard, row } of decision.entries) this.#write(shard, JSON.parse(JSON.stringify(row)))
+    return decision
   }
 
   /** One step of a turn, whose rows are not applied. */
