@@ -48,10 +48,28 @@ export function createEngineRecord(ports: EngineRecordPorts, chainId: number): C
     throw error
   }
 
+  /** Resolves when the block before is sent: blocks reach the engine in their order, although what they contain is read at the same time. */
+  let sentBefore: Promise<void> = Promise.resolve()
+
   async function ingest(next: NextBlock): Promise<RecordOutcome> {
-    let command = await commandOf(ports, next)
+    const before = sentBefore
+    const sent = Promise.withResolvers<void>()
+    sentBefore = sent.promise
+    try {
+      const command = await commandOf(ports, next)
+      await before
+      return await apply(next, command, sent.resolve)
+    } finally {
+      sent.resolve()
+    }
+  }
+
+  async function apply(next: NextBlock, first: BlockCommand, isSent: () => void): Promise<RecordOutcome> {
+    let command = first
     for (;;) {
-      const answer = await ask<'apply_block'>(engine, command, BLOCK_BUDGET_MS)
+      const asked = ask<'apply_block'>(engine, command, BLOCK_BUDGET_MS)
+      isSent()
+      const answer = await asked
       switch (answer.kind) {
         case 'done':
           return { kind: 'recorded', mismatches: await mismatchesOf(db, next) }

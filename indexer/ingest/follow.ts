@@ -64,6 +64,17 @@ interface BlockAhead {
   readonly fetched: Promise<FetchedBlock | null>
 }
 
+/** A block that is with the engine. */
+interface SentBlock {
+  /** Start of the next block if this one is recorded; null if it does not follow. */
+  readonly from: number | null
+  /** See `#record`. */
+  readonly outcome: Promise<number | null>
+}
+
+/** Blocks that are with the engine at a time: it stores several of them by one append. */
+const WINDOW = 8
+
 export class Follower {
   readonly #ports: FollowPorts
   readonly #options: FollowOptions
@@ -140,18 +151,27 @@ export class Follower {
 
   async #advance(start: number, head: ChainBlock, contracts: Contracts): Promise<boolean> {
     const { liveDepth, range } = this.#options
+    const sent: Promise<number | null>[] = []
     let from: number | null = start
     let next = this.#firstToFetch(start, head)
-    while (next <= head.number) {
-      const to = Math.min(from + range - 1, head.number - liveDepth)
-      from =
-        to > next
-          ? await this.#ingestRange(from, to, contracts)
-          : await this.#ingestLive({ from, number: next, head }, contracts)
-      if (from === null) return false
-      next = Math.max(next, to) + 1
+    try {
+      while (next <= head.number) {
+        const to = Math.min(from + range - 1, head.number - liveDepth)
+        if (to > next) from = await this.#ingestRange(from, to, contracts)
+        else {
+          const live = await this.#sendLive({ from, number: next, head }, contracts)
+          sent.push(live.outcome)
+          from = live.from
+        }
+        if (from === null) return false
+        if (sent.length >= WINDOW && (await sent.shift()) === null) return false
+        next = Math.max(next, to) + 1
+      }
+      for (const outcome of sent) if ((await outcome) === null) return false
+      return true
+    } finally {
+      await Promise.allSettled(sent)
     }
-    return true
   }
 
   /** Behind the skipped blocks, unless they may have left the chain. */
@@ -164,20 +184,26 @@ export class Follower {
     return start
   }
 
-  /** One block near the head, with its logs by its hash: a fork in between cannot mix two blocks. */
-  async #ingestLive(
+  /**
+   * One block near the head, with its logs by its hash: a fork in between cannot mix two blocks. The next block is sent before this one is recorded: the engine
+   * takes it only if it follows.
+   */
+  async #sendLive(
     { from, number, head }: { readonly from: number; readonly number: number; readonly head: ChainBlock },
     contracts: Contracts,
-  ): Promise<number | null> {
+  ): Promise<SentBlock> {
     const { block, logs } =
       (await this.#takeAhead(number)) ?? (await this.#fetchLive(number, head, contracts))
     const skipped = this.#skipped?.last
     if (skipped?.number === number - 1 && skipped.hash !== block.parentHash) {
       this.#skipped = null
-      return null
+      return { from: null, outcome: Promise.resolve(null) }
     }
     this.#fetchAhead(number + 1, head, contracts)
-    return this.#record(from, block, logs, contracts)
+    const outcome = this.#record(from, block, logs, contracts)
+    outcome.catch(() => {})
+    // The engine skips empty blocks, as it likes: then the next block starts where this one does.
+    return { from: logs.length > 0 ? number + 1 : await outcome, outcome }
   }
 
   async #fetchLive(number: number, head: ChainBlock, contracts: Contracts): Promise<FetchedBlock> {
