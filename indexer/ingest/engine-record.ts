@@ -35,6 +35,13 @@ export class ForkTooDeepError extends Error {
   override readonly name = 'ForkTooDeepError'
 }
 
+/** A block that is with the engine. Blocks are sent in their order, although what they contain is read at the same time. */
+interface Sending {
+  readonly sent: PromiseWithResolvers<void>
+  /** Whether the block is recorded or skipped, so that the next one follows it. */
+  readonly isFollowed: PromiseWithResolvers<boolean>
+}
+
 export function createEngineRecord(ports: EngineRecordPorts, chainId: number): ChainRecord {
   const { db, engine, logger } = ports
 
@@ -48,28 +55,43 @@ export function createEngineRecord(ports: EngineRecordPorts, chainId: number): C
     throw error
   }
 
-  /** Resolves when the block before is sent: blocks reach the engine in their order, although what they contain is read at the same time. */
-  let sentBefore: Promise<void> = Promise.resolve()
+  /** The newest block that is with the engine; null if none is. */
+  let newest: Sending | null = null
 
   async function ingest(next: NextBlock): Promise<RecordOutcome> {
-    const before = sentBefore
-    const sent = Promise.withResolvers<void>()
-    sentBefore = sent.promise
+    const before = newest
+    const own: Sending = { sent: Promise.withResolvers(), isFollowed: Promise.withResolvers() }
+    newest = own
+    let outcome: RecordOutcome | null = null
     try {
       const command = await commandOf(ports, next)
-      await before
-      return await apply(next, command, sent.resolve)
+      await before?.sent.promise
+      outcome = await apply(next, command, { isSent: own.sent.resolve, before })
+      return outcome
     } finally {
-      sent.resolve()
+      own.sent.resolve()
+      own.isFollowed.resolve(outcome?.kind === 'recorded' || outcome?.kind === 'skipped')
+      if (newest === own) newest = null
     }
   }
 
-  async function apply(next: NextBlock, first: BlockCommand, isSent: () => void): Promise<RecordOutcome> {
+  async function apply(
+    next: NextBlock,
+    first: BlockCommand,
+    { isSent, before }: { readonly isSent: () => void; readonly before: Sending | null },
+  ): Promise<RecordOutcome> {
     let command = first
+    let waitsFor = before
     for (;;) {
       const asked = ask<'apply_block'>(engine, command, BLOCK_BUDGET_MS)
       isSent()
       const answer = await asked
+      if (waitsFor !== null && (answer.kind === 'not_next' || answer.kind === 'fork')) {
+        // A large block takes the engine several steps, between which it refuses the next one.
+        if (!(await waitsFor.isFollowed.promise)) return { kind: 'overtaken' }
+        waitsFor = null
+        continue
+      }
       switch (answer.kind) {
         case 'done':
           return { kind: 'recorded', mismatches: await mismatchesOf(db, next) }
