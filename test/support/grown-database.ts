@@ -102,16 +102,7 @@ const faucetSql = (accounts: number, first: number): string => `
 `
 
 const GROWN_TABLES = [
-  ...[
-    'orders',
-    'resting',
-    'fills',
-    'positions',
-    'read.orders',
-    'read.fills',
-    'read.positions',
-    'read.balances',
-  ],
+  ...['orders', 'fills', 'positions', 'read.orders', 'read.fills', 'read.positions', 'read.balances'],
   ...['batches', 'actions', 'relayer_transactions', 'chain_blocks', 'journal', 'faucet_requests'],
 ]
 
