@@ -196,7 +196,7 @@ function readLimits(env: Env): Limits {
   return {
     reads: count('RATE_LIMIT_READS', 50),
     orders: count('RATE_LIMIT_ORDERS', 100),
-    batches: count('RATE_LIMIT_BATCHES', 30),
+    batches: count('RATE_LIMIT_BATCHES', 25),
     cancels: count('RATE_LIMIT_CANCELS', 100),
     faucet: count('RATE_LIMIT_FAUCET', 1),
     auth: count('RATE_LIMIT_AUTH', 1),

@@ -106,7 +106,11 @@ describe('the OpenAPI description', () => {
     ])
     expect(codesAt('/v0/orders', 'post', 401)).to.include('API_KEY_UNKNOWN')
     expect(codesAt('/v0/orders', 'post', 403)).to.deep.equal(['READ_ONLY_KEY', 'ADDRESS_NOT_ALLOWED'])
-    expect(codesAt('/v0/orders', 'post', 409)).to.deep.equal(['CLIENT_ORDER_ID_USED', 'SALT_USED'])
+    expect(codesAt('/v0/orders', 'post', 409)).to.deep.equal([
+      'ORDER_FLAGS_DIFFER',
+      'CLIENT_ORDER_ID_USED',
+      'SALT_USED',
+    ])
     expect(codesAt('/v0/markets/{market_id}', 'get', 404)).to.deep.equal(['MARKET_NOT_FOUND'])
     expect(codesAt('/v0/markets/{market_id}', 'get', 401)).to.deep.equal([])
   })

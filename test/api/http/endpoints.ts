@@ -46,6 +46,8 @@ export const ENDPOINTS: readonly string[] = [
   '/v0/orders/cancel/by-hash/{order_hash}',
   '/v0/orders/estimate',
   '/v0/orders/place/batch',
+  '/v0/orders/replace',
+  '/v0/orders/replace/batch',
   '/v0/orders/validate',
   '/v0/orders/{order_id}',
   '/v0/orders/{order_id}/commitment',

@@ -29,6 +29,8 @@ const COMMANDS = [
   'POST /v0/orders/cancel/by-client-id/{client_order_id}',
   'POST /v0/orders/cancel/by-hash/{order_hash}',
   'POST /v0/orders/place/batch',
+  'POST /v0/orders/replace',
+  'POST /v0/orders/replace/batch',
   'POST /v0/session-keys/relay',
 ]
 const HASH = `0x${'ab'.repeat(32)}`
