@@ -1,6 +1,6 @@
 /** The form of a proof: which fields it has, and what each of them contains. A test compares it with the schema of the exchange. */
 
-/** A kind of value, a list of one form, or an object with these fields. A kind that ends with `?` may be null. */
+/** A kind of value, a list of one form, or an object with these fields. A kind that ends with `?` may be null, one that ends with `*` may be absent. */
 export type Shape = string | readonly [Shape] | { readonly [field: string]: Shape }
 
 const KINDS: Readonly<Record<string, readonly [description: string, test: (value: unknown) => boolean]>> = {
@@ -49,6 +49,7 @@ const ORDER: Shape = {
   type: 'MARKET|LIMIT',
   limit: 'integer',
   remaining: 'integer',
+  unused: 'integer*',
   leverage: 'integer',
   reduce_only: 'flag',
   forced: 'flag',
@@ -177,9 +178,9 @@ function firstOf(checks: readonly (() => string | null)[]): string | null {
 }
 
 function kindProblem(value: unknown, shape: string, path: string): string | null {
-  const isNullable = shape.endsWith('?')
-  if (isNullable && value === null) return null
-  const name = isNullable ? shape.slice(0, -1) : shape
+  if (shape.endsWith('?') && value === null) return null
+  if (shape.endsWith('*') && value === undefined) return null
+  const name = shape.replace(/[?*]$/, '')
   const [description, test] = KINDS[name] ?? [
     `one of ${name.replaceAll('|', ', ')}`,
     (word: unknown) => name.split('|').includes(word as string),

@@ -17,6 +17,7 @@ function shapeOf(schema: Json): Shape {
     items,
     pattern,
     enum: words,
+    required = [],
   } = schema as {
     anyOf?: readonly Json[]
     type?: string | readonly string[]
@@ -24,6 +25,7 @@ function shapeOf(schema: Json): Shape {
     items?: Json
     pattern?: string
     enum?: readonly unknown[]
+    required?: readonly string[]
   }
   if (anyOf !== undefined) {
     const [inner] = anyOf.filter((each) => each.type !== 'null')
@@ -33,7 +35,12 @@ function shapeOf(schema: Json): Shape {
     return `${words.filter((word) => word !== null).join('|')}${words.includes(null) ? '?' : ''}`
   if (Array.isArray(type)) return `${shapeOf({ ...schema, type: type.find((each) => each !== 'null') })}?`
   if (properties !== undefined)
-    return Object.fromEntries(Object.entries(properties).map(([name, inner]) => [name, shapeOf(inner)]))
+    return Object.fromEntries(
+      Object.entries(properties).map(([name, inner]) => [
+        name,
+        required.includes(name) ? shapeOf(inner) : `${shapeOf(inner)}*`,
+      ]),
+    )
   if (items !== undefined) return [shapeOf(items)]
   if (type === 'string') return pattern === undefined ? 'text' : pattern === HASH ? 'hash' : 'amount'
   return type === 'boolean' ? 'flag' : String(type)
