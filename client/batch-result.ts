@@ -31,8 +31,6 @@ export function checked<Answer extends { readonly results: readonly object[] }>(
         code: first.details.code,
         outcome: accepted > 0 ? 'placed' : mostCertain(rejected.map(({ details }) => details.outcome)),
         retryable: false,
-        retryAfterMs: null,
-        requestId: null,
         details: { ...first.details, index: first.index, accepted, rejected },
       },
     )

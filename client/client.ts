@@ -57,13 +57,12 @@ export class Client {
     const address = owner?.address ?? options.address ?? null
     const authorization =
       options.authorization ?? (options.apiKey === undefined ? undefined : `Key ${options.apiKey}`)
-    const credential = authorization === undefined ? {} : { authorization }
     const outcomes = new OutcomeMemory()
     const http = createHttpSession({
       ...options.http,
       baseUrl: options.baseUrl,
       outcomes,
-      ...credential,
+      authorization,
     })
     this.marketData = new MarketData(http)
     this.account = new Account(http, address)
@@ -83,9 +82,9 @@ export class Client {
     this.live = new LiveFeed({
       baseUrl: options.baseUrl,
       outcomes,
-      ...credential,
-      ...(options.http?.budgetMs === undefined ? {} : { budgetMs: options.http.budgetMs }),
-      ...(options.onLiveError === undefined ? {} : { onError: options.onLiveError }),
+      authorization,
+      budgetMs: options.http?.budgetMs,
+      onError: options.onLiveError,
       readOrder: ({ order, read_after }) => this.orders.get(order.order_id, { readAfter: read_after }),
     })
     const parts = { http, account: this.account, marketData: this.marketData, signer: owner }

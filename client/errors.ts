@@ -32,26 +32,29 @@ export interface ErrorFacts {
   readonly details: Readonly<Record<string, unknown>>
 }
 
+const NO_RESPONSE = {
+  status: 0,
+  retryable: true,
+  retryAfterMs: null,
+  requestId: null,
+  details: {},
+} as const
+
 export class ClearbatchError extends Error implements ErrorFacts {
   override readonly name = 'ClearbatchError'
-  readonly status: number
-  readonly code: string
+  declare readonly status: number
+  declare readonly code: string
   /** Null for an error of a read, which has no effect. */
-  readonly outcome: PlacementOutcome | null
-  readonly retryable: boolean
-  readonly retryAfterMs: number | null
-  readonly requestId: string | null
-  readonly details: Readonly<Record<string, unknown>>
+  declare readonly outcome: PlacementOutcome | null
+  declare readonly retryable: boolean
+  declare readonly retryAfterMs: number | null
+  declare readonly requestId: string | null
+  declare readonly details: Readonly<Record<string, unknown>>
 
-  constructor(message: string, facts: ErrorFacts) {
+  /** The defaults are those of a failure without a response, which a retry may resolve. */
+  constructor(message: string, facts: Pick<ErrorFacts, 'code' | 'outcome'> & Partial<ErrorFacts>) {
     super(message)
-    this.status = facts.status
-    this.code = facts.code
-    this.outcome = facts.outcome
-    this.retryable = facts.retryable
-    this.retryAfterMs = facts.retryAfterMs
-    this.requestId = facts.requestId
-    this.details = facts.details
+    Object.assign(this, NO_RESPONSE, facts)
   }
 }
 
@@ -90,13 +93,8 @@ export const errorWithoutResponse = (
   const error = new ClearbatchError(
     timedOut ? 'no response within the time limit' : `no response: ${String(cause)}`,
     {
-      status: 0,
       code: timedOut ? CODES.timeout : CODES.network,
       outcome: 'unknown',
-      retryable: true,
-      retryAfterMs: null,
-      requestId: null,
-      details: {},
       ...facts,
     },
   )

@@ -6,7 +6,7 @@ import { CommandAttempts, OutcomeMemory } from './outcomes.ts'
 export interface HttpOptions {
   readonly baseUrl: string
   /** `Key <api key>` or `Bearer <token>`, or a function that returns it; without it only public endpoints are accessible. */
-  readonly authorization?: Authorization
+  readonly authorization?: Authorization | undefined
   /** Time limit of one attempt. The server delays a bookmarked read by up to 5 s. */
   readonly timeoutMs?: number
   /** Time limit of all attempts of one request together. */
@@ -28,7 +28,7 @@ export interface HttpRequest {
   /** Sending the request twice has the effect of sending it once, so it is retried after an unknown outcome. */
   readonly idempotent: boolean
   /** Of a command that the exchange recognises: its outcome is remembered. See `IDENTITY`. */
-  readonly identity?: string
+  readonly identity?: string | undefined
   /** The form of the response; JSON by default. Another one is returned as text. */
   readonly accept?: string
   /** Instead of that of the session, for responses that are long. */
@@ -77,14 +77,7 @@ export function createHttpSession(options: HttpOptions): HttpSession {
   return {
     send,
     get: (path, query = {}) => send({ method: 'GET', path, query, idempotent: true }),
-    post: (path, body, identity) =>
-      send({
-        method: 'POST',
-        path,
-        body,
-        idempotent: true,
-        ...(identity === undefined ? {} : { identity }),
-      }),
+    post: (path, body, identity) => send({ method: 'POST', path, body, idempotent: true, identity }),
   }
 }
 
@@ -104,7 +97,7 @@ async function attempt(
       method: request.method,
       headers: headersOf(authorization, request),
       signal: AbortSignal.timeout(request.timeoutMs ?? options.timeoutMs ?? 10_000),
-      ...(request.body === undefined ? {} : { body: JSON.stringify(request.body) }),
+      body: request.body === undefined ? null : JSON.stringify(request.body),
     })
     const body = parse(await response.text())
     if (response.ok) return { body }

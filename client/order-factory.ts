@@ -60,8 +60,7 @@ export class OrderFactory {
     const { market, sign } = await this.#contextOf(marketId)
     const { account, salts, signer } = this.#options
     const now = Date.now()
-    const expiry =
-      expiresInSeconds === undefined ? {} : { expiration: Math.floor(now / 1000) + expiresInSeconds }
+    const expiry = expiresInSeconds && { expiration: Math.floor(now / 1000) + expiresInSeconds }
     const order = buildOrder({
       market,
       terms: { ...terms, ...expiry },
@@ -70,11 +69,8 @@ export class OrderFactory {
       now,
     })
     const signed = await sign(order, signer ?? missingOption('privateKey (or signer)'))
-    const unsigned = {
-      ...(clientOrderId !== undefined && { client_order_id: clientOrderId }),
-      ...(timeInForce !== undefined && { time_in_force: timeInForce }),
-      ...(postOnly !== undefined && { post_only: postOnly }),
-    }
+    // JSON leaves out what is undefined.
+    const unsigned = { client_order_id: clientOrderId, time_in_force: timeInForce, post_only: postOnly }
     return { ...signed, body: { ...bodyOf(signed, market), ...unsigned } }
   }
 

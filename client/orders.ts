@@ -116,11 +116,10 @@ export class Orders {
   /** At most 50 orders in one command, with results in their order. Throws if the whole batch is rejected. */
   async placeBatch(
     orders: readonly (NewOrder | OutgoingOrder)[],
-    { mode = 'best_effort', clientRequestId = crypto.randomUUID() }: BatchOptions = {},
+    { mode = 'best_effort', clientRequestId }: BatchOptions = {},
   ): Promise<Checked<BatchPlacement>> {
-    const signed = await Promise.all(orders.map((order) => ('body' in order ? order : this.sign(order))))
-    const bodies = signed.map(({ body }) => body)
-    return this.#batch<BatchPlacement>('place', { client_request_id: clientRequestId, mode, orders: bodies })
+    const bodies = await Promise.all(orders.map(this.#bodyOf))
+    return this.#batch('place', { mode, orders: bodies }, clientRequestId)
   }
 
   /** An entry with its take profit and stop loss, all or none. An exit that triggers before the entry has filled ends without a fill. */
@@ -145,7 +144,7 @@ export class Orders {
     order: NewOrder | OutgoingOrder,
     { ifFilled }: ReplaceOptions = {},
   ): Promise<Replacement> {
-    const { body } = 'body' in order ? order : await this.sign(order)
+    const body = await this.#bodyOf(order)
     return this.#http.post('/v0/orders/replace', replaceBody(target, body, ifFilled), IDENTITY.order(body))
   }
 
@@ -156,21 +155,26 @@ export class Orders {
       readonly order: NewOrder | OutgoingOrder
       readonly ifFilled?: IfFilled
     }[],
-    { mode = 'best_effort', clientRequestId = crypto.randomUUID() }: BatchOptions = {},
+    { mode = 'best_effort', clientRequestId }: BatchOptions = {},
   ): Promise<Checked<BatchReplacement>> {
     const orders = await Promise.all(
       replacements.map(async ({ target, order, ifFilled }) =>
-        replaceBody(target, ('body' in order ? order : await this.sign(order)).body, ifFilled),
+        replaceBody(target, await this.#bodyOf(order), ifFilled),
       ),
     )
-    return this.#batch<BatchReplacement>('replace', { client_request_id: clientRequestId, mode, orders })
+    return this.#batch('replace', { mode, orders }, clientRequestId)
   }
 
+  #bodyOf = async (order: NewOrder | OutgoingOrder): Promise<OutgoingOrder['body']> =>
+    ('body' in order ? order : await this.sign(order)).body
+
   async #batch<Answer extends { readonly results: readonly object[] }>(
-    what: 'place' | 'replace',
-    command: { readonly client_request_id: string; readonly [field: string]: unknown },
+    what: 'place' | 'replace' | 'cancel',
+    fields: object,
+    clientRequestId: string = crypto.randomUUID(),
   ): Promise<Checked<Answer>> {
-    const identity = IDENTITY.request(command.client_request_id)
+    const command = { client_request_id: clientRequestId, ...fields }
+    const identity = IDENTITY.request(clientRequestId)
     return checked(await this.#http.post<Answer>(`/v0/orders/${what}/batch`, command, identity))
   }
 
@@ -189,11 +193,9 @@ export class Orders {
   /** At most 100 orders in one command. Each is cancelled or rejected alone. */
   async cancelBatch(
     orderHashes: readonly string[],
-    { reason, clientRequestId = crypto.randomUUID() }: CancelBatchOptions = {},
+    { reason, clientRequestId }: CancelBatchOptions = {},
   ): Promise<Checked<BatchCancellation>> {
-    const command = { client_request_id: clientRequestId, orderHashes, reason }
-    const identity = IDENTITY.request(clientRequestId)
-    return checked(await this.#http.post<BatchCancellation>('/v0/orders/cancel/batch', command, identity))
+    return this.#batch('cancel', { orderHashes, reason }, clientRequestId)
   }
 
   /** Cancels every live order, in one market or in all. */

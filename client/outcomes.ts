@@ -19,15 +19,7 @@ export const mostCertain = (outcomes: readonly PlacementOutcome[]): PlacementOut
 export function withEarlier(error: ClearbatchError, earlier: PlacementOutcome): ClearbatchError {
   const { outcome } = error
   if (outcome === null || CERTAINTY[outcome] >= CERTAINTY[earlier]) return error
-  const known = new ClearbatchError(error.message, {
-    status: error.status,
-    code: error.code,
-    outcome: earlier,
-    retryable: error.retryable,
-    retryAfterMs: error.retryAfterMs,
-    requestId: error.requestId,
-    details: error.details,
-  })
+  const known = new ClearbatchError(error.message, { ...error, outcome: earlier })
   known.cause = error.cause ?? error
   return known
 }

@@ -23,11 +23,7 @@ export async function waitFor<Value>(
 
 const timedOut = (budgetMs: number, last: unknown): ClearbatchError =>
   new ClearbatchError(`the condition was not met within ${budgetMs} ms`, {
-    status: 0,
     code: CODES.timeout,
     outcome: 'unknown',
-    retryable: true,
-    retryAfterMs: null,
-    requestId: null,
     details: { last },
   })

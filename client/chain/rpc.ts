@@ -101,12 +101,9 @@ const unmined = (hash: string): ClearbatchError =>
   new ClearbatchError(
     `transaction ${hash} was sent and is not mined after ${RECEIPT_BUDGET_MS / 1000} s; it may still be mined`,
     {
-      status: 0,
       code: 'CLIENT_NOT_MINED',
       outcome: 'unknown',
       retryable: false,
-      retryAfterMs: null,
-      requestId: null,
       details: { tx_hash: hash },
     },
   )

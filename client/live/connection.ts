@@ -7,7 +7,7 @@ import { openSocket } from './web-socket.ts'
 export interface ConnectionOptions {
   readonly baseUrl: string
   /** `Key <api key>` or `Bearer <token>`, or a function that returns it; without it only public topics are accessible. */
-  readonly authorization?: Authorization
+  readonly authorization?: Authorization | undefined
 }
 
 export interface ConnectionHandlers {

@@ -18,10 +18,10 @@ export interface LiveFeedOptions extends ConnectionOptions {
   /** Reads an order no earlier than an own write: the feed may start after the order's end. */
   readonly readOrder?: (write: OwnWrite) => Promise<PlacedOrder>
   /** Time limit of all attempts of one command together. */
-  readonly budgetMs?: number
+  readonly budgetMs?: number | undefined
   readonly outcomes?: OutcomeMemory
   /** The exchange refuses the credential, or a topic. */
-  readonly onError?: (error: ClearbatchError) => void
+  readonly onError?: ((error: ClearbatchError) => void) | undefined
 }
 
 export type TopicListener = (message: TopicMessage) => void

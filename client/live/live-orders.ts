@@ -47,24 +47,14 @@ export class LiveOrders {
 
   /** Sending the same signed order twice places it once. */
   async send({ body }: Pick<OutgoingOrder, 'body'>): Promise<Placement> {
-    const placement = await this.#run<Placement>('place', body, IDENTITY.order(body))
-    this.#ports.note(placement)
-    return placement
+    return this.#write('place', body, IDENTITY.order(body))
   }
 
   async sendBatch(
     orders: readonly Pick<OutgoingOrder, 'body'>[],
-    { mode = 'best_effort', clientRequestId = crypto.randomUUID() }: BatchOptions = {},
+    { mode = 'best_effort', clientRequestId }: BatchOptions = {},
   ): Promise<Checked<BatchPlacement>> {
-    const bodies = orders.map(({ body }) => body)
-    const command = { client_request_id: clientRequestId, mode, orders: bodies }
-    const placement = await this.#run<BatchPlacement>(
-      'place_batch',
-      command,
-      IDENTITY.request(clientRequestId),
-    )
-    this.#noteAll(placement.results)
-    return checked(placement)
+    return this.#batch('place_batch', { mode, orders: orders.map(({ body }) => body) }, clientRequestId)
   }
 
   async replace(
@@ -72,10 +62,7 @@ export class LiveOrders {
     { body }: Pick<OutgoingOrder, 'body'>,
     { ifFilled }: ReplaceOptions = {},
   ): Promise<Replacement> {
-    const command = replaceBody(target, body, ifFilled)
-    const replacement = await this.#run<Replacement>('replace', command, IDENTITY.order(body))
-    this.#noteReplaced(replacement)
-    return replacement
+    return this.#write('replace', replaceBody(target, body, ifFilled), IDENTITY.order(body))
   }
 
   async replaceBatch(
@@ -84,58 +71,57 @@ export class LiveOrders {
       readonly order: Pick<OutgoingOrder, 'body'>
       readonly ifFilled?: IfFilled
     }[],
-    { mode = 'best_effort', clientRequestId = crypto.randomUUID() }: BatchOptions = {},
+    { mode = 'best_effort', clientRequestId }: BatchOptions = {},
   ): Promise<Checked<BatchReplacement>> {
     const orders = replacements.map(({ target, order, ifFilled }) =>
       replaceBody(target, order.body, ifFilled),
     )
-    const replacement = await this.#run<BatchReplacement>(
-      'replace_batch',
-      { client_request_id: clientRequestId, mode, orders },
-      IDENTITY.request(clientRequestId),
-    )
-    for (const result of replacement.results) if ('order' in result) this.#noteReplaced(result)
-    return checked(replacement)
+    return this.#batch('replace_batch', { mode, orders }, clientRequestId)
   }
 
   async cancel(orderHash: string, reason?: string): Promise<Cancellation> {
-    const body = { order_hash: orderHash, reason }
-    const cancellation = await this.#run<Cancellation>('cancel', body, IDENTITY.cancel(orderHash))
-    this.#ports.note(cancellation)
-    return cancellation
+    return this.#write('cancel', { order_hash: orderHash, reason }, IDENTITY.cancel(orderHash))
   }
 
   async cancelByClientId(clientOrderId: string, reason?: string): Promise<Cancellation> {
-    const body = { client_order_id: clientOrderId, reason }
-    const cancellation = await this.#run<Cancellation>('cancel_by_client_id', body)
-    this.#ports.note(cancellation)
-    return cancellation
+    return this.#write('cancel_by_client_id', { client_order_id: clientOrderId, reason })
   }
 
   async cancelBatch(
     orderHashes: readonly string[],
-    { reason, clientRequestId = crypto.randomUUID() }: CancelBatchOptions = {},
+    { reason, clientRequestId }: CancelBatchOptions = {},
   ): Promise<Checked<BatchCancellation>> {
-    const command = { client_request_id: clientRequestId, orderHashes, reason }
-    const identity = IDENTITY.request(clientRequestId)
-    const cancellation = await this.#run<BatchCancellation>('cancel_batch', command, identity)
-    this.#noteAll(cancellation.results)
-    return checked(cancellation)
+    return this.#batch('cancel_batch', { orderHashes, reason }, clientRequestId)
   }
 
   async cancelAll({ marketId, reason }: CancelAllOptions = {}): Promise<SweepCancellation> {
     const cancellation = await this.#run<SweepCancellation>('cancel_all', { market_id: marketId, reason })
-    this.#noteAll(cancellation.results)
+    cancellation.results.forEach(this.#note)
     return cancellation
   }
 
-  #noteReplaced(replacement: Pick<Replacement, 'order' | 'replaced' | 'read_after'>): void {
-    this.#ports.note({ order: replacement.replaced, read_after: replacement.read_after })
-    this.#ports.note(replacement)
+  async #write<Answer extends object>(op: string, body: object, identity?: string): Promise<Answer> {
+    const answer = await this.#run<Answer>(op, body, identity)
+    this.#note(answer)
+    return answer
   }
 
-  #noteAll(results: readonly object[]): void {
-    for (const result of results) if ('order' in result) this.#ports.note(result as OwnWrite)
+  async #batch<Answer extends { readonly results: readonly object[] }>(
+    op: string,
+    fields: object,
+    clientRequestId: string = crypto.randomUUID(),
+  ): Promise<Checked<Answer>> {
+    const body = { client_request_id: clientRequestId, ...fields }
+    const answer = await this.#run<Answer>(op, body, IDENTITY.request(clientRequestId))
+    answer.results.forEach(this.#note)
+    return checked(answer)
+  }
+
+  /** A replacement changes two orders, a refused item none. */
+  #note = (result: object): void => {
+    const { order, replaced, read_after } = result as Partial<Replacement>
+    if (replaced) this.#ports.note({ order: replaced, read_after } as OwnWrite)
+    if (order) this.#ports.note(result as OwnWrite)
   }
 
   async #run<Answer>(op: string, body: object, identity?: string): Promise<Answer> {

@@ -35,6 +35,6 @@ export async function* messageStream(
 
 const tooSlow = (): ClearbatchError =>
   new ClearbatchError(`more than ${MOST_WAITING} messages wait to be read; read them faster`, {
-    ...{ status: 0, code: CODES.slow, outcome: null, retryable: true },
-    ...{ retryAfterMs: null, requestId: null, details: {} },
+    code: CODES.slow,
+    outcome: null,
   })

@@ -1,5 +1,4 @@
 /** The default signer: a private key in memory, on @noble/secp256k1, with a native curve where the program passes one. */
-import { hmac } from '@noble/hashes/hmac.js'
 import { sha256 } from '@noble/hashes/sha2.js'
 import { getPublicKey, hashes, sign as signHash, utils } from '@noble/secp256k1'
 import { toHex } from '../../domain/hex.ts'
@@ -16,9 +15,25 @@ export type Curve = (
   privateKey: Uint8Array,
 ) => { readonly rs: Uint8Array; readonly recoveryId: number }
 
+/** Bytes of a block of SHA-256. */
+const BLOCK = 64
+
+/** HMAC (RFC 2104) with a key of at most one block. The module of the library would take 1 % of a browser's bundle. */
+function hmacSha256(key: Uint8Array, message: Uint8Array): Uint8Array<ArrayBuffer> {
+  const padded = (pad: number, content: Uint8Array): Uint8Array<ArrayBuffer> => {
+    const bytes = new Uint8Array(BLOCK + content.length).fill(pad, 0, BLOCK)
+    key.forEach((byte, at) => {
+      bytes[at] = byte ^ pad
+    })
+    bytes.set(content, BLOCK)
+    return sha256(bytes)
+  }
+  return padded(0x5c, padded(0x36, message))
+}
+
 /** The package derives nonces (RFC 6979) with these and has none of its own that is synchronous. */
 hashes.sha256 = sha256
-hashes.hmacSha256 = (key, message) => hmac(sha256, key, message)
+hashes.hmacSha256 = hmacSha256
 
 export const nobleCurve: Curve = (hash, privateKey) => {
   const signature = signHash(hash, privateKey, { prehash: false, format: 'recovered' })
