@@ -46,9 +46,6 @@ export interface Core {
 /** Longest time between two visits of the event loop. */
 const TURN_MS = 5
 const FOLLOW_MS = 50
-/** The database rests twice as long as it has stored a group, so that groups are larger under load. */
-const REST_RATIO = 2
-const REST_MAX_MS = 10
 /** Bound on the difference between the monotonic clocks of two members over one life of the lease. */
 const DRIFT_MS = 200
 /** A slice of a block ends before the fact with which it would change more accounts. */
@@ -141,8 +138,6 @@ export function startCore(ports: CorePorts, { applied, number }: RecoveredState)
     {
       turnMs: TURN_MS,
       maxGroup: config.groupCommands,
-      restRatio: REST_RATIO,
-      restMaxMs: REST_MAX_MS,
       followMs: FOLLOW_MS,
       lifeMs: config.leaseMs,
       driftMs: DRIFT_MS,

@@ -1,7 +1,6 @@
 /**
  * Decides commands on the state in memory, stores the rows in groups and answers after the commit. While a group is in
- * flight the next one collects. The next append begins once the database has rested for a share of the last append's duration: two commands
- * that share a group cost little more than one. Auctions, the chain and a first command after a pause never wait.
+ * flight the next one collects; nothing waits for a timer: a rest after an append, to make groups larger, made answers slower and saved nothing.
  */
 import type { Millis } from '../../domain/units.ts'
 import { type Appender, createAppender } from './appender.ts'
@@ -52,9 +51,6 @@ export interface OwnerOptions {
   readonly turnMs: number
   /** Most commands of a group. */
   readonly maxGroup: number
-  /** The rest after an append, as a multiple of its duration, and its bound. */
-  readonly restRatio: number
-  readonly restMaxMs: number
 }
 
 export type EndReason =
@@ -85,9 +81,6 @@ interface Item<Command, Answer> extends Request<Command> {
   readonly isBegun?: true
 }
 
-/** Classes of commands for which every reader waits. */
-const URGENT: ReadonlySet<CommandClass> = new Set(['chain', 'auction'])
-
 const notExecuted = ({ isBegun }: Pick<Item<unknown, unknown>, 'isBegun'>): Reply<never> => ({
   none: isBegun ? 'unknown' : 'not_executed',
 })
@@ -101,8 +94,6 @@ interface Decided<Command, Answer> {
 interface OpenGroup<Command, Row, Answer> {
   /** Position of the machine before its first row. */
   readonly from: number
-  /** It has a command that waits for no rest. */
-  isUrgent: boolean
   readonly rows: Row[]
   readonly decided: Decided<Command, Answer>[]
 }
@@ -124,7 +115,6 @@ export function createOwner<Command, Row, Answer>(
   const timeGuard = createTimeGuard(clock)
   const newGroup = (): OpenGroup<Command, Row, Answer> => ({
     from: machine.position(),
-    isUrgent: false,
     rows: [],
     decided: [],
   })
@@ -137,9 +127,6 @@ export function createOwner<Command, Row, Answer>(
   let singles: Entry[] = []
   let isScheduled = false
   let isDraining = false
-  /** When the next append may begin. */
-  let restUntil = 0
-  let isResting = false
   let ended: EndReason | null = null
   let whenIdle: (() => void)[] = []
 
@@ -202,7 +189,6 @@ export function createOwner<Command, Row, Answer>(
       for (const row of rows) machine.apply(row)
       open.rows.push(...rows)
       open.decided.push({ item, answer, next })
-      if (rows.length > 0 && URGENT.has(item.class)) open.isUrgent = true
       observer.decided(item.command, clock.monotonic() - started, rows.length)
     } catch (error) {
       if (undo(before)) refuseFaulty(item, error)
@@ -235,7 +221,7 @@ export function createOwner<Command, Row, Answer>(
 
   /** Stores the open group, unless one is in flight: its answers wait for that one, too. */
   function flush(): void {
-    if (ended !== null || inFlight !== null || open.decided.length === 0 || rests()) return
+    if (ended !== null || inFlight !== null || open.decided.length === 0) return
     const group = open
     open = newGroup()
     if (group.rows.length === 0) {
@@ -250,20 +236,6 @@ export function createOwner<Command, Row, Answer>(
     void store(group)
   }
 
-  /** Whether the open group waits for the end of the rest; a timer then stores it. */
-  function rests(): boolean {
-    if (open.isUrgent || open.rows.length === 0 || isFull() || isDraining) return false
-    const left = restUntil - clock.monotonic()
-    if (left > 0 && !isResting) {
-      isResting = true
-      timer.after(left, () => {
-        isResting = false
-        flush()
-      })
-    }
-    return left > 0
-  }
-
   async function store(group: OpenGroup<Command, Row, Answer>): Promise<void> {
     const started = clock.monotonic()
     const outcome = await appender.store({ rows: group.rows, digest: machine.digest() })
@@ -273,11 +245,9 @@ export function createOwner<Command, Row, Answer>(
       return
     }
     inFlight = null
-    const now = clock.monotonic()
-    restUntil = now + Math.min((now - started) * options.restRatio, options.restMaxMs)
     if (outcome === 'rejected') decideSingly(group)
     else {
-      observer.stored(group.decided.length, group.rows, now - started)
+      observer.stored(group.decided.length, group.rows, clock.monotonic() - started)
       machine.forget(group.from + group.rows.length)
       answer(group)
     }

@@ -28,8 +28,6 @@ export interface RunOutcome {
 const OPTIONS = {
   turnMs: 5,
   maxGroup: 64,
-  restRatio: 1,
-  restMaxMs: 10,
   lifeMs: 300,
   driftMs: 30,
   followMs: 20,

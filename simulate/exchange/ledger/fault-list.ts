@@ -58,7 +58,7 @@ export const LEDGER_FAULTS: readonly Fault[] = [
     file: 'keeper/engine/appender.ts',
     passage: "return isStored ? 'stored' : 'absent'",
     replacement: "return 'absent'",
-    seed: 1,
+    seed: 9,
   },
   {
     name: 'a found group does not move the head',
@@ -66,7 +66,7 @@ export const LEDGER_FAULTS: readonly Fault[] = [
     file: 'keeper/engine/appender.ts',
     passage: '        head = found.number\n',
     replacement: '',
-    seed: 34,
+    seed: 20,
   },
   {
     name: 'a full disk counts as a rejected group',
@@ -74,7 +74,7 @@ export const LEDGER_FAULTS: readonly Fault[] = [
     file: 'keeper/engine/appender.ts',
     passage: "if (error instanceof ContentRejected) return 'rejected'",
     replacement: "if (!(error instanceof AppendUnknown)) return 'rejected'",
-    seed: 1,
+    seed: 4,
   },
   {
     name: 'a rejected group is sent again and again',
@@ -91,7 +91,7 @@ export const LEDGER_FAULTS: readonly Fault[] = [
     passage:
       '    for (let item = queue.take(); item !== null; item = queue.take()) item.reply(notExecuted(item))\n',
     replacement: '',
-    seed: 1,
+    seed: 2,
   },
   {
     name: 'answers without proof are dropped when the owner ends',
@@ -107,7 +107,7 @@ export const LEDGER_FAULTS: readonly Fault[] = [
     file: 'keeper/engine/owner.ts',
     passage: 'for (const { decided } of [...unproven, open]) {',
     replacement: 'for (const { decided } of [...unproven]) {',
-    seed: 1,
+    seed: 5,
   },
   {
     name: 'commands that are decided singly are dropped when the owner ends',
@@ -115,7 +115,7 @@ export const LEDGER_FAULTS: readonly Fault[] = [
     file: 'keeper/engine/owner.ts',
     passage: '    for (const item of singles) item.reply(notExecuted(item))\n',
     replacement: '',
-    seed: 19,
+    seed: 13,
   },
   {
     name: 'a faulty row is not undone',
@@ -163,7 +163,7 @@ export const LEDGER_FAULTS: readonly Fault[] = [
     file: 'keeper/engine/owner.ts',
     passage: '[...group.decided, ...collected.decided].map',
     replacement: '[...collected.decided, ...group.decided].map',
-    seed: 1,
+    seed: 7,
   },
   {
     name: 'a rejected group of several commands is blamed on the first',
@@ -203,7 +203,7 @@ export const LEDGER_FAULTS: readonly Fault[] = [
     file: 'keeper/engine/owner.ts',
     passage: 'for (const command of machine.unfinished()) {',
     replacement: 'for (const command of machine.unfinished().slice(0, 0)) {',
-    seed: 46,
+    seed: 11,
   },
   {
     name: 'the rows of a group lack those of its last command',
@@ -217,7 +217,7 @@ export const LEDGER_FAULTS: readonly Fault[] = [
     name: 'two groups are in flight',
     scenario: 'ledger',
     file: 'keeper/engine/owner.ts',
-    passage: 'if (ended !== null || inFlight !== null || open.decided.length === 0 || rests()) return',
+    passage: 'if (ended !== null || inFlight !== null || open.decided.length === 0) return',
     replacement: 'if (ended !== null || open.decided.length === 0) return',
     seed: 1,
   },
@@ -227,7 +227,7 @@ export const LEDGER_FAULTS: readonly Fault[] = [
     file: 'keeper/engine/now.ts',
     passage: 'return Math.max(now, latestRow) as Millis',
     replacement: 'return now as Millis',
-    seed: 1,
+    seed: 3,
   },
   {
     name: 'a candidate waits for less than the life of the lease',
@@ -260,7 +260,7 @@ export const LEDGER_FAULTS: readonly Fault[] = [
     passage:
       "        await owner.drain()\n        const { token } = ownership\n        owner.end('stopped')\n        await lease.release(token)",
     replacement: '        const { token } = ownership\n        await lease.release(token)',
-    seed: 1,
+    seed: 10,
   },
   {
     name: 'a follower skips a group',
@@ -284,7 +284,7 @@ export const LEDGER_FAULTS: readonly Fault[] = [
     file: 'keeper/engine/fair-queue.ts',
     passage: "return queueOf(isBehind ? 'placement' : own)",
     replacement: 'return queueOf(isBehind ? own : own)',
-    seed: 6,
+    seed: 7,
   },
   {
     name: 'the newest command of an account is first',
@@ -292,7 +292,7 @@ export const LEDGER_FAULTS: readonly Fault[] = [
     file: 'keeper/engine/fair-queue.ts',
     passage: 'else own.push(item)',
     replacement: 'else own.unshift(item)',
-    seed: 1,
+    seed: 4,
   },
   {
     name: 'an account loses its waiting commands at its turn',
@@ -300,6 +300,6 @@ export const LEDGER_FAULTS: readonly Fault[] = [
     file: 'keeper/engine/fair-queue.ts',
     passage: 'if (items.length > 0) this.#accounts.set(account, items)',
     replacement: 'if (items.length > 1) this.#accounts.set(account, items)',
-    seed: 1,
+    seed: 2,
   },
 ]

@@ -83,8 +83,6 @@ function takenAfter(behind: number): Promise<number> {
       {
         turnMs: 5,
         maxGroup: 1,
-        restRatio: 0,
-        restMaxMs: 0,
         followMs: 50,
         lifeMs: LIFE_MS,
         driftMs: DRIFT_MS,

@@ -1,11 +1,10 @@
-/** Outcomes of commands of an owner that ends in the middle of long work, and when it stores its groups. */
+/** Outcomes of commands of an owner that ends in the middle of long work. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'chai'
 import { describe, it } from 'mocha'
 import type { Millis } from '../../../domain/units.ts'
-import type { CommandClass } from '../../../keeper/engine/fair-queue.ts'
 import type { Machine } from '../../../keeper/engine/machine.ts'
-import { createOwner, type Owner, type OwnerOptions, type Reply } from '../../../keeper/engine/owner.ts'
+import { createOwner, type Owner, type Reply } from '../../../keeper/engine/owner.ts'
 import type { Journal } from '../../../keeper/engine/ports.ts'
 import { systemTimer } from '../../../keeper/engine/timer.ts'
 
@@ -68,7 +67,7 @@ function ownerOf(next: Command, endAt: number): Owner<Command, string> {
       observer: { waited() {}, decided() {}, stored() {} },
     },
     { token: 1, isSafe: () => true, whenSafe: (work) => work(), stop() {} },
-    { turnMs: 5, maxGroup: 1, restRatio: 0, restMaxMs: 0 },
+    { turnMs: 5, maxGroup: 1 },
     { head: 0 },
     () => {},
   )
@@ -103,118 +102,5 @@ describe('the outcome of a command in several steps', () => {
   it('when a later step is faulty, it is unknown; when the first one is, it is faulty', async () => {
     expect(await submit(ownerOf('faulty', 0), 'first')).to.deep.equal({ none: 'unknown' })
     expect(await submit(ownerOf('faulty', 0), 'faulty')).to.deep.equal({ none: 'faulty' })
-  })
-})
-
-describe('the rest after an append', () => {
-  /** An owner by a clock that only its timers move. Appends take `APPEND_MS`; each is noted with its time and rows. */
-  function resting(options: Partial<OwnerOptions>) {
-    let now = 0
-    let due: { at: number; readonly work: () => void }[] = []
-    const later = (ms: number, work: () => void): (() => void) => {
-      const one = { at: now + ms, work }
-      due.push(one)
-      return () => {
-        due = due.filter((other) => other !== one)
-      }
-    }
-    const appends: { readonly at: number; readonly rows: readonly string[] }[] = []
-    const journal: Journal<string> = {
-      append({ rows }) {
-        appends.push({ at: now, rows })
-        return new Promise((resolve) => later(APPEND_MS, () => resolve(true)))
-      },
-      read: async () => [],
-    }
-    const owner = createOwner<Command, string, string>(
-      {
-        machine: new Steps('short'),
-        journal,
-        clock: { now: () => now as Millis, monotonic: () => now },
-        timer: { after: later, soon: (work) => void later(0, work) },
-        logger: SILENT,
-        observer: { waited() {}, decided() {}, stored() {} },
-      },
-      { token: 1, isSafe: () => true, whenSafe: (work) => work(), stop() {} },
-      { turnMs: 5, maxGroup: 100, restRatio: 2, restMaxMs: 1_000, ...options },
-      { head: 0 },
-      () => {},
-    )
-    return {
-      appends,
-      owner,
-      submit: (of: CommandClass = 'placement') =>
-        void owner.submit({
-          command: 'short',
-          class: of,
-          account: 1,
-          deadline: Number.POSITIVE_INFINITY,
-        }),
-      async runTo(end: number): Promise<void> {
-        for (;;) {
-          await Promise.resolve()
-          await new Promise(setImmediate)
-          const [next] = due.filter(({ at }) => at <= end).sort((a, b) => a.at - b.at)
-          if (next === undefined) break
-          due = due.filter((one) => one !== next)
-          now = Math.max(now, next.at)
-          next.work()
-        }
-        now = end
-      },
-    }
-  }
-
-  it('when commands follow an append, they share the next one, which begins after twice its duration', async () => {
-    const { appends, submit, runTo } = resting({})
-    submit()
-    await runTo(25)
-    submit()
-    await runTo(40)
-    submit()
-    await runTo(100)
-    expect(appends).to.deep.equal([
-      { at: 0, rows: ['short'] },
-      { at: 20 + 2 * APPEND_MS, rows: ['short', 'short'] },
-    ])
-  })
-
-  it('when a command comes after the rest, it is stored at once; so are auctions and blocks during it, with all that waits', async () => {
-    for (const urgent of ['auction', 'chain'] as const) {
-      const { appends, submit, runTo } = resting({})
-      submit()
-      await runTo(200)
-      submit()
-      await runTo(225)
-      submit()
-      await runTo(230)
-      submit(urgent)
-      await runTo(300)
-      expect(appends).to.deep.equal([
-        { at: 0, rows: ['short'] },
-        { at: 200, rows: ['short'] },
-        { at: 230, rows: ['short', 'short'] },
-      ])
-    }
-  })
-
-  it('when the append was slow, the rest has its bound; a full group and the end of the owner do not wait', async () => {
-    const { appends, owner, submit, runTo } = resting({ restMaxMs: 30, maxGroup: 2 })
-    submit()
-    await runTo(25)
-    submit()
-    await runTo(60)
-    submit()
-    submit()
-    await runTo(75)
-    submit()
-    void owner.drain()
-    await runTo(200)
-    expect(appends.map(({ at, rows }) => [at, rows.length])).to.deep.equal([
-      [0, 1],
-      [50, 1],
-      [70, 2],
-      [90, 1],
-    ])
   })
 })
