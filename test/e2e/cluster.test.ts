@@ -122,7 +122,10 @@ describe('a cluster', function () {
     expect(new Set(down.map(({ host }) => host))).to.deep.equal(new Set([lost]))
 
     await running().servers.restore(lost)
-    const found = await waitFor(statuses, areUp, { budgetMs: 60_000 })
+    // Redis starts as a primary, and a Sentinel makes it a replica some seconds later.
+    const hasRejoined = (found: Awaited<ReturnType<typeof statuses>>): boolean =>
+      areUp(found) && rolesOf(found, 'redis').filter((role) => role === 'primary').length === 1
+    const found = await waitFor(statuses, hasRejoined, { budgetMs: 60_000 })
     expect(rolesOf(found, 'postgres')).to.deep.equal(['primary', 'standby', 'synchronous standby'])
     expect(rolesOf(found, 'redis')).to.deep.equal(['primary', 'replica', 'replica'])
     await tradesAndAgrees()
