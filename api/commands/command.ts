@@ -58,7 +58,7 @@ export interface Placed {
   /** The oracle price on which the command was decided; null if the market has none. */
   readonly oracle: Price | null
   readonly read_after: Bookmark
-  /** Of a new replacement: the order that it has replaced, as the command leaves it. */
+  /** The order that a new replacement has replaced, as the command leaves it. */
   readonly replaced?: StoredOrder
 }
 

@@ -22,7 +22,7 @@ export interface PlacementLimit {
   readonly bound: number
 }
 
-/** What is left of the bound when answers are slow. */
+/** The part of the bound that stays when answers are slow. */
 const DECREASE = 0.8
 /** Weight of the newest answer in the mean. */
 const SMOOTHING = 0.1

@@ -14,45 +14,35 @@ export type StoredOrder = Selectable<OrdersTable> & {
 /** The orders by their hashes; hashes without an order are omitted. */
 export type FindOrders = (hashes: readonly string[]) => Promise<ReadonlyMap<string, StoredOrder>>
 
-/** $1: hashes. The limits force each join to be a lookup by key. */
-const STORED_BY_HASH = `
+/** $1: hashes or ids. The limits force each join to be a lookup by key. */
+const storedBy = (key: 'hash' | 'order_id'): string => `
   select
     o.*, coalesce(r.filled_value, 0) as filled_value, coalesce(r.fee, 0) as fee, r.protection_price,
     coalesce(o.ended_at, r.updated_at, o.accepted_at) as updated_at
-  from unnest($1::text[]) k (hash)
-  cross join lateral (select * from orders where hash = k.hash limit 1) o
+  from unnest($1::text[]) k (${key})
+  cross join lateral (select * from orders where ${key} = k.${key} limit 1) o
   left join lateral (select * from read.orders where order_id = o.order_id limit 1) r on true
 `
+const STORED_BY_HASH = storedBy('hash')
+const STORED_BY_ID = storedBy('order_id')
 
-/** $1: ids. */
-const STORED_BY_ID = `
-  select
-    o.*, coalesce(r.filled_value, 0) as filled_value, coalesce(r.fee, 0) as fee, r.protection_price,
-    coalesce(o.ended_at, r.updated_at, o.accepted_at) as updated_at
-  from unnest($1::text[]) k (order_id)
-  cross join lateral (select * from orders where order_id = k.order_id limit 1) o
-  left join lateral (select * from read.orders where order_id = o.order_id limit 1) r on true
-`
+const readOrders = async (db: Db, statement: string, keys: readonly string[]): Promise<StoredOrder[]> =>
+  (await db.executeQuery<StoredOrder>(CompiledQuery.raw(statement, [keys]))).rows
 
 /** The orders by their ids. */
 export async function findOrdersById(
   db: Db,
   ids: readonly string[],
 ): Promise<ReadonlyMap<string, StoredOrder>> {
-  if (ids.length === 0) return new Map()
-  const { rows } = await db.executeQuery<StoredOrder>(CompiledQuery.raw(STORED_BY_ID, [ids]))
+  const rows = ids.length === 0 ? [] : await readOrders(db, STORED_BY_ID, ids)
   return new Map(rows.map((order) => [order.order_id, order]))
-}
-
-async function readOrders(db: Db, hashes: readonly string[]): Promise<Map<string, StoredOrder>> {
-  const { rows } = await db.executeQuery<StoredOrder>(CompiledQuery.raw(STORED_BY_HASH, [hashes]))
-  return new Map(rows.map((order) => [order.hash, order]))
 }
 
 export function createFindOrders(db: Db): FindOrders {
   const find = createSharedRead<string, StoredOrder>(
     (hash) => hash,
-    (hashes) => readOrders(db, hashes),
+    async (hashes) =>
+      new Map((await readOrders(db, STORED_BY_HASH, hashes)).map((order) => [order.hash, order])),
   )
   return async (hashes) => {
     const found = await Promise.all(hashes.map(find))

@@ -1,10 +1,11 @@
 /** Places up to 50 orders by one command: validates each order, submits the command, builds the answer, also to a repetition. */
 import type { Caller } from '../auth/caller.ts'
+import { ApiError } from '../errors.ts'
 import type { PlaceBatchAnswer, PlaceBatchBody } from '../order-entry/batch-schema.ts'
 import { PlaceOrderBody } from '../order-entry/schema.ts'
 import type { Arrival } from './arriving-placements.ts'
 import { requestOf, storedRequest } from './client-requests.ts'
-import type { Item, StoredRequest } from './command.ts'
+import type { ClientRequest, Executed, Item, StoredRequest } from './command.ts'
 import { requestIdentity } from './command-identity.ts'
 import { afterExecution } from './earlier-attempts.ts'
 import { itemParser } from './parse-items.ts'
@@ -24,8 +25,42 @@ const itemsOf = itemParser<PlaceOrderBody>({
   itemOf: (_, order) => ({ kind: 'place', ...order }),
 })
 
-export const errorsOf = (items: readonly Item[]): unknown[] =>
-  items.map((item) => (item.kind === 'refused' ? item.error : item))
+/** A batch of placements or replacements, up to its signatures. */
+export interface Batch {
+  readonly request: ClientRequest
+  readonly items: readonly Item[]
+  readonly isAtomic: boolean
+}
+
+/**
+ * Executes a batch, or returns what its first execution has stored. `mayBeSent`: resolves when the batch may be sent. Throws the error of the whole batch
+ * if it is atomic and an item is refused.
+ */
+export async function executeBatch(
+  ports: CommandPorts,
+  { userId, address: maker }: Caller,
+  { request, items, isAtomic }: Batch,
+  { arrival, mayBeSent }: { readonly arrival: Arrival; readonly mayBeSent?: () => Promise<void> },
+): Promise<Executed> {
+  const { attempts, db, dispatcher } = ports
+  const identity = requestIdentity(db, userId, request)
+  const errors = items.map((item) => (item.kind === 'refused' ? item.error : item))
+  if (errors.some((item) => item instanceof ApiError)) {
+    // The batch may have been executed before, when each order was still valid: its answer is repeated instead of rejecting it now.
+    const stored = await storedRequest(db, userId, request)
+    if (stored !== null) return { stored }
+    if (isAtomic)
+      await attempts.checking(identity, async () => {
+        throw wholeError(errors)
+      })
+  }
+  await mayBeSent?.()
+  const executing = attempts.executing(identity, () =>
+    dispatcher.submit({ kind: 'place', userId, maker, items, isAtomic, request }),
+  )
+  noteSent(ports, items, arrival)
+  return executing
+}
 
 export async function placeBatch(
   ports: CommandPorts,
@@ -33,28 +68,10 @@ export async function placeBatch(
   body: PlaceBatchBody,
   arrival: Arrival,
 ): Promise<JsonText> {
-  const { userId, address: maker } = caller
-  const { attempts, dispatcher, logger } = ports
-  const request = requestOf('place/batch', body)
-  const identity = requestIdentity(ports.db, userId, request)
   const items = await itemsOf(ports, caller, body.orders)
-  const isAtomic = body.mode === 'atomic'
-  if (items.some(({ kind }) => kind === 'refused')) {
-    // The batch may have been executed before, when the order was still valid: its answer is repeated instead of rejecting it now.
-    const stored = await storedRequest(ports.db, userId, request)
-    if (stored !== null)
-      return afterExecution(logger, {}, async () => JSON.stringify(await repeated(ports, body, stored)))
-    if (isAtomic)
-      await attempts.checking(identity, async () => {
-        throw wholeError(errorsOf(items))
-      })
-  }
-  const executing = attempts.executing(identity, () =>
-    dispatcher.submit({ kind: 'place', userId, maker, items, isAtomic, request }),
-  )
-  noteSent(ports, items, arrival)
-  const executed = await executing
-  return afterExecution(logger, {}, async () =>
+  const batch = { request: requestOf('place/batch', body), items, isAtomic: body.mode === 'atomic' }
+  const executed = await executeBatch(ports, caller, batch, { arrival })
+  return afterExecution(ports.logger, {}, async () =>
     JSON.stringify(
       'stored' in executed
         ? await repeated(ports, body, executed.stored)
@@ -64,7 +81,7 @@ export async function placeBatch(
 }
 
 /** A cancel sent from now on finds the market of each order and is sent behind this command. */
-export function noteSent({ orderMarkets }: CommandPorts, items: readonly Item[], arrival: Arrival): void {
+function noteSent({ orderMarkets }: CommandPorts, items: readonly Item[], arrival: Arrival): void {
   for (const item of items)
     if (item.kind === 'place' || item.kind === 'replace')
       orderMarkets.record(item.order.hash, item.spec.marketId)

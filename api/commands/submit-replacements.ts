@@ -10,17 +10,16 @@ import {
 } from '../order-entry/replace-schema.ts'
 import { orderView } from '../orders/view.ts'
 import type { Arrival } from './arriving-placements.ts'
-import { requestOf, storedRequest } from './client-requests.ts'
+import { requestOf } from './client-requests.ts'
 import type { CommandReport, Item, Placed, ReplaceItem, StoredRequest } from './command.ts'
-import { placementIdentity, requestIdentity, saltedOrder } from './command-identity.ts'
+import { placementIdentity, saltedOrder } from './command-identity.ts'
 import { afterExecution } from './earlier-attempts.ts'
 import { itemParser } from './parse-items.ts'
 import { parseFlags, parseOrder } from './parse-order.ts'
 import { firstAnswer, hashesOfRequest, repeatedAnswer } from './stored-answer.ts'
 import { findOrdersById, type StoredOrder } from './stored-orders.ts'
-import { errorsOf, type JsonText, noteSent } from './submit-placements.ts'
+import { executeBatch, type JsonText } from './submit-placements.ts'
 import { type CommandPorts, executeOne, NOT_IN_BOOK, placementAnswer, quotesFor } from './submit-single.ts'
-import { wholeError } from './whole-error.ts'
 
 /** The order that a replacement names. */
 function targetOf({ cancel }: ReplaceBody): ReplaceItem['target'] {
@@ -104,29 +103,12 @@ export async function replaceBatch(
   body: ReplaceBatchBody,
   arrival: Arrival,
 ): Promise<JsonText> {
-  const { userId, address: maker } = caller
-  const { attempts, dispatcher, logger } = ports
-  const request = requestOf('replace/batch', body)
-  const identity = requestIdentity(ports.db, userId, request)
   const items = await itemsOf(ports, caller, body.orders)
-  const isAtomic = body.mode === 'atomic'
-  if (items.some(({ kind }) => kind === 'refused')) {
-    // The batch may have been executed before, when each order was still valid: its answer is repeated instead of rejecting it now.
-    const stored = await storedRequest(ports.db, userId, request)
-    if (stored !== null) return answered(ports, body, { stored })
-    if (isAtomic)
-      await attempts.checking(identity, async () => {
-        throw wholeError(errorsOf(items))
-      })
-  }
+  const batch = { request: requestOf('replace/batch', body), items, isAtomic: body.mode === 'atomic' }
   const targets = items.flatMap((item) => (item.kind === 'replace' ? [item.target] : []))
-  await afterTargets(ports, targets, arrival)
-  const executing = attempts.executing(identity, () =>
-    dispatcher.submit({ kind: 'place', userId, maker, items, isAtomic, request }),
-  )
-  noteSent(ports, items, arrival)
-  const executed = await executing
-  return afterExecution(logger, {}, () =>
+  const mayBeSent = () => afterTargets(ports, targets, arrival)
+  const executed = await executeBatch(ports, caller, batch, { arrival, mayBeSent })
+  return afterExecution(ports.logger, {}, () =>
     answered(ports, body, 'stored' in executed ? executed : { report: executed.report, items }),
   )
 }

@@ -36,7 +36,7 @@ export const REFUSALS: readonly AdmissionCode[] = [
   'ORACLE_STALE',
 ]
 
-/** Of flags that no signature covers. */
+/** Errors about flags, which no signature covers. */
 export const FLAG_ERRORS: readonly ErrorCode[] = [
   'POST_ONLY_NOT_ALLOWED',
   'TIME_IN_FORCE_NOT_ALLOWED',

@@ -1,4 +1,5 @@
 /** Placing and cancelling the caller's orders. */
+import type { preHandlerHookHandler } from 'fastify'
 import { callerOf, costOfCancels } from '../http/access.ts'
 import { BATCH_BODY_LIMIT } from '../http/errors.ts'
 import type { App } from '../http/types.ts'
@@ -29,6 +30,12 @@ export interface OrderEntryPorts {
 }
 
 const tags = ['orders']
+
+/** The handler returns JSON as a text. */
+const answersText: preHandlerHookHandler = (_request, reply, done) => {
+  reply.type('application/json; charset=utf-8')
+  done()
+}
 
 export function orderEntryRoutes(app: App, ports: OrderEntryPorts): void {
   placing(app, ports)
@@ -78,11 +85,7 @@ function placingMany(app: App, { commands }: OrderEntryPorts): void {
     '/v0/orders/place/batch',
     {
       bodyLimit: BATCH_BODY_LIMIT,
-      // The answer is JSON already.
-      preHandler: (_request, reply, done) => {
-        reply.type('application/json; charset=utf-8')
-        done()
-      },
+      preHandler: answersText,
       config: {
         access: 'user',
         bucket: 'batches',
@@ -135,11 +138,7 @@ function replacing(app: App, { commands }: OrderEntryPorts): void {
     '/v0/orders/replace/batch',
     {
       bodyLimit: BATCH_BODY_LIMIT,
-      // The answer is JSON already.
-      preHandler: (_request, reply, done) => {
-        reply.type('application/json; charset=utf-8')
-        done()
-      },
+      preHandler: answersText,
       config: {
         access: 'user',
         bucket: 'batches',
