@@ -6,7 +6,9 @@ import { latestReport } from '../db/oracle-reports.ts'
 import type { MarketSpec } from '../domain/market/market.ts'
 import { ForeignHistoryError, requireEngineHistory } from '../keeper/engine/genesis.ts'
 import { type Entrance, fund, issueApiKeys } from './accounts.ts'
+import { type Anvil, type AnvilOptions, startAnvil } from './anvil.ts'
 import { fundBackstop } from './backstop.ts'
+import { repairChainState } from './chain-state.ts'
 import { type DataDir, readJson, writePrivate } from './data-dir.ts'
 import type { Deployment } from './deployment.ts'
 import type { Key, Keys } from './keys.ts'
@@ -19,6 +21,15 @@ const ACCOUNTS = 12
 const BOTS = 4
 const FUNDS = { wallet: 100_000n * 10n ** 18n, deposit: 1_000_000n * 10n ** 18n } as const
 const BOT_FUNDS = { wallet: 0n, deposit: 20_000_000n * 10n ** 18n } as const
+
+/** Starts the chain that the folder has saved. A block is mined every second, and with each transaction. */
+export function startChainOf(
+  { chainState: stateFile }: DataDir,
+  options: Pick<AnvilOptions, 'port' | 'host' | 'launcher' | 'logFile'>,
+): Promise<Anvil> {
+  repairChainState(stateFile)
+  return startAnvil({ ...options, chainId: CHAIN_ID, blockTime: 1, mixedMining: true, stateFile })
+}
 
 /** Throws a StackError for the database of a version without an engine, which stays as it is. */
 export async function requireOwnHistory(db: Db): Promise<void> {

@@ -7,9 +7,8 @@ import { migrate } from '../db/migrator.ts'
 import type { MarketSpec } from '../domain/market/market.ts'
 import { localProvider } from './accounts.ts'
 import type { AdminFile } from './admin.ts'
-import { startAnvil } from './anvil.ts'
 import { ensureBackstop } from './backstop.ts'
-import { boundChainState, repairChainState } from './chain-state.ts'
+import { boundChainState } from './chain-state.ts'
 import { preferPort, requirePort } from './choose-port.ts'
 import { type DataDir, dataDirAt, emptyDataDir, makeFolder, writePrivate } from './data-dir.ts'
 import { createLogins, type DatabaseUrls } from './database-logins.ts'
@@ -32,6 +31,7 @@ import {
   requireOwnHistory,
   stackFileOf,
   startBots,
+  startChainOf,
 } from './prepare.ts'
 import { priceConfigOf } from './price-config.ts'
 import { keepRunning, onOnePort, type Service } from './services.ts'
@@ -201,17 +201,9 @@ async function startServices(
 
   // Port 0 for the API means that several stacks may run at a time, so the chain uses any free port too.
   const chooseChainPort = port === 0 ? freePort : () => preferPort(CHAIN_PORT)
-  const startChain = onOnePort(chooseChainPort, (at) => {
-    repairChainState(dir.chainState)
-    return startAnvil({
-      port: at,
-      chainId: CHAIN_ID,
-      blockTime: 1,
-      mixedMining: true,
-      stateFile: dir.chainState,
-      logFile: join(dir.logs, 'anvil.log'),
-    })
-  })
+  const startChain = onOnePort(chooseChainPort, (at) =>
+    startChainOf(dir, { port: at, logFile: join(dir.logs, 'anvil.log') }),
+  )
   const chain = await keepRunning('anvil', startChain, report)
   onStop(() => chain.stop())
   onStop(boundChainState(dir.chainState, chain, report))

@@ -9,9 +9,8 @@ import type { MarketSpec } from '../../domain/market/market.ts'
 import type { Address } from '../../domain/units.ts'
 import { localProvider } from '../accounts.ts'
 import type { AdminFile } from '../admin.ts'
-import { startAnvil } from '../anvil.ts'
 import { ensureBackstop } from '../backstop.ts'
-import { boundChainState, repairChainState } from '../chain-state.ts'
+import { boundChainState } from '../chain-state.ts'
 import { type DataDir, dataDirAt, emptyDataDir, makeFolder, writePrivate } from '../data-dir.ts'
 import { createLogins } from '../database-logins.ts'
 import { ensureDeployment, marketSpecs } from '../deployment.ts'
@@ -28,6 +27,7 @@ import {
   requireOwnHistory,
   stackFileOf,
   startBots,
+  startChainOf,
 } from '../prepare.ts'
 import { priceConfigOf } from '../price-config.ts'
 import { keepRunning, type Service } from '../services.ts'
@@ -295,20 +295,13 @@ async function untilConnected(url: string): Promise<pg.Client> {
 }
 
 async function deploy({ options, dir, report, onStop }: Start, layout: Layout, keys: Keys) {
-  const host = addressOf(layout, 'chain')
-  const startChain = () => {
-    repairChainState(dir.chainState)
-    return startAnvil({
+  const startChain = () =>
+    startChainOf(dir, {
       port: PORTS.chain,
-      host,
+      host: addressOf(layout, 'chain'),
       launcher: launcherOf(layout, 'chain'),
-      chainId: CHAIN_ID,
-      blockTime: 1,
-      mixedMining: true,
-      stateFile: dir.chainState,
       logFile: join(dir.logs, 'chain-anvil.log'),
     })
-  }
   const chain = await keepRunning('chain anvil', startChain, report)
   onStop(() => chain.stop())
   onStop(boundChainState(dir.chainState, chain, report))

@@ -159,6 +159,13 @@ ${APP_HOSTS.map((each) => `  server ${each} ${endpoint(layout, each, 'api')} che
 /** First primary; afterwards Sentinels decide, and write their decision to these files. */
 const FIRST_REDIS: DataHost = 'data1'
 
+const listening = (address: string, port: number, dataDir: string, password: string): readonly string[] => [
+  `bind ${address}`,
+  `port ${port}`,
+  `dir "${dataDir}"`,
+  `requirepass ${password}`,
+]
+
 export const redisConfiguration = (
   layout: Layout,
   host: DataHost,
@@ -166,10 +173,7 @@ export const redisConfiguration = (
   dataDir: string,
 ): string =>
   [
-    `bind ${addressOf(layout, host)}`,
-    `port ${PORTS.redis}`,
-    `dir "${dataDir}"`,
-    `requirepass ${password}`,
+    ...listening(addressOf(layout, host), PORTS.redis, dataDir, password),
     `masterauth ${password}`,
     `replica-announce-ip ${addressOf(layout, host)}`,
     // BullMQ needs every key: Redis refuses writes instead of evicting.
@@ -192,10 +196,7 @@ export const sentinelConfiguration = (
   dataDir: string,
 ): string =>
   [
-    `bind ${addressOf(layout, host)}`,
-    `port ${PORTS.sentinel}`,
-    `dir "${dataDir}"`,
-    `requirepass ${password}`,
+    ...listening(addressOf(layout, host), PORTS.sentinel, dataDir, password),
     `sentinel sentinel-pass ${password}`,
     `sentinel announce-ip ${addressOf(layout, host)}`,
     `sentinel monitor ${REDIS_NAME} ${addressOf(layout, FIRST_REDIS)} ${PORTS.redis} 2`,
