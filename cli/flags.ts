@@ -35,7 +35,7 @@ export const SIZE = {
   'reduce-only': toggle('the order may only reduce a position'),
 } as const
 
-/** Of limit orders; not signed. */
+/** Flags of limit orders that are not signed. */
 export const FLAGS = {
   tif: oneOf(TIMES_IN_FORCE, 'ioc: take part in one auction, then end (default gtc)'),
   'post-only': toggle('reject the order if it crosses an earlier limit order'),

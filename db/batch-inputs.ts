@@ -11,7 +11,8 @@ import { toJson } from './json.ts'
 const PLACES: Readonly<Record<keyof RestingOrder, number>> = {
   ...{ seq: 0, account: 1, side: 2, type: 3, limit: 4, remaining: 5, leverage: 6, reduceOnly: 7, forced: 8 },
   ...{ triggered: 9, widenings: 10, openable: 11, reservedPrice: 12, expiration: 13, acceptedAt: 14 },
-  ...{ unused: 15, ioc: 16 },
+  unused: 15,
+  ioc: 16,
 }
 const FIELDS = (Object.keys(PLACES) as (keyof RestingOrder)[]).sort((a, b) => PLACES[a] - PLACES[b])
 

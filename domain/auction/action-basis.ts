@@ -122,7 +122,7 @@ export function isIdle(
     waiting.size === 0 &&
     endsNone &&
     !hasMarketOrders(book) &&
-    book.iocOrders().length === 0 &&
+    !book.hasIoc &&
     (sameReport || !isCrossed(book))
   )
 }

@@ -167,6 +167,10 @@ export class Book {
     return this.#markets[side]
   }
 
+  get hasIoc(): boolean {
+    return this.#ioc.size > 0
+  }
+
   /** Orders that take part in one auction only, by seq. */
   iocOrders(): RestingOrder[] {
     return [...this.#ioc].sort((a, b) => a - b).map((seq) => this.#orders.get(seq) as RestingOrder)

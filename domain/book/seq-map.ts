@@ -1,5 +1,5 @@
 /** A map keyed by seq without long pauses under many inserts and removals. */
-import type { Seq } from '../units.ts'
+import type { Seq, UserId } from '../units.ts'
 
 /**
  * Seqs per page. New seqs are close together, so a batch of orders touches few pages. A page with a single
@@ -11,6 +11,9 @@ interface Page<V> {
   readonly values: (V | undefined)[]
   count: number
 }
+
+/** Accounts are numbered like orders: from 1 on, without large gaps. */
+export const keyOfAccount = (account: UserId): Seq => account as number as Seq
 
 /**
  * A plain map of a million orders rehashes for about 0.1 s whenever enough keys have been inserted and

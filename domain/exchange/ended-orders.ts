@@ -1,5 +1,5 @@
 /** The ended orders that a state still has, by the row that has ended each: derived from the orders, like the books. */
-import { SeqMap } from '../book/seq-map.ts'
+import { keyOfAccount, SeqMap } from '../book/seq-map.ts'
 import type { MarketId, Seq, UserId } from '../units.ts'
 import type { OrderRow } from './tables/orders.ts'
 
@@ -22,7 +22,7 @@ export class EndedOrders {
 
   /** Whether an order of the account has ended in the market, and is not released yet. */
   hasAny(marketId: MarketId, account: UserId): boolean {
-    return this.#accounts.get(marketId)?.get(keyOf(account)) !== undefined
+    return this.#accounts.get(marketId)?.get(keyOfAccount(account)) !== undefined
   }
 
   /** Follows the change of one order. */
@@ -35,7 +35,7 @@ export class EndedOrders {
   #count(marketId: MarketId, account: UserId, change: 1 | -1): void {
     const counts = this.#accounts.get(marketId) ?? new SeqMap<number>()
     this.#accounts.set(marketId, counts)
-    const key = keyOf(account)
+    const key = keyOfAccount(account)
     const count = (counts.get(key) ?? 0) + change
     if (count === 0) counts.delete(key)
     else counts.set(key, count)
@@ -72,6 +72,3 @@ function placeOf(ended: readonly Ended[], seq: number): number {
   }
   return low
 }
-
-/** Accounts are numbered like orders: from 1 on, without large gaps. */
-const keyOf = (account: UserId): Seq => account as number as Seq

@@ -1,7 +1,7 @@
 /** Sums over each account's live orders in a market, so that a placement does not read them all. Derived from the orders, like the books. */
-import { SeqMap } from '../book/seq-map.ts'
+import { keyOfAccount, SeqMap } from '../book/seq-map.ts'
 import { isTerminal, unmatched } from '../orders/order-state.ts'
-import type { MarketId, Seq, UserId } from '../units.ts'
+import type { MarketId, UserId } from '../units.ts'
 import type { OrderRow } from './tables/orders.ts'
 
 export interface Exposure {
@@ -29,7 +29,7 @@ export class Exposures {
   readonly #markets = new Map<MarketId, SeqMap<Exposure>>()
 
   of(marketId: MarketId, account: UserId): Exposure {
-    return this.#markets.get(marketId)?.get(keyOf(account)) ?? NO_EXPOSURE
+    return this.#markets.get(marketId)?.get(keyOfAccount(account)) ?? NO_EXPOSURE
   }
 
   /** Follows the change of one order. */
@@ -46,7 +46,7 @@ export class Exposures {
       accounts = new SeqMap()
       this.#markets.set(order.marketId, accounts)
     }
-    const key = keyOf(order.account)
+    const key = keyOfAccount(order.account)
     const sums = accounts.get(key) ?? NO_EXPOSURE
     const plain = !order.reduceOnly && order.closingReason === null ? sign * unmatched(order) : 0
     const orders = sums.orders + sign
@@ -78,6 +78,3 @@ const isSame = (a: OrderRow, b: OrderRow): boolean =>
   a.held === b.held &&
   a.filled + a.settling === b.filled + b.settling &&
   a.reservedPrice === b.reservedPrice
-
-/** Accounts are numbered like orders: from 1 on, without large gaps. */
-const keyOf = (account: UserId): Seq => account as number as Seq

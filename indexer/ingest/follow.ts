@@ -202,7 +202,7 @@ export class Follower {
     this.#fetchAhead(number + 1, head, contracts)
     const outcome = this.#record(from, block, logs, contracts)
     outcome.catch(() => {})
-    // The engine skips empty blocks, as it likes: then the next block starts where this one does.
+    // The engine may skip an empty block: then the next block starts where this one does.
     return { from: logs.length > 0 ? number + 1 : await outcome, outcome }
   }
 

@@ -249,7 +249,9 @@ const quantityOf = (id: string, expected: Expected, body: CommandRow['body'] = {
 })
 const HASH = `0x${'12'.repeat(32)}`
 const replaced = (id: string, expected: Expected, body: CommandRow['body'] = {}): CommandRow => ({
-  ...{ id: `a batch of replacements has ${id}`, path: '/v0/orders/replace/batch', expected },
+  id: `a batch of replacements has ${id}`,
+  path: '/v0/orders/replace/batch',
+  expected,
   body: {
     client_request_id: '$id',
     mode: 'best_effort',
@@ -258,7 +260,10 @@ const replaced = (id: string, expected: Expected, body: CommandRow['body'] = {})
   },
 })
 const replace = (id: string, expected: Expected, body: CommandRow['body']): CommandRow => ({
-  ...{ id: `a replacement has ${id}`, path: '/v0/orders/replace', expected, body },
+  id: `a replacement has ${id}`,
+  path: '/v0/orders/replace',
+  expected,
+  body,
 })
 const REASON = { longest: 'r'.repeat(200), tooLong: 'r'.repeat(201) }
 

@@ -30,7 +30,8 @@ function order(seq: number, maker: Address, changes: Partial<OpenOrder> & { sett
   return {
     ...{ orderId: `1-${seq}`, seq: seq as Seq, account: accountOf(maker), maker, salt: BigInt(seq), side },
     ...{ type: 'LIMIT', price: ticks(1000), quantity: steps(10), leverage: 5, reduceOnly: false },
-    ...{ timeInForce: 'gtc', unused: steps(0) },
+    timeInForce: 'gtc',
+    unused: steps(0),
     ...{ trigger: ticks(0), aliveUntil: 0 as Seconds, triggered: null },
     ...{ expiration: 0 as Seconds, acceptedAt: 0 as Millis, status: 'OPEN', statusReason: null },
     ...{

@@ -47,8 +47,13 @@ function sendTwo() {
   )
   const send = (number: number) => {
     const log = {
-      ...{ block: number, blockHash: `0x${number}`, logIndex: 0, txHash: `0xt${number}` },
-      ...{ address: '0x' as Address, topics: [], data: '0x' },
+      block: number,
+      blockHash: `0x${number}`,
+      logIndex: 0,
+      txHash: `0xt${number}`,
+      address: '0x' as Address,
+      topics: [],
+      data: '0x',
     }
     const facts = [{ log, fact: { kind: 'ignored', event: 'Test' } as const }]
     return record

@@ -41,7 +41,7 @@ export function replace(
   if (known?.kind === 'placed') return repeated(draft.state, known, item.target)
   if (known !== null) return known
   const target = targetOf(draft.state, userId, item)
-  return 'kind' in target ? target : exchange(draft, inputs, userId, { item, target })
+  return 'kind' in target ? target : endAndPlace(draft, inputs, userId, { item, target })
 }
 
 /** The new order exists: the answer is the first one if it has replaced the order that is named now. */
@@ -116,7 +116,7 @@ function endedTarget(state: ExchangeState, target: CancelTarget, userId: UserId)
 }
 
 /** Ends the order, whose reservation then pays for the new one. A refusal of the new order takes the end back. */
-function exchange(
+function endAndPlace(
   draft: Draft,
   inputs: Inputs,
   userId: UserId,
