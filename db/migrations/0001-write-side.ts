@@ -1,7 +1,7 @@
 import { type Kysely, sql } from 'kysely'
 
 /** Adds a statement's changes of `orders` to `resting`: new rows count with sign 1, replaced rows with sign -1. */
-export const restFunction = (name: string, changes: string): string => `
+const restFunction = (name: string, changes: string): string => `
     create function ${name}() returns trigger language plpgsql as $$
     begin
       insert into resting as r
@@ -26,6 +26,17 @@ export const restFunction = (name: string, changes: string): string => `
         reserved = r.reserved + excluded.reserved;
       return null;
     end $$;
+`
+
+/** The triggers that keep `resting` in step with `orders`. */
+export const REST_TRIGGERS = `
+    ${restFunction('rest_inserted_orders', 'select 1 as sign, * from inserted')}
+    create trigger rest_inserted after insert on orders
+      referencing new table as inserted for each statement execute function rest_inserted_orders();
+
+    ${restFunction('rest_updated_orders', 'select 1 as sign, * from updated union all select -1, * from replaced')}
+    create trigger rest_updated after update on orders
+      referencing old table as replaced new table as updated for each statement execute function rest_updated_orders();
 `
 
 /** The write side (what the exchange accepted and decided) and each shard's journal, which the read model is projected from. */
@@ -140,13 +151,7 @@ export async function up(db: Kysely<unknown>): Promise<void> {
       primary key (market_id, user_id)
     ) with (fillfactor = 50);
 
-    ${sql.raw(restFunction('rest_inserted_orders', 'select 1 as sign, * from inserted'))}
-    create trigger rest_inserted after insert on orders
-      referencing new table as inserted for each statement execute function rest_inserted_orders();
-
-    ${sql.raw(restFunction('rest_updated_orders', 'select 1 as sign, * from updated union all select -1, * from replaced'))}
-    create trigger rest_updated after update on orders
-      referencing old table as replaced new table as updated for each statement execute function rest_updated_orders();
+    ${sql.raw(REST_TRIGGERS)}
 
     create table oracle_reports (
       market_id integer primary key references markets,

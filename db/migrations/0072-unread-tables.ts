@@ -1,5 +1,5 @@
 import { type Kysely, sql } from 'kysely'
-import { restFunction } from './0001-write-side.ts'
+import { REST_TRIGGERS } from './0001-write-side.ts'
 
 /**
  * The engine has the sums of each account's orders, and finds fills and orders in its own state. Without these triggers and indexes an order that is placed
@@ -42,12 +42,7 @@ export async function down(db: Kysely<unknown>): Promise<void> {
         sum(openable), sum(openable::numeric * reserved_price), sum(reserved + held)
       from (select *, closing_reason is null and not reduce_only as in_book from orders where ended_at is null) o
       group by market_id, user_id;
-    ${sql.raw(restFunction('rest_inserted_orders', 'select 1 as sign, * from inserted'))}
-    create trigger rest_inserted after insert on orders
-      referencing new table as inserted for each statement execute function rest_inserted_orders();
-    ${sql.raw(restFunction('rest_updated_orders', 'select 1 as sign, * from updated union all select -1, * from replaced'))}
-    create trigger rest_updated after update on orders
-      referencing old table as replaced new table as updated for each statement execute function rest_updated_orders();
+    ${sql.raw(REST_TRIGGERS)}
     alter function rest_inserted_orders() security definer set search_path = pg_catalog, public, pg_temp;
     alter function rest_updated_orders() security definer set search_path = pg_catalog, public, pg_temp;
     grant select on resting to clearbatch_api, clearbatch_keeper, clearbatch_indexer
