@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import { sql } from 'kysely'
 import { after, before, beforeEach, describe, it } from 'mocha'
 import { future, perpetual } from '../../support/markets.ts'
 import { expectConsistentAccounting } from '../support/accounting.ts'
@@ -337,6 +338,18 @@ describe('POST /v0/orders/replace', () => {
       expect(body.results[1].error.details.code).to.equal('PRICE_BAND')
       expect(body.results[2].error.details.code).to.equal('MISSING_FIELD')
       expect(await live(alice)).to.have.members([two.order_id, body.results[0].order.order_id])
+    })
+
+    it('when a batch with a refused item is repeated and its answer cannot be read, the error says that it was executed', async () => {
+      const old = await place(alice)
+      const orders = [byHash(old.order_hash, signedBody(alice, { price: '99' }).body), { order: {} }]
+      const id = newRequestId()
+      expect((await sendBatch(alice, orders, 'best_effort', id)).body).to.include({ accepted: 1, refused: 1 })
+      await sql`alter table read.orders rename to orders_away`.execute(exchange.db)
+      const again = await sendBatch(alice, orders, 'best_effort', id).finally(() =>
+        sql`alter table read.orders_away rename to orders`.execute(exchange.db),
+      )
+      expect([again.status, again.body.details.outcome]).to.deep.equal([500, 'placed'])
     })
 
     it('when a batch replaces an order and then its replacement, both take effect in turn', async () => {
